@@ -9,6 +9,8 @@ const TIMED = [
   'test/integration/inbound/neighbours.test.ts',
   'test/integration/portal/deliveries/page-times.test.ts',
   'test/integration/messages/send/kill-processes.test.ts',
+  'test/integration/deployment/proxy-load.test.ts',
+  'test/integration/messages/media/slow-readers.test.ts',
 ];
 
 const INTEGRATION = {

@@ -59,14 +59,14 @@ class StoppedError extends Error {
 }
 
 async function measureAll(
-  { scenarios, quick, processes: processCount, profileDir }: BenchOptions,
+  { scenarios, quick, processes: processCount, databaseDays, checkout, profileDir }: BenchOptions,
   stopping: AbortController,
   all: Figures[],
   cleanups: (() => Promise<void>)[],
 ): Promise<SkippedScenario[]> {
   const { signal } = stopping;
   const onCrash = (error: Error) => stopping.abort(error);
-  const starting = startStack({ log, processes: processCount, profileDir, onCrash });
+  const starting = startStack({ log, processes: processCount, databaseDays, checkout, profileDir, onCrash });
   // Also when it is told to stop while it starts.
   cleanups.push(async () => (await starting.catch(() => null))?.stop());
   const stack = await starting;

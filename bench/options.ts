@@ -6,6 +6,10 @@ export type BenchOptions = {
   scenarios: Scenario[];
   quick: boolean;
   processes: Processes;
+  /** How old the database is. */
+  databaseDays: number;
+  /** The directory of the product that is measured; null: this one. */
+  checkout: string | null;
   jsonFile: string | null;
   profileDir: string | null;
 };
@@ -27,6 +31,8 @@ export function readOptions(args: readonly string[]): BenchOptions | null {
     scenarios: scenarios.map((scenario) => (count === null ? scenario : { ...scenario, count })),
     quick,
     processes: processesOf(values.processes),
+    databaseDays: wholeNumber('--days', values.days ?? '90'),
+    checkout: values.checkout ?? null,
     jsonFile: values.json ?? null,
     profileDir: values.profile ?? null,
   };
@@ -42,6 +48,8 @@ function parse(args: readonly string[]) {
         scenario: { type: 'string', multiple: true },
         events: { type: 'string' },
         processes: { type: 'string' },
+        days: { type: 'string' },
+        checkout: { type: 'string' },
         json: { type: 'string' },
         profile: { type: 'string' },
       },
@@ -84,6 +92,8 @@ export function usage(): string {
     '  --quick           shorter runs: everything in less than four minutes',
     '  --processes HOW   two: API and worker apart; one: together, as `heliograph all` (two)',
     '  --events N        bodies per scenario, instead of its own number',
+    '  --days N          the database has partitions and ordering keys of so many days (90)',
+    '  --checkout DIR    measure the product in another directory, such as that of an earlier commit',
     '  --json FILE       also write the figures to a file',
     '  --profile DIR     API and worker write a CPU profile there when they end',
     '',

@@ -54,7 +54,14 @@ const fail = (error: Error) => {
 // One key makes all requests here. The limiter counts them, but lets them through.
 process.env.HELIOGRAPH_RATE_LIMIT_READS_PER_SECOND ??= '100000';
 
-const stack = await startStack({ log, processes: 'two', profileDir: values.profile ?? null, onCrash: fail });
+const stack = await startStack({
+  log,
+  processes: 'two',
+  databaseDays: 90,
+  checkout: null,
+  profileDir: values.profile ?? null,
+  onCrash: fail,
+});
 await stack.useProduct(
   { deliveryWorkflows: 'auto', workers: 1, coresPerWorker: null, tracesPercent: 0 },
   { fresh: true },

@@ -90,6 +90,10 @@ function freshScenarios(pick: Pick): Scenario[] {
 }
 
 const ONE_OR_MANY = ['one', 'hundred'] as const;
+
+/** Per second, to one endpoint. Where batches of one body follow each other, latency has a hump between two of them. */
+const RATES_BETWEEN = [100, 150, 250, 300, 400];
+
 const suffix = (to: Destination) => (to === 'hundred' ? '-x100' : '');
 
 function rateScenarios(pick: Pick): Scenario[] {
@@ -112,6 +116,11 @@ function rateScenarios(pick: Pick): Scenario[] {
         count: ratePerSecond * pick(seconds, quickSeconds),
       })),
     ),
+    ...RATES_BETWEEN.map((ratePerSecond) => ({
+      ...{ ...PLAIN, ratePerSecond, name: `message-${ratePerSecond}` },
+      about: `${ratePerSecond} messages per second`,
+      count: ratePerSecond * pick(15, 4),
+    })),
     ...ONE_OR_MANY.map((to) => ({
       ...{ ...PLAIN, to, ratePerSecond: 1_200, name: `sustained${suffix(to)}` },
       about: '1200 messages per second: held when backlog stays near 0',

@@ -49,3 +49,5 @@ keep_readable "$tls/key.pem" ''
 
 [ -s "$secrets/app-secrets" ] || echo "still to do: put the app secret of the upstream app into $secrets/app-secrets"
 grep -q '^HELIOGRAPH_PUBLIC_URL=https://' heliograph.env || echo 'still to do: set HELIOGRAPH_PUBLIC_URL in heliograph.env'
+[ "$(from_env PROXY_TLS)" != internal ] ||
+  echo 'still to do: PROXY_TLS in .env is internal, a certificate that the upstream platform refuses: set your e-mail address (Let'"'"'s Encrypt) or files'

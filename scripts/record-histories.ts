@@ -18,6 +18,7 @@ import { recordMedia } from '../test/support/histories/record-media.ts';
 import { recordNumbers } from '../test/support/histories/record-numbers.ts';
 import { recordOperations } from '../test/support/histories/record-operations.ts';
 import { recordSends } from '../test/support/histories/record-sends.ts';
+import { recordTrouble } from '../test/support/histories/record-trouble.ts';
 import { startRecordingStack } from '../test/support/histories/recording-stack.ts';
 import { scrubHistory } from '../test/support/histories/scrub-history.ts';
 
@@ -29,6 +30,7 @@ const stack = await startRecordingStack();
 try {
   for (const record of [
     recordDeliveries,
+    recordTrouble,
     recordMedia,
     recordSends,
     recordApprovals,

@@ -2,6 +2,7 @@ import { Command, type CommanderError } from 'commander';
 import { tenantCommand } from './accounts/commands/tenant-commands.ts';
 import { wabaCommand } from './accounts/commands/waba-commands.ts';
 import { alertsCommand } from './alerts/commands/alert-commands.ts';
+import { deliveryCommand } from './deliveries/commands/delivery-commands.ts';
 import { eventsCommand, findCommand } from './deliveries/commands/find-command.ts';
 import { topCommand } from './doctor/top-command.ts';
 import { endpointCommand } from './endpoints/commands/endpoint-commands.ts';
@@ -33,6 +34,7 @@ export function buildAdminCommand(): Command {
     operationsUrlCommand(),
     alertsCommand(),
     mailCommand(),
+    deliveryCommand(),
     replayCommand(),
     findCommand(),
     eventsCommand(),
@@ -50,10 +52,24 @@ export function buildAdminCommand(): Command {
   return command;
 }
 
+/** Of several options that are missing, commander names the first alone. */
+function nameAllMissing(command: Command): void {
+  command.configureOutput({
+    outputError: (text, write) => {
+      const missing = command.options.filter(
+        (option) => option.mandatory && command.getOptionValue(option.attributeName()) === undefined,
+      );
+      if (missing.length < 2 || !text.includes('required option')) return write(text);
+      write(`error: required options not specified: ${missing.map(({ flags }) => flags).join(', ')}\n`);
+    },
+  });
+}
+
 /** Wrong usage ends with exit code 2, so that scripts can tell it from a refusal (1). */
 function settleUsageErrors(command: Command): void {
   command
     .showHelpAfterError('(add --help for how to use it)')
     .exitOverride((error: CommanderError) => process.exit(error.exitCode === 0 ? 0 : WRONG_USAGE));
+  nameAllMissing(command);
   for (const part of command.commands) settleUsageErrors(part);
 }

@@ -1,7 +1,7 @@
 import { type AddressInfo, createServer } from 'node:net';
 import type { Logger } from 'pino';
-import type { KeepAtOnce } from './api/inbound/upstream-webhook.ts';
 import type { DeliveryLabel } from './deliveries/queue/claim.ts';
+import type { KeepAtOnce } from './inbound/inbox.ts';
 import { type Config, loadConfig } from './platform/config/config.ts';
 import { InvalidSettingsError, redactedSettings } from './platform/config/read-settings.ts';
 import { openLogger } from './platform/logger.ts';
@@ -76,7 +76,7 @@ export async function serveAll(): Promise<void> {
     keepAtOnce = directIntake;
   });
   const failed = worker.starting.then(() => new Promise<never>(() => undefined));
-  await Promise.race([runApi(config, { keepAtOnce: (bodies) => keepAtOnce(bodies) }), failed]);
+  await Promise.race([runApi(config, { keepAtOnce: (...given) => keepAtOnce(...given) }), failed]);
   await endWorker(worker, traces);
 }
 

@@ -47,7 +47,7 @@ export async function fillQueue(database: Database, shape: QueueShape): Promise<
 }
 
 const COLUMNS = `endpoint_id, lane, state, released, delivery_day, delivery_id, event_day, event_uuid, attempts,
-                 next_attempt_at, first_failed_at, by_workflow`;
+                 next_attempt_at, first_failed_at, run`;
 const EVENT = `current_date, md5('event ' || 1 + n % ${EVENTS})::uuid`;
 
 /** Even rows are due heads of lanes of their own; odd rows wait behind ten heads per endpoint that retry in an hour. */
@@ -60,7 +60,7 @@ async function fillBlocked(database: Database, from: number, to: number): Promis
             case when n % 2 = 0 then 'due' when n / 2 < 10 * :endpoints then 'retrying' else 'queued' end,
             true, current_date, gen_random_uuid(), ${EVENT}, case when n % 2 = 0 then 0 else 1 end,
             case when n % 2 = 1 then now() + interval '1 hour' end, case when n % 2 = 1 then now() end,
-            n % 2 = 1 and n / 2 < 10 * :endpoints and n / 2 / :endpoints <= 5
+            case when n % 2 = 1 and n / 2 < 10 * :endpoints and n / 2 / :endpoints <= 5 then 'room' end
        from generate_series(cast(:from as integer), cast(:to as integer)) as n`,
     { endpoints: ENDPOINTS, from, to },
   );
@@ -72,7 +72,7 @@ async function fillPaused(database: Database, from: number, to: number): Promise
     database,
     `insert into delivery_queue (${COLUMNS})
      select case when n < :few then 2 + n % ${OPEN_BESIDE_PAUSED} else 1 end, 'own ' || n, 'due', true, current_date,
-            gen_random_uuid(), ${EVENT}, 0, null, null, false
+            gen_random_uuid(), ${EVENT}, 0, null, null, null
        from generate_series(cast(:from as integer), cast(:to as integer)) as n`,
     { few: OPEN_BESIDE_PAUSED * DUE_AT_EACH_OPEN, from, to },
   );

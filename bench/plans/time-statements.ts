@@ -12,8 +12,8 @@ import {
   releaseExpired,
 } from '../../src/deliveries/queue/claim.ts';
 import { enqueueDeliveries } from '../../src/deliveries/queue/enqueue.ts';
-import { findRetryRoom, type SettledDelivery, settleDeliveries } from '../../src/deliveries/queue/settle.ts';
-import { releaseDueRetries, stepAside, takeOverdue } from '../../src/deliveries/queue/sweep.ts';
+import { findRunRoom, type SettledDelivery, settleDeliveries } from '../../src/deliveries/queue/settle.ts';
+import { releaseDueRetries, stepAside } from '../../src/deliveries/queue/sweep.ts';
 import type { Database } from '../../src/platform/postgres/database.ts';
 import { dayOfUuidV7, uuidV7 } from '../../src/platform/public-ids.ts';
 import { percentilesOf } from '../report/percentiles.ts';
@@ -27,13 +27,6 @@ const CLAIM_LIMIT = 512;
 const GROUP = 250;
 const SHARE = 10;
 const LEASE_MS = 30_000;
-const OVERDUE = {
-  overdueMs: 60_000,
-  firstOverdueMs: 10_000,
-  againMs: 60_000,
-  withinSeconds: 86_400,
-  limit: 100,
-};
 
 /** Endpoints of one page, as a loop walks over them. */
 export const PAGE = { afterEndpointId: '0', limit: CLAIM_LIMIT };
@@ -70,14 +63,14 @@ export async function timeStatements(database: Database): Promise<Timing[]> {
       await clock(async () => (await claimProbes(database, probes)).deliveries);
     }),
     await timeLoop('releaseDueRetries, none due', async (clock) => {
-      await clock(() => releaseDueRetries(database, { withinSeconds: 3_600, limit: 1_000 }));
+      await clock(() =>
+        releaseDueRetries(database, { withinSeconds: 3_600, runGraceMs: 3_000, limit: 1_000 }),
+      );
     }),
-    await timeLoop('findRetryRoom, five endpoints', async (clock) => {
+    await timeLoop('findRunRoom, five endpoints', async (clock) => {
       const room = { perEndpoint: 20, overall: 200 };
       const endpoints = ['2', '3', '4', '5', '6'];
-      await clock(() =>
-        database.transaction(async (trx) => (await findRetryRoom(trx, endpoints, room)).size),
-      );
+      await clock(() => database.transaction(async (trx) => (await findRunRoom(trx, endpoints, room)).size));
     }),
     await timeLoop('releaseExpired, none', async (clock) => {
       await clock(() => releaseExpired(database, { withinSeconds: 3_600, limit: 5_000 }));
@@ -88,9 +81,6 @@ export async function timeStatements(database: Database): Promise<Timing[]> {
     }),
     await timeLoop('stepAside, none', async (clock) => {
       await clock(() => stepAside(database, { defaultSeconds: 3_600, limit: 50 }));
-    }),
-    await timeLoop('takeOverdue, none', async (clock) => {
-      await clock(() => takeOverdue(database, OVERDUE));
     }),
     await timeLoop('countWaiting, the endpoint with the most', async (clock) => {
       await clock(async () => (await countWaiting(database, ['1'])).get('1')?.count ?? 0);
@@ -171,7 +161,7 @@ function delivered(delivery: ClaimedDelivery, token: string): SettledDelivery {
   const { deliveryId, deliveryDay, endpointId } = delivery;
   return {
     ...{ deliveryId, deliveryDay, token, nextState: null, attempt: 1, probes: 0, delayMs: null },
-    ...{ byWorkflow: false, logState: 'delivered', error: null, workflowId: 'delivery-session/1' },
+    ...{ run: null, logState: 'delivered', error: null, workflowId: 'delivery-session/1' },
     record: {
       ...{ wabaId: '1', endpointId, startedAt: new Date(), durationMs: 3, timingsJson: '{"totalMs":3}' },
       ...{ statusCode: 200, errorClass: null, errorMessage: null, url: 'https://bench.example' },

@@ -48,9 +48,9 @@ async function addWaiting(database: Database, endpointId: string): Promise<void>
   await execute(
     database,
     `insert into delivery_queue (endpoint_id, lane, state, released, delivery_day, delivery_id, event_day, event_uuid,
-                                 attempts, by_workflow)
-     select :endpointId, 'own ' || n, 'due', true, current_date, gen_random_uuid(), current_date, gen_random_uuid(), 0,
-            false from generate_series(1, cast(:count as integer)) n`,
+                                 attempts)
+     select :endpointId, 'own ' || n, 'due', true, current_date, gen_random_uuid(), current_date, gen_random_uuid(), 0
+       from generate_series(1, cast(:count as integer)) n`,
     { endpointId, count: WAITING },
   );
 }

@@ -1,8 +1,12 @@
+import { execFile } from 'node:child_process';
+import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { promisify } from 'node:util';
 import { describeExit, type PartProcess, startPartProcess } from '../../src/dev/embedded/process-part.ts';
 import { NODE_FLAGS, PROCESS_ENVIRONMENT } from '../../src/platform/config/process-options.ts';
 
-const MAIN_SCRIPT = fileURLToPath(new URL('../../src/main.ts', import.meta.url));
+/** The directory of this checkout. */
+export const ROOT = fileURLToPath(new URL('../..', import.meta.url));
 const READY_TIMEOUT_MS = 60_000;
 
 export type HeliographProcess = { pid: number; stop(): Promise<void> };
@@ -13,6 +17,8 @@ export type ProcessName = 'api' | 'worker' | 'all';
 type Options = {
   name: ProcessName;
   settings: Readonly<Record<string, string>>;
+  /** The directory of the product; null: this one. */
+  checkout: string | null;
   /** Where /readyz answers. */
   ports: readonly number[];
   logFile: string;
@@ -21,15 +27,32 @@ type Options = {
   onCrash: (error: Error) => void;
 };
 
+function mainScript(checkout: string | null): string {
+  return join(checkout ?? ROOT, 'src/main.ts');
+}
+
+function environmentOf(settings: Readonly<Record<string, string>>) {
+  return { ...PROCESS_ENVIRONMENT, PATH: process.env.PATH, HOME: process.env.HOME, ...settings };
+}
+
+/** Creates the schema that the product expects. */
+export async function runMigrate(
+  settings: Readonly<Record<string, string>>,
+  checkout: string | null,
+): Promise<void> {
+  const args = [...NODE_FLAGS, mainScript(checkout), 'migrate'];
+  await promisify(execFile)(process.execPath, args, { env: environmentOf(settings) });
+}
+
 /** Runs one command of `heliograph` as in production and waits until it is ready. */
 export async function startHeliographProcess(options: Options): Promise<HeliographProcess> {
-  const { name, settings, ports, logFile, nodeArguments, onCrash } = options;
+  const { name, settings, checkout, ports, logFile, nodeArguments, onCrash } = options;
   let stopping = false;
   const part = startPartProcess({
     name,
     command: process.execPath,
-    args: [...NODE_FLAGS, ...nodeArguments, MAIN_SCRIPT, name],
-    env: { ...PROCESS_ENVIRONMENT, PATH: process.env.PATH, HOME: process.env.HOME, ...settings },
+    args: [...NODE_FLAGS, ...nodeArguments, mainScript(checkout), name],
+    env: environmentOf(settings),
     logFile,
     stopSignal: 'SIGTERM',
     stopGraceMs: 40_000,

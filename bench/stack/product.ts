@@ -22,6 +22,8 @@ export type ProductOptions = {
   /** Where traces go if there are any. */
   tracesUrl: string;
   settings: Readonly<Record<string, string>>;
+  /** The directory of the product; null: this one. */
+  checkout: string | null;
   apiPort: number;
   logDir: string;
   nodeArguments: readonly string[];
@@ -97,7 +99,7 @@ async function startWorker(
 }
 
 function start(
-  { settings, logDir, nodeArguments, onCrash }: ProductOptions,
+  { settings, checkout, logDir, nodeArguments, onCrash }: ProductOptions,
   own: { name: ProcessName; index: number; settings: Record<string, string>; ports: number[] },
 ): Promise<HeliographProcess> {
   return startHeliographProcess({
@@ -105,6 +107,7 @@ function start(
       name: own.name,
       settings: { ...settings, ...own.settings },
       ports: own.ports,
+      checkout,
       nodeArguments,
       onCrash,
     },

@@ -8,7 +8,8 @@ import { findFreePorts } from '../../src/dev/embedded/ports.ts';
 import { findInfrastructurePorts } from '../../src/dev/embedded/test-infrastructure.ts';
 import { makeSecretBox, parseEncryptionKeys, type SecretBox } from '../../src/platform/crypto/secret-box.ts';
 import { type DatabasePool, openDatabase } from '../../src/platform/postgres/database.ts';
-import { migrate } from '../../src/platform/postgres/migrate.ts';
+import { ageDatabase } from './aged-database.ts';
+import { runMigrate } from './heliograph-process.ts';
 import {
   type Processes,
   type Product,
@@ -24,6 +25,8 @@ export type Stack = {
   database: DatabasePool;
   databaseUrl: string;
   secretBox: SecretBox;
+  /** The directory of the product; null: this one. */
+  checkout: string | null;
   /** The process numbers now. */
   pids(): Record<string, number[]>;
   /** Starts API and workers as `layout` says, unless they run so already and need not be fresh; true: it did. */
@@ -34,6 +37,9 @@ export type Stack = {
 type StackOptions = {
   log: (line: string) => void;
   processes: Processes;
+  databaseDays: number;
+  /** The directory of the product; null: this one. */
+  checkout: string | null;
   /** API and worker write a CPU profile here when they end; null: none. */
   profileDir: string | null;
   onCrash: (error: Error) => void;
@@ -55,7 +61,7 @@ export async function startStack(options: StackOptions): Promise<Stack> {
 }
 
 async function assemble(
-  { log, processes, profileDir, onCrash }: StackOptions,
+  { log, processes, databaseDays, checkout, profileDir, onCrash }: StackOptions,
   dataDir: string,
   cleanups: (() => Promise<unknown>)[],
   stop: () => Promise<void>,
@@ -67,13 +73,15 @@ async function assemble(
   const databaseUrl = infrastructure.postgresUrl;
   const database = openDatabase({ url: databaseUrl, poolMax: 2, applicationName: 'heliograph-bench' });
   cleanups.push(database.destroy);
-  await migrate(database);
+  await runMigrate(settings, checkout);
+  await ageDatabase(database, databaseDays);
   const nodeArguments = profileDir === null ? [] : ['--cpu-prof', `--cpu-prof-dir=${profileDir}`];
   const logDir = join(dataDir, 'logs');
   const traces = await startTracesReceiver(log);
   cleanups.push(traces.close);
   const product = keepProduct({
     processes,
+    checkout,
     settings,
     tracesUrl: traces.url,
     apiPort,
@@ -83,7 +91,7 @@ async function assemble(
   });
   cleanups.push(product.stop);
   return {
-    ...{ apiPort, database, databaseUrl, stop },
+    ...{ apiPort, database, databaseUrl, checkout, stop },
     secretBox: makeSecretBox(parseEncryptionKeys(settings.HELIOGRAPH_ENCRYPTION_KEYS ?? '')),
     pids: () => ({ ...inLists(infrastructure.pids()), ...product.pids() }),
     useProduct: product.use,

@@ -3,7 +3,7 @@
 -- give each role a password.
 --   heliograph_owner     owns the schema: migrate
 --   heliograph_app       reads and writes rows: api, worker, admin
---   heliograph_readonly  reads, but nothing of passwords, sessions and keys
+--   heliograph_readonly  reads the tables that are listed at the end, and no other
 
 do $$
 declare
@@ -56,15 +56,16 @@ end $$;
 grant select, insert, update, delete on all tables in schema public to heliograph_app;
 grant usage, select, update on all sequences in schema public to heliograph_app;
 grant execute on all functions in schema public to heliograph_app;
-grant select on all tables in schema public to heliograph_readonly;
 alter default privileges for role heliograph_owner in schema public
   grant select, insert, update, delete on tables to heliograph_app;
 alter default privileges for role heliograph_owner in schema public
   grant usage, select, update on sequences to heliograph_app;
 alter default privileges for role heliograph_owner in schema public
   grant execute on functions to heliograph_app;
+-- Early versions of this file let it read every table.
 alter default privileges for role heliograph_owner in schema public
-  grant select on tables to heliograph_readonly;
+  revoke select on tables from heliograph_readonly;
+revoke all on all tables in schema public from heliograph_readonly;
 
 -- What they got with the rest.
 do $$
@@ -79,10 +80,35 @@ begin
   if to_regprocedure('protect_audit_log()') is not null then
     perform protect_audit_log();
   end if;
-  foreach name in array array['users', 'user_sessions', 'user_identities', 'invitations', 'password_salt', 'api_keys',
-    'api_key_requests', 'idempotency_keys'] loop
+end $$;
+
+-- What heliograph_readonly reads. A table that is new is not in it. Keys of files are left out, because the address of a file is
+-- all that it takes to read it; so are bodies of events, which hold such addresses, URLs of tenants' servers, and secrets.
+do $$
+declare
+  name text;
+  columns text;
+begin
+  for name, columns in
+    select unnest(array['tenants', 'tenant_policies', 'tenant_usage', 'phone_numbers', 'inbox', 'waiting_bodies',
+      'quarantine_counts', 'contacts', 'conversations', 'messages', 'message_statuses', 'message_states', 'orders',
+      'catalog_products', 'payment_reports', 'ordering_keys', 'deliveries', 'attempts', 'endpoint_minutes', 'endpoint_failures',
+      'replays', 'delivery_queue', 'worker_processes', 'system_figures', 'workflow_tasks', 'outbound_messages', 'send_pacing', 'phone_aliases',
+      'audit_log', 'audit_chain', 'alerts', 'waba_hours', 'housekeeping_steps', 'schema_files', 'schema_migrations']), ''
+    union all values
+      ('media', '(message_id, waba_id, state, media_type, mime_type, caption, file_name, served_type, size_bytes, sha256, '
+        'error_code, error_message, created_at, finished_at)'),
+      ('events', '(day, id, waba_id, tenant_id, phone_number_id, event_type, event_id, lane, sequence, conversation_id, '
+        'message_id, occurred_at, created_at)'),
+      ('wabas', '(waba_id, tenant_id, created_at, removed_at, numbers_asked_at, numbers_problem, token_refused_at, '
+        'token_problem)'),
+      ('webhook_endpoints', '(id, waba_id, description, event_types, mode, mode_reason, order_scope, created_at, updated_at, '
+        'mode_changed_at, failing_since, next_probe_at)'),
+      ('erasures', '(id, kind, subject_id, waba_id, tenant_id, state, requested_by, created_at, started_at, finished_at, '
+        'counts, refused)')
+  loop
     if to_regclass(name) is not null then
-      execute format('revoke select on %I from heliograph_readonly', name);
+      execute format('grant select %s on %I to heliograph_readonly', columns, name);
     end if;
   end loop;
 end $$;

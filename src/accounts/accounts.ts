@@ -3,6 +3,7 @@ import { accessTokenPlace, type SecretBox, SecretBoxError } from '../platform/cr
 import type { Database, Transaction } from '../platform/postgres/database.ts';
 import { execute, query } from '../platform/postgres/sql.ts';
 import { checkName, checkRowId, checkUpstreamId, RequestError } from '../platform/request-input.ts';
+import { setNewTenantQuotas } from './new-tenant-quotas.ts';
 
 /** Whose a phone number is. `removed`: an operator took it, or its WABA, away. */
 export type NumberOwner = { wabaId: string; tenantId: string; removed: boolean };
@@ -241,7 +242,7 @@ export async function knownTenant(database: Database, userId: string): Promise<{
   return tenant;
 }
 
-/** Adds a tenant. Two may have one name: only the userId tells them apart. Throws RequestError `invalid_value`. */
+/** Adds a tenant, with quotas. Two may have one name: only the userId tells them apart. Throws RequestError `invalid_value`. */
 export async function createTenant(
   { database, actor }: { database: Database } & Audited,
   name: string,
@@ -249,6 +250,7 @@ export async function createTenant(
   const businessName = checkName('The business name', name);
   return await database.transaction(async (trx) => {
     const userId = await insertTenant(trx, businessName);
+    await setNewTenantQuotas(trx, userId);
     const tenant = { tenantId: userId, wabaId: null, target: `tenant ${userId}`, detail: { businessName } };
     await recordBy(trx, actor, { ...tenant, action: 'tenant.created' });
     return { userId, businessName };

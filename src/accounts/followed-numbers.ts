@@ -1,7 +1,8 @@
 import { shardOf } from '../inbound/inbox.ts';
 import { countWaitingBodies, refuseWaitingBodies, releaseWaitingBodies } from '../inbound/waiting-bodies.ts';
 import { recordChange, SYSTEM } from '../platform/audit/audit.ts';
-import { type Database, lockIntake, type Transaction } from '../platform/postgres/database.ts';
+import type { Database, Transaction } from '../platform/postgres/database.ts';
+import { lockIntake } from '../platform/postgres/locks.ts';
 import { execute, query } from '../platform/postgres/sql.ts';
 import { finishAskedTask } from '../platform/temporal/workflow-tasks.ts';
 import type { PhoneNumber } from './accounts.ts';

@@ -3,7 +3,8 @@ import { releaseWaitingBodies } from '../inbound/waiting-bodies.ts';
 import { type Audited, recordChange } from '../platform/audit/audit.ts';
 import { accessTokenPlace } from '../platform/crypto/secret-box.ts';
 import type { SealedDatabase } from '../platform/crypto/secret-keys.ts';
-import { lockIntake, type Transaction } from '../platform/postgres/database.ts';
+import type { Transaction } from '../platform/postgres/database.ts';
+import { lockIntake } from '../platform/postgres/locks.ts';
 import {
   checkAccessToken,
   checkDescription,

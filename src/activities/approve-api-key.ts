@@ -5,11 +5,9 @@ import {
   followKeyRequest,
   type RequestDescription,
 } from '../keys/follow-key-request.ts';
-import { decideKeyRequest } from '../keys/key-requests.ts';
 import type { Database } from '../platform/postgres/database.ts';
-import { checkName, RequestError } from '../platform/request-input.ts';
 
-/** What an operator decided by signal. `by`: who they say they are. */
+/** The input of a signal `approve` or `deny`. */
 export type GivenDecision = { state: 'approved' | 'denied'; note: string; by: string | null };
 
 /** Ids only: the request is in the database. */
@@ -47,23 +45,10 @@ export function makeKeyRequestActivities({ database, logger }: KeyRequestActivit
       return { state, tenantId, isOver, waitMs, ...describeRequest(request) };
     },
 
-    /** Decides as a signal says. `refusal`: why not, when the signal asks for something that cannot be. */
-    decideBySignal: async ({
-      requestId,
-      state,
-      note,
-      by,
-    }: ApproveApiKeyInput & GivenDecision): Promise<{ refusal: string | null }> => {
-      try {
-        const who = by === null ? '' : `: ${checkName('The name in "by"', by)}`;
-        const actor = { name: `operator (Temporal${who})`, requestId: null, ip: null };
-        await decideKeyRequest({ database, actor }, requestId, { state, note });
-        return { refusal: null };
-      } catch (error) {
-        if (error instanceof RequestError) return { refusal: error.message };
-        throw error;
-      }
-    },
+    /** Decides nothing, because whoever reaches Temporal can send a signal. `refusal` says where to decide. */
+    decideBySignal: async (_: ApproveApiKeyInput & GivenDecision): Promise<{ refusal: string }> => ({
+      refusal: 'decide in the portal under Approvals, or with "admin key-request".',
+    }),
   };
 }
 
@@ -73,8 +58,8 @@ function remind(
   { request, reminder }: Pick<FollowedRequest, 'request' | 'reminder'>,
 ): void {
   if (reminder === null) return;
-  const { id: keyRequestId, wabaId, requester, createdAt, decideUntil } = request;
+  const { id: keyRequestId, wabaId, requesterId, createdAt, decideUntil } = request;
   const level = reminder === 1 ? 'info' : 'warn';
-  const fields = { keyRequestId, wabaId, requester, createdAt, decideUntil };
+  const fields = { keyRequestId, wabaId, requesterId, createdAt, decideUntil };
   logger[level](fields, 'a request for an API key waits for an operator');
 }

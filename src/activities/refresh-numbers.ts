@@ -12,7 +12,8 @@ import { countWaitingBodies } from '../inbound/waiting-bodies.ts';
 import type { SecretBox } from '../platform/crypto/secret-box.ts';
 import type { GraphClient } from '../platform/graph/graph-client.ts';
 import { GraphError } from '../platform/graph/graph-error.ts';
-import { type Database, lockIntake } from '../platform/postgres/database.ts';
+import type { Database } from '../platform/postgres/database.ts';
+import { lockIntake } from '../platform/postgres/locks.ts';
 import { retryDelayMs } from '../platform/temporal/activity-kit.ts';
 import { finishAskedTask, finishTask } from '../platform/temporal/workflow-tasks.ts';
 

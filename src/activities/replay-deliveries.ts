@@ -21,7 +21,7 @@ export type ReplayActivities = ReturnType<typeof makeReplayActivities>;
 
 export type ReplayActivityTools = {
   database: Database;
-  /** Open deliveries that a replay may have at one endpoint. */
+  /** Pending deliveries that a replay may have at one endpoint. */
   maxOpenPerEndpoint?: number;
 };
 

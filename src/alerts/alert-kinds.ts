@@ -8,6 +8,7 @@ export const ALERT_KINDS = [
   'endpoint_backlog',
   'api_key_expiring',
   'client_certificate_expiring',
+  'url_set_by_key',
   'access_token_refused',
   'waba_silent',
   'payloads_quarantined',
@@ -40,10 +41,10 @@ export const KINDS: Readonly<Record<AlertKind, KindDescription>> = {
     notice: 'failing',
     toldAtOnce: true,
     meaning:
-      'Most or all attempts at a webhook endpoint fail. Its deliveries are kept and tried again by the retry schedule.',
+      'Most or all attempts at a webhook endpoint fail. Its deliveries are kept: retried by the schedule, or, while the endpoint is `probing`, held back while a probe tests it.',
     steps: [
-      'Open the endpoint and look at the last attempts: status code, error and response of your server.',
-      'Mend your server. A probe or the next retry finds out by itself, and what waits is sent in order.',
+      'Open the endpoint and look at the last attempts: status code, error and response of the server.',
+      'The tenant fixes the server. A probe, the next event or the next retry finds out by itself, and what waits is sent in order. "Retry now" on the page of the endpoint does not wait for that.',
       'If it takes longer, pause the endpoint: nothing is tried and nothing is lost.',
     ],
   },
@@ -55,7 +56,7 @@ export const KINDS: Readonly<Record<AlertKind, KindDescription>> = {
     meaning:
       'A webhook endpoint was switched off because every attempt failed for days, or because it answered 410 Gone. Its events are kept.',
     steps: [
-      'Mend your server, or change the URL of the endpoint.',
+      'The tenant fixes the server, or changes the URL of the endpoint.',
       'Send a test event; it goes out although the endpoint is disabled.',
       'Enable the endpoint and choose whether what waits is sent or dropped.',
     ],
@@ -69,7 +70,7 @@ export const KINDS: Readonly<Record<AlertKind, KindDescription>> = {
       'Deliveries used up all their attempts in the last 24 hours and are not tried again by themselves.',
     steps: [
       'Filter the deliveries by this endpoint and the state "failed", and read the last error.',
-      'Mend the cause at your server.',
+      'The tenant fixes the cause at the server.',
       'Start a replay of the failed deliveries of this time.',
     ],
   },
@@ -109,6 +110,17 @@ export const KINDS: Readonly<Record<AlertKind, KindDescription>> = {
       'If the server asks for none any more, remove it there.',
     ],
   },
+  url_set_by_key: {
+    title: 'URL set by an API key',
+    audience: 'tenant',
+    meaning:
+      'In the last 7 days an API key added a webhook endpoint, changed the URL of one, or set the operations URL. Events or alerts of the WABA go there.',
+    steps: [
+      'Check that one of your programs did it, and that the server is yours.',
+      'If not, revoke the API key at once, then delete the endpoint or change its URL.',
+      'Read in the audit log from which address the key was used, and what else it changed.',
+    ],
+  },
   access_token_refused: {
     title: 'Access token refused',
     audience: 'both',
@@ -142,6 +154,7 @@ export const KINDS: Readonly<Record<AlertKind, KindDescription>> = {
     steps: [
       'Operators see the reasons under System health and with "admin inbox status".',
       'The reason phone_number_not_of_waba: the number is not of this WABA at the upstream platform.',
+      'The reason not_signed_for_waba: an app secret that is bound to WABAs signed for the number of another WABA. Ask the owner of that app why.',
       'Other reasons mostly mean that upstream sends something new: upgrade Heliograph, then run "admin inbox retry" while the bodies are kept.',
     ],
   },
@@ -211,6 +224,8 @@ export function alertPath(
       return `${waba}/endpoints/${subject}`;
     case 'deliveries_failed':
       return `${waba}/deliveries?state=failed&endpointId=${subject}`;
+    case 'url_set_by_key':
+      return `${waba}/endpoints`;
     case 'api_key_expiring':
       return `${waba}/keys`;
     case 'access_token_refused':

@@ -3,7 +3,7 @@ import type { HttpSender } from '../deliveries/sender/http-sender.ts';
 import { signStandard } from '../deliveries/webhook-request.ts';
 import { webhookTargets } from '../endpoints/webhook-targets.ts';
 import { operationsSecretPlace, type SecretBox, SecretBoxError } from '../platform/crypto/secret-box.ts';
-import { isSameTarget } from '../platform/http/outbound-url.ts';
+import { isSameTarget } from '../platform/http/same-target.ts';
 import type { Database } from '../platform/postgres/database.ts';
 import { alertHeaders, publicAlertId } from './alert-envelope.ts';
 import { type AlertToSend, findAlertToSend, recordAlert } from './alert-notices.ts';

@@ -2,13 +2,16 @@ import { listRefusedTokens } from '../accounts/access-tokens.ts';
 import { listLateEndpoints, oldestDueAt } from '../deliveries/backlog.ts';
 import { listExpiringCertificates } from '../endpoints/endpoint-certificate.ts';
 import { listEndpointTroubles, listFinalFailures } from '../endpoints/endpoint-troubles.ts';
+import { listUrlsSetByKeys } from '../endpoints/store.ts';
 import { countInbox, listUnreadable, oldestWaitingBodyAt } from '../inbound/inbox-admin.ts';
 import { listExpiringKeys } from '../keys/api-key-store.ts';
 import { listFailedMails } from '../mail/mails.ts';
+import { shownUrl } from '../platform/http/outbound-url.ts';
 import type { Database } from '../platform/postgres/database.ts';
 import { query } from '../platform/postgres/sql.ts';
 import { listHousekeepingSteps } from '../platform/postgres/worker-processes.ts';
 import type { AlertKind } from './alert-kinds.ts';
+import { listOperationsUrlsSetByKeys } from './operations-url.ts';
 import { ACTIVITY_STEP, hourOf, listSilentWabas } from './silence.ts';
 
 /** What somebody has to know about, as it is now. */
@@ -29,6 +32,7 @@ export type Condition = {
 const MOST = 5_000;
 
 const KEY_DAYS = 14;
+const KEY_URL_DAYS = 7;
 const LATE_MINUTES = { endpoint: 15, deliveries: 10, intake: 5 };
 const MINUTE_MS = 60_000;
 
@@ -66,6 +70,7 @@ const LOOKS: Readonly<Record<AlertKind, Look>> = {
       reason: `The client certificate of endpoint ${id} ${expiresAt <= now ? 'expired' : 'expires'} on ${minuteText(expiresAt)} UTC.`,
       details: { endpointId: id, expiresAt: expiresAt.toISOString() },
     })),
+  url_set_by_key: urlsSetByKeys,
   access_token_refused: async (database) =>
     (await listRefusedTokens(database, MOST)).map(({ since, problem, ...owner }) => ({
       ...{ kind: 'access_token_refused', ...owner, subject: owner.wabaId, latestAt: null },
@@ -86,7 +91,7 @@ const LOOKS: Readonly<Record<AlertKind, Look>> = {
       reason: `Bodies of the upstream platform have waited for intake for more than ${LATE_MINUTES.intake} minutes.`,
     }),
   intake_failed: async (database) => {
-    const { failed = 0 } = await countInbox(database);
+    const { failed = 0 } = await countInbox(database, ['failed']);
     if (failed === 0) return [];
     const reason = `${counted(failed, 'body', 'bodies')} of the upstream platform could not be taken in.`;
     return [{ ...INSTALLATION, kind: 'intake_failed', reason, details: { failed } }];
@@ -130,13 +135,34 @@ async function troubles(database: Database, isDisabled: boolean): Promise<Condit
   const found = await listEndpointTroubles(database, MOST);
   return found
     .filter(({ mode }) => (mode === 'disabled') === isDisabled)
-    .map(({ id, wabaId, tenantId, since, reason }) => ({
+    .map(({ id, wabaId, tenantId, url, description, since, reason }) => ({
       ...{ kind, wabaId, tenantId, subject: id, latestAt: null },
       reason: isDisabled
-        ? `Endpoint ${id} was disabled: ${reason ?? 'no reason given'}.`
-        : `Endpoint ${id} fails: ${reason ?? 'every attempt fails'}.`,
+        ? `Endpoint ${id} (${description || shownUrl(url)}) was disabled: ${reason ?? 'no reason given'}.`
+        : `Endpoint ${id} (${description || shownUrl(url)}) fails: ${reason ?? 'every attempt fails'}.`,
       details: { endpointId: id, since: since.toISOString() },
     }));
+}
+
+/** Of a URL only the host is written down: the rest can be secret. */
+async function urlsSetByKeys(database: Database): Promise<Condition[]> {
+  const recent = { days: KEY_URL_DAYS, limit: MOST };
+  const endpoints = await listUrlsSetByKeys(database, recent);
+  const found = [
+    ...endpoints.map(({ id, ...set }) => ({ ...set, subject: `endpoint ${id}` })),
+    ...(await listOperationsUrlsSetByKeys(database, recent)).map((set) => ({
+      ...set,
+      subject: `operations URL ${set.wabaId}`,
+    })),
+  ];
+  return found.map(({ subject, wabaId, tenantId, url, keyId, setAt }) => {
+    const { host } = new URL(url);
+    return {
+      ...{ kind: 'url_set_by_key', wabaId, tenantId, subject, latestAt: setAt },
+      reason: `API key ${keyId} set the URL of ${subject.replace(/^operations URL/, 'the alerts of WABA')}: ${host}.`,
+      details: { apiKeyId: keyId, host },
+    };
+  });
 }
 
 /** While bodies wait for intake, nothing can be said of what has come. */

@@ -1,13 +1,12 @@
 import { knownWaba } from '../accounts/accounts.ts';
 import { newWebhookSecret } from '../deliveries/webhook-request.ts';
-import type { UrlRules } from '../endpoints/endpoint-options.ts';
-import { listEndpoints } from '../endpoints/store.ts';
-import { webhookTargets } from '../endpoints/webhook-targets.ts';
+import { listEndpoints, type UrlSetByKey } from '../endpoints/store.ts';
+import { checkWabaUrl, type UrlRules } from '../endpoints/url-check.ts';
 import { type Audited, recordChange } from '../platform/audit/audit.ts';
 import { operationsSecretPlace } from '../platform/crypto/secret-box.ts';
 import type { SealedDatabase } from '../platform/crypto/secret-keys.ts';
-import { checkEndpointUrl, isSameTarget } from '../platform/http/outbound-url.ts';
-import type { Database } from '../platform/postgres/database.ts';
+import { isSameTarget } from '../platform/http/same-target.ts';
+import type { Database, Transaction } from '../platform/postgres/database.ts';
 import { execute, query } from '../platform/postgres/sql.ts';
 import { RequestError } from '../platform/request-input.ts';
 import { alertName, publicAlertId } from './alert-envelope.ts';
@@ -37,7 +36,8 @@ const MAX_LISTED = 100;
 /**
  * Has the alerts of a WABA's endpoints sent to a URL. The first time there is a secret to sign them with. A URL that
  * receives webhooks is refused: alerts are no events.
- * Throws RequestError: `invalid_value`, `unknown_waba`, `url_is_webhook_endpoint`, or the code of the refused URL.
+ * Throws RequestError: `invalid_value`, `unknown_waba`, `url_is_webhook_endpoint`, `rate_limit_exceeded`, or the code of
+ * the refused URL.
  */
 export async function setOperationsUrl(
   tools: SealedDatabase & { urlRules: UrlRules } & Audited,
@@ -46,10 +46,8 @@ export async function setOperationsUrl(
 ): Promise<SavedOperationsUrl> {
   const { database } = tools;
   await knownWaba(database, wabaId);
-  const targets = await webhookTargets(database, wabaId);
-  const verdict = await checkEndpointUrl(text, { ...tools.urlRules, targets });
-  if (!verdict.ok) throw new RequestError(verdict.code, verdict.message);
-  const { url } = verdict;
+  const stored = await findOperationsUrl(database, wabaId);
+  const url = await checkWabaUrl(tools, wabaId, text, { presentUrl: stored?.url ?? null });
   const endpoint = (await listEndpoints(database, wabaId)).find((known) => isSameTarget(known.url, url));
   if (endpoint !== undefined) {
     throw new RequestError(
@@ -57,7 +55,6 @@ export async function setOperationsUrl(
       `Webhook endpoint ${endpoint.id} has this URL. Alerts are no events: give them a path of their own.`,
     );
   }
-  const stored = await findOperationsUrl(database, wabaId);
   if (stored?.secretSealed) {
     await save(tools, wabaId, { url, action: 'operations_url.set' });
     const isMoved = stored.url !== null && new URL(stored.url).origin !== new URL(url).origin;
@@ -143,6 +140,7 @@ async function save(
     const before = (await findOperationsUrl(trx, wabaId))?.url ?? null;
     if ('secretSealed' in change) await saveOperationsUrl(trx, wabaId, change);
     else await moveOperationsUrl(trx, wabaId, change.url);
+    if (url !== before) await noteSetBy(trx, wabaId, actor.apiKey?.id ?? null);
     const [host, previousHost] = [hostOf(url), hostOf(before)];
     const target = `operations URL of ${wabaId}`;
     const detail = { host, ...(previousHost !== host && { previousHost }) };
@@ -166,6 +164,32 @@ export async function findOperationsUrl(database: Database, wabaId: string): Pro
     [wabaId],
   );
   return row ?? null;
+}
+
+/** Notes which API key chose the present URL; null: none did. */
+async function noteSetBy(trx: Transaction, wabaId: string, keyId: string | null): Promise<void> {
+  await execute(
+    trx,
+    'update wabas set operations_url_set_at = now(), operations_url_set_by_key = ? where waba_id = ?',
+    [keyId, wabaId],
+  );
+}
+
+/** Up to `limit` operations URLs that an API key chose in the last `days`. */
+export async function listOperationsUrlsSetByKeys(
+  database: Database,
+  { days, limit }: { days: number; limit: number },
+): Promise<Omit<UrlSetByKey, 'id'>[]> {
+  return await query<Omit<UrlSetByKey, 'id'>>(
+    database,
+    `select waba_id as "wabaId", tenant_id as "tenantId", operations_url as url,
+            operations_url_set_by_key as "keyId", operations_url_set_at as "setAt"
+       from wabas
+      where operations_url_set_by_key is not null and operations_url is not null
+        and operations_url_set_at > now() - interval '1 day' * :days
+      order by operations_url_set_at limit :limit`,
+    { days, limit },
+  );
 }
 
 /** Changes the URL alone: the secret is not written back, because it may have been encrypted anew since it was read. */

@@ -2,6 +2,8 @@ import fastify, { type FastifyInstance } from 'fastify';
 import type { Logger } from 'pino';
 import { policyDefaults } from '../accounts/tenant-policies.ts';
 import type { TestEventTools } from '../endpoints/test-event.ts';
+import { LOOKUPS_PER_MINUTE } from '../endpoints/url-check.ts';
+import type { KeepAtOnce } from '../inbound/inbox.ts';
 import { makeMediaUrls } from '../messages/media/media-urls.ts';
 import { type Config, proxyWarning } from '../platform/config/config.ts';
 import { makeSecretBox, parseEncryptionKeys } from '../platform/crypto/secret-box.ts';
@@ -16,7 +18,7 @@ import { externalRoutes } from './external/external-routes.ts';
 import { makePageCursors } from './external/page.ts';
 import { makeUpstreamCalls } from './external/upstream-calls.ts';
 import { checkClock, checkObjectStore, createReadiness, healthRoutes } from './health/health-routes.ts';
-import { type KeepAtOnce, upstreamWebhookRoutes } from './inbound/upstream-webhook.ts';
+import { upstreamWebhookRoutes } from './inbound/upstream-webhook.ts';
 import { receivedMediaRoutes } from './messages/received-media/received-media.ts';
 import { createOutcomeWaiter } from './messages/send/outcome-waiter.ts';
 import { createSendStarter } from './messages/send/send-starter.ts';
@@ -31,18 +33,19 @@ import {
   closeConnectionsWhileDraining,
   noticeUntrustedProxy,
 } from './plugins/request-hooks.ts';
-import { schemaErrorFormatter, validatorCompiler } from './plugins/validation.ts';
+import { validatorCompiler } from './plugins/validation.ts';
 import type { ConsolePages } from './portal/portal-app.ts';
 import { portalRoutes } from './portal/portal-routes.ts';
 import { createRequestLimits } from './rate-limits/request-limits.ts';
 import { serverOptions, type TlsFiles } from './server-options.ts';
 import { limitConnections } from './shares/client-shares.ts';
 import { type ConnectionShares, shareConnections } from './shares/connection-shares.ts';
+import { EXPORT_LIMITS, shareDownloads } from './shares/download-shares.ts';
 
-/** Of the portal's connections, what one person has, and what all have together who are not signed in. */
+/** Of the portal's connections, the part of a tenant, of an operator, and of all together who are not signed in. */
 const PORTAL_SHARE = 2;
 
-/** Of the connections of the External API, what one WABA has. */
+/** Of the connections of the External API, the part of a tenant. */
 const shareOf = (poolMax: number) => Math.max(1, Math.floor(poolMax * 0.4));
 
 export type ApiDependencies = {
@@ -54,9 +57,15 @@ export type ApiDependencies = {
   lookupDatabase?: Database;
   /** Connections of its own for the portal; `database` unless given. */
   portalDatabase?: Database;
+  /** Connections of its own for operators in the portal, so that tenants cannot hold them up; `portalDatabase` unless given. */
+  operatorDatabase?: Database;
   /** Connections of its own for rate limits, which must be counted when requests are many; `database` unless given. */
   limitsDatabase?: Database;
+  /** For received files. Downloads can take all of its connections, so the others have their own, unless given. */
   objectStore: ObjectStore;
+  uploadStore?: ObjectStore;
+  exportStore?: ObjectStore;
+  probeStore?: ObjectStore;
   logger: Logger;
   /** What requests are counted with; a registry of its own unless given. */
   metrics?: ApiMetrics;
@@ -81,14 +90,15 @@ export type ApiDependencies = {
 /** The API server with everything it serves, not listening yet. With `tls` it speaks https. */
 export function buildApp(deps: ApiDependencies, tls?: TlsFiles): FastifyInstance {
   const { config, database, ingressDatabase = database, lookupDatabase = database, objectStore } = deps;
+  const { probeStore = objectStore } = deps;
   const app = openServer(deps, tls);
-  const untrustedProxy = noticeUntrustedProxy(app);
   const { isDraining = () => false, now = Date.now } = deps;
+  const untrustedProxy = noticeUntrustedProxy(app, now);
   const readiness = createReadiness({
     checks: { database: () => query(lookupDatabase, 'select 1'), schema: () => checkSchema(lookupDatabase) },
     // Without it media waits; taking the ingress out of service would not help.
     optionalChecks: {
-      objectStore: () => checkObjectStore(objectStore),
+      objectStore: () => checkObjectStore(probeStore),
       clock: () => checkClock(lookupDatabase),
     },
     isDraining,
@@ -112,7 +122,6 @@ function openServer(deps: ApiDependencies, tls?: TlsFiles): FastifyInstance {
   const { publicUrl } = config.api;
   const app = fastify(serverOptions(config, logger, tls));
   app.setValidatorCompiler(validatorCompiler);
-  app.setSchemaErrorFormatter(schemaErrorFormatter);
   closeConnectionsWhileDraining(app, isDraining);
   addRequestMetrics(app, deps.metrics ?? makeApiMetrics());
   addBaseHeaders(app, config);
@@ -133,6 +142,7 @@ function mediaUrlsOf(config: Config, database: Database) {
 /** The External API and the portal, which show and change the same things. */
 function registerAccountRoutes(app: FastifyInstance, deps: ApiDependencies): void {
   const { config, database, lookupDatabase = database, portalDatabase = database, objectStore } = deps;
+  const { uploadStore = objectStore, exportStore = objectStore, probeStore = objectStore } = deps;
   const { limitsDatabase = database, startDelivery = notStarted, settings = {}, now = Date.now } = deps;
   const { publicUrl } = config.api;
   const encryptionKeys = parseEncryptionKeys(config.encryptionKeys);
@@ -140,6 +150,7 @@ function registerAccountRoutes(app: FastifyInstance, deps: ApiDependencies): voi
   const rules = { secretBox: makeSecretBox(encryptionKeys), ...endpointRules(config) };
   const upstream = makeUpstreamCalls(config);
   const temporal = deps.temporal ?? ownConnection(app, config);
+  const exports = shareDownloads(app, EXPORT_LIMITS);
   const toolsOn = (shares: ConnectionShares) => ({
     ...{
       database: shares.database,
@@ -147,7 +158,7 @@ function registerAccountRoutes(app: FastifyInstance, deps: ApiDependencies): voi
       lookupDatabase,
       accounts: { ...rules, database: shares.database },
     },
-    ...{ startDelivery, cursors, publicUrl, objectStore, upstream },
+    ...{ startDelivery, cursors, publicUrl, uploadStore, exportStore, exports, probeStore, upstream },
     mediaUrls: mediaUrlsOf(config, shares.database),
   });
 
@@ -158,7 +169,7 @@ function registerAccountRoutes(app: FastifyInstance, deps: ApiDependencies): voi
     outcomes: createOutcomeWaiter(shares.database, config.database, deps.logger),
   };
   app.register(externalRoutes, { ...toolsOn(shares), limits, sends, policyDefaults: policyDefaults(config) });
-  const portalShares = shareConnections(portalDatabase, PORTAL_SHARE);
+  const portalShares = shareConnections(portalDatabase, PORTAL_SHARE, deps.operatorDatabase);
   app.register(portalRoutes, {
     ...toolsOn(portalShares),
     config,
@@ -178,8 +189,9 @@ function ownConnection(app: FastifyInstance, config: Config): TemporalConnection
 
 /** By which the sender judges endpoints too. */
 function endpointRules({ webhooks }: Config) {
-  const guard = makeAddressGuard({ allowCidrs: webhooks.allowCidrs });
-  const urlRules = { allowHttp: webhooks.allowHttp, guard, resolve: makeHostResolver() };
+  const { allowHttp, ports } = webhooks;
+  const rules = { allowHttp, ports, guard: makeAddressGuard(webhooks), resolve: makeHostResolver() };
+  const urlRules = { ...rules, lookupsPerMinute: LOOKUPS_PER_MINUTE };
   return { urlRules, maxTimeoutMs: webhooks.timeoutMs };
 }
 

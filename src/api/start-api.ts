@@ -23,6 +23,7 @@ import { announceSetUp } from './portal/users/set-up-page.ts';
 const INGRESS_POOL_MAX = 4;
 const LIMITS_POOL_MAX = 2;
 const PORTAL_POOL_MAX = 5;
+const OPERATOR_POOL_MAX = 2;
 
 /** For as many statements as look-ups of keys (3), sessions (2) and files (1) make at a time, and to ask for readiness. */
 const LOOKUP_POOL_MAX = 7;
@@ -51,10 +52,10 @@ export async function startApi(
   process.on('unhandledRejection', (error) => logger.error({ err: error }, 'unhandled rejection'));
   const stop = stopSignal();
   const databases = openDatabases(config);
-  const objectStore = openObjectStore(config.objectStore);
+  const stores = openObjectStores(config);
   const metrics = makeApiMetrics();
   const isDraining = () => stop.signal.aborted;
-  const tools = { config, ...databases, objectStore, logger, metrics };
+  const tools = { config, ...databases, ...stores, logger, metrics };
   const deps = { ...tools, isDraining, temporal, startDelivery, settings, ...given };
   const servers: FastifyInstance[] = [];
   let metricsServer: MetricsServer | null = null;
@@ -85,7 +86,7 @@ export async function startApi(
     await closeServers(servers, config.api.drainTimeoutMs, logger);
     await metricsServer?.close();
     await closeConnections(Object.values(databases));
-    objectStore.close();
+    for (const store of Object.values(stores)) store.close();
   }
 }
 
@@ -132,8 +133,15 @@ function openDatabases({ database: { url, directUrl, poolMax } }: Config) {
     ingressDatabase: open('ingress', INGRESS_POOL_MAX, { poolMin: 1, timeouts: INGRESS_TIMEOUTS }),
     lookupDatabase: open('lookup', LOOKUP_POOL_MAX, { timeouts: LOOKUP_TIMEOUTS }),
     portalDatabase: open('portal', PORTAL_POOL_MAX, { timeouts: REQUEST_TIMEOUTS }),
+    operatorDatabase: open('operators', OPERATOR_POOL_MAX, { timeouts: REQUEST_TIMEOUTS }),
     limitsDatabase: open('limits', LIMITS_POOL_MAX, { durable: false }),
   };
+}
+
+/** The object store over connections for each kind of work, as for databases. */
+function openObjectStores({ objectStore }: Config) {
+  const open = () => openObjectStore(objectStore);
+  return { objectStore: open(), uploadStore: open(), exportStore: open(), probeStore: open() };
 }
 
 const listenTextResolver = (address: string) => `api listens at ${address}`;

@@ -1,12 +1,13 @@
 import type { EndpointMode } from '../endpoints/endpoint-settings.ts';
 import type { Database } from '../platform/postgres/database.ts';
 import { query } from '../platform/postgres/sql.ts';
+import type { RecentAttempts } from '../platform/postgres/worker-processes.ts';
 import { ACTIVE } from './queue/claim.ts';
 
 /** Counting stops here, so that a million waiting deliveries cost no more than this many. */
 const MAX_COUNTED_OVERALL = 20_000;
 
-/** Open deliveries of all tenants. */
+/** Pending deliveries of all tenants. */
 export type Backlog = {
   /** By state of the queue; together at most MAX_COUNTED_OVERALL. */
   states: Record<string, number>;
@@ -119,13 +120,14 @@ export async function listTroubledEndpoints(database: Database, limit: number): 
 }
 
 /** A worker process with a recent heartbeat. */
-export type SeenWorker = { id: string; seenAt: Date };
+export type SeenWorker = RecentAttempts & { id: string; seenAt: Date };
 
 /** The worker processes of the last hour, the latest heard first. */
 export async function listSeenWorkers(database: Database): Promise<SeenWorker[]> {
   return await query<SeenWorker>(
     database,
-    `select id, seen_at as "seenAt" from worker_processes
+    `select id, seen_at as "seenAt", recent_attempts::float8 as attempts, recent_with_run::float8 as "withRun"
+       from worker_processes
       where seen_at > now() - interval '1 hour' order by seen_at desc limit 50`,
   );
 }

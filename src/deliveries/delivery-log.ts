@@ -27,30 +27,30 @@ export async function insertDeliveries(trx: Transaction, deliveries: readonly Ne
   );
 }
 
-/** The event of a delivery, as it is sent. */
-export type DeliveredEvent = {
-  wabaId: string;
-  eventType: string;
-  eventId: string;
-  sequence: string;
-  body: Buffer;
+/** How a delivery ended, as the log has it. */
+export type DeliveryEnd = {
+  state: 'delivered' | 'failed' | 'dropped';
+  attempts: number;
+  statusCode: number | null;
+  error: string | null;
 };
 
-/** Reads one released event; null when it is gone. */
-export async function findDeliveredEvent(
+/** How these deliveries ended, by their ids; those that are pending, or that the log no longer has, are absent. */
+export async function findDeliveryEnds(
   database: Database,
-  event: { eventDay: string; eventUuid: string },
-): Promise<DeliveredEvent | null> {
-  const [row] = await query<DeliveredEvent>(
+  deliveries: readonly { deliveryId: string; deliveryDay: string }[],
+): Promise<Map<string, DeliveryEnd>> {
+  const rows = await query<DeliveryEnd & { id: string }>(
     database,
-    `select waba_id as "wabaId", event_type as "eventType", event_id as "eventId", sequence, body
-       from events where day = :eventDay and id = :eventUuid and body is not null`,
-    event,
+    `select d.id, d.state, d.attempts, d.last_status_code as "statusCode", d.last_error as error
+       from unnest(?::date[], ?::uuid[]) as w (day, id)
+       join deliveries d on d.day = w.day and d.id = w.id and d.state <> 'pending'`,
+    [deliveries.map((d) => d.deliveryDay), deliveries.map((d) => d.deliveryId)],
   );
-  return row ?? null;
+  return new Map(rows.map(({ id, ...end }) => [id, end]));
 }
 
-/** Notes which workflow carries a delivery, for the link to the Temporal UI. */
+/** Notes which workflow shows a delivery, for the link to the Temporal UI. */
 export async function recordWorkflow(
   database: Database,
   deliveries: readonly { deliveryDay: string; deliveryId: string; workflowId: string }[],

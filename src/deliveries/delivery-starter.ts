@@ -2,7 +2,7 @@ import type { Config } from '../platform/config/config.ts';
 import { ownEventIdsOnly } from '../platform/crypto/installation-secret.ts';
 import { openTemporalConnection, type TemporalConnection } from '../platform/temporal/client-connection.ts';
 import { taskQueues } from '../platform/temporal/workflow-options.ts';
-import { leaseMsFor } from './attempt/attempt-delivery.ts';
+import { leaseMsFor } from './attempt/lease-clock.ts';
 import { deliveryStart } from './dispatch/start-workflows.ts';
 import type { DeliveryLabel } from './queue/claim.ts';
 
@@ -21,7 +21,8 @@ export function openDeliveryStarter(
   return {
     start: async (label) => {
       const hash = await ownEventIdsOnly(label.eventId);
-      const options = deliveryStart({ taskQueue, leaseMs, eager: false }, label, hash);
+      const begin = { eventIdHash: hash, news: null, held: false };
+      const options = deliveryStart({ taskQueue, leaseMs, eager: false }, label, begin);
       await temporal.use(START_TIMEOUT_MS, (client) =>
         client.workflow.start('deliverEvent', { ...options, workflowIdConflictPolicy: 'USE_EXISTING' }),
       );

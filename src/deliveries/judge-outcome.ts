@@ -1,17 +1,18 @@
 import type { EndpointCounts } from '../endpoints/endpoint-health.ts';
-import type { RetryRoom } from './queue/settle.ts';
+import type { DeliveryEnd } from './delivery-log.ts';
+import type { RunOfDelivery, RunRoom } from './queue/settle.ts';
 import type { SendResult } from './sender/http-sender.ts';
 
 const SECOND_MS = 1_000;
 const MINUTE_MS = 60 * SECOND_MS;
 const HOUR_MS = 60 * MINUTE_MS;
 
-/** Retry workflows that one endpoint and all together may have open; what is beyond is retried by a delivery loop. */
-export type RetryLimits = {
+/** Runs that show failing deliveries: how many all together may have open, and one endpoint that says nothing else. */
+export type RunLimits = {
   perEndpoint: number;
   overall: number;
-  /** Whether one more workflow may be started now; uses up a start. */
-  takeStart: () => boolean;
+  /** Whether one more run may be started now; uses up a start. `isFirst`: its tenant has none open. */
+  takeStart: (isFirst: boolean) => boolean;
 };
 
 /** How soon a receiver that was down is noticed to be back, and how little it is bothered meanwhile. */
@@ -24,14 +25,18 @@ export type AttemptMade = {
   /** Earlier attempts that used up no retry. */
   probes: number;
   isProbe: boolean;
-  /** A workflow carries it and would attempt it again. */
-  hasWorkflow: boolean;
+  /** A run shows it. */
+  hasRun: boolean;
+  /** Traffic is calm: each delivery has a run. */
+  isCalm: boolean;
   retryScheduleMs: readonly number[];
+  /** Its retry was brought forward, and would be due after this time; null: it was not. */
+  scheduledInMs: number | null;
   result: SendResult;
 };
 
 /** The endpoint when the outcome is recorded; `room` shrinks as a group of outcomes uses it. */
-export type EndpointNow = { mode: string; room: RetryRoom };
+export type EndpointNow = { mode: string; room: RunRoom };
 
 /** Ms until the next probe of an endpoint whose probes failed `failures` times in a row. */
 export function probeDelayMs(schedule: readonly number[], failures: number, random: () => number): number {
@@ -49,57 +54,79 @@ export function probeDelayMs(schedule: readonly number[], failures: number, rand
  * What an attempt means for its delivery. A failure while the endpoint is probed, paused or disabled uses up no
  * retry: it says something about the endpoint, not about the delivery.
  */
-export function judgeOutcome(made: AttemptMade, now: EndpointNow, limits: RetryLimits): SettledOutcome {
+export function judgeOutcome(made: AttemptMade, now: EndpointNow, limits: RunLimits): SettledOutcome {
   const verdict = judgeAttempt(made.result);
   const { attempt } = made;
   if (verdict.kind === 'delivered') return { state: 'delivered', statusCode: verdict.statusCode, attempt };
   const { reason } = verdict;
   if (made.eventType === 'test') return { state: 'failed', reason, attempt };
-  if (verdict.kind === 'gone') return { state: 'deferred', reason, attempt };
-  if (made.isProbe && now.mode === 'probing') return failedProbe(made, verdict);
-  if (now.mode !== 'open') return { state: 'deferred', reason, attempt };
+  const isProbe = made.isProbe && now.mode === 'probing';
+  const retryAfterMs = verdict.kind === 'retry' ? verdict.retryAfterMs : null;
+  if (isProbe && retryAfterMs !== null) {
+    const delayMs = Math.max(MIN_RETRY_DELAY_MS, retryAfterMs);
+    return {
+      state: 'retrying',
+      reason,
+      attempt,
+      delayMs,
+      isExtra: true,
+      run: takeRun(made, now.room, limits),
+    };
+  }
+  // A failed probe goes back to the others, so that the next probe is another: this one may be what is wrong.
+  if (verdict.kind === 'gone' || now.mode !== 'open')
+    return { state: 'deferred', reason, attempt, run: takeRun(made, now.room, limits) };
   return failedAttempt(made, verdict, now.room, limits);
 }
 
 type Retry = Extract<AttemptVerdict, { kind: 'retry' }>;
 
-/** It goes back to the others, so that the next probe is another: this one may be what is wrong. */
-function failedProbe({ attempt }: AttemptMade, { reason, retryAfterMs }: Retry): SettledOutcome {
-  if (retryAfterMs === null) return { state: 'deferred', reason, attempt };
-  const delayMs = Math.max(MIN_RETRY_DELAY_MS, retryAfterMs);
-  return { state: 'retrying', reason, attempt, delayMs, isProbe: true, byWorkflow: false };
-}
-
 function failedAttempt(
   made: AttemptMade,
   { reason, retryAfterMs }: Retry,
-  room: RetryRoom,
-  limits: RetryLimits,
+  room: RunRoom,
+  limits: RunLimits,
 ): SettledOutcome {
-  const { attempt, probes, retryScheduleMs: schedule } = made;
-  const delayMs = nextDelayMs({
-    schedule,
-    attemptsMade: attempt - probes,
-    retryAfterMs,
-    random: Math.random,
-  });
+  const { attempt, probes, retryScheduleMs: schedule, scheduledInMs } = made;
+  const isExtra = scheduledInMs !== null;
+  const delayMs = isExtra
+    ? withinLimits(Math.max(scheduledInMs, retryAfterMs ?? 0))
+    : nextDelayMs({ schedule, attemptsMade: attempt - probes, retryAfterMs, random: Math.random });
   if (delayMs === null) return { state: 'failed', reason, attempt };
-  const byWorkflow = takeRoom(made, room, limits);
-  return { state: 'retrying', reason, attempt, delayMs, isProbe: false, byWorkflow };
+  const isShort = attempt === 1 && delayMs < SHORT_WAIT_MS && !made.isCalm;
+  const run = isShort ? ownRun(made) : takeRun(made, room, limits);
+  return { state: 'retrying', reason, attempt, delayMs, isExtra, run };
+}
+
+/** In busy traffic, a first failure that is retried before anybody could look gets no run for it. */
+const SHORT_WAIT_MS = 30 * SECOND_MS;
+
+function ownRun({ hasRun }: AttemptMade): RunOfDelivery | null {
+  return hasRun ? 'extra' : null;
 }
 
 /**
- * Takes a place among the retry workflows, if there is one. A tenant may have as many as are still free for others, so
- * there is always room for a tenant that has none.
+ * Takes a place among the runs, if there is one. A tenant may have as many as are still free for others, so there is
+ * always room for a tenant that has none. A run that is there stays, room or not.
  */
-function takeRoom(made: AttemptMade, room: RetryRoom, limits: RetryLimits): boolean {
-  const free = limits.overall - room.openRetriesOverall;
-  if (room.openRetries >= limits.perEndpoint || room.openRetriesOfTenant >= free) return false;
-  if (!made.hasWorkflow && !limits.takeStart()) return false;
-  room.openRetries += 1;
-  room.openRetriesOfTenant += 1;
-  room.openRetriesOverall += 1;
-  return true;
+function takeRun(made: AttemptMade, room: RunRoom, limits: RunLimits): RunOfDelivery | null {
+  const free = limits.overall - room.openRunsOverall;
+  if (made.hasRun || room.openRuns >= room.mostRuns || room.openRunsOfTenant >= free) return ownRun(made);
+  if (!limits.takeStart(room.openRunsOfTenant === 0)) return null;
+  room.openRuns += 1;
+  room.openRunsOfTenant += 1;
+  room.openRunsOverall += 1;
+  return 'room';
+}
+
+/** The statuses with which a server says that it could not serve, whatever the event was. */
+export const TROUBLE_STATUS = { least: 500, others: [408, 429] } as const;
+
+/** Whether a failure says that the server was in trouble, rather than that it refused this event. */
+export function isTrouble(result: SendResult): boolean {
+  if (result.outcome === 'error') return true;
+  const { least, others } = TROUBLE_STATUS;
+  return result.statusCode >= least || others.some((status) => status === result.statusCode);
 }
 
 /** What one response (or none) means for the delivery. Every reason is public: tenants read it in their log. */
@@ -169,8 +196,11 @@ export function nextDelayMs({ schedule, attemptsMade, retryAfterMs, random }: Ne
   const scheduledMs = schedule[attemptsMade - 1];
   if (scheduledMs === undefined) return null;
   const spreadMs = scheduledMs * (1 - JITTER + 2 * JITTER * random());
-  const wantedMs = Math.max(spreadMs, retryAfterMs ?? 0);
-  return Math.round(Math.min(Math.max(wantedMs, MIN_RETRY_DELAY_MS), MAX_RETRY_DELAY_MS));
+  return withinLimits(Math.max(spreadMs, retryAfterMs ?? 0));
+}
+
+function withinLimits(delayMs: number): number {
+  return Math.round(Math.min(Math.max(delayMs, MIN_RETRY_DELAY_MS), MAX_RETRY_DELAY_MS));
 }
 
 /** What is left to do for a delivery after a try to attempt it. */
@@ -180,25 +210,24 @@ export type AttemptOutcome = SettledOutcome | UnattemptedOutcome;
 export type SettledOutcome =
   | { state: 'delivered'; statusCode: number; attempt: number }
   | { state: 'failed'; reason: string; attempt: number }
-  /** To be attempted again after `delayMs`: by its workflow, or by a delivery loop where enough workflows are open. */
+  /** To be attempted again after `delayMs`. */
   | {
       state: 'retrying';
       reason: string;
       attempt: number;
       delayMs: number;
-      isProbe: boolean;
-      byWorkflow: boolean;
+      /** It used up no retry. */
+      isExtra: boolean;
+      run: RunOfDelivery | null;
     }
   /** Kept in the queue, without having used up a retry, until its endpoint takes deliveries again. */
-  | { state: 'deferred'; reason: string; attempt: number };
+  | { state: 'deferred'; reason: string; attempt: number; run: RunOfDelivery | null };
 
-export type UnattemptedOutcome =
-  /** Another attempt has it, or it is not due before `delayMs`. */
+type UnattemptedOutcome =
+  /** Nothing can be attempted before `delayMs`, when to look again. */
   | { state: 'waiting'; reason: string; delayMs: number }
-  /** Its endpoint takes no deliveries at present. */
-  | { state: 'off'; reason: string }
-  /** Settled before, by this workflow or another. */
-  | { state: 'finished' };
+  /** It has left the queue; null when the log no longer says how. */
+  | { state: 'settled'; end: DeliveryEnd | null };
 
 /** Share and least number of failures, within some minutes, at which an endpoint is taken for down. */
 export const BREAKER = { share: 0.7, leastFailures: 10, minutes: 5 };

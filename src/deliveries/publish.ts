@@ -2,7 +2,8 @@ import { createHash } from 'node:crypto';
 import { endpointsOfWabas, type Subscriber } from '../endpoints/endpoint-settings.ts';
 import type { EventType } from '../platform/event-type.ts';
 import { tracing } from '../platform/metrics/metrics.ts';
-import { lockPublishing, ORDER_SCOPE_LOCK, type Transaction } from '../platform/postgres/database.ts';
+import type { Transaction } from '../platform/postgres/database.ts';
+import { lockPublishing, ORDER_SCOPE_LOCK } from '../platform/postgres/locks.ts';
 import { byteaArray, execute, query } from '../platform/postgres/sql.ts';
 import { dayOfUuidV7, uuidV7 } from '../platform/public-ids.ts';
 import type { ClaimedDelivery } from './queue/claim.ts';
@@ -73,6 +74,18 @@ export async function publishTo(
   const deliveries = fanOut(made, subscribers);
   const { published, claimed } = await store(trx, made, deliveries, options);
   return { events: published, claimed: claimed.flatMap((delivery) => claimOf(delivery, published)) };
+}
+
+/** By WABA how many deliveries its events lead to at most. */
+export function mostDeliveries(
+  events: readonly Pick<NewEvent, 'wabaId'>[],
+  subscribers: readonly Pick<Subscriber, 'wabaId'>[],
+): Map<string, number> {
+  const most = new Map<string, number>();
+  const endpoints = Map.groupBy(subscribers, ({ wabaId }) => wabaId);
+  for (const { wabaId } of events)
+    most.set(wabaId, (most.get(wabaId) ?? 0) + (endpoints.get(wabaId)?.length ?? 0));
+  return most;
 }
 
 /** Publishes events in one go. */
@@ -202,7 +215,7 @@ function claimOf(delivery: PlannedDelivery, published: readonly PublishedEvent[]
   return [
     {
       ...{ deliveryId, deliveryDay, endpointId, endpointVersion, eventDay, eventUuid },
-      ...{ attempts: 0, probes: 0, replay: false },
+      ...{ attempts: 0, probes: 0, replay: false, hasRun: false },
       ...{ eventType: event.type, eventId: event.eventId, sequence, body: event.body },
     },
   ];

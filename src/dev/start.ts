@@ -203,7 +203,7 @@ export async function seedDemoAccounts(
     const userId = known?.tenantId ?? (await createTenant(tools, businessName)).userId;
     await addWaba(tools, userId, { wabaId, phoneNumbers, accessToken: options.sandboxAccessToken });
     const previous = options.previous.find((tenant) => tenant.wabaId === wabaId);
-    const url = `${options.receiverUrl.replace(/\/+$/, '')}/webhook/${wabaId}`;
+    const url = `${options.receiverUrl}/webhook/${wabaId}`;
     tenants.push({
       userId: Number(userId),
       businessName: known?.businessName ?? businessName,

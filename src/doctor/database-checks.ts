@@ -17,12 +17,12 @@ const REACH = 'start PostgreSQL, or correct HELIOGRAPH_DATABASE_URL';
 const READ = 'see the check "database" first; if it is ok, run "heliograph migrate"';
 
 /** What can be seen in PostgreSQL alone. */
-export function databaseChecks(tools: SealedDatabase): Check[] {
+export function databaseChecks(tools: SealedDatabase, { isEmbedded }: { isEmbedded: boolean }): Check[] {
   const { database } = tools;
   return [
     { name: 'database', todo: REACH, run: () => checkServer(database) },
     { name: 'schema', todo: REACH, run: () => checkSchemaState(database) },
-    { name: 'roles', todo: REACH, run: () => checkRole(database) },
+    { name: 'roles', todo: REACH, run: () => checkRole(database, isEmbedded) },
     { name: 'partitions', todo: READ, run: () => checkPartitions(database) },
     { name: 'clock', todo: REACH, run: () => checkClock(database) },
     { name: 'encryption keys', todo: READ, run: () => checkSecrets(tools) },
@@ -73,7 +73,7 @@ async function checkSchemaState(database: Database): Promise<Finding[]> {
 }
 
 /** Tables that the role of the processes reads and writes. */
-async function checkRole(database: Database): Promise<Finding[]> {
+async function checkRole(database: Database, isEmbedded: boolean): Promise<Finding[]> {
   const [row] = await query<{ role: string; isSuperuser: boolean; unreadable: string[] }>(
     database,
     `select current_user as role, (select rolsuper from pg_roles where rolname = current_user) as "isSuperuser",
@@ -90,9 +90,13 @@ async function checkRole(database: Database): Promise<Finding[]> {
         'give the role its rights: deploy/postgres/roles.sql',
       ),
     );
-  if (isSuperuser)
+  if (isSuperuser && !isEmbedded)
     found.push(warn(`${role} is a superuser`, 'use a role of its own: deploy/postgres/roles.sql'));
-  return found.length > 0 ? found : [ok(`${role} reads every table and is no superuser`)];
+  return found.length > 0 ? found : [ok(`${role} reads every table and is ${kindOf(isSuperuser)}`)];
+}
+
+function kindOf(isSuperuser: boolean): string {
+  return isSuperuser ? 'the superuser of the embedded server' : 'no superuser';
 }
 
 /** Housekeeping makes a week of them. */

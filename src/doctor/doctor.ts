@@ -1,10 +1,13 @@
+import { readFileSync } from 'node:fs';
+import { getCACertificates, setDefaultCACertificates } from 'node:tls';
 import pc from 'picocolors';
-import { adminFailure, adminSettings, alignedFields } from '../platform/cli/admin-action.ts';
+import { adminFailure, adminSettings, alignedFields, localStack } from '../platform/cli/admin-action.ts';
 import { type Config, configWarnings } from '../platform/config/config.ts';
 import { makeSecretBox, parseEncryptionKeys } from '../platform/crypto/secret-box.ts';
 import { openDatabase } from '../platform/postgres/database.ts';
 import { type CheckResult, fail, ok, overall, runChecks, warn } from './checks.ts';
 import { databaseChecks } from './database-checks.ts';
+import { safetyCheck } from './safety-check.ts';
 import { serverChecks } from './server-checks.ts';
 
 type Environment = Readonly<Record<string, string | undefined>>;
@@ -23,7 +26,8 @@ export async function runDoctor(
 async function examine(env: Environment, dataDir: string): Promise<CheckResult[]> {
   const settings = readSettings(env, dataDir);
   if ('problem' in settings) return [settings.problem];
-  const { config } = settings;
+  const { config, caPath } = settings;
+  if (caPath !== null) trust(caPath);
   const warnings = configWarnings(config).map((text) => warn(text, 'change the setting'));
   const findings = warnings.length > 0 ? warnings : [ok('every setting is valid')];
   const own = findings.map((finding) => ({ name: 'settings', ...finding }));
@@ -34,22 +38,38 @@ async function examine(env: Environment, dataDir: string): Promise<CheckResult[]
     const tools = { database, secretBox };
     return [
       ...own,
-      ...(await runChecks([...databaseChecks(tools), ...serverChecks(config, tools)], reasonOf)),
+      ...(await runChecks(
+        [
+          ...databaseChecks(tools, { isEmbedded: caPath !== null }),
+          safetyCheck(config, database),
+          ...serverChecks(config, tools),
+        ],
+        reasonOf,
+      )),
     ];
   } finally {
     await database.destroy();
   }
 }
 
-function readSettings(env: Environment, dataDir: string): { config: Config } | { problem: CheckResult } {
+/** `caPath`: the authority of the stack of `npm start`; null: the settings are those of another installation. */
+type Settings = { config: Config; caPath: string | null };
+
+function readSettings(env: Environment, dataDir: string): Settings | { problem: CheckResult } {
   try {
-    return { config: adminSettings(env, dataDir) };
+    const config = adminSettings(env, dataDir);
+    return { config, caPath: localStack(env, dataDir)?.caPath ?? null };
   } catch (error) {
     const message = adminFailure(error, null)?.message ?? messageOf(error);
     return {
       problem: { name: 'settings', ...fail(message, 'correct them: docs/operators/configuration.md') },
     };
   }
+}
+
+/** Has every TLS connection of this process trust an authority besides the public ones. */
+function trust(caPath: string): void {
+  setDefaultCACertificates([...getCACertificates('default'), readFileSync(caPath, 'utf8')]);
 }
 
 function messageOf(error: unknown): string {

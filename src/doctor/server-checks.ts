@@ -10,7 +10,7 @@ import type { SealedDatabase } from '../platform/crypto/secret-keys.ts';
 import { openAccountClient } from '../platform/graph/graph-client.ts';
 import { GraphError } from '../platform/graph/graph-error.ts';
 import { certificateEndMs, certificateFiles } from '../platform/metrics/process-metrics.ts';
-import { openObjectStore } from '../platform/object-store/object-store.ts';
+import { type ObjectStore, openObjectStore } from '../platform/object-store/object-store.ts';
 import { openTemporalConnection } from '../platform/temporal/client-connection.ts';
 import { SEARCH_ATTRIBUTE_NAMES, taskQueues } from '../platform/temporal/workflow-options.ts';
 import { type Check, type Finding, fail, ok, warn } from './checks.ts';
@@ -98,7 +98,7 @@ async function checkTemporal(config: Config): Promise<Finding[]> {
   }
 }
 
-async function checkObjectStore({ objectStore: settings }: Config): Promise<Finding> {
+async function checkObjectStore({ objectStore: settings }: Config): Promise<Finding[]> {
   const store = openObjectStore(settings);
   const [key, content] = [`doctor-${randomBytes(8).toString('hex')}`, randomBytes(32).toString('hex')];
   const source = async function* () {
@@ -108,13 +108,40 @@ async function checkObjectStore({ objectStore: settings }: Config): Promise<Find
     await store.ensureBucket();
     await store.put(key, source(), { contentType: 'text/plain' });
     const read = await text(await store.getRange(key));
-    await store.remove(key);
+    const kept = await store.remove(key);
     if (read !== content)
-      return fail('a file came back changed', 'look at the object store: media is damaged');
-    return ok(`a file was stored in ${settings.bucket}, read and removed`);
+      return [fail('a file came back changed', 'look at the object store: media is damaged')];
+    const stored = ok(`a file was stored in ${settings.bucket}, read and removed`);
+    const left = versionFindings(await store.versioning(), kept);
+    return left.length > 0 ? left : [stored];
   } finally {
     store.close();
   }
+}
+
+/** What would stay of an erased file. */
+function versionFindings(
+  { state, noncurrentExpire }: Awaited<ReturnType<ObjectStore['versioning']>>,
+  kept: number,
+): Finding[] {
+  const found: Finding[] = [];
+  if (kept > 0)
+    found.push(
+      warn(
+        'it does not let versions of files be listed or removed: they outlive an erasure, whose report says so',
+        'give the role the rights of docs/operators/connections.md, object store',
+      ),
+    );
+  if (state === 'on' && noncurrentExpire !== true)
+    found.push(
+      warn(
+        noncurrentExpire === null
+          ? 'the bucket keeps versions, and its lifecycle rules cannot be read'
+          : 'the bucket keeps versions, and no lifecycle rule removes noncurrent ones',
+        'add a rule with NoncurrentVersionExpiration: docs/operators/erasure.md',
+      ),
+    );
+  return found;
 }
 
 /** Each is a request to upstream. */

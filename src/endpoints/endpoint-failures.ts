@@ -82,7 +82,7 @@ export async function findQuietlyFailing(database: Database): Promise<string[]> 
         and e.failing_since < now() - cast(:minutes as float8) * interval '1 minute'
         and (e.failing_since < now() - cast(:hours as float8) * interval '1 hour'
              or (select sum(m.failures) from endpoint_minutes m
-                  where m.endpoint_id = e.id and m.minute >= date_trunc('minute', e.failing_since)) >= :failures)`,
+                  where m.endpoint_id = e.id and m.minute >= date_trunc(case when m.is_hour then 'hour' else 'minute' end, e.failing_since)) >= :failures)`,
     QUIET,
   );
 }

@@ -12,6 +12,12 @@ export type EndpointCounts = {
   totalMs: number;
 };
 
+/** SQL: what is inserted is added to the row that is there. */
+const ADDED = `successes = endpoint_minutes.successes + excluded.successes,
+  failures = endpoint_minutes.failures + excluded.failures,
+  failed_deliveries = endpoint_minutes.failed_deliveries + excluded.failed_deliveries,
+  total_ms = endpoint_minutes.total_ms + excluded.total_ms`;
+
 /**
  * Adds to the counts of the present minute and keeps since when each endpoint had failures only. The minute is the
  * database's: processes whose clocks differ would not add up.
@@ -24,10 +30,7 @@ export async function addEndpointCounts(trx: Transaction, counts: readonly Endpo
        from unnest(?::bigint[], ?::integer[], ?::integer[], ?::integer[], ?::float8[])
               as m (endpoint_id, successes, failures, failed_deliveries, total_ms) order by 1
      on conflict (endpoint_id, minute) do update
-        set successes = endpoint_minutes.successes + excluded.successes,
-            failures = endpoint_minutes.failures + excluded.failures,
-            failed_deliveries = endpoint_minutes.failed_deliveries + excluded.failed_deliveries,
-            total_ms = endpoint_minutes.total_ms + excluded.total_ms`,
+        set ${ADDED}`,
     [
       counts.map((m) => m.endpointId),
       counts.map((m) => m.successes),
@@ -38,11 +41,15 @@ export async function addEndpointCounts(trx: Transaction, counts: readonly Endpo
   );
   const working = new Set(counts.filter((m) => m.successes > 0).map((m) => m.endpointId));
   const failing = new Set(counts.map((m) => m.endpointId).filter((id) => !working.has(id)));
+  // Attempts that failed lock their endpoints in this order too: in another, both could wait for each other.
   await execute(
     trx,
     `update webhook_endpoints set failing_since = case when id = any (?::bigint[]) then null else now() end
-      where (id = any (?::bigint[]) and failing_since is not null)
-         or (id = any (?::bigint[]) and failing_since is null)`,
+      where id = any (array(
+        select id from webhook_endpoints
+         where (id = any (?::bigint[]) and failing_since is not null)
+            or (id = any (?::bigint[]) and failing_since is null)
+         order by id for no key update))`,
     [[...working], [...working], [...failing]],
   );
 }
@@ -83,12 +90,39 @@ export async function findFailingFor(database: Database, hours: number): Promise
   return rows.map((row) => row.id);
 }
 
-/** Forgets up to `limit` rows that charts and the breaker no longer need; returns how many. */
-export async function forgetOldMinutes(database: Database, days: number, limit: number): Promise<number> {
+/** For so long charts show single minutes; the breaker looks at the last five. */
+const MINUTES_KEPT_DAYS = 2;
+
+/** Adds up to `limit` old minutes to the hours that they belong to; returns how many. */
+export async function foldOldMinutes(database: Database, limit: number): Promise<number> {
+  const [row] = await query<{ folded: number }>(
+    database,
+    `with old as (
+       delete from endpoint_minutes where ctid = any (array(
+         select ctid from endpoint_minutes
+          where not is_hour and minute < date_trunc('hour', now()) - ${MINUTES_KEPT_DAYS} * interval '1 day'
+          order by is_hour, minute limit ?))
+       returning endpoint_id, minute, successes, failures, failed_deliveries, total_ms
+     ), hours as (
+       insert into endpoint_minutes (endpoint_id, minute, is_hour, successes, failures, failed_deliveries, total_ms)
+       select endpoint_id, date_trunc('hour', minute), true, sum(successes), sum(failures), sum(failed_deliveries),
+              sum(total_ms)
+         from old group by 1, 2 order by 1, 2
+       on conflict (endpoint_id, minute) do update
+          set ${ADDED}, is_hour = true
+     )
+     select count(*)::integer as folded from old`,
+    [limit],
+  );
+  return row?.folded ?? 0;
+}
+
+/** Forgets up to `limit` hours that no chart shows any more; returns how many. */
+export async function forgetOldChartHours(database: Database, days: number, limit: number): Promise<number> {
   return await execute(
     database,
     `delete from endpoint_minutes where ctid = any (array(
-       select ctid from endpoint_minutes where minute < now() - ? * interval '1 day' limit ?))`,
+       select ctid from endpoint_minutes where is_hour and minute < now() - ? * interval '1 day' limit ?))`,
     [days, limit],
   );
 }
@@ -114,21 +148,8 @@ export async function startProbing(
   );
   if (row === undefined) return false;
   await insertEndpointAlert(trx, { wabaId: row.waba_id, endpointId, alert: 'failing', reason });
+  trx.notify('heliograph_endpoints', endpointId);
   return true;
-}
-
-/**
- * Grants the one probe that an endpoint gets at a time, to the first who asks when it is due. It must have a response
- * within `leaseMs`, otherwise another may ask.
- */
-export async function takeProbe(trx: Transaction, endpointId: string, leaseMs: number): Promise<boolean> {
-  const granted = await execute(
-    trx,
-    `update webhook_endpoints set next_probe_at = clock_timestamp() + :leaseMs * interval '1 millisecond'
-      where id = :endpointId and mode = 'probing' and next_probe_at <= clock_timestamp()`,
-    { endpointId, leaseMs },
-  );
-  return granted === 1;
 }
 
 /** A probe got no success: the next one waits for `probeAfterMs`. */
@@ -153,7 +174,8 @@ export async function endProbing(trx: Transaction, endpointId: string): Promise<
     trx,
     `update webhook_endpoints
         set mode = 'open', mode_reason = null, mode_changed_at = now(), version = version + 1, updated_at = now(),
-            failing_since = null, failing_notified = false, probe_failures = 0, next_probe_at = null
+            failing_since = null, failing_notified = false, probe_failures = 0, next_probe_at = null,
+            backlog_due_at = case when has_backlog then backlog_due(backlog_retried_at) end
       where id = ? and mode = 'probing'
      returning waba_id`,
     [endpointId],
@@ -161,6 +183,7 @@ export async function endProbing(trx: Transaction, endpointId: string): Promise<
   if (row === undefined) return false;
   const reason = 'a probe succeeded';
   await insertEndpointAlert(trx, { wabaId: row.waba_id, endpointId, alert: 'recovered', reason });
+  trx.notify('heliograph_endpoints', endpointId);
   return true;
 }
 
@@ -182,5 +205,6 @@ export async function disableEndpoint(
   );
   if (row === undefined) return false;
   await insertEndpointAlert(trx, { wabaId: row.waba_id, endpointId, alert: 'disabled', reason });
+  trx.notify('heliograph_endpoints', endpointId);
   return true;
 }

@@ -3,9 +3,10 @@ import { wakeDispatcher } from '../deliveries/queue/enqueue.ts';
 import { dropWaiting } from '../deliveries/queue/remove.ts';
 import { type Audited, recordChange } from '../platform/audit/audit.ts';
 import type { Database } from '../platform/postgres/database.ts';
+import { haveEnded, openPublishers } from '../platform/postgres/locks.ts';
 import { checkDescription, RequestError } from '../platform/request-input.ts';
 import { endpointName, knownEndpoint, unknownEndpoint } from './endpoints.ts';
-import { deleteEndpointRow, isPast, setEndpointMode } from './store.ts';
+import { deleteEndpointRow, setEndpointMode } from './store.ts';
 
 type Tools = { database: Database } & Audited;
 
@@ -86,6 +87,7 @@ async function switchTo(
     const found = await setEndpointMode(trx, wabaId, change);
     if (!found) throw unknownEndpoint(change.id);
     await recordChange(trx, actor, { wabaId, action, target: endpointName(change.id), detail });
+    trx.notify('heliograph_endpoints', change.id);
   });
 }
 
@@ -110,23 +112,23 @@ export async function deleteEndpoint(
     reason: 'being deleted',
   });
   const waiting = await dropWaiting(database, wabaId, endpointId, { reason });
-  const xid = await database.transaction(async (trx) => {
-    const deletedBy = await deleteEndpointRow(trx, wabaId, endpointId);
-    if (deletedBy === null) throw unknownEndpoint(endpointId);
+  await database.transaction(async (trx) => {
+    if (!(await deleteEndpointRow(trx, wabaId, endpointId))) throw unknownEndpoint(endpointId);
     const detail = { dropped: waiting.dropped };
     const target = endpointName(endpointId);
     await recordChange(trx, actor, { wabaId, action: 'endpoint.deleted', target, detail });
-    return deletedBy;
+    trx.notify('heliograph_endpoints', endpointId);
   });
-  await publishersGone(database, xid);
+  await publishersGone(database);
   const late = await dropWaiting(database, wabaId, endpointId, { reason, underWayToo: true });
   return { id: endpointId, dropped: waiting.dropped + late.dropped };
 }
 
 /** Waits for transactions that may still queue deliveries for the endpoint, because they saw it before it was gone. */
-async function publishersGone(database: Database, xid: string): Promise<void> {
+async function publishersGone(database: Database): Promise<void> {
   const deadlineMs = performance.now() + PUBLISHERS_MS;
-  while (!(await isPast(database, xid)) && performance.now() < deadlineMs) {
+  const publishers = await openPublishers(database);
+  while (!(await haveEnded(database, publishers)) && performance.now() < deadlineMs) {
     await new Promise((resolve) => setTimeout(resolve, POLL_MS));
   }
 }

@@ -1,13 +1,9 @@
 import { listPhoneNumbers } from '../accounts/accounts.ts';
-import { checkEndpointUrl, type EndpointUrlRules, type ResolveHost } from '../platform/http/outbound-url.ts';
 import type { Database } from '../platform/postgres/database.ts';
 import { checkingMember, RequestError, shown } from '../platform/request-input.ts';
 import type { SettingLimits } from './setting.ts';
 import { type GivenSettings, type StoredSettings, settingsOf } from './settings.ts';
-import { webhookTargets } from './webhook-targets.ts';
-
-/** The rules by which the sender judges URLs too, so that what is accepted here is what is sent to. */
-export type UrlRules = EndpointUrlRules & { resolve: ResolveHost };
+import { checkWabaUrl, type UrlRules } from './url-check.ts';
 
 /** What may be chosen for an endpoint; a member that is missing is not changed. */
 export type EndpointOptions = GivenSettings & {
@@ -22,13 +18,14 @@ export type OptionRules = SettingLimits & { database: Database; urlRules: UrlRul
 type CheckedOptions = Partial<StoredSettings> & { url?: string };
 
 /**
- * Checks every option that is given and returns them as they are stored.
- * Throws RequestError: `invalid_value`, `unknown_phone_number`, or the code of the refused URL.
+ * Checks every option that is given and returns them as they are stored; `presentUrl` is the endpoint's own.
+ * Throws RequestError: `invalid_value`, `unknown_phone_number`, `rate_limit_exceeded`, or the code of the refused URL.
  */
 export async function checkEndpointOptions(
   rules: OptionRules,
   wabaId: string,
   given: EndpointOptions,
+  presentUrl: string | null = null,
 ): Promise<CheckedOptions> {
   const checked: Partial<Record<keyof StoredSettings, unknown>> = {};
   for (const [name, setting] of settingsOf()) {
@@ -40,20 +37,13 @@ export async function checkEndpointOptions(
   const options = checked as CheckedOptions;
   const { url } = given;
   if (url !== undefined) {
-    const urlRules = { ...rules.urlRules, targets: await webhookTargets(rules.database, wabaId) };
-    options.url = await checkingMember('url', () => checkUrl(url, urlRules));
+    options.url = await checkingMember('url', () => checkWabaUrl(rules, wabaId, url, { presentUrl }));
   }
   const ids = options.phoneNumberIds ?? [];
   if (ids.length > 0) {
     await checkingMember('phoneNumberIds', () => refuseUnknownNumbers(rules.database, wabaId, ids));
   }
   return options;
-}
-
-async function checkUrl(url: string, rules: UrlRules): Promise<string> {
-  const verdict = await checkEndpointUrl(url, rules);
-  if (!verdict.ok) throw new RequestError(verdict.code, verdict.message);
-  return verdict.url;
 }
 
 /** A number of another WABA is refused exactly as one that does not exist. */

@@ -5,6 +5,12 @@ import { query } from '../platform/postgres/sql.ts';
 
 export type EndpointMode = 'open' | 'probing' | 'paused' | 'disabled';
 
+/**
+ * Which deliveries get a run of `deliverEvent`. `auto`: first attempts while traffic is calm, and failures. `always`: every
+ * delivery, and its attempts are made inside its run. `failures`: failures.
+ */
+export type WorkflowMode = 'auto' | 'always' | 'failures';
+
 /** What an attempt needs to know of an endpoint, secrets sealed. Null options mean the installation's setting. */
 export type EndpointSettings = {
   id: string;
@@ -33,6 +39,7 @@ export type EndpointSettings = {
   retryScheduleSeconds: number[] | null;
   maxInFlight: number | null;
   rateLimitPerSecond: number | null;
+  deliveryWorkflows: WorkflowMode | null;
 };
 
 /** The settings of these endpoints; unknown ones are absent. For the worker, which serves every tenant. */
@@ -52,7 +59,8 @@ export async function loadEndpointSettings(
             client_certificate as "clientCertificate", client_key_sealed as "clientKeySealed", signature_profile as "signatureProfile",
             a.webhook_allow as "targetsAllow", a.webhook_deny as "targetsDeny",
             timeout_ms as "timeoutMs", retry_schedule_seconds as "retryScheduleSeconds",
-            max_in_flight as "maxInFlight", rate_limit_per_second as "rateLimitPerSecond"
+            max_in_flight as "maxInFlight", rate_limit_per_second as "rateLimitPerSecond",
+            delivery_workflows as "deliveryWorkflows"
        from webhook_endpoints w join wabas a on a.waba_id = w.waba_id where id = any (?::bigint[])`,
     [endpointIds],
   );
@@ -62,6 +70,7 @@ export type ChangedEndpoint = {
   id: string;
   maxInFlight: number | null;
   ratePerSecond: number | null;
+  workflows: WorkflowMode | null;
   /** When it was switched on, if that is what changed (Unix time, ms). */
   switchedOnMs: number | null;
 };
@@ -71,6 +80,7 @@ export async function findChangedEndpoints(database: Database, seconds: number):
   return await query<ChangedEndpoint>(
     database,
     `select id, max_in_flight as "maxInFlight", rate_limit_per_second as "ratePerSecond",
+            delivery_workflows as workflows,
             case when mode = 'open' and mode_changed_at > created_at
                   and mode_changed_at > now() - :seconds * interval '1 second'
                  then cast(extract(epoch from mode_changed_at) * 1000 as float8) end as "switchedOnMs"

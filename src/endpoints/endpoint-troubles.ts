@@ -6,6 +6,8 @@ export type EndpointTrouble = {
   id: string;
   wabaId: string;
   tenantId: string;
+  url: string;
+  description: string;
   mode: 'open' | 'probing' | 'disabled';
   since: Date;
   reason: string | null;
@@ -15,7 +17,7 @@ export type EndpointTrouble = {
 export async function listEndpointTroubles(database: Database, limit: number): Promise<EndpointTrouble[]> {
   return await query<EndpointTrouble>(
     database,
-    `select e.id, e.waba_id as "wabaId", w.tenant_id as "tenantId", e.mode, e.mode_reason as reason,
+    `select e.id, e.waba_id as "wabaId", w.tenant_id as "tenantId", e.url, e.description, e.mode, e.mode_reason as reason,
             coalesce(e.failing_since, e.mode_changed_at) as since
        from webhook_endpoints e join wabas w on w.waba_id = e.waba_id
       where e.failing_notified and e.mode in ('open', 'probing', 'disabled') and w.removed_at is null

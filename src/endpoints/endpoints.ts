@@ -1,8 +1,9 @@
 import { knownWaba } from '../accounts/accounts.ts';
 import { countWaiting, type WaitingDeliveries } from '../deliveries/backlog.ts';
 import { applyOrderScope } from '../deliveries/queue/order-scope.ts';
+import { hasReplayHeads } from '../deliveries/queue/replay-queue.ts';
 import { newSigningKey, newWebhookSecret, publicKeyOf } from '../deliveries/webhook-request.ts';
-import { type Audited, recordChange } from '../platform/audit/audit.ts';
+import { type Actor, type Audited, recordChange } from '../platform/audit/audit.ts';
 import { type CertificateView, certificateView } from '../platform/crypto/client-certificate.ts';
 import {
   endpointSecretPlace,
@@ -11,7 +12,7 @@ import {
   SecretBoxError,
 } from '../platform/crypto/secret-box.ts';
 import type { SealedDatabase } from '../platform/crypto/secret-keys.ts';
-import type { Database } from '../platform/postgres/database.ts';
+import type { Database, Transaction } from '../platform/postgres/database.ts';
 import { checkRowId, RequestError } from '../platform/request-input.ts';
 import {
   changeSealedHeaders,
@@ -40,6 +41,16 @@ export const MAX_ENDPOINTS = 100;
 /** `secret` is what the tenant verifies signatures with; it is shown this once. */
 export type CreatedEndpoint = EndpointView & { secret: string };
 
+/** A new endpoint, and the others of its WABA with the same URL: each event arrives there once for each of them. */
+export type AddedEndpoint = CreatedEndpoint & { sameUrlEndpointIds: string[] };
+
+/** What users are told about a URL that other endpoints have too. */
+export function sameUrlNotice({ sameUrlEndpointIds: ids }: AddedEndpoint): string | null {
+  if (ids.length === 0) return null;
+  const others = ids.length === 1 ? `Endpoint ${ids[0]} has` : `Endpoints ${ids.join(', ')} have`;
+  return `${others} the same URL: events arrive there once for each endpoint, each signed with the secret of its endpoint.`;
+}
+
 /** An endpoint and what waits for it. */
 export type EndpointStatus = EndpointView & { waiting: WaitingDeliveries };
 
@@ -52,14 +63,17 @@ export async function addEndpoint(
   tools: SealedDatabase & OptionRules & Audited,
   wabaId: string,
   options: EndpointOptions & { url: string },
-): Promise<CreatedEndpoint> {
+): Promise<AddedEndpoint> {
   await knownWaba(tools.database, wabaId);
-  if ((await listEndpoints(tools.database, wabaId)).length >= MAX_ENDPOINTS) {
+  const others = await listEndpoints(tools.database, wabaId);
+  if (others.length >= MAX_ENDPOINTS) {
     const message = `WABA ${wabaId} has ${MAX_ENDPOINTS} webhook endpoints, and may have no more.`;
     throw new RequestError('too_many_endpoints', message);
   }
   const { url = options.url, ...checked } = await checkEndpointOptions(tools, wabaId, options);
-  return await storeEndpoint(tools, wabaId, { ...checked, url }, options.customHeaders ?? {});
+  const created = await storeEndpoint(tools, wabaId, { ...checked, url }, options.customHeaders ?? {});
+  const same = others.filter((other) => other.url === created.url);
+  return { ...created, sameUrlEndpointIds: same.map(({ id }) => id) };
 }
 
 /** Adds an endpoint whose settings have been checked. Throws RequestError `invalid_value` for the headers. */
@@ -78,7 +92,8 @@ export async function storeEndpoint(
     customHeaders,
   );
   const signingKeySealed = signsWithKey(settings) ? newSealedKey(secretBox, id) : null;
-  const endpoint = { ...settings, id, secretSealed, signingKeySealed, customHeadersSealed };
+  const urlSetByKey = actor.apiKey?.id ?? null;
+  const endpoint = { ...settings, id, secretSealed, signingKeySealed, customHeadersSealed, urlSetByKey };
   await database.transaction(async (trx) => {
     await insertEndpoint(trx, wabaId, endpoint);
     const detail = { host: new URL(settings.url).host };
@@ -100,9 +115,9 @@ export async function updateEndpoint(
   options: EndpointOptions,
 ): Promise<EndpointView & EndpointMove> {
   const { database, secretBox, actor } = tools;
-  await knownEndpoint(database, wabaId, endpointId);
+  const { url: presentUrl } = await knownEndpoint(database, wabaId, endpointId);
   // Names are resolved before the row is locked: that can take seconds.
-  const checked = await checkEndpointOptions(tools, wabaId, options);
+  const checked = await checkEndpointOptions(tools, wabaId, options, presentUrl);
   const { view, move } = await database.transaction(async (trx) => {
     if (!(await lockEndpoint(trx, wabaId, endpointId))) throw unknownEndpoint(endpointId);
     const present = await knownEndpoint(trx, wabaId, endpointId);
@@ -111,7 +126,11 @@ export async function updateEndpoint(
       ...(checked.url !== undefined && { url: checked.url }),
     });
     const orderScope = present.wantedOrderScope ?? present.orderScope;
-    await saveEndpointOptions(trx, wabaId, { ...present, orderScope, ...checked, customHeadersSealed });
+    if (checked.url !== undefined && checked.url !== present.url)
+      await refuseMoveUnderReplay(trx, actor, present.id);
+    const urlSetByKey = actor.apiKey?.id ?? null;
+    const settings = { ...present, orderScope, ...checked, customHeadersSealed, urlSetByKey };
+    await saveEndpointOptions(trx, wabaId, settings);
     if (signsWithKey(checked) && present.signingKeySealed === null) {
       const change = { id: present.id, sealed: newSealedKey(secretBox, present.id), overlapHours: 0 };
       await replaceEndpointSecret(trx, wabaId, 'signing_key', change);
@@ -126,6 +145,15 @@ export async function updateEndpoint(
   if (view.wantedOrderScope === null || !(await applyOrderScope(database, endpointId)))
     return { ...view, ...move };
   return { ...endpointView(secretBox, await knownEndpoint(database, wabaId, endpointId)), ...move };
+}
+
+/** A key that may not read events must not send those of a replay to another URL. Throws RequestError `insufficient_scope`. */
+async function refuseMoveUnderReplay(trx: Transaction, { apiKey }: Actor, endpointId: string): Promise<void> {
+  if (apiKey === undefined || apiKey.mayReadEvents || !(await hasReplayHeads(trx, endpointId))) return;
+  throw new RequestError(
+    'insufficient_scope',
+    'A replay to this endpoint is not finished. Until then, changing the URL needs the scope read_events or read too.',
+  );
 }
 
 /** The endpoints of a WABA, or those behind one, with what waits for each. Throws RequestError: `invalid_value`, `unknown_waba`. */

@@ -1,8 +1,28 @@
 import { type TSchema, Type } from 'typebox';
+import type { Config } from '../platform/config/config.ts';
 import { invalidValue, shown } from '../platform/request-input.ts';
+import type { WorkflowMode } from './endpoint-settings.ts';
 
 /** What holds where an endpoint leaves a setting to the installation. */
-export type InstallationSettings = { retryScheduleSeconds: readonly number[]; timeoutMs: number };
+export type InstallationSettings = {
+  retryScheduleSeconds: readonly number[];
+  timeoutMs: number;
+  deliveryWorkflows: WorkflowMode;
+  maxRetryWorkflows: number;
+};
+
+/** What holds for endpoints without a value, by the settings of the installation. */
+export function installationSettings({
+  webhooks,
+  delivery,
+}: Pick<Config, 'webhooks' | 'delivery'>): InstallationSettings {
+  return {
+    retryScheduleSeconds: webhooks.retryScheduleMs.map((waitMs) => waitMs / 1_000),
+    timeoutMs: webhooks.timeoutMs,
+    deliveryWorkflows: delivery.workflows,
+    maxRetryWorkflows: delivery.retryWorkflowsPerEndpoint,
+  };
+}
 
 /** What the installation allows at most. */
 export type SettingLimits = { maxTimeoutMs: number };
@@ -84,18 +104,20 @@ export function textSetting(
   };
 }
 
-/** One of several names. */
-export function choiceSetting<Name extends string>(
+/** One of several names; where `fallback` is null, also what the installation says. */
+export function choiceSetting<Name extends string, Fallback extends Name | null>(
   own: Omit<Doors<Name>, 'portal'> & {
     names: readonly Name[];
-    fallback: Name;
+    fallback: Fallback;
+    /** Of answers of the API. */
+    description?: string;
     /** How the setting is called in an error. */
     title: string;
     portal: Omit<PortalField<Name>, 'choices'> & { choices: Readonly<Record<Name, string>> };
   },
-): Setting<string, Name> {
-  const { names, title, ...setting } = own;
-  const schema = Type.Enum([...names]);
+): Setting<string, Name | Fallback> {
+  const { names, title, description, ...setting } = own;
+  const schema = Type.Enum([...names], description === undefined ? {} : { description });
   return {
     ...setting,
     kind: 'choice',

@@ -92,7 +92,6 @@ export const SETTINGS = {
       flags: '--retry-schedule <seconds>',
       help: 'waits between attempts, comma separated, 1 to 20 (default: the setting)',
       label: 'retries after',
-      byDefault: 'the setting',
       show: (seconds) => `${seconds.join(', ')} s`,
     },
   }),
@@ -100,7 +99,7 @@ export const SETTINGS = {
     section: 'retries',
     // Leases are as long as the installation's time-out needs, so no endpoint can have a longer one.
     check: (ms, { maxTimeoutMs }) =>
-      wholeNumber('The time-out in ms', ms, 1_000, maxTimeoutMs, ', the time-out of this service'),
+      wholeNumber('The timeout in ms', ms, 1_000, maxTimeoutMs, ', the timeout of this service'),
     portal: {
       field: 'timeoutSeconds',
       label: 'Timeout',
@@ -114,7 +113,6 @@ export const SETTINGS = {
       flags: '--timeout-ms <ms>',
       help: 'of a whole attempt (default: the setting)',
       label: 'timeout',
-      byDefault: 'the setting',
       show: (ms) => `${ms} ms`,
     },
   }),
@@ -167,14 +165,13 @@ export const SETTINGS = {
     portal: {
       field: 'maxInFlight',
       label: 'Concurrent requests',
-      hint: 'From 1 to 500. Default: no limit.',
-      byDefault: 'no limit',
+      hint: 'From 1 to 500. Default: adapts to the server, up to 100 for each worker process.',
+      byDefault: 'adapts to the server, up to 100 for each worker process',
     },
     command: {
       flags: '--max-in-flight <n>',
       help: 'attempts at one time, 1 to 500',
       label: 'in flight',
-      byDefault: 'as it copes',
     },
   }),
   rateLimitPerSecond: numberSetting({
@@ -214,8 +211,50 @@ export const SETTINGS = {
       help: 'let what fails for so long step aside for others of its key; 0 or never: it blocks them (default: the setting)',
       words: { never: 0 },
       label: 'block limit',
-      byDefault: 'the setting',
       show: (seconds) => (seconds === 0 ? 'never' : `${seconds} s`),
+    },
+  }),
+  deliveryWorkflows: choiceSetting({
+    section: 'limits',
+    title: 'The workflow setting',
+    names: ['auto', 'always', 'failures'],
+    fallback: null,
+    description:
+      'Which deliveries have a workflow run that an operator sees: `auto` (first attempts in calm traffic, and failures), `always` (every delivery; its requests are made inside its run, which costs milliseconds and limits how many go out per second) or `failures`. Null: as the installation says.',
+    portal: {
+      field: 'deliveryWorkflows',
+      label: 'Workflow runs',
+      hint: 'Which deliveries an operator finds in Temporal. “Always” makes each request inside its own run: slower, and traceable one by one.',
+      widget: 'list',
+      choices: {
+        auto: 'In calm traffic, and what fails',
+        always: 'Always: each request inside its run',
+        failures: 'Only what fails',
+      },
+      byDefault: ({ deliveryWorkflows }) => deliveryWorkflows,
+    },
+    command: {
+      flags: '--delivery-workflows <mode>',
+      help: 'which deliveries get a workflow run: auto, always (each attempt is made inside it) or failures (default: the setting)',
+      label: 'workflow runs',
+    },
+  }),
+  maxRetryWorkflows: numberSetting({
+    section: 'limits',
+    description:
+      'How many of its failing deliveries have a workflow run at once, as far as other tenants leave room. Deliveries without a run are retried at the same times. Null: as the installation says.',
+    check: (count) => wholeNumber('The number of workflow runs for retries', count, 0, 1_000),
+    portal: {
+      field: 'maxRetryWorkflows',
+      label: 'Workflow runs for retries',
+      hint: ({ maxRetryWorkflows }) =>
+        `Failing events that an operator finds in Temporal at once. From 0 to 1,000. Default: ${maxRetryWorkflows}. All are retried, with or without a run.`,
+      byDefault: ({ maxRetryWorkflows }) => String(maxRetryWorkflows),
+    },
+    command: {
+      flags: '--max-retry-workflows <n>',
+      help: 'failing deliveries with a workflow run at one time, 0 to 1000 (default: the setting)',
+      label: 'retry workflow runs',
     },
   }),
   orderScope: choiceSetting({

@@ -76,6 +76,8 @@ export type NewEndpoint = Partial<StoredEndpointOptions> & {
   url: string;
   secretSealed: string;
   signingKeySealed?: string | null;
+  /** The API key that chose the URL. */
+  urlSetByKey?: string | null;
 };
 
 export async function insertEndpoint(
@@ -88,9 +90,10 @@ export async function insertEndpoint(
   const fallbacks = settingsOf().map(([name, { fallback }]) => [name, fallback]);
   await execute(
     database,
-    `insert into webhook_endpoints (id, waba_id, secret_sealed, signing_key_sealed, url, custom_headers_sealed, ${columns})
-     values (:id, :wabaId, :secretSealed, :signingKeySealed, :url, :customHeadersSealed, ${parameters})`,
+    `insert into webhook_endpoints (id, waba_id, secret_sealed, signing_key_sealed, url, url_set_by_key, custom_headers_sealed, ${columns})
+     values (:id, :wabaId, :secretSealed, :signingKeySealed, :url, :urlSetByKey, :customHeadersSealed, ${parameters})`,
     {
+      urlSetByKey: null,
       customHeadersSealed: null,
       signingKeySealed: null,
       wabaId,
@@ -156,7 +159,8 @@ export async function setEndpointUrl(
 ): Promise<boolean> {
   const changed = await execute(
     database,
-    `update webhook_endpoints set url = :url, version = version + 1, updated_at = now()
+    `update webhook_endpoints set url = :url, url_set_at = now(), url_set_by_key = null,
+            version = version + 1, updated_at = now()
       where waba_id = :wabaId and id = :id`,
     { wabaId, ...change },
   );
@@ -180,7 +184,7 @@ export async function lockEndpoint(trx: Transaction, wabaId: string, id: string)
 export async function saveEndpointOptions(
   trx: Transaction,
   wabaId: string,
-  endpoint: StoredEndpointOptions & { id: string },
+  endpoint: StoredEndpointOptions & { id: string; urlSetByKey: string | null },
 ): Promise<void> {
   const settings = COLUMNS.map(({ name, column, parameter }) =>
     name === 'orderScope'
@@ -190,7 +194,9 @@ export async function saveEndpointOptions(
   await execute(
     trx,
     `update webhook_endpoints
-        set url = :url, custom_headers_sealed = :customHeadersSealed, ${settings.join(', ')},
+        set url = :url, url_set_at = case when url = :url then url_set_at else now() end,
+            url_set_by_key = case when url = :url then url_set_by_key else cast(:urlSetByKey as bigint) end,
+            custom_headers_sealed = :customHeadersSealed, ${settings.join(', ')},
             version = version + 1, updated_at = now()
       where waba_id = :wabaId and id = :id`,
     { wabaId, ...endpoint },
@@ -251,29 +257,40 @@ export async function setEndpointCertificate(
   );
 }
 
-/** Removes an endpoint; what is queued for it is not touched. Returns the transaction's id, null when there is none. */
-export async function deleteEndpointRow(
-  trx: Transaction,
-  wabaId: string,
-  id: string,
-): Promise<string | null> {
-  const [row] = await query<{ xid: string }>(
+/** Removes an endpoint; what is queued for it is not touched. False: there is none. */
+export async function deleteEndpointRow(trx: Transaction, wabaId: string, id: string): Promise<boolean> {
+  const rows = await query(
     trx,
     `with gone as (delete from webhook_endpoints where waba_id = ? and id = ? returning id),
           charts as (delete from endpoint_minutes using gone where endpoint_id = gone.id),
           failures as (delete from endpoint_failures using gone where endpoint_id = gone.id)
-     select cast(pg_current_xact_id() as text) as xid from gone`,
+     select id from gone`,
     [wabaId, id],
   );
-  return row?.xid ?? null;
+  return rows.length === 1;
 }
 
-/** Whether every transaction has ended that began before `xid` did, and so may not have seen what it changed. */
-export async function isPast(database: Database, xid: string): Promise<boolean> {
-  const [row] = await query<{ past: boolean }>(
+/** A URL that an API key chose in the last days, and for what. */
+export type UrlSetByKey = {
+  id: string;
+  wabaId: string;
+  tenantId: string;
+  url: string;
+  keyId: string;
+  setAt: Date;
+};
+
+/** Up to `limit` endpoints whose URL an API key chose in the last `days`. */
+export async function listUrlsSetByKeys(
+  database: Database,
+  { days, limit }: { days: number; limit: number },
+): Promise<UrlSetByKey[]> {
+  return await query<UrlSetByKey>(
     database,
-    'select pg_snapshot_xmin(pg_current_snapshot()) > cast(? as xid8) as past',
-    [xid],
+    `select e.id, e.waba_id as "wabaId", w.tenant_id as "tenantId", e.url, e.url_set_by_key as "keyId", e.url_set_at as "setAt"
+       from webhook_endpoints e join wabas w on w.waba_id = e.waba_id
+      where e.url_set_by_key is not null and e.url_set_at > now() - interval '1 day' * :days
+      order by e.url_set_at limit :limit`,
+    { days, limit },
   );
-  return row?.past === true;
 }

@@ -2,7 +2,7 @@ import { knownWaba } from '../accounts/accounts.ts';
 import { insertDeliveries, recordWorkflow } from '../deliveries/delivery-log.ts';
 import { insertEvents, newDelivery, TEST_PHONE_NUMBER_ID, testEventData } from '../deliveries/publish.ts';
 import type { DeliveryLabel } from '../deliveries/queue/claim.ts';
-import { enqueueForWorkflow } from '../deliveries/queue/enqueue.ts';
+import { enqueueTest } from '../deliveries/queue/enqueue.ts';
 import { type Audited, recordChange } from '../platform/audit/audit.ts';
 import type { Database, Transaction } from '../platform/postgres/database.ts';
 import { openRateLimitStore } from '../platform/postgres/rate-limit-store.ts';
@@ -119,8 +119,8 @@ const MAX_NUMBERS = 20;
 class LaneTakenError extends Error {}
 
 /**
- * Stores a `test` event with its one delivery, whatever the endpoint's filters and mode. The delivery belongs to
- * its workflow from the start: no loop claims it, and one that is not started is found overdue.
+ * Stores a `test` event with its one delivery, whatever the endpoint's filters and mode. Its workflow makes the attempt;
+ * where that does not come within seconds, a worker does.
  */
 export async function insertTestEvent(
   database: Database,
@@ -166,7 +166,7 @@ async function storeInLane(
   if (published === undefined) throw new Error('the test event was not stored');
   const delivery = newDelivery(published, endpoint.id, published.lane, true);
   await insertDeliveries(trx, [delivery]);
-  if (!(await enqueueForWorkflow(trx, delivery))) throw new LaneTakenError();
+  if (!(await enqueueTest(trx, delivery))) throw new LaneTakenError();
   const { deliveryId, deliveryDay, eventUuid } = delivery;
   const label = { endpointId: endpoint.id, endpointUrl: endpoint.url, tenantId: tenant.id };
   return { deliveryId, deliveryDay, eventUuid, eventId, eventType: 'test', wabaId, ...label };

@@ -38,7 +38,8 @@ export async function limitWebhookTargets(
       `with changed as (
          update wabas set webhook_allow = :allow, webhook_deny = :deny where waba_id = :wabaId returning waba_id)
        update webhook_endpoints w set version = version + 1, updated_at = now()
-         from changed where w.waba_id = changed.waba_id`,
+         from changed
+        where w.id = any (array(select id from webhook_endpoints where waba_id = :wabaId order by id for no key update))`,
       { wabaId, ...lists },
     );
     const detail = { allow: lists.allow.join(', '), deny: lists.deny.join(', ') };

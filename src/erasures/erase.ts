@@ -72,8 +72,15 @@ export async function eraseNextBatch(tools: EraseTools, erasureId: string): Prom
   }
 }
 
-async function runBatch(context: StepContext, step: ErasureStep): Promise<Erasure> {
-  const { database, erasure } = context;
+async function runBatch(given: StepContext, step: ErasureStep): Promise<Erasure> {
+  const { database, erasure } = given;
+  let fileVersions = 0;
+  const remove: StepContext['objectStore']['remove'] = async (key) => {
+    const kept = await given.objectStore.remove(key);
+    fileVersions += kept;
+    return kept;
+  };
+  const context = { ...given, objectStore: { remove } };
   await step.prepare?.(context, erasure.after);
   const removed = (await step.removeFiles?.(context)) ?? [];
   return await database.transaction(async (trx) => {
@@ -83,7 +90,8 @@ async function runBatch(context: StepContext, step: ErasureStep): Promise<Erasur
     if (locked === null || isStale || locked.state === 'done') return locked ?? erasure;
     const { after, counts } = await step.erase(trx, context, erasure.after, removed);
     const position = after === null ? locked.position + 1 : locked.position;
-    const progress = { position, after, counts: sumOf(locked.counts, counts) };
+    const refused = sumOf(locked.refused, { fileVersions });
+    const progress = { position, after, counts: sumOf(locked.counts, counts), refused };
     await saveErasureProgress(trx, erasure.id, progress);
     return { ...locked, ...progress, state: 'running' };
   });
@@ -101,16 +109,22 @@ async function finish(tools: EraseTools, erasure: Erasure): Promise<ErasedBatch>
     const { kind, subjectId, wabaId, tenantId } = erasure;
     await recordAudit(trx, {
       ...{ tenantId, wabaId, actor: 'system', action: 'erasure.done', target: `${kind} ${subjectId}` },
-      ...{ detail: { erasureId: erasure.id, ...erasure.counts }, requestId: null, ip: null },
+      ...{ detail: { erasureId: erasure.id, ...erasure.counts, ...refusedOf(erasure) } },
+      ...{ requestId: null, ip: null },
     });
   });
   return { ...progressOf(erasure, 'done'), state: 'done', waitMs: 0, reason: '' };
 }
 
+function refusedOf({ refused: { fileVersions } }: Erasure): { fileVersionsRefused?: number } {
+  return fileVersions === undefined ? {} : { fileVersionsRefused: fileVersions };
+}
+
 function reportOf(erasure: Erasure, finishedAt: Date): ErasureReport {
-  const { id, kind, subjectId, wabaId, tenantId, requestedBy, createdAt, startedAt, counts } = erasure;
+  const { id, kind, subjectId, wabaId, tenantId, requestedBy, createdAt, startedAt, counts, refused } =
+    erasure;
   return {
-    ...{ version: 1, erasureId: id, kind, subjectId, wabaId, tenantId, requestedBy, counts },
+    ...{ version: 1, erasureId: id, kind, subjectId, wabaId, tenantId, requestedBy, counts, refused },
     requestedAt: createdAt.toISOString(),
     startedAt: (startedAt ?? createdAt).toISOString(),
     finishedAt: finishedAt.toISOString(),

@@ -18,6 +18,8 @@ export type ErasureReport = {
   startedAt: string;
   finishedAt: string;
   counts: ErasureCounts;
+  /** What other systems did not let go, such as `fileVersions` in the object store. */
+  refused: ErasureCounts;
 };
 
 /** `keyId`: the encryption key that the signing key follows from. */

@@ -26,13 +26,15 @@ export type Erasure = {
   subjectSealed: string | null;
   note: string | null;
   counts: ErasureCounts;
+  /** How many of each kind other systems did not let go. */
+  refused: ErasureCounts;
   report: string | null;
   signature: ReportSignature | null;
 };
 
 const ERASURE = `id, kind, subject_id as "subjectId", waba_id as "wabaId", tenant_id as "tenantId", state,
   requested_by as "requestedBy", created_at as "createdAt", started_at as "startedAt", finished_at as "finishedAt",
-  position, after, subject_sealed as "subjectSealed", note, counts, report, signature`;
+  position, after, subject_sealed as "subjectSealed", note, counts, refused, report, signature`;
 
 /** The id of the workflow that erases. */
 export function erasureWorkflowId({ kind, subjectId }: Pick<Erasure, 'kind' | 'subjectId'>): string {
@@ -131,14 +133,17 @@ export async function lockErasure(trx: Transaction, erasureId: string): Promise<
 export async function saveErasureProgress(
   trx: Transaction,
   erasureId: string,
-  progress: { position: number; after: string | null; counts: ErasureCounts },
+  progress: Pick<Erasure, 'position' | 'after' | 'counts' | 'refused'>,
 ): Promise<void> {
   await execute(
     trx,
     `update erasures set state = 'running', started_at = coalesce(started_at, clock_timestamp()), position = :position,
-            after = :after, counts = cast(:counts as jsonb), note = null
+            after = :after, counts = cast(:counts as jsonb), refused = cast(:refused as jsonb), note = null
       where id = :erasureId`,
-    { ...progress, erasureId, counts: JSON.stringify(progress.counts) },
+    {
+      ...{ ...progress, erasureId },
+      ...{ counts: JSON.stringify(progress.counts), refused: JSON.stringify(progress.refused) },
+    },
   );
 }
 

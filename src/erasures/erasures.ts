@@ -43,6 +43,8 @@ export type ErasureView = {
   /** What it waits for at present. */
   waitsFor: string | null;
   counts: ErasureCounts;
+  /** How many of each kind other systems did not let go. */
+  refused: ErasureCounts;
   /** Once it is done. */
   report: SignedReport | null;
 };
@@ -214,9 +216,9 @@ export async function erasuresOf(
 }
 
 function viewOf(erasure: Erasure): ErasureView {
-  const { id: erasureId, kind, subjectId, wabaId, tenantId, state, requestedBy, counts } = erasure;
+  const { id: erasureId, kind, subjectId, wabaId, tenantId, state, requestedBy, counts, refused } = erasure;
   const { createdAt, startedAt, finishedAt, note: waitsFor, report, signature } = erasure;
   const signed = report === null || signature === null ? null : { report: JSON.parse(report), signature };
   const what = { erasureId, kind, subjectId, wabaId, tenantId, state, requestedBy };
-  return { ...what, createdAt, startedAt, finishedAt, waitsFor, counts, report: signed };
+  return { ...what, createdAt, startedAt, finishedAt, waitsFor, counts, refused, report: signed };
 }

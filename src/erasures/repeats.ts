@@ -1,7 +1,8 @@
 import { type BodyPlace, eraseRepeats, FIRST_BODY } from '../inbound/erase-bodies.ts';
 import { shardOf } from '../inbound/inbox.ts';
 import { erasedName } from '../messages/messages.ts';
-import { type Database, holdIntake } from '../platform/postgres/database.ts';
+import type { Database } from '../platform/postgres/database.ts';
+import { holdIntake } from '../platform/postgres/locks.ts';
 import { execute, query } from '../platform/postgres/sql.ts';
 
 /**

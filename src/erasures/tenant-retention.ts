@@ -1,12 +1,7 @@
 import { shardOf } from '../inbound/inbox.ts';
 import type { ObjectStore } from '../platform/object-store/object-store.ts';
-import {
-  type Database,
-  holdIntake,
-  lockCustomers,
-  lockIntake,
-  type Transaction,
-} from '../platform/postgres/database.ts';
+import type { Database, Transaction } from '../platform/postgres/database.ts';
+import { holdIntake, lockCustomers, lockIntake } from '../platform/postgres/locks.ts';
 import { execute, query } from '../platform/postgres/sql.ts';
 import {
   ERASED_MESSAGE,

@@ -10,7 +10,8 @@ import {
   stringOf,
   textOf,
 } from '../platform/json/json-text.ts';
-import { lockIntake, type Transaction } from '../platform/postgres/database.ts';
+import type { Transaction } from '../platform/postgres/database.ts';
+import { lockIntake } from '../platform/postgres/locks.ts';
 import { byteaArray, execute, query } from '../platform/postgres/sql.ts';
 import { shardOf } from './inbox.ts';
 import { ERASED_PART, isErased, type PersonIds } from './split/item-context.ts';

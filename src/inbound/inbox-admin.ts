@@ -1,5 +1,5 @@
 import type { Database } from '../platform/postgres/database.ts';
-import { lockIntake } from '../platform/postgres/database.ts';
+import { lockIntake } from '../platform/postgres/locks.ts';
 import { execute, query } from '../platform/postgres/sql.ts';
 import { SHARDS, wakeIntake } from './inbox.ts';
 
@@ -155,8 +155,11 @@ const COUNT_LIMIT = 100_000;
  * How many bodies wait, were quarantined, or failed; counting stops at 100,001 of each. Each condition is that of an
  * index: most bodies are done.
  */
-export async function countInbox(database: Database): Promise<Record<string, number>> {
-  const counted = ['new', 'quarantined', 'failed'].map(
+export async function countInbox(
+  database: Database,
+  states: readonly ('new' | 'quarantined' | 'failed')[] = ['new', 'quarantined', 'failed'],
+): Promise<Record<string, number>> {
+  const counted = states.map(
     (state) => `select '${state}' as state, count(*)
        from (select 1 from inbox where state = '${state}' limit ${COUNT_LIMIT + 1}) as counted`,
   );

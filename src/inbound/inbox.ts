@@ -1,7 +1,7 @@
 import { crc32 } from 'node:zlib';
 import { items, member, sourceOf } from '../platform/json/json-text.ts';
 import type { Database, Transaction } from '../platform/postgres/database.ts';
-import { HELD_SHARDS } from '../platform/postgres/database.ts';
+import { HELD_SHARDS } from '../platform/postgres/locks.ts';
 import { byteaArray, execute, query } from '../platform/postgres/sql.ts';
 import { wabaIdOf } from './split/item-context.ts';
 import { upstreamRootOf } from './split/upstream-items.ts';
@@ -17,12 +17,33 @@ export function shardOf(wabaId: string): number {
   return crc32(wabaId) % SHARD_COUNT;
 }
 
+/** A body with the WABAs for which the app secret that signed it may speak; null: for all. */
+export type SignedBody = { body: Buffer; signedFor: readonly string[] | null };
+
+/**
+ * Keeps some of the bodies and takes them in in one transaction; the others, and those unless `isKept`, which never
+ * rejects, are to be kept the usual way. What is committed all the same then counts once, by its deduplication keys.
+ * `onSent` is called when all of its statements are sent: later bodies may be given from then on, and wait in the database
+ * for what they have to wait for.
+ */
+export type KeepAtOnce = (
+  bodies: readonly SignedBody[],
+  onSent: () => void,
+) => {
+  usual: readonly SignedBody[];
+  tried: readonly SignedBody[];
+  isKept: Promise<boolean>;
+};
+
 /**
  * Keeps raw upstream bodies, in the order given, and wakes the intake of their shards. One statement for all that wait. A
  * body is kept as it is, unless its entries are of several WABAs: then as one body for each (docs/decisions/0037).
  */
-export async function insertBodies(database: Database, bodies: readonly Buffer[]): Promise<void> {
-  const given = newBodies(bodies);
+export async function insertBodies(
+  database: Database,
+  bodies: readonly (Buffer | SignedBody)[],
+): Promise<void> {
+  const given = newBodies(bodies.map((body) => (Buffer.isBuffer(body) ? { body, signedFor: null } : body)));
   await insertParts(database, given, 'new');
   wakeIntake(
     database,
@@ -31,14 +52,16 @@ export async function insertBodies(database: Database, bodies: readonly Buffer[]
 }
 
 /** A body, or what of it is one WABA's, with the shard that it is in. */
-export type NewBody = { wabaId: string; shard: number; body: Buffer };
+export type NewBody = SignedBody & { wabaId: string; shard: number };
 
 /** Splits bodies by WABA. */
-export function newBodies(bodies: readonly Buffer[]): NewBody[] {
-  return bodies.flatMap(splitByWaba).map(({ wabaId, body }) => {
-    const known = wabaId ?? NOBODY;
-    return { wabaId: known, shard: shardOf(known), body };
-  });
+export function newBodies(bodies: readonly SignedBody[]): NewBody[] {
+  return bodies.flatMap(({ body: whole, signedFor }) =>
+    splitByWaba(whole).map(({ wabaId, body }) => {
+      const known = wabaId ?? NOBODY;
+      return { wabaId: known, shard: shardOf(known), body, signedFor };
+    }),
+  );
 }
 
 /** Keeps bodies that the same transaction takes in. */
@@ -53,15 +76,17 @@ async function insertParts(
 ): Promise<void> {
   await execute(
     database,
-    `insert into inbox (waba_id, shard, body, state, processed_at)
-     select waba_id, shard, body, ?, case when cast(? as boolean) then now() end
-       from unnest(?::text[], ?::smallint[], ?::bytea[]) with ordinality as b (waba_id, shard, body, n)
+    `insert into inbox (waba_id, shard, body, signed_for, state, processed_at)
+     select waba_id, shard, body, string_to_array(signed_for, '+'), ?, case when cast(? as boolean) then now() end
+       from unnest(?::text[], ?::smallint[], ?::bytea[], ?::text[])
+            with ordinality as b (waba_id, shard, body, signed_for, n)
       order by n`,
     [
       ...[state, state === 'done'],
       parts.map(({ wabaId }) => wabaId),
       parts.map(({ shard }) => shard),
       byteaArray(parts.map(({ body }) => body)),
+      parts.map(({ signedFor }) => signedFor?.join('+') ?? null),
     ],
   );
 }
@@ -86,16 +111,32 @@ export type InboxBody = {
   shard: number;
   wabaId: string;
   body: Buffer;
+  signedFor: readonly string[] | null;
   /** What was quarantined when it was taken in before, null the first time. */
   notes: QuarantineNote[] | null;
   partly: PartlyTaken | null;
 };
 
 const BODY_COLUMNS =
-  'received_day as day, id, shard, waba_id as "wabaId", body, notes, partly, octet_length(body) as bytes';
+  'received_day as day, id, shard, waba_id as "wabaId", body, signed_for as "signedFor", notes, partly, octet_length(body) as bytes';
 
 /** Where looks for the bodies of a shard begin. */
-export type ShardLook = { shard: number; fromId: string };
+export type ShardLook = {
+  shard: number;
+  fromId: string;
+  /** No body that may wait from `fromId` on is older (YYYY-MM-DD or `-infinity`); spares the partitions of days before. */
+  fromDay: string;
+};
+
+/** The day from which on a statement about all of these shards looks. */
+function firstDayOf(looks: readonly ShardLook[]): string {
+  return looks.map(({ fromDay }) => fromDay).toSorted()[0] ?? '-infinity';
+}
+
+function parametersOf(looks: readonly ShardLook[]) {
+  const shards = looks.map(({ shard }) => shard);
+  return { shards, fromIds: looks.map(({ fromId }) => fromId), fromDay: firstDayOf(looks) };
+}
 
 /**
  * Of each shard the oldest bodies not yet taken in, all by id. `fromId` is no cursor: a lower id may become visible
@@ -108,16 +149,17 @@ export async function takeNewBodies(
 ): Promise<InboxBody[]> {
   return await query<InboxBody>(
     trx,
-    `select own.day, own.id, own.shard, own."wabaId", own.body, own.notes, own.partly
+    `select own.day, own.id, own.shard, own."wabaId", own.body, own."signedFor", own.notes, own.partly
        from unnest(cast(:shards as integer[]), cast(:fromIds as bigint[])) as look (shard, from_id)
       cross join lateral (
         select *, sum(bytes) over (order by id) - bytes as before from (
           select ${BODY_COLUMNS} from inbox
-           where state = 'new' and shard = look.shard and id >= look.from_id order by shard, id limit :bodies
+           where received_day >= cast(:fromDay as date) and state = 'new' and shard = look.shard
+             and id >= look.from_id order by shard, id limit :bodies
         ) as oldest
       ) as own
       where look.shard = any (${HELD_SHARDS}) and own.before < :bytes order by own.id`,
-    { shards: looks.map(({ shard }) => shard), fromIds: looks.map(({ fromId }) => fromId), bodies, bytes },
+    { ...parametersOf(looks), bodies, bytes },
   );
 }
 
@@ -125,16 +167,17 @@ export async function takeNewBodies(
 export async function findOldestBodies(
   database: Database,
   looks: readonly ShardLook[],
-): Promise<{ shard: number; id: string; waitedMs: number }[]> {
+): Promise<{ shard: number; id: string; day: string; waitedMs: number }[]> {
   return await query(
     database,
-    `select look.shard, oldest.id,
+    `select look.shard, oldest.id, oldest.day,
             cast(extract(epoch from now() - oldest.received_at) * 1000 as double precision) as "waitedMs"
        from unnest(cast(:shards as integer[]), cast(:fromIds as bigint[])) as look (shard, from_id)
-      cross join lateral (select id, received_at from inbox
-                           where state = 'new' and shard = look.shard and id >= look.from_id
+      cross join lateral (select id, received_day as day, received_at from inbox
+                           where received_day >= cast(:fromDay as date) and state = 'new' and shard = look.shard
+                             and id >= look.from_id
                            order by shard, id limit 1) as oldest`,
-    { shards: looks.map(({ shard }) => shard), fromIds: looks.map(({ fromId }) => fromId) },
+    parametersOf(looks),
   );
 }
 
@@ -156,23 +199,25 @@ export async function takeNewBodiesByWaba(trx: Transaction, limits: BacklogLimit
     trx,
     `with recursive owner (waba_id, n) as (
        (select waba_id, 1 from inbox
-         where state = 'new' and shard = cast(:shard as smallint) and waba_id > cast(:afterWabaId as text)
+         where received_day >= cast(:fromDay as date)
+           and state = 'new' and shard = cast(:shard as smallint) and waba_id > cast(:afterWabaId as text)
            and id >= cast(:fromId as bigint) and :shard = any (${HELD_SHARDS})
          order by shard, waba_id limit 1)
        union all
        select (select i.waba_id from inbox i
-                where i.state = 'new' and i.shard = cast(:shard as smallint) and i.waba_id > owner.waba_id
+                where i.received_day >= cast(:fromDay as date) and i.state = 'new' and i.shard = cast(:shard as smallint) and i.waba_id > owner.waba_id
                   and i.id >= cast(:fromId as bigint)
                 order by i.shard, i.waba_id limit 1), n + 1
          from owner where owner.waba_id is not null and n < cast(:wabas as integer)
      )
-     select day, id, shard, "wabaId", body, notes, partly from (
+     select day, id, shard, "wabaId", body, "signedFor", notes, partly from (
        select own.*, sum(bytes) over (order by "wabaId", id) - bytes as before
          from owner cross join lateral (
            select * from (
              select *, sum(bytes) over (order by id) - bytes as before_own from (
                select ${BODY_COLUMNS} from inbox
-                where state = 'new' and shard = cast(:shard as smallint) and waba_id = owner.waba_id
+                where received_day >= cast(:fromDay as date)
+                  and state = 'new' and shard = cast(:shard as smallint) and waba_id = owner.waba_id
                   and id >= cast(:fromId as bigint)
                 order by shard, waba_id, id limit :bodiesPerWaba
              ) as oldest

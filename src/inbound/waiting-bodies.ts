@@ -6,7 +6,7 @@ import { countQuarantined, shardOf } from './inbox.ts';
 export const AWAITS_NUMBER = 'awaits_phone_number';
 
 /** Why it does not wait any more: upstream says that the WABA has no such number. */
-const NOT_OF_WABA = 'phone_number_not_of_waba';
+export const NOT_OF_WABA = 'phone_number_not_of_waba';
 
 export type WaitingBody = { wabaId: string; phoneNumberId: string; day: string; id: string };
 

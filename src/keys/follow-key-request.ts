@@ -1,4 +1,3 @@
-import { markdownLine } from '../platform/markdown-line.ts';
 import type { Database } from '../platform/postgres/database.ts';
 import { finishKeyRequest, type KeyRequest, lockKeyRequest, saveReminders } from './key-request-store.ts';
 import { expireOverdue } from './key-requests.ts';
@@ -55,7 +54,7 @@ function waitMsOf({ state, createdAt, decideUntil, revealUntil }: KeyRequest, no
   return Math.max(MIN_WAIT_MS, Math.min(MAX_WAIT_MS, ...times));
 }
 
-/** What operators read of a request in the Temporal UI; nothing in it is secret. */
+/** What operators read of a request in the Temporal UI: ids and times, because an erasure does not reach histories. */
 export type RequestDescription = {
   summary: string;
   /** Markdown. */
@@ -63,24 +62,18 @@ export type RequestDescription = {
   memo: Record<string, string>;
 };
 
-const MAX_BYTES = 400;
-
-/** Says of a request in the Temporal UI who asks for what, how it stands, and what an operator can do. */
+/** Says of a request in the Temporal UI how it stands, and what an operator can do. The portal has names and texts. */
 export function describeRequest(request: KeyRequest): RequestDescription {
   const { id, wabaId } = request;
   const summary = summaryOf(request);
-  const requestedBy = `${line(request.requester)} of ${line(request.businessName)}, WABA ${wabaId}`;
-  const purpose = line(request.purpose);
   const facts = {
-    requestedBy,
-    purpose,
+    requestedBy: `user ${request.requesterId} of WABA ${wabaId}`,
     scopes: request.scopes.join(', '),
     worksFor: request.validDays === null ? 'until it is revoked' : `${request.validDays} days`,
     replaces: replacedOf(request),
   };
   const list = [
     ['Asked by', facts.requestedBy],
-    ['For', facts.purpose],
     ['Scopes', facts.scopes],
     ['Works', facts.worksFor],
     ['Replaces', facts.replaces],
@@ -89,29 +82,20 @@ export function describeRequest(request: KeyRequest): RequestDescription {
   return { summary, details: details.filter((part) => part !== '').join('\n\n'), memo: facts };
 }
 
-function summaryOf({
-  state,
-  decideUntil,
-  revealUntil,
-  decidedBy,
-  decidedAt,
-  note,
-  revealedBy,
-}: KeyRequest): string {
-  const decision = `by ${line(decidedBy ?? '')}${note === null ? '' : `: ${line(note)}`}`;
+function summaryOf({ state, decideUntil, revealUntil, decidedAt }: KeyRequest): string {
   switch (state) {
     case 'requested':
       return `It waits for an operator until ${timeText(decideUntil)}.`;
     case 'approved':
-      return `Approved ${decision}. The key can be revealed until ${timeText(revealUntil ?? decideUntil)}.`;
+      return `Approved. The key can be revealed until ${timeText(revealUntil ?? decideUntil)}.`;
     case 'denied':
-      return `Denied ${decision}.`;
+      return 'Denied.';
     case 'expired':
       return decidedAt === null
         ? 'Expired without a decision.'
         : 'Expired: the key was not revealed in time.';
     case 'revealed':
-      return `The key was revealed by ${line(revealedBy ?? '')}.`;
+      return 'The key was revealed.';
     case 'withdrawn':
       return 'Withdrawn by its requester.';
   }
@@ -124,12 +108,9 @@ function replacedOf({ replacesKeyId, overlapHours }: KeyRequest): string {
 }
 
 function nextStep({ state }: KeyRequest): string {
-  if (state === 'requested') return 'Signals: `approve`, `deny`; the input may be a note in double quotes.';
-  return state === 'approved' ? 'The signal `deny` takes the approval back.' : '';
-}
-
-function line(text: string): string {
-  return markdownLine(text, MAX_BYTES);
+  if (state === 'requested')
+    return 'The portal (*Approvals*) and `admin key-request list` say who asks, and for what. Decide there.';
+  return state === 'approved' ? 'Denying it there takes the approval back.' : '';
 }
 
 function timeText(time: Date): string {

@@ -1,6 +1,5 @@
 import { knownWaba } from '../accounts/accounts.ts';
 import { type Audited, recordChange, SYSTEM } from '../platform/audit/audit.ts';
-import { markdownLine } from '../platform/markdown-line.ts';
 import type { Database, Transaction } from '../platform/postgres/database.ts';
 import {
   checkDescription,
@@ -35,9 +34,6 @@ const MAX_OPEN = 5;
 const MAX_PER_DAY = 20;
 const MAX_LISTED = 100;
 
-/** The Temporal UI takes up to 400 bytes. */
-const SUMMARY_PART_BYTES = 150;
-
 type Tools = { database: Database };
 
 /** A user of the portal who asks; `name` is what operators read: an e-mail address. */
@@ -60,7 +56,8 @@ export async function requestKey(
     await expireOverdue(trx, wabaId);
     await refuseTooMany(trx, wabaId, requester.id);
     const row = { ...wanted, tenantId, wabaId, requesterId: requester.id, requester: requester.name };
-    const summary = summaryOf(requester.name, wanted.purpose);
+    // An erasure does not reach Temporal: the portal has the name and the purpose.
+    const summary = `user ${requester.id} asks for an API key`;
     const id = await insertKeyRequest(trx, row, { decideWithinDays: DECIDE_WITHIN_DAYS, summary });
     const { purpose, scopes, allowedNetworks, ...others } = wanted;
     const networks = allowedNetworks?.join(', ') ?? null;
@@ -75,17 +72,11 @@ async function refuseTooMany(trx: Transaction, wabaId: string, requesterId: stri
   if (own > 0) {
     throw new RequestError(
       'key_request_open',
-      'You have an open request for this WABA; reveal its key or withdraw it before you ask for another one.',
+      'You have a pending request for this WABA; reveal its key or withdraw it before you ask for another one.',
     );
   }
-  if (open >= MAX_OPEN) throw tooMany(`This WABA has ${open} open requests; wait until they are decided.`);
+  if (open >= MAX_OPEN) throw tooMany(`This WABA has ${open} pending requests; wait until they are decided.`);
   if (lastDay >= MAX_PER_DAY) throw tooMany('This WABA has asked for many keys today; ask again tomorrow.');
-}
-
-/** What the Temporal UI shows in its list; text of a tenant loses what Markdown gives a meaning. */
-function summaryOf(requester: string, purpose: string): string {
-  const [who, what] = [requester, purpose].map((text) => markdownLine(text, SUMMARY_PART_BYTES));
-  return `${who} asks for an API key: ${what}`;
 }
 
 /** The newest requests of a WABA, or those before one. Throws RequestError: `invalid_value`, `unknown_waba`. */

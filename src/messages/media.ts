@@ -214,6 +214,7 @@ export type ServedMedia = {
   fileName: string | null;
   mediaType: string;
   messageId: string;
+  tenantId: string;
   /** For how long the tenant wants addresses to be good; null: as the installation does. */
   tenantTtlSeconds: number | null;
 };
@@ -227,6 +228,7 @@ export async function findServedMedia(
     database,
     `select object_key as "objectKey", served_type as "servedType", size_bytes as "sizeBytes", sha256,
             file_name as "fileName", media_type as "mediaType", message_id as "messageId",
+            (select w.tenant_id from wabas w where w.waba_id = media.waba_id) as "tenantId",
             (select p.media_url_ttl_seconds from wabas w join tenant_policies p on p.tenant_id = w.tenant_id
               where w.waba_id = media.waba_id) as "tenantTtlSeconds"
        from media where object_key = any (cast(? as text[])) and state = 'stored'`,

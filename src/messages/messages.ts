@@ -242,7 +242,7 @@ async function acceptByStatuses(trx: Transaction, statuses: readonly MarkedStatu
 }
 
 const PREFIX = 'heliograph:';
-const IN_STATUS = new RegExp(`"biz_opaque_callback_data"\\s*:\\s*"${PREFIX}([1-9]\\d{0,18})"`);
+const IN_STATUS = /"biz_opaque_callback_data"\s*:\s*"heliograph:([1-9]\d{0,18})"/;
 
 /**
  * The `biz_opaque_callback_data` of a message whose sender gave none. Upstream repeats it in each status, which tells

@@ -48,6 +48,6 @@ export function formatDecimal(value: Decimal): string {
   const isNegative = value.unscaled < 0n;
   const digits = (isNegative ? -value.unscaled : value.unscaled).toString().padStart(value.scale + 1, '0');
   const whole = digits.slice(0, digits.length - value.scale);
-  const fraction = digits.slice(digits.length - value.scale).replace(/0+$/, '');
+  const fraction = digits.slice(digits.length - value.scale).replace(/(?<!0)0+$/, '');
   return `${isNegative ? '-' : ''}${whole}${fraction === '' ? '' : `.${fraction}`}`;
 }

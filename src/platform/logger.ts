@@ -125,7 +125,10 @@ function withoutValues(error: Error): string {
 
 /** Of a URL only the origin: user, path and query may be secrets. */
 function withoutUrlSecrets(text: string): string {
-  return text.replace(/\b([a-z][a-z0-9+.-]*:\/\/)(?:[^\s/@"'<>]*@)?([^\s/?#"'<>]+)[^\s"'<>]*/gi, '$1$2/…');
+  return text.replace(
+    /\b([a-z][a-z0-9+.-]{0,31}:\/\/)(?:[^\s/@"'<>]*@)?([^\s/?#"'<>]+)[^\s"'<>]*/gi,
+    '$1$2/…',
+  );
 }
 
 /** Without the message, which comes first. */

@@ -86,3 +86,8 @@ export function lowestUuidAt(atMs: number): string {
 export function dayOfUuidV7(uuid: string): string {
   return new Date(msOfUuidV7(uuid)).toISOString().slice(0, 10);
 }
+
+/** Whether the text has the form of an id of ours, which says nothing about a customer. */
+export function isPublicId(text: string): boolean {
+  return /^(?:evt|dlv|med)_[0-9a-f]{32}$/.test(text);
+}

@@ -32,7 +32,7 @@ export async function checkingMember<T>(param: string, check: () => T | Promise<
   try {
     return await check();
   } catch (error) {
-    if (!(error instanceof RequestError)) throw error;
+    if (!(error instanceof RequestError) || error instanceof RateLimitError) throw error;
     throw new RequestError(error.code, error.message, param);
   }
 }

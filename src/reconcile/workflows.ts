@@ -1,5 +1,5 @@
-import { deliveryWorkflowId } from '../deliveries/queue/claim.ts';
-import { findOpenDeliveries, listWorkflowRetries, retryInLoop } from '../deliveries/queue/sweep.ts';
+import { deliveryIdOfWorkflow } from '../deliveries/queue/claim.ts';
+import { findOpenDeliveries } from '../deliveries/queue/sweep.ts';
 import { endSentMessage } from '../messages/restored.ts';
 import { taskQueues } from '../platform/temporal/workflow-options.ts';
 import {
@@ -32,12 +32,6 @@ export const WORKFLOW_LOOKS: readonly Look[] = [
     what: 'work to be done (media, orders, sends, replays, key requests, erasures, alerts, numbers) whose workflow does not run',
     mending: 'woken: a worker starts the workflow again',
     run: lookAtTasks,
-  },
-  {
-    kind: 'delivery_without_workflow',
-    what: 'retries of deliveries whose workflow does not run',
-    mending: 'left to the delivery loops',
-    run: lookAtDeliveries,
   },
   {
     kind: 'workflow_without_row',
@@ -93,24 +87,6 @@ async function lookAtTasks(tools: ReconcileTools, tally: Tally): Promise<void> {
   }
 }
 
-type Retry = Awaited<ReturnType<typeof listWorkflowRetries>>[number];
-
-async function lookAtDeliveries({ database, temporal, fix }: ReconcileTools, tally: Tally): Promise<void> {
-  for (let after: string | null = '0'; after !== null; ) {
-    const page: Retry[] = await listWorkflowRetries(database, after, PAGE);
-    const ids = page.map(deliveryWorkflowId);
-    const states = await temporal.use(CALL_MS, (client) => readWorkflowStates(client, ids));
-    const alone = page.filter((retry) => states.get(deliveryWorkflowId(retry)) !== 'running');
-    if (fix)
-      await retryInLoop(
-        database,
-        alone.map(({ deliveryId }) => deliveryId),
-      );
-    for (const retry of alone) tally.found(deliveryWorkflowId(retry), fix);
-    after = page.length < PAGE ? null : (page.at(-1)?.position ?? null);
-  }
-}
-
 const REASON = 'heliograph reconcile: the row of this workflow is gone';
 
 async function lookAtWorkflows(tools: ReconcileTools, tally: Tally): Promise<void> {
@@ -134,19 +110,21 @@ async function lookAtWorkflows(tools: ReconcileTools, tally: Tally): Promise<voi
   });
 }
 
-const DELIVERY = /^delivery\/\d+\/([0-9a-f-]{36})$/;
+/** The run of a delivery that has ended may start a moment after its row is gone, to show how it ended. */
+const LEAST_AGE_MS = 60_000;
 
 async function withoutRow(
   { database }: ReconcileTools,
   runs: readonly ListedWorkflow[],
 ): Promise<ListedWorkflow[]> {
-  const deliveryIds = runs.flatMap(({ workflowId }) => DELIVERY.exec(workflowId)?.[1] ?? []);
+  const deliveryIds = runs.flatMap(({ workflowId }) => deliveryIdOfWorkflow(workflowId) ?? []);
   const tasks = runs.filter(({ type }) => TASK_TYPES.includes(type)).map(({ workflowId }) => workflowId);
   const openDeliveries = await findOpenDeliveries(database, deliveryIds);
   const openTasks = await findTasks(database, tasks);
-  return runs.filter(({ workflowId, type }) => {
-    const deliveryId = DELIVERY.exec(workflowId)?.[1];
-    if (deliveryId !== undefined) return !openDeliveries.has(deliveryId);
+  return runs.filter(({ workflowId, type, startedAt }) => {
+    const deliveryId = deliveryIdOfWorkflow(workflowId);
+    if (deliveryId !== null)
+      return !openDeliveries.has(deliveryId) && Date.now() - startedAt.getTime() > LEAST_AGE_MS;
     return TASK_TYPES.includes(type) && !openTasks.has(workflowId);
   });
 }

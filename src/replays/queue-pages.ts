@@ -84,7 +84,7 @@ type QueueLimit = {
 };
 
 /**
- * Counts the open deliveries of a replay. Their ids are kept, because looking for a few thousand known ids costs
+ * Counts the pending deliveries of a replay. Their ids are kept, because looking for a few thousand known ids costs
  * milliseconds however long the replay and the queue are. A page may exceed `maxOpen`.
  */
 export async function openQueueLimit(

@@ -22,6 +22,8 @@ export type ReplaySelection = {
   /** Without them, every type but `test`. */
   eventTypes: EventType[] | null;
   states: ReplayableState[] | null;
+  /** Only events that are newer than the URL of their endpoint: it was asked for by a key that may not read events. */
+  onlySinceUrl?: boolean;
 };
 
 /** Ids from `fromId` on, before `toId`. */
@@ -51,7 +53,7 @@ export function selectedDeliveries(wabaId: string, selection: ReplaySelection, s
   const sql = `select d.day, d.id, d.id as delivery_id, d.endpoint_id, d.event_day, d.event_uuid, ev.event_type, ev.lane,
            ev.sequence, ev.conversation_id, d.created_at,
            case when e.id is null then 'endpoint_gone' when ev.body is null then 'no_body'
-                when d.state = 'pending' then 'open' end as obstacle
+                when d.state = 'pending' then 'open' ${beforeUrl(selection)} end as obstacle
       from deliveries d
       left join events ev on ev.day = d.event_day and ev.id = d.event_uuid
       left join webhook_endpoints e on e.id = d.endpoint_id and e.waba_id = d.waba_id
@@ -76,7 +78,7 @@ export function selectedUnsent(wabaId: string, selection: ReplaySelection, span:
   add('ev.event_type = any (cast(:eventTypes as text[]))', 'eventTypes', selection.eventTypes);
   const sql = `select ev.day, ev.id, cast(null as uuid) as delivery_id, e.id as endpoint_id, ev.day as event_day,
            ev.id as event_uuid, ev.event_type, ev.lane, ev.sequence, ev.conversation_id, ev.created_at,
-           case when ev.body is null then 'no_body' end as obstacle
+           case when ev.body is null then 'no_body' ${beforeUrl(selection)} end as obstacle
       from events ev
       join webhook_endpoints e on e.waba_id = ev.waba_id
        and (e.event_types is null or ev.event_type = any (e.event_types))
@@ -86,6 +88,10 @@ export function selectedUnsent(wabaId: string, selection: ReplaySelection, span:
        and not exists (select from deliveries had where had.event_uuid = ev.id and had.endpoint_id = e.id
                           and had.day >= cast(:hadFromDay as date))`;
   return { sql, bindings };
+}
+
+function beforeUrl({ onlySinceUrl = false }: ReplaySelection): string {
+  return onlySinceUrl ? `when ev.created_at < e.url_set_at then 'before_url'` : '';
 }
 
 function spanBindings(wabaId: string, { fromId, toId }: IdSpan): Record<string, Binding> {
@@ -110,25 +116,29 @@ function adderOf(conditions: string[], bindings: Record<string, Binding>) {
 export type SelectedGroup = {
   endpointId: string;
   eventType: string | null;
-  obstacle: 'endpoint_gone' | 'no_body' | 'open' | null;
+  obstacle: 'endpoint_gone' | 'no_body' | 'open' | 'before_url' | null;
   isSent: boolean;
   deliveries: number;
   oldest: Date;
   newest: Date;
 };
 
-/** Counts the selection by endpoint, type and obstacle; it stops when there are more than `limit`. */
+/** Counts the selection by endpoint, type and obstacle, in three statements at most; it stops when there are more than `limit`. */
 export async function countSelection(
   database: Database,
   wabaId: string,
   selection: ReplaySelection,
   limit: number,
+  beforeStatement: () => Promise<void> = async () => undefined,
 ): Promise<SelectedGroup[]> {
+  await beforeStatement();
   const span = await selectionRange(database, selection);
   if (span === null) return [];
+  await beforeStatement();
   const sent = await countPart(database, selectedDeliveries(wabaId, selection, span), limit);
   const left = limit - sent.reduce((total, { deliveries }) => total + deliveries, 0);
   if (left <= 0) return sent;
+  await beforeStatement();
   return [...sent, ...(await countPart(database, selectedUnsent(wabaId, selection, span), left))];
 }
 
@@ -175,7 +185,7 @@ export type ReplayCount = {
   byEndpoint: Record<string, number>;
   oldest: Date | null;
   newest: Date | null;
-  skipped: { open: number; noBody: number; endpointGone: number };
+  skipped: { pending: number; noBody: number; endpointGone: number };
 };
 
 /** Sums up the groups of a selection. */
@@ -190,7 +200,7 @@ export function countOf(groups: readonly SelectedGroup[]): ReplayCount {
     oldest: wanted.reduce<Date | null>((at, { oldest }) => (at === null || oldest < at ? oldest : at), null),
     newest: wanted.reduce<Date | null>((at, { newest }) => (at === null || newest > at ? newest : at), null),
     skipped: {
-      open: skippedFor('open'),
+      pending: skippedFor('open'),
       noBody: skippedFor('no_body'),
       endpointGone: skippedFor('endpoint_gone'),
     },

@@ -11,6 +11,7 @@ import { dayOfUuidV7, lowestUuidAt, msOfUuidV7, uuidV7 } from '../platform/publi
 import { finishTask, insertWorkflowTasks } from '../platform/temporal/workflow-tasks.ts';
 import { type IdSpan, type ReplaySelection, selectedDeliveries, selectedUnsent } from './replay-selection.ts';
 import {
+  findReplay,
   lockReplay,
   type Replay,
   type ReplayState,
@@ -95,26 +96,34 @@ type ReplayChange = { replay: Replay; before: ReplayState; refused: boolean };
 
 /**
  * Pauses, resumes or cancels a replay and what it has in the queue. The row is what counts: workflows and commands
- * both go through here. A replay that has queued everything can be paused or cancelled as long as some of it is open.
- * Null: there is no such replay.
+ * both go through here, and what is cut off after the row was written, the workflow of the replay goes on with. A replay
+ * that has queued everything can be paused or cancelled as long as some of it is open. `note` belongs to the
+ * transaction of the row. Null: there is no such replay.
  */
 export async function changeReplay(
   database: Database,
   ids: { wabaId: string; replayId: string },
   state: 'paused' | 'running' | 'cancelled',
+  note: (trx: Transaction, change: ReplayChange) => Promise<void> = async () => undefined,
 ): Promise<ReplayChange | null> {
-  return await database.transaction(async (trx) => {
+  const change = await database.transaction(async (trx) => {
     const replay = await lockReplay(trx, ids.wabaId, ids.replayId);
     if (replay === null) return null;
     const before = replay.state;
     const isOver = replay.state === 'done' && (await openReplayDeliveries(trx, replay)).length === 0;
     if (isOver || !ALLOWED_FROM[state].includes(replay.state)) return { replay, before, refused: true };
     if (replay.state !== state) await setReplayState(trx, replay.id, state);
-    const changed = { ...replay, state };
-    await applyReplayState(trx, changed);
-    if (replay.state !== 'cancelled') await ensureWorkflow(trx, changed);
-    return { replay: changed, before, refused: false };
+    const made = { replay: { ...replay, state }, before, refused: false };
+    if (replay.state !== 'cancelled') await ensureWorkflow(trx, replay);
+    await note(trx, made);
+    return made;
   });
+  if (change?.refused === false) await applyState(database, change.replay);
+  return change;
+}
+
+async function applyState(database: Database, replay: Replay): Promise<void> {
+  await applyReplayState(database, replay, (trx) => lockReplay(trx, replay.wabaId, replay.id));
 }
 
 /** What the sweep had to leave alone, the workflow sees to; one that has ended is started again. */
@@ -138,10 +147,12 @@ export async function settleReplay(
   database: Database,
   ids: { wabaId: string; replayId: string },
 ): Promise<{ replay: Replay; ended: boolean } | null> {
+  const seen = await findReplay(database, ids.wabaId, ids.replayId);
+  if (seen === null) return null;
+  await applyState(database, seen);
   return await database.transaction(async (trx) => {
     const replay = await lockReplay(trx, ids.wabaId, ids.replayId);
     if (replay === null) return null;
-    await applyReplayState(trx, replay);
     if (!(await isThrough(trx, replay))) return { replay, ended: false };
     if (replay.state === 'running') await setReplayState(trx, replay.id, 'done');
     await finishTask(trx, replayWorkflowId(replay.id));

@@ -4,6 +4,7 @@ import { type Audited, recordChange } from '../platform/audit/audit.ts';
 import type { Database } from '../platform/postgres/database.ts';
 import { msOfUuidV7, publicDeliveryId, publicEventId } from '../platform/public-ids.ts';
 import { checkRowId, RequestError } from '../platform/request-input.ts';
+import { COUNT_TIMEOUT_MS, countInTurn } from './count-turn.ts';
 import { checkSelection, type GivenSelection } from './replay-input.ts';
 import {
   countOf,
@@ -39,7 +40,10 @@ export type ReplayView = {
   replayId: string;
   wabaId: string;
   state: Replay['state'];
-  selection: Omit<ReplaySelection, 'to' | 'eventIds'> & { to: string | null; eventIds: string[] | null };
+  selection: Omit<ReplaySelection, 'to' | 'eventIds' | 'onlySinceUrl'> & {
+    to: string | null;
+    eventIds: string[] | null;
+  };
   /** Selected when it was started. `queued` and `skipped` grow until they make up `total`. */
   total: number;
   queued: number;
@@ -50,20 +54,24 @@ export type ReplayView = {
 };
 
 /**
- * Counts what a replay would send, and sends nothing. Throws RequestError: `invalid_value`, `unknown_waba`,
- * `unknown_endpoint`, `unknown_delivery`, `replay_too_large`.
+ * Counts what a replay would send, and sends nothing. With `timeoutMs` null, the limit of the connection counts. Throws
+ * RequestError: `invalid_value`, `unknown_waba`, `unknown_endpoint`, `unknown_delivery`, `replay_too_large`, and
+ * RateLimitError while another selection of the tenant is being counted.
  */
 export async function countReplay(
   { database }: ReplayTools,
   wabaId: string,
   given: GivenSelection,
+  timeoutMs: number | null = COUNT_TIMEOUT_MS,
 ): Promise<ReplayCount> {
-  return countOf(await groupsOf(database, wabaId, await knownSelection(database, wabaId, given)));
+  const { tenantId, selection } = await knownSelection(database, wabaId, given);
+  return countOf(await groupsOf(database, { wabaId, selection }, { tenantId, timeoutMs }));
 }
 
 /**
- * Starts to send deliveries again. `requestedBy` says who, for the list. Throws as `countReplay`, and RequestError
- * `nothing_to_replay` and `too_many_replays`.
+ * Starts to send deliveries again. `requestedBy` says who, for the list. A key that may not read events sends none to a
+ * URL that is newer than they are. Throws as `countReplay`, and RequestError: `nothing_to_replay`, `too_many_replays`,
+ * `insufficient_scope`.
  */
 export async function startReplay(
   { database, actor }: ReplayTools & Audited,
@@ -71,8 +79,13 @@ export async function startReplay(
   given: GivenSelection,
   requestedBy: string,
 ): Promise<ReplayView> {
-  const selection = await knownSelection(database, wabaId, given);
-  const groups = await groupsOf(database, wabaId, selection);
+  const { apiKey } = actor;
+  const onlySinceUrl = apiKey !== undefined && !apiKey.mayReadEvents;
+  const known = await knownSelection(database, wabaId, given);
+  const selection = { ...known.selection, ...(onlySinceUrl && { onlySinceUrl }) };
+  const turn = { tenantId: known.tenantId, timeoutMs: null };
+  const groups = await groupsOf(database, { wabaId, selection }, turn);
+  if (groups.some(({ obstacle }) => obstacle === 'before_url')) throw mayNotRead();
   const range = await selectionRange(database, selection);
   const { deliveries, skipped } = countOf(groups);
   if (deliveries === 0 || range === null) {
@@ -141,12 +154,9 @@ export async function switchReplay(
   action: 'pause' | 'resume' | 'cancel',
 ): Promise<ReplayView & { outcomes: ReplayOutcomes }> {
   const ids = { wabaId, replayId: checkReplayId(replayId) };
-  const changed = await tools.database.transaction(async (trx) => {
-    const outcome = await changeReplay(trx, ids, STATE_AFTER[action]);
-    const isNews = outcome !== null && !outcome.refused && outcome.before !== outcome.replay.state;
-    const change = { wabaId, action: AUDITED_AS[action], target: replayName(replayId) };
-    if (isNews) await recordChange(trx, tools.actor, change);
-    return outcome;
+  const audited = { wabaId, action: AUDITED_AS[action], target: replayName(replayId) };
+  const changed = await changeReplay(tools.database, ids, STATE_AFTER[action], async (trx, change) => {
+    if (change.before !== change.replay.state) await recordChange(trx, tools.actor, audited);
   });
   if (changed === null) throw unknownReplay(replayId);
   if (changed.refused) {
@@ -162,8 +172,8 @@ async function knownSelection(
   database: Database,
   wabaId: string,
   given: GivenSelection,
-): Promise<ReplaySelection> {
-  await knownWaba(database, wabaId);
+): Promise<{ tenantId: string; selection: ReplaySelection }> {
+  const { tenantId } = await knownWaba(database, wabaId);
   const selection = checkSelection(given, new Date());
   const { endpointId, deliveryIds } = selection;
   if (endpointId !== null && !(await listEndpoints(database, wabaId)).some(({ id }) => id === endpointId)) {
@@ -171,15 +181,19 @@ async function knownSelection(
   }
   const future = deliveryIds?.find((id) => msOfUuidV7(id) > Date.now() + CLOCK_SPARE_MS);
   if (future !== undefined) throw unknownDelivery(future);
-  return selection;
+  return { tenantId, selection };
 }
 
 async function groupsOf(
   database: Database,
-  wabaId: string,
-  selection: ReplaySelection,
+  { wabaId, selection }: { wabaId: string; selection: ReplaySelection },
+  turn: { tenantId: string; timeoutMs: number | null },
 ): Promise<SelectedGroup[]> {
-  const groups = await countSelection(database, wabaId, selection, MAX_DELIVERIES + 1);
+  const count = (on: Database, beforeStatement?: () => Promise<void>) =>
+    countSelection(on, wabaId, selection, MAX_DELIVERIES + 1, beforeStatement);
+  // A list of ids is short.
+  const isShort = selection.deliveryIds !== null;
+  const groups = await (isShort ? count(database) : countInTurn(database, turn, count));
   const total = totalOf(groups);
   if (total > MAX_DELIVERIES) {
     const message = `More than ${MAX_DELIVERIES} deliveries are selected; narrow the selection down.`;
@@ -206,16 +220,17 @@ async function firstUnknown(
 
 function viewOf(replay: Replay): ReplayView {
   const { id, wabaId, state, selection, total, queued, cursor, requestedBy, createdAt, finishedAt } = replay;
-  const { deliveryIds } = selection;
+  const { onlySinceUrl: _, ...shown } = selection;
+  const { deliveryIds } = shown;
   return {
     replayId: id,
     wabaId,
     state,
     selection: {
-      ...selection,
+      ...shown,
       deliveryIds: deliveryIds?.map(publicDeliveryId) ?? null,
-      eventIds: selection.eventIds?.map(publicEventId) ?? null,
-      to: deliveryIds === null ? selection.to : null,
+      eventIds: shown.eventIds?.map(publicEventId) ?? null,
+      to: deliveryIds === null ? shown.to : null,
     },
     total,
     queued,
@@ -232,6 +247,13 @@ function replayName(replayId: string): string {
 
 function checkReplayId(replayId: string): string {
   return checkRowId('The id of the replay', replayId);
+}
+
+function mayNotRead(): RequestError {
+  return new RequestError(
+    'insufficient_scope',
+    'Some of these events are older than the URL of their endpoint. To send them there, the API key needs the scope read_events or read too.',
+  );
 }
 
 function unknownReplay(replayId: string): RequestError {

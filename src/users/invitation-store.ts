@@ -68,7 +68,7 @@ export async function findOpenInvitation(database: Database, tokenHash: Buffer):
   return row ?? null;
 }
 
-/** The open invitations of an address; those of several tenants stand side by side. */
+/** The pending invitations of an address; those of several tenants stand side by side. */
 export async function openInvitationsOf(database: Database, email: string): Promise<Invitation[]> {
   return await query<Invitation>(
     database,
@@ -77,7 +77,7 @@ export async function openInvitationsOf(database: Database, email: string): Prom
   );
 }
 
-/** The open invitations of a tenant. */
+/** The pending invitations of a tenant. */
 export async function listTenantInvitations(database: Database, tenantId: string): Promise<Invitation[]> {
   return await query<Invitation>(
     database,
@@ -86,7 +86,7 @@ export async function listTenantInvitations(database: Database, tenantId: string
   );
 }
 
-/** All open invitations, for operators. */
+/** All pending invitations, for operators. */
 export async function listInvitations(database: Database): Promise<Invitation[]> {
   return await query<Invitation>(database, `${SELECT} where ${OPEN} order by i.created_at desc, i.id desc`);
 }
@@ -101,7 +101,7 @@ export async function takeInvitation(trx: Transaction, id: string): Promise<bool
   return taken === 1;
 }
 
-/** Withdraws an open invitation and returns the address; null when there is none such. A null tenant: any. */
+/** Withdraws a pending invitation and returns the address; null when there is none such. A null tenant: any. */
 export async function deleteInvitation(
   database: Database,
   tenantId: string | null,

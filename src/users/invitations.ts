@@ -13,11 +13,12 @@ import {
   listTenantInvitations,
   takeInvitation,
 } from './invitation-store.ts';
+import { countLink } from './link-limits.ts';
 import { linkMail } from './link-mails.ts';
 import { hasMember, insertMembership } from './memberships.ts';
 import { hashNewPassword } from './passwords.ts';
 import { actorAt, beginSession, type OwnSession, type Visitor } from './sign-in.ts';
-import { type Authority, recordUserChange } from './user-authority.ts';
+import { type Authority, recordUserChange, refuseMarkedSession } from './user-authority.ts';
 import { checkEmail, checkPersonName, checkRole, type PortalRole } from './user-input.ts';
 import { insertUser, lockUser, lockUserByHash, makeOperator, type User } from './user-store.ts';
 
@@ -45,7 +46,8 @@ export type MadeInvitation = {
 
 /**
  * Invites a user by a one-time link; an earlier link of the tenant for the same address ends. Whether the address has
- * an account elsewhere makes no difference. Throws RequestError: `invalid_value`, `unknown_tenant`, `user_exists`.
+ * an account elsewhere makes no difference. Throws RequestError: `invalid_value`, `unknown_tenant`, `user_exists`,
+ * `too_many_links`.
  */
 export async function inviteUser(
   { database, mailer = null }: LinkTools,
@@ -58,6 +60,7 @@ export async function inviteUser(
   const businessName = tenantId === null ? null : (await knownTenant(database, tenantId)).businessName;
   return await database.transaction(async (trx) => {
     await refuseMember(trx, tenantId, email);
+    await countLink(trx, authority.tenantId, email);
     const link = { email, role, tenantId, userId: null, businessName };
     const made = await makeLink(trx, authority, link, mailer);
     const detail = { role };
@@ -92,7 +95,7 @@ export async function makeLink(
   return { email, role, path, isMailed: mailer !== null, expiresAt };
 }
 
-/** The open invitations of a tenant; of all, for an operator. */
+/** The pending invitations of a tenant; of all, for an operator. */
 export async function invitationsOf({ database }: Tools, tenantId: string | null): Promise<Invitation[]> {
   return tenantId === null
     ? await listInvitations(database)
@@ -163,6 +166,7 @@ export async function joinWithAccount(
   if (viewer.email !== email || invitation.userId !== null) {
     throw new RequestError('another_address', `This invitation is for ${email}; sign out to accept it.`);
   }
+  refuseMarkedSession(viewer);
   await tools.database.transaction(async (trx) => {
     refuseForeignPassword(await lockUser(trx, id));
     await join(trx, { id, email }, invitation, visitor);

@@ -5,9 +5,10 @@ import { checkDescription, RequestError } from '../platform/request-input.ts';
 import { type Invitation, openInvitationsOf } from './invitation-store.ts';
 import { join, refuseForeignPassword, unknownInvitation } from './invitations.ts';
 import { beginSession, checkOwnPassword, type OwnSession, type Visitor } from './sign-in.ts';
-import { recordUserChange } from './user-authority.ts';
+import { recordUserChange, refuseMarkedSession } from './user-authority.ts';
 import { emailOf } from './user-input.ts';
-import { addUserNotice, firstPlaceOf, noteProof } from './user-sessions.ts';
+import { addUserNotice } from './user-notices.ts';
+import { firstPlaceOf, noteProof } from './user-sessions.ts';
 import { findUser, insertUser, lockUser, type User } from './user-store.ts';
 
 type Tools = { database: Database };
@@ -49,7 +50,7 @@ async function userOf({ database }: Tools, person: Identity): Promise<User | nul
   return userId === null ? null : await findUser(database, userId);
 }
 
-/** The open invitations of the address that the provider has verified, but for those into tenants of this person. */
+/** The pending invitations of the address that the provider has verified, but for those into tenants of this person. */
 export async function invitationsForProven(tools: Tools, person: ProvenPerson): Promise<Invitation[]> {
   const email = person.isEmailVerified && person.email !== null ? emailOf(person.email) : null;
   if (email === null) return [];
@@ -103,10 +104,10 @@ export async function linkIdentity(
   person: ProvenPerson,
   actor: Actor,
 ): Promise<void> {
-  const { userId, email, tenantId, passwordLinkBy } = viewer;
+  const { userId, email, tenantId } = viewer;
+  refuseMarkedSession(viewer);
   await database.transaction(async (trx) => {
     refuseForeignPassword(await lockUser(trx, userId));
-    if (passwordLinkBy !== null) throw foreignSession(passwordLinkBy);
     if (!(await insertIdentity(trx, userId, person))) {
       throw new RequestError(
         'identity_taken',
@@ -117,13 +118,6 @@ export async function linkIdentity(
     await recordUserChange(trx, actor, { tenantId, action: 'user.identity_linked', email, detail });
     await addUserNotice(trx, userId, { kind: 'identity_linked', by: person.email, ip: actor.ip });
   });
-}
-
-function foreignSession(linkMadeBy: string): RequestError {
-  return new RequestError(
-    'password_not_own',
-    `This session began with a password that was set through a link made by ${linkMadeBy}. Sign out, and sign in with your own.`,
-  );
 }
 
 /**
@@ -151,7 +145,7 @@ export async function proveAtProvider(
   await noteProof(database, id);
 }
 
-/** Ends what `linkIdentity` began; the account keeps its password. Throws RequestError: `wrong_password`, `busy`. */
+/** Ends what `linkIdentity` began; the account keeps its password. Throws RequestError: `wrong_password`, `busy`, `password_not_own`. */
 export async function unlinkIdentity(
   tools: Tools,
   { viewer }: OwnSession,
@@ -159,6 +153,7 @@ export async function unlinkIdentity(
   actor: Actor,
 ): Promise<void> {
   const { userId, email, tenantId } = viewer;
+  refuseMarkedSession(viewer);
   await checkOwnPassword(tools, userId, password);
   await tools.database.transaction(async (trx) => {
     if (!(await deleteIdentities(trx, userId))) return;

@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { countedAddress } from '../platform/http/counted-address.ts';
+import { widerNetworks } from '../platform/http/counted-address.ts';
 import type { Database } from '../platform/postgres/database.ts';
 import { invalidValue, RequestError } from '../platform/request-input.ts';
 import { hashPassword, hashWithSalt, matchingHashes, passwordSaltOf } from './password-hash.ts';
@@ -35,16 +35,21 @@ export async function hashNewPassword(database: Database, password: string, emai
 
 let decoy: Promise<string> | null = null;
 
+/** Who waits for a password check: by address, and in a browser that has signed in to the account before by its id. */
+export type PasswordVisitor = { ip: string | null; deviceId?: string | null };
+
 /**
- * Which of these hashes a password opens. Takes as long when there is none. Those who come from one address wait in one
- * line. Throws RequestError `busy`.
+ * Which of these hashes a password opens. Takes as long when there is none. Those who come from one address, or from
+ * one /48 network, wait in one line; a known browser has a line of its own. Throws RequestError `busy`.
  */
 export async function checkPassword(
   password: string,
   hashes: readonly string[],
-  address: string | null = null,
+  { ip, deviceId = null }: PasswordVisitor = { ip: null },
 ): Promise<string[]> {
-  return await inTurn(countedAddress(address ?? ''), async () => {
+  const network = widerNetworks(ip ?? '')?.per48 ?? ip ?? '';
+  const line = deviceId === null ? network : `${KNOWN}${deviceId}`;
+  return await inTurn(line, async () => {
     // Of an unknown password. Awaited in either case: the first time, it takes a while.
     decoy ??= hashPassword(randomUUID());
     const nobodys = await decoy;
@@ -52,14 +57,18 @@ export async function checkPassword(
   });
 }
 
-type Waiting = { begin: () => void; refuse: (error: RequestError) => void };
+/** Lines that strangers cannot stand in begin with it. */
+const KNOWN = 'known ';
+
+type Waiting = { begin: () => void; refuse: (error: RequestError) => void; number: number };
 
 let running = 0;
+let arrived = 0;
 const lines = new Map<string, Waiting[]>();
 
 /**
  * A few at a time, and not endlessly many behind them. Those who wait take turns by line, and when there are too many,
- * the last of the longest line is refused: frequent attempts delay only each other.
+ * the newest of the longest line is refused: frequent attempts delay only each other.
  */
 async function inTurn<T>(line: string, work: () => Promise<T>): Promise<T> {
   if (running >= AT_ONCE) await wait(line);
@@ -74,13 +83,20 @@ async function inTurn<T>(line: string, work: () => Promise<T>): Promise<T> {
 async function wait(name: string): Promise<void> {
   const line = lines.get(name) ?? [];
   lines.set(name, line);
-  const turn = new Promise<void>((begin, refuse) => line.push({ begin, refuse }));
-  const all = [...lines.values()];
-  if (all.reduce((sum, { length }) => sum + length, 0) > MAX_WAITING) {
-    const longest = all.reduce((left, right) => (right.length > left.length ? right : left));
-    longest.pop()?.refuse(busy());
-  }
+  arrived += 1;
+  const number = arrived;
+  const turn = new Promise<void>((begin, refuse) => line.push({ begin, refuse, number }));
+  if ([...lines.values()].flat().length > MAX_WAITING) refuseNewest();
   await turn;
+}
+
+/** A known browser keeps its place while a stranger waits. */
+function refuseNewest(): void {
+  const strangers = [...lines].filter(([name]) => !name.startsWith(KNOWN));
+  const all = (strangers.length > 0 ? strangers : [...lines]).map(([, line]) => line);
+  const newest = (line: Waiting[]) => line.at(-1)?.number ?? 0;
+  const [longest] = all.toSorted((left, right) => right.length - left.length || newest(right) - newest(left));
+  longest?.pop()?.refuse(busy());
 }
 
 function beginNext(): void {

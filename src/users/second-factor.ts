@@ -5,8 +5,15 @@ import { execute, query } from '../platform/postgres/sql.ts';
 import { RequestError } from '../platform/request-input.ts';
 import type { OwnSession } from './sign-in.ts';
 import { newRecoveryCodes, newTotpSecret, recoveryCodeHash, totpStep, totpUri } from './totp.ts';
-import { type Authority, lockedUser, recordUserChange } from './user-authority.ts';
-import { addUserNotice, completeSession, deleteSessions, endSessions } from './user-sessions.ts';
+import {
+  type Authority,
+  lockedUser,
+  recordAccountChange,
+  recordUserChange,
+  refuseMarkedSession,
+} from './user-authority.ts';
+import { addUserNotice } from './user-notices.ts';
+import { completeSession, deleteSessions, endSessions } from './user-sessions.ts';
 
 type Tools = {
   database: Database;
@@ -46,7 +53,7 @@ function openSealed(secretBox: SecretBox, sealed: string, place: string): string
 /**
  * Makes a second factor count whose first code is right, in this session too. Returns the recovery codes, which are
  * shown this once, and the new token of the session. All other sessions of the user end.
- * Throws RequestError: `wrong_code`, `second_factor_set`.
+ * Throws RequestError: `wrong_code`, `second_factor_set`, `password_not_own`.
  */
 export async function enableSecondFactor(
   tools: Tools,
@@ -55,6 +62,7 @@ export async function enableSecondFactor(
   actor: Actor,
 ): Promise<{ token: string; recoveryCodes: string[] }> {
   const { userId, email, tenantId } = viewer;
+  refuseMarkedSession(viewer);
   const { secret } = newSecondFactor(tools, viewer, given.sealed);
   const step = totpStep(secret, given.code, tools.now());
   if (step === null) throw wrongCode();
@@ -70,6 +78,7 @@ export async function enableSecondFactor(
     await endSessions(trx, userId, { but: id, tenantId: null });
     const token = await completeSession(trx, id);
     await recordUserChange(trx, actor, { tenantId, action: 'user.second_factor_set', email });
+    await addUserNotice(trx, userId, { kind: 'second_factor_set', by: null, ip: actor.ip });
     return { token, recoveryCodes };
   });
 }
@@ -155,12 +164,14 @@ export async function recoveryCodesLeft(database: Database, userId: string): Pro
   return rows.length;
 }
 
-/** Gives a user new recovery codes, which are shown this once; the old ones end. Throws RequestError `no_second_factor`. */
+/** Gives a user new recovery codes, which are shown this once; the old ones end. Throws RequestError: `no_second_factor`, `password_not_own`. */
 export async function renewRecoveryCodes(
   { database }: Pick<Tools, 'database'>,
-  { viewer: { userId, email, tenantId } }: OwnSession,
+  { viewer }: OwnSession,
   actor: Actor,
 ): Promise<string[]> {
+  refuseMarkedSession(viewer);
+  const { userId, email, tenantId } = viewer;
   return await database.transaction(async (trx) => {
     const [row] = await query(trx, 'select from user_totp where user_id = ? for update', [userId]);
     if (row === undefined) throw noSecondFactor('Your account');
@@ -180,12 +191,14 @@ async function replaceRecoveryCodes(trx: Transaction, userId: string): Promise<s
   return codes;
 }
 
-/** Switches one's own second factor off. Throws RequestError `no_second_factor`. */
+/** Switches one's own second factor off. Throws RequestError: `no_second_factor`, `password_not_own`. */
 export async function removeSecondFactor(
   { database }: Pick<Tools, 'database'>,
-  { viewer: { userId, email, tenantId } }: OwnSession,
+  { viewer }: OwnSession,
   actor: Actor,
 ): Promise<void> {
+  refuseMarkedSession(viewer);
+  const { userId, email, tenantId } = viewer;
   await database.transaction(async (trx) => {
     if (!(await deleteSecondFactor(trx, userId))) throw noSecondFactor('Your account');
     await recordUserChange(trx, actor, { tenantId, action: 'user.second_factor_removed', email });
@@ -202,14 +215,11 @@ export async function resetSecondFactor(
   userId: string,
 ): Promise<void> {
   await database.transaction(async (trx) => {
-    const { email, memberships } = await lockedUser(trx, userId);
-    if (!(await deleteSecondFactor(trx, userId))) throw noSecondFactor(email);
+    const user = await lockedUser(trx, userId);
+    if (!(await deleteSecondFactor(trx, userId))) throw noSecondFactor(user.email);
     await deleteSessions(trx, userId);
     await addUserNotice(trx, userId, { kind: 'second_factor_reset', by: actor.name, ip: null });
-    const tenants = memberships.length === 0 ? [null] : memberships.map(({ tenantId }) => tenantId);
-    for (const tenantId of tenants) {
-      await recordUserChange(trx, actor, { tenantId, action: 'user.second_factor_reset', email });
-    }
+    await recordAccountChange(trx, actor, user, { action: 'user.second_factor_reset' });
   });
 }
 

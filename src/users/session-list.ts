@@ -6,10 +6,12 @@ import {
   type Authority,
   lockedMember,
   lockedUser,
+  recordAccountChange,
   recordUserChange,
   refuseOneself,
 } from './user-authority.ts';
-import { addUserNotice, endSessions, listSessions, type SessionSummary } from './user-sessions.ts';
+import { addUserNotice } from './user-notices.ts';
+import { endSessions, listSessions, type SessionSummary } from './user-sessions.ts';
 import type { User } from './user-store.ts';
 
 type Tools = { database: Database };
@@ -67,17 +69,15 @@ export async function endSessionsUnder(
   const { actor, tenantId } = authority;
   const which = sessionId === null ? {} : { id: checkRowId(SESSION_ID, sessionId) };
   return await database.transaction(async (trx) => {
-    const { id, email, memberships } = await administered(trx, authority, userId);
+    const user = await administered(trx, authority, userId);
+    const { id, email } = user;
     const ended = await endSessions(trx, id, { ...which, tenantId });
     if (ended === 0 && sessionId !== null) throw unknownSession();
     if (ended === 0) return 0;
     await addUserNotice(trx, id, { kind: 'sessions_ended', by: actor.name, ip: null });
-    const tenants = memberships.length === 0 ? [null] : memberships.map((one) => one.tenantId);
-    const detail = { sessions: ended };
-    for (const concerned of tenantId === null ? tenants : [tenantId]) {
-      const change = { tenantId: concerned, action: 'user.sessions_ended', email, detail };
-      await recordUserChange(trx, actor, change);
-    }
+    const change = { action: 'user.sessions_ended', detail: { sessions: ended } };
+    if (tenantId === null) await recordAccountChange(trx, actor, user, change);
+    else await recordUserChange(trx, actor, { tenantId, email, ...change });
     return ended;
   });
 }

@@ -6,8 +6,8 @@ import { hashWithSalt, isHashOutdated, passwordSaltOf } from './password-hash.ts
 import { checkPassword, hashNewPassword } from './passwords.ts';
 import { recordUserChange } from './user-authority.ts';
 import { emailOf } from './user-input.ts';
+import { addUserNotice } from './user-notices.ts';
 import {
-  addUserNotice,
   type BegunBy,
   deleteSessions,
   endSessions,
@@ -50,35 +50,38 @@ export type OwnSession = {
   >;
 };
 
-const WRONG_SIGN_IN = 'E-mail address or password are wrong.';
+const WRONG_SIGN_IN = 'E-mail address or password is wrong.';
 
 /**
  * Signs a user in by password: to the account of this address that the password opens, and to the one used last if it
  * opens several. Unknown address, wrong password, a disabled user and one without password are the same error after the
  * same time: what only some of them cause is given to `inBackground`. `isOnlyAccount` is false where the password may
- * have been guessed for another account. Throws RequestError `wrong_sign_in`, `busy`.
+ * have been guessed for another account. With `onlyUserId`, that account alone is tried.
+ * Throws RequestError `wrong_sign_in`, `busy`.
  */
 export async function signIn(
   tools: Tools & { inBackground: (work: Promise<void>) => void },
-  given: { email: string; password: string },
+  given: { email: string; password: string; onlyUserId?: string | null; deviceId?: string | null },
   visitor: Visitor,
-): Promise<{ token: string; isOnlyAccount: boolean; opened: number; awaitsCode: boolean }> {
+): Promise<{ token: string; userId: string; isOnlyAccount: boolean; opened: number; awaitsCode: boolean }> {
   const { database } = tools;
   const email = emailOf(given.email);
   const candidates = email === null ? [] : await signInCandidates(database, email);
-  const hashes = candidates.map(({ passwordHash }) => passwordHash);
-  const matching = await checkPassword(given.password, hashes, visitor.ip);
-  const opened = candidates.filter(({ passwordHash }) => matching.includes(passwordHash));
+  const { password, onlyUserId = null, deviceId = null } = given;
+  const tried = onlyUserId === null ? candidates : candidates.filter(({ id }) => id === onlyUserId);
+  const hashes = tried.map(({ passwordHash }) => passwordHash);
+  const matching = await checkPassword(password, hashes, { ip: visitor.ip, deviceId });
+  const opened = tried.filter(({ passwordHash }) => matching.includes(passwordHash));
   const [user] = opened;
   if (user === undefined) {
     if (email !== null) tools.inBackground(recordFailure(database, email, visitor));
     throw new RequestError('wrong_sign_in', WRONG_SIGN_IN);
   }
-  const passwordHash = await renewedHash(database, user, given.password);
+  const passwordHash = await renewedHash(database, user, password);
   const { passwordLinkBy } = user;
   const token = await beginSession(tools, user, visitor, { by: 'password', passwordLinkBy, passwordHash });
   const isOnlyAccount = candidates.length === 1;
-  return { token, isOnlyAccount, opened: opened.length, awaitsCode: user.hasSecondFactor };
+  return { token, userId: user.id, isOnlyAccount, opened: opened.length, awaitsCode: user.hasSecondFactor };
 }
 
 /** The hash of a password that is right, with the present costs and salt. */
@@ -201,7 +204,8 @@ export async function signOut({ database }: Tools, session: OwnSession, actor: A
 }
 
 /**
- * Changes one's own password, ends all sessions and open links to set one, and returns the token of a new one.
+ * Changes one's own password, ends all sessions and open links to set one, and returns the token of a new one. The mark
+ * of a link that another user made stays on the session, and on the account unless the session is unmarked.
  * Throws RequestError: `wrong_password`, `invalid_value`, `busy`.
  */
 export async function changePassword(
@@ -217,11 +221,11 @@ export async function changePassword(
   const next = await hashNewPassword(database, given.next, email);
   return await database.transaction(async (trx) => {
     if (!(await replacePasswordHash(trx, userId, { previous, next }))) throw wrongPassword();
-    await notePasswordLink(trx, userId, null);
+    // A password that its maker changes is still not the owner's.
+    if (passwordLinkBy === null) await notePasswordLink(trx, userId, null);
     await endPasswordLinks(trx, userId);
     await recordUserChange(trx, actor, { tenantId, action: 'user.password_changed', email });
     await deleteSessions(trx, userId);
-    // It goes on to be the session that another's link made possible.
     const begun = { userId, tenantId, passwordLinkBy, begunBy, hasSecondFactor };
     return await startSession({ database: trx }, begun, visitor);
   });
@@ -234,7 +238,7 @@ export async function checkOwnPassword(
   password: string,
 ): Promise<string> {
   const [user, hash] = await Promise.all([findUser(database, userId), findPasswordHash(database, userId)]);
-  const [opened] = await checkPassword(password, hash === null ? [] : [hash], `user ${userId}`);
+  const [opened] = await checkPassword(password, hash === null ? [] : [hash], { ip: `user ${userId}` });
   if (user === null || opened === undefined) throw wrongPassword();
   return opened;
 }

@@ -47,6 +47,18 @@ export function refuseOneself(authority: Authority, userId: string): void {
   );
 }
 
+/**
+ * A session that began with a password which another user may know proves nothing about who is there.
+ * Throws RequestError `password_not_own`.
+ */
+export function refuseMarkedSession({ passwordLinkBy }: Pick<Actor, 'passwordLinkBy'>): void {
+  if (!passwordLinkBy) return;
+  throw new RequestError(
+    'password_not_own',
+    `This session began with a password that was set through a link made by ${passwordLinkBy}. Sign in with your second factor or your identity provider, set a password by a link that comes by e-mail, or ask another operator to confirm your password.`,
+  );
+}
+
 function unknownUser(): RequestError {
   return new RequestError('unknown_user', 'There is no such user.');
 }
@@ -59,4 +71,15 @@ export async function recordUserChange(
 ): Promise<void> {
   const { tenantId, action, email, detail = {} } = change;
   await recordBy(database, actor, { tenantId, wabaId: null, action, target: `user ${email}`, detail });
+}
+
+/** Writes down a change of an account: in the log of each of its tenants, of an account without one in that of the installation. */
+export async function recordAccountChange(
+  trx: Transaction,
+  actor: Actor,
+  { email, memberships }: Pick<User, 'email' | 'memberships'>,
+  change: { action: string; detail?: AuditEntry['detail'] },
+): Promise<void> {
+  const tenants = memberships.length === 0 ? [null] : memberships.map(({ tenantId }) => tenantId);
+  for (const tenantId of tenants) await recordUserChange(trx, actor, { tenantId, email, ...change });
 }

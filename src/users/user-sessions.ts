@@ -2,6 +2,7 @@ import { newSecretToken, secretTokenHash } from '../platform/crypto/secret-box.t
 import type { Database } from '../platform/postgres/database.ts';
 import { execute, query } from '../platform/postgres/sql.ts';
 import type { PortalRole } from './user-input.ts';
+import type { UserNotice } from './user-notices.ts';
 
 const HOUR_MS = 3_600_000;
 
@@ -14,7 +15,6 @@ const OIDC_LIFETIME_MS = 12 * HOUR_MS;
 /** How long a proof of who is there counts for dangerous actions, and how long a sign-in may wait for its second step. */
 const PROOF_MS = 10 * 60_000;
 const MAX_USER_AGENT_CHARS = 300;
-const NOTICES_KEPT_DAYS = 180;
 
 type Tools = { database: Database };
 
@@ -46,13 +46,19 @@ function newSessionToken(): { token: string; tokenHash: Buffer } {
   return { token, tokenHash };
 }
 
-/** Notes that the user of a session has given the second factor, and returns its new token: it can do more from now on. */
+/**
+ * Notes that the user of a session has given the second factor, and returns its new token: it can do more from now on.
+ * A factor from before a link for a new password proves that the session is not that of the maker of the link.
+ */
 export async function completeSession(database: Database, sessionId: string): Promise<string> {
   const { token, tokenHash } = newSessionToken();
   await execute(
     database,
-    `update user_sessions set token_hash = :tokenHash, second_factor_at = now(), proven_at = now()
-      where id = :sessionId`,
+    `update user_sessions s set token_hash = :tokenHash, second_factor_at = now(), proven_at = now(),
+            password_link_by = case when not exists (
+              select from users u join user_totp f on f.user_id = u.id
+               where u.id = s.user_id and f.created_at < u.password_link_at) then s.password_link_by end
+      where s.id = :sessionId`,
     { tokenHash, sessionId },
   );
   return token;
@@ -147,15 +153,6 @@ export type OpenSession = {
   proofs: { password: boolean; totp: boolean; identity: boolean };
   /** What others did to the account and its owner has not confirmed, the newest first. */
   notices: UserNotice[];
-};
-
-/** What was done to an account by another person; `by` names them. */
-export type UserNotice = {
-  id: string;
-  at: string;
-  kind: 'link_session' | 'password_by_link' | 'second_factor_reset' | 'identity_linked' | 'sessions_ended';
-  by: string | null;
-  ip: string | null;
 };
 
 const HOLDS = 'least(s.idle_until, s.expires_at) > now()';
@@ -344,48 +341,6 @@ export async function forgetEndedSessions(database: Database, limit: number): Pr
     database,
     `delete from user_sessions where id = any (array(
        select id from user_sessions where least(idle_until, expires_at) < now() limit ?))`,
-    [limit],
-  );
-}
-
-/** Tells the owner of an account what another person did to it. */
-export async function addUserNotice(
-  database: Database,
-  userId: string,
-  { kind, by, ip }: Pick<UserNotice, 'kind' | 'by' | 'ip'>,
-): Promise<void> {
-  await execute(database, 'insert into user_notices (user_id, kind, by, ip) values (?, ?, ?, ?)', [
-    userId,
-    kind,
-    by,
-    ip,
-  ]);
-}
-
-/** What others did to an account of late, the newest first, also what its owner has confirmed. */
-export async function listUserNotices(database: Database, userId: string, limit = 20): Promise<UserNotice[]> {
-  return await query<UserNotice>(
-    database,
-    'select id, at, kind, by, ip from user_notices where user_id = ? order by id desc limit ?',
-    [userId, limit],
-  );
-}
-
-/** The owner has read the notices up to this one. */
-export async function confirmNotices(database: Database, userId: string, upToId: string): Promise<void> {
-  await execute(
-    database,
-    'update user_notices set seen_at = now() where user_id = ? and id <= ? and seen_at is null',
-    [userId, upToId],
-  );
-}
-
-/** Deletes up to `limit` notices that are old; returns how many. For housekeeping. */
-export async function forgetOldNotices(database: Database, limit: number): Promise<number> {
-  return await execute(
-    database,
-    `delete from user_notices where id = any (array(
-       select id from user_notices where at < now() - ${NOTICES_KEPT_DAYS} * interval '1 day' limit ?))`,
     [limit],
   );
 }

@@ -73,6 +73,12 @@ export async function findUsersByEmail(database: Database, email: string): Promi
   return await query<User>(database, `select ${USER} from users u where u.email = ? order by u.id`, [email]);
 }
 
+/** Whether an account has this e-mail address, in lower case. */
+export async function hasEmail(database: Database, userId: string, email: string): Promise<boolean> {
+  const rows = await query(database, 'select from users where id = ? and email = ?', [userId, email]);
+  return rows.length === 1;
+}
+
 /** An account that a password may open. */
 export type SignInCandidate = {
   id: string;

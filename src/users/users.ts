@@ -1,7 +1,7 @@
 import type { Database, Transaction } from '../platform/postgres/database.ts';
 import { invalidValue, RequestError, shown } from '../platform/request-input.ts';
 import { endLinksMadeBy, endPasswordLinks } from './invitation-store.ts';
-import { type Authority, lockedUser, recordUserChange, refuseOneself } from './user-authority.ts';
+import { type Authority, lockedUser, recordAccountChange, refuseOneself } from './user-authority.ts';
 import { emailOf } from './user-input.ts';
 import { deleteSessions } from './user-sessions.ts';
 import {
@@ -63,7 +63,7 @@ export async function disableUser({ database }: Tools, authority: Authority, use
     await deleteSessions(trx, userId);
     await endPasswordLinks(trx, userId);
     await endLinksMadeBy(trx, userId, null);
-    await recordAbout(trx, authority, user, 'user.disabled');
+    await recordAccountChange(trx, authority.actor, user, { action: 'user.disabled' });
   });
 }
 
@@ -73,7 +73,7 @@ export async function enableUser({ database }: Tools, authority: Authority, user
     const user = await lockedUser(trx, userId);
     if (user.disabledAt === null) return;
     await setUserDisabled(trx, userId, false);
-    await recordAbout(trx, authority, user, 'user.enabled');
+    await recordAccountChange(trx, authority.actor, user, { action: 'user.enabled' });
   });
 }
 
@@ -86,7 +86,7 @@ export async function removeUser({ database }: Tools, authority: Authority, user
   await database.transaction(async (trx) => {
     const user = await lockedBesideOperators(trx, userId);
     await deleteUser(trx, userId);
-    await recordAbout(trx, authority, user, 'user.removed');
+    await recordAccountChange(trx, authority.actor, user, { action: 'user.removed' });
   });
 }
 
@@ -113,15 +113,4 @@ async function lockedBesideOperators(trx: Transaction, userId: string): Promise<
     );
   }
   return user;
-}
-
-/** In the log of every tenant that it concerns; of operators in that of the installation. */
-async function recordAbout(
-  trx: Transaction,
-  { actor }: Authority,
-  { email, memberships }: User,
-  action: string,
-): Promise<void> {
-  const tenants = memberships.length === 0 ? [null] : memberships.map(({ tenantId }) => tenantId);
-  for (const tenantId of tenants) await recordUserChange(trx, actor, { tenantId, action, email });
 }

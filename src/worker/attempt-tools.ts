@@ -2,24 +2,25 @@ import { availableParallelism } from 'node:os';
 import { type KeyRequestActivityTools, makeKeyRequestActivities } from '../activities/approve-api-key.ts';
 import { makeDeliverEventActivities } from '../activities/deliver-event.ts';
 import { makeDeliverSessionActivities } from '../activities/deliver-session.ts';
+import { makeEndpointTroubleActivities } from '../activities/endpoint-trouble.ts';
 import { type EraseActivityTools, makeEraseActivities } from '../activities/erase.ts';
 import { makeReplayActivities, type ReplayActivityTools } from '../activities/replay-deliveries.ts';
 import { makeAlertActivities } from '../activities/send-endpoint-alert.ts';
 import { makeMailActivities } from '../activities/send-mail.ts';
 import type { AlertActivityTools } from '../alerts/attempt-alert.ts';
-import { leaseMsFor } from '../deliveries/attempt/attempt-delivery.ts';
+import { leaseMsFor } from '../deliveries/attempt/lease-clock.ts';
 import type { AttemptObserver } from '../deliveries/attempt/settle-attempts.ts';
 import { recordWorkflow } from '../deliveries/delivery-log.ts';
+import { TroubleWatch } from '../deliveries/dispatch/trouble-watch.ts';
 import { makeEndpointHealth } from '../deliveries/judge-outcome.ts';
 import { EndpointLimiter } from '../deliveries/loop/attempt-limits.ts';
 import { DeliveryLoop } from '../deliveries/loop/delivery-loop.ts';
-import {
-  DeliveryWorkflows,
-  makeCalmWatch,
-  makeRetryAllowance,
-} from '../deliveries/loop/delivery-workflows.ts';
+import { DeliveryRuns } from '../deliveries/loop/delivery-runs.ts';
+import { makeCalmWatch, makeFailureAllowance } from '../deliveries/loop/run-allowance.ts';
+import { deliveryWorkflowId } from '../deliveries/queue/claim.ts';
 import { makeRecordGate, type RecordGate } from '../deliveries/queue/settle.ts';
 import { type HttpSender, makeHttpSender } from '../deliveries/sender/http-sender.ts';
+import type { UnusableNameObserver } from '../deliveries/sender/origin-pools.ts';
 import type { MailActivityTools } from '../mail/attempt-mail.ts';
 import { makeMailSender } from '../mail/smtp.ts';
 import type { Config } from '../platform/config/config.ts';
@@ -30,11 +31,10 @@ import type { ObjectStore } from '../platform/object-store/object-store.ts';
 import type { Database, DatabasePool } from '../platform/postgres/database.ts';
 import { isTransientError } from '../platform/postgres/error-class.ts';
 
-/** Of them, what one endpoint may have open. */
-const RETRY_WORKFLOWS_PER_ENDPOINT = 20;
-
 type DeliveryTools = {
   database: DatabasePool;
+  /** For activities. */
+  upkeepDatabase: DatabasePool;
   objectStore: ObjectStore;
   logger: Logger;
   /** Host and process. */
@@ -45,38 +45,45 @@ type DeliveryTools = {
 
 /** Everything that attempts deliveries in this process, and the activities that do it for workflows. */
 export function openDelivery(config: Config, tools: DeliveryTools) {
-  const { database, objectStore, logger, worker, onAttempt } = tools;
+  const { database, upkeepDatabase, objectStore, logger, worker, onAttempt } = tools;
   const { timeoutMs, retryScheduleMs } = config.webhooks;
-  const sender = openSender(config);
+  const sender = openSender(config, logger);
   const encryptionKeys = parseEncryptionKeys(config.encryptionKeys);
   const secretBox = makeSecretBox(encryptionKeys);
   const health = makeEndpointHealth();
-  const { limiter, calm, retryLimits, shareWith } = openLimits(config);
+  const { limiter, calm, runLimits, shareWith } = openLimits(config, () => runs.mayStart());
   const stopping = new AbortController();
   const gate = openGate(database, logger, () => loop.wake());
   const onTrouble = logTrouble(logger, {
     transient: 'the delivery loop waits and tries again',
     defect: 'a delivery could not be attempted or recorded; its lease brings it back',
   });
-  const settlement = { database, health, retryLimits, worker, onAttempt, gate, onTrouble };
-  const attempt = { ...settlement, sender, limiter, secretBox, defaults: { timeoutMs, retryScheduleMs } };
-  const workflows = new DeliveryWorkflows({
-    mode: config.delivery.workflows,
+  const troubleWatch = new TroubleWatch();
+  const observer: AttemptObserver = (attempt, outcome) => {
+    onAttempt(attempt, outcome);
+    troubleWatch.attempted(attempt, outcome);
+  };
+  const settlement = { database, health, runLimits, worker, onAttempt: observer, gate, onTrouble };
+  const runs = new DeliveryRuns({
     calm,
-    onHeadStart: (started) => void recordWorkflow(database, [started]).catch(onTrouble),
-    onTrouble: (error) => logger.warn({ err: error }, 'workflows of deliveries cannot be started at present'),
+    onStarted: (label) =>
+      void recordWorkflow(database, [{ ...label, workflowId: deliveryWorkflowId(label) }]).catch(onTrouble),
+    onTrouble: (error) => logger.warn({ err: error }, 'runs of deliveries cannot be started at present'),
   });
-  const loop = new DeliveryLoop({ ...attempt, workflows });
+  const defaults = { timeoutMs, retryScheduleMs, workflows: config.delivery.workflows };
+  const loop = new DeliveryLoop({ ...settlement, sender, limiter, secretBox, defaults, runs });
   const leaseMs = leaseMsFor(timeoutMs);
-  const join = (deliveryId: string) => loop.join(deliveryId);
-  const onSettled = () => loop.wake();
+  const cancelRun = (workflowId: string) => runs.cancel(workflowId);
   return {
-    ...{ worker, secretBox, health, limiter, loop, workflows, leaseMs, shareWith },
+    ...{ worker, secretBox, health, limiter, loop, runs, troubleWatch, leaseMs, shareWith },
     activities: {
-      deliver: makeDeliverEventActivities({ ...attempt, join, onSettled }),
+      deliver: {
+        ...makeDeliverEventActivities({ database: upkeepDatabase, loop, cancelRun }),
+        ...makeEndpointTroubleActivities({ database: upkeepDatabase, publicUrl: config.api.publicUrl }),
+      },
       session: makeDeliverSessionActivities({ loop, stopping: stopping.signal }),
       operations: openOperationsActivities({
-        ...{ database, objectStore, sender, secretBox, encryptionKeys, timeoutMs, logger },
+        ...{ database: upkeepDatabase, objectStore, sender, secretBox, encryptionKeys, timeoutMs, logger },
         mailSender: config.mail.smtpUrl === '' ? null : makeMailSender(config.mail),
       }),
     },
@@ -93,22 +100,22 @@ export function openDelivery(config: Config, tools: DeliveryTools) {
   };
 }
 
-/** What bounds attempts and starts of workflows; `shareWith` tells how many processes share it, and the rank of this one. */
-function openLimits(config: Config) {
+/** What bounds attempts and starts of runs; `shareWith` tells how many processes share it, and the rank of this one. */
+function openLimits(config: Config, mayStart: () => boolean) {
   const limiter = new EndpointLimiter();
   const cores = availableParallelism();
   const calm = makeCalmWatch(cores);
-  const retryAllowance = makeRetryAllowance(cores);
-  const retryLimits = {
-    perEndpoint: RETRY_WORKFLOWS_PER_ENDPOINT,
+  const failures = makeFailureAllowance(cores);
+  const runLimits = {
+    perEndpoint: config.delivery.retryWorkflowsPerEndpoint,
     overall: config.delivery.retryWorkflowsMax,
-    takeStart: () => retryAllowance.take(),
+    takeStart: (isFirst: boolean) => mayStart() && failures.take(isFirst),
   };
   const shareWith = ({ count, rank }: { count: number; rank: number }) => {
     limiter.shareWith(count, rank);
-    for (const shared of [calm, retryAllowance]) shared.shareWith(count);
+    for (const shared of [calm, failures]) shared.shareWith(count);
   };
-  return { limiter, calm, retryLimits, shareWith };
+  return { limiter, calm, runLimits, shareWith };
 }
 
 function openGate(database: Database, logger: Logger, wake: () => void): RecordGate {
@@ -131,10 +138,12 @@ function logTrouble(logger: Logger, texts: { transient: string; defect: string }
   };
 }
 
-function openSender(config: Config): HttpSender {
-  const { allowCidrs, allowHttp, connectTimeoutMs, timeoutMs } = config.webhooks;
-  const guard = makeAddressGuard({ allowCidrs });
-  return makeHttpSender({ guard, allowHttp, connectTimeoutMs, totalTimeoutMs: timeoutMs });
+function openSender(config: Config, logger: Logger): HttpSender {
+  const { allowHttp, connectTimeoutMs, timeoutMs } = config.webhooks;
+  const guard = makeAddressGuard(config.webhooks);
+  const onUnusableName: UnusableNameObserver = (cause) =>
+    logger.info(cause, 'the name in a webhook URL leads to no address that webhooks are sent to');
+  return makeHttpSender({ guard, allowHttp, connectTimeoutMs, totalTimeoutMs: timeoutMs, onUnusableName });
 }
 
 /** The activities for the task queue of operations: replays, erasures, alerts, e-mails, key requests. They open nothing of their own. */

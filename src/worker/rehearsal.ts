@@ -1,7 +1,7 @@
 import { randomInt, randomUUID } from 'node:crypto';
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { leaseMsFor } from '../deliveries/attempt/attempt-delivery.ts';
+import { leaseMsFor } from '../deliveries/attempt/lease-clock.ts';
 import { openEndpoint, type SendableEndpoint, sendDelivery } from '../deliveries/attempt/send-delivery.ts';
 import { settleAttempts } from '../deliveries/attempt/settle-attempts.ts';
 import { makeEndpointHealth } from '../deliveries/judge-outcome.ts';
@@ -14,15 +14,11 @@ import { loadEndpointSettings } from '../endpoints/endpoint-settings.ts';
 import { findOldestBodies, insertTakenIn, shardOf, takeNewBodies } from '../inbound/inbox.ts';
 import { readBody } from '../inbound/intake/backlog.ts';
 import { commitItems, sortItems } from '../inbound/intake/commit-items.ts';
+import { originsOf } from '../inbound/intake/item-origins.ts';
 import { endpointSecretPlace, type SecretBox } from '../platform/crypto/secret-box.ts';
 import { makeAddressGuard } from '../platform/http/outbound-url.ts';
-import {
-  type Database,
-  intakeEpochs,
-  type Transaction,
-  tryIntakeLocks,
-  undone,
-} from '../platform/postgres/database.ts';
+import { type Database, type Transaction, undone } from '../platform/postgres/database.ts';
+import { intakeEpochs, tryIntakeLocks } from '../platform/postgres/locks.ts';
 import { execute } from '../platform/postgres/sql.ts';
 
 /** As many connections as are busy at the same time in calm traffic. */
@@ -76,7 +72,7 @@ async function rehearseOnce({ database, secretBox, sender, url }: Stage): Promis
     await insertRehearsalAccounts(trx, { ...accounts, url, secretSealed });
     const [settings] = await loadEndpointSettings(trx, [accounts.endpointId]);
     if (settings === undefined) return;
-    const defaults = { timeoutMs: TIMEOUT_MS, retryScheduleMs: [TIMEOUT_MS] };
+    const defaults = { timeoutMs: TIMEOUT_MS, retryScheduleMs: [TIMEOUT_MS], workflows: 'failures' as const };
     const endpoint = openEndpoint(settings, { secretBox, defaults });
     await prepareLooks(trx);
     for (const { body, count } of ROUNDS) {
@@ -94,10 +90,10 @@ async function rehearseOnce({ database, secretBox, sender, url }: Stage): Promis
 /** What looks for work, without finding any. */
 async function prepareLooks(trx: Transaction): Promise<void> {
   await Promise.all([
-    tryIntakeLocks(trx, [], LOCK_WAIT_MS),
+    tryIntakeLocks(trx, [], { waitMs: LOCK_WAIT_MS }),
     intakeEpochs(trx),
-    takeNewBodies(trx, [{ shard: NO_SHARD, fromId: '0' }], { bodies: 1, bytes: 1 }),
-    findOldestBodies(trx, [{ shard: NO_SHARD, fromId: '0' }]),
+    takeNewBodies(trx, [{ shard: NO_SHARD, fromId: '0', fromDay: '-infinity' }], { bodies: 1, bytes: 1 }),
+    findOldestBodies(trx, [{ shard: NO_SHARD, fromId: '0', fromDay: '-infinity' }]),
     insertTakenIn(trx, []),
   ]);
   await new DueFinder({ database: trx, limiter: new EndpointLimiter() }).find(1);
@@ -109,8 +105,10 @@ async function takeIn(
   { endpointId, wabaId }: RehearsalAccounts,
   bodies: readonly Buffer[],
 ): Promise<{ token: string; claimed: ClaimedDelivery[] }> {
-  const items = bodies.flatMap((body) => readBody(received({ wabaId }, body)).items);
-  const { owned } = await sortItems(trx, items, { owners: new Map(), held: new Set([shardOf(wabaId)]) });
+  const read = bodies.map((body) => readBody(received({ wabaId }, body)));
+  const items = read.flatMap((one) => one.items);
+  const held = new Set([shardOf(wabaId)]);
+  const { owned } = await sortItems(trx, items, { owners: new Map(), held, origins: originsOf(read) });
   const claimer = { token: randomUUID(), leaseMs: LEASE_MS, take: (id: string) => id === endpointId };
   const { answers } = await commitItems(trx, owned, claimer);
   return { token: claimer.token, claimed: await answers };
@@ -131,7 +129,7 @@ async function deliver(
   const made = await Promise.all(
     claimed.map(async (claim) => {
       const sent = await sendDelivery(sender, endpoint, claim, TIMEOUT_MS);
-      return { ...claim, token, endpoint, isProbe: false, sent, workflowId: null };
+      return { ...claim, token, endpoint, isProbe: false, sent, isCalm: false, workflowId: null };
     }),
   );
   const behind = new Set(claimed.map(({ deliveryId }) => deliveryId));
@@ -146,7 +144,7 @@ async function deliver(
 }
 
 const SETTLEMENT = {
-  retryLimits: { perEndpoint: 0, overall: 0, takeStart: () => false },
+  runLimits: { perEndpoint: 0, overall: 0, takeStart: () => false },
   gate: { isOpen: () => true, check: async () => true },
   onTrouble: () => undefined,
   worker: 'rehearsal',
@@ -154,7 +152,7 @@ const SETTLEMENT = {
 } as const;
 
 function received({ wabaId }: Pick<RehearsalAccounts, 'wabaId'>, body: Buffer) {
-  return { day: '', id: '0', shard: NO_SHARD, wabaId, body, notes: null, partly: null };
+  return { day: '', id: '0', shard: NO_SHARD, wabaId, body, signedFor: null, notes: null, partly: null };
 }
 
 function messageBody(accounts: RehearsalAccounts): Buffer {

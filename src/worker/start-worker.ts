@@ -1,6 +1,6 @@
 import { hostname } from 'node:os';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { type Client, WorkflowExecutionAlreadyStartedError } from '@temporalio/client';
+import type { Client } from '@temporalio/client';
 import type { NativeConnection } from '@temporalio/worker';
 import { makeEnrichOrderActivities } from '../activities/enrich-order.ts';
 import { makeNumberActivities } from '../activities/refresh-numbers.ts';
@@ -8,25 +8,29 @@ import { makeSendMessageActivities } from '../activities/send-message.ts';
 import { makeStoreInboundMediaActivities } from '../activities/store-inbound-media.ts';
 import { startAlertKeeper } from '../alerts/alert-keeper.ts';
 import type { AttemptObserver } from '../deliveries/attempt/settle-attempts.ts';
-import { deliveryStart, startSessionWorkflow } from '../deliveries/dispatch/start-workflows.ts';
-import { startProber, startRetryRelease, startSweeper } from '../deliveries/dispatch/sweeper.ts';
+import { startProber, startRetryRelease, startSweeper } from '../deliveries/dispatch/queue-upkeep.ts';
+import { makeRunClient } from '../deliveries/dispatch/run-client.ts';
+import { startRunUpkeep } from '../deliveries/dispatch/run-upkeep.ts';
+import { startSessionWorkflow } from '../deliveries/dispatch/start-workflows.ts';
+import { startBacklogReturn } from '../deliveries/loop/backlog-return.ts';
 import { startEndpointKeeper } from '../deliveries/loop/endpoint-keeper.ts';
+import { startHeadParking } from '../deliveries/loop/head-parking.ts';
+import type { KeepAtOnce } from '../inbound/inbox.ts';
 import { makeIntakeMemory } from '../inbound/intake/backlog.ts';
-import { type DirectIntake, makeDirectIntake } from '../inbound/intake/direct-intake.ts';
+import { makeDirectIntake } from '../inbound/intake/direct-intake.ts';
 import { type IntakeLoop, startIntake } from '../inbound/intake/intake-loop.ts';
 import { makeMediaUrls } from '../messages/media/media-urls.ts';
-import { releaseOverdueOrders } from '../messages/orders/release-order.ts';
 import type { Config } from '../platform/config/config.ts';
 import { openEventIdHash } from '../platform/crypto/installation-secret.ts';
 import type { SecretBox } from '../platform/crypto/secret-box.ts';
 import { reportUnreadableSecrets } from '../platform/crypto/secret-keys.ts';
 import { openGraphClient, openSendClient } from '../platform/graph/graph-client.ts';
 import type { Logger } from '../platform/logger.ts';
-import { type Loop, startLoop } from '../platform/loop.ts';
+import type { Loop } from '../platform/loop.ts';
 import { counted } from '../platform/metrics/metrics.ts';
 import { openObjectStore } from '../platform/object-store/object-store.ts';
 import { listenToDatabase } from '../platform/postgres/connection.ts';
-import { type Database, type DatabasePool, openDatabase } from '../platform/postgres/database.ts';
+import type { Database, DatabasePool } from '../platform/postgres/database.ts';
 import { waitForSchema } from '../platform/postgres/schema-state.ts';
 import { warnWhenNotDurable } from '../platform/postgres/server-checks.ts';
 import type { WorkerPeers } from '../platform/postgres/worker-processes.ts';
@@ -40,7 +44,9 @@ import { taskQueues } from '../platform/temporal/workflow-options.ts';
 import { startWorkflowStarter, wakeAllTasks } from '../platform/temporal/workflow-tasks.ts';
 import { openDelivery } from './attempt-tools.ts';
 import { startHealthServer, watchHealth } from './health.ts';
+import { startHeartbeat } from './heartbeat.ts';
 import { startHousekeeping } from './housekeeping/housekeeping.ts';
+import { startFiguresKeeper } from './metrics/shared-figures.ts';
 import {
   leavesToOthers,
   makeWorkerMetrics,
@@ -51,7 +57,9 @@ import {
 } from './metrics/worker-metrics.ts';
 import { makeWorkerScrape } from './metrics/worker-scrape.ts';
 import { startNumberSchedule } from './number-schedule.ts';
-import { REHEARSED_CONNECTIONS, rehearse } from './rehearsal.ts';
+import { openDatabases } from './open-databases.ts';
+import { startOrderRelease } from './order-release.ts';
+import { rehearse } from './rehearsal.ts';
 import { runTemporalWorkers, workerOptions } from './temporal-workers.ts';
 import { loadWorkflowBundle } from './workflow-bundle.ts';
 
@@ -59,7 +67,7 @@ export type RunningWorker = { stop(): Promise<void> };
 
 type WorkerOptions = {
   /** Given what takes in bodies while they are kept, for an ingress in the same process. */
-  onDirectIntake?: ((directIntake: DirectIntake) => void) | undefined;
+  onDirectIntake?: ((directIntake: KeepAtOnce) => void) | undefined;
   /** The metrics of Temporal's SDK as text. */
   sdkMetrics?: (() => Promise<string>) | undefined;
 };
@@ -85,29 +93,37 @@ export async function startWorker(
   { onDirectIntake, sdkMetrics }: WorkerOptions = {},
 ): Promise<RunningWorker> {
   const { objectStore, ...tools } = openParts(config, logger);
-  const { database, delivery, metrics } = tools;
+  const { database, upkeepDatabase, delivery, metrics } = tools;
+  const { secretBox } = delivery;
   const loops = new Map<string, Loop>();
   const watch = watchHealth({ database, logger, loops, delivery: delivery.loop });
   const health = await startHealthServer({
     host: config.api.host,
     port: config.workerHealthPort,
     health: watch.health,
-    makeScrape: () => makeWorkerScrape(metrics, { config, database, loop: delivery.loop, watch, sdkMetrics }),
+    makeScrape: () =>
+      makeWorkerScrape(metrics, {
+        ...{ config, database: upkeepDatabase, pools: [database, upkeepDatabase] },
+        ...{ loop: delivery.loop, runs: delivery.runs, watch, sdkMetrics },
+      }),
   });
-  await prepareDatabase({ database, secretBox: delivery.secretBox }, logger);
-  void reportUnreadableSecrets({ database, secretBox: delivery.secretBox }, logger);
+  await prepareDatabase({ database, secretBox }, logger);
+  void reportUnreadableSecrets({ database: upkeepDatabase, secretBox }, logger);
   const { intake, onPeers, peers } = startIntakeLoop(tools, onDirectIntake);
   loops.set('intake', intake);
   const { retentionDays } = config;
-  loops.set('housekeeping', startHousekeeping({ database, objectStore, logger, retentionDays }));
+  loops.set(
+    'housekeeping',
+    startHousekeeping({ database: upkeepDatabase, objectStore, logger, retentionDays }),
+  );
   for (const [name, loop] of startDeliveryLoops(config, { ...tools, onPeers, peers })) loops.set(name, loop);
   const listener = listen(config, { ...tools, intake, loops });
   watch.listens(listener);
-  void warnWhenNotDurable(database, logger);
+  void warnWhenNotDurable(upkeepDatabase, logger);
   const { connection, upkeep } = await connectWhenUp(config, tools);
   const workers = await runWorkers(config, { ...tools, connection, upkeep });
   const { client } = upkeep;
-  for (const [name, loop] of startTemporalLoops(config, { ...tools, client })) loops.set(name, loop);
+  for (const [name, loop] of startTemporalLoops(config, { ...tools, client, peers })) loops.set(name, loop);
   // What the start left behind goes now, and not while the first deliveries wait.
   globalThis.gc?.();
   loops.set(
@@ -127,8 +143,10 @@ export async function startWorker(
       // The SDK refuses while a worker that hangs still holds it.
       await connection.close().catch((error) => logger.debug({ err: error }, 'Temporal stays connected'));
       // A turn that still waits for the database is undone, and done again by another process.
-      await database.cutConnections(performance.now());
-      await database.destroy();
+      for (const pool of [database, upkeepDatabase]) {
+        await pool.cutConnections(performance.now());
+        await pool.destroy();
+      }
       objectStore.close();
       await health.close();
     },
@@ -139,20 +157,15 @@ type Delivery = ReturnType<typeof openDelivery>;
 
 function openParts(config: Config, logger: Logger) {
   const metrics = makeWorkerMetrics();
-  const database = openDatabase({
-    ...config.database,
-    applicationName: 'heliograph-worker',
-    poolMin: REHEARSED_CONNECTIONS,
-    fixedPlans: true,
-  });
+  const { database, upkeepDatabase } = openDatabases(config);
   const worker = `${hostname()}:${process.pid}`;
   const objectStore = openObjectStore(config.objectStore);
   const onAttempt: AttemptObserver = (attempt, outcome) => {
     metrics.attempt(attempt, outcome);
     noteAttempt(attempt, outcome);
   };
-  const delivery = openDelivery(config, { database, objectStore, logger, worker, onAttempt });
-  return { database, delivery, logger, metrics, objectStore };
+  const delivery = openDelivery(config, { database, upkeepDatabase, objectStore, logger, worker, onAttempt });
+  return { database, upkeepDatabase, delivery, logger, metrics, objectStore };
 }
 
 /** Takes in bodies and claims what comes of them, unless other workers of the installation have more room. */
@@ -196,12 +209,12 @@ function listen(
     intake: IntakeLoop;
     loops: ReadonlyMap<string, Loop>;
     database: DatabasePool;
+    upkeepDatabase: DatabasePool;
     delivery: Delivery;
     logger: Logger;
   },
 ) {
-  const { intake, loops, database, delivery, logger } = parts;
-  const wake = (name: string) => () => loops.get(name)?.wake();
+  const { intake, loops, database, upkeepDatabase, delivery, logger } = parts;
   const listener = listenToDatabase({
     url: config.database.url,
     directUrl: config.database.directUrl,
@@ -209,10 +222,13 @@ function listen(
     handlers: {
       heliograph_inbox: (payload) => intake.notified(payload),
       heliograph_deliveries: () => delivery.loop.wake(),
-      heliograph_workflow_tasks: wake('workflowStarter'),
+      heliograph_endpoints: (endpointId) => delivery.troubleWatch.changed(endpointId),
+      heliograph_workflow_tasks: () => loops.get('workflowStarter')?.wake(),
     },
     logger,
-    onSilence: (sinceMs) => void database.cutConnections(sinceMs),
+    onSilence: (sinceMs) => {
+      for (const pool of [database, upkeepDatabase]) void pool.cutConnections(sinceMs);
+    },
   });
   listener.open();
   return listener;
@@ -223,14 +239,14 @@ async function runWorkers(
   tools: {
     connection: NativeConnection;
     upkeep: TemporalUpkeep;
-    database: DatabasePool;
+    upkeepDatabase: DatabasePool;
     delivery: Delivery;
     logger: Logger;
     metrics: WorkerMetrics;
   },
 ) {
-  const { connection, upkeep, database, delivery, logger, metrics } = tools;
-  const shared = { database, secretBox: delivery.secretBox, logger };
+  const { connection, upkeep, upkeepDatabase, delivery, logger, metrics } = tools;
+  const shared = { database: upkeepDatabase, secretBox: delivery.secretBox, logger };
   const media = openMediaActivities(config, shared, metrics);
   const sends = openSendActivities(config, shared, metrics);
   const workers = await runTemporalWorkers(
@@ -267,71 +283,57 @@ function startDeliveryLoops(
   config: Config,
   parts: {
     database: DatabasePool;
+    upkeepDatabase: DatabasePool;
     delivery: Delivery;
     logger: Logger;
     onPeers: (peers: WorkerPeers) => void;
     peers: () => WorkerPeers;
   },
 ): [string, Loop][] {
-  const { database, delivery, logger, onPeers } = parts;
-  const { loop } = delivery;
+  const { database, upkeepDatabase, delivery, logger, onPeers, peers } = parts;
+  const { loop, runs, secretBox } = delivery;
+  const isLeader = () => peers().isLeader;
   loop.start();
-  const onReleased = () => loop.wake();
+  const { blockLimitHours } = config.webhooks;
+  const upkeep = { database, logger, loop, blockLimitHours, isTemporalUp: () => runs.isUp() };
   return [
-    ['endpointKeeper', startEndpointKeeper({ ...delivery, onPeers, database, logger, ...config.webhooks })],
-    ['alertKeeper', startAlertKeeper({ config, secretBox: delivery.secretBox, database, logger })],
-    ['retryRelease', startRetryRelease({ database, logger, onReleased })],
+    ['heartbeat', startHeartbeat({ ...delivery, database, logger, onPeers })],
+    ['endpointKeeper', startEndpointKeeper({ ...delivery, isLeader, database, logger, ...config.webhooks })],
+    ['alertKeeper', startAlertKeeper({ config, secretBox, database: upkeepDatabase, logger })],
+    ['retryRelease', startRetryRelease(upkeep)],
+    ['sweeper', startSweeper(upkeep)],
+    ['headParking', startHeadParking({ ...delivery, database, logger, isLeader })],
+    ['backlogReturn', startBacklogReturn({ database, logger, isLeader, onReleased: () => loop.wake() })],
     ['prober', startProber({ logger, probe: () => loop.probe() })],
-    ['orderRelease', startOrderRelease(config, parts)],
+    ['figuresKeeper', startFiguresKeeper({ database: upkeepDatabase, logger, isLeader })],
+    ['orderRelease', startOrderRelease(config, { database: upkeepDatabase, logger, isLeader, secretBox })],
   ];
-}
-
-/** Orders do not wait for Temporal for long; one worker sees to that. */
-function startOrderRelease(
-  config: Config,
-  tools: { database: DatabasePool; delivery: Delivery; logger: Logger; peers: () => WorkerPeers },
-): Loop {
-  const { database, delivery, logger, peers } = tools;
-  const { secretBox } = delivery;
-  const graph = openGraphClient(config);
-  const release = { database, secretBox, graph, publicUrl: config.api.publicUrl };
-  const loop = startLoop({
-    name: 'order-release',
-    pollMs: 1_000,
-    logger,
-    turn: async () => peers().isLeader && (await releaseOverdueOrders(release)),
-  });
-  return { ...loop, stop: () => loop.stop().then(() => graph.close()) };
 }
 
 /** The loops that need Temporal. */
 function startTemporalLoops(
   config: Config,
-  parts: { client: Client; database: DatabasePool; delivery: Delivery; logger: Logger },
+  parts: {
+    client: Client;
+    database: DatabasePool;
+    delivery: Delivery;
+    logger: Logger;
+    peers: () => WorkerPeers;
+  },
 ): [string, Loop][] {
-  const { client, database, delivery, logger } = parts;
-  const { loop, leaseMs, worker, workflows } = delivery;
+  const { client, database, delivery, logger, peers } = parts;
+  const { loop, leaseMs, worker } = delivery;
   const queues = taskQueues(config.temporal.taskQueuePrefix);
   const eventIdHash = openEventIdHash({ database, secretBox: delivery.secretBox });
-  const tools = { database, client, logger, leaseMs, eventIdHash, taskQueue: queues.deliveries };
-  const { blockLimitHours } = config.webhooks;
-  workflows.connect(async (label) => {
-    const options = deliveryStart({ ...tools, eager: true }, label, await eventIdHash(label.eventId));
-    const { workflowId } = options;
-    try {
-      const startMs = Date.now();
-      await client.workflow.start('deliverEvent', options);
-      noteStart(label, { startMs, workflowId });
-      return { workflowId, isNew: true };
-    } catch (error) {
-      if (error instanceof WorkflowExecutionAlreadyStartedError) return { workflowId, isNew: false };
-      throw error;
-    }
-  });
+  const isLeader = () => peers().isLeader;
+  const tools = { database, client, logger, leaseMs, eventIdHash, taskQueue: queues.deliveries, isLeader };
+  const runs = makeRunClient({ ...tools, onStart: noteStart });
+  delivery.runs.connect(runs);
   const ofSession = { deliveries: queues.deliveries, session: queues.session(worker) };
   return [
     ['sessionWorkflow', startSessionWorkflow({ client, logger, loop, worker, queues: ofSession })],
-    ['sweeper', startSweeper({ ...tools, blockLimitHours, onReleased: () => loop.wake() })],
+    ['runUpkeep', startRunUpkeep({ ...tools, runs })],
+    ['troubleWatch', delivery.troubleWatch.start(tools)],
     ['workflowStarter', startWorkflowStarter(tools)],
     ['numberSchedule', startNumberSchedule(tools)],
   ];
@@ -340,13 +342,13 @@ function startTemporalLoops(
 /** Waits for Temporal for as long as it takes: nothing is lost meanwhile, so ending the process would not help. */
 async function connectWhenUp(
   config: Config,
-  { database, logger }: { database: DatabasePool; logger: Logger },
+  { database, delivery, logger }: { database: DatabasePool; delivery: Delivery; logger: Logger },
 ): Promise<{ connection: NativeConnection; upkeep: TemporalUpkeep }> {
   for (let tries = 0; ; tries += 1) {
     let connection: NativeConnection | null = null;
     try {
       connection = (await connectTemporal(config.temporal)).connection;
-      const onRebuilt = () => wakeAllTasks(database);
+      const onRebuilt = () => wakeAllTasks(database).then(() => delivery.troubleWatch.lost());
       const upkeep = await openTemporalUpkeep(connection, config.temporal.namespace, { logger, onRebuilt });
       return { connection, upkeep };
     } catch (error) {

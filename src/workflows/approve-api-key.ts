@@ -41,12 +41,12 @@ function activities(): KeyRequestActivities {
 /**
  * Sees to one request for an API key until its key was revealed, or there will be none.
  *
- *   requested ── operator: portal, command, or the signals `approve` and `deny` ──▶ approved ──▶ revealed
+ *   requested ── operator: portal or command ──▶ approved ──▶ revealed
  *        │ denied │ withdrawn │ 7 days without a decision: expired     │ denied │ withdrawn │ 7 days: expired
  *
- * The row in the database decides; the signals only change it, and `changed` says that the portal or the CLI did. The key is
- * made when it is revealed, by the API process: nothing of it comes here. Cancel denies. Terminate loses nothing: the
- * task in the database starts this workflow again.
+ * The row in the database decides, and `changed` says that the portal or the CLI changed it. All other signals, and Cancel,
+ * change nothing. The key is made when it is revealed, by the API process: nothing of it comes here. Terminate loses
+ * nothing: the task in the database starts this workflow again.
  */
 export async function approveApiKey(input: ApproveApiKeyInput): Promise<string> {
   const inbox = openInbox();
@@ -117,6 +117,6 @@ function openInbox(): Inbox {
   });
   setHandler(approve, (...args) => take('approved', args));
   setHandler(deny, (...args) => take('denied', args));
-  setDefaultSignalHandler(() => inbox.remark('Signal ignored: the signals are `approve` and `deny`.'));
+  setDefaultSignalHandler(() => inbox.remark('Signal ignored.'));
   return inbox;
 }

@@ -2,6 +2,7 @@
 export { approveApiKey } from './approve-api-key.ts';
 export { deliverEvent } from './deliver-event.ts';
 export { deliverSession } from './deliver-session.ts';
+export { endpointTrouble } from './endpoint-trouble.ts';
 export { enrichOrder } from './enrich-order.ts';
 export { eraseConversation, eraseCustomer, eraseTenant, eraseUser, eraseWaba } from './erase.ts';
 export { refreshAllNumbers, refreshNumbers } from './refresh-numbers.ts';

@@ -1,65 +1,78 @@
 import {
   ApplicationFailure,
   CancellationScope,
+  condition,
+  defineSignal,
   isCancellation,
   proxyActivities,
   proxyLocalActivities,
   setCurrentDetails,
+  setHandler,
   workflowInfo,
 } from '@temporalio/workflow';
-import type { DeliverEventActivities, DeliveryEnd, FirstAttempt } from '../activities/deliver-event.ts';
+import type { DeliverEventActivities } from '../activities/deliver-event.ts';
 import type { DeliverEventInput } from '../deliveries/dispatch/start-workflows.ts';
-import { LOST_WORKER_RETRY, queuesBeside } from '../platform/temporal/workflow-options.ts';
+import type { DeliveryNews } from '../deliveries/run-news.ts';
+import { LOST_WORKER_RETRY, NEWS_SIGNAL, queuesBeside } from '../platform/temporal/workflow-options.ts';
 
 /** An attempt that got lost with its worker, or on the way to it, is noticed after this time. */
 const HEARTBEAT_TIMEOUT = '10 seconds';
 
-/** The activity gives up before. */
+/** The local activity gives up before. */
 const JOIN_TIMEOUT = '5 seconds';
 
 /** After the lease another may take over, so a worker that is silent for longer is taken for dead. */
 const RECORDING_MS = 5_000;
 
+const newsSignal = defineSignal<[DeliveryNews]>(NEWS_SIGNAL);
+
 /**
- * Owns one delivery (one event for one endpoint) until it is settled.
+ * Shows one delivery (one event for one endpoint) from an attempt on until it has ended, and makes its attempts when their
+ * time comes.
  *
- *   first attempt ──settled──▶ done
- *        │ failed, or cut off
- *   retryDelivery: one activity, retried by the schedule; its last failure says why and when next
+ *   it has ended already ─────────────────────────────────────────▶ done
+ *   attemptDelivery: one activity, retried until the end; its last failure says why it waits and until when
+ *        │ an attempt of its own, or news of one that a delivery loop made
+ *        └──▶ delivered: completed · failed permanently: failed · dropped: cancelled
  *
- * Cancel means give up: the delivery fails and the next of its lane goes out. Terminate loses nothing: the row
- * is found overdue and this workflow is started again.
+ * PostgreSQL owns the delivery: when this run is paused, stuck or gone, a delivery loop makes the attempts. Cancel drops
+ * the delivery, and the next of its lane goes out.
  */
 export async function deliverEvent(input: DeliverEventInput): Promise<string> {
+  let reported: DeliveryNews | null = null;
+  setHandler(newsSignal, (news) => {
+    if (news.end === null) show(news);
+    else reported = news;
+  });
   try {
-    return await deliver(input);
+    const first = input.held ? await heldAttempt(input) : input.news;
+    if (first !== null && first.end !== null) return resultOf(first);
+    if (first !== null) show(first);
+    const attempts = lasting(input).attemptDelivery(input);
+    const report = condition(() => reported !== null).then(() => reported);
+    return resultOf((await Promise.race([report, attempts])) ?? (await attempts));
   } catch (error) {
     if (!isCancellation(error)) throw error;
-    return await CancellationScope.nonCancellable(() => lasting(input).giveUpDelivery(input));
+    await CancellationScope.nonCancellable(() => lasting(input).dropDelivery(input.deliveryId));
+    throw error;
   }
 }
 
-async function deliver(input: DeliverEventInput): Promise<string> {
-  const first = await firstAttempt(input);
-  if (first.settled) return resultOf(first);
+function show({ summary }: DeliveryNews): void {
   setCurrentDetails(
-    `**First attempt did not succeed.** ${first.summary}\n\nThe pending activity shows the last outcome.`,
+    `**Not delivered yet.** ${summary}\n\nThe pending activity says when the next attempt is.`,
   );
-  return resultOf(await lasting(input).retryDelivery(input));
 }
 
-/** A delivery that failed for good is a failed workflow, so that operators find it by its status. */
-function resultOf({ failed, summary }: DeliveryEnd): string {
-  if (failed)
+/** A delivery that failed permanently is a failed workflow, so that operators find it by its status. */
+function resultOf({ end, summary }: DeliveryNews): string {
+  if (end === 'failed')
     throw ApplicationFailure.create({ message: summary, type: 'DeliveryFailed', nonRetryable: true });
   return summary;
 }
 
-/**
- * What the process that started this workflow has under way, if that ends soon: most deliveries are one workflow task,
- * in which this runs. Without a word from it an activity looks, and is pending as long as the attempt takes.
- */
-async function joinedAttempt({ deliveryId }: DeliverEventInput): Promise<FirstAttempt | null> {
+/** The attempt that the process which started this run holds for it: most take one workflow task, in which this runs. */
+async function heldAttempt({ deliveryId }: DeliverEventInput): Promise<DeliveryNews | null> {
   const { joinAttempt } = proxyLocalActivities<DeliverEventActivities>({
     startToCloseTimeout: JOIN_TIMEOUT,
     retry: { maximumAttempts: 1 },
@@ -73,31 +86,13 @@ async function joinedAttempt({ deliveryId }: DeliverEventInput): Promise<FirstAt
   }
 }
 
-/** First attempts have a queue of their own, which retries never fill. */
-async function firstAttempt(input: DeliverEventInput): Promise<FirstAttempt> {
-  const joined = await joinedAttempt(input);
-  if (joined !== null) return joined;
-  const { attemptDelivery } = proxyActivities<DeliverEventActivities>({
-    startToCloseTimeout: input.leaseMs + RECORDING_MS,
-    heartbeatTimeout: HEARTBEAT_TIMEOUT,
-    retry: { maximumAttempts: 1 },
-    summary: 'first attempt',
-  });
-  try {
-    return await attemptDelivery(input);
-  } catch (error) {
-    if (isCancellation(error)) throw error;
-    return { settled: false, failed: false, summary: 'It was cut off before its outcome was recorded.' };
-  }
-}
-
-/** Activities that are retried until the delivery is settled: the wait between webhooks is theirs to say. */
+/** Activities that are retried until the delivery has ended: the wait between webhooks is theirs to say. */
 function lasting(input: DeliverEventInput): DeliverEventActivities {
   return proxyActivities<DeliverEventActivities>({
     taskQueue: queuesBeside(workflowInfo().taskQueue).deliveryRetries,
     startToCloseTimeout: input.leaseMs + RECORDING_MS,
     heartbeatTimeout: HEARTBEAT_TIMEOUT,
     retry: LOST_WORKER_RETRY,
-    summary: 'retries',
+    summary: 'attempts',
   });
 }

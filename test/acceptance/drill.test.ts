@@ -7,6 +7,7 @@ const OPTIONS = {
   endpoints: 6,
   eventsPerSecond: 12,
   drainTimeoutMs: 180_000,
+  temporalAwayPercent: 0,
 };
 
 /** The short form of `npm run drill`, on a stack of its own; docs/contributors/drill has the long one. */

@@ -1,17 +1,25 @@
 import { type ChildProcess, execFile, spawn } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
-import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import {
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { delimiter, dirname, join } from 'node:path';
 import { promisify } from 'node:util';
-import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
+import { afterAll, beforeAll, describe, expect, inject, onTestFinished, test } from 'vitest';
 import { api, type Customer, newestConversation, sendPicture } from './support/customer.ts';
-import { pinnedVersion, writeDocumentFiles } from './support/document-files.ts';
+import { documentCommands, pinnedVersion, writeDocumentFiles } from './support/document-files.ts';
 import { checkTypes, installPackedClient } from './support/packed-client.ts';
-import { missingPrograms } from './support/programs.ts';
+import { missingPrograms, olderNode } from './support/programs.ts';
 import { pythonEnvironment } from './support/python-environment.ts';
 import { description } from './support/stack.ts';
 import { startTenantServer } from './support/tenant-server.ts';
@@ -20,8 +28,6 @@ import { startTenantServer } from './support/tenant-server.ts';
 
 const run = promisify(execFile);
 const ENDPOINTS = '/api/external/webhook-endpoints';
-
-type Command = { program: string; args: string[]; env?: Record<string, string> };
 
 let directory: string;
 let customer: Customer;
@@ -32,25 +38,24 @@ beforeAll(async () => {
 });
 afterAll(() => rmSync(directory, { recursive: true, force: true }));
 
-/** The environment that the documents tell to set; clients trust the stack's own certificate. */
-function environment(): Record<string, string> {
-  const { apiUrl, tenants, caPath } = description();
-  return {
-    PATH: process.env.PATH ?? '',
+/** Commands with what the document "Before you start" has a reader set, in a folder that has the state of npm start. */
+function script(
+  cwd: string,
+  commands: string,
+): [string, string[], { cwd: string; env: Record<string, string> }] {
+  const data = join(cwd, '.data');
+  if (!existsSync(data)) symlinkSync(inject('stack').dataDir, data);
+  const env = {
     HOME: process.env.HOME ?? '',
-    HELIOGRAPH_URL: apiUrl,
-    HELIOGRAPH_API_KEY: tenants[0]?.apiKey ?? '',
-    TO: `+${customer.phone}`,
-    SSL_CERT_FILE: caPath,
-    CURL_CA_BUNDLE: caPath,
-    NODE_EXTRA_CA_CERTS: caPath,
+    PATH: `${dirname(olderNode())}${delimiter}${process.env.PATH}`,
   };
+  return ['sh', ['-euc', `${documentCommands('README.md', 'environment')}\n${commands}`], { cwd, env }];
 }
 
 /** Runs the client of a document, and looks for what it must have printed, downloaded and sent. */
-async function clientWorks(cwd: string, { program, args, env }: Command): Promise<void> {
-  const options = { cwd, env: { ...environment(), ...env } };
-  const { stdout } = await run(program, args, options);
+async function clientWorks(cwd: string, document: string): Promise<void> {
+  const commands = documentCommands(document, 'client');
+  const { stdout } = await run(...script(cwd, commands));
   expect(stdout).toContain('Fixture Store');
   expect(stdout).toContain(customer.text);
   expect(stdout).toContain(`downloaded ${customer.picture.length} bytes`);
@@ -58,33 +63,40 @@ async function clientWorks(cwd: string, { program, args, env }: Command): Promis
   expect(stdout).toMatch(/^sent .*accepted/m);
   expect(stdout).toMatch(/^state .*accepted/m);
   const sent = await fetch(`${description().sandboxUrl}/sandbox/sent`);
-  expect(JSON.stringify(await sent.json())).toContain(customer.phone);
-  await expect(
-    run(program, args, { ...options, env: { ...options.env, HELIOGRAPH_API_KEY: 'ck_wrong' } }),
-  ).rejects.toMatchObject({ code: expect.any(Number) });
+  expect(JSON.stringify(await sent.json())).toContain('12025550143');
+  await expect(run(...script(cwd, `HELIOGRAPH_API_KEY=ck_wrong\n${commands}`))).rejects.toMatchObject({
+    code: expect.any(Number),
+  });
 }
 
-/** Starts the receiver of a document for an endpoint of its own: it takes what is signed, and nothing else. */
-async function receiverWorks(cwd: string, { program, args, env }: Command): Promise<void> {
+/** Adds an endpoint and starts the receiver of a document for it: it takes what is signed, and nothing else. */
+async function receiverWorks(cwd: string, document: string): Promise<void> {
   const port = await freePort();
   const url = `http://127.0.0.1:${port}/webhooks`;
-  const { id, secret } = await api<{ id: string; secret: string }>('POST', ENDPOINTS, { url });
-  const own = { ...environment(), ...env, PORT: String(port), WEBHOOK_SECRET: secret };
-  const child = spawn(program, args, { cwd, env: own, stdio: ['ignore', 'pipe', 'inherit'] });
-  onTestFinished(async () => {
-    await stop(child);
-    await api('DELETE', `${ENDPOINTS}/${id}`);
+  const commands = documentCommands(document, 'receiver');
+  const withoutSecret = run(...script(cwd, `export PORT=${port} WEBHOOK_SECRET=\n${commands}`));
+  await expect(withoutSecret).rejects.toMatchObject({
+    stderr: expect.stringContaining('set WEBHOOK_SECRET'),
   });
+  const endpoint = documentCommands('README.md', 'endpoint');
+  const [program, args, options] = script(cwd, `export PORT=${port}\n${endpoint}\n${commands}`);
+  const child = spawn(program, args, { ...options, detached: true, stdio: ['ignore', 'pipe', 'pipe'] });
+  onTestFinished(() => stop(child));
   let printed = '';
-  child.stdout.on('data', (chunk: Buffer) => {
-    printed += chunk;
-  });
+  for (const stream of [child.stdout, child.stderr])
+    stream.on('data', (chunk: Buffer) => {
+      printed += chunk;
+    });
   const refused = () =>
     fetch(url, { method: 'POST', body: '{}' }).then(
       ({ status }) => status,
       () => 0,
     );
-  await expect.poll(refused, { timeout: 20_000 }).toBe(401);
+  await expect.poll(refused, { timeout: 20_000, message: printed }).toBe(401);
+  expect(printed).toMatch(/refused: \S/);
+  const { data } = await api<{ data: { id: string; url: string }[] }>('GET', ENDPOINTS);
+  const id = data.find((one) => one.url === url)?.id;
+  onTestFinished(() => api('DELETE', `${ENDPOINTS}/${id}`));
   const outcome = await api<{ state: string }>('POST', `${ENDPOINTS}/${id}/test`, {});
   expect(outcome.state).toBe('delivered');
   customer.picture = randomBytes(100);
@@ -97,7 +109,8 @@ async function receiverWorks(cwd: string, { program, args, env }: Command): Prom
 
 async function stop(child: ChildProcess): Promise<void> {
   if (child.exitCode !== null || child.signalCode !== null) return;
-  child.kill('SIGKILL');
+  // The shell and the program that it runs.
+  if (child.pid !== undefined) process.kill(-child.pid, 'SIGKILL');
   await once(child, 'exit');
 }
 
@@ -121,38 +134,38 @@ describe('the quick-start', () => {
     const version = pinnedVersion('python.md', /pip install (standardwebhooks==[\d.]+)/);
     const environmentOfPython = await pythonEnvironment('quick-start', [version]);
     if (environmentOfPython === null) return skip();
-    const { python } = environmentOfPython;
     const folder = folderOf('python');
-    await clientWorks(folder, { program: python, args: ['client.py'] });
-    await receiverWorks(folder, { program: python, args: ['receiver.py'] });
+    symlinkSync(dirname(environmentOfPython.bin), join(folder, '.venv'));
+    await clientWorks(folder, 'python.md');
+    await receiverWorks(folder, 'python.md');
   });
 
   test('for Go receives, reads, downloads and sends', { timeout: 300_000 }, async ({ skip }) => {
     if ((await missingPrograms({ go: 'golang-go' })).length > 0) return skip();
     const folder = folderOf('go');
-    await run('go', ['mod', 'tidy'], { cwd: folder });
-    await run('go', ['build', '-o', join(folder, 'bin', '/'), './...'], { cwd: folder });
+    await run('sh', ['-euc', documentCommands('go.md', 'install')], { cwd: folder });
     await run('go', ['vet', './...'], { cwd: folder });
-    await clientWorks(folder, { program: join(folder, 'bin', 'client'), args: [] });
-    await receiverWorks(folder, { program: join(folder, 'bin', 'receiver'), args: [] });
+    await clientWorks(folder, 'go.md');
+    await receiverWorks(folder, 'go.md');
   });
 
-  test('for TypeScript does so with the client as it is packed, type-checked', async () => {
+  test('for TypeScript does so with the client as it is packed, type-checked, with the Node.js of the machine', async () => {
     const folder = folderOf('typescript');
     await installPackedClient(folder);
     await checkTypes(folder);
-    await clientWorks(folder, { program: process.execPath, args: ['client.ts'] });
-    await receiverWorks(folder, { program: process.execPath, args: ['receiver.ts'] });
+    await run('sh', ['-euc', documentCommands('typescript.md', 'install')], { cwd: folder });
+    await clientWorks(folder, 'typescript.md');
+    await receiverWorks(folder, 'typescript.md');
     const wrong =
       "import { createHeliograph } from '@heliograph/client';\ncreateHeliograph({ baseUrl: '' });\n";
-    writeFileSync(join(folder, 'wrong.ts'), wrong);
+    writeFileSync(join(folder, 'wrong.mts'), wrong);
     await expect(checkTypes(folder)).rejects.toMatchObject({ stdout: expect.stringContaining('apiKey') });
   });
 
   test('for curl reads, downloads, sends and checks a signature by hand', async ({ skip }) => {
     if ((await missingPrograms({ curl: 'curl', openssl: 'openssl' })).length > 0) return skip();
     const folder = folderOf('curl');
-    await clientWorks(folder, { program: 'sh', args: ['client.sh'] });
+    await clientWorks(folder, 'curl.md');
     const tenant = await startTenantServer();
     onTestFinished(() => tenant.goAway());
     const { id, secret } = await api<{ id: string; secret: string }>('POST', ENDPOINTS, {
@@ -162,16 +175,17 @@ describe('the quick-start', () => {
     await api('POST', `${ENDPOINTS}/${id}/test`, {});
     const [webhook] = tenant.received();
     const header = (name: string) => String(webhook?.headers[name]);
-    const env = {
-      ...environment(),
-      WEBHOOK_SECRET: secret,
-      WEBHOOK_ID: header('webhook-id'),
-      WEBHOOK_TIMESTAMP: header('webhook-timestamp'),
-      WEBHOOK_SIGNATURE: header('webhook-signature'),
-    };
     const verify = (body: string) => {
       writeFileSync(join(folder, 'body'), body);
-      return run('sh', ['verify.sh'], { cwd: folder, env });
+      const [program, args, options] = script(folder, documentCommands('curl.md', 'verify'));
+      const env = {
+        ...options.env,
+        WEBHOOK_SECRET: secret,
+        WEBHOOK_ID: header('webhook-id'),
+        WEBHOOK_TIMESTAMP: header('webhook-timestamp'),
+        WEBHOOK_SIGNATURE: header('webhook-signature'),
+      };
+      return run(program, args, { ...options, env });
     };
     expect((await verify(webhook?.body ?? '')).stdout).toBe('the signature is right\n');
     await expect(verify(`${webhook?.body} `)).rejects.toMatchObject({ code: 1 });

@@ -102,8 +102,12 @@ describe('the sandbox console', () => {
     await row(page, 'message', 'Front door').waitFor();
     await row(page, 'media.ready', 'image/jpeg').first().waitFor();
     const photo = page.getByRole('img', { name: 'Front door' });
-    await photo.waitFor();
-    expect(await photo.evaluate((image: { naturalWidth: number }) => image.naturalWidth)).toBe(720);
+    // It has its place before it is loaded.
+    await expect
+      .poll(() => photo.evaluate((image: { naturalWidth: number }) => image.naturalWidth), {
+        timeout: 10_000,
+      })
+      .toBe(720);
     const button = (title: string) => ({ type: 'reply', reply: { id: title, title } });
     const action = { buttons: [button('Small'), button('Large')] };
     await sendAsBusiness({

@@ -15,6 +15,8 @@ export type Crash = { atMs: number; part: string; how: string };
 
 export type DrillOptions = {
   kills: number;
+  /** For how much of the time Temporal is away, beside the kills. */
+  temporalAwayPercent: number;
   seed: number;
   /** At least so many events; the senders go on for as long as the nemesis does. */
   events: number;
@@ -33,10 +35,12 @@ export type DrillResult = {
   options: DrillOptions;
   startedAt: string;
   versions: { heliograph: string; node: string };
-  seconds: { start: number; storm: number; drain: number };
+  seconds: { start: number; storm: number; drain: number; temporalAway: number };
   counts: {
     kills: number;
     pauses: number;
+    /** How often Temporal was made to be away beside those. */
+    beside: number;
     crashes: number;
     bodiesSent: number;
     bodiesAcknowledged: number;
@@ -59,7 +63,7 @@ export type DrillResult = {
   };
   killsByTarget: Record<string, number>;
   nemesis: {
-    n: number;
+    n: number | null;
     second: number;
     target: string;
     deed: string;
@@ -111,6 +115,7 @@ export function resultOf(facts: Facts): DrillResult {
       start: rounded(timeline.readyMs - timeline.startedMs),
       storm: rounded(timeline.calmMs - timeline.readyMs),
       drain: rounded(timeline.drainedMs - timeline.calmMs),
+      temporalAway: rounded(awayMs(events.filter(({ target }) => target === 'temporal'))),
     },
     counts: {
       ...countsOf(facts, offences),
@@ -119,7 +124,7 @@ export function resultOf(facts: Facts): DrillResult {
     },
     killsByTarget: tally(events.map(({ deed, target }) => `${deed} ${target}`)),
     nemesis: [...events]
-      .sort((a, b) => a.n - b.n)
+      .sort((a, b) => a.atMs - b.atMs)
       .map(({ n, atMs, target, deed, pid, awayMs }) => {
         return { n, second: second(atMs), target, deed, pid, awaySeconds: rounded(awayMs) };
       }),
@@ -139,14 +144,16 @@ export function resultOf(facts: Facts): DrillResult {
 
 function countsOf({ accounts, bodies, arrivals, events, crashes, left }: Facts, offences: Offences) {
   const acknowledged = bodies.filter((body) => body.acknowledgedTick !== null);
-  const pauses = events.filter(({ deed }) => deed === 'pause').length;
+  const planned = events.filter(({ n }) => n !== null);
+  const pauses = planned.filter(({ deed }) => deed === 'pause').length;
   const expected = accounts.flatMap(({ wabaId, endpoints }) => {
     const own = bodies.filter((body) => body.wabaId === wabaId);
     return endpoints.map((endpoint) => expectedAt(endpoint, own).length);
   });
   return {
-    kills: events.length - pauses,
+    kills: planned.length - pauses,
     pauses,
+    beside: events.length - planned.length,
     crashes: crashes.length,
     bodiesSent: bodies.length,
     bodiesAcknowledged: acknowledged.length,
@@ -165,6 +172,10 @@ function countsOf({ accounts, bodies, arrivals, events, crashes, left }: Facts, 
     missingAtTheEnd: left.missing,
     openDeliveriesAtTheEnd: left.openDeliveries,
   };
+}
+
+function awayMs(events: readonly NemesisEvent[]): number {
+  return events.reduce((sum, event) => sum + event.awayMs, 0);
 }
 
 function tally<T extends string>(values: readonly T[]): Record<T, number> {

@@ -11,6 +11,7 @@ that everything that was answered 200 has arrived everywhere, in order and unalt
   npm run drill -- [options]
 
   --kills N        kill -9 of API, workers, Temporal, PostgreSQL and MinIO (20); pauses come on top
+  --temporal-away P  Temporal is killed or frozen for P percent of the time, beside the kills (0)
   --seed S         what everything random comes from (1)
   --events N       send at least so many events (25 per kill)
   --endpoints K    webhook endpoints, good and bad (10)
@@ -66,6 +67,7 @@ function readOptions(): { options: DrillOptions; json: string | undefined } | nu
   const { values } = parseArgs({
     options: {
       kills: text,
+      'temporal-away': text,
       seed: text,
       events: text,
       endpoints: text,
@@ -80,6 +82,7 @@ function readOptions(): { options: DrillOptions; json: string | undefined } | nu
   const kills = whole('--kills', values.kills, 20, 0);
   const options = {
     kills,
+    temporalAwayPercent: percent('--temporal-away', values['temporal-away']),
     seed: whole('--seed', values.seed, 1, 0),
     events: whole('--events', values.events, 25 * kills, 1),
     endpoints: whole('--endpoints', values.endpoints, 10, 1),
@@ -88,6 +91,12 @@ function readOptions(): { options: DrillOptions; json: string | undefined } | nu
     drainTimeoutMs: 1_000 * whole('--drain-seconds', values['drain-seconds'], 300, 1),
   };
   return { options, json: values.json };
+}
+
+function percent(name: string, text: string | undefined): number {
+  const value = whole(name, text, 0, 0);
+  if (value > 90) throw new Error(`${name} must be at most 90`);
+  return value;
 }
 
 function oneOrTwo(text: string): DrillOptions['processes'] {

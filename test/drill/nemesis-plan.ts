@@ -79,3 +79,24 @@ function postgresDeed(roll: number): Deed {
   if (roll < 0.4) return 'kill';
   return roll < 0.75 ? 'kill-tree' : 'kill-backend';
 }
+
+/** Bounds of the spans in which Temporal is away: mostly longer than a lease, and than the grace of a run. */
+const TEMPORAL_AWAY_MS = { least: 1_000, most: 12_000 };
+
+/**
+ * What is done to Temporal alone, beside the plan: it is away for `awayPercent` of the time, in spans of random length.
+ * As often frozen as killed: a frozen server keeps its connections, a killed one forgets what it had not written.
+ */
+export function* temporalSteps({ seed, awayPercent }: TemporalOptions): Generator<NemesisStep, never> {
+  const dice = seededDice(seed ^ 0x7e3);
+  for (;;) {
+    const awayMs = Math.round(
+      TEMPORAL_AWAY_MS.least + dice() * (TEMPORAL_AWAY_MS.most - TEMPORAL_AWAY_MS.least),
+    );
+    const deed = dice() < 0.5 ? ('pause' as const) : ('kill' as const);
+    const afterMs = Math.round((awayMs * (100 - awayPercent)) / awayPercent);
+    yield { afterMs, target: 'temporal', deed, awayMs };
+  }
+}
+
+export type TemporalOptions = { seed: number; awayPercent: number };

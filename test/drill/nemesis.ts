@@ -4,7 +4,8 @@ import type { Deed, NemesisStep, Target } from './nemesis-plan.ts';
 
 /** A kill or pause as it was done. */
 export type NemesisEvent = {
-  n: number;
+  /** Its place in the plan; null: Temporal was made to be away beside it. */
+  n: number | null;
   /** Unix time in ms. */
   atMs: number;
   target: Target;
@@ -16,28 +17,50 @@ export type NemesisEvent = {
 
 /**
  * Carries the plan out. A step does not wait until the one before is over, so parts can be away together; only a
- * part that is still away is waited for.
+ * part that is still away is waited for. The steps `beside` go on one by one until the plan is over.
  */
 export async function runNemesis(
   supervisor: DrillSupervisor,
   plan: readonly NemesisStep[],
   onEvent: (event: NemesisEvent) => void,
-  signal: AbortSignal,
+  { signal, beside = [] }: { signal: AbortSignal; beside?: Iterable<NemesisStep> },
 ): Promise<void> {
   const busy = new Map<Target, Promise<void>>();
+  const over = new AbortController();
+  const begin = (step: NemesisStep, n: number | null) => {
+    const before = busy.get(step.target) ?? Promise.resolve();
+    const done = before.then(() => act(supervisor, step, n)).then(onEvent);
+    // The next one who waits hears of it; without this a failure in between would end the process.
+    done.catch(() => undefined);
+    busy.set(step.target, done);
+    return done;
+  };
+  const until = AbortSignal.any([signal, over.signal]);
+  const others = oneByOne(beside, { act: (step) => begin(step, null), until });
+  others.catch(() => undefined);
   for (const [index, step] of plan.entries()) {
     await delay(step.afterMs);
     await busy.get(step.target);
     if (signal.aborted) return;
-    const done = act(supervisor, step, index + 1).then(onEvent);
-    // Heard of by whoever waits next; without this a failure in between would end the process.
-    done.catch(() => undefined);
-    busy.set(step.target, done);
+    begin(step, index + 1).catch(() => undefined);
   }
-  await Promise.all(busy.values());
+  over.abort();
+  await Promise.all([others, ...busy.values()]);
 }
 
-async function act(supervisor: DrillSupervisor, step: NemesisStep, n: number): Promise<NemesisEvent> {
+/** Each step begins `afterMs` after the one before was over. */
+async function oneByOne(
+  steps: Iterable<NemesisStep>,
+  options: { act: (step: NemesisStep) => Promise<void>; until: AbortSignal },
+): Promise<void> {
+  for (const step of steps) {
+    await delay(step.afterMs, undefined, { signal: options.until }).catch(() => undefined);
+    if (options.until.aborted) return;
+    await options.act(step);
+  }
+}
+
+async function act(supervisor: DrillSupervisor, step: NemesisStep, n: number | null): Promise<NemesisEvent> {
   const { target, deed } = step;
   const pid = supervisor.pidOf(target) ?? null;
   const atMs = Date.now();

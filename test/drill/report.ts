@@ -8,7 +8,7 @@ export function reportOf(result: DrillResult): string {
   const lines = [
     '',
     `Zero-loss drill, seed ${result.seed}: ${result.ok ? 'passed' : 'FAILED'}`,
-    `  kills ${counts.kills}, pauses ${counts.pauses}, parts that ended by themselves ${counts.crashes}`,
+    `  kills ${counts.kills}, pauses ${counts.pauses}, Temporal away beside them ${counts.beside}, parts that ended by themselves ${counts.crashes}`,
     ...Object.entries(result.killsByTarget).map(([name, count]) => `    ${name}: ${count}`),
     `  bodies sent ${counts.bodiesSent}, acknowledged ${counts.bodiesAcknowledged}, sent again after no 200 ${counts.bodiesSentAgain}, repeated after 200 ${counts.bodiesRepeated}`,
     `  events acknowledged ${counts.eventsAcknowledged}, deliveries expected ${counts.deliveriesExpected}`,
@@ -17,7 +17,7 @@ export function reportOf(result: DrillResult): string {
     `  duplicates ${counts.duplicates}${counts.duplicates === 0 ? '' : `: ${pairs(counts.duplicatesByReason)}`}`,
     `  lost ${counts.lost}, order violations ${counts.orderViolations}, altered ${counts.altered}, doubled ${counts.doubled}, misdirected ${counts.misdirected}`,
     `  at the end missing ${counts.missingAtTheEnd}, rows left in the queue ${counts.openDeliveriesAtTheEnd}`,
-    `  seconds: start ${seconds.start}, under fire ${seconds.storm}, until the last delivery ${seconds.drain}`,
+    `  seconds: start ${seconds.start}, under fire ${seconds.storm}, Temporal away ${seconds.temporalAway}, until the last delivery ${seconds.drain}`,
     ...Object.entries(offences).flatMap(([name, list]) => listed(name, list)),
     ...listed('unexplained duplicates', result.unexplainedDuplicates),
   ];

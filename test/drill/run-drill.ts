@@ -8,7 +8,7 @@ import { waitForDeliveries } from './drain.ts';
 import { type Crash, type DrillOptions, type DrillResult, resultOf, type Timeline } from './drill-result.ts';
 import { createDrillSupervisor, type DrillSupervisor } from './drill-supervisor.ts';
 import { type NemesisEvent, runNemesis } from './nemesis.ts';
-import { nemesisPlan } from './nemesis-plan.ts';
+import { nemesisPlan, temporalSteps } from './nemesis-plan.ts';
 import { type LoggedArrival, type Receivers, startReceivers } from './receivers.ts';
 import { startSenders } from './senders.ts';
 import { type DrillStack, LEASE_MS, startStack, WEBHOOK_TIMEOUT_MS } from './stack.ts';
@@ -126,9 +126,13 @@ async function carryOut(run: Run): Promise<DrillResult> {
   try {
     const onEvent = (event: NemesisEvent) => {
       events.push(event);
-      print(`#${event.n} ${event.deed} ${event.target}, away ${(event.awayMs / 1_000).toFixed(1)} s`);
+      print(
+        `${event.n === null ? 'beside:' : `#${event.n}`} ${event.deed} ${event.target}, away ${(event.awayMs / 1_000).toFixed(1)} s`,
+      );
     };
-    await runNemesis(place.supervisor, plan, onEvent, control.signal);
+    const { seed, temporalAwayPercent: awayPercent } = options;
+    const beside = awayPercent > 0 ? temporalSteps({ seed, awayPercent }) : [];
+    await runNemesis(place.supervisor, plan, onEvent, { signal: control.signal, beside });
     while (sentEvents() < options.events && !control.signal.aborted) await delay(50);
     await Promise.all([place.supervisor.allReady(UNTIL_READY_MS), senders.finish(FINISH_SENDING_MS)]);
     control.signal.throwIfAborted();

@@ -64,7 +64,7 @@ export async function prepareInstallation({ project, subnet, overlay } = STACK):
     HELIOGRAPH_PUBLIC_URL: `https://${PUBLIC_HOST}`,
     HELIOGRAPH_TRUST_PROXY: subnet,
     HELIOGRAPH_UPSTREAM_GRAPH_URL: 'https://graph.test',
-    HELIOGRAPH_UPSTREAM_MEDIA_HOSTS: 'graph.test',
+    HELIOGRAPH_UPSTREAM_MEDIA_HOSTS: 'files.test',
     HELIOGRAPH_WEBHOOK_ALLOW_CIDRS: '172.16.0.0/12,192.168.0.0/16,10.0.0.0/8',
     HELIOGRAPH_WEBHOOK_RETRY_SCHEDULE_SECONDS: '1,1,2,2,5,5,5,5,5,5,10,10,10',
     NODE_EXTRA_CA_CERTS: '/run/ca.pem',
@@ -101,7 +101,7 @@ export function append(path: string, values: Record<string, string>): void {
 
 /** For the stand-ins of the world outside; it is its own authority. */
 async function writeCertificate(folder: string): Promise<void> {
-  const names = ['graph.test', 'tenant.test'].map((value) => ({ type: 2, value }) as const);
+  const names = ['graph.test', 'files.test', 'tenant.test'].map((value) => ({ type: 2, value }) as const);
   const { cert, private: key } = await generate([{ name: 'commonName', value: 'peer' }], {
     keyType: 'ec',
     algorithm: 'sha256',

@@ -36,7 +36,7 @@ function answerGraph(path: string, body: string, response: ServerResponse): void
     answerJson(response, { data: [NUMBER] });
   } else if (edge === undefined && /^6\d+$/.test(id)) {
     const sha256 = createHash('sha256').update(fileOf(id)).digest('hex');
-    const url = `https://graph.test/files/${id}`;
+    const url = `https://files.test/files/${id}`;
     answerJson(response, { id, url, mime_type: 'image/jpeg', sha256, file_size: fileOf(id).length });
   } else {
     answerJson(response, { error: { code: 100, message: 'Unsupported request' } }, 400);
@@ -47,7 +47,7 @@ async function answerOutside(request: IncomingMessage, response: ServerResponse)
   const chunks: Buffer[] = [];
   for await (const chunk of request) chunks.push(chunk);
   const body = Buffer.concat(chunks).toString();
-  if (request.headers.host === 'graph.test') {
+  if (['graph.test', 'files.test'].includes(request.headers.host ?? '')) {
     answerGraph(new URL(request.url ?? '/', 'https://graph.test').pathname, body, response);
     return;
   }

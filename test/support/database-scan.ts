@@ -1,7 +1,27 @@
+import { createHash } from 'node:crypto';
 import { Client } from 'minio';
 import type { Config } from '../../src/platform/config/config.ts';
 import type { Database } from '../../src/platform/postgres/database.ts';
 import { query } from '../../src/platform/postgres/sql.ts';
+
+/**
+ * The forms in which a number can be read, or looked up: as it is, in base64 at each of the three offsets (upstream's
+ * message ids hold it this way), and hashed without salt.
+ */
+export function formsOfNumber(number: string): string[] {
+  const inBase64 = [0, 1, 2].map((offset) => {
+    const text = Buffer.from(`${'\0'.repeat(offset)}${number}`)
+      .toString('base64')
+      .replaceAll('=', '');
+    const isWhole = (offset + number.length) % 3 === 0;
+    return text.slice(Math.ceil((offset * 8) / 6), isWhole ? undefined : -1);
+  });
+  const hashes = ['sha256', 'sha1', 'md5'].flatMap((algorithm) => {
+    const digest = createHash(algorithm).update(number).digest();
+    return [digest.toString('hex'), digest.toString('base64').replaceAll('=', '')];
+  });
+  return [number, ...inBase64, ...hashes];
+}
 
 /** Every table that holds one of these texts in any column, as text, JSON or bytes: `table: needle`. */
 export async function tablesHolding(database: Database, needles: readonly string[]): Promise<string[]> {
@@ -27,20 +47,30 @@ export async function tablesHolding(database: Database, needles: readonly string
   return found;
 }
 
-/** The names of all objects in the bucket, and those of them that hold one of these texts. */
+/** A client of the store itself, which may do everything. */
+export function storeClient({ objectStore }: Pick<Config, 'objectStore'>): Client {
+  const { url, accessKey, secretKey, region } = objectStore;
+  const { hostname, port } = new URL(url);
+  return new Client({ endPoint: hostname, port: Number(port), useSSL: false, accessKey, secretKey, region });
+}
+
+type Version = { name?: string; versionId?: string; isDeleteMarker?: boolean };
+
+/** The names of all objects in the bucket, and those of them of which any version holds one of these texts. */
 export async function objectsHolding(
-  { objectStore }: Pick<Config, 'objectStore'>,
+  config: Pick<Config, 'objectStore'>,
   needles: readonly string[],
 ): Promise<{ all: string[]; holding: string[] }> {
-  const { bucket, url, accessKey, secretKey } = objectStore;
-  const { hostname, port } = new URL(url);
-  const client = new Client({ endPoint: hostname, port: Number(port), useSSL: false, accessKey, secretKey });
+  const { bucket } = config.objectStore;
+  const client = storeClient(config);
   const all: string[] = [];
   const holding: string[] = [];
   if (!(await client.bucketExists(bucket))) return { all, holding };
-  for await (const { name } of client.listObjectsV2(bucket, '', true)) {
+  for await (const found of client.listObjects(bucket, '', true, { IncludeVersion: true })) {
+    const { name = '', versionId = 'null', isDeleteMarker = false } = found as Version;
+    if (isDeleteMarker) continue;
     all.push(name);
-    const bytes = Buffer.concat(await (await client.getObject(bucket, name)).toArray());
+    const bytes = Buffer.concat(await (await client.getObject(bucket, name, { versionId })).toArray());
     if (needles.some((needle) => bytes.includes(needle) || name.includes(needle))) holding.push(name);
   }
   return { all, holding };

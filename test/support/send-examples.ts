@@ -31,7 +31,38 @@ const order = {
   expiration: { timestamp: '1790000000', description: 'Offer ends' },
 };
 
-export const SEND_EXAMPLES: Record<string, { type: string } & Record<string, unknown>> = {
+/** An invoice in Brazil, with one of its ways to pay. */
+const brazilianOrder = (type: string, setting: Record<string, string>) =>
+  interactive('order_details', {
+    action: {
+      name: 'review_and_pay',
+      parameters: {
+        reference_id: 'pedido-7',
+        type: 'digital-goods',
+        payment_type: 'br',
+        payment_settings: [{ type, [type]: setting }],
+        currency: 'BRL',
+        total_amount: amount(50_000),
+        order: {
+          status: 'pending',
+          tax: { ...amount(0), description: 'Isento' },
+          items: [{ retailer_id: '1234567', name: 'Bolo', amount: amount(50_000), quantity: 1 }],
+          subtotal: amount(50_000),
+        },
+      },
+    },
+  });
+
+const carousel = (cards: Record<string, unknown>[]) =>
+  interactive('carousel', {
+    action: { cards: cards.map((card, index) => ({ card_index: index, ...card })) },
+  });
+
+const cardHeader = () => ({ type: 'image', image: { link: 'https://shop.example/a.jpg' } });
+
+export type SendExample = { type: string } & Record<string, unknown>;
+
+export const SEND_EXAMPLES: Record<string, SendExample> = {
   text: { type: 'text', text: { body: 'Hello 👋', preview_url: true } },
   image: { type: 'image', image: { link: 'https://shop.example/a.jpg', caption: 'New' } },
   video: { type: 'video', video: { id: '6000000000000001' } },
@@ -129,5 +160,41 @@ export const SEND_EXAMPLES: Record<string, { type: string } & Record<string, unk
       name: 'review_order',
       parameters: { reference_id: 'order-7', order: { status: 'shipped', description: 'On its way' } },
     },
+  }),
+  pix: brazilianOrder('pix_dynamic_code', {
+    code: '00020101021226700014br.gov.bcb.pix2548pix.example.com',
+    merchant_name: 'Loja',
+    key: '39580525000189',
+    key_type: 'CNPJ',
+  }),
+  boleto: brazilianOrder('boleto', { digitable_line: '03399026944140000002628346101018898510000008848' }),
+  payment_link: brazilianOrder('payment_link', { uri: 'https://pay.example/7' }),
+  offsite_card: brazilianOrder('offsite_card_pay', { last_four_digits: '5235', credential_id: '1234567' }),
+  url_carousel: carousel(
+    ['a', 'b'].map((name) => ({
+      type: 'cta_url',
+      header: cardHeader(),
+      body: { text: name },
+      action: { name: 'cta_url', parameters: { display_text: 'See', url: `https://shop.example/${name}` } },
+    })),
+  ),
+  reply_carousel: carousel(
+    ['a', 'b'].map((id) => ({
+      header: cardHeader(),
+      action: { buttons: [{ type: 'quick_reply', quick_reply: { id, title: id } }] },
+    })),
+  ),
+  product_carousel: carousel(
+    ['sku-1', 'sku-2'].map((id) => ({
+      type: 'product',
+      action: { product_retailer_id: id, catalog_id: '77' },
+    })),
+  ),
+  request_contact_info: interactive('request_contact_info', { action: { name: 'request_contact_info' } }),
+  voice_call: interactive('voice_call', {
+    action: { name: 'voice_call', parameters: { display_text: 'Call us', ttl_minutes: 100, payload: 'p-1' } },
+  }),
+  call_permission_request: interactive('call_permission_request', {
+    action: { name: 'call_permission_request' },
   }),
 };

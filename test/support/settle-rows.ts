@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto';
+import type { ClaimedDelivery } from '../../src/deliveries/queue/claim.ts';
 import { type Claim, type SettledDelivery, settleDeliveries } from '../../src/deliveries/queue/settle.ts';
 import type { Database, Transaction } from '../../src/platform/postgres/database.ts';
 import { execute, query } from '../../src/platform/postgres/sql.ts';
@@ -25,6 +26,20 @@ export async function settleDelivered(database: Database, claims: readonly Claim
   return [...ours];
 }
 
+/** Records that these were delivered and claims those behind them, which are returned. */
+export async function settleAndFollow(
+  database: Database,
+  deliveries: readonly ClaimedDelivery[],
+  token: string,
+): Promise<ClaimedDelivery[]> {
+  const settled = deliveries.map(({ deliveryId, deliveryDay, endpointId, attempts }) =>
+    delivered({ deliveryId, token }, deliveryDay, endpointId, attempts),
+  );
+  const behind = new Set(deliveries.map(({ deliveryId }) => deliveryId));
+  const claim = { token, leaseMs: 60_000, behind };
+  return (await settleDeliveries(database, settled, { worker: 'test', claim })).followers;
+}
+
 function delivered(claim: Claim, deliveryDay: string, endpointId: string, attempts: number): SettledDelivery {
   return {
     ...claim,
@@ -34,7 +49,7 @@ function delivered(claim: Claim, deliveryDay: string, endpointId: string, attemp
       attempt: attempts + 1,
       probes: 0,
       delayMs: null,
-      byWorkflow: false,
+      run: null,
     },
     ...{ logState: 'delivered', error: null, workflowId: null },
     record: {

@@ -36,7 +36,14 @@ export async function testWorkerDatabase(poolMax = 10): Promise<TestDatabase> {
   return await testDatabase(poolMax, true);
 }
 
-const TABLES_OF_WORKFLOWS = ['messages', 'orders', 'replays', 'api_key_requests', 'contacts'];
+const TABLES_OF_WORKFLOWS = [
+  'messages',
+  'orders',
+  'replays',
+  'api_key_requests',
+  'contacts',
+  'webhook_endpoints',
+];
 
 /**
  * Draws ids from a range of one's own where ids of workflows are made of them: test files run side by side on one

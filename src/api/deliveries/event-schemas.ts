@@ -48,7 +48,8 @@ const Attempt = Type.Object(
     ),
     statusCode: nullable(Type.Integer(), 200),
     error: nullable(Type.Object({ class: Type.String(), message: Type.String() })),
-    url: text('https://shop.example/hook'),
+    /** The origin, and a hash of the rest, which may be a credential. */
+    url: text('https://shop.example/***6fc2d0'),
     requestHeaders: Type.Record(Type.String(), Type.String(), {
       examples: [{ 'content-type': 'application/json', 'webhook-id': ID }],
     }),

@@ -11,7 +11,7 @@ import {
 import type { ExternalApp, ExternalContext } from '../external/external-app.ts';
 import { PAGE_PARAMETERS, pageOf, positionOf, rowsToRead } from '../external/page.ts';
 import { accountObjectId, count, dateTime, listOf, NoQuery, nullable, text } from '../external/schema-kit.ts';
-import { accountOf, apiActorOf, SCOPES } from '../keys/api-key-auth.ts';
+import { accountOf, apiActorOf, SCOPES, urlFor } from '../keys/api-key-auth.ts';
 import { documented } from '../openapi/documented.ts';
 import { testWebhookEndpoint, webhookEndpointStatistics } from './endpoint-checks.ts';
 import {
@@ -49,7 +49,8 @@ function getWebhookEndpoint(app: ExternalApp, { accounts }: ExternalContext): vo
     ...documented({
       operationId: 'getWebhookEndpoint',
       summary: 'Get a webhook endpoint',
-      description: 'With what waits for it.',
+      description:
+        'With what waits for it. A key without `manage_webhooks` gets the origin of the URL and a hash of the rest.',
       tag: 'Webhook endpoints',
       answers: { 200: { description: 'The endpoint.' } },
     }),
@@ -60,7 +61,8 @@ function getWebhookEndpoint(app: ExternalApp, { accounts }: ExternalContext): vo
   const options = { schema, config: SCOPES.readWebhooks };
   app.get('/api/external/webhook-endpoints/:id', options, async (request) => {
     const { wabaId } = accountOf(request);
-    return endpointJson(await endpointStatus(accounts, wabaId, accountObjectId(request.params.id)));
+    const found = await endpointStatus(accounts, wabaId, accountObjectId(request.params.id));
+    return endpointJson({ ...found, url: urlFor(request, found.url) });
   });
 }
 
@@ -71,7 +73,7 @@ function listWebhookEndpoints(app: ExternalApp, { accounts, cursors }: ExternalC
       operationId: 'listWebhookEndpoints',
       summary: 'List webhook endpoints',
       description:
-        'The oldest first, with what waits for each. Secrets and values of headers are never shown.',
+        'The oldest first, with what waits for each. Secrets and values of headers are never shown. A key without `manage_webhooks` gets the origins of URLs and hashes of the rest.',
       tag: 'Webhook endpoints',
       answers: { 200: { description: 'A page of endpoints.' } },
     }),
@@ -85,7 +87,7 @@ function listWebhookEndpoints(app: ExternalApp, { accounts, cursors }: ExternalC
     const [afterId = '0'] = positionOf(cursors, scope, cursor) ?? [];
     const found = await endpointsOf(accounts, wabaId, { afterId, limit: rowsToRead(limit) });
     const { rows, ...page } = pageOf(found, limit, ({ id }) => cursors.encode(scope, [id]));
-    return { data: rows.map(endpointJson), ...page };
+    return { data: rows.map((row) => endpointJson({ ...row, url: urlFor(request, row.url) })), ...page };
   });
 }
 
@@ -189,7 +191,9 @@ function createWebhookEndpoint(app: ExternalApp, { accounts }: ExternalContext):
     ...documented({
       operationId: 'createWebhookEndpoint',
       summary: 'Add a webhook endpoint',
-      description: 'Up to 100 in a WABA. `secret` is in this answer only.',
+      description:
+        'Up to 100 in a WABA. `secret` is in this answer only. `sameUrlEndpointIds` names other endpoints with the same ' +
+        'URL, which then receives each event once for each of them.',
       tag: 'Webhook endpoints',
       errors: ['invalid_url', 'unknown_phone_number', 'url_is_webhook_endpoint', 'too_many_endpoints'],
       requests: {

@@ -133,7 +133,11 @@ export const ChangedEndpoint = Type.Object(
 
 /** A new endpoint, with the secret that is shown this once. */
 export const CreatedEndpoint = Type.Object(
-  { ...ENDPOINT_MEMBERS, secret: text(EXAMPLE_SECRET) },
+  {
+    ...ENDPOINT_MEMBERS,
+    secret: text(EXAMPLE_SECRET),
+    sameUrlEndpointIds: Type.Array(text('3'), { examples: [[]] }),
+  },
   { title: 'CreatedWebhookEndpoint' },
 );
 

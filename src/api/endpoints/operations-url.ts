@@ -7,7 +7,7 @@ import {
 } from '../../alerts/operations-url.ts';
 import type { ExternalApp, ExternalContext } from '../external/external-app.ts';
 import { NoBody, NoQuery, nullable, text } from '../external/schema-kit.ts';
-import { accountOf, apiActorOf, SCOPES } from '../keys/api-key-auth.ts';
+import { accountOf, apiActorOf, SCOPES, urlFor } from '../keys/api-key-auth.ts';
 import { documented } from '../openapi/documented.ts';
 
 const PATH = '/api/external/operations-url';
@@ -29,16 +29,18 @@ export function operationsUrl(app: ExternalApp, { accounts }: ExternalContext): 
     ...documented({
       operationId: 'getOperationsUrl',
       summary: 'Where alerts go',
-      description: 'Null when they go nowhere.',
+      description:
+        'Null when they go nowhere. A key without `manage_webhooks` gets the origin and a hash of the rest.',
       tag: 'Endpoint alerts',
       answers: { 200: { description: 'The URL.' } },
     }),
     querystring: NoQuery,
     response: { 200: OperationsUrl },
   };
-  app.get(PATH, { schema: get, config: SCOPES.readWebhooks }, async (request) => ({
-    url: await operationsUrlOf(accounts, accountOf(request).wabaId),
-  }));
+  app.get(PATH, { schema: get, config: SCOPES.readWebhooks }, async (request) => {
+    const url = await operationsUrlOf(accounts, accountOf(request).wabaId);
+    return { url: url === null ? null : urlFor(request, url) };
+  });
   const remove = {
     ...get,
     ...documented({

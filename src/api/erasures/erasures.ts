@@ -23,6 +23,7 @@ import {
 } from '../external/schema-kit.ts';
 import { accountOf, apiActorOf, SCOPES } from '../keys/api-key-auth.ts';
 import { documented } from '../openapi/documented.ts';
+import { sendExport } from './send-export.ts';
 
 const EXAMPLE_ID = '7';
 const COUNTS = { messages: 12, events: 31, deliveries: 31, files: 2, contacts: 1, conversations: 1 };
@@ -32,7 +33,7 @@ const Counts = Type.Record(Type.String(), Type.Integer(), { examples: [COUNTS] }
 const SIGNED = {
   report: {
     ...{ version: 1, erasureId: EXAMPLE_ID, kind: 'customer', subjectId: '311' },
-    ...{ wabaId: '900000000000101', tenantId: '3', requestedBy: 'API key 3', counts: COUNTS },
+    ...{ wabaId: '900000000000101', tenantId: '3', requestedBy: 'API key 3', counts: COUNTS, refused: {} },
     requestedAt: '2026-11-21T09:30:00.000Z',
     startedAt: '2026-11-21T09:30:00.350Z',
     finishedAt: '2026-11-21T09:30:04.120Z',
@@ -71,6 +72,8 @@ const Erasure = Type.Object(
     /** What it waits for at present. */
     waitsFor: nullable(Type.String()),
     counts: Counts,
+    /** What other systems did not let go, such as versions in the object store. */
+    refused: Type.Record(Type.String(), Type.Integer(), { examples: [{}] }),
     createdAt: dateTime(),
     startedAt: nullable(dateTime(), '2026-11-21T09:30:00.350Z'),
     finishedAt: nullable(dateTime(), '2026-11-21T09:30:04.120Z'),
@@ -92,10 +95,10 @@ const Erasure = Type.Object(
 );
 
 function erasureJson(erasure: ErasureView): Static<typeof Erasure> {
-  const { erasureId: id, subjectId, state, requestedBy, waitsFor, counts, report } = erasure;
+  const { erasureId: id, subjectId, state, requestedBy, waitsFor, counts, refused, report } = erasure;
   const kind = erasure.kind === 'conversation' ? 'conversation' : 'customer';
   return {
-    ...{ id, kind, subjectId, state, requestedBy, waitsFor, counts: { ...counts } },
+    ...{ id, kind, subjectId, state, requestedBy, waitsFor, counts: { ...counts }, refused: { ...refused } },
     createdAt: erasure.createdAt.toISOString(),
     startedAt: erasure.startedAt?.toISOString() ?? null,
     finishedAt: erasure.finishedAt?.toISOString() ?? null,
@@ -103,7 +106,14 @@ function erasureJson(erasure: ErasureView): Static<typeof Erasure> {
   };
 }
 
-const IN_PROGRESS = { state: 'requested', counts: {}, startedAt: null, finishedAt: null, report: null };
+const IN_PROGRESS = {
+  state: 'requested',
+  counts: {},
+  refused: {},
+  startedAt: null,
+  finishedAt: null,
+  report: null,
+};
 
 /** POST /api/external/erasures */
 export function requestErasure(app: ExternalApp, { accounts }: ExternalContext): void {
@@ -194,14 +204,17 @@ const ExportRequest = Type.Object(
 );
 
 /** POST /api/external/exports: a body, since a phone number in a path would end in logs. */
-export function exportOfCustomer(app: ExternalApp, { accounts, objectStore }: ExternalContext): void {
+export function exportOfCustomer(
+  app: ExternalApp,
+  { accounts, exportStore, exports }: ExternalContext,
+): void {
   const zip = Type.String({ format: 'binary', examples: ['PK…'] });
   const schema = {
     ...documented({
       operationId: 'exportCustomer',
       summary: 'Export the data of a customer',
       description:
-        'A zip archive: `customer.json`, `conversations.json`, `messages.ndjson` and `payments.ndjson` (one JSON object per line), and the files that messages carried.',
+        'A zip archive: `customer.json`, `conversations.json`, `messages.ndjson` and `payments.ndjson` (one JSON object per line), and the files that messages carried. A WABA has one export at a time: another waits for ten seconds, and is then answered 503.',
       tag: 'Erasures',
       errors: ['unknown_customer'],
       requests: { customer: { customer: '+1 202-555-0143' } },
@@ -212,16 +225,12 @@ export function exportOfCustomer(app: ExternalApp, { accounts, objectStore }: Ex
     response: { 200: zip },
   };
   app.post('/api/external/exports', { schema, config: SCOPES.export }, async (request, reply) => {
-    const { wabaId } = accountOf(request);
-    const tools = { ...accounts, objectStore, actor: apiActorOf(request) };
-    const { fileName, archive } = await exportCustomer(
-      tools,
-      wabaId,
-      readCustomerReference(request.body.customer),
-    );
-    return reply
-      .type('application/zip')
-      .header('content-disposition', `attachment; filename="${fileName}"`)
-      .send(archive as never);
+    const account = accountOf(request);
+    const tools = { ...accounts, objectStore: exportStore, actor: apiActorOf(request) };
+    const customer = readCustomerReference(request.body.customer);
+    // The schema describes the archive as text.
+    return (await sendExport({ request, reply, exports }, account, () =>
+      exportCustomer(tools, account.wabaId, customer),
+    )) as never;
   });
 }

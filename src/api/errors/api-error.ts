@@ -63,6 +63,8 @@ type ErrorExtras = {
   serviceMessageId?: string;
   /** The upstream platform's error as it came. */
   upstream?: Readonly<Record<string, unknown>>;
+  /** What the service does not know of the message that upstream refused. */
+  warnings?: readonly { param: string; message: string }[];
 };
 
 /** Shapes an error answer; `publicUrl` is where the documentation is. */

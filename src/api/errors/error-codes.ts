@@ -1,3 +1,5 @@
+import { DELIVERY_ERROR_CODES } from './delivery-error-codes.ts';
+
 /** Every error code of the HTTP API: the one list behind the responses and the page /docs/errors. */
 
 type ErrorType =
@@ -24,7 +26,7 @@ export const ERROR_CODES = define({
     type: 'authentication_error',
     message: 'The request carries no valid API key.',
     advice:
-      'Send the header "Authorization: Bearer <API key>". The key is missing, malformed, unknown or revoked; the answer does not tell which.',
+      'Send the header "Authorization: Bearer <API key>". The key is missing, malformed, unknown or revoked. The message says when there is no such header; of a key it does not say which.',
   },
   expired_api_key: {
     status: 401,
@@ -115,8 +117,8 @@ export const ERROR_CODES = define({
   method_not_allowed: {
     status: 405,
     type: 'invalid_request_error',
-    message: 'This path does not answer this method.',
-    advice: 'The header Allow lists the methods that the path answers.',
+    message: 'This path does not support the method.',
+    advice: 'The message and the header Allow list the methods that the path supports.',
   },
   erased: {
     status: 410,
@@ -165,7 +167,7 @@ export const ERROR_CODES = define({
   unsupported_media_type: {
     status: 415,
     type: 'invalid_request_error',
-    message: 'The content type of the request is not supported.',
+    message: 'Send the body as JSON with "Content-Type: application/json", a file as multipart/form-data.',
     advice: 'Send JSON with the header "Content-Type: application/json"; files as multipart/form-data.',
   },
   waiting_choice_required: {
@@ -212,6 +214,7 @@ export const ERROR_CODES = define({
     advice:
       'What is still being delivered is not sent again, nor is what an endpoint never had or one that is deleted. "dryRun": true tells what is selected and what is passed over.',
   },
+  ...DELIVERY_ERROR_CODES,
   too_many_replays: {
     status: 409,
     type: 'invalid_request_error',
@@ -278,7 +281,7 @@ export const ERROR_CODES = define({
     type: 'invalid_request_error',
     message: 'The upstream platform takes no files of this type.',
     advice:
-      'The message lists the types. Say the right one in the field "type", before the file, or as the Content-Type of the part.',
+      'The message lists the types, or says that the file is of another. Say the right one in the field "type", before the file, or as the Content-Type of the part.',
   },
   file_too_large: {
     status: 413,

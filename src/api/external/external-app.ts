@@ -16,6 +16,7 @@ import type { Database } from '../../platform/postgres/database.ts';
 import type { KeyTools } from '../keys/api-key-auth.ts';
 import type { OutcomeWaiter } from '../messages/send/outcome-waiter.ts';
 import type { SendStarter } from '../messages/send/send-starter.ts';
+import type { DownloadShares } from '../shares/download-shares.ts';
 import type { PageCursors } from './page.ts';
 import type { UpstreamCalls } from './upstream-calls.ts';
 
@@ -44,7 +45,9 @@ export type ExternalContext = KeyTools & {
   /** Starts the sending of messages and waits for what comes of it. */
   sends: { starter: SendStarter; outcomes: OutcomeWaiter };
   /** For files to send. */
-  objectStore: ObjectStore;
+  uploadStore: ObjectStore;
+  exportStore: ObjectStore;
+  exports: DownloadShares;
   /** For what upstream is asked while a tenant waits. */
   upstream: UpstreamCalls;
 };

@@ -1,5 +1,5 @@
 import { AccessTokenProblem, openAccessToken } from '../../accounts/accounts.ts';
-import { sendErrorAdvice } from '../../messages/send/send-error.ts';
+import { sendErrorAdvice } from '../../messages/send/upstream-errors.ts';
 import type { Config } from '../../platform/config/config.ts';
 import type { SealedDatabase } from '../../platform/crypto/secret-keys.ts';
 import type { AccountClient } from '../../platform/graph/graph-client.ts';

@@ -1,11 +1,12 @@
 import { findNumberOwners } from '../../accounts/accounts.ts';
+import type { SignedBody } from '../../inbound/inbox.ts';
 import { phoneNumberIdOf, wabaIdOf } from '../../inbound/split/item-context.ts';
 import { upstreamRootOf } from '../../inbound/split/upstream-items.ts';
 import { items, member, sourceWithEdits, type TextEdit } from '../../platform/json/json-text.ts';
 import type { Database } from '../../platform/postgres/database.ts';
 
 /** What is kept of a body, and how many entries are not, because its app secret may not speak for their WABA. */
-export type SignedBody = { body: Buffer; foreignEntries: number };
+export type ReceivedBody = SignedBody & { foreignEntries: number };
 
 /**
  * The entries of a body that are of these WABAs, for a secret that is bound to them: an entry is of the WABA that it
@@ -16,7 +17,7 @@ export async function entriesOf(
   database: Database,
   body: Buffer,
   wabaIds: ReadonlySet<string>,
-): Promise<SignedBody | null> {
+): Promise<ReceivedBody | null> {
   const root = upstreamRootOf(body);
   if (root === null) return null;
   const entries = items(member(root, 'entry')).map((node) => ({
@@ -34,8 +35,9 @@ export async function entriesOf(
     ({ wabaId, phoneNumberIds }) =>
       !isOwn(wabaId) || phoneNumberIds.some((id) => owners.has(id) && !isOwn(owners.get(id)?.wabaId)),
   );
-  if (foreign.length === 0) return { body, foreignEntries: 0 };
+  const signedFor = [...wabaIds];
+  if (foreign.length === 0) return { body, signedFor, foreignEntries: 0 };
   if (foreign.length === entries.length) return null;
   const edits = foreign.map(({ node }): TextEdit => ({ start: node.start, end: node.end, text: 'null' }));
-  return { body: Buffer.from(sourceWithEdits(root, edits)), foreignEntries: foreign.length };
+  return { body: Buffer.from(sourceWithEdits(root, edits)), signedFor, foreignEntries: foreign.length };
 }

@@ -1,7 +1,7 @@
 import { createHash, createHmac, createSecretKey, type KeyObject, timingSafeEqual } from 'node:crypto';
 import type { Readable } from 'node:stream';
 import type { FastifyInstance, FastifyRequest } from 'fastify';
-import { insertBodies } from '../../inbound/inbox.ts';
+import { insertBodies, type KeepAtOnce, type SignedBody } from '../../inbound/inbox.ts';
 import type { Config } from '../../platform/config/config.ts';
 import type { AppSecret } from '../../platform/config/read-settings.ts';
 import { tracing } from '../../platform/metrics/metrics.ts';
@@ -9,7 +9,8 @@ import type { Database } from '../../platform/postgres/database.ts';
 import { isDataError } from '../../platform/postgres/error-class.ts';
 import { ApiError, unavailable } from '../errors/api-error.ts';
 import { guardBodies } from '../shares/client-shares.ts';
-import { entriesOf, type SignedBody } from './bound-secrets.ts';
+import { BodyBatcher, type BodyBatcherOptions, BodyNotStoredError } from './body-batcher.ts';
+import { entriesOf, type ReceivedBody } from './bound-secrets.ts';
 
 /** Less than the 5 seconds after which upstream is said to give up. */
 const COMMIT_TIMEOUT_MS = 4_000;
@@ -20,30 +21,16 @@ export const INGRESS_TIMEOUTS = { statementMs: COMMIT_TIMEOUT_MS, answerMs: COMM
 /** More than the time-out of the answer: what hangs longer has lost its connection. */
 const ABANDON_AFTER_MS = INGRESS_TIMEOUTS.answerMs + 1_000;
 
-/**
- * Keeps some of the bodies and takes them in in one transaction; the others, and those unless `isKept`, which never
- * rejects, are to be kept the usual way.
- */
-export type KeepAtOnce = (bodies: readonly Buffer[]) => {
-  usual: readonly Buffer[];
-  tried: readonly Buffer[];
-  isKept: Promise<boolean>;
-};
-
 /** Where the upstream platform sends its webhooks. Nothing is parsed here and nothing is asked of Temporal. */
 export async function upstreamWebhookRoutes(
   scope: FastifyInstance,
   { config, database, keepAtOnce }: { config: Config; database: Database; keepAtOnce?: KeepAtOnce },
 ): Promise<void> {
   const batcher = new BodyBatcher({
-    store: async (bodies) => {
-      if (keepAtOnce === undefined) return await insertBodies(database, bodies);
-      const { usual, tried, isKept } = keepAtOnce(bodies);
-      await Promise.all([
-        usual.length === 0 ? null : insertBodies(database, usual),
-        isKept.then((kept) => (kept ? null : insertBodies(database, tried))),
-      ]);
-    },
+    store:
+      keepAtOnce === undefined
+        ? (bodies) => insertBodies(database, bodies)
+        : storeAtOnce(database, keepAtOnce),
     isTransient: (error) => !isDataError(error),
     onPoison: (error, sizeBytes) =>
       scope.log.error({ err: error, sizeBytes }, 'an upstream body cannot be stored'),
@@ -56,6 +43,35 @@ export async function upstreamWebhookRoutes(
   scope.addHook('onClose', async () => await batcher.drained());
   verificationHandshake(scope, config.upstream.verifyToken);
   receiveWebhook(scope, { appSecrets: config.upstream.appSecrets, batcher, database });
+}
+
+/**
+ * Stores at once what can be. The rest is kept the usual way, behind the bodies of earlier batches that let this one start
+ * and are not answered for: one of them may come to be kept the usual way too.
+ */
+function storeAtOnce(database: Database, keepAtOnce: KeepAtOnce): BodyBatcherOptions['store'] {
+  const underWay = new Set<Promise<unknown>>();
+  return async (bodies, startNext) => {
+    const earlier = [...underWay];
+    const { promise: stored, resolve: end } = Promise.withResolvers<void>();
+    const unanswered = setTimeout(end, COMMIT_TIMEOUT_MS).unref();
+    underWay.add(stored);
+    void stored.then(() => {
+      clearTimeout(unanswered);
+      underWay.delete(stored);
+    });
+    const insert = async (some: readonly SignedBody[]) => {
+      if (some.length === 0) return;
+      await Promise.all(earlier);
+      await insertBodies(database, some);
+    };
+    const { usual, tried, isKept } = keepAtOnce(bodies, startNext);
+    try {
+      await Promise.all([insert(usual), isKept.then((kept) => (kept ? undefined : insert(tried)))]);
+    } finally {
+      end();
+    }
+  };
 }
 
 /** How much of a body that is too large is still read (and dropped), so that its sender gets to see the answer. */
@@ -123,13 +139,14 @@ async function readSigned(
   database: Database,
   { body, header }: { body: Buffer; header: string },
   appSecrets: readonly AppSecret[],
-): Promise<SignedBody | null> {
+): Promise<ReceivedBody | null> {
   const [free, bound] = [
     appSecrets.filter(({ wabaIds }) => wabaIds === null),
     appSecrets.filter(({ wabaIds }) => wabaIds !== null),
   ];
   const secretsOf = (some: readonly AppSecret[]) => some.map(({ secret }) => secret);
-  if (verifyUpstreamSignature(body, header, secretsOf(free))) return { body, foreignEntries: 0 };
+  if (verifyUpstreamSignature(body, header, secretsOf(free)))
+    return { body, signedFor: null, foreignEntries: 0 };
   const signers = bound.filter(({ secret }) => verifyUpstreamSignature(body, header, [secret]));
   if (signers.length === 0) return null;
   return await entriesOf(database, body, new Set(signers.flatMap(({ wabaIds }) => wabaIds ?? [])));
@@ -183,7 +200,7 @@ function receiveWebhook(
       const { foreignEntries } = signed;
       if (foreignEntries > 0) request.log.warn({ foreignEntries }, 'an app secret signed for a foreign WABA');
       const storeMs = Date.now();
-      await keep(batcher, signed.body);
+      await keep(batcher, signed);
       noteReceived(signed.body, { endMs: Date.now(), storeMs, elapsedMs: reply.elapsedTime });
       return reply.type('text/plain; charset=utf-8').send('');
     },
@@ -208,7 +225,7 @@ function refuseLargeBody({ headers }: FastifyRequest): void {
   throw new ApiError('body_too_large', isPassedOver ? {} : { headers: { connection: 'close' } });
 }
 
-async function keep(batcher: BodyBatcher, body: Buffer): Promise<void> {
+async function keep(batcher: BodyBatcher, body: SignedBody): Promise<void> {
   try {
     await batcher.add(body);
   } catch (error) {
@@ -254,147 +271,4 @@ function keyOf(secret: string): KeyObject {
   const key = keys.get(secret) ?? createSecretKey(secret, 'utf8');
   keys.set(secret, key);
   return key;
-}
-
-/** Why a body was not acknowledged; upstream should send it again. */
-export class BodyNotStoredError extends Error {
-  readonly reason: 'too_many_waiting' | 'too_slow' | 'not_stored';
-  constructor(reason: BodyNotStoredError['reason'], cause?: unknown) {
-    super(`The body was not stored: ${reason}`, { cause });
-    this.name = 'BodyNotStoredError';
-    this.reason = reason;
-  }
-}
-
-export type BodyBatcherOptions = {
-  /** Commits all bodies or none. */
-  store: (bodies: readonly Buffer[]) => Promise<void>;
-  /** Whether a failed `store` says nothing about the bodies, so that storing them one by one is no use. */
-  isTransient: (error: unknown) => boolean;
-  /** Told of a body that fails even alone: the operator must find out why. */
-  onPoison: (error: unknown, sizeBytes: number) => void;
-  maxBatchBodies: number;
-  /** A larger body goes alone. */
-  maxBatchBytes: number;
-  /** Of all bodies that wait or are being committed; more are refused. */
-  maxWaitingBytes: number;
-  /** After this time a body is answered for as not stored, and the next batch no longer waits for its batch. */
-  commitTimeoutMs: number;
-  /** How long a batch that hangs counts against the three that may; longer than a statement may take at all. */
-  abandonAfterMs: number;
-};
-
-type Waiting = { body: Buffer; settle: (error: BodyNotStoredError | null) => void; isSettled: boolean };
-
-const MAX_HANGING_BATCHES = 3;
-
-/**
- * Group commit: all bodies that wait go to the database in one statement, and the next batch starts when the former
- * is committed. No body waits for a group to fill, so a lone body is as fast as it can be.
- */
-export class BodyBatcher {
-  readonly #options: BodyBatcherOptions;
-  #queue: Waiting[] = [];
-  #waitingBytes = 0;
-  #hangingBatches = 0;
-  #running: Promise<void> | null = null;
-
-  constructor(options: BodyBatcherOptions) {
-    this.#options = options;
-  }
-
-  /** Resolves once the body is committed. Throws BodyNotStoredError; the body may then be stored or not. */
-  async add(body: Buffer): Promise<void> {
-    const sizeBytes = Math.max(body.length, 1);
-    if (this.#waitingBytes + sizeBytes > this.#options.maxWaitingBytes)
-      throw new BodyNotStoredError('too_many_waiting');
-    this.#waitingBytes += sizeBytes;
-    const { promise, resolve, reject } = Promise.withResolvers<void>();
-    const waiting: Waiting = {
-      body,
-      isSettled: false,
-      settle: (error) => {
-        if (waiting.isSettled) return;
-        waiting.isSettled = true;
-        clearTimeout(timer);
-        this.#waitingBytes -= sizeBytes;
-        if (error === null) resolve();
-        else reject(error);
-      },
-    };
-    const tooSlow = () => waiting.settle(new BodyNotStoredError('too_slow'));
-    const timer = setTimeout(tooSlow, this.#options.commitTimeoutMs);
-    this.#queue.push(waiting);
-    this.#running ??= Promise.resolve().then(() => this.#runBatches());
-    await promise;
-  }
-
-  /** Resolves when no body waits any more. */
-  async drained(): Promise<void> {
-    await this.#running;
-  }
-
-  async #runBatches(): Promise<void> {
-    while (this.#queue.length > 0) {
-      if (this.#hangingBatches >= MAX_HANGING_BATCHES) await pause(this.#options.commitTimeoutMs / 20).ended;
-      else await this.#runBatch(this.#takeBatch());
-      this.#queue = this.#queue.filter((waiting) => !waiting.isSettled);
-    }
-    this.#running = null;
-  }
-
-  /** The oldest bodies that fit into one batch; always one at least. */
-  #takeBatch(): Waiting[] {
-    let bytes = 0;
-    let count = 0;
-    for (const { body } of this.#queue) {
-      bytes += body.length;
-      if (count > 0 && (bytes > this.#options.maxBatchBytes || count === this.#options.maxBatchBodies)) break;
-      count += 1;
-    }
-    const batch = this.#queue.slice(0, count);
-    this.#queue = this.#queue.slice(count);
-    return batch;
-  }
-
-  /** Waits for the batch to be committed, but no longer than the time-out: a hanging one is left behind. */
-  async #runBatch(batch: readonly Waiting[]): Promise<void> {
-    const committed = commitBatch(this.#options, batch);
-    if (await isDoneWithin(committed, this.#options.commitTimeoutMs)) return;
-    for (const waiting of batch) waiting.settle(new BodyNotStoredError('too_slow'));
-    this.#hangingBatches += 1;
-    void isDoneWithin(committed, this.#options.abandonAfterMs).then(() => {
-      this.#hangingBatches -= 1;
-    });
-  }
-}
-
-/** Never throws: each body of the batch is told on its own. */
-async function commitBatch(options: BodyBatcherOptions, batch: readonly Waiting[]): Promise<void> {
-  try {
-    await options.store(batch.map(({ body }) => body));
-    for (const waiting of batch) waiting.settle(null);
-  } catch (error) {
-    if (batch.length > 1 && !options.isTransient(error)) {
-      // The bodies are at fault, not the database: the one that is must not take the others with it.
-      for (const waiting of batch) if (!waiting.isSettled) await commitBatch(options, [waiting]);
-      return;
-    }
-    if (!options.isTransient(error)) options.onPoison(error, batch[0]?.body.length ?? 0);
-    for (const waiting of batch) waiting.settle(new BodyNotStoredError('not_stored', error));
-  }
-}
-
-async function isDoneWithin(work: Promise<void>, timeoutMs: number): Promise<boolean> {
-  const timeOut = pause(timeoutMs);
-  const isDone = await Promise.race([work.then(() => true), timeOut.ended.then(() => false)]);
-  timeOut.cancel();
-  return isDone;
-}
-
-/** Keeps no process alive. */
-function pause(durationMs: number): { ended: Promise<void>; cancel: () => void } {
-  const { promise: ended, resolve } = Promise.withResolvers<void>();
-  const timer = setTimeout(resolve, durationMs).unref();
-  return { ended, cancel: () => clearTimeout(timer) };
 }

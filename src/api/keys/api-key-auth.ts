@@ -8,7 +8,7 @@ import {
 } from '../../keys/api-key.ts';
 import { type ApiKeyState, findApiKeys, noteApiKeyUse } from '../../keys/api-key-store.ts';
 import type { Actor } from '../../platform/audit/audit.ts';
-import { isInNetworks } from '../../platform/http/outbound-url.ts';
+import { isInNetworks, shownUrl } from '../../platform/http/outbound-url.ts';
 import type { Database } from '../../platform/postgres/database.ts';
 import { ApiError } from '../errors/api-error.ts';
 import type { ErrorCode } from '../errors/error-codes.ts';
@@ -17,7 +17,7 @@ import type { RequestLimits } from '../rate-limits/request-limits.ts';
 import type { ConnectionShares } from '../shares/connection-shares.ts';
 
 /** The account of a request: the WABA of its API key. */
-export type Account = { keyId: string; wabaId: string; tenantId: string };
+export type Account = { keyId: string; wabaId: string; tenantId: string; scopes: readonly ApiKeyScope[] };
 
 declare module 'fastify' {
   interface FastifyContextConfig {
@@ -31,12 +31,13 @@ declare module 'fastify' {
   }
 }
 
+const NO_BEARER = 'The request has no header "Authorization: Bearer <API key>".';
 const BEARER = /^Bearer +(\S+) *$/i;
 
 export type KeyTools = {
   /** Where keys are looked up. */
   lookupDatabase: Database;
-  /** What the handlers work with, shared among WABAs. */
+  /** What the handlers work with, shared among tenants. */
   shares: ConnectionShares;
   limits: RequestLimits;
 };
@@ -73,9 +74,13 @@ export function requireApiKey(scope: FastifyInstance, { lookupDatabase, shares, 
     checkScopes(request, key.scopes);
     request.refusedKey = null;
     if (key.isUseStale) usage.note(key.wabaId, key.id);
-    request.account = { keyId: key.id, wabaId: key.wabaId, tenantId: key.tenantId };
+    const { id: keyId, wabaId, tenantId, scopes } = key;
+    request.account = { keyId, wabaId, tenantId, scopes };
   });
-  scope.addHook('onRequest', (request, _reply, done) => shares.serve(accountOf(request).wabaId, done));
+  scope.addHook('onRequest', (request, _reply, done) => {
+    const { tenantId, wabaId } = accountOf(request);
+    shares.serve({ name: tenantId, member: wabaId }, done);
+  });
   scope.addHook('onClose', async () => await usage.settled());
 }
 
@@ -85,15 +90,24 @@ export function accountOf(request: FastifyRequest): Account {
   return request.account;
 }
 
+/** A URL of the tenant's servers, in full only for a key that may change it: its path and query may be credentials. */
+export function urlFor(request: FastifyRequest, url: string): string {
+  return accountOf(request).scopes.includes('manage_webhooks') ? url : shownUrl(url);
+}
+
 /** Who makes the request, as the audit log names them. */
 export function apiActorOf(request: FastifyRequest): Actor {
-  return { name: `API key ${accountOf(request).keyId}`, requestId: request.id, ip: request.ip };
+  const { keyId, scopes } = accountOf(request);
+  const mayReadEvents = SCOPES.readEvents.scopes.some((scope) => scopes.includes(scope));
+  const apiKey = { id: keyId, mayReadEvents };
+  return { name: `API key ${keyId}`, apiKey, requestId: request.id, ip: request.ip };
 }
 
 /** RFC 6750 §3.1: `error` is for requests that presented a token, not for those that know nothing of it. */
 function unauthorized(code: ErrorCode, token: string | undefined): ApiError {
   const challenge = `Bearer realm="heliograph"${token === undefined ? '' : ', error="invalid_token"'}`;
-  return new ApiError(code, { headers: { 'www-authenticate': challenge } });
+  const headers = { 'www-authenticate': challenge };
+  return new ApiError(code, { headers, ...(token === undefined && { message: NO_BEARER }) });
 }
 
 /** Notes the use of API keys beside the requests: no request waits for it, and its failure harms none. */

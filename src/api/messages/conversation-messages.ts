@@ -34,7 +34,7 @@ const docs = documented({
   operationId: 'listConversationMessages',
   summary: 'List the messages of a conversation',
   description:
-    'In both directions, the newest first. For the media of a message, ask until `mediaPending` is false and `mediaUrl` is a link.',
+    'In both directions, the newest first. For the media of a message, ask until `mediaPending` is false: then `mediaUrl` is a link, or `mediaError` is present.',
   tag: 'Conversations',
   answers: { 200: { description: 'A page of messages.' } },
 });

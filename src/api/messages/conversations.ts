@@ -62,7 +62,13 @@ function conversationMembers(row: ConversationRow) {
   };
 }
 
-const ConversationQuery = Type.Object(
+const Customer = parameter(
+  Type.String({ pattern: '^[^\\u0000]{1,256}$' }),
+  'The conversation with this customer only: a phone number or a user id.',
+  '12025550143',
+);
+
+const ConversationSearch = Type.Object(
   {
     ...PAGE_PARAMETERS,
     order: Type.Optional(
@@ -79,16 +85,24 @@ const ConversationQuery = Type.Object(
         '800000000000111',
       ),
     ),
-    customer: Type.Optional(
-      parameter(
-        Type.String({ pattern: '^[^\\u0000]{1,256}$' }),
-        'The conversation with this customer only: a phone number or a user id.',
-        '12025550143',
-      ),
-    ),
+    customer: Type.Optional(Customer),
     since: Type.Optional(
       parameter(Time, 'Conversations active at this time or later.', '2026-11-21T00:00:00Z'),
     ),
+  },
+  { title: 'ConversationSearch', additionalProperties: false },
+);
+
+/** Addresses stand in logs of proxies, so a number should not. */
+const ConversationQuery = Type.Object(
+  {
+    ...ConversationSearch.properties,
+    customer: Type.Optional({
+      ...Customer,
+      deprecated: true,
+      description:
+        'Deprecated: use `POST /api/external/conversations/search`, so that no phone number stands in an address.',
+    }),
   },
   { additionalProperties: false },
 );
@@ -98,7 +112,7 @@ const ConversationQuery = Type.Object(
  * list has no gaps: what becomes active while it is walked moves ahead of the walk, and its cursor goes on from there
  * later.
  */
-export function conversations(app: ExternalApp, { database, cursors }: ExternalContext): void {
+export function conversations(app: ExternalApp, context: ExternalContext): void {
   const schema = {
     ...documented({
       operationId: 'listConversations',
@@ -115,26 +129,54 @@ export function conversations(app: ExternalApp, { database, cursors }: ExternalC
     querystring: ConversationQuery,
     response: { 200: listOf(Conversation) },
   };
-  app.get('/api/external/conversations', { schema, config: SCOPES.read }, async (request) => {
-    const { wabaId } = accountOf(request);
-    const { limit, cursor, order = 'desc' } = request.query;
-    const filter = filterOf(request.query);
-    const scope = [wabaId, 'conversations', order, JSON.stringify(filter)];
-    const [lastMessageAtText, id] = positionOf(cursors, scope, cursor) ?? [];
-    const after = lastMessageAtText === undefined || id === undefined ? null : { lastMessageAtText, id };
-    const walk = { order, after, limit: rowsToRead(limit) };
-    const found = await listConversations(database, wabaId, filter, walk);
-    const { rows, hasMore } = pageOf(found, limit, () => '');
-    const last = rows.at(-1) ?? (after === null ? undefined : after);
-    const nextCursor =
-      last !== undefined && (hasMore || order === 'asc')
-        ? cursors.encode(scope, [last.lastMessageAtText, last.id])
-        : null;
-    return { data: rows.map(conversationMembers), hasMore, nextCursor };
-  });
+  app.get('/api/external/conversations', { schema, config: SCOPES.read }, async (request) =>
+    pageOfConversations(context, accountOf(request).wabaId, request.query),
+  );
 }
 
-function filterOf(query: Static<typeof ConversationQuery>): ConversationFilter {
+/** POST /api/external/conversations/search: the same list, with the filters in the body. */
+export function searchConversations(app: ExternalApp, context: ExternalContext): void {
+  const schema = {
+    ...documented({
+      operationId: 'searchConversations',
+      summary: 'Search conversations',
+      description:
+        'As `GET /api/external/conversations`, with the filters in the body: phone numbers do not belong in addresses, which stand in logs of proxies.',
+      tag: 'Conversations',
+      requests: { customer: { customer: '+1 202-555-0143' }, all: {} },
+      answers: { 200: { description: 'A page of conversations.' } },
+    }),
+    querystring: NoQuery,
+    body: ConversationSearch,
+    response: { 200: listOf(Conversation) },
+  };
+  app.post('/api/external/conversations/search', { schema, config: SCOPES.read }, async (request) =>
+    pageOfConversations(context, accountOf(request).wabaId, request.body),
+  );
+}
+
+async function pageOfConversations(
+  { database, cursors }: Pick<ExternalContext, 'database' | 'cursors'>,
+  wabaId: string,
+  search: Static<typeof ConversationSearch>,
+) {
+  const { limit, cursor, order = 'desc' } = search;
+  const filter = filterOf(search);
+  const scope = [wabaId, 'conversations', order, JSON.stringify(filter)];
+  const [lastMessageAtText, id] = positionOf(cursors, scope, cursor) ?? [];
+  const after = lastMessageAtText === undefined || id === undefined ? null : { lastMessageAtText, id };
+  const walk = { order, after, limit: rowsToRead(limit) };
+  const found = await listConversations(database, wabaId, filter, walk);
+  const { rows, hasMore } = pageOf(found, limit, () => '');
+  const last = rows.at(-1) ?? (after === null ? undefined : after);
+  const nextCursor =
+    last !== undefined && (hasMore || order === 'asc')
+      ? cursors.encode(scope, [last.lastMessageAtText, last.id])
+      : null;
+  return { data: rows.map(conversationMembers), hasMore, nextCursor };
+}
+
+function filterOf(query: Static<typeof ConversationSearch>): ConversationFilter {
   return {
     phoneNumberId: query.phoneNumberId ?? null,
     customer: query.customer === undefined ? null : readCustomerReference(query.customer),

@@ -7,7 +7,8 @@ import {
 } from '../../messages/conversations/message-detail.ts';
 import { listAnnotations, type MessageAnnotation } from '../../messages/conversations/message-list.ts';
 import { localMessageId } from '../../messages/messages.ts';
-import { adviceFor, sendErrorAdvice } from '../../messages/send/send-error.ts';
+import { adviceFor } from '../../messages/send/send-error.ts';
+import { sendErrorAdvice } from '../../messages/send/upstream-errors.ts';
 import { isMembers } from '../../platform/json/json-members.ts';
 import { notFound } from '../errors/api-error.ts';
 import type { ExternalApp, ExternalContext } from '../external/external-app.ts';
@@ -50,6 +51,7 @@ const DetailedMessage = Type.Object(
     ...Message.properties,
     to: Type.Optional(text('+12025550143')),
     recipient: Type.Optional(Type.String()),
+    waId: Type.Optional(Type.String()),
     attempts: Type.Optional(count(1)),
     messageStatus: Type.Optional(Type.String()),
     error: Type.Optional(
@@ -135,13 +137,14 @@ function detailJson(
   });
 }
 
-function outboundMembers({ content, attempts, upstreamStatus, sendError }: MessageDetail) {
+function outboundMembers({ content, attempts, upstreamStatus, waId, sendError }: MessageDetail) {
   const { to, recipient } = JSON.parse(content) as { to?: string; recipient?: string };
   const error = sendErrorOf(sendError);
   const advice = error === null ? null : adviceFor(error);
   return {
     ...(to !== undefined && { to }),
     ...(recipient !== undefined && { recipient }),
+    ...(waId !== null && { waId }),
     attempts: attempts ?? 0,
     ...(upstreamStatus !== null && { messageStatus: upstreamStatus }),
     ...(error !== null && {

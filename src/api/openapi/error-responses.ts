@@ -24,6 +24,15 @@ export const ERROR_SCHEMA = {
         advice: { type: 'string', description: 'What to do about it, where the code alone does not tell.' },
         serviceMessageId: { type: 'string', description: 'The message that was not sent.' },
         upstream: { type: 'object', description: 'The upstream platform’s error as it came.' },
+        warnings: {
+          type: 'array',
+          description: 'The members of the message that the service does not know and passed on as they are.',
+          items: {
+            type: 'object',
+            required: ['param', 'message'],
+            properties: { param: { type: 'string' }, message: { type: 'string' } },
+          },
+        },
       },
     },
   },

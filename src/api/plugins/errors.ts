@@ -4,12 +4,13 @@ import { isTransientError } from '../../platform/postgres/error-class.ts';
 import { RateLimitError, RequestError } from '../../platform/request-input.ts';
 import { ApiError, errorBody, notFound, unavailable } from '../errors/api-error.ts';
 import { ERROR_CODES, type ErrorCode } from '../errors/error-codes.ts';
+import { namingTheObject } from '../errors/missing-objects.ts';
 import { setBaseHeaders } from './request-hooks.ts';
 
 /** Turns anything thrown into the one error shape, and logs what needs attention. */
 export function makeErrorSender(publicUrl: string) {
   return (thrown: unknown, request: FastifyRequest, reply: FastifyReply): void => {
-    const error = classifyError(thrown);
+    const error = namingTheObject(classifyError(thrown), request);
     logError(error, request);
     setBaseHeaders(request, reply);
     reply
@@ -53,16 +54,25 @@ const METHODS = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'];
 
 function noSuchRoute(app: FastifyInstance, request: FastifyRequest): ApiError {
   const [path = '/'] = request.url.split('?', 1);
-  const allowed = METHODS.filter((method) => isRoute(app, method, path));
+  const routes = METHODS.map((method) => ({ method, params: paramsOf(app, method, path) }));
+  // A path of its own is no id of the route beside it.
+  const isOwn = routes.some(({ params }) => params === 0);
+  const allowed = routes.flatMap(({ method, params }) =>
+    params === null || (isOwn && params > 0) ? [] : [method],
+  );
   if (allowed.length === 0) return new ApiError('route_not_found');
-  return new ApiError('method_not_allowed', { headers: { allow: allowed.join(', ') } });
+  const allow = allowed.join(', ');
+  const message = `This path supports ${allow}, not ${request.method}.`;
+  return new ApiError('method_not_allowed', { message, headers: { allow } });
 }
 
-function isRoute(app: FastifyInstance, method: string, url: string): boolean {
+/** How many parts of the path are parameters of its route; null: there is none. */
+function paramsOf(app: FastifyInstance, method: string, url: string): number | null {
   try {
-    return app.findRoute({ method, url }) !== null;
+    const route = app.findRoute({ method, url });
+    return route === null ? null : Object.keys(route.params).length;
   } catch {
-    return false;
+    return null;
   }
 }
 
@@ -109,11 +119,12 @@ const RENAMED: Readonly<Record<string, ErrorCode>> = {
   https_required: 'invalid_url',
   credentials_in_url: 'invalid_url',
   fragment_in_url: 'invalid_url',
+  port_not_allowed: 'invalid_url',
   address_not_allowed: 'invalid_url',
 };
 
 /** Objects that a path can name; one that a body names has a `param`. */
-const NAMED_BY_PATH = new Set(['unknown_endpoint', 'unknown_replay', 'unknown_erasure']);
+const NAMED_BY_PATH = new Set(['unknown_endpoint', 'unknown_delivery', 'unknown_replay', 'unknown_erasure']);
 
 /** A code that no tenant can cause is our fault: 500. The 404 has the common text, which does not tell what exists. */
 function refusalAsApiError(error: RequestError): ApiError {

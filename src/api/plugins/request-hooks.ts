@@ -71,17 +71,23 @@ export function addBaseHeaders(app: FastifyInstance, { mode }: Pick<Config, 'mod
   });
 }
 
+/** For how long readiness shows a warning: a proxy sends the header again, a stranger who made it up may not. */
+const PROXY_WARNING_MS = 3_600_000;
+
 /**
- * Notices a proxy whose X-Forwarded-For does not count: warns once, with its address, and says so from then on.
- * Returns what readiness shows of it; null while none has come.
+ * Notices a proxy whose X-Forwarded-For does not count: the log names it at most once an hour. Returns what readiness
+ * shows of it for the hour after it came; null without any.
  */
-export function noticeUntrustedProxy(app: FastifyInstance): () => string | null {
-  let warning: string | null = null;
+export function noticeUntrustedProxy(app: FastifyInstance, now: () => number): () => string | null {
+  const warning = 'X-Forwarded-For came from an address that HELIOGRAPH_TRUST_PROXY does not name';
+  let [seenAt, loggedAt] = [Number.NEGATIVE_INFINITY, Number.NEGATIVE_INFINITY];
   app.addHook('onRequest', (request, _reply, done) => {
     const forwarded = request.headers['x-forwarded-for'];
     const peer = request.raw.socket.remoteAddress;
-    if (warning === null && forwarded !== undefined && request.ip === peer && !forwarded.includes(peer)) {
-      warning = 'X-Forwarded-For came from an address that HELIOGRAPH_TRUST_PROXY does not name';
+    if (forwarded !== undefined && request.ip === peer && !forwarded.includes(peer)) {
+      seenAt = now();
+      if (seenAt - loggedAt < PROXY_WARNING_MS) return done();
+      loggedAt = seenAt;
       request.log.warn(
         { peer },
         `${warning}: if that is your reverse proxy, all clients count as one; if not, a client made it up`,
@@ -89,12 +95,12 @@ export function noticeUntrustedProxy(app: FastifyInstance): () => string | null 
     }
     done();
   });
-  return () => warning;
+  return () => (now() - seenAt < PROXY_WARNING_MS ? warning : null);
 }
 
 const MAX_PARAM_CHARS = 200;
 
-/** Refuses bodies and queries of this scope that hold what no database takes: U+0000, half characters, endless nesting. */
+/** Refuses bodies and queries of this scope that hold what cannot be stored as it came: U+0000, half characters, endless nesting, huge numbers. */
 export function requireStorableValues(scope: FastifyInstance): void {
   scope.addHook('preValidation', (request, _reply, done) => {
     const problem = storableProblem(request.body ?? null) ?? storableProblem(request.query);

@@ -1,7 +1,8 @@
-import type { FastifySchemaCompiler, FastifySchemaValidationError } from 'fastify';
+import type { FastifySchemaCompiler } from 'fastify';
 import type { TObject, TSchema } from 'typebox';
 import { Compile } from 'typebox/compile';
 import { ApiError } from '../errors/api-error.ts';
+import { type SchemaError, unknownMemberText, wrongValueText } from '../errors/wrong-value.ts';
 
 /**
  * Strict validation: bodies are taken as they are, never converted; no body at all is an empty object. Only query strings and path parameters, which
@@ -12,7 +13,7 @@ export const validatorCompiler: FastifySchemaCompiler<TSchema> = ({ schema, http
   return (value: unknown) => {
     const read = httpPart === 'body' ? (value ?? {}) : readIntegers(schema, value);
     if (validator.Check(read)) return { value: read };
-    return { error: validator.Errors(read) as FastifySchemaValidationError[] };
+    return { error: schemaError(validator.Errors(read), schema) };
   };
 };
 
@@ -30,22 +31,23 @@ function readIntegers(schema: TSchema, value: unknown): unknown {
   return read;
 }
 
-/** The answer to a request that does not follow its schema: names the first wrong parameter. */
-export function schemaErrorFormatter(errors: FastifySchemaValidationError[]): ApiError {
+/** The error of a request that does not follow its schema: names the first wrong parameter. */
+function schemaError(errors: readonly SchemaError[], schema: TSchema): ApiError {
   const unknown = errors.find((error) => error.keyword === 'additionalProperties');
   if (unknown !== undefined) {
-    const param = firstName(unknown.params.additionalProperties);
-    return new ApiError('invalid_parameter', {
-      ...(param && { param }),
-      message: 'There is no such parameter.',
-    });
+    const param = firstName((unknown.params as { additionalProperties?: unknown }).additionalProperties);
+    const message = unknownMemberText(param ?? '', unknown, schema);
+    return new ApiError('invalid_parameter', { ...(param && { param }), message });
   }
-  // The last error of a parameter is about the whole of it, those before about its alternatives.
   const path = errors[0]?.instancePath ?? '';
-  const error = errors.findLast((one) => one.instancePath === path);
-  const param = path.slice(1) || firstName(error?.params.requiredProperties);
-  const message = `The parameter ${error?.message ?? 'is not valid'}.`;
-  return new ApiError('invalid_parameter', { ...(param && { param }), message });
+  const wrong = errors.filter((one) => one.instancePath === path);
+  const missing = wrong.find((one) => one.keyword === 'required')?.params as { requiredProperties?: unknown };
+  const param = path.slice(1) || firstName(missing?.requiredProperties);
+  return new ApiError('invalid_parameter', {
+    ...(param && { param }),
+    message:
+      missing === undefined ? `The parameter ${wrongValueText(wrong, schema)}.` : 'The parameter is missing.',
+  });
 }
 
 function firstName(names: unknown): string | undefined {

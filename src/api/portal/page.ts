@@ -123,10 +123,14 @@ function bell(count: number): Markup {
 }
 
 /** Until the owner has chosen a password that no one else knows. */
-function passwordNotice({ passwordLink }: Viewer): Markup {
+function passwordNotice({ passwordLink, passwordLinkBy }: Viewer): Markup {
   if (passwordLink === null) return nothing;
+  const end =
+    passwordLinkBy === null
+      ? html`<a href="/portal/account#password">Choose a password</a> that only you know.`
+      : html`If you did, <a href="/portal/account#password">choose another one</a> that only you know, and ask an operator to confirm it.`;
   const { by, at } = passwordLink;
-  const text = html`Your password was set through a link made by ${by} on ${exactTime(new Date(at))}. If you did not set it yourself, tell an operator. <a href="/portal/account#password">Choose a password</a> that only you know.`;
+  const text = html`Your password was set through a link made by ${by} on ${exactTime(new Date(at))}. If you did not set it yourself, tell an operator. ${end}`;
   return noticeBox({ kind: 'warning', text });
 }
 

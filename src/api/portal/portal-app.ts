@@ -10,6 +10,7 @@ import type { ExternalApp } from '../external/external-app.ts';
 import type { PageCursors } from '../external/page.ts';
 import type { UpstreamCalls } from '../external/upstream-calls.ts';
 import type { ConnectionShares } from '../shares/connection-shares.ts';
+import type { DownloadShares } from '../shares/download-shares.ts';
 
 /** A scope whose handlers have the types of their schemas. */
 export type PortalApp = ExternalApp;
@@ -21,14 +22,17 @@ export type PortalContext = {
   database: Database;
   /** Where sessions are looked up. */
   lookupDatabase: Database;
-  /** The connections, shared among people. */
+  /** The connections, shared among tenants. */
   shares: ConnectionShares;
   /** For what people change: the same services that REST and the command line use. */
   accounts: SealedDatabase & OptionRules;
   startDelivery: TestEventTools['startDelivery'];
   cursors: PageCursors;
-  objectStore: ObjectStore;
+  exportStore: ObjectStore;
+  exports: DownloadShares;
   /** For asking whether it is there. */
+  probeStore: ObjectStore;
+  /** As the object store. */
   temporal: TemporalConnection;
   /** For what operators enter about WABAs. */
   upstream: UpstreamCalls;

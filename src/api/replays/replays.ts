@@ -133,7 +133,7 @@ const ReplayCount = Type.Object(
     byEndpoint: Type.Record(Type.String(), Type.Integer(), { examples: [{ 3: 1_250 }] }),
     oldest: nullable(dateTime(), '2026-11-19T00:00:04.120Z'),
     newest: nullable(dateTime(), '2026-11-21T09:29:58.001Z'),
-    skipped: Type.Object({ open: count(2), noBody: Type.Integer(), endpointGone: Type.Integer() }),
+    skipped: Type.Object({ pending: count(2), noBody: Type.Integer(), endpointGone: Type.Integer() }),
   },
   { title: 'ReplayCount' },
 );
@@ -142,7 +142,7 @@ const docs = documented({
   operationId: 'startReplay',
   summary: 'Send many events again',
   description:
-    'Either `deliveryIds`, or a filter of at least one other member. `not_sent` in `states` means events that an endpoint takes now and never had; without `states` they are part of it. What is sent again goes behind new events, with the same `webhook-id`. With `dryRun` it is counted only.',
+    'Either `deliveryIds`, or a filter of at least one other member. `not_sent` in `states` means events that an endpoint takes now and never had; without `states` they are part of it. What is sent again goes behind new events, with the same `webhook-id`. With `dryRun` it is counted only. Events that are older than the URL of their endpoint need a key with `read_events` or `read` too.',
   tag: 'Replays',
   errors: [
     'unknown_endpoint',
@@ -198,7 +198,7 @@ const replayEventDocs = documented({
   operationId: 'replayEvent',
   summary: 'Send an event again',
   description:
-    'To every endpoint that had it or takes such events now, or to the one that the body names: also to one that is newer than the event.',
+    'To every endpoint that had it or takes such events now, or to the one that the body names: also to one that is newer than the event, if the key has `read_events` or `read` too.',
   tag: 'Events',
   errors: ['unknown_endpoint', 'nothing_to_replay', 'too_many_replays'],
   requests: { everywhere: {}, 'one endpoint': { endpointId: '3' } },

@@ -1,5 +1,9 @@
 import { createHash } from 'node:crypto';
-import { type EndpointSettings, loadEndpointSettings } from '../../endpoints/endpoint-settings.ts';
+import {
+  type EndpointSettings,
+  loadEndpointSettings,
+  type WorkflowMode,
+} from '../../endpoints/endpoint-settings.ts';
 import {
   endpointClientKeyPlace,
   endpointHeadersPlace,
@@ -9,15 +13,18 @@ import {
 } from '../../platform/crypto/secret-box.ts';
 import type { Database } from '../../platform/postgres/database.ts';
 import { publicDeliveryId, publicEventId } from '../../platform/public-ids.ts';
-import type { DeliveredEvent } from '../delivery-log.ts';
 import type { EndpointLimiter } from '../loop/attempt-limits.ts';
 import type { HttpSender, SendResult } from '../sender/http-sender.ts';
 import type { ConnectionTerms } from '../sender/origin-pools.ts';
 import { signStandard, signWith, webhookHeaders } from '../webhook-request.ts';
 
-export type Sendable = Omit<DeliveredEvent, 'wabaId'> & {
+export type Sendable = {
   deliveryId: string;
   eventUuid: string;
+  eventType: string;
+  eventId: string;
+  sequence: string;
+  body: Buffer;
   /** Attempts made before this one. */
   attempts: number;
   replay: boolean;
@@ -81,6 +88,7 @@ export type DeliveryDefaults = {
   timeoutMs: number;
   /** Waits between attempts. */
   retryScheduleMs: readonly number[];
+  workflows: WorkflowMode;
 };
 
 /** An endpoint with its secrets opened. Never logged. */
@@ -90,6 +98,7 @@ export type SendableEndpoint = Pick<
 > & {
   timeoutMs: number;
   retryScheduleMs: readonly number[];
+  workflows: WorkflowMode;
   /** Where its webhooks may go; left out: anywhere that the installation allows. */
   terms: ConnectionTerms;
   /** The headers that the tenant adds. */
@@ -128,6 +137,7 @@ export function openEndpoint(
       ...openCertificate(settings, secretBox),
     },
     timeoutMs: Math.min(settings.timeoutMs ?? defaults.timeoutMs, defaults.timeoutMs),
+    workflows: settings.deliveryWorkflows ?? defaults.workflows,
     retryScheduleMs: settings.retryScheduleSeconds?.map((s) => s * 1_000) ?? defaults.retryScheduleMs,
     customHeaders:
       customHeadersSealed === null
@@ -187,8 +197,8 @@ export function makeEndpointCache(tools: {
         stale.map(([id]) => id),
       );
       for (const settings of loaded) {
-        const { maxInFlight, rateLimitPerSecond: ratePerSecond } = settings;
-        tools.limiter.allow(new Map([[settings.id, { maxInFlight, ratePerSecond }]]));
+        const { maxInFlight, rateLimitPerSecond: ratePerSecond, deliveryWorkflows: workflows } = settings;
+        tools.limiter.allow(new Map([[settings.id, { maxInFlight, ratePerSecond, workflows }]]));
         try {
           endpoints.set(settings.id, openEndpoint(settings, tools));
         } catch (error) {

@@ -1,3 +1,4 @@
+import { noteTrouble } from '../../endpoints/endpoint-backlog.ts';
 import { countFailed } from '../../endpoints/endpoint-failures.ts';
 import {
   disableEndpoint,
@@ -12,16 +13,18 @@ import {
   type EndpointHealth,
   type EndpointNow,
   isRepetition,
+  isTrouble,
   judgeOutcome,
   probeDelayMs,
-  type RetryLimits,
+  type RunLimits,
   type SettledOutcome,
 } from '../judge-outcome.ts';
 import type { ClaimedDelivery, Orphan } from '../queue/claim.ts';
 import {
   type AttemptRecord,
   type FollowerClaim,
-  findRetryRoom,
+  findRunRoom,
+  findUnrecorded,
   keepDeliveries,
   lockClaims,
   type RecordGate,
@@ -34,7 +37,7 @@ import type { SendableEndpoint, SentRequest } from './send-delivery.ts';
 export type SettlementTools = {
   database: Database;
   health: EndpointHealth;
-  retryLimits: RetryLimits;
+  runLimits: RunLimits;
   gate: RecordGate;
   /** Something that someone must know failed; it is tried again. */
   onTrouble: (error: unknown) => void;
@@ -50,6 +53,8 @@ export type AttemptObserver = (attempt: MadeAttempt, outcome: SettledOutcome | n
 export type Settlement = {
   /** Per attempt, in order; null where the claim was no longer ours and nothing was recorded. */
   outcomes: (SettledOutcome | null)[];
+  /** Not recorded because another transaction had locked their rows; their claims are still ours: record them again. */
+  locked: readonly MadeAttempt[];
   /** Deliveries that became claimable: behind these, or because their endpoint takes deliveries again. */
   promoted: number;
   /** Claimed for the caller, with what is needed to attempt them; the events of `orphans` no longer exist. */
@@ -67,14 +72,25 @@ export async function settleAttempts(
   attempts: readonly MadeAttempt[],
   claim: FollowerClaim | null = null,
 ): Promise<Settlement> {
-  const simple = attempts.every((attempt) => !isFailure(attempt) && !attempt.isProbe);
-  const settlement = simple
-    ? await settleSuccesses(tools, attempts, claim)
-    : await settleMixed(tools, attempts);
+  const simple = attempts.every(isPlainSuccess);
+  const settled = simple ? await settleSuccesses(tools, attempts, claim) : await settleMixed(tools, attempts);
+  const settlement = { ...settled, locked: await lockedOf(tools.database, attempts, settled.outcomes) };
   for (const [index, attempt] of attempts.entries()) {
-    tools.onAttempt(attempt, settlement.outcomes[index] ?? null);
+    if (!settlement.locked.includes(attempt)) tools.onAttempt(attempt, settlement.outcomes[index] ?? null);
   }
   return settlement;
+}
+
+/** Of the attempts that were not recorded, those whose claims are in force. When that is not known: all of them. */
+async function lockedOf(
+  database: Database,
+  attempts: readonly MadeAttempt[],
+  outcomes: Settlement['outcomes'],
+): Promise<MadeAttempt[]> {
+  const missing = attempts.filter((_, index) => (outcomes[index] ?? null) === null);
+  if (missing.length === 0) return [];
+  const unrecorded = await findUnrecorded(database, missing).catch(() => null);
+  return missing.filter(({ deliveryId }) => unrecorded?.has(deliveryId) ?? true);
 }
 
 /** An attempt that the database refuses on its own is made again after this time. */
@@ -106,10 +122,10 @@ async function putOff(tools: SettlementTools, attempt: MadeAttempt): Promise<Set
   const { deliveryId, probes } = attempt;
   const delayMs = REFUSED_WAIT_MS;
   const attempts = attempt.attempts + 1;
-  const byWorkflow = hasWorkflow(attempt);
+  const run = attempt.hasRun ? ('extra' as const) : null;
   const isOurs = await tools.database.transaction(async (trx) => {
     const ours = await lockClaims(trx, [attempt]);
-    const row = { deliveryId, state: 'retrying' as const, attempts, probes, delayMs, byWorkflow };
+    const row = { deliveryId, state: 'retrying' as const, attempts, probes, delayMs, run };
     if (ours.size > 0) await keepDeliveries(trx, [row]);
     return ours.size > 0;
   });
@@ -119,10 +135,12 @@ async function putOff(tools: SettlementTools, attempt: MadeAttempt): Promise<Set
     reason,
     attempt: attempts,
     delayMs,
-    isProbe: false,
-    byWorkflow,
+    isExtra: false,
+    run,
   };
-  return { outcomes: [isOurs ? outcome : null], promoted: 0, followers: [], orphans: [] };
+  const outcomes = [isOurs ? outcome : null];
+  const locked = await lockedOf(tools.database, [attempt], outcomes);
+  return { outcomes, locked, promoted: 0, followers: [], orphans: [] };
 }
 
 /** Nothing is to be decided, so it is one statement. */
@@ -130,9 +148,12 @@ async function settleSuccesses(
   tools: SettlementTools,
   attempts: readonly MadeAttempt[],
   claim: FollowerClaim | null,
-): Promise<Settlement> {
+): Promise<Omit<Settlement, 'locked'>> {
   const none = new Map<string, EndpointNow>();
-  const judged = attempts.map((attempt) => ({ attempt, outcome: outcomeOf(tools, attempt, none) }));
+  const judged = attempts.map((attempt) => ({
+    attempt,
+    outcome: outcomeOf(tools, attempt, { endpoints: none, scheduledInMs: null }),
+  }));
   const { ours, ...others } = await settleDeliveries(
     tools.database,
     judged.map(({ attempt, outcome }) => settledDelivery(attempt, outcome)),
@@ -143,19 +164,23 @@ async function settleSuccesses(
   return { outcomes, ...others };
 }
 
-async function settleMixed(tools: SettlementTools, attempts: readonly MadeAttempt[]): Promise<Settlement> {
+async function settleMixed(
+  tools: SettlementTools,
+  attempts: readonly MadeAttempt[],
+): Promise<Omit<Settlement, 'locked'>> {
   const failing = [...new Set(attempts.filter(isFailure).map((attempt) => attempt.endpoint.id))];
   return await tools.database.transaction(async (trx) => {
     const [ours, rooms] = await Promise.all([
       lockClaims(trx, attempts),
-      findRetryRoom(trx, failing, tools.retryLimits),
+      findRunRoom(trx, failing, tools.runLimits),
     ]);
     const endpoints = new Map<string, EndpointNow>(
       [...rooms].map(([id, room]) => [id, { mode: room.mode, room }]),
     );
-    const outcomes = attempts.map((attempt) =>
-      ours.has(attempt.deliveryId) ? outcomeOf(tools, attempt, endpoints) : null,
-    );
+    const outcomes = attempts.map((attempt) => {
+      const claim = ours.get(attempt.deliveryId);
+      return claim === undefined ? null : outcomeOf(tools, attempt, { ...claim, endpoints });
+    });
     const settled = attempts.flatMap((attempt, index) => {
       const outcome = outcomes[index] ?? null;
       return outcome === null ? [] : [{ attempt, outcome }];
@@ -168,21 +193,26 @@ async function settleMixed(tools: SettlementTools, attempts: readonly MadeAttemp
   });
 }
 
+/** Whether an attempt delivered and decides nothing about its endpoint. */
+export function isPlainSuccess(attempt: MadeAttempt): boolean {
+  return !isFailure(attempt) && !attempt.isProbe;
+}
+
 /** Whether an attempt did not deliver. */
-export function isFailure({ sent: { result } }: MadeAttempt): boolean {
+function isFailure({ sent: { result } }: MadeAttempt): boolean {
   return result.outcome === 'error' || result.statusCode < 200 || result.statusCode > 299;
 }
 
 const NO_ROOM = {
-  ...{ mode: 'disabled', probeFailures: 0 },
-  ...{ openRetries: 0, openRetriesOfTenant: 0, openRetriesOverall: 0 },
+  ...{ mode: 'disabled', probeFailures: 0, isInTrouble: false },
+  ...{ openRuns: 0, openRunsOfTenant: 0, openRunsOverall: 0, mostRuns: 0 },
 };
 
 /** Judges in order, so that the failure with which an endpoint is taken for down already uses up no retry. */
 function outcomeOf(
   tools: SettlementTools,
   attempt: MadeAttempt,
-  endpoints: Map<string, EndpointNow>,
+  { endpoints, scheduledInMs }: { endpoints: Map<string, EndpointNow>; scheduledInMs: number | null },
 ): SettledOutcome {
   const { endpoint, sent } = attempt;
   const now = endpoints.get(endpoint.id) ?? {
@@ -193,11 +223,11 @@ function outcomeOf(
   const made = {
     ...{ eventType: attempt.eventType, probes: attempt.probes, isProbe: attempt.isProbe },
     attempt: attempt.attempts + 1,
-    hasWorkflow: hasWorkflow(attempt),
+    ...{ hasRun: attempt.hasRun, isCalm: attempt.isCalm },
     retryScheduleMs: endpoint.retryScheduleMs,
-    result: sent.result,
+    ...{ scheduledInMs, result: sent.result },
   };
-  return judgeOutcome(made, now, tools.retryLimits);
+  return judgeOutcome(made, now, tools.runLimits);
 }
 
 /** What was said of attempts whose recording may have to be tried again. */
@@ -232,12 +262,14 @@ async function changeModes(
   let reopened = 0;
   const down = new Set([...endpoints].filter(([, now]) => now.mode === 'down').map(([id]) => id));
   const failedOf = countForGood(settled);
+  const troubled = new Set(settled.filter(isNewTrouble(endpoints)).map(({ attempt }) => attempt.endpoint.id));
   // In one order over all processes, so that two of them cannot wait for each other's endpoints.
   const inOrder = settled.toSorted((a, b) => Number(a.attempt.endpoint.id) - Number(b.attempt.endpoint.id));
   for (const { attempt, outcome } of inOrder) {
     const { endpoint } = attempt;
     const failed = failedOf.get(endpoint.id);
     if (failed !== undefined && failedOf.delete(endpoint.id)) await countFailed(trx, endpoint.id, failed);
+    if (troubled.delete(endpoint.id)) await noteTrouble(trx, endpoint.id);
     if (outcome.state === 'deferred' && isGone(attempt)) {
       const { version } = endpoint;
       await disableEndpoint(trx, endpoint.id, { version, reason: outcome.reason });
@@ -256,6 +288,14 @@ async function changeModes(
     }
   }
   return reopened;
+}
+
+/** Finds what waits because its endpoint is in trouble, where that is not noted. */
+function isNewTrouble(endpoints: ReadonlyMap<string, EndpointNow>): (settled: Settled) => boolean {
+  return ({ attempt: { endpoint, sent }, outcome }) =>
+    outcome.state !== 'delivered' &&
+    isTrouble(sent.result) &&
+    endpoints.get(endpoint.id)?.room.isInTrouble === false;
 }
 
 /** By endpoint: how many were given up. The test event has no retries, so its failure says nothing. */
@@ -287,7 +327,11 @@ export type MadeAttempt = {
   endpoint: SendableEndpoint;
   isProbe: boolean;
   sent: SentRequest;
-  /** The workflow that carried it. */
+  /** A run of its workflow shows it. */
+  hasRun: boolean;
+  /** Traffic is calm: each delivery has a run. */
+  isCalm: boolean;
+  /** The workflow that shows the attempt: its own, or the one of the loop that made it. */
   workflowId: string | null;
 };
 
@@ -299,23 +343,18 @@ function settledDelivery(attempt: MadeAttempt, outcome: SettledOutcome): Settled
   const { deliveryId, deliveryDay, token, workflowId, probes } = attempt;
   const isFinal = outcome.state === 'delivered' || outcome.state === 'failed';
   const isDeferred = outcome.state === 'deferred';
-  const usedNoRetry = isDeferred || (outcome.state === 'retrying' && outcome.isProbe);
+  const usedNoRetry = isDeferred || (outcome.state === 'retrying' && outcome.isExtra);
   return {
     ...{ deliveryId, deliveryDay, token, workflowId },
     nextState: isFinal ? null : isDeferred ? 'due' : 'retrying',
     attempt: outcome.attempt,
     probes: usedNoRetry ? probes + 1 : probes,
     delayMs: outcome.state === 'retrying' ? outcome.delayMs : null,
-    byWorkflow: outcome.state === 'retrying' && outcome.byWorkflow,
+    run: 'run' in outcome ? outcome.run : null,
     logState: isFinal ? outcome.state : 'pending',
     error: outcome.state === 'delivered' ? null : outcome.reason,
     record: attemptRecord(attempt),
   };
-}
-
-/** Whether the delivery has a workflow, which would attempt it again. */
-function hasWorkflow({ workflowId }: Pick<MadeAttempt, 'workflowId'>): boolean {
-  return workflowId?.startsWith('delivery/') === true;
 }
 
 function attemptRecord({ endpoint, sent }: MadeAttempt): AttemptRecord {

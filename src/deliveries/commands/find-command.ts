@@ -7,34 +7,44 @@ import { MAX_ID_CHARS } from '../../platform/json/json-text.ts';
 import { maskMessageIds } from '../../platform/logger.ts';
 import type { Database } from '../../platform/postgres/database.ts';
 import { query } from '../../platform/postgres/sql.ts';
-import { publicDeliveryId, publicEventId } from '../../platform/public-ids.ts';
-import { invalidValue } from '../../platform/request-input.ts';
+import {
+  dayOfUuidV7,
+  deliveryUuidOf,
+  eventUuidOf,
+  publicDeliveryId,
+  publicEventId,
+} from '../../platform/public-ids.ts';
+import { invalidValue, shown } from '../../platform/request-input.ts';
 import { workflowListUrl, workflowUrl } from '../../platform/temporal/client-connection.ts';
 import { eventQuery } from '../../platform/temporal/workflow-options.ts';
+import { eventIdsOf } from '../search/delivery-search.ts';
 
 const DEFAULT_LIMIT = 50;
 const MAX_LIMIT = 1_000;
 
+const ID_KINDS =
+  'an eventId, a webhook-id (evt_…), the id of a delivery (dlv_…), a Message_Id, or the upstream id of a message';
+
 /** One event with that eventId, with everything that is known of its way to the endpoints. */
 type EventReport = Awaited<ReturnType<typeof findEvents>>['events'][number];
 
-/** `admin find <eventId>` */
+/** `admin find <id>` */
 export function findCommand(): Command {
   const command = new Command('find')
-    .description('find events by their eventId: deliveries, attempts and workflows, of all tenants')
-    .argument('<eventId>', 'as in the webhook; it is not unique')
+    .description('find events by any of their ids: deliveries, attempts and workflows, of all tenants')
+    .argument('<id>', ID_KINDS)
     .option('--limit <n>', 'how many events at most, the newest first', parseLimit, DEFAULT_LIMIT);
   const example = 'find test_1 --json';
   return adminAction<{ limit: number }>(command, example, async ({ tools, args, options }) => {
-    const [eventId = ''] = args;
-    const { events, hasMore } = await findEvents(tools, eventId, options.limit);
+    const [id = ''] = args;
+    const { events, hasMore } = await findEvents(tools, id, options.limit);
     const found = events.length > 0;
     const notes = hasMore ? [`only the newest ${options.limit} are shown; raise --limit for more.`] : [];
     return {
-      json: { eventId, events, hasMore },
+      json: { id, events, hasMore },
       text: found
         ? events.map(foundEventText).join('\n\n')
-        : `There is no event with eventId ${JSON.stringify(eventId)}.`,
+        : `There is no event ${shown(id)}. An id is ${ID_KINDS}.`,
       notes,
       found,
     };
@@ -44,7 +54,7 @@ export function findCommand(): Command {
 /** `admin events …` */
 export function eventsCommand(): Command {
   return new Command('events')
-    .description('what operators ask of events')
+    .description('look up the workflows of an event')
     .addCommand(searchAttributeCommand());
 }
 
@@ -89,11 +99,11 @@ function checkEventId(eventId: string): void {
 
 async function findEvents(
   { database, config }: { database: Database; config: Config },
-  eventId: string,
+  id: string,
   limit: number,
 ) {
-  checkEventId(eventId);
-  const found = await findEventsForOperator(database, eventId, limit + 1);
+  checkEventId(id);
+  const found = await findEventsForOperator(database, id, limit + 1);
   const events = found.slice(0, limit);
   const deliveries = await findDeliveriesOfEvents(
     database,
@@ -195,23 +205,40 @@ type FoundEvent = {
 };
 
 /**
- * The newest events with an eventId, of all tenants: for operators. An eventId is not unique. Names every WABA, so
- * that the index on (waba_id, event_id) serves instead of a scan of every day.
+ * The newest events with an id, of all tenants: for operators. An eventId is not unique. Names every WABA, so that the
+ * index on (waba_id, event_id) serves instead of a scan of every day.
  */
 export async function findEventsForOperator(
   database: Database,
-  eventId: string,
+  id: string,
   limit: number,
 ): Promise<FoundEvent[]> {
+  const eventUuid = eventUuidOf(id) ?? (await eventOfDelivery(database, id));
+  const wanted =
+    eventUuid === null
+      ? 'waba_id = any (array(select waba_id from wabas)) and event_id = any (:eventIds)'
+      : 'day = cast(:day as date) and id = cast(:eventUuid as uuid)';
   return await query<FoundEvent>(
     database,
     `select id as "eventUuid", event_type as "eventType", tenant_id as "userId", waba_id as "wabaId",
             phone_number_id as "phoneNumberId", sequence, created_at as "createdAt", occurred_at as "occurredAt"
-       from events
-      where waba_id = any (array(select waba_id from wabas)) and event_id = ?
-      order by created_at desc, sequence desc limit ?`,
-    [eventId, limit],
+       from events where ${wanted} order by created_at desc, sequence desc limit :limit`,
+    eventUuid === null
+      ? { limit, eventIds: await eventIdsOf(database, null, id) }
+      : { limit, eventUuid, day: dayOfUuidV7(eventUuid) },
   );
+}
+
+/** The event of a public delivery id; null when the text is none, or the delivery is not kept. */
+async function eventOfDelivery(database: Database, id: string): Promise<string | null> {
+  const deliveryUuid = deliveryUuidOf(id);
+  if (deliveryUuid === null) return null;
+  const [row] = await query<{ eventUuid: string }>(
+    database,
+    'select event_uuid as "eventUuid" from deliveries where day = cast(:day as date) and id = cast(:deliveryUuid as uuid)',
+    { deliveryUuid, day: dayOfUuidV7(deliveryUuid) },
+  );
+  return row?.eventUuid ?? null;
 }
 
 type FoundDelivery = {

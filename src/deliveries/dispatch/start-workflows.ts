@@ -6,6 +6,7 @@ import { publicDeliveryId } from '../../platform/public-ids.ts';
 import { searchAttributes } from '../../platform/temporal/workflow-options.ts';
 import type { DeliveryLoop } from '../loop/delivery-loop.ts';
 import { type DeliveryLabel, deliveryWorkflowId } from '../queue/claim.ts';
+import type { DeliveryNews } from '../run-news.ts';
 
 /** Ids only: the event's bytes stay in the database. */
 export type DeliverEventInput = {
@@ -13,6 +14,10 @@ export type DeliverEventInput = {
   deliveryDay: string;
   /** Longest time an attempt with its recording may take, in ms: its lease. */
   leaseMs: number;
+  /** What is known already; null: an attempt is under way, or is to be made. */
+  news: DeliveryNews | null;
+  /** The first attempt waits for this run, in the process that started it. */
+  held: boolean;
 };
 
 export type DeliveryStartTools = {
@@ -22,11 +27,11 @@ export type DeliveryStartTools = {
   eager: boolean;
 };
 
-/** How the workflow of a delivery is started. `eventIdHash` is null when it is not known: then only its id finds it. */
+/** How the run of a delivery is started. `eventIdHash` is null when it is not known: then only its id finds it. */
 export function deliveryStart(
   { taskQueue, leaseMs, eager }: DeliveryStartTools,
   label: DeliveryLabel,
-  eventIdHash: string | null,
+  { eventIdHash, ...begin }: Pick<DeliverEventInput, 'news' | 'held'> & { eventIdHash: string | null },
 ): WorkflowStartOptions<(input: DeliverEventInput) => Promise<string>> {
   const { deliveryId, deliveryDay } = label;
   return {
@@ -34,7 +39,7 @@ export function deliveryStart(
     workflowId: deliveryWorkflowId(label),
     workflowIdReusePolicy: 'ALLOW_DUPLICATE',
     requestEagerStart: eager,
-    args: [{ deliveryId, deliveryDay, leaseMs }],
+    args: [{ deliveryId, deliveryDay, leaseMs, ...begin }],
     typedSearchAttributes: searchAttributes({ ...label, eventId: eventIdHash }),
     staticSummary: `${label.eventType} → ${hostOf(label.endpointUrl)}`,
     staticDetails: detailsOf(label, eventIdHash),
@@ -52,7 +57,7 @@ function detailsOf(label: DeliveryLabel, eventIdHash: string | null): string {
     `Event ${code(label.eventType)} for endpoint ${label.endpointId}: ${code(shownUrl(label.endpointUrl))}`,
     `HeliographEventId ${code(eventIdHash ?? 'not known')}: a hash of the eventId. \`admin events search-attribute <eventId>\` prints it.`,
     `Tenant ${label.tenantId}, WABA ${code(label.wabaId)}, delivery ${code(publicDeliveryId(label.deliveryId))}`,
-    'Cancel gives the delivery up and lets the next of its lane go. Terminate only restarts it. One that blocks its lane for too long steps aside and keeps its retries.',
+    'Cancel drops the delivery and lets the next of its lane go. Terminate and pause change nothing: a worker makes the attempts. One that blocks its lane for too long steps aside and keeps its retries.',
   ].join('\n\n');
 }
 

@@ -166,6 +166,8 @@ export type DeliveryDetail = {
   replayOf: string | null;
   /** Where it stands in the queue; null once it is settled. */
   queueState: QueueState | null;
+  /** The head of its lane, while it is queued behind it. */
+  blockedBy: string | null;
   nextAttemptAt: Date | null;
   /** When later events of its key began to go out without it, because it failed for too long; null: they did not. */
   steppedAsideAt: Date | null;
@@ -187,6 +189,9 @@ export async function findDeliveryDetail(
             d.last_status_code as "lastStatusCode", d.last_error as "lastError", d.created_at as "createdAt",
             d.finished_at as "finishedAt", d.workflow_id as "workflowId", d.replay_id as "replayId",
             d.replay_of as "replayOf", q.state as "queueState", q.next_attempt_at as "nextAttemptAt",
+            (select h.delivery_id from delivery_queue h
+              where q.state = 'queued' and h.endpoint_id = q.endpoint_id and h.lane = q.lane
+                and h.state <> 'queued') as "blockedBy",
             d.stepped_aside_at as "steppedAsideAt"
        from deliveries d
        join wabas w on w.waba_id = d.waba_id join tenants t on t.id = w.tenant_id
@@ -197,6 +202,16 @@ export async function findDeliveryDetail(
     { wabaId, deliveryId, day: dayOfUuidV7(deliveryId) },
   );
   return row ?? null;
+}
+
+/** The WABA of a delivery; null when there is none with this id. */
+export async function findWabaOfDelivery(database: Database, deliveryId: string): Promise<string | null> {
+  const [row] = await query<{ wabaId: string }>(
+    database,
+    'select waba_id as "wabaId" from deliveries where day = cast(:day as date) and id = cast(:deliveryId as uuid)',
+    { deliveryId, day: dayOfUuidV7(deliveryId) },
+  );
+  return row?.wabaId ?? null;
 }
 
 /** An attempt with what only operators see: the address that was connected to, and the process that made it. */

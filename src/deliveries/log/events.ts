@@ -1,5 +1,7 @@
 import type { EventType } from '../../platform/event-type.ts';
-import { type Database, PUBLISHING_LOCK } from '../../platform/postgres/database.ts';
+import type { Database } from '../../platform/postgres/database.ts';
+import { PUBLISHING_LOCK } from '../../platform/postgres/locks.ts';
+import { LOCKS_MAX_AGE_MS, recentRead } from '../../platform/postgres/recent-read.ts';
 import { query } from '../../platform/postgres/sql.ts';
 import { dayOfUuidV7, lowestUuidAt, msOfUuidV7 } from '../../platform/public-ids.ts';
 import { summarizeDeliveries } from './deliveries.ts';
@@ -217,32 +219,39 @@ const MAX_TRANSACTION_SECONDS = 60;
 
 /**
  * Unix time in ms before which no event of a WABA will still appear: transactions end in another order than that of
- * the ids they drew. A publisher holds the publishing lock, or one on the table, from before it draws ids.
- * An event that waits to be released holds the time back too, for a minute.
- * A statement of its own, before the one that reads events: that one then sees what ended meanwhile.
+ * the ids they drew. An event that waits to be released holds the time back too, for a minute.
+ * To be read before the events: that statement then sees what ended meanwhile.
  */
 export async function publishingHorizonMs(database: Database, wabaId: string): Promise<number> {
-  const [row] = await query<{ atMs: number; unreleasedId: string | null }>(
+  // What a publisher left unreleased is seen behind its end, so it is looked for behind the locks.
+  const oldestStartMs = await oldestPublisherMs(database);
+  const unreleased = await query<{ id: string }>(
+    database,
+    `select id from events
+      where waba_id = :wabaId and body is null and id > cast(:oldestUnreleased as uuid)
+      order by id limit 1`,
+    { wabaId, oldestUnreleased: lowestUuidAt(Date.now() - MAX_WAIT_FOR_RELEASE_MS) },
+  );
+  const settledMs = Math.floor(oldestStartMs) - CLOCK_SPARE_MS;
+  return Math.min(settledMs, ...unreleased.map(({ id }) => msOfUuidV7(id)));
+}
+
+/**
+ * When the oldest transaction began that may still publish, or the time now. A publisher holds the publishing lock, or
+ * one on the table, from before it draws ids.
+ */
+const oldestPublisherMs = recentRead(LOCKS_MAX_AGE_MS, async (database) => {
+  const [row] = await query<{ atMs: number }>(
     database,
     `select (extract(epoch from least(clock_timestamp(), min(coalesce(a.xact_start, clock_timestamp()
-               - :maxSeconds * interval '1 second')))) * 1000)::float8 as "atMs",
-            (select id from events
-              where waba_id = :wabaId and body is null and id > cast(:oldestUnreleased as uuid)
-              order by id limit 1) as "unreleasedId"
+               - :maxSeconds * interval '1 second')))) * 1000)::float8 as "atMs"
        from pg_locks l left join pg_stat_activity a on a.pid = l.pid
       where l.database = (select oid from pg_database where datname = current_database())
         and (l.locktype = 'advisory' and l.classid = 0 and l.objid = cast(:lock as oid) and l.objsubid = 1
              or l.locktype = 'relation' and l.mode = 'RowExclusiveLock'
                 and l.relation = cast(cast('events' as regclass) as oid))`,
-    {
-      wabaId,
-      lock: PUBLISHING_LOCK,
-      maxSeconds: MAX_TRANSACTION_SECONDS,
-      oldestUnreleased: lowestUuidAt(Date.now() - MAX_WAIT_FOR_RELEASE_MS),
-    },
+    { lock: PUBLISHING_LOCK, maxSeconds: MAX_TRANSACTION_SECONDS },
   );
   if (row === undefined) throw new Error('the database did not tell its time');
-  const { atMs, unreleasedId } = row;
-  const settledMs = Math.floor(atMs) - CLOCK_SPARE_MS;
-  return unreleasedId === null ? settledMs : Math.min(settledMs, msOfUuidV7(unreleasedId));
-}
+  return row.atMs;
+});

@@ -1,3 +1,4 @@
+import type { WorkflowMode } from '../../endpoints/endpoint-settings.ts';
 import { isTimeout, type SendResult } from '../sender/http-sender.ts';
 
 /** Most attempts side by side to one endpoint and process, unless the endpoint says otherwise. */
@@ -14,8 +15,12 @@ const SLOW_LIMIT = 10;
 /** Weight of the newest attempt in the mean duration. */
 const NEWEST_WEIGHT = 0.2;
 
-/** What the tenant allows. */
-export type EndpointLimits = { maxInFlight: number | null; ratePerSecond: number | null };
+/** What the tenant allows; null: no limit, and the workflows that the installation says. */
+export type EndpointLimits = {
+  maxInFlight: number | null;
+  ratePerSecond: number | null;
+  workflows: WorkflowMode | null;
+};
 
 /** An attempt under way. */
 export type UnderWay = { readonly endpointId: string; readonly startMs: number };
@@ -28,6 +33,8 @@ type State = {
   tokens: number;
   refilledMs: number;
   usedMs: number;
+  /** Takes nothing until then. */
+  restsUntilMs: number;
 };
 
 const FORGET_AFTER_MS = 60_000;
@@ -50,19 +57,35 @@ export class EndpointLimiter {
   /** What these endpoints' tenants allow; for those that never came up here, nothing is limited. */
   allow(limits: ReadonlyMap<string, EndpointLimits>): void {
     for (const [endpointId, limit] of limits) {
-      const isLimited = limit.maxInFlight !== null || limit.ratePerSecond !== null;
-      if (isLimited) this.#allowed.set(endpointId, limit);
+      if (Object.values(limit).some((value) => value !== null)) this.#allowed.set(endpointId, limit);
       else this.#allowed.delete(endpointId);
     }
+  }
+
+  /** Which deliveries of the endpoint get a run; null: as the installation says, or nothing is known of it. */
+  workflowsOf(endpointId: string): WorkflowMode | null {
+    return this.#limitsOf(endpointId).workflows;
   }
 
   /** Attempts that may be started now. */
   free(endpointId: string): number {
     const state = this.#stateOf(endpointId);
+    if (state.restsUntilMs > this.#now()) return 0;
     const limits = this.#limitsOf(endpointId);
     const share = shareOf(limits, endpointId, { processes: this.#processes, rank: this.#rank });
     const room = ceiling(state, share, this.#now()) - state.underWay.size;
     return Math.max(0, Math.min(room, refill(state, limits, this.#now(), this.#processes)));
+  }
+
+  /** For how long nothing can be started that no end of an attempt allows: 0 unless its rate limit or its share forbid it. */
+  waitMs(endpointId: string): number {
+    const state = this.#stateOf(endpointId);
+    const nowMs = this.#now();
+    if (state.restsUntilMs > nowMs) return state.restsUntilMs - nowMs;
+    const limits = this.#limitsOf(endpointId);
+    const hasToken = refill(state, limits, nowMs, this.#processes) >= 1;
+    if (hasToken) return state.underWay.size > 0 || this.free(endpointId) > 0 ? 0 : Number.POSITIVE_INFINITY;
+    return ((1 - state.tokens) * 1_000 * this.#processes) / (limits.ratePerSecond ?? 1);
   }
 
   start(endpointId: string): UnderWay {
@@ -83,23 +106,18 @@ export class EndpointLimiter {
     else adapt(state, this.#limitsOf(endpointId), result);
   }
 
-  /** Attempts that workflows make: they count against the rate only. */
-  spend(endpointId: string, attempts: number): void {
-    this.#stateOf(endpointId).tokens -= attempts;
-  }
-
-  /** What came of such an attempt in this process. */
-  learn(endpointId: string, result: SendResult): void {
-    const state = this.#stateOf(endpointId);
-    state.usedMs = this.#now();
-    adapt(state, this.#limitsOf(endpointId), result);
-  }
-
   /** The endpoint was switched on: it gets its speed back step by step. */
   restart(endpointId: string): void {
     const state = this.#stateOf(endpointId);
     state.limit = LIMIT_AFTER_RECOVERY;
     state.usedMs = this.#now();
+  }
+
+  /** Nothing can be sent to the endpoint at present: it takes nothing for this long. */
+  rest(endpointId: string, forMs: number): void {
+    const state = this.#stateOf(endpointId);
+    state.usedMs = this.#now();
+    state.restsUntilMs = state.usedMs + forMs;
   }
 
   /** How many processes share what tenants allow, at least 1, and how many of them come before this one. */
@@ -124,7 +142,7 @@ export class EndpointLimiter {
     const now = this.#now();
     const fresh = {
       ...{ limit: FIRST_LIMIT, underWay: new Set<UnderWay>(), meanMs: 0 },
-      ...{ tokens: 1, refilledMs: now, usedMs: now },
+      ...{ tokens: 1, refilledMs: now, usedMs: now, restsUntilMs: 0 },
     };
     this.#states.set(endpointId, fresh);
     return fresh;
@@ -135,7 +153,7 @@ export class EndpointLimiter {
   }
 }
 
-const UNLIMITED: EndpointLimits = { maxInFlight: null, ratePerSecond: null };
+const UNLIMITED: EndpointLimits = { maxInFlight: null, ratePerSecond: null, workflows: null };
 
 /** What is left over after an even division goes to other processes from one endpoint to the next. */
 function shareOf(
@@ -195,14 +213,26 @@ function isOverload(result: SendResult): boolean {
   return result.statusCode === 429 || result.statusCode === 503;
 }
 
-/** Attempts of one process side by side; they mostly wait for the network. */
-const SLOTS = 512;
+/** What may be under way at once: attempts that began a moment ago, and all. */
+type SlotBounds = { quick: number; most: number };
 
 /** One that takes longer waits for a receiver that is slow; others need its slot more. */
 const LONG_MS = 500;
 
-/** Long ones included: each holds a connection and its body. */
-const MOST_SLOTS = 4_096;
+/** Attempts mostly wait for the network; long ones hold a connection and a body each. */
+const SLOTS: SlotBounds = { quick: 512, most: 4_096 };
+
+/** Attempts that wait for their runs: Temporal is slower than the network, and others must not wait for it. */
+const HOLDS: SlotBounds = { quick: 40, most: 180 };
+
+/** Endpoints that are probed mostly hang or fail: all of them together leave three quarters of the slots to others. */
+const PROBE_SHARE = 1 / 4;
+
+/** The slots of a process; its probes, and what waits for its run, take one of theirs too. */
+export function makeSlots() {
+  const ofProbes = { quick: SLOTS.quick * PROBE_SHARE, most: SLOTS.most * PROBE_SHARE };
+  return { all: new AttemptSlots(), probes: new AttemptSlots(ofProbes), holds: new AttemptSlots(HOLDS) };
+}
 
 /** Sent and not recorded yet: what is claimed beyond what the database takes would outlive its lease. */
 const MOST_UNRECORDED = 1_024;
@@ -212,7 +242,7 @@ const MOST_UNRECORDED = 1_024;
  * until their first time-outs, so what waits long for its response does not count.
  */
 export class AttemptSlots {
-  readonly #bounds: { quick: number; most: number };
+  readonly #bounds: SlotBounds;
   readonly #now: () => number;
   /** Oldest first. */
   readonly #waiting = new Set<UnderWay>();
@@ -220,7 +250,7 @@ export class AttemptSlots {
   readonly #responded = new Set<UnderWay>();
   readonly #respondedLate = new Set<UnderWay>();
 
-  constructor(bounds = { quick: SLOTS, most: MOST_SLOTS }, now = () => performance.now()) {
+  constructor(bounds = SLOTS, now = () => performance.now()) {
     this.#bounds = bounds;
     this.#now = now;
   }

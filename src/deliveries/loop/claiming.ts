@@ -1,7 +1,10 @@
 import { randomUUID } from 'node:crypto';
 import { makeFullLooks } from '../../platform/loop.ts';
+import { tracing } from '../../platform/metrics/metrics.ts';
 import type { Database } from '../../platform/postgres/database.ts';
-import { leaseClockMs } from '../attempt/attempt-delivery.ts';
+import { publicDeliveryId } from '../../platform/public-ids.ts';
+import { leaseClockMs } from '../attempt/lease-clock.ts';
+import type { SendableEndpoint } from '../attempt/send-delivery.ts';
 import {
   type ClaimedDelivery,
   type DueEndpoint,
@@ -20,8 +23,21 @@ const PAGE = 512;
 /** How far behind the last position a look at the new end begins: transactions end in another order than they draw. */
 const SPARE_POSITIONS = 2_000;
 
+/** An endpoint without room is looked at again after this long, whatever it waits for: its limits may change. */
+const LONGEST_SLEEP_MS = 10_000;
+
 /** What a walk must have seen moves on no more often than this. */
 const NOTED_FOR_MS = 1_000;
+
+/** How many attempts may wait for their runs to open. */
+type RunHolds = {
+  free(): number;
+  /** Whether attempts of this endpoint wait for their runs. */
+  areNeeded(endpointId: string): boolean;
+};
+
+/** Where no attempt waits for a run. */
+const NO_HOLDS: RunHolds = { free: () => 0, areNeeded: () => false };
 
 /**
  * Finds endpoints with something due by walking over them in the database, and keeps those that have more than they may
@@ -30,12 +46,17 @@ const NOTED_FOR_MS = 1_000;
  */
 export class DueFinder {
   readonly #limiter: EndpointLimiter;
+  readonly #holds: RunHolds;
   readonly #walks: ReturnType<typeof makeWalks>;
-  /** In the order of their turns: an endpoint that gets something goes to the end. */
   readonly #known = new Map<string, DueEndpoint>();
+  /** Of them, those that may have room, in the order of their turns: an endpoint that gets something goes to the end. */
+  readonly #turns = new Set<string>();
+  /** The others: looking at each of them at each claim would take longer than the claim. */
+  readonly #asleep = makeSleepers();
 
-  constructor({ database, limiter }: { database: Database; limiter: EndpointLimiter }) {
-    this.#limiter = limiter;
+  constructor(tools: { database: Database; limiter: EndpointLimiter; holds?: RunHolds }) {
+    const { database, limiter, holds = NO_HOLDS } = tools;
+    [this.#limiter, this.#holds] = [limiter, holds];
     this.#walks = makeWalks(database);
   }
 
@@ -49,7 +70,9 @@ export class DueFinder {
     do {
       const page = await this.#walks.next();
       this.#learn(page, true);
-      found += page.filter((endpoint) => endpoint.isOpen && this.#shareOf(endpoint) > 0).length;
+      found += page.filter(
+        ({ endpointId }) => this.#turns.has(endpointId) && this.#shareOf(endpointId) > 0,
+      ).length;
     } while (this.#walks.isWalking() && found < most);
     return this.#eligible(most);
   }
@@ -62,9 +85,9 @@ export class DueFinder {
       const endpoint = this.#known.get(endpointId);
       const last = places.reduce(laterOf, places[0]);
       if (endpoint === undefined || (last === undefined && taken.length >= limit)) continue;
-      this.#known.delete(endpointId);
+      this.#forget(endpointId);
       if (last === undefined || (places.length < share && taken.length < limit)) continue;
-      this.#known.set(endpointId, { ...endpoint, ...behind(last) });
+      this.#know({ ...endpoint, ...behind(last) });
     }
   }
 
@@ -85,29 +108,86 @@ export class DueFinder {
 
   #learn(found: readonly DueEndpoint[], fromStart: boolean): void {
     for (const endpoint of found) {
-      const { endpointId, maxInFlight, ratePerSecond } = endpoint;
-      this.#limiter.allow(new Map([[endpointId, { maxInFlight, ratePerSecond }]]));
+      const { endpointId, maxInFlight, ratePerSecond, workflows } = endpoint;
+      this.#limiter.allow(new Map([[endpointId, { maxInFlight, ratePerSecond, workflows }]]));
       // What is new comes before the replays that were left over, not before other first attempts.
       const isNext = fromStart || this.#known.get(endpointId)?.replay !== false;
-      if (!endpoint.isOpen) this.#known.delete(endpointId);
-      else if (isNext) this.#known.set(endpointId, endpoint);
+      if (!endpoint.isOpen) this.#forget(endpointId);
+      else if (isNext) this.#know(endpoint);
     }
   }
 
-  #shareOf({ endpointId }: DueEndpoint): number {
+  #know(endpoint: DueEndpoint): void {
+    this.#known.set(endpoint.endpointId, endpoint);
+    if (!this.#asleep.has(endpoint.endpointId)) this.#turns.add(endpoint.endpointId);
+  }
+
+  #forget(endpointId: string): void {
+    this.#known.delete(endpointId);
+    this.#turns.delete(endpointId);
+  }
+
+  #shareOf(endpointId: string): number {
     return Math.min(this.#limiter.free(endpointId), MOST_AT_ONCE);
   }
 
   #eligible(most: number): DueShare[] {
+    for (const endpointId of this.#asleep.wake())
+      if (this.#known.has(endpointId)) this.#turns.add(endpointId);
     const shares: DueShare[] = [];
-    for (const endpoint of this.#known.values()) {
+    let holds = this.#holds.free();
+    for (const endpointId of this.#turns) {
       if (shares.length >= most) break;
-      const { endpointId, replay, position } = endpoint;
-      const share = this.#shareOf(endpoint);
-      if (share > 0) shares.push({ endpointId, replay, position, share });
+      const endpoint = this.#known.get(endpointId);
+      const isHeld = this.#holds.areNeeded(endpointId);
+      // Half of what is left, so that a flood of one endpoint leaves holds to the next.
+      const share = Math.min(this.#shareOf(endpointId), isHeld ? Math.ceil(holds / 2) : MOST_AT_ONCE);
+      if (endpoint !== undefined && share > 0) {
+        const { replay, position } = endpoint;
+        shares.push({ endpointId, replay, position, share });
+        if (isHeld) holds -= share;
+      } else this.#sendToSleep(endpointId);
     }
     return shares;
   }
+
+  #sendToSleep(endpointId: string): void {
+    const waitMs = Math.min(this.#limiter.waitMs(endpointId), LONGEST_SLEEP_MS);
+    if (waitMs <= 0) return;
+    this.#turns.delete(endpointId);
+    this.#asleep.add(endpointId, waitMs);
+  }
+}
+
+/** So exact is a wake-up; claims are that far apart while something waits for room. */
+const TICK_MS = 50;
+
+/** Names that wake when their time has come; any number of them that sleep cost nothing. */
+function makeSleepers() {
+  const byTick = new Map<number, string[]>();
+  const asleep = new Set<string>();
+  let tick = Math.floor(performance.now() / TICK_MS);
+  return {
+    has: (name: string) => asleep.has(name),
+    add(name: string, forMs: number): void {
+      const wakesAt = Math.max(tick + 1, Math.ceil((performance.now() + forMs) / TICK_MS));
+      const others = byTick.get(wakesAt);
+      if (others === undefined) byTick.set(wakesAt, [name]);
+      else others.push(name);
+      asleep.add(name);
+    },
+    /** Those whose time has come since the last call. */
+    wake(): string[] {
+      const awake: string[] = [];
+      for (const now = Math.floor(performance.now() / TICK_MS); tick < now; ) {
+        tick += 1;
+        awake.push(...(byTick.get(tick) ?? []));
+        byTick.delete(tick);
+      }
+      for (const name of awake) asleep.delete(name);
+      return awake;
+    },
+  };
 }
 
 /** More than any endpoint may have under way in one process. */
@@ -207,4 +287,15 @@ export function makeDirectClaims(session: SessionSide): DirectClaims {
 function takeOut(taken: UnderWay[], endpointId: string): UnderWay | undefined {
   const index = taken.findIndex((attempt) => attempt.endpointId === endpointId);
   return index < 0 ? undefined : taken.splice(index, 1)[0];
+}
+
+/** For traces: from the claim to the attempt. */
+export function noteClaim(claim: ClaimedDelivery, { id, wabaId }: SendableEndpoint, startMs: number): void {
+  tracing.note?.({
+    name: 'claim',
+    about: [{ wabaId, type: claim.eventType, eventId: claim.eventId, uuid: claim.eventUuid }],
+    startMs: Date.now() - (leaseClockMs() - startMs),
+    endMs: Date.now(),
+    attributes: { endpoint_id: id, delivery: publicDeliveryId(claim.deliveryId), replay: claim.replay },
+  });
 }

@@ -1,33 +1,35 @@
 import { randomUUID } from 'node:crypto';
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { SecretBox } from '../../platform/crypto/secret-box.ts';
 import type { LoopStatus } from '../../platform/loop.ts';
-import { tracing } from '../../platform/metrics/metrics.ts';
-import { publicDeliveryId } from '../../platform/public-ids.ts';
-import { type AttemptTools, isInTime, leaseClockMs, leaseMsFor } from '../attempt/attempt-delivery.ts';
+import type { Database } from '../../platform/postgres/database.ts';
+import { isInTime, leaseClockMs, leaseMsFor } from '../attempt/lease-clock.ts';
 import {
+  type DeliveryDefaults,
   type EndpointCache,
   makeEndpointCache,
   type SendableEndpoint,
   sendDelivery,
 } from '../attempt/send-delivery.ts';
-import type { MadeAttempt } from '../attempt/settle-attempts.ts';
-import { recordWorkflow } from '../delivery-log.ts';
+import type { MadeAttempt, SettlementTools } from '../attempt/settle-attempts.ts';
 import type { AttemptOutcome } from '../judge-outcome.ts';
 import {
   type ClaimedDelivery,
   claimDue,
   claimProbes,
-  type DeliveryLabel,
   deliveryWorkflowId,
   type Orphan,
   releaseClaims,
 } from '../queue/claim.ts';
+import { claimOne } from '../queue/claim-one.ts';
 import type { DirectClaims } from '../queue/enqueue.ts';
 import { dropOrphans } from '../queue/remove.ts';
-import { leaveToWorkflow, retryInLoop } from '../queue/sweep.ts';
-import { AttemptSlots, type UnderWay } from './attempt-limits.ts';
-import { type Begun, DueFinder, makeDirectClaims } from './claiming.ts';
-import type { CarriedAttempt, DeliveryWorkflows } from './delivery-workflows.ts';
+import type { HttpSender } from '../sender/http-sender.ts';
+import { type EndpointLimiter, makeSlots, type UnderWay } from './attempt-limits.ts';
+import { type Begun, DueFinder, makeDirectClaims, noteClaim } from './claiming.ts';
+import { type AttemptRun, type DeliveryRuns, LOOK_AGAIN, labelOf } from './delivery-runs.ts';
 import { type Recorded, ResultRecorder } from './result-recorder.ts';
+import { AT_LIMIT, NOT_CLAIMING, waitOf } from './wait-of.ts';
 
 /** Beside the wake-ups: rate limits and leases end by themselves. */
 const BUSY_POLL_MS = 50;
@@ -37,25 +39,38 @@ const BACK_OFF_MS = 500;
 /** Probes that one look starts. */
 const PROBES_AT_ONCE = 20;
 
-/** Attempts that wait for their workflows hold a slot, and Temporal is slower than the network. */
-const ALWAYS_SLOTS = { quick: 40, most: 180 };
+/** Every commit that makes something due wakes every worker, and one of them is enough. */
+const REST_AFTER_NOTHING_MS = 5;
+
+/** An endpoint whose secret does not open waits for an operator, who restores a key or sets a new secret. */
+const UNREADABLE_REST_MS = 60_000;
 
 export type LoopCounts = { claimed: number; delivered: number; failing: number; lost: number };
 
-export type LoopTools = AttemptTools & { workflows: DeliveryWorkflows };
+export type LoopTools = SettlementTools & {
+  sender: HttpSender;
+  limiter: EndpointLimiter;
+  secretBox: SecretBox;
+  defaults: DeliveryDefaults;
+  runs: DeliveryRuns;
+};
+
+/** One delivery, for the activity of its workflow. */
+export type DeliveryRef = { deliveryId: string; deliveryDay: string };
 
 /**
  * Delivers: claims what is due as slots get free, attempts side by side, records in groups. It runs as long as its
- * process and needs nothing but PostgreSQL; workflows show what it does and carry what an operator may have to act on.
+ * process and needs nothing but PostgreSQL; runs in Temporal show what it does. The activity of such a run comes here too,
+ * so an attempt is made in one way only.
  */
 export class DeliveryLoop {
   readonly #tools: LoopTools;
   readonly #leaseMs: number;
   readonly #endpoints: EndpointCache;
   readonly #recorder: ResultRecorder;
-  readonly #slots: AttemptSlots;
+  readonly #slots = makeSlots();
   readonly #due: DueFinder;
-  readonly #made = new WeakMap<MadeAttempt, { underWay: UnderWay; carried: CarriedAttempt | null }>();
+  readonly #made = new WeakMap<MadeAttempt, { underWay: UnderWay; run: AttemptRun | null }>();
   readonly #counts: LoopCounts = { claimed: 0, delivered: 0, failing: 0, lost: 0 };
   #running: Promise<void> | null = null;
   #stopping = false;
@@ -71,9 +86,15 @@ export class DeliveryLoop {
   constructor(tools: LoopTools) {
     this.#tools = tools;
     this.#leaseMs = leaseMsFor(tools.defaults.timeoutMs);
-    this.#slots = new AttemptSlots(tools.workflows.mode === 'always' ? ALWAYS_SLOTS : undefined);
-    this.#due = new DueFinder(tools);
-    this.#endpoints = makeEndpointCache({ ...tools, onUnreadable: (_id, error) => tools.onTrouble(error) });
+    const areNeeded = (endpointId: string) => this.#waitsForRun(endpointId);
+    this.#due = new DueFinder({ ...tools, holds: { free: () => this.#slots.holds.free(), areNeeded } });
+    this.#endpoints = makeEndpointCache({
+      ...tools,
+      onUnreadable: (endpointId, error) => {
+        tools.limiter.rest(endpointId, UNREADABLE_REST_MS);
+        tools.onTrouble(error);
+      },
+    });
     this.#recorder = new ResultRecorder(tools, {
       giveUpMs: this.#leaseMs,
       followerClaims: () => this.#followerClaims(),
@@ -96,7 +117,7 @@ export class DeliveryLoop {
   async drained(): Promise<void> {
     this.stopClaiming();
     await this.#running;
-    while (this.#slots.taken() > 0) await sleep(20);
+    while (this.#slots.all.taken() > 0) await sleep(20);
   }
 
   /** Attempts name this workflow as theirs, unless they have one of their own; null: none shows the loop. */
@@ -110,7 +131,7 @@ export class DeliveryLoop {
 
   /** Deliveries that are claimed, being sent or being recorded. */
   inFlight(): number {
-    return this.#slots.taken();
+    return this.#slots.all.taken();
   }
 
   /** Of the claims; attempts under way have time-outs of their own. */
@@ -131,32 +152,62 @@ export class DeliveryLoop {
     this.#interrupt?.();
   }
 
-  /** What comes of the attempt that is under way here for the workflow of this delivery; null when there is none. */
+  /** What comes of the attempt that is under way here, for its run; null when there is none. */
   join(deliveryId: string): Promise<AttemptOutcome> | null {
-    return this.#tools.workflows.join(deliveryId);
+    return this.#tools.runs.join(deliveryId);
+  }
+
+  /**
+   * Attempts one delivery for its run, or waits for the attempt that is under way here. Resolves once it is recorded, or
+   * with the reason why nothing can be attempted now. Rejects when `database` fails: activities have a pool of their own.
+   */
+  async attemptOne(ref: DeliveryRef, database: Database = this.#tools.database): Promise<AttemptOutcome> {
+    const { runs, limiter } = this.#tools;
+    const underWay = runs.join(ref.deliveryId);
+    if (underWay !== null) return await underWay;
+    if (!this.#mayClaim()) return NOT_CLAIMING;
+    const run = { token: randomUUID(), startMs: leaseClockMs(), isProbe: false };
+    const one = await claimOne(database, { ...ref, token: run.token, leaseMs: this.#leaseMs });
+    if (one.kind === 'settled') return { state: 'settled', end: one.end };
+    if (one.kind === 'waiting') return waitOf(one.waiting);
+    if (one.kind === 'orphan') {
+      await this.#drop([one.orphan], run.token);
+      return LOOK_AGAIN;
+    }
+    const { delivery } = one;
+    if (limiter.free(delivery.endpointId) <= 0) {
+      await releaseClaims(database, run.token, [delivery.deliveryId]);
+      return AT_LIMIT;
+    }
+    const claim = { ...delivery, hasRun: true };
+    await this.#attemptAll([{ claim, attempt: this.#begin(claim.endpointId) }], run);
+    return await (runs.join(ref.deliveryId) ?? LOOK_AGAIN);
   }
 
   /** Lets a publisher of this process claim what it inserts; null while nothing can be attempted at once. */
   directClaims(): DirectClaims | null {
-    return this.#claims((endpointId) => this.#slots.free() > 0 && this.#mayTake(endpointId));
+    return this.#claims((endpointId) => this.#slots.all.free() > 0 && this.#mayTake(endpointId));
   }
 
-  /** Attempts one delivery at each endpoint whose probe is due. */
-  async probe(): Promise<void> {
-    if (!this.#mayClaim()) return;
+  /** Attempts one delivery at each of some endpoints whose probe is due; returns whether there may be more of them. */
+  async probe(): Promise<boolean> {
+    const limit = Math.min(PROBES_AT_ONCE, this.#slots.all.free(), this.#slots.probes.free());
+    if (limit <= 0 || !this.#mayClaim()) return false;
     const run = { token: randomUUID(), startMs: leaseClockMs(), isProbe: true };
-    const claim = { token: run.token, leaseMs: this.#leaseMs, limit: PROBES_AT_ONCE };
+    const claim = { token: run.token, leaseMs: this.#leaseMs, limit };
     const { deliveries, orphans } = await claimProbes(this.#tools.database, claim);
     const begun = deliveries.map((delivery) => ({
       claim: delivery,
       attempt: this.#begin(delivery.endpointId),
     }));
+    for (const { attempt } of begun) this.#slots.probes.take(attempt);
     await this.#attemptAll(begun, run);
     await this.#drop(orphans, run.token);
+    return deliveries.length + orphans.length === limit;
   }
 
   #mayClaim(): boolean {
-    return !this.#stopping && this.#tools.gate.isOpen() && this.#tools.workflows.isReady();
+    return !this.#stopping && this.#tools.gate.isOpen();
   }
 
   /** The same for what follows deliveries that end: their slots are about to get free. */
@@ -180,9 +231,10 @@ export class DeliveryLoop {
       this.#woken = false;
       try {
         const mayClaim = this.#mayClaim();
-        if (mayClaim) await this.#claim();
+        const foundNothing = mayClaim && !(await this.#claim());
         this.#failingFromMs = null;
         this.#turnedAtMs = performance.now();
+        if (foundNothing) await sleep(REST_AFTER_NOTHING_MS);
         if (!mayClaim || this.#full || !this.#due.isWalking()) await this.#pause();
       } catch (error) {
         this.#turnedAtMs = performance.now();
@@ -193,13 +245,13 @@ export class DeliveryLoop {
     }
   }
 
-  /** Claims once, as many as there are free slots. */
-  async #claim(): Promise<void> {
-    const limit = this.#slots.free();
+  /** Claims once, as many as there are free slots. False: there was room, and nothing to claim. */
+  async #claim(): Promise<boolean> {
+    const limit = this.#slots.all.free();
     this.#full = limit <= 0;
-    if (this.#full) return;
+    if (this.#full) return true;
     const shares = await this.#due.find(limit);
-    if (shares.length === 0) return;
+    if (shares.length === 0) return false;
     const startMs = leaseClockMs();
     const token = randomUUID();
     const options = { shares, limit, token, leaseMs: this.#leaseMs };
@@ -209,6 +261,7 @@ export class DeliveryLoop {
     const begun = deliveries.map((claim) => ({ claim, attempt: this.#begin(claim.endpointId) }));
     await this.#attemptAll(begun, { token, startMs, isProbe: false });
     await this.#drop(orphans, token);
+    return taken.length > 0;
   }
 
   async #drop(orphans: readonly Orphan[], token: string): Promise<void> {
@@ -220,20 +273,33 @@ export class DeliveryLoop {
   /** Only endpoints that are known here; the others are found due. */
   #mayTake(endpointId: string): boolean {
     const isFree = this.#tools.limiter.free(endpointId) > 0;
+    if (this.#slots.holds.free() <= 0 && this.#waitsForRun(endpointId)) return false;
     return isFree && this.#endpoints.has(endpointId) && !this.#due.isWaiting(endpointId);
+  }
+
+  /** Whether attempts of the endpoint are made inside their runs. */
+  #waitsForRun(endpointId: string): boolean {
+    const { defaults, limiter, runs } = this.#tools;
+    const mode = limiter.workflowsOf(endpointId) ?? defaults.workflows;
+    return mode === 'always' && runs.mayStart();
   }
 
   #begin(endpointId: string): UnderWay {
     this.#counts.claimed += 1;
     const attempt = this.#tools.limiter.start(endpointId);
-    this.#slots.take(attempt);
+    this.#slots.all.take(attempt);
+    if (this.#waitsForRun(endpointId)) this.#slots.holds.take(attempt);
     return attempt;
+  }
+
+  #free(attempt: UnderWay): void {
+    for (const slots of Object.values(this.#slots)) slots.release(attempt);
   }
 
   /** The end of a claim that was not attempted. */
   #end(attempt: UnderWay): void {
     this.#counts.claimed -= 1;
-    this.#slots.release(attempt);
+    this.#free(attempt);
     this.#tools.limiter.end(attempt, null);
   }
 
@@ -256,26 +322,27 @@ export class DeliveryLoop {
     noteClaim(claim, endpoint, startMs);
     const deadlineMs = startMs + endpoint.timeoutMs;
     const isInTimeStill = () => isInTime(deadlineMs, endpoint.timeoutMs) && this.#tools.gate.isOpen();
-    if (!isInTimeStill()) return await this.#release({ claim, attempt }, token, null);
-    const { workflows } = this.#tools;
-    const send = () => this.#send(endpoint, claim, deadlineMs - leaseClockMs());
-    // The POST leaves before anything is done for the workflow, unless it has to wait for it.
-    const sending = workflows.mode === 'always' ? null : send();
-    const label = labelOf(claim, endpoint);
-    const carried = workflows.carry(label, deliveryWorkflowId(label), claim.attempts === 0);
-    if (sending === null && !((await carried?.joined) && isInTimeStill())) {
-      return await this.#release({ claim, attempt }, token, carried);
-    }
-    const sent = await (sending ?? send());
+    const run = this.#tools.runs.begin(labelOf(claim, endpoint), {
+      mode: endpoint.workflows,
+      isFirst: claim.attempts === 0,
+      hasRun: claim.hasRun,
+    });
+    // An attempt that its run makes waits for that, which takes milliseconds.
+    if (run?.isHeld === true) await run.held(deadlineMs - leaseClockMs());
+    this.#slots.holds.release(attempt);
+    if (!isInTimeStill()) return await this.#release({ claim, attempt }, { token, endpoint, run });
+    const sent = await this.#send(endpoint, claim, deadlineMs - leaseClockMs());
     if (sent === null) {
-      carried?.end(LOOK_AGAIN);
+      void this.#tools.runs.end(run, labelOf(claim, endpoint), null);
       return this.#end(attempt);
     }
     this.#tools.limiter.end(attempt, sent.result);
-    this.#slots.responded(attempt);
-    const workflowId = carried?.hasWorkflow() ? carried.workflowId : this.#shownBy;
-    const made = { ...claim, token, endpoint, isProbe, sent, workflowId };
-    this.#made.set(made, { underWay: attempt, carried });
+    for (const slots of Object.values(this.#slots)) slots.responded(attempt);
+    const hasRun = run?.hasRun === true;
+    const workflowId = hasRun ? deliveryWorkflowId({ ...claim, endpointId: endpoint.id }) : this.#shownBy;
+    const isCalm = run !== null && this.#tools.runs.isCalm();
+    const made = { ...claim, token, endpoint, isProbe, sent, hasRun, isCalm, workflowId };
+    this.#made.set(made, { underWay: attempt, run });
     this.#recorder.add(made);
   }
 
@@ -289,60 +356,33 @@ export class DeliveryLoop {
     }
   }
 
-  /** Releases a claim that was not attempted: to its workflow where that was started, otherwise to be claimed anew. */
-  async #release({ claim, attempt }: Begun, token: string, carried: CarriedAttempt | null): Promise<void> {
-    const { database, onTrouble } = this.#tools;
-    try {
-      if (carried?.hasWorkflow()) await leaveToWorkflow(database, token, claim.deliveryId);
-      else await releaseClaims(database, token, [claim.deliveryId]);
-    } catch (error) {
-      onTrouble(error);
-    }
-    carried?.end(LOOK_AGAIN);
+  /** Releases a claim that was not attempted. */
+  async #release(
+    { claim, attempt }: Begun,
+    { token, endpoint, run }: { token: string; endpoint: SendableEndpoint; run: AttemptRun | null },
+  ): Promise<void> {
+    const { database, onTrouble, runs } = this.#tools;
+    await releaseClaims(database, token, [claim.deliveryId]).catch(onTrouble);
+    void runs.end(run, labelOf(claim, endpoint), null);
     this.#end(attempt);
   }
 
   #onRecorded({ outcomes, promoted }: Recorded): void {
-    const needWorkflows: DeliveryLabel[] = [];
     for (const { attempt, outcome } of outcomes) {
-      const { underWay, carried } = this.#made.get(attempt) ?? { underWay: null, carried: null };
-      if (underWay !== null) this.#slots.release(underWay);
+      const { underWay, run } = this.#made.get(attempt) ?? { underWay: null, run: null };
+      if (underWay !== null) this.#free(underWay);
       if (outcome === null) this.#counts.lost += 1;
       else if (outcome.state === 'delivered') this.#counts.delivered += 1;
       else this.#counts.failing += 1;
-      carried?.end(outcome ?? LOOK_AGAIN);
-      if (outcome?.state !== 'retrying' || !outcome.byWorkflow) continue;
-      if (carried?.hasWorkflow()) void this.#retryUnlessStarted(carried, attempt.deliveryId);
-      else needWorkflows.push(labelOf(attempt, attempt.endpoint));
+      void this.#tools.runs.end(run, labelOf(attempt, attempt.endpoint), outcome);
     }
-    if (needWorkflows.length > 0) void this.#startWorkflows(needWorkflows);
     const roomier = outcomes.some(({ attempt }) => this.#due.isWaiting(attempt.endpoint.id));
     if (promoted > 0 || this.#full || roomier) this.wake();
   }
 
-  async #retryUnlessStarted({ started }: CarriedAttempt, deliveryId: string): Promise<void> {
-    if (await started) return;
-    await retryInLoop(this.#tools.database, [deliveryId]).catch(this.#tools.onTrouble);
-  }
-
-  /** What gets no workflow now is retried by a loop. */
-  async #startWorkflows(labels: readonly DeliveryLabel[]): Promise<void> {
-    const { database, workflows, onTrouble } = this.#tools;
-    try {
-      const { started, failed } = await workflows.startAll(labels);
-      await recordWorkflow(database, started);
-      await retryInLoop(
-        database,
-        failed.map(({ deliveryId }) => deliveryId),
-      );
-    } catch (error) {
-      onTrouble(error);
-    }
-  }
-
   async #pause(): Promise<void> {
     if (this.#woken) return;
-    const isBusy = this.#slots.taken() > 0 || this.#due.isHolding();
+    const isBusy = this.#slots.all.taken() > 0 || this.#due.isHolding();
     await new Promise<void>((resolve) => {
       const timer = setTimeout(resolve, isBusy ? BUSY_POLL_MS : IDLE_POLL_MS);
       this.#interrupt = () => {
@@ -354,34 +394,4 @@ export class DeliveryLoop {
   }
 }
 
-/** For traces: from the claim to the attempt. */
-function noteClaim(claim: ClaimedDelivery, { id, wabaId }: SendableEndpoint, startMs: number): void {
-  tracing.note?.({
-    name: 'claim',
-    about: [{ wabaId, type: claim.eventType, eventId: claim.eventId, uuid: claim.eventUuid }],
-    startMs: Date.now() - (leaseClockMs() - startMs),
-    endMs: Date.now(),
-    attributes: { endpoint_id: id, delivery: publicDeliveryId(claim.deliveryId), replay: claim.replay },
-  });
-}
-
 type ClaimRun = { token: string; startMs: number; isProbe: boolean };
-
-/** For a workflow whose attempt was not made or not recorded: its own activity asks the queue. */
-const LOOK_AGAIN = { state: 'waiting', reason: 'the attempt was not made', delayMs: 1_000 } as const;
-
-function labelOf(
-  {
-    deliveryId,
-    deliveryDay,
-    eventType,
-    eventId,
-  }: Pick<ClaimedDelivery, 'deliveryId' | 'deliveryDay' | 'eventType' | 'eventId'>,
-  { id: endpointId, url: endpointUrl, wabaId, tenantId }: SendableEndpoint,
-): DeliveryLabel {
-  return { deliveryId, deliveryDay, endpointId, endpointUrl, wabaId, tenantId, eventType, eventId };
-}
-
-function sleep(ms: number): Promise<void> {
-  return new Promise((resolve) => setTimeout(resolve, ms));
-}

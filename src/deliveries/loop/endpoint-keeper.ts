@@ -17,7 +17,6 @@ import { findChangedEndpoints } from '../../endpoints/endpoint-settings.ts';
 import type { Logger } from '../../platform/logger.ts';
 import { type Loop, startLoop } from '../../platform/loop.ts';
 import type { Database } from '../../platform/postgres/database.ts';
-import { forgetWorker, reportWorker, type WorkerPeers } from '../../platform/postgres/worker-processes.ts';
 import { BREAKER, type EndpointHealth, probeDelayMs } from '../judge-outcome.ts';
 import { applyWantedScopes } from '../queue/order-scope.ts';
 import type { EndpointLimiter } from './attempt-limits.ts';
@@ -25,14 +24,12 @@ import type { EndpointLimiter } from './attempt-limits.ts';
 export type EndpointKeeperTools = {
   database: Database;
   logger: Logger;
-  /** Of this process. */
-  worker: string;
   health: EndpointHealth;
   limiter: EndpointLimiter;
   retryScheduleMs: readonly number[];
   disableAfterHours: number;
-  /** Told each second of the workers that live. */
-  onPeers: (peers: WorkerPeers) => void;
+  /** Whether this process does what only one process has to do. */
+  isLeader: () => boolean;
 };
 
 const TURN_MS = 1_000;
@@ -44,37 +41,25 @@ const SPARE_SECONDS = 30;
 const SLOW_EVERY = 5;
 
 /**
- * Once a second: tells the database how this process's attempts went, and the other processes that it lives; stops
- * endpoints that fail over all processes together, and lets those that are back begin slowly. One process of all disables
- * those that failed for days and applies wanted order scopes.
+ * Once a second: stores how this process's attempts went, stops endpoints that fail over all processes together, and lets
+ * those that are back begin slowly. One process of all disables those that failed for days and applies wanted order scopes.
  */
 export function startEndpointKeeper(tools: EndpointKeeperTools): Loop {
-  const { database } = tools;
-  let peers: WorkerPeers = { count: 1, rank: 0, isElsewhere: false, isLeader: false };
   let turns = 0;
   const applyChanges = makeChangeLook(tools);
-  const loop = startLoop({
+  return startLoop({
     name: 'endpoint-keeper',
     pollMs: TURN_MS,
     logger: tools.logger,
     turn: async () => {
-      peers = await reportWorker(database, tools.worker);
-      tools.onPeers(peers);
       await applyChanges();
       tools.limiter.forgetUnused();
       await storeHealth(tools);
-      if (turns % SLOW_EVERY === 0 && peers.isLeader) await slowWork(tools);
+      if (turns % SLOW_EVERY === 0 && tools.isLeader()) await slowWork(tools);
       turns += 1;
       return false;
     },
   });
-  return {
-    ...loop,
-    stop: async () => {
-      await loop.stop();
-      await forgetWorker(database, tools.worker).catch(() => undefined);
-    },
-  };
 }
 
 /** Gives the limiter what tenants changed since the last look, and lets endpoints that are back begin slowly. */
@@ -86,7 +71,12 @@ function makeChangeLook({ database, limiter }: EndpointKeeperTools): () => Promi
     const changed = await findChangedEndpoints(database, (startMs - lookedMs) / 1_000 + SPARE_SECONDS);
     lookedMs = startMs;
     limiter.allow(
-      new Map(changed.map(({ id, maxInFlight, ratePerSecond }) => [id, { maxInFlight, ratePerSecond }])),
+      new Map(
+        changed.map(({ id, maxInFlight, ratePerSecond, workflows }) => [
+          id,
+          { maxInFlight, ratePerSecond, workflows },
+        ]),
+      ),
     );
     const before = restarted;
     restarted = new Map(

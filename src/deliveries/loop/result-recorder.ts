@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { isTransientError } from '../../platform/postgres/error-class.ts';
 import {
-  isFailure,
+  isPlainSuccess,
   type MadeAttempt,
   type Settlement,
   type SettlementTools,
@@ -23,6 +23,9 @@ const GROUP = 250;
 
 const RETRY_MS = 250;
 
+/** What another transaction has locked is tried again after as long as it was locked already, within these limits. */
+const LOCKED_RETRY_MS = { shortest: 5, longest: 100 };
+
 /**
  * After a group the recorder rests for so many times as long as the group took. What comes meanwhile goes together:
  * fewer commits, and the busier the machine, the more it matters. A delivery that comes alone never waits, nor do
@@ -41,18 +44,24 @@ type RecorderOptions = {
   onOrphans: (orphans: readonly Orphan[], token: string) => void;
 };
 
+type Results = { waiting: MadeAttempt[]; isRunning: boolean };
+
 /**
  * Records attempts in groups of whatever is there. While the database is away, or refuses everything, a group is tried
  * again until `giveUpMs`, when its leases have ended and other processes have its deliveries. A group that it refuses
- * otherwise is halved until what it refuses is found: one tenant's response must not harm another's.
+ * otherwise is halved until what it refuses is found: one tenant's response must not harm another's. A row that another
+ * transaction has locked joins a later group, so the other lanes of its group do not wait for it. Failures are recorded
+ * beside successes: they take longer, and may wait for the row of an endpoint.
  */
 export class ResultRecorder {
   readonly #tools: SettlementTools;
   readonly #options: RecorderOptions;
   /** What the database refused of a single attempt, so that the next try leaves it out. */
   readonly #refusals = new WeakMap<MadeAttempt, unknown>();
-  #waiting: MadeAttempt[] = [];
-  #running = false;
+  /** Since when the rows of results are locked by others. */
+  readonly #lockedFromMs = new WeakMap<MadeAttempt, number>();
+  readonly #successes: Results = { waiting: [], isRunning: false };
+  readonly #others: Results = { waiting: [], isRunning: false };
 
   constructor(tools: SettlementTools, options: RecorderOptions) {
     this.#tools = tools;
@@ -60,38 +69,39 @@ export class ResultRecorder {
   }
 
   add(attempt: MadeAttempt): void {
-    this.#waiting.push(attempt);
-    if (this.#running) return;
-    this.#running = true;
-    setImmediate(() => void this.#run());
+    const results = isPlainSuccess(attempt) ? this.#successes : this.#others;
+    results.waiting.push(attempt);
+    if (results.isRunning) return;
+    results.isRunning = true;
+    setImmediate(() => void this.#run(results));
   }
 
-  async #run(): Promise<void> {
-    while (this.#waiting.length > 0) {
-      const group = this.#waiting.splice(0, GROUP);
+  async #run(results: Results): Promise<void> {
+    while (results.waiting.length > 0) {
+      const group = results.waiting.splice(0, GROUP);
       const startMs = performance.now();
       const isFollowed = await this.#record(group);
-      if (isFollowed || this.#waiting.length >= GROUP) continue;
+      if (isFollowed || results.waiting.length >= GROUP) continue;
       await sleep(Math.min(MAX_REST_MS, REST_TIMES * (performance.now() - startMs)));
     }
-    this.#running = false;
+    results.isRunning = false;
   }
 
   /** Returns whether something followed in the lanes of the group. */
   async #record(group: readonly MadeAttempt[]): Promise<boolean> {
     const deadlineMs = performance.now() + this.#options.giveUpMs;
-    const parts = [group];
+    const parts = this.#partsOf(group);
     let isFollowed = false;
     for (let part = parts.shift(); part !== undefined; part = parts.shift()) {
       try {
-        const { outcomes, promoted, followers } = await this.#settle(part);
+        const { outcomes, promoted, followers, locked } = await this.#settle(part);
         isFollowed ||= promoted > 0 || followers.length > 0;
-        this.#tell(part, outcomes, promoted);
+        this.#tell(part, outcomes, { promoted, later: this.#postpone(locked) });
       } catch (error) {
         const canRecord = await this.#tools.gate.check();
         const isFound = part.some((attempt) => this.#refusals.has(attempt));
         if (canRecord && !isTransientError(error) && !isFound) parts.unshift(...this.#halvesOf(part, error));
-        else if (performance.now() > deadlineMs) this.#tell(part, [], 0);
+        else if (performance.now() > deadlineMs) this.#tell(part, []);
         else {
           parts.unshift(part);
           await sleep(RETRY_MS);
@@ -101,9 +111,38 @@ export class ResultRecorder {
     return isFollowed;
   }
 
-  #tell(part: readonly MadeAttempt[], outcomes: Settlement['outcomes'], promoted: number): void {
+  /** What was refused stands alone. */
+  #partsOf(group: readonly MadeAttempt[]): (readonly MadeAttempt[])[] {
+    const refused = group.filter((attempt) => this.#refusals.has(attempt));
+    const sound = group.filter((attempt) => !this.#refusals.has(attempt));
+    return [sound, ...refused.map((attempt) => [attempt])].filter((part) => part.length > 0);
+  }
+
+  /** Lets what was locked join a later group until its time is over; returns what still has time. */
+  #postpone(locked: readonly MadeAttempt[]): ReadonlySet<MadeAttempt> {
+    const nowMs = performance.now();
+    const lockedMs = (attempt: MadeAttempt) => nowMs - (this.#lockedFromMs.get(attempt) ?? nowMs);
+    const inTime = locked.filter((attempt) => lockedMs(attempt) < this.#options.giveUpMs);
+    for (const attempt of inTime) this.#lockedFromMs.set(attempt, nowMs - lockedMs(attempt));
+    const { shortest, longest } = LOCKED_RETRY_MS;
+    const waitMs = Math.min(longest, Math.max(shortest, ...inTime.map(lockedMs)));
+    const again = () => {
+      for (const attempt of inTime) this.add(attempt);
+    };
+    if (inTime.length > 0) setTimeout(again, waitMs);
+    return new Set(inTime);
+  }
+
+  #tell(
+    part: readonly MadeAttempt[],
+    outcomes: Settlement['outcomes'],
+    { promoted = 0, later = new Set() as ReadonlySet<MadeAttempt> } = {},
+  ): void {
     const recorded = part.map((attempt, index) => ({ attempt, outcome: outcomes[index] ?? null }));
-    this.#options.onRecorded({ outcomes: recorded, promoted });
+    this.#options.onRecorded({
+      outcomes: recorded.filter(({ attempt }) => !later.has(attempt)),
+      promoted,
+    });
   }
 
   #halvesOf(part: readonly MadeAttempt[], error: unknown): (readonly MadeAttempt[])[] {
@@ -120,7 +159,7 @@ export class ResultRecorder {
     const [first] = part;
     if (first !== undefined && this.#refusals.has(first))
       return await settleRefused(this.#tools, first, this.#refusals.get(first));
-    const claims = part.some(isFailure) ? null : this.#options.followerClaims();
+    const claims = part.every(isPlainSuccess) ? this.#options.followerClaims() : null;
     if (claims === null) return await settleAttempts(this.#tools, part);
     const { token, leaseMs } = claims;
     // Replays stand back behind first attempts, so what follows them goes over the queue.

@@ -1,6 +1,7 @@
+import type { WorkflowMode } from '../../endpoints/endpoint-settings.ts';
 import type { Database } from '../../platform/postgres/database.ts';
 import { execute, query } from '../../platform/postgres/sql.ts';
-import { publicDeliveryId } from '../../platform/public-ids.ts';
+import { deliveryUuidOf, publicDeliveryId } from '../../platform/public-ids.ts';
 
 /** A delivery under lease, with the event that it carries. */
 export type ClaimedDelivery = {
@@ -14,6 +15,8 @@ export type ClaimedDelivery = {
   attempts: number;
   probes: number;
   replay: boolean;
+  /** A run of its workflow shows it. */
+  hasRun: boolean;
   eventType: string;
   eventId: string;
   sequence: string;
@@ -27,15 +30,15 @@ export type Orphan = { deliveryId: string; body: null };
 export type TakenPlace = DuePlace & { endpointId: string };
 
 /** SQL that claims rows of the queue for `:token`. */
-const CLAIM = `update delivery_queue
-          set state = 'claimed', by_workflow = false, token = cast(:token as uuid),
+export const CLAIM = `update delivery_queue q
+          set state = 'claimed', token = cast(:token as uuid),
               lease_until = clock_timestamp() + :leaseMs * interval '1 millisecond'`;
 
 /** SQL that shows the rows of the expression `claimed` as claimed deliveries, in queue order. */
-const SHOW_CLAIMED = `
+export const SHOW_CLAIMED = `
   select c.delivery_id as "deliveryId", c.delivery_day as "deliveryDay", c.endpoint_id as "endpointId",
          c.position, w.version as "endpointVersion", c.event_day as "eventDay", c.event_uuid as "eventUuid", c.attempts,
-         c.probes, c.replay, ev.event_type as "eventType", ev.event_id as "eventId", ev.sequence, ev.body
+         c.probes, c.replay, c.run is not null as "hasRun", ev.event_type as "eventType", ev.event_id as "eventId", ev.sequence, ev.body
     from claimed c
     left join events ev on ev.day = c.event_day and ev.id = c.event_uuid
     join webhook_endpoints w on w.id = c.endpoint_id
@@ -92,7 +95,7 @@ const NEXT_PROBE = `
 
 /**
  * Claims one due delivery of each endpoint that is probed and whose probe is due: it is the one probe that the
- * endpoint gets within `leaseMs`. A delivery that a workflow attempts, or is about to, will be the probe instead.
+ * endpoint gets within `leaseMs`.
  */
 export async function claimProbes(
   database: Database,
@@ -108,14 +111,15 @@ export async function claimProbes(
            where ctid = (${NEXT_PROBE}) and state = 'due' for update skip locked
         ) as due
         where w.mode = 'probing' and w.next_probe_at <= now()
-          and not exists (select 1 from delivery_queue b
-                           where b.endpoint_id = w.id and b.state in ('claimed', 'retrying') and b.by_workflow
-                             and (b.state = 'claimed' or b.next_attempt_at < clock_timestamp() + interval '1 second'))
         limit cast(:limit as integer)
+     ), free as (
+       select id from webhook_endpoints
+        where id = any (array(select endpoint_id from picked)) and mode = 'probing' and next_probe_at <= clock_timestamp()
+          for no key update skip locked
      ), granted as (
        update webhook_endpoints w set next_probe_at = clock_timestamp() + :leaseMs * interval '1 millisecond'
-         from picked p
-        where w.id = p.endpoint_id and w.mode = 'probing' and w.next_probe_at <= clock_timestamp()
+         from picked p join free on free.id = p.endpoint_id
+        where w.id = p.endpoint_id
        returning p.row_id
      ), claimed as (
        ${CLAIM}
@@ -136,16 +140,13 @@ export async function releaseClaims(
 ): Promise<void> {
   await execute(
     database,
-    `update delivery_queue set state = 'due', token = null, lease_until = null, by_workflow = false, next_attempt_at = null
+    `update delivery_queue set state = 'due', token = null, lease_until = null, next_attempt_at = null
       where delivery_id = any (?::uuid[]) and token = ? and state = 'claimed'`,
     [deliveryIds, token],
   );
 }
 
-/**
- * Releases what the loops of dead processes claimed: their leases have ended, `withinSeconds` ago at most. Workflows look
- * after their own.
- */
+/** Releases what dead processes claimed: their leases have ended, `withinSeconds` ago at most. */
 export async function releaseExpired(
   database: Database,
   options: { withinSeconds: number; limit: number },
@@ -154,7 +155,7 @@ export async function releaseExpired(
     database,
     `update delivery_queue set state = 'due', token = null, lease_until = null
       where ctid = any (array(select ctid from delivery_queue
-                               where state = 'claimed' and lease_until < now() and not by_workflow
+                               where state = 'claimed' and lease_until < now()
                                  and lease_until > now() - cast(:withinSeconds as float8) * interval '1 second'
                                order by lease_until limit cast(:limit as integer) for update skip locked))`,
     options,
@@ -169,30 +170,34 @@ export type DueEndpoint = DuePlace & {
   endpointId: string;
   /** Whether it takes deliveries. */
   isOpen: boolean;
+  /** It is paused or disabled. */
+  isClosed: boolean;
   maxInFlight: number | null;
   ratePerSecond: number | null;
+  workflows: WorkflowMode | null;
 };
 
 /** How many due deliveries an endpoint may get at once, from which place on. */
 export type DueShare = DuePlace & { endpointId: string; share: number };
 
-const SETTINGS = `coalesce(w.mode = 'open', false) as "isOpen", w.max_in_flight as "maxInFlight",
-  w.rate_limit_per_second as "ratePerSecond"`;
+const SETTINGS = `coalesce(w.mode = 'open', false) as "isOpen", coalesce(w.mode in ('paused', 'disabled'), false) as "isClosed",
+  w.max_in_flight as "maxInFlight",
+  w.rate_limit_per_second as "ratePerSecond", w.delivery_workflows as workflows`;
 
 /**
  * SQL of the recursive expression `active` (endpoint_id, replay, position): the first due delivery of each endpoint
- * behind `:afterEndpointId`. A skip scan: a million deliveries that wait at an endpoint cost one step, and a reader of
+ * behind `:afterEndpointId`, parked ones left out. A skip scan: a million deliveries that wait at an endpoint cost one step, and a reader of
  * the first rows pays for no more.
  */
 export const ACTIVE = `active (endpoint_id, replay, position) as (
   (select endpoint_id, replay, position from delivery_queue
-    where state = 'due' and endpoint_id > cast(:afterEndpointId as bigint)
+    where state = 'due' and not parked and endpoint_id > cast(:afterEndpointId as bigint)
     order by endpoint_id, replay, position limit 1)
   union all
   select next.endpoint_id, next.replay, next.position
     from active cross join lateral (
       select q.endpoint_id, q.replay, q.position from delivery_queue q
-       where q.state = 'due' and q.endpoint_id > active.endpoint_id
+       where q.state = 'due' and not q.parked and q.endpoint_id > active.endpoint_id
        order by q.endpoint_id, q.replay, q.position limit 1) as next
 )`;
 
@@ -223,7 +228,7 @@ export async function findLatelyDue(database: Database, afterPosition: string): 
     `select l.endpoint_id as "endpointId", l.replay, l.position, ${SETTINGS}
        from (select distinct on (endpoint_id) endpoint_id, replay, position
                from (select endpoint_id, replay, position from delivery_queue
-                      where position > cast(:afterPosition as bigint) and state = 'due'
+                      where position > cast(:afterPosition as bigint) and state = 'due' and not parked
                       order by position limit ${MAX_LATEST}) as latest
               order by endpoint_id, replay, position) as l
        left join webhook_endpoints w on w.id = l.endpoint_id`,
@@ -303,6 +308,14 @@ export function deliveryWorkflowId({
   deliveryId,
 }: Pick<DeliveryLabel, 'deliveryId' | 'endpointId'>): string {
   return `delivery/${endpointId}/${publicDeliveryId(deliveryId)}`;
+}
+
+const DELIVERY_WORKFLOW = /^delivery\/\d{1,20}\/(dlv_[0-9a-f]{32})$/;
+
+/** The delivery that a workflow with this id shows; null for other workflows. */
+export function deliveryIdOfWorkflow(workflowId: string): string | null {
+  const publicId = DELIVERY_WORKFLOW.exec(workflowId.slice(0, 80))?.[1];
+  return publicId === undefined ? null : deliveryUuidOf(publicId);
 }
 
 /** Looks up the labels of deliveries; those whose event or endpoint is gone are absent. */

@@ -18,7 +18,7 @@ export type DirectClaims = DirectClaimer & {
   cancel(): void;
 };
 
-/** One open delivery to be queued. `released` is false while the event's body is still being made. */
+/** One pending delivery to be queued. `released` is false while the event's body is still being made. */
 export type QueuedDelivery = {
   endpointId: string;
   lane: string;
@@ -63,14 +63,14 @@ export async function enqueueDeliveries<Delivery extends QueuedDelivery>(
   return claimedOf(wanted, row?.heads ?? null);
 }
 
-/** Queues a delivery as its workflow's own from the start, due now. False: its lane has a head already. */
-export async function enqueueForWorkflow(trx: Transaction, delivery: QueuedDelivery): Promise<boolean> {
+/** Queues the delivery of a test event, due now and left to its run for a moment. False: its lane has a head already. */
+export async function enqueueTest(trx: Transaction, delivery: QueuedDelivery): Promise<boolean> {
   const queued = await execute(
     trx,
     `insert into delivery_queue (endpoint_id, lane, state, released, delivery_day, delivery_id, event_day,
-                                 event_uuid, by_workflow, next_attempt_at)
+                                 event_uuid, run, next_attempt_at)
      values (:endpointId, :lane, 'retrying', :released, :deliveryDay, :deliveryId, :eventDay, :eventUuid,
-             true, clock_timestamp())
+             'extra', clock_timestamp())
      on conflict (endpoint_id, lane) where state <> 'queued' do nothing`,
     delivery,
   );
@@ -117,8 +117,20 @@ export function claimedOf<Delivery extends QueuedDelivery>(
   return [...wanted].filter(({ deliveryId }) => isHead.has(deliveryId));
 }
 
-/** Makes a reserved event's deliveries claimable, where they are heads; those behind follow when promoted. */
+/**
+ * Makes a reserved event's deliveries claimable, where they are heads; those behind follow when promoted. The heads before
+ * them are locked first, in the order in which all lock heads: attempts on those are recorded a moment later, and nothing
+ * that is recorded waits for a row that it promotes.
+ */
 export async function releaseEvent(trx: Transaction, eventUuid: string): Promise<void> {
+  await query(
+    trx,
+    `select 1 from delivery_queue h
+      where h.state <> 'queued' and (h.endpoint_id, h.lane) in (
+              select endpoint_id, lane from delivery_queue where event_uuid = ? and not released and not replay)
+      order by h.endpoint_id, h.lane for update of h`,
+    [eventUuid],
+  );
   await execute(
     trx,
     `update delivery_queue set released = true, state = case when state = 'unreleased' then 'due' else state end

@@ -1,4 +1,5 @@
-import { type Database, ORDER_SCOPE_LOCK } from '../../platform/postgres/database.ts';
+import type { Database } from '../../platform/postgres/database.ts';
+import { ORDER_SCOPE_LOCK } from '../../platform/postgres/locks.ts';
 import { query } from '../../platform/postgres/sql.ts';
 
 /** At an endpoint that takes nothing at present, so many waiting deliveries can be moved to other lanes at once. */

@@ -24,7 +24,8 @@ export async function passSequences(database: Database): Promise<number> {
       database,
       `with page as (
          select waba_id, key from ordering_keys
-          where (waba_id, key) > (:wabaId, :key) and updated_at > now() - interval '${KEPT_DAYS} days'
+          where (waba_id, key) > (:wabaId, :key)
+            and used_month >= date_trunc('month', now() at time zone 'utc' - interval '${KEPT_DAYS} days')
           order by waba_id, key limit ${BATCH}), passed as (
          update ordering_keys k set last_sequence = last_sequence + ${PASSED}
            from page where k.waba_id = page.waba_id and k.key = page.key)

@@ -41,29 +41,6 @@ export async function dropOrphans(database: Database, claims: readonly Claim[]):
 
 const ORPHANED = 'its event or its endpoint no longer exists';
 
-/**
- * Takes those of these deliveries out of the queue whose event or endpoint no longer exists, and lets the next of
- * their lanes go: nothing could ever be sent. What an attempt holds is left to it. Returns the ids of those taken out.
- */
-export async function dropUnsendable(
-  database: Database,
-  deliveryIds: readonly string[],
-): Promise<readonly string[]> {
-  const rows = await query<{ id: string }>(
-    database,
-    `select q.delivery_id as id from delivery_queue q
-      where q.delivery_id = any (?::uuid[])
-        and not exists (select 1 from events ev join webhook_endpoints e on e.id = q.endpoint_id
-                         where ev.day = q.event_day and ev.id = q.event_uuid)`,
-    [deliveryIds],
-  );
-  return await removeDeliveries(
-    database,
-    rows.map(({ id }) => id),
-    { reason: ORPHANED },
-  );
-}
-
 /** A head that is settled while it is waited for is followed by another; so many do not follow each other. */
 const MAX_TRIES = 10;
 

@@ -68,6 +68,16 @@ export async function openReplayDeliveries(
   return open;
 }
 
+/** Whether a delivery of a replay waits for an endpoint: one of each lane is a head. */
+export async function hasReplayHeads(database: Database, endpointId: string): Promise<boolean> {
+  const rows = await query(
+    database,
+    `select 1 from delivery_queue where endpoint_id = ? and state <> 'queued' and replay limit 1`,
+    [endpointId],
+  );
+  return rows.length > 0;
+}
+
 /** Which of these deliveries are still in the queue. */
 export async function stillQueued(database: Database, deliveryIds: readonly string[]): Promise<string[]> {
   const rows = await query<{ delivery_id: string }>(
@@ -100,18 +110,31 @@ async function pendingIds(database: Database, replay: Replay): Promise<string[][
 }
 
 /**
- * Brings what a locked replay has in the queue into line with its state: while it is paused nothing of it can be
- * claimed, and once it is cancelled nothing waits for another attempt. What is being attempted is left alone, as
- * are rows that another transaction has locked (waiting for them could deadlock), so it is to be repeated.
+ * Brings what a replay has in the queue into line with its state: while it is paused nothing of it can be claimed, and
+ * once it is cancelled nothing waits for another attempt. Each portion is a transaction of its own, so that others wait
+ * for its rows for a moment only; `lock` reads and locks the replay in it, and ends the work when its state is another
+ * by then: who changed it does the same for that. What is being attempted is left alone, as are rows that another
+ * transaction has locked (waiting for them could deadlock), so it is to be repeated.
  */
-export async function applyReplayState(trx: Transaction, replay: Replay): Promise<void> {
-  const { state } = replay;
-  let changed = 0;
-  for (const ids of await pendingIds(trx, replay)) {
-    if (state === 'cancelled') await removeDeliveries(trx, ids, { reason: CANCELLED, waits: false });
-    else changed += await execute(trx, state === 'paused' ? SUSPEND : RESUME, [ids]);
+export async function applyReplayState(
+  database: Database,
+  replay: Replay,
+  lock: (trx: Transaction) => Promise<Replay | null>,
+): Promise<void> {
+  for (const ids of await pendingIds(database, replay)) {
+    const isStill = await database.transaction(async (trx) => {
+      const { state } = (await lock(trx)) ?? { state: null };
+      if (state !== replay.state) return false;
+      await applyTo(trx, state, ids);
+      return true;
+    });
+    if (!isStill) return;
   }
-  if (changed > 0) wakeDispatcher(trx);
+}
+
+async function applyTo(trx: Transaction, state: Replay['state'], ids: readonly string[]): Promise<void> {
+  if (state === 'cancelled') await removeDeliveries(trx, ids, { reason: CANCELLED, waits: false });
+  else if ((await execute(trx, state === 'paused' ? SUSPEND : RESUME, [ids])) > 0) wakeDispatcher(trx);
 }
 
 /** Rows to change, locked without waiting. */

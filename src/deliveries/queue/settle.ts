@@ -5,20 +5,40 @@ import type { ClaimedDelivery, Orphan } from './claim.ts';
 
 export type Claim = { deliveryId: string; token: string };
 
+/** A claim that is in force; `scheduledInMs`: its retry was brought forward, and would be due after this time. */
+export type LockedClaim = { deliveryId: string; scheduledInMs: number | null };
+
 /**
- * Locks the rows of these claims and returns the ids of those that are still ours: the lease of the others ended and
- * another process took over, so nothing about them may be recorded. Rows are locked in the order in which publishers
- * lock heads, so the two cannot deadlock.
+ * Locks the rows of these claims and returns those that are still ours, by delivery: the lease of the others ended and
+ * another process took over, so nothing about them may be recorded. Rows that another transaction has locked are left
+ * out, so that results of other lanes do not wait for it; findUnrecorded tells the two apart.
  */
-export async function lockClaims(trx: Transaction, claims: readonly Claim[]): Promise<Set<string>> {
-  const rows = await query<{ delivery_id: string }>(
+export async function lockClaims(
+  trx: Transaction,
+  claims: readonly Claim[],
+): Promise<Map<string, LockedClaim>> {
+  const rows = await query<LockedClaim>(
     trx,
-    `select q.delivery_id from delivery_queue q
+    `select q.delivery_id as "deliveryId", cast(case when q.scheduled_at > clock_timestamp()
+              then extract(epoch from q.scheduled_at - clock_timestamp()) * 1000 end as float8) as "scheduledInMs"
+       from delivery_queue q
        join unnest(?::uuid[], ?::uuid[]) as c (delivery_id, token) using (delivery_id, token)
-      where q.state = 'claimed' order by q.endpoint_id, q.lane for update of q`,
+      where q.state = 'claimed' order by q.endpoint_id, q.lane for update of q skip locked`,
     [claims.map((claim) => claim.deliveryId), claims.map((claim) => claim.token)],
   );
-  return new Set(rows.map((row) => row.delivery_id));
+  return new Map(rows.map((row) => [row.deliveryId, row]));
+}
+
+/** Of these claims, those that are still in force, whether or not another transaction has locked their rows. */
+export async function findUnrecorded(database: Database, claims: readonly Claim[]): Promise<Set<string>> {
+  const rows = await query<{ id: string }>(
+    database,
+    `select q.delivery_id as id from delivery_queue q
+       join unnest(cast(:ids as uuid[]), cast(:tokens as uuid[])) as c (delivery_id, token) using (delivery_id, token)
+      where q.state = 'claimed'`,
+    { ids: claims.map((claim) => claim.deliveryId), tokens: claims.map((claim) => claim.token) },
+  );
+  return new Set(rows.map(({ id }) => id));
 }
 
 /** A delivery that stays in the queue after an attempt. */
@@ -29,9 +49,14 @@ export type KeptDelivery = {
   probes: number;
   /** Until the next attempt; null for `due`. */
   delayMs: number | null;
-  /** A workflow makes the next attempt; otherwise a delivery loop does. */
-  byWorkflow: boolean;
+  run: RunOfDelivery | null;
 };
+
+/**
+ * A run of its workflow that shows a delivery: `room`: it counts towards the limits of runs; `extra`: beside them. One that is there
+ * stays as it is, whatever is written.
+ */
+export type RunOfDelivery = 'room' | 'extra';
 
 /** Moves locked claims on to what waits for them. One that was not attempted has not failed. */
 export async function keepDeliveries(trx: Transaction, kept: readonly KeptDelivery[]): Promise<void> {
@@ -39,13 +64,14 @@ export async function keepDeliveries(trx: Transaction, kept: readonly KeptDelive
   await execute(
     trx,
     `update delivery_queue q
-        set state = k.state, token = null, lease_until = null, by_workflow = k.by_workflow, attempts = k.attempts,
+        set state = k.state, token = null, lease_until = null, run = coalesce(q.run, k.run), attempts = k.attempts,
             probes = k.probes,
-            next_attempt_at = clock_timestamp() + k.delay_ms * interval '1 millisecond',
+            next_attempt_at = clock_timestamp() + k.delay_ms * interval '1 millisecond', scheduled_at = null,
             first_failed_at = case when k.attempts > q.attempts
-                                   then coalesce(q.first_failed_at, clock_timestamp()) else q.first_failed_at end
-       from unnest(?::uuid[], ?::text[], ?::integer[], ?::integer[], ?::float8[], ?::boolean[])
-              as k (delivery_id, state, attempts, probes, delay_ms, by_workflow)
+                                   then coalesce(q.first_failed_at, clock_timestamp()) else q.first_failed_at end,
+            blocks = blocks_now(q.endpoint_id, q.lane, q.event_day, q.event_uuid)
+       from unnest(?::uuid[], ?::text[], ?::integer[], ?::integer[], ?::float8[], ?::text[])
+              as k (delivery_id, state, attempts, probes, delay_ms, run)
       where q.delivery_id = k.delivery_id`,
     [
       kept.map((k) => k.deliveryId),
@@ -53,46 +79,53 @@ export async function keepDeliveries(trx: Transaction, kept: readonly KeptDelive
       kept.map((k) => k.attempts),
       kept.map((k) => k.probes),
       kept.map((k) => k.delayMs),
-      kept.map((k) => k.byWorkflow),
+      kept.map((k) => k.run),
     ],
   );
 }
 
-/** What decides how a failed attempt goes on. Retry workflows are counted up to one more than the limits. */
-export type RetryRoom = {
+/** What decides how a failed attempt goes on. Runs are counted up to one more than the limits. */
+export type RunRoom = {
   endpointId: string;
   mode: string;
-  /** Retry workflows that are open for this endpoint, for all of its tenant, and for all tenants. */
-  openRetries: number;
-  openRetriesOfTenant: number;
-  openRetriesOverall: number;
+  /** Runs that count and are open for this endpoint, for all of its tenant, and for all tenants. */
+  openRuns: number;
+  openRunsOfTenant: number;
+  openRunsOverall: number;
+  /** How many may be open for this endpoint. */
+  mostRuns: number;
   /** Probes that failed since it was taken for down. */
   probeFailures: number;
+  /** It is noted that deliveries wait because it is in trouble. */
+  isInTrouble: boolean;
 };
 
-/** The present mode of endpoints and how many retry workflows are open beside them. */
-export async function findRetryRoom(
+/** The present mode of endpoints and how many runs are open beside them. */
+export async function findRunRoom(
   trx: Transaction,
   endpointIds: readonly string[],
   limits: { perEndpoint: number; overall: number },
-): Promise<Map<string, RetryRoom>> {
-  const rows = await query<RetryRoom>(
+): Promise<Map<string, RunRoom>> {
+  const rows = await query<RunRoom>(
     trx,
     `with open as materialized (
-       select endpoint_id from delivery_queue where state = 'retrying' and by_workflow
+       select endpoint_id from delivery_queue where run = 'room'
         limit cast(:overall as integer) + 1
      ), by_tenant as materialized (
        select a.tenant_id, count(*)::integer as n
          from open o join webhook_endpoints w on w.id = o.endpoint_id join wabas a on a.waba_id = w.waba_id
         group by a.tenant_id
      )
-     select w.id as "endpointId", w.mode, w.probe_failures as "probeFailures", own.n as "openRetries", coalesce(t.n, 0) as "openRetriesOfTenant",
-            (select count(*)::integer from open) as "openRetriesOverall"
+     select w.id as "endpointId", w.mode, w.probe_failures as "probeFailures",
+            w.has_backlog and w.backlog_due_at is null as "isInTrouble", own.n as "openRuns", most.runs as "mostRuns",
+            coalesce(t.n, 0) as "openRunsOfTenant",
+            (select count(*)::integer from open) as "openRunsOverall"
        from webhook_endpoints w
        join wabas a on a.waba_id = w.waba_id
+      cross join lateral (select coalesce(w.max_retry_workflows, cast(:perEndpoint as integer)) as runs) as most
       cross join lateral (select count(*)::integer as n from (
-        select 1 from delivery_queue where endpoint_id = w.id and state = 'retrying' and by_workflow
-         limit cast(:perEndpoint as integer) + 1) as r) as own
+        select 1 from delivery_queue where endpoint_id = w.id and run = 'room'
+         limit least(most.runs, cast(:overall as integer)) + 1) as r) as own
        left join by_tenant t on t.tenant_id = a.tenant_id
       where w.id = any (cast(:endpointIds as bigint[]))`,
     { perEndpoint: limits.perEndpoint, overall: limits.overall, endpointIds },
@@ -110,7 +143,7 @@ export type SettledDelivery = {
   attempt: number;
   probes: number;
   delayMs: number | null;
-  byWorkflow: boolean;
+  run: RunOfDelivery | null;
   logState: 'pending' | 'delivered' | 'failed';
   error: string | null;
   workflowId: string | null;
@@ -125,7 +158,7 @@ export type FollowerClaim = {
   behind: ReadonlySet<string>;
 };
 
-/** What came of settling: whose claims were in force, how many others became due, which were claimed. */
+/** What came of settling: which were recorded, how many others became due, which were claimed. */
 export type Settled = {
   ours: Set<string>;
   promoted: number;
@@ -134,8 +167,8 @@ export type Settled = {
 };
 
 /**
- * Writes what came of attempts whose claims are still in force, in one statement (see the function
- * settle_and_follow). Only a caller that commits at once may claim followers.
+ * Writes what came of attempts whose claims are still in force and whose rows nobody else has locked, in one statement
+ * (see the function settle_and_follow). Only a caller that commits at once may claim followers.
  */
 export async function settleDeliveries(
   database: Database,
@@ -145,7 +178,7 @@ export async function settleDeliveries(
   const rows = await query<SettledRow | ClaimedDelivery | Orphan>(
     database,
     `select settled, promoted, ${CLAIM_COLUMNS} from settle_and_follow(
-       :ids, :tokens, :nextStates, :attempts, :probes, :delaysMs, :byWorkflow, :days, :logStates, :errors, :workflowIds,
+       :ids, :tokens, :nextStates, :attempts, :probes, :delaysMs, :runs, :days, :logStates, :errors, :workflowIds,
        :wabaIds, :endpointIds, :started, :durationsMs, :timings, :statusCodes, :errorClasses, :errorMessages, :urls,
        :addresses, :requestHeaders, :responseHeaders, :responseBodies, :worker, :follows, :followToken, :leaseMs)`,
     {
@@ -155,7 +188,7 @@ export async function settleDeliveries(
       attempts: settled.map((s) => s.attempt),
       probes: settled.map((s) => s.probes),
       delaysMs: settled.map((s) => s.delayMs),
-      byWorkflow: settled.map((s) => s.byWorkflow),
+      runs: settled.map((s) => s.run),
       days: settled.map((s) => s.deliveryDay),
       logStates: settled.map((s) => s.logState),
       errors: settled.map((s) => s.error),
@@ -174,7 +207,7 @@ type SettledRow = { settled: string; promoted: number };
 
 const CLAIM_COLUMNS = `delivery_id as "deliveryId", delivery_day as "deliveryDay", endpoint_id as "endpointId",
      endpoint_version as "endpointVersion", event_day as "eventDay", event_uuid as "eventUuid", attempts, probes, replay,
-     event_type as "eventType", event_id as "eventId", sequence, body`;
+     false as "hasRun", event_type as "eventType", event_id as "eventId", sequence, body`;
 
 function sortRows(rows: readonly (SettledRow | ClaimedDelivery | Orphan)[]): Settled {
   const sorted: Settled = { ours: new Set(), promoted: 0, followers: [], orphans: [] };

@@ -1,5 +1,5 @@
 /**
- * Where an open delivery stands. The head of a lane (endpoint and ordering key) is its one row that is not `queued`; only
+ * Where a pending delivery stands. The head of a lane (endpoint and ordering key) is its one row that is not `queued`; only
  * heads are attempted.
  */
 export type QueueState =
@@ -11,9 +11,9 @@ export type QueueState =
   | 'suspended'
   /** Head; may be claimed. */
   | 'due'
-  /** Head; waits for `next_attempt_at`; its workflow (`by_workflow`) or a delivery loop makes the attempt. */
+  /** Head; waits for `next_attempt_at`. Its run makes the attempt at that time, or a delivery loop seconds later. */
   | 'retrying'
-  /** Head; an attempt of its workflow (`by_workflow`) or of a delivery loop holds it until `lease_until`. */
+  /** Head; an attempt holds it until `lease_until`. */
   | 'claimed';
 
 /** `new` and `gone` are the two ends: no row before, no row afterwards. */
@@ -69,22 +69,16 @@ export const TRANSITIONS: readonly Transition[] = [
     when: 'the endpoint is `probing` and its probe is due',
   },
   {
-    from: ['claimed'],
-    to: ['retrying'],
-    by: 'leave to its workflow',
-    when: 'the token matches; not attempted, since its workflow came late',
-  },
-  {
     from: ['retrying'],
     to: ['due'],
     by: 'release of retries',
-    when: 'its time has come, and no workflow has it',
+    when: 'its time has come; 3 s later where a run shows it and Temporal is there; at once when asked for (retry now), or when its endpoint is back after trouble',
   },
   {
-    from: ['due', 'retrying', 'claimed'],
+    from: ['due', 'retrying'],
     to: ['claimed'],
-    by: 'lease, by an attempt of a workflow, with a token of its own',
-    when: '`retrying`: its time has come; `claimed`: the lease has ended',
+    by: 'claim of one delivery, for the activity of its workflow',
+    when: 'its time has come; the endpoint is `open`, or it is the `test` event',
   },
   {
     from: ['claimed'],
@@ -102,7 +96,7 @@ export const TRANSITIONS: readonly Transition[] = [
     from: ['claimed'],
     to: ['due'],
     by: 'the sweep',
-    when: 'a delivery loop claimed it and its lease has ended',
+    when: 'its lease has ended',
   },
   {
     from: ['retrying'],

@@ -1,54 +1,5 @@
 import type { Database, Transaction } from '../../platform/postgres/database.ts';
 import { execute, query } from '../../platform/postgres/sql.ts';
-import type { DeliveryPlace } from './claim.ts';
-
-/** A delivery that is overdue, and for how long. */
-export type Overdue = DeliveryPlace & { overdueMs: number };
-
-/**
- * Takes deliveries whose workflow is overdue by `overdueMs` or lost, and those left to a workflow `firstOverdueMs` ago
- * without a first attempt: it may never have been started. Each is taken by one process and comes up again after
- * `againMs`, behind the others, so that what cannot go on hides nothing. At most `limit` of either kind.
- */
-export async function takeOverdue(
-  database: Database,
-  options: {
-    overdueMs: number;
-    firstOverdueMs: number;
-    againMs: number;
-    /** What has been waiting for longer is left out. */
-    withinSeconds: number;
-    limit: number;
-  },
-): Promise<Overdue[]> {
-  return await query<Overdue>(
-    database,
-    `with waiting as (
-       select position from delivery_queue
-        where state = 'retrying' and by_workflow
-          and greatest(next_attempt_at, swept_at) < now() - cast(:firstOverdueMs as float8) * interval '1 millisecond'
-          and greatest(next_attempt_at, swept_at) > now() - cast(:withinSeconds as float8) * interval '1 second'
-          and next_attempt_at < now() - interval '1 millisecond'
-              * case attempts when 0 then cast(:firstOverdueMs as float8) else cast(:overdueMs as float8) end
-          and (swept_at is null or swept_at < now() - cast(:againMs as float8) * interval '1 millisecond')
-        order by greatest(next_attempt_at, swept_at) limit cast(:limit as integer) for update skip locked
-     ), lost as (
-       select position from delivery_queue
-        where state = 'claimed' and by_workflow
-          and lease_until < now() - cast(:overdueMs as float8) * interval '1 millisecond'
-          and lease_until > now() - cast(:withinSeconds as float8) * interval '1 second'
-          and (swept_at is null or swept_at < now() - cast(:againMs as float8) * interval '1 millisecond')
-        order by lease_until limit cast(:limit as integer) for update skip locked
-     )
-     update delivery_queue set swept_at = now()
-      where position = any (array(select position from waiting union all select position from lost))
-     returning delivery_id as "deliveryId", delivery_day as "deliveryDay", event_day as "eventDay",
-               event_uuid as "eventUuid", endpoint_id as "endpointId",
-               cast(extract(epoch from now() - case state when 'claimed' then lease_until else next_attempt_at end) * 1000
-                    as float8) as "overdueMs"`,
-    options,
-  );
-}
 
 /**
  * Makes the oldest waiting delivery of each lane its head (see the function promote_next). The heads before it must have
@@ -67,6 +18,23 @@ async function promoteNext(
 /** For `order` events and at endpoints with a wide order scope, where nothing else is chosen. Others have no limit. */
 const BLOCK_LIMIT_SECONDS = 900;
 
+/**
+ * SQL of the recursive expression `blocking` (endpoint_id, blocks): the endpoints with a head that blocks others, once per
+ * kind. A skip scan, so heads that have no limit, or have not reached it, cost nothing however many they are.
+ */
+const BLOCKING = `blocking (endpoint_id, blocks) as (
+  (select endpoint_id, blocks from delivery_queue
+    where state = 'retrying' and blocks is not null and stepped_aside_at is null
+    order by endpoint_id, blocks limit 1)
+  union all
+  select next.endpoint_id, next.blocks
+    from blocking cross join lateral (
+      select q.endpoint_id, q.blocks from delivery_queue q
+       where q.state = 'retrying' and q.blocks is not null and q.stepped_aside_at is null
+         and (q.endpoint_id, q.blocks) > (blocking.endpoint_id, blocking.blocks)
+       order by q.endpoint_id, q.blocks limit 1) as next
+)`;
+
 type Blocking = { deliveryId: string; deliveryDay: string };
 
 /**
@@ -82,19 +50,26 @@ export async function stepAside(
 ): Promise<number> {
   const blocking = await query<Blocking>(
     database,
-    `select q.delivery_id as "deliveryId", q.delivery_day as "deliveryDay"
-       from delivery_queue q
-       join webhook_endpoints w on w.id = q.endpoint_id and w.mode = 'open'
-      where q.state = 'retrying' and q.stepped_aside_at is null and q.attempts > 0
-        and q.first_failed_at < now() - interval '1 minute'
-        and (q.next_attempt_at > clock_timestamp() or q.next_attempt_at < clock_timestamp() - interval '1 minute')
-        and exists (select 1 from delivery_queue b
-                     where b.endpoint_id = q.endpoint_id and b.lane = q.lane and b.state = 'queued')
-        and greatest(q.first_failed_at, w.mode_changed_at) < clock_timestamp() - interval '1 second' * nullif(
-              coalesce(w.block_limit_seconds, nullif(cast(:defaultSeconds as integer), 0), case
-                when w.order_scope <> 'event' or (select ev.event_type from events ev
-                       where ev.day = q.event_day and ev.id = q.event_uuid) = 'order'
-                then cast(:fallback as integer) end), 0)
+    `with recursive ${BLOCKING}
+     select q.delivery_id as "deliveryId", q.delivery_day as "deliveryDay"
+       from blocking b
+       join webhook_endpoints w on w.id = b.endpoint_id and w.mode = 'open'
+      cross join lateral (
+        select clock_timestamp() - interval '1 second' * nullif(
+                 coalesce(w.block_limit_seconds, nullif(cast(:defaultSeconds as integer), 0), case
+                   when w.order_scope <> 'event' or b.blocks = 'order' then cast(:fallback as integer) end), 0)
+      ) as l (failing_before)
+      cross join lateral (
+        select q.delivery_id, q.delivery_day, q.first_failed_at from delivery_queue q
+         where q.endpoint_id = b.endpoint_id and q.blocks = b.blocks and q.state = 'retrying'
+           and q.stepped_aside_at is null and q.attempts > 0
+           and q.first_failed_at < least(l.failing_before, now() - interval '1 minute')
+           and (q.next_attempt_at > clock_timestamp() or q.next_attempt_at < clock_timestamp() - interval '1 minute')
+           and exists (select 1 from delivery_queue f
+                        where f.endpoint_id = q.endpoint_id and f.lane = q.lane and f.state = 'queued')
+         order by q.first_failed_at limit cast(:limit as integer)
+      ) as q
+      where w.mode_changed_at < l.failing_before
       order by q.first_failed_at limit cast(:limit as integer)`,
     { ...options, fallback: BLOCK_LIMIT_SECONDS },
   );
@@ -132,61 +107,38 @@ async function stepOneAside(database: Database, { deliveryId, deliveryDay }: Blo
 }
 
 /**
- * Makes retries due whose time has come and that no workflow carries, at most `limit` of those that have waited for
- * `withinSeconds` at most; returns how many.
+ * Makes retries due whose time has come, at most `limit` of those that have waited for `withinSeconds` at most. A retry
+ * that a run shows is left to that for `runGraceMs` more. Returns how many.
  */
 export async function releaseDueRetries(
   database: Database,
-  options: { withinSeconds: number; limit: number },
+  options: { withinSeconds: number; runGraceMs: number; limit: number },
 ): Promise<number> {
   return await execute(
     database,
     `update delivery_queue set state = 'due', next_attempt_at = null
       where ctid = any (array(select ctid from delivery_queue
-                               where state = 'retrying' and not by_workflow and next_attempt_at <= clock_timestamp()
+                               where state = 'retrying' and attempts > 0 and next_attempt_at <= clock_timestamp()
                                  and next_attempt_at > now() - cast(:withinSeconds as float8) * interval '1 second'
+                                 and (run is null or next_attempt_at
+                                        <= clock_timestamp() - cast(:runGraceMs as float8) * interval '1 millisecond')
                                order by next_attempt_at limit cast(:limit as integer) for update skip locked))`,
     options,
   );
 }
 
-/**
- * Leaves retries to the delivery loops whose workflows cannot be started. What was never attempted stays: a test event
- * goes out by its workflow only.
- */
-export async function retryInLoop(database: Database, deliveryIds: readonly string[]): Promise<void> {
-  if (deliveryIds.length === 0) return;
-  await execute(
-    database,
-    `update delivery_queue set by_workflow = false
-      where delivery_id = any (?::uuid[]) and state = 'retrying' and by_workflow and attempts > 0`,
-    [deliveryIds],
-  );
-}
-
-/** Leaves a claim that was not attempted to its workflow, which attempts it at once. */
-export async function leaveToWorkflow(database: Database, token: string, deliveryId: string): Promise<void> {
-  await execute(
-    database,
-    `update delivery_queue set state = 'retrying', by_workflow = true, token = null, lease_until = null,
-                               next_attempt_at = clock_timestamp()
-      where delivery_id = ?::uuid and token = ? and state = 'claimed'`,
-    [deliveryId, token],
-  );
-}
-
-/** A page of the retries that workflows make, by their place in the queue. */
-export async function listWorkflowRetries(
+/** Test events whose runs have not come for them within `runGraceMs`: no claim of the loop finds those. */
+export async function findLateTests(
   database: Database,
-  after: string,
-  limit: number,
-): Promise<{ position: string; deliveryId: string; endpointId: string }[]> {
+  options: { runGraceMs: number; limit: number },
+): Promise<{ deliveryId: string; deliveryDay: string }[]> {
   return await query(
     database,
-    `select position, delivery_id as "deliveryId", endpoint_id as "endpointId" from delivery_queue
-      where position > cast(:after as bigint) and state = 'retrying' and by_workflow and attempts > 0
-      order by position limit :limit`,
-    { after, limit },
+    `select delivery_id as "deliveryId", delivery_day as "deliveryDay" from delivery_queue
+      where state = 'retrying' and attempts = 0
+        and next_attempt_at <= clock_timestamp() - cast(:runGraceMs as float8) * interval '1 millisecond'
+      order by next_attempt_at limit cast(:limit as integer)`,
+    options,
   );
 }
 

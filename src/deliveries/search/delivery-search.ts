@@ -24,7 +24,7 @@ import { type DeliveryPosition, type Scan, scanDeliveries } from './delivery-sca
 const SEARCH_MS = 15;
 const ROWS_PER_STEP = 4_000;
 const FAILED_PER_STEP = 600;
-/** Open deliveries that are sorted in one go; a larger backlog is met while going back in time. */
+/** Pending deliveries that are sorted in one go; a larger backlog is met while going back in time. */
 const MAX_OPEN = 1_000;
 const DEFAULT_RANGE_MS = 7 * 86_400_000;
 const MESSAGE_ID = /^[1-9]\d{0,17}$/;
@@ -129,10 +129,18 @@ async function deliveriesNamed(database: Database, wabaId: string | null, id: st
     const eventKeys = [{ id: event, day: dayOfUuidV7(event) }];
     return await deliveriesOfEvents(database, wabaId, { eventIds: [], eventKeys });
   }
+  const eventIds = await eventIdsOf(database, wabaId, id);
+  return await deliveriesOfEvents(database, wabaId, { eventIds, eventKeys: [] });
+}
+
+/**
+ * The eventIds that an id of a message leads to, whether ours (Message_Id) or upstream's: those of its events. Any other
+ * text is taken as an eventId.
+ */
+export async function eventIdsOf(database: Database, wabaId: string | null, id: string): Promise<string[]> {
   const upstreamId = MESSAGE_ID.test(id) ? await upstreamIdOf(database, wabaId, id) : null;
   const ids = upstreamId === null ? [id] : [id, upstreamId];
-  const eventIds = [...ids, ...ids.map(mediaReadyEventId)];
-  return await deliveriesOfEvents(database, wabaId, { eventIds, eventKeys: [] });
+  return [...ids, ...ids.map(mediaReadyEventId)];
 }
 
 /** Goes through a list of deliveries that is known as a whole. */

@@ -1,10 +1,11 @@
-import { type Actor, recordChange } from '../../platform/audit/audit.ts';
+import { type Audited, recordChange } from '../../platform/audit/audit.ts';
 import type { Database } from '../../platform/postgres/database.ts';
 import { deliveryUuidOf, publicDeliveryId } from '../../platform/public-ids.ts';
 import { RequestError } from '../../platform/request-input.ts';
 import {
   type DeliveryDetail,
   findDeliveryDetail,
+  findWabaOfDelivery,
   type LoggedAttempt,
   listAttempts,
 } from '../log/deliveries.ts';
@@ -31,24 +32,20 @@ export async function deliveryOf(
 }
 
 /**
- * Drops a delivery that waits: it is not sent any more and stays in the log; the next of its ordering key goes out.
- * Throws RequestError: `unknown_delivery`, `attempt_under_way`, `delivery_settled`.
+ * Drops a delivery that waits: it is not sent any more and stays in the log; the next of its ordering key goes out. One
+ * that was dropped before is left as it is. Throws RequestError: `unknown_delivery`, `attempt_under_way`, `delivery_settled`.
  */
 export async function cancelDelivery(
-  { database }: { database: Database },
+  { database, actor }: { database: Database } & Audited,
   wabaId: string,
   deliveryId: string,
-  actor: Actor,
-): Promise<void> {
-  const uuid = knownUuid(deliveryId);
-  const delivery = await findDeliveryDetail(database, wabaId, uuid);
-  if (delivery === null) throw unknownDelivery(deliveryId);
-  const { eventId, endpointId } = delivery;
+): Promise<{ id: string; endpointId: string }> {
+  const { id, endpointId, state } = await knownDelivery(database, wabaId, deliveryId);
+  const target = publicDeliveryId(id);
+  if (state === 'dropped') return { id: target, endpointId };
   await database.transaction(async (trx) => {
-    const outcome = await dropDelivery(trx, wabaId, uuid, `dropped by ${actor.name}`);
-    if (outcome === 'claimed') {
-      throw new RequestError('attempt_under_way', 'An attempt is under way; look again in a moment.');
-    }
+    const outcome = await dropDelivery(trx, wabaId, id, `dropped by ${actor.name}`);
+    if (outcome === 'claimed') throw attemptUnderWay();
     if (outcome === 'settled') {
       throw new RequestError(
         'delivery_settled',
@@ -58,10 +55,38 @@ export async function cancelDelivery(
     await recordChange(trx, actor, {
       wabaId,
       action: 'delivery.dropped',
-      target: `delivery ${publicDeliveryId(uuid)}`,
-      detail: { eventId, endpointId },
+      target: `delivery ${target}`,
+      // The eventId holds the customer's number, and the log outlives an erasure.
+      detail: { endpointId },
     });
+    trx.notify('heliograph_endpoints', endpointId);
   });
+  return { id: target, endpointId };
+}
+
+/** The delivery of a WABA with this public id. Throws RequestError `unknown_delivery`. */
+export async function knownDelivery(
+  database: Database,
+  wabaId: string,
+  deliveryId: string,
+): Promise<DeliveryDetail> {
+  const delivery = await findDeliveryDetail(database, wabaId, knownUuid(deliveryId));
+  if (delivery === null) throw unknownDelivery(deliveryId);
+  return delivery;
+}
+
+/** The WABA of a delivery, for commands that are told its id only. Throws RequestError `unknown_delivery`. */
+export async function wabaOfDelivery(
+  { database }: { database: Database },
+  deliveryId: string,
+): Promise<string> {
+  const wabaId = await findWabaOfDelivery(database, knownUuid(deliveryId));
+  if (wabaId === null) throw unknownDelivery(deliveryId);
+  return wabaId;
+}
+
+export function attemptUnderWay(): RequestError {
+  return new RequestError('attempt_under_way', 'An attempt is under way; look again in a moment.');
 }
 
 function knownUuid(deliveryId: string): string {

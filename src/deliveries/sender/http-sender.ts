@@ -3,9 +3,9 @@ import {
   type AddressGuard,
   judgeEndpointUrl,
   makeHostResolver,
-  parseRetryAfter,
   type ResolveHost,
 } from '../../platform/http/outbound-url.ts';
+import { parseRetryAfter } from '../../platform/http/retry-after.ts';
 import {
   type ConnectionAware,
   type ConnectionPhases,
@@ -14,6 +14,7 @@ import {
   makeOriginPools,
   type OriginPools,
   type PhaseTimings,
+  type UnusableNameObserver,
 } from './origin-pools.ts';
 import { classifySendError, type SendErrorClass, type SendFailure } from './send-error.ts';
 
@@ -30,6 +31,7 @@ export type HttpSenderOptions = {
   /** PEM certificates to trust in place of the well-known ones. */
   ca?: string;
   resolve?: ResolveHost;
+  onUnusableName?: UnusableNameObserver;
 };
 
 type SendRequest = ConnectionTerms & {
@@ -60,6 +62,7 @@ export function makeHttpSender(options: HttpSenderOptions): HttpSender {
     guard,
     connectTimeoutMs,
     resolve: shareLookups(options.resolve ?? makeHostResolver()),
+    onUnusableName: options.onUnusableName,
     ca: options.ca,
     maxOrigins: options.maxOrigins ?? 512,
     originIdleMs: options.originIdleMs ?? 60_000,

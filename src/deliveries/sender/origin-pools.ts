@@ -2,8 +2,8 @@ import { connect as connectTcp, isIP, type LookupFunction, type Socket } from 'n
 import { connect as connectTls } from 'node:tls';
 import { type buildConnector, Client, type Dispatcher, Pool } from 'undici';
 import {
+  ADDRESS_REFUSED_TEXT,
   type AddressGuard,
-  isTargetAllowed,
   type ResolveHost,
   type TargetLists,
 } from '../../platform/http/outbound-url.ts';
@@ -150,9 +150,13 @@ function isConnectionAware(handler: Dispatcher.DispatchHandler): handler is Conn
   return 'onConnectionAssigned' in handler;
 }
 
+/** Told why a name was not connected to: the code of the resolver, or `blocked_address`. Not for tenants. */
+export type UnusableNameObserver = (cause: { host: string; reason: string }) => void;
+
 type ConnectRules = ConnectionTerms & {
   guard: AddressGuard;
   resolve: ResolveHost;
+  onUnusableName?: UnusableNameObserver | undefined;
   /** DNS, TCP and TLS together. */
   connectTimeoutMs: number;
   /** Certificates to trust in place of the well-known ones. */
@@ -207,12 +211,12 @@ async function checkedAddresses(
   rules: ConnectRules,
   phases: ConnectionPhases,
 ): Promise<string[]> {
-  const addresses = isIP(hostname) === 0 ? await resolveTimed(hostname, rules, phases) : [hostname];
-  if (addresses.length === 0) throw new SendError('dns', 'The name has no address.');
+  const isName = isIP(hostname) === 0;
+  const addresses = isName ? await resolveTimed(hostname, rules, phases) : [hostname];
   const target = { hostname, port: Number(port) || (protocol === 'https:' ? 443 : 80), addresses };
-  const isOpen = addresses.every((address) => rules.guard.check(address).allowed);
-  if (isOpen && isTargetAllowed(rules.targets, target)) return addresses;
-  throw new SendError('blocked_address', 'The URL leads to an address that webhooks are not sent to.');
+  if (rules.guard.mayReach(target, rules.targets)) return addresses;
+  if (isName) throw unusableName(hostname, 'blocked_address', rules);
+  throw new SendError('blocked_address', ADDRESS_REFUSED_TEXT);
 }
 
 async function resolveTimed(
@@ -222,12 +226,21 @@ async function resolveTimed(
 ): Promise<string[]> {
   const startMs = performance.now();
   try {
-    return await rules.resolve(hostname);
+    const addresses = await rules.resolve(hostname);
+    if (addresses.length === 0) throw unusableName(hostname, 'no address', rules);
+    return addresses;
   } catch (error) {
-    throw new SendError('dns', 'The name could not be resolved.', error);
+    if (error instanceof SendError) throw error;
+    throw unusableName(hostname, errorCode(error) || 'other', rules);
   } finally {
     phases.dnsMs = elapsedMs(startMs);
   }
+}
+
+/** Tenants read the same of names that lead inside and of those that do not exist; the reason is for operators. */
+function unusableName(host: string, reason: string, { onUnusableName }: ConnectRules): SendError {
+  onUnusableName?.({ host, reason });
+  return new SendError('dns', ADDRESS_REFUSED_TEXT);
 }
 
 function openSocket(

@@ -25,7 +25,7 @@ export type SampleFile = {
   /** Its file name. */
   asset: string;
   label: string;
-  messageType: 'image' | 'audio' | 'document' | 'sticker';
+  messageType: 'image' | 'video' | 'audio' | 'document' | 'sticker';
   mimeType: string;
   filename: string;
   sign: IconName;
@@ -41,6 +41,14 @@ export const SAMPLE_PICTURES: readonly SampleFile[] = [
 
 /** Files of other types. */
 export const SAMPLE_FILES: readonly SampleFile[] = [
+  {
+    asset: 'sandbox-sunset.mp4',
+    label: 'Video',
+    messageType: 'video',
+    mimeType: 'video/mp4',
+    filename: 'sunset.mp4',
+    sign: 'film',
+  },
   {
     asset: 'sandbox-voice.ogg',
     label: 'Voice note',

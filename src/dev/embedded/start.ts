@@ -199,7 +199,7 @@ function describe(
   tenants: readonly EmbeddedTenant[],
 ): EmbeddedDescription {
   const { apiUrl, publicUrl, sandboxUrl, receiverUrl } = embeddedUrls(ports);
-  const { temporalAddress, temporalUiUrl, postgresUrl, minioUrl } = infrastructure;
+  const { temporalAddress, temporalUiUrl, postgresUrl, minioUrl, minioCredentials } = infrastructure;
   return {
     apiUrl,
     publicUrl,
@@ -209,6 +209,8 @@ function describe(
     temporalUiUrl,
     postgresUrl,
     minioUrl,
+    minioAccessKey: minioCredentials.accessKey,
+    minioSecretKey: minioCredentials.secretKey,
     sandboxUrl,
     receiverUrl,
     upstream: { appSecret: DEVELOPMENT_APP_SECRET, verifyToken: DEVELOPMENT_VERIFY_TOKEN },

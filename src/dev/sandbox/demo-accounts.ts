@@ -33,11 +33,8 @@ export const DEMO_PHONE_NUMBERS: readonly PhoneNumber[] = [
   },
 ];
 
-/** The number that ordinary demo messages are sent to. */
+/** The number that demo messages are sent to, of the tenant whose API key `npm start` prints. */
 export const DEMO_PHONE_NUMBER_ID = '800000000000111';
-
-/** The number that demo payments and orders (in INR) are sent to. */
-export const DEMO_INDIA_PHONE_NUMBER_ID = '800000000000221';
 
 /** The numbers known to one server, which tests may add to. */
 export type PhoneDirectory = {

@@ -10,25 +10,28 @@ import type { Config } from '../../platform/config/config.ts';
 import { invalidValue } from '../../platform/request-input.ts';
 import { workflowUrl } from '../../platform/temporal/client-connection.ts';
 import type { EndpointMove } from '../endpoint-headers.ts';
-import { deleteEndpoint, enableEndpoint, holdEndpoint } from '../endpoint-modes.ts';
+import { enableEndpoint, holdEndpoint } from '../endpoint-modes.ts';
 import {
   addEndpoint,
   type EndpointStatus,
   endpointForOperator,
   endpointStatus,
   endpointsOf,
+  sameUrlNotice,
   updateEndpoint,
 } from '../endpoints.ts';
-import type { Section } from '../setting.ts';
-import { settingsOf } from '../settings.ts';
+import { type InstallationSettings, installationSettings, type Section, textOf } from '../setting.ts';
+import { type AnySetting, settingsOf } from '../settings.ts';
 import { sendTestEvent, type TestEventResult } from '../test-event.ts';
 import { certificateRows, endpointCertificateCommand } from './certificate-commands.ts';
+import { endpointDeleteCommand } from './delete-command.ts';
 import {
   type EndpointCommandOptions,
   givenEndpointOptions,
   optionRulesOf,
   withEndpointOptions,
 } from './endpoint-options.ts';
+import { endpointRetryCommand } from './retry-command.ts';
 import {
   endpointRotateSecretCommand,
   endpointRotateSigningKeyCommand,
@@ -47,6 +50,7 @@ export function endpointCommand(): Command {
     .addCommand(endpointPauseCommand())
     .addCommand(endpointDisableCommand())
     .addCommand(endpointEnableCommand())
+    .addCommand(endpointRetryCommand())
     .addCommand(endpointRotateSecretCommand())
     .addCommand(endpointRotateSigningKeyCommand())
     .addCommand(endpointCertificateCommand())
@@ -86,27 +90,7 @@ function showCommand(): Command {
     .argument('<id>');
   return adminAction(command, 'endpoint show 3', async ({ tools, args }) => {
     const { id, wabaId } = await endpointForOperator(tools, args[0] ?? '');
-    return describeEndpoint(await endpointStatus(tools, wabaId, id));
-  });
-}
-
-/** `admin endpoint delete` */
-function endpointDeleteCommand(): Command {
-  const command = new Command('delete')
-    .description('delete a webhook endpoint and drop what waits for it; the log of its deliveries stays')
-    .argument('<id>')
-    .option('--yes', 'yes, delete it');
-  return adminAction<{ yes?: true }>(command, 'endpoint delete 3 --yes', async ({ tools, args, options }) => {
-    const { id, wabaId } = await endpointForOperator(tools, args[0] ?? '');
-    if (!options.yes) {
-      const { url, waiting } = await endpointStatus(tools, wabaId, id);
-      throw invalidValue(
-        `Endpoint ${id} (${url}) would be deleted with ${shownCount(waiting)} waiting deliveries: say so with --yes.`,
-      );
-    }
-    const deleted = await deleteEndpoint(tools, wabaId, id);
-    const dropped = deleted.dropped.toLocaleString('en-US');
-    return { json: deleted, text: `Endpoint ${id} is deleted; ${dropped} waiting deliveries were dropped.` };
+    return describeEndpoint(tools.config, await endpointStatus(tools, wabaId, id));
   });
 }
 
@@ -123,8 +107,10 @@ function endpointAddCommand(): Command {
     const { waba, url } = options;
     const given = { ...(await givenEndpointOptions(options)), url };
     const endpoint = await addEndpoint({ ...tools, ...optionRulesOf(tools) }, waba, given);
+    const notice = sameUrlNotice(endpoint);
     return {
       json: endpoint,
+      notes: notice === null ? [] : [notice],
       text: alignedFields([
         ['id', endpoint.id],
         ['secret', endpoint.secret],
@@ -170,7 +156,10 @@ function endpointUpdateCommand(): Command {
     const changed = await endpointStatus(tools, wabaId, id);
     const note = `the order scope becomes "${changed.wantedOrderScope}" once nothing of the present one is open, or while it is paused.`;
     const notes = changed.wantedOrderScope === null ? [] : [note];
-    const { json, ...described } = describeEndpoint(changed, [...notes, ...moveNotes(id, move)]);
+    const { json, ...described } = describeEndpoint(tools.config, changed, [
+      ...notes,
+      ...moveNotes(id, move),
+    ]);
     const { droppedHeaderNames, secretRotationAdvised } = move;
     return { ...described, json: { ...json, droppedHeaderNames, secretRotationAdvised } };
   });
@@ -207,7 +196,7 @@ function holdCommand(name: string, description: string, mode: 'paused' | 'disabl
   return adminAction<{ reason: string }>(command, `endpoint ${name} 3`, async ({ tools, args, options }) => {
     const { id, wabaId } = await endpointForOperator(tools, args[0] ?? '');
     await holdEndpoint(tools, wabaId, { id, mode, reason: options.reason });
-    return describeEndpoint(await endpointStatus(tools, wabaId, id));
+    return describeEndpoint(tools.config, await endpointStatus(tools, wabaId, id));
   });
 }
 
@@ -230,6 +219,7 @@ function endpointEnableCommand(): Command {
       const { waiting = null } = options;
       const { dropped } = await enableEndpoint(tools, wabaId, { id, waiting, by: BY });
       const { json, ...shown } = describeEndpoint(
+        tools.config,
         await endpointStatus(tools, wabaId, id),
         waiting === 'drop' ? [`${dropped.toLocaleString('en-US')} deliveries were dropped.`] : [],
       );
@@ -302,7 +292,12 @@ function firstLine(error: unknown): string {
 }
 
 /** An endpoint for operators: its options, its mode and what waits. */
-export function describeEndpoint(endpoint: EndpointStatus, notes: string[] = []): AdminOutcome {
+export function describeEndpoint(
+  config: Config,
+  endpoint: EndpointStatus,
+  notes: string[] = [],
+): AdminOutcome {
+  const defaults = installationSettings(config);
   return {
     json: endpoint,
     notes,
@@ -315,26 +310,41 @@ export function describeEndpoint(endpoint: EndpointStatus, notes: string[] = [])
       ['waiting', waitingText(endpoint.waiting)],
       ['URL', endpoint.url],
       ['WABA', endpoint.wabaId],
-      ...rowsOf(endpoint, 'where', 'what'),
+      ...rowsOf(endpoint, defaults, 'where', 'what'),
       ['custom headers', headersText(endpoint.customHeaderNames)],
-      ...rowsOf(endpoint, 'signature'),
+      ...rowsOf(endpoint, defaults, 'signature'),
       ['old secret', untilText(endpoint.previousSecretExpiresAt)],
       ...publicKeyRows(endpoint.publicKeys),
       ...certificateRows(endpoint.clientCertificate),
-      ...rowsOf(endpoint, 'order', 'retries', 'limits'),
+      ...rowsOf(endpoint, defaults, 'order', 'retries', 'limits'),
       ['created', endpoint.createdAt],
       ['updated', endpoint.updatedAt],
     ]),
   };
 }
 
-function rowsOf(endpoint: EndpointStatus, ...sections: Section[]): [string, unknown][] {
-  return settingsOf(...sections).map(([name, { command }]): [string, unknown] => {
+function rowsOf(
+  endpoint: EndpointStatus,
+  defaults: InstallationSettings,
+  ...sections: Section[]
+): [string, unknown][] {
+  return settingsOf(...sections).map(([name, { command, portal }]): [string, unknown] => {
     const value = endpoint[name];
-    const shown = value === null ? command.byDefault : (command.show?.(value) ?? value);
+    const shown = value === null ? defaultOf(command, portal, defaults) : (command.show?.(value) ?? value);
     const wanted = name === 'orderScope' ? endpoint.wantedOrderScope : null;
     return [command.label, wanted === null ? shown : `${shown}, wanted: ${wanted}`];
   });
+}
+
+/** The value that holds without the setting, in the words of the portal unless the command has its own. */
+function defaultOf(
+  command: AnySetting['command'],
+  portal: AnySetting['portal'],
+  defaults: InstallationSettings,
+): string | null {
+  if (command.byDefault !== undefined) return command.byDefault;
+  const text = textOf(portal.byDefault, defaults);
+  return text === '' ? null : `${text} (default)`;
 }
 
 function troubleOf({ failingSince, nextProbeAt, probeFailures }: EndpointStatus): [string, unknown][] {

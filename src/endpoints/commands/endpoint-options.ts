@@ -60,8 +60,13 @@ export async function givenEndpointOptions(options: EndpointCommandOptions): Pro
 
 /** By which rules endpoints are judged here: those of the sender. */
 export function optionRulesOf({ config, database }: AdminTools): OptionRules {
-  const guard = makeAddressGuard({ allowCidrs: config.webhooks.allowCidrs });
-  const urlRules = { allowHttp: config.webhooks.allowHttp, guard, resolve: makeHostResolver() };
+  const { allowHttp, ports } = config.webhooks;
+  const urlRules = {
+    allowHttp,
+    ports,
+    guard: makeAddressGuard(config.webhooks),
+    resolve: makeHostResolver(),
+  };
   return { database, urlRules, maxTimeoutMs: config.webhooks.timeoutMs };
 }
 

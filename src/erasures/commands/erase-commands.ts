@@ -253,6 +253,7 @@ function describe({ config }: AdminTools, erasure: ErasureView): AdminOutcome {
       ['state', erasure.state],
       ['waits for', erasure.waitsFor],
       ['erased', Object.entries(erasure.counts).map(([name, count]) => `${name}: ${count}`)],
+      ['refused', Object.entries(erasure.refused).map(([name, count]) => `${name}: ${count}`)],
       ['by', erasure.requestedBy],
       ['requested', erasure.createdAt],
       ['finished', erasure.finishedAt],

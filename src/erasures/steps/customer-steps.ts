@@ -1,12 +1,7 @@
 import { eraseFromBodies, FIRST_BODY } from '../../inbound/erase-bodies.ts';
 import { shardOf } from '../../inbound/inbox.ts';
-import {
-  type Database,
-  holdIntake,
-  lockCustomers,
-  lockIntake,
-  type Transaction,
-} from '../../platform/postgres/database.ts';
+import type { Database, Transaction } from '../../platform/postgres/database.ts';
+import { holdIntake, lockCustomers, lockIntake } from '../../platform/postgres/locks.ts';
 import { execute, query } from '../../platform/postgres/sql.ts';
 import {
   type BatchEnd,
@@ -19,6 +14,7 @@ import {
 } from '../erasure-step.ts';
 import { judgeIds, seeIds } from './customer-ids.ts';
 import {
+  auditStep,
   deleteWhere,
   ERASED_MESSAGE,
   type ErasedMessage,
@@ -345,5 +341,5 @@ const customer: ErasureStep = {
 /** How a customer, or a conversation, is erased. */
 export const CUSTOMER_STEPS: readonly ErasureStep[] = [
   ...[cutOff, remembered, findIds, rawBodies, messages, groupMessages],
-  ...[statusScan, paymentScan, eventScan, uploads, customer],
+  ...[statusScan, paymentScan, eventScan, uploads, customer, auditStep],
 ];

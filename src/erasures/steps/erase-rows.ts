@@ -2,12 +2,13 @@ import { laneOf, mediaReadyEventId } from '../../deliveries/publish.ts';
 import { removeDeliveries } from '../../deliveries/queue/remove.ts';
 import { stillQueued } from '../../deliveries/queue/replay-queue.ts';
 import { erasedName, localMessageId, sendMarker } from '../../messages/messages.ts';
+import { redactAudit } from '../../platform/audit/audit.ts';
 import type { ObjectStore } from '../../platform/object-store/object-store.ts';
 import { ObjectStoreUnavailable } from '../../platform/object-store/object-store.ts';
 import type { Database, Transaction } from '../../platform/postgres/database.ts';
 import { execute, query } from '../../platform/postgres/sql.ts';
 import type { ErasureCounts } from '../erasure-report.ts';
-import { NotYetErased, type StepTools } from '../erasure-step.ts';
+import { type ErasureStep, NotYetErased, type StepTools } from '../erasure-step.ts';
 
 const REASON = 'dropped: erased';
 const REMOVALS_AT_ONCE = 8;
@@ -85,6 +86,15 @@ export async function quietEvents(
   await cancelWorkflows(ended.flatMap(({ workflowId }) => workflowId ?? []));
   if (left.size > 0) throw new NotYetErased(`${left.size} deliveries are being attempted.`);
 }
+
+/** Entries of the audit log in which an early version named events, whose ids hold numbers. */
+export const auditStep: ErasureStep = {
+  name: 'audit log',
+  async erase(trx, { wabaId }) {
+    const auditEntries = await redactAudit(trx, wabaId);
+    return { after: auditEntries === 0 ? null : '', counts: { auditEntries } };
+  },
+};
 
 /** Erases events with their deliveries, attempts and reports of payments. */
 export async function eraseEvents(

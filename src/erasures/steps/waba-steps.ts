@@ -5,6 +5,7 @@ import type { Database, Transaction } from '../../platform/postgres/database.ts'
 import { execute, query } from '../../platform/postgres/sql.ts';
 import { type ErasureStep, NotYetErased, type StepContext } from '../erasure-step.ts';
 import {
+  auditStep,
   type ErasedEvent,
   eraseEvents,
   type FoundFile,
@@ -239,5 +240,5 @@ export const WABA_STEPS: readonly ErasureStep[] = [
   table({ table: 'waba_hours', count: 'activityHours', key: 'waba_id, hour' }),
   table({ table: 'quarantine_counts', count: 'quarantineCounts', key: 'day, reason, field, waba_id' }),
   table({ table: 'erased_repeats', count: 'repeats', key: 'waba_id' }),
-  waba,
+  ...[waba, auditStep],
 ];

@@ -1,7 +1,15 @@
 import type { NumberOwner } from '../../accounts/accounts.ts';
 import type { Transaction } from '../../platform/postgres/database.ts';
-import { type InboxBody, SHARDS, shardOf, takeNewBodies, takeNewBodiesByWaba } from '../inbox.ts';
+import {
+  type InboxBody,
+  SHARDS,
+  type ShardLook,
+  shardOf,
+  takeNewBodies,
+  takeNewBodiesByWaba,
+} from '../inbox.ts';
 import { type QuarantinedPart, splitUpstreamBody, type UpstreamItem } from '../split/upstream-items.ts';
+import { type InboxFloor, type Look, makeInboxFloor } from './inbox-floor.ts';
 
 const MIB = 1024 * 1024;
 
@@ -30,6 +38,11 @@ export async function readBodies(trx: Transaction, shards: readonly ShardMemory[
   return await readById(trx, shards);
 }
 
+/** Where the next look into a shard begins. */
+export function lookOf({ shard, floor }: ShardMemory): ShardLook {
+  return { shard, fromId: floor.from(), fromDay: floor.fromDay() };
+}
+
 async function readById(trx: Transaction, shards: readonly ShardMemory[]): Promise<Found[]> {
   const startMs = performance.now();
   const several = shards.length > 1 ? 2 : 1;
@@ -37,12 +50,12 @@ async function readById(trx: Transaction, shards: readonly ShardMemory[]): Promi
     bodies: Math.min(BATCH.bodies, Math.max(LEAST_OF_SHARD, (several * BATCH.bodies) / shards.length)) | 0,
     bytes: (BATCH.bytes / shards.length) | 0,
   };
-  const looks = shards.map(({ shard, floor }) => ({ shard, fromId: floor.from() }));
+  const looks = shards.map(lookOf);
   const byShard = Map.groupBy(await takeNewBodies(trx, looks, limits), ({ shard }) => shard);
   const tookMs = performance.now() - startMs;
   return shards.map((memory) => {
     const bodies = byShard.get(memory.shard) ?? [];
-    const look = { tookMs, ids: bodies.map(({ id }) => id) };
+    const look = { tookMs, ids: bodies.map(({ id }) => id), firstDay: bodies[0]?.day ?? null };
     const isAll = bodies.length < limits.bodies && bytesOf(bodies) < limits.bytes;
     return { memory, look, bodies, isAll, nextWabaId: '' };
   });
@@ -50,11 +63,10 @@ async function readById(trx: Transaction, shards: readonly ShardMemory[]): Promi
 
 async function readByWaba(trx: Transaction, memory: ShardMemory, afterWabaId: string): Promise<Found> {
   const startMs = performance.now();
-  const { shard, floor, pace } = memory;
-  const { wabas } = pace.size();
-  const limits = { ...BACKLOG, shard, fromId: floor.from(), afterWabaId, wabas };
+  const { wabas } = memory.pace.size();
+  const limits = { ...BACKLOG, ...lookOf(memory), afterWabaId, wabas };
   const bodies = await takeNewBodiesByWaba(trx, limits);
-  const look = { tookMs: performance.now() - startMs, ids: null };
+  const look = { tookMs: performance.now() - startMs, ids: null, firstDay: null };
   const byWaba = Map.groupBy(bodies, (body) => body.wabaId);
   const isToTheEnd = byWaba.size < wabas && bytesOf(bodies) < BACKLOG.bytes;
   const isWhole = (own: InboxBody[]) =>
@@ -179,8 +191,8 @@ export type ShardMemory = {
   readonly kept: Map<string, ReadBody>;
   /** Of what is remembered; null before the first look. */
   epoch(): string | null;
-  /** Whether what is remembered is still so in the database (`intakeEpochs`); forgets it if not. */
-  isOf(epoch: string): boolean;
+  /** Forgets what is remembered unless it is of this epoch, which the database has now (`intakeEpochs`). */
+  adopt(epoch: string): void;
   /** Something of it cannot be stored as it is. */
   refused(): void;
   /** Whether something of any shard was stored since something of this one was first refused: the system works. */
@@ -204,15 +216,17 @@ export function makeIntakeMemory(makeFloor: () => InboxFloor = () => makeInboxFl
     let known: string | null = null;
     let refusedAt: number | null = null;
     const floor = makeFloor();
+    const kept: ShardMemory['kept'] = new Map();
     return {
-      ...{ shard, floor, pace: makeIntakePace(), kept: new Map() },
+      ...{ shard, floor, pace: makeIntakePace(), kept },
       epoch: () => known,
-      isOf(epoch) {
-        if (epoch === known) return true;
+      adopt(epoch) {
+        if (epoch === known) return;
         known = epoch;
         for (const [id, { wabaId }] of owners) if (shardOf(wabaId) === shard) owners.delete(id);
         floor.reset();
-        return false;
+        // Another process may have taken in a body since, and an erasure may have cut it.
+        kept.clear();
       },
       refused() {
         refusedAt ??= storedCount;
@@ -234,6 +248,27 @@ export function makeIntakeMemory(makeFloor: () => InboxFloor = () => makeInboxFl
     stored: () => {
       storedCount += 1;
     },
+  };
+}
+
+/**
+ * Notes what a transaction relies on before it has the locks of the shards. The function returned gets the epochs of those
+ * that it could lock: it adopts them, and returns whether what was noted is still so. Another transaction of the process
+ * may have adopted them meanwhile.
+ */
+export function noteEpochs(
+  memories: readonly ShardMemory[],
+): (epochs: ReadonlyMap<number, string>) => boolean {
+  const noted = memories.map((memory) => ({ memory, epoch: memory.epoch() }));
+  return (epochs) => {
+    let areStill = true;
+    for (const { memory, epoch } of noted) {
+      const current = epochs.get(memory.shard);
+      if (current === undefined) continue;
+      memory.adopt(current);
+      if (current !== epoch) areStill = false;
+    }
+    return areStill;
   };
 }
 
@@ -301,63 +336,6 @@ export function makeIntakePace(): IntakePace {
     takeTurns: () => {
       afterWabaId = '';
       taking = null;
-    },
-  };
-}
-
-/** An insert that is under way must end within this time, or its body waits for the next full look. */
-const LAG_MS = 60_000;
-
-/** Full looks may take a twentieth of the time. */
-const FULL_LOOK = { restMs: 10_000, restTimes: 20 };
-
-const NOTED_EVERY_MS = 1_000;
-
-/**
- * Where looks for new bodies begin. While an old snapshot is open (a dump, a forgotten transaction), a look from
- * the beginning walks over every body that was taken in since. So looks begin where the bodies that waited a minute ago
- * began: what was being inserted then is committed by now, and the looks since would have found it.
- */
-type InboxFloor = {
-  /** The id to look from; '0' for a full look. */
-  from(): string;
-  /** A look was made, under the intake lock or not. */
-  looked(look: Look): void;
-  /** Bodies may have come to wait again below. */
-  reset(): void;
-};
-
-/** `ids`: the bodies that a look by id found, the lowest first; null when it was by WABA, which leaves some out. */
-type Look = { tookMs: number; ids: readonly string[] | null };
-
-/** The floor of one process, which begins with a full look. */
-export function makeInboxFloor(lagMs = LAG_MS, now: () => number = () => performance.now()): InboxFloor {
-  let notes: { atMs: number; lowest: bigint }[] = [];
-  let highest = 0n;
-  let floor = 0n;
-  let nextFullMs = Number.NEGATIVE_INFINITY;
-  return {
-    from: () => (now() >= nextFullMs ? '0' : String(floor)),
-    looked({ tookMs, ids }) {
-      const atMs = now();
-      if (atMs >= nextFullMs) nextFullMs = atMs + Math.max(FULL_LOOK.restMs, FULL_LOOK.restTimes * tookMs);
-      if (ids === null) return;
-      const last = BigInt(ids.at(-1) ?? 0);
-      if (last > highest) highest = last;
-      const lowest = ids[0] === undefined ? highest + 1n : BigInt(ids[0]);
-      const newest = notes.at(-1);
-      if (newest === undefined || atMs - newest.atMs >= Math.min(NOTED_EVERY_MS, lagMs))
-        notes.push({ atMs, lowest });
-      const old = notes.findLastIndex((note) => note.atMs <= atMs - lagMs);
-      notes = notes.slice(Math.max(0, old));
-      const then = old < 0 ? 0n : (notes[0]?.lowest ?? 0n);
-      // What waits now is never passed over, however long ago it should have been taken in.
-      floor = then < lowest ? then : lowest;
-    },
-    reset() {
-      notes = [];
-      floor = 0n;
-      nextFullMs = Number.NEGATIVE_INFINITY;
     },
   };
 }

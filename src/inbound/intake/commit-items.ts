@@ -3,6 +3,7 @@ import { findKnownWabas, findNumberOwners, type NumberOwner } from '../../accoun
 import {
   findSubscribers,
   mediaReadyEventId,
+  mostDeliveries,
   type NewEvent,
   type PublishedEvent,
   publishTo,
@@ -23,12 +24,8 @@ import {
 } from '../../messages/messages.ts';
 import { insertOrders } from '../../messages/orders.ts';
 import { insertPaymentReports, type NewPaymentReport } from '../../messages/payments.ts';
-import {
-  type Database,
-  LastStatements,
-  lockFurtherShards,
-  type Transaction,
-} from '../../platform/postgres/database.ts';
+import { type Database, LastStatements, type Transaction } from '../../platform/postgres/database.ts';
+import { lockFurtherShards } from '../../platform/postgres/locks.ts';
 import { byteaArray, execute, query } from '../../platform/postgres/sql.ts';
 import { insertWorkflowTasks } from '../../platform/temporal/workflow-tasks.ts';
 import { drawForNewCustomers, findCustomers, saveCustomers } from '../customers/save-customers.ts';
@@ -37,12 +34,17 @@ import { shardOf } from '../inbox.ts';
 import type { StatusItem } from '../split/status-items.ts';
 import type { MessageItem, Owned, UpstreamItem } from '../split/upstream-items.ts';
 import { AWAITS_NUMBER } from '../waiting-bodies.ts';
+import { type ItemOrigins, refusalOf } from './item-origins.ts';
 
 /** Items of known numbers with their owners, and why each of the others becomes no event now. */
 type SortedItems = { owned: Owned[]; reasons: Map<UpstreamItem, string> };
 
 /** `owners` were asked for before and did not change, as far as their WABA is in one of the shards that are held. */
-export type KnownOwners = { owners: Map<string, NumberOwner>; held: ReadonlySet<number> };
+export type KnownOwners = {
+  owners: Map<string, NumberOwner>;
+  held: ReadonlySet<number>;
+  origins: ItemOrigins;
+};
 
 /**
  * Tells whose items they are, under the intake lock of the owner's shard: numbers come and go under that lock, so no item
@@ -65,8 +67,11 @@ export async function sortItems(
     const owner = owners.get(item.phoneNumberId);
     if (owner === undefined) {
       reasons.set(item, wabas.has(item.wabaId) ? AWAITS_NUMBER : 'unknown_phone_number');
-    } else if (owner.removed) reasons.set(item, 'removed_phone_number');
-    else owned.push({ item, wabaId: owner.wabaId, tenantId: owner.tenantId });
+      continue;
+    }
+    const refusal = owner.removed ? 'removed_phone_number' : refusalOf(item, owner.wabaId, known.origins);
+    if (refusal === null) owned.push({ item, wabaId: owner.wabaId, tenantId: owner.tenantId });
+    else reasons.set(item, refusal);
   }
   return { owned, reasons };
 }
@@ -74,7 +79,7 @@ export async function sortItems(
 async function ownersOf(
   trx: Transaction,
   ids: readonly string[],
-  { owners, held }: KnownOwners,
+  { owners, held }: Omit<KnownOwners, 'origins'>,
 ): Promise<Map<string, NumberOwner>> {
   const isHeld = ({ wabaId }: NumberOwner) => held.has(shardOf(wabaId));
   const remembered = ids.flatMap((id) => {
@@ -100,13 +105,17 @@ async function ownersOf(
  * Turns upstream items into messages, statuses, media, orders and events, in their order, in the caller's transaction.
  * The number of statements is fixed; those that do not need each other's results go together, and for most batches the
  * last ones are still under way when this resolves. Their result is the deliveries that `claimer` claimed.
- * `mayWrite` is awaited beside what is read; when it rejects, the transaction is to be undone.
+ * `mayWrite` is awaited beside what is read; when it rejects, the transaction is to be undone. Throws TooDearError, before
+ * anything is published, when the deliveries that the items lead to are not affordable.
  */
 export async function commitItems(
   trx: Transaction,
   owned: readonly Owned[],
   claimer: DirectClaimer | null,
-  mayWrite: Promise<void> = Promise.resolve(),
+  {
+    mayWrite = Promise.resolve(),
+    isAffordable,
+  }: { mayWrite?: Promise<void>; isAffordable?: IsAffordable } = {},
 ): Promise<LastStatements<ClaimedDelivery[]>> {
   if (owned.length === 0) await mayWrite;
   if (owned.length === 0) return new LastStatements(Promise.resolve([]));
@@ -126,6 +135,7 @@ export async function commitItems(
   const statuses = fresh.filter(isOwnedStatus);
   const planned = fresh.flatMap((one) => eventsOf(one, conversations));
   const events = planned.map(({ event }) => event);
+  if (isAffordable?.(mostDeliveries(events, subscribers)) === false) throw new TooDearError();
   // Conversations first: touching locks them, and message ids are drawn under that lock (docs/decisions/0021). Then
   // messages: their events find them by their upstream ids.
   const sent = Promise.all([
@@ -143,6 +153,12 @@ export async function commitItems(
   await insertPaymentReports(trx, paymentReports(published.events));
   return new LastStatements(Promise.resolve(published.claimed));
 }
+
+/** Gets by WABA how many deliveries there will be at most. */
+export type IsAffordable = (deliveries: ReadonlyMap<string, number>) => boolean;
+
+/** What has to be taken in leads to more deliveries than the transaction may make. */
+class TooDearError extends Error {}
 
 /** Media and orders are stored under the id of their message. */
 function hasParts({ item }: Owned<MessageItem>): boolean {

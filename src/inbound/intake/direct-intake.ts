@@ -1,12 +1,22 @@
+import type { DirectClaims } from '../../deliveries/queue/enqueue.ts';
 import { tracing } from '../../platform/metrics/metrics.ts';
 import type { Transaction } from '../../platform/postgres/database.ts';
-import { intakeEpochs, tryIntakeLocks } from '../../platform/postgres/database.ts';
-import { findOldestBodies, insertTakenIn, type NewBody, newBodies, shardOf } from '../inbox.ts';
+import { intakeEpochs, tryIntakeLocks } from '../../platform/postgres/locks.ts';
+import {
+  findOldestBodies,
+  insertTakenIn,
+  type KeepAtOnce,
+  type NewBody,
+  newBodies,
+  type SignedBody,
+  shardOf,
+} from '../inbox.ts';
 import { type Owned, splitUpstreamBody, type UpstreamItem } from '../split/upstream-items.ts';
-import type { ShardMemory } from './backlog.ts';
-import { commitItems, type KnownOwners, sortItems } from './commit-items.ts';
+import { lookOf, noteEpochs, type ShardMemory } from './backlog.ts';
+import { commitItems, type IsAffordable, type KnownOwners, sortItems } from './commit-items.ts';
 import { type IntakeTools, tracedItem } from './intake-batch.ts';
 import type { IntakeLoop } from './intake-loop.ts';
+import { type ItemOrigins, originsOf, refusalOf } from './item-origins.ts';
 
 /** The sender waits meanwhile: what takes longer is kept as it is and taken in later. */
 const PATIENCE_MS = 250;
@@ -15,7 +25,7 @@ const PATIENCE_MS = 250;
  * More than that waits already when one of these transactions ends: then intake in larger groups, beside the ingress,
  * takes in more in a second.
  */
-const MOST = { bodies: 64, items: 200, bytes: 1024 * 1024 };
+const MOST = { bodies: 64, items: 200, bytes: 1024 * 1024, deliveries: 500 };
 
 /**
  * How long bodies wait for a transaction beside the ingress that takes in what came before them. Going after it in
@@ -26,75 +36,158 @@ const HOLD_MS = 50;
 /** After an attempt that took too long. */
 const REST_MS = 1_000;
 
-/** An attempt to keep bodies and take them in, in the transaction that is acknowledged. */
-type DirectAttempt = {
-  /** To be kept the usual way. */
-  usual: readonly Buffer[];
-  tried: readonly Buffer[];
-  /**
-   * Whether those that were tried are committed. Otherwise it was not possible or not in time, and they are to be kept the
-   * usual way; what is committed all the same then counts once, by its deduplication keys.
-   */
-  isKept: Promise<boolean>;
-};
-
-/** Tries bodies whose shards have nothing else to do. */
-export type DirectIntake = (bodies: readonly Buffer[]) => DirectAttempt;
+/** For a shard that another process works on: each attempt meanwhile is written and undone. */
+const REST_OF_SHARD_MS = 100;
 
 /** For a process that is both ingress and worker. */
-export function makeDirectIntake(
-  tools: IntakeTools,
-  loop: Pick<IntakeLoop, 'areIdle' | 'whenIdle'>,
-  patienceMs = PATIENCE_MS,
-): DirectIntake {
-  let restUntilMs = 0;
-  // Where more comes than is taken in nothing is gained by holding.
-  const overrun = new Set<number>();
-  const isPossible = (shard: number) => {
-    if (loop.areIdle([shard])) overrun.delete(shard);
-    return !overrun.has(shard);
-  };
-  const keep = async (batch: Batch) => {
-    if (!(await loop.whenIdle(batch.shards, HOLD_MS))) {
-      for (const shard of batch.shards) if (!loop.areIdle([shard])) overrun.add(shard);
+export function makeDirectIntake(tools: IntakeTools, loop: IdleLoop, patienceMs = PATIENCE_MS): KeepAtOnce {
+  const intake = new IntakeBesideIngress(tools, loop, patienceMs);
+  return (bodies, onSent) => intake.attempt(bodies, onSent);
+}
+
+type IdleLoop = Pick<IntakeLoop, 'areIdle' | 'whenIdle'>;
+
+class IntakeBesideIngress {
+  readonly #tools: IntakeTools;
+  readonly #loop: IdleLoop;
+  readonly #patienceMs: number;
+  #restUntilMs = 0;
+  /** Shards where more comes than is taken in: nothing is gained by holding there. */
+  readonly #overrun = new Set<number>();
+  readonly #shardRestsUntilMs = new Map<number, number>();
+  readonly #underWay = new Set<UnderWay>();
+  /** By WABA what an item led to when it was last too much. */
+  readonly #deliveriesPerItem = new Map<string, number>();
+
+  constructor(tools: IntakeTools, loop: IdleLoop, patienceMs: number) {
+    this.#tools = tools;
+    this.#loop = loop;
+    this.#patienceMs = patienceMs;
+  }
+
+  attempt(bodies: readonly SignedBody[], onSent: () => void): ReturnType<KeepAtOnce> {
+    const allUsual = { usual: bodies, tried: [], isKept: Promise.resolve(true) };
+    if (performance.now() < this.#restUntilMs || bodies.length > MOST.bodies) return allUsual;
+    const read = this.#readPlain(bodies);
+    if (read.length === 0) return allUsual;
+    const batch = batchOf(read);
+    const isOfSame = ({ shards }: UnderWay) => shards.some((shard) => batch.shards.includes(shard));
+    const before = [...this.#underWay].filter(isOfSame);
+    const own: UnderWay = { shards: batch.shards, isKept: this.#keep(batch, before, onSent) };
+    this.#underWay.add(own);
+    void own.isKept.finally(() => this.#underWay.delete(own));
+    const isTried = new Set(read.map(({ signed }) => signed));
+    const usual = bodies.filter((body) => !isTried.has(body));
+    return { usual, tried: [...isTried], isKept: own.isKept };
+  }
+
+  /**
+   * Of these bodies those that can be taken in at once. One that is not plain (too much, unreadable, with parts that become
+   * no event) is left out, and so is what comes behind it in its shards.
+   */
+  #readPlain(bodies: readonly SignedBody[]): PlainBody[] {
+    const plain: PlainBody[] = [];
+    const left = new Set<number>();
+    const room = { ...MOST };
+    for (const signed of bodies) {
+      const parts = newBodies([signed]);
+      const isFree = parts.every(({ shard }) => this.#isPossible(shard) && !left.has(shard));
+      const read = isFree ? readParts(parts) : null;
+      if (read !== null && takeRoom(room, this.#sizeOf(signed, read))) plain.push({ signed, parts: read });
+      else for (const { shard } of parts) left.add(shard);
+    }
+    return plain;
+  }
+
+  #sizeOf({ body }: SignedBody, parts: PlainBody['parts']): Size {
+    const size = { bodies: 1, items: 0, bytes: body.length, deliveries: 0 };
+    for (const { part, items } of parts) {
+      size.items += items.length;
+      size.deliveries += items.length * (this.#deliveriesPerItem.get(part.wabaId) ?? 0);
+    }
+    return size;
+  }
+
+  #isPossible(shard: number): boolean {
+    if (performance.now() < (this.#shardRestsUntilMs.get(shard) ?? 0)) return false;
+    if (this.#loop.areIdle([shard])) this.#overrun.delete(shard);
+    return !this.#overrun.has(shard);
+  }
+
+  async #keep(batch: Batch, before: readonly UnderWay[], onSent: () => void): Promise<boolean> {
+    if (!(await this.#loop.whenIdle(batch.shards, HOLD_MS))) {
+      for (const shard of batch.shards) if (!this.#loop.areIdle([shard])) this.#overrun.add(shard);
       return false;
     }
     const startMs = performance.now();
     const timer = Promise.withResolvers<'late'>();
-    const timeout = setTimeout(() => timer.resolve('late'), patienceMs);
-    const outcome = await Promise.race([keepAndTakeIn(tools, batch, patienceMs), timer.promise]);
+    const timeout = setTimeout(() => timer.resolve('late'), this.#patienceMs);
+    const ways: Ways = {
+      ...{ before, waitMs: this.#patienceMs, onSent },
+      onBusy: (shard) => this.#shardRestsUntilMs.set(shard, performance.now() + REST_OF_SHARD_MS),
+      isAffordable: (deliveries) => this.#isAffordable(batch, deliveries),
+    };
+    const outcome = await Promise.race([keepAndTakeIn(this.#tools, batch, ways), timer.promise]);
     clearTimeout(timeout);
-    if (outcome === 'late' || performance.now() - startMs > patienceMs)
-      restUntilMs = performance.now() + REST_MS;
+    if (outcome === 'late' || performance.now() - startMs > this.#patienceMs)
+      this.#restUntilMs = performance.now() + REST_MS;
     return outcome === 'done';
-  };
-  return (bodies) => {
-    const allUsual = { usual: bodies, tried: [], isKept: Promise.resolve(true) };
-    if (performance.now() < restUntilMs) return allUsual;
-    const parts = new Map(bodies.map((body) => [body, newBodies([body])]));
-    const partsOf = (body: Buffer) => parts.get(body) ?? [];
-    const tried = bodies.filter((body) => partsOf(body).every(({ shard }) => isPossible(shard)));
-    const batch = tried.length === 0 ? null : readBatch(tried, tried.flatMap(partsOf));
-    if (batch === null) return allUsual;
-    const isTried = new Set(tried);
-    return { usual: bodies.filter((body) => !isTried.has(body)), tried, isKept: keep(batch) };
-  };
+  }
+
+  /** What is too much is noted, so that it takes no others with it the next time. */
+  #isAffordable({ items }: Batch, deliveries: ReadonlyMap<string, number>): boolean {
+    const sum = [...deliveries.values()].reduce((one, other) => one + other, 0);
+    if (sum <= MOST.deliveries) {
+      if (this.#deliveriesPerItem.size > 0)
+        for (const wabaId of deliveries.keys()) this.#deliveriesPerItem.delete(wabaId);
+      return true;
+    }
+    for (const [wabaId, count] of deliveries) {
+      const own = items.filter((item) => item.wabaId === wabaId).length;
+      this.#deliveriesPerItem.set(wabaId, count / Math.max(1, own));
+    }
+    return false;
+  }
 }
 
-type Batch = { bodies: NewBody[]; items: UpstreamItem[]; shards: number[] };
+type Size = typeof MOST;
 
-/** Null for what is not plain: too much, unreadable, with parts that become no event. */
-function readBatch(bodies: readonly Buffer[], parts: NewBody[]): Batch | null {
-  const bytes = bodies.reduce((sum, body) => sum + body.length, 0);
-  if (bodies.length > MOST.bodies || bytes > MOST.bytes) return null;
-  const items: UpstreamItem[] = [];
-  for (const { body } of parts) {
-    const split = splitOrNull(body);
+/** Whether there is room for so much more; then it is taken. */
+function takeRoom(room: Size, size: Size): boolean {
+  const names = ['bodies', 'items', 'bytes', 'deliveries'] as const;
+  if (names.some((name) => size[name] > room[name])) return false;
+  for (const name of names) room[name] -= size[name];
+  return true;
+}
+
+/** Bodies that are being taken in beside the ingress. */
+type UnderWay = { shards: readonly number[]; isKept: Promise<boolean> };
+
+type Batch = { bodies: NewBody[]; items: UpstreamItem[]; origins: ItemOrigins; shards: number[] };
+
+/** A body, what of it is of which WABA, and what that holds. */
+type PlainBody = { signed: SignedBody; parts: { part: NewBody; items: UpstreamItem[] }[] };
+
+function readParts(parts: readonly NewBody[]): PlainBody['parts'] | null {
+  const read: PlainBody['parts'] = [];
+  for (const part of parts) {
+    const split = splitOrNull(part.body);
     if (split === null || split.quarantined.length > 0) return null;
-    items.push(...split.items);
+    read.push({ part, items: split.items });
   }
-  if (items.length > MOST.items) return null;
-  return { bodies: parts, items, shards: [...new Set(parts.map(({ shard }) => shard))] };
+  return read;
+}
+
+function batchOf(plain: readonly PlainBody[]): Batch {
+  const parts = plain.flatMap((one) => one.parts);
+  return {
+    bodies: parts.map(({ part }) => part),
+    items: parts.flatMap(({ items }) => items),
+    origins: originsOf(
+      parts.map(({ part: { signedFor }, items }) => ({ body: { signedFor, notes: null }, items })),
+    ),
+    shards: [...new Set(parts.map(({ part }) => part.shard))],
+  };
 }
 
 function splitOrNull(body: Buffer): ReturnType<typeof splitUpstreamBody> | null {
@@ -108,21 +201,34 @@ function splitOrNull(body: Buffer): ReturnType<typeof splitUpstreamBody> | null 
 /** Something has to be taken in before, or otherwise. */
 class NotNowError extends Error {}
 
-async function keepAndTakeIn(tools: IntakeTools, batch: Batch, waitMs: number): Promise<'done' | 'not now'> {
+/** `before`: earlier ones of the same shards; `onBusy` gets the shards that another process works on. */
+type Ways = {
+  before: readonly UnderWay[];
+  waitMs: number;
+  onBusy: (shard: number) => void;
+  onSent: () => void;
+  isAffordable: IsAffordable;
+};
+
+async function keepAndTakeIn(tools: IntakeTools, batch: Batch, ways: Ways): Promise<'done' | 'not now'> {
   const claims = tools.directClaims();
   const startMs = Date.now();
   try {
     const claimed = await tools.database.transaction(async (trx) => {
       const memories = batch.shards.map((shard) => tools.memory.of(shard));
-      const known = { owners: tools.memory.owners, held: new Set(batch.shards) };
+      const { origins } = batch;
+      const known = { owners: tools.memory.owners, held: new Set(batch.shards), origins };
       const owned = ownedOf(batch.items, known);
-      const mayWrite = prepare(trx, memories, batch.bodies, waitMs);
+      const mayWrite = prepare(trx, memories, batch.bodies, ways);
       mayWrite.catch(() => undefined);
-      if (owned !== null) return await commitItems(trx, owned, claims, mayWrite);
-      await mayWrite;
-      const sorted = await sortItems(trx, batch.items, known);
-      if (sorted.reasons.size > 0) throw new NotNowError();
-      return await commitItems(trx, sorted.owned, claims);
+      const last = await takeIn(trx, batch, known, {
+        owned,
+        mayWrite,
+        claims,
+        isAffordable: ways.isAffordable,
+      });
+      ways.onSent();
+      return last;
     });
     claims?.carry(claimed);
   } catch (error) {
@@ -138,36 +244,67 @@ async function keepAndTakeIn(tools: IntakeTools, batch: Batch, waitMs: number): 
   return 'done';
 }
 
-/** Null where it has to be asked whose a number is. */
-function ownedOf(items: readonly UpstreamItem[], { owners, held }: KnownOwners): Owned[] | null {
+async function takeIn(
+  trx: Transaction,
+  { items }: Batch,
+  known: KnownOwners,
+  ways: {
+    owned: Owned[] | null;
+    mayWrite: Promise<void>;
+    claims: DirectClaims | null;
+    isAffordable: IsAffordable;
+  },
+) {
+  const { owned, mayWrite, claims, isAffordable } = ways;
+  if (owned !== null) return await commitItems(trx, owned, claims, { mayWrite, isAffordable });
+  await mayWrite;
+  const sorted = await sortItems(trx, items, known);
+  if (sorted.reasons.size > 0) throw new NotNowError();
+  return await commitItems(trx, sorted.owned, claims, { isAffordable });
+}
+
+/** Null where it has to be asked whose a number is, or where an item is refused. */
+function ownedOf(items: readonly UpstreamItem[], { owners, held, origins }: KnownOwners): Owned[] | null {
   const owned: Owned[] = [];
   for (const item of items) {
     const owner = owners.get(item.phoneNumberId);
     if (owner === undefined || owner.removed || !held.has(shardOf(owner.wabaId))) return null;
+    if (refusalOf(item, owner.wabaId, origins) !== null) return null;
     owned.push({ item, wabaId: owner.wabaId, tenantId: owner.tenantId });
   }
   return owned;
 }
 
-/** Stores the bodies as taken in. Resolves when they are the next of their shards and what is remembered is still so. */
+/**
+ * Stores the bodies as taken in. Resolves when they are the next of their shards and what is remembered is still so;
+ * otherwise that is forgotten, so that the next bodies can be.
+ */
 async function prepare(
   trx: Transaction,
   memories: readonly ShardMemory[],
   bodies: readonly NewBody[],
-  waitMs: number,
+  { before, waitMs, onBusy }: Ways,
 ): Promise<void> {
-  const remembered = memories.map((memory) => memory.epoch());
-  const looks = memories.map(({ shard, floor }) => ({ shard, fromId: floor.from() }));
-  const [held, epochs, before] = await Promise.all([
-    tryIntakeLocks(
-      trx,
-      memories.map(({ shard }) => shard),
-      waitMs,
-    ),
+  const shards = memories.map(({ shard }) => shard);
+  const areStill = noteEpochs(memories);
+  const startMs = performance.now();
+  const awaited = before.flatMap((earlier) => earlier.shards).filter((shard) => shards.includes(shard));
+  const [held, epochs, older, , areKept] = await Promise.all([
+    tryIntakeLocks(trx, shards, { waitMs, awaited }),
     intakeEpochs(trx),
-    findOldestBodies(trx, looks),
+    findOldestBodies(trx, memories.map(lookOf)),
     insertTakenIn(trx, bodies),
+    Promise.all(before.map(({ isKept }) => isKept)),
   ]);
-  const isCurrent = memories.every(({ shard }, index) => epochs.get(shard) === remembered[index]);
-  if (held.length < memories.length || before.length > 0 || !isCurrent) throw new NotNowError();
+  const isCurrent = areStill(epochs);
+  const tookMs = performance.now() - startMs;
+  for (const { shard, floor } of memories) {
+    const oldest = older.find((body) => body.shard === shard);
+    floor.looked({ tookMs, ids: oldest === undefined ? [] : [oldest.id], firstDay: oldest?.day ?? null });
+  }
+  const waiting = new Set(older.map(({ shard }) => shard));
+  const busy = shards.filter((shard) => !held.includes(shard) || waiting.has(shard));
+  busy.forEach(onBusy);
+  // What is kept the usual way after all comes first, and these behind it.
+  if (busy.length > 0 || !isCurrent || areKept.includes(false)) throw new NotNowError();
 }

@@ -5,14 +5,9 @@ import { countEndpoints } from '../../endpoints/endpoint-settings.ts';
 import { MAX_ENDPOINTS } from '../../endpoints/endpoints.ts';
 import type { Logger } from '../../platform/logger.ts';
 import { type TracedEvent, tracing } from '../../platform/metrics/metrics.ts';
-import {
-  type Database,
-  intakeEpochs,
-  LastStatements,
-  type Transaction,
-  tryIntakeLocks,
-} from '../../platform/postgres/database.ts';
+import { type Database, LastStatements, type Transaction } from '../../platform/postgres/database.ts';
 import { isDataError } from '../../platform/postgres/error-class.ts';
+import { intakeEpochs, tryIntakeLocks } from '../../platform/postgres/locks.ts';
 import {
   countQuarantined,
   finishBodies,
@@ -27,6 +22,7 @@ import {
   type BodyPortion,
   type Found,
   type IntakeMemory,
+  noteEpochs,
   type ReadBody,
   readBodies,
   readBody,
@@ -34,6 +30,7 @@ import {
   sharePortions,
 } from './backlog.ts';
 import { commitItems, type KnownOwners, sortItems } from './commit-items.ts';
+import { type ItemOrigins, originsOf } from './item-origins.ts';
 
 /** Looking for an item that cannot be stored takes a savepoint per group, so fewer are looked through at a time. */
 const COST_IN_PIECES = 200;
@@ -119,7 +116,8 @@ async function takeInTogether(
     const { portions, held, more } = await takePortions(trx, shards, costOf(shards));
     if (portions.length === 0) return { claimed: [], outcomes: [], more };
     items = portions.flatMap((portion) => portion.items);
-    const { owned, reasons } = await sortItems(trx, items, { owners: memory.owners, held });
+    const known = { owners: memory.owners, held, origins: originsOfPortions(portions) };
+    const { owned, reasons } = await sortItems(trx, items, known);
     const finished = finish(trx, portions, reasons);
     const [committing, outcomes] = await Promise.all([commitItems(trx, owned, claims), finished]);
     return new LastStatements(committing.answers.then((claimed) => ({ claimed, outcomes, more })));
@@ -135,6 +133,10 @@ export function tracedItem({ kind, wabaId, eventId }: UpstreamItem): TracedEvent
   return { type: kind, wabaId, eventId };
 }
 
+function originsOfPortions(portions: readonly BodyPortion[]): ItemOrigins {
+  return originsOf(portions.map(({ read: { body }, items }) => ({ body, items })));
+}
+
 function costOf(shards: readonly ShardMemory[]): number {
   return Math.min(...shards.map(({ pace }) => pace.size().cost));
 }
@@ -146,6 +148,7 @@ async function takePortions(
   budget: number,
 ): Promise<Portions> {
   const wanted = shards.map(({ shard }) => shard);
+  const areStill = noteEpochs(shards);
   const [locked, epochs, looked] = await Promise.all([
     tryIntakeLocks(trx, wanted),
     intakeEpochs(trx),
@@ -153,9 +156,7 @@ async function takePortions(
   ]);
   const held = new Set(locked);
   const own = shards.filter(({ shard }) => held.has(shard));
-  // All of them are asked, each forgets what is no longer so.
-  const isCurrent = own.map((memory) => memory.isOf(epochs.get(memory.shard) ?? '')).every(Boolean);
-  const found = (isCurrent ? looked : await readBodies(trx, own)).filter(({ memory }) =>
+  const found = (areStill(epochs) ? looked : await readBodies(trx, own)).filter(({ memory }) =>
     own.includes(memory),
   );
   const read = found.flatMap(({ memory: { kept }, bodies }) =>
@@ -213,7 +214,8 @@ async function takeInPieces({ database, memory, logger }: IntakeTools, own: Shar
     const { portions, held, more } = await takePortions(trx, [own], Math.min(COST_IN_PIECES, costOf([own])));
     const items = portions.flatMap((portion) => portion.items);
     const reasons = new Map<UpstreamItem, string>();
-    await commitOrHalve(trx, items, { owners: memory.owners, held }, failures, reasons);
+    const known = { owners: memory.owners, held, origins: originsOfPortions(portions) };
+    await commitOrHalve(trx, items, known, failures, reasons);
     storedAny = failures.length < items.length;
     const bodies = portions.filter((portion) => portion.items.length > 0).length;
     // One body may be bad as a whole. A WABA with several of them waits until another's goes through.

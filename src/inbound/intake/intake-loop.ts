@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Loop, LoopStatus } from '../../platform/loop.ts';
 import { findOldestBodies, SHARDS } from '../inbox.ts';
+import { lookOf } from './backlog.ts';
 import { type IntakeTools, takeInShards } from './intake-batch.ts';
 
 /** How long a lost notification can delay a body. */
@@ -120,13 +121,15 @@ class Intake implements IntakeLoop {
     if (startMs < this.#nextLookMs) return;
     const { database, memory } = this.#tools;
     const { rank, count } = this.#share();
-    const looks = SHARDS.map((shard) => ({ shard, fromId: memory.of(shard).floor.from() }));
+    const looks = SHARDS.map((shard) => lookOf(memory.of(shard)));
     try {
       const oldest = new Map((await findOldestBodies(database, looks)).map((row) => [row.shard, row]));
       const tookMs = performance.now() - startMs;
       for (const shard of SHARDS) {
         const body = oldest.get(shard);
-        memory.of(shard).floor.looked({ tookMs, ids: body === undefined ? [] : [body.id] });
+        memory
+          .of(shard)
+          .floor.looked({ tookMs, ids: body === undefined ? [] : [body.id], firstDay: body?.day ?? null });
         const isMine = shard % count === rank || (body?.waitedMs ?? 0) > OVERDUE_MS;
         if (body !== undefined && isMine) this.#wanted.add(shard);
       }

@@ -1,4 +1,5 @@
 import type { Database } from '../../platform/postgres/database.ts';
+import { LOCKS_MAX_AGE_MS, recentRead } from '../../platform/postgres/recent-read.ts';
 import { query } from '../../platform/postgres/sql.ts';
 
 export type ConversationRow = {
@@ -110,7 +111,7 @@ const CLOCK_SPARE_MS = 100;
  * he reads the clock (customers.ts, recipient-conversations.ts) until he ends.
  * A statement of its own, before the one that reads conversations: that one then sees what ended meanwhile.
  */
-async function conversationHorizon(database: Database): Promise<string> {
+const conversationHorizon = recentRead(LOCKS_MAX_AGE_MS, async (database) => {
   const [row] = await query<{ at: string }>(
     database,
     `select cast(least(clock_timestamp(), min(coalesce(a.xact_start, clock_timestamp()
@@ -123,7 +124,7 @@ async function conversationHorizon(database: Database): Promise<string> {
   );
   if (row === undefined) throw new Error('the database did not tell its time');
   return row.at;
-}
+});
 
 const PHONE = /^(?:tel:)?[\s+]*\d[\d\s().\-/]*$/i;
 

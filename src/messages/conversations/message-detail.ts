@@ -5,6 +5,7 @@ import { type ConversationMessage, MESSAGE_COLUMNS, MESSAGE_JOINS } from './mess
 export type MessageDetail = ConversationMessage & {
   attempts: number | null;
   upstreamStatus: string | null;
+  waId: string | null;
   /** JSON text. */
   sendError: string | null;
 };
@@ -20,7 +21,8 @@ export async function findMessage(
 ): Promise<MessageDetail | null> {
   const [row] = await query<MessageDetail>(
     database,
-    `select ${MESSAGE_COLUMNS}, m.content, o.attempts, o.upstream_status as "upstreamStatus", o.error as "sendError"
+    `select ${MESSAGE_COLUMNS}, m.content, o.attempts, o.upstream_status as "upstreamStatus", o.wa_id as "waId",
+            o.error as "sendError"
        from messages m ${MESSAGE_JOINS}
       where m.id = ? and m.waba_id = ?`,
     [messageId, wabaId],

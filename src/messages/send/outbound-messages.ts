@@ -202,15 +202,19 @@ export async function requeueMessage(
 export async function acceptMessage(
   trx: Transaction,
   { wabaId, messageId }: Omit<SendAttempt, 'attempt'>,
-  { upstreamId, messageStatus }: { upstreamId: string; messageStatus: string | null },
+  {
+    upstreamId,
+    messageStatus,
+    waId,
+  }: { upstreamId: string; messageStatus: string | null; waId: string | null },
 ): Promise<boolean> {
   const changed = await execute(
     trx,
     `update outbound_messages
-        set state = 'accepted', upstream_id = ?, upstream_status = ?, error = null, sending_until = null,
+        set state = 'accepted', upstream_id = ?, upstream_status = ?, wa_id = ?, error = null, sending_until = null,
             finished_at = now()
       where message_id = ? and waba_id = ? and state in ('sending', 'unknown')`,
-    [upstreamId, messageStatus, messageId, wabaId],
+    [upstreamId, messageStatus, waId, messageId, wabaId],
   );
   if (changed === 0) return false;
   await execute(
@@ -280,6 +284,8 @@ export type SendProgress = {
   conversationId: string;
   upstreamId: string | null;
   upstreamStatus: string | null;
+  /** The recipient as upstream knows it; null for a recipient without a phone number. */
+  waId: string | null;
   /** JSON text. */
   error: string | null;
 };
@@ -293,7 +299,7 @@ export async function findSendProgress(
   const [row] = await query<SendProgress>(
     database,
     `select o.state, m.conversation_id as "conversationId", o.upstream_id as "upstreamId",
-            o.upstream_status as "upstreamStatus", o.error
+            o.upstream_status as "upstreamStatus", o.wa_id as "waId", o.error
        from outbound_messages o join messages m on m.id = o.message_id
       where o.message_id = ? and o.waba_id = ?`,
     [messageId, wabaId],

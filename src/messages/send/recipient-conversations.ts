@@ -7,7 +7,7 @@ import {
 } from '../../inbound/customers.ts';
 import { shardOf } from '../../inbound/inbox.ts';
 import type { Transaction } from '../../platform/postgres/database.ts';
-import { lockCustomers } from '../../platform/postgres/database.ts';
+import { lockCustomers } from '../../platform/postgres/locks.ts';
 import { execute, query } from '../../platform/postgres/sql.ts';
 
 /** Whom a message is for: a phone (digits) or a business-scoped user id. */

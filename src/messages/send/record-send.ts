@@ -31,7 +31,7 @@ export async function untilRecorded<T>(record: () => Promise<T>): Promise<T> {
 export async function recordAccepted(
   database: Database,
   input: SendMessageInput,
-  accepted: { upstreamId: string; messageStatus: string | null },
+  accepted: { upstreamId: string; messageStatus: string | null; waId: string | null },
 ): Promise<void> {
   await database.transaction(async (trx) => {
     await acceptMessage(trx, input, accepted);

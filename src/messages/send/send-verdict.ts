@@ -1,5 +1,6 @@
 import type { SendOutcome, SendRefusal } from '../../platform/graph/graph-calls.ts';
-import { type SendError, sendErrorClass } from './send-error.ts';
+import type { SendError } from './send-error.ts';
+import { sendErrorClass } from './upstream-errors.ts';
 
 /** What an attempt leads to. */
 export type SendVerdict =

@@ -50,6 +50,34 @@ export function mediaKindOf(mimeType: string): MediaKind | null {
   return KIND_OF_MIME_TYPE.get(mimeType) ?? null;
 }
 
+const ISO_MEDIA = ['video/mp4', 'audio/mp4', 'video/3gpp', 'video/quicktime'];
+
+/**
+ * What the first bytes of a file of a type may speak for; null: they may be unknown. Office documents are archives or
+ * compound files, and other programs' texts and tables carry their types too.
+ */
+const FIRST_BYTES: ReadonlyMap<string, readonly (string | null)[]> = new Map([
+  ['image/jpeg', ['image/jpeg']],
+  ['image/png', ['image/png']],
+  ['image/webp', ['image/webp']],
+  ['video/mp4', ISO_MEDIA],
+  ['video/3gpp', ISO_MEDIA],
+  ['audio/mp4', ISO_MEDIA],
+  ['audio/ogg', ['audio/ogg']],
+  ['audio/amr', ['audio/amr']],
+  ['audio/mpeg', ['audio/mpeg', null]],
+  // With a tag it begins as MP3 does.
+  ['audio/aac', ['audio/aac', 'audio/mpeg', ...ISO_MEDIA, null]],
+  ['application/pdf', ['application/pdf', null]],
+  ['text/plain', [null]],
+]);
+const OFFICE_BYTES: readonly (string | null)[] = ['application/zip', 'application/x-cfb', null];
+
+/** Whether a file of a MIME type (an essence) that can be sent may begin as `found`, the type that its bytes speak for. */
+export function mayBeginAs(mimeType: string, found: string | null): boolean {
+  return (FIRST_BYTES.get(mimeType) ?? OFFICE_BYTES).includes(found);
+}
+
 /** How many of its first bytes tell an animated sticker from a still one. */
 export const HEAD_BYTES = 21;
 
@@ -64,6 +92,8 @@ export function maxBytesOf(kind: MediaKind, head: Uint8Array): number {
 }
 
 const MAX_NAME_CHARS = 240;
+/** Of a longer path only the end is read: the name stands there. */
+const MAX_PATH_CHARS = 1_024;
 
 /**
  * A file's name as the client said it, made harmless: without folders, control and direction characters and quotes.
@@ -71,10 +101,12 @@ const MAX_NAME_CHARS = 240;
  */
 export function uploadedFileName(name: string | undefined): string | null {
   const cleaned = (name ?? '')
+    .slice(-MAX_PATH_CHARS)
     .toWellFormed()
     .replace(/^.*[\\/]/s, '')
     .replace(/[\p{C}\p{Zl}\p{Zp}]/gu, '')
     .replace(/["<>|*?:;]/g, '_')
-    .replace(/^[.\s]+|\s+$/g, '');
+    .replace(/^[.\s]+/, '')
+    .trimEnd();
   return [...cleaned].slice(0, MAX_NAME_CHARS).join('').slice(0, MAX_NAME_CHARS).toWellFormed() || null;
 }

@@ -8,13 +8,27 @@ export type AuditAnchor = { position: string; hash: string };
 
 /** What is wrong with the log; `position` is the place in the chain, null for an entry that is not in it. */
 export type AuditFinding = {
-  kind: 'changed' | 'removed' | 'not_chained' | 'gap' | 'expiry_differs' | 'anchor_differs' | 'cut_off';
+  kind:
+    | 'changed'
+    | 'removed'
+    | 'not_chained'
+    | 'gap'
+    | 'expiry_differs'
+    | 'redaction_differs'
+    | 'anchor_differs'
+    | 'cut_off';
   position: string | null;
   entryId: string | null;
 };
 
-/** `expired`: how many of the entries the retention of their tenants removed, as entries of the chain say. */
-export type AuditVerdict = { entries: number; expired: number; last: AuditAnchor; findings: AuditFinding[] };
+/** `expired`, `redacted`: how many entries retention removed, and erasures cut, as entries of the chain say. */
+export type AuditVerdict = {
+  entries: number;
+  expired: number;
+  redacted: number;
+  last: AuditAnchor;
+  findings: AuditFinding[];
+};
 
 const BATCH = 2_000;
 /** More do not tell more. */
@@ -42,14 +56,17 @@ export async function verifyChain(trx: Transaction, anchor: AuditAnchor | null):
     if (findings.length < MAX_FINDINGS) findings.push({ kind, position, entryId });
   };
   const retention = retentionCheck(note);
+  const redactions = redactionCheck(note);
   let last = START;
   let entries = 0;
   for await (const link of chainOf(trx)) {
-    const { position, entryId, text, hash } = link;
+    const { position, entryId, text, hash, redactedBy } = link;
     if (BigInt(position) !== BigInt(last.position) + 1n) note('gap', position, null);
     else if (text === null && link.expiredBy === null) note('removed', position, entryId);
-    else if (text !== null && hashAfter(last.hash, text) !== hash) note('changed', position, entryId);
+    else if (text !== null && redactedBy === null && hashAfter(last.hash, text) !== hash)
+      note('changed', position, entryId);
     retention.see(link);
+    redactions.see(link);
     if (position === anchor?.position && hash !== anchor.hash) note('anchor_differs', position, entryId);
     last = { position, hash };
     entries += 1;
@@ -57,10 +74,12 @@ export async function verifyChain(trx: Transaction, anchor: AuditAnchor | null):
   if (anchor !== null && BigInt(anchor.position) > BigInt(last.position))
     note('cut_off', last.position, null);
   for (const id of await notChained(trx)) note('not_chained', null, id);
-  return { entries, expired: retention.end(), last, findings };
+  return { entries, expired: retention.end(), redacted: redactions.end(), last, findings };
 }
 
 const DAY_MS = 86_400_000;
+
+type Note = (kind: AuditFinding['kind'], position: string, entryId: string | null) => void;
 
 /** Retention leaves the entries of 30 days; a day less, because entries have the time at which their transactions began. */
 const LEAST_AGE_MS = 29 * DAY_MS;
@@ -71,9 +90,7 @@ type Expired = { position: string; entries: number; hash: Hash; notBeforeMs: num
  * Compares what links say was removed with the entries that note it, which come later in the chain: so many, with these
  * hashes, and none that was younger than retention takes. How old a removed entry was at most, those before it tell.
  */
-function retentionCheck(
-  note: (kind: AuditFinding['kind'], position: string, entryId: string | null) => void,
-) {
+function retentionCheck(note: Note) {
   const open = new Map<string, Expired>();
   let latestMs = 0;
   let expired = 0;
@@ -112,6 +129,42 @@ function retentionCheck(
 }
 
 const EXPIRED = 'audit.expired';
+const REDACTED = 'audit.redacted';
+
+/**
+ * Compares entries from which an erasure took the id of an event with the entries that note it, which come later in the
+ * chain: each has the hash of the rest. Nothing but such an id can have gone, and only from a dropped delivery's entry.
+ */
+function redactionCheck(note: Note) {
+  const open = new Map<string, { position: string; entryId: string; hash: string | null }>();
+  let redacted = 0;
+  return {
+    see({ position, entryId, redactedBy, text }: Link): void {
+      if (redactedBy !== null) {
+        const { action, detail } = JSON.parse(text ?? 'null') ?? {};
+        const isAllowed = action === 'delivery.dropped' && detail.erased === 'eventId';
+        if (text !== null && !isAllowed) note('changed', position, entryId);
+        open.set(redactedBy, { position, entryId, hash: text === null ? null : hashAfter('', text) });
+        redacted += 1;
+      }
+      if (text === null || !text.includes(REDACTED)) return;
+      const { action, target, detail } = JSON.parse(text);
+      if (action !== REDACTED) return;
+      const noted = open.get(entryId);
+      open.delete(entryId);
+      const isAsNoted =
+        noted !== undefined &&
+        target === `entry ${noted.entryId}` &&
+        (noted.hash === null || noted.hash === detail.hash);
+      if (!isAsNoted) note('redaction_differs', position, entryId);
+    },
+    /** How many were redacted; those that no entry notes were just changed. */
+    end(): number {
+      for (const { position, entryId } of open.values()) note('changed', position, entryId);
+      return redacted;
+    },
+  };
+}
 
 /** The end of the chain; position 0 while there are no entries. */
 export async function auditAnchor(database: Database): Promise<AuditAnchor> {
@@ -125,13 +178,15 @@ export async function auditAnchor(database: Database): Promise<AuditAnchor> {
 /**
  * The whole log in the order of its chain, an entry a line: `{"position":…,"previousHash":…,"hash":…,"entry":{…}}`.
  * `hash` is the SHA-256 of the bytes of `previousHash` and of the text of `entry` as it stands in the line. An entry that
- * retention removed is null there, and `expiredBy` the id of the entry that notes it.
+ * retention removed is null there, and `expiredBy` the id of the entry that notes it. Of an entry from which an erasure took
+ * something, `hash` is over the text as it was written, and `redactedBy` is the id of the entry that notes it.
  */
 export async function* exportAudit(database: Database): AsyncGenerator<string> {
   let previousHash = START.hash;
-  for await (const { position, text, hash, expiredBy } of chainOf(database)) {
+  for await (const { position, text, hash, expiredBy, redactedBy } of chainOf(database)) {
     const gone = expiredBy === null ? '' : `"expiredBy":${expiredBy},`;
-    yield `{"position":${position},"previousHash":"${previousHash}","hash":"${hash}",${gone}"entry":${text ?? 'null'}}\n`;
+    const cut = redactedBy === null ? '' : `"redactedBy":${redactedBy},`;
+    yield `{"position":${position},"previousHash":"${previousHash}","hash":"${hash}",${gone}${cut}"entry":${text ?? 'null'}}\n`;
     previousHash = hash;
   }
 }
@@ -141,6 +196,7 @@ type Link = {
   entryId: string;
   hash: string;
   expiredBy: string | null;
+  redactedBy: string | null;
   text: string | null;
 };
 
@@ -150,7 +206,7 @@ async function* chainOf(database: Database): AsyncGenerator<Link> {
     const links = await query<Link>(
       database,
       `select at_position as position, entry_id as "entryId", encode(chained_hash, 'hex') as hash,
-              expired_by as "expiredBy", entry_text as text
+              expired_by as "expiredBy", redacted_by as "redactedBy", entry_text as text
          from audit_chain_after(cast(? as bigint), ?)`,
       [after, BATCH],
     );

@@ -16,6 +16,7 @@ const MEANING: Record<AuditFinding['kind'], string> = {
   removed: 'the entry was removed',
   not_chained: 'the entry was put in beside the application',
   expiry_differs: 'what retention removed is not what this entry says',
+  redaction_differs: 'the rest of the entry that an erasure cut is not what this entry says',
   gap: 'a part of the chain before it was removed',
   anchor_differs: 'the chain up to here is not the one of the anchor',
   cut_off: 'the chain ends before the anchor',
@@ -27,7 +28,7 @@ function verifyCommand(): Command {
     .option('--anchor <position:hash>', 'an earlier end of the chain, from the log of a worker');
   return adminAction<{ anchor?: string }>(command, 'audit verify --json', async ({ tools, options }) => {
     const verdict = await verifyAudit(tools.database, options.anchor ?? null);
-    const { entries, expired, last, findings } = verdict;
+    const { entries, expired, redacted, last, findings } = verdict;
     const lines = findings.map(({ kind, position, entryId }) => {
       const place = [position && `position ${position}`, entryId && `entry ${entryId}`].filter(Boolean);
       return `${place.join(', ')}: ${MEANING[kind]}`;
@@ -39,6 +40,7 @@ function verifyCommand(): Command {
         alignedFields([
           ['entries', entries.toLocaleString('en-US')],
           ['expired', expired.toLocaleString('en-US')],
+          ['redacted', redacted.toLocaleString('en-US')],
           ['anchor', `${last.position}:${last.hash}`],
           ['findings', findings.length === 0 ? 'none' : findings.length],
         ]),

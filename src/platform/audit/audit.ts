@@ -11,6 +11,8 @@ export type Actor = {
   isOperator?: boolean;
   /** Who made the link by which the password of the actor's session was set: it may be another person who acts. */
   passwordLinkBy?: string | null;
+  /** The API key that acts; absent: no key does. */
+  apiKey?: { id: string; mayReadEvents: boolean };
   requestId: string | null;
   ip: string | null;
 };
@@ -65,23 +67,58 @@ export async function recordChange(
   await recordBy(database, actor, { detail: {}, ...change, tenantId: null });
 }
 
+const REDACTED_AT_ONCE = 500;
+
+/**
+ * Takes the ids of events out of entries of a WABA, because they hold phone numbers; the chain notes it. Returns how many
+ * entries were changed; 0: none is left.
+ */
+export async function redactAudit(database: Database, wabaId: string): Promise<number> {
+  const [row] = await query<{ redacted: number }>(
+    database,
+    `select redact_audit_entries(?, ${REDACTED_AT_ONCE}) as redacted`,
+    [wabaId],
+  );
+  return row?.redacted ?? 0;
+}
+
+/**
+ * As `redactAudit`, for all WABAs: for customers who were erased by a version that left such ids. Later versions write none,
+ * so this finds something once.
+ */
+export async function redactAuditOfAll(database: Database, ending: AbortSignal): Promise<void> {
+  while (!ending.aborted) {
+    const [next] = await query<{ wabaId: string }>(
+      database,
+      `select a.waba_id as "wabaId" from audit_log a
+        where a.action = 'delivery.dropped' and a.detail -> 'eventId' is not null and a.waba_id is not null
+          and exists (select from audit_chain c where c.entry_id = a.id) limit 1`,
+    );
+    if (next === undefined) return;
+    if ((await redactAudit(database, next.wabaId)) === 0) return;
+  }
+}
+
 /** How far back is looked for the same read: an operator who reads more than that has a second entry, which harms none. */
 const RECENT_ENTRIES = 500;
 
 /** As `recordChange`, for reading; once for each actor, target and hour. */
-export async function recordRead(
+export async function recordReads(
   database: Database,
   actor: Actor,
-  read: { wabaId: string; action: string; target: string },
+  action: string,
+  reads: readonly { wabaId: string; target: string }[],
 ): Promise<void> {
-  const [known] = await query(
+  const known = await query<{ target: string }>(
     database,
-    `select from (select action, target, at from audit_log where actor = :actor order by id desc
-                   limit ${RECENT_ENTRIES}) as e
-      where action = :action and target = :target and at >= date_trunc('hour', now()) limit 1`,
-    { actor: storable(actor.name), action: read.action, target: read.target },
+    `select distinct target from (select action, target, at from audit_log where actor = :actor order by id desc
+                                   limit ${RECENT_ENTRIES}) as e
+      where action = :action and target = any (cast(:targets as text[])) and at >= date_trunc('hour', now())`,
+    { actor: storable(actor.name), action, targets: reads.map(({ target }) => target) },
   );
-  if (known === undefined) await recordChange(database, actor, read);
+  const targets = new Set(known.map(({ target }) => target));
+  for (const read of reads)
+    if (!targets.has(read.target)) await recordChange(database, actor, { ...read, action });
 }
 
 /**

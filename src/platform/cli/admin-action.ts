@@ -13,6 +13,7 @@ import {
   readJsonFile,
 } from '../local-stack/embedded-description.ts';
 import { redactError } from '../logger.ts';
+import { ObjectStoreUnavailable } from '../object-store/object-store.ts';
 import { type Database, type DatabasePool, openDatabase } from '../postgres/database.ts';
 import { isTransientError } from '../postgres/error-class.ts';
 import { isPoolerAnswer, poolerError } from '../postgres/server-checks.ts';
@@ -116,6 +117,10 @@ export function adminFailure(error: unknown, databaseUrl: string | null): AdminF
     const message = `The upstream platform did not tell the phone numbers: ${error.message}`;
     return { code: 'upstream', message, exitCode: 1 };
   }
+  if (error instanceof ObjectStoreUnavailable) {
+    const message = `${error.message}. Start the object store, or correct HELIOGRAPH_OBJECT_STORE_*.`;
+    return { code: 'object_store_away', message, exitCode: 1 };
+  }
   return databaseFailure(error, databaseUrl);
 }
 
@@ -152,7 +157,17 @@ type Environment = Readonly<Record<string, string | undefined>>;
  * of the stack that `npm start` keeps in `dataDir`. Throws InvalidSettingsError, and RequestError `no_installation`.
  */
 export function adminSettings(env: Environment, dataDir: string): Config {
-  if (env.HELIOGRAPH_DATABASE_URL?.trim() || env.HELIOGRAPH_DATABASE_URL_FILE?.trim()) return loadConfig(env);
+  const description = localStack(env, dataDir);
+  if (description === null) return loadConfig(env);
+  return loadConfig({ ...env, ...embeddedSettings(description, dataDir) });
+}
+
+/**
+ * The stack of `npm start` in `dataDir`; null when the environment names a database, which then is meant. Throws
+ * RequestError `no_installation`.
+ */
+export function localStack(env: Environment, dataDir: string): EmbeddedDescription | null {
+  if (env.HELIOGRAPH_DATABASE_URL?.trim() || env.HELIOGRAPH_DATABASE_URL_FILE?.trim()) return null;
   const description = readJsonFile(descriptionFile(dataDir));
   if (!isDescription(description)) {
     throw new RequestError(
@@ -161,7 +176,7 @@ export function adminSettings(env: Environment, dataDir: string): Config {
         'run npm start in another terminal, or set the HELIOGRAPH_* variables of your installation.',
     );
   }
-  return loadConfig({ ...env, ...embeddedSettings(description, dataDir) });
+  return description;
 }
 
 /** The part of the embedded stack's settings that commands use; the others are there because they are required. */
@@ -181,15 +196,18 @@ function embeddedSettings(description: EmbeddedDescription, dataDir: string): Re
     HELIOGRAPH_WEBHOOK_ALLOW_CIDRS: '127.0.0.0/8,::1/128',
     HELIOGRAPH_ENCRYPTION_KEYS: `local:${key.toString('base64')}`,
     HELIOGRAPH_OBJECT_STORE_URL: description.minioUrl,
-    HELIOGRAPH_OBJECT_STORE_ACCESS_KEY: 'not-used',
-    HELIOGRAPH_OBJECT_STORE_SECRET_KEY: 'not-used',
+    HELIOGRAPH_OBJECT_STORE_ACCESS_KEY: description.minioAccessKey,
+    HELIOGRAPH_OBJECT_STORE_SECRET_KEY: description.minioSecretKey,
   };
 }
 
 function isDescription(value: unknown): value is EmbeddedDescription {
   if (typeof value !== 'object' || value === null || !('upstream' in value)) return false;
   const { upstream } = value;
-  const texts = ['postgresUrl', 'temporalAddress', 'temporalUiUrl', 'publicUrl', 'sandboxUrl', 'minioUrl'];
+  const texts = [
+    ...['postgresUrl', 'temporalAddress', 'temporalUiUrl', 'publicUrl', 'caPath', 'sandboxUrl'],
+    ...['minioUrl', 'minioAccessKey', 'minioSecretKey'],
+  ];
   return (
     texts.every((name) => typeof (value as Record<string, unknown>)[name] === 'string') &&
     typeof upstream === 'object' &&

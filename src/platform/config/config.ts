@@ -30,6 +30,7 @@ export function loadConfig(env: Readonly<Record<string, string | undefined>>) {
     delivery: {
       workflows: settings.text('HELIOGRAPH_DELIVERY_WORKFLOWS') as 'auto' | 'always' | 'failures',
       retryWorkflowsMax: settings.integer('HELIOGRAPH_RETRY_WORKFLOWS_MAX'),
+      retryWorkflowsPerEndpoint: settings.integer('HELIOGRAPH_RETRY_WORKFLOWS_PER_ENDPOINT'),
     },
     sending: {
       messagesPerSecond: settings.integer('HELIOGRAPH_SEND_MESSAGES_PER_SECOND'),
@@ -51,8 +52,8 @@ export function loadConfig(env: Readonly<Record<string, string | undefined>>) {
       from: settings.text('HELIOGRAPH_MAIL_FROM'),
     },
     sandbox: {
-      controlUrl: settings.text('HELIOGRAPH_SANDBOX_CONTROL_URL').replace(/\/+$/, ''),
-      receiverUrl: settings.text('HELIOGRAPH_SANDBOX_RECEIVER_URL').replace(/\/+$/, ''),
+      controlUrl: settings.baseUrl('HELIOGRAPH_SANDBOX_CONTROL_URL'),
+      receiverUrl: settings.baseUrl('HELIOGRAPH_SANDBOX_RECEIVER_URL'),
     },
     retentionDays: {
       inbox: settings.integer('HELIOGRAPH_RETENTION_INBOX_DAYS'),
@@ -84,16 +85,21 @@ function tracesSettings(settings: Settings) {
   });
   return {
     /** Empty: no traces. */
-    url: settings.text('HELIOGRAPH_TRACES_URL').replace(/\/+$/, ''),
+    url: settings.baseUrl('HELIOGRAPH_TRACES_URL'),
     headers: Object.fromEntries(headers),
     percent: settings.integer('HELIOGRAPH_TRACES_PERCENT'),
   };
 }
 
 function webhooksSettings(settings: Settings) {
+  const isDevelopment = settings.text('HELIOGRAPH_MODE') === 'development';
   return {
     allowHttp: settings.boolean('HELIOGRAPH_WEBHOOK_ALLOW_HTTP'),
     allowCidrs: settings.networks('HELIOGRAPH_WEBHOOK_ALLOW_CIDRS'),
+    /** Empty: any. */
+    ports: isDevelopment ? [] : settings.list('HELIOGRAPH_WEBHOOK_PORTS').map(Number),
+    deny: settings.list('HELIOGRAPH_WEBHOOK_DENY'),
+    nat64Prefixes: settings.networks('HELIOGRAPH_WEBHOOK_NAT_PREFIXES'),
     timeoutMs: settings.integer('HELIOGRAPH_WEBHOOK_TIMEOUT_MS'),
     connectTimeoutMs: settings.integer('HELIOGRAPH_WEBHOOK_CONNECT_TIMEOUT_MS'),
     retryScheduleMs: settings
@@ -106,7 +112,7 @@ function webhooksSettings(settings: Settings) {
 
 function upstreamSettings(settings: Settings) {
   return {
-    graphUrl: settings.text('HELIOGRAPH_UPSTREAM_GRAPH_URL').replace(/\/+$/, ''),
+    graphUrl: settings.baseUrl('HELIOGRAPH_UPSTREAM_GRAPH_URL'),
     graphVersion: settings.text('HELIOGRAPH_UPSTREAM_GRAPH_VERSION'),
     appSecrets: settings.list('HELIOGRAPH_UPSTREAM_APP_SECRETS').map(readAppSecret),
     verifyToken: settings.text('HELIOGRAPH_UPSTREAM_VERIFY_TOKEN'),
@@ -127,8 +133,8 @@ function temporalSettings(settings: Settings) {
     tls: settings.boolean('HELIOGRAPH_TEMPORAL_TLS') ? tls : null,
     apiKey: settings.text('HELIOGRAPH_TEMPORAL_API_KEY'),
     taskQueuePrefix: settings.text('HELIOGRAPH_TEMPORAL_TASK_QUEUE_PREFIX'),
-    uiUrl: settings.text('HELIOGRAPH_TEMPORAL_UI_URL'),
-    publicUiUrl: settings.text('HELIOGRAPH_TEMPORAL_UI_PUBLIC_URL'),
+    uiUrl: settings.baseUrl('HELIOGRAPH_TEMPORAL_UI_URL'),
+    publicUiUrl: settings.baseUrl('HELIOGRAPH_TEMPORAL_UI_PUBLIC_URL'),
   };
 }
 
@@ -154,7 +160,7 @@ function apiSettings(settings: Settings) {
     metricsPort: settings.integer('HELIOGRAPH_API_METRICS_PORT'),
     tlsCertFile: settings.text('HELIOGRAPH_TLS_CERT_FILE'),
     tlsKeyFile: settings.text('HELIOGRAPH_TLS_KEY_FILE'),
-    publicUrl: settings.text('HELIOGRAPH_PUBLIC_URL').replace(/\/+$/, ''),
+    publicUrl: settings.baseUrl('HELIOGRAPH_PUBLIC_URL'),
     drainNoticeMs: settings.integer('HELIOGRAPH_API_DRAIN_NOTICE_MS'),
     drainTimeoutMs: settings.integer('HELIOGRAPH_API_DRAIN_TIMEOUT_MS'),
     trustProxy: settings.networks('HELIOGRAPH_TRUST_PROXY'),

@@ -6,6 +6,7 @@ import { parseEncryptionKeys } from '../crypto/secret-box.ts';
 import { DatabaseUrlError, parseDatabaseUrl, tlsOptionsOf } from '../postgres/database-url.ts';
 import type { Setting } from './setting.ts';
 import { SETTINGS, type SettingName } from './settings.ts';
+import { webhookProblems } from './webhook-problems.ts';
 
 /** Names every setting that is missing or wrong; safe to print, for it never holds a value of a secret. */
 export class InvalidSettingsError extends Error {
@@ -28,6 +29,8 @@ export function readSettings(env: Environment) {
   const text = (name: SettingName): string => settingValue(values, name) ?? '';
   return {
     text,
+    /** Without slashes at its end: paths follow. */
+    baseUrl: (name: SettingName): string => text(name).replace(/(?<!\/)\/+$/, ''),
     integer: (name: SettingName): number => Number(text(name)),
     boolean: (name: SettingName): boolean => text(name) === 'true',
     list: (name: SettingName): string[] => splitList(text(name)),
@@ -41,7 +44,8 @@ export function redactedSettings(env: Environment): Record<string, string> {
   const shown: Record<string, string> = {};
   for (const name of Object.keys(SETTINGS) as SettingName[]) {
     const definition: Setting = SETTINGS[name];
-    shown[name] = definition.secret ? '[redacted]' : (settingValue(values, name) ?? '');
+    const value = settingValue(values, name) ?? '';
+    shown[name] = definition.secret && value !== '' ? '[redacted]' : value;
   }
   return shown;
 }
@@ -50,7 +54,8 @@ export function redactedSettings(env: Environment): Record<string, string> {
  * What Kubernetes sets in every container for a service whose name begins with ours, such as
  * HELIOGRAPH_API_PORT=tcp://10.0.0.1:8080 for `heliograph-api`: it is meant as no setting.
  */
-const SERVICE_VARIABLE = /_SERVICE_(HOST|PORT(_[A-Z0-9_]+)?)$|_PORT_\d+_(TCP|UDP|SCTP)(_(PROTO|PORT|ADDR))?$/;
+const SERVICE_VARIABLE =
+  /_SERVICE_(HOST|PORT(_[A-Z0-9_]{1,255})?)$|_PORT_\d+_(TCP|UDP|SCTP)(_(PROTO|PORT|ADDR))?$/;
 const SERVICE_ADDRESS = /^(tcp|udp|sctp):\/\//;
 
 /** The values of the settings as they are given: by their names, or in the files that `<name>_FILE` names. */
@@ -190,10 +195,7 @@ function contradictions(env: Environment): string[] {
   if (publicUrl !== undefined && !publicUrl.startsWith('https://')) {
     problems.push('HELIOGRAPH_PUBLIC_URL must start with https:// because media URLs are https');
   }
-  const schedule = splitList(settingValue(env, 'HELIOGRAPH_WEBHOOK_RETRY_SCHEDULE_SECONDS') ?? '');
-  if (schedule.length > 50 || schedule.some((seconds) => !/^\d{1,6}$/.test(seconds))) {
-    problems.push('HELIOGRAPH_WEBHOOK_RETRY_SCHEDULE_SECONDS must be up to 50 whole numbers of seconds');
-  }
+  problems.push(...webhookProblems((name) => splitList(settingValue(env, name) ?? '')));
   problems.push(...keyProblems(env), ...tlsProblems(env), ...objectStoreProblems(env), ...mailProblems(env));
   return [...problems, ...openIdContradictions(env, production)];
 }

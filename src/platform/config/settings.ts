@@ -106,8 +106,9 @@ export const SETTINGS = {
   }),
   HELIOGRAPH_UPSTREAM_MEDIA_HOSTS: setting({
     kind: 'list',
-    fallback: 'fbsbx.com,facebook.com,fbcdn.net',
-    about: 'host names, with their subdomains, that media may be fetched from with the access token',
+    fallback: 'lookaside.fbsbx.com,fbcdn.net',
+    about:
+      'host names, with their subdomains, that media may be fetched from with the access token; never those of Graph',
   }),
   HELIOGRAPH_ENCRYPTION_KEYS: setting({
     kind: 'text',
@@ -122,6 +123,20 @@ export const SETTINGS = {
   HELIOGRAPH_WEBHOOK_ALLOW_CIDRS: optional(
     'cidrs',
     'private address ranges that webhook endpoints may be in',
+  ),
+  HELIOGRAPH_WEBHOOK_PORTS: setting({
+    kind: 'list',
+    fallback: '443,8443',
+    about:
+      'ports that new and changed webhook endpoints and operations URLs may name; development mode allows any',
+  }),
+  HELIOGRAPH_WEBHOOK_DENY: optional(
+    'list',
+    'names, *.names, addresses and networks, with or without a port, that no webhook of any tenant reaches',
+  ),
+  HELIOGRAPH_WEBHOOK_NAT_PREFIXES: optional(
+    'cidrs',
+    'NAT64 prefixes of the own network, of 32, 40, 48, 56, 64 or 96 bits; the IPv4 addresses behind them are checked',
   ),
   HELIOGRAPH_WEBHOOK_TIMEOUT_MS: setting({
     kind: 'integer',
@@ -162,14 +177,21 @@ export const SETTINGS = {
     choices: ['auto', 'always', 'failures'],
     fallback: 'auto',
     about:
-      'which deliveries get a workflow of their own. auto: all while it is calm, and those that fail; always: every one, and it is sent inside its workflow; failures: only those',
+      'which deliveries get a workflow run, unless an endpoint says otherwise (`deliveryWorkflows`). auto: all while traffic is calm (5 first attempts per second and core of one machine), and failures; always: all, and their attempts are made inside their runs; failures: failures only',
   }),
   HELIOGRAPH_RETRY_WORKFLOWS_MAX: setting({
     kind: 'integer',
     fallback: '200',
     minimum: 1,
     maximum: 100000,
-    about: 'open workflows of deliveries that wait for a retry; what is beyond it is retried without one',
+    about: 'open runs of deliveries that failed; deliveries beyond it are retried without a run',
+  }),
+  HELIOGRAPH_RETRY_WORKFLOWS_PER_ENDPOINT: setting({
+    kind: 'integer',
+    fallback: '20',
+    minimum: 1,
+    maximum: 100000,
+    about: 'the same for one endpoint, unless it says otherwise (`maxRetryWorkflows`)',
   }),
   HELIOGRAPH_RETENTION_INBOX_DAYS: retentionDays(
     '14',

@@ -16,7 +16,7 @@ type CheckedCertificate = CertificateView & { pem: string; privateKey: string };
 
 const MAX_CHARS = 32_768;
 const MAX_CERTIFICATES = 10;
-const CERTIFICATE = /-----BEGIN CERTIFICATE-----[\s\S]+?-----END CERTIFICATE-----/g;
+const CERTIFICATE = /-----BEGIN CERTIFICATE-----[^-]+-----END CERTIFICATE-----/g;
 
 /** Describes the first certificate of a chain in PEM that has been checked. */
 export function certificateView(pem: string): CertificateView {

@@ -1,6 +1,6 @@
 import { Readable } from 'node:stream';
 import { request } from 'undici';
-import { parseRetryAfter } from '../http/outbound-url.ts';
+import { parseRetryAfter } from '../http/retry-after.ts';
 import { membersOf, textOf } from '../json/json-members.ts';
 import { MAX_ID_CHARS } from '../json/json-text.ts';
 import {

@@ -24,6 +24,7 @@ import {
   graphPost,
   graphUrl,
   type MediaHostRules,
+  noSuchObject,
   objectOf,
   openGraphConnection,
   readText,
@@ -104,7 +105,8 @@ export function openAccountClient(config: Pick<Config, 'upstream'>): AccountClie
 /** Opens the client; connections are made when they are needed. */
 export function openGraphClient(config: Pick<Config, 'upstream' | 'mode'>): GraphClient {
   const connection = openGraphConnection(config.upstream);
-  const rules = { mediaHosts: config.upstream.mediaHosts, allowHttp: config.mode === 'development' };
+  const { mediaHosts } = config.upstream;
+  const rules = { mediaHosts, graphUrl: config.upstream.graphUrl, allowHttp: config.mode === 'development' };
   return {
     lookUpMedia: (mediaId, token, signal) => lookUpMedia(connection, mediaId, token, signal),
     download: (address, token, signal) => downloadMedia(connection, rules, address, token, signal),
@@ -170,8 +172,10 @@ type MediaMetadata = {
   sizeBytes: number | null;
 };
 
+const MEDIA_ID = /^\d{1,64}$/;
+
 /**
- * Looks a media object up: `GET /{media-id}`. Without `phone_number_id`, with which upstream returns an error for
+ * Looks a media object up: `GET /{media-id}`. An id that is no number would name another object of Graph. Without `phone_number_id`, with which upstream returns an error for
  * some inbound media. Throws GraphError.
  */
 async function lookUpMedia(
@@ -180,6 +184,7 @@ async function lookUpMedia(
   token: string,
   signal?: AbortSignal,
 ): Promise<MediaMetadata> {
+  if (!MEDIA_ID.test(mediaId)) throw noSuchObject();
   const answer = await graphGet(connection, { path: [mediaId], token, signal });
   const { url } = answer;
   if (typeof url !== 'string' || url === '') throw noAnswer('its answer names no media address');

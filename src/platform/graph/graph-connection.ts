@@ -86,8 +86,13 @@ export function graphUrl(connection: GraphConnection, path: readonly string[]): 
 /** An id as one segment of a path. What would change the path is no id: upstream would say that there is none such. */
 function pathSegment(id: string): string {
   if (!/^\.{0,2}$/.test(id)) return encodeURIComponent(id.toWellFormed());
+  throw noSuchObject();
+}
+
+/** The answer of upstream to an id that it does not have. */
+export function noSuchObject(): GraphError {
   const message = 'The upstream platform has no object with such an id.';
-  throw new GraphError({ httpStatus: null, code: 100, subcode: 33, message, transient: false });
+  return new GraphError({ httpStatus: null, code: 100, subcode: 33, message, transient: false });
 }
 
 async function exchange(
@@ -180,14 +185,17 @@ export class MediaHostRefused extends Error {
 export type MediaHostRules = {
   /** Host names, each with its subdomains, and IP addresses. */
   mediaHosts: readonly string[];
-  /** In development mode only: plain http and any port. */
+  /** In development mode only: plain http and any port, and files at the host of calls, as the sandbox has them. */
   allowHttp: boolean;
+  /** Where calls go: they answer with more than files. */
+  graphUrl: string;
 };
 
 const IP_LITERAL = /^[\d.]+$|^\[/;
 
-/** The URL when the access token may be sent there. Throws MediaHostRefused. */
-export function checkedMediaUrl(address: string, { mediaHosts, allowHttp }: MediaHostRules): URL {
+/** The URL when the access token may be sent there: the sender of a webhook chooses it. Throws MediaHostRefused. */
+export function checkedMediaUrl(address: string, rules: MediaHostRules): URL {
+  const { mediaHosts, allowHttp } = rules;
   const url = URL.parse(address);
   if (url === null) throw new MediaHostRefused('', 'it is not a URL');
   const isPlainHttp = url.protocol === 'http:' && allowHttp;
@@ -195,6 +203,8 @@ export function checkedMediaUrl(address: string, { mediaHosts, allowHttp }: Medi
   if (url.username !== '' || url.password !== '')
     throw new MediaHostRefused(url.hostname, 'it holds a user name');
   if (url.port !== '' && !allowHttp) throw new MediaHostRefused(url.hostname, 'it names a port');
+  if (isGraph(url, rules))
+    throw new MediaHostRefused(url.hostname, 'calls go there, and media does not come from there');
   if (!mediaHosts.some((allowed) => isHostWithin(url.hostname, allowed))) {
     throw new MediaHostRefused(
       url.hostname,
@@ -204,11 +214,21 @@ export function checkedMediaUrl(address: string, { mediaHosts, allowHttp }: Medi
   return url;
 }
 
+const GRAPH_HOST = /^graph(?:-[a-z]+)?\./;
+const VERSIONED_PATH = /^\/+v\d/i;
+
+function isGraph(url: URL, { graphUrl, allowHttp }: MediaHostRules): boolean {
+  if (GRAPH_HOST.test(url.hostname)) return true;
+  const isSameHost = url.hostname === new URL(graphUrl).hostname;
+  return isSameHost && (!allowHttp || VERSIONED_PATH.test(url.pathname));
+}
+
 function isHostWithin(host: string, allowed: string): boolean {
   const name = allowed
     .trim()
     .toLowerCase()
-    .replace(/^\.+|\.+$/g, '');
+    .replace(/^\.+/, '')
+    .replace(/(?<!\.)\.+$/, '');
   const own = host.replace(/\.$/, '');
   if (name === '') return false;
   return own === name || (!IP_LITERAL.test(own) && own.endsWith(`.${name}`));

@@ -1,4 +1,4 @@
-import { parseRetryAfter } from '../http/outbound-url.ts';
+import { parseRetryAfter } from '../http/retry-after.ts';
 
 type GraphErrorParts = {
   /** Null when there was no answer at all. */

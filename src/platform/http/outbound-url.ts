@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto';
 import { lookup, Resolver } from 'node:dns/promises';
 import { isIP } from 'node:net';
 import ipaddr from 'ipaddr.js';
@@ -12,6 +13,7 @@ type EndpointUrlRefusal = {
     | 'https_required'
     | 'credentials_in_url'
     | 'fragment_in_url'
+    | 'port_not_allowed'
     | 'address_not_allowed';
   /** Safe to show to the tenant: it never tells what a name resolved to. */
   message: string;
@@ -55,32 +57,39 @@ export function judgeEndpointUrl(
   }
   if (text.includes('#')) return refuse('fragment_in_url', 'The URL must not contain a fragment (#).');
   const address = addressLiteral(url.hostname);
-  if (address !== null && !guard.check(address).allowed) return ADDRESS_REFUSAL;
   const addresses = address === null ? null : [address];
-  if (!isTargetAllowed(targets, { ...targetOfUrl(url), addresses })) return ADDRESS_REFUSAL;
+  if (!guard.mayReach({ ...targetOfUrl(url), addresses }, targets)) return ADDRESS_REFUSAL;
   return { ok: true, url: url.href };
 }
 
+export type EndpointUrlCheck = EndpointUrlRules & {
+  resolve?: ResolveHost;
+  /** That a URL may name; empty: any. The sender does not ask, so URLs that are stored stay. */
+  ports?: readonly number[];
+  /** Stored already: it may keep its port. */
+  presentUrl?: string | null;
+  /** Called before a name is looked up; what it throws is thrown. */
+  beforeLookup?: () => Promise<void>;
+  /** Of a name that does not resolve now. Who only asks hears the same as of one that leads inside. */
+  unresolved?: 'accept' | 'refuse';
+};
+
 /**
  * As `judgeEndpointUrl`, and resolves the name as far as that works: every address must be allowed, while a name that
- * does not resolve now is accepted, because it may tomorrow and the sender checks again at connect. Never rejects.
+ * does not resolve now is accepted unless told otherwise, because it may tomorrow and the sender checks again at connect.
  */
-export async function checkEndpointUrl(
-  text: unknown,
-  { resolve, ...rules }: EndpointUrlRules & { resolve?: ResolveHost },
-): Promise<EndpointUrlVerdict> {
+export async function checkEndpointUrl(text: unknown, check: EndpointUrlCheck): Promise<EndpointUrlVerdict> {
+  const { resolve, ports = [], presentUrl, beforeLookup, unresolved = 'accept', ...rules } = check;
   const verdict = judgeEndpointUrl(text, rules);
-  if (!verdict.ok || resolve === undefined) return verdict;
-  const { hostname } = new URL(verdict.url);
-  if (addressLiteral(hostname) !== null) return verdict;
-  try {
-    const addresses = await resolve(hostname);
-    const isOpen = addresses.every((address) => rules.guard.check(address).allowed);
-    const target = { ...targetOfUrl(new URL(verdict.url)), addresses };
-    return isOpen && isTargetAllowed(rules.targets, target) ? verdict : ADDRESS_REFUSAL;
-  } catch {
-    return verdict;
-  }
+  if (!verdict.ok) return verdict;
+  const target = targetOfUrl(new URL(verdict.url));
+  if (ports.length > 0 && !ports.includes(target.port) && verdict.url !== presentUrl)
+    return refuse('port_not_allowed', `The URL must use one of these ports: ${ports.join(', ')}.`);
+  if (resolve === undefined || addressLiteral(target.hostname) !== null) return verdict;
+  await beforeLookup?.();
+  const addresses = await resolve(target.hostname).catch(() => []);
+  if (addresses.length === 0) return unresolved === 'accept' ? verdict : ADDRESS_REFUSAL;
+  return rules.guard.mayReach({ ...target, addresses }, rules.targets) ? verdict : ADDRESS_REFUSAL;
 }
 
 /** The IP address that a URL's hostname is, without the brackets of IPv6; null when it is a name. */
@@ -89,10 +98,11 @@ function addressLiteral(hostname: string): string | null {
   return isIP(bare) === 0 ? null : bare;
 }
 
-const ADDRESS_REFUSAL = refuse(
-  'address_not_allowed',
-  'The URL leads to an address that webhooks are not sent to.',
-);
+/** One text for both, so that nobody can ask which names exist inside. */
+export const ADDRESS_REFUSED_TEXT =
+  'The URL does not resolve, or leads to an address that webhooks are not sent to.';
+
+const ADDRESS_REFUSAL = refuse('address_not_allowed', ADDRESS_REFUSED_TEXT);
 
 function refuse(code: EndpointUrlRefusal['code'], message: string): EndpointUrlRefusal {
   return { ok: false, code, message };
@@ -104,8 +114,20 @@ type AddressVerdict = {
   reason: 'public' | 'allow_listed' | 'refused_range' | 'not_an_address';
 };
 
-/** Decides which addresses webhooks may be sent to. */
-export type AddressGuard = { check(ip: string): AddressVerdict };
+/** Decides where webhooks may be sent. */
+export type AddressGuard = {
+  check(ip: string): AddressVerdict;
+  /** Whether every address that is known is allowed, and the target by the lists of the installation and of a WABA. */
+  mayReach(target: WebhookTarget, lists?: TargetLists): boolean;
+};
+
+type GuardRules = {
+  allowCidrs: readonly string[];
+  /** Targets that no webhook of the installation reaches, whatever else allows them. */
+  deny?: readonly string[];
+  /** Networks in which a gateway of the operator's (NAT64) reaches IPv4 addresses. */
+  nat64Prefixes?: readonly string[];
+};
 
 /** An entry of the allow-list that is not a network in CIDR form. */
 export class InvalidCidrError extends Error {
@@ -139,36 +161,60 @@ const METADATA_NETWORKS: readonly Network[] = [
   ...['192.0.0.192/32', 'fd00:ec2::/32', 'fd20:ce::254/128'],
 ].map(parseNetwork);
 
-/** Behind them a gateway (NAT64, RFC 6052 and 8215) reaches the IPv4 address in the last 32 bits. */
+/** Behind them a gateway (NAT64, RFC 6052 and 8215) reaches the IPv4 address that stands in the address. */
 const NAT64_NETWORKS: readonly Network[] = ['64:ff9b::/96', '64:ff9b:1::/48'].map(parseNetwork);
 
 /**
  * A guard against requests to our own network (SSRF). Refuses every special range of IPv4 and IPv6, and whatever
  * ipaddr.js does not call unicast, except for the networks of `allowCidrs`; cloud metadata always. An IPv4 address written as IPv6
- * (::ffff:a.b.c.d) is judged as the IPv4 address it reaches; that behind NAT64 must be allowed as well. Throws InvalidCidrError.
+ * (::ffff:a.b.c.d) is judged as the IPv4 address it reaches; that behind NAT64 must be allowed as well. Throws InvalidCidrError
+ * and InvalidTargetError.
  */
-export function makeAddressGuard({ allowCidrs }: { allowCidrs: readonly string[] }): AddressGuard {
+export function makeAddressGuard({ allowCidrs, deny = [], nat64Prefixes = [] }: GuardRules): AddressGuard {
   const allowedNetworks = allowCidrs.map(parseNetwork);
+  const nat64Networks = [...NAT64_NETWORKS, ...nat64Prefixes.map(parseNat64Prefix)];
+  for (const text of deny) parseTarget(text);
   const judge = (address: Address): AddressVerdict => {
     if (isInside(address, METADATA_NETWORKS)) return { allowed: false, reason: 'refused_range' };
     if (isInside(address, allowedNetworks)) return { allowed: true, reason: 'allow_listed' };
     const refused = address.range() !== 'unicast' || isInside(address, REFUSED_NETWORKS);
     return refused ? { allowed: false, reason: 'refused_range' } : { allowed: true, reason: 'public' };
   };
+  const check = (ip: string): AddressVerdict => {
+    const address = parseAddress(ip);
+    if (address === null) return { allowed: false, reason: 'not_an_address' };
+    const behind = behindNat64(address, nat64Networks);
+    const verdict = behind === null ? null : judge(behind);
+    return verdict?.allowed === false ? verdict : judge(address);
+  };
   return {
-    check(ip) {
-      const address = parseAddress(ip);
-      if (address === null) return { allowed: false, reason: 'not_an_address' };
-      const behind = behindNat64(address);
-      const verdict = behind === null ? null : judge(behind);
-      return verdict?.allowed === false ? verdict : judge(address);
-    },
+    check,
+    mayReach: (target, lists) =>
+      (target.addresses ?? []).every((address) => check(address).allowed) &&
+      isTargetAllowed({ allow: [], deny }, target, nat64Networks) &&
+      isTargetAllowed(lists, target, nat64Networks),
   };
 }
 
-function behindNat64(address: Address): Address | null {
-  if (!isInside(address, NAT64_NETWORKS)) return null;
-  return new ipaddr.IPv4(address.toByteArray().slice(-4));
+const NAT64_PREFIX_BITS = new Set([32, 40, 48, 56, 64, 96]);
+
+function parseNat64Prefix(cidr: string): Network {
+  const network = parseNetwork(cidr);
+  if (network[0].kind() !== 'ipv6' || !NAT64_PREFIX_BITS.has(network[1])) throw new InvalidCidrError(cidr);
+  return network;
+}
+
+/** The IPv4 address follows the prefix, but for the bits 64 to 71, which are zero (RFC 6052 §2.2). */
+function behindNat64(address: Address, networks: readonly Network[] = NAT64_NETWORKS): Address | null {
+  const found = networks.find((network) => isInside(address, [network]));
+  if (found === undefined) return null;
+  const [, prefixBits] = found;
+  const bytes = address.toByteArray();
+  // The prefix of RFC 8215 is a range of prefixes of 96 bits.
+  const isWhole = prefixBits === 96 || NAT64_NETWORKS.includes(found);
+  if (isWhole) return new ipaddr.IPv4(bytes.slice(-4));
+  bytes.splice(8, 1);
+  return new ipaddr.IPv4(bytes.slice(prefixBits / 8, prefixBits / 8 + 4));
 }
 
 /** Entries are `name`, `*.name`, an address or a network, each with `:port` if only that is meant. */
@@ -213,7 +259,11 @@ export function parseTarget(text: string): TargetEntry {
  * Whether the lists of a WABA let a request go there: what is denied wins, and with an allow list only what it names is
  * left. Addresses that are not known yet are judged when the connection is made.
  */
-export function isTargetAllowed(lists: TargetLists | undefined, target: WebhookTarget): boolean {
+export function isTargetAllowed(
+  lists: TargetLists | undefined,
+  target: WebhookTarget,
+  nat64Networks: readonly Network[] = NAT64_NETWORKS,
+): boolean {
   if (lists === undefined) return true;
   const ofPort = (texts: readonly string[]) =>
     texts.map(parseTarget).filter(({ port }) => port === null || port === target.port);
@@ -222,7 +272,7 @@ export function isTargetAllowed(lists: TargetLists | undefined, target: WebhookT
     entries.some(({ name }) => name !== null && isNameOf(target.hostname, name));
   const isIn = (ip: string, entries: readonly TargetEntry[]) => {
     const address = parseAddress(ip);
-    const reached = address === null ? [] : [address, behindNat64(address) ?? address];
+    const reached = address === null ? [] : [address, behindNat64(address, nat64Networks) ?? address];
     return entries.some(({ network }) => network !== null && reached.some((one) => isInside(one, [network])));
   };
   if (isNamed(deny) || target.addresses?.some((address) => isIn(address, deny))) return false;
@@ -247,7 +297,7 @@ function parseAddress(ip: string): Address | null {
       return ipaddr.IPv4.parse(ip);
     case 6:
       // ipaddr.js reads ::8.8.8.8 as ::ffff:8.8.8.8; written in hex, an IPv4-compatible address stays what it is.
-      return ipaddr.process(ip.replace(/\d+\.\d+\.\d+\.\d+/, quadToHex));
+      return ipaddr.process(ip.replace(/(?:\d{1,3}\.){3}\d{1,3}/, quadToHex));
     default:
       return null;
   }
@@ -321,65 +371,17 @@ async function askSystem(hostname: string): Promise<string[]> {
   return found.map(({ address }) => address);
 }
 
+const HASH_CHARS = 6;
+
 /**
- * An endpoint's URL for logs, histories and those who may not change it: origin, path and the names of the query. What
- * stands behind them, and user and password, may be a credential.
+ * An endpoint's URL for logs, histories and those who may not change it: its origin, and a hash of the rest, by which
+ * endpoints of one server are told apart. Path, query, user and password may be a credential; the hash is too short to
+ * confirm a guess.
  */
 export function shownUrl(url: string): string {
   const parsed = URL.parse(url);
   if (parsed === null) return '(invalid URL)';
-  const parts = parsed.search === '' ? [] : parsed.search.slice(1).split('&').map(masked);
-  const query = parts.length === 0 ? '' : `?${parts.join('&')}`;
-  return `${parsed.origin}${parsed.pathname}${query}`;
-}
-
-/** Without a name, the part is all value. */
-function masked(part: string): string {
-  const equals = part.indexOf('=');
-  return equals < 1 ? '***' : `${part.slice(0, equals)}=***`;
-}
-
-const MAX_RETRY_AFTER_MS = 24 * 60 * 60 * 1_000;
-
-/** The three date forms of RFC 9110 §5.6.7; Date.parse alone would also take `2 foo` for a date. */
-const HTTP_DATE_FORMS = [
-  /^(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun), \d{2} [A-Z][a-z]{2} \d{4} \d{2}:\d{2}:\d{2} GMT$/,
-  /^(?:Mon|Tues|Wednes|Thurs|Fri|Satur|Sun)day, \d{2}-[A-Z][a-z]{2}-\d{2} \d{2}:\d{2}:\d{2} GMT$/,
-  /^(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun) [A-Z][a-z]{2} [ \d]\d \d{2}:\d{2}:\d{2} \d{4}$/,
-];
-
-/**
- * Ms that a Retry-After header (RFC 9110 §10.2.3: whole seconds or an HTTP date) asks to wait, at most 24 hours;
- * 0 for a date in the past, null for a missing or malformed header. `nowMs` is Unix time.
- */
-export function parseRetryAfter(header: string | undefined, nowMs: number): number | null {
-  const value = header?.trim() ?? '';
-  if (/^\d+$/.test(value)) return Math.min(Number(value) * 1_000, MAX_RETRY_AFTER_MS);
-  if (!HTTP_DATE_FORMS.some((form) => form.test(value))) return null;
-  const dateMs = Date.parse(value.endsWith('GMT') ? value : `${value} GMT`);
-  return Number.isNaN(dateMs) ? null : Math.min(Math.max(dateMs - nowMs, 0), MAX_RETRY_AFTER_MS);
-}
-
-/**
- * Whether two URLs, as the WHATWG parser writes them, lead to the same receiver: host, port and path decide. Query,
- * scheme (a redirect mostly), a trailing slash or dot and the case of percent-encoding do not.
- */
-export function isSameTarget(first: string, second: string): boolean {
-  const target = targetOf(first);
-  return target !== null && target === targetOf(second);
-}
-
-function targetOf(text: string): string | null {
-  const url = URL.parse(text);
-  if (url === null) return null;
-  const path = decoded(url.pathname).replace(/\/+$/, '');
-  return `${url.hostname.replace(/\.$/, '')}:${url.port} ${path}`;
-}
-
-function decoded(path: string): string {
-  try {
-    return decodeURIComponent(path);
-  } catch {
-    return path;
-  }
+  const rest = `${parsed.pathname}${parsed.search}`;
+  if (rest === '/') return `${parsed.origin}/`;
+  return `${parsed.origin}/***${createHash('sha256').update(rest).digest('hex').slice(0, HASH_CHARS)}`;
 }

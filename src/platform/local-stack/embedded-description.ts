@@ -25,6 +25,8 @@ export interface EmbeddedDescription {
   readonly temporalUiUrl: string;
   readonly postgresUrl: string;
   readonly minioUrl: string;
+  readonly minioAccessKey: string;
+  readonly minioSecretKey: string;
   readonly sandboxUrl: string;
   readonly receiverUrl: string;
   readonly upstream: { readonly appSecret: string; readonly verifyToken: string };

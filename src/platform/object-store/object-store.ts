@@ -1,3 +1,4 @@
+import { AsyncLocalStorage } from 'node:async_hooks';
 import type { ClientRequest, IncomingMessage } from 'node:http';
 import http from 'node:http';
 import https from 'node:https';
@@ -5,6 +6,7 @@ import { createRequire } from 'node:module';
 import type { Readable } from 'node:stream';
 import type { Client, ClientOptions } from 'minio';
 import type { Config } from '../config/config.ts';
+import { expiresVersions, readVersioning, removeVersions } from './object-versions.ts';
 
 const DEFAULT_TIMEOUTS = { answerTimeoutMs: 20_000, stallTimeoutMs: 30_000 };
 const MAX_SOCKETS = 64;
@@ -20,11 +22,19 @@ export type ObjectStore = {
    * appears when the source has ended; what the source throws is thrown unchanged and leaves nothing. Returns bytes.
    */
   put(key: string, source: AsyncIterable<Uint8Array>, options: { contentType: string }): Promise<number>;
-  /** Bytes `start` to `end`, both inclusive, or everything. The caller reads the stream or destroys it. */
-  getRange(key: string, range?: { start: number; end: number }): Promise<Readable>;
+  /**
+   * Bytes `start` to `end`, both inclusive, or everything. The caller reads the stream or destroys it; once `signal` is
+   * aborted, nothing is waited for any more.
+   */
+  getRange(key: string, range?: { start: number; end: number }, signal?: AbortSignal): Promise<Readable>;
   stat(key: string): Promise<{ sizeBytes: number }>;
-  /** Removes an object; one that is not there is no error. */
-  remove(key: string): Promise<void>;
+  /**
+   * Removes an object with all its versions; one that is not there is no error. Returns how many versions stay because the
+   * store does not let them go.
+   */
+  remove(key: string): Promise<number>;
+  /** Whether the bucket keeps versions, and whether a lifecycle rule removes noncurrent ones; null: not known. */
+  versioning(): Promise<{ state: 'on' | 'off' | 'unknown'; noncurrentExpire: boolean | null }>;
   /** All objects, in the order of their keys. */
   list(): AsyncIterable<StoredObject>;
   close(): void;
@@ -71,15 +81,22 @@ export function openObjectStore(
         throw watched.failure()?.error ?? error;
       }
     },
-    getRange: (key, range) =>
-      run(key, (client) =>
-        range === undefined
-          ? client.getObject(bucket, prefix + key)
-          : client.getPartialObject(bucket, prefix + key, range.start, range.end - range.start + 1),
+    getRange: (key, range, signal) =>
+      requestSignal.run(signal, () =>
+        run(key, (client) =>
+          range === undefined
+            ? client.getObject(bucket, prefix + key)
+            : client.getPartialObject(bucket, prefix + key, range.start, range.end - range.start + 1),
+        ),
       ),
     stat: (key) =>
       run(key, async (client) => ({ sizeBytes: (await client.statObject(bucket, prefix + key)).size })),
-    remove: (key) => run(key, (client) => client.removeObject(bucket, prefix + key)),
+    remove: (key) => run(key, (client) => removeVersions(client, bucket, prefix + key)),
+    versioning: () =>
+      run('', async (client) => {
+        const state = await readVersioning(client, bucket);
+        return { state, noncurrentExpire: await expiresVersions(client, bucket, prefix) };
+      }),
     async *list() {
       const listed = await run('', async (client) => client.listObjectsV2(bucket, prefix, true));
       yield* storedObjects(listed, prefix);
@@ -194,17 +211,23 @@ function watchSource(source: AsyncIterable<Uint8Array>) {
 
 type Transport = Pick<typeof http, 'request'>;
 
+/** Ends the requests that are made within it: the client library passes no signal on. */
+const requestSignal = new AsyncLocalStorage<AbortSignal | undefined>();
+
 /** Statuses at which the client library gives up without reading the body. */
 const UNREAD_STATUSES = new Set([408, 429, 499, 500, 502, 503, 504, 520]);
 
 /**
- * An http transport that never hangs: a connection that carries nothing for `answerTimeoutMs` before the response is
- * destroyed, and so is a response whose body stalls for `stallTimeoutMs` while its reader waits for more.
+ * An http transport that never hangs: a request that gets no connection within `answerTimeoutMs` is destroyed, and so is
+ * a connection that carries nothing for that time before the response, and a response whose body stalls for
+ * `stallTimeoutMs` while its reader waits for more.
  */
 function boundedTransport(timeouts: { answerTimeoutMs: number; stallTimeoutMs: number }): Transport {
   const request = (options: http.RequestOptions, onResponse?: (response: IncomingMessage) => void) => {
     const { request: start } = options.protocol === 'https:' ? https : http;
-    const outgoing: ClientRequest = start(options, (response) => {
+    const signal = requestSignal.getStore();
+    const withSignal = signal === undefined ? options : { ...options, signal };
+    const outgoing: ClientRequest = start(withSignal, (response) => {
       outgoing.setTimeout(0);
       if (UNREAD_STATUSES.has(response.statusCode ?? 0)) response.resume();
       endWhenStalled(response, timeouts.stallTimeoutMs);
@@ -213,6 +236,11 @@ function boundedTransport(timeouts: { answerTimeoutMs: number; stallTimeoutMs: n
     outgoing.setTimeout(timeouts.answerTimeoutMs, () => {
       outgoing.destroy(new Error(`no answer within ${timeouts.answerTimeoutMs} ms`));
     });
+    // Node's own time-out begins with the connection: it does not count the wait for one.
+    const unconnected = setTimeout(() => {
+      outgoing.destroy(new Error(`no connection within ${timeouts.answerTimeoutMs} ms`));
+    }, timeouts.answerTimeoutMs);
+    outgoing.once('socket', () => clearTimeout(unconnected)).once('close', () => clearTimeout(unconnected));
     return outgoing;
   };
   return { request: request as Transport['request'] };

@@ -136,6 +136,7 @@ function streamOf(client: pg.ClientBase): Duplex {
 export type Channel =
   | 'heliograph_inbox'
   | 'heliograph_deliveries'
+  | 'heliograph_endpoints'
   | 'heliograph_workflow_tasks'
   | 'heliograph_sends';
 

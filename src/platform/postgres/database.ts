@@ -17,7 +17,7 @@ import { openPool } from './primary.ts';
 import {
   type Bindings,
   prepared,
-  query,
+  SkippedStatementError,
   type StatementResult,
   type Statements,
   statementsOn,
@@ -90,11 +90,7 @@ export function openDatabase(options: DatabaseOptions): DatabasePool {
   const waits = { count: 0, ms: 0 };
   const parts = { pool, waits, notifier, settings: transactionSettings(options) };
   const alone = (text: string, bindings: Bindings | undefined) =>
-    withClient(
-      parts,
-      () => true,
-      (client) => runOn(statementsOn(client), text, bindings),
-    );
+    withClient(parts, isConnectionUnusable, (client) => runOn(statementsOn(client), text, bindings));
   const inOne = (text: string, bindings: Bindings | undefined) =>
     inTransaction(parts, async (trx) => new LastStatements(trx.raw(text, bindings)));
   const raw = isPooled(options) ? inOne : alone;
@@ -133,9 +129,8 @@ function isUnanswered(error: unknown): boolean {
 async function inTransaction<T>(parts: Parts, work: Work<T>): Promise<T> {
   const { notifier, settings } = parts;
   const told: [Channel, string][] = [];
-  const isBroken = (error: unknown) => error instanceof BrokenConnectionError || isReadOnly(error);
   try {
-    const result = await withClient(parts, isBroken, (client) => {
+    const result = await withClient(parts, isConnectionUnusable, (client) => {
       const statements = settings === null ? statementsOn(client) : withoutNames(statementsOn(client));
       const open = { statements, told, settings };
       return bracket(open, ['begin', 'commit', 'rollback'], work);
@@ -147,25 +142,21 @@ async function inTransaction<T>(parts: Parts, work: Work<T>): Promise<T> {
   }
 }
 
-/** A connection that `isBroken` after an error is not used again. */
+/** A connection that `isUnusable` after an error is not used again. */
 async function withClient<T>(
   parts: Pick<Parts, 'pool' | 'waits'>,
-  isBroken: (error: unknown) => boolean,
+  isUnusable: (error: unknown) => boolean,
   work: (client: pg.PoolClient) => Promise<T>,
 ): Promise<T> {
   const client =
     parts.pool.idleCount > 0 ? await parts.pool.connect() : await waitForClient(parts.pool, parts.waits);
-  // The server's word that it ended the connection can come while no statement runs; the next one then fails.
-  const onLost = () => {};
-  client.on('error', onLost);
   let broken = false;
   try {
     return await work(client);
   } catch (error) {
-    broken = isBroken(error);
+    broken = isUnusable(error);
     throw error;
   } finally {
-    client.off('error', onLost);
     client.release(broken);
   }
 }
@@ -203,9 +194,19 @@ function withoutNames(statements: Statements): Statements {
   return { ...statements, run: ({ text, values }) => statements.run({ text, values }) };
 }
 
+/** Any other failure leaves the connection as it was; the driver itself notices that a socket has closed. */
+function isConnectionUnusable(error: unknown): boolean {
+  return error instanceof BrokenConnectionError || isUnanswered(error) || isReadOnly(error) || isFatal(error);
+}
+
 /** A server that has become a standby: the next connection goes to the one that takes writes now. */
 function isReadOnly(error: unknown): boolean {
-  return error instanceof Error && 'code' in error && error.code === '25006';
+  return error instanceof pg.DatabaseError && error.code === '25006';
+}
+
+/** The server closes the connection behind it. */
+function isFatal(error: unknown): boolean {
+  return error instanceof pg.DatabaseError && error.severity !== 'ERROR';
 }
 
 type Work<T> = (trx: Transaction) => Promise<T | LastStatements<T>>;
@@ -232,10 +233,14 @@ async function bracket<T>(
     const [answers, committed] = await Promise.all([result.answers, send(commit)]);
     requireCommitted(committed);
     return answers;
-  } catch (error) {
+  } catch (rejection) {
+    // Branches of the work may still go on: their next statements must not reach the connection behind the rollback.
+    trx.end();
+    const error = rejection instanceof SkippedStatementError ? rejection.cause : rejection;
     if (isUnanswered(error)) throw new BrokenConnectionError('the server does not answer', { cause: error });
     try {
-      await send(rollback);
+      // Apart from the statements of such branches: the server would skip it behind one that fails.
+      await open.statements.runText(rollback);
     } catch {
       throw new BrokenConnectionError('the transaction could not be undone', { cause: error });
     }
@@ -260,13 +265,17 @@ class RolledBackError extends Error {
 function transactionOn(open: Open): { transaction: Transaction; end(): void } {
   let savepoints = 0;
   let ended = false;
+  const requireOpen = () => {
+    if (ended) throw new Error('a statement was given after the last ones of its transaction');
+  };
   const transaction: Transaction = {
     isTransaction: true,
     raw: async (text, bindings) => {
-      if (ended) throw new Error('a statement was given after the last ones of its transaction');
+      requireOpen();
       return await runOn(open.statements, text, bindings);
     },
     transaction: async (work) => {
+      requireOpen();
       savepoints += 1;
       const name = `s${savepoints}`;
       return await bracket(
@@ -283,105 +292,6 @@ function transactionOn(open: Open): { transaction: Transaction; end(): void } {
       ended = true;
     },
   };
-}
-
-/** With a shard: the lock that makes its intake one at a time over all worker processes. */
-const INTAKE_LOCK = 7_340_001;
-
-/** Held, shared, while events are stored and their deliveries queued: it tells since when. */
-export const PUBLISHING_LOCK = 7_340_002;
-
-/** With a shard: held while contacts or conversations are added or change their identity, by intake and by a first message out. */
-const CUSTOMERS_LOCK = 7_340_003;
-
-/** With a group of WABAs: held, shared, by those who publish for them; alone, while the order scope of an endpoint changes. */
-export const ORDER_SCOPE_LOCK = 7_340_004;
-
-/** Held by the process that migrates, as long as its connection lives. */
-export const MIGRATION_LOCK = 7_340_005;
-
-/** What holds up one of several shards that are taken in together holds up the others as well. */
-const SHARED_WAIT_MS = 1_000;
-
-/**
- * Takes the intake locks of those of the shards that are free, for the rest of the transaction; returns them.
- * They end with the transaction, also when its process dies or freezes (the server ends idle transactions).
- * The locks on customers and publishing come with them; the former may be waited for, for the milliseconds of a send.
- * Statements sent behind it know of them by `HELD_SHARDS`. No lock of the transaction is waited for for longer than
- * `waitMs` (null: as ever).
- */
-export async function tryIntakeLocks(
-  trx: Transaction,
-  shards: readonly number[],
-  waitMs = shards.length > 1 ? SHARED_WAIT_MS : null,
-): Promise<number[]> {
-  const impatient =
-    waitMs === null ? null : query(trx, `select set_config('lock_timeout', ?, true)`, [String(waitMs)]);
-  const [row] = await query<{ shards: number[] }>(
-    trx,
-    `select coalesce(array_agg(shard order by shard), '{}') as shards, count(customers),
-            set_config('heliograph.takes_in', coalesce(array_agg(shard), '{}')::text, true),
-            pg_advisory_xact_lock_shared(:publishing::bigint)
-       from (select shard, pg_advisory_xact_lock(:customers::integer, shard) as customers
-               from (select shard from unnest(:shards::integer[]) as wanted (shard)
-                      where pg_try_advisory_xact_lock(:intake::integer, shard) offset 0) as free
-              offset 0) as locked`,
-    { shards, intake: INTAKE_LOCK, customers: CUSTOMERS_LOCK, publishing: PUBLISHING_LOCK },
-  );
-  await impatient;
-  return row?.shards ?? [];
-}
-
-/** SQL: the shards whose locks `tryIntakeLocks` got in this transaction. It costs a loser nothing behind it. */
-export const HELD_SHARDS = `cast(current_setting('heliograph.takes_in', true) as integer[])`;
-
-/** Waits for further shards, those of WABAs whose numbers came in bodies of others. */
-export async function lockFurtherShards(trx: Transaction, shards: readonly number[]): Promise<void> {
-  await query(
-    trx,
-    `select pg_advisory_xact_lock(cast(? as integer), shard), pg_advisory_xact_lock(cast(? as integer), shard)
-       from (select shard from unnest(cast(? as integer[])) as wanted (shard) order by shard) as wanted`,
-    [INTAKE_LOCK, CUSTOMERS_LOCK, shards],
-  );
-}
-
-/**
- * Waits until no body of the shard is being taken in, and keeps it so for the rest of the transaction. Changes of
- * the owner of a phone number, and of bodies that wait again, are made under this lock: what intake remembers of that ends with it.
- */
-export async function lockIntake(trx: Transaction, shard: number): Promise<void> {
-  await holdIntake(trx, shard);
-  await query(trx, 'update intake_epochs set epoch = epoch + 1 where shard = ?', [shard]);
-}
-
-/** As `lockIntake`, for changes of what intake reads anew for each body: it goes on with what it remembers. */
-export async function holdIntake(trx: Transaction, shard: number): Promise<void> {
-  await query(trx, 'select pg_advisory_xact_lock(cast(? as integer), cast(? as integer))', [
-    INTAKE_LOCK,
-    shard,
-  ]);
-}
-
-/** By shard that is held: stays the same until another process has held its lock for a change. */
-export async function intakeEpochs(trx: Transaction): Promise<Map<number, string>> {
-  const rows = await query<{ shard: number; epoch: string }>(
-    trx,
-    `select shard, epoch from intake_epochs where shard = any (${HELD_SHARDS})`,
-  );
-  return new Map(rows.map(({ shard, epoch }) => [shard, epoch]));
-}
-
-/** Locks contacts and conversations of the shard against changes for the rest of the transaction. */
-export async function lockCustomers(trx: Transaction, shard: number): Promise<void> {
-  await query(trx, 'select pg_advisory_xact_lock(cast(? as integer), cast(? as integer))', [
-    CUSTOMERS_LOCK,
-    shard,
-  ]);
-}
-
-/** Takes the publishing lock for the rest of the transaction; before anything is read that decides about lanes. */
-export async function lockPublishing(trx: Transaction): Promise<void> {
-  await query(trx, 'select pg_advisory_xact_lock_shared(?::bigint)', [PUBLISHING_LOCK]);
 }
 
 class Undone extends Error {}

@@ -1,7 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import knex, { type Knex } from 'knex';
 import { connectionOf, direct } from './connection.ts';
-import { type DatabasePool, MIGRATION_LOCK } from './database.ts';
+import type { DatabasePool } from './database.ts';
+import { MIGRATION_LOCK } from './locks.ts';
 import { applyFile, FUNCTIONS, noteFile, SCHEMA, type SqlFile } from './migrations/0001-baseline.ts';
 import { isLockTimeout } from './partitions.ts';
 import { findPrimary } from './primary.ts';

@@ -48,13 +48,17 @@ export async function ensurePartitions(database: Database): Promise<MissingParti
 
 const MOST_COUNTED = 10_000;
 
+/** Default partitions also have rows of days that were dropped, because something open needs them. */
+const LATELY = "((now() at time zone 'utc')::date - 7)";
+
 /**
- * How many rows default partitions have (counting stops at 10,001 per table), and for how many days from today on every
- * table has a partition.
+ * How many rows of the last week or later default partitions have (counting stops at 10,001 per table), and for how many
+ * days from today on every table has a partition.
  */
 export async function readPartitions(database: Database): Promise<{ defaultRows: number; days: number }> {
   const counts = DAILY_TABLES.map(
-    (table) => `(select count(*) from (select from ${table}_default limit ${MOST_COUNTED + 1}) as ${table})`,
+    (table) => `(select count(*) from (select from ${table}_default
+        where ${DAY_COLUMNS[table]} >= ${LATELY} limit ${MOST_COUNTED + 1}) as ${table})`,
   );
   const [row] = await query<{ defaultRows: number }>(
     database,
@@ -66,7 +70,7 @@ export async function readPartitions(database: Database): Promise<{ defaultRows:
 }
 
 /** The name of the partition of a day (YYYY-MM-DD). */
-function partitionName(table: DailyTable, day: string): string {
+export function partitionName(table: DailyTable, day: string): string {
   return `${table}_${day.replaceAll('-', '')}`;
 }
 

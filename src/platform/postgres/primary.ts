@@ -69,6 +69,8 @@ export class DatabaseClient extends pg.Client {
   constructor(config: TargetConfig) {
     super(config);
     this.#config = config;
+    // The server can end a connection in the packet that says it is ready, before the pool listens; who uses it next is told.
+    this.on('error', () => {});
   }
 
   override connect(): Promise<pg.Client>;

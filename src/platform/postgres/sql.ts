@@ -152,13 +152,24 @@ function binaryArray(
 export type Statements = {
   /**
    * Those of one tick are a group: they leave in one write, the server responds to them in one, and after the first that
-   * fails it skips the rest, which then fail with the same error. Side by side without a group, each of them costs both
+   * fails it skips the rest, which then fail with a SkippedStatementError. Side by side without a group, each of them costs both
    * ends a write, a read and a wake-up of its own.
    */
   run(statement: Statement): Promise<StatementResult>;
   /** A text as it is, also several statements in one. */
   runText(text: string): Promise<StatementResult>;
 };
+
+/** A statement that did not run because the one before it in its group failed, which is its cause. */
+export class SkippedStatementError extends Error {
+  /** The SQLSTATE of the cause. */
+  readonly code: string | undefined;
+  constructor(cause: pg.DatabaseError) {
+    super(`skipped behind a statement that failed: ${cause.message}`, { cause });
+    this.name = 'SkippedStatementError';
+    this.code = cause.code;
+  }
+}
 
 export function statementsOn(client: pg.PoolClient): Statements {
   let waiting: Member[] = [];
@@ -238,12 +249,21 @@ class StatementGroup extends pg.Query {
   }
 
   callback = (error: Error | null): void => {
+    // Behind the last of them the server commits what has no transaction of its own: that failed.
+    const isOfCommit = this.#current === this.#members.length;
     for (const [index, { result, failure, resolve, reject }] of this.#members.entries()) {
-      const reason = failure ?? (index < this.#current ? null : error);
+      const isDone = index < this.#current && !isOfCommit;
+      const reason = failure ?? (isDone ? null : this.#reasonOf(index, error));
       if (reason === null) resolve(result);
       else reject(reason);
     }
   };
+
+  /** An error that several statements shared would show the place of the last of them. */
+  #reasonOf(index: number, error: Error | null): Error | null {
+    const isBehind = index > this.#current && error instanceof pg.DatabaseError;
+    return isBehind ? new SkippedStatementError(error) : error;
+  }
 
   override submit = (connection: pg.Connection): void => {
     const wire = connection as Wire;

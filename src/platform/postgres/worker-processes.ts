@@ -15,19 +15,28 @@ export type WorkerPeers = {
   isLeader: boolean;
 };
 
-/** Tells the others that this process lives; returns what they told. */
-export async function reportWorker(database: Database, id: string): Promise<WorkerPeers> {
+/** Attempts that a process made lately, and those of them that a run of their delivery shows. */
+export type RecentAttempts = { attempts: number; withRun: number };
+
+/** Tells the others that this process lives, and what it did; returns what they told. */
+export async function reportWorker(
+  database: Database,
+  id: string,
+  recent: RecentAttempts = { attempts: 0, withRun: 0 },
+): Promise<WorkerPeers> {
   const [row] = await query<WorkerPeers>(
     database,
     `with reported as (
-       insert into worker_processes (id) values (:id) on conflict (id) do update set seen_at = now()
+       insert into worker_processes as w (id, recent_attempts, recent_with_run) values (:id, :attempts, :withRun)
+       on conflict (id) do update
+          set seen_at = now(), recent_attempts = excluded.recent_attempts, recent_with_run = excluded.recent_with_run
      )
      select count(*)::integer + 1 as count, count(*) filter (where id < :id)::integer as rank,
             coalesce(bool_or(split_part(id, ':', 1) <> split_part(:id, ':', 1)), false) as "isElsewhere",
             not coalesce(bool_or(id < :id), false) as "isLeader"
        from worker_processes
       where id <> :id and seen_at > now() - cast(:aliveSeconds as integer) * interval '1 second'`,
-    { id, aliveSeconds: ALIVE_SECONDS },
+    { id, ...recent, aliveSeconds: ALIVE_SECONDS },
   );
   return row ?? { count: 1, rank: 0, isElsewhere: false, isLeader: true };
 }

@@ -74,8 +74,7 @@ export function workflowListUrl(
   { uiUrl, namespace }: { uiUrl: string; namespace: string },
   listQuery: string,
 ): string {
-  const base = uiUrl.replace(/\/+$/, '');
-  return `${base}/namespaces/${encodeURIComponent(namespace)}/workflows?query=${encodeURIComponent(listQuery)}`;
+  return `${uiUrl}/namespaces/${encodeURIComponent(namespace)}/workflows?query=${encodeURIComponent(listQuery)}`;
 }
 
 /** The workflow that carried a delivery, as its row has it: that of a delivery loop runs anew now and then, so its run stands behind it. */
@@ -88,7 +87,6 @@ export function workflowUrl(
 ): string | null {
   if (workflowId === null) return null;
   const [, id = workflowId, runId] = SESSION_RUN.exec(workflowId) ?? [];
-  const base = uiUrl.replace(/\/+$/, '');
-  const url = `${base}/namespaces/${encodeURIComponent(namespace)}/workflows/${encodeURIComponent(id)}`;
+  const url = `${uiUrl}/namespaces/${encodeURIComponent(namespace)}/workflows/${encodeURIComponent(id)}`;
   return runId === undefined ? url : `${url}/${runId}`;
 }

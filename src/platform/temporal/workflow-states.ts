@@ -33,6 +33,7 @@ export type ListedWorkflow = {
   workflowId: string;
   runId: string;
   type: string;
+  taskQueue: string;
   startedAt: Date;
   closedAt: Date | null;
 };
@@ -45,8 +46,8 @@ export async function* listWorkflows(
 ): AsyncGenerator<ListedWorkflow[]> {
   let group: ListedWorkflow[] = [];
   for await (const run of client.workflow.list({ query })) {
-    const { workflowId, runId, type, startTime, closeTime } = run;
-    group.push({ workflowId, runId, type, startedAt: startTime, closedAt: closeTime ?? null });
+    const { workflowId, runId, type, taskQueue, startTime, closeTime } = run;
+    group.push({ workflowId, runId, type, taskQueue, startedAt: startTime, closedAt: closeTime ?? null });
     if (group.length < groupSize) continue;
     yield group;
     group = [];

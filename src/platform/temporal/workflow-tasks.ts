@@ -118,8 +118,6 @@ type StartOrReplace = {
   /** What to start, on the task queue that its workers poll. */
   workflowType: string;
   options: WorkflowStartOptions;
-  /** Beside what Temporal says of a run: what it works on has waited for so long that it must have got stuck. */
-  overdueMs?: number;
 };
 
 /**
@@ -142,12 +140,9 @@ export async function startOrReplace(start: StartOrReplace): Promise<StartAnswer
   return 'replaced';
 }
 
-async function whyStuck({ client, options, overdueMs = 0 }: StartOrReplace): Promise<string | null> {
+async function whyStuck({ client, options }: StartOrReplace): Promise<string | null> {
   try {
     const run = await client.workflow.getHandle(options.workflowId).describe();
-    if (overdueMs > STUCK_AFTER_MS && Date.now() - run.startTime.getTime() > STUCK_AFTER_MS) {
-      return `what it works on is overdue by ${Math.round(overdueMs / 60_000)} min`;
-    }
     return stuckReason(run, options.taskQueue, Date.now());
   } catch (error) {
     // It has ended since: the next start finds its id free.

@@ -45,7 +45,7 @@ export function reconcileCommand(): Command {
         objectStore.close();
       }
     },
-    'node src/main.ts',
+    'npx heliograph',
   );
 }
 
@@ -61,12 +61,22 @@ function describe(findings: readonly Finding[], fix: boolean): AdminOutcome {
     findings.map((one) => [one.kind, one.found, one.mended, one.left, textOf(one)]),
     '',
   );
-  const verdict = isDone
-    ? 'Nothing is left to do.'
-    : fix
-      ? 'Something is left to do.'
-      : 'Something differs; --fix mends it.';
-  return { json: { fix, ok: isDone, findings }, text: `${table}\n\n${verdict}`, found: isDone };
+  return {
+    json: { fix, ok: isDone, findings },
+    text: `${table}\n\n${verdictOf(findings, fix)}`,
+    found: isDone,
+  };
+}
+
+function verdictOf(findings: readonly Finding[], fix: boolean): string {
+  const unfinished = findings.filter(({ problem }) => problem !== null).length;
+  const sentences = [
+    ...(findings.some(({ left }) => left > 0)
+      ? [fix ? 'Something is left to do.' : 'Something differs; --fix corrects it.']
+      : []),
+    ...(unfinished > 0 ? [`${unfinished} of ${findings.length} checks could not be completed.`] : []),
+  ];
+  return sentences.join(' ') || 'Nothing is left to do.';
 }
 
 function textOf({ what, found, note, problem, examples }: Finding): string {

@@ -63,7 +63,7 @@ function startCommand(): Command {
   return adminAction<StartOptions>(command, example, async ({ tools, options }) => {
     const { waba } = options;
     const selection = selectionOf(options);
-    if (options.dryRun) return describeCount(await countReplay(tools, waba, selection));
+    if (options.dryRun) return describeCount(await countReplay(tools, waba, selection, null));
     const { replayId } = await startReplay(tools, waba, selection, 'operator');
     return describeReplay(tools.config, await replayOf(tools, waba, replayId));
   });
@@ -98,7 +98,7 @@ function describeCount(count: ReplayCount): AdminOutcome {
       ['newest', count.newest],
       [
         'skipped',
-        `${skipped.open} open, ${skipped.noBody} without body, ${skipped.endpointGone} without endpoint`,
+        `${skipped.pending} pending, ${skipped.noBody} without body, ${skipped.endpointGone} without endpoint`,
       ],
     ]),
   };

@@ -21,7 +21,7 @@ import {
   withdrawInvitation,
 } from '../invitations.ts';
 import { removeMember } from '../members.ts';
-import { makePasswordLink } from '../password-links.ts';
+import { confirmPassword, makePasswordLink } from '../password-links.ts';
 import { resetSecondFactor } from '../second-factor.ts';
 import { endSessionsUnder, sessionsOf } from '../session-list.ts';
 import type { Authority } from '../user-authority.ts';
@@ -42,6 +42,7 @@ export function userCommand(): Command {
     .addCommand(listCommand())
     .addCommand(inviteCommand())
     .addCommand(passwordLinkCommand())
+    .addCommand(confirmPasswordCommand())
     .addCommand(switchCommand('disable', 'lock a user out, at once and everywhere'))
     .addCommand(switchCommand('enable', 'let a user sign in again'))
     .addCommand(removeCommand())
@@ -141,6 +142,17 @@ function passwordLinkCommand(): Command {
     refuseWithoutPasswords(tools.config);
     const { id } = await userNamed(tools, args[0] ?? '');
     return describeLink(tools.config, await makePasswordLink(linkTools(tools, options), AUTHORITY, id));
+  });
+}
+
+function confirmPasswordCommand(): Command {
+  const command = new Command('confirm-password')
+    .description('confirm that a password set through a shown link is the user’s own; all sessions end')
+    .argument('<user>', WHO);
+  return adminAction(command, 'user confirm-password asha@store.example', async ({ tools, args }) => {
+    const { id, email } = await userNamed(tools, args[0] ?? '');
+    await confirmPassword(tools, AUTHORITY, id);
+    return { json: { id, email, state: 'confirmed' }, text: `The password of ${email} is confirmed.` };
   });
 }
 

@@ -1,14 +1,14 @@
 import type { Logger } from '../../platform/logger.ts';
 import type { Database } from '../../platform/postgres/database.ts';
 import {
-  changePartition,
-  DAY_COLUMNS,
   type DailyTable,
   inBatches,
   isLockTimeout,
+  partitionName,
   TABLE_LOCK_TIMEOUT_MS,
 } from '../../platform/postgres/partitions.ts';
 import { execute, query } from '../../platform/postgres/sql.ts';
+import { clearPartition, listNeededIds, MOST_MOVED } from './needed-rows.ts';
 
 /** For how many days each is kept; 0: for ever. */
 export type RetentionDays = {
@@ -33,8 +33,9 @@ const LEAST_KEY_DAYS = 60;
 class TablesInUse extends Error {}
 
 /**
- * Drops whole days that are past their time, except what something open still needs; forgets ordering keys likewise.
- * Throws TablesInUse at the end when a day could not be dropped. Once `ending` is aborted, the rest is left.
+ * Drops whole days that are past their time; rows that something open still needs stay, and no others with them. Forgets
+ * ordering keys likewise. Throws TablesInUse at the end when a day could not be dropped. Once `ending` is aborted, the
+ * rest is left.
  */
 export async function applyRetention(
   tools: Tools,
@@ -46,38 +47,52 @@ export async function applyRetention(
   const kept = Object.entries({ inbox, attempts, deliveries: events, events }) as [DailyTable, number][];
   const limited = kept.filter(([, keepDays]) => keepDays > 0);
   const left: string[] = [];
+  const crowded: { table: DailyTable; day: string; keepDays: number }[] = [];
   // Whole days first: they free the most.
-  for (const [table, keepDays] of limited) left.push(...(await dropOldDays(tools, table, keepDays, ending)));
+  for (const [table, keepDays] of limited) {
+    const kept = await dropOldDays(tools, table, keepDays, ending);
+    left.push(...kept.busy.map((day) => `${table} ${day}`));
+    crowded.push(...kept.crowded.map((day) => ({ table, day, keepDays })));
+  }
   const { database } = tools;
   for (const [table, keepDays] of limited)
-    await inBatches((limit) => clearDefaultPartition(database, table, keepDays, limit), ending);
+    await clearPartition(database, table, `${table}_default`, keepDays, ending);
   const keyDays = Math.max(events, LEAST_KEY_DAYS);
   if (events > 0) await inBatches((limit) => forgetOldOrderingKeys(database, keyDays, limit), ending);
+  for (const { table, day, keepDays } of crowded)
+    await clearPartition(database, table, partitionName(table, day), keepDays, ending);
   if (left.length > 0) throw new TablesInUse(`others hold the tables of ${left.join(', ')}`);
 }
+
+/** Days that are past their time and stay: others hold their table, or too much in them is still needed. */
+type Left = { busy: string[]; crowded: string[] };
 
 async function dropOldDays(
   { database, logger }: Tools,
   table: DailyTable,
   keepDays: number,
   ending: AbortSignal,
-): Promise<string[]> {
+): Promise<Left> {
   const expired = await listExpiredDays(database, table, keepDays);
-  const inUse = await listDaysInUse(database, table, expired);
-  const left: string[] = [];
+  const needed = await listNeededIds(database, table, expired);
+  const left: Left = { busy: [], crowded: [] };
   for (const day of expired) {
     if (ending.aborted) break;
-    if (inUse.has(day)) continue;
-    const outcome = await dropWhenFree(database, table, day);
+    const outcome = await dropWhenFree(database, table, day, needed.get(day) ?? []);
     if (outcome === 'dropped') logger.info({ table, day }, 'a day past its retention was dropped');
-    if (outcome === 'busy') left.push(`${table} ${day}`);
+    else left[outcome].push(day);
   }
   return left;
 }
 
-async function dropWhenFree(database: Database, table: DailyTable, day: string): Promise<DropOutcome> {
+async function dropWhenFree(
+  database: Database,
+  table: DailyTable,
+  day: string,
+  neededIds: readonly string[],
+): Promise<DropOutcome> {
   for (let tries = 1; ; tries += 1) {
-    const outcome = await dropDay(database, table, day);
+    const outcome = await dropDay(database, table, day, neededIds);
     if (outcome !== 'busy' || tries === TRIES) return outcome;
     await new Promise((resolve) => setTimeout(resolve, PAUSE_MS));
   }
@@ -98,88 +113,30 @@ async function listExpiredDays(database: Database, table: DailyTable, keepDays: 
   return rows.map((row) => row.day);
 }
 
-const ROWS_AT_ONCE = 10_000;
-
-/** Those of `days` that something open still needs: a body to be taken in, or a delivery that waits. */
-export async function listDaysInUse(
-  database: Database,
-  table: DailyTable,
-  days: readonly string[],
-): Promise<Set<string>> {
-  if (table === 'attempts' || days.length === 0) return new Set();
-  if (table === 'inbox') return await listDaysOfOpenBodies(database, days);
-  const open = await listDaysOfQueue(database, table === 'events' ? 'event_day' : 'delivery_day', days);
-  // An order's event is not in the queue when no endpoint wants it; its workflow writes it all the same.
-  const workflows = table === 'events' ? await listDaysOfWorkflows(database, days) : [];
-  return new Set([...open, ...workflows]);
-}
-
-/** Each condition is that of an index: most bodies are done. */
-const HAS_OPEN_BODY = `exists (select from inbox where received_day = d.day and state = 'new')
-  or exists (select from inbox where received_day = d.day and state in ('quarantined', 'failed') and state = 'failed')
-  or exists (select from waiting_bodies where received_day = d.day and not refused)`;
-
-async function listDaysOfOpenBodies(database: Database, days: readonly string[]): Promise<Set<string>> {
-  const rows = await query<{ day: string }>(
-    database,
-    `select d.day from unnest(cast(? as date[])) as d (day) where ${HAS_OPEN_BODY}`,
-    [days],
-  );
-  return new Set(rows.map((row) => row.day));
-}
+/** `busy`: others hold the table; `crowded`: more rows of the day are needed than can be moved. */
+type DropOutcome = 'dropped' | 'busy' | 'crowded';
 
 /**
- * Goes over the queue from the oldest on, in portions: however much waits, no statement takes long. It ends early once
- * all of `days` are found, which are old. Only a replay adds to an old day later; whose event is gone by then, it finds
- * nothing to send.
+ * Drops the partition of a day, unless it would have to wait for longer than a moment. What is needed moves to the
+ * default partition: of bodies those that are not ingested, otherwise the rows with these ids.
  */
-async function listDaysOfQueue(
+export async function dropDay(
   database: Database,
-  column: 'event_day' | 'delivery_day',
-  days: readonly string[],
-): Promise<Set<string>> {
-  const wanted = new Set(days);
-  const found = new Set<string>();
-  for (let after: string | null = '0'; after !== null && found.size < wanted.size; ) {
-    const [page]: QueuePage[] = await query<QueuePage>(
-      database,
-      `select array_agg(distinct cast(day as text)) as days, max(position) as last, count(*)::integer as rows
-         from (select position, ${column} as day from delivery_queue
-                where position > cast(? as bigint) order by position limit ${ROWS_AT_ONCE}) as page`,
-      [after],
-    );
-    for (const day of page?.days ?? []) if (wanted.has(day)) found.add(day);
-    after = page?.rows === ROWS_AT_ONCE ? page.last : null;
-  }
-  return found;
-}
-
-type QueuePage = { days: string[] | null; last: string | null; rows: number };
-
-async function listDaysOfWorkflows(database: Database, days: readonly string[]): Promise<string[]> {
-  const rows = await query<{ day: string }>(
-    database,
-    `select day from unnest(cast(? as date[])) as d (day)
-      where day >= (select min(created_at) - interval '1 day' from workflow_tasks
-                     where workflow_type <> 'refreshNumbers')`,
-    [days],
-  );
-  return rows.map((row) => row.day);
-}
-
-/** `busy`: others hold the table; `in use`: something open has come to need the day. */
-type DropOutcome = 'dropped' | 'busy' | 'in use';
-
-/** Drops the partition of a day, unless it would have to wait for longer than a moment. */
-export async function dropDay(database: Database, table: DailyTable, day: string): Promise<DropOutcome> {
+  table: DailyTable,
+  day: string,
+  neededIds: readonly string[] = [],
+): Promise<DropOutcome> {
   try {
     return await database.transaction(async (trx) => {
       await trx.raw(`set local lock_timeout = ${TABLE_LOCK_TIMEOUT_MS}`);
       await trx.raw(`lock table only ${table} in access exclusive mode`);
-      // `admin inbox retry` may have put bodies back since the day was looked at.
-      if (table === 'inbox' && (await listDaysOfOpenBodies(trx, [day])).has(day)) return 'in use';
-      await changePartition(trx, 'drop', table, day);
-      if (table === 'inbox') await execute(trx, 'delete from waiting_bodies where received_day = ?', [day]);
+      const [row] = await query<{ isDropped: boolean }>(
+        trx,
+        `select drop_partition_except(:table, cast(:day as date), cast(:neededIds as uuid[]), :most) as "isDropped"`,
+        { table, day, neededIds, most: MOST_MOVED },
+      );
+      if (row?.isDropped !== true) return 'crowded';
+      if (table === 'inbox') await forgetWaitingBodies(trx, day);
       return 'dropped';
     });
   } catch (error) {
@@ -188,68 +145,51 @@ export async function dropDay(database: Database, table: DailyTable, day: string
   }
 }
 
-/**
- * Removes up to `limit` rows of days that ended more than `keepDays` days ago from the default partition, which is never
- * dropped: it has what came while a day had no partition, and what processes with a wrong clock wrote. What something
- * open needs stays. Returns how many were removed.
- */
-async function clearDefaultPartition(
-  database: Database,
-  table: DailyTable,
-  keepDays: number,
-  limit: number,
-): Promise<number> {
-  const column = DAY_COLUMNS[table];
-  const days = await listDefaultDays(database, table, keepDays);
-  const inUse = await listDaysInUse(database, table, days);
-  const free = days.filter((day) => !inUse.has(day));
-  if (free.length === 0) return 0;
-  const isDone = table === 'inbox' ? `and state in ('done', 'quarantined')` : '';
-  return await execute(
+async function forgetWaitingBodies(database: Database, day: string): Promise<void> {
+  await execute(
     database,
-    `delete from ${table}_default where ctid = any (array(
-       select ctid from ${table}_default where ${column} = any (cast(? as date[])) ${isDone} limit ?)) ${isDone}`,
-    [free, limit],
+    `delete from waiting_bodies w
+      where received_day = cast(:day as date)
+        and not exists (select from inbox_default i where i.received_day = w.received_day and i.id = w.inbox_id)`,
+    { day },
   );
 }
 
-/** Found by one look into the index of the days for each. */
-async function listDefaultDays(database: Database, table: DailyTable, keepDays: number): Promise<string[]> {
-  const column = DAY_COLUMNS[table];
-  const rows = await query<{ day: string }>(
-    database,
-    `with recursive days as (
-       (select ${column} as day from ${table}_default order by ${column} limit 1)
-       union all
-       select (select ${column} from ${table}_default where ${column} > days.day order by ${column} limit 1)
-         from days where days.day is not null
-     )
-     select day from days where day < (now() at time zone 'utc')::date - cast(? as integer)`,
-    [keepDays],
-  );
-  return rows.map((row) => row.day);
-}
-
 /**
- * Forgets up to `limit` ordering keys that had no event for `keepDays` days; returns how many. None while a delivery is
- * open for so long: numbers of its key may not begin anew before it is out.
+ * Forgets up to `limit` ordering keys that had no event for `keepDays` days, to the month; returns how many it has looked
+ * at. A key stays while a delivery of its time is open, which is looked at again after a month: numbers of a key may not
+ * begin at 1 before those that were drawn are out. Where an endpoint has wider lanes, all keys of its WABA stay meanwhile.
  */
 export async function forgetOldOrderingKeys(
   database: Database,
   keepDays: number,
   limit: number,
 ): Promise<number> {
-  // Written out, so that the planner sees that few rows are so old and uses their index.
-  const until = `(now() - ${Math.trunc(keepDays)} * interval '1 day')`;
-  return await execute(
+  const month = (days: number) =>
+    `cast(date_trunc('month', now() at time zone 'utc' - ${Math.trunc(days)} * interval '1 day') as date)`;
+  const [row] = await query<{ seen: number }>(
     database,
-    `delete from ordering_keys
-      where ctid = any (array(
-              select ctid from ordering_keys
-               where updated_at < ${until}
-                 and coalesce((select created_at from delivery_queue order by position limit 1) >= ${until}, true)
-               limit ?))
-        and updated_at < ${until}`,
-    [limit],
+    `with old as materialized (
+       select ctid, waba_id, key from ordering_keys where used_month < ${month(keepDays)} limit :limit
+     ), held as materialized (
+       select waba_id from (select distinct waba_id from old) as o
+        where exists (select from webhook_endpoints e join delivery_queue q on q.endpoint_id = e.id
+                       where e.waba_id = o.waba_id and e.order_scope <> 'event' and q.state <> 'queued'
+                         and not q.replay and q.created_at < ${month(keepDays)})
+     ), needed as materialized (
+       select o.ctid from old o
+        where o.waba_id in (select waba_id from held)
+           or exists (select from webhook_endpoints e join delivery_queue q on q.endpoint_id = e.id
+                       where e.waba_id = o.waba_id and q.lane = o.key and q.state <> 'queued')
+     ), kept as (
+       update ordering_keys set used_month = ${month(0)} where ctid = any (array(select ctid from needed))
+     ), gone as (
+       delete from ordering_keys
+        where ctid = any (array(select ctid from old except select ctid from needed))
+          and used_month < ${month(keepDays)}
+     )
+     select count(*)::integer as seen from old`,
+    { limit },
   );
+  return row?.seen ?? 0;
 }

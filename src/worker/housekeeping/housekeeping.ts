@@ -2,7 +2,7 @@ import { forgetOldAlerts } from '../../alerts/alerts.ts';
 import { forgetOldHours } from '../../alerts/silence.ts';
 import { dropWaiting, listGoneEndpoints } from '../../deliveries/queue/remove.ts';
 import { forgetOldFailures } from '../../endpoints/endpoint-failures.ts';
-import { forgetOldMinutes } from '../../endpoints/endpoint-health.ts';
+import { foldOldMinutes, forgetOldChartHours } from '../../endpoints/endpoint-health.ts';
 import { forgetOldErasedItems, sweepRepeats } from '../../erasures/repeats.ts';
 import { tenantRetentionSteps } from '../../erasures/tenant-retention.ts';
 import { forgetOldDedupKeys } from '../../inbound/intake/commit-items.ts';
@@ -10,6 +10,7 @@ import { forgetOldMails } from '../../mail/mails.ts';
 import { forgetOldIdempotencyKeys } from '../../messages/send/idempotency-keys.ts';
 import { removeSpentUploads } from '../../messages/send/media-uploads.ts';
 import { forgetSpentPacing } from '../../messages/send/send-pacing.ts';
+import { redactAuditOfAll } from '../../platform/audit/audit.ts';
 import { auditAnchor } from '../../platform/audit/audit-chain.ts';
 import type { Logger } from '../../platform/logger.ts';
 import { type Loop, startLoop } from '../../platform/loop.ts';
@@ -23,7 +24,8 @@ import {
   takeHousekeepingStep,
 } from '../../platform/postgres/worker-processes.ts';
 import { forgetOldInvitations } from '../../users/invitation-store.ts';
-import { forgetEndedSessions, forgetOldNotices } from '../../users/user-sessions.ts';
+import { forgetOldNotices } from '../../users/user-notices.ts';
+import { forgetEndedSessions } from '../../users/user-sessions.ts';
 import { forgetUsersWithoutTenant } from '../../users/user-store.ts';
 import { applyRetention, type RetentionDays } from './expired-days.ts';
 
@@ -112,8 +114,8 @@ type HousekeepingTools = {
 /** `run` begins nothing more once its signal is aborted; whatever it has left undone, the next turn does. */
 type HousekeepingStep = { name: string; run: (ending: AbortSignal) => Promise<unknown>; everyMs?: number };
 
-/** For charts; the breaker looks at the last five minutes only. */
-const MINUTES_KEPT_DAYS = 90;
+/** How far charts reach back. */
+const CHARTS_KEPT_DAYS = 90;
 
 /** A partition that cannot be made yet is no fault before so many days are left. */
 const DAYS_LEFT = 3;
@@ -135,12 +137,14 @@ export function housekeepingSteps(tools: HousekeepingTools): HousekeepingStep[] 
       name: 'deduplication keys',
       run: (ending) => inBatches((limit) => forgetOldDedupKeys(database, limit), ending),
     },
+    { name: 'audit ids', run: (ending) => redactAuditOfAll(database, ending) },
     { name: 'audit anchor', run: () => sayAnchor(tools), everyMs: DAY_MS },
     {
       name: 'endpoint charts',
       run: async (ending) => {
-        await inBatches((limit) => forgetOldMinutes(database, MINUTES_KEPT_DAYS, limit), ending);
-        await inBatches((limit) => forgetOldFailures(database, MINUTES_KEPT_DAYS, limit), ending);
+        await inBatches((limit) => foldOldMinutes(database, limit), ending);
+        await inBatches((limit) => forgetOldChartHours(database, CHARTS_KEPT_DAYS, limit), ending);
+        await inBatches((limit) => forgetOldFailures(database, CHARTS_KEPT_DAYS, limit), ending);
       },
     },
     {

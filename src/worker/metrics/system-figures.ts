@@ -7,6 +7,7 @@ import { readWaitingBodies } from '../../inbound/waiting-bodies.ts';
 import { countSealed, type SealedCount } from '../../platform/crypto/secret-keys.ts';
 import type { Database } from '../../platform/postgres/database.ts';
 import { readPartitions } from '../../platform/postgres/partitions.ts';
+import { recentRead } from '../../platform/postgres/recent-read.ts';
 import { query } from '../../platform/postgres/sql.ts';
 import { listHousekeepingSteps } from '../../platform/postgres/worker-processes.ts';
 
@@ -41,6 +42,9 @@ export type SystemFigures = {
   wabasWithProblem: number;
 };
 
+/** It reads all secrets, and its answer matters when an operator removes a key: once an hour is enough. */
+const recentlySealed = recentRead(3_600_000, countSealed);
+
 /** Reads them in one transaction; rejects when a statement takes longer than `statementTimeoutMs`. */
 export async function readSystemFigures(
   database: Database,
@@ -54,9 +58,9 @@ export async function readSystemFigures(
         readBacklog(trx),
         oldestDueAt(trx),
         countEndpointModes(trx),
-        countInbox(trx),
+        countInbox(trx, ['new', 'failed']),
         oldestWaitingBodyAt(trx),
-        countSealed(trx),
+        recentlySealed(database),
         listHousekeepingSteps(trx),
         readWaitingBodies(trx),
         readUpkeep(trx),
@@ -141,14 +145,17 @@ const PLAIN = [
   ['wabasWithProblem', 'wabas_with_problem', 'WABAs whose phone numbers upstream does not list at present.'],
 ] as const;
 
-/** Shows figures from now on; with null the gauges have no value, because the last one would pass for a fresh one. */
-type ShowFigures = (figures: SystemFigures | null) => void;
+/** What a scrape read: null when PostgreSQL did not answer; no figures when none were stored lately. */
+type ReadFigures = { figures: Partial<SystemFigures> | null };
+
+/** Shows figures from now on. Gauges without a figure have no value, because the last one would pass for a fresh one. */
+type ShowFigures = (read: ReadFigures | null) => void;
 
 /** The gauges of what PostgreSQL knows; they are about all processes together. */
 export function makeSystemGauges(registry: Registry): ShowFigures {
   const gauge = (name: string, help: string, ...labelNames: string[]) =>
     new Gauge({ name: `heliograph_${name}`, help, labelNames, registers: [registry] });
-  const up = gauge('database_up', '1 when PostgreSQL returned the figures of this scrape, otherwise 0.');
+  const up = gauge('database_up', '1 when PostgreSQL answered this scrape, otherwise 0.');
   const open = gauge('deliveries_pending', 'Pending deliveries by state of the queue.', 'state');
   const endpoints = gauge('endpoints', 'Webhook endpoints by mode.', 'mode');
   const secretsHelp = 'Stored secrets by the id of the key that encrypted them.';
@@ -156,24 +163,27 @@ export function makeSystemGauges(registry: Registry): ShowFigures {
   const housekeepingHelp = 'For how long each step of housekeeping has failed; 0: its last turn went well.';
   const housekeeping = gauge('housekeeping_failing_seconds', housekeepingHelp, 'step');
   const plain = PLAIN.map(([key, name, help]) => ({ key, gauge: gauge(name, help) }));
-  return (figures) => {
-    up.set(figures === null ? 0 : 1);
-    for (const state of DELIVERY_STATES) show(open, figures && (figures.openDeliveries[state] ?? 0), state);
-    for (const mode of ENDPOINT_MODES) show(endpoints, figures && (figures.endpoints[mode] ?? 0), mode);
+  return (read) => {
+    up.set(read === null ? 0 : 1);
+    const figures = read?.figures ?? {};
+    const { openDeliveries, endpoints: modes } = figures;
+    for (const state of DELIVERY_STATES) show(open, openDeliveries && (openDeliveries[state] ?? 0), state);
+    for (const mode of ENDPOINT_MODES) show(endpoints, modes && (modes[mode] ?? 0), mode);
     // A key that nothing needs any more must not stay in sight.
     secrets.reset();
-    for (const [key, count] of Object.entries(figures?.storedSecrets ?? {})) show(secrets, count, key);
+    for (const [key, count] of Object.entries(figures.storedSecrets ?? {})) show(secrets, count, key);
     housekeeping.reset();
-    for (const [step, seconds] of Object.entries(figures?.housekeepingFailingSeconds ?? {}))
+    for (const [step, seconds] of Object.entries(figures.housekeepingFailingSeconds ?? {}))
       housekeeping.labels(step).set(seconds);
     for (const { key, gauge } of plain) {
-      if (figures === null) gauge.remove();
-      else gauge.set(figures[key]);
+      const value = figures[key];
+      if (value === undefined) gauge.remove();
+      else gauge.set(value);
     }
   };
 }
 
-function show(gauge: Gauge<string>, value: number | null, label: string): void {
-  if (value === null) gauge.remove(label);
+function show(gauge: Gauge<string>, value: number | undefined, label: string): void {
+  if (value === undefined) gauge.remove(label);
   else gauge.labels(label).set(value);
 }

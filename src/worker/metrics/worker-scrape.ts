@@ -1,38 +1,40 @@
-import { Gauge, type Registry } from '@prometheus-io/client';
+import { Counter, Gauge, type Registry } from '@prometheus-io/client';
 import type { Config } from '../../platform/config/config.ts';
 import { watchProcess } from '../../platform/metrics/metrics.ts';
 import { makeFiguresCache, type Scrape, scrapeOf } from '../../platform/metrics/metrics-server.ts';
 import { certificateFiles, watchCertificates, watchPools } from '../../platform/metrics/process-metrics.ts';
-import type { DatabasePool } from '../../platform/postgres/database.ts';
+import type { Database, DatabasePool } from '../../platform/postgres/database.ts';
+import type { RecentAttempts } from '../../platform/postgres/worker-processes.ts';
 import type { HealthWatch } from '../health.ts';
-import { makeSystemGauges, readSystemFigures } from './system-figures.ts';
+import { readStoredFigures } from './shared-figures.ts';
+import { makeSystemGauges } from './system-figures.ts';
 import type { WorkerMetrics } from './worker-metrics.ts';
 
 /** Less than a scrape may take (10 s unless set otherwise), so that the process's own figures still get through. */
 const WAIT_MS = 3_000;
 
-/** A scrape must not become what the database is busy with. */
-const STATEMENT_TIMEOUT_MS = 2_000;
-
-/** What a worker's GET /metrics returns: the process's own figures, and what PostgreSQL knows when it is up. */
+/** What a worker's GET /metrics returns: the process's own figures, and those that the leader stored in PostgreSQL. */
 export function makeWorkerScrape(
   { registry }: WorkerMetrics,
   parts: {
     config: Pick<Config, 'api' | 'temporal'>;
-    database: DatabasePool;
+    database: Database;
+    /** All pools of the process. */
+    pools: readonly DatabasePool[];
     loop: { inFlight(): number };
+    runs: CountsRuns;
     watch: Pick<HealthWatch, 'now'>;
     /** The metrics of Temporal's SDK, as text. */
     sdkMetrics?: (() => Promise<string>) | undefined;
   },
 ): Scrape {
-  const { config, database, loop, watch, sdkMetrics = async () => '' } = parts;
+  const { config, database, pools, loop, runs, watch, sdkMetrics = async () => '' } = parts;
   watchProcess(registry);
-  watchPools(registry, [database]);
+  watchPools(registry, pools);
   watchCertificates(registry, certificateFiles(config));
-  watchParts(registry, { loop, watch });
+  watchParts(registry, { loop, runs, watch });
   const show = makeSystemGauges(registry);
-  const read = () => readSystemFigures(database, STATEMENT_TIMEOUT_MS);
+  const read = async () => ({ figures: await readStoredFigures(database) });
   const latest = makeFiguresCache({ read, now: () => performance.now(), waitMs: WAIT_MS });
   const scrape = scrapeOf(registry, async () => show(await latest()));
   return async () => {
@@ -41,11 +43,15 @@ export function makeWorkerScrape(
   };
 }
 
+type CountsRuns = { share: { total(): RecentAttempts } };
+
 /** How many attempts the delivery loop has under way, and what readiness is judged by, as figures. */
 export function watchParts(
   registry: Registry,
-  { loop, watch }: { loop: { inFlight(): number }; watch: Pick<HealthWatch, 'now'> },
+  parts: { loop: { inFlight(): number }; runs: CountsRuns; watch: Pick<HealthWatch, 'now'> },
 ): void {
+  const { loop, runs, watch } = parts;
+  watchRuns(registry, runs);
   const registers = [registry];
   const loops = (name: string, help: string, key: 'turnMs' | 'sinceTurnMs' | 'failingMs') =>
     new Gauge({
@@ -84,4 +90,20 @@ export function watchParts(
     'Task queues of this process that nothing polls at present.',
     () => watch.now().deafMs.size,
   );
+}
+
+/** How many attempts an operator finds in Temporal by themselves. */
+function watchRuns(registry: Registry, { share }: CountsRuns): void {
+  new Counter({
+    name: 'heliograph_delivery_attempts_by_run_total',
+    help: 'Attempts that ended, by whether a workflow run of their delivery shows them (own) or only that of the delivery loop (none).',
+    labelNames: ['run'],
+    registers: [registry],
+    collect() {
+      const { attempts, withRun } = share.total();
+      this.reset();
+      this.labels('own').inc(withRun);
+      this.labels('none').inc(attempts - withRun);
+    },
+  });
 }

@@ -51,6 +51,12 @@ beforeAll(async () => {
 });
 afterAll(() => chrome.close());
 
+/** Tables that must be scrolled to be read, by their first words; on a phone they may be. */
+const CUT_TABLES = `[...document.querySelectorAll('table')]
+  .filter(({ parentElement: box }) => box.scrollWidth > box.clientWidth + 1)
+  .map((table) => table.parentElement.scrollWidth + ' px: ' + table.innerText.slice(0, 80)
+     + [...table.querySelectorAll('tbody tr:first-child td')].map((cell) => cell.clientWidth + ' ' + cell.innerText).join(' | '))`;
+
 /** What is wrong with a page, light and dark, wide and narrow. */
 async function problemsIn(page: Page): Promise<string[]> {
   const found = await markupProblems(await page.content());
@@ -69,6 +75,7 @@ async function problemsIn(page: Page): Promise<string[]> {
   const width = await page.evaluate<number>('document.documentElement.scrollWidth');
   if (width > 390) found.push(`${width} pixels wide on a phone`);
   await page.setViewportSize({ width: 1280, height: 900 });
+  found.push(...(await page.evaluate<string[]>(CUT_TABLES)).map((table) => `a table is cut: ${table}`));
   return found;
 }
 

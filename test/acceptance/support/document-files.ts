@@ -15,6 +15,14 @@ export function writeDocumentFiles(document: string, directory: string): string[
   return files.map(({ name }) => name);
 }
 
+/** The commands below `<!-- run: name -->` of a document. */
+export function documentCommands(document: string, name: string): string {
+  const [, commands] =
+    new RegExp(`<!-- run: ${name} -->\\n\`\`\`sh\\n(.*?)\`\`\``, 's').exec(quickStart(document)) ?? [];
+  if (commands === undefined) throw new Error(`${document} has no commands "${name}"`);
+  return commands;
+}
+
 /** The version of a package that a document tells to install. */
 export function pinnedVersion(document: string, pattern: RegExp): string {
   const text = quickStart(document);

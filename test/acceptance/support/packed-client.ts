@@ -1,11 +1,10 @@
 import { execFile } from 'node:child_process';
 import { cpSync, mkdirSync, readdirSync, symlinkSync, writeFileSync } from 'node:fs';
 import { delimiter, join } from 'node:path';
-import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
+import { PROJECT } from './stack.ts';
 
 const run = promisify(execFile);
-const PROJECT = fileURLToPath(new URL('../../../', import.meta.url));
 const MODULES = join(PROJECT, 'node_modules');
 const COMPILER = join(MODULES, '.bin', 'tsc');
 
@@ -22,7 +21,7 @@ const TSCONFIG = {
     erasableSyntaxOnly: true,
     noEmit: true,
   },
-  include: ['*.ts'],
+  include: ['*.mts'],
 };
 
 /** Packs the client as for a registry and installs the package in a project, with its dependencies from this clone. */
@@ -42,15 +41,15 @@ export async function installPackedClient(project: string): Promise<void> {
   const place = join(project, 'node_modules', '@heliograph', 'client');
   mkdirSync(place, { recursive: true });
   await run('tar', ['-xzf', join(project, filename), '-C', place, '--strip-components=1']);
-  mkdirSync(join(project, 'node_modules', '@types'));
-  for (const name of ['standardwebhooks', '@types/node', 'undici-types']) {
+  for (const folder of ['@types', '.bin']) mkdirSync(join(project, 'node_modules', folder));
+  for (const name of ['.bin/tsc', 'standardwebhooks', '@types/node', 'undici-types']) {
     symlinkSync(join(MODULES, name), join(project, 'node_modules', name));
   }
   writeFileSync(join(project, 'package.json'), '{"private": true, "type": "module"}');
-  writeFileSync(join(project, 'tsconfig.json'), JSON.stringify(TSCONFIG));
+  writeFileSync(join(project, 'tsconfig.strict.json'), JSON.stringify(TSCONFIG));
 }
 
 /** Fails when the programs of a project do not fit the types of the client. */
 export async function checkTypes(project: string): Promise<void> {
-  await run(COMPILER, ['-p', 'tsconfig.json'], { cwd: project });
+  await run(COMPILER, ['-p', 'tsconfig.strict.json'], { cwd: project });
 }

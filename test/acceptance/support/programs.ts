@@ -11,6 +11,14 @@ export function programOnPath(name: string): string | undefined {
   return directories.map((directory) => join(directory, name)).find(isExecutable);
 }
 
+/** The Node.js of the machine, which may be older than the one that runs the tests; otherwise that one. */
+export function olderNode(): string {
+  const directories = (process.env.PATH ?? '')
+    .split(delimiter)
+    .filter((path) => !path.includes('node_modules'));
+  return directories.map((path) => join(path, 'node')).find(isExecutable) ?? process.execPath;
+}
+
 function isExecutable(file: string): boolean {
   try {
     accessSync(file, constants.X_OK);

@@ -6,7 +6,7 @@ import { promisify } from 'node:util';
 import { Agent, fetch as fetchWith } from 'undici';
 import { inject } from 'vitest';
 
-const PROJECT = fileURLToPath(new URL('../../../', import.meta.url));
+export const PROJECT = fileURLToPath(new URL('../../../', import.meta.url));
 const run = promisify(execFile);
 
 export type Description = {

@@ -76,6 +76,15 @@ describe('admin tenant and waba', () => {
     expect(await openAccessToken(tools, WABA)).toBe('other-token');
   });
 
+  test('name all options that are missing at once', async () => {
+    const { admin } = await startAdmin();
+    const none = await admin(['waba', 'add']);
+    expect([none.exitCode, none.stdout]).toEqual([2, '']);
+    expect(none.stderr).toContain('required options not specified: --tenant <tenantId>, --waba <id>');
+    const one = await admin(['waba', 'add', '--tenant', '1']);
+    expect(one.stderr).toContain("required option '--waba <id>' not specified");
+  });
+
   test("never take another tenant's WABA or number, and then change nothing", async () => {
     const { database, admin, json } = await startAdmin();
     const [first, second] = await json('waba', 'list');

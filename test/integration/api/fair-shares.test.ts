@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { expect, onTestFinished, test } from 'vitest';
-import { shareConnections } from '../../../src/api/shares/connection-shares.ts';
+import { type ShareOwner, shareConnections } from '../../../src/api/shares/connection-shares.ts';
 import { newApiKey } from '../../../src/keys/api-key.ts';
 import { newSecretToken } from '../../../src/platform/crypto/secret-box.ts';
 import { type Database, openDatabase } from '../../../src/platform/postgres/database.ts';
@@ -106,7 +106,7 @@ test('nobody has more than his part of the connections, and transactions do not 
   const shares = shareConnections(counting, 2);
   const served = async (owner: string, work: () => Promise<unknown>) =>
     await new Promise((resolve, reject) => {
-      shares.serve(owner, () => void work().then(resolve, reject));
+      shares.serve({ name: owner, member: owner }, () => void work().then(resolve, reject));
     });
   const pause = () => query(shares.database, 'select pg_sleep(0.02)');
   await Promise.all(Array.from({ length: 10 }, () => served('one', pause)));
@@ -123,3 +123,34 @@ test('nobody has more than his part of the connections, and transactions do not 
   expect(results.every(({ status }) => status === 'rejected')).toBe(true);
   await served('one', pause);
 }, 30_000);
+
+test('members of an owner take turns, have its part together, and operators wait for nobody of them', async () => {
+  const { database, url } = await testDatabase();
+  const operators = openDatabase({ url, poolMax: 1, applicationName: 'operators' });
+  onTestFinished(() => operators.destroy());
+  const begun: string[] = [];
+  const gate = Promise.withResolvers<void>();
+  const held: Database = {
+    ...database,
+    raw: async (text, bindings) => {
+      begun.push(String(bindings));
+      await gate.promise;
+      return await database.raw(text, bindings);
+    },
+  };
+  const shares = shareConnections(held, 2, operators);
+  const ask = async (owner: ShareOwner, label: string) =>
+    await new Promise((resolve, reject) => {
+      shares.serve(owner, () => void query(shares.database, 'select ?::text', [label]).then(resolve, reject));
+    });
+  const tenant = 'tenant';
+  const first = Array.from({ length: 5 }, (_, n) => ask({ name: tenant, member: 'one' }, `one ${n}`));
+  const second = [ask({ name: tenant, member: 'two' }, 'two 0')];
+  await ask({ name: 'operator', member: 'operator', isOperator: true }, 'operator');
+  // Two WABAs or persons have no more than one of them would have.
+  expect(begun).toEqual(['one 0', 'one 1']);
+  gate.resolve();
+  await Promise.all([...first, ...second]);
+  expect(begun).toHaveLength(6);
+  expect(begun.indexOf('two 0')).toBeLessThan(begun.indexOf('one 4'));
+});

@@ -11,11 +11,30 @@ export type PostgresProxy = {
   strand(): void;
   /** As a process that froze once it had asked: nothing more is read of what the server sends. */
   freeze(): void;
+  /** As a server that shuts down in the moment in which it has let a client in: both words in one packet. */
+  endWhenReady(): void;
 };
+
+/** ReadyForQuery, outside of a transaction. */
+const READY = Buffer.from('Z\0\0\0\x05I', 'latin1');
+
+const TERMINATED = errorResponse({
+  ...{ S: 'FATAL', V: 'FATAL', C: '57P01' },
+  M: 'terminating connection due to administrator command',
+});
+
+function errorResponse(fields: Record<string, string>): Buffer {
+  const body = `${Object.entries(fields)
+    .map(([code, text]) => `${code}${text}\0`)
+    .join('')}\0`;
+  const head = Buffer.from('E\0\0\0\0', 'latin1');
+  head.writeInt32BE(4 + Buffer.byteLength(body), 1);
+  return Buffer.concat([head, Buffer.from(body)]);
+}
 
 export async function startPostgresProxy(databaseUrl: string): Promise<PostgresProxy> {
   const target = new URL(databaseUrl);
-  let state: 'through' | 'cut' | 'hanging' = 'through';
+  let state: 'through' | 'cut' | 'hanging' | 'ending' = 'through';
   const sockets = new Set<Socket>();
   const upstreams = new Set<Socket>();
   const stranded = new WeakSet<Socket>();
@@ -32,7 +51,9 @@ export async function startPostgresProxy(databaseUrl: string): Promise<PostgresP
     ] as const) {
       sockets.add(from);
       from.on('data', (chunk) => {
-        if (state === 'through' && !stranded.has(from)) to.write(chunk);
+        if (state === 'ending' && from === upstream && chunk.subarray(-READY.length).equals(READY))
+          client.end(Buffer.concat([chunk, TERMINATED]));
+        else if ((state === 'through' || state === 'ending') && !stranded.has(from)) to.write(chunk);
       });
       from.on('error', () => {});
       from.on('close', () => to.destroy());
@@ -66,6 +87,9 @@ export async function startPostgresProxy(databaseUrl: string): Promise<PostgresP
     },
     freeze: () => {
       for (const upstream of upstreams) upstream.pause();
+    },
+    endWhenReady: () => {
+      state = 'ending';
     },
   };
 }

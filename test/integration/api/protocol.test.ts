@@ -219,6 +219,7 @@ describe('health', () => {
         getRange: away,
         stat: away,
         remove: away,
+        versioning: away,
         list: () => Readable.from([]),
         close: () => {},
       },
@@ -232,11 +233,12 @@ describe('health', () => {
     expect((await broken.app.inject('/healthz')).statusCode).toBe(200);
   });
 
-  test('/readyz and the log tell of a proxy whose X-Forwarded-For does not count, once', async () => {
+  test('/readyz and the log tell of a proxy whose X-Forwarded-For does not count, for an hour', async () => {
     const lines: string[] = [];
     const logger = pino({ level: 'warn' }, { write: (line: string) => void lines.push(line) });
     const config = testConfig({ HELIOGRAPH_TRUST_PROXY: '192.0.2.1/32' });
-    const { app } = await startTestApi(async () => ({ config, logger }));
+    let now = 0;
+    const { app } = await startTestApi(async () => ({ config, logger, now: () => now }));
     const ask = async (remoteAddress: string) =>
       (
         await app.inject({ url: '/readyz', remoteAddress, headers: { 'x-forwarded-for': '198.51.100.1' } })
@@ -246,6 +248,11 @@ describe('health', () => {
       expect(await ask('192.0.2.9')).toEqual([expect.stringContaining('HELIOGRAPH_TRUST_PROXY')]);
     }
     expect(lines.map((line) => JSON.parse(line).peer)).toEqual(['192.0.2.9']);
+    // A stranger who made the header up is forgotten after an hour, a proxy sends it again.
+    now = 3_600_000;
+    expect(await ask('192.0.2.1')).toBeUndefined();
+    expect(await ask('192.0.2.9')).toEqual([expect.stringContaining('HELIOGRAPH_TRUST_PROXY')]);
+    expect(lines).toHaveLength(2);
   });
 
   test('/readyz is 503 while the process is about to stop, and everything else still answers', async () => {

@@ -1,15 +1,15 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import { type AttemptTools, attemptDelivery } from '../../../src/deliveries/attempt/attempt-delivery.ts';
 import { deliveryStart } from '../../../src/deliveries/dispatch/start-workflows.ts';
-import { makeEndpointHealth } from '../../../src/deliveries/judge-outcome.ts';
-import { EndpointLimiter, FIRST_LIMIT } from '../../../src/deliveries/loop/attempt-limits.ts';
-import { type DeliveryPlace, labelDeliveries } from '../../../src/deliveries/queue/claim.ts';
+import { FIRST_LIMIT } from '../../../src/deliveries/loop/attempt-limits.ts';
+import { type DeliveryPlace, labelDeliveries, releaseExpired } from '../../../src/deliveries/queue/claim.ts';
+import { removeDelivery } from '../../../src/deliveries/queue/remove.ts';
 import { type HttpSender, makeHttpSender } from '../../../src/deliveries/sender/http-sender.ts';
 import { makeAddressGuard } from '../../../src/platform/http/outbound-url.ts';
 import type { Database } from '../../../src/platform/postgres/database.ts';
 import { query } from '../../../src/platform/postgres/sql.ts';
+import { attemptHead, idleLoop } from '../../support/idle-loop.ts';
 import { takeIn } from '../../support/take-in.ts';
-import { addEndpoint, seedFixtureAccounts, testSecretBox } from '../../support/test-accounts.ts';
+import { addEndpoint, seedFixtureAccounts } from '../../support/test-accounts.ts';
 import { testWorkerDatabase } from '../../support/test-database.ts';
 import { fixtureBody } from '../../support/upstream-fixtures.ts';
 import { answer, startReceiver, type WebhookReceiver } from '../../support/webhook-receiver.ts';
@@ -37,20 +37,8 @@ async function ladder(schedule: number[]) {
   await seedFixtureAccounts(database);
   await addEndpoint(database, WABA, `${receiver.url}/hook`);
   await takeIn(database, ...['st_sent_v24', 'st_delivered', 'st_read'].map(fixtureBody));
-  const tools: AttemptTools = {
-    database,
-    sender,
-    limiter: new EndpointLimiter(),
-    secretBox: testSecretBox,
-    defaults: { retryScheduleMs: schedule, timeoutMs: TIMEOUT_MS },
-    health: makeEndpointHealth(),
-    retryLimits: { perEndpoint: 20, overall: 200, takeStart: () => true },
-    gate: { isOpen: () => true, check: async () => true },
-    onTrouble: () => undefined,
-    worker: 'test',
-    onAttempt: () => undefined,
-  };
-  return { database, tools };
+  const defaults = { retryScheduleMs: schedule, timeoutMs: TIMEOUT_MS, workflows: 'failures' as const };
+  return { database, ...idleLoop({ database, sender, defaults }) };
 }
 
 type QueueRow = {
@@ -70,23 +58,14 @@ async function queue(database: Database): Promise<QueueRow[]> {
   );
 }
 
-async function attemptHead(database: Database, tools: AttemptTools) {
-  const [head] = await queue(database);
-  return await attemptDelivery(tools, {
-    deliveryId: head?.id ?? '',
-    deliveryDay: head?.day ?? '',
-    workflowId: 'w',
-  });
-}
-
 describe('an attempt', () => {
   test('goes to the whole URL; neither its log nor its workflow has the credentials in it', async () => {
-    const { database, tools } = await ladder([1_000]);
-    await database.raw('update webhook_endpoints set url = ?', [`${receiver.url}/hook?token=geheim`]);
-    await attemptHead(database, tools);
-    expect(receiver.received[0]?.path).toBe('/hook?token=geheim');
+    const { database, loop } = await ladder([1_000]);
+    await database.raw('update webhook_endpoints set url = ?', [`${receiver.url}/geheim?token=geheim`]);
+    await attemptHead(database, loop);
+    expect(receiver.received[0]?.path).toBe('/geheim?token=geheim');
     const [attempt] = await query<{ url: string }>(database, 'select url from attempts');
-    expect(attempt?.url).toBe(`${receiver.url}/hook?token=***`);
+    expect(attempt?.url).toMatch(/^http:\/\/127\.0\.0\.1:\d+\/\*\*\*[0-9a-f]{6}$/);
     const heads = await query<DeliveryPlace>(
       database,
       `select delivery_id as "deliveryId", delivery_day as "deliveryDay", event_day as "eventDay",
@@ -94,35 +73,37 @@ describe('an attempt', () => {
     );
     const [label] = await labelDeliveries(database, heads);
     if (label === undefined) throw new Error('no label');
-    const start = deliveryStart({ taskQueue: 'q', leaseMs: 1, eager: false }, label, 'hash');
-    expect(start.staticDetails).toContain('/hook?token=***');
+    const start = deliveryStart({ taskQueue: 'q', leaseMs: 1, eager: false }, label, {
+      ...{ eventIdHash: 'hash', news: null, held: false },
+    });
+    expect(start.staticDetails).toContain('/***');
     expect(JSON.stringify(start)).not.toContain('geheim');
   });
 
   test('that succeeds lets the next of its lane go, and only that', async () => {
-    const { database, tools } = await ladder([1_000]);
+    const { database, loop } = await ladder([1_000]);
     expect((await queue(database)).map((row) => row.state)).toEqual(['due', 'queued', 'queued']);
-    expect(await attemptHead(database, tools)).toMatchObject({ state: 'delivered', statusCode: 200 });
+    expect(await attemptHead(database, loop)).toMatchObject({ state: 'delivered', statusCode: 200 });
     expect((await queue(database)).map((row) => row.state)).toEqual(['due', 'queued']);
   });
 
   test('tells the limiter of its endpoint how it went', async () => {
-    const { database, tools } = await ladder([1_000]);
+    const { database, loop, tools } = await ladder([1_000]);
     const { endpointId = '' } = (await queue(database))[0] ?? {};
     receiver.behave(answer(503));
-    await attemptHead(database, tools);
+    await attemptHead(database, loop);
     expect(tools.limiter.free(endpointId)).toBe(FIRST_LIMIT / 2);
   });
 
   test('that fails keeps its place; the next of its lane waits until the schedule is exhausted', async () => {
-    const { database, tools } = await ladder([1_000]);
+    const { database, loop } = await ladder([1_000]);
     receiver.behave(answer(500));
-    expect(await attemptHead(database, tools)).toMatchObject({ state: 'retrying', attempt: 1 });
+    expect(await attemptHead(database, loop)).toMatchObject({ state: 'retrying', attempt: 1 });
     expect((await queue(database)).map((row) => row.state)).toEqual(['retrying', 'queued', 'queued']);
-    expect(await attemptHead(database, tools)).toMatchObject({ state: 'waiting' });
+    expect(await attemptHead(database, loop)).toMatchObject({ state: 'waiting' });
     expect(receiver.received).toHaveLength(1);
     await database.raw('update delivery_queue set next_attempt_at = now()');
-    expect(await attemptHead(database, tools)).toMatchObject({ state: 'failed', attempt: 2 });
+    expect(await attemptHead(database, loop)).toMatchObject({ state: 'failed', attempt: 2 });
     expect((await queue(database)).map((row) => row.state)).toEqual(['due', 'queued']);
     const failed = await query<{ last_error: string }>(
       database,
@@ -132,35 +113,55 @@ describe('an attempt', () => {
   });
 
   test('whose lease was taken over meanwhile records nothing', async () => {
-    const { database, tools } = await ladder([1_000]);
+    const { database, loop } = await ladder([1_000]);
     receiver.behave(async (webhook, response) => {
       await database.raw(`update delivery_queue set token = gen_random_uuid() where state = 'claimed'`);
       return answer(200)(webhook, response);
     });
-    expect(await attemptHead(database, tools)).toMatchObject({ state: 'waiting' });
+    expect(await attemptHead(database, loop)).toMatchObject({ state: 'waiting' });
     expect(await query(database, 'select 1 from attempts')).toEqual([]);
     expect((await queue(database)).map((row) => row.state)).toEqual(['claimed', 'queued', 'queued']);
   });
 
-  test('that nobody finished is taken over when its lease ends, not before', async () => {
-    const { database, tools } = await ladder([1_000]);
+  test('that nobody finished is taken over when its lease has been released, not before', async () => {
+    const { database, loop } = await ladder([1_000]);
     const lease = `update delivery_queue set state = 'claimed', token = gen_random_uuid(),
                      lease_until = clock_timestamp() + interval '300 milliseconds' where state = 'due'`;
     await database.raw(lease);
-    expect(await attemptHead(database, tools)).toMatchObject({ state: 'waiting' });
+    expect(await attemptHead(database, loop)).toMatchObject({ state: 'waiting' });
+    expect(await releaseExpired(database, { withinSeconds: 60, limit: 10 })).toBe(0);
     expect(receiver.received).toHaveLength(0);
     await new Promise((resolve) => setTimeout(resolve, 320));
-    expect(await attemptHead(database, tools)).toMatchObject({ state: 'delivered' });
+    expect(await releaseExpired(database, { withinSeconds: 60, limit: 10 })).toBe(1);
+    expect(await attemptHead(database, loop)).toMatchObject({ state: 'delivered' });
+  });
+
+  test('of a delivery that has ended says how it ended', async () => {
+    const { database, loop } = await ladder([1_000]);
+    const [head] = await queue(database);
+    const ref = { deliveryId: head?.id ?? '', deliveryDay: head?.day ?? '' };
+    await loop.attemptOne(ref);
+    expect(await loop.attemptOne(ref)).toMatchObject({
+      ...{ state: 'settled', end: { state: 'delivered', attempts: 1, statusCode: 200 } },
+    });
+    const [next] = await queue(database);
+    const dropped = { deliveryId: next?.id ?? '', deliveryDay: next?.day ?? '' };
+    await database.transaction((trx) => removeDelivery(trx, dropped.deliveryId, 'not wanted'));
+    expect(await loop.attemptOne(dropped)).toMatchObject({
+      ...{ state: 'settled', end: { state: 'dropped', error: 'not wanted' } },
+    });
+    await database.raw('delete from deliveries');
+    expect(await loop.attemptOne(ref)).toEqual({ state: 'settled', end: null });
   });
 
   test('is logged with time, answer and address, and without its signature', async () => {
-    const { database, tools } = await ladder([1_000]);
+    const { database, loop } = await ladder([1_000]);
     receiver.behave((_webhook, response) => {
       response.writeHead(503, { 'content-type': 'application/x' });
       response.end(Buffer.from([0, 255, 1, 0]));
       return 503;
     });
-    await attemptHead(database, tools);
+    await attemptHead(database, loop);
     const [row] = await query<Record<string, unknown> & { request_headers: object; response_body: Buffer }>(
       database,
       'select * from attempts',
@@ -172,12 +173,12 @@ describe('an attempt', () => {
   });
 
   test('at an endpoint that hangs ends in time and says so', async () => {
-    const { database, tools } = await ladder([1_000]);
+    const { database, loop } = await ladder([1_000]);
     receiver.behave(
       (_webhook, response) => new Promise((resolve) => response.on('close', () => resolve(null))),
     );
     const begin = performance.now();
-    expect(await attemptHead(database, tools)).toMatchObject({
+    expect(await attemptHead(database, loop)).toMatchObject({
       state: 'retrying',
       reason: expect.stringMatching(/^timeout/),
     });
@@ -185,9 +186,12 @@ describe('an attempt', () => {
   });
 
   test('at an endpoint that is paused is not made', async () => {
-    const { database, tools } = await ladder([1_000]);
+    const { database, loop } = await ladder([1_000]);
     await database.raw(`update webhook_endpoints set mode = 'paused'`);
-    expect(await attemptHead(database, tools)).toMatchObject({ state: 'off' });
+    expect(await attemptHead(database, loop)).toMatchObject({
+      state: 'waiting',
+      reason: 'the endpoint is paused',
+    });
     expect(receiver.received).toHaveLength(0);
     expect((await queue(database)).map((row) => row.state)).toEqual(['due', 'queued', 'queued']);
   });

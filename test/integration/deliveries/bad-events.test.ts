@@ -36,7 +36,7 @@ async function endpointWorld() {
   let nowMs = 1_790_000_040_000;
   const tools = {
     ...{ database, health: makeEndpointHealth(() => nowMs), worker: 'test', onAttempt: () => undefined },
-    retryLimits: { perEndpoint: 20, overall: 200, takeStart: () => true },
+    runLimits: { perEndpoint: 20, overall: 200, takeStart: () => true },
     gate: { isOpen: () => true, check: async () => true },
     onTrouble: () => undefined,
   };
@@ -76,10 +76,8 @@ async function endpointWorld() {
       const { deliveries, token } = await claimAll(database);
       await settle(deliveries, answer, token, false);
       nowMs += Math.max(0, ...attempted.slice(-deliveries.length).map(({ delayMs }) => delayMs));
-      await database.raw(
-        `update delivery_queue set next_attempt_at = now(), by_workflow = false where state = 'retrying'`,
-      );
-      await releaseDueRetries(database, { withinSeconds: 60, limit: 100 });
+      await database.raw(`update delivery_queue set next_attempt_at = now() where state = 'retrying'`);
+      await releaseDueRetries(database, { withinSeconds: 60, runGraceMs: 0, limit: 100 });
     },
     /** Lets the time of the next probe come; returns which event it was. */
     probe: async (answer: Answer) => {
@@ -169,11 +167,11 @@ describe('a probe that fails', () => {
     const [probed] = await world.probe(down);
     const [row] = await query(
       world.database,
-      `select q.state, q.by_workflow, q.attempts - q.probes as used from delivery_queue q
+      `select q.state, q.attempts - q.probes as used from delivery_queue q
          join events ev on ev.day = q.event_day and ev.id = q.event_uuid where ev.event_id = ?`,
       [`wamid.${probed}`],
     );
-    expect(row).toEqual({ state: 'due', by_workflow: false, used: expect.toBeOneOf([0, 1]) });
+    expect(row).toEqual({ state: 'due', used: expect.toBeOneOf([0, 1]) });
   });
 
   test('with Retry-After puts off its own delivery by that, and the next probe not at all', async () => {

@@ -11,7 +11,7 @@ import {
   releaseExpired,
 } from '../../../src/deliveries/queue/claim.ts';
 import { findWantedScopes } from '../../../src/deliveries/queue/order-scope.ts';
-import { takeOverdue } from '../../../src/deliveries/queue/sweep.ts';
+import { findLateTests, releaseDueRetries, stepAside } from '../../../src/deliveries/queue/sweep.ts';
 import { findFailingFor } from '../../../src/endpoints/endpoint-health.ts';
 import { findChangedEndpoints } from '../../../src/endpoints/endpoint-settings.ts';
 import type { Database } from '../../../src/platform/postgres/database.ts';
@@ -141,6 +141,31 @@ test('a probe of an endpoint at which 20,000 wait reads those at either end only
   expect(touched).toBeLessThan(250);
 });
 
+test('a look for heads that block others for too long reads none that have no limit, and none that block nobody', async () => {
+  const { database, ids } = await withEndpoints(200);
+  const look = async (heads: number) => {
+    const endpoints = Array.from({ length: heads }, (_, n) => ids[n % ids.length] ?? '');
+    const lane = (n: number) => `lane ${n}`;
+    await database.raw('delete from delivery_queue');
+    await queueEach(database, WABA, endpoints, lane);
+    await database.raw(
+      `update delivery_queue set state = 'retrying', attempts = 3, first_failed_at = now() - interval '2 hours',
+              next_attempt_at = now() + interval '1 hour'`,
+    );
+    // Every other one blocks, and those of the last endpoint are the ones with a limit.
+    await queueEach(database, WABA, endpoints.slice(0, heads / 2), lane);
+    await database.raw(`update webhook_endpoints set block_limit_seconds = case when id = ${ids.at(-1)} then 10800 end,
+                               mode_changed_at = now() - interval '1 day'`);
+    await database.raw('vacuum analyze');
+    return await buffersTouched(database, (explaining) =>
+      stepAside(explaining, { defaultSeconds: 0, limit: 50 }),
+    );
+  };
+  const few = await look(400);
+  const many = await look(12_000);
+  expect(many, `${few} pages, then ${many}`).toBeLessThan(2 * few);
+});
+
 /** Queues, claims and takes out as many deliveries, whose leases would have ended an hour ago. */
 async function deliver(database: Database, ids: readonly string[], count: number): Promise<void> {
   const endpoints = Array.from({ length: count }, (_, n) => ids[n % ids.length] ?? '');
@@ -163,8 +188,9 @@ test('with an old snapshot, looks for new work walk over nothing that was delive
       const shares = [{ endpointId, replay, position, share: 10 }];
       await claimDue(explaining, { shares, limit: 10, token: randomUUID(), leaseMs: LEASE_MS });
       await releaseExpired(explaining, { withinSeconds: 125, limit: 5_000 });
-      const overdue = { overdueMs: 60_000, firstOverdueMs: 10_000, againMs: 60_000 };
-      await takeOverdue(explaining, { ...overdue, withinSeconds: 125, limit: 100 });
+      const retries = { withinSeconds: 125, runGraceMs: 3_000, limit: 1_000 };
+      await releaseDueRetries(explaining, retries);
+      await findLateTests(explaining, { ...retries, limit: 20 });
     });
     await database.raw('delete from delivery_queue');
     return touched;

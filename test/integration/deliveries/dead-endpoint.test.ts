@@ -28,7 +28,7 @@ const ITEMS_PER_BODY = 20;
 const BODIES_AT_ONCE = 50;
 
 /**
- * Open workflows of the dead endpoint: 20 retries (RETRY_WORKFLOWS_PER_ENDPOINT), beside at most 10 first attempts that
+ * Open workflows of the dead endpoint: 20 failing deliveries (HELIOGRAPH_RETRY_WORKFLOWS_PER_ENDPOINT), beside at most 10 first attempts that
  * were handed over and one probe. Some more for those that are about to end: they hand their delivery back in that moment.
  */
 const MAX_OPEN_WORKFLOWS = 40;
@@ -223,11 +223,7 @@ async function watchOpenWorkflows(database: Database, endpointId: string, settin
     while (!stopping) {
       const [{ count }, rows] = await Promise.all([
         client.workflow.count(filter),
-        query(
-          database,
-          `select 1 from delivery_queue where endpoint_id = ? and state = 'retrying' and by_workflow`,
-          [endpointId],
-        ),
+        query(database, `select 1 from delivery_queue where endpoint_id = ? and run = 'room'`, [endpointId]),
       ]);
       most = Math.max(most, count, rows.length);
       samples += 1;

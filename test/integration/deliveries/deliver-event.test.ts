@@ -1,6 +1,7 @@
 import { TestWorkflowEnvironment } from '@temporalio/testing';
 import { Webhook } from 'standardwebhooks';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, inject, test } from 'vitest';
+import { removeDelivery } from '../../../src/deliveries/queue/remove.ts';
 import { insertBodies } from '../../../src/inbound/inbox.ts';
 import { loadConfig } from '../../../src/platform/config/config.ts';
 import { query } from '../../../src/platform/postgres/sql.ts';
@@ -159,8 +160,9 @@ describe('a delivery is a workflow that ends with the tenant having the event', 
       );
     });
     await handle.cancel();
-    await handle.result();
-    await eventually('given up', async () => (await lastDelivery())?.state === 'dropped');
+    await expect(handle.result()).rejects.toThrow('Workflow execution cancelled');
+    expect((await handle.describe()).status.name).toBe('CANCELLED');
+    expect((await lastDelivery())?.state).toBe('dropped');
   });
 
   test('410 switches the endpoint off and keeps its events; they go out once it is enabled', async () => {
@@ -178,23 +180,71 @@ describe('a delivery is a workflow that ends with the tenant having the event', 
     await eventually('both delivered', () => receiver.received.length === before + 2);
   });
 
-  test('a terminated workflow is started again by the sweep and nothing is lost', {
-    timeout: 100_000,
-  }, async () => {
+  test('a run that is terminated loses nothing: a delivery loop attempts at the time, and the next failure has a new run', async () => {
     receiver.behave(answer(500, { 'retry-after': '2' }));
     await insertBodies(store.database, [fixtureBody('in_text')]);
-    await eventually('first attempt', async () => {
-      const delivery = await lastDelivery();
-      const isOurs = receiver.received.length === 1 && delivery?.state === 'pending';
-      return isOurs && delivery.attempts === 1 && delivery.workflow_id?.startsWith('delivery/') === true;
-    });
-    const handle = environment.client.workflow.getHandle((await lastDelivery())?.workflow_id ?? '');
-    await handle.terminate('test');
+    const run = await runOfLast();
+    await environment.client.workflow.getHandle(run).terminate('test');
+    const handle = environment.client.workflow.getHandle(run);
+    await eventually('attempted again', () => receiver.received.length === 2, 10_000);
+    await eventually('shown again', async () => (await handle.describe()).status.name === 'RUNNING');
     receiver.behave(answer(200));
-    // The sweep acts on rows that are overdue by a minute: the row's clock is turned back instead of waiting.
-    await store.database.raw(
-      `update delivery_queue set next_attempt_at = next_attempt_at - interval '90 seconds'`,
+    await eventually('delivered', async () => (await handle.describe()).status.name === 'COMPLETED');
+    expect((await lastDelivery())?.state).toBe('delivered');
+  });
+});
+
+/** The run that shows the delivery whose first attempt has failed. */
+async function runOfLast(): Promise<string> {
+  await eventually('first attempt', async () => {
+    const delivery = await lastDelivery();
+    const isOurs = receiver.received.length === 1 && delivery?.state === 'pending';
+    return isOurs && delivery.attempts === 1 && delivery.workflow_id?.startsWith('delivery/') === true;
+  });
+  return (await lastDelivery())?.workflow_id ?? '';
+}
+
+describe('a run ends when its delivery ends', () => {
+  const statusOf = async (run: string) =>
+    (await environment.client.workflow.getHandle(run).describe()).status.name;
+
+  test('it waits while its endpoint is paused, and is completed soon after that takes deliveries again', async () => {
+    receiver.behave(answer(503, { 'retry-after': '1' }));
+    await insertBodies(store.database, [fixtureBody('in_text')]);
+    const run = await runOfLast();
+    await store.database.raw(`update webhook_endpoints set mode = 'paused', version = version + 1`);
+    await eventually(
+      'it says why it waits',
+      async () => {
+        const { raw } = await environment.client.workflow.getHandle(run).describe();
+        return raw.pendingActivities?.some((a) => /paused/.test(a.lastFailure?.message ?? '')) ?? false;
+      },
+      15_000,
     );
-    await eventually('delivered', async () => (await lastDelivery())?.state === 'delivered');
+    expect(await statusOf(run)).toBe('RUNNING');
+    receiver.behave(answer(200));
+    await store.database.raw(`update webhook_endpoints set mode = 'open', version = version + 1`);
+    await eventually('completed', async () => (await statusOf(run)) === 'COMPLETED', 10_000);
+    expect(await environment.client.workflow.getHandle(run).result()).toMatch(/^Delivered with 200/);
+  });
+
+  test('failed permanently is a failed run', async () => {
+    await store.database.raw(
+      'update webhook_endpoints set retry_schedule_seconds = array[1], version = version + 1',
+    );
+    receiver.behave(answer(500));
+    await insertBodies(store.database, [fixtureBody('in_text')]);
+    const run = await runOfLast();
+    await eventually('failed', async () => (await statusOf(run)) === 'FAILED', 10_000);
+    expect((await lastDelivery())?.state).toBe('failed');
+  });
+
+  test('dropped by a user is a cancelled run', async () => {
+    receiver.behave(answer(503, { 'retry-after': '3' }));
+    await insertBodies(store.database, [fixtureBody('in_text')]);
+    const run = await runOfLast();
+    const [row] = await query<{ id: string }>(store.database, 'select delivery_id as id from delivery_queue');
+    await store.database.transaction((trx) => removeDelivery(trx, row?.id ?? '', 'not wanted'));
+    await eventually('cancelled', async () => (await statusOf(run)) === 'CANCELLED', 15_000);
   });
 });

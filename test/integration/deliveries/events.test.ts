@@ -142,8 +142,17 @@ describe('GET /api/external/events', () => {
     expect((await page()).data.map(({ eventId }) => eventId)).toEqual(['fast', 'settled']);
     gate.resolve();
     await slow;
-    const later = await page(`?order=asc&cursor=${first.nextCursor}`);
-    expect(later.data.map(({ eventId }) => eventId)).toEqual(['slow', 'fast']);
+    let later = first;
+    // Who is publishing is read anew a moment later only.
+    await expect
+      .poll(
+        async () => {
+          later = await page(`?order=asc&cursor=${first.nextCursor}`);
+          return later.data.map(({ eventId }) => eventId);
+        },
+        { timeout: 10_000 },
+      )
+      .toEqual(['slow', 'fast']);
     const end = await page(`?order=asc&cursor=${later.nextCursor}`);
     expect(end).toEqual({ data: [], hasMore: false, nextCursor: expect.any(String) });
   });

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { endpointAlertsOf, setOperationsUrl } from '../../../src/alerts/operations-url.ts';
 import { SYSTEM } from '../../../src/platform/audit/audit.ts';
-import { makeAddressGuard } from '../../../src/platform/http/outbound-url.ts';
+import { makeAddressGuard, shownUrl } from '../../../src/platform/http/outbound-url.ts';
 import { query } from '../../../src/platform/postgres/sql.ts';
 import { bodyOf, textMessage } from '../../support/load/upstream-bodies.ts';
 import { takeIn } from '../../support/take-in.ts';
@@ -33,7 +33,7 @@ test('a delivery that failed for good is told at the operations URL', { timeout:
     const alert = JSON.parse(operations.received[0]?.body.toString() ?? '');
     expect(alert).toMatchObject({
       alert: 'endpoint.deliveries_failed',
-      endpoint: { url: `${tenant.url}/hook`, mode: 'open' },
+      endpoint: { url: shownUrl(`${tenant.url}/hook`), mode: 'open' },
       details: { failed: 1, since: expect.any(String) },
     });
     expect(await query(database, 'select state, attempts from deliveries')).toEqual([

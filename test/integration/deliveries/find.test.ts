@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { findEventsForOperator } from '../../../src/deliveries/commands/find-command.ts';
+import { shownUrl } from '../../../src/platform/http/outbound-url.ts';
 import { query } from '../../../src/platform/postgres/sql.ts';
 import { startAdmin, WABA } from '../../support/admin-cli.ts';
 import { takeIn } from '../../support/take-in.ts';
@@ -17,7 +18,7 @@ describe('admin find', () => {
     );
     const eventId = row?.event_id ?? '';
     const { events, ...rest } = await json('find', eventId);
-    expect(rest).toEqual({ eventId, hasMore: false });
+    expect(rest).toEqual({ id: eventId, hasMore: false });
     expect(events).toHaveLength(Number(row?.count));
     for (const event of events) {
       expect(event).toMatchObject({
@@ -27,7 +28,9 @@ describe('admin find', () => {
         webhookId: `evt_${event.eventUuid.replaceAll('-', '')}`,
         createdAt: expect.stringMatching(/Z$/),
         occurredAt: expect.stringMatching(/Z$/),
-        deliveries: [{ endpointId: id, url: 'https://shop.example/hook', state: 'pending', attempts: 0 }],
+        deliveries: [
+          { endpointId: id, url: shownUrl('https://shop.example/hook'), state: 'pending', attempts: 0 },
+        ],
       });
     }
     expect(events.map((event: { sequence: string }) => Number(event.sequence))).toEqual(
@@ -41,8 +44,24 @@ describe('admin find', () => {
     expect(JSON.parse(limited.stdout)).toMatchObject({ hasMore: true, events: [{}] });
     expect(limited.stderr).toMatch(/^note: only the newest 1/);
     const text = (await admin(['find', eventId])).stdout;
-    expect(text).toMatch(/ {2}endpoint {6}\d+ https:\/\/shop\.example\/hook \(open\)\n/);
+    expect(text).toMatch(/ {2}endpoint {6}\d+ https:\/\/shop\.example\/\*\*\*[0-9a-f]{6} \(open\)\n/);
     expect(text).toContain('no attempts yet');
+  });
+
+  test('takes every id that tenants see: webhook-id, delivery, Message_Id and the upstream id of a message', async () => {
+    const { database, json } = await startAdmin();
+    await addEndpoint(database, WABA, 'https://shop.example/hook');
+    await takeIn(database, fixtureBody('in_text'));
+    const [message] = await query<{ id: string; upstreamId: string }>(
+      database,
+      'select id, upstream_id as "upstreamId" from messages',
+    );
+    const upstreamId = message?.upstreamId ?? '';
+    const found = await json('find', upstreamId);
+    expect(found.events).toHaveLength(1);
+    const [{ webhookId, deliveries }] = found.events;
+    for (const id of [webhookId, deliveries[0].deliveryId, String(message?.id)])
+      expect((await json('find', id)).events, id).toEqual(found.events);
   });
 
   test('an unknown eventId ends with 1 and an empty list', async () => {
@@ -50,12 +69,19 @@ describe('admin find', () => {
     const run = await admin(['find', "x'; drop table events; --", '--json']);
     expect(run).toMatchObject({ exitCode: 1, stderr: '' });
     expect(JSON.parse(run.stdout)).toEqual({
-      eventId: "x'; drop table events; --",
+      id: "x'; drop table events; --",
       events: [],
       hasMore: false,
     });
     expect(await admin(['find', 'x'.repeat(513)])).toMatchObject({ exitCode: 2 });
-    expect((await admin(['find', 'nothing'])).stdout).toBe('There is no event with eventId "nothing".\n');
+    const { stdout } = await admin(['find', 'nothing']);
+    expect(stdout).toMatch(/^There is no event "nothing"\. .*webhook-id.*delivery.*Message_Id/);
+    for (const id of [
+      'evt_019a1b2c3d4e7f5061728394a5b6c7d8',
+      'dlv_019a1b2c3d4e7f5061728394a5b6c7d8',
+      '999999',
+    ])
+      expect((await admin(['find', id])).exitCode, id).toBe(1);
   });
 
   test('looks events up by index, not by reading every day', async () => {

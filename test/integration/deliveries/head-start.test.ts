@@ -8,7 +8,7 @@ import { query } from '../../../src/platform/postgres/sql.ts';
 import { connectTemporal, installTemporalRuntime } from '../../../src/platform/temporal/worker-connection.ts';
 import { taskQueues } from '../../../src/platform/temporal/workflow-options.ts';
 import { startWorker } from '../../../src/worker/start-worker.ts';
-import { bodyOf, textMessage } from '../../support/load/upstream-bodies.ts';
+import { ACCOUNT, bodyOf, textMessage } from '../../support/load/upstream-bodies.ts';
 import { silentLogger } from '../../support/silent-logger.ts';
 import { addEndpoint, seedFixtureAccounts, testEventIdHash } from '../../support/test-accounts.ts';
 import { createTestDatabase, type TestDatabase } from '../../support/test-database.ts';
@@ -20,12 +20,6 @@ import {
   startReceiver,
   type WebhookReceiver,
 } from '../../support/webhook-receiver.ts';
-
-const ACCOUNT = {
-  wabaId: '900000000000101',
-  phoneNumberId: '800000000000111',
-  displayPhoneNumber: '12025550100',
-};
 
 /** Slower than the allowance of one core fills up. */
 const CALM_MS = 400;
@@ -135,12 +129,7 @@ describe('auto', () => {
 
 test('always: every POST is made while a task of its workflow runs, once', async () => {
   const { started } = await work('always');
-  const pending: unknown[] = [];
-  receiver.behave(async (webhook, response) => {
-    const { raw } = await (await handleOf(webhook)).describe();
-    pending.push(raw.pendingWorkflowTask?.state);
-    return answer(200)(webhook, response);
-  });
+  const pending = noteTasksOfPosts();
   const before = await started();
   for (let n = 0; n < 20; n += 1) await send();
   await eventually('all delivered', async () => receiver.received.length >= 20 && (await isSettled()));
@@ -166,19 +155,72 @@ test('always: an attempt that takes longer is seen as a pending activity, and ma
   expect(receiver.received).toHaveLength(1);
 });
 
+/** What the workflow task of each webhook's run is doing while it is answered. */
+function noteTasksOfPosts(): unknown[] {
+  const states: unknown[] = [];
+  receiver.behave(async (webhook, response) => {
+    const { raw } = await (await handleOf(webhook)).describe();
+    states.push(raw.pendingWorkflowTask?.state);
+    return answer(200)(webhook, response);
+  });
+  return states;
+}
+
 async function handleOf({ headers }: ReceivedWebhook) {
-  const [endpoint] = await query<{ id: string }>(store.database, 'select id from webhook_endpoints');
+  const [endpoint] = await query<{ id: string }>(
+    store.database,
+    'select id from webhook_endpoints order by id limit 1',
+  );
   return client.workflow.getHandle(`delivery/${endpoint?.id}/${headers['x-service-delivery-id']}`);
 }
 
-test('failures: a delivery that succeeds has none, one that fails gets one', async () => {
+test('an endpoint decides for itself: always inside the run, or failures only, whatever the installation says', async () => {
+  const other = await startReceiver();
+  onTestFinished(() => other.close());
+  const { id } = await addEndpoint(store.database, ACCOUNT.wabaId, `${other.url}/hook`);
+  await store.database.raw(
+    `update webhook_endpoints set delivery_workflows = case when id = ? then 'failures' else 'always' end`,
+    [id],
+  );
+  const { started } = await work('auto');
+  const pending = noteTasksOfPosts();
+  const before = await started();
+  for (let n = 0; n < 10; n += 1) await send();
+  await eventually('all delivered', async () => other.received.length >= 10 && (await isSettled()));
+  expect(pending).toEqual(Array.from({ length: 10 }, () => WORKFLOW_TASK_STARTED));
+  await eventually('each of one endpoint has its own', async () => (await started()) - before === 10);
+  await eventually('the worker says so', async () => {
+    const [worker] = await query<{ share: string }>(
+      store.database,
+      `select recent_with_run || ' of ' || recent_attempts as share from worker_processes`,
+    );
+    return worker?.share === '10 of 20';
+  });
+});
+
+test('a retry of a delivery that has no run waits for one where its endpoint asks for it', async () => {
+  await work('failures');
+  receiver.behave((webhook, response) =>
+    answer(webhook.headers['x-service-attempt'] === '1' ? 503 : 200)(webhook, response),
+  );
+  const failing = () =>
+    query(store.database, `select 1 from delivery_queue where state = 'retrying' and run is null`);
+  const eventId = await send();
+  await eventually('it failed and has no run', async () => (await failing()).length === 1);
+  await store.database.raw(
+    `update webhook_endpoints set delivery_workflows = 'always', version = version + 1, updated_at = now()`,
+  );
+  expect(await resultOf(eventId)).toBe('Delivered with 200 at attempt 2.');
+});
+
+test('failures: a delivery that succeeds has none, one that fails twice gets one', async () => {
   const { started } = await work('failures');
   for (let n = 0; n < 10; n += 1) await send();
   await eventually('delivered', async () => receiver.received.length === 10 && (await isSettled()));
   receiver.behave((webhook, response) =>
-    answer(webhook.headers['x-service-attempt'] === '1' ? 503 : 200)(webhook, response),
+    answer(Number(webhook.headers['x-service-attempt']) < 3 ? 503 : 200)(webhook, response),
   );
   const eventId = await send();
-  expect(await resultOf(eventId)).toBe('Delivered with 200 at attempt 2.');
+  expect(await resultOf(eventId)).toBe('Delivered with 200 at attempt 3.');
   expect(await started()).toBe(1);
 });

@@ -1,27 +1,29 @@
 import { describe, expect, test } from 'vitest';
-import { findRetryRoom } from '../../../src/deliveries/queue/settle.ts';
-import { releaseDueRetries, retryInLoop, takeOverdue } from '../../../src/deliveries/queue/sweep.ts';
+import { type AttemptMade, judgeOutcome } from '../../../src/deliveries/judge-outcome.ts';
+import { findRunRoom } from '../../../src/deliveries/queue/settle.ts';
+import { findLateTests, releaseDueRetries } from '../../../src/deliveries/queue/sweep.ts';
 import type { Database } from '../../../src/platform/postgres/database.ts';
 import { query } from '../../../src/platform/postgres/sql.ts';
 import { addEndpoint, seedFixtureAccounts } from '../../support/test-accounts.ts';
 import { testWorkerDatabase } from '../../support/test-database.ts';
+import { response } from '../../unit/deliveries/send-results.ts';
 
 const WABA = '900000000000101';
 const SECOND_WABA = '900000000000202';
 const LIMITS = { perEndpoint: 3, overall: 8 };
-const EVERYTHING = { withinSeconds: 86_400, limit: 50 };
+const EVERYTHING = { withinSeconds: 86_400, runGraceMs: 3_000, limit: 50 };
 
 /** Retries that are due in so many seconds each. */
 async function addRetries(
   database: Database,
   endpointId: string,
-  { byWorkflow, dueInSeconds }: { byWorkflow: boolean; dueInSeconds: readonly number[] },
+  { run = null, dueInSeconds }: { run?: 'room' | 'extra' | null; dueInSeconds: readonly number[] },
 ) {
   await database.raw(
     `insert into delivery_queue (endpoint_id, lane, state, released, delivery_day, delivery_id, event_day, event_uuid,
-                                 attempts, by_workflow, next_attempt_at)
+                                 attempts, run, next_attempt_at)
      select ${endpointId}, gen_random_uuid(), 'retrying', true, current_date, gen_random_uuid(), current_date,
-            gen_random_uuid(), 1, ${byWorkflow}, now() + s * interval '1 second'
+            gen_random_uuid(), 1, ${run === null ? 'null' : `'${run}'`}, now() + s * interval '1 second'
        from unnest(array[${dueInSeconds.join(',')}]) as s`,
   );
 }
@@ -32,66 +34,44 @@ async function seeded() {
   return database;
 }
 
-type Row = { id: string; endpointId: string; state: string; byWorkflow: boolean };
-
-const rowsOf = (database: Database) =>
-  query<Row>(
-    database,
-    `select delivery_id as id, endpoint_id as "endpointId", state, by_workflow as "byWorkflow"
-       from delivery_queue order by position`,
+const statesOf = async (database: Database) =>
+  (await query<{ state: string }>(database, 'select state from delivery_queue order by position')).map(
+    ({ state }) => state,
   );
 
-describe('retries that no workflow carries', () => {
-  test('become due at their time, the oldest first; those of workflows stay theirs', async () => {
+describe('retries', () => {
+  test('become due at their time, the oldest first', async () => {
     const database = await seeded();
-    const { id: loops } = await addEndpoint(database, WABA, 'https://a.example');
-    const { id: workflows } = await addEndpoint(database, WABA, 'https://b.example');
-    await addRetries(database, loops, { byWorkflow: false, dueInSeconds: [-1, -3, -2, 60] });
-    await addRetries(database, workflows, { byWorkflow: true, dueInSeconds: [-5] });
+    const { id } = await addEndpoint(database, WABA, 'https://a.example');
+    await addRetries(database, id, { dueInSeconds: [-1, -3, -2, 60] });
     expect(await releaseDueRetries(database, { ...EVERYTHING, limit: 2 })).toBe(2);
-    expect((await rowsOf(database)).map(({ state }) => state)).toEqual([
-      ...['retrying', 'due', 'due', 'retrying'],
-      'retrying',
-    ]);
+    expect(await statesOf(database)).toEqual(['retrying', 'due', 'due', 'retrying']);
     expect(await releaseDueRetries(database, EVERYTHING)).toBe(1);
     expect(await releaseDueRetries(database, EVERYTHING)).toBe(0);
   });
 
-  test('are no business of the sweeper, which would start workflows for them', async () => {
+  test('that a run shows are left to it for a moment, and to nobody while Temporal is away', async () => {
     const database = await seeded();
     const { id } = await addEndpoint(database, WABA, 'https://a.example');
-    await addRetries(database, id, { byWorkflow: false, dueInSeconds: [-600] });
-    await addRetries(database, id, { byWorkflow: true, dueInSeconds: [-601] });
-    const limits = { overdueMs: 60_000, firstOverdueMs: 10_000, againMs: 60_000 };
-    const overdue = await takeOverdue(database, { ...limits, ...EVERYTHING });
-    const [, second] = await rowsOf(database);
-    expect(overdue.map(({ deliveryId }) => deliveryId)).toEqual([second?.id]);
-  });
-
-  test('include those whose workflow cannot be started, at the time that they had', async () => {
-    const database = await seeded();
-    const { id } = await addEndpoint(database, WABA, 'https://a.example');
-    await addRetries(database, id, { byWorkflow: true, dueInSeconds: [-1, 60] });
-    const ids = (await rowsOf(database)).map((row) => row.id);
-    await retryInLoop(database, ids);
-    expect((await rowsOf(database)).map(({ byWorkflow }) => byWorkflow)).toEqual([false, false]);
+    await addRetries(database, id, { run: 'room', dueInSeconds: [-1, -4, 60] });
     expect(await releaseDueRetries(database, EVERYTHING)).toBe(1);
-    expect((await rowsOf(database)).map(({ state }) => state)).toEqual(['due', 'retrying']);
+    expect(await statesOf(database)).toEqual(['retrying', 'due', 'retrying']);
+    expect(await releaseDueRetries(database, { ...EVERYTHING, runGraceMs: 0 })).toBe(1);
+    expect(await statesOf(database)).toEqual(['due', 'due', 'retrying']);
   });
 
-  test('a retry that its workflow attempts meanwhile is not taken from it', async () => {
+  test('do not include test events, which go to an endpoint in any mode: they are found by themselves', async () => {
     const database = await seeded();
     const { id } = await addEndpoint(database, WABA, 'https://a.example');
-    await addRetries(database, id, { byWorkflow: true, dueInSeconds: [-1] });
-    await database.raw(`update delivery_queue set state = 'claimed', token = gen_random_uuid(),
-                               lease_until = now() + interval '1 minute'`);
-    const [before] = await rowsOf(database);
-    await retryInLoop(database, [before?.id ?? '']);
-    expect(await rowsOf(database)).toEqual([before]);
+    await addRetries(database, id, { run: 'extra', dueInSeconds: [-4, -1] });
+    await database.raw('update delivery_queue set attempts = 0');
+    expect(await releaseDueRetries(database, EVERYTHING)).toBe(0);
+    expect(await findLateTests(database, { runGraceMs: 3_000, limit: 10 })).toHaveLength(1);
+    expect(await findLateTests(database, { runGraceMs: 0, limit: 10 })).toHaveLength(2);
   });
 });
 
-test('the room for retry workflows is counted by endpoint, by tenant and overall, those of workflows only', async () => {
+test('the room for runs is counted by endpoint, by tenant and overall, without those beside the limits', async () => {
   const database = await seeded();
   const tenants = await query<{ waba: string; tenant: string }>(
     database,
@@ -102,16 +82,51 @@ test('the room for retry workflows is counted by endpoint, by tenant and overall
   const { id: first } = await addEndpoint(database, WABA, 'https://a.example');
   const { id: second } = await addEndpoint(database, WABA, 'https://b.example');
   const { id: other } = await addEndpoint(database, SECOND_WABA, 'https://c.example');
-  await addRetries(database, first, { byWorkflow: true, dueInSeconds: [60, 61, 62, 63, 64] });
-  await addRetries(database, second, { byWorkflow: true, dueInSeconds: [60] });
-  await addRetries(database, second, { byWorkflow: false, dueInSeconds: [60, 61, 62] });
-  const room = await database.transaction((trx) => findRetryRoom(trx, [first, second, other], LIMITS));
+  await addRetries(database, first, { run: 'room', dueInSeconds: [60, 61, 62, 63, 64] });
+  await addRetries(database, second, { run: 'room', dueInSeconds: [60] });
+  await addRetries(database, second, { run: 'extra', dueInSeconds: [60, 61] });
+  await addRetries(database, second, { dueInSeconds: [62] });
+  // What waits for its endpoint still counts.
+  await database.raw(`update delivery_queue set state = 'due' where endpoint_id = ${first}`);
+  const room = await database.transaction((trx) => findRunRoom(trx, [first, second, other], LIMITS));
   const counts = (id: string) => {
-    const { openRetries, openRetriesOfTenant, openRetriesOverall } = room.get(id) ?? {};
-    return [openRetries, openRetriesOfTenant, openRetriesOverall];
+    const { openRuns, openRunsOfTenant, openRunsOverall } = room.get(id) ?? {};
+    return [openRuns, openRunsOfTenant, openRunsOverall];
   };
   // Counting at an endpoint ends at one more than its limit.
   expect(counts(first)).toEqual([4, 6, 6]);
   expect(counts(second)).toEqual([1, 6, 6]);
   expect(counts(other)).toEqual([0, 0, 6]);
+  expect(room.get(first)?.mostRuns).toBe(LIMITS.perEndpoint);
 });
+
+test('an endpoint may have more room for runs, or none, and never what other tenants must have left', async () => {
+  const database = await seeded();
+  const { id: large } = await addEndpoint(database, WABA, 'https://a.example');
+  const { id: none } = await addEndpoint(database, WABA, 'https://b.example');
+  const { id: other } = await addEndpoint(database, SECOND_WABA, 'https://c.example');
+  await database.raw(`update webhook_endpoints set max_retry_workflows = 100 where id = ${large}`);
+  await database.raw(`update webhook_endpoints set max_retry_workflows = 0 where id = ${none}`);
+  const starts: boolean[] = [];
+  const limits = { ...LIMITS, takeStart: (isFirst: boolean) => starts.push(isFirst) > 0 };
+  const runOf = async (id: string) => {
+    const rooms = await database.transaction((trx) => findRunRoom(trx, [id], limits));
+    const room = rooms.get(id);
+    if (room === undefined) throw new Error('the endpoint is gone');
+    const outcome = judgeOutcome(madeFailure, { mode: 'open', room }, limits);
+    const run = outcome.state === 'retrying' ? outcome.run : null;
+    if (run !== null) await addRetries(database, id, { run, dueInSeconds: [60] });
+    return run;
+  };
+  const runs: (string | null)[] = [];
+  for (let n = 0; n < 10; n += 1) runs.push(await runOf(large));
+  expect(runs.filter((run) => run === 'room')).toHaveLength(4);
+  expect(await runOf(none)).toBeNull();
+  expect(await runOf(other)).toBe('room');
+  expect(starts).toEqual([true, false, false, false, true]);
+});
+
+const madeFailure: AttemptMade = {
+  ...{ eventType: 'message', attempt: 2, probes: 0, isProbe: false, hasRun: false, isCalm: false },
+  ...{ retryScheduleMs: [60_000, 60_000], scheduledInMs: null, result: response(500) },
+};

@@ -97,7 +97,7 @@ async function drain(world: World): Promise<void> {
   world.receivers.heal();
   for (let turn = 1; turn <= MAX_TURNS; turn += 1) {
     await resumeAll(world);
-    await Promise.all([loopTurn(world), workflowTurn(world, false), sweepTurn(world)]);
+    await Promise.all([loopTurn(world), workflowTurn(world), sweepTurn(world)]);
     if ((await query(world.database, 'select 1 from delivery_queue limit 1')).length === 0) return;
     await sleep(3);
   }

@@ -54,7 +54,7 @@ async function settleUntilRecorded(database: Database, attempts: readonly MadeAt
   const health = makeEndpointHealth();
   const tools = {
     ...{ database: stumbling(database, 2), health, worker: 'test', onAttempt: () => undefined },
-    retryLimits: { perEndpoint: 20, overall: 200, takeStart: () => true },
+    runLimits: { perEndpoint: 20, overall: 200, takeStart: () => true },
     gate: { isOpen: () => true, check: async () => true },
     onTrouble: () => undefined,
   };

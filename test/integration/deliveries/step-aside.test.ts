@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { leaseDelivery } from '../../../src/deliveries/queue/lease.ts';
+import { claimOne } from '../../../src/deliveries/queue/claim-one.ts';
 import { applyOrderScope } from '../../../src/deliveries/queue/order-scope.ts';
 import { dropWaiting } from '../../../src/deliveries/queue/remove.ts';
 import { stepAside } from '../../../src/deliveries/queue/sweep.ts';
@@ -37,7 +37,8 @@ async function failing(minutes: number, steps: string[] = ['sent', 'delivered', 
 const failFor = (database: Database, minutes: number) =>
   database.raw(
     `update delivery_queue set state = 'retrying', attempts = 3, next_attempt_at = now() + interval '1 hour',
-            first_failed_at = now() - interval '${minutes} minutes' where state = 'due'`,
+            first_failed_at = now() - interval '${minutes} minutes',
+            blocks = blocks_now(endpoint_id, lane, event_day, event_uuid) where state = 'due'`,
   );
 
 describe('when a head steps aside', () => {
@@ -80,6 +81,9 @@ describe('when a head steps aside', () => {
   test.each(cases)('%s', async (_, { minutes, sql, hours = 0, steps }) => {
     const { database } = await failing(minutes);
     if (sql !== undefined) await database.raw(sql);
+    await database.raw(
+      'update delivery_queue set blocks = blocks_now(endpoint_id, lane, event_day, event_uuid)',
+    );
     expect(await stepAside(database, { defaultSeconds: hours * 3_600, limit: 10 })).toBe(steps);
     expect((await rowsOf(database)).map(({ aside }) => aside)).toEqual([steps === 1, false, false]);
   });
@@ -88,6 +92,13 @@ describe('when a head steps aside', () => {
     const { database } = await failing(61, ['sent']);
     expect(await stepAside(database, { defaultSeconds: 60, limit: 10 })).toBe(0);
   });
+});
+
+test('a head steps aside for one that is queued after its last attempt', async () => {
+  const { database } = await failing(61, ['sent']);
+  await takeIn(database, bodyOf(ACCOUNT, [messageStatus('wamid.BLOCK', 'delivered')]));
+  expect(await stepAside(database, { defaultSeconds: 60, limit: 10 })).toBe(1);
+  expect((await rowsOf(database)).map(({ state }) => state)).toEqual(['retrying', 'due']);
 });
 
 describe('a delivery that stepped aside', () => {
@@ -123,10 +134,7 @@ describe('a delivery that stepped aside', () => {
     );
     const token = '00000000-0000-4000-8000-000000000001';
     const lease = { deliveryId: first?.id ?? '', deliveryDay: first?.day ?? '', token, leaseMs: 30_000 };
-    expect(await leaseDelivery(database, lease)).toMatchObject({
-      kind: 'claimed',
-      delivery: { attempts: 3, steppedAsideAt: expect.any(Date) },
-    });
+    expect(await claimOne(database, lease)).toMatchObject({ kind: 'claimed', delivery: { attempts: 3 } });
     await database.transaction((trx) => deliverHeads(trx, [lease.deliveryId]));
     expect((await rowsOf(database)).map(({ state }) => state)).toEqual(['retrying', 'due']);
   });

@@ -1,24 +1,23 @@
 import { randomBytes } from 'node:crypto';
 import { Client, Connection } from '@temporalio/client';
 import { afterAll, beforeAll, describe, expect, inject, onTestFinished, test } from 'vitest';
+import { makeRunClient } from '../../../src/deliveries/dispatch/run-client.ts';
+import { startRunUpkeep } from '../../../src/deliveries/dispatch/run-upkeep.ts';
+import { deliveryWorkflowId } from '../../../src/deliveries/queue/claim.ts';
+import type { DeliveryNews } from '../../../src/deliveries/run-news.ts';
 import { insertBodies } from '../../../src/inbound/inbox.ts';
 import { loadConfig } from '../../../src/platform/config/config.ts';
 import { query } from '../../../src/platform/postgres/sql.ts';
+import { dayOfUuidV7, uuidV7 } from '../../../src/platform/public-ids.ts';
 import { installTemporalRuntime } from '../../../src/platform/temporal/worker-connection.ts';
 import { startOrReplace, stuckReason } from '../../../src/platform/temporal/workflow-tasks.ts';
 import { startWorker } from '../../../src/worker/start-worker.ts';
-import { bodyOf, textMessage } from '../../support/load/upstream-bodies.ts';
+import { ACCOUNT, bodyOf, textMessage } from '../../support/load/upstream-bodies.ts';
 import { silentLogger } from '../../support/silent-logger.ts';
-import { addEndpoint, seedFixtureAccounts } from '../../support/test-accounts.ts';
+import { addEndpoint, seedFixtureAccounts, testEventIdHash } from '../../support/test-accounts.ts';
 import { createTestDatabase, type TestDatabase } from '../../support/test-database.ts';
 import { testSettings } from '../../support/test-settings.ts';
 import { answer, eventually, startReceiver } from '../../support/webhook-receiver.ts';
-
-const ACCOUNT = {
-  wabaId: '900000000000101',
-  phoneNumberId: '800000000000111',
-  displayPhoneNumber: '12025550100',
-};
 
 const HOUR_MS = 3_600_000;
 
@@ -57,7 +56,7 @@ async function work(prefix: string) {
   return { stop };
 }
 
-test('a retry whose workflow has no worker any more is made by a new one', async () => {
+test('a retry whose run has no worker any more is made without it', async () => {
   const receiver = await startReceiver(answer(500));
   onTestFinished(() => receiver.close());
   await addEndpoint(store.database, ACCOUNT.wabaId, `${receiver.url}/hook`);
@@ -70,17 +69,56 @@ test('a retry whose workflow has no worker any more is made by a new one', async
         where q.state = 'retrying' and q.attempts = 1`,
     );
   await eventually('the retry waits', async () => (await waits()).length === 1);
-  const [workflow] = await waits();
   await first.stop();
   receiver.behave(answer(200));
   await store.database.raw(`update delivery_queue set next_attempt_at = now() - interval '1 hour'`);
   const second = await work(newName());
   await eventually('delivered', () => receiver.received.length === 2, 30_000);
   expect(receiver.received[1]?.headers['x-service-attempt']).toBe('2');
-  const open = client.workflow.getHandle(workflow?.id ?? '');
-  await eventually('the new run has ended', async () => (await open.describe()).status.name === 'COMPLETED');
   await second.stop();
 }, 90_000);
+
+test('the run of a delivery that ended without it ends as that did, and is terminated where it cannot go on', async () => {
+  const rows = await query<{ id: string; endpointId: string; day: string; state: string }>(
+    store.database,
+    `insert into deliveries (day, id, waba_id, endpoint_id, event_day, event_uuid, state)
+     select day, id, '${ACCOUNT.wabaId}', 7, day, id, state
+       from (values (cast(? as date), cast(? as uuid), 'delivered'), (cast(? as date), cast(? as uuid), 'dropped')) as d (day, id, state)
+     returning id, endpoint_id as "endpointId", day, state`,
+    [0, 1].flatMap(() => {
+      const id = uuidV7(Date.now());
+      return [dayOfUuidV7(id), id];
+    }),
+  );
+  const taskQueue = newName();
+  const handles = await Promise.all(
+    rows.map((row) => {
+      const workflowId = deliveryWorkflowId({ ...row, deliveryId: row.id });
+      return client.workflow.start('deliverEvent', { workflowId, taskQueue, args: [{}] });
+    }),
+  );
+  const runTools = { client, logger: silentLogger, leaseMs: 1, taskQueue, onStart: () => undefined };
+  const runs = makeRunClient({ ...runTools, eventIdHash: testEventIdHash(store.database) });
+  const asked: string[] = [];
+  const noted = {
+    ...runs,
+    end: async (workflowId: string, news: DeliveryNews) => {
+      asked.push(news.end ?? 'waits');
+      await runs.end(workflowId, news);
+    },
+    cancel: async (workflowId: string) => {
+      asked.push('dropped');
+      await runs.cancel(workflowId);
+    },
+  };
+  const tools = { ...runTools, runs: noted, database: store.database, isLeader: () => true };
+  const upkeep = startRunUpkeep(tools, { pollMs: 100, leastAgeMs: 0 });
+  onTestFinished(upkeep.stop);
+  for (const handle of handles) {
+    await eventually('terminated', async () => (await handle.describe()).status.name === 'TERMINATED');
+  }
+  expect(new Set(asked)).toEqual(new Set(['delivered', 'dropped']));
+});
 
 describe('a workflow of a task', () => {
   test('is replaced when nobody polls its queue, and left alone where it only waits for its worker', async () => {

@@ -7,7 +7,13 @@ import type { Database } from '../../../src/platform/postgres/database.ts';
 import { query } from '../../../src/platform/postgres/sql.ts';
 import { installTemporalRuntime } from '../../../src/platform/temporal/worker-connection.ts';
 import { startWorker } from '../../../src/worker/start-worker.ts';
-import { bodyOf, cartOrder, messageStatus, textMessage } from '../../support/load/upstream-bodies.ts';
+import {
+  ACCOUNT,
+  bodyOf,
+  cartOrder,
+  messageStatus,
+  textMessage,
+} from '../../support/load/upstream-bodies.ts';
 import { makeOwnTemporal } from '../../support/own-temporal.ts';
 import { silentLogger } from '../../support/silent-logger.ts';
 import { addEndpoint, seedFixtureAccounts, testEventIdHash } from '../../support/test-accounts.ts';
@@ -20,12 +26,6 @@ import {
   startReceiver,
   type WebhookReceiver,
 } from '../../support/webhook-receiver.ts';
-
-const ACCOUNT = {
-  wabaId: '900000000000101',
-  phoneNumberId: '800000000000111',
-  displayPhoneNumber: '12025550100',
-};
 
 installTemporalRuntime(silentLogger);
 
@@ -97,11 +97,7 @@ test('with Temporal away from the start: webhooks at once, also after idleness, 
   receiver.behave(answer(503, { 'retry-after': '60' }));
   await send(database, 'wamid.SHOWN');
   await eventually('a workflow waits for its retry', async () => (await running('deliverEvent')) === 1);
-  const [retry] = await query<{ byWorkflow: boolean }>(
-    database,
-    'select by_workflow as "byWorkflow" from delivery_queue',
-  );
-  expect(retry).toEqual({ byWorkflow: true });
+  expect(await query(database, 'select run from delivery_queue')).toEqual([{ run: 'room' }]);
 }, 120_000);
 
 test('without Temporal orders are released after seconds, in their order and once', async () => {
@@ -172,7 +168,7 @@ test('Temporal stopped later: nothing stands still, what fails is retried by the
   expect(order()).toEqual(expected);
 }, 150_000);
 
-test('always: Temporal killed in the middle: each event goes once, inside its workflow, in order, and none is lost', async () => {
+test('always: Temporal killed in the middle: each event goes once, in order, and nothing waits for Temporal', async () => {
   const temporal = await makeOwnTemporal();
   await temporal.start();
   const overrides = { HELIOGRAPH_DELIVERY_WORKFLOWS: 'always', HELIOGRAPH_WEBHOOK_TIMEOUT_MS: '5000' };
@@ -194,7 +190,7 @@ test('always: Temporal killed in the middle: each event goes once, inside its wo
   await eventually(
     'all delivered',
     async () => receiver.received.length >= bodies.length && (await isSettled(database)),
-    100_000,
+    30_000,
   );
   expect(receiver.received).toHaveLength(bodies.length);
   for (const n of messages) {
@@ -203,12 +199,7 @@ test('always: Temporal killed in the middle: each event goes once, inside its wo
     );
     expect(sequences).toEqual(['1', '2', '3']);
   }
-  const rows = await query<{ workflowId: string }>(
-    database,
-    'select workflow_id as "workflowId" from attempts',
-  );
-  expect(rows.filter(({ workflowId }) => !workflowId?.startsWith('delivery/'))).toEqual([]);
-}, 150_000);
+}, 90_000);
 
 test('Temporal frozen while workflows are started: retries go by the loop, and workflows that come late make no attempt twice', async () => {
   const temporal = await makeOwnTemporal();

@@ -8,18 +8,12 @@ import { query } from '../../../src/platform/postgres/sql.ts';
 import { installTemporalRuntime } from '../../../src/platform/temporal/worker-connection.ts';
 import { SEARCH_ATTRIBUTE_NAMES } from '../../../src/platform/temporal/workflow-options.ts';
 import { type RunningWorker, startWorker } from '../../../src/worker/start-worker.ts';
-import { bodyOf, textMessage } from '../../support/load/upstream-bodies.ts';
+import { ACCOUNT, bodyOf, textMessage } from '../../support/load/upstream-bodies.ts';
 import { silentLogger } from '../../support/silent-logger.ts';
 import { addEndpoint, seedFixtureAccounts } from '../../support/test-accounts.ts';
 import { createTestDatabase, type TestDatabase } from '../../support/test-database.ts';
 import { testSettings } from '../../support/test-settings.ts';
 import { eventually, startReceiver, type WebhookReceiver } from '../../support/webhook-receiver.ts';
-
-const ACCOUNT = {
-  wabaId: '900000000000101',
-  phoneNumberId: '800000000000111',
-  displayPhoneNumber: '12025550100',
-};
 
 /** Other test files use the server's default namespace. */
 const NAMESPACE = `loss-${randomBytes(4).toString('hex')}`;
@@ -113,6 +107,8 @@ describe('a running worker whose Temporal lost its data', () => {
       },
       60_000,
     );
+    // For some seconds after it was made, some of Temporal's caches do not know it.
+    await eventually('it is known', async () => (await describe().catch(() => null)) !== null, 30_000);
     expect((await describe()).config?.workflowExecutionRetentionTtl).toEqual(
       before.config?.workflowExecutionRetentionTtl,
     );
@@ -128,6 +124,7 @@ describe('a running worker whose Temporal lost its data', () => {
           )
         ).length === 0,
     );
-    expect(await missingAttributes()).toEqual([]);
+    const isRegistered = async () => (await missingAttributes().catch(() => null))?.length === 0;
+    await eventually('the attributes too', isRegistered, 60_000);
   }, 150_000);
 });

@@ -14,6 +14,7 @@ import { query } from '../../../src/platform/postgres/sql.ts';
 import { installTemporalRuntime } from '../../../src/platform/temporal/worker-connection.ts';
 import { startWorker } from '../../../src/worker/start-worker.ts';
 import { runAdmin } from '../../support/admin-cli.ts';
+import { formsOfNumber } from '../../support/database-scan.ts';
 import { silentLogger } from '../../support/silent-logger.ts';
 import { addEndpoint, testEventIdHash } from '../../support/test-accounts.ts';
 import { testDatabase } from '../../support/test-database.ts';
@@ -75,7 +76,7 @@ async function everythingOf(client: Client, prefix: string): Promise<Map<string,
   for await (const { workflowId, raw } of client.workflow.list({
     query: `TaskQueue = '${prefix}-deliveries'`,
   })) {
-    const handle = client.workflow.getHandle(workflowId);
+    const handle = client.workflow.getHandle(workflowId, raw.execution?.runId ?? undefined);
     const described = await handle.describe();
     const history = await handle.fetchHistory();
     found.set(
@@ -171,6 +172,25 @@ test('an operator finds the workflows of an eventId by its hash, which the comma
     found.push(run.workflowId);
   }
   expect(found).toContain(workflowId);
+});
+
+test('after the erasure of a customer neither Temporal nor the log of the worker holds the number in any form', async () => {
+  const { database, settings } = base;
+  const lines: string[] = [];
+  const logger = openLogger({ logLevel: 'info' }, 'worker', { write: (line) => void lines.push(line) });
+  const worker = await startWorker(loadConfig(settings), logger);
+  onTestFinished(() => worker.stop());
+  const [erased = ''] = CUSTOMERS;
+  const erase = ['erase', 'customer', '--waba', WABA, '--phone', erased, '--yes'];
+  expect(await runAdmin(settings, erase)).toMatchObject({ exitCode: 0 });
+  const isErased = async () =>
+    (await query(database, `select 1 from erasures where state = 'done'`)).length === 1;
+  await eventually('the customer is erased', isErased, 60_000);
+  const after = await everythingOf(environment.client, settings.HELIOGRAPH_TEMPORAL_TASK_QUEUE_PREFIX ?? '');
+  expect([...after.keys()].filter((id) => id.startsWith('eraseCustomer/'))).toHaveLength(1);
+  const kept = [...after.values(), ...lines].join('\n');
+  expect(formsOfNumber(erased).filter((form) => kept.includes(form))).toEqual([]);
+  expect(tracesIn(kept)).toEqual([]);
 });
 
 test('the hash of an eventId stays the same after encryption keys have changed, and differs between installations', async () => {

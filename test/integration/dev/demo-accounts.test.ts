@@ -62,7 +62,7 @@ describe('seedDemoAccounts', () => {
   test('moves the endpoint along when the receiver has another port', async () => {
     const { database, seed } = await demo();
     const first = await seed([]);
-    const second = await seed(first, 'http://127.0.0.1:9191/');
+    const second = await seed(first, 'http://127.0.0.1:9191');
     expect(second).toEqual(first);
     expect(await listEndpoints(database, WABA)).toMatchObject([
       { id: first[0]?.endpointId, url: `http://127.0.0.1:9191/webhook/${WABA}` },

@@ -11,7 +11,7 @@ import {
 import { newWebhookSecret } from '../../../src/deliveries/webhook-request.ts';
 import { SYSTEM } from '../../../src/platform/audit/audit.ts';
 import { operationsSecretPlace } from '../../../src/platform/crypto/secret-box.ts';
-import { makeAddressGuard } from '../../../src/platform/http/outbound-url.ts';
+import { makeAddressGuard, shownUrl } from '../../../src/platform/http/outbound-url.ts';
 import { execute, query } from '../../../src/platform/postgres/sql.ts';
 import { runAdmin } from '../../support/admin-cli.ts';
 import { addEndpoint, testSecretBox } from '../../support/test-accounts.ts';
@@ -88,7 +88,7 @@ describe('an alert about an endpoint', () => {
       wabaId: WABA,
       endpoint: {
         id: endpointId,
-        url: `${receiver.url}/hook`,
+        url: shownUrl(`${receiver.url}/hook`),
         description: '',
         mode: 'probing',
         modeReason: 'it mostly fails',

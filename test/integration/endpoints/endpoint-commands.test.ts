@@ -59,7 +59,18 @@ describe('admin endpoint', () => {
     const { id } = await json(
       ...[...ADD, '--events', 'message', '--numbers', '800000000000112', '--retry-schedule', '5, 60'],
       ...['--timeout-ms', '5000', '--signature', 'github', '--max-in-flight', '7', '--rate-limit', '20'],
-      ...['--block-limit', '3600', '--order-scope', 'conversation', '--header', 'X-Shop: a: b'],
+      ...[
+        '--block-limit',
+        '3600',
+        '--delivery-workflows',
+        'always',
+        '--max-retry-workflows',
+        '0',
+        '--order-scope',
+        'conversation',
+        '--header',
+        'X-Shop: a: b',
+      ],
     );
     const all = {
       eventTypes: ['message'],
@@ -70,6 +81,8 @@ describe('admin endpoint', () => {
       maxInFlight: 7,
       rateLimitPerSecond: 20,
       blockLimitSeconds: 3600,
+      deliveryWorkflows: 'always',
+      maxRetryWorkflows: 0,
       orderScope: 'conversation',
       customHeaderNames: ['X-Shop'],
       version: 1,
@@ -81,7 +94,13 @@ describe('admin endpoint', () => {
       version: 2,
     });
     const defaults = ['events', 'numbers', 'retry-schedule', 'timeout-ms', 'signature', 'max-in-flight'];
-    const reset = [...defaults, 'rate-limit', 'block-limit'].flatMap((name) => [`--${name}`, 'default']);
+    const reset = [
+      ...defaults,
+      'rate-limit',
+      'block-limit',
+      'delivery-workflows',
+      'max-retry-workflows',
+    ].flatMap((name) => [`--${name}`, 'default']);
     expect(await json('endpoint', 'update', id, ...reset)).toMatchObject({
       eventTypes: null,
       phoneNumberIds: null,
@@ -91,6 +110,8 @@ describe('admin endpoint', () => {
       maxInFlight: null,
       rateLimitPerSecond: null,
       blockLimitSeconds: null,
+      deliveryWorkflows: null,
+      maxRetryWorkflows: null,
     });
     const show = await admin(['endpoint', 'show', id]);
     expect(show.stdout).toMatch(/waiting +nothing\n/);

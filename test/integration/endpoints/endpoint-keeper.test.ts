@@ -12,6 +12,7 @@ import {
 } from '../../../src/endpoints/endpoint-failures.ts';
 import type { Database } from '../../../src/platform/postgres/database.ts';
 import { query } from '../../../src/platform/postgres/sql.ts';
+import { startHeartbeat } from '../../../src/worker/heartbeat.ts';
 import { bodyOf, textMessage } from '../../support/load/upstream-bodies.ts';
 import { silentLogger } from '../../support/silent-logger.ts';
 import { takeIn } from '../../support/take-in.ts';
@@ -34,17 +35,25 @@ async function withEndpoint() {
 
 function keep(database: Database, worker: string) {
   const health = makeEndpointHealth();
-  const shared = { processes: 0 };
-  const keeper = startEndpointKeeper({
-    ...{ database, worker, health, limiter: new EndpointLimiter(), logger: silentLogger },
-    onPeers: ({ count }) => {
+  const shared = { processes: 0, isLeader: false };
+  const heartbeat = startHeartbeat({
+    ...{ database, worker, logger: silentLogger },
+    onPeers: ({ count, isLeader }) => {
       shared.processes = count;
+      shared.isLeader = isLeader;
     },
+  });
+  const keeper = startEndpointKeeper({
+    ...{ database, health, limiter: new EndpointLimiter(), logger: silentLogger },
+    isLeader: () => shared.isLeader,
     retryScheduleMs: [5_000],
     disableAfterHours: 120,
   });
-  onTestFinished(() => keeper.stop());
-  return { health, keeper, shared };
+  const stop = async () => {
+    await Promise.all([heartbeat.stop(), keeper.stop()]);
+  };
+  onTestFinished(stop);
+  return { health, stop, shared };
 }
 
 const attempt = (ok: boolean) => ({ deliveryId: randomUUID(), isRepetition: false, durationMs: 10, ok });
@@ -162,6 +171,28 @@ describe('the endpoint keeper', () => {
     expect(await countRecentlyFailed(database, WABA)).toEqual(new Map([[id, 5_011]]));
   });
 
+  test('leaves the heartbeat alone: a process whose keeper is held up stays alive to the others', async () => {
+    const { database, id } = await withEndpoint();
+    const { health, shared } = keep(database, 'first');
+    await eventually('a heartbeat', () => shared.processes === 1);
+    const seenAt = async () =>
+      (await query<{ seenAt: Date }>(database, 'select seen_at as "seenAt" from worker_processes'))[0]
+        ?.seenAt;
+    await database.transaction(async (trx) => {
+      await trx.raw('lock table endpoint_minutes in exclusive mode');
+      health.record(id, attempt(false));
+      await eventually('the keeper is held up', async () => {
+        const held = await query(
+          database,
+          `select 1 from pg_locks where not granted and relation = 'endpoint_minutes'::regclass`,
+        );
+        return held.length > 0;
+      });
+      const before = await seenAt();
+      await eventually('another heartbeat', async () => Number(await seenAt()) > Number(before), 6_000);
+    });
+  });
+
   test('tells processes how many share what is allowed to the installation', async () => {
     const { database } = await withEndpoint();
     const first = keep(database, 'first');
@@ -169,7 +200,7 @@ describe('the endpoint keeper', () => {
     await eventually('heard of each other', () =>
       [first, second].every(({ shared }) => shared.processes === 2),
     );
-    await second.keeper.stop();
+    await second.stop();
     await eventually('heard of its end', () => first.shared.processes === 1);
   });
 });

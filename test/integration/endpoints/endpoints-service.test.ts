@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'vitest';
+import { setOperationsUrl } from '../../../src/alerts/operations-url.ts';
 import { deleteEndpoint, enableEndpoint, holdEndpoint } from '../../../src/endpoints/endpoint-modes.ts';
 import { rotateSecret } from '../../../src/endpoints/endpoint-secrets.ts';
 import { endpointsOfWabas } from '../../../src/endpoints/endpoint-settings.ts';
@@ -175,6 +176,40 @@ describe('endpoints of accounts', () => {
     expect(await lastAudited(database)).toMatchObject({
       ...{ host: 'shop.example', previousHost: new globalThis.URL(url).host, droppedHeaders: 'x-shop' },
     });
+  });
+
+  test('new and changed URLs use the ports of the installation, stored ones stay as they are', async () => {
+    const { tools, id } = await startAccounts();
+    const strict = { ...tools, urlRules: { ...tools.urlRules, ports: [443, 8443] } };
+    const refused = { code: 'port_not_allowed', param: 'url' };
+    const url = 'https://shop.example:9443/hook';
+    await expect(addEndpoint(strict, WABA, { url })).rejects.toMatchObject(refused);
+    await expect(updateEndpoint(strict, WABA, id, { url })).rejects.toMatchObject(refused);
+    await expect(setOperationsUrl(strict, WABA, url)).rejects.toMatchObject({ code: 'port_not_allowed' });
+    await updateEndpoint(tools, WABA, id, { url });
+    await setOperationsUrl(tools, WABA, `${url}/alerts`);
+    expect(await updateEndpoint(strict, WABA, id, { url, timeoutMs: 2_000 })).toMatchObject({ url });
+    expect(await setOperationsUrl(strict, WABA, `${url}/alerts`)).toMatchObject({ url: `${url}/alerts` });
+    const moved = updateEndpoint(strict, WABA, id, { url: `${url}/2` });
+    await expect(moved).rejects.toMatchObject(refused);
+  });
+
+  test('tenants may ask for the addresses of 30 names per minute and WABA', async () => {
+    const { tools, id } = await startAccounts();
+    const limited = { ...tools, urlRules: { ...tools.urlRules, lookupsPerMinute: 30 } };
+    const ask = (n: number) => updateEndpoint(limited, WABA, id, { url: `https://h${n}.example/` });
+    for (let asked = 0; asked < 29; asked += 1) await ask(asked);
+    await setOperationsUrl(limited, WABA, 'https://ops.example/');
+    const refused = {
+      name: 'RateLimitError',
+      code: 'rate_limit_exceeded',
+      retryAfterSeconds: expect.any(Number),
+    };
+    await expect(ask(30)).rejects.toMatchObject(refused);
+    await expect(setOperationsUrl(limited, WABA, 'https://ops.example/2')).rejects.toMatchObject(refused);
+    await updateEndpoint(limited, WABA, id, { url: 'https://8.8.8.8/' });
+    await addEndpoint(limited, OTHER_WABA, { url: URL });
+    await updateEndpoint(tools, WABA, id, { url: URL });
   });
 
   test('headers stored under a key that is gone are said to be so, and can be replaced as a whole', async () => {

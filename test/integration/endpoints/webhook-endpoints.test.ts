@@ -32,6 +32,26 @@ async function publish(database: Database, count: number): Promise<void> {
 }
 
 describe('webhook endpoints', () => {
+  test('show their URLs in full only to a key that may change them', async () => {
+    const api = await startTestApi();
+    const manage = await externalClient(api);
+    const secret = 'https://93.184.216.34/services/T0/geheim?token=geheim';
+    const { id } = (await manage('POST', ENDPOINTS, { url: secret })).json();
+    await manage('PUT', OPERATIONS, { url: 'https://93.184.216.35/services/geheim' });
+    const read = await externalClient(api);
+    await query(
+      api.database,
+      `update api_keys set scopes = '{read}' where id = (select max(id) from api_keys)`,
+    );
+    for (const path of [`${ENDPOINTS}/${id}`, ENDPOINTS, OPERATIONS]) {
+      const [full, masked] = [await manage('GET', path), await read('GET', path)];
+      expect([path, full.statusCode, masked.statusCode]).toEqual([path, 200, 200]);
+      expect(full.body).toContain('/services/');
+      expect(masked.body).toMatch(/"https:\/\/93\.184\.216\.3\d\/\*\*\*[0-9a-f]{6}"/);
+      expect(masked.body).not.toMatch(/geheim|services/);
+    }
+  });
+
   test('are created with a secret that is shown once, listed page by page, changed and deleted', async () => {
     const api = await startTestApi();
     const call = await externalClient(api);
@@ -47,6 +67,8 @@ describe('webhook endpoints', () => {
       maxInFlight: 5,
       rateLimitPerSecond: 10,
       blockLimitSeconds: 600,
+      deliveryWorkflows: 'always',
+      maxRetryWorkflows: 50,
       orderScope: 'conversation',
     });
     expect(created.statusCode).toBe(201);
@@ -67,6 +89,8 @@ describe('webhook endpoints', () => {
       maxInFlight: 5,
       rateLimitPerSecond: 10,
       blockLimitSeconds: 600,
+      deliveryWorkflows: 'always',
+      maxRetryWorkflows: 50,
       orderScope: 'conversation',
       mode: 'open',
       waiting: { count: 0, more: false, oldestMs: null },

@@ -40,6 +40,8 @@ test('a key with the scope erases a customer; the report comes with it, its file
     `update media set state = 'stored', object_key = ?, served_type = 'image/jpeg', size_bytes = 1, sha256 = '00'`,
     [key],
   );
+  const shown = await api.app.inject({ method: 'HEAD', url: `/received_media/${key}` });
+  expect([shown.statusCode, shown.headers['cache-control']]).toEqual([200, 'private, no-cache']);
   const call = await caller(api, ['erase', 'read']);
   const asked = await call('POST', '/api/external/erasures', { customer: '+55 11 98765-0143' });
   expect([asked.statusCode, asked.json()]).toMatchObject([
@@ -68,8 +70,10 @@ test('a key with the scope erases a customer; the report comes with it, its file
   expect(JSON.stringify(done)).not.toContain(ASHA.waId);
   const gone = await call('GET', `/api/external/messages/${file?.id}/media`);
   expect([gone.statusCode, gone.json().error.code]).toEqual([410, 'erased']);
-  const url = await api.app.inject({ url: `/received_media/${key}` });
-  expect([url.statusCode, url.json().error.code]).toEqual([410, 'erased']);
+  for (const headers of [{}, { 'if-none-match': shown.headers.etag }]) {
+    const url = await api.app.inject({ url: `/received_media/${key}`, headers });
+    expect([url.statusCode, url.json().error.code]).toEqual([410, 'erased']);
+  }
   const unknown = await call('POST', '/api/external/erasures', { customer: ASHA.waId });
   expect([unknown.statusCode, unknown.json().error]).toMatchObject([422, { code: 'unknown_customer' }]);
   const other = await caller(api, ['erase', 'read'], OTHER_WABA);

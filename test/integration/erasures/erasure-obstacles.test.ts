@@ -6,7 +6,7 @@ import { eraseFromBodies, FIRST_BODY } from '../../../src/inbound/erase-bodies.t
 import { shardOf } from '../../../src/inbound/inbox.ts';
 import { retryInbox } from '../../../src/inbound/inbox-admin.ts';
 import { ObjectStoreUnavailable } from '../../../src/platform/object-store/object-store.ts';
-import { holdIntake } from '../../../src/platform/postgres/database.ts';
+import { holdIntake } from '../../../src/platform/postgres/locks.ts';
 import { query } from '../../../src/platform/postgres/sql.ts';
 import { startReplay } from '../../../src/replays/replays.ts';
 import { objectsHolding, tablesHolding } from '../../support/database-scan.ts';
@@ -53,7 +53,7 @@ test('while the object store is away an erasure waits and says so; then it goes 
   const remove = async (key: string) => {
     removals += 1;
     if (isAway && removals > 1) throw new ObjectStoreUnavailable('connect ECONNREFUSED');
-    await objectStore.remove(key);
+    return await objectStore.remove(key);
   };
   const { erasureId } = await eraseCustomer(tools, WABA, { phone: ASHA.waId });
   const withStore: EraseTools = { ...tools, objectStore: { remove } };
@@ -261,8 +261,9 @@ test('a file that is given up while others are removed keeps its row until its b
   await upload('given-up-before', 'deleted');
   await upload('given-up-meanwhile', 'ready');
   const remove = async (key: string) => {
-    await objectStore.remove(key);
+    const kept = await objectStore.remove(key);
     await database.raw(`update media_uploads set state = 'deleted'`);
+    return kept;
   };
   const { erasureId } = await eraseCustomer(tools, WABA, { phone: ASHA.waId });
   await eraseAll({ ...tools, objectStore: { remove } }, erasureId);

@@ -1,6 +1,10 @@
-import { expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
+import { savePhoneNumber } from '../../../src/accounts/accounts.ts';
+import { followNumbers } from '../../../src/accounts/followed-numbers.ts';
+import { retryInbox } from '../../../src/inbound/inbox-admin.ts';
 import { splitUpstreamBody } from '../../../src/inbound/split/upstream-items.ts';
 import { query } from '../../../src/platform/postgres/sql.ts';
+import { drainInbox, storedEvents } from '../../support/take-in.ts';
 import {
   NUMBER,
   OTHER_NUMBER,
@@ -21,6 +25,7 @@ async function start() {
   });
   const { app, database } = await startTestApi(async () => ({ config }));
   return {
+    database,
     send: async (body: string, secret: string) => {
       const headers = signed(body, secret);
       return (await app.inject({ method: 'POST', url: '/upstream/webhook', headers, payload: body }))
@@ -33,9 +38,11 @@ async function start() {
   };
 }
 
+const changeOf = (phoneNumberId: string, id: string) =>
+  `{"field": "messages", "value": {"metadata": {"phone_number_id": "${phoneNumberId}"},` +
+  ` "statuses": [{"id": "wamid.${id}", "status": "sent", "recipient_id": "15550001111", "timestamp": 1760000000.0}]}}`;
 const entry = (wabaId: string, phoneNumberId: string, id: string) =>
-  `{"id": "${wabaId}", "changes": [{"field": "messages", "value": {"metadata": {"phone_number_id": "${phoneNumberId}"},` +
-  ` "statuses": [{"id": "wamid.${id}", "status": "sent", "recipient_id": "15550001111", "timestamp": 1760000000.0}]}}]}`;
+  `{"id": "${wabaId}", "changes": [${changeOf(phoneNumberId, id)}]}`;
 const bodyOf = (...entries: string[]) =>
   `{"object":"whatsapp_business_account", "entry":[ ${entries.join(' , ')} ]}`;
 
@@ -72,4 +79,75 @@ test('of a body with entries of both, those of the secret are taken as they are,
   ]);
   expect(bodies.join('\n')).toContain(entries[1]);
   expect(bodies.join('\n')).not.toMatch(/first|third/);
+});
+
+describe('a number that is in no WABA yet and becomes the number of another tenant', () => {
+  const VICTIM_NUMBER = '800000000000999';
+  const WAITING_NUMBER = '800000000000888';
+  const number = (phoneNumberId: string) => ({
+    ...{ phoneNumberId, displayPhoneNumber: '', verifiedName: '', qualityRating: null },
+  });
+  const forged = bodyOf(
+    `{"id": "${WABA}", "changes": [${[WAITING_NUMBER, VICTIM_NUMBER].map((id) => changeOf(id, id)).join()}]}`,
+  );
+
+  /** The body is accepted before the number is known, and taken in at once or later. */
+  async function sendThenAddNumber({
+    takeInFirst,
+    secret = BOUND,
+  }: {
+    takeInFirst: boolean;
+    secret?: string;
+  }) {
+    const { send, database } = await start();
+    expect(await send(forged, secret)).toBe(200);
+    if (takeInFirst) await drainInbox(database);
+    await savePhoneNumber(database, OTHER_WABA, number(VICTIM_NUMBER));
+    const follow = (...ids: string[]) =>
+      followNumbers({ database }, WABA, [NUMBER, ...ids].map(number), new Date());
+    const events = async () => {
+      await drainInbox(database);
+      return (await storedEvents(database)).map(({ wabaId, eventId }) => [wabaId, eventId]);
+    };
+    return { database, follow, events };
+  }
+  const own = [WABA, `wamid.${WAITING_NUMBER}`];
+
+  test('gets nothing of a body that a bound secret signed, when the other number of the body comes', async () => {
+    const { database, follow, events } = await sendThenAddNumber({ takeInFirst: true });
+    expect(await query(database, 'select state from inbox')).toEqual([{ state: 'waiting' }]);
+    await follow(WAITING_NUMBER);
+    expect(await events()).toEqual([own]);
+    expect(await query(database, 'select state, notes from inbox')).toMatchObject([
+      { state: 'quarantined', notes: [{ reason: 'not_signed_for_waba' }] },
+    ]);
+  });
+
+  test('gets nothing of it when it leaves quarantine', async () => {
+    const { database, follow, events } = await sendThenAddNumber({ takeInFirst: true });
+    await follow();
+    expect(await query(database, 'select state from inbox')).toEqual([{ state: 'quarantined' }]);
+    expect(await retryInbox(database, ['quarantined'])).toBe(1);
+    expect(await events()).toEqual([]);
+    await follow(WAITING_NUMBER);
+    expect(await events()).toEqual([own]);
+  });
+
+  test('gets nothing of it when the number is added between acknowledgement and intake', async () => {
+    const { follow, events } = await sendThenAddNumber({ takeInFirst: false });
+    expect(await events()).toEqual([]);
+    await follow(WAITING_NUMBER);
+    expect(await events()).toEqual([own]);
+  });
+
+  test('gets nothing that waited for it in another WABA, whoever signed it', async () => {
+    const { database, follow, events } = await sendThenAddNumber({ takeInFirst: true, secret: FREE });
+    await follow(WAITING_NUMBER);
+    expect(await events()).toEqual([own]);
+    expect(await retryInbox(database, ['quarantined'])).toBe(1);
+    expect(await events()).toEqual([own]);
+    expect(await query(database, 'select state, notes from inbox')).toMatchObject([
+      { state: 'quarantined', notes: [{ reason: 'phone_number_not_of_waba' }] },
+    ]);
+  });
 });

@@ -1,31 +1,26 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { beforeEach, describe, expect, onTestFinished, test } from 'vitest';
 import { removeNumber } from '../../../src/accounts/account-removal.ts';
-import { insertBodies, shardOf } from '../../../src/inbound/inbox.ts';
-import { type DirectIntake, makeDirectIntake } from '../../../src/inbound/intake/direct-intake.ts';
+import { insertBodies, type KeepAtOnce, type SignedBody, shardOf } from '../../../src/inbound/inbox.ts';
+import { makeDirectIntake } from '../../../src/inbound/intake/direct-intake.ts';
 import type { IntakeTools } from '../../../src/inbound/intake/intake-batch.ts';
 import { startIntake } from '../../../src/inbound/intake/intake-loop.ts';
 import { OPERATOR_COMMAND } from '../../../src/platform/audit/audit.ts';
 import type { Database } from '../../../src/platform/postgres/database.ts';
+import { lockIntake } from '../../../src/platform/postgres/locks.ts';
 import { execute, query } from '../../../src/platform/postgres/sql.ts';
-import { bodyOf, messageStatus, textMessage } from '../../support/load/upstream-bodies.ts';
+import { ACCOUNT, bodyOf, messageStatus, textMessage } from '../../support/load/upstream-bodies.ts';
 import { drainInbox, intakeTools, storedEvents, takeInBatch } from '../../support/take-in.ts';
 import { addEndpoint, seedFixtureAccounts } from '../../support/test-accounts.ts';
 import { testWorkerDatabase } from '../../support/test-database.ts';
 import { fixtureBody } from '../../support/upstream-fixtures.ts';
 import { eventually } from '../../support/webhook-receiver.ts';
 
-const ACCOUNT = {
-  wabaId: '900000000000101',
-  phoneNumberId: '800000000000111',
-  displayPhoneNumber: '12025550100',
-};
-
 const ALWAYS_IDLE = { areIdle: () => true, whenIdle: async () => true };
 
 let database: Database;
 let tools: IntakeTools;
-let direct: DirectIntake;
+let direct: KeepAtOnce;
 
 beforeEach(async () => {
   ({ database } = await testWorkerDatabase());
@@ -37,8 +32,12 @@ beforeEach(async () => {
   direct = makeDirectIntake(tools, ALWAYS_IDLE, 20_000);
 });
 
+const inTurn = () => undefined;
+
+const signedForAll = (body: Buffer): SignedBody => ({ body, signedFor: null });
+
 async function keep(bodies: readonly Buffer[]): Promise<boolean> {
-  const { usual, isKept } = direct(bodies);
+  const { usual, isKept } = direct(bodies.map(signedForAll), inTurn);
   return usual.length === 0 && (await isKept);
 }
 
@@ -81,7 +80,6 @@ test('bodies wait for what is just being taken in before them', async () => {
 });
 
 test('bodies of a shard that stays busy are kept the usual way, the others at once', async () => {
-  const other = { ...ACCOUNT, wabaId: '900000000000202', phoneNumberId: '800000000000221' };
   const busy = shardOf(ACCOUNT.wabaId);
   direct = makeDirectIntake(
     tools,
@@ -91,10 +89,104 @@ test('bodies of a shard that stays busy are kept the usual way, the others at on
     },
     20_000,
   );
-  const bodies = [message('wamid.1'), bodyOf(other, [textMessage('wamid.2', 'hello')])];
-  expect(await direct(bodies).isKept).toBe(false);
-  const { usual, tried, isKept } = direct(bodies);
+  const bodies = [message('wamid.1'), bodyOf(other, [textMessage('wamid.2', 'hello')])].map(signedForAll);
+  expect(await direct(bodies, inTurn).isKept).toBe(false);
+  const { usual, tried, isKept } = direct(bodies, inTurn);
   expect([usual, tried]).toEqual([[bodies[0]], [bodies[1]]]);
+  expect(await isKept).toBe(true);
+  expect(await eventIds()).toEqual(['wamid.2']);
+});
+
+const other = { ...ACCOUNT, wabaId: '900000000000202', phoneNumberId: '800000000000221' };
+
+/** Runs at the commit of a transaction that stored this message. */
+async function atCommitOf(upstreamId: string, statement: string): Promise<void> {
+  await database.raw(
+    `create function at_commit() returns trigger language plpgsql as $$ begin ${statement}; return null; end $$;
+     create constraint trigger at_commit after insert on messages deferrable initially deferred
+       for each row when (new.upstream_id = '${upstreamId}') execute function at_commit()`,
+  );
+}
+
+/** Gives each batch when the one before has sent its statements, as an ingress does; whether each was kept. */
+async function keepOneAfterTheOther(batches: readonly Buffer[][]): Promise<boolean[]> {
+  const kept: Promise<boolean>[] = [];
+  for (const bodies of batches) {
+    const sent = Promise.withResolvers<void>();
+    const { isKept } = direct(bodies.map(signedForAll), sent.resolve);
+    kept.push(isKept);
+    await Promise.race([sent.promise, isKept]);
+  }
+  return await Promise.all(kept);
+}
+
+describe('bodies that come while the ones before them are being committed', () => {
+  beforeEach(async () => {
+    // Whose number it is, is remembered then.
+    await keep([message('wamid.0')]);
+  });
+
+  test('are taken in behind them, without an answer in between', async () => {
+    await atCommitOf('wamid.1', 'perform pg_sleep(0.5)');
+    const sent = Promise.withResolvers<void>();
+    const first = direct([signedForAll(message('wamid.1'))], sent.resolve);
+    await sent.promise;
+    const second = direct([signedForAll(message('wamid.2'))], inTurn);
+    await eventually('the second waits in the database', async () => {
+      const waiting = `select 1 from pg_locks where locktype = 'advisory' and not granted
+                          and database = (select oid from pg_database where datname = current_database())`;
+      return (await query(database, waiting)).length === 1;
+    });
+    expect(await Promise.all([first.isKept, second.isKept])).toEqual([true, true]);
+    expect(await eventIds()).toEqual(['wamid.0', 'wamid.1', 'wamid.2']);
+  });
+
+  test('are kept the usual way behind them when those cannot be committed', async () => {
+    await atCommitOf('wamid.1', "raise exception 'no commit'");
+    expect(await keepOneAfterTheOther([[message('wamid.1')], [message('wamid.2')]])).toEqual([false, false]);
+    expect(await eventIds()).toEqual(['wamid.0']);
+  });
+
+  test('of another shard wait for nothing', async () => {
+    await atCommitOf('wamid.1', 'perform pg_sleep(2)');
+    const sent = Promise.withResolvers<void>();
+    const first = direct([signedForAll(message('wamid.1'))], sent.resolve);
+    await sent.promise;
+    const second = direct([signedForAll(bodyOf(other, [textMessage('wamid.2', 'hello')]))], inTurn);
+    const firstOf = await Promise.race([first.isKept.then(() => 1), second.isKept.then(() => 2)]);
+    expect(firstOf).toBe(2);
+    expect(await Promise.all([first.isKept, second.isKept])).toEqual([true, true]);
+  });
+});
+
+test('a body that is not plain leaves out those behind it in its shard, and no others', async () => {
+  const odd = Buffer.from(String(message('wamid.odd')).replace('"messages"', '"unknown_field"'));
+  const bodies = [
+    message('wamid.1'),
+    odd,
+    message('wamid.2'),
+    bodyOf(other, [textMessage('wamid.3', 'hello')]),
+  ];
+  const given = bodies.map(signedForAll);
+  const { usual, tried, isKept } = direct(given, inTurn);
+  expect([tried, usual]).toEqual([
+    [given[0], given[3]],
+    [given[1], given[2]],
+  ]);
+  expect(await isKept).toBe(true);
+});
+
+test('a body with too many deliveries is kept the usual way, and takes no others with it the next time', async () => {
+  for (let n = 0; n < 20; n += 1) await addEndpoint(database, ACCOUNT.wabaId, `https://e${n}.example/hook`);
+  const dear = (round: number) =>
+    bodyOf(
+      ACCOUNT,
+      Array.from({ length: 30 }, (_, n) => textMessage(`wamid.${round}-${n}`, 'hello')),
+    );
+  expect(await keep([dear(1)])).toBe(false);
+  const given = [bodyOf(other, [textMessage('wamid.2', 'hello')]), dear(2)].map(signedForAll);
+  const { usual, tried, isKept } = direct(given, inTurn);
+  expect([tried, usual]).toEqual([[given[0]], [given[1]]]);
   expect(await isKept).toBe(true);
   expect(await eventIds()).toEqual(['wamid.2']);
 });
@@ -142,12 +234,42 @@ describe('bodies are left to be kept the usual way, and nothing of them stays', 
     await isLeft(name === 'odd_not_json' ? Buffer.from('{') : fixtureBody(name));
   });
 
+  test('when their app secret may not speak for the WABA of their number, remembered or not', async () => {
+    const keepSigned = async (id: string, signedFor: string[]) =>
+      await direct([{ body: message(id), signedFor }], inTurn).isKept;
+    expect(await keepSigned('wamid.foreign', ['900000000000202'])).toBe(false);
+    expect(await keepSigned('wamid.own', ['900000000000202', ACCOUNT.wabaId])).toBe(true);
+    expect(await keepSigned('wamid.foreign', ['900000000000202'])).toBe(false);
+    expect(await eventIds()).toEqual(['wamid.own']);
+  });
+
   test('when a number was removed that this process knew', async () => {
     expect(await keep([message('wamid.1')])).toBe(true);
     await query(database, 'delete from dedup_keys');
     await removeNumber({ database, actor: OPERATOR_COMMAND }, ACCOUNT.wabaId, ACCOUNT.phoneNumberId);
     await isLeft(message('wamid.2'));
   });
+});
+
+test('a change of owners sends one body of its shard the usual way, in a process that takes no turns there', async () => {
+  tools = intakeTools(database);
+  direct = makeDirectIntake(tools, ALWAYS_IDLE, 20_000);
+  for (const round of [1, 2]) {
+    await database.transaction((trx) => lockIntake(trx, shardOf(ACCOUNT.wabaId)));
+    expect(await keep([message(`wamid.${round}`)])).toBe(false);
+    expect(await keep([message(`wamid.${round}`)])).toBe(true);
+    expect(await keep([message(`wamid.${round}b`)])).toBe(true);
+  }
+});
+
+test('a shard that another works on is left to it for a moment, and tried again then', async () => {
+  await database.transaction(async (trx) => {
+    await execute(trx, `select pg_advisory_xact_lock(7340001, ${shardOf(ACCOUNT.wabaId)})`);
+    expect(await direct([signedForAll(message('wamid.1'))], inTurn).isKept).toBe(false);
+    expect(direct([signedForAll(message('wamid.1'))], inTurn).tried).toEqual([]);
+  });
+  await eventually('it is tried again', async () => await keep([message('wamid.1')]));
+  expect(await eventIds()).toEqual(['wamid.1']);
 });
 
 test('a lock that is held keeps nobody waiting for the answer, and what was tried counts once', async () => {

@@ -58,4 +58,5 @@ test('counting a large inbox stops somewhere; taking it in once more is done pag
   expect(await retryInbox(database, ['failed'])).toBe(75_050);
   expect(await retryInbox(database, ['failed', 'quarantined'])).toBe(25_000);
   expect(await countInbox(database)).toEqual({ new: 100_001, quarantined: 0, failed: 0 });
+  expect(await countInbox(database, ['failed'])).toEqual({ failed: 0 });
 });

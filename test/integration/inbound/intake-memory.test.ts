@@ -1,14 +1,18 @@
 import { expect, test } from 'vitest';
 import { removeNumber } from '../../../src/accounts/account-removal.ts';
-import { insertBodies, shardOf, takeNewBodies } from '../../../src/inbound/inbox.ts';
+import { followNumbers } from '../../../src/accounts/followed-numbers.ts';
+import { eraseFromBodies } from '../../../src/inbound/erase-bodies.ts';
+import { findOldestBodies, insertBodies, shardOf, takeNewBodies } from '../../../src/inbound/inbox.ts';
 import { retryInbox } from '../../../src/inbound/inbox-admin.ts';
-import { makeInboxFloor, makeIntakeMemory } from '../../../src/inbound/intake/backlog.ts';
+import { lookOf, makeIntakeMemory, noteEpochs } from '../../../src/inbound/intake/backlog.ts';
+import { makeInboxFloor } from '../../../src/inbound/intake/inbox-floor.ts';
 import { OPERATOR_COMMAND } from '../../../src/platform/audit/audit.ts';
-import { tryIntakeLocks } from '../../../src/platform/postgres/database.ts';
-import { query } from '../../../src/platform/postgres/sql.ts';
+import { tryIntakeLocks } from '../../../src/platform/postgres/locks.ts';
+import { type Bindings, query } from '../../../src/platform/postgres/sql.ts';
 import { buffersTouched } from '../../support/buffers-touched.ts';
 import { holdSnapshot } from '../../support/held-snapshot.ts';
-import { intakeTools, takeInBatch } from '../../support/take-in.ts';
+import { bodyOf, textMessage } from '../../support/load/upstream-bodies.ts';
+import { drainInbox, intakeTools, storedEvents, takeInBatch, takeSmallSteps } from '../../support/take-in.ts';
 import { seedFixtureAccounts } from '../../support/test-accounts.ts';
 import { testWorkerDatabase } from '../../support/test-database.ts';
 import { fixtureBody } from '../../support/upstream-fixtures.ts';
@@ -38,6 +42,13 @@ test('a number that is removed has no owner any more for a process that knew it'
   expect(await query(database, `select 1 from inbox where state = 'quarantined'`)).toHaveLength(1);
 });
 
+test('a transaction that began before a change does not pass for current once another has noticed the change', () => {
+  const shards = [makeIntakeMemory().of(3)];
+  const now = new Map([[3, '7']]);
+  const [first, second] = [noteEpochs(shards), noteEpochs(shards)];
+  expect([first(now), second(now), noteEpochs(shards)(now)]).toEqual([false, false, true]);
+});
+
 test('bodies that are put back before the intake are taken in by a process that begins its looks behind them', async () => {
   const { database, tools } = await started();
   await insertBodies(database, [fixtureBody('odd_unknown_phone_number')]);
@@ -48,6 +59,64 @@ test('bodies that are put back before the intake are taken in by a process that 
   expect(await query(database, `select 1 from inbox where state = 'new'`)).toHaveLength(1);
   await takeInBatch(tools);
   expect(await query(database, `select 1 from inbox where state = 'quarantined'`)).toHaveLength(1);
+});
+
+test('a body that another process finished and that an erasure cut since is read anew', async () => {
+  const { database, tools } = await started();
+  const phoneNumberId = '800000000000777';
+  const account = { wabaId: WABA, phoneNumberId, displayPhoneNumber: '12025550177' };
+  const texts = Array.from({ length: 40 }, (_, n) => textMessage(`wamid.${n}`, 'hello'));
+  const others = JSON.parse(String(bodyOf(account, texts)), (key, value) =>
+    key === 'id' && value === 'wamid.39' ? 'wamid.theirs' : value,
+  );
+  others.entry[0].changes[0].value.messages.at(-1).from = '12025550199';
+  await insertBodies(database, [Buffer.from(JSON.stringify(others))]);
+  takeSmallSteps(tools);
+  const { kept, pace } = tools.memory.of(shardOf(WABA));
+  // Until its next turn begins with this WABA.
+  do await takeInBatch(tools);
+  while (kept.size === 0 || pace.afterWabaId() !== '');
+  await drainInbox(database);
+  const [body] = await query<{ day: string; state: string }>(
+    database,
+    'select received_day as day, state from inbox',
+  );
+  expect(body?.state).toBe('waiting');
+  const who = { wabaId: WABA, untils: new Map([['12025550199', 'infinity']]), isGroup: false };
+  const erased = await database.transaction((trx) =>
+    eraseFromBodies(trx, { ...who, phoneNumberId: null }, { day: body?.day ?? '', id: '0' }),
+  );
+  expect(erased).toMatchObject({ changed: 1, busy: false });
+  const number = { ...account, verifiedName: '', qualityRating: null };
+  await followNumbers({ database }, WABA, [number], new Date());
+  await drainInbox(database, tools);
+  const ids = (await storedEvents(database)).map(({ eventId }) => eventId);
+  expect(ids).toEqual(Array.from({ length: 39 }, (_, n) => `wamid.${n}`));
+});
+
+test('once something was ingested, a look opens the partitions of yesterday and later only, however many days are kept', async () => {
+  const { database, tools } = await started();
+  await query(database, 'select ensure_partitions(current_date - 30, current_date - 1)');
+  await insertBodies(database, [fixtureBody('odd_unknown_phone_number')]);
+  await takeInBatch(tools);
+  await takeInBatch(tools);
+  const look = lookOf(tools.memory.of(shardOf(STRANGE_WABA)));
+  const plans: string[] = [];
+  const explaining = {
+    ...database,
+    raw: async (text: string, bindings?: Bindings) => {
+      const { rows } = await database.raw(`explain ${text}`, bindings);
+      plans.push(rows.map((row) => row['QUERY PLAN']).join('\n'));
+      return await database.raw(text, bindings);
+    },
+  };
+  const opened = async (fromDay: string) => {
+    plans.length = 0;
+    await findOldestBodies(explaining, [{ ...look, fromDay }]);
+    return new Set(plans.join('').match(/inbox_\d{8}/g)).size;
+  };
+  expect(await opened('-infinity')).toBeGreaterThan(30);
+  expect(await opened(look.fromDay)).toBeLessThan(12);
 });
 
 test('with an old snapshot, a look for new bodies walks over nothing that was taken in before', async () => {
@@ -64,7 +133,7 @@ test('with an old snapshot, a look for new bodies walks over nothing that was ta
     await takeIn(1);
     return await database.transaction(async (trx) => {
       await tryIntakeLocks(trx, [shard]);
-      const looks = [{ shard, fromId: tools.memory.of(shard).floor.from() }];
+      const looks = [lookOf(tools.memory.of(shard))];
       return await buffersTouched(trx, (explaining) =>
         takeNewBodies({ ...trx, ...explaining }, looks, { bodies: 500, bytes: 1_000_000 }),
       );

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
-import { findAccountIdentity, listPhoneNumbers } from '../../../src/accounts/accounts.ts';
+import { findAccountIdentity, listPhoneNumbers, savePhoneNumber } from '../../../src/accounts/accounts.ts';
 import { listUnfollowedWabas } from '../../../src/accounts/followed-numbers.ts';
 import { setAccessToken } from '../../../src/accounts/wabas.ts';
 import { insertBodies } from '../../../src/inbound/inbox.ts';
@@ -185,6 +185,24 @@ describe('a number that we do not know, of a WABA that we know', () => {
     expect(await listUnfollowedWabas(database, 10)).toMatchObject([
       { wabaId: WABA, problem: expect.stringMatching(/800000000000221.*another WABA/) },
     ]);
+  });
+
+  test('of a body that waits for a token: with the token comes nothing for the WABA that has the number by then', async () => {
+    const { database } = stack;
+    const [own, victim] = [`${NEW_NUMBER}6`, `${NEW_NUMBER}7`];
+    await setToken(database, WABA, null);
+    const forged = textsBody({ id: 'g-own', phoneNumberId: own }, { id: 'g-forged', phoneNumberId: victim });
+    await insertBodies(database, [{ body: forged, signedFor: [WABA] }]);
+    await drainInbox(database);
+    await eventually('it shows', async () => (await listUnfollowedWabas(database, 10))[0]?.problem !== null);
+    expect(await states()).toEqual(['waiting']);
+    await savePhoneNumber(database, OTHER_WABA, listed(victim));
+    stack.answer(async () => [...OWN, listed(own)]);
+    await setAccessToken({ database, secretBox: testSecretBox, actor: OPERATOR_COMMAND }, WABA, 'EAAG-new');
+    await eventually('the look-up is done', async () => (await tasks()) === 0);
+    await drainInbox(database);
+    expect(await eventIds(/^g/)).toEqual(['g-own']);
+    expect(await states()).toEqual(['quarantined']);
   });
 
   test('of a WABA that nobody has is quarantined at once', async () => {

@@ -181,7 +181,7 @@ describe('states', () => {
 });
 
 describe('limits', () => {
-  test('one user has one open request per WABA, and a WABA five; requests at once cannot pass', async () => {
+  test('one user has one pending request per WABA, and a WABA five; requests at once cannot pass', async () => {
     const { ask } = await start();
     const once = await Promise.allSettled([ask(), ask(), ask()]);
     expect(once.filter(({ status }) => status === 'fulfilled')).toHaveLength(1);

@@ -164,8 +164,19 @@ describe('every page and form', () => {
   test('says whom it is for', () => {
     expect(routes.length).toBeGreaterThan(70);
     expect(routes.filter(({ access }) => access === undefined)).toEqual([]);
-    const changing = routes.filter(({ method, access }) => method === 'POST' && access === 'member');
-    expect(changing).toEqual([]);
+    const ofMembers = routes.filter(({ method, access }) => method === 'POST' && access === 'member');
+    expect(ofMembers.filter(({ isSearch }) => !isSearch)).toEqual([]);
+  });
+
+  test('that says it only searches changes nothing', async () => {
+    const searches = routes.filter(({ isSearch }) => isSearch);
+    expect(searches.length).toBeGreaterThan(2);
+    const before = await digest();
+    for (const route of searches) {
+      const { status } = await ask('operator', route, { wabaId: WABA });
+      expect([route.name, status]).toEqual([route.name, 303]);
+    }
+    expect(await digest()).toEqual(before);
   });
 
   test('is refused to everybody whom it is not for, and nothing changes', { timeout: 240_000 }, async () => {

@@ -10,6 +10,8 @@ export type PageRoute = {
   access: 'open' | 'signedIn' | 'member' | 'admin' | 'operator';
   /** The fields of the form that the route declares; null when it reads them itself. */
   fields: readonly string[] | null;
+  /** It says that it changes nothing. */
+  isSearch: boolean;
 };
 
 const NO_PAGE = /^\/portal\/(assets\/)?\*$/;
@@ -27,6 +29,7 @@ export function pageRoutes(routes: readonly RouteOptions[]): PageRoute[] {
         url,
         access: config?.pageAccess as PageRoute['access'],
         fields: schema?.body === undefined ? null : Object.keys((schema.body as Schema).properties ?? {}),
+        isSearch: config?.isSearch === true,
       })),
   );
 }

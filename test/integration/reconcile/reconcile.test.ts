@@ -210,24 +210,6 @@ describe('workflows', () => {
     await eventually('it is stored', async () => (await mediaOf(upstreamId)).state === 'stored');
   });
 
-  test('a retry whose workflow Temporal does not have is left to the delivery loops', async () => {
-    const id = randomUUID();
-    await query(
-      stack.database,
-      `insert into delivery_queue (endpoint_id, lane, state, released, delivery_day, delivery_id, event_day, event_uuid,
-                                   attempts, next_attempt_at, by_workflow)
-       values (9, ?, 'retrying', true, current_date, ?, current_date, ?, 2, now() + interval '1 hour', true)`,
-      [id, id, randomUUID()],
-    );
-    await expectMended('delivery_without_workflow');
-    const rows = await query(
-      stack.database,
-      'delete from delivery_queue where delivery_id = ? returning state, by_workflow',
-      [id],
-    );
-    expect(rows).toEqual([{ state: 'retrying', by_workflow: false }]);
-  });
-
   test('a workflow whose row is gone is terminated, one whose row is there goes on', async () => {
     const [gone, kept] = [randomBytes(5), randomBytes(5)].map((bytes) => `replay/x${bytes.toString('hex')}`);
     const taskQueue = queues().deliveries;
@@ -400,6 +382,7 @@ describe('the command', () => {
     expect(exitCode).toBe(1);
     expect(stdout).toMatch(/^media_without_object .*NOT FINISHED: The object store is not available/m);
     expect(stdout).toMatch(/^task_without_workflow +0 +0 +0 +work/m);
+    expect(stdout).toMatch(/\d of \d+ checks could not be completed\.\n$/);
     expect(await run(settings(), ['--fix', '--dry-run'])).toMatchObject({
       exitCode: 2,
     });

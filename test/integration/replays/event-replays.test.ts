@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { execute } from '../../../src/platform/postgres/sql.ts';
 import { addEndpoint } from '../../support/test-accounts.ts';
-import { addKey, comparable, OTHER_WABA, startTestApi, WABA } from '../api/api-harness.ts';
+import { addKey, OTHER_WABA, startTestApi, WABA } from '../api/api-harness.ts';
 import { client, publishOne } from '../deliveries/event-fixtures.ts';
 
 describe('replays', () => {
@@ -95,11 +95,20 @@ describe('replays', () => {
       finishedAt: expect.any(String),
     });
     const other = await client(api, OTHER_WABA);
-    const missing = comparable(await other.call('GET', `${replays}/123456`));
-    expect(missing.status).toBe(404);
-    for (const id of [ids[1], '9'.repeat(18), '9'.repeat(19), 'x', '0']) {
-      expect([id, comparable(await other.call('GET', `${replays}/${id}`))]).toEqual([id, missing]);
-      expect([id, comparable(await other.call('POST', `${replays}/${id}/cancel`))]).toEqual([id, missing]);
+    const missing = (await other.call('GET', `${replays}/123456`)).json().error;
+    expect(missing).toMatchObject({ code: 'not_found' });
+    for (const id of [ids[1] ?? '', '9'.repeat(18), '9'.repeat(19), 'x', '0']) {
+      const expected = {
+        ...missing,
+        message: missing.message.replace('123456', id),
+        requestId: expect.any(String),
+      };
+      const answers = [
+        await other.call('GET', `${replays}/${id}`),
+        await other.call('POST', `${replays}/${id}/cancel`),
+      ];
+      for (const answer of answers)
+        expect([id, answer.statusCode, answer.json().error]).toEqual([id, 404, expected]);
     }
   });
 

@@ -188,7 +188,7 @@ describe('admin replay', () => {
       return JSON.parse(run.stdout);
     };
     const select = ['start', '--waba', WABA, '--states', 'failed', '--from', '2020-01-01T00:00:00Z'];
-    expect(await json(...select, '--dry-run')).toMatchObject({ deliveries: 1_500, skipped: { open: 0 } });
+    expect(await json(...select, '--dry-run')).toMatchObject({ deliveries: 1_500, skipped: { pending: 0 } });
     expect(await query(stack.database, 'select 1 from replays')).toEqual([]);
     const { replayId, workflowUrl } = await json(...select);
     expect(workflowUrl).toContain(encodeURIComponent(`replay/${replayId}`));

@@ -241,7 +241,7 @@ describe('what is selected', () => {
     const selection = { from: new Date(0) };
     expect(await countReplay(tools(), WABA, selection)).toMatchObject({
       deliveries: 9,
-      skipped: { open: 4, noBody: 1, endpointGone: 10 },
+      skipped: { pending: 4, noBody: 1, endpointGone: 10 },
     });
     const { replayId } = await startReplay(tools(), WABA, selection, 'test');
     await ended(replayId);

@@ -4,19 +4,13 @@ import { expect, onTestFinished, test } from 'vitest';
 import { parse } from 'yaml';
 import { findFreePorts } from '../../../src/dev/embedded/ports.ts';
 import { startApiProcess } from '../../support/application-process.ts';
-import { bodyOf, textMessage } from '../../support/load/upstream-bodies.ts';
+import { ACCOUNT, bodyOf, textMessage } from '../../support/load/upstream-bodies.ts';
 import { addEndpoint, seedFixtureAccounts } from '../../support/test-accounts.ts';
 import { testDatabase } from '../../support/test-database.ts';
 import { testSettings } from '../../support/test-settings.ts';
 import { answer, eventually, startReceiver } from '../../support/webhook-receiver.ts';
 import { startWorkerProcess } from '../../support/worker-process.ts';
 import { signed } from '../api/api-harness.ts';
-
-const ACCOUNT = {
-  wabaId: '900000000000101',
-  phoneNumberId: '800000000000111',
-  displayPhoneNumber: '12025550100',
-};
 
 const MONITORING = new URL('../../../deploy/monitoring/', import.meta.url).pathname;
 const RULES = new URL('../../../charts/heliograph/files/alert-rules.yaml', import.meta.url).pathname;

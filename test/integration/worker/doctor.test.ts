@@ -7,8 +7,10 @@ import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { generate } from 'selfsigned';
 import { expect, onTestFinished, test } from 'vitest';
+import { loadConfig } from '../../../src/platform/config/config.ts';
 import { query } from '../../../src/platform/postgres/sql.ts';
 import { startApiProcess } from '../../support/application-process.ts';
+import { storeClient } from '../../support/database-scan.ts';
 import { startMailServer } from '../../support/mail-server.ts';
 import { addEndpoint, seedFixtureAccounts } from '../../support/test-accounts.ts';
 import { testDatabase } from '../../support/test-database.ts';
@@ -135,6 +137,37 @@ test('checks a running installation, and finds what is wrong with what to do', a
   // Whatever is not ok says what to do, in the line below it.
   expect(broken.stdout).not.toMatch(/^(?:warn|fail) {2}.*\n(?! +→ \S)/m);
 }, 180_000);
+
+test('warns about a bucket that keeps versions until a lifecycle rule removes them', async () => {
+  const { url } = await testDatabase();
+  const settings = testSettings(url, {
+    HELIOGRAPH_OBJECT_STORE_BUCKET: `test-${randomBytes(6).toString('hex')}`,
+  });
+  const { objectStore } = loadConfig(settings);
+  const client = storeClient({ objectStore });
+  await client.makeBucket(objectStore.bucket);
+  await client.setBucketVersioning(objectStore.bucket, { Status: 'Enabled' });
+  const found = async () => ofName(parsed((await doctor(settings, '--json')).stdout), 'object store');
+  expect(await found()).toEqual([
+    {
+      ...{ name: 'object store', status: 'warn' },
+      detail: 'the bucket keeps versions, and no lifecycle rule removes noncurrent ones',
+      todo: expect.stringContaining('NoncurrentVersionExpiration'),
+    },
+  ]);
+  const rule = (prefix: string) => ({
+    Rule: [
+      {
+        ...{ ID: 'noncurrent', Status: 'Enabled', Filter: { Prefix: prefix } },
+        NoncurrentVersionExpiration: { NoncurrentDays: 1 },
+      },
+    ],
+  });
+  await client.setBucketLifecycle(objectStore.bucket, rule('elsewhere/') as never);
+  expect(await found()).toMatchObject([{ status: 'warn' }]);
+  await client.setBucketLifecycle(objectStore.bucket, rule('') as never);
+  expect(await found()).toMatchObject([{ status: 'ok' }]);
+}, 120_000);
 
 test('says so when there is no database, or when settings are wrong', async () => {
   const settings = testSettings('postgresql://nobody@127.0.0.1:9/nothing', {

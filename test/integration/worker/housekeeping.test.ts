@@ -7,12 +7,13 @@ import { DAILY_TABLES } from '../../../src/platform/postgres/partitions.ts';
 import { readClockSkewMs } from '../../../src/platform/postgres/server-checks.ts';
 import { execute, query } from '../../../src/platform/postgres/sql.ts';
 import { listHousekeepingSteps } from '../../../src/platform/postgres/worker-processes.ts';
-import { applyRetention, dropDay, listDaysInUse } from '../../../src/worker/housekeeping/expired-days.ts';
+import { applyRetention, dropDay } from '../../../src/worker/housekeeping/expired-days.ts';
 import {
   housekeepingSteps,
   runStep,
   startHousekeeping,
 } from '../../../src/worker/housekeeping/housekeeping.ts';
+import { listNeededIds } from '../../../src/worker/housekeeping/needed-rows.ts';
 import { readSystemFigures } from '../../../src/worker/metrics/system-figures.ts';
 import { silentLogger } from '../../support/silent-logger.ts';
 import { takeIn } from '../../support/take-in.ts';
@@ -41,7 +42,7 @@ function toolsOf(given: Database = database) {
   return {
     database: given,
     logger: silentLogger,
-    objectStore: { remove: async () => {} },
+    objectStore: { remove: async () => 0 },
     retentionDays: { inbox: 14, events: 90, attempts: 30 },
   };
 }
@@ -254,7 +255,7 @@ function dyingAfterDelete(endpointId: string): Database {
   };
 }
 
-describe('days that are still needed', () => {
+describe('rows that are still needed', () => {
   test('are found wherever in the queue they are, however long it is', async () => {
     await execute(
       database,
@@ -268,8 +269,12 @@ describe('days that are still needed', () => {
       `select ${LONG_AGO} as day, ${LONG_AGO} - 1 as before`,
     );
     const { day = '', before = '' } = row ?? {};
-    expect(await listDaysInUse(database, 'events', [before, day])).toEqual(new Set([day]));
-    expect(await listDaysInUse(database, 'deliveries', [before, day])).toEqual(new Set());
+    const [needed] = await query<{ id: string }>(
+      database,
+      `select event_uuid as id from delivery_queue where event_day < current_date`,
+    );
+    expect(await listNeededIds(database, 'events', [before, day])).toEqual(new Map([[day, [needed?.id]]]));
+    expect(await listNeededIds(database, 'deliveries', [before, day])).toEqual(new Map());
   });
 
   test('of bodies are looked up again before they are dropped: a retry puts some back', async () => {
@@ -277,9 +282,9 @@ describe('days that are still needed', () => {
     const { day = '' } = row ?? {};
     await query(database, `select ensure_partitions(cast(? as date), cast(? as date))`, [day, day]);
     await execute(database, `insert into inbox (received_day, body, state) values (?, '{}', 'new')`, [day]);
-    expect(await dropDay(database, 'inbox', day)).toBe('in use');
-    await execute(database, `update inbox set state = 'quarantined'`);
+    await execute(database, `insert into inbox (received_day, body, state) values (?, '{}', 'done')`, [day]);
     expect(await dropDay(database, 'inbox', day)).toBe('dropped');
+    expect(await query(database, 'select state from inbox')).toEqual([{ state: 'new' }]);
   });
 
   test('in default partitions are kept, and what is past its time is deleted there', async () => {

@@ -44,5 +44,9 @@ test('a running worker counts each attempt once, whether a workflow or a session
     '{outcome="delivered",status="2xx"}': 301,
     '{outcome="retrying",status="5xx"}': receiver.received.length - 301,
   });
+  await eventually(
+    'the figures of PostgreSQL, which the worker stores when it leads',
+    async () => counted(await scrape(), 'heliograph_endpoints')['{mode="open"}'] === 1,
+  );
   expect(counted(await scrape(), 'heliograph_inbox_bodies_total')).toEqual({ '{outcome="done"}': 301 });
 });

@@ -1,7 +1,5 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import { type AttemptTools, attemptDelivery } from '../../../src/deliveries/attempt/attempt-delivery.ts';
-import { makeEndpointHealth } from '../../../src/deliveries/judge-outcome.ts';
-import { EndpointLimiter } from '../../../src/deliveries/loop/attempt-limits.ts';
+import { RunShare } from '../../../src/deliveries/loop/run-share.ts';
 import { type HttpSender, makeHttpSender } from '../../../src/deliveries/sender/http-sender.ts';
 import { findFreePorts } from '../../../src/dev/embedded/ports.ts';
 import { insertBodies } from '../../../src/inbound/inbox.ts';
@@ -9,13 +7,15 @@ import { loadConfig } from '../../../src/platform/config/config.ts';
 import { makeAddressGuard } from '../../../src/platform/http/outbound-url.ts';
 import type { Scrape } from '../../../src/platform/metrics/metrics-server.ts';
 import { type DatabasePool, openDatabase } from '../../../src/platform/postgres/database.ts';
-import { query } from '../../../src/platform/postgres/sql.ts';
 import { type HealthServer, judgeHealth, startHealthServer } from '../../../src/worker/health.ts';
+import { storeFigures } from '../../../src/worker/metrics/shared-figures.ts';
+import { readSystemFigures } from '../../../src/worker/metrics/system-figures.ts';
 import { makeWorkerMetrics, type WorkerMetrics } from '../../../src/worker/metrics/worker-metrics.ts';
 import { makeWorkerScrape } from '../../../src/worker/metrics/worker-scrape.ts';
+import { attemptHead, idleLoop } from '../../support/idle-loop.ts';
 import { counted, samplesOf } from '../../support/metrics-text.ts';
 import { intakeTools, takeInBatch } from '../../support/take-in.ts';
-import { addEndpoint, seedFixtureAccounts, testSecretBox } from '../../support/test-accounts.ts';
+import { addEndpoint, seedFixtureAccounts } from '../../support/test-accounts.ts';
 import { testDatabase } from '../../support/test-database.ts';
 import { testSettings } from '../../support/test-settings.ts';
 import { fixtureBody } from '../../support/upstream-fixtures.ts';
@@ -49,8 +49,16 @@ const PARTS = {
 function scrapeOf(metrics: WorkerMetrics, database: DatabasePool, inFlight = 0): Scrape {
   const config = loadConfig(testSettings('postgresql://nobody@127.0.0.1/nothing'));
   const watch = { now: () => PARTS };
-  return makeWorkerScrape(metrics, { config, database, loop: { inFlight: () => inFlight }, watch });
+  return makeWorkerScrape(metrics, {
+    ...{ config, database, pools: [database], watch },
+    loop: { inFlight: () => inFlight },
+    runs: { share: new RunShare() },
+  });
 }
+
+/** As the leader does every 30 s. */
+const readFigures = async (database: DatabasePool) =>
+  await storeFigures(database, await readSystemFigures(database, 10_000));
 
 /** A worker's parts that count, on a database of their own; `scrape` asks over HTTP as Prometheus does. */
 async function countingWorker() {
@@ -58,22 +66,16 @@ async function countingWorker() {
   await seedFixtureAccounts(database);
   const metrics = makeWorkerMetrics();
   const port = await serve((): ReturnType<typeof makeWorkerScrape> => scrapeOf(metrics, database));
-  const tools: AttemptTools = {
-    ...{ database, sender, limiter: new EndpointLimiter(), secretBox: testSecretBox, worker: 'test' },
-    ...{
-      health: makeEndpointHealth(),
-      retryLimits: { perEndpoint: 20, overall: 200, takeStart: () => true },
-    },
-    defaults: { retryScheduleMs: [60_000], timeoutMs: 5_000 },
-    gate: { isOpen: () => true, check: async () => true },
-    onTrouble: () => undefined,
-    onAttempt: metrics.attempt,
-  };
+  const { loop } = idleLoop({ database, sender, onAttempt: metrics.attempt });
   const takeIn = async (...bodies: Buffer[]) => {
     await insertBodies(database, bodies);
     while (await takeInBatch({ ...intakeTools(database), onBody: metrics.inboxBody }));
   };
-  return { database, url, tools, takeIn, scrape: () => scrape(port) };
+  const freshScrape = async () => {
+    await readFigures(database);
+    return await scrape(port);
+  };
+  return { database, url, attempt: () => attemptHead(database, loop), takeIn, scrape: freshScrape };
 }
 
 async function serve(makeScrape: Parameters<typeof startHealthServer>[0]['makeScrape']): Promise<number> {
@@ -92,15 +94,6 @@ async function scrape(port: number): Promise<string> {
   return await response.text();
 }
 
-async function attemptHead({ database, tools }: { database: AttemptTools['database']; tools: AttemptTools }) {
-  const [head] = await query<{ id: string; day: string }>(
-    database,
-    'select delivery_id as id, delivery_day as day from delivery_queue order by position limit 1',
-  );
-  const { id: deliveryId = '', day: deliveryDay = '' } = head ?? {};
-  return await attemptDelivery(tools, { deliveryId, deliveryDay, workflowId: 'delivery/w' });
-}
-
 describe('the metrics of a worker', () => {
   test('say exactly what became of bodies and deliveries', async () => {
     const worker = await countingWorker();
@@ -109,10 +102,10 @@ describe('the metrics of a worker', () => {
       ...['st_sent_v24', 'st_delivered', 'st_read'].map(fixtureBody),
       Buffer.from('no JSON'),
     );
-    await attemptHead(worker);
-    await attemptHead(worker);
+    await worker.attempt();
+    await worker.attempt();
     receiver.behave(answer(503));
-    await attemptHead(worker);
+    await worker.attempt();
 
     const text = await worker.scrape();
     expect(counted(text, 'heliograph_inbox_bodies_total')).toEqual({
@@ -151,6 +144,7 @@ describe('the metrics of a worker', () => {
     expect(samples.get('heliograph_inbox_backlog')).toBe(1);
 
     await worker.database.raw(`update webhook_endpoints set mode = 'paused' where waba_id = '${WABA}'`);
+    await readFigures(worker.database);
     const again = scrapeOf(makeWorkerMetrics(), worker.database);
     const paused = samplesOf((await again()).text);
     expect(paused.get('heliograph_deliveries_oldest_due_seconds')).toBe(0);
@@ -176,7 +170,7 @@ describe('the metrics of a worker', () => {
     const worker = await countingWorker();
     await addEndpoint(worker.database, WABA, `${receiver.url}/hook`);
     await worker.takeIn(fixtureBody('st_sent_v24'));
-    await attemptHead(worker);
+    await worker.attempt();
     const text = await worker.scrape();
     expect(text).not.toMatch(new RegExp(`${WABA}|wamid|/hook|127\\.0\\.0\\.1|Fixture`));
   });

@@ -1,4 +1,7 @@
+import { randomUUID } from 'node:crypto';
 import { beforeEach, describe, expect, test } from 'vitest';
+import { claimDue } from '../../../src/deliveries/queue/claim.ts';
+import { foldOldMinutes, forgetOldChartHours } from '../../../src/endpoints/endpoint-health.ts';
 import { type DatabasePool, openDatabase } from '../../../src/platform/postgres/database.ts';
 import { type DailyTable, DAILY_TABLES as TABLES } from '../../../src/platform/postgres/partitions.ts';
 import { query } from '../../../src/platform/postgres/sql.ts';
@@ -8,6 +11,7 @@ import {
   forgetOldOrderingKeys,
   type RetentionDays,
 } from '../../../src/worker/housekeeping/expired-days.ts';
+import { dueShares } from '../../support/due-shares.ts';
 import { silentLogger } from '../../support/silent-logger.ts';
 import { takeIn } from '../../support/take-in.ts';
 import { addEndpoint, seedFixtureAccounts } from '../../support/test-accounts.ts';
@@ -24,7 +28,6 @@ beforeEach(async () => {
   const store = await createTestDatabase();
   ({ database, url } = store);
   await seedFixtureAccounts(database);
-  await query(database, `select ensure_partitions(${TODAY} - 40, ${TODAY} - 1)`);
   return store.close;
 });
 
@@ -58,7 +61,11 @@ async function oldDelivery(age: number): Promise<void> {
   );
 }
 
+const makeDays = async () => await query(database, `select ensure_partitions(${TODAY} - 40, ${TODAY} - 1)`);
+
 describe('days past their retention', () => {
+  beforeEach(makeDays);
+
   test('are dropped, each table by its own time, and no other day is', async () => {
     expect(await oldestOf()).toEqual({ inbox: 40, events: 40, deliveries: 40, attempts: 40 });
     await apply({ inbox: 7, events: 30, attempts: 10 });
@@ -76,42 +83,102 @@ describe('days past their retention', () => {
     expect(await oldestOf()).toMatchObject({ deliveries: 20, attempts: 20 });
   });
 
-  test('stay while a delivery of theirs is open, and go when it is out', async () => {
+  test('go with all that nothing needs; what an open delivery needs stays until it is out', async () => {
     await oldDelivery(35);
-    await apply({ inbox: 0, events: 10, attempts: 10 });
-    expect(await agesOf('events')).toEqual([35, 10, 9, 8, 7, 6, 5, 4, 3, 2, 1]);
-    expect(await agesOf('deliveries')).toEqual([35, 10, 9, 8, 7, 6, 5, 4, 3, 2, 1]);
-    expect(await query(database, 'select 1 from events where body is not null')).toHaveLength(1);
-    await query(database, 'delete from delivery_queue');
-    await apply({ inbox: 0, events: 10, attempts: 10 });
-    expect(await oldestOf()).toMatchObject({ events: 10, deliveries: 10 });
-  });
-
-  test('of upstream bodies stay while one is not taken in or failed', async () => {
-    for (const [state, age] of Object.entries({ new: 20, failed: 21, done: 22, quarantined: 23 }))
-      await query(
-        database,
-        `insert into inbox (received_day, body, state) values (${TODAY} - ${age}, '{}', ?)`,
-        [state],
-      );
-    await apply({ inbox: 14, events: 0, attempts: 0 });
-    expect((await agesOf('inbox')).filter((age) => age > 14)).toEqual([21, 20]);
-  });
-
-  test('of events stay from the day on of which an order waits for its catalog', async () => {
+    const [kept] = await query<{ id: string; day: string }>(database, 'select id, day from events');
+    // Of another tenant, delivered.
     await query(
       database,
-      `insert into workflow_tasks (workflow_id, workflow_type, waba_id, event_id, argument, created_at)
-       values ('order/1', 'enrichOrder', ?, 'o', '{}', now() - interval '15 days')`,
+      `insert into events (day, id, waba_id, tenant_id, phone_number_id, event_type, event_id, lane, sequence, body)
+       select day, gen_random_uuid(), '900000000000202', 2, '8', 'message', 'e', 'e', 1, 'x' from events;`,
+    );
+    await query(
+      database,
+      `insert into deliveries (day, id, waba_id, endpoint_id, event_day, event_uuid, state)
+       select day, gen_random_uuid(), '900000000000202', 9, day, gen_random_uuid(), 'delivered' from deliveries`,
+    );
+    for (const turn of ['the day is dropped', 'the default partition is cleared']) {
+      await apply({ inbox: 0, events: 10, attempts: 10 });
+      expect(await oldestOf(), turn).toMatchObject({ events: 10, deliveries: 10 });
+      expect(await query(database, 'select id, day from events where body is not null')).toEqual([kept]);
+      expect(await query(database, 'select waba_id from deliveries')).toEqual([{ waba_id: WABA }]);
+    }
+    const shares = await dueShares(database, 10);
+    const claim = { shares, limit: 10, token: randomUUID(), leaseMs: 30_000 };
+    const { deliveries: claimed } = await claimDue(database, claim);
+    expect(claimed.map(({ eventUuid }) => eventUuid)).toEqual([kept?.id]);
+    await query(database, 'delete from delivery_queue');
+    await apply({ inbox: 0, events: 10, attempts: 10 });
+    expect(await query(database, 'select 1 from events')).toEqual([]);
+    expect(await query(database, 'select 1 from deliveries')).toEqual([]);
+  });
+
+  test('of which too much is needed to move it keep their table, and in it only that', async () => {
+    const day = `${TODAY} - 35`;
+    await query(
+      database,
+      `insert into deliveries (day, id, waba_id, endpoint_id, event_day, event_uuid)
+       select ${day}, gen_random_uuid(), ?, 1, ${day}, gen_random_uuid() from generate_series(1, 12000)`,
       [WABA],
     );
-    await apply({ inbox: 0, events: 5, attempts: 0 });
-    expect((await agesOf('events')).slice(0, 3)).toEqual([15, 14, 13]);
-    expect((await agesOf('deliveries'))[0]).toBe(5);
+    await query(
+      database,
+      `insert into delivery_queue (endpoint_id, lane, state, released, delivery_day, delivery_id, event_day, event_uuid)
+       select 1, id::text, 'due', true, day, id, event_day, event_uuid from deliveries limit 10500`,
+    );
+    await apply({ inbox: 0, events: 10, attempts: 10 });
+    expect(await oldestOf()).toMatchObject({ events: 10, deliveries: 35 });
+    expect(await query(database, 'select count(*)::integer as n from deliveries')).toEqual([{ n: 10_500 }]);
+    await query(database, 'delete from delivery_queue where position % 2 = 0');
+    await apply({ inbox: 0, events: 10, attempts: 10 });
+    expect(await oldestOf()).toMatchObject({ deliveries: 10 });
+    expect(await query(database, 'select count(*)::integer as n from deliveries_default')).toEqual([
+      { n: 5_250 },
+    ]);
+  });
+
+  test('of upstream bodies go with all that is done; the others stay, and so does the number that they wait for', async () => {
+    const states = { new: 20, failed: 21, done: 21, quarantined: 21, waiting: 22 };
+    for (const [state, age] of Object.entries(states))
+      await query(
+        database,
+        `with body as (
+           insert into inbox (received_day, body, state) values (${TODAY} - ${age}, '{}', ?)
+           returning received_day, id, state)
+         insert into waiting_bodies (waba_id, phone_number_id, received_day, inbox_id)
+         select ?, '8', received_day, id from body where state in ('waiting', 'done')`,
+        [state, WABA],
+      );
+    for (const turn of ['the days are dropped', 'the default partition is cleared']) {
+      await apply({ inbox: 14, events: 0, attempts: 0 });
+      expect(await oldestOf(), turn).toMatchObject({ inbox: 14 });
+      const left = await query<{ state: string }>(database, 'select state from inbox order by id');
+      expect(left.map(({ state }) => state)).toEqual(['new', 'failed', 'waiting']);
+      expect(
+        await query(database, 'select i.state from waiting_bodies w left join inbox i on i.id = w.inbox_id'),
+      ).toEqual([{ state: 'waiting' }]);
+    }
+  });
+
+  test('go, except the event of an order that waits for its catalog', async () => {
+    await takeIn(database, fixtureBody('in_order'), fixtureBody('in_text'));
+    await query(database, 'delete from delivery_queue');
+    await query(database, `update events set day = ${TODAY} - 20`);
+    await query(database, `update orders set event_day = ${TODAY} - 20`);
+    for (const turn of ['the day is dropped', 'the default partition is cleared']) {
+      await apply({ inbox: 0, events: 10, attempts: 0 });
+      expect(await oldestOf(), turn).toMatchObject({ events: 10 });
+      expect(await query(database, 'select event_type from events')).toEqual([{ event_type: 'order' }]);
+    }
+    await query(database, 'delete from workflow_tasks');
+    await apply({ inbox: 0, events: 10, attempts: 0 });
+    expect(await query(database, 'select 1 from events')).toEqual([]);
   });
 });
 
 describe('a day of a table that is in use', () => {
+  beforeEach(makeDays);
+
   test('is left alone without keeping others waiting, and dropped when the table is free', async () => {
     const reader = openDatabase({ url, poolMax: 2, applicationName: 'reader' });
     const [{ day } = { day: '' }] = await query<{ day: string }>(database, `select ${TODAY} - 40 as day`);
@@ -143,12 +210,12 @@ describe('a day of a table that is in use', () => {
 });
 
 describe('ordering keys', () => {
-  const keep = async (name: string, age: number) =>
+  const keep = async (name: string, age: number, wabaId = WABA) =>
     await query(
       database,
-      `insert into ordering_keys (waba_id, key, last_sequence, updated_at)
-       values (?, ?, 3, now() - ${age} * interval '1 day')`,
-      [WABA, name],
+      `insert into ordering_keys (waba_id, key, last_sequence, used_month)
+       values (?, ?, 3, date_trunc('month', now() at time zone 'utc' - ${age} * interval '1 day'))`,
+      [wabaId, name],
     );
   const kept = async () =>
     (await query<{ key: string }>(database, 'select key from ordering_keys order by key')).map(
@@ -156,7 +223,7 @@ describe('ordering keys', () => {
     );
 
   test('are forgotten after a time without events, so many at once', async () => {
-    for (let n = 0; n < 5; n += 1) await keep(`old-${n}`, 61 + n);
+    for (let n = 0; n < 5; n += 1) await keep(`old-${n}`, 95 + n);
     await keep('young', 59);
     expect(await forgetOldOrderingKeys(database, 60, 3)).toBe(3);
     expect(await forgetOldOrderingKeys(database, 60, 3)).toBe(2);
@@ -164,18 +231,89 @@ describe('ordering keys', () => {
   });
 
   test('are kept for 60 days at least, whatever the events are', async () => {
-    await keep('old', 61);
+    await keep('old', 95);
     await keep('young', 59);
     await apply({ inbox: 0, events: 1, attempts: 0 });
     expect(await kept()).toEqual(['young']);
   });
 
-  test('are all kept while a delivery of their time is open', async () => {
+  test('that an event uses again are of its month', async () => {
+    await addEndpoint(database, WABA, 'https://tenant.example/hook');
+    await takeIn(database, fixtureBody('in_text'));
+    await query(database, `update ordering_keys set used_month = date '2020-01-01'`);
+    await query(database, 'delete from dedup_keys');
+    await takeIn(database, fixtureBody('in_text'));
+    expect(await query(database, 'select 1 from ordering_keys where used_month < current_date - 31')).toEqual(
+      [],
+    );
+  });
+
+  test('are kept while a delivery of theirs is open, and those of other keys and tenants are not', async () => {
     await oldDelivery(39);
-    await query(database, `update delivery_queue set created_at = now() - interval '70 days'`);
-    await keep('old', 65);
+    await query(database, `update delivery_queue set created_at = now() - interval '100 days'`);
+    const [open] = await query<{ key: string }>(database, 'select lane as key from delivery_queue');
+    await query(database, `delete from ordering_keys`);
+    await keep(open?.key ?? '', 95);
+    await keep('other', 95);
+    await keep(open?.key ?? '', 95, '900000000000202');
+    // It looks at each of them once.
+    expect(await forgetOldOrderingKeys(database, 60, 10)).toBe(3);
     expect(await forgetOldOrderingKeys(database, 60, 10)).toBe(0);
-    await query(database, `update delivery_queue set created_at = now()`);
-    expect(await forgetOldOrderingKeys(database, 60, 10)).toBe(1);
+    expect(await kept()).toEqual([open?.key]);
+  });
+
+  test('of a WABA with wider lanes are all kept while a delivery of their time is open there', async () => {
+    await oldDelivery(39);
+    await query(database, `delete from ordering_keys`);
+    await query(database, `update webhook_endpoints set order_scope = 'endpoint'`);
+    await query(
+      database,
+      `update delivery_queue set lane = 'endpoint', created_at = now() - interval '100 days'`,
+    );
+    await keep('own', 95);
+    await keep('foreign', 95, '900000000000202');
+    await forgetOldOrderingKeys(database, 60, 10);
+    expect(await kept()).toEqual(['own']);
+  });
+});
+
+describe('minutes of charts', () => {
+  const HOUR = `(date_trunc('hour', now()) - interval '3 days')`;
+
+  test('become hours after two days, with the same sums, also those that come late', async () => {
+    const add = async (from: number, to: number) =>
+      await query(
+        database,
+        `insert into endpoint_minutes (endpoint_id, minute, successes, failures, failed_deliveries, total_ms)
+         select endpoint, ${HOUR} + n * interval '1 minute', 1, 2, 3, 4
+           from generate_series(1, 2) as endpoint, generate_series(${from}, ${to}) as n
+         on conflict do nothing`,
+      );
+    const rows = async () =>
+      await query(
+        database,
+        `select endpoint_id as id, minute = ${HOUR} as "isFirst", is_hour as "isHour", successes as s, failures as f,
+                failed_deliveries as d, total_ms as ms
+           from endpoint_minutes where minute < now() - interval '1 day' order by endpoint_id, minute`,
+      );
+    const fold = async () => {
+      while ((await foldOldMinutes(database, 25)) > 0);
+    };
+    await add(0, 49);
+    await query(
+      database,
+      `insert into endpoint_minutes (endpoint_id, minute, successes) values (1, date_trunc('minute', now()), 7)`,
+    );
+    await fold();
+    const hour = { isFirst: true, isHour: true };
+    expect(await rows()).toEqual(['1', '2'].map((id) => ({ id, ...hour, s: 50, f: 100, d: 150, ms: 200 })));
+    await add(50, 59);
+    await fold();
+    expect(await rows()).toEqual(['1', '2'].map((id) => ({ id, ...hour, s: 60, f: 120, d: 180, ms: 240 })));
+    expect(await query(database, 'select successes from endpoint_minutes where not is_hour')).toEqual([
+      { successes: 7 },
+    ]);
+    expect(await forgetOldChartHours(database, 4, 10)).toBe(0);
+    expect(await forgetOldChartHours(database, 2, 10)).toBe(2);
   });
 });

@@ -118,7 +118,7 @@ test('one trace has all that was done for a message, from the body of upstream t
   const told = (name: string, times: number) => names().filter((each) => each === name).length >= times;
   await eventually(
     'four attempts are told, two of them of activities',
-    () => told('record', 4) && told('activity retryDelivery', 2),
+    () => told('record', 4) && told('activity attemptDelivery', 2),
     30_000,
   );
   const count = (wanted: string) => names().filter((name) => name === wanted).length;
@@ -127,7 +127,7 @@ test('one trace has all that was done for a message, from the body of upstream t
     ...{
       'media download': 1,
       'activity fetchAndStoreMedia': 1,
-      'activity retryDelivery': expect.any(Number),
+      'activity attemptDelivery': expect.any(Number),
     },
     ...{ claim: expect.any(Number), 'start workflow deliverEvent': expect.any(Number) },
   });
@@ -143,7 +143,7 @@ test('one trace has all that was done for a message, from the body of upstream t
   const parents = spans()
     .filter(({ name }) => name === 'attempt')
     .map(({ parentSpanId = '' }) => byId.get(parentSpanId));
-  const retried = parents.filter((parent) => parent?.name === 'activity retryDelivery');
+  const retried = parents.filter((parent) => parent?.name === 'activity attemptDelivery');
   expect(retried.length).toBeGreaterThanOrEqual(2);
   for (const parent of retried)
     expect(parent?.attributes.map(({ key }) => key)).toContain('heliograph.workflow_id');

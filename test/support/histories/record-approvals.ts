@@ -23,7 +23,7 @@ async function requested({ database, client }: RecordingStack, user: string) {
   const handle = client.workflow.getHandle(workflowId);
   await eventually('it has looked at the request', async () => {
     const description = await handle.describe().catch(() => null);
-    return (description?.memo?.purpose ?? null) !== null;
+    return (description?.memo?.scopes ?? null) !== null;
   });
   return { id, tools, handle, workflowId };
 }
@@ -40,19 +40,21 @@ async function revealed(stack: RecordingStack): Promise<string> {
 }
 
 async function signalled(stack: RecordingStack): Promise<string> {
-  const { handle, workflowId } = await requested(stack, 'ben');
+  const { id, tools, handle, workflowId } = await requested(stack, 'ben');
   await handle.signal('approve', 5);
   await handle.signal('aprove');
   await handle.signal('approve', { note: 'fine', by: 'Kim' });
   await handle.signal('approve');
   await handle.signal('deny', 'on second thought');
+  await decideKeyRequest(tools, id, { state: 'denied', note: '' });
   await ended(stack, workflowId);
   return workflowId;
 }
 
 async function cancelled(stack: RecordingStack): Promise<string> {
-  const { handle, workflowId } = await requested(stack, 'cho');
+  const { id, tools, handle, workflowId } = await requested(stack, 'cho');
   await handle.cancel();
+  await decideKeyRequest(tools, id, { state: 'denied', note: '' });
   await ended(stack, workflowId);
   return workflowId;
 }

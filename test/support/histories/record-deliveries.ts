@@ -1,4 +1,6 @@
 import { deliveryStart } from '../../../src/deliveries/dispatch/start-workflows.ts';
+import { deliveryIdOfWorkflow } from '../../../src/deliveries/queue/claim.ts';
+import { removeDelivery } from '../../../src/deliveries/queue/remove.ts';
 import { insertTestEvent } from '../../../src/endpoints/test-event.ts';
 import { insertBodies } from '../../../src/inbound/inbox.ts';
 import { execute, query } from '../../../src/platform/postgres/sql.ts';
@@ -20,10 +22,11 @@ export async function recordDeliveries(stack: RecordingStack): Promise<Recorded>
     'deliver-event-retried-then-delivered': await deliver(stack, once(500)),
     'deliver-event-failed-for-good': await deliver(stack, answer(500)),
     'deliver-event-cancelled': await cancelled(stack),
-    'deliver-event-first-attempt-cut-off': await cutOff(stack, id),
+    'deliver-event-test-event': await testEvent(stack, id),
     'deliver-session-cancelled': await session(stack, 'cancelled', { stop: true }),
     'deliver-session-process-gone': await session(stack, 'gone', { stop: false }),
-    'deliver-event-kept-by-an-endpoint-that-is-gone': await deliver(stack, answer(410)),
+    'deliver-event-kept-until-its-endpoint-is-back': await keptWhileOff(stack, id),
+    'deliver-event-dropped': await dropped(stack),
   };
   await stack.database.raw('delete from delivery_queue; delete from webhook_endpoints');
   stack.receiver.behave(answer(200));
@@ -90,24 +93,37 @@ async function cancelled(stack: RecordingStack): Promise<string> {
   return workflowId;
 }
 
-/** The endpoint's secret cannot be opened for a while, so that the first attempt of a test event is no answer at all. */
-async function cutOff(stack: RecordingStack, endpointId: string): Promise<string> {
+/** Another process drops the delivery: its run finds out when it looks next, and is cancelled. */
+async function dropped(stack: RecordingStack): Promise<string> {
+  const workflowId = await send(stack, answer(503, { 'retry-after': '5' }));
+  await waitsForRetry(stack, workflowId);
+  const deliveryId = deliveryIdOfWorkflow(workflowId) ?? '';
+  await stack.database.transaction((trx) => removeDelivery(trx, deliveryId, 'dropped by a user'));
+  await ended(stack, workflowId);
+  return workflowId;
+}
+
+/** The endpoint says that it is gone and is disabled; once it is enabled, a delivery loop delivers. */
+async function keptWhileOff(stack: RecordingStack, endpointId: string): Promise<string> {
+  const workflowId = await send(stack, answer(410));
+  await waitsForRetry(stack, workflowId);
+  stack.receiver.behave(answer(200));
+  const mode = `update webhook_endpoints set mode = 'open', mode_changed_at = now(), version = version + 1,
+                       updated_at = now() where id = ?`;
+  await execute(stack.database, mode, [endpointId]);
+  await ended(stack, workflowId);
+  return workflowId;
+}
+
+/** A test event, whose run makes the only attempt. */
+async function testEvent(stack: RecordingStack, endpointId: string): Promise<string> {
   const { database, client } = stack;
   stack.receiver.behave(answer(200));
-  const row = await oneRow<{ sealed: string }>(
-    database,
-    'select secret_sealed as sealed from webhook_endpoints where id = ?',
-    [endpointId],
-  );
-  const change = 'update webhook_endpoints set secret_sealed = ?, version = version + 1 where id = ?';
-  await execute(database, change, ['v1:lost:x', endpointId]);
   const target = { endpoint: { id: endpointId, url: stack.receiver.url }, tenant: await tenantOf(database) };
   const label = await insertTestEvent(database, WABA, target);
   const tools = { taskQueue: stack.taskQueue, leaseMs: 4_000, eager: false };
-  const start = deliveryStart(tools, label, label.eventId);
+  const start = deliveryStart(tools, label, { eventIdHash: label.eventId, news: null, held: false });
   await client.workflow.start('deliverEvent', start);
-  await waitsForRetry(stack, start.workflowId);
-  await execute(database, change, [row.sealed, endpointId]);
   await ended(stack, start.workflowId);
   return start.workflowId;
 }

@@ -4,6 +4,13 @@ import { type Agent, request } from 'node:http';
 /** A number of a tenant, as upstream names it. */
 export type UpstreamAccount = { wabaId: string; phoneNumberId: string; displayPhoneNumber: string };
 
+/** The first of the fixtures' numbers. */
+export const ACCOUNT: UpstreamAccount = {
+  wabaId: '900000000000101',
+  phoneNumberId: '800000000000111',
+  displayPhoneNumber: '12025550100',
+};
+
 /** An event that an item has to lead to. */
 export type ExpectedEvent = {
   eventType: 'message' | 'status' | 'payment' | 'order' | 'media.ready';

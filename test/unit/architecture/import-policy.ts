@@ -56,7 +56,11 @@ export const HOUSE: readonly Rule[] = [
   {
     folder: 'src/platform/config',
     holds: 'settings',
-    mayImport: ['src/platform/crypto/secret-box.ts', 'src/platform/postgres/database-url.ts'],
+    mayImport: [
+      'src/platform/crypto/secret-box.ts',
+      'src/platform/http/outbound-url.ts',
+      'src/platform/postgres/database-url.ts',
+    ],
   },
   { folder: 'src/platform/json', holds: 'JSON as text', mayImport: [] },
   { folder: 'src/dev', holds: 'embedded servers, sandbox, its console', mayImport: [EVERYTHING] },

@@ -15,8 +15,8 @@ const ID = '7';
 function limiterAt(limits: Partial<EndpointLimits> = {}) {
   let nowMs = 0;
   const limiter = new EndpointLimiter(() => nowMs);
-  const allow = ({ maxInFlight = null, ratePerSecond = null }: Partial<EndpointLimits>) =>
-    limiter.allow(new Map([[ID, { maxInFlight, ratePerSecond }]]));
+  const allow = ({ maxInFlight = null, ratePerSecond = null, workflows = null }: Partial<EndpointLimits>) =>
+    limiter.allow(new Map([[ID, { maxInFlight, ratePerSecond, workflows }]]));
   if (Object.keys(limits).length > 0) allow(limits);
   return {
     limiter,
@@ -104,27 +104,6 @@ describe('how many attempts an endpoint may have under way', () => {
   });
 });
 
-describe('attempts that workflows make', () => {
-  test('raise and halve the limit as those of a session do, though they take no slot', () => {
-    const { limiter, free } = limiterAt();
-    limiter.restart(ID);
-    for (let n = 0; n < 5; n += 1) limiter.learn(ID, response(200));
-    expect(free()).toBe(6);
-    limiter.learn(ID, response(503));
-    expect(free()).toBe(3);
-  });
-
-  test('keep the endpoint from being forgotten', () => {
-    const { limiter, free, wait } = limiterAt();
-    limiter.learn(ID, response(503));
-    wait(59_000);
-    limiter.learn(ID, response(404));
-    wait(59_000);
-    limiter.forgetUnused();
-    expect(free()).toBe(FIRST_LIMIT / 2);
-  });
-});
-
 describe('what a tenant allows at once', () => {
   test.each([
     { maxInFlight: 7, processes: 3 },
@@ -148,7 +127,9 @@ describe('what a tenant allows at once', () => {
   test('is not always with the same process', () => {
     const limiter = new EndpointLimiter(() => 0);
     const endpoints = ['1', '2', '3', '4'];
-    limiter.allow(new Map(endpoints.map((id) => [id, { maxInFlight: 1, ratePerSecond: null }])));
+    limiter.allow(
+      new Map(endpoints.map((id) => [id, { maxInFlight: 1, ratePerSecond: null, workflows: null }])),
+    );
     limiter.shareWith(4, 2);
     expect(endpoints.filter((id) => limiter.free(id) === 1)).toHaveLength(1);
   });
@@ -177,7 +158,7 @@ describe('an endpoint that is not used', () => {
 
   test('keeps what its tenant allows, and what it spent of it', () => {
     const { limiter, free, wait } = limiterAt({ ratePerSecond: 1, maxInFlight: 2 });
-    limiter.spend(ID, 100);
+    for (let n = 0; n < 100; n += 1) limiter.end(limiter.start(ID), response(200));
     wait(61_000);
     limiter.forgetUnused();
     expect(free()).toBe(0);
@@ -223,42 +204,25 @@ describe('the rate limit', () => {
     expect(free()).toBe(1);
   });
 
-  test('counts the attempts of workflows too', () => {
-    const { limiter, free, wait } = limiterAt({ ratePerSecond: 5 });
-    free();
-    wait(1_000);
-    expect(free()).toBe(5);
-    limiter.spend(ID, 8);
-    expect(free()).toBe(0);
-    wait(600);
-    expect(free()).toBe(0);
-    wait(250);
-    expect(free()).toBe(1);
-  });
-
   test('that is lifted leaves no debt', () => {
     const { limiter, free, allow } = limiterAt({ ratePerSecond: 5 });
-    limiter.spend(ID, 1_000);
+    for (let n = 0; n < 1_000; n += 1) limiter.end(limiter.start(ID), response(500));
     expect(free()).toBe(0);
     allow({});
     expect(free()).toBe(FIRST_LIMIT);
   });
 
   test('property: over any time, at most a second’s worth beyond the rate is started', () => {
-    const steps = fc.array(
-      fc.record({ waitMs: fc.nat(3_000), wanted: fc.nat(60), byWorkflow: fc.boolean() }),
-      { maxLength: 60 },
-    );
+    const steps = fc.array(fc.record({ waitMs: fc.nat(3_000), wanted: fc.nat(60) }), { maxLength: 60 });
     fc.assert(
       fc.property(steps, fc.integer({ min: 1, max: 50 }), (plan, ratePerSecond) => {
-        const { limiter, free, wait, attempt } = limiterAt({ ratePerSecond });
+        const { free, wait, attempt } = limiterAt({ ratePerSecond });
         let [started, elapsedMs] = [0, 0];
-        for (const { waitMs, wanted, byWorkflow } of plan) {
+        for (const { waitMs, wanted } of plan) {
           wait(waitMs);
           elapsedMs += waitMs;
           const now = Math.min(wanted, free());
-          if (byWorkflow) limiter.spend(ID, now);
-          else attempt(response(200), now);
+          attempt(response(200), now);
           started += now;
           expect(started).toBeLessThanOrEqual(ratePerSecond + (elapsedMs / 1_000) * ratePerSecond + 1e-6);
         }

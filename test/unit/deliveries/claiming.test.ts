@@ -35,6 +35,46 @@ test('walks that take long are made a tenth of the time; in between, what is new
   expect(asked.lately).toBeGreaterThan(5);
 });
 
+test('endpoints whose rate limit allows nothing are not looked at until it does', async () => {
+  const rows = Array.from({ length: 5_000 }, (_, n) => ({
+    ...{ endpointId: String(n + 1), replay: false, position: String(n + 1), isOpen: true },
+    ...{ maxInFlight: null, ratePerSecond: 1 },
+  }));
+  let pages = rows;
+  const raw = async (text: string) => {
+    if (!text.includes('recursive')) return { rows: [] };
+    const found = pages;
+    pages = [];
+    return { rows: found };
+  };
+  let looks = 0;
+  // It stands until they sleep, however slow the machine is.
+  let standsAtMs: number | null = performance.now();
+  const limiter = new EndpointLimiter(() => {
+    looks += 1;
+    return standsAtMs ?? performance.now();
+  });
+  const finder = new DueFinder({ database: { raw } as unknown as Database, limiter });
+  const shares = await finder.find(rows.length);
+  expect(shares).toHaveLength(rows.length);
+  for (const { endpointId } of shares) limiter.start(endpointId);
+  finder.took(shares, shares, rows.length);
+  // Puts them to sleep.
+  expect(await finder.find(10)).toEqual([]);
+  expect(finder.isWaiting('1')).toBe(true);
+  looks = 0;
+  standsAtMs = null;
+  const startMs = performance.now();
+  let found = await finder.find(10);
+  while (found.length === 0) {
+    expect(looks, 'while they wait for their tokens').toBeLessThan(100);
+    await new Promise((resolve) => setTimeout(resolve, 10));
+    found = await finder.find(10);
+    if (performance.now() - startMs > 10_000) throw new Error('none of them got its token');
+  }
+  expect(found).toHaveLength(10);
+});
+
 test('an endpoint with more than it may have keeps its turn behind those that got nothing', async () => {
   const rows = ['1', '2', '3'].map((endpointId) => ({
     ...{ endpointId, replay: false, position: endpointId, isOpen: true },
@@ -56,4 +96,19 @@ test('an endpoint with more than it may have keeps its turn behind those that go
     expect(finder.isWaiting(first.endpointId)).toBe(true);
   }
   expect(served).toEqual(['1', '2', '3', '1']);
+});
+
+test('endpoints whose attempts wait for their runs share what may wait; the others wait for nobody', async () => {
+  const row = { replay: false, position: '5', isOpen: true, maxInFlight: 500, ratePerSecond: null };
+  const rows = ['1', '2', '3', '9'].map((endpointId) => ({ ...row, endpointId }));
+  const raw = async (text: string) => ({ rows: text.includes('recursive') ? rows : [] });
+  const holds = { free: () => 8, areNeeded: (endpointId: string) => endpointId !== '9' };
+  const tools = { database: { raw } as unknown as Database, limiter: new EndpointLimiter(), holds };
+  const shares = await new DueFinder(tools).find(1_000);
+  expect(shares.map(({ endpointId, share }) => [endpointId, share])).toEqual([
+    ['1', 4],
+    ['2', 2],
+    ['3', 1],
+    ['9', 10],
+  ]);
 });

@@ -6,7 +6,6 @@ const publicOnly = makeAddressGuard({ allowCidrs: [] });
 
 describe('a sender without an allow-list', () => {
   test.each([
-    'localhost',
     '127.0.0.1',
     '0x7f.1',
     '2130706433',
@@ -17,12 +16,42 @@ describe('a sender without an allow-list', () => {
     '[::ffff:7f00:1]',
     '[::1]',
     '１２７.０.０.１',
-    'localhost.',
   ])('does not connect to %s', async (host) => {
     const { port, connections } = await httpServer((_incoming, response) => response.end());
     const result = await testSender({ guard: publicOnly }).send(request(`http://${host}:${port}/`));
     expect(outcomeOf(result)).toBe('blocked_address');
     expect(connections()).toBe(0);
+  });
+
+  test.each(['localhost', 'localhost.'])('does not connect to %s', async (host) => {
+    const { port, connections } = await httpServer((_incoming, response) => response.end());
+    const result = await testSender({ guard: publicOnly }).send(request(`http://${host}:${port}/`));
+    expect(outcomeOf(result)).toBe('dns');
+    expect(connections()).toBe(0);
+  });
+
+  test('fails alike for names that lead inside and for those that do not exist; operators get the cause', async () => {
+    const causes: object[] = [];
+    const send = async (resolve: () => Promise<string[]>) => {
+      const sender = testSender({
+        guard: publicOnly,
+        resolve,
+        onUnusableName: (cause) => causes.push(cause),
+      });
+      const result = await sender.send(request('http://crm.internal.example/'));
+      return result.outcome === 'error' ? [result.errorClass, result.message] : result;
+    };
+    const notFound = Object.assign(new Error('queryA ENOTFOUND'), { code: 'ENOTFOUND' });
+    const missing = await send(() => Promise.reject(notFound));
+    expect(missing).toEqual(['dns', expect.any(String)]);
+    expect(await send(async () => ['10.20.30.40'])).toEqual(missing);
+    expect(await send(async () => [])).toEqual(missing);
+    const host = 'crm.internal.example';
+    expect(causes).toEqual([
+      { host, reason: 'ENOTFOUND' },
+      { host, reason: 'blocked_address' },
+      { host, reason: 'no address' },
+    ]);
   });
 
   test('does not connect to a name of which one address is inside, nor tells that address', async () => {
@@ -32,7 +61,7 @@ describe('a sender without an allow-list', () => {
       request(`http://rebind.example:${port}/`),
     );
     expect(result).toMatchObject({
-      errorClass: 'blocked_address',
+      errorClass: 'dns',
       timings: { dnsMs: expect.any(Number), connectMs: null },
     });
     expect(JSON.stringify(result)).not.toContain('127.0.0.1');
@@ -49,7 +78,7 @@ describe('a sender without an allow-list', () => {
     const sender = testSender({ guard, resolve: async () => [address] });
     expect(outcomeOf(await sender.send(request(`http://rebind.example:${port}/`)))).toBe(200);
     address = '127.0.0.2';
-    expect(outcomeOf(await sender.send(request(`http://rebind.example:${port}/`)))).toBe('blocked_address');
+    expect(outcomeOf(await sender.send(request(`http://rebind.example:${port}/`)))).toBe('dns');
   });
 
   test('does not follow a redirect inside', async () => {

@@ -3,6 +3,7 @@ import { describe, expect, test } from 'vitest';
 import {
   type AttemptMade,
   DEFAULT_RETRY_SCHEDULE_MS,
+  isTrouble,
   judgeOutcome,
   MAX_RETRY_DELAY_MS,
   MIN_RETRY_DELAY_MS,
@@ -18,12 +19,13 @@ const SCHEDULE = [5_000, 30_000, 120_000];
 
 function made(changes: Partial<AttemptMade> = {}): AttemptMade {
   const counts = { eventType: 'message', attempt: 1, probes: 0, retryScheduleMs: SCHEDULE };
-  return { ...counts, isProbe: false, hasWorkflow: false, result: response(500), ...changes };
+  const known = { isProbe: false, hasRun: false, isCalm: false, scheduledInMs: null };
+  return { ...counts, ...known, result: response(500), ...changes };
 }
 
-function endpoint(mode = 'open', own = 0, ofTenant = own, overall = ofTenant) {
-  const open = { openRetries: own, openRetriesOfTenant: ofTenant, openRetriesOverall: overall };
-  return { mode, room: { endpointId: '7', mode, probeFailures: 0, ...open } };
+function endpoint(mode = 'open', own = 0, ofTenant = own, overall = ofTenant, mostRuns = 20) {
+  const open = { mostRuns, openRuns: own, openRunsOfTenant: ofTenant, openRunsOverall: overall };
+  return { mode, room: { endpointId: '7', mode, probeFailures: 0, isInTrouble: false, ...open } };
 }
 
 const failing = fc.oneof(
@@ -63,6 +65,17 @@ describe('a response', () => {
   });
 });
 
+test('time-outs, lost connections, 5xx and 429 say that the server is in trouble, and nothing else does', () => {
+  const trouble = [
+    failure('timeout'),
+    failure('refused'),
+    ...[408, 429, 500, 503, 599].map((n) => response(n)),
+  ];
+  const refusals = [301, 400, 401, 404, 422].map((status) => response(status));
+  expect(trouble.map(isTrouble)).toEqual(trouble.map(() => true));
+  expect(refusals.map(isTrouble)).toEqual(refusals.map(() => false));
+});
+
 describe('a failure of an endpoint that takes deliveries', () => {
   test('is final when the schedule has ended, and not before', () => {
     const states = [1, 2, 3, 4].map((attempt) => judgeOutcome(made({ attempt }), endpoint(), LIMITS).state);
@@ -71,44 +84,68 @@ describe('a failure of an endpoint that takes deliveries', () => {
 
   test('counts only the attempts that used up a retry', () => {
     const outcome = judgeOutcome(made({ attempt: 14, probes: 13 }), endpoint(), LIMITS);
-    expect(outcome).toMatchObject({ state: 'retrying', attempt: 14, isProbe: false });
+    expect(outcome).toMatchObject({ state: 'retrying', attempt: 14, isExtra: false });
     expect(outcome).toMatchObject({ delayMs: expect.closeTo(5_000, -3.5) });
   });
 
-  /** Whether a workflow makes the retry; the delivery loop does otherwise. */
-  const isByWorkflow = (now: ReturnType<typeof endpoint>, limits = LIMITS, hasWorkflow = false) => {
-    const outcome = judgeOutcome(made({ hasWorkflow }), now, limits);
+  test('of a retry that was brought forward uses up none: the delivery waits for its former time', () => {
+    const early = (result: AttemptMade['result']) =>
+      judgeOutcome(made({ attempt: 4, scheduledInMs: 3_600_000, result }), endpoint(), LIMITS);
+    const waits = { state: 'retrying', attempt: 4, isExtra: true };
+    expect(early(response(503))).toMatchObject({ ...waits, delayMs: 3_600_000 });
+    expect(early(response(429, { retryAfterMs: 7_200_000 }))).toMatchObject({ ...waits, delayMs: 7_200_000 });
+    expect(early(response(429, { retryAfterMs: 1_000 }))).toMatchObject({ ...waits, delayMs: 3_600_000 });
+  });
+
+  /** The run that shows the retry from its second failure on. */
+  const runOf = (now: ReturnType<typeof endpoint>, limits = LIMITS, hasRun = false) => {
+    const outcome = judgeOutcome(made({ attempt: 2, hasRun }), now, limits);
     if (outcome.state !== 'retrying') throw new Error(`it is ${outcome.state}`);
-    return outcome.byWorkflow;
+    return outcome.run;
   };
 
-  test('is retried by the loop when its endpoint has enough retry workflows open', () => {
-    expect(isByWorkflow(endpoint('open', 19))).toBe(true);
-    expect(isByWorkflow(endpoint('open', 20))).toBe(false);
+  test('in busy traffic gets no run when it is the first and is retried within half a minute', () => {
+    expect(judgeOutcome(made(), endpoint(), LIMITS)).toMatchObject({ run: null });
+    expect(judgeOutcome(made({ hasRun: true }), endpoint(), LIMITS)).toMatchObject({ run: 'extra' });
+    expect(judgeOutcome(made({ isCalm: true }), endpoint(), LIMITS)).toMatchObject({ run: 'room' });
+    const slow = made({ retryScheduleMs: [60_000] });
+    expect(judgeOutcome(slow, endpoint(), LIMITS)).toMatchObject({ run: 'room' });
   });
 
-  test('is retried by the loop when its tenant has as many open as are still free for others', () => {
-    expect(isByWorkflow(endpoint('open', 0, 99))).toBe(true);
-    expect(isByWorkflow(endpoint('open', 0, 100))).toBe(false);
-    expect(isByWorkflow(endpoint('open', 0, 0, 199))).toBe(true);
-    expect(isByWorkflow(endpoint('open', 0, 1, 199))).toBe(false);
-    expect(isByWorkflow(endpoint('open', 0, 0, 200))).toBe(false);
+  test('gets a run while its endpoint is probed, paused or disabled too', () => {
+    for (const mode of ['down', 'probing', 'paused', 'disabled'])
+      expect(judgeOutcome(made(), endpoint(mode), LIMITS)).toMatchObject({ state: 'deferred', run: 'room' });
   });
 
-  test('uses a start up, unless its workflow was started before', () => {
+  test('gets no run when its endpoint has enough of them open', () => {
+    expect(runOf(endpoint('open', 19))).toBe('room');
+    expect(runOf(endpoint('open', 20))).toBeNull();
+    expect(runOf(endpoint('open', 20, 20, 20, 21))).toBe('room');
+    expect(runOf(endpoint('open', 0, 0, 0, 0))).toBeNull();
+  });
+
+  test('gets no run when its tenant has as many open as are still free for others', () => {
+    expect(runOf(endpoint('open', 0, 99))).toBe('room');
+    expect(runOf(endpoint('open', 0, 100))).toBeNull();
+    expect(runOf(endpoint('open', 0, 0, 199))).toBe('room');
+    expect(runOf(endpoint('open', 0, 1, 199))).toBeNull();
+    expect(runOf(endpoint('open', 0, 0, 200))).toBeNull();
+  });
+
+  test('uses a start up, unless its run was started before, which stays, room or not', () => {
     let left = 1;
     const limits = { ...LIMITS, takeStart: () => left-- > 0 };
-    expect(isByWorkflow(endpoint(), limits, true)).toBe(true);
-    expect(isByWorkflow(endpoint(), limits)).toBe(true);
-    expect(isByWorkflow(endpoint(), limits)).toBe(false);
-    expect(isByWorkflow(endpoint(), limits, true)).toBe(true);
+    expect(runOf(endpoint(), limits, true)).toBe('extra');
+    expect(runOf(endpoint(), limits)).toBe('room');
+    expect(runOf(endpoint(), limits)).toBeNull();
+    expect(runOf(endpoint(), limits, true)).toBe('extra');
   });
 
   test('uses no start up where there is no room', () => {
     const takeStart = () => {
       throw new Error('a start was used up');
     };
-    expect(isByWorkflow(endpoint('open', 20), { ...LIMITS, takeStart })).toBe(false);
+    expect(runOf(endpoint('open', 20), { ...LIMITS, takeStart })).toBeNull();
   });
 });
 
@@ -150,36 +187,40 @@ describe('properties', () => {
           const asksForTime = result.outcome === 'response' && result.retryAfterMs !== null;
           const expected =
             isProbe && mode === 'probing' && asksForTime
-              ? { state: 'retrying', isProbe, byWorkflow: false }
+              ? { state: 'retrying', isExtra: true }
               : { state: 'deferred' };
           expect(outcome).toMatchObject({ ...expected, attempt: counts.attempt });
-          expect(now.room.openRetries).toBe(0);
+          expect(now.room.openRuns).toBe(1);
         },
       ),
     );
   });
 
-  test('a group of failures opens as many retry workflows as there is room and starts for, never one more', () => {
+  test('a group of failures opens as many runs as there is room and starts for, never one more', () => {
     const group = fc.array(fc.tuple(failing, attempts), { maxLength: 60 });
     const limits = fc.record({ perEndpoint: fc.nat(30), overall: fc.nat(60), starts: fc.nat(30) });
     const open = fc.record({ own: fc.nat(40), ofTenant: fc.nat(40), ofOthers: fc.nat(40) });
     fc.assert(
       fc.property(group, limits, open, (failures, { starts, ...limit }, { own, ofTenant, ofOthers }) => {
-        const now = endpoint('open', own, own + ofTenant, own + ofTenant + ofOthers);
-        const free = limit.overall - own - ofTenant - ofOthers;
+        const overall = own + ofTenant + ofOthers;
+        const now = endpoint('open', own, own + ofTenant, overall, limit.perEndpoint);
+        const free = limit.overall - overall;
         // Each one more of the tenant is one less that is free.
         const fair = Math.ceil((free - own - ofTenant) / 2);
         const roomBefore = Math.max(0, Math.min(limit.perEndpoint - own, fair, starts));
         let left = starts;
         const outcomes = failures.map(([result, counts]) =>
-          judgeOutcome(made({ ...counts, result }), now, { ...limit, takeStart: () => left-- > 0 }),
+          judgeOutcome(made({ ...counts, attempt: counts.attempt + 1, result }), now, {
+            ...limit,
+            takeStart: () => left-- > 0,
+          }),
         );
         const retrying = outcomes.filter((outcome) => outcome.state === 'retrying');
-        const opened = retrying.filter(({ byWorkflow }) => byWorkflow).length;
+        const opened = retrying.filter(({ run }) => run === 'room').length;
         expect(opened).toBe(Math.min(roomBefore, retrying.length));
-        expect(now.room.openRetries).toBe(own + opened);
-        expect(now.room.openRetriesOfTenant).toBe(own + ofTenant + opened);
-        expect(now.room.openRetriesOverall).toBe(own + ofTenant + ofOthers + opened);
+        expect(now.room.openRuns).toBe(own + opened);
+        expect(now.room.openRunsOfTenant).toBe(own + ofTenant + opened);
+        expect(now.room.openRunsOverall).toBe(own + ofTenant + ofOthers + opened);
       }),
     );
   });
@@ -187,11 +228,13 @@ describe('properties', () => {
   test('a tenant with any number of failures leaves room for one that has none', () => {
     fc.assert(
       fc.property(fc.integer({ min: 1, max: 500 }), fc.integer({ min: 1, max: 400 }), (overall, failures) => {
-        const limits = { perEndpoint: 1_000, overall, takeStart: () => true };
-        const busy = endpoint();
-        for (let n = 0; n < failures; n += 1) judgeOutcome(made(), busy, limits);
-        const other = endpoint('open', 0, 0, busy.room.openRetriesOverall);
-        expect(judgeOutcome(made(), other, limits)).toMatchObject({ byWorkflow: overall > 1 });
+        const limits = { perEndpoint: 20, overall, takeStart: () => true };
+        const busy = endpoint('open', 0, 0, 0, 1_000);
+        for (let n = 0; n < failures; n += 1) judgeOutcome(made({ attempt: 2 }), busy, limits);
+        const other = endpoint('open', 0, 0, busy.room.openRunsOverall);
+        expect(judgeOutcome(made({ attempt: 2 }), other, limits)).toMatchObject({
+          run: overall > 1 ? 'room' : null,
+        });
       }),
     );
   });

@@ -15,6 +15,8 @@ export function madeAttempt(result: SendResult, n = 0): MadeAttempt {
     eventId: `wamid.${n}`,
     replay: false,
     isProbe: false,
+    hasRun: false,
+    isCalm: false,
     workflowId: null,
     endpoint: {
       id: '1',
@@ -27,6 +29,7 @@ export function madeAttempt(result: SendResult, n = 0): MadeAttempt {
       rateLimitPerSecond: null,
       timeoutMs: 1_000,
       retryScheduleMs: [],
+      workflows: 'auto',
       customHeaders: {},
       secrets: [],
       signingKeys: [],

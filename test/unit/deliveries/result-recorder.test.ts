@@ -13,17 +13,17 @@ const GROUPS = 6;
 async function shortestGapMs({ promoted }: { promoted: number }): Promise<number> {
   const started: number[] = [];
   const ended: number[] = [];
-  const raw = async () => {
+  const raw = async (_text: string, { ids }: { ids: string[] }) => {
     started.push(performance.now());
     await sleep(STATEMENT_MS);
     ended.push(performance.now());
-    return { rows: [{ settled: 'delivery-0', promoted, deliveryId: null }], rowCount: 1 };
+    return { rows: ids.map((id) => ({ settled: id, promoted, deliveryId: null })), rowCount: ids.length };
   };
   const recorder = new ResultRecorder(
     {
       database: { raw } as unknown as Database,
       health: makeEndpointHealth(),
-      retryLimits: { perEndpoint: 20, overall: 200, takeStart: () => true },
+      runLimits: { perEndpoint: 20, overall: 200, takeStart: () => true },
       worker: 'test',
       onAttempt: () => undefined,
       gate: { isOpen: () => true, check: async () => true },
@@ -81,7 +81,7 @@ describe('a group that the database refuses', () => {
       {
         database: database as unknown as Database,
         health: makeEndpointHealth(),
-        retryLimits: { perEndpoint: 20, overall: 200, takeStart: () => true },
+        runLimits: { perEndpoint: 20, overall: 200, takeStart: () => true },
         worker: 'test',
         onAttempt: () => undefined,
         gate: { isOpen: () => true, check: async () => true },

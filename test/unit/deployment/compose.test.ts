@@ -143,6 +143,7 @@ describe('docker-compose.yml', () => {
   test('without them it is refused, so that nobody runs with a value from here', () => {
     expect(said).toContain('HELIOGRAPH_PUBLIC_URL');
     expect(said).toContain('app-secrets');
+    expect(said).toMatch(/still to do: PROXY_TLS .*internal/);
     expect(() => loadConfig(settingsOf('api'))).toThrow(InvalidSettingsError);
   });
 

@@ -61,6 +61,7 @@ export const MINIMAL = {
     HELIOGRAPH_OBJECT_STORE_URL: 'https://s3.example',
   },
   secrets: { existingSecret: 'heliograph' },
+  networkPolicy: { egress: { to: [] } },
 };
 
 const rendered = new Map<string, Promise<Manifest[]>>();

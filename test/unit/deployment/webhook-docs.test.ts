@@ -1,6 +1,8 @@
 import { describe, expect, test } from 'vitest';
+import { STANDARD_SAMPLES } from '../../../src/api/portal/endpoints/secret-page.ts';
 import { DEFAULT_RETRY_SCHEDULE_MS } from '../../../src/deliveries/judge-outcome.ts';
 import { webhookHeaders } from '../../../src/deliveries/webhook-request.ts';
+import { SETTINGS } from '../../../src/platform/config/settings.ts';
 import { EVENT_TYPES } from '../../../src/platform/event-type.ts';
 import { repositoryFile } from './compose-file.ts';
 import { exampleEvents } from './example-events.ts';
@@ -34,6 +36,16 @@ describe('docs/tenants/webhooks.md', () => {
     });
     for (const name of Object.keys(headers))
       expect(DOCUMENT.toLowerCase()).toContain(`\`${name.toLowerCase()}\``);
+  });
+
+  test('shows for the raw body and its signature the code of the portal', () => {
+    for (const { label, code } of STANDARD_SAMPLES) expect(DOCUMENT, label).toContain(code);
+  });
+
+  test('says after how many days of failures an endpoint is disabled', () => {
+    const days = Number(SETTINGS.HELIOGRAPH_WEBHOOK_DISABLE_AFTER_HOURS.fallback) / 24;
+    expect(DOCUMENT).toContain(`has only failed for ${days} days`);
+    expect(repositoryFile('README.md')).toContain(`after ${days} days of failures`);
   });
 
   test('tells the waits between attempts as they are', () => {

@@ -2,9 +2,14 @@ import { readFileSync } from 'node:fs';
 import { expect, test } from 'vitest';
 import { type Check, fail, ok, overall, runChecks, warn } from '../../../src/doctor/checks.ts';
 import { databaseChecks } from '../../../src/doctor/database-checks.ts';
+import { safetyCheck } from '../../../src/doctor/safety-check.ts';
 import { serverChecks } from '../../../src/doctor/server-checks.ts';
 
-const ALL = [...databaseChecks({} as never), ...serverChecks({} as never, {} as never)];
+const ALL = [
+  ...databaseChecks({} as never, { isEmbedded: false }),
+  safetyCheck({} as never, {} as never),
+  ...serverChecks({} as never, {} as never),
+];
 
 test('docs/operators/monitoring.md has a row for each check of heliograph doctor, and for nothing else', () => {
   const text = readFileSync(new URL('../../../docs/operators/monitoring.md', import.meta.url), 'utf8');

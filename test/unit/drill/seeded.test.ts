@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { drillAccounts } from '../../drill/accounts.ts';
 import { bodyStream } from '../../drill/body-stream.ts';
-import { nemesisPlan } from '../../drill/nemesis-plan.ts';
+import { nemesisPlan, temporalSteps } from '../../drill/nemesis-plan.ts';
 import { contentOf } from '../../drill/webhook-content.ts';
 
 const account = { wabaId: '910000000000000', phoneNumberId: '810000000000000', displayPhoneNumber: '1202' };
@@ -26,6 +26,19 @@ describe('what a drill draws from its seed', () => {
     expect(inOne).toEqual(
       plan.map(({ target }) => (target === 'api' || target === 'worker-1' ? 'all' : target)),
     );
+  });
+
+  test('Temporal is away for as much of the time as asked for, frozen and killed, the same for the same seed', () => {
+    const firstOf = (awayPercent: number) => {
+      const steps = temporalSteps({ seed: 5, awayPercent });
+      return Array.from({ length: 100 }, () => steps.next().value);
+    };
+    const steps = firstOf(80);
+    expect(steps).toEqual(firstOf(80));
+    const awayMs = steps.reduce((sum, step) => sum + step.awayMs, 0);
+    const overallMs = steps.reduce((sum, step) => sum + step.awayMs + step.afterMs, 0);
+    expect(awayMs / overallMs).toBeCloseTo(0.8, 2);
+    expect(new Set(steps.map(({ deed }) => deed))).toEqual(new Set(['pause', 'kill']));
   });
 
   test('the bodies are the same for the same seed, and no event occurs twice in them', () => {

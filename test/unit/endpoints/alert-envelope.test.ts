@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { alertHeaders, serializeAlert } from '../../../src/alerts/alert-envelope.ts';
-import { isSameTarget } from '../../../src/platform/http/outbound-url.ts';
+import { isSameTarget } from '../../../src/platform/http/same-target.ts';
 import { repositoryFile } from '../deployment/compose-file.ts';
 
 const ENVELOPE = {
@@ -11,7 +11,7 @@ const ENVELOPE = {
   wabaId: '900000000000101',
   endpoint: {
     id: '3',
-    url: 'https://shop.example/webhooks',
+    url: 'https://shop.example/***b1c43b',
     description: 'order system',
     mode: 'probing',
     modeReason: 'most attempts fail: 14 of the last 16',

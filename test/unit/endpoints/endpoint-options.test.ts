@@ -35,6 +35,8 @@ describe('what an endpoint may be given', () => {
         maxInFlight: null,
         rateLimitPerSecond: null,
         blockLimitSeconds: null,
+        deliveryWorkflows: null,
+        maxRetryWorkflows: null,
         orderScope: null,
       }),
     ).toEqual({
@@ -47,6 +49,8 @@ describe('what an endpoint may be given', () => {
       maxInFlight: null,
       rateLimitPerSecond: null,
       blockLimitSeconds: null,
+      deliveryWorkflows: null,
+      maxRetryWorkflows: null,
       orderScope: 'event',
     });
   });
@@ -65,6 +69,9 @@ describe('what an endpoint may be given', () => {
     { blockLimitSeconds: 604_800 },
     { signatureProfile: 'stripe' },
     { orderScope: 'conversation' },
+    { deliveryWorkflows: 'failures' },
+    { maxRetryWorkflows: 0 },
+    { maxRetryWorkflows: 1_000 },
   ])('accepts the bounds themselves: %j', async (given) => {
     expect(await check(given)).toEqual(given);
   });
@@ -78,7 +85,7 @@ describe('what an endpoint may be given', () => {
     [{ retryScheduleSeconds: [Number.NaN] }, 'whole number'],
     [{ retryScheduleSeconds: Array.from({ length: 8 }, () => 86_400) }, '7 days'],
     [{ timeoutMs: 999 }, 'from 1000 to 15000'],
-    [{ timeoutMs: 15_001 }, 'the time-out of this service'],
+    [{ timeoutMs: 15_001 }, 'the timeout of this service'],
     [{ maxInFlight: 0 }, 'from 1 to 500'],
     [{ maxInFlight: 501 }, 'from 1 to 500'],
     [{ rateLimitPerSecond: 10_001 }, 'from 1 to 10000'],
@@ -86,6 +93,8 @@ describe('what an endpoint may be given', () => {
     [{ blockLimitSeconds: 604_801 }, 'from 60 to 604800'],
     [{ maxInFlight: '5' as never }, 'whole number'],
     [{ signatureProfile: 'toString' }, 'standard, github, stripe'],
+    [{ maxRetryWorkflows: 1_001 }, 'from 0 to 1000'],
+    [{ deliveryWorkflows: 'never' }, 'auto, always, failures'],
     [{ orderScope: 'key' }, 'event, conversation, endpoint'],
     [{ eventTypes: [] }, 'at least one event type'],
     [{ eventTypes: ['message', '__proto__'] }, 'An event type must be one of'],

@@ -24,6 +24,7 @@ import { checkEndpointOptions, type EndpointOptions } from '../../../src/endpoin
 import type { EndpointStatus, EndpointView } from '../../../src/endpoints/endpoints.ts';
 import { settingsOf } from '../../../src/endpoints/settings.ts';
 import { findEndpoint, insertEndpoint, saveEndpointOptions } from '../../../src/endpoints/store.ts';
+import type { Config } from '../../../src/platform/config/config.ts';
 
 /** A setting that the product does not have: all that is said of it is this entry of the table. */
 vi.mock('../../../src/endpoints/settings.ts', async (importOriginal) => {
@@ -42,7 +43,12 @@ vi.mock('../../../src/endpoints/settings.ts', async (importOriginal) => {
 
 const NAMES = settingsOf().map(([name]) => name as string);
 
-const DEFAULTS = { retryScheduleSeconds: [5, 60], timeoutMs: 15_000 };
+const DEFAULTS = {
+  retryScheduleSeconds: [5, 60],
+  timeoutMs: 15_000,
+  deliveryWorkflows: 'auto' as const,
+  maxRetryWorkflows: 20,
+};
 
 const ENDPOINT = {
   ...Object.fromEntries(settingsOf().map(([name, { fallback }]) => [name, fallback])),
@@ -125,7 +131,17 @@ describe('every setting of the table, and one that is only there', () => {
       madeUpSeconds: 7,
       rateLimitPerSecond: null,
     });
-    const { text } = describeEndpoint({ ...ENDPOINT, madeUpSeconds: 7 } as EndpointStatus);
+    const { text } = describeEndpoint(
+      {
+        webhooks: { retryScheduleMs: [5_000], timeoutMs: 15_000 },
+        delivery: { workflows: 'auto', retryWorkflowsPerEndpoint: 20 },
+      } as Config,
+      { ...ENDPOINT, madeUpSeconds: 7 } as EndpointStatus,
+    );
+    expect(text).toMatch(/\ntimeout +15 s \(default\)\n/);
+    expect(text).toMatch(
+      /\nin flight +adapts to the server, up to 100 for each worker process \(default\)\n/,
+    );
     for (const [, setting] of settingsOf()) expect(text).toContain(`\n${setting.command.label} `);
     expect(text).toMatch(/\nmade up +7\n/);
   });

@@ -82,6 +82,7 @@ const TABLES = {
     ],
     ...[
       'worker_processes',
+      'system_figures',
       'password_salt',
       'installation_secrets',
       'erased_items',
@@ -120,7 +121,7 @@ const REPORT: ErasureReport = {
     requestedAt: '2026-11-21T09:30:00.000Z',
     startedAt: '2026-11-21T09:30:00.350Z',
   },
-  ...{ finishedAt: '2026-11-21T09:30:04.120Z', counts: { messages: 12, events: 31 } },
+  ...{ finishedAt: '2026-11-21T09:30:04.120Z', counts: { messages: 12, events: 31 }, refused: {} },
 };
 
 test('a report is valid as it was signed, by whom the settings know, and no other way', () => {
@@ -144,7 +145,7 @@ test('a report is valid as it was signed, by whom the settings know, and no othe
 test('what is signed is what jq prints', () => {
   expect(reportText({ ...REPORT, counts: { b: 1, a: 2 } })).toBe(
     '{"counts":{"a":2,"b":1},"erasureId":"7","finishedAt":"2026-11-21T09:30:04.120Z","kind":"customer",' +
-      '"requestedAt":"2026-11-21T09:30:00.000Z","requestedBy":"API key 3","startedAt":"2026-11-21T09:30:00.350Z",' +
+      '"refused":{},"requestedAt":"2026-11-21T09:30:00.000Z","requestedBy":"API key 3","startedAt":"2026-11-21T09:30:00.350Z",' +
       '"subjectId":"311","tenantId":"3","version":1,"wabaId":"900000000000101"}',
   );
 });

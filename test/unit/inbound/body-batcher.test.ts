@@ -4,7 +4,7 @@ import {
   BodyBatcher,
   type BodyBatcherOptions,
   BodyNotStoredError,
-} from '../../../src/api/inbound/upstream-webhook.ts';
+} from '../../../src/api/inbound/body-batcher.ts';
 
 class TransientError extends Error {}
 
@@ -18,9 +18,15 @@ const LIMITS = {
   abandonAfterMs: 35_000,
 };
 
-function batcher(options: Partial<BodyBatcherOptions> & Pick<BodyBatcherOptions, 'store'>) {
-  const bodies = new BodyBatcher({ ...LIMITS, ...options });
-  return { add: (body: Buffer) => bodies.add(body), drained: () => bodies.drained() };
+type Options = Partial<Omit<BodyBatcherOptions, 'store'>> & { store: (bodies: Buffer[]) => Promise<void> };
+
+function batcher({ store, ...options }: Options) {
+  const bodies = new BodyBatcher({
+    ...LIMITS,
+    ...options,
+    store: (signed) => store(signed.map(({ body }) => body)),
+  });
+  return { add: (body: Buffer) => bodies.add({ body, signedFor: null }), drained: () => bodies.drained() };
 }
 
 const body = (text: string) => Buffer.from(text);

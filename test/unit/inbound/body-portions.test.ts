@@ -13,7 +13,15 @@ let ids = 0;
 function read(wabaId: string, itemCount: number, until: string | null = null): ReadBody {
   const paths = Array.from({ length: itemCount }, (_, n) => `item[${n}]`);
   const id = String(++ids);
-  const row = { shard: 0, day: '2026-11-22', id, wabaId, body: Buffer.alloc(0), notes: null };
+  const row = {
+    shard: 0,
+    day: '2026-11-22',
+    id,
+    wabaId,
+    body: Buffer.alloc(0),
+    signedFor: null,
+    notes: null,
+  };
   const items = paths.map((path) => ({ path, wabaId })) as UpstreamItem[];
   const partly = until === null ? null : { until, notes: [] };
   return { body: { ...row, partly }, items, quarantined: [], unreadable: null };

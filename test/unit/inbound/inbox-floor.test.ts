@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { makeInboxFloor } from '../../../src/inbound/intake/backlog.ts';
+import { makeInboxFloor } from '../../../src/inbound/intake/inbox-floor.ts';
 
 const LAG_MS = 60_000;
 
@@ -9,7 +9,7 @@ test('begins a minute back, and in between with full looks', () => {
   const floor = makeInboxFloor(LAG_MS, () => nowMs);
   const look = (ids: string[]) => {
     const from = floor.from();
-    floor.looked({ tookMs: 1, ids });
+    floor.looked({ tookMs: 1, ids, firstDay: null });
     return from;
   };
   expect(look(['1', '2'])).toBe('0');
@@ -51,7 +51,11 @@ test('passes over no body that becomes visible within a minute of its insert, no
         const visible = waiting.filter(({ visibleMs }) => visibleMs <= nowMs);
         const from = BigInt(floor.from());
         expect(visible.filter(({ id }) => id < from)).toEqual([]);
-        floor.looked({ tookMs: 0, ids: isByWaba ? null : visible.map(({ id }) => String(id)) });
+        floor.looked({
+          tookMs: 0,
+          ids: isByWaba ? null : visible.map(({ id }) => String(id)),
+          firstDay: null,
+        });
         const taken = new Set(visible.slice(0, takes));
         waiting = waiting.filter((body) => !taken.has(body));
       });

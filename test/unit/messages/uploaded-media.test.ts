@@ -47,6 +47,7 @@ describe('an uploaded file', () => {
       }),
     );
     expect(uploadedFileName(undefined)).toBeNull();
+    expect(uploadedFileName(`${'a/'.repeat(1_000)}  ..photo.jpg  `)).toBe('photo.jpg');
   });
 });
 

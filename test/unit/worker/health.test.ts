@@ -9,7 +9,7 @@ const WELL: WorkerParts = {
   loops: new Map([
     ['intake', loop(10)],
     ['housekeeping', loop(0)],
-    ['sweeper', loop(0)],
+    ['runUpkeep', loop(0)],
   ]),
   deafMs: new Map(),
 };
@@ -28,7 +28,7 @@ describe('the health of a worker', () => {
   });
 
   test('is degraded, not unavailable, while Temporal is away, whatever needs it', () => {
-    const loops = new Map([['sweeper', loop(20 * MINUTE_MS)]]);
+    const loops = new Map([['runUpkeep', loop(20 * MINUTE_MS)]]);
     const deafMs = new Map([['media', 20 * MINUTE_MS]]);
     const away = judged({ temporalAwayMs: 20 * MINUTE_MS, loops, deafMs });
     expect([away.status, away.needsRestart, away.checks.temporal]).toEqual(['degraded', false, 'failed']);

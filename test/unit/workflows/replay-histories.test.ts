@@ -45,7 +45,7 @@ describe('recorded histories', () => {
     timeout: 60_000,
   }, async () => {
     const [name = '', first] = [...recorded].find(([file]) => file.startsWith('deliver-event-retried')) ?? [];
-    const other = JSON.parse(JSON.stringify(first).replaceAll('"retryDelivery"', '"somethingElse"'));
+    const other = JSON.parse(JSON.stringify(first).replaceAll('"attemptDelivery"', '"somethingElse"'));
     const results = await replay(new Map([[name, other]]));
     expect(results[name]).toMatch(/nondeterminism|DeterminismViolation/i);
   });
@@ -63,6 +63,29 @@ describe('recorded histories', () => {
     expect(started).toBeDefined();
     Object.assign(started ?? {}, { suggestContinueAsNew: true });
     expect(await replay(new Map([[name, long]]))).toEqual({ [name]: null });
+  });
+
+  test('of an endpoint that is in trouble for long continue as new', { timeout: 60_000 }, async () => {
+    const [name = '', first] = [...recorded].find(([file]) => file.startsWith('endpoint-trouble-over')) ?? [];
+    const long: Recorded = JSON.parse(JSON.stringify(first));
+    const { events } = long.history;
+    const fired = events.findIndex((event) => 'timerFiredEventAttributes' in event);
+    const end = events.findIndex(
+      (event, at) => at > fired && 'workflowTaskCompletedEventAttributes' in event,
+    );
+    const started = events[end - 1]?.workflowTaskStartedEventAttributes;
+    expect(started).toBeDefined();
+    Object.assign(started ?? {}, { suggestContinueAsNew: true });
+    const { eventId: workflowTaskCompletedEventId, eventTime } = events[end] ?? {};
+    const renewed = {
+      ...{ eventId: String(end + 2), eventTime, eventType: 'EVENT_TYPE_WORKFLOW_EXECUTION_CONTINUED_AS_NEW' },
+      workflowExecutionContinuedAsNewEventAttributes: {
+        ...{ newExecutionRunId: 'b1946ac9-2492-4d23-b47c-9b5a3e4c8f01', workflowTaskCompletedEventId },
+        workflowType: { name: 'endpointTrouble' },
+      },
+    };
+    const continued = { ...long, history: { events: [...events.slice(0, end + 1), renewed] } };
+    expect(await replay(new Map([[name, continued]]))).toEqual({ [name]: null });
   });
 
   test('there are of every workflow', () => {

@@ -2,7 +2,7 @@
 
 import { client } from './client.gen.js';
 import { type Client, formDataBodySerializer, type Options as Options2, type TDataShape } from './client/index.js';
-import type { CancelReplayData, CancelReplayErrors, CancelReplayResponses, CreateWebhookEndpointData, CreateWebhookEndpointErrors, CreateWebhookEndpointResponses, DeleteMediaData, DeleteMediaErrors, DeleteMediaResponses, DeleteOperationsUrlData, DeleteOperationsUrlErrors, DeleteOperationsUrlResponses, DeleteWebhookEndpointData, DeleteWebhookEndpointErrors, DeleteWebhookEndpointResponses, EnableWebhookEndpointData, EnableWebhookEndpointErrors, EnableWebhookEndpointResponses, ExportCustomerData, ExportCustomerErrors, ExportCustomerResponses, GetAccountIdentityData, GetAccountIdentityErrors, GetAccountIdentityResponses, GetAccountIdentityUnderPrefixData, GetAccountIdentityUnderPrefixErrors, GetAccountIdentityUnderPrefixResponses, GetConversationData, GetConversationErrors, GetConversationResponses, GetErasureData, GetErasureErrors, GetErasureResponses, GetEventData, GetEventErrors, GetEventResponses, GetMediaData, GetMediaErrors, GetMediaResponses, GetMessageData, GetMessageErrors, GetMessageMediaData, GetMessageMediaErrors, GetMessageMediaResponses, GetMessageResponses, GetOpenApiDocumentData, GetOpenApiDocumentErrors, GetOpenApiDocumentResponses, GetOperationsUrlData, GetOperationsUrlErrors, GetOperationsUrlResponses, GetOwnKeyData, GetOwnKeyErrors, GetOwnKeyResponses, GetPaymentData, GetPaymentErrors, GetPaymentResponses, GetReplayData, GetReplayErrors, GetReplayResponses, GetUsageData, GetUsageErrors, GetUsageResponses, GetWebhookEndpointData, GetWebhookEndpointErrors, GetWebhookEndpointResponses, GetWebhookEndpointStatisticsData, GetWebhookEndpointStatisticsErrors, GetWebhookEndpointStatisticsResponses, ListConversationMessagesData, ListConversationMessagesErrors, ListConversationMessagesResponses, ListConversationsData, ListConversationsErrors, ListConversationsResponses, ListEndpointAlertsData, ListEndpointAlertsErrors, ListEndpointAlertsResponses, ListErasuresData, ListErasuresErrors, ListErasuresResponses, ListEventsData, ListEventsErrors, ListEventsResponses, ListReplaysData, ListReplaysErrors, ListReplaysResponses, ListTemplatesData, ListTemplatesErrors, ListTemplatesResponses, ListWebhookEndpointsData, ListWebhookEndpointsErrors, ListWebhookEndpointsResponses, MarkMessageReadData, MarkMessageReadErrors, MarkMessageReadResponses, PauseReplayData, PauseReplayErrors, PauseReplayResponses, PauseWebhookEndpointData, PauseWebhookEndpointErrors, PauseWebhookEndpointResponses, ReplayEventData, ReplayEventErrors, ReplayEventResponses, RequestErasureData, RequestErasureErrors, RequestErasureResponses, ResumeReplayData, ResumeReplayErrors, ResumeReplayResponses, RotateOperationsUrlSecretData, RotateOperationsUrlSecretErrors, RotateOperationsUrlSecretResponses, RotateWebhookEndpointSecretData, RotateWebhookEndpointSecretErrors, RotateWebhookEndpointSecretResponses, RotateWebhookEndpointSigningKeyData, RotateWebhookEndpointSigningKeyErrors, RotateWebhookEndpointSigningKeyResponses, SendMessageData, SendMessageErrors, SendMessageResponses, SetOperationsUrlData, SetOperationsUrlErrors, SetOperationsUrlResponses, StartReplayData, StartReplayErrors, StartReplayResponses, TestConnectionData, TestConnectionErrors, TestConnectionResponses, TestWebhookEndpointData, TestWebhookEndpointErrors, TestWebhookEndpointResponses, UpdateWebhookEndpointData, UpdateWebhookEndpointErrors, UpdateWebhookEndpointResponses, UploadMediaData, UploadMediaErrors, UploadMediaResponses } from './types.gen.js';
+import type { CancelReplayData, CancelReplayErrors, CancelReplayResponses, CreateWebhookEndpointData, CreateWebhookEndpointErrors, CreateWebhookEndpointResponses, DeleteMediaData, DeleteMediaErrors, DeleteMediaResponses, DeleteOperationsUrlData, DeleteOperationsUrlErrors, DeleteOperationsUrlResponses, DeleteWebhookEndpointData, DeleteWebhookEndpointErrors, DeleteWebhookEndpointResponses, DropDeliveryData, DropDeliveryErrors, DropDeliveryResponses, EnableWebhookEndpointData, EnableWebhookEndpointErrors, EnableWebhookEndpointResponses, ExportCustomerData, ExportCustomerErrors, ExportCustomerResponses, GetAccountIdentityData, GetAccountIdentityErrors, GetAccountIdentityResponses, GetAccountIdentityUnderPrefixData, GetAccountIdentityUnderPrefixErrors, GetAccountIdentityUnderPrefixResponses, GetConversationData, GetConversationErrors, GetConversationResponses, GetErasureData, GetErasureErrors, GetErasureResponses, GetEventData, GetEventErrors, GetEventResponses, GetMediaData, GetMediaErrors, GetMediaResponses, GetMessageData, GetMessageErrors, GetMessageMediaData, GetMessageMediaErrors, GetMessageMediaResponses, GetMessageResponses, GetOpenApiDocumentData, GetOpenApiDocumentErrors, GetOpenApiDocumentResponses, GetOperationsUrlData, GetOperationsUrlErrors, GetOperationsUrlResponses, GetOwnKeyData, GetOwnKeyErrors, GetOwnKeyResponses, GetPaymentData, GetPaymentErrors, GetPaymentResponses, GetReplayData, GetReplayErrors, GetReplayResponses, GetUsageData, GetUsageErrors, GetUsageResponses, GetWebhookEndpointData, GetWebhookEndpointErrors, GetWebhookEndpointResponses, GetWebhookEndpointStatisticsData, GetWebhookEndpointStatisticsErrors, GetWebhookEndpointStatisticsResponses, ListConversationMessagesData, ListConversationMessagesErrors, ListConversationMessagesResponses, ListConversationsData, ListConversationsErrors, ListConversationsResponses, ListEndpointAlertsData, ListEndpointAlertsErrors, ListEndpointAlertsResponses, ListErasuresData, ListErasuresErrors, ListErasuresResponses, ListEventsData, ListEventsErrors, ListEventsResponses, ListReplaysData, ListReplaysErrors, ListReplaysResponses, ListTemplatesData, ListTemplatesErrors, ListTemplatesResponses, ListWebhookEndpointsData, ListWebhookEndpointsErrors, ListWebhookEndpointsResponses, MarkMessageReadData, MarkMessageReadErrors, MarkMessageReadResponses, PauseReplayData, PauseReplayErrors, PauseReplayResponses, PauseWebhookEndpointData, PauseWebhookEndpointErrors, PauseWebhookEndpointResponses, ReplayEventData, ReplayEventErrors, ReplayEventResponses, RequestErasureData, RequestErasureErrors, RequestErasureResponses, ResumeReplayData, ResumeReplayErrors, ResumeReplayResponses, RetryDeliveryData, RetryDeliveryErrors, RetryDeliveryResponses, RetryWebhookEndpointData, RetryWebhookEndpointErrors, RetryWebhookEndpointResponses, RotateOperationsUrlSecretData, RotateOperationsUrlSecretErrors, RotateOperationsUrlSecretResponses, RotateWebhookEndpointSecretData, RotateWebhookEndpointSecretErrors, RotateWebhookEndpointSecretResponses, RotateWebhookEndpointSigningKeyData, RotateWebhookEndpointSigningKeyErrors, RotateWebhookEndpointSigningKeyResponses, SearchConversationsData, SearchConversationsErrors, SearchConversationsResponses, SendMessageData, SendMessageErrors, SendMessageResponses, SetOperationsUrlData, SetOperationsUrlErrors, SetOperationsUrlResponses, StartReplayData, StartReplayErrors, StartReplayResponses, TestConnectionData, TestConnectionErrors, TestConnectionResponses, TestWebhookEndpointData, TestWebhookEndpointErrors, TestWebhookEndpointResponses, UpdateWebhookEndpointData, UpdateWebhookEndpointErrors, UpdateWebhookEndpointResponses, UploadMediaData, UploadMediaErrors, UploadMediaResponses } from './types.gen.js';
 
 export type Options<TData extends TDataShape = TDataShape, ThrowOnError extends boolean = boolean, TResponse = unknown> = Options2<TData, ThrowOnError, TResponse> & {
     /**
@@ -136,6 +136,25 @@ export class HeliographApi extends HeyApiClient {
     }
     
     /**
+     * Search conversations
+     *
+     * As `GET /api/external/conversations`, with the filters in the body: phone numbers do not belong in addresses, which stand in logs of proxies.
+     *
+     * Scope: `read`.
+     */
+    public searchConversations<ThrowOnError extends boolean = true>(options?: Options<SearchConversationsData, ThrowOnError>) {
+        return (options?.client ?? this.client).post<SearchConversationsResponses, SearchConversationsErrors, ThrowOnError>({
+            security: [{ scheme: 'bearer', type: 'http' }],
+            url: '/api/external/conversations/search',
+            ...options,
+            headers: {
+                'Content-Type': 'application/json',
+                ...options?.headers
+            }
+        });
+    }
+    
+    /**
      * Get a conversation
      *
      * With its newest message, how many there are, and whether the customer service window is open.
@@ -153,7 +172,7 @@ export class HeliographApi extends HeyApiClient {
     /**
      * List the messages of a conversation
      *
-     * In both directions, the newest first. For the media of a message, ask until `mediaPending` is false and `mediaUrl` is a link.
+     * In both directions, the newest first. For the media of a message, ask until `mediaPending` is false: then `mediaUrl` is a link, or `mediaError` is present.
      *
      * Scope: `read`.
      */
@@ -213,7 +232,7 @@ export class HeliographApi extends HeyApiClient {
     /**
      * Send an event again
      *
-     * To every endpoint that had it or takes such events now, or to the one that the body names: also to one that is newer than the event.
+     * To every endpoint that had it or takes such events now, or to the one that the body names: also to one that is newer than the event, if the key has `read_events` or `read` too.
      *
      * Scope: `manage_webhooks`.
      */
@@ -247,7 +266,7 @@ export class HeliographApi extends HeyApiClient {
     /**
      * Send many events again
      *
-     * Either `deliveryIds`, or a filter of at least one other member. `not_sent` in `states` means events that an endpoint takes now and never had; without `states` they are part of it. What is sent again goes behind new events, with the same `webhook-id`. With `dryRun` it is counted only.
+     * Either `deliveryIds`, or a filter of at least one other member. `not_sent` in `states` means events that an endpoint takes now and never had; without `states` they are part of it. What is sent again goes behind new events, with the same `webhook-id`. With `dryRun` it is counted only. Events that are older than the URL of their endpoint need a key with `read_events` or `read` too.
      *
      * Scope: `manage_webhooks`.
      */
@@ -338,7 +357,7 @@ export class HeliographApi extends HeyApiClient {
     /**
      * List webhook endpoints
      *
-     * The oldest first, with what waits for each. Secrets and values of headers are never shown.
+     * The oldest first, with what waits for each. Secrets and values of headers are never shown. A key without `manage_webhooks` gets the origins of URLs and hashes of the rest.
      *
      * Scope: `read` or `manage_webhooks`.
      */
@@ -353,7 +372,7 @@ export class HeliographApi extends HeyApiClient {
     /**
      * Add a webhook endpoint
      *
-     * Up to 100 in a WABA. `secret` is in this answer only.
+     * Up to 100 in a WABA. `secret` is in this answer only. `sameUrlEndpointIds` names other endpoints with the same URL, which then receives each event once for each of them.
      *
      * Scope: `manage_webhooks`.
      */
@@ -387,7 +406,7 @@ export class HeliographApi extends HeyApiClient {
     /**
      * Get a webhook endpoint
      *
-     * With what waits for it.
+     * With what waits for it. A key without `manage_webhooks` gets the origin of the URL and a hash of the rest.
      *
      * Scope: `read` or `manage_webhooks`.
      */
@@ -546,7 +565,7 @@ export class HeliographApi extends HeyApiClient {
     /**
      * Where alerts go
      *
-     * Null when they go nowhere.
+     * Null when they go nowhere. A key without `manage_webhooks` gets the origin and a hash of the rest.
      *
      * Scope: `read` or `manage_webhooks`.
      */
@@ -612,6 +631,63 @@ export class HeliographApi extends HeyApiClient {
     }
     
     /**
+     * Retry a delivery now
+     *
+     * Makes the next attempt now instead of at its time; it counts as that attempt. Those behind it in its ordering key follow in their order. While the endpoint is probed, its next probe goes out now. `retried` is false when the delivery was due already.
+     *
+     * Scope: `manage_webhooks`.
+     */
+    public retryDelivery<ThrowOnError extends boolean = true>(options: Options<RetryDeliveryData, ThrowOnError>) {
+        return (options.client ?? this.client).post<RetryDeliveryResponses, RetryDeliveryErrors, ThrowOnError>({
+            security: [{ scheme: 'bearer', type: 'http' }],
+            url: '/api/external/deliveries/{id}/retry',
+            ...options,
+            headers: {
+                'Content-Type': 'application/json',
+                ...options.headers
+            }
+        });
+    }
+    
+    /**
+     * Drop a delivery
+     *
+     * It is not sent any more and stays in the log, and the next event of its ordering key is sent. A replay can send it. For a delivery that is dropped already, nothing changes.
+     *
+     * Scope: `manage_webhooks`.
+     */
+    public dropDelivery<ThrowOnError extends boolean = true>(options: Options<DropDeliveryData, ThrowOnError>) {
+        return (options.client ?? this.client).post<DropDeliveryResponses, DropDeliveryErrors, ThrowOnError>({
+            security: [{ scheme: 'bearer', type: 'http' }],
+            url: '/api/external/deliveries/{id}/drop',
+            ...options,
+            headers: {
+                'Content-Type': 'application/json',
+                ...options.headers
+            }
+        });
+    }
+    
+    /**
+     * Retry a webhook endpoint now
+     *
+     * Makes the next attempt of every delivery now that waits for a retry, as fast as the limits of the endpoint allow and in order. While the endpoint is probed, its next probe goes out now (`probed`). With `more` ask again for the rest.
+     *
+     * Scope: `manage_webhooks`.
+     */
+    public retryWebhookEndpoint<ThrowOnError extends boolean = true>(options: Options<RetryWebhookEndpointData, ThrowOnError>) {
+        return (options.client ?? this.client).post<RetryWebhookEndpointResponses, RetryWebhookEndpointErrors, ThrowOnError>({
+            security: [{ scheme: 'bearer', type: 'http' }],
+            url: '/api/external/webhook-endpoints/{id}/retry',
+            ...options,
+            headers: {
+                'Content-Type': 'application/json',
+                ...options.headers
+            }
+        });
+    }
+    
+    /**
      * The key of this request
      *
      * What is known about the API key that the request carries; never the key itself.
@@ -644,7 +720,7 @@ export class HeliographApi extends HeyApiClient {
     /**
      * Send a message
      *
-     * The body is the upstream platform’s own message object with `phoneNumberId` in front, and exactly one of `to` and `recipient`. The answer waits up to about 10 seconds for upstream. What upstream has added since goes into `extra`.
+     * The body is the upstream platform’s own message object with `phoneNumberId` in front, and `to` or `recipient`; with both, upstream uses `to`. The response waits up to about 10 seconds for upstream. Upstream checks its own limits. A type or a member that the service does not know is passed on, with an entry in `warnings`; members beside the content go into `extra`.
      *
      * Scope: `send`.
      */
@@ -791,7 +867,7 @@ export class HeliographApi extends HeyApiClient {
     /**
      * Export the data of a customer
      *
-     * A zip archive: `customer.json`, `conversations.json`, `messages.ndjson` and `payments.ndjson` (one JSON object per line), and the files that messages carried.
+     * A zip archive: `customer.json`, `conversations.json`, `messages.ndjson` and `payments.ndjson` (one JSON object per line), and the files that messages carried. A WABA has one export at a time: another waits for ten seconds, and is then answered 503.
      *
      * Scope: `export`.
      */

@@ -53,6 +53,8 @@ export type ChangedWebhookEndpoint = {
     maxInFlight: number | null;
     rateLimitPerSecond: number | null;
     blockLimitSeconds: number | null;
+    deliveryWorkflows: 'auto' | 'always' | 'failures' | null;
+    maxRetryWorkflows: number | null;
     orderScope: 'event' | 'conversation' | 'endpoint';
     wantedOrderScope: 'event' | 'conversation' | 'endpoint' | null;
     mode: 'open' | 'probing' | 'paused' | 'disabled';
@@ -142,6 +144,36 @@ export type ConversationList = {
 };
 
 /**
+ * ConversationSearch
+ */
+export type ConversationSearch = {
+    /**
+     * How many entries a page has at most.
+     */
+    limit?: number;
+    /**
+     * `nextCursor` of the page before, with the same filters. Left out: the first page.
+     */
+    cursor?: string;
+    /**
+     * `asc` lists without gaps, and always gives a cursor to go on from later.
+     */
+    order?: 'asc' | 'desc';
+    /**
+     * Conversations of this number only.
+     */
+    phoneNumberId?: string;
+    /**
+     * The conversation with this customer only: a phone number or a user id.
+     */
+    customer?: string;
+    /**
+     * Conversations active at this time or later.
+     */
+    since?: string;
+};
+
+/**
  * CreatedWebhookEndpoint
  */
 export type CreatedWebhookEndpoint = {
@@ -158,6 +190,8 @@ export type CreatedWebhookEndpoint = {
     maxInFlight: number | null;
     rateLimitPerSecond: number | null;
     blockLimitSeconds: number | null;
+    deliveryWorkflows: 'auto' | 'always' | 'failures' | null;
+    maxRetryWorkflows: number | null;
     orderScope: 'event' | 'conversation' | 'endpoint';
     wantedOrderScope: 'event' | 'conversation' | 'endpoint' | null;
     mode: 'open' | 'probing' | 'paused' | 'disabled';
@@ -179,6 +213,7 @@ export type CreatedWebhookEndpoint = {
     createdAt: string;
     updatedAt: string;
     secret: string;
+    sameUrlEndpointIds: Array<string>;
 };
 
 /**
@@ -238,6 +273,15 @@ export type DeliveryAttempt = {
 };
 
 /**
+ * DroppedDelivery
+ */
+export type DroppedDelivery = {
+    id: string;
+    endpointId: string;
+    state: 'dropped';
+};
+
+/**
  * EndpointAlert
  */
 export type EndpointAlert = {
@@ -272,6 +316,9 @@ export type Erasure = {
     requestedBy: string;
     waitsFor: string | null;
     counts: {
+        [key: string]: number;
+    };
+    refused: {
         [key: string]: number;
     };
     createdAt: string;
@@ -350,6 +397,13 @@ export type Error = {
         upstream?: {
             [key: string]: unknown;
         };
+        /**
+         * The members of the message that the service does not know and passed on as they are.
+         */
+        warnings?: Array<{
+            param: string;
+            message: string;
+        }>;
     };
 };
 
@@ -358,7 +412,7 @@ export type Error = {
  *
  * What programs tell errors apart by. Each is explained at /docs/errors.
  */
-export type ErrorCode = 'invalid_api_key' | 'expired_api_key' | 'ip_not_allowed' | 'insufficient_scope' | 'invalid_signature' | 'media_url_expired' | 'invalid_media_signature' | 'verification_failed' | 'invalid_parameter' | 'invalid_cursor' | 'invalid_request' | 'invalid_json' | 'not_found' | 'route_not_found' | 'method_not_allowed' | 'erased' | 'unknown_customer' | 'unknown_conversation' | 'request_timeout' | 'body_too_large' | 'storage_quota_exceeded' | 'upload_quota_exceeded' | 'unsupported_media_type' | 'waiting_choice_required' | 'secret_in_use' | 'no_signing_key' | 'url_is_webhook_endpoint' | 'no_operations_url' | 'too_many_endpoints' | 'nothing_to_replay' | 'too_many_replays' | 'replay_finished' | 'replay_too_large' | 'invalid_url' | 'unknown_phone_number' | 'unknown_endpoint' | 'unknown_delivery' | 'unknown_media' | 'media_expired' | 'wrong_media_type' | 'unsupported_file_type' | 'file_too_large' | 'invalid_multipart' | 'too_many_uploads' | 'message_not_inbound' | 'payment_configuration_required' | 'idempotency_key_in_flight' | 'idempotency_key_reused' | 'upstream_refused' | 'access_token_missing' | 'upstream_unavailable' | 'message_not_sent' | 'rate_limit_exceeded' | 'headers_too_large' | 'internal_error' | 'service_unavailable';
+export type ErrorCode = 'invalid_api_key' | 'expired_api_key' | 'ip_not_allowed' | 'insufficient_scope' | 'invalid_signature' | 'media_url_expired' | 'invalid_media_signature' | 'verification_failed' | 'invalid_parameter' | 'invalid_cursor' | 'invalid_request' | 'invalid_json' | 'not_found' | 'route_not_found' | 'method_not_allowed' | 'erased' | 'unknown_customer' | 'unknown_conversation' | 'request_timeout' | 'body_too_large' | 'storage_quota_exceeded' | 'upload_quota_exceeded' | 'unsupported_media_type' | 'waiting_choice_required' | 'secret_in_use' | 'no_signing_key' | 'url_is_webhook_endpoint' | 'no_operations_url' | 'too_many_endpoints' | 'nothing_to_replay' | 'delivery_settled' | 'attempt_under_way' | 'delivery_not_first' | 'delivery_held' | 'endpoint_not_enabled' | 'too_many_replays' | 'replay_finished' | 'replay_too_large' | 'invalid_url' | 'unknown_phone_number' | 'unknown_endpoint' | 'unknown_delivery' | 'unknown_media' | 'media_expired' | 'wrong_media_type' | 'unsupported_file_type' | 'file_too_large' | 'invalid_multipart' | 'too_many_uploads' | 'message_not_inbound' | 'payment_configuration_required' | 'idempotency_key_in_flight' | 'idempotency_key_reused' | 'upstream_refused' | 'access_token_missing' | 'upstream_unavailable' | 'message_not_sent' | 'rate_limit_exceeded' | 'headers_too_large' | 'internal_error' | 'service_unavailable';
 
 /**
  * Event
@@ -489,7 +543,7 @@ export type MediaReadyEvent = {
         mimeType: string;
         mediaPath: string;
         /**
-         * Needs no API key: who has it can read the file.
+         * Prefer it to `mediaPath` when you download the file. It needs no API key: everyone with it can read the file.
          */
         mediaUrl: string;
         caption?: string;
@@ -582,6 +636,7 @@ export type MessageDetails = {
     };
     to?: string;
     recipient?: string;
+    waId?: string;
     attempts?: number;
     messageStatus?: string;
     error?: {
@@ -687,7 +742,7 @@ export type MessageStatus = {
 /**
  * MessageToSend
  */
-export type MessageToSend = SendText | SendImage | SendVideo | SendAudio | SendDocument | SendSticker | SendTemplate | SendLocation | SendReaction | SendInteractiveButton | SendInteractiveList | SendInteractiveProduct | SendInteractiveProductList | SendInteractiveCatalogMessage | SendInteractiveFlow | SendInteractiveCtaUrl | SendInteractiveLocationRequestMessage | SendInteractiveAddressMessage | SendInteractiveOrderDetails | SendInteractiveOrderStatus | SendContacts | SendNewType | SendNewInteractiveType;
+export type MessageToSend = SendText | SendImage | SendVideo | SendAudio | SendDocument | SendSticker | SendLocation | SendContacts | SendReaction | SendTemplate | SendInteractiveButton | SendInteractiveList | SendInteractiveProduct | SendInteractiveProductList | SendInteractiveCarousel | SendInteractiveCatalogMessage | SendInteractiveFlow | SendInteractiveCtaUrl | SendInteractiveLocationRequestMessage | SendInteractiveAddressMessage | SendInteractiveRequestContactInfo | SendInteractiveCallPermissionRequest | SendInteractiveVoiceCall | SendInteractiveOrderDetails | SendInteractiveOrderStatus | SendInteractiveNewType | SendNewType;
 
 /**
  * NewWebhookEndpoint
@@ -707,6 +762,8 @@ export type NewWebhookEndpoint = {
     maxInFlight?: number | null;
     rateLimitPerSecond?: number | null;
     blockLimitSeconds?: number | null;
+    deliveryWorkflows?: 'auto' | 'always' | 'failures' | null;
+    maxRetryWorkflows?: number | null;
     orderScope?: 'event' | 'conversation' | 'endpoint' | null;
 };
 
@@ -751,6 +808,9 @@ export type OrderEvent = {
         order: {
             catalog_id?: string;
             text?: string;
+            /**
+             * Keep reading these lines where you parse upstream’s own format.
+             */
             product_items?: Array<{
                 product_retailer_id?: string;
                 quantity?: number;
@@ -765,6 +825,9 @@ export type OrderEvent = {
             total_amount: number;
             currency?: string;
             thumbnail_url: string;
+            /**
+             * Prefer these items when you render the order.
+             */
             items: Array<{
                 product_retailer_id?: string;
                 quantity?: number;
@@ -806,7 +869,7 @@ export type PaymentEvent = {
         metadata: PhoneNumberMetadata;
         reference_id?: string;
         /**
-         * captured, pending, failed, …
+         * captured, pending, failed, … After `captured`, send `order_status` messages to the customer.
          */
         status?: string;
         amount?: UpstreamAmount;
@@ -880,7 +943,7 @@ export type ReplayCount = {
     oldest: string | null;
     newest: string | null;
     skipped: {
-        open: number;
+        pending: number;
         noBody: number;
         endpointGone: number;
     };
@@ -935,6 +998,26 @@ export type ReplayRequest = {
     eventTypes?: Array<'message' | 'status' | 'payment' | 'order' | 'media.ready' | 'test'>;
     states?: Array<'delivered' | 'failed' | 'dropped' | 'not_sent'>;
     dryRun?: boolean;
+};
+
+/**
+ * RetriedDelivery
+ */
+export type RetriedDelivery = {
+    id: string;
+    endpointId: string;
+    state: 'pending';
+    retried: boolean;
+};
+
+/**
+ * RetriedWebhookEndpoint
+ */
+export type RetriedWebhookEndpoint = {
+    id: string;
+    retried: number;
+    probed: boolean;
+    more: boolean;
 };
 
 /**
@@ -1068,8 +1151,8 @@ export type SendDocument = {
     document: {
         id?: string;
         link?: string;
-        caption?: string;
         filename?: string;
+        caption?: string;
     };
 };
 
@@ -1119,7 +1202,7 @@ export type SendInteractiveAddressMessage = {
     interactive: {
         type: 'address_message';
         header?: {
-            type: 'text' | 'image' | 'video' | 'document';
+            type: string;
             text?: string;
             image?: {
                 id?: string;
@@ -1135,27 +1218,27 @@ export type SendInteractiveAddressMessage = {
                 filename?: string;
             };
         };
+        body?: {
+            text: string;
+        };
         footer?: {
             text: string;
         };
-        body: {
-            text: string;
-        };
         action: {
-            name: 'address_message';
+            name: string;
             parameters: {
                 country: string;
                 values?: {
-                    [key: string]: string;
+                    [key: string]: unknown;
                 };
                 saved_addresses?: Array<{
                     id: string;
                     value: {
-                        [key: string]: string;
+                        [key: string]: unknown;
                     };
                 }>;
                 validation_errors?: {
-                    [key: string]: string;
+                    [key: string]: unknown;
                 };
             };
         };
@@ -1183,7 +1266,7 @@ export type SendInteractiveButton = {
     interactive: {
         type: 'button';
         header?: {
-            type: 'text' | 'image' | 'video' | 'document';
+            type: string;
             text?: string;
             image?: {
                 id?: string;
@@ -1199,18 +1282,155 @@ export type SendInteractiveButton = {
                 filename?: string;
             };
         };
-        footer?: {
+        body?: {
             text: string;
         };
-        body: {
+        footer?: {
             text: string;
         };
         action: {
             buttons: Array<{
-                type: 'reply';
+                type: string;
                 reply: {
                     id: string;
                     title: string;
+                };
+            }>;
+        };
+    };
+};
+
+/**
+ * SendInteractiveCallPermissionRequest
+ */
+export type SendInteractiveCallPermissionRequest = {
+    phoneNumberId: string;
+    to?: string;
+    recipient?: string;
+    messaging_product?: 'whatsapp';
+    recipient_type?: 'individual';
+    context?: {
+        message_id: string;
+    };
+    biz_opaque_callback_data?: string;
+    recipient_identity_key_hash?: string;
+    extra?: {
+        [key: string]: unknown;
+    };
+    type: 'interactive';
+    interactive: {
+        type: 'call_permission_request';
+        header?: {
+            type: string;
+            text?: string;
+            image?: {
+                id?: string;
+                link?: string;
+            };
+            video?: {
+                id?: string;
+                link?: string;
+            };
+            document?: {
+                id?: string;
+                link?: string;
+                filename?: string;
+            };
+        };
+        body?: {
+            text: string;
+        };
+        footer?: {
+            text: string;
+        };
+        action: {
+            name: string;
+        };
+    };
+};
+
+/**
+ * SendInteractiveCarousel
+ */
+export type SendInteractiveCarousel = {
+    phoneNumberId: string;
+    to?: string;
+    recipient?: string;
+    messaging_product?: 'whatsapp';
+    recipient_type?: 'individual';
+    context?: {
+        message_id: string;
+    };
+    biz_opaque_callback_data?: string;
+    recipient_identity_key_hash?: string;
+    extra?: {
+        [key: string]: unknown;
+    };
+    type: 'interactive';
+    interactive: {
+        type: 'carousel';
+        header?: {
+            type: string;
+            text?: string;
+            image?: {
+                id?: string;
+                link?: string;
+            };
+            video?: {
+                id?: string;
+                link?: string;
+            };
+            document?: {
+                id?: string;
+                link?: string;
+                filename?: string;
+            };
+        };
+        body?: {
+            text: string;
+        };
+        footer?: {
+            text: string;
+        };
+        action: {
+            cards: Array<{
+                card_index: number;
+                type?: string;
+                header?: {
+                    type: string;
+                    text?: string;
+                    image?: {
+                        id?: string;
+                        link?: string;
+                    };
+                    video?: {
+                        id?: string;
+                        link?: string;
+                    };
+                    document?: {
+                        id?: string;
+                        link?: string;
+                        filename?: string;
+                    };
+                };
+                body?: {
+                    text: string;
+                };
+                action: {
+                    name?: string;
+                    parameters?: {
+                        display_text: string;
+                        url: string;
+                    };
+                    buttons?: Array<{
+                        type: string;
+                        quick_reply: {
+                            id: string;
+                            title: string;
+                        };
+                    }>;
+                    catalog_id?: string;
+                    product_retailer_id?: string;
                 };
             }>;
         };
@@ -1237,14 +1457,31 @@ export type SendInteractiveCatalogMessage = {
     type: 'interactive';
     interactive: {
         type: 'catalog_message';
+        header?: {
+            type: string;
+            text?: string;
+            image?: {
+                id?: string;
+                link?: string;
+            };
+            video?: {
+                id?: string;
+                link?: string;
+            };
+            document?: {
+                id?: string;
+                link?: string;
+                filename?: string;
+            };
+        };
+        body?: {
+            text: string;
+        };
         footer?: {
             text: string;
         };
-        body: {
-            text: string;
-        };
         action: {
-            name: 'catalog_message';
+            name: string;
             parameters?: {
                 thumbnail_product_retailer_id?: string;
             };
@@ -1273,7 +1510,7 @@ export type SendInteractiveCtaUrl = {
     interactive: {
         type: 'cta_url';
         header?: {
-            type: 'text' | 'image' | 'video' | 'document';
+            type: string;
             text?: string;
             image?: {
                 id?: string;
@@ -1289,14 +1526,14 @@ export type SendInteractiveCtaUrl = {
                 filename?: string;
             };
         };
+        body?: {
+            text: string;
+        };
         footer?: {
             text: string;
         };
-        body: {
-            text: string;
-        };
         action: {
-            name: 'cta_url';
+            name: string;
             parameters: {
                 display_text: string;
                 url: string;
@@ -1326,7 +1563,7 @@ export type SendInteractiveFlow = {
     interactive: {
         type: 'flow';
         header?: {
-            type: 'text' | 'image' | 'video' | 'document';
+            type: string;
             text?: string;
             image?: {
                 id?: string;
@@ -1342,28 +1579,28 @@ export type SendInteractiveFlow = {
                 filename?: string;
             };
         };
+        body?: {
+            text: string;
+        };
         footer?: {
             text: string;
         };
-        body: {
-            text: string;
-        };
         action: {
-            name: 'flow';
+            name: string;
             parameters: {
-                flow_message_version: '3';
+                flow_message_version: string;
+                flow_cta: string;
                 flow_id?: string;
                 flow_name?: string;
-                flow_cta: string;
                 flow_token?: string;
-                flow_action?: 'navigate' | 'data_exchange';
+                flow_action?: string;
                 flow_action_payload?: {
                     screen?: string;
                     data?: {
                         [key: string]: unknown;
                     };
                 };
-                mode?: 'draft' | 'published';
+                mode?: string;
             };
         };
     };
@@ -1390,7 +1627,7 @@ export type SendInteractiveList = {
     interactive: {
         type: 'list';
         header?: {
-            type: 'text' | 'image' | 'video' | 'document';
+            type: string;
             text?: string;
             image?: {
                 id?: string;
@@ -1406,10 +1643,10 @@ export type SendInteractiveList = {
                 filename?: string;
             };
         };
-        footer?: {
+        body?: {
             text: string;
         };
-        body: {
+        footer?: {
             text: string;
         };
         action: {
@@ -1446,15 +1683,55 @@ export type SendInteractiveLocationRequestMessage = {
     type: 'interactive';
     interactive: {
         type: 'location_request_message';
+        header?: {
+            type: string;
+            text?: string;
+            image?: {
+                id?: string;
+                link?: string;
+            };
+            video?: {
+                id?: string;
+                link?: string;
+            };
+            document?: {
+                id?: string;
+                link?: string;
+                filename?: string;
+            };
+        };
+        body?: {
+            text: string;
+        };
         footer?: {
             text: string;
         };
-        body: {
-            text: string;
-        };
         action: {
-            name: 'send_location';
+            name: string;
         };
+    };
+};
+
+/**
+ * SendInteractiveNewType
+ */
+export type SendInteractiveNewType = {
+    phoneNumberId: string;
+    to?: string;
+    recipient?: string;
+    messaging_product?: 'whatsapp';
+    recipient_type?: 'individual';
+    context?: {
+        message_id: string;
+    };
+    biz_opaque_callback_data?: string;
+    recipient_identity_key_hash?: string;
+    extra?: {
+        [key: string]: unknown;
+    };
+    type: 'interactive';
+    interactive: {
+        type: string;
     };
 };
 
@@ -1479,7 +1756,7 @@ export type SendInteractiveOrderDetails = {
     interactive: {
         type: 'order_details';
         header?: {
-            type: 'text' | 'image' | 'video' | 'document';
+            type: string;
             text?: string;
             image?: {
                 id?: string;
@@ -1495,20 +1772,72 @@ export type SendInteractiveOrderDetails = {
                 filename?: string;
             };
         };
+        body?: {
+            text: string;
+        };
         footer?: {
             text: string;
         };
-        body: {
-            text: string;
-        };
         action: {
-            name: 'review_and_pay';
+            name: string;
             parameters: {
                 reference_id: string;
-                type: 'digital-goods' | 'physical-goods';
+                currency: string;
+                total_amount: {
+                    value: number;
+                    offset: number;
+                };
+                type?: string;
+                payment_type?: string;
+                payment_configuration?: string;
+                payment_settings?: Array<{
+                    type: string;
+                    payment_gateway?: {
+                        type: string;
+                        configuration_name: string;
+                        preferred_payment_methods?: Array<{
+                            method: string;
+                        }>;
+                        enabled_payment_options?: Array<string>;
+                        razorpay?: {
+                            receipt?: string;
+                            notes?: {
+                                [key: string]: unknown;
+                            };
+                        };
+                        payu?: {
+                            [key: string]: unknown;
+                        };
+                        billdesk?: {
+                            [key: string]: unknown;
+                        };
+                        zaakpay?: {
+                            [key: string]: unknown;
+                        };
+                    };
+                    upi_intent_link?: {
+                        link: string;
+                    };
+                    payment_link?: {
+                        uri: string;
+                    };
+                    pix_dynamic_code?: {
+                        code: string;
+                        merchant_name: string;
+                        key: string;
+                        key_type: string;
+                    };
+                    boleto?: {
+                        digitable_line: string;
+                    };
+                    offsite_card_pay?: {
+                        last_four_digits: string;
+                        credential_id: string;
+                    };
+                }>;
                 beneficiaries?: Array<{
                     name?: string;
-                    address_line1: string;
+                    address_line1?: string;
                     address_line2?: string;
                     city?: string;
                     zone_code?: string;
@@ -1517,105 +1846,35 @@ export type SendInteractiveOrderDetails = {
                     country_code?: string;
                     postal_code?: string;
                 }>;
-                currency: 'INR';
-                total_amount: {
-                    value: number;
-                    offset: 100;
-                };
-                payment_settings?: Array<{
-                    type: 'payment_gateway';
-                    payment_gateway: {
-                        type: 'razorpay';
-                        configuration_name: string;
-                        preferred_payment_methods?: Array<{
-                            method: string;
-                        }>;
-                        enabled_payment_options?: Array<'upi' | 'web'>;
-                        razorpay?: {
-                            receipt?: string;
-                            notes?: {
-                                [key: string]: string;
-                            };
-                        };
-                    } | {
-                        type: 'payu';
-                        configuration_name: string;
-                        preferred_payment_methods?: Array<{
-                            method: string;
-                        }>;
-                        enabled_payment_options?: Array<'upi' | 'web'>;
-                        payu?: {
-                            udf1?: string;
-                            udf2?: string;
-                            udf3?: string;
-                            udf4?: string;
-                        };
-                    } | {
-                        type: 'billdesk';
-                        configuration_name: string;
-                        preferred_payment_methods?: Array<{
-                            method: string;
-                        }>;
-                        enabled_payment_options?: Array<'upi' | 'web'>;
-                        billdesk?: {
-                            additional_info1?: string;
-                            additional_info2?: string;
-                            additional_info3?: string;
-                            additional_info4?: string;
-                            additional_info5?: string;
-                            additional_info6?: string;
-                            additional_info7?: string;
-                        };
-                    } | {
-                        type: 'zaakpay';
-                        configuration_name: string;
-                        preferred_payment_methods?: Array<{
-                            method: string;
-                        }>;
-                        enabled_payment_options?: Array<'upi' | 'web'>;
-                        zaakpay?: {
-                            extra1?: string;
-                            extra2?: string;
-                        };
+                order?: {
+                    status: string;
+                    subtotal: {
+                        value: number;
+                        offset: number;
                     };
-                } | {
-                    type: 'upi_intent_link';
-                    upi_intent_link: {
-                        link: string;
-                    };
-                } | {
-                    type: 'payment_link';
-                    payment_link: {
-                        uri: string;
-                    };
-                }>;
-                payment_type?: string;
-                payment_configuration?: string;
-                order: {
-                    status: 'pending';
-                    type?: 'quick_pay';
+                    type?: string;
                     catalog_id?: string;
                     items?: Array<{
-                        retailer_id?: string;
                         name: string;
+                        amount: {
+                            value: number;
+                            offset: number;
+                        };
+                        quantity: number;
+                        retailer_id?: string;
                         image?: {
                             id?: string;
                             link?: string;
                         };
-                        amount: {
-                            value: number;
-                            offset: 100;
-                        };
                         sale_amount?: {
                             value: number;
-                            offset: 100;
+                            offset: number;
                         };
-                        quantity: number;
                         country_of_origin?: string;
                         importer_name?: string;
                         importer_address?: {
                             name?: string;
-                            address_line1: string;
+                            address_line1?: string;
                             address_line2?: string;
                             city?: string;
                             zone_code?: string;
@@ -1625,29 +1884,25 @@ export type SendInteractiveOrderDetails = {
                             postal_code?: string;
                         };
                     }>;
-                    subtotal: {
+                    tax?: {
                         value: number;
-                        offset: 100;
-                    };
-                    tax: {
-                        value: number;
-                        offset: 100;
+                        offset: number;
                         description?: string;
                     };
                     shipping?: {
                         value: number;
-                        offset: 100;
+                        offset: number;
                         description?: string;
                     };
                     discount?: {
                         value: number;
-                        offset: 100;
+                        offset: number;
                         description?: string;
                         discount_program_name?: string;
                     };
                     expiration?: {
                         timestamp: string;
-                        description: string;
+                        description?: string;
                     };
                 };
             };
@@ -1675,18 +1930,35 @@ export type SendInteractiveOrderStatus = {
     type: 'interactive';
     interactive: {
         type: 'order_status';
+        header?: {
+            type: string;
+            text?: string;
+            image?: {
+                id?: string;
+                link?: string;
+            };
+            video?: {
+                id?: string;
+                link?: string;
+            };
+            document?: {
+                id?: string;
+                link?: string;
+                filename?: string;
+            };
+        };
+        body?: {
+            text: string;
+        };
         footer?: {
             text: string;
         };
-        body: {
-            text: string;
-        };
         action: {
-            name: 'review_order';
+            name: string;
             parameters: {
                 reference_id: string;
                 order: {
-                    status: 'processing' | 'partially_shipped' | 'shipped' | 'completed' | 'canceled';
+                    status: string;
                     description?: string;
                 };
             };
@@ -1714,10 +1986,27 @@ export type SendInteractiveProduct = {
     type: 'interactive';
     interactive: {
         type: 'product';
-        footer?: {
-            text: string;
+        header?: {
+            type: string;
+            text?: string;
+            image?: {
+                id?: string;
+                link?: string;
+            };
+            video?: {
+                id?: string;
+                link?: string;
+            };
+            document?: {
+                id?: string;
+                link?: string;
+                filename?: string;
+            };
         };
         body?: {
+            text: string;
+        };
+        footer?: {
             text: string;
         };
         action: {
@@ -1747,8 +2036,8 @@ export type SendInteractiveProductList = {
     type: 'interactive';
     interactive: {
         type: 'product_list';
-        header: {
-            type: 'text' | 'image' | 'video' | 'document';
+        header?: {
+            type: string;
             text?: string;
             image?: {
                 id?: string;
@@ -1764,10 +2053,10 @@ export type SendInteractiveProductList = {
                 filename?: string;
             };
         };
-        footer?: {
+        body?: {
             text: string;
         };
-        body: {
+        footer?: {
             text: string;
         };
         action: {
@@ -1778,6 +2067,109 @@ export type SendInteractiveProductList = {
                     product_retailer_id: string;
                 }>;
             }>;
+        };
+    };
+};
+
+/**
+ * SendInteractiveRequestContactInfo
+ */
+export type SendInteractiveRequestContactInfo = {
+    phoneNumberId: string;
+    to?: string;
+    recipient?: string;
+    messaging_product?: 'whatsapp';
+    recipient_type?: 'individual';
+    context?: {
+        message_id: string;
+    };
+    biz_opaque_callback_data?: string;
+    recipient_identity_key_hash?: string;
+    extra?: {
+        [key: string]: unknown;
+    };
+    type: 'interactive';
+    interactive: {
+        type: 'request_contact_info';
+        header?: {
+            type: string;
+            text?: string;
+            image?: {
+                id?: string;
+                link?: string;
+            };
+            video?: {
+                id?: string;
+                link?: string;
+            };
+            document?: {
+                id?: string;
+                link?: string;
+                filename?: string;
+            };
+        };
+        body?: {
+            text: string;
+        };
+        footer?: {
+            text: string;
+        };
+        action: {
+            name: string;
+        };
+    };
+};
+
+/**
+ * SendInteractiveVoiceCall
+ */
+export type SendInteractiveVoiceCall = {
+    phoneNumberId: string;
+    to?: string;
+    recipient?: string;
+    messaging_product?: 'whatsapp';
+    recipient_type?: 'individual';
+    context?: {
+        message_id: string;
+    };
+    biz_opaque_callback_data?: string;
+    recipient_identity_key_hash?: string;
+    extra?: {
+        [key: string]: unknown;
+    };
+    type: 'interactive';
+    interactive: {
+        type: 'voice_call';
+        header?: {
+            type: string;
+            text?: string;
+            image?: {
+                id?: string;
+                link?: string;
+            };
+            video?: {
+                id?: string;
+                link?: string;
+            };
+            document?: {
+                id?: string;
+                link?: string;
+                filename?: string;
+            };
+        };
+        body?: {
+            text: string;
+        };
+        footer?: {
+            text: string;
+        };
+        action: {
+            name: string;
+            parameters?: {
+                display_text?: string;
+                ttl_minutes?: number;
+                payload?: string;
+            };
         };
     };
 };
@@ -1809,26 +2201,6 @@ export type SendLocation = {
 };
 
 /**
- * SendNewInteractiveType
- */
-export type SendNewInteractiveType = {
-    phoneNumberId: string;
-    to?: string;
-    recipient?: string;
-    messaging_product?: 'whatsapp';
-    recipient_type?: 'individual';
-    context?: {
-        message_id: string;
-    };
-    biz_opaque_callback_data?: string;
-    recipient_identity_key_hash?: string;
-    extra: {
-        [key: string]: unknown;
-    };
-    type: 'interactive';
-};
-
-/**
  * SendNewType
  */
 export type SendNewType = {
@@ -1842,9 +2214,19 @@ export type SendNewType = {
     };
     biz_opaque_callback_data?: string;
     recipient_identity_key_hash?: string;
-    extra: {
+    extra?: {
         [key: string]: unknown;
     };
+    type: string;
+    [key: string]: {
+        [key: string]: unknown;
+    } | Array<{
+        [key: string]: unknown;
+    }> | string | string | string | 'whatsapp' | 'individual' | {
+        message_id: string;
+    } | string | {
+        [key: string]: unknown;
+    } | string | undefined;
 };
 
 /**
@@ -1867,7 +2249,7 @@ export type SendReaction = {
     type: 'reaction';
     reaction: {
         message_id: string;
-        emoji: string;
+        emoji?: string;
     };
 };
 
@@ -1917,7 +2299,7 @@ export type SendTemplate = {
         name: string;
         language: {
             code: string;
-            policy?: 'deterministic';
+            policy?: string;
         };
         components?: Array<{
             type: string;
@@ -1925,7 +2307,47 @@ export type SendTemplate = {
             index?: number | string;
             parameters?: Array<{
                 type: string;
-                [key: string]: unknown;
+                parameter_name?: string;
+                text?: string;
+                currency?: {
+                    fallback_value: string;
+                    code: string;
+                    amount_1000: number;
+                };
+                date_time?: {
+                    [key: string]: unknown;
+                };
+                image?: {
+                    id?: string;
+                    link?: string;
+                };
+                video?: {
+                    id?: string;
+                    link?: string;
+                };
+                document?: {
+                    id?: string;
+                    link?: string;
+                    filename?: string;
+                };
+                location?: {
+                    [key: string]: unknown;
+                };
+                payload?: string;
+                action?: {
+                    [key: string]: unknown;
+                };
+                coupon_code?: string;
+                product?: {
+                    product_retailer_id: string;
+                    catalog_id: string;
+                };
+                limited_time_offer?: {
+                    [key: string]: unknown;
+                };
+                order_status?: {
+                    [key: string]: unknown;
+                };
             }>;
             cards?: Array<{
                 card_index?: number;
@@ -1935,7 +2357,47 @@ export type SendTemplate = {
                     index?: number | string;
                     parameters?: Array<{
                         type: string;
-                        [key: string]: unknown;
+                        parameter_name?: string;
+                        text?: string;
+                        currency?: {
+                            fallback_value: string;
+                            code: string;
+                            amount_1000: number;
+                        };
+                        date_time?: {
+                            [key: string]: unknown;
+                        };
+                        image?: {
+                            id?: string;
+                            link?: string;
+                        };
+                        video?: {
+                            id?: string;
+                            link?: string;
+                        };
+                        document?: {
+                            id?: string;
+                            link?: string;
+                            filename?: string;
+                        };
+                        location?: {
+                            [key: string]: unknown;
+                        };
+                        payload?: string;
+                        action?: {
+                            [key: string]: unknown;
+                        };
+                        coupon_code?: string;
+                        product?: {
+                            product_retailer_id: string;
+                            catalog_id: string;
+                        };
+                        limited_time_offer?: {
+                            [key: string]: unknown;
+                        };
+                        order_status?: {
+                            [key: string]: unknown;
+                        };
                     }>;
                 }>;
             }>;
@@ -1960,7 +2422,7 @@ export type SendText = {
     extra?: {
         [key: string]: unknown;
     };
-    type: 'text';
+    type?: 'text';
     text: {
         body: string;
         preview_url?: boolean;
@@ -1993,6 +2455,14 @@ export type SendVideo = {
 };
 
 /**
+ * SendWarning
+ */
+export type SendWarning = {
+    param: string;
+    message: string;
+};
+
+/**
  * SentMessage
  */
 export type SentMessage = {
@@ -2001,7 +2471,15 @@ export type SentMessage = {
     metaMessageId: string | null;
     state: 'accepted' | 'queued' | 'unknown';
     messageStatus?: string;
+    /**
+     * The WhatsApp id of the recipient; can differ from the digits of `to`.
+     */
+    waId?: string;
     advice?: string;
+    /**
+     * What the service does not know and passed on as it is.
+     */
+    warnings?: Array<SendWarning>;
 };
 
 /**
@@ -2192,6 +2670,8 @@ export type WebhookEndpoint = {
     maxInFlight: number | null;
     rateLimitPerSecond: number | null;
     blockLimitSeconds: number | null;
+    deliveryWorkflows: 'auto' | 'always' | 'failures' | null;
+    maxRetryWorkflows: number | null;
     orderScope: 'event' | 'conversation' | 'endpoint';
     wantedOrderScope: 'event' | 'conversation' | 'endpoint' | null;
     mode: 'open' | 'probing' | 'paused' | 'disabled';
@@ -2233,6 +2713,8 @@ export type WebhookEndpointChange = {
     maxInFlight?: number | null;
     rateLimitPerSecond?: number | null;
     blockLimitSeconds?: number | null;
+    deliveryWorkflows?: 'auto' | 'always' | 'failures' | null;
+    maxRetryWorkflows?: number | null;
     orderScope?: 'event' | 'conversation' | 'endpoint' | null;
 };
 
@@ -2484,7 +2966,9 @@ export type ListConversationsData = {
          */
         phoneNumberId?: string;
         /**
-         * The conversation with this customer only: a phone number or a user id.
+         * Deprecated: use `POST /api/external/conversations/search`, so that no phone number stands in an address.
+         *
+         * @deprecated
          */
         customer?: string;
         /**
@@ -2536,6 +3020,63 @@ export type ListConversationsResponses = {
 };
 
 export type ListConversationsResponse = ListConversationsResponses[keyof ListConversationsResponses];
+
+export type SearchConversationsData = {
+    body?: ConversationSearch;
+    path?: never;
+    query?: never;
+    url: '/api/external/conversations/search';
+};
+
+export type SearchConversationsErrors = {
+    /**
+     * `invalid_parameter`: A parameter is not valid.
+     *
+     * `invalid_json`: The body is not valid JSON.
+     */
+    400: Error;
+    /**
+     * `invalid_api_key`: The request carries no valid API key.
+     *
+     * `expired_api_key`: The API key has expired.
+     */
+    401: Error;
+    /**
+     * `insufficient_scope`: The API key lacks a scope.
+     */
+    403: Error;
+    /**
+     * `body_too_large`: The request body is too large.
+     */
+    413: Error;
+    /**
+     * `unsupported_media_type`: Send the body as JSON with "Content-Type: application/json", a file as multipart/form-data.
+     */
+    415: Error;
+    /**
+     * `rate_limit_exceeded`: Too many requests.
+     */
+    429: Error;
+    /**
+     * `internal_error`: Something went wrong on our side.
+     */
+    500: Error;
+    /**
+     * `service_unavailable`: The service cannot answer at the moment.
+     */
+    503: Error;
+};
+
+export type SearchConversationsError = SearchConversationsErrors[keyof SearchConversationsErrors];
+
+export type SearchConversationsResponses = {
+    /**
+     * A page of conversations.
+     */
+    200: ConversationList;
+};
+
+export type SearchConversationsResponse = SearchConversationsResponses[keyof SearchConversationsResponses];
 
 export type GetConversationData = {
     body?: never;
@@ -2928,7 +3469,7 @@ export type ReplayEventErrors = {
      */
     413: Error;
     /**
-     * `unsupported_media_type`: The content type of the request is not supported.
+     * `unsupported_media_type`: Send the body as JSON with "Content-Type: application/json", a file as multipart/form-data.
      */
     415: Error;
     /**
@@ -3053,7 +3594,7 @@ export type StartReplayErrors = {
      */
     413: Error;
     /**
-     * `unsupported_media_type`: The content type of the request is not supported.
+     * `unsupported_media_type`: Send the body as JSON with "Content-Type: application/json", a file as multipart/form-data.
      */
     415: Error;
     /**
@@ -3193,7 +3734,7 @@ export type PauseReplayErrors = {
      */
     413: Error;
     /**
-     * `unsupported_media_type`: The content type of the request is not supported.
+     * `unsupported_media_type`: Send the body as JSON with "Content-Type: application/json", a file as multipart/form-data.
      */
     415: Error;
     /**
@@ -3265,7 +3806,7 @@ export type ResumeReplayErrors = {
      */
     413: Error;
     /**
-     * `unsupported_media_type`: The content type of the request is not supported.
+     * `unsupported_media_type`: Send the body as JSON with "Content-Type: application/json", a file as multipart/form-data.
      */
     415: Error;
     /**
@@ -3337,7 +3878,7 @@ export type CancelReplayErrors = {
      */
     413: Error;
     /**
-     * `unsupported_media_type`: The content type of the request is not supported.
+     * `unsupported_media_type`: Send the body as JSON with "Content-Type: application/json", a file as multipart/form-data.
      */
     415: Error;
     /**
@@ -3458,7 +3999,7 @@ export type CreateWebhookEndpointErrors = {
      */
     413: Error;
     /**
-     * `unsupported_media_type`: The content type of the request is not supported.
+     * `unsupported_media_type`: Send the body as JSON with "Content-Type: application/json", a file as multipart/form-data.
      */
     415: Error;
     /**
@@ -3650,7 +4191,7 @@ export type UpdateWebhookEndpointErrors = {
      */
     413: Error;
     /**
-     * `unsupported_media_type`: The content type of the request is not supported.
+     * `unsupported_media_type`: Send the body as JSON with "Content-Type: application/json", a file as multipart/form-data.
      */
     415: Error;
     /**
@@ -3724,7 +4265,7 @@ export type PauseWebhookEndpointErrors = {
      */
     413: Error;
     /**
-     * `unsupported_media_type`: The content type of the request is not supported.
+     * `unsupported_media_type`: Send the body as JSON with "Content-Type: application/json", a file as multipart/form-data.
      */
     415: Error;
     /**
@@ -3796,7 +4337,7 @@ export type EnableWebhookEndpointErrors = {
      */
     413: Error;
     /**
-     * `unsupported_media_type`: The content type of the request is not supported.
+     * `unsupported_media_type`: Send the body as JSON with "Content-Type: application/json", a file as multipart/form-data.
      */
     415: Error;
     /**
@@ -3833,6 +4374,8 @@ export type EnableWebhookEndpointResponses = {
         maxInFlight: number | null;
         rateLimitPerSecond: number | null;
         blockLimitSeconds: number | null;
+        deliveryWorkflows: 'auto' | 'always' | 'failures' | null;
+        maxRetryWorkflows: number | null;
         orderScope: 'event' | 'conversation' | 'endpoint';
         wantedOrderScope: 'event' | 'conversation' | 'endpoint' | null;
         mode: 'open' | 'probing' | 'paused' | 'disabled';
@@ -3905,7 +4448,7 @@ export type RotateWebhookEndpointSecretErrors = {
      */
     413: Error;
     /**
-     * `unsupported_media_type`: The content type of the request is not supported.
+     * `unsupported_media_type`: Send the body as JSON with "Content-Type: application/json", a file as multipart/form-data.
      */
     415: Error;
     /**
@@ -3977,7 +4520,7 @@ export type RotateWebhookEndpointSigningKeyErrors = {
      */
     413: Error;
     /**
-     * `unsupported_media_type`: The content type of the request is not supported.
+     * `unsupported_media_type`: Send the body as JSON with "Content-Type: application/json", a file as multipart/form-data.
      */
     415: Error;
     /**
@@ -4045,7 +4588,7 @@ export type TestWebhookEndpointErrors = {
      */
     413: Error;
     /**
-     * `unsupported_media_type`: The content type of the request is not supported.
+     * `unsupported_media_type`: Send the body as JSON with "Content-Type: application/json", a file as multipart/form-data.
      */
     415: Error;
     /**
@@ -4275,7 +4818,7 @@ export type SetOperationsUrlErrors = {
      */
     413: Error;
     /**
-     * `unsupported_media_type`: The content type of the request is not supported.
+     * `unsupported_media_type`: Send the body as JSON with "Content-Type: application/json", a file as multipart/form-data.
      */
     415: Error;
     /**
@@ -4342,7 +4885,7 @@ export type RotateOperationsUrlSecretErrors = {
      */
     413: Error;
     /**
-     * `unsupported_media_type`: The content type of the request is not supported.
+     * `unsupported_media_type`: Send the body as JSON with "Content-Type: application/json", a file as multipart/form-data.
      */
     415: Error;
     /**
@@ -4427,6 +4970,232 @@ export type ListEndpointAlertsResponses = {
 };
 
 export type ListEndpointAlertsResponse = ListEndpointAlertsResponses[keyof ListEndpointAlertsResponses];
+
+export type RetryDeliveryData = {
+    body?: {
+        [key: string]: never;
+    };
+    path: {
+        /**
+         * The id of the delivery, as in the event.
+         */
+        id: string;
+    };
+    query?: never;
+    url: '/api/external/deliveries/{id}/retry';
+};
+
+export type RetryDeliveryErrors = {
+    /**
+     * `invalid_parameter`: A parameter is not valid.
+     *
+     * `invalid_json`: The body is not valid JSON.
+     */
+    400: Error;
+    /**
+     * `invalid_api_key`: The request carries no valid API key.
+     *
+     * `expired_api_key`: The API key has expired.
+     */
+    401: Error;
+    /**
+     * `insufficient_scope`: The API key lacks a scope.
+     */
+    403: Error;
+    /**
+     * `not_found`: There is no such object.
+     */
+    404: Error;
+    /**
+     * `delivery_settled`: The delivery is delivered, failed or dropped.
+     *
+     * `attempt_under_way`: An attempt is under way; look again in a moment.
+     *
+     * `delivery_not_first`: The delivery waits behind an earlier one of its ordering key.
+     *
+     * `delivery_held`: The delivery may not be sent yet.
+     *
+     * `endpoint_not_enabled`: The endpoint is paused or disabled.
+     */
+    409: Error;
+    /**
+     * `body_too_large`: The request body is too large.
+     */
+    413: Error;
+    /**
+     * `unsupported_media_type`: Send the body as JSON with "Content-Type: application/json", a file as multipart/form-data.
+     */
+    415: Error;
+    /**
+     * `rate_limit_exceeded`: Too many requests.
+     */
+    429: Error;
+    /**
+     * `internal_error`: Something went wrong on our side.
+     */
+    500: Error;
+    /**
+     * `service_unavailable`: The service cannot answer at the moment.
+     */
+    503: Error;
+};
+
+export type RetryDeliveryError = RetryDeliveryErrors[keyof RetryDeliveryErrors];
+
+export type RetryDeliveryResponses = {
+    /**
+     * The attempt follows within a moment.
+     */
+    200: RetriedDelivery;
+};
+
+export type RetryDeliveryResponse = RetryDeliveryResponses[keyof RetryDeliveryResponses];
+
+export type DropDeliveryData = {
+    body?: {
+        [key: string]: never;
+    };
+    path: {
+        /**
+         * The id of the delivery, as in the event.
+         */
+        id: string;
+    };
+    query?: never;
+    url: '/api/external/deliveries/{id}/drop';
+};
+
+export type DropDeliveryErrors = {
+    /**
+     * `invalid_parameter`: A parameter is not valid.
+     *
+     * `invalid_json`: The body is not valid JSON.
+     */
+    400: Error;
+    /**
+     * `invalid_api_key`: The request carries no valid API key.
+     *
+     * `expired_api_key`: The API key has expired.
+     */
+    401: Error;
+    /**
+     * `insufficient_scope`: The API key lacks a scope.
+     */
+    403: Error;
+    /**
+     * `not_found`: There is no such object.
+     */
+    404: Error;
+    /**
+     * `delivery_settled`: The delivery is delivered, failed or dropped.
+     *
+     * `attempt_under_way`: An attempt is under way; look again in a moment.
+     */
+    409: Error;
+    /**
+     * `body_too_large`: The request body is too large.
+     */
+    413: Error;
+    /**
+     * `unsupported_media_type`: Send the body as JSON with "Content-Type: application/json", a file as multipart/form-data.
+     */
+    415: Error;
+    /**
+     * `rate_limit_exceeded`: Too many requests.
+     */
+    429: Error;
+    /**
+     * `internal_error`: Something went wrong on our side.
+     */
+    500: Error;
+    /**
+     * `service_unavailable`: The service cannot answer at the moment.
+     */
+    503: Error;
+};
+
+export type DropDeliveryError = DropDeliveryErrors[keyof DropDeliveryErrors];
+
+export type DropDeliveryResponses = {
+    /**
+     * The delivery is dropped.
+     */
+    200: DroppedDelivery;
+};
+
+export type DropDeliveryResponse = DropDeliveryResponses[keyof DropDeliveryResponses];
+
+export type RetryWebhookEndpointData = {
+    body?: {
+        [key: string]: never;
+    };
+    path: {
+        /**
+         * The id of the endpoint.
+         */
+        id: string;
+    };
+    query?: never;
+    url: '/api/external/webhook-endpoints/{id}/retry';
+};
+
+export type RetryWebhookEndpointErrors = {
+    /**
+     * `invalid_parameter`: A parameter is not valid.
+     *
+     * `invalid_json`: The body is not valid JSON.
+     */
+    400: Error;
+    /**
+     * `invalid_api_key`: The request carries no valid API key.
+     *
+     * `expired_api_key`: The API key has expired.
+     */
+    401: Error;
+    /**
+     * `insufficient_scope`: The API key lacks a scope.
+     */
+    403: Error;
+    /**
+     * `not_found`: There is no such object.
+     */
+    404: Error;
+    /**
+     * `endpoint_not_enabled`: The endpoint is paused or disabled.
+     */
+    409: Error;
+    /**
+     * `body_too_large`: The request body is too large.
+     */
+    413: Error;
+    /**
+     * `unsupported_media_type`: Send the body as JSON with "Content-Type: application/json", a file as multipart/form-data.
+     */
+    415: Error;
+    /**
+     * `rate_limit_exceeded`: Too many requests.
+     */
+    429: Error;
+    /**
+     * `internal_error`: Something went wrong on our side.
+     */
+    500: Error;
+    /**
+     * `service_unavailable`: The service cannot answer at the moment.
+     */
+    503: Error;
+};
+
+export type RetryWebhookEndpointError = RetryWebhookEndpointErrors[keyof RetryWebhookEndpointErrors];
+
+export type RetryWebhookEndpointResponses = {
+    /**
+     * How many are attempted now; 0 when none waited for a retry.
+     */
+    200: RetriedWebhookEndpoint;
+};
+
+export type RetryWebhookEndpointResponse = RetryWebhookEndpointResponses[keyof RetryWebhookEndpointResponses];
 
 export type GetOwnKeyData = {
     body?: never;
@@ -4566,7 +5335,7 @@ export type SendMessageErrors = {
      */
     413: Error;
     /**
-     * `unsupported_media_type`: The content type of the request is not supported.
+     * `unsupported_media_type`: Send the body as JSON with "Content-Type: application/json", a file as multipart/form-data.
      */
     415: Error;
     /**
@@ -4656,7 +5425,7 @@ export type MarkMessageReadErrors = {
      */
     413: Error;
     /**
-     * `unsupported_media_type`: The content type of the request is not supported.
+     * `unsupported_media_type`: Send the body as JSON with "Content-Type: application/json", a file as multipart/form-data.
      */
     415: Error;
     /**
@@ -5109,7 +5878,7 @@ export type RequestErasureErrors = {
      */
     413: Error;
     /**
-     * `unsupported_media_type`: The content type of the request is not supported.
+     * `unsupported_media_type`: Send the body as JSON with "Content-Type: application/json", a file as multipart/form-data.
      */
     415: Error;
     /**
@@ -5228,7 +5997,7 @@ export type ExportCustomerErrors = {
      */
     413: Error;
     /**
-     * `unsupported_media_type`: The content type of the request is not supported.
+     * `unsupported_media_type`: Send the body as JSON with "Content-Type: application/json", a file as multipart/form-data.
      */
     415: Error;
     /**
@@ -5309,7 +6078,7 @@ export type UploadMediaErrors = {
      */
     413: Error;
     /**
-     * `unsupported_media_type`: The content type of the request is not supported.
+     * `unsupported_media_type`: Send the body as JSON with "Content-Type: application/json", a file as multipart/form-data.
      */
     415: Error;
     /**

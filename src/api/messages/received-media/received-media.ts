@@ -2,6 +2,8 @@ import { readFileSync } from 'node:fs';
 import type { FastifyInstance, FastifyPluginAsync, FastifyReply, FastifyRequest } from 'fastify';
 import type { MediaUrls, SignedQuery } from '../../../messages/media/media-urls.ts';
 import { findErasedKeys, findServedMedia, type ServedMedia } from '../../../messages/media.ts';
+import { essenceOf } from '../../../messages/send/uploaded-media.ts';
+import { countedAddress } from '../../../platform/http/counted-address.ts';
 import {
   ObjectMissing,
   type ObjectStore,
@@ -10,6 +12,12 @@ import {
 import type { Database } from '../../../platform/postgres/database.ts';
 import { ApiError, notFound, unavailable } from '../../errors/api-error.ts';
 import { createBatchedLookup } from '../../plugins/batched-lookup.ts';
+import {
+  type DownloadShares,
+  FILE_LIMITS,
+  goneSignal,
+  shareDownloads,
+} from '../../shares/download-shares.ts';
 
 export type ReceivedMediaTools = {
   database: Database;
@@ -26,7 +34,8 @@ const SAFE_HEADERS = {
   'content-security-policy': "default-src 'none'; sandbox",
   'cross-origin-resource-policy': 'cross-origin',
   'referrer-policy': 'no-referrer',
-  'cache-control': 'private, max-age=86400, immutable',
+  // A file may expire or be erased at any time: the ETag makes asking again cheap.
+  'cache-control': 'private, no-cache',
   'accept-ranges': 'bytes',
 };
 
@@ -47,6 +56,7 @@ function registerFiles(app: FastifyInstance, { database, objectStore, mediaUrls 
     return found;
   };
   const findFile = createBatchedLookup({ find, maxUnderWay: 1 });
+  const downloads = shareDownloads(app, FILE_LIMITS);
   app.route<{ Params: { token: string } }>({
     method: ['GET', 'HEAD'],
     url: '/received_media/:token',
@@ -58,7 +68,7 @@ function registerFiles(app: FastifyInstance, { database, objectStore, mediaUrls 
       const verdict = await mediaUrls.check(file, signedQueryOf(request.query));
       if (verdict === 'expired') throw new ApiError('media_url_expired');
       if (verdict === 'wrong') throw new ApiError('invalid_media_signature');
-      return await serve(objectStore, file, request, reply);
+      return await serve({ objectStore, downloads }, file, request, reply);
     },
   });
 }
@@ -72,8 +82,10 @@ function signedQueryOf(query: unknown): SignedQuery {
   };
 }
 
+type ServeTools = { objectStore: ObjectStore; downloads: DownloadShares };
+
 async function serve(
-  objectStore: ObjectStore,
+  tools: ServeTools,
   file: ServedMedia,
   request: FastifyRequest,
   reply: FastifyReply,
@@ -89,7 +101,7 @@ async function serve(
     const headers = { ...SAFE_HEADERS, 'content-range': `bytes */${file.sizeBytes}`, etag };
     return reply.code(416).headers(headers).send();
   }
-  const body = request.method === 'HEAD' ? null : await open(objectStore, file, range, request);
+  const body = request.method === 'HEAD' ? null : await open(tools, file, range, { request, reply });
   const disposition = contentDisposition(file.servedType, servedFileName(file));
   reply.headers(SAFE_HEADERS).headers({
     etag,
@@ -103,17 +115,22 @@ async function serve(
   return body === null ? reply.send() : reply.send(body);
 }
 
-/** The bytes from the store. Fastify destroys the stream when the client goes away. */
+/** The bytes from the store. Nothing is fetched for a client that has gone away, and Fastify then ends the stream. */
 async function open(
-  objectStore: ObjectStore,
+  { objectStore, downloads }: ServeTools,
   file: ServedMedia,
   range: ByteRange | 'whole',
-  request: FastifyRequest,
+  { request, reply }: { request: FastifyRequest; reply: FastifyReply },
 ) {
+  const gone = goneSignal(reply);
+  const { objectKey, tenantId } = file;
+  const owners = { file: objectKey, address: countedAddress(request.ip), tenant: tenantId };
   try {
-    return await objectStore.getRange(file.objectKey, range === 'whole' ? undefined : range);
+    return await downloads.open(owners, gone, () =>
+      objectStore.getRange(objectKey, range === 'whole' ? undefined : range, gone),
+    );
   } catch (error) {
-    if (error instanceof ObjectStoreUnavailable) throw unavailable(error);
+    if (error instanceof ObjectStoreUnavailable || gone.aborted) throw unavailable(error);
     if (!(error instanceof ObjectMissing)) throw error;
     request.log.error(
       { err: error, messageId: file.messageId },
@@ -181,8 +198,7 @@ function servedFileName(file: {
   servedType: string;
 }): string {
   if (file.fileName !== null && file.fileName.trim() !== '') return file.fileName;
-  const [essence = ''] = file.servedType.split(/\s*;/, 1);
-  return `${file.mediaType}-${file.messageId}.${EXTENSIONS[essence] ?? 'bin'}`;
+  return `${file.mediaType}-${file.messageId}.${EXTENSIONS[essenceOf(file.servedType)] ?? 'bin'}`;
 }
 
 /** Both ends inclusive. */
@@ -239,7 +255,8 @@ function safeFileName(fileName: string): string {
     .replace(/[\p{C}\p{Zl}\p{Zp}]/gu, '')
     .replace(/["\\/:*?<>|;]/g, '_')
     .replace(/\s+/g, ' ')
-    .replace(/^[.\s]+|[.\s]+$/g, '');
+    .replace(/^[.\s]+/, '')
+    .replace(/(?<![.\s])[.\s]+$/, '');
   const short = cutKeepingExtension(cleaned);
   return short === '' ? 'file' : short;
 }

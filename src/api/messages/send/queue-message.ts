@@ -8,7 +8,7 @@ import { drawMessageId, insertOutboundMessage } from '../../../messages/send/out
 import { lockRecipientConversation, type Recipient } from '../../../messages/send/recipient-conversations.ts';
 import type { Database } from '../../../platform/postgres/database.ts';
 import { insertWorkflowTasks } from '../../../platform/temporal/workflow-tasks.ts';
-import type { SendRequest } from './send-body.ts';
+import { type SendRequest, typeOf } from './send-body.ts';
 import { upstreamPayload } from './upstream-payload.ts';
 
 /** The API starts the workflow itself; the worker does so when nothing has come of it by then. */
@@ -40,7 +40,7 @@ export async function queueMessage(
     const whole: unknown = JSON.parse(content);
     const mediaIds = new Set(mediaUsesOf(whole).flatMap(({ uuid }) => uuid ?? []));
     await insertOutboundMessage(trx, {
-      ...{ id, wabaId, phoneNumberId, conversationId, type: typeOf(request) },
+      ...{ id, wabaId, phoneNumberId, conversationId, type: String(typeOf(request)) },
       recipient: recipient.waId ?? recipient.userId,
       content,
       contextId: request.context?.message_id ?? null,
@@ -69,10 +69,4 @@ export function sendTask(wabaId: string, messageId: string) {
 function recipientOf({ to, recipient }: SendRequest): Recipient {
   if (to !== undefined) return { waId: to.replace(/\D/g, ''), userId: null };
   return { waId: null, userId: recipient ?? '' };
-}
-
-const MAX_TYPE_CHARS = 100;
-
-function typeOf({ type, extra }: SendRequest): string {
-  return (type ?? String(extra?.type)).slice(0, MAX_TYPE_CHARS);
 }

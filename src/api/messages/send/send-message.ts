@@ -1,6 +1,5 @@
 import { createHash } from 'node:crypto';
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import { Compile, type Validator } from 'typebox/compile';
 import { listPhoneNumbers } from '../../../accounts/accounts.ts';
 import {
   findIdempotencyKey,
@@ -12,7 +11,6 @@ import {
 import { findMediaUploads } from '../../../messages/send/media-uploads.ts';
 import { type MediaUse, mediaUsesOf } from '../../../messages/send/message-content.ts';
 import { findSendProgress } from '../../../messages/send/outbound-messages.ts';
-import { isMembers } from '../../../platform/json/json-members.ts';
 import type { Database } from '../../../platform/postgres/database.ts';
 import { ApiError } from '../../errors/api-error.ts';
 import type { ExternalApp, ExternalContext } from '../../external/external-app.ts';
@@ -20,21 +18,12 @@ import { NoQuery, sendJsonText } from '../../external/schema-kit.ts';
 import { accountOf, SCOPES } from '../../keys/api-key-auth.ts';
 import { documented } from '../../openapi/documented.ts';
 import { validatorCompiler } from '../../plugins/validation.ts';
+import { sendProblem, sendWarnings } from './check-send.ts';
 import { isOutcome } from './outcome-waiter.ts';
-import { exactlyOne, firstProblem, memberProblem, type Problem, storableProblem } from './problems.ts';
 import { HOLD_MS, queueMessage } from './queue-message.ts';
-import {
-  INTERACTIVE_TYPES,
-  MESSAGE_TYPES,
-  NEW_INTERACTIVE_TYPE,
-  NEW_TYPE,
-  SEND_FORMS,
-  SendBody,
-  type SendForm,
-  type SendRequest,
-} from './send-body.ts';
+import { SendBody, type SendRequest } from './send-body.ts';
 import { type SendResponse, SentMessage, sendResponse } from './send-response.ts';
-import { extraProblem, mergeExtra, messageOf } from './upstream-payload.ts';
+import { messageOf } from './upstream-payload.ts';
 
 const OPERATION = 'sendMessage';
 
@@ -67,7 +56,7 @@ export function sendMessageRoute(app: ExternalApp, context: ExternalContext): vo
   });
 }
 
-/** The forms of the body are told apart by hand, so that an error names the one member that is wrong. */
+/** The forms of the body are distinguished by hand, so that an error names the one member that is wrong. */
 const sendValidator: typeof validatorCompiler = (route) => {
   if (route.httpPart !== 'body') return validatorCompiler(route);
   return (value: unknown) => {
@@ -115,7 +104,8 @@ async function finalResponse(
 ): Promise<SendResponse> {
   const { wabaId } = accountOf(request);
   const progress = await sends.outcomes.wait(wabaId, messageId);
-  const response = sendResponse(messageId, progress, { publicUrl, requestId: request.id });
+  const warnings = sendWarnings(request.body as SendRequest);
+  const response = sendResponse(messageId, progress, { publicUrl, requestId: request.id, warnings });
   return key === null ? response : await saveIdempotentResponse(database, wabaId, key, response);
 }
 
@@ -175,7 +165,7 @@ function idempotencyKeyOf(request: FastifyRequest, operation: string): Idempoten
 
 /** Makes sure that the WABA has the files of ours that a message names. Throws ApiError 422, which names the member. */
 async function checkMedia(database: Database, wabaId: string, request: SendRequest): Promise<void> {
-  const uses = mediaUsesOf(mergeExtra(messageOf(request), request.extra ?? {}));
+  const uses = mediaUsesOf(messageOf(request));
   if (uses.length === 0) return;
   const uuids = new Set(uses.flatMap(({ uuid }) => uuid ?? []));
   const found = await findMediaUploads(database, wabaId, [...uuids]);
@@ -192,69 +182,6 @@ function checkUse(
   if (file.mediaType === kind) return;
   const message = `The file is of type ${file.mediaType} (${file.mimeType}) and cannot be sent as ${kind}.`;
   throw new ApiError('wrong_media_type', { param, message });
-}
-
-/** Compiled when first needed: a tenant uses few of the forms. */
-const validators = new Map<SendForm, Validator>();
-
-/** The first thing that is wrong with the body of a send; null when it can be sent. */
-export function sendProblem(body: unknown): Problem | null {
-  if (!isMembers(body)) return { param: '', message: 'The body must be a JSON object.' };
-  const unstorable = storableProblem(body);
-  if (unstorable !== null) return unstorable;
-  const form = formOf(body);
-  if ('message' in form) return form;
-  const validator = validators.get(form) ?? Compile(form.schema);
-  validators.set(form, validator);
-  if (!validator.Check(body)) return memberProblem(validator.Errors(body));
-  const request = body as SendRequest;
-  return firstProblem(
-    () => exactlyOne(request, ['to', 'recipient'], ''),
-    () => phoneProblem(request.to),
-    () => contentProblem(form, request),
-    () => (request.extra === undefined ? null : extraProblem(messageOf(request), request.extra)),
-  );
-}
-
-function formOf(body: Readonly<Record<string, unknown>>): SendForm | Problem {
-  const { type, extra } = body;
-  if (type === undefined && isMembers(extra) && isNew(extra.type, MESSAGE_TYPES)) return NEW_TYPE;
-  if (type !== 'interactive') {
-    const form = typeof type === 'string' && !type.includes('/') ? SEND_FORMS.get(type) : undefined;
-    return form ?? { param: 'type', message: `The parameter must be one of ${MESSAGE_TYPES.join(', ')}.` };
-  }
-  const content = body.interactive;
-  if (content === undefined) {
-    const added = isMembers(extra) && isMembers(extra.interactive) ? extra.interactive.type : undefined;
-    if (isNew(added, INTERACTIVE_TYPES)) return NEW_INTERACTIVE_TYPE;
-    return { param: 'interactive', message: 'The parameter is missing.' };
-  }
-  if (!isMembers(content)) return { param: 'interactive', message: 'The parameter must be object.' };
-  return (
-    SEND_FORMS.get(`interactive/${content.type}`) ?? {
-      param: 'interactive/type',
-      message: `The parameter must be one of ${INTERACTIVE_TYPES.join(', ')}.`,
-    }
-  );
-}
-
-/** What is known has to be given outside of `extra`, where it is checked. */
-function isNew(type: unknown, known: readonly string[]): boolean {
-  return typeof type === 'string' && type !== '' && !known.includes(type);
-}
-
-const DIGITS = { minimum: 4, maximum: 17 };
-
-function phoneProblem(to: string | undefined): Problem | null {
-  if (to === undefined) return null;
-  const count = to.replace(/\D/g, '').length;
-  if (count >= DIGITS.minimum && count <= DIGITS.maximum) return null;
-  return { param: 'to', message: `A phone number has ${DIGITS.minimum} to ${DIGITS.maximum} digits.` };
-}
-
-function contentProblem({ content, check }: SendForm, request: SendRequest): Problem | null {
-  if (content === null || check === undefined) return null;
-  return check(request[content] as never, content);
 }
 
 const FROM = { phoneNumberId: '800000000000111', to: '+12025550143' };
@@ -316,7 +243,7 @@ const sendDocs = documented({
   operationId: 'sendMessage',
   summary: 'Send a message',
   description:
-    'The body is the upstream platform’s own message object with `phoneNumberId` in front, and exactly one of `to` and `recipient`. The answer waits up to about 10 seconds for upstream. What upstream has added since goes into `extra`.',
+    'The body is the upstream platform’s own message object with `phoneNumberId` in front, and `to` or `recipient`; with both, upstream uses `to`. The response waits up to about 10 seconds for upstream. Upstream checks its own limits. A type or a member that the service does not know is passed on, with an entry in `warnings`; members beside the content go into `extra`.',
   tag: 'Messages',
   idempotent: true,
   errors: [

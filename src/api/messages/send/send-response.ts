@@ -4,6 +4,7 @@ import { adviceFor, type SendError } from '../../../messages/send/send-error.ts'
 import { errorBody } from '../../errors/api-error.ts';
 import { ERROR_CODES } from '../../errors/error-codes.ts';
 import { nullable, text } from '../../external/schema-kit.ts';
+import type { Problem } from './problems.ts';
 
 /** A message that was taken. */
 export const SentMessage = Type.Object(
@@ -13,25 +14,35 @@ export const SentMessage = Type.Object(
     metaMessageId: nullable(Type.String(), 'wamid.HBgLMTIwMjU1NTAxNDMVAgARGBJDQTBERjJDOTVBQTE0NEMxRDAA'),
     state: Type.Enum(['accepted', 'queued', 'unknown']),
     messageStatus: Type.Optional(Type.String()),
+    waId: Type.Optional(
+      Type.String({ description: 'The WhatsApp id of the recipient; can differ from the digits of `to`.' }),
+    ),
     advice: Type.Optional(Type.String()),
+    warnings: Type.Optional(
+      Type.Array(Type.Object({ param: Type.String(), message: Type.String() }, { title: 'SendWarning' }), {
+        description: 'What the service does not know and passed on as it is.',
+      }),
+    ),
   },
   { title: 'SentMessage' },
 );
+
+type ResponseContext = { publicUrl: string; requestId: string; warnings: readonly Problem[] };
 
 /** The answer to a send: HTTP status and body. */
 export type SendResponse = { status: number; body: string };
 
 /**
  * 200: upstream has the message; 202: it waits, or its outcome is unknown; 424: it will not be sent. It follows from what is
- * stored alone, so that every process gives the same one.
+ * stored and from the request alone, so that every process gives the same one.
  */
 export function sendResponse(
   messageId: string,
   progress: SendProgress,
-  request: { publicUrl: string; requestId: string },
+  request: ResponseContext,
 ): SendResponse {
   if (progress.state === 'failed') return refusal(messageId, progress, request);
-  const { conversationId, upstreamId, upstreamStatus } = progress;
+  const { conversationId, upstreamId, upstreamStatus, waId } = progress;
   const isAccepted = progress.state === 'accepted';
   const state = isAccepted ? 'accepted' : progress.state === 'unknown' ? 'unknown' : 'queued';
   const error = state === 'unknown' ? sendErrorOf(progress.error) : null;
@@ -42,16 +53,14 @@ export function sendResponse(
     metaMessageId: upstreamId,
     state,
     ...(upstreamStatus !== null && { messageStatus: upstreamStatus }),
+    ...(waId !== null && { waId }),
     ...(advice !== null && { advice }),
+    ...warningsOf(request),
   };
   return { status: isAccepted ? 200 : 202, body: JSON.stringify(body) };
 }
 
-function refusal(
-  messageId: string,
-  progress: SendProgress,
-  request: { publicUrl: string; requestId: string },
-): SendResponse {
+function refusal(messageId: string, progress: SendProgress, request: ResponseContext): SendResponse {
   const error = sendErrorOf(progress.error);
   const code = error?.code === 'upstream_refused' ? 'upstream_refused' : 'message_not_sent';
   const message = error?.message ?? ERROR_CODES[code].message;
@@ -60,9 +69,14 @@ function refusal(
     ...(advice !== null && { advice }),
     serviceMessageId: messageId,
     ...(error?.upstream != null && { upstream: error.upstream }),
+    ...warningsOf(request),
   };
   const body = errorBody({ code, message, param: null }, request, extras);
   return { status: ERROR_CODES[code].status, body: JSON.stringify(body) };
+}
+
+function warningsOf({ warnings }: ResponseContext) {
+  return warnings.length > 0 && { warnings: [...warnings] };
 }
 
 /** The stored error of a message; null when there is none. */

@@ -87,20 +87,20 @@ export function mediaRoutes(app: ExternalApp, context: ExternalContext): void {
 
 /** Each upload holds up to two parts of 5 MiB. */
 const PER_PROCESS = 24;
-const PER_WABA = 6;
+const PER_TENANT = 6;
 
 const RETRY_AFTER = { 'retry-after': '2' };
 
 /** How many uploads are under way in this process. */
 type UploadSlots = {
   /**
-   * Takes a slot; the returned function releases it. When all are taken, the oldest upload of the WABA with the most
-   * is cut for a WABA that has fewer. Throws ApiError 429 or 503.
+   * Takes a slot; the returned function releases it. When all are taken, the oldest upload of the tenant with the most
+   * is cut for a tenant that has fewer. Throws ApiError 429 or 503.
    */
-  take(wabaId: string, cut: (error: ApiError) => void): () => void;
+  take(tenantId: string, cut: (error: ApiError) => void): () => void;
 };
 
-type Upload = { wabaId: string; cut: (error: ApiError) => void };
+type Upload = { tenantId: string; cut: (error: ApiError) => void };
 
 export function makeUploadSlots(): UploadSlots {
   // In the order in which they began.
@@ -109,26 +109,26 @@ export function makeUploadSlots(): UploadSlots {
 
   const end = (upload: Upload): void => {
     if (!uploads.delete(upload)) return;
-    const left = (counts.get(upload.wabaId) ?? 1) - 1;
-    if (left === 0) counts.delete(upload.wabaId);
-    else counts.set(upload.wabaId, left);
+    const left = (counts.get(upload.tenantId) ?? 1) - 1;
+    if (left === 0) counts.delete(upload.tenantId);
+    else counts.set(upload.tenantId, left);
   };
 
   const makeRoom = (own: number): void => {
     const most = Math.max(...counts.values());
-    const oldest = [...uploads].find(({ wabaId }) => counts.get(wabaId) === most);
+    const oldest = [...uploads].find(({ tenantId }) => counts.get(tenantId) === most);
     if (oldest === undefined || most <= own + 1) throw full();
     end(oldest);
     oldest.cut(full());
   };
 
   return {
-    take(wabaId, cut) {
-      const own = counts.get(wabaId) ?? 0;
-      if (own >= PER_WABA) throw new ApiError('too_many_uploads', { headers: RETRY_AFTER });
+    take(tenantId, cut) {
+      const own = counts.get(tenantId) ?? 0;
+      if (own >= PER_TENANT) throw new ApiError('too_many_uploads', { headers: RETRY_AFTER });
       if (uploads.size >= PER_PROCESS) makeRoom(own);
-      const upload = { wabaId, cut };
-      counts.set(wabaId, own + 1);
+      const upload = { tenantId, cut };
+      counts.set(tenantId, own + 1);
       uploads.add(upload);
       return () => end(upload);
     },
@@ -162,7 +162,7 @@ function getMedia(app: ExternalApp, { database }: ExternalContext): void {
 const Deleted = Type.Object({ id: UploadedMedia.properties.id, deleted: Type.Literal(true) });
 
 /** DELETE /api/external/media/:id: the file cannot be sent any more, and its bytes are removed. */
-function deleteMedia(app: ExternalApp, { database, objectStore }: ExternalContext): void {
+function deleteMedia(app: ExternalApp, { database, uploadStore }: ExternalContext): void {
   const schema = {
     ...documented({
       operationId: 'deleteMedia',
@@ -184,7 +184,7 @@ function deleteMedia(app: ExternalApp, { database, objectStore }: ExternalContex
     const objectKey = await deleteMediaUpload(database, wabaId, uuid);
     if (objectKey === null) throw notFound();
     try {
-      await objectStore.remove(objectKey);
+      await uploadStore.remove(objectKey);
       await forgetMediaUpload(database, uuid);
     } catch (error) {
       if (!(error instanceof ObjectStoreUnavailable)) throw error;
@@ -243,14 +243,14 @@ function uploadMedia(app: ExternalApp, context: ExternalContext): void {
   };
   app.post('/api/external/media', options, async (request, reply) => {
     const account = accountOf(request);
-    const { wabaId } = account;
+    const { wabaId, tenantId } = account;
     try {
       checkHead(request);
       // Parts of a request whose client is gone would be waited for without end, and the slot be kept.
       if (request.raw.destroyed) throw new ApiError('invalid_multipart');
       const cut = Promise.withResolvers<never>();
       cut.promise.catch(() => {});
-      const release = slots.take(wabaId, cut.reject);
+      const release = slots.take(tenantId, cut.reject);
       const form = openUploadForm(request, cut.promise);
       const uuid = await store(context, form, account).finally(release);
       reply.code(201).header('location', `/api/external/media/${publicMediaId(uuid)}`);
@@ -282,7 +282,7 @@ function checkHead(request: FastifyRequest): void {
  * process left that died in between.
  */
 async function store(
-  { database, objectStore }: ExternalContext,
+  { database, uploadStore }: ExternalContext,
   opening: Promise<UploadForm>,
   { wabaId, keyId }: Account,
 ): Promise<string> {
@@ -292,11 +292,11 @@ async function store(
   const objectKey = `uploads/${randomBytes(KEY_BYTES).toString('base64url')}`;
   await beginMediaUpload(database, wabaId, { uuid, objectKey, apiKeyId: keyId });
   try {
-    await objectStore.put(objectKey, form.source, { contentType: 'application/octet-stream' });
+    await uploadStore.put(objectKey, form.source, { contentType: 'application/octet-stream' });
     await finishMediaUpload(database, wabaId, uuid, form.result());
     return uuid;
   } catch (error) {
-    if (error instanceof RequestError) await objectStore.remove(objectKey);
+    if (error instanceof RequestError) await uploadStore.remove(objectKey);
     // A refused file has left nothing. What a store that failed has kept is unknown: housekeeping removes it.
     if (error instanceof ApiError || error instanceof RequestError) await forgetMediaUpload(database, uuid);
     if (!(error instanceof ObjectStoreUnavailable)) throw error;

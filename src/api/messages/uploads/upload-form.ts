@@ -1,12 +1,14 @@
 import { createHash } from 'node:crypto';
 import type { Multipart, MultipartFile, MultipartValue } from '@fastify/multipart';
 import type { FastifyRequest } from 'fastify';
+import { sniffMediaType } from '../../../messages/media/media-type.ts';
 import {
   essenceOf,
   HEAD_BYTES,
   MAX_UPLOAD_BYTES,
   type MediaKind,
   maxBytesOf,
+  mayBeginAs,
   mediaKindOf,
   SENDABLE_MIME_TYPES,
   uploadedFileName,
@@ -35,6 +37,8 @@ export type UploadForm = {
 };
 
 const MULTIPART_LIMITS = {
+  // Of each part, its name and the name of the file included.
+  headerSize: 40_000,
   fieldNameSize: 100,
   fieldSize: 1_000,
   fields: 10,
@@ -97,6 +101,7 @@ function readFile(
     }
     const mediaType = checkedKind(mimeType());
     checkSize(sizeBytes, mediaType, head);
+    checkFirstBytes(mimeType(), head);
     const fileName = uploadedFileName(part.filename);
     file = { mediaType, mimeType: mimeType(), fileName, sizeBytes, sha256: hash.digest('hex') };
   }
@@ -126,8 +131,27 @@ function checkedKind(mimeType: string): MediaKind {
   });
 }
 
-function checkFilePart({ fieldname }: MultipartFile): void {
+/** Upstream would refuse the file, but only when the first message needs it. */
+function checkFirstBytes(mimeType: string, head: Uint8Array): void {
+  const found = sniffMediaType(head);
+  if (mayBeginAs(mimeType, found)) return;
+  const instead = found === null ? '' : `, but as ${found} does`;
+  throw new ApiError('unsupported_file_type', {
+    param: 'file',
+    message: `The file does not begin as ${mimeType} does${instead}.`,
+  });
+}
+
+/** A longer name may have lost its end, and with it the type that follows. */
+const MAX_FILE_NAME_CHARS = 8_000;
+
+function checkFilePart({ fieldname, filename }: MultipartFile): void {
   if (fieldname !== 'file') throw noSuchField(fieldname);
+  if (filename.length <= MAX_FILE_NAME_CHARS) return;
+  throw new ApiError('invalid_parameter', {
+    param: 'file',
+    message: `The name of the file has up to ${MAX_FILE_NAME_CHARS} characters.`,
+  });
 }
 
 function takeRest(fields: Map<string, string>, part: Multipart): void {

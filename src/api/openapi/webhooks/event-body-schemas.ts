@@ -74,7 +74,12 @@ const Money = Type.Object(
 const Payment = Type.Object({
   metadata: Metadata,
   reference_id: Type.Optional(Type.String()),
-  status: Type.Optional(Type.String({ description: 'captured, pending, failed, …' })),
+  status: Type.Optional(
+    Type.String({
+      description:
+        'captured, pending, failed, … After `captured`, send `order_status` messages to the customer.',
+    }),
+  ),
   amount: Type.Optional(Money),
   currency: Type.Optional(Type.String()),
   transaction: Type.Optional(
@@ -105,7 +110,11 @@ const Order = Type.Object({
     {
       catalog_id: Type.Optional(Type.String()),
       text: Type.Optional(Type.String()),
-      product_items: Type.Optional(Type.Array(Type.Object(CART_LINE))),
+      product_items: Type.Optional(
+        Type.Array(Type.Object(CART_LINE), {
+          description: 'Keep reading these lines where you parse upstream’s own format.',
+        }),
+      ),
     },
     { description: 'The upstream cart as it came.' },
   ),
@@ -116,7 +125,9 @@ const Order = Type.Object({
     total_amount: Type.Number(),
     currency: Type.Optional(Type.String()),
     thumbnail_url: Type.String(),
-    items: Type.Array(Type.Object({ ...CART_LINE, product_name: Type.String(), image_url: Type.String() })),
+    items: Type.Array(Type.Object({ ...CART_LINE, product_name: Type.String(), image_url: Type.String() }), {
+      description: 'Prefer these items when you render the order.',
+    }),
   }),
 });
 
@@ -128,7 +139,8 @@ const ReadyMedia = Type.Object({
   mediaPath: Type.String({ pattern: '^/received_media/' }),
   mediaUrl: Type.String({
     pattern: '^https://',
-    description: 'Needs no API key: who has it can read the file.',
+    description:
+      'Prefer it to `mediaPath` when you download the file. It needs no API key: everyone with it can read the file.',
   }),
   caption: Type.Optional(Type.String()),
 });

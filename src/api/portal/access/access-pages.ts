@@ -17,7 +17,7 @@ import { signInPages } from '../users/sign-in-page.ts';
 import { tenantUserPages } from '../users/users-page.ts';
 import type { FormTokens } from './form-tokens.ts';
 import { requireFreshProof } from './fresh-proof.ts';
-import { PAGES } from './page-access.ts';
+import { PAGES, withoutFreshProof } from './page-access.ts';
 import { pageNotFound } from './page-error.ts';
 import { sendPage } from './send-page.ts';
 import { actorOf, isOperatorElsewhere, sessionOf, viewerOf } from './viewer.ts';
@@ -74,7 +74,8 @@ function startPage(app: PortalApp, { database }: PortalContext): void {
   });
 
   const body = Type.Object({ tenant: formLine() });
-  app.post('/portal/tenant', { config: PAGES.signedIn, schema: { body } }, async (request, reply) => {
+  const config = withoutFreshProof(PAGES.signedIn, 'it shows another tenant and changes nothing');
+  app.post('/portal/tenant', { config, schema: { body } }, async (request, reply) => {
     const { tenant } = request.body;
     const place = viewerOf(request).places.find(({ tenantId }) => (tenantId ?? '') === tenant);
     if (place === undefined) throw pageNotFound();

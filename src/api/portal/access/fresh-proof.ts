@@ -11,7 +11,7 @@ import { html, type Markup, nothing } from '../markup.ts';
 import { hrefWith, localPath } from '../navigation.ts';
 import type { PortalApp, PortalContext } from '../portal-app.ts';
 import type { SignInLimit } from '../users/sign-in-limit.ts';
-import { PAGES, withFreshProof } from './page-access.ts';
+import { PAGES, wantedProof } from './page-access.ts';
 import { sendPage } from './send-page.ts';
 import { actorOf, sessionOf, type Viewer, viewerOf } from './viewer.ts';
 
@@ -28,9 +28,9 @@ type ProofTools = { limit: SignInLimit; hasOidc: boolean };
 export function requireFreshProof(scope: PortalApp, context: PortalContext, tools: ProofTools): void {
   scope.addHook('preValidation', async (request, reply) => {
     const given = takeProof(request.body);
-    const { freshProof } = request.routeOptions.config;
-    if (freshProof === undefined || viewerOf(request).isProofFresh) return;
-    if (freshProof === 'code' && !viewerOf(request).proofs.totp) return;
+    const wanted = wantedProof(request.method, request.routeOptions.config);
+    if (wanted === null || viewerOf(request).isProofFresh) return;
+    if (wanted === 'code' && !viewerOf(request).proofs.totp) return;
     if (request.method !== 'POST') return reply.redirect(hrefWith(PATH, { next: request.url }), 303);
     if (given === '') return showQuestion(request, reply, context, tools, null);
     try {
@@ -56,7 +56,7 @@ function confirmPages(app: PortalApp, context: PortalContext, tools: ProofTools)
     },
   );
   const body = Type.Object({ next: formLine(4_096) });
-  const config = { ...withFreshProof(PAGES.signedIn), beforeSecondFactor: true } as const;
+  const config = { ...PAGES.signedIn, beforeSecondFactor: true } as const;
   app.post(PATH, { config, schema: { body } }, async (request, reply) =>
     reply.redirect(localPath(request.body.next), 303),
   );

@@ -3,6 +3,7 @@ import { RequestError } from '../../../platform/request-input.ts';
 import { classifyError, refusalHeaders } from '../../plugins/errors.ts';
 import { setBaseHeaders } from '../../plugins/request-hooks.ts';
 import { html } from '../markup.ts';
+import type { PageView } from '../page.ts';
 import { sendPage, setPortalHeaders } from './send-page.ts';
 import { viewerIfAny } from './viewer.ts';
 /** A refusal as a page. All of it may be shown to any visitor. */
@@ -76,6 +77,16 @@ export async function orShown<Shown>(
   }
 }
 
+/** Sends a form again with what is wrong with it, or for the first time. */
+export function sendFormPage(reply: FastifyReply, view: PageView, error: RequestError | null): FastifyReply {
+  if (error === null) return sendPage(reply, view);
+  return sendPage(reply.headers(refusalHeaders(error)), view, refusedStatus(error));
+}
+
+function refusedStatus({ code }: RequestError): 422 | 429 {
+  return code === 'rate_limit_exceeded' ? 429 : 422;
+}
+
 /** Turns anything thrown into a page. What is not meant for the reader goes to the log only. */
 export function sendErrorPage(thrown: unknown, request: FastifyRequest, reply: FastifyReply): void {
   const shown = shownError(thrown);
@@ -120,7 +131,7 @@ function shownError(thrown: unknown): Shown {
 /** What a page did not show at its form. An object that is not there is what every other missing page is. */
 function refusal(error: RequestError): Shown {
   if (error.code.startsWith('unknown_')) return shownError(pageNotFound());
-  const status = error.code === 'rate_limit_exceeded' ? 429 : 422;
+  const status = refusedStatus(error);
   return {
     status,
     title: TITLES[status] ?? 'Request refused',

@@ -8,6 +8,7 @@ import type { Database } from '../../../platform/postgres/database.ts';
 import { stepOf } from '../../../users/sign-in-policy.ts';
 import { findOpenSessions, noteUse, openSession } from '../../../users/user-sessions.ts';
 import { createBatchedLookup } from '../../plugins/batched-lookup.ts';
+import type { ShareOwner } from '../../shares/connection-shares.ts';
 import { secondStepPath, signInPath } from '../navigation.ts';
 import type { PortalApp, PortalContext } from '../portal-app.ts';
 import { createFormTokens, type FormTokens } from './form-tokens.ts';
@@ -40,10 +41,7 @@ export async function requirePortalAccess(scope: PortalApp, context: PortalConte
       throw pageNotFound();
     await readSession(request, { findSession, context, isOperatorAddress: isOperatorAddress(request) });
   });
-  // Visitors who have not signed in share one part of the connections.
-  scope.addHook('onRequest', (request, _reply, done) =>
-    shares.serve(viewerIfAny(request)?.userId ?? 'nobody', done),
-  );
+  scope.addHook('onRequest', (request, _reply, done) => shares.serve(ownerOf(viewerIfAny(request)), done));
   refuseForeignForms(scope, tokens, publicUrl);
   scope.addHook('onRequest', async (request, reply) => await checkAccess(request, reply, database));
   scope.addHook('preHandler', async (request) => await countAlerts(request, database));
@@ -58,6 +56,14 @@ export async function requirePortalAccess(scope: PortalApp, context: PortalConte
     },
   });
   return tokens;
+}
+
+/** Whose part of the connections a page takes: visitors who have not signed in share one. */
+function ownerOf(viewer: Viewer | null): ShareOwner {
+  if (viewer === null) return { name: 'visitors', member: 'visitors' };
+  const { userId, tenantId } = viewer;
+  if (tenantId === null) return { name: `operator ${userId}`, member: userId, isOperator: true };
+  return { name: tenantId, member: userId };
 }
 
 /** For the bell of a page. */

@@ -1,5 +1,5 @@
 import type { FastifyRequest } from 'fastify';
-import { type Actor, recordRead } from '../../../platform/audit/audit.ts';
+import { type Actor, recordReads } from '../../../platform/audit/audit.ts';
 import type { Database } from '../../../platform/postgres/database.ts';
 import type { Visitor } from '../../../users/sign-in.ts';
 import type { SessionStep } from '../../../users/sign-in-policy.ts';
@@ -85,5 +85,18 @@ export async function noteRead(
   read: { action: string; target: string },
 ): Promise<void> {
   if (viewerOf(request).role !== 'operator') return;
-  await recordRead(database, actorOf(request), { ...read, wabaId: wabaOf(request).wabaId });
+  const { wabaId } = wabaOf(request);
+  await recordReads(database, actorOf(request), read.action, [{ wabaId, target: read.target }]);
+}
+
+/** As `noteRead`, for a list or a search, for each WABA of which it shows something. What was searched for is not noted. */
+export async function noteListRead(
+  request: FastifyRequest,
+  database: Database,
+  action: string,
+  wabaIds: readonly string[],
+): Promise<void> {
+  if (viewerOf(request).role !== 'operator' || wabaIds.length === 0) return;
+  const reads = [...new Set(wabaIds)].map((wabaId) => ({ wabaId, target: `WABA ${wabaId}` }));
+  await recordReads(database, actorOf(request), action, reads);
 }

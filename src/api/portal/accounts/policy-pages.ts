@@ -14,7 +14,7 @@ import {
 } from '../../../accounts/tenant-policies.ts';
 import { readTenantUsage, type TenantUsage } from '../../../accounts/tenant-usage.ts';
 import { invalidValue, type RequestError } from '../../../platform/request-input.ts';
-import { PAGES, withFreshProof } from '../access/page-access.ts';
+import { PAGES } from '../access/page-access.ts';
 import { orShown, pageNotFound } from '../access/page-error.ts';
 import { sendPage } from '../access/send-page.ts';
 import { actorOf, type Viewer, viewerOf, wabaOf } from '../access/viewer.ts';
@@ -44,7 +44,7 @@ export function policyPages(app: PortalApp, context: PortalContext): void {
   app.get('/portal/w/:wabaId/data', { config: PAGES.member }, async (request, reply) =>
     showPolicy(request, reply, context, { place: tenantPlace(request), given: null, error: null }),
   );
-  const ofTenant = { config: withFreshProof(PAGES.admin), schema: { body } };
+  const ofTenant = { config: PAGES.admin, schema: { body } };
   app.post('/portal/w/:wabaId/data', ofTenant, async (request, reply) =>
     savePolicy(request, reply, context, tenantPlace(request)),
   );
@@ -54,7 +54,7 @@ export function policyPages(app: PortalApp, context: PortalContext): void {
     const place = await operatorPlace(context, request.params.id);
     return await showPolicy(request, reply, context, { place, given: null, error: null });
   });
-  const ofOperator = { config: withFreshProof(PAGES.operator), schema: { params, body } };
+  const ofOperator = { config: PAGES.operator, schema: { params, body } };
   app.post(path, ofOperator, async (request, reply) =>
     savePolicy(request, reply, context, await operatorPlace(context, request.params.id)),
   );

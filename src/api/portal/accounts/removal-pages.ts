@@ -2,7 +2,7 @@ import { Type } from 'typebox';
 import { removeNumber, removeTenant, removeWaba, renameTenant } from '../../../accounts/account-removal.ts';
 import { findTenant } from '../../../accounts/accounts.ts';
 import { RequestError } from '../../../platform/request-input.ts';
-import { PAGES, withFreshProof } from '../access/page-access.ts';
+import { PAGES } from '../access/page-access.ts';
 import { pageNotFound } from '../access/page-error.ts';
 import { sendPage } from '../access/send-page.ts';
 import { actorOf, type Viewer, viewerOf, wabaOf } from '../access/viewer.ts';
@@ -62,7 +62,7 @@ function tenantActions(app: PortalApp, { database }: PortalContext): void {
     }
   });
   const remove = { params, body: Type.Object({ confirm: formLine() }) };
-  const removal = { config: withFreshProof(PAGES.operator), schema: remove };
+  const removal = { config: PAGES.operator, schema: remove };
   app.post(`${TENANTS}/:id/remove`, removal, async (request, reply) => {
     const { id } = request.params;
     await tenantOf(id);
@@ -80,7 +80,7 @@ function wabaActions(app: PortalApp, { database }: PortalContext): void {
   const body = Type.Object({ confirm: formLine() });
   app.post(
     '/portal/operator/wabas/:wabaId/remove',
-    { config: withFreshProof(PAGES.operator), schema: { body } },
+    { config: PAGES.operator, schema: { body } },
     async (request, reply) => {
       const { wabaId, tenantId } = wabaOf(request);
       const path = `/portal/operator/wabas/${wabaId}`;
@@ -96,7 +96,7 @@ function wabaActions(app: PortalApp, { database }: PortalContext): void {
   const number = Type.Object({ phoneNumberId: formLine() });
   app.post(
     '/portal/operator/wabas/:wabaId/remove-number',
-    { config: withFreshProof(PAGES.operator), schema: { body: number } },
+    { config: PAGES.operator, schema: { body: number } },
     async (request, reply) => {
       const { wabaId } = wabaOf(request);
       try {

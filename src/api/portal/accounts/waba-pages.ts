@@ -1,35 +1,23 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { Type } from 'typebox';
-import {
-  AccessTokenProblem,
-  findTenant,
-  listPhoneNumbers,
-  openAccessToken,
-} from '../../../accounts/accounts.ts';
-import { readNumberLookup } from '../../../accounts/followed-numbers.ts';
+import { findTenant, listPhoneNumbers } from '../../../accounts/accounts.ts';
 import { listNumberPaces, setNumberPace } from '../../../accounts/number-pace.ts';
 import { addWaba } from '../../../accounts/wabas.ts';
-import { listEndpoints } from '../../../endpoints/store.ts';
 import { limitWebhookTargets, webhookTargets } from '../../../endpoints/webhook-targets.ts';
-import { readWabaArrivals } from '../../../inbound/inbox-admin.ts';
-import { countWaitingBodies } from '../../../inbound/waiting-bodies.ts';
-import type { SubscribedApp, UpstreamPhoneNumber } from '../../../platform/graph/graph-calls.ts';
-import type { AccountClient } from '../../../platform/graph/graph-client.ts';
-import { GraphError } from '../../../platform/graph/graph-error.ts';
 import type { TargetLists } from '../../../platform/http/outbound-url.ts';
 import { checkAccessToken, checkUpstreamId, RequestError } from '../../../platform/request-input.ts';
-import { PAGES, withFreshProof } from '../access/page-access.ts';
+import { PAGES } from '../access/page-access.ts';
 import { pageNotFound } from '../access/page-error.ts';
 import { sendPage } from '../access/send-page.ts';
 import { actorOf, type Viewer, viewerOf, wabaOf } from '../access/viewer.ts';
 import { badge } from '../components/badge.ts';
 import { postForm, selectField, textField } from '../components/form.ts';
 import { dataTable, emptyState } from '../components/table.ts';
-import { utcText } from '../components/time.ts';
 import { formLine, linesOf } from '../form-values.ts';
 import { html, type Markup, nothing } from '../markup.ts';
 import type { PortalApp, PortalContext } from '../portal-app.ts';
 import { removalForm } from './removal-pages.ts';
+import { callGraph, checkWaba, type Finding } from './waba-check.ts';
 import { addWabaForm, targetForm, tokenForm } from './waba-forms.ts';
 
 const ACTIVE = 'operator/tenants';
@@ -125,7 +113,8 @@ function removeNumberButton(viewer: Viewer, wabaId: string, phoneNumberId: strin
 const SIGNS = {
   good: badge('good', 'OK'),
   bad: badge('bad', 'Problem'),
-  unknown: badge('waiting', 'Check'),
+  attention: badge('waiting', 'Attention'),
+  unknown: badge('off', 'Unknown'),
 };
 
 function findingTable(findings: readonly Finding[]): Markup {
@@ -166,7 +155,7 @@ function addWabaAction(app: PortalApp, context: PortalContext): void {
 /** POST /portal/operator/wabas/:wabaId/access-token */
 function tokenAction(app: PortalApp, context: PortalContext): void {
   const body = Type.Object({ accessToken: formLine(MAX_TOKEN_CHARS) });
-  const options = { config: withFreshProof(PAGES.operator), schema: { body } };
+  const options = { config: PAGES.operator, schema: { body } };
   app.post('/portal/operator/wabas/:wabaId/access-token', options, async (request, reply) => {
     const { wabaId, tenantId } = wabaOf(request);
     const problem = await saveChecked(request, context, { ...request.body, wabaId, tenantId });
@@ -220,7 +209,7 @@ function numberPaceAction(app: PortalApp, { database }: PortalContext): void {
 function targetAction(app: PortalApp, context: PortalContext): void {
   const list = Type.String({ maxLength: 10_000 });
   const body = Type.Object({ allow: list, deny: list });
-  const options = { config: withFreshProof(PAGES.operator), schema: { body } };
+  const options = { config: PAGES.operator, schema: { body } };
   app.post('/portal/operator/wabas/:wabaId/targets', options, async (request, reply) => {
     const { wabaId } = wabaOf(request);
     const lists = { allow: linesOf(request.body.allow), deny: linesOf(request.body.deny) };
@@ -254,145 +243,4 @@ async function numberPaceSection(
 ${textField({ label: 'Messages per second', name: 'messagesPerSecond', maxLength: 6, hint: `From 1 to 1,000. Upstream allows 20 for a number that is also used in its app, 80 for most, 1,000 for some. Empty: the default of the installation, ${usual}.` })}
 <div class="buttons"><button>Set the rate</button></div>`,
   )}</section>`;
-}
-
-/** One thing that must be right for webhooks to arrive; `advice` says what to do when it is not. */
-type Finding = {
-  question: string;
-  state: 'good' | 'bad' | 'unknown';
-  answer: string;
-  advice?: string;
-};
-
-/**
- * Why would no webhook arrive? Goes the way of one, from the upstream app to the tenant's endpoint, and asks at each
- * step what can be asked from here.
- */
-async function checkWaba(context: PortalContext, wabaId: string): Promise<Finding[]> {
-  const { accounts, database } = context;
-  const token = await openAccessToken(accounts, wabaId).catch((error: unknown) => {
-    if (error instanceof AccessTokenProblem) return null;
-    throw error;
-  });
-  const [upstreamNumbers, apps, numbers, arrivals, endpoints, lookup, waiting] = await Promise.all([
-    callGraph(context, token, (client, key) => client.listPhoneNumbers(wabaId, key)),
-    callGraph(context, token, (client, key) => client.listSubscribedApps(wabaId, key)),
-    listPhoneNumbers(database, wabaId),
-    readWabaArrivals(database, wabaId),
-    listEndpoints(database, wabaId),
-    readNumberLookup(database, wabaId),
-    countWaitingBodies(database, wabaId),
-  ]);
-  const open = endpoints.filter(({ mode }) => mode === 'open').length;
-  const quarantined = arrivals.quarantined.map(
-    ({ reason, count }) => `${reason.replaceAll('_', ' ')}: ${count}`,
-  );
-  return [
-    tokenFinding(token, upstreamNumbers),
-    subscriptionFinding(apps, `${context.publicUrl}/upstream/webhook`),
-    numberFinding(numbers, upstreamNumbers),
-    followingFinding(lookup, waiting),
-    {
-      question: 'Has any message been received or sent?',
-      state: arrivals.lastActivityAt === null ? 'unknown' : 'good',
-      answer: arrivals.lastActivityAt === null ? 'Never.' : `Last at ${utcText(arrivals.lastActivityAt)}.`,
-      advice: 'Send a message to the number from a phone and check again.',
-    },
-    {
-      question: 'Did every received item create an event?',
-      state: quarantined.length === 0 ? 'good' : 'unknown',
-      answer: quarantined.length === 0 ? 'Yes.' : `Not in the last 7 days: ${quarantined.join(', ')}.`,
-      advice:
-        'These items are in quarantine: heliograph admin inbox status shows them, and heliograph admin inbox retry processes them again.',
-    },
-    {
-      question: 'Is there an open endpoint?',
-      state: open > 0 ? 'good' : 'bad',
-      answer: `${open} of ${endpoints.length} endpoints are open.`,
-      advice:
-        'Add an endpoint under Webhooks, or enable one. Events wait for a paused or disabled endpoint. For a new endpoint, replay the status not_sent.',
-    },
-  ];
-}
-
-function tokenFinding(token: string | null, numbers: GraphAnswer<UpstreamPhoneNumber[]>): Finding {
-  const question = 'Does upstream accept the access token?';
-  const advice =
-    'Create a system user token with whatsapp_business_messaging and whatsapp_business_management for this WABA, and save it below.';
-  if (token === null) return { question, state: 'bad', answer: 'There is no readable token.', advice };
-  if (numbers.ok) return { question, state: 'good', answer: 'Yes.' };
-  return { question, state: numbers.refused ? 'bad' : 'unknown', answer: numbers.reason, advice };
-}
-
-function subscriptionFinding(apps: GraphAnswer<SubscribedApp[]>, callbackUrl: string): Finding {
-  const question = 'Does upstream send this WABA’s webhooks here?';
-  const advice = `Subscribe the app to the WABA (POST /{WABA}/subscribed_apps), and enter ${callbackUrl} as its callback URL with the verify token of the settings.`;
-  if (!apps.ok) return { question, state: 'unknown', answer: apps.reason, advice };
-  if (apps.value.length === 0) {
-    return { question, state: 'bad', answer: 'No app is subscribed to the WABA.', advice };
-  }
-  const elsewhere = apps.value.filter(
-    ({ overrideCallbackUrl }) => overrideCallbackUrl !== null && overrideCallbackUrl !== callbackUrl,
-  );
-  const names = apps.value.map(({ name, id }) => name || id).join(', ');
-  if (elsewhere.length === apps.value.length) {
-    const urls = elsewhere.map(({ overrideCallbackUrl }) => overrideCallbackUrl).join(', ');
-    return { question, state: 'bad', answer: `Subscribed: ${names}, but sent to ${urls}.`, advice };
-  }
-  return { question, state: 'good', answer: `Subscribed: ${names}.` };
-}
-
-function numberFinding(
-  ours: readonly { phoneNumberId: string }[],
-  upstream: GraphAnswer<UpstreamPhoneNumber[]>,
-): Finding {
-  const question = 'Are all numbers of the WABA known here?';
-  const advice = 'Numbers are copied from upstream daily. To do it now, save the access token again.';
-  if (ours.length === 0) return { question, state: 'bad', answer: 'No number is known.', advice };
-  if (!upstream.ok) return { question, state: 'unknown', answer: `${ours.length} known.`, advice };
-  const known = new Set(ours.map(({ phoneNumberId }) => phoneNumberId));
-  const missing = upstream.value.filter(({ phoneNumberId }) => !known.has(phoneNumberId));
-  const listed = new Set(upstream.value.map(({ phoneNumberId }) => phoneNumberId));
-  const gone = ours.filter(({ phoneNumberId }) => !listed.has(phoneNumberId));
-  if (gone.length > 0) {
-    const goneIds = gone.map(({ phoneNumberId }) => phoneNumberId).join(', ');
-    return { question, state: 'unknown', answer: `Upstream does not list: ${goneIds}.`, advice };
-  }
-  if (missing.length === 0) return { question, state: 'good', answer: `${ours.length} known.` };
-  const ids = missing.map(({ phoneNumberId }) => phoneNumberId).join(', ');
-  return { question, state: 'bad', answer: `Not known: ${ids}.`, advice };
-}
-
-function followingFinding(
-  { askedAt, problem }: { askedAt: Date | null; problem: string | null },
-  waiting: number,
-): Finding {
-  const question = 'Are its numbers updated from upstream?';
-  const asked = askedAt === null ? 'Not looked up yet.' : `Last looked up at ${utcText(askedAt)}.`;
-  const bodies = waiting === 0 ? '' : ` ${waiting} bodies wait for a number that is not known yet.`;
-  if (problem === null && waiting === 0) return { question, state: 'good', answer: asked };
-  const advice =
-    'The waiting bodies are processed as soon as upstream lists the number. Save a valid access token below.';
-  return { question, state: 'bad', answer: `${asked} ${problem ?? ''}${bodies}`, advice };
-}
-
-/** What upstream returned: a value, a refusal, or nothing. */
-type GraphAnswer<Value> = { ok: true; value: Value } | { ok: false; refused: boolean; reason: string };
-
-/** Asks upstream with a token; never throws for what upstream does. */
-async function callGraph<Value>(
-  { upstream }: Pick<PortalContext, 'upstream'>,
-  token: string | null,
-  ask: (client: AccountClient, token: string) => Promise<Value>,
-): Promise<GraphAnswer<Value>> {
-  if (token === null) return { ok: false, refused: true, reason: 'There is no access token.' };
-  try {
-    return { ok: true, value: await ask(await upstream.client(), token) };
-  } catch (error) {
-    if (!(error instanceof GraphError)) throw error;
-    const reason = error.transient
-      ? `Upstream is not available at the moment: ${error.message}`
-      : `Upstream refuses: ${error.message}`;
-    return { ok: false, refused: !error.transient, reason };
-  }
 }

@@ -1,9 +1,10 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { Type } from 'typebox';
+import { listTenantWabas } from '../../../accounts/accounts.ts';
 import { ALERT_KINDS, alertPath, anchorOf, KINDS, kindsFor } from '../../../alerts/alert-kinds.ts';
 import { alertMailOf, setAlertMail } from '../../../alerts/alert-mails.ts';
 import { type AlertViewer, listAlerts, markAlertsRead } from '../../../alerts/alerts.ts';
-import { PAGES } from '../access/page-access.ts';
+import { PAGES, withoutFreshProof } from '../access/page-access.ts';
 import { pageNotFound } from '../access/page-error.ts';
 import { sendPage } from '../access/send-page.ts';
 import { isOperatorElsewhere, type Viewer, viewerOf } from '../access/viewer.ts';
@@ -14,14 +15,14 @@ import { dataTable, emptyState } from '../components/table.ts';
 import { exactTime, timeAgo } from '../components/time.ts';
 import { formLine } from '../form-values.ts';
 import { type Child, html, type Markup, nothing } from '../markup.ts';
-import { hrefWith } from '../navigation.ts';
+import { hrefWith, type WabaInView } from '../navigation.ts';
 import type { PortalApp, PortalContext } from '../portal-app.ts';
 
 const PATH = '/portal/alerts';
 const RUNBOOKS = '/portal/runbooks';
 const PAGE_SIZE = 50;
-const UUID = '^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$';
-const IS_UUID = new RegExp(UUID);
+const IS_UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
+const UUID = IS_UUID.source;
 
 const DONE = {
   read: 'Marked as read. You are not reminded of it any more.',
@@ -42,7 +43,8 @@ export function alertsPages(app: PortalApp, context: PortalContext): void {
     showAlerts(request, reply, context, request.query),
   );
   const read = Type.Object({ alert: Type.Optional(formLine()) });
-  app.post(`${PATH}/read`, { config: PAGES.signedIn, schema: { body: read } }, async (request, reply) => {
+  const reading = withoutFreshProof(PAGES.signedIn, 'the alert stays in the list of all users');
+  app.post(`${PATH}/read`, { config: reading, schema: { body: read } }, async (request, reply) => {
     const { alert = '' } = request.body;
     if (alert !== '' && !IS_UUID.test(alert)) throw pageNotFound();
     await markAlertsRead(database, alertViewer(readerOf(request)), alert === '' ? null : alert);
@@ -60,6 +62,7 @@ export function alertsPages(app: PortalApp, context: PortalContext): void {
       active: 'alerts',
       lead: 'What each alert means and what to do.',
       trail: [{ label: 'Alerts', href: PATH }],
+      waba: await onlyWaba(context, readerOf(request)),
       body: runbooks(readerOf(request)),
     }),
   );
@@ -71,6 +74,17 @@ function readerOf(request: FastifyRequest): Viewer {
   return viewer;
 }
 
+/** The WABA of a tenant that has one, whose pages stay in the navigation; null for operators and for several. */
+async function onlyWaba(
+  { database }: PortalContext,
+  { tenantId, places }: Viewer,
+): Promise<WabaInView | null> {
+  if (tenantId === null) return null;
+  const [waba, ...others] = await listTenantWabas(database, tenantId);
+  const businessName = places.find((place) => place.tenantId === tenantId)?.businessName ?? '';
+  return waba === undefined || others.length > 0 ? null : { wabaId: waba.wabaId, businessName };
+}
+
 function alertViewer({ userId, tenantId }: Viewer): AlertViewer {
   return { userId, tenantId };
 }
@@ -78,13 +92,15 @@ function alertViewer({ userId, tenantId }: Viewer): AlertViewer {
 async function showAlerts(
   request: FastifyRequest,
   reply: FastifyReply,
-  { database, config, now }: PortalContext,
+  context: PortalContext,
   { state = 'open', before = null }: { state?: 'open' | 'all'; before?: string | null },
 ): Promise<FastifyReply> {
+  const { database, config, now } = context;
   const viewer = readerOf(request);
-  const [rows, hasMail] = await Promise.all([
+  const [rows, hasMail, waba] = await Promise.all([
     listAlerts(database, alertViewer(viewer), { state, before, limit: PAGE_SIZE + 1 }),
     config.mail.smtpUrl === '' ? null : alertMailOf(database, viewer.userId),
+    onlyWaba(context, viewer),
   ]);
   const alerts = rows.slice(0, PAGE_SIZE);
   const last = rows.length > PAGE_SIZE ? alerts.at(-1) : undefined;
@@ -97,6 +113,7 @@ async function showAlerts(
   return sendPage(reply, {
     title: 'Alerts',
     active: 'alerts',
+    waba,
     lead:
       viewer.tenantId === null
         ? 'What needs attention, of the installation and of all tenants. The bell counts what is new: what operators can mend and you have not read.'

@@ -63,9 +63,10 @@ function connectionStatus(region) {
 
 const ANSWER_WITHIN_MS = 10_000;
 
-/** Text in it is selected, or it has the keyboard's focus. */
+/** Text or a box in it is selected, or it has the keyboard's focus. */
 function isInUse(region) {
   if (region.contains(document.activeElement)) return true;
+  if (region.querySelector('input:checked') !== null) return true;
   const selection = document.getSelection();
   return selection !== null && !selection.isCollapsed && region.contains(selection.anchorNode);
 }
@@ -87,8 +88,21 @@ async function refresh(region) {
     if (known.size > 0 && !known.has(row.dataset.key)) row.classList.add('live-new');
   }
   showCopyButtons(region);
+  showSelectAll(region);
   return true;
 }
+
+/** A box that ticks all boxes of its form; without scripts there would be nothing to it. */
+function showSelectAll(root) {
+  for (const label of root.querySelectorAll('[data-select-all]')) label.hidden = false;
+}
+
+document.addEventListener('change', (event) => {
+  if (!(event.target instanceof HTMLInputElement) || event.target.closest('[data-select-all]') === null)
+    return;
+  for (const box of event.target.form.elements)
+    if (box.type === 'checkbox') box.checked = event.target.checked;
+});
 
 /** A button or checkbox with `data-live-switch="<id>"` holds and resumes a region. */
 document.addEventListener('change', (event) => {
@@ -98,4 +112,5 @@ document.addEventListener('change', (event) => {
 });
 
 showCopyButtons(document);
+showSelectAll(document);
 for (const region of document.querySelectorAll('[data-live]')) follow(region);

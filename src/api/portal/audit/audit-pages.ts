@@ -12,7 +12,7 @@ import { textField } from '../components/form.ts';
 import { pager } from '../components/pager.ts';
 import { dataTable, emptyState } from '../components/table.ts';
 import { exactTime } from '../components/time.ts';
-import { html, type Markup } from '../markup.ts';
+import { type Child, html, type Markup, nothing } from '../markup.ts';
 import { hrefWith } from '../navigation.ts';
 import type { PortalApp, PortalContext } from '../portal-app.ts';
 
@@ -137,21 +137,28 @@ function auditTable(
   isOperators: boolean,
   hrefOf: (more: Record<string, string>) => string,
 ): Markup {
-  const owner = isOperators ? ['Tenant', 'WABA'] : [];
-  const labels = ['Time', 'Actor', 'Action', 'Target', 'Detail', ...owner, 'IP address'];
+  const owner = isOperators ? ['Tenant, WABA'] : [];
+  const labels = ['Time', 'Actor', 'Action', 'Target', 'Detail', ...owner];
   return dataTable(
     'Audit log',
     labels,
     entries.map(({ at, actor, actorUserId, action, target, detail, tenantId, wabaId, ip }) => [
       exactTime(at),
-      html`<a href="${hrefOf({ actor })}">${actor}</a>${isOperators && actorUserId !== null && html` <span class="faint">user ${actorUserId}</span>`}`,
+      html`<span class="break"><a href="${hrefOf({ actor })}">${actor}</a>${whence(isOperators ? actorUserId : null, ip)}</span>`,
       html`<a href="${hrefOf({ action })}">${action}</a>`,
       html`<span class="break">${target}</span>`,
       html`<span class="break">${detailText(detail)}</span>`,
-      ...(isOperators ? [tenantId ?? '–', wabaId === null ? '–' : html`<code>${wabaId}</code>`] : []),
-      ip ?? '–',
+      ...(isOperators
+        ? [html`${tenantId ?? '–'}${wabaId !== null && html` <br /><code>${wabaId}</code>`}`]
+        : []),
     ]),
   );
+}
+
+/** As which user, where that is to be told, and from which address. */
+function whence(userId: string | null, ip: string | null): Child {
+  const parts = [...(userId === null ? [] : [`user ${userId}`]), ...(ip === null ? [] : [`from ${ip}`])];
+  return parts.length === 0 ? nothing : html` <span class="faint">${parts.join(', ')}</span>`;
 }
 
 function detailText(detail: StoredAuditEntry['detail']): string {

@@ -1,4 +1,5 @@
 import type { DeliveryDetail, LoggedAttempt } from '../../../deliveries/log/deliveries.ts';
+import { ADDRESS_REFUSED_TEXT } from '../../../platform/http/outbound-url.ts';
 import { publicEventId } from '../../../platform/public-ids.ts';
 import type { Viewer } from '../access/viewer.ts';
 import { badge } from '../components/badge.ts';
@@ -158,14 +159,13 @@ function shownMs(ms: number): string {
 }
 
 const ERRORS: Readonly<Record<string, string>> = {
-  dns: 'The host name could not be resolved. Check the URL of the endpoint and its DNS records.',
+  dns: `${ADDRESS_REFUSED_TEXT} Check the URL of the endpoint and its DNS records.`,
   refused:
     'Nothing accepts connections at this address and port. Is the server running, and does its firewall allow the connection?',
   reset: 'The server or a proxy in front of it reset the connection. It may be restarting.',
   tls: 'The certificate may be expired, self-signed, incomplete or for another name.',
   timeout: 'No complete response came in time. Respond at once and do the work afterwards.',
-  blocked_address:
-    'The host name resolves to a private or special address, to which webhooks are never sent.',
+  blocked_address: `${ADDRESS_REFUSED_TEXT} Check the URL of the endpoint.`,
   too_large_header: 'The response headers are larger than 16 KiB.',
   invalid_url: 'The stored URL is no longer valid. Edit the endpoint.',
   closed: 'The server closed the connection before its response was complete.',

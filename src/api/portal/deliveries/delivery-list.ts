@@ -1,26 +1,34 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
+import { Type } from 'typebox';
 import { DELIVERY_STATES, type GivenDeliveryFilter } from '../../../deliveries/search/delivery-filter.ts';
 import type { DeliveryPosition } from '../../../deliveries/search/delivery-scan.ts';
 import { type DeliverySearch, searchDeliveries } from '../../../deliveries/search/delivery-search.ts';
 import { listEndpoints } from '../../../endpoints/store.ts';
 import { EVENT_TYPES } from '../../../platform/event-type.ts';
+import { isPublicId } from '../../../platform/public-ids.ts';
 import { invalidValue, type RequestError } from '../../../platform/request-input.ts';
 import { orShown } from '../access/page-error.ts';
+import { openSearch, sealSearch } from '../access/private-search.ts';
 import { sendPage } from '../access/send-page.ts';
-import { type Viewer, viewerOf } from '../access/viewer.ts';
-import { selectField, textField } from '../components/form.ts';
+import { noteListRead, type Viewer, viewerOf, wabaOf } from '../access/viewer.ts';
+import { csrfField, selectField, textField } from '../components/form.ts';
 import { noticeBox } from '../components/notice.ts';
 import { pager } from '../components/pager.ts';
 import { emptyState } from '../components/table.ts';
 import { utcText } from '../components/time.ts';
-import { endpointOption } from '../endpoints/endpoint-status.ts';
-import { type FormValues, formValues } from '../form-values.ts';
+import { endpointOption, mayChange } from '../endpoints/endpoint-status.ts';
+import { formLine, formValues } from '../form-values.ts';
 import { html, type Markup } from '../markup.ts';
 import type { WabaInView } from '../navigation.ts';
 import type { PortalContext } from '../portal-app.ts';
-import { deliveryTable } from './delivery-table.ts';
+import { deliveryTable, SELECTION } from './delivery-table.ts';
 
 const SHOWN = 50;
+
+const DONE = {
+  retried: 'The next attempts are made now.',
+  dropped: 'The deliveries are dropped. The next events of their ordering keys are sent.',
+};
 
 /** The deliveries that a list shows: those of a WABA, or (null) of all, for operators. */
 export type DeliveryScope = { waba: WabaInView | null; path: string; active: string };
@@ -44,7 +52,7 @@ export async function sendDeliveryList(
   const { waba, path, active } = scope;
   const endpoints = waba === null ? null : await listEndpoints(context.database, waba.wabaId);
   const isLive = cursor === '' && error === null && query.until === '';
-  const table = resultOf(context, scope, found);
+  const table = resultOf(request, context, scope, found);
   const live = html`<div id="delivery-rows" data-live="${path}/rows${queryText(query)}" data-live-ms="3000">${table}</div>`;
   return sendPage(
     reply,
@@ -57,11 +65,24 @@ export async function sendDeliveryList(
           : 'One event for one endpoint, the newest first. Open a delivery to see its attempts with request and response.',
       actions: isLive && liveSwitch(`${path}${queryText(query)}`),
       assets: ['webhooks.css'],
+      done: DONE,
       notice: error !== null && error.param === null ? { kind: 'error', text: error.message } : null,
-      body: html`${deliveryFilters({ action: path, query, endpoints, error })}${isLive ? live : table}`,
+      body: html`${deliveryFilters({ viewer: viewerOf(request), action: path, query, endpoints, error })}${isLive ? live : table}`,
     },
     error === null ? 200 : 422,
   );
+}
+
+/** Leads from the form of the list to its address, in which no phone number stands. */
+export function redirectToDeliveries(
+  request: FastifyRequest,
+  reply: FastifyReply,
+  { path }: DeliveryScope,
+): FastifyReply {
+  const query = readDeliveryQuery(request, request.body);
+  const isOpen = query.id === '' || isPublicId(query.id);
+  const search = isOpen ? '' : sealSearch(request, query.id);
+  return reply.redirect(`${path}${queryText({ ...query, search })}`, 303);
 }
 
 /** The piece of the list that a script fetches again and again. */
@@ -72,7 +93,7 @@ export async function sendDeliveryRows(
   scope: DeliveryScope,
 ): Promise<FastifyReply> {
   const found = await find(request, context, scope);
-  return reply.type('text/html; charset=utf-8').send(resultOf(context, scope, found).toString());
+  return reply.type('text/html; charset=utf-8').send(resultOf(request, context, scope, found).toString());
 }
 
 function liveSwitch(href: string): Markup {
@@ -80,19 +101,31 @@ function liveSwitch(href: string): Markup {
 }
 
 async function find(request: FastifyRequest, context: PortalContext, scope: DeliveryScope): Promise<Found> {
-  const given = formValues(request.query);
-  const query = readDeliveryQuery(given);
-  const cursor = given.text('cursor');
+  const query = readDeliveryQuery(request, request.query);
+  const cursor = formValues(request.query).text('cursor');
   return await orShown<Found>(
     async () => {
+      if (query.search !== '' && query.id === '') throw searchOfOthers();
       const wabaId = scope.waba === null ? wabaAskedFor(viewerOf(request), query) : scope.waba.wabaId;
       const before = positionOf(context, scope, query, cursor);
       const filter = filterOf(query, context.now());
       const search = await searchDeliveries(context, wabaId, filter, { before, limit: SHOWN });
+      const action = query.id === '' ? 'deliveries.listed' : 'deliveries.searched';
+      const shown = scope.waba === null ? search.deliveries : [scope.waba];
+      await noteListRead(
+        request,
+        context.database,
+        action,
+        shown.map((one) => one.wabaId),
+      );
       return { query, cursor, search, error: null };
     },
     (error) => ({ query, cursor, search: null, error }),
   );
+}
+
+function searchOfOthers(): RequestError {
+  return invalidValue('This address belongs to a search of another session. Enter the id again.', 'id');
 }
 
 /** Only operators come to a list of all. */
@@ -121,7 +154,12 @@ function positionOf(
   return { day, atMicros, id };
 }
 
-function resultOf(context: PortalContext, scope: DeliveryScope, found: Found): Markup {
+function resultOf(
+  request: FastifyRequest,
+  context: PortalContext,
+  scope: DeliveryScope,
+  found: Found,
+): Markup {
   const { query, cursor, search } = found;
   if (search === null) return html``;
   const { deliveries, next, searchedTo } = search;
@@ -130,6 +168,9 @@ function resultOf(context: PortalContext, scope: DeliveryScope, found: Found): M
     next === null
       ? null
       : `${path}${queryText(query, { cursor: context.cursors.encode(scopeOf(scope, query), [next.day, next.atMicros, next.id]) })}`;
+  const viewer = viewerOf(request);
+  const isSelectable =
+    waba !== null && mayChange(viewer) && deliveries.some(({ state }) => state === 'pending');
   const table =
     deliveries.length === 0
       ? nothingFound(found, scope)
@@ -139,6 +180,7 @@ function resultOf(context: PortalContext, scope: DeliveryScope, found: Found): M
           hrefOf: (id, wabaId) => `/portal/w/${encodeURIComponent(wabaId)}/deliveries/${id}`,
           withOwner: waba === null,
           withEndpoint: true,
+          isSelectable,
         });
   const further =
     searchedTo !== null &&
@@ -146,7 +188,22 @@ function resultOf(context: PortalContext, scope: DeliveryScope, found: Found): M
       kind: 'information',
       text: html`Searched back to ${utcText(searchedTo)}. <a href="${nextHref ?? path}">Search further back</a>`,
     });
-  return html`${table}${further}${pager({ firstHref: cursor === '' ? null : `${path}${queryText(query)}`, nextHref: searchedTo === null ? nextHref : null })}`;
+  const selection = isSelectable && selectionForm(viewer, path, queryText(query, { cursor }));
+  return html`${selection}${table}${further}${pager({ firstHref: cursor === '' ? null : `${path}${queryText(query)}`, nextHref: searchedTo === null ? nextHref : null })}`;
+}
+
+/** What can be done to the deliveries that are selected in the table. */
+function selectionForm(viewer: Viewer, path: string, filters: string): Markup {
+  const to = (change: string) => `${path}/selected/${change}${filters}`;
+  return html`<form method="post" id="${SELECTION}" action="${to('retry')}" class="selection buttons">${csrfField(viewer)}<label class="check" data-select-all hidden><input type="checkbox"> Select all</label><span class="faint">Selected deliveries:</span> <button>Retry now</button><button class="danger" formaction="${to('drop')}">Drop</button></form>`;
+}
+
+/** The list that a change of selected deliveries came from, with its filters. */
+export function backToList(request: FastifyRequest, more: Readonly<Record<string, string>> = {}): string {
+  const query = readDeliveryQuery(request, request.query);
+  const cursor = formValues(request.query).text('cursor');
+  const path = `/portal/w/${encodeURIComponent(wabaOf(request).wabaId)}/deliveries`;
+  return `${path}${queryText(query, { cursor, ...more })}`;
 }
 
 function nothingFound({ query, search }: Found, { waba, path }: DeliveryScope): Markup {
@@ -176,6 +233,7 @@ const STATE_LABELS = {
 };
 
 type FiltersView = {
+  viewer: Viewer;
   action: string;
   query: DeliveryQuery;
   /** Null: operators, who name a WABA instead. */
@@ -183,11 +241,11 @@ type FiltersView = {
   error: RequestError | null;
 };
 
-/** The form over the list; a GET, so that what it finds has an address. */
-function deliveryFilters({ action, query, endpoints, error }: FiltersView): Markup {
+/** The form over the list: it leads to an address, in which an id of upstream stands sealed. */
+function deliveryFilters({ viewer, action, query, endpoints, error }: FiltersView): Markup {
   const about = (param: string) => (error !== null && error.param === param ? error.message : null);
   const isMore = query.since !== '' || query.until !== '' || query.response !== '';
-  return html`<form method="get" action="${action}" class="delivery-filters" role="search" aria-label="Deliveries"><div class="filters">
+  return html`<form method="post" action="${action}/search" class="delivery-filters" role="search" aria-label="Deliveries">${csrfField(viewer)}<div class="filters">
 ${textField({ label: 'eventId, message id, webhook-id or delivery id', name: 'id', type: 'search', value: query.id, maxLength: 512, error: about('id') })}
 ${selectField({ label: 'Status', name: 'state', value: query.state, options: choices(DELIVERY_STATES, STATE_LABELS), error: about('state') })}
 ${selectField({ label: 'Event type', name: 'eventType', value: query.eventType, options: choices(EVENT_TYPES), error: about('eventType') })}
@@ -207,8 +265,8 @@ function choices(names: readonly string[], labels: Readonly<Record<string, strin
 }
 
 function wabaField(query: DeliveryQuery, about: (param: string) => string | null): Markup {
-  return html`${textField({ label: 'WABA', name: 'wabaId', value: query.wabaId, maxLength: 64, placeholder: 'all', error: about('wabaId') })}
-${textField({ label: 'Endpoint', name: 'endpointId', value: query.endpointId, maxLength: 18, placeholder: 'all', error: about('endpointId') })}`;
+  return html`${textField({ label: 'WABA', name: 'wabaId', value: query.wabaId, maxLength: 64, placeholder: 'id, 15 digits', error: about('wabaId') })}
+${textField({ label: 'Endpoint', name: 'endpointId', value: query.endpointId, maxLength: 18, placeholder: 'id, such as 3', error: about('endpointId') })}`;
 }
 
 function endpointField(
@@ -240,7 +298,7 @@ const RANGE_MS: Readonly<Record<string, number>> = {
   '30d': 720 * HOUR_MS,
 };
 
-/** The filters as the address has them. */
+/** The filters as the form has them, and `search`, which stands for `id` in an address. */
 type DeliveryQuery = {
   state: string;
   eventType: string;
@@ -251,6 +309,7 @@ type DeliveryQuery = {
   until: string;
   response: string;
   id: string;
+  search: string;
 };
 
 const NAMES = [
@@ -263,17 +322,31 @@ const NAMES = [
   'until',
   'response',
   'id',
+  'search',
 ] as const satisfies readonly (keyof DeliveryQuery)[];
 
-/** Reads the filters of an address, whatever is in it. */
-function readDeliveryQuery(query: FormValues): DeliveryQuery {
-  return Object.fromEntries(NAMES.map((name) => [name, query.text(name).trim()])) as DeliveryQuery;
+/** The fields of the form. */
+export const DeliverySearchForm = Type.Object(
+  Object.fromEntries(NAMES.map((name) => [name, Type.Optional(formLine())])),
+);
+
+/** Reads the filters of an address or of the form, whatever is in it. */
+function readDeliveryQuery(request: FastifyRequest, given: unknown): DeliveryQuery {
+  const values = formValues(given);
+  const query = Object.fromEntries(NAMES.map((name) => [name, values.text(name).trim()])) as DeliveryQuery;
+  const { search } = query;
+  return search === '' ? query : { ...query, id: openSearch(request, search) ?? '' };
 }
 
 /** The filters as an address, those that are set; '' without any. */
 function queryText(query: DeliveryQuery, more: Readonly<Record<string, string>> = {}): string {
-  const set = NAMES.filter((name) => query[name] !== '').map((name): [string, string] => [name, query[name]]);
-  const text = new URLSearchParams([...set, ...Object.entries(more)]).toString();
+  const left = query.search === '' ? 'search' : 'id';
+  const set = NAMES.filter((name) => name !== left && query[name] !== '').map((name): [string, string] => [
+    name,
+    query[name],
+  ]);
+  const others = Object.entries(more).filter(([, value]) => value !== '');
+  const text = new URLSearchParams([...set, ...others]).toString();
   return text === '' ? '' : `?${text}`;
 }
 

@@ -1,6 +1,7 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { Type } from 'typebox';
 import type { DeliveryDetail } from '../../../deliveries/log/deliveries.ts';
+import { obstacleToRetry, retryDelivery } from '../../../deliveries/retry-now.ts';
 import {
   cancelDelivery,
   type DeliveryReport,
@@ -30,7 +31,10 @@ import { prettyJson, shownBytes, shownText } from './shown-text.ts';
 
 const PATH = '/portal/w/:wabaId/deliveries/:id';
 const Params = Type.Object({ wabaId: Type.String(), id: Type.String() });
-const DONE = { dropped: 'The delivery is dropped. The next event of its ordering key is sent.' };
+const DONE = {
+  dropped: 'The delivery is dropped. The next event of its ordering key is sent.',
+  retried: 'The next attempt is made now. Reload the page in a moment.',
+};
 
 /** GET /portal/w/:wabaId/deliveries/:id, and …/body for its whole body. */
 export function deliveryPage(app: PortalApp, context: PortalContext): void {
@@ -63,7 +67,7 @@ async function noteDeliveryRead(
   await noteRead(request, database, { action: 'delivery.read', target });
 }
 
-/** POST …/replay sends it again; GET …/drop asks before POST …/drop drops it. */
+/** POST …/retry makes its next attempt now; POST …/replay sends it again; GET …/drop asks before POST …/drop drops it. */
 export function deliveryActions(app: PortalApp, context: PortalContext): void {
   const options = { config: PAGES.admin, schema: { params: Params } };
   app.post(`${PATH}/replay`, options, async (request, reply) => {
@@ -73,6 +77,11 @@ export function deliveryActions(app: PortalApp, context: PortalContext): void {
     const by = viewerOf(request).email;
     const { replayId } = await startReplay(toolsOf(request, context), wabaId, selection, by);
     return reply.redirect(`/portal/w/${wabaId}/replays/${replayId}`, 303);
+  });
+  app.post(`${PATH}/retry`, options, async (request, reply) => {
+    const { wabaId } = wabaOf(request);
+    const { id } = await retryDelivery(toolsOf(request, context), wabaId, request.params.id);
+    return reply.redirect(`/portal/w/${wabaId}/deliveries/${id}?done=retried`, 303);
   });
   app.get(`${PATH}/drop`, options, async (request, reply) => {
     const waba = wabaOf(request);
@@ -91,8 +100,7 @@ ${postForm(viewer, `${path}/drop`, buttons)}</div>`,
   });
   app.post(`${PATH}/drop`, options, async (request, reply) => {
     const { wabaId } = wabaOf(request);
-    const { actor } = toolsOf(request, context);
-    await cancelDelivery(context, wabaId, request.params.id, actor);
+    await cancelDelivery(toolsOf(request, context), wabaId, request.params.id);
     return reply.redirect(`/portal/w/${wabaId}/deliveries/${request.params.id}?done=dropped`, 303);
   });
 }
@@ -133,22 +141,20 @@ ${
   });
 }
 
-function actions(
-  viewer: Viewer,
-  path: string,
-  { state, body, endpointUrl }: DeliveryReport['delivery'],
-): Markup {
+function actions(viewer: Viewer, path: string, delivery: DeliveryReport['delivery']): Markup {
+  const { state, body, endpointUrl } = delivery;
   const isReplayable = state !== 'pending' && body !== null && endpointUrl !== null;
-  return html`${state === 'pending' && html`<a class="button danger" href="${path}/drop">Drop</a>`}${isReplayable && actionButton(viewer, `${path}/replay`, 'Replay this delivery', 'primary')}`;
+  const isRetryable = obstacleToRetry(delivery) === null;
+  return html`${state === 'pending' && html`<a class="button danger" href="${path}/drop">Drop</a>`}${isRetryable && actionButton(viewer, `${path}/retry`, 'Retry now', 'primary')}${isReplayable && actionButton(viewer, `${path}/replay`, 'Replay this delivery', 'primary')}`;
 }
 
 function facts(
-  { config }: PortalContext,
+  context: PortalContext,
   viewer: Viewer,
   delivery: DeliveryReport['delivery'],
   eventIdHash: string | null,
 ): [string, Child][] {
-  const { wabaId, endpointId, endpointUrl, workflowId, replayId, replayOf, conversationId } = delivery;
+  const { wabaId, endpointId, endpointUrl, replayId, replayOf, conversationId } = delivery;
   const base = `/portal/w/${encodeURIComponent(wabaId)}`;
   const rows: [string, Child][] = [
     ['Event', eventOf(delivery)],
@@ -181,24 +187,36 @@ function facts(
         : html`, of <a class="mono" href="${base}/deliveries/${original}">${original}</a>`;
     rows.push(['Replay', html`<a href="${base}/replays/${replayId}">${replayId}</a>${what}`]);
   }
-  return [...rows, ...temporalRows(config, viewer, workflowId, eventIdHash)];
+  return [...rows, ...temporalRows(context, viewer, delivery, eventIdHash)];
 }
 
 /** The operators' address of the Temporal UI may be an inner one. */
 function temporalRows(
-  { temporal: { uiUrl, publicUiUrl, namespace } }: PortalContext['config'],
+  context: PortalContext,
   viewer: Viewer,
-  workflowId: string | null,
+  delivery: DeliveryDetail,
   eventIdHash: string | null,
 ): [string, Child][] {
+  const { uiUrl, publicUiUrl, namespace } = context.config.temporal;
   const place = { uiUrl: viewer.role === 'operator' ? uiUrl : publicUiUrl, namespace };
-  if (place.uiUrl === '') return [['Workflow', workflowLink(null, workflowId)]];
-  const workflow: [string, Child] = ['Workflow', workflowLink(workflowUrl(place, workflowId), workflowId)];
-  if (eventIdHash === null) return [workflow];
+  const { workflowId } = delivery;
+  const shown =
+    workflowId === null
+      ? html`<span class="faint">${noWorkflow(delivery, new Date(context.now()))}</span>`
+      : workflowLink(place.uiUrl === '' ? null : workflowUrl(place, workflowId), workflowId);
+  const workflow: [string, Child] = ['Workflow', shown];
+  if (place.uiUrl === '' || eventIdHash === null) return [workflow];
   const url = workflowListUrl(place, eventQuery(eventIdHash));
   const text = 'All workflows with this eventId';
   const link = html`<a href="${url}" rel="noreferrer">${text}</a>, as <code class="break">${eventIdHash}</code>`;
   return [workflow, ['In Temporal', link]];
+}
+
+/** Why a delivery has no workflow. */
+function noWorkflow(delivery: DeliveryDetail, now: Date): Child {
+  if (delivery.attempts > 0) return 'none: Temporal could not be reached when it was attempted.';
+  if (delivery.state !== 'pending') return 'none: it was never attempted.';
+  return html`none yet: it was not attempted. ${waitingFor(delivery, now)}`;
 }
 
 function eventOf({ eventType, eventId }: DeliveryReport['delivery']): Child {
@@ -210,8 +228,7 @@ function attemptCount(attempts: number): string {
   return attempts === 1 ? 'One attempt was' : `${attempts} attempts were`;
 }
 
-function workflowLink(url: string | null, workflowId: string | null): Child {
-  if (workflowId === null) return html`<span class="faint">none: Temporal was down</span>`;
+function workflowLink(url: string | null, workflowId: string): Child {
   if (url === null) return copyable(workflowId);
   return html`<a class="mono break" href="${url}" rel="noreferrer">${workflowId}</a>`;
 }
@@ -239,7 +256,7 @@ const MODES = {
 };
 
 /** What becomes of a delivery, or became of it: the rest of the sentence that its state begins. */
-function nextStep(delivery: DeliveryDetail, now: Date): string {
+function nextStep(delivery: DeliveryDetail, now: Date): Child {
   const { state, attempts, finishedAt, lastError } = delivery;
   const count = `${attempts} ${attempts === 1 ? 'attempt' : 'attempts'}`;
   const at = finishedAt === null ? '' : `at ${utcText(finishedAt)}, `;
@@ -251,7 +268,7 @@ function nextStep(delivery: DeliveryDetail, now: Date): string {
     case 'dropped':
       return `${at}after ${count}: ${lastError ?? 'no reason recorded'}. It is not sent unless you replay it.`;
     case 'pending':
-      return `${waitingFor(delivery, now)}${asideText(delivery)}`;
+      return html`${waitingFor(delivery, now)}${asideText(delivery)}`;
   }
 }
 
@@ -260,12 +277,13 @@ function asideText({ steppedAsideAt }: DeliveryDetail): string {
   return ` It stepped aside at ${utcText(steppedAsideAt)}: later events of its key no longer wait for it.`;
 }
 
-function waitingFor(
-  { queueState, endpointMode, nextAttemptAt, attempts }: DeliveryDetail,
-  now: Date,
-): string {
+function waitingFor(delivery: DeliveryDetail, now: Date): Child {
+  const { queueState, endpointMode, nextAttemptAt, attempts, blockedBy } = delivery;
   if (queueState === 'claimed') return 'An attempt is in progress.';
-  if (queueState === 'queued') return 'It waits for an earlier event of its ordering key.';
+  if (queueState === 'queued') {
+    const head = blockedBy === null ? null : { ...delivery, id: blockedBy };
+    return html`It waits for an earlier event of its ordering key${head !== null && html`: <a class="mono" href="${pathOf(head)}">${publicDeliveryId(head.id)}</a>`}.`;
+  }
   if (queueState === 'unreleased') return 'Its order waits for catalog data; then it is sent.';
   if (queueState === 'suspended') return 'It waits until its paused replay is resumed.';
   if (endpointMode !== null && endpointMode !== 'open') return MODES[endpointMode];

@@ -8,6 +8,9 @@ import { type Column, dataTable } from '../components/table.ts';
 import { durationText, timeAgo, utcText } from '../components/time.ts';
 import { type Child, html, type Markup } from '../markup.ts';
 
+/** The id of the form that the boxes of pending deliveries belong to. */
+export const SELECTION = 'selection';
+
 export type DeliveryTableView = {
   deliveries: readonly ListedDelivery[];
   now: Date;
@@ -17,6 +20,8 @@ export type DeliveryTableView = {
   withOwner: boolean;
   /** Left out where the page is about one endpoint. */
   withEndpoint: boolean;
+  /** Pending ones have a box. */
+  isSelectable?: boolean;
 };
 
 /** Deliveries as people compare them, one to a line. */
@@ -25,8 +30,7 @@ export function deliveryTable(view: DeliveryTableView): Markup {
     { label: 'Time (UTC)', kind: 'narrow' },
     view.withOwner && 'WABA',
     { label: 'Status', kind: 'narrow' },
-    { label: 'Event type', kind: 'narrow' },
-    'eventId',
+    ...(view.withOwner ? ['Event'] : [{ label: 'Event type', kind: 'narrow' } as const, 'eventId']),
     view.withEndpoint && 'Endpoint',
     { label: 'Attempts', kind: 'number' },
     { label: 'Result', kind: 'narrow' },
@@ -43,18 +47,19 @@ export function deliveryTable(view: DeliveryTableView): Markup {
 
 function rowOf(
   delivery: ListedDelivery,
-  { now, hrefOf, withOwner, withEndpoint }: DeliveryTableView,
+  { now, hrefOf, withOwner, withEndpoint, isSelectable = false }: DeliveryTableView,
 ): Child[] {
   const { id, wabaId, businessName, eventType, eventId, state, attempts, lastDurationMs, isReplay } =
     delivery;
   const href = hrefOf(publicDeliveryId(id), wabaId);
+  const type = eventType === null ? '–' : html`<code>${eventType}</code>`;
+  const shownId = eventId === null ? '–' : cutId(eventId);
   const owner = html`<span class="cut owner" title="${businessName}">${businessName}</span><br><span class="faint mono">${wabaId}</span>`;
   return [
-    html`<a href="${href}">${shortTime(delivery.createdAt)}</a>`,
+    html`${isSelectable && selectionBox(delivery)}<a href="${href}">${shortTime(delivery.createdAt)}</a>`,
     ...(withOwner ? [owner] : []),
     html`${deliveryBadge(state, attempts)}${isReplay && html` <span class="faint">replay</span>`}`,
-    eventType === null ? '–' : html`<code>${eventType}</code>`,
-    eventId === null ? '–' : cutId(eventId),
+    ...(withOwner ? [html`${type}<br>${shownId}`] : [type, shownId]),
     ...(withEndpoint ? [endpointCell(delivery, withOwner)] : []),
     attempts,
     answerText(delivery),
@@ -63,11 +68,21 @@ function rowOf(
   ];
 }
 
-/** Where there is a column more, the URL gets less room. */
-function endpointCell({ endpointUrl, endpointId }: ListedDelivery, isNarrow: boolean): Markup {
+/** The others keep its place free, so that all times stand below each other. */
+function selectionBox({ id, state, eventId }: ListedDelivery): Markup {
+  if (state !== 'pending') return html`<span class="tick"></span>`;
+  return html`<span class="tick"><input type="checkbox" form="${SELECTION}" name="id" value="${publicDeliveryId(id)}" aria-label="Select ${eventId ?? 'this delivery'}"></span>`;
+}
+
+/** Among endpoints of all tenants: the host, and below it which endpoint it is. */
+function endpointCell({ endpointUrl, endpointId }: ListedDelivery, isOfMany: boolean): Markup {
   if (endpointUrl === null) return html`<span class="faint">${endpointId}, deleted</span>`;
   const url = shownUrl(endpointUrl);
-  return html`<span class="cut ${isNarrow && 'less'}" title="${url}">${url.replace(/^https?:\/\//, '')}</span>`;
+  const address = url.replace(/^https?:\/\//, '');
+  if (!isOfMany) return html`<span class="cut" title="${url}">${address}</span>`;
+  const [host = ''] = address.split('/', 1);
+  const path = address.slice(host.length) || '/';
+  return html`<span class="cut owner" title="${url}">${host}</span><br><span class="cut owner faint" title="${url}">${endpointId}: ${path}</span>`;
 }
 
 /** To the second, without the zone, which the heading names. */
@@ -93,7 +108,7 @@ function answerText(delivery: { lastStatusCode: number | null; lastError: string
   return html`<span class="mono" title="${lastError}">${errorClass ?? shortened(lastError)}</span>`;
 }
 
-const SHOWN_CHARS = 28;
+const SHOWN_CHARS = 20;
 
 function shortened(text: string): string {
   return text.length > SHOWN_CHARS ? `${text.slice(0, SHOWN_CHARS - 1).toWellFormed()}…` : text;

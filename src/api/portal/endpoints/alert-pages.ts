@@ -8,9 +8,8 @@ import {
   setOperationsUrl,
 } from '../../../alerts/operations-url.ts';
 import type { RequestError } from '../../../platform/request-input.ts';
-import { PAGES, withFreshProof } from '../access/page-access.ts';
-import { orShown } from '../access/page-error.ts';
-import { sendPage } from '../access/send-page.ts';
+import { PAGES } from '../access/page-access.ts';
+import { orShown, sendFormPage } from '../access/page-error.ts';
 import { type Viewer, viewerOf, wabaOf } from '../access/viewer.ts';
 import { badge } from '../components/badge.ts';
 import { actionButton, postForm, textField } from '../components/form.ts';
@@ -19,11 +18,10 @@ import { exactTime } from '../components/time.ts';
 import { formValues } from '../form-values.ts';
 import { type Child, html, type Markup } from '../markup.ts';
 import type { PortalApp, PortalContext } from '../portal-app.ts';
-import { endpointPath, endpointsPath, mayChange, toolsOf } from './endpoint-status.ts';
+import { endpointPath, endpointsPath, mayChange, toolsOf, urlFor } from './endpoint-status.ts';
 import { sendSecretPage } from './secret-page.ts';
 
 const PATH = '/portal/w/:wabaId/endpoints/alerts';
-const PROVEN = withFreshProof(PAGES.admin);
 const SHOWN = 50;
 const DONE = {
   saved: 'Alerts go to this URL.',
@@ -36,7 +34,7 @@ export function alertPages(app: PortalApp, context: PortalContext): void {
   app.get(PATH, { config: PAGES.member }, async (request, reply) =>
     sendAlerts(request, reply, context, { url: null, error: null }),
   );
-  app.post(PATH, { config: PROVEN }, async (request, reply) => {
+  app.post(PATH, { config: PAGES.admin }, async (request, reply) => {
     const { wabaId } = wabaOf(request);
     const url = formValues(request.body).text('url').trim();
     return await orShown(
@@ -55,12 +53,12 @@ export function alertPages(app: PortalApp, context: PortalContext): void {
       (error) => sendAlerts(request, reply, context, { url, error }),
     );
   });
-  app.post(`${PATH}/rotate-secret`, { config: PROVEN }, async (request, reply) => {
+  app.post(`${PATH}/rotate-secret`, { config: PAGES.admin }, async (request, reply) => {
     const { wabaId } = wabaOf(request);
     const { secret } = await rotateOperationsSecret(toolsOf(request, context), wabaId);
     return sendAlertSecret(request, reply, 'The secret is rotated', secret ?? '');
   });
-  app.post(`${PATH}/remove`, { config: PROVEN }, async (request, reply) => {
+  app.post(`${PATH}/remove`, { config: PAGES.admin }, async (request, reply) => {
     const { wabaId } = wabaOf(request);
     await clearOperationsUrl(toolsOf(request, context), wabaId);
     return reply.redirect(`${endpointsPath(wabaId)}/alerts?done=removed`, 303);
@@ -77,7 +75,7 @@ function sendAlertSecret(
     title,
     secret,
     signatures: { signatureProfile: 'standard', asymmetricSignature: 'none' },
-    next: { label: 'Go to the alerts', href: `${endpointsPath(wabaOf(request).wabaId)}/alerts` },
+    next: { label: 'Go to the operations URL', href: `${endpointsPath(wabaOf(request).wabaId)}/alerts` },
     overlap: 'From the next alert on, only this secret signs.',
   });
 }
@@ -96,7 +94,7 @@ async function sendAlerts(
   ]);
   const path = endpointsPath(waba.wabaId);
   const view = {
-    title: 'Alerts',
+    title: 'Operations URL',
     active: 'endpoints',
     lead: 'The operations URL receives an alert when an endpoint fails, is disabled or recovers, and when deliveries failed for good. Use another server than that of your endpoints.',
     trail: [{ label: 'Webhook endpoints', href: path }],
@@ -105,7 +103,7 @@ async function sendAlerts(
     body: html`<div class="card">${operationsUrl(viewer, `${path}/alerts`, { stored, url, error })}</div>
 <h2>Recent alerts</h2>${alertTable(waba.wabaId, alerts)}`,
   };
-  return sendPage(reply, view, error === null ? 200 : 422);
+  return sendFormPage(reply, view, error);
 }
 
 function operationsUrl(
@@ -114,7 +112,7 @@ function operationsUrl(
   { stored, url, error }: { stored: string | null; url: string | null; error: RequestError | null },
 ): Markup {
   if (!mayChange(viewer)) {
-    return html`<p>${stored === null ? 'No alerts are sent.' : html`Alerts go to <code class="break">${stored}</code>.`}</p>`;
+    return html`<p>${stored === null ? 'No alerts are sent.' : html`Alerts go to <code class="break">${urlFor(viewer, stored)}</code>.`}</p>`;
   }
   const field = textField({
     label: 'Operations URL',

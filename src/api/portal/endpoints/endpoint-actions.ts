@@ -1,14 +1,14 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { Type } from 'typebox';
 import { shownCount } from '../../../deliveries/backlog.ts';
+import { retryEndpoint } from '../../../deliveries/retry-now.ts';
 import { type GivenCertificate, setClientCertificate } from '../../../endpoints/endpoint-certificate.ts';
 import { deleteEndpoint, enableEndpoint, holdEndpoint } from '../../../endpoints/endpoint-modes.ts';
 import { rotateSecret, rotateSigningKey } from '../../../endpoints/endpoint-secrets.ts';
 import { endpointStatus } from '../../../endpoints/endpoints.ts';
-import { shownUrl } from '../../../platform/http/outbound-url.ts';
 import { invalidValue } from '../../../platform/request-input.ts';
 import { accountObjectId } from '../../external/schema-kit.ts';
-import { PAGES, withFreshProof } from '../access/page-access.ts';
+import { PAGES } from '../access/page-access.ts';
 import { orShown } from '../access/page-error.ts';
 import { sendPage } from '../access/send-page.ts';
 import { viewerOf, wabaOf } from '../access/viewer.ts';
@@ -18,14 +18,13 @@ import { type FormValues, formValues } from '../form-values.ts';
 import { html } from '../markup.ts';
 import type { PortalApp, PortalContext } from '../portal-app.ts';
 import { sendEndpointPage } from './endpoint-page.ts';
-import { endpointPath, endpointsPath, toolsOf } from './endpoint-status.ts';
+import { endpointPath, endpointsPath, toolsOf, urlFor } from './endpoint-status.ts';
 import { sendSecretPage } from './secret-page.ts';
 
 const OPTIONS = {
   config: PAGES.admin,
   schema: { params: Type.Object({ wabaId: Type.String(), id: Type.String() }) },
 };
-const PROVEN = { ...OPTIONS, config: withFreshProof(PAGES.admin) };
 const PATH = '/portal/w/:wabaId/endpoints/:id';
 
 /** POST …/pause, …/disable and …/enable: whether events are sent or wait. */
@@ -57,6 +56,18 @@ export function endpointModeActions(app: PortalApp, context: PortalContext): voi
   });
 }
 
+/** POST …/retry: what waits for a retry is attempted now. */
+export function endpointRetryAction(app: PortalApp, context: PortalContext): void {
+  app.post(`${PATH}/retry`, OPTIONS, async (request, reply) => {
+    const id = accountObjectId(request.params.id);
+    return await orExplained(request, reply, context, id, async () => {
+      const { wabaId } = wabaOf(request);
+      await retryEndpoint(toolsOf(request, context), wabaId, id);
+      return reply.redirect(`${endpointPath(wabaId, id)}?done=retried`, 303);
+    });
+  });
+}
+
 function waitingChoice(text: string): 'send' | 'drop' | null {
   if (text === 'send' || text === 'drop') return text;
   if (text === '') return null;
@@ -65,7 +76,7 @@ function waitingChoice(text: string): 'send' | 'drop' | null {
 
 /** POST …/rotate-secret: the response shows the new secret, once. */
 export function endpointSecretActions(app: PortalApp, context: PortalContext): void {
-  app.post(`${PATH}/rotate-secret`, PROVEN, async (request, reply) => {
+  app.post(`${PATH}/rotate-secret`, OPTIONS, async (request, reply) => {
     const id = accountObjectId(request.params.id);
     return await orExplained(request, reply, context, id, async () => {
       const { wabaId } = wabaOf(request);
@@ -94,7 +105,7 @@ export function endpointSecretActions(app: PortalApp, context: PortalContext): v
 
 /** POST …/rotate-signing-key: the page of the endpoint shows the new public key. */
 export function endpointSigningKeyAction(app: PortalApp, context: PortalContext): void {
-  app.post(`${PATH}/rotate-signing-key`, PROVEN, async (request, reply) => {
+  app.post(`${PATH}/rotate-signing-key`, OPTIONS, async (request, reply) => {
     const id = accountObjectId(request.params.id);
     return await orExplained(request, reply, context, id, async () => {
       const { wabaId } = wabaOf(request);
@@ -108,12 +119,12 @@ export function endpointSigningKeyAction(app: PortalApp, context: PortalContext)
 /** POST …/client-certificate and …/client-certificate/remove: what is shown to a server that asks for a certificate. */
 export function endpointCertificateActions(app: PortalApp, context: PortalContext): void {
   const path = `${PATH}/client-certificate`;
-  app.post(path, PROVEN, async (request, reply) => {
+  app.post(path, OPTIONS, async (request, reply) => {
     const form = formValues(request.body);
     const given = { certificate: form.text('certificate'), privateKey: form.text('privateKey') };
     return await setCertificate(request, reply, given);
   });
-  app.post(`${path}/remove`, PROVEN, async (request, reply) => await setCertificate(request, reply, null));
+  app.post(`${path}/remove`, OPTIONS, async (request, reply) => await setCertificate(request, reply, null));
 
   type Request = FastifyRequest<{ Params: { id: string } }>;
   async function setCertificate(request: Request, reply: FastifyReply, given: GivenCertificate | null) {
@@ -148,13 +159,13 @@ export function endpointDeletePages(app: PortalApp, context: PortalContext): voi
         { label: 'Webhook endpoints', href: endpointsPath(waba.wabaId) },
         { label: endpoint.description || `Endpoint ${endpoint.id}`, href: path },
       ],
-      body: html`<div class="card"><p><code class="break">${shownUrl(endpoint.url)}</code></p>
+      body: html`<div class="card"><p><code class="break">${urlFor(viewer, endpoint.url)}</code></p>
 <p>${endpoint.waiting.count === 0 ? 'It has no pending events.' : html`<strong>${count}</strong> pending ${count === '1' ? 'event is' : 'events are'} dropped.`} Its signing secret is deleted. The log of its deliveries stays.</p>
 <p>To stop it for a short time, pause it instead.</p>
 ${postForm(viewer, `${path}/delete`, buttons)}</div>`,
     });
   });
-  app.post(`${PATH}/delete`, PROVEN, async (request, reply) => {
+  app.post(`${PATH}/delete`, OPTIONS, async (request, reply) => {
     const { wabaId } = wabaOf(request);
     await deleteEndpoint(toolsOf(request, context), wabaId, accountObjectId(request.params.id));
     return reply.redirect(`${endpointsPath(wabaId)}?done=deleted`, 303);

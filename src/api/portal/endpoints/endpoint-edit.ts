@@ -6,17 +6,21 @@ import {
   addEndpoint,
   type EndpointStatus,
   endpointStatus,
+  sameUrlNotice,
   updateEndpoint,
 } from '../../../endpoints/endpoints.ts';
-import { type InstallationSettings, type Section, textOf } from '../../../endpoints/setting.ts';
+import {
+  type InstallationSettings,
+  installationSettings,
+  type Section,
+  textOf,
+} from '../../../endpoints/setting.ts';
 import { type AnySetting, type SettingName, settingsOf } from '../../../endpoints/settings.ts';
-import { webhookTargets } from '../../../endpoints/webhook-targets.ts';
-import { checkEndpointUrl } from '../../../platform/http/outbound-url.ts';
-import type { RequestError } from '../../../platform/request-input.ts';
+import { checkWabaUrl } from '../../../endpoints/url-check.ts';
+import { RateLimitError, RequestError } from '../../../platform/request-input.ts';
 import { accountObjectId } from '../../external/schema-kit.ts';
-import { PAGES, withFreshProof } from '../access/page-access.ts';
-import { orShown } from '../access/page-error.ts';
-import { sendPage } from '../access/send-page.ts';
+import { PAGES } from '../access/page-access.ts';
+import { orShown, sendFormPage } from '../access/page-error.ts';
 import { type Viewer, viewerOf, wabaOf } from '../access/viewer.ts';
 import { checkboxes, postForm, radios, selectField, textArea, textField } from '../components/form.ts';
 import { formValues } from '../form-values.ts';
@@ -46,7 +50,7 @@ export function endpointCreatePages(app: PortalApp, context: PortalContext): voi
   app.get('/portal/w/:wabaId/endpoints/new', { config: PAGES.admin }, async (request, reply) =>
     sendForm(request, reply, context, { endpoint: null, values: NEW_ENDPOINT }),
   );
-  app.post('/portal/w/:wabaId/endpoints', { config: withFreshProof(PAGES.admin) }, async (request, reply) => {
+  app.post('/portal/w/:wabaId/endpoints', { config: PAGES.admin }, async (request, reply) => {
     const values = readEndpointForm(formValues(request.body));
     return await submitted(request, reply, context, { endpoint: null, values }, async () => {
       const { wabaId } = wabaOf(request);
@@ -56,7 +60,7 @@ export function endpointCreatePages(app: PortalApp, context: PortalContext): voi
         secret: created.secret,
         signatures: created,
         next: { label: 'Go to the endpoint', href: endpointPath(wabaId, created.id) },
-        overlap: null,
+        overlap: sameUrlNotice(created),
       });
     });
   });
@@ -74,7 +78,7 @@ export function endpointEditPages(app: PortalApp, context: PortalContext): void 
     const endpoint = await known(request, request.params.id);
     return await sendForm(request, reply, context, { endpoint, values: valuesOf(endpoint) });
   });
-  app.post(path, { ...options, config: withFreshProof(PAGES.admin) }, async (request, reply) => {
+  app.post(path, { ...options, config: PAGES.admin }, async (request, reply) => {
     const endpoint = await known(request, request.params.id);
     const values = readEndpointForm(formValues(request.body));
     return await submitted(request, reply, context, { endpoint, values }, async () => {
@@ -124,10 +128,7 @@ async function sendForm(
     values,
     phoneNumbers: await listPhoneNumbers(accounts.database, waba.wabaId),
     headerNames: endpoint === null ? [] : endpoint.customHeaderNames,
-    defaults: {
-      retryScheduleSeconds: config.webhooks.retryScheduleMs.map((ms) => ms / 1_000),
-      timeoutMs: config.webhooks.timeoutMs,
-    },
+    defaults: installationSettings(config),
     error,
     urlCheck,
   });
@@ -147,7 +148,7 @@ async function sendForm(
           },
     body: form,
   };
-  return sendPage(reply, view, error === null ? 200 : 422);
+  return sendFormPage(reply, view, error);
 }
 
 type EndpointFormView = {
@@ -229,7 +230,7 @@ function fieldsOf(view: EndpointFormView, ...sections: Section[]): Child {
   return settingsOf(...sections).map(([name, setting]) => settingField(view, name, setting));
 }
 
-function settingField(view: EndpointFormView, name: SettingName, { portal }: AnySetting): Child {
+function settingField(view: EndpointFormView, name: SettingName, { portal, fallback }: AnySetting): Child {
   const texts = view.values.settings[name];
   const [value = ''] = texts;
   const { label, unit, hint, maxLength, choices } = portal;
@@ -239,6 +240,7 @@ function settingField(view: EndpointFormView, name: SettingName, { portal }: Any
     ...(hint !== undefined && { hint: textOf(hint, view.defaults) }),
     error: problem(view, name),
   };
+  const byDefault = fallback === null ? [{ value: '', label: defaultLabel(portal, view.defaults) }] : [];
   const options = Object.entries(choices ?? {}).map(([name, label]) => ({ value: name, label }));
   switch (portal.widget) {
     case 'line':
@@ -246,12 +248,16 @@ function settingField(view: EndpointFormView, name: SettingName, { portal }: Any
     case 'radios':
       return radios({ ...field, value, options });
     case 'list':
-      return selectField({ ...field, value, options });
+      return selectField({ ...field, value, options: [...byDefault, ...options] });
     case 'ticks': {
       const ticks = choices === undefined ? numbersOf(view) : options.map(asCode);
       return ticks.length > 0 && checkboxes({ ...field, values: texts, options: ticks });
     }
   }
+}
+
+function defaultLabel({ byDefault }: AnySetting['portal'], defaults: InstallationSettings): string {
+  return `Default: ${textOf(byDefault, defaults)}`;
 }
 
 function asCode({ value, label }: { value: string; label: string }) {
@@ -300,9 +306,12 @@ export function urlCheckFragment(app: PortalApp, context: PortalContext): void {
 
 /** The same check that saving makes: the text, and where the name leads. Nothing is sent to it. */
 async function urlVerdict({ accounts }: PortalContext, wabaId: string, url: string): Promise<Markup> {
-  const targets = await webhookTargets(accounts.database, wabaId);
-  const verdict = await checkEndpointUrl(url, { ...accounts.urlRules, targets });
-  if (!verdict.ok) return html`<p class="check-bad"><span aria-hidden="true">✕</span> ${verdict.message}</p>`;
-  const other = verdict.url === url ? null : html` It is stored as <code>${verdict.url}</code>.`;
-  return html`<p class="check-good"><span aria-hidden="true">✓</span> This URL can be used.${other}</p>`;
+  try {
+    const stored = await checkWabaUrl(accounts, wabaId, url, { unresolved: 'refuse' });
+    const other = stored === url ? null : html` It is stored as <code>${stored}</code>.`;
+    return html`<p class="check-good"><span aria-hidden="true">✓</span> This URL can be used.${other}</p>`;
+  } catch (error) {
+    if (!(error instanceof RequestError) || error instanceof RateLimitError) throw error;
+    return html`<p class="check-bad"><span aria-hidden="true">✕</span> ${error.message}</p>`;
+  }
 }

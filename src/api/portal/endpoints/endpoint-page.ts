@@ -5,14 +5,13 @@ import { searchDeliveries } from '../../../deliveries/search/delivery-search.ts'
 import { countRecentlyFailed } from '../../../endpoints/endpoint-failures.ts';
 import { type EndpointStep, readEndpointStatistics } from '../../../endpoints/endpoint-statistics.ts';
 import { type EndpointStatus, type EndpointView, endpointStatus } from '../../../endpoints/endpoints.ts';
-import { type InstallationSettings, textOf } from '../../../endpoints/setting.ts';
+import { type InstallationSettings, installationSettings, textOf } from '../../../endpoints/setting.ts';
 import { type AnySetting, settingsOf } from '../../../endpoints/settings.ts';
-import { shownUrl } from '../../../platform/http/outbound-url.ts';
 import type { RequestError } from '../../../platform/request-input.ts';
 import { accountObjectId } from '../../external/schema-kit.ts';
 import { PAGES } from '../access/page-access.ts';
 import { sendPage } from '../access/send-page.ts';
-import { type Viewer, viewerOf, wabaOf } from '../access/viewer.ts';
+import { noteListRead, type Viewer, viewerOf, wabaOf } from '../access/viewer.ts';
 import { codeBlock } from '../components/copyable.ts';
 import { actionButton, postForm, radios, selectField, textField } from '../components/form.ts';
 import { detailList, statRow } from '../components/table.ts';
@@ -29,6 +28,7 @@ import {
   modeBadge,
   modeSentence,
   successRate,
+  urlFor,
 } from './endpoint-status.ts';
 import { verifySamples } from './secret-page.ts';
 
@@ -42,6 +42,7 @@ const DONE = {
   paused: 'The endpoint is paused. Its events wait.',
   disabled: 'The endpoint is disabled. Its events wait.',
   enabled: 'The endpoint is enabled.',
+  retried: 'What waits for a retry is sent now, as fast as the endpoint takes it.',
   sent: 'The endpoint is enabled. Pending events are sent first, in order.',
   'key-rotated': 'The endpoint signs with a new key. Give its public key to your receivers.',
   'certificate-set': 'The certificate is set. It is shown from the next attempt on.',
@@ -70,13 +71,14 @@ export async function sendEndpointPage(
   const waba = wabaOf(request);
   const viewer = viewerOf(request);
   const endpoint = await endpointStatus(context.accounts, waba.wabaId, accountObjectId(id));
+  await noteListRead(request, context.database, 'deliveries.listed', [waba.wabaId]);
   const path = endpointPath(waba.wabaId, endpoint.id);
   const view = {
     title: endpoint.description || new URL(endpoint.url).host,
     active: 'endpoints',
-    lead: html`<code class="break">${mayChange(viewer) ? endpoint.url : shownUrl(endpoint.url)}</code>`,
+    lead: html`<code class="break">${urlFor(viewer, endpoint.url)}</code>`,
     trail: [{ label: 'Webhook endpoints', href: endpointsPath(waba.wabaId) }],
-    actions: mayChange(viewer) && pageActions(viewer, path),
+    actions: mayChange(viewer) && pageActions(viewer, path, endpoint),
     done: DONE,
     ...(error !== null && { notice: { kind: 'error' as const, text: error.message } }),
     assets: ['webhooks.css'],
@@ -85,8 +87,9 @@ export async function sendEndpointPage(
   return sendPage(reply, view, error === null ? 200 : 422);
 }
 
-function pageActions(viewer: Viewer, path: string): Markup {
-  return html`<a class="button" href="${path}/edit">Edit</a>${actionButton(viewer, `${path}/test`, 'Send test event', 'primary')}`;
+function pageActions(viewer: Viewer, path: string, { mode, waiting }: EndpointStatus): Markup {
+  const isRetryable = mode === 'open' ? waiting.retrying > 0 : mode === 'probing';
+  return html`<a class="button" href="${path}/edit">Edit</a>${isRetryable && actionButton(viewer, `${path}/retry`, 'Retry now')}${actionButton(viewer, `${path}/test`, 'Send test event', 'primary')}`;
 }
 
 async function bodyOf(context: PortalContext, viewer: Viewer, endpoint: EndpointStatus): Promise<Markup> {
@@ -101,10 +104,7 @@ async function bodyOf(context: PortalContext, viewer: Viewer, endpoint: Endpoint
     searchDeliveries({ database }, wabaId, { endpointId: id }, { before: null, limit: RECENT }),
     countRecentlyFailed(database, wabaId),
   ]);
-  const defaults = {
-    retryScheduleSeconds: config.webhooks.retryScheduleMs.map((ms) => ms / 1_000),
-    timeoutMs: config.webhooks.timeoutMs,
-  };
+  const defaults = installationSettings(config);
   const base = `/portal/w/${encodeURIComponent(wabaId)}/deliveries`;
   const table = { now, hrefOf: (one: string) => `${base}/${one}`, withOwner: false, withEndpoint: false };
   return html`<div class="card state"><p>${modeBadge(endpoint)} ${modeSentence(endpoint)}</p>

@@ -4,12 +4,11 @@ import { type DeliveryReport, deliveryOf } from '../../../deliveries/search/show
 import { type EndpointActivity, readEndpointActivity } from '../../../endpoints/endpoint-statistics.ts';
 import { type EndpointStatus, endpointStatus, endpointsOf } from '../../../endpoints/endpoints.ts';
 import { sendTestEvent } from '../../../endpoints/test-event.ts';
-import { shownUrl } from '../../../platform/http/outbound-url.ts';
 import { publicDeliveryId } from '../../../platform/public-ids.ts';
 import { accountObjectId } from '../../external/schema-kit.ts';
-import { PAGES } from '../access/page-access.ts';
+import { PAGES, withoutFreshProof } from '../access/page-access.ts';
 import { sendPage } from '../access/send-page.ts';
-import { viewerOf, wabaOf } from '../access/viewer.ts';
+import { type Viewer, viewerOf, wabaOf } from '../access/viewer.ts';
 import { codeBlock } from '../components/copyable.ts';
 import { actionButton } from '../components/form.ts';
 import { dataTable, detailList, emptyState } from '../components/table.ts';
@@ -24,6 +23,7 @@ import {
   endpointCertificateActions,
   endpointDeletePages,
   endpointModeActions,
+  endpointRetryAction,
   endpointSecretActions,
   endpointSigningKeyAction,
 } from './endpoint-actions.ts';
@@ -36,6 +36,7 @@ import {
   modeBadge,
   successRate,
   toolsOf,
+  urlFor,
   waitingText,
 } from './endpoint-status.ts';
 
@@ -48,6 +49,7 @@ export function endpointPages(app: PortalApp, context: PortalContext): void {
   endpointPage(app, context);
   endpointEditPages(app, context);
   endpointModeActions(app, context);
+  endpointRetryAction(app, context);
   endpointSecretActions(app, context);
   endpointSigningKeyAction(app, context);
   endpointCertificateActions(app, context);
@@ -89,14 +91,14 @@ function endpointListPage(app: PortalApp, { accounts, now }: PortalContext): voi
             'Webhook endpoints',
             COLUMNS,
             endpoints.map((endpoint) =>
-              rowOf(endpoint, activity.get(endpoint.id) ?? NO_ACTIVITY, new Date(now())),
+              rowOf(viewer, endpoint, activity.get(endpoint.id) ?? NO_ACTIVITY, new Date(now())),
             ),
           );
     return sendPage(reply, {
       title: 'Webhook endpoints',
       active: 'endpoints',
       lead: 'Each endpoint receives the events of this WABA that match its filters, signed, in order, and retried until they arrive.',
-      actions: html`<a class="button" href="${path}/alerts">Alerts</a>${endpoints.length > 0 && add}`,
+      actions: html`<a class="button" href="${path}/alerts">Operations URL</a>${endpoints.length > 0 && add}`,
       done: DONE,
       assets: ['webhooks.css'],
       body,
@@ -112,11 +114,16 @@ function noEndpoint(add: Child): Markup {
   );
 }
 
-function rowOf(endpoint: EndpointStatus, activity: EndpointActivity, now: Date): readonly Child[] {
-  const { url, description, modeReason, eventTypes, waiting } = endpoint;
+function rowOf(
+  viewer: Viewer,
+  endpoint: EndpointStatus,
+  activity: EndpointActivity,
+  now: Date,
+): readonly Child[] {
+  const { id, url, description, modeReason, eventTypes, waiting } = endpoint;
   return [
-    html`<a class="break" href="${endpointPath(endpoint.wabaId, endpoint.id)}">${shownUrl(url)}</a>${description !== '' && html`<br><span class="faint">${description}</span>`}`,
-    html`${modeBadge(endpoint)}${modeReason !== null && html`<br><span class="faint reason">${modeReason}</span>`}`,
+    html`<a class="break" href="${endpointPath(endpoint.wabaId, id)}">${urlFor(viewer, url)}</a><br><span class="faint">${[`Endpoint ${id}`, description].filter((text) => text !== '').join(': ')}</span>${modeReason !== null && html`<br><span class="reason">${modeReason}</span>`}`,
+    modeBadge(endpoint),
     eventTypes === null ? html`<span class="faint">all</span>` : eventTypes.join(', '),
     successRate(activity) ?? html`<span class="faint">–</span>`,
     timeAgo(activity.lastSuccessAt, now),
@@ -134,7 +141,8 @@ const TestParams = Type.Object({ ...Params.properties, deliveryId: Type.String()
 
 /** POST …/test sends the test event and waits for its attempt; GET …/tests/:deliveryId shows what came of it. */
 function testEventPages(app: PortalApp, context: PortalContext): void {
-  app.post(`${PATH}/test`, { config: PAGES.admin, schema: { params: Params } }, async (request, reply) => {
+  const config = withoutFreshProof(PAGES.admin, 'the event is constant and goes to an endpoint that exists');
+  app.post(`${PATH}/test`, { config, schema: { params: Params } }, async (request, reply) => {
     const { wabaId } = wabaOf(request);
     const id = accountObjectId(request.params.id);
     const tools = { ...toolsOf(request, context), startDelivery: context.startDelivery, waitMs: WAIT_MS };
@@ -156,7 +164,7 @@ function testEventPages(app: PortalApp, context: PortalContext): void {
     return sendPage(reply, {
       title: 'Test event',
       active: 'endpoints',
-      lead: html`Sent once, without retries, whatever the endpoint’s filters and status, to <code class="break">${shownUrl(endpoint.url)}</code>`,
+      lead: html`Sent once, without retries, whatever the endpoint’s filters and status, to <code class="break">${urlFor(viewer, endpoint.url)}</code>`,
       trail: [
         { label: 'Webhook endpoints', href: endpointsPath(waba.wabaId) },
         { label: endpoint.description || `Endpoint ${endpoint.id}`, href: path },

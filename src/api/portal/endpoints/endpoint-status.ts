@@ -77,6 +77,11 @@ export function mayChange({ role }: Viewer): boolean {
   return role !== 'member';
 }
 
+/** A URL of the tenant's servers, in full only for those who may change it: its path and query may be credentials. */
+export function urlFor(viewer: Viewer, url: string): string {
+  return mayChange(viewer) ? url : shownUrl(url);
+}
+
 /** The option for an endpoint in a list of them. */
 export function endpointOption({ id, url, description }: Pick<Endpoint, 'id' | 'url' | 'description'>): {
   value: string;

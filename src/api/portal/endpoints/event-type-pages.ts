@@ -91,7 +91,7 @@ function sendEventType(
     html`<code>${row.path}</code>`,
     row.type,
     row.isRequired ? 'always' : html`<span class="faint">can be missing</span>`,
-    row.description,
+    row.description.replaceAll('`', ''),
   ]);
   const columns = ['Member', 'Type', { label: 'Present', kind: 'narrow' as const }, 'Meaning'];
   return sendPage(reply, {

@@ -14,7 +14,7 @@ type NewSecret = {
   /** As the endpoint has them. */
   signatures: Signatures;
   next: { label: string; href: string };
-  /** What becomes of the secret before. */
+  /** What becomes of the secret before, or what else the user must know of it. */
   overlap: Child;
 };
 
@@ -44,9 +44,10 @@ ${verifySamples(made.signatures)}`,
 
 type Sample = { label: string; code: string };
 
-const STANDARD: readonly Sample[] = [
+/** How a receiver checks the signature that every endpoint has; docs/tenants/webhooks.md shows the same. */
+export const STANDARD_SAMPLES: readonly Sample[] = [
   {
-    label: 'Node.js, with the package standardwebhooks',
+    label: 'Node.js, with the packages express and standardwebhooks',
     code: `import { Webhook } from 'standardwebhooks';
 
 const webhook = new Webhook(process.env.WEBHOOK_SECRET);
@@ -115,7 +116,7 @@ const isFresh = Math.abs(Date.now() / 1000 - Number(time)) <= 300;`,
 export function verifySamples({ signatureProfile, asymmetricSignature }: Signatures): Markup {
   const profile = signatureProfile === 'github' ? [GITHUB] : signatureProfile === 'stripe' ? [STRIPE] : [];
   const own = asymmetricSignature === 'ed25519' ? [...profile, ED25519] : profile;
-  return html`${[...own, ...STANDARD].map(
+  return html`${[...own, ...STANDARD_SAMPLES].map(
     ({ label, code }, at) =>
       html`<details class="sample" ${at === 0 && html`open`}><summary>${label}</summary>${codeBlock(code, label)}</details>`,
   )}`;

@@ -1,5 +1,6 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { Type } from 'typebox';
+import type { ErasureCounts } from '../../../erasures/erasure-report.ts';
 import { erasureWorkflowId } from '../../../erasures/erasure-store.ts';
 import {
   type ErasureView,
@@ -12,8 +13,9 @@ import { exportCustomer } from '../../../erasures/export-customer.ts';
 import { readCustomerReference } from '../../../messages/conversations/conversations.ts';
 import type { RequestError } from '../../../platform/request-input.ts';
 import { workflowUrl } from '../../../platform/temporal/client-connection.ts';
+import { sendExport } from '../../erasures/send-export.ts';
 import { accountObjectId } from '../../external/schema-kit.ts';
-import { PAGES, withFreshProof } from '../access/page-access.ts';
+import { PAGES } from '../access/page-access.ts';
 import { orShown, pageNotFound } from '../access/page-error.ts';
 import { sendPage } from '../access/send-page.ts';
 import { type Viewer, viewerOf, wabaOf } from '../access/viewer.ts';
@@ -134,20 +136,19 @@ export function sendErasure(
   erasure: ErasureView,
   { path, active }: { path: string; active: string },
 ): FastifyReply {
-  const { erasureId, counts, createdAt, startedAt, finishedAt, waitsFor, report } = erasure;
+  const { erasureId, counts, refused, createdAt, startedAt, finishedAt, waitsFor, report } = erasure;
   const workflow =
     viewer.role === 'operator' ? workflowUrl(config.temporal, erasureWorkflowId(erasure)) : null;
-  const went = Object.entries(counts)
-    .toSorted(([a], [b]) => a.localeCompare(b))
-    .map(([name, count]) => `${wordsOf(name)}: ${count.toLocaleString('en-US')}`);
+  const went = listOf(counts);
   const facts: [string, Child][] = [
     ['Status', stateBadge(erasure)],
-    ['Erased', went.length === 0 ? 'nothing yet' : went.join(', ')],
+    ['Erased', went === '' ? 'nothing yet' : went],
     ['Requested by', erasure.requestedBy],
     ['Requested', exactTime(createdAt)],
     ['Begun', exactTime(startedAt)],
     ['Finished', exactTime(finishedAt)],
   ];
+  if (listOf(refused) !== '') facts.push(['Refused by the object store', listOf(refused)]);
   if (waitsFor !== null) facts.push(['Waits for', waitsFor]);
   if (workflow !== null) facts.push(['Workflow', html`<a href="${workflow}">in the Temporal UI</a>`]);
   return sendPage(reply, {
@@ -160,6 +161,13 @@ export function sendErasure(
       html`<a class="button" href="${path}/${erasureId}/report">Download the signed report</a>`,
     body: html`<div class="card">${detailList(facts)}</div>`,
   });
+}
+
+function listOf(counts: ErasureCounts): string {
+  return Object.entries(counts)
+    .toSorted(([a], [b]) => a.localeCompare(b))
+    .map(([name, count]) => `${wordsOf(name)}: ${count.toLocaleString('en-US')}`)
+    .join(', ');
 }
 
 /** `rawBodiesCut` is `raw bodies cut`. */
@@ -186,7 +194,7 @@ function newErasurePage(app: PortalApp, context: PortalContext): void {
     const conversationId = formValues(request.query).text('conversationId').trim();
     return sendForm(request, reply, { customer: '', conversationId });
   });
-  const options = { config: withFreshProof(PAGES.admin), schema: { body: Asked } };
+  const options = { config: PAGES.admin, schema: { body: Asked } };
   app.post('/portal/w/:wabaId/erasures', options, async (request, reply) => {
     const { wabaId } = wabaOf(request);
     const customer = request.body.customer.trim();
@@ -263,19 +271,18 @@ ${textField({ ...confirm, error: problems.confirm ?? null })}
 /** POST /portal/w/:wabaId/erasures/export: a form, so that no number stands in an address. */
 function exportForm(app: PortalApp, context: PortalContext): void {
   const exported = Type.Object({ exported: formLine() });
-  const options = { config: withFreshProof(PAGES.admin), schema: { body: exported } };
+  const options = { config: PAGES.admin, schema: { body: exported } };
   app.post('/portal/w/:wabaId/erasures/export', options, async (request, reply) => {
-    const { wabaId } = wabaOf(request);
+    const waba = wabaOf(request);
     const customer = request.body.exported.trim();
-    const { objectStore } = context;
+    const { exportStore: objectStore, exports } = context;
     return await orShown(
       async () => {
         const tools = { ...toolsOf(request, context), objectStore };
-        const { fileName, archive } = await exportCustomer(tools, wabaId, readCustomerReference(customer));
-        return reply
-          .type('application/zip')
-          .header('content-disposition', `attachment; filename="${fileName}"`)
-          .send(archive);
+        const named = readCustomerReference(customer);
+        return await sendExport({ request, reply, exports }, waba, () =>
+          exportCustomer(tools, waba.wabaId, named),
+        );
       },
       ({ message }) => sendForm(request, reply, { customer, conversationId: '' }, { exported: message }),
     );

@@ -10,7 +10,7 @@ import {
 } from '../../../erasures/erasures.ts';
 import type { Audited } from '../../../platform/audit/audit.ts';
 import { accountObjectId } from '../../external/schema-kit.ts';
-import { PAGES, withFreshProof } from '../access/page-access.ts';
+import { PAGES } from '../access/page-access.ts';
 import { orShown, pageNotFound } from '../access/page-error.ts';
 import { sendPage } from '../access/send-page.ts';
 import { type Viewer, viewerOf } from '../access/viewer.ts';
@@ -75,7 +75,7 @@ function onePage(app: PortalApp, context: PortalContext): void {
 const Asked = Type.Object({ kind: formLine(), id: formLine(), confirm: formLine() });
 
 function eraseAction(app: PortalApp, context: PortalContext): void {
-  const options = { config: withFreshProof(PAGES.operator), schema: { body: Asked } };
+  const options = { config: PAGES.operator, schema: { body: Asked } };
   app.post(PATH, options, async (request, reply) => {
     const kind = request.body.kind.trim();
     const id = request.body.id.trim();

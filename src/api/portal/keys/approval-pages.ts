@@ -10,7 +10,7 @@ import {
 import { RequestError } from '../../../platform/request-input.ts';
 import { workflowUrl } from '../../../platform/temporal/client-connection.ts';
 import { accountObjectId } from '../../external/schema-kit.ts';
-import { PAGES, withFreshProof } from '../access/page-access.ts';
+import { PAGES } from '../access/page-access.ts';
 import { sendPage } from '../access/send-page.ts';
 import { actorOf, type Viewer, viewerOf } from '../access/viewer.ts';
 import { postForm, textField } from '../components/form.ts';
@@ -70,7 +70,7 @@ function approvalPage(app: PortalApp, context: PortalContext): void {
   );
 
   const body = Type.Object({ decision: formLine(), note: formLine() });
-  const options = { config: withFreshProof(PAGES.operator), schema: { params, body } };
+  const options = { config: PAGES.operator, schema: { params, body } };
   app.post(`${PATH}/:id`, options, async (request, reply) => {
     const { note, decision } = request.body;
     const id = accountObjectId(request.params.id);

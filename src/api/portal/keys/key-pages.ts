@@ -7,7 +7,7 @@ import { keyRequestOf, keyRequestsOf, requestKey, withdrawKeyRequest } from '../
 import { type RevealedKey, revealKey } from '../../../keys/reveal-key.ts';
 import { RequestError } from '../../../platform/request-input.ts';
 import { accountObjectId } from '../../external/schema-kit.ts';
-import { PAGES, withFreshProof } from '../access/page-access.ts';
+import { PAGES } from '../access/page-access.ts';
 import { pageNotFound, roleRefused } from '../access/page-error.ts';
 import { sendPage } from '../access/send-page.ts';
 import { actorOf, type Viewer, viewerOf, wabaOf } from '../access/viewer.ts';
@@ -201,7 +201,7 @@ function keyNetworkPages(app: PortalApp, { database }: PortalContext): void {
   const path = `${KEYS_PATH}/:id/networks`;
   app.get(path, { config: PAGES.admin, schema: { params } }, async (request, reply) => show(request, reply));
   const body = Type.Object({ allowedNetworks: Type.String({ maxLength: 4_096 }) });
-  const options = { config: withFreshProof(PAGES.admin), schema: { params, body } };
+  const options = { config: PAGES.admin, schema: { params, body } };
   app.post(path, options, async (request, reply) => {
     const value = request.body.allowedNetworks;
     const tools = { database, actor: actorOf(request) };
@@ -230,7 +230,7 @@ function keyRequestPages(app: PortalApp, context: PortalContext): void {
   );
 
   const schema = { params, body: EMPTY_FORM };
-  app.post(`${PATH}/reveal`, { config: withFreshProof(PAGES.admin), schema }, async (request, reply) => {
+  app.post(`${PATH}/reveal`, { config: PAGES.admin, schema }, async (request, reply) => {
     const id = accountObjectId(request.params.id);
     const tools = { database, actor: actorOf(request) };
     const found = await keyRequestOf({ database }, wabaOf(request).wabaId, id);

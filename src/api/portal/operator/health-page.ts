@@ -9,6 +9,7 @@ import {
   shownCount,
   type TroubledEndpoint,
 } from '../../../deliveries/backlog.ts';
+import { LATELY_MINUTES } from '../../../deliveries/loop/run-share.ts';
 import type { QuarantineTotal } from '../../../inbound/inbox-admin.ts';
 import { countInbox, listQuarantineReasons, oldestWaitingBodyAt } from '../../../inbound/inbox-admin.ts';
 import { shownUrl } from '../../../platform/http/outbound-url.ts';
@@ -51,11 +52,11 @@ export function healthPage(app: PortalApp, context: PortalContext): void {
       title: 'System health',
       active: 'operator/health',
       actions: html`<a class="button" href="${config.temporal.uiUrl}">Temporal UI</a><a class="button" href="/portal/operator/health">Reload</a>`,
-      body: html`${statRow(statsOf({ backlog, inbox, oldestBodyAt, now }))}
+      body: html`${statRow(statsOf({ backlog, inbox, oldestBodyAt, endpoints, workers, now }))}
+<h2>Failing, paused and disabled endpoints</h2>${endpointTable(endpoints, now)}
 <h2>Dependencies</h2>${partTable(parts)}
 <h2>Workers</h2>${workerTable(workers, now)}
-<h2>Housekeeping</h2>${stepTable(steps, now)}
-<h2>Failing, paused and disabled endpoints</h2>${endpointTable(endpoints, now)}
+<h2>Housekeeping</h2>${housekeeping(steps, now)}
 ${wabas.length > 0 && html`<h2>WABAs whose phone numbers cannot be updated</h2>${wabaTable(wabas, now)}`}
 <h2>Quarantine, last ${REASONS_OF_DAYS} days</h2>${reasonTable(reasons)}`,
     });
@@ -66,14 +67,23 @@ function statsOf(system: {
   backlog: Backlog;
   inbox: Record<string, number>;
   oldestBodyAt: Date | null;
+  endpoints: readonly TroubledEndpoint[];
+  workers: readonly SeenWorker[];
   now: Date;
 }): Stat[] {
-  const { backlog, inbox, oldestBodyAt, now } = system;
+  const { backlog, inbox, oldestBodyAt, endpoints, workers, now } = system;
   const ageOf = (at: Date | null) => (at === null ? 0 : Math.max(0, now.getTime() - at.getTime()));
   const bodyAgeMs = ageOf(oldestBodyAt);
   const failed = inbox.failed ?? 0;
+  const failing = endpoints.filter(({ mode }) => mode !== 'paused').length;
   const states = Object.entries(backlog.states).map(([state, n]) => `${n.toLocaleString('en-US')} ${state}`);
   return [
+    {
+      label: 'Failing endpoints',
+      value: failing === MAX_ENDPOINTS ? `${failing}+` : String(failing),
+      note: failing === 0 ? 'all accept deliveries' : 'probing, failing or disabled',
+      ...(failing > 0 && { tone: 'bad' as const }),
+    },
     {
       label: 'Pending deliveries',
       value: shownCount(backlog),
@@ -96,7 +106,23 @@ function statsOf(system: {
       note: `${(inbox.quarantined ?? 0).toLocaleString('en-US')} with items in quarantine`,
       ...(failed > 0 && { tone: 'bad' as const }),
     },
+    runShare(workers.filter((worker) => !isSilent(worker, now))),
   ];
+}
+
+/** How many of the latest attempts an operator finds in Temporal by themselves. */
+function runShare(workers: readonly SeenWorker[]): Stat {
+  const attempts = workers.reduce((sum, worker) => sum + worker.attempts, 0);
+  const withRun = workers.reduce((sum, worker) => sum + worker.withRun, 0);
+  return {
+    label: 'Attempts with a run',
+    value: attempts === 0 ? '–' : `${Math.round((100 * withRun) / attempts)} %`,
+    note: `in Temporal, of ${attempts.toLocaleString('en-US')} in ${LATELY_MINUTES} minutes`,
+  };
+}
+
+function isSilent({ seenAt }: SeenWorker, now: Date): boolean {
+  return now.getTime() - seenAt.getTime() > SILENT_AFTER_MS;
 }
 
 function partTable(parts: readonly Part[]): Markup {
@@ -119,18 +145,27 @@ function workerTable(workers: readonly SeenWorker[], now: Date): Markup {
   return dataTable(
     'Worker processes',
     ['Process', { label: 'Status', kind: 'narrow' }, { label: 'Last heartbeat', kind: 'narrow' }],
-    workers.map(({ id, seenAt }) => {
-      const isSilent = now.getTime() - seenAt.getTime() > SILENT_AFTER_MS;
-      const state = isSilent ? badge('bad', 'Down') : badge('good', 'Up');
-      return [html`<code>${id}</code>`, state, timeAgo(seenAt, now)];
-    }),
+    workers.map((worker) => [
+      html`<code>${worker.id}</code>`,
+      isSilent(worker, now) ? badge('bad', 'Down') : badge('good', 'Up'),
+      timeAgo(worker.seenAt, now),
+    ]),
   );
 }
 
-function stepTable(steps: readonly HousekeepingStep[], now: Date): Markup {
+/** The steps that fail; the others on one line that opens. */
+function housekeeping(steps: readonly HousekeepingStep[], now: Date): Markup {
   if (steps.length === 0) return emptyState('Has not run yet', 'It runs as soon as a worker starts.');
+  const failing = steps.filter(({ failingSince }) => failingSince !== null);
+  const healthy = steps.filter(({ failingSince }) => failingSince === null);
+  const summary = `${healthy.length} of ${steps.length} steps succeeded`;
+  return html`${failing.length > 0 && stepTable('Failing steps of housekeeping', failing, now)}
+${healthy.length > 0 && html`<details><summary>${summary}</summary>${stepTable('Steps of housekeeping that succeeded', healthy, now)}</details>`}`;
+}
+
+function stepTable(caption: string, steps: readonly HousekeepingStep[], now: Date): Markup {
   return dataTable(
-    'Steps of housekeeping',
+    caption,
     ['Step', { label: 'Status', kind: 'narrow' }, { label: 'Last success', kind: 'narrow' }, 'Error'],
     steps.map(({ step, succeededAt, failingSince, error }) => [
       step,
@@ -203,14 +238,14 @@ type Part = { name: string; purpose: string; ok: boolean; answerMs: number };
 const ANSWER_WITHIN_MS = 2_000;
 
 /** Asks every part at the same time; one without a response in time counts as down. */
-async function checkParts({ database, objectStore, temporal, config }: PortalContext): Promise<Part[]> {
+async function checkParts({ database, probeStore, temporal, config }: PortalContext): Promise<Part[]> {
   const { namespace } = config.temporal;
   return await Promise.all([
     check('PostgreSQL', 'stores everything', () => query(database, 'select 1')),
     check('Temporal', 'runs workflows', () =>
       temporal.use(ANSWER_WITHIN_MS, (client) => client.workflowService.describeNamespace({ namespace })),
     ),
-    check('Object store', 'stores media', () => checkObjectStore(objectStore)),
+    check('Object store', 'stores media', () => checkObjectStore(probeStore)),
   ]);
 }
 

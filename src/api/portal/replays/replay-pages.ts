@@ -16,7 +16,7 @@ import {
   switchReplay,
 } from '../../../replays/replays.ts';
 import { accountObjectId } from '../../external/schema-kit.ts';
-import { PAGES } from '../access/page-access.ts';
+import { PAGES, withoutFreshProof } from '../access/page-access.ts';
 import { orShown, pageNotFound } from '../access/page-error.ts';
 import { sendPage } from '../access/send-page.ts';
 import { type Viewer, viewerOf, wabaOf } from '../access/viewer.ts';
@@ -118,7 +118,8 @@ function replayWizard(app: PortalApp, context: PortalContext): void {
     const endpointId = formValues(request.query).text('endpointId').trim();
     return await sendStep(request, reply, context, { values: { ...NEW_REPLAY, endpointId } });
   });
-  app.post('/portal/w/:wabaId/replays/new', { config: PAGES.admin }, async (request, reply) => {
+  const counting = withoutFreshProof(PAGES.admin, 'it counts deliveries and changes nothing');
+  app.post('/portal/w/:wabaId/replays/new', { config: counting }, async (request, reply) => {
     const form = formValues(request.body);
     const values = readReplayForm(form);
     const show = async (step: Omit<Step, 'values'>) =>
@@ -169,7 +170,8 @@ async function sendStep(
     notice: text === undefined ? null : { kind: 'error' as const, text },
     body: count === undefined ? chooseForm(form) : countedView({ ...form, count }),
   };
-  return sendPage(reply, view, error === undefined ? 200 : 422);
+  const status = error?.code === 'rate_limit_exceeded' ? 429 : 422;
+  return sendPage(reply, view, error === undefined ? 200 : status);
 }
 
 const PATH = '/portal/w/:wabaId/replays/:id';
@@ -210,7 +212,8 @@ function replayPage(app: PortalApp, context: PortalContext): void {
     return reply.type('text/html; charset=utf-8').send(progressView(replay).toString());
   });
   for (const action of ['pause', 'resume', 'cancel'] as const) {
-    const changing = { config: PAGES.admin, schema: { params: Params } };
+    const config = withoutFreshProof(PAGES.admin, 'it stops or continues a replay that exists');
+    const changing = { config, schema: { params: Params } };
     app.post(`${PATH}/${action}`, changing, async (request, reply) => {
       const { wabaId } = wabaOf(request);
       const id = accountObjectId(request.params.id);
@@ -301,9 +304,9 @@ function plain(names: readonly string[]) {
 /** Step 2: what that would be. The selection travels in hidden fields, so that what starts is what was counted. */
 function countedView(view: FormView & { count: ReplayCount }): Markup {
   const { viewer, path, values, count, endpoints } = view;
-  const { open, noBody, endpointGone } = count.skipped;
+  const { pending, noBody, endpointGone } = count.skipped;
   const passedOver = [
-    [open, 'still pending'],
+    [pending, 'still pending'],
     [noBody, 'waiting for catalog data'],
     [endpointGone, 'of a deleted endpoint'],
   ] as const;
@@ -319,7 +322,7 @@ function countedView(view: FormView & { count: ReplayCount }): Markup {
     { label: 'To be sent', value: total },
     {
       label: 'Skipped',
-      value: (open + noBody + endpointGone).toLocaleString('en-US'),
+      value: (pending + noBody + endpointGone).toLocaleString('en-US'),
       note: reasons.join(', '),
     },
     { label: 'Oldest', value: shortTime(count.oldest) },

@@ -3,10 +3,10 @@ import { Type } from 'typebox';
 import type { RequestError } from '../../../platform/request-input.ts';
 import { endOwnSessions, sessionsOf } from '../../../users/session-list.ts';
 import { changePassword } from '../../../users/sign-in.ts';
-import { confirmNotices, listUserNotices, type UserNotice } from '../../../users/user-sessions.ts';
+import { confirmNotices, listUserNotices, type UserNotice } from '../../../users/user-notices.ts';
 import { findUser, type User } from '../../../users/user-store.ts';
 import { accountObjectId } from '../../external/schema-kit.ts';
-import { PAGES, withFreshProof } from '../access/page-access.ts';
+import { PAGES, withFreshProof, withoutFreshProof } from '../access/page-access.ts';
 import { orShown, pageNotFound } from '../access/page-error.ts';
 import { sendPage } from '../access/send-page.ts';
 import { sessionCookie } from '../access/session-cookie.ts';
@@ -74,12 +74,13 @@ function passwordChange(app: PortalApp, context: PortalContext, tools: AccountPa
 function sessionForms(app: PortalApp, { database }: PortalContext): void {
   const params = Type.Object({ id: Type.String() });
   const schema = { params, body: EMPTY_FORM };
-  app.post('/portal/account/sessions/:id/end', { config: PAGES.signedIn, schema }, async (request, reply) => {
+  const config = withoutFreshProof(PAGES.signedIn, 'ending sessions is the first reply to a theft');
+  app.post('/portal/account/sessions/:id/end', { config, schema }, async (request, reply) => {
     const id = accountObjectId(request.params.id);
     await endOwnSessions({ database }, sessionOf(request), id, actorOf(request));
     return reply.redirect('/portal/account?done=session', 303);
   });
-  const others = { config: PAGES.signedIn, schema: { body: EMPTY_FORM } };
+  const others = { config, schema: { body: EMPTY_FORM } };
   app.post('/portal/account/sessions/end-others', others, async (request, reply) => {
     await endOwnSessions({ database }, sessionOf(request), null, actorOf(request));
     return reply.redirect('/portal/account?done=sessions', 303);
@@ -149,10 +150,10 @@ function passwordSection(viewer: Viewer, user: User, error: RequestError | null)
 ${user.hasPassword ? passwordForm(viewer, error) : html`<p>You sign in with your identity provider and have no password here.</p>`}`;
 }
 
-/** What others did to the account, also what its owner has read. */
+/** Changes that the owner should know of, those that the owner has confirmed included. */
 function noticeSection(notices: readonly UserNotice[]): Markup {
   if (notices.length === 0) return nothing;
-  return html`<h2>What others did</h2><ul>${notices.map((notice) => html`<li>${noticeText(notice)}</li>`)}</ul>`;
+  return html`<h2>Changes to your account</h2><ul>${notices.map((notice) => html`<li>${noticeText(notice)}</li>`)}</ul>`;
 }
 
 function identitySection(viewer: Viewer, { identities, hasPassword }: User): Markup {

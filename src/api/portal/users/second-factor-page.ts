@@ -11,8 +11,8 @@ import {
   renewRecoveryCodes,
 } from '../../../users/second-factor.ts';
 import { isSecondFactorRequired } from '../../../users/sign-in-policy.ts';
-import { findUsersByEmail } from '../../../users/user-store.ts';
-import { PAGES, withFreshProof } from '../access/page-access.ts';
+import { refuseMarkedSession } from '../../../users/user-authority.ts';
+import { PAGES, withFreshProof, withoutFreshProof } from '../access/page-access.ts';
 import { orShown, pageNotFound } from '../access/page-error.ts';
 import { sendPage } from '../access/send-page.ts';
 import { formCookie, sessionCookie } from '../access/session-cookie.ts';
@@ -37,7 +37,7 @@ export function secondFactorPages(app: PortalApp, context: PortalContext, limit:
   codePages(app, context, limit);
   enrolmentPages(app, context, limit);
   const schema = { body: EMPTY_FORM };
-  const config = withFreshProof(PAGES.signedIn);
+  const config = PAGES.signedIn;
   app.post(`${SECOND_FACTOR}/recovery-codes`, { config, schema }, async (request, reply) => {
     const codes = await renewRecoveryCodes(context, sessionOf(request), actorOf(request));
     return showRecoveryCodes(reply, codes, '/portal/account');
@@ -53,7 +53,8 @@ export function secondFactorPages(app: PortalApp, context: PortalContext, limit:
 /** /portal/sign-in/code: the second step. */
 function codePages(app: PortalApp, context: PortalContext, limit: SignInLimit): void {
   const { database, accounts, now } = context;
-  const config = { ...PAGES.signedIn, beforeSecondFactor: true } as const;
+  const reason = 'the code is the proof';
+  const config = { ...withoutFreshProof(PAGES.signedIn, reason), beforeSecondFactor: true } as const;
   const querystring = Type.Object({ next: Type.Optional(Type.String()) });
   app.get(CODE_PATH, { config, schema: { querystring } }, async (request, reply) => {
     const next = localPath(request.query.next);
@@ -73,8 +74,7 @@ function codePages(app: PortalApp, context: PortalContext, limit: SignInLimit): 
         const tools = { database, secretBox: accounts.secretBox, now };
         const token = await giveSecondFactor(tools, session, request.body.code, actorOf(request));
         await limit.codeSucceeded(request, viewer);
-        const accountsOfAddress = await findUsersByEmail(database, viewer.email);
-        if (accountsOfAddress.length === 1) limit.knowBrowser(request, reply, viewer.email);
+        limit.knowBrowser(request, reply, viewer.userId);
         sessionCookie.set(reply, token);
         formCookie.clear(reply);
         return reply.redirect(next, 303);
@@ -116,6 +116,7 @@ function enrolmentPages(app: PortalApp, context: PortalContext, limit: SignInLim
     const viewer = viewerOf(request);
     if (viewer.step === 'code') return reply.redirect(CODE_PATH, 303);
     if (viewer.proofs.totp) return await showSecondFactor(request, reply, context);
+    refuseMarkedSession(viewer);
     return showEnrolment(request, reply, context, null, null);
   });
 

@@ -1,4 +1,5 @@
-import type { SessionSummary, UserNotice } from '../../../users/user-sessions.ts';
+import type { UserNotice } from '../../../users/user-notices.ts';
+import type { SessionSummary } from '../../../users/user-sessions.ts';
 import type { Viewer } from '../access/viewer.ts';
 import { badge } from '../components/badge.ts';
 import { actionButton, csrfField } from '../components/form.ts';
@@ -43,7 +44,7 @@ function begunBy({ begunBy: by, hasSecondFactor, passwordLinkBy }: SessionSummar
   return html`${factors}${passwordLinkBy !== null && html`<div>${badge('waiting', `link made by ${passwordLinkBy}`)}</div>`}`;
 }
 
-/** What another person did to an account, as its owner reads it. */
+/** A change of an account, as its owner reads it. */
 export function noticeText({ kind, by, ip, at }: UserNotice): Markup {
   const time = exactTime(new Date(at));
   const from = ip === null ? '' : ` from ${ip}`;
@@ -52,6 +53,10 @@ export function noticeText({ kind, by, ip, at }: UserNotice): Markup {
       return html`${time}: signed in${from}, with the password that was set through a link made by ${by}.`;
     case 'password_by_link':
       return html`${time}: a new password was set${from} through a link made by ${by}.`;
+    case 'password_confirmed':
+      return html`${time}: ${by} confirmed that the password is yours.`;
+    case 'second_factor_set':
+      return html`${time}: a second factor was set up${from}.`;
     case 'second_factor_reset':
       return html`${time}: ${by} reset your second factor.`;
     case 'identity_linked':
@@ -71,7 +76,7 @@ export function ownerNotices(viewer: Viewer): Markup {
     html`<form method="post" action="/portal/account/notices" class="inline">${csrfField(viewer)}<button class="secondary" name="upTo" value="${newest.id}">I have read this</button></form>`;
   const hint =
     passwordLinkBy !== null &&
-    html`<p>To remove this notice, choose a password of your own, and sign in with it.</p>`;
+    html`<p>This session cannot remove the notice: ${passwordLinkBy} may know the password with which it began.</p>`;
   const text = html`This happened to your account. If you do not know why, tell an operator.<ul>${notices.map((notice) => html`<li>${noticeText(notice)}</li>`)}</ul>${confirm}${hint}`;
   return noticeBox({ kind: 'warning', text });
 }

@@ -3,7 +3,7 @@ import { Type } from 'typebox';
 import { signIn, signOut } from '../../../users/sign-in.ts';
 import { emailOf } from '../../../users/user-input.ts';
 import type { FormTokens } from '../access/form-tokens.ts';
-import { PAGES } from '../access/page-access.ts';
+import { PAGES, withoutFreshProof } from '../access/page-access.ts';
 import { orShown } from '../access/page-error.ts';
 import { sendPage } from '../access/send-page.ts';
 import { beginInBrowser, oidcCookie, provenCookie, sessionCookie } from '../access/session-cookie.ts';
@@ -45,7 +45,8 @@ export function signInPages(app: PortalApp, context: PortalContext, tools: SignI
   );
   if (context.config.portal.passwordSignIn) passwordForm(app, context, tools);
 
-  const config = { ...PAGES.signedIn, beforeSecondFactor: true } as const;
+  const reason = 'it ends the session itself';
+  const config = { ...withoutFreshProof(PAGES.signedIn, reason), beforeSecondFactor: true } as const;
   app.post('/portal/sign-out', { config, schema: { body: EMPTY_FORM } }, async (request, reply) => {
     await signOut({ database }, sessionOf(request), actorOf(request));
     for (const one of [sessionCookie, oidcCookie, provenCookie]) one.clear(reply);
@@ -66,17 +67,17 @@ function passwordForm(app: PortalApp, context: PortalContext, tools: SignInTools
     const { email, password } = request.body;
     const next = localPath(request.body.next);
     const account = emailOf(email) ?? NO_ADDRESS;
-    await tools.limit.count(request, account);
+    const known = await tools.limit.countSignIn(request, account);
     return await orShown(
       async () => {
         const inBackground = (work: Promise<void>) =>
           void work.catch((error: unknown) => notWritten(request, error));
-        const given = { email, password };
+        const given = { email, password, ...known };
         const { token, ...signedIn } = await signIn({ database, inBackground }, given, visitorOf(request));
         // An owner of one account of an address must not get more guesses for another by signing in to the first.
-        await tools.limit.succeeded(request, signedIn.isOnlyAccount ? account : null);
+        await tools.limit.signedIn(request, signedIn.userId, signedIn.isOnlyAccount ? account : null);
         // Who has the password alone must not become known: codes would be counted for them apart.
-        if (signedIn.isOnlyAccount && !signedIn.awaitsCode) tools.limit.knowBrowser(request, reply, account);
+        if (!signedIn.awaitsCode) tools.limit.knowBrowser(request, reply, signedIn.userId);
         await beginInBrowser(context, request, reply, token);
         return reply.redirect(signedIn.opened > 1 ? '/portal/account?done=several' : next, 303);
       },

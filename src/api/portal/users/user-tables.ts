@@ -68,7 +68,7 @@ export function invitationTable(
 ): Markup {
   if (invitations.length === 0)
     return emptyState(
-      'No open invitations',
+      'No pending invitations',
       'Invitation and password links that are not used yet appear here.',
     );
   const labels = [
@@ -80,7 +80,7 @@ export function invitationTable(
     '',
   ];
   return dataTable(
-    'Open invitations',
+    'Pending invitations',
     labels,
     invitations.map((invitation) => [
       html`<span class="break">${invitation.email}</span>`,

@@ -4,7 +4,7 @@ import type { RequestError } from '../../../platform/request-input.ts';
 import { invitationsOf, inviteUser } from '../../../users/invitations.ts';
 import { changeRole, disableMember, enableMember, membersOf, removeMember } from '../../../users/members.ts';
 import type { TenantAuthority } from '../../../users/user-authority.ts';
-import { PAGES, withFreshProof } from '../access/page-access.ts';
+import { PAGES } from '../access/page-access.ts';
 import { orShown, pageNotFound } from '../access/page-error.ts';
 import { sendPage } from '../access/send-page.ts';
 import { actorOf, type Viewer, viewerOf, wabaOf } from '../access/viewer.ts';
@@ -38,7 +38,7 @@ export function tenantUserPages(app: PortalApp, context: PortalContext): void {
 
   const place = tenantPlace(context);
   const body = Type.Object({ email: formLine(), role: formLine() });
-  const config = withFreshProof(PAGES.admin);
+  const config = PAGES.admin;
   app.post(`${PATH}/invite`, { config, schema: { body } }, async (request, reply) => {
     const { email, role } = request.body;
     const authority = authorityOf(request);
@@ -119,7 +119,7 @@ async function showUsers(
   const hasPasswords = config.portal.passwordSignIn;
   const shared = { viewer, path, query, now: new Date(now()), hasPasswords };
   const body = html`${memberTable(shared, shown.rows)}${numberedPager(shown, hrefOf)}
-<h2>Open invitations</h2>
+<h2>Pending invitations</h2>
 ${invitationTable(shared, invitations)}
 <h2>Invite a user</h2>
 ${inviteForm(viewer, path, form)}`;

@@ -1,5 +1,6 @@
-import { crc32, deflateSync } from 'node:zlib';
+import { fileURLToPath } from 'node:url';
 import { Command, InvalidArgumentError } from 'commander';
+import { DEMO_PHONE_NUMBER_ID } from '../demo-accounts.ts';
 import { type MediaFile, readMediaFile } from './media-file.ts';
 import { type CommandEnvironment, sandboxAction, webhookOutcome } from './sandbox-action.ts';
 import { type SandboxClient, SandboxCommandError } from './sandbox-client.ts';
@@ -11,12 +12,13 @@ type OrderOptions = SenderOptions & { catalog?: string; item?: CartItemOption[] 
 type CartItemOption = { retailerId: string; quantity: number; itemPrice: number; currency: string };
 
 const MEDIA_TYPES = ['image', 'video', 'audio', 'document', 'sticker'] as const;
+type MediaType = (typeof MEDIA_TYPES)[number];
 
 function withSender(command: Command): Command {
   return command
     .option('--from <digits>', 'phone number of the customer')
     .option('--name <name>', 'name of the customer')
-    .option('--phone <id>', 'phone number id of the business, such as 800000000000111');
+    .option('--phone <id>', `phone number id of the business, ${DEMO_PHONE_NUMBER_ID} unless given`);
 }
 
 function senderFields({ from, name, phone }: SenderOptions): Record<string, string> {
@@ -50,23 +52,27 @@ async function storeMedia(client: SandboxClient, file: MediaFile): Promise<strin
   return id;
 }
 
-async function mediaFileOf(path: string | undefined): Promise<MediaFile> {
-  return path === undefined
-    ? { bytes: builtInPicture(), mimeType: 'image/png', filename: 'sunset.png' }
-    : readMediaFile(path);
+/** Samples for commands without a file, those of the console. */
+const SAMPLES: Readonly<Record<MediaType, string>> = {
+  image: 'sandbox-sunset.jpg',
+  video: 'sandbox-sunset.mp4',
+  audio: 'sandbox-voice.ogg',
+  document: 'sandbox-order-form.pdf',
+  sticker: 'sandbox-sticker.webp',
+};
+
+function samplePath(asset: string): string {
+  return fileURLToPath(new URL(`../../console/assets/${asset}`, import.meta.url));
 }
 
-function mediaCommand(type: (typeof MEDIA_TYPES)[number], environment: CommandEnvironment): Command {
+function mediaCommand(type: MediaType, environment: CommandEnvironment): Command {
   const command = withSender(
     new Command(type).description(
       `send ${/^[aeiou]/.test(type) ? `an ${type}` : `a ${type}`} file to the business`,
     ),
   );
-  const hasPicture = type === 'image';
-  command.argument(
-    hasPicture ? '[file]' : '<file>',
-    hasPicture ? 'a built-in picture unless given' : 'the file',
-  );
+  const sample = samplePath(SAMPLES[type]);
+  command.argument('[file]', 'a sample unless given', sample);
   if (type !== 'audio' && type !== 'sticker') {
     command.option('--caption <text>', 'text below it');
   }
@@ -79,7 +85,7 @@ function mediaCommand(type: (typeof MEDIA_TYPES)[number], environment: CommandEn
   };
   const example = `${type} ${files[type]}`;
   return sandboxAction<MediaOptions>(command, environment, example, async ({ client, args, options }) => {
-    const file = await mediaFileOf(args[0]);
+    const file = await readMediaFile(args[0] ?? sample);
     const mediaId = await storeMedia(client, file);
     const caption = options.caption === undefined ? {} : { caption: options.caption };
     const request = { type, mediaId, ...caption, ...senderFields(options) };
@@ -149,47 +155,4 @@ export function messageCommands(environment: CommandEnvironment): Command[] {
     orderCommand(environment),
     anyTypeCommand(environment),
   ];
-}
-
-const WIDTH_PIXELS = 320;
-const HEIGHT_PIXELS = 200;
-
-function pngChunk(type: string, data: Buffer): Buffer {
-  const body = Buffer.concat([Buffer.from(type, 'latin1'), data]);
-  const length = Buffer.alloc(4);
-  length.writeUInt32BE(data.length);
-  const checksum = Buffer.alloc(4);
-  checksum.writeUInt32BE(crc32(body));
-  return Buffer.concat([length, body, checksum]);
-}
-
-/** One row: the filter byte 0, then red, green and blue of every pixel of a sunset. */
-function pixelRow(y: number): Buffer {
-  const row = Buffer.alloc(1 + WIDTH_PIXELS * 3);
-  for (let x = 0; x < WIDTH_PIXELS; x += 1) {
-    const isSun = (x - WIDTH_PIXELS / 2) ** 2 + (y - 120) ** 2 < 45 ** 2 && y < 140;
-    const sky = [250 - y / 2, 120 + y / 3, 90 + x / 4];
-    const sea = [20, 60 + (y - 140) / 2, 120 + x / 8];
-    const color = isSun ? [255, 225, 120] : y < 140 ? sky : sea;
-    color.forEach((value, channel) => {
-      row.writeUInt8(Math.round(value), 1 + x * 3 + channel);
-    });
-  }
-  return row;
-}
-
-/** A small picture as a valid PNG file, for `image` without a file. */
-export function builtInPicture(): Buffer {
-  const header = Buffer.alloc(13);
-  header.writeUInt32BE(WIDTH_PIXELS, 0);
-  header.writeUInt32BE(HEIGHT_PIXELS, 4);
-  // 8 bits per channel, colour type 2 (RGB), then the only compression, filter and no interlacing.
-  header.set([8, 2, 0, 0, 0], 8);
-  const pixels = Buffer.concat(Array.from({ length: HEIGHT_PIXELS }, (_, y) => pixelRow(y)));
-  return Buffer.concat([
-    Buffer.from([0x89, 0x50, 0x4e, 0x47, 0x0d, 0x0a, 0x1a, 0x0a]),
-    pngChunk('IHDR', header),
-    pngChunk('IDAT', deflateSync(pixels)),
-    pngChunk('IEND', Buffer.alloc(0)),
-  ]);
 }

@@ -79,7 +79,14 @@ export function webhookOutcome(what: string, answer: Record<string, unknown>): C
   const ok = answer.status === 200;
   const id = typeof answer.id === 'string' ? `\n  id        ${answer.id}` : '';
   const reason = ok ? '' : `\n  body      ${String(answer.responseBody).slice(0, 300)}`;
-  const text = `${ok ? 'sent' : 'NOT accepted:'} ${what}${id}\n  answered  ${answer.status} in ${answer.ms} ms${reason}`;
+  const text = `${ok ? 'sent' : 'NOT accepted:'} ${what}${id}\n  answered  ${answer.status} in ${answer.ms} ms${receiverOf(answer)}${reason}`;
   const { body: _body, ...json } = answer;
   return { json, text, ok };
+}
+
+/** The tenant and the number that a built webhook is for; nothing for bytes that were given. */
+function receiverOf({ to }: Record<string, unknown>): string {
+  if (typeof to !== 'object' || to === null || !('wabaId' in to) || !('phoneNumberId' in to)) return '';
+  const name = 'verifiedName' in to ? `${to.verifiedName}, ` : '';
+  return `\n  to        ${name}WABA ${to.wabaId}, phone number ${to.phoneNumberId}`;
 }

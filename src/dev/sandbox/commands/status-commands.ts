@@ -1,4 +1,5 @@
 import { Argument, Command, InvalidArgumentError } from 'commander';
+import { DEMO_PHONE_NUMBER_ID } from '../demo-accounts.ts';
 import { type CommandEnvironment, sandboxAction, webhookOutcome } from './sandbox-action.ts';
 
 type PaymentOptions = { reference?: string; amount?: number; refund?: number; phone?: string; from?: string };
@@ -28,7 +29,7 @@ function paymentCommand(environment: CommandEnvironment): Command {
     .option('--amount <amount>', 'decimal amount, such as 210.50', parseAmount)
     .option('--refund <amount>', 'refunded decimal amount', parseAmount)
     .option('--from <digits>', 'phone number of the customer')
-    .option('--phone <id>', 'phone number id of the business');
+    .option('--phone <id>', `phone number id of the business, ${DEMO_PHONE_NUMBER_ID} unless given`);
   const example = 'payment captured --reference ord-1001 --amount 210.00';
   return sandboxAction<PaymentOptions>(command, environment, example, async ({ client, args, options }) => {
     const answer = await client.post('/sandbox/inbound', {
@@ -51,7 +52,7 @@ function statusCommand(environment: CommandEnvironment): Command {
     .argument('<status>', 'sent, delivered, read, played or failed')
     .option('--to <digits>', 'phone number of the recipient', '12025550143')
     .option('--code <number>', 'upstream error code, for failed', parseCode)
-    .option('--phone <id>', 'phone number id of the business');
+    .option('--phone <id>', `phone number id of the business, ${DEMO_PHONE_NUMBER_ID} unless given`);
   const example = 'status wamid.HBgLMTIwMjU1NTAxNDMVAgARGBI3MTE0MzBGNjE2NEU5MzgwM0QA delivered';
   return sandboxAction<StatusOptions>(command, environment, example, async ({ client, args, options }) => {
     const [id, status] = args;

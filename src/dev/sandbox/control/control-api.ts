@@ -2,7 +2,6 @@ import type { FastifyInstance } from 'fastify';
 import type { ChatEntry } from '../chat-log.ts';
 import {
   DEMO_CUSTOMERS,
-  DEMO_INDIA_PHONE_NUMBER_ID,
   DEMO_PHONE_NUMBER_ID,
   type DemoCustomer,
   type PhoneNumber,
@@ -217,8 +216,7 @@ function isPayment(request: TypedRequest): request is { type: 'payment' } & Paym
 }
 
 function phoneOf(context: UpstreamContext, request: TypedRequest): PhoneNumber {
-  const isIndian = request.type === 'payment' || request.type === 'order';
-  const id = request.phoneNumberId ?? (isIndian ? DEMO_INDIA_PHONE_NUMBER_ID : DEMO_PHONE_NUMBER_ID);
+  const id = request.phoneNumberId ?? DEMO_PHONE_NUMBER_ID;
   const phone = context.phones.find(id);
   if (phone === undefined) {
     throw new ControlError(
@@ -300,7 +298,7 @@ function registerInboundRoutes(app: FastifyInstance, context: UpstreamContext): 
     const built = build(context, request.body, phone);
     const bytes = serializeWebhookBody(built.body);
     const answer = await reported(context, request.body, phone, built, bytes);
-    return { id: built.id, ...answer, sizeBytes: bytes.length, body: built.body };
+    return { id: built.id, to: phone, ...answer, sizeBytes: bytes.length, body: built.body };
   });
   app.post<{ Body: PhoneNumber }>(
     '/sandbox/phone-numbers',

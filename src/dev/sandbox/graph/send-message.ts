@@ -6,6 +6,7 @@ import type { UpstreamContext } from '../upstream-context.ts';
 import { answerFault } from './fault-answer.ts';
 import { type GraphFailure, invalidParameter, objectMissing } from './graph-failure.ts';
 import { GRAPH_OBJECT_PATH, type GraphObjectRoute } from './graph-page.ts';
+import { contentProblem } from './message-rules.ts';
 
 /** Takes a message and starts its status reports; answers with the body of a success. */
 function accept(
@@ -92,39 +93,10 @@ type SendRequest = {
   opaqueData?: string;
 };
 
-const SEND_TYPES = new Set([
-  ...['text', 'image', 'video', 'audio', 'document', 'sticker', 'location', 'contacts'],
-  ...['reaction', 'template', 'interactive'],
-]);
-
-const MAX_TEXT_CHARACTERS = 4096;
 const MAX_OPAQUE_CHARACTERS = 512;
 
 function isObject(value: unknown): value is Record<string, unknown> {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
-}
-
-/** Why the content of a send would be refused, or undefined. */
-function contentProblem(body: Record<string, unknown>): GraphFailure | undefined {
-  const type = body.type ?? 'text';
-  if (typeof type !== 'string' || !SEND_TYPES.has(type)) {
-    return invalidParameter(131009, 'Parameter type is not valid');
-  }
-  const content = body[type];
-  const isPresent = type === 'contacts' ? Array.isArray(content) : isObject(content);
-  if (!isPresent) {
-    return invalidParameter(131008, `Required parameter ${type} is missing`);
-  }
-  if (type !== 'text' || !isObject(content)) {
-    return undefined;
-  }
-  const text = content.body;
-  if (typeof text !== 'string' || text === '') {
-    return invalidParameter(131008, 'Required parameter text.body is missing');
-  }
-  return text.length > MAX_TEXT_CHARACTERS
-    ? invalidParameter(100, `Param text['body'] must be at most ${MAX_TEXT_CHARACTERS} characters long.`)
-    : undefined;
 }
 
 function recipientOf(body: Record<string, unknown>): SendRequest | undefined {

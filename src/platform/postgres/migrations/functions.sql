@@ -59,23 +59,34 @@ begin
   raise exception '% is append-only', tg_table_name;
 end $$;
 
--- An entry goes only when its link says by which retention.
+-- The detail of an entry without the id of an event.
+create or replace function redacted_audit_detail(detail jsonb) returns jsonb language sql immutable as $$
+  select detail - 'eventId' || '{"erased": "eventId"}'
+$$;
+
+-- An entry goes only when its link says by which retention, and loses only the id of an event, when its link says so.
 create or replace function keep_audit_entry() returns trigger language plpgsql as $$
+declare
+  link record;
 begin
+  select * into link from audit_chain c where c.entry_id = old.id;
   if tg_op = 'DELETE' then
-    if exists (select from audit_chain c where c.entry_id = old.id and c.expired_by is not null) then
+    if link.expired_by is not null then
       return old;
     end if;
+  elsif link.redacted_by is not null
+    and to_jsonb(new) = to_jsonb(old) || jsonb_build_object('detail', redacted_audit_detail(old.detail)) then
+    return new;
   end if;
   raise exception 'audit_log is append-only';
 end $$;
 
--- Of a link nothing changes but that its entry went by retention.
+-- Of a link nothing changes but that its entry went by retention, or was redacted.
 create or replace function keep_audit_link() returns trigger language plpgsql as $$
 begin
   if tg_op = 'UPDATE' then
-    if old.expired_by is null and new.expired_by is not null
-      and (new.position, new.entry_id, new.hash) = (old.position, old.entry_id, old.hash) then
+    if to_jsonb(new) - 'expired_by' = to_jsonb(old) - 'expired_by' and old.expired_by is null
+      or to_jsonb(new) - 'redacted_by' = to_jsonb(old) - 'redacted_by' and old.redacted_by is null then
       return new;
     end if;
   end if;
@@ -112,6 +123,34 @@ begin
   return cardinality(gone);
 end $$;
 
+-- Takes the ids of events out of up to `most` entries of a WABA, because they hold phone numbers; returns how many. Their
+-- links stay with the hashes of the entries as they were written, and for each entry one of nobody's notes the hash of the
+-- rest, so the chain can be verified. Two at a time wait for each other, so that an entry is noted once. Belongs to the owner: the application's role cannot change anything else in an entry.
+create or replace function redact_audit_entries(of_waba text, most integer) returns integer
+  language plpgsql security definer set search_path = public, pg_temp set timezone = 'UTC' as $$
+declare
+  entry record;
+  noted bigint;
+  redacted integer := 0;
+begin
+  for entry in
+    select a.* from audit_log a
+     where a.waba_id = of_waba and a.action = 'delivery.dropped' and a.detail -> 'eventId' is not null
+       and exists (select from audit_chain c where c.entry_id = a.id)
+     limit most for update of a
+  loop
+    entry.detail := redacted_audit_detail(entry.detail);
+    insert into audit_log (actor, action, target, detail)
+    values ('system', 'audit.redacted', 'entry ' || entry.id,
+            jsonb_build_object('hash', encode(sha256(convert_to(audit_entry_text(to_jsonb(entry)), 'UTF8')), 'hex')))
+    returning id into noted;
+    update audit_chain set redacted_by = noted where entry_id = entry.id;
+    update audit_log set detail = entry.detail where id = entry.id;
+    redacted := redacted + 1;
+  end loop;
+  return redacted;
+end $$;
+
 -- An entry as it is hashed and exported. A column that a later release adds must be left out where it is null, so that the
 -- hashes of earlier entries hold.
 create or replace function audit_entry_text(entry jsonb) returns text language sql immutable as $$
@@ -141,17 +180,18 @@ end $$;
 
 -- The chain behind a position, with the entries as they are now; null: the entry is gone.
 create or replace function audit_chain_after(after_position bigint, most integer)
-  returns table (at_position bigint, entry_id bigint, chained_hash bytea, expired_by bigint, entry_text text)
+  returns table (at_position bigint, entry_id bigint, chained_hash bytea, expired_by bigint, redacted_by bigint,
+                 entry_text text)
   language plpgsql stable set timezone = 'UTC' as $$
 begin
   return query
-    select c.position, c.entry_id, c.hash, c.expired_by, case when a.id is not null then audit_entry_text(to_jsonb(a)) end
+    select c.position, c.entry_id, c.hash, c.expired_by, c.redacted_by, case when a.id is not null then audit_entry_text(to_jsonb(a)) end
       from audit_chain c left join audit_log a on a.id = c.entry_id
      where c.position > after_position order by c.position limit most;
 end $$;
 
 -- What the application's role may do with the audit log, if there is such a role: read it, add entries, whose id and time
--- the database sets, and apply the retention of tenants. Also called by deploy/postgres/roles.sql.
+-- the database sets, apply the retention of tenants, and take ids of events out. Also called by deploy/postgres/roles.sql.
 create or replace function protect_audit_log() returns void language plpgsql as $$
 begin
   if exists (select from pg_roles where rolname = 'heliograph_app') then
@@ -159,9 +199,26 @@ begin
     grant select on audit_log, audit_chain to heliograph_app;
     grant insert (tenant_id, waba_id, actor, actor_user_id, by_operator, action, target, detail, request_id, ip)
       on audit_log to heliograph_app;
-    revoke execute on function expire_audit_entries(bigint, integer) from public;
-    grant execute on function expire_audit_entries(bigint, integer) to heliograph_app;
+    revoke execute on function expire_audit_entries(bigint, integer), redact_audit_entries(text, integer) from public;
+    grant execute on function expire_audit_entries(bigint, integer), redact_audit_entries(text, integer)
+      to heliograph_app;
   end if;
+end $$;
+
+-- The kind of event by which a head blocks others while it is retried.
+create or replace function blocking_kind(event_day date, event_uuid uuid) returns text language plpgsql stable as $$
+begin
+  return case when exists (select from events ev where ev.day = event_day and ev.id = event_uuid
+                              and ev.event_type = 'order') then 'order' else 'other' end;
+end $$;
+
+-- The same if others wait behind the head of this lane, else null. It sees what was committed before the statement that
+-- calls it, so the head must have been locked by an earlier one.
+create or replace function blocks_now(head_endpoint bigint, head_lane text, event_day date, event_uuid uuid) returns text
+  language plpgsql stable as $$
+begin
+  return case when exists (select from delivery_queue b where b.endpoint_id = head_endpoint and b.lane = head_lane
+                              and b.state = 'queued') then blocking_kind(event_day, event_uuid) end;
 end $$;
 
 -- Queues deliveries in the order given; returns the ids of those that became the heads of their lanes.
@@ -196,7 +253,11 @@ begin
            case when claimed then claim_token end,
            case when claimed then clock_timestamp() + lease_ms * interval '1 millisecond' end
       from firsts f order by endpoint_id, lane
-    on conflict (endpoint_id, lane) where state <> 'queued' do update set lane = excluded.lane
+    on conflict (endpoint_id, lane) where state <> 'queued' do update
+       set lane = excluded.lane,
+           blocks = case when delivery_queue.state = 'retrying' and delivery_queue.blocks is null
+                         then blocking_kind(delivery_queue.event_day, delivery_queue.event_uuid)
+                         else delivery_queue.blocks end
     returning delivery_id, xmax = 0 as is_new
   )
   select array_agg(i.delivery_id) into heads from inserted i where i.is_new;
@@ -246,7 +307,7 @@ begin
     insert into ordering_keys (waba_id, key, last_sequence)
     select waba_id, lane, floor + events from counted order by waba_id, lane
     on conflict (waba_id, key) do update
-       set last_sequence = ordering_keys.last_sequence + excluded.last_sequence - floor, updated_at = now()
+       set last_sequence = ordering_keys.last_sequence + excluded.last_sequence - floor, used_month = excluded.used_month
     returning waba_id, key, last_sequence
   )
   select array_agg(d.last_sequence - c.events + g.own order by g.n) into numbers
@@ -444,6 +505,12 @@ begin
   return true;
 end $$;
 
+-- When retries are brought forward of an endpoint that accepted a delivery after it was in trouble: soon, unless it fails
+-- again before that, and not more often than a server could bear that comes and goes.
+create or replace function backlog_due(retried_at timestamptz) returns timestamptz language sql as $$
+  select greatest(clock_timestamp() + interval '2 seconds', retried_at + interval '15 minutes')
+$$;
+
 -- Records attempts and moves their deliveries on, as far as the claim (id, token) is still in force: the lease of the
 -- others ended and another process took over. next_state null takes a delivery out of the queue and promotes the next of
 -- its lane, in a statement of its own: its snapshot must be taken after the head is locked, otherwise it misses rows that
@@ -452,7 +519,7 @@ end $$;
 -- due, and a row per follower, with what is needed to attempt it.
 create or replace function settle_and_follow(
   ids uuid[], tokens uuid[], next_states text[], attempt_numbers integer[], probe_counts integer[],
-  delays_ms double precision[], by_workflows boolean[],
+  delays_ms double precision[], runs text[],
   days date[], log_states text[], errors text[], workflow_ids text[],
   waba_ids text[], endpoint_ids bigint[], started timestamptz[], durations_ms double precision[],
   timings_json text[], status_codes integer[], error_classes text[], error_messages text[], urls text[],
@@ -478,7 +545,7 @@ begin
   select array_agg(locked.delivery_id) into ours from (
     select q.delivery_id from delivery_queue q
       join unnest(ids, tokens) as c (delivery_id, token) on c.delivery_id = q.delivery_id and c.token = q.token
-     where q.state = 'claimed' order by q.endpoint_id, q.lane for update of q) as locked;
+     where q.state = 'claimed' order by q.endpoint_id, q.lane for update of q skip locked) as locked;
   if ours is null then
     return;
   end if;
@@ -504,12 +571,13 @@ begin
   end if;
   if coalesce(cardinality(lane_endpoints), 0) + coalesce(cardinality(followed_endpoints), 0) < cardinality(ours) then
     update delivery_queue q
-       set state = r.next_state, token = null, lease_until = null, by_workflow = r.by_workflow, attempts = r.attempts,
+       set state = r.next_state, token = null, lease_until = null, run = coalesce(q.run, r.run), attempts = r.attempts,
            probes = r.probes,
-           next_attempt_at = clock_timestamp() + r.delay_ms * interval '1 millisecond',
-           first_failed_at = coalesce(q.first_failed_at, clock_timestamp())
-      from unnest(ids, next_states, attempt_numbers, probe_counts, delays_ms, by_workflows)
-             as r (id, next_state, attempts, probes, delay_ms, by_workflow)
+           next_attempt_at = clock_timestamp() + r.delay_ms * interval '1 millisecond', scheduled_at = null,
+           first_failed_at = coalesce(q.first_failed_at, clock_timestamp()),
+           blocks = blocks_now(q.endpoint_id, q.lane, q.event_day, q.event_uuid)
+      from unnest(ids, next_states, attempt_numbers, probe_counts, delays_ms, runs)
+             as r (id, next_state, attempts, probes, delay_ms, run)
      where q.delivery_id = r.id and r.next_state is not null and r.id = any (ours);
   end if;
   insert into attempts (delivery_id, attempt, waba_id, endpoint_id, started_at, duration_ms, timings, status_code,
@@ -535,19 +603,34 @@ begin
              as p (id, day, state, attempts, status_code, error, delay_ms, workflow_id)
      where p.day = log_day and d.day = log_day and d.id = any (ours) and d.id = p.id;
   end loop;
+  -- Endpoints in trouble that accepted a delivery. Somebody else's lock is not waited for: the next success says the same.
+  -- Where attempts failed too, the caller changes endpoints in the order of their ids; nothing is locked before that.
+  if 'delivered' = all (log_states) and exists (
+       select from webhook_endpoints w where w.has_backlog and w.backlog_due_at is null) then
+    update webhook_endpoints w set backlog_due_at = backlog_due(w.backlog_retried_at)
+     where w.id = any (array(
+       select e.id from webhook_endpoints e
+        where e.has_backlog and e.backlog_due_at is null and e.mode <> 'probing' and e.id = any (array(
+          select p.endpoint_id from unnest(ids, endpoint_ids) as p (id, endpoint_id) where p.id = any (ours)))
+          for no key update skip locked));
+  end if;
   return query select s.id, due_lanes, null::uuid, null::date, null::bigint, null::integer, null::date, null::uuid,
                       null::integer, null::integer, null::boolean, null::text, null::text, null::bigint, null::bytea
                  from unnest(ours) as s (id);
-  if followers is not null then
+  -- Day by day: a join by a day that is not known before opens the partitions of all days. Event by event: a plan of when the
+  -- day was empty would read all of it for each.
+  for log_day in select distinct q.event_day from delivery_queue q where q.delivery_id = any (followers) loop
     return query
       select null::uuid, 0, q.delivery_id, q.delivery_day, q.endpoint_id, w.version, q.event_day, q.event_uuid,
              q.attempts, q.probes, q.replay, ev.event_type, ev.event_id, ev.sequence, ev.body
         from delivery_queue q
         join webhook_endpoints w on w.id = q.endpoint_id
-        left join events ev on ev.day = q.event_day and ev.id = q.event_uuid
-       where q.delivery_id = any (followers)
+        left join lateral (
+          select e.event_type, e.event_id, e.sequence, e.body from events e where e.day = log_day and e.id = q.event_uuid limit 1
+        ) as ev on true
+       where q.delivery_id = any (followers) and q.event_day = log_day
        order by q.position;
-  end if;
+  end loop;
 end $$;
 
 -- What workers do to daily partitions, for roles that own no table: as the owner, and nothing else than this.
@@ -582,3 +665,35 @@ begin
   end case;
 end $$;
 revoke execute on function change_partition(text, text, date) from public;
+
+-- Drops the partition of a day as the owner of the tables, except the rows that are still needed, which move to the default
+-- partition: events and deliveries with these ids, bodies that are not ingested. False, and nothing happens, when those are
+-- more than `most`: others wait for the table meanwhile.
+create or replace function drop_partition_except(parent text, day date, needed_ids uuid[], most integer) returns boolean
+  language plpgsql security definer set search_path = public, pg_temp as $$
+declare
+  name text := parent || to_char(day, '"_"YYYYMMDD');
+  is_needed text := case when parent = 'inbox' then $q$state in ('new', 'failed', 'waiting')$q$
+                         when parent in ('events', 'deliveries') then 'id = any ($1)'
+                         when parent = 'attempts' then 'false' end;
+  found bigint;
+begin
+  if is_needed is null then
+    raise exception '% has no daily partitions', parent using errcode = '22023';
+  end if;
+  if to_regclass(name) is null then
+    return true;
+  end if;
+  execute format('select count(*) from %I where %s', name, is_needed) into found using needed_ids;
+  if found > most then
+    return false;
+  end if;
+  if found > 0 then
+    execute format('alter table %I detach partition %I', parent, name);
+    execute format('insert into %I overriding system value select * from %I where %s', parent || '_default', name, is_needed)
+      using needed_ids;
+  end if;
+  execute format('drop table %I', name);
+  return true;
+end $$;
+revoke execute on function drop_partition_except(text, date, uuid[], integer) from public;

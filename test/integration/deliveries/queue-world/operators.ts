@@ -2,11 +2,13 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { findSubscribers, publishTo, releaseReservedEvent } from '../../../../src/deliveries/publish.ts';
 import { applyOrderScope } from '../../../../src/deliveries/queue/order-scope.ts';
 import { dropDelivery, dropWaiting, removeDelivery } from '../../../../src/deliveries/queue/remove.ts';
+import { bringForward } from '../../../../src/deliveries/queue/retry.ts';
+import { retryEndpoint } from '../../../../src/deliveries/retry-now.ts';
 import { deleteEndpoint, enableEndpoint, holdEndpoint } from '../../../../src/endpoints/endpoint-modes.ts';
 import type { OrderScope } from '../../../../src/endpoints/endpoint-settings.ts';
 import { insertTestEvent } from '../../../../src/endpoints/test-event.ts';
 import { SYSTEM } from '../../../../src/platform/audit/audit.ts';
-import { lockPublishing } from '../../../../src/platform/postgres/database.ts';
+import { lockPublishing } from '../../../../src/platform/postgres/locks.ts';
 import { execute, query } from '../../../../src/platform/postgres/sql.ts';
 import { publicDeliveryId } from '../../../../src/platform/public-ids.ts';
 import { RequestError } from '../../../../src/platform/request-input.ts';
@@ -78,6 +80,7 @@ const OPERATIONS = [
   'enable',
   'scope',
   'replay',
+  'retry',
   'test',
   'remove',
 ] as const;
@@ -111,6 +114,10 @@ async function carryOut(world: World, { what, endpoint: index, choice }: Operati
   if (what === 'scope') await wantScope(world, id, choice % 3);
   if (what === 'enable') await enableEndpoint(tools, wabaId, { id, waiting: 'send', by: 'a test' });
   if (what === 'replay') await replaySome(world, wabaId, choice);
+  if (what === 'retry' && choice < 3) await retryEndpoint(tools, wabaId, id);
+  // As the loop does when the endpoint is back.
+  if (what === 'retry' && choice >= 3)
+    await bringForward(database, id, { soonSeconds: 0, mayGoOn: async () => true });
   if (what === 'test') {
     const tenant = { id: '1', businessName: 'x' };
     await insertTestEvent(database, wabaId, { endpoint: { id, url }, tenant });
@@ -193,10 +200,10 @@ async function replaySome(world: World, wabaId: string, choice: number): Promise
   const replay = { wabaId, replayId, cancelled: false };
   replays.push(replay);
   await queuePages(world);
-  if (choice < 4) return;
+  if (choice < 3) return;
   await sleep(world.dice() * 6);
   await switchReplay(world, replay, 'paused');
-  if (world.dice() < 0.4) await switchReplay(world, replay, 'cancelled');
+  if (world.dice() < 0.3) await switchReplay(world, replay, 'cancelled');
 }
 
 async function switchReplay(
@@ -226,7 +233,8 @@ export async function resumeAll(world: World): Promise<void> {
   while (await releaseOne(world));
   await execute(
     database,
-    `update webhook_endpoints set mode = 'open', next_probe_at = null where mode <> 'open'`,
+    `update webhook_endpoints set mode = 'open', next_probe_at = null
+      where id = any (array(select id from webhook_endpoints where mode <> 'open' order by id for no key update))`,
   );
   for (const replay of replays) if (!replay.cancelled) await changeReplay(database, replay, 'running');
   await queuePages(world);

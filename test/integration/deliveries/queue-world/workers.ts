@@ -1,6 +1,5 @@
 import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { attemptDelivery } from '../../../../src/deliveries/attempt/attempt-delivery.ts';
 import { openEndpoint, sendDelivery } from '../../../../src/deliveries/attempt/send-delivery.ts';
 import { type MadeAttempt, settleAttempts } from '../../../../src/deliveries/attempt/settle-attempts.ts';
 import {
@@ -10,14 +9,10 @@ import {
   releaseClaims,
   releaseExpired,
 } from '../../../../src/deliveries/queue/claim.ts';
-import { leaseDelivery } from '../../../../src/deliveries/queue/lease.ts';
+import { claimOne } from '../../../../src/deliveries/queue/claim-one.ts';
+import { parkHeads, unparkHeads } from '../../../../src/deliveries/queue/park.ts';
 import { dropOrphans } from '../../../../src/deliveries/queue/remove.ts';
-import {
-  leaveToWorkflow,
-  releaseDueRetries,
-  retryInLoop,
-  stepAside,
-} from '../../../../src/deliveries/queue/sweep.ts';
+import { releaseDueRetries, stepAside } from '../../../../src/deliveries/queue/sweep.ts';
 import { loadEndpointSettings } from '../../../../src/endpoints/endpoint-settings.ts';
 import { execute, query } from '../../../../src/platform/postgres/sql.ts';
 import { dueShares } from '../../../support/due-shares.ts';
@@ -57,13 +52,14 @@ export async function carry(world: World, claims: readonly ClaimedDelivery[], ru
   const isLost = run.fate === 'freezes' && (await freeze(world, made, run));
   const next = newRun(world.dice);
   const behind = new Set(claims.map(({ deliveryId }) => deliveryId));
-  const { followers, outcomes } = await settleAttempts(
+  const { followers, outcomes, locked } = await settleAttempts(
     world.tools,
     made,
     world.dice() < 0.5 ? { ...next, behind } : null,
   );
   if (isLost && outcomes[0] !== null)
     world.violations.push('an attempt was recorded under the claim of another');
+  await settleLocked(world, locked);
   // As after a commit whose answer was lost.
   if (world.dice() < 0.1) {
     const again = await settleAttempts(world.tools, made);
@@ -71,6 +67,14 @@ export async function carry(world: World, claims: readonly ClaimedDelivery[], ru
       world.violations.push('an attempt was recorded twice');
   }
   await carry(world, followers, next);
+}
+
+/** What others had locked is recorded later, as by the recorder. */
+async function settleLocked({ tools }: World, locked: readonly MadeAttempt[]): Promise<void> {
+  for (let rest = locked; rest.length > 0; ) {
+    await sleep(3);
+    rest = (await settleAttempts(tools, rest)).locked;
+  }
 }
 
 /** Until somebody else has the first of these deliveries, if anybody takes it soon. */
@@ -95,18 +99,27 @@ async function attempt(world: World, claim: ClaimedDelivery, run: Run): Promise<
   if (settings === undefined) return [];
   const timeLeftMs = run.startMs + run.leaseMs / 2 - performance.now();
   if (dice() < 0.05 || timeLeftMs < run.leaseMs / 8) {
-    if (dice() < 0.5) await releaseClaims(database, run.token, [claim.deliveryId]);
-    else await leaveToWorkflow(database, run.token, claim.deliveryId);
+    await releaseClaims(database, run.token, [claim.deliveryId]);
     return [];
   }
   const endpoint = openEndpoint(settings, tools);
   const sent = await sendDelivery(tools.sender, endpoint, claim, timeLeftMs);
-  return [{ ...claim, token: run.token, endpoint, isProbe: run.isProbe, sent, workflowId: null }];
+  return [
+    {
+      ...claim,
+      token: run.token,
+      endpoint,
+      isProbe: run.isProbe,
+      sent,
+      isCalm: false,
+      workflowId: null,
+    },
+  ];
 }
 
-/** What workflows do: each has one delivery, and asks for its lease when it thinks that its time has come. */
-export async function workflowTurn(world: World, dies = world.dice() < 0.15): Promise<void> {
-  const { database, tools } = world;
+/** What runs do: each shows one delivery, and asks for its claim when it thinks that its time has come. */
+export async function workflowTurn(world: World): Promise<void> {
+  const { database, dice } = world;
   const open = await query<{ deliveryId: string; deliveryDay: string }>(
     database,
     `select delivery_id as "deliveryId", delivery_day as "deliveryDay" from delivery_queue
@@ -114,10 +127,24 @@ export async function workflowTurn(world: World, dies = world.dice() < 0.15): Pr
   );
   await Promise.all(
     open.map(async (ref) => {
-      if (dies) await leaseDelivery(database, { ...ref, token: randomUUID(), leaseMs: SHORT_MS });
-      else await attemptDelivery(tools, { ...ref, workflowId: `delivery/${ref.deliveryId}` });
+      const run = newRun(dice);
+      const one = await claimOne(database, { ...ref, ...run });
+      if (one.kind === 'claimed') await carry(world, [one.delivery], run);
+      if (one.kind === 'orphan') await dropOrphans(database, [{ ...ref, token: run.token }]);
     }),
   );
+}
+
+/** Heads that wait for a retry before others of their lane, without saying so: they could never step aside. */
+async function unmarkedBlocks({ database }: World): Promise<string[]> {
+  const unmarked = await query<{ id: string }>(
+    database,
+    `select delivery_id as id from delivery_queue h
+      where state = 'retrying' and attempts > 0 and next_attempt_at > clock_timestamp() and blocks is null
+        and exists (select 1 from delivery_queue f
+                     where f.endpoint_id = h.endpoint_id and f.lane = h.lane and f.state = 'queued')`,
+  );
+  return unmarked.map(({ id }) => `${id} blocks others, and is not marked`);
 }
 
 /** What the loops beside the delivery loop do. Failures seem to be an hour old, so that heads step aside. */
@@ -125,26 +152,31 @@ export async function sweepTurn(world: World): Promise<void> {
   const { database, dice } = world;
   const everything = { withinSeconds: 3_600, limit: 100 };
   await releaseExpired(database, everything);
-  await releaseDueRetries(database, everything);
+  await releaseDueRetries(database, { ...everything, runGraceMs: dice() < 0.5 ? 0 : 3_000 });
   const run = { ...newRun(dice), fate: 'works' as const, leaseMs: LONG_MS, isProbe: true };
   const probes = await claimProbes(database, { limit: 5, token: run.token, leaseMs: run.leaseMs });
   await carry(world, probes.deliveries, run);
+  world.violations.push(...(await unmarkedBlocks(world)));
   if (dice() < 0.5) {
     await execute(
       database,
       `update delivery_queue set first_failed_at = now() - interval '1 hour'
-        where state = 'retrying' and attempts > 0 and first_failed_at > now() - interval '1 minute'`,
+        where position = any (array(
+          select position from delivery_queue
+           where state = 'retrying' and attempts > 0 and first_failed_at > now() - interval '1 minute'
+             for update skip locked))`,
     );
-    await execute(database, `update webhook_endpoints set mode_changed_at = now() - interval '1 day'`);
+    await execute(
+      database,
+      `update webhook_endpoints set mode_changed_at = now() - interval '1 day'
+        where id = any (array(select id from webhook_endpoints order by id for no key update))`,
+    );
     await stepAside(database, { defaultSeconds: 60, limit: 2 });
   }
-  const retrying = await query<{ id: string }>(
-    database,
-    `select delivery_id as id from delivery_queue where state = 'retrying' and by_workflow order by random() limit 2`,
-  );
-  await retryInLoop(
-    database,
-    retrying.map(({ id }) => id),
-  );
+  if (dice() < 0.5) {
+    const endpointIds = world.endpoints.map(({ id }) => id);
+    await parkHeads(database, { endpointIds, closedSeconds: 0, limit: 3 });
+  }
+  await unparkHeads(database, 3);
   await look(world);
 }

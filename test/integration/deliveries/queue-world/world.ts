@@ -1,6 +1,6 @@
-import type { AttemptTools } from '../../../../src/deliveries/attempt/attempt-delivery.ts';
 import { makeEndpointHealth } from '../../../../src/deliveries/judge-outcome.ts';
 import { EndpointLimiter } from '../../../../src/deliveries/loop/attempt-limits.ts';
+import type { LoopTools } from '../../../../src/deliveries/loop/delivery-loop.ts';
 import type { OrderScope } from '../../../../src/endpoints/endpoint-settings.ts';
 import type { Database } from '../../../../src/platform/postgres/database.ts';
 import { execute, query } from '../../../../src/platform/postgres/sql.ts';
@@ -26,6 +26,8 @@ export type PublishedOne = {
 
 /** From `fromMs` on deliveries of this endpoint may have gone by this scope. */
 type ScopeChange = { endpointId: string; scope: OrderScope; fromMs: number; untilMs: number };
+
+type AttemptTools = Omit<LoopTools, 'runs'>;
 
 export type World = {
   database: Database;
@@ -86,9 +88,9 @@ function attemptTools(database: Database, dice: () => number, { sender }: Receiv
   return {
     ...{ database, sender, secretBox: testSecretBox, worker: 'test' },
     limiter: new EndpointLimiter(),
-    defaults: { retryScheduleMs: [4, 4, 4, 4], timeoutMs: 30_000 },
+    defaults: { retryScheduleMs: [4, 4, 4, 4], timeoutMs: 30_000, workflows: 'failures' as const },
     health: makeEndpointHealth(),
-    retryLimits: { perEndpoint: 5, overall: 10, takeStart: () => dice() < 0.5 },
+    runLimits: { perEndpoint: 5, overall: 10, takeStart: () => dice() < 0.5 },
     gate: { isOpen: () => true, check: async () => true },
     onTrouble: (error) => {
       throw error;

@@ -132,6 +132,7 @@ describe('the phone', () => {
       text: 'text',
       hello: 'text',
       'sample sandbox-coffee.jpg': 'image',
+      'sample sandbox-sunset.mp4': 'video',
       'sample sandbox-voice.ogg': 'audio',
       'sample sandbox-order-form.pdf': 'document',
       'sample sandbox-sticker.webp': 'sticker',

@@ -103,7 +103,8 @@ describe('npm start, with stand-ins for our own processes', () => {
     expect(Object.keys(contract).sort()).toEqual(
       [
         ...['apiUrl', 'publicUrl', 'caPath', 'ingressUrl', 'temporalAddress', 'temporalUiUrl', 'postgresUrl'],
-        ...['minioUrl', 'sandboxUrl', 'receiverUrl', 'upstream', 'tenants', 'portalUrl', 'portalUsers'],
+        ...['minioUrl', 'minioAccessKey', 'minioSecretKey'],
+        ...['sandboxUrl', 'receiverUrl', 'upstream', 'tenants', 'portalUrl', 'portalUsers'],
       ].sort(),
     );
     expect(Object.keys(pids).sort()).toEqual([

@@ -13,6 +13,7 @@ import {
   startTestApi,
   WABA,
 } from '../../api/api-harness.ts';
+import { externalClient } from '../../api/external-client.ts';
 
 const LIST = '/api/external/conversations';
 
@@ -44,6 +45,34 @@ describe('the list of conversations', () => {
     for (const nobody of ['5511876543210', 'BR.1a2b3c', '%F0%9F%92%A9', "'--", '0', '+', '%ff']) {
       expect([nobody, (await page(`${LIST}?customer=${nobody}`)).data]).toEqual([nobody, []]);
     }
+  });
+
+  test('finds a customer by a body, so that no number stands in an address', async () => {
+    const api = await startTestApi();
+    const call = await externalClient(api);
+    const wanted = [
+      await addConversation(api.database, { waId: '12025550143' }),
+      await addConversation(api.database, { waId: '12025550144' }),
+    ];
+    const search = async (body: object) => await call('POST', `${LIST}/search`, body);
+    const found = await search({ customer: '+1 202 555-0143', limit: 5 });
+    expect([found.statusCode, found.json().data.map(({ id }: { id: string }) => id)]).toEqual([
+      200,
+      [wanted[0]],
+    ]);
+    const first = (await search({ limit: 1 })).json();
+    const second = (await search({ limit: 1, cursor: first.nextCursor })).json();
+    expect([...first.data, ...second.data].map(({ id }) => id).sort()).toEqual(wanted.sort());
+    // A cursor is good for its own filters.
+    expect((await search({ customer: '12025550143', cursor: first.nextCursor })).statusCode).toBe(400);
+    for (const wrong of [{ customer: '' }, { limit: 0 }, { name: 'Asha' }])
+      expect([wrong, (await search(wrong)).statusCode]).toEqual([wrong, 400]);
+    expect((await call('POST', `${LIST}/search`)).json().data.length).toBe(2);
+    const document = await api.app.inject({ url: '/api/external/openapi.json' });
+    const { parameters } = document.json().paths['/api/external/conversations'].get;
+    expect(parameters.find(({ name }: { name: string }) => name === 'customer')).toMatchObject({
+      schema: { deprecated: true },
+    });
   });
 
   test('shows the conversations of a customer with all numbers, and with one', async () => {

@@ -7,11 +7,12 @@ import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vit
 import { receivedMediaRoutes } from '../../../../src/api/messages/received-media/received-media.ts';
 import { addErrorHandling } from '../../../../src/api/plugins/errors.ts';
 import { addBaseHeaders } from '../../../../src/api/plugins/request-hooks.ts';
+import { servedType } from '../../../../src/messages/media/media-type.ts';
 import { makeMediaUrls } from '../../../../src/messages/media/media-urls.ts';
-import { servedType } from '../../../../src/messages/media/store-media.ts';
 import { markMediaStored, takePendingMedia } from '../../../../src/messages/media.ts';
 import { loadConfig } from '../../../../src/platform/config/config.ts';
 import { type ObjectStore, openObjectStore } from '../../../../src/platform/object-store/object-store.ts';
+import type { Database } from '../../../../src/platform/postgres/database.ts';
 import { query } from '../../../../src/platform/postgres/sql.ts';
 import { takeIn } from '../../../support/take-in.ts';
 import { seedFixtureAccounts, testSecretBox } from '../../../support/test-accounts.ts';
@@ -28,14 +29,14 @@ let database: TestDatabase;
 let objectStore: ObjectStore;
 let app: FastifyInstance;
 
-function makeApp(store: ObjectStore): FastifyInstance {
+function makeApp(store: ObjectStore, db: Database = database.database): FastifyInstance {
   const made = fastify({ routerOptions: { maxParamLength: 20_000 } });
   addBaseHeaders(made, { mode: 'development' });
   addErrorHandling(made, PUBLIC_URL);
   const mediaUrls = makeMediaUrls({
-    ...{ database: database.database, secretBox: testSecretBox, publicUrl: PUBLIC_URL, ttlSeconds: 0 },
+    ...{ database: db, secretBox: testSecretBox, publicUrl: PUBLIC_URL, ttlSeconds: 0 },
   });
-  made.register(receivedMediaRoutes({ database: database.database, objectStore: store, mediaUrls }));
+  made.register(receivedMediaRoutes({ database: db, objectStore: store, mediaUrls }));
   return made;
 }
 
@@ -109,7 +110,7 @@ describe('a stored file', () => {
       'content-security-policy': "default-src 'none'; sandbox",
       'cross-origin-resource-policy': 'cross-origin',
       'referrer-policy': 'no-referrer',
-      'cache-control': 'private, max-age=86400, immutable',
+      'cache-control': 'private, no-cache',
       etag: `"${createHash('sha256').update(JPEG).digest('hex')}"`,
     });
   });
@@ -182,6 +183,31 @@ describe('a stored file', () => {
 });
 
 describe('everything else', () => {
+  test('is found together with 4,000 made-up tokens, in a few statements', async () => {
+    const url = await stored(JPEG);
+    let statements = 0;
+    const counting: Database = Object.create(database.database, {
+      raw: {
+        value: (...given: Parameters<Database['raw']>) => {
+          statements += 1;
+          return database.database.raw(...given);
+        },
+      },
+    });
+    const busy = makeApp(objectStore, counting);
+    onTestFinished(() => busy.close());
+    await busy.ready();
+    const strangers = Array.from({ length: 4_000 }, () =>
+      busy.inject(`/received_media/${randomBytes(24).toString('base64url')}`),
+    );
+    const file = await busy.inject(url);
+    expect([file.statusCode, file.rawPayload.equals(JPEG)]).toEqual([200, true]);
+    const answers = await Promise.all(strangers);
+    expect(new Set(answers.map(({ statusCode }) => statusCode))).toEqual(new Set([404]));
+    // Two for each look-up: of the files, and of those that were erased.
+    expect(statements).toBeLessThan(100);
+  });
+
   test('unknown, malformed, pending and traversing names get one and the same 404', async () => {
     const { objectKey } = await pending({ mimeType: 'image/jpeg' });
     await objectStore.put(objectKey, Readable.from([JPEG]), { contentType: 'image/jpeg' });

@@ -13,7 +13,7 @@ import { testSecretBox } from '../../../support/test-accounts.ts';
 import { eventually } from '../../../support/webhook-receiver.ts';
 import { addKey, OTHER_WABA } from '../../api/api-harness.ts';
 import { NUMBER, type SendingStack, startSendingStack, WABA } from './sending-stack.ts';
-import { ask, listen, sha256, upload } from './uploaded-files.ts';
+import { ask, fileOf, listen, sha256, upload } from './uploaded-files.ts';
 
 const SECOND_NUMBER = '800000000000112';
 
@@ -32,7 +32,7 @@ let files = 0;
 /** A file that no other test has uploaded. */
 async function newFile(type = 'image/png', sizeBytes = 1_000): Promise<{ id: string; bytes: Uint8Array }> {
   files += 1;
-  const bytes = new Uint8Array(sizeBytes).fill(files);
+  const bytes = fileOf(type, sizeBytes, files);
   const { status, body } = await upload(stack, url, { bytes, type, name: 'mug „1“.png' });
   expect(status).toBe(201);
   return { id: body.id, bytes };
@@ -269,7 +269,8 @@ describe('a file that cannot be sent', () => {
     const hidden = {
       phoneNumberId: NUMBER,
       to: to(),
-      extra: { type: 'poll', poll: { image: { id: 'med_1' } } },
+      type: 'poll',
+      poll: { image: { id: 'med_1' } },
     };
     expect(await refusal(hidden)).toEqual([422, 'unknown_media', 'poll/image/id']);
     expect(await count()).toEqual(before);

@@ -11,7 +11,7 @@ import { mediaUuidOf } from '../../../../src/platform/public-ids.ts';
 import { silentLogger } from '../../../support/silent-logger.ts';
 import { type SendingStack, startSendingStack, WABA } from './sending-stack.ts';
 import { CONTENT_TYPE, END, filePart, nothingIsLeftIn, postForm, rowsIn, storedIn } from './upload-forms.ts';
-import { ask, listen, upload } from './uploaded-files.ts';
+import { ask, fileOf, listen, upload } from './uploaded-files.ts';
 
 let stack: SendingStack;
 let url: string;
@@ -40,7 +40,7 @@ describe('the limits', () => {
   };
 
   test.each<[string, string, Uint8Array<ArrayBuffer>, number]>([
-    ['an image of 5 MiB', 'image/jpeg', new Uint8Array(5 * KIB * KIB), 201],
+    ['an image of 5 MiB', 'image/jpeg', fileOf('image/jpeg', 5 * KIB * KIB), 201],
     ['a larger image', 'image/jpeg', new Uint8Array(5 * KIB * KIB + 1), 413],
     ['an audio file of 16 MiB', 'audio/mpeg', new Uint8Array(16 * KIB * KIB), 201],
     ['a larger video', 'video/mp4', new Uint8Array(16 * KIB * KIB + 1), 413],
@@ -56,6 +56,24 @@ describe('the limits', () => {
     expect(body.error).toMatchObject({ code: 'file_too_large', param: 'file' });
     expect(await rows()).toEqual([]);
     expect(await stored()).toEqual(before);
+  });
+
+  test.each([
+    ['blanks', `a${' '.repeat(70_000)}b`],
+    ['dots', `${'.'.repeat(70_000)}b`],
+    ['8,001 characters', 'a'.repeat(8_001)],
+  ])('a file name of %s is refused, and takes no time', async (_name, fileName) => {
+    const before = process.cpuUsage();
+    const { status, body } = await sendRaw(filePart('hello', fileName) + END);
+    const { user, system } = process.cpuUsage(before);
+    expect([status, body.error]).toMatchObject([400, { code: 'invalid_parameter', param: 'file' }]);
+    // By the square of its length it would be several seconds.
+    expect((user + system) / 1_000).toBeLessThan(1_500);
+  });
+
+  test('a file name of 8,000 characters is cut, and its type is heeded', async () => {
+    const { status, body } = await sendRaw(filePart('hello', `${'é'.repeat(7_996)}.txt`) + END);
+    expect([status, body]).toMatchObject([201, { mimeType: 'text/plain' }]);
   });
 
   test('a document without end is refused at 100 MiB while it streams, and nothing is left', {
@@ -115,7 +133,7 @@ describe('the limits', () => {
     });
   });
 
-  test('a WABA uploads six files at a time, and no more', async () => {
+  test('a tenant uploads six files at a time, and no more', async () => {
     const head = filePart('', 'a.pdf', 'application/pdf').slice(0, -2);
     const open = Array.from({ length: 6 }, () => {
       const outgoing = httpRequest(`${url}/api/external/media`, {
@@ -193,7 +211,7 @@ describe('housekeeping', () => {
     const objectStore = openObjectStore(stack.config.objectStore);
     const ids: string[] = [];
     for (let count = 0; count < 4; count += 1) {
-      const { body } = await upload(stack, url, { bytes: new Uint8Array([count]), type: 'image/png' });
+      const { body } = await upload(stack, url, { bytes: fileOf('image/png', 9 + count), type: 'image/png' });
       ids.push(mediaUuidOf(body.id) ?? '');
     }
     const [expired = '', deleted = '', lost = '', good = ''] = ids;
@@ -241,6 +259,7 @@ describe('housekeeping', () => {
       const remove = async (key: string) => {
         asked.push(key);
         if (key.startsWith('stuck')) throw new ObjectStoreUnavailable('access denied');
+        return 0;
       };
       const logger = { ...silentLogger, warn: (fields: unknown) => warnings.push(fields) } as never;
       await removeSpentUploads({ database: stack.database, objectStore: { remove }, logger });

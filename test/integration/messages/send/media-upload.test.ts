@@ -15,7 +15,7 @@ import {
   rowsIn,
   storedIn,
 } from './upload-forms.ts';
-import { ask, listen, sha256, upload } from './uploaded-files.ts';
+import { ask, fileOf, listen, sha256, upload } from './uploaded-files.ts';
 
 let stack: SendingStack;
 let url: string;
@@ -74,7 +74,7 @@ describe('an upload', () => {
   });
 
   test('of another WABA answers as one that does not exist', async () => {
-    const { body } = await upload(stack, url, { bytes: new Uint8Array([1]), type: 'image/png' });
+    const { body } = await upload(stack, url, { bytes: fileOf('image/png', 9), type: 'image/png' });
     const other = await addKey(stack.database, OTHER_WABA);
     for (const method of ['GET', 'DELETE']) {
       expect((await ask(other, `${url}/api/external/media/${body.id}`, { method })).status).toBe(404);
@@ -90,13 +90,13 @@ describe('an upload', () => {
     ['a field before the file', part('name="type"', 'application/pdf') + filePart() + END, 'application/pdf'],
     [
       'a field behind the file',
-      filePart('x', 'a', 'application/octet-stream') + part('name="type"', 'audio/ogg; codecs=opus') + END,
+      filePart('OggS', 'a', 'application/octet-stream') + part('name="type"', 'audio/ogg; codecs=opus') + END,
       'audio/ogg',
     ],
     [
       'a form as upstream wants it',
-      part('name="messaging_product"', 'whatsapp') + filePart('x', 'a.jpg', 'IMAGE/JPEG') + END,
-      'image/jpeg',
+      part('name="messaging_product"', 'whatsapp') + filePart('%PDF-1.7', 'a.pdf', 'APPLICATION/PDF') + END,
+      'application/pdf',
     ],
   ])('has the type that %s says', async (_name, form, mimeType) => {
     expect(await sendRaw(form)).toMatchObject({ status: 201, body: { mimeType } });
@@ -116,6 +116,29 @@ describe('an upload', () => {
 });
 
 describe('what is no upload', () => {
+  test.each([
+    ['a JPEG of one byte', 'x', 'image/jpeg', 'does not begin as image/jpeg does.'],
+    ['a document declared as an image', '%PDF-1.7', 'image/png', 'but as application/pdf does'],
+    ['sound declared as text', 'OggS', 'text/plain', 'but as audio/ogg does'],
+    ['text declared as a video', 'hello', 'video/mp4', 'does not begin as video/mp4 does.'],
+    ['a page declared as a sticker', '<!doctype html>', 'image/webp', 'does not begin as image/webp does.'],
+  ])('%s is refused with what is wrong, and nothing is left of it', async (_name, bytes, type, message) => {
+    await nothingIsLeft(async () => {
+      const { status, body } = await sendRaw(filePart(bytes, 'a', type) + END);
+      expect([status, body.error]).toMatchObject([422, { code: 'unsupported_file_type', param: 'file' }]);
+      expect(body.error.message).toContain(message);
+    });
+  });
+
+  test.each([
+    ['a table of an old program', 'a;b\r\n1;2', 'application/vnd.ms-excel'],
+    ['a document with a password', '\u00d0\u00cf', 'application/msword'],
+    ['a text', 'hello', 'text/plain'],
+    ['a form with a mark before it', '\ufeff%PDF-1.7', 'application/pdf'],
+  ])('%s is one', async (_name, bytes, type) => {
+    expect((await sendRaw(filePart(bytes, 'a', type) + END)).status).toBe(201);
+  });
+
   const TWO = filePart() + filePart();
   test.each<[string, string, number, string, string | null]>([
     ['no file', END, 400, 'invalid_parameter', 'file'],

@@ -37,6 +37,7 @@ describe('a message', () => {
           conversationId: expect.stringMatching(/^\d+$/),
           metaMessageId: expect.stringMatching(/^wamid\./),
           state: 'accepted',
+          waId: '12025550143',
         },
       ]);
       const [taken, ...others] = await stack.sent();
@@ -63,7 +64,7 @@ describe('a message', () => {
       text: { body: 'Hi' },
       context: { message_id: 'wamid.before' },
       biz_opaque_callback_data: 'mine',
-      extra: { text: { future: 1 } },
+      extra: { campaign: { id: 'c' } },
     });
     expect(status).toBe(200);
     expect((await stack.sent())[0]?.body).toEqual({
@@ -71,7 +72,8 @@ describe('a message', () => {
       recipient_type: 'individual',
       recipient: 'US.1000143',
       type: 'text',
-      text: { body: 'Hi', future: 1 },
+      text: { body: 'Hi' },
+      campaign: { id: 'c' },
       context: { message_id: 'wamid.before' },
       biz_opaque_callback_data: 'mine',
     });
@@ -150,7 +152,7 @@ describe('a message', () => {
   test('that cannot be sent is refused with the member that is wrong, and nothing is stored', async () => {
     const count = async () => (await query(stack.database, 'select 1 from messages')).length;
     const before = await count();
-    const wrong = await stack.send({ ...textTo(), text: { body: '' } });
+    const wrong = await stack.send({ ...textTo(), text: {} });
     expect([wrong.status, wrong.body.error.code, wrong.body.error.param]).toEqual([
       400,
       'invalid_parameter',

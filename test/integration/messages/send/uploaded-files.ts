@@ -36,3 +36,16 @@ export async function upload(
 export function sha256(bytes: Uint8Array): string {
   return createHash('sha256').update(bytes).digest('hex');
 }
+
+const FIRST_BYTES: Readonly<Record<string, string>> = {
+  'image/png': '\x89PNG\r\n\x1a\n',
+  'image/jpeg': '\xff\xd8\xff\xe0',
+  'video/mp4': '\0\0\0\x20ftypisom',
+};
+
+/** Bytes of a file of a type, full of `filler` behind what such a file begins with. */
+export function fileOf(type: string, sizeBytes: number, filler = 0): Uint8Array<ArrayBuffer> {
+  const bytes = new Uint8Array(sizeBytes).fill(filler);
+  bytes.set(Buffer.from(FIRST_BYTES[type] ?? '', 'latin1'));
+  return bytes;
+}

@@ -1,10 +1,12 @@
 import { createHash } from 'node:crypto';
 import { expect, onTestFinished, test } from 'vitest';
-import { recordAudit } from '../../../../src/platform/audit/audit.ts';
+import { recordAudit, redactAudit } from '../../../../src/platform/audit/audit.ts';
 import { auditAnchor, exportAudit, verifyAudit } from '../../../../src/platform/audit/audit-chain.ts';
 import { type Database, openDatabase } from '../../../../src/platform/postgres/database.ts';
+import { execute, query } from '../../../../src/platform/postgres/sql.ts';
 import { housekeepingSteps, runStep } from '../../../../src/worker/housekeeping/housekeeping.ts';
 import { runAdmin } from '../../../support/admin-cli.ts';
+import { silentLogger } from '../../../support/silent-logger.ts';
 import { testDatabase } from '../../../support/test-database.ts';
 import { testSettings } from '../../../support/test-settings.ts';
 
@@ -143,7 +145,7 @@ test('the command tells what is wrong and where, and exits with 1', async () => 
   const good = await runAdmin(testSettings(url), ['audit', 'verify']);
   expect([good.exitCode, good.stdout]).toEqual([
     0,
-    expect.stringMatching(/entries +5\nexpired +0\nanchor +5:[0-9a-f]{64}\nfindings +none/),
+    expect.stringMatching(/entries +5\nexpired +0\nredacted +0\nanchor +5:[0-9a-f]{64}\nfindings +none/),
   ]);
   await tamper(database, `update audit_log set actor = 'somebody else' where id = 4`);
   const bad = await runAdmin(testSettings(url), ['audit', 'verify']);
@@ -172,4 +174,44 @@ test('the log stream gets the end of the chain, once a day', async () => {
     await database.raw(`select next_at > now() + interval '23 hours' as later from housekeeping_steps`)
   ).rows;
   expect(row).toEqual({ later: true });
+});
+
+/** What an early version wrote beside each dropped delivery: an upstream id, which holds a phone number. */
+async function addEarlyEntries(database: Database, wabaId: string, count: number): Promise<void> {
+  await execute(
+    database,
+    `insert into audit_log (waba_id, actor, action, target, detail)
+     select ?, 'ops@example.com', 'delivery.dropped', 'delivery dlv_' || n, jsonb_build_object('eventId', 'wamid.' || n)
+       from generate_series(1, ?) as n`,
+    [wabaId, count],
+  );
+}
+
+const withIds = async (database: Database) =>
+  await query(database, `select id from audit_log where detail -> 'eventId' is not null`);
+
+test('housekeeping takes ids of events out of early entries of all WABAs, and the log can still be verified', async () => {
+  const { database, url } = await filled();
+  await addEarlyEntries(database, '900000000000101', 620);
+  await addEarlyEntries(database, '900000000000109', 2);
+  const before = await auditAnchor(database);
+  const tools = {
+    ...{ database, logger: silentLogger },
+    ...{ objectStore: null as never, retentionDays: null as never },
+  };
+  const step = housekeepingSteps(tools).find(({ name }) => name === 'audit ids');
+  if (step === undefined) throw new Error('there is no such step');
+  // An erasure of the same WABA at the same time: each entry is noted once.
+  const other = openDatabase({ url, poolMax: 1, applicationName: 'erasure' });
+  onTestFinished(() => other.destroy());
+  await Promise.all([runStep(tools, step), redactAudit(other, '900000000000101')]);
+  await step.run(new AbortController().signal);
+  expect(await withIds(database)).toEqual([]);
+  const { findings, redacted } = await verifyAudit(database, `${before.position}:${before.hash}`);
+  expect([findings, redacted]).toEqual([[], 622]);
+  const noted = await query(
+    database,
+    `select distinct target from audit_log where action = 'audit.redacted'`,
+  );
+  expect(noted).toHaveLength(622);
 });

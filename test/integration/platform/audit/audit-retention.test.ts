@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { policyDefaults, setTenantPolicy } from '../../../../src/accounts/tenant-policies.ts';
 import { expireAuditEntries } from '../../../../src/erasures/tenant-retention.ts';
-import { SYSTEM } from '../../../../src/platform/audit/audit.ts';
+import { redactAudit, SYSTEM } from '../../../../src/platform/audit/audit.ts';
 import {
   auditAnchor,
   exportAudit,
@@ -156,6 +156,53 @@ test('the tables refuse every other way to remove an entry, even to their owner,
   const passedOff = `update audit_chain set expired_by = (select max(id) from audit_log) where position = 7;
     delete from audit_log where id = 7`;
   expect(await kindsAfter(database, [passedOff], note)).toEqual(['expiry_differs']);
+});
+
+test('an entry loses nothing but the id of an event, and what got past the tables is found', async () => {
+  const { database, own } = await filled([1]);
+  await query(
+    database,
+    `insert into audit_log (tenant_id, waba_id, actor, action, target, detail)
+     select cast(? as bigint), ?, 'ops', action, 'delivery dlv_1', '{"eventId": "wamid.x", "endpointId": "7"}'
+       from unnest(array['delivery.dropped', 'x.other']) as a (action)`,
+    [own, WABA],
+  );
+  expect(await redactAudit(database, WABA)).toBe(1);
+  expect(await redactAudit(database, WABA)).toBe(0);
+  const details = await query<{ action: string; detail: object }>(
+    database,
+    'select action, detail from audit_log where waba_id = ? order by id',
+    [WABA],
+  );
+  expect(details.map(({ detail }) => detail)).toEqual([
+    { endpointId: '7', erased: 'eventId' },
+    { eventId: 'wamid.x', endpointId: '7' },
+  ]);
+  expect(await verifyAudit(database, null)).toMatchObject({ findings: [], redacted: 1 });
+  const dropped = `where action = 'delivery.dropped'`;
+  const other = `where action = 'x.other'`;
+  for (const statement of [
+    `update audit_log set detail = '{}' ${dropped}`,
+    `update audit_log set actor = 'x', detail = detail - 'eventId' || '{"erased": "eventId"}' ${dropped}`,
+    `update audit_log set detail = detail - 'eventId' || '{"erased": "eventId"}' ${other}`,
+    'update audit_chain set redacted_by = 1 where redacted_by is not null',
+    'update audit_chain set redacted_by = null where redacted_by is not null',
+  ]) {
+    await expect(database.raw(statement), statement).rejects.toThrow('is append-only');
+  }
+  const linkOfOther = `where entry_id = (select id from audit_log ${other})`;
+  for (const [statement, ...kinds] of [
+    [`update audit_log set actor = 'x' ${dropped}`, 'redaction_differs'],
+    [`update audit_chain set redacted_by = 999 ${linkOfOther}`, 'changed', 'changed'],
+    [
+      'update audit_chain set redacted_by = null where redacted_by is not null',
+      'changed',
+      'redaction_differs',
+    ],
+    [`delete from audit_log where action = 'audit.redacted'`, 'removed', 'changed'],
+  ]) {
+    expect(await kindsAfter(database, [statement ?? '']), statement).toEqual(kinds);
+  }
 });
 
 class Undone extends Error {}

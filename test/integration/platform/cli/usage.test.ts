@@ -56,6 +56,9 @@ describe('the admin command line', () => {
       temporalUiUrl: 'http://127.0.0.1:8233',
       postgresUrl: databaseUrl,
       minioUrl: 'http://127.0.0.1:9000',
+      minioAccessKey: 'heliograph',
+      minioSecretKey: 'secret-key',
+      caPath: join(dataDir, 'ca.pem'),
       sandboxUrl: 'http://127.0.0.1:8090',
       upstream: { appSecret: 'test-app-secret', verifyToken: 'verify' },
     };

@@ -68,11 +68,16 @@ describe('the Graph API client', () => {
   });
 
   test('an id cannot leave its place in the path', async () => {
+    const { graph, seen } = await withUpstream(json({ data: [] }));
+    await graph.findProducts('../me?fields=id#', ['sku'], 't');
+    expect(seen[0]?.url).toMatch(/^\/v26\.0\/\.\.%2Fme%3Ffields%3Did%23\//);
+  });
+
+  test('an id that is no number is never asked for', async () => {
     const { graph, seen } = await withUpstream(json({ url: 'x' }));
-    await graph.lookUpMedia('../me?fields=id#', 't');
-    expect(seen[0]?.url).toBe('/v26.0/..%2Fme%3Ffields%3Did%23');
-    for (const id of ['', '.', '..']) await expect(graph.lookUpMedia(id, 't')).rejects.toThrow(GraphError);
-    expect(seen).toHaveLength(1);
+    for (const id of ['', '.', '..', 'me', '../me?fields=id#', '1/phone_numbers', '1?fields=x', '1,2'])
+      await expect(graph.lookUpMedia(id, 't')).rejects.toThrow(GraphError);
+    expect(seen).toEqual([]);
   });
 
   test.each<[string, Handler]>([

@@ -3,7 +3,7 @@ import { describe, expect, onTestFinished, test } from 'vitest';
 import { claimDue } from '../../../../src/deliveries/queue/claim.ts';
 import { insertBodies } from '../../../../src/inbound/inbox.ts';
 import { type DatabaseOptions, listenToDatabase } from '../../../../src/platform/postgres/connection.ts';
-import { openDatabase } from '../../../../src/platform/postgres/database.ts';
+import { LastStatements, openDatabase } from '../../../../src/platform/postgres/database.ts';
 import { execute, query } from '../../../../src/platform/postgres/sql.ts';
 import { dueShares } from '../../../support/due-shares.ts';
 import { silentLogger } from '../../../support/silent-logger.ts';
@@ -30,6 +30,20 @@ describe('a commit', () => {
       await query(opened({ url, durable }), 'show synchronous_commit');
     expect(await shown(true)).toEqual([{ synchronous_commit: 'on' }]);
     expect(await shown(false)).toEqual([{ synchronous_commit: 'off' }]);
+  });
+
+  test('that fails behind a statement that has succeeded is a failure of the statement', async () => {
+    const { database } = await testDatabase();
+    await database.raw('create table kept (n integer, unique (n) deferrable initially deferred)');
+    await execute(database, 'insert into kept values (1)');
+    await expect(execute(database, 'insert into kept values (1)')).rejects.toThrow(/duplicate key/);
+    const inTransaction = database.transaction((trx) => execute(trx, 'insert into kept values (1)'));
+    await expect(inTransaction).rejects.toThrow(/duplicate key/);
+    const last = database.transaction(
+      async (trx) => new LastStatements(execute(trx, 'insert into kept values (1)')),
+    );
+    await expect(last).rejects.toThrow(/duplicate key/);
+    expect(await query(database, 'select n from kept')).toEqual([{ n: 1 }]);
   });
 
   test('that the server answers with a rollback is a failure', async () => {
@@ -94,6 +108,16 @@ test('what a process has locked that froze while the server was sending to it is
   expect(performance.now() - startMs).toBeLessThan(25_000);
   await frozen.cutConnections(Number.POSITIVE_INFINITY);
   await claiming;
+});
+
+test('a connection that the server ends in the packet that says it is ready fails its statement, not the process', async () => {
+  const { url } = await testDatabase();
+  const proxy = await startPostgresProxy(url);
+  const through = opened({ url: proxy.url });
+  proxy.endWhenReady();
+  await expect(query(through, 'select 1')).rejects.toThrow(/connection/);
+  proxy.mend();
+  expect(await query(through, 'select 1 as n')).toEqual([{ n: 1 }]);
 });
 
 describe('a connection that a firewall forgot', () => {

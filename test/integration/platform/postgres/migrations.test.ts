@@ -2,7 +2,8 @@ import type { Knex } from 'knex';
 import pg from 'pg';
 import { describe, expect, test } from 'vitest';
 import { cutConnection } from '../../../../src/platform/postgres/connection.ts';
-import { type Database, MIGRATION_LOCK } from '../../../../src/platform/postgres/database.ts';
+import type { Database } from '../../../../src/platform/postgres/database.ts';
+import { MIGRATION_LOCK } from '../../../../src/platform/postgres/locks.ts';
 import {
   createIndexConcurrently,
   migrate,

@@ -87,6 +87,36 @@ test('where one role did everything, its tables go to the owner, and it goes on 
   await superuser.raw('drop owned by one; drop role one');
 });
 
+test('the reading role reads nothing that is not listed: no new table, and nothing that it could read before', async () => {
+  const { superuser, readonly } = await installation();
+  // As early versions of the file left it.
+  await superuser.raw(
+    `alter default privileges for role heliograph_owner in schema public grant select on tables to heliograph_readonly;
+     grant select on all tables in schema public to heliograph_readonly`,
+  );
+  await superuser.raw(ROLES);
+  await superuser.raw('set role heliograph_owner; create table of_a_later_version (secret text); reset role');
+  await superuser.raw(ROLES);
+  for (const statement of [
+    'select * from of_a_later_version',
+    'select * from user_totp',
+    'select * from media',
+  ])
+    await expect(readonly.raw(statement), statement).rejects.toMatchObject(REFUSED);
+  const readable = await query<{ name: string }>(
+    superuser,
+    `select c.relname || '.' || a.attname as name
+       from pg_class c join pg_attribute a on a.attrelid = c.oid and a.attnum > 0 and not a.attisdropped
+      where c.relnamespace = 'public'::regnamespace and c.relkind in ('r', 'p')
+        and has_column_privilege('heliograph_readonly', c.oid, a.attnum, 'select')`,
+  );
+  const secrets = readable.filter(({ name }) =>
+    /sealed|object_key|secret|password|token_hash|key_hash|code_hash|salt|recovery|upstream_url/.test(name),
+  );
+  expect(secrets).toEqual([]);
+  expect(readable.length).toBeGreaterThan(150);
+}, 120_000);
+
 test('the application works as a role that owns nothing; another one reads; neither can do more', async () => {
   const { superuser, app, readonly } = await installation();
   const { database } = app;
@@ -169,9 +199,20 @@ test('the application works as a role that owns nothing; another one reads; neit
   expect(verdict.entries).toBeGreaterThan(0);
 
   expect(await query(readonly, 'select event_type from events')).toHaveLength(1);
+  await query(readonly, 'select message_id, state, file_name from media');
   for (const statement of [
     `update tenants set business_name = 'x'`,
     'select * from users',
+    'select * from user_totp',
+    'select * from recovery_codes',
+    'select * from installation_secrets',
+    'select * from mails',
+    'select * from memberships',
+    // The address of a file is all that it takes to read it.
+    'select object_key from media',
+    'select body from events',
+    'select url from webhook_endpoints',
+    'select operations_url from wabas',
     'select expire_audit_entries(1, 10)',
     'select * from api_keys',
     `select change_partition('drop', 'events', current_date)`,

@@ -76,6 +76,28 @@ describe('a transaction', () => {
     await expect(late).rejects.toThrow(/after the last ones/);
   });
 
+  test('that is being undone takes no further statements, of whatever branch, and its connection stays', async () => {
+    const database = await withTable();
+    const backend = async (from: Database) => await query(from, 'select pg_backend_pid() as pid');
+    const before = await backend(database);
+    for (const fail of ['in JavaScript', 'in SQL']) {
+      let branch: Promise<unknown> = Promise.resolve();
+      const failing = database.transaction(async (trx) => {
+        const first = add(trx, 1);
+        branch = first
+          .then(() => add(trx, 2))
+          .then(() => add(trx, 3))
+          .then(() => add(trx, 4));
+        const failure = fail === 'in SQL' ? query(trx, 'select 1 / ?::integer', [0]) : first;
+        await Promise.all([branch, failure.then(() => Promise.reject(new Error('a slip')))]);
+      });
+      await expect(failing).rejects.toThrow(fail === 'in SQL' ? /division by zero/ : 'a slip');
+      await expect(branch).rejects.toThrow();
+      expect(await numbers(database)).toEqual([]);
+      expect(await backend(database)).toEqual(before);
+    }
+  });
+
   test('that the server ended fails, and the pool goes on', async () => {
     const database = await withTable();
     const killed = database.transaction(async (trx) => {
@@ -97,6 +119,20 @@ const UNSENDABLE = {
     throw new Error('this value cannot be sent');
   },
 } as unknown as Binding;
+
+describe('a statement alone', () => {
+  test('that fails leaves its connection to the next one', async () => {
+    const { database } = await testDatabase(1);
+    const pid = async () => await query(database, 'select pg_backend_pid() as pid');
+    const before = await pid();
+    for (let n = 0; n < 3; n += 1)
+      await expect(query(database, 'select 1 / ?::integer', [0])).rejects.toThrow('division by zero');
+    await expect(database.raw('select 1; select 1 / 0')).rejects.toThrow('division by zero');
+    await expect(query(database, 'select ?::integer', [UNSENDABLE])).rejects.toThrow('cannot be sent');
+    expect(await pid()).toEqual(before);
+    expect(await query(database, 'select ?::integer as n', [7])).toEqual([{ n: 7 }]);
+  });
+});
 
 describe('statements side by side', () => {
   test('with a value that cannot be sent fail from there on, and their transaction is undone', async () => {
@@ -123,6 +159,25 @@ describe('statements side by side', () => {
     expect(await numbers(database)).toEqual([]);
     expect(await database.transaction((trx) => Promise.all([addBoth(trx, 10), add(trx, 1)]))).toEqual([2, 1]);
     expect(await numbers(database)).toEqual([1, 10, 20]);
+  });
+
+  test('behind one that failed have errors of their own, whose cause is that one', async () => {
+    const database = await withTable();
+    const divide = async (trx: Database) => await query(trx, 'select 1 / ?::integer', [0]);
+    const read = async (trx: Database) => await numbers(trx);
+    const results = database.transaction((trx) => Promise.allSettled([divide(trx), read(trx)]));
+    await expect(results).rejects.toThrow(/rolled back/);
+    const failing = database.transaction((trx) => Promise.all([divide(trx), read(trx)]));
+    const error = await failing.catch((reason: Error) => reason);
+    expect(error).toMatchObject({ message: 'division by zero', code: '22012' });
+    expect((error as Error).stack).toContain('divide');
+    const both: unknown[] = [];
+    await database
+      .transaction((trx) =>
+        Promise.all([divide(trx), read(trx)].map((one) => one.catch((reason: unknown) => both.push(reason)))),
+      )
+      .catch(() => undefined);
+    expect(both[1]).toMatchObject({ message: expect.stringContaining('skipped'), cause: both[0] });
   });
 
   test('of which one has a row that cannot be read fail that one alone', async () => {

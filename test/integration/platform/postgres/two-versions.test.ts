@@ -7,7 +7,7 @@ import { promisify } from 'node:util';
 import { expect, onTestFinished, test } from 'vitest';
 import { findFreePorts } from '../../../../src/dev/embedded/ports.ts';
 import { query } from '../../../../src/platform/postgres/sql.ts';
-import { bodyOf, textMessage } from '../../../support/load/upstream-bodies.ts';
+import { ACCOUNT, bodyOf, textMessage } from '../../../support/load/upstream-bodies.ts';
 import { addEndpoint, seedFixtureAccounts } from '../../../support/test-accounts.ts';
 import { testDatabase } from '../../../support/test-database.ts';
 import { testSettings } from '../../../support/test-settings.ts';
@@ -15,12 +15,6 @@ import { eventually, startReceiver } from '../../../support/webhook-receiver.ts'
 import { signed } from '../../api/api-harness.ts';
 
 const ROOT = fileURLToPath(new URL('../../../../', import.meta.url));
-const ACCOUNT = {
-  wabaId: '900000000000101',
-  phoneNumberId: '800000000000111',
-  displayPhoneNumber: '12025550100',
-};
-
 /** The next version: it has one migration more, which expands a table, and writes what that brings. */
 function makeNextVersion(): string {
   const directory = mkdtempSync(join(tmpdir(), 'heliograph-next-'));
@@ -40,8 +34,8 @@ function makeNextVersion(): string {
   },`;
   const baseline = `'0001-baseline': { up: baseline.up, down: baseline.down },`;
   change('schema-state.ts', baseline, `${baseline}\n${migration}`);
-  const insert = 'insert into worker_processes (id) values (:id)';
-  change('worker-processes.ts', insert, `insert into worker_processes (id, version) values (:id, 'next')`);
+  change('worker-processes.ts', '(id, recent_attempts', '(version, id, recent_attempts');
+  change('worker-processes.ts', 'values (:id,', `values ('next', :id,`);
   return directory;
 }
 

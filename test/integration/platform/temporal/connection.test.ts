@@ -11,7 +11,7 @@ import { insertBodies } from '../../../../src/inbound/inbox.ts';
 import { loadConfig } from '../../../../src/platform/config/config.ts';
 import { openTemporalConnection } from '../../../../src/platform/temporal/client-connection.ts';
 import { SEARCH_ATTRIBUTE_NAMES } from '../../../../src/platform/temporal/workflow-options.ts';
-import { bodyOf, textMessage } from '../../../support/load/upstream-bodies.ts';
+import { ACCOUNT, bodyOf, textMessage } from '../../../support/load/upstream-bodies.ts';
 import { addEndpoint, seedFixtureAccounts } from '../../../support/test-accounts.ts';
 import { testDatabase } from '../../../support/test-database.ts';
 import { testSettings } from '../../../support/test-settings.ts';
@@ -19,11 +19,6 @@ import { eventually, startReceiver } from '../../../support/webhook-receiver.ts'
 import { startWorkerProcess } from '../../../support/worker-process.ts';
 import { startTemporalProxy } from './temporal-proxy.ts';
 
-const ACCOUNT = {
-  wabaId: '900000000000101',
-  phoneNumberId: '800000000000111',
-  displayPhoneNumber: '12025550100',
-};
 const API_KEY = 'api-key-of-the-namespace';
 const MAIN = new URL('../../../../src/main.ts', import.meta.url).pathname;
 

@@ -74,7 +74,7 @@ test.each([
       await page.getByLabel('E-mail address').fill('asha@store.example');
       await page.getByLabel('Password').fill('wrong password!');
       await page.getByRole('button', { name: 'Sign in' }).click();
-      await page.getByText('E-mail address or password are wrong.').waitFor();
+      await page.getByText('E-mail address or password is wrong.').waitFor();
       await look('sign-in with a mistake');
       await page.getByLabel('Password').fill('another sentence of mine');
       await page.getByRole('button', { name: 'Sign in' }).click();

@@ -52,6 +52,15 @@ describe('the bell', () => {
 });
 
 describe('the page of alerts', () => {
+  test('keeps the pages of the only WABA of the tenant in the navigation', async () => {
+    for (const path of ['/portal/alerts', '/portal/runbooks'])
+      for (const browser of [admin, member])
+        expect((await browser.get(path)).body).toContain(
+          `<li><a href="/portal/w/${WABA}/endpoints">Webhooks</a></li>`,
+        );
+    expect((await operator.get('/portal/alerts')).body).not.toContain(`/portal/w/${WABA}/endpoints"`);
+  });
+
   test('shows what is the matter, with links to it and to the runbook, and no markup of others', async () => {
     const { body } = await admin.get('/portal/alerts');
     expect(body).toContain('Access token refused');

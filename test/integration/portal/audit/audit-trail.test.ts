@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest';
+import { query } from '../../../../src/platform/postgres/sql.ts';
 import { addEndpoint } from '../../../support/test-accounts.ts';
 import { addConversation, addKey, NUMBER, startTestApi, WABA } from '../../api/api-harness.ts';
 import { addDelivery } from '../delivery-fixtures.ts';
@@ -45,6 +46,46 @@ test('an operator who reads a conversation or a body is written down once an hou
   });
   await operator.get(conversation);
   expect(await reads()).toHaveLength(3);
+});
+
+test('an operator who lists or searches what customers wrote is written down once an hour for each WABA; tenants are not', async () => {
+  const { api, operator, member } = await startPortal();
+  await addConversation(api.database, { waId: '12025550143' });
+  const { id: endpointId } = await addEndpoint(api.database, WABA, 'https://shop.example/hook');
+  await addDelivery(api.database, { eventId: 'wamid.read', state: 'delivered', attempts: [] });
+  const tenant = `/portal/w/${WABA}`;
+  const paths = [
+    `${tenant}/conversations`,
+    ...[`${tenant}/deliveries`, `${tenant}/deliveries/rows`, `${tenant}/deliveries?id=wamid.read`],
+    `${tenant}/endpoints/${endpointId}`,
+  ];
+  for (const path of [...paths, ...paths]) {
+    expect([path, (await operator.get(path)).statusCode]).toEqual([path, 200]);
+    expect([path, (await member.get(path)).statusCode]).toEqual([path, 200]);
+  }
+  for (const browser of [operator, member]) {
+    const found = await browser.post(`${tenant}/conversations/search`, { customer: '12025550143' });
+    expect((await browser.get(found.headers.location ?? '')).body).toContain('12025550143');
+  }
+  const noted = async () =>
+    await query<{ actor: string; action: string; target: string; waba: string; detail: object }>(
+      api.database,
+      `select actor, action, target, waba_id as waba, detail from audit_log
+        where action like '%.listed' or action like '%.searched' order by id`,
+    );
+  const read = { actor: 'ops@example.com', target: `WABA ${WABA}`, waba: WABA, detail: {} };
+  const all = [
+    { ...read, action: 'conversations.listed' },
+    { ...read, action: 'deliveries.listed' },
+    { ...read, action: 'deliveries.searched' },
+    { ...read, action: 'conversations.searched' },
+  ];
+  expect(await noted()).toEqual(all);
+  // The list of all tenants notes whose deliveries it shows.
+  await query(api.database, `alter table audit_log disable trigger all`);
+  await query(api.database, `update audit_log set at = at - interval '1 hour'`);
+  expect((await operator.get('/portal/operator/deliveries')).statusCode).toBe(200);
+  expect(await noted()).toEqual([...all, { ...read, action: 'deliveries.listed' }]);
 });
 
 test('the audit log is downloaded as JSON lines: by a tenant its own, by an operator all with their hashes', async () => {

@@ -113,7 +113,7 @@ test('a delivery shows each attempt; addresses and workflows are for operators, 
   }
   expect(page.body).not.toMatch(/203\.0\.113\.7|host-1|Replay this delivery|v1,/);
   const first = await member.get(`${PATH}/${id}?attempt=1`);
-  expect(first.body).toContain('could not be resolved');
+  expect(first.body).toContain('does not resolve');
   expect(first.body).toContain('No response.');
   expect((await operator.get(`${PATH}/${id}`)).body).toContain('203.0.113.7');
   const body = await member.get(`${PATH}/${id}/body`);
@@ -148,10 +148,112 @@ test('a settled delivery can be replayed and a waiting one dropped, by those who
     `${PATH}/${waiting}?done=dropped`,
   );
   expect((await admin.get(`${PATH}/${waiting}`)).body).toContain('dropped by admin@store.example');
-  expect((await admin.post(`${PATH}/${waiting}/drop`)).statusCode).toBe(422);
+  expect((await admin.post(`${PATH}/${waiting}/drop`)).statusCode).toBe(303);
+  expect((await admin.post(`${PATH}/${failed}/drop`)).statusCode).toBe(422);
   expect((await api.database.raw('select 1 from delivery_queue')).rows).toEqual([]);
   const { rows } = await api.database.raw(`select action from audit_log where action like 'delivery.%'`);
   expect(rows).toEqual([{ action: 'delivery.dropped' }]);
+});
+
+test('a delivery that waits for its retry can be retried now, by those who may', async () => {
+  const [waiting = ''] = await addDelivery(api.database, {
+    eventId: 'wamid.retried',
+    state: 'pending',
+    attempts: [FAILED],
+  });
+  await api.database.raw(
+    `update delivery_queue set state = 'retrying', attempts = 1, next_attempt_at = now() + interval '1 day'`,
+  );
+  const retry = `${PATH}/${waiting}/retry`;
+  expect((await member.get(`${PATH}/${waiting}`)).body).not.toContain('Retry now');
+  expect((await member.post(retry)).statusCode).toBe(403);
+  expect((await admin.get(`${PATH}/${waiting}`)).body).toContain('Retry now');
+  expect((await admin.post(retry)).headers.location).toBe(`${PATH}/${waiting}?done=retried`);
+  const page = (await admin.get(`${PATH}/${waiting}?done=retried`)).body;
+  expect(page).toContain('The next attempt is made now.');
+  expect(await markupProblems(page)).toEqual([]);
+  expect((await api.database.raw('select state from delivery_queue')).rows).toEqual([{ state: 'due' }]);
+  await api.database.raw(`update webhook_endpoints set mode = 'paused'`);
+  expect((await admin.get(`${PATH}/${waiting}`)).body).not.toContain('Retry now');
+  const refused = await admin.post(retry);
+  expect([refused.statusCode, refused.body.includes('enable it first')]).toEqual([422, true]);
+  const { rows } = await api.database.raw(`select target from audit_log where action = 'delivery.retried'`);
+  expect(rows).toEqual([{ target: `delivery ${waiting}` }]);
+});
+
+/** Three deliveries that wait for a retry, in lanes of their own, and one that is delivered; the oldest first. */
+async function waitingDeliveries(): Promise<string[]> {
+  const ids: string[] = [];
+  for (const name of ['one', 'two', 'three']) {
+    const made = { eventId: `wamid.${name}`, state: 'pending', attempts: [FAILED], minutesAgo: 5 } as const;
+    ids.push(...(await addDelivery(api.database, made)));
+  }
+  await addDelivery(api.database, { eventId: 'wamid.delivered' });
+  await api.database.raw(
+    `update delivery_queue set state = 'retrying', attempts = 1, next_attempt_at = now() + interval '1 day'`,
+  );
+  return ids;
+}
+
+const formOf = (browser: PortalBrowser, ids: readonly string[], more: [string, string][] = []) =>
+  [['_csrf', browser.token()], ...ids.map((id) => ['id', id]), ...more] as [string, string][];
+const audited = async () =>
+  (
+    await query<{ target: string; action: string }>(
+      api.database,
+      `select action, target from audit_log where action like 'delivery.%' and action <> 'delivery.read' order by id`,
+    )
+  ).map(({ action, target }) => `${action} ${target}`);
+
+test('selected deliveries are retried from the list, by those who may, and the list stays as it was', async () => {
+  const [one = '', two = '', three = ''] = await waitingDeliveries();
+  const list = await admin.get(`${PATH}?state=pending`);
+  expect([...list.body.matchAll(/type="checkbox" form="selection" name="id"/g)]).toHaveLength(3);
+  expect(await markupProblems(list.body)).toEqual([]);
+  expect((await admin.get(PATH)).body.match(/form="selection"/g)).toHaveLength(3);
+  for (const page of [await member.get(PATH), await operator.get('/portal/operator/deliveries')])
+    expect(page.body).not.toContain('form="selection"');
+  const retry = `${PATH}/selected/retry`;
+  expect((await member.post(retry, formOf(member, [one]))).statusCode).toBe(403);
+  const noToken = await admin.post(retry, [['id', one]]);
+  expect(noToken.statusCode).toBe(403);
+  const retried = await admin.post(`${retry}?state=pending`, formOf(admin, [two, one]));
+  expect([retried.statusCode, retried.headers.location]).toEqual([303, `${PATH}?state=pending&done=retried`]);
+  expect((await admin.get(retried.headers.location ?? '')).body).toContain('The next attempts are made now.');
+  expect((await api.database.raw('select state from delivery_queue order by position')).rows).toEqual(
+    ['due', 'due', 'retrying'].map((state) => ({ state })),
+  );
+  expect(await audited()).toEqual([one, two].map((id) => `delivery.retried delivery ${id}`));
+  // What cannot be retried is named with the reason, and keeps none of the others.
+  await api.database.raw(`update delivery_queue set state = 'queued' where state = 'due'`);
+  const [foreign = ''] = await addDelivery(api.database, { eventId: 'wamid.x', wabaId: OTHER_WABA });
+  const mixed = await admin.post(retry, formOf(admin, [one, three, foreign]));
+  expect([mixed.statusCode, await markupProblems(mixed.body)]).toEqual([200, []]);
+  expect(mixed.body).toContain('1 of 3 changed.');
+  expect(mixed.body).toContain('waits behind an earlier one');
+  expect(mixed.body).toContain(`There is no delivery ${foreign}.`);
+  const none = await admin.post(retry, formOf(admin, []));
+  expect([none.statusCode, none.body.includes('No delivery is selected')]).toEqual([422, true]);
+});
+
+test('selected deliveries are dropped from the list after a question', async () => {
+  const [one = '', two = '', three = ''] = await waitingDeliveries();
+  await admin.get(PATH);
+  const drop = `${PATH}/selected/drop?eventType=message`;
+  const question = await admin.post(drop, formOf(admin, [one, two]));
+  expect([question.statusCode, await markupProblems(question.body)]).toEqual([200, []]);
+  expect(question.body).toContain('Drop these 2 deliveries?');
+  expect(await audited()).toEqual([]);
+  const dropped = await admin.post(drop, formOf(admin, [one, two], [['confirm', 'yes']]));
+  expect([dropped.statusCode, dropped.headers.location]).toEqual([
+    303,
+    `${PATH}?eventType=message&done=dropped`,
+  ]);
+  const left = await query(api.database, 'select delivery_id from delivery_queue');
+  expect(left).toHaveLength(1);
+  expect((await admin.get(`${PATH}/${one}`)).body).toContain('dropped by admin@store.example');
+  expect(await audited()).toEqual([one, two].map((id) => `delivery.dropped delivery ${id}`));
+  expect((await member.post(drop, formOf(member, [three], [['confirm', 'yes']]))).statusCode).toBe(403);
 });
 
 test('a delivery of a paused replay says that its replay is paused', async () => {
@@ -249,7 +351,7 @@ test('a delivery whose attempts and event are past their retention says so, and 
 
 test('a delivery that stepped aside says so, and no page of a delivery shows credentials of its endpoint’s URL', async () => {
   await api.database.raw('update webhook_endpoints set url = :url', {
-    url: 'https://receiver.example/hook?token=geheim',
+    url: 'https://receiver.example/services/geheim?token=geheim',
   });
   const [id = ''] = await addDelivery(api.database, {
     eventId: 'wamid.aside',

@@ -62,7 +62,7 @@ const use = async (link: string, password = BY_LINK) => {
 };
 
 describe('a link for a new password that another made', () => {
-  test('signs nobody in, ends all sessions, and says who made it on every page until another one is chosen', async () => {
+  test('signs nobody in, ends all sessions, and says who made it on every page, also after its holder has changed it', async () => {
     const { email, browser, id } = await newUser();
     const { browser: user, answer } = await use(linkIn(await makeLink(admin, id)));
     expect(answer.headers.location).toBe('/portal/sign-in?done=password-changed');
@@ -74,8 +74,9 @@ describe('a link for a new password that another made', () => {
       expect(page.body).toContain('set through a link made by maker@store.example on');
       expect(await markupProblems(page.body)).toEqual([]);
     }
-    await user.post('/portal/account/password', { current: BY_LINK, password: 'my own again, at last' });
-    expect((await user.get('/portal/account')).body).not.toContain(
+    const change = { current: BY_LINK, password: 'my own again, at last' };
+    expect((await user.post('/portal/account/password', change)).statusCode).toBe(303);
+    expect((await user.get('/portal/account')).body).toContain(
       'set through a link made by maker@store.example on',
     );
   });
@@ -145,8 +146,11 @@ describe('a link for a new password that another made', () => {
     const other = { email, role: 'admin', tenantId: otherTenantId };
     const refused = await joinTenant(api, browser, other);
     expect(refused.statusCode).toBe(422);
-    expect(refused.body).toContain('Choose a new one under Account first.');
+    expect(refused.body).toContain('a link made by maker@store.example');
     await post(browser, '/portal/account/password', { current: BY_LINK, password: PASSWORD });
+    expect((await joinTenant(api, browser, other)).statusCode).toBe(422);
+    await post(operator, `/portal/operator/users/${id}/confirm-password`);
+    await signInWith(browser, email, PASSWORD);
     expect((await joinTenant(api, browser, other)).statusCode).toBe(303);
   });
 });

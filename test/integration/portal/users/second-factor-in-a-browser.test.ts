@@ -100,7 +100,7 @@ test.each([
       await page.getByText('op@host.example reset your second factor').waitFor();
       await look('notices');
       await page.getByRole('button', { name: 'I have read this' }).click();
-      await page.getByRole('heading', { name: 'What others did' }).waitFor();
+      await page.getByRole('heading', { name: 'Changes to your account' }).waitFor();
       expect(problems).toEqual([]);
       expect(refusals).toEqual([]);
     } finally {

@@ -11,6 +11,8 @@ const DATA: BannerData = {
     temporalUiUrl: 'http://127.0.0.1:8233',
     postgresUrl: 'postgres://heliograph:database-password@127.0.0.1:5433/heliograph',
     minioUrl: 'http://127.0.0.1:9000',
+    minioAccessKey: 'heliograph',
+    minioSecretKey: 'console-password',
     sandboxUrl: 'http://127.0.0.1:8090',
     receiverUrl: 'http://127.0.0.1:8091',
     upstream: { appSecret: 'test-app-secret', verifyToken: 'heliograph-verify' },

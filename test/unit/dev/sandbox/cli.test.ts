@@ -1,11 +1,9 @@
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { inflateSync } from 'node:zlib';
 import type { Command } from 'commander';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { createSandboxCommand } from '../../../../src/dev/sandbox/cli.ts';
-import { builtInPicture } from '../../../../src/dev/sandbox/commands/message-commands.ts';
 import { graph, startSandbox } from './sandbox-harness.ts';
 
 async function temporaryFolder(): Promise<string> {
@@ -56,7 +54,9 @@ describe('sending commands', () => {
     const args = ['--from', '+1 202-555-0199', '--name', 'Zoë', '--phone', '800000000000112'];
     const { out, exitCode } = await run(stateFile, 'message', 'hello ✓', ...args);
     expect(exitCode).toBe(0);
-    expect(out).toMatch(/^sent text message\n {2}id {8}wamid\.\S+\n {2}answered {2}200 in [\d.]+ ms\n$/);
+    expect(out).toMatch(
+      /^sent text message\n {2}id {8}wamid\.\S+\n {2}answered {2}200 in [\d.]+ ms\n {2}to {8}Fixture Store 2, .*\n$/,
+    );
     expect(lastValue()).toMatchObject({
       metadata: { phone_number_id: '800000000000112' },
       contacts: [{ profile: { name: 'Zoë' }, wa_id: '12025550199' }],
@@ -74,14 +74,20 @@ describe('sending commands', () => {
     });
   });
 
-  test('image without a file sends a valid picture that can be downloaded', async () => {
+  test.each([
+    ['image', 'image/jpeg', 'sandbox-sunset.jpg'],
+    ['video', 'video/mp4', 'sandbox-sunset.mp4'],
+    ['audio', 'audio/ogg; codecs=opus', 'sandbox-voice.ogg'],
+    ['document', 'application/pdf', 'sandbox-order-form.pdf'],
+    ['sticker', 'image/webp', 'sandbox-sticker.webp'],
+  ])('%s without a file sends a sample that can be downloaded', async (type, mimeType, asset) => {
     const { stateFile, lastValue } = await startStack();
-    const { exitCode } = await run(stateFile, 'image', '--caption', 'sunset');
-    expect(exitCode).toBe(0);
-    const { image } = lastValue().messages[0];
-    expect(image).toMatchObject({ mime_type: 'image/png', caption: 'sunset' });
-    const bytes = Buffer.from(await (await graph(image.url)).arrayBuffer());
-    expect(bytes.equals(builtInPicture())).toBe(true);
+    expect((await run(stateFile, type)).exitCode).toBe(0);
+    const media = lastValue().messages[0][type];
+    expect(media.mime_type).toBe(mimeType);
+    const bytes = Buffer.from(await (await graph(media.url)).arrayBuffer());
+    const sample = new URL(`../../../../src/dev/console/assets/${asset}`, import.meta.url);
+    expect(bytes.equals(await readFile(sample))).toBe(true);
   });
 
   test.each([
@@ -101,17 +107,25 @@ describe('sending commands', () => {
     expect(media.filename).toBe(type === 'document' ? name : undefined);
   });
 
-  test('order and payment go to the Indian number in INR', async () => {
+  test('order and payment go to the tenant of the printed API key, in INR, and say so', async () => {
     const { stateFile, lastValue } = await startStack();
-    await run(stateFile, 'order', '--item', 'sku-a:2:149.50:INR', '--item', 'मसाला:01:1:7:INR');
-    expect(lastValue()).toMatchObject({ wabaId: '900000000000202', messages: [{ type: 'order' }] });
+    const { out } = await run(
+      stateFile,
+      'order',
+      '--item',
+      'sku-a:2:149.50:INR',
+      '--item',
+      'मसाला:01:1:7:INR',
+    );
+    expect(out).toContain('to        Fixture Store, WABA 900000000000101, phone number 800000000000111');
+    expect(lastValue()).toMatchObject({ wabaId: '900000000000101', messages: [{ type: 'order' }] });
     expect(lastValue().messages[0].order.product_items).toEqual([
       { product_retailer_id: 'sku-a', quantity: 2, item_price: 149.5, currency: 'INR' },
       { product_retailer_id: 'मसाला:01', quantity: 1, item_price: 7, currency: 'INR' },
     ]);
     await run(stateFile, 'payment', 'captured', '--reference', 'ord-9', '--amount', '1234.5');
     expect(lastValue()).toMatchObject({
-      metadata: { phone_number_id: '800000000000221' },
+      metadata: { phone_number_id: '800000000000111' },
       statuses: [
         { type: 'payment', status: 'captured', payment: { reference_id: 'ord-9', currency: 'INR' } },
       ],
@@ -253,13 +267,4 @@ describe('help', () => {
       expect(help).toContain('--json');
     }
   });
-});
-
-test('the built-in picture is a PNG whose pixel data have the announced size', () => {
-  const png = builtInPicture();
-  expect(png.subarray(1, 4).toString()).toBe('PNG');
-  const [width, height] = [png.readUInt32BE(16), png.readUInt32BE(20)];
-  const start = png.indexOf('IDAT');
-  const data = png.subarray(start + 4, start + 4 + png.readUInt32BE(start - 4));
-  expect(inflateSync(data)).toHaveLength(height * (1 + width * 3));
 });

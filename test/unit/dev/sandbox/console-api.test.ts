@@ -68,7 +68,13 @@ describe('GET /sandbox/chat', () => {
 
   test('holds payments, keeps accounts apart, and takes a status that a developer sends', async () => {
     const { url } = await startSandbox();
-    await postJson(`${url}/sandbox/inbound`, { type: 'payment', status: 'captured', referenceId: 'ord-1' });
+    const payment = {
+      type: 'payment',
+      status: 'captured',
+      referenceId: 'ord-1',
+      phoneNumberId: '800000000000221',
+    };
+    await postJson(`${url}/sandbox/inbound`, payment);
     const answer = await (await send(url, { type: 'text', text: { body: 'x' } })).json();
     const [{ id }] = answer.messages;
     await postJson(`${url}/sandbox/inbound`, { type: 'status', id, status: 'failed' });

@@ -101,7 +101,7 @@ describe('POST /sandbox/inbound', () => {
     expect(JSON.parse(bytes.toString())).toEqual(answer.body);
     const [{ id, changes }] = answer.body.entry;
     expect(changes[0].value.messages[0]).toMatchObject({ id: answer.id, type });
-    expect(id).toBe(type === 'order' ? '900000000000202' : '900000000000101');
+    expect(id).toBe('900000000000101');
   });
 
   test('refers to stored media by id and digest, and by an address that serves them', async () => {
@@ -121,12 +121,14 @@ describe('POST /sandbox/inbound', () => {
     expect((await call(image.url)).status).toBe(401);
   });
 
-  test('sends payments to the Indian account and statuses to the first one', async () => {
+  test('sends everything to the account of the printed API key unless another number is named', async () => {
     const { url, ingress } = await startSandbox();
     await postJson(`${url}/sandbox/inbound`, { type: 'payment', status: 'captured' });
     await postJson(`${url}/sandbox/inbound`, { type: 'status', id: 'wamid.x', status: 'read' });
+    await postJson(`${url}/sandbox/inbound`, { type: 'order' });
+    await postJson(`${url}/sandbox/inbound`, { type: 'order', phoneNumberId: '800000000000221' });
     const ids = ingress.webhooks.map(({ bytes }) => JSON.parse(bytes.toString()).entry[0].id);
-    expect(ids).toEqual(['900000000000202', '900000000000101']);
+    expect(ids).toEqual([...Array(3).fill('900000000000101'), '900000000000202']);
   });
 
   test.each([

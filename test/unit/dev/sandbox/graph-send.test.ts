@@ -1,6 +1,7 @@
 import { createHmac } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
 import { describe, expect, test } from 'vitest';
+import { SEND_EXAMPLES } from '../../../support/send-examples.ts';
 import { APP_SECRET, graph, postJson, startSandbox, until } from './sandbox-harness.ts';
 
 const GRAPH_FIXTURES = new URL('../../../fixtures/upstream/graph/', import.meta.url);
@@ -9,6 +10,24 @@ const PATH = '/v26.0/800000000000111/messages';
 
 function statusOf(bytes: Buffer) {
   return JSON.parse(bytes.toString()).entry[0].changes[0].value.statuses[0];
+}
+
+/** The interactive example of this name with a member of its action set, by its path. */
+function changed(name: string, path: string, value: unknown): Record<string, unknown> {
+  const message = structuredClone(SEND_EXAMPLES[name]) as unknown as { interactive: { action: unknown } };
+  const names = path.split('/');
+  const last = names.pop() ?? '';
+  let at = message.interactive.action as Record<string, unknown>;
+  for (const each of names) at = at[each] as Record<string, unknown>;
+  at[last] = value;
+  return message;
+}
+
+function manyCards(count: number): unknown[] {
+  const { interactive } = SEND_EXAMPLES.url_carousel as unknown as {
+    interactive: { action: { cards: object[] } };
+  };
+  return Array.from({ length: count }, (_, index) => ({ ...interactive.action.cards[0], card_index: index }));
 }
 
 describe('send', () => {
@@ -27,6 +46,12 @@ describe('send', () => {
     expect(id?.toString('latin1', 20, 38)).toMatch(/^[0-9A-F]{18}$/);
     const again = await (await postJson(`${url}${PATH}`, TEXT)).json();
     expect(again.messages[0].id).not.toBe(body.messages[0].id);
+  });
+
+  test.each(Object.keys(SEND_EXAMPLES))('takes the kind %s', async (kind) => {
+    const { url } = await startSandbox();
+    const response = await postJson(`${url}${PATH}`, { ...TEXT, text: undefined, ...SEND_EXAMPLES[kind] });
+    expect([response.status, await response.json()]).toMatchObject([200, { messages: [{}] }]);
   });
 
   test('is followed by sent, delivered and read, in this order and apart, each signed over its bytes', async () => {
@@ -92,6 +117,28 @@ describe('send', () => {
     ['a text that is too long', { ...TEXT, text: { body: 'x'.repeat(4097) } }, 100],
     ['a type of another world', { ...TEXT, type: 'hologram' }, 131009],
     ['an inherited name as type', { ...TEXT, type: 'constructor' }, 131009],
+    ['an unknown member', { ...TEXT, text: { body: 'hi', tone: 'glad' } }, 100],
+    [
+      'a title that is too long',
+      { ...TEXT, ...changed('button', 'buttons/0/reply/title', 'x'.repeat(21)) },
+      100,
+    ],
+    ['no button', { ...TEXT, ...changed('button', 'buttons', []) }, 131008],
+    ['eleven cards', { ...TEXT, ...changed('url_carousel', 'cards', manyCards(11)) }, 100],
+    ['one card', { ...TEXT, ...changed('url_carousel', 'cards', manyCards(1)) }, 131008],
+    ['an action of another message', { ...TEXT, ...changed('voice_call', 'name', 'flow') }, 131009],
+    ['another currency', { ...TEXT, ...changed('pix', 'parameters/currency', 'USD') }, 131009],
+    ['a total that is wrong', { ...TEXT, ...changed('pix', 'parameters/total_amount/value', 1) }, 131009],
+    [
+      'a reference that is too long',
+      { ...TEXT, ...changed('pix', 'parameters/reference_id', 'x'.repeat(36)) },
+      100,
+    ],
+    [
+      'a file and a link',
+      { ...TEXT, type: 'image', image: { id: '1', link: 'https://shop.example' } },
+      131008,
+    ],
     ['callback data that are too long', { ...TEXT, biz_opaque_callback_data: 'x'.repeat(513) }, 131009],
     ['null', null, 100],
     ['a list', [], 100],

@@ -1,8 +1,12 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { sendProblem } from '../../../../src/api/messages/send/send-message.ts';
+import { sendProblem, sendWarnings } from '../../../../src/api/messages/send/check-send.ts';
+import { storableProblem } from '../../../../src/api/messages/send/problems.ts';
+import type { SendRequest } from '../../../../src/api/messages/send/send-body.ts';
 import { upstreamPayload } from '../../../../src/api/messages/send/upstream-payload.ts';
-import { SEND_EXAMPLES } from '../../../support/send-examples.ts';
+import { contentProblem } from '../../../../src/dev/sandbox/graph/message-rules.ts';
+import { HOSTILE_JSON, membersOf, withMember } from '../../../support/hostile-messages.ts';
+import { SEND_EXAMPLES, type SendExample } from '../../../support/send-examples.ts';
 
 const WHOM = { phoneNumberId: '800000000000111', to: '+12025550143' };
 const TEXT = { ...WHOM, ...SEND_EXAMPLES.text };
@@ -53,127 +57,94 @@ describe('every kind of message', () => {
     });
   });
 
-  // Objects whose members tenants choose, or that are checked by others.
-  const OPEN = /(flow_action_payload\/data|values|notes|cards\/\d+\/components)/;
+  // Objects whose members tenants or upstream choose.
+  const OPEN = /(flow_action_payload\/data|values|notes)/;
 
-  test.each(Object.keys(SEND_EXAMPLES))('%s refuses an unknown member anywhere, by its name', (kind) => {
-    for (const path of objectPaths(SEND_EXAMPLES[kind])) {
-      if (OPEN.test(path)) continue;
-      const at = path === '' ? 'surprise' : `${path}/surprise`;
-      const found = param(changed(kind, at, 1));
-      // One of several forms of payment cannot say which form was meant.
-      expect(at.startsWith(found ?? 'nothing') && found !== '').toBe(true);
-      if (!at.includes('payment_settings')) expect(found).toBe(at);
-    }
+  test.each(Object.keys(SEND_EXAMPLES))(
+    '%s passes an unknown member of its content on, with a warning',
+    (kind) => {
+      const [, ...paths] = objectPaths(SEND_EXAMPLES[kind]);
+      expect(paths.length).toBeGreaterThan(0);
+      for (const path of paths.filter((each) => !OPEN.test(each))) {
+        const request = changed(kind, `${path}/surprise`, { a: [1] }) as SendRequest;
+        expect(sendProblem(request)).toBeNull();
+        expect(sendWarnings(request).map(({ param }) => param)).toEqual([`${path}/surprise`]);
+        expect(JSON.parse(upstreamPayload(request, '1'))).toMatchObject({
+          [String(request.type)]: request[String(request.type)],
+        });
+      }
+    },
+  );
+
+  test.each(Object.keys(SEND_EXAMPLES))('%s has no warnings as upstream documents it', (kind) => {
+    expect(sendWarnings({ ...WHOM, ...SEND_EXAMPLES[kind] })).toEqual([]);
+  });
+
+  test.each(Object.keys(SEND_EXAMPLES))('%s refuses an unknown member beside its content', (kind) => {
+    expect(param(changed(kind, 'surprise', 1))).toBe('surprise');
   });
 });
 
 describe('what is wrong is named', () => {
   test.each([
-    ['text', 'text/body', '', 'text/body'],
-    ['text', 'text/body', 'x'.repeat(4097), 'text/body'],
     ['text', 'text/body', 7, 'text/body'],
     ['text', 'text/body', null, 'text/body'],
     ['text', 'text/body', undefined, 'text/body'],
     ['text', 'text', undefined, 'text'],
     ['text', 'text', [], 'text'],
-    ['text', 'text/body', 'a\0b', 'text/body'],
-    ['text', 'text/body', '\ud800', 'text/body'],
     ['text', 'text/preview_url', 'yes', 'text/preview_url'],
-    ['text', 'type', 'hologram', 'type'],
-    ['text', 'type', undefined, 'type'],
+    ['text', 'type', 'hologram', 'text'],
     ['text', 'type', 'interactive/list', 'type'],
     ['text', 'type', '__proto__', 'type'],
+    ['text', 'type', 'constructor', 'text'],
+    ['text', 'type', 'to', 'type'],
+    ['text', 'type', 'status', 'type'],
+    ['text', 'type', 'message_id', 'type'],
+    ['text', 'type', 'extra', 'type'],
+    ['text', 'type', 'x'.repeat(101), 'type'],
+    ['text', 'type', 1, 'type'],
+    ['text', 'status', 'read', 'status'],
     ['text', 'to', undefined, 'to'],
     ['text', 'to', 'US.10000143', 'to'],
     ['text', 'to', '+', 'to'],
     ['text', 'to', '()()', 'to'],
     ['text', 'to', '1'.repeat(18), 'to'],
     ['text', 'to', 12025550143, 'to'],
-    ['text', 'recipient', 'US.1', 'recipient'],
+    ['text', 'recipient', '+12025550143', 'recipient'],
     ['text', 'phoneNumberId', undefined, 'phoneNumberId'],
     ['text', 'phoneNumberId', 1, 'phoneNumberId'],
     ['text', 'messaging_product', 'telegram', 'messaging_product'],
     ['text', 'recipient_type', 'group', 'recipient_type'],
     ['text', 'context', { message_id: '' }, 'context/message_id'],
+    ['text', 'context', { message_id: 'x'.repeat(513) }, 'context/message_id'],
     ['text', 'context', {}, 'context/message_id'],
     ['text', 'biz_opaque_callback_data', 'x'.repeat(513), 'biz_opaque_callback_data'],
     ['text', 'image', { id: '1' }, 'image'],
-    ['image', 'image/link', undefined, 'image/id'],
-    ['image', 'image/id', '5', 'image/link'],
-    ['image', 'image/link', 'ftp://x', 'image/link'],
-    ['image', 'image/caption', 'x'.repeat(1025), 'image/caption'],
-    ['audio', 'audio/caption', 'no', 'audio/caption'],
-    ['sticker', 'sticker/caption', 'no', 'sticker/caption'],
-    ['location', 'location/latitude', 91, 'location/latitude'],
+    ['image', 'image/link', 7, 'image/link'],
+    ['location', 'location/latitude', {}, 'location/latitude'],
     ['location', 'location/longitude', undefined, 'location/longitude'],
-    ['contacts', 'contacts', [], 'contacts'],
+    ['contacts', 'contacts', {}, 'contacts'],
     ['contacts', 'contacts/0/name/formatted_name', undefined, 'contacts/0/name/formatted_name'],
     ['reaction', 'reaction/message_id', undefined, 'reaction/message_id'],
-    ['template', 'template/name', 'Order Ready', 'template/name'],
-    ['template', 'template/language/code', 'english', 'template/language/code'],
-    [
-      'template',
-      'template/components/1/parameters/0/text',
-      undefined,
-      'template/components/1/parameters/0/text',
-    ],
-    [
-      'template',
-      'template/components/0/parameters/0/image/id',
-      '5',
-      'template/components/0/parameters/0/image/link',
-    ],
-    ['button', 'interactive/type', 'hologram', 'interactive/type'],
+    ['reaction', 'reaction/message_id', 'x'.repeat(513), 'reaction/message_id'],
+    ['template', 'template/language', 'en_US', 'template/language'],
+    ['template', 'template/components/1/parameters', {}, 'template/components/1/parameters'],
+    ['button', 'interactive/type', undefined, 'interactive/type'],
     ['button', 'interactive', undefined, 'interactive'],
-    ['button', 'interactive/body', undefined, 'interactive/body'],
-    ['button', 'interactive/body/text', 'x'.repeat(1025), 'interactive/body/text'],
-    ['button', 'interactive/footer/text', 'x'.repeat(61), 'interactive/footer/text'],
-    ['button', 'interactive/header/image/link', 'https://x.example', 'interactive/header/image/link'],
-    ['button', 'interactive/header/type', 'video', 'interactive/header/video'],
-    ['button', 'interactive/header/text', 'also', 'interactive/header/text'],
+    ['button', 'interactive/action', undefined, 'interactive/action'],
+    ['button', 'interactive/action/buttons/0/reply', 'yes', 'interactive/action/buttons/0/reply'],
+    ['url_carousel', 'interactive/action/cards/0', 7, 'interactive/action/cards/0'],
     [
-      'button',
-      'interactive/action/buttons/0/reply/title',
-      'x'.repeat(21),
-      'interactive/action/buttons/0/reply/title',
-    ],
-    ['list', 'interactive/header/type', 'image', 'interactive/header/type'],
-    ['list', 'interactive/action/button', 'x'.repeat(21), 'interactive/action/button'],
-    ['product', 'interactive/header', { type: 'text', text: 'no' }, 'interactive/header'],
-    ['product_list', 'interactive/header', undefined, 'interactive/header'],
-    ['flow', 'interactive/action/parameters/flow_name', 'also', 'interactive/action/parameters/flow_name'],
-    ['cta_url', 'interactive/action/parameters/url', 'shop', 'interactive/action/parameters/url'],
-    ['cta_url', 'interactive/action/name', 'flow', 'interactive/action/name'],
-    [
-      'order_details',
-      'interactive/action/parameters/reference_id',
-      'a b',
-      'interactive/action/parameters/reference_id',
+      'pix',
+      'interactive/action/parameters/payment_settings/0/pix_dynamic_code',
+      'code',
+      'interactive/action/parameters/payment_settings/0/pix_dynamic_code',
     ],
     [
       'order_details',
       'interactive/action/parameters/total_amount/value',
-      5_001,
+      0.5,
       'interactive/action/parameters/total_amount/value',
-    ],
-    [
-      'order_details',
-      'interactive/action/parameters/order/items/0/quantity',
-      3,
-      'interactive/action/parameters/order/subtotal/value',
-    ],
-    [
-      'order_details',
-      'interactive/action/parameters/order/tax/offset',
-      10,
-      'interactive/action/parameters/order/tax/offset',
-    ],
-    [
-      'order_status',
-      'interactive/action/parameters/order/status',
-      'lost',
-      'interactive/action/parameters/order/status',
     ],
   ])('%s with %s = %j names %s', (kind, path, value, expected) => {
     const problem = sendProblem(changed(kind, path, value));
@@ -181,31 +152,24 @@ describe('what is wrong is named', () => {
     expect(problem?.message).toMatch(/\.$/);
   });
 
-  test('what must not come twice, or too often in all', () => {
-    const twice = [1, 2].map(() => ({ type: 'reply', reply: { id: 'a', title: 'A' } }));
-    expect(param(changed('button', 'interactive/action/buttons', twice))).toBe(
-      'interactive/action/buttons/1/reply/id',
-    );
-    const rows = (prefix: string) =>
-      Array.from({ length: 6 }, (_, n) => ({ id: `${prefix}${n}`, title: String(n) }));
-    const sections = [
-      { title: 'a', rows: rows('a') },
-      { title: 'b', rows: rows('b') },
-    ];
-    expect(param(changed('list', 'interactive/action/sections', sections))).toBe(
-      'interactive/action/sections',
-    );
-    const untitled = [{ rows: rows('a').slice(0, 1) }, { title: 'b', rows: rows('b').slice(0, 1) }];
-    expect(param(changed('list', 'interactive/action/sections', untitled))).toBe(
-      'interactive/action/sections/0/title',
-    );
+  test('a recipient has to be named, and may be named twice', () => {
+    const { to: _, ...toNobody } = TEXT;
+    expect(sendProblem(toNobody)).toEqual({ param: 'to', message: 'Give to or recipient.' });
+    expect(sendProblem({ ...TEXT, recipient: 'US.10000143' })).toBeNull();
+  });
+
+  test('a message without a type is a text', () => {
+    const { type: _, ...untyped } = TEXT as SendRequest;
+    expect(sendProblem(untyped)).toBeNull();
+    expect(JSON.parse(upstreamPayload(untyped, '1'))).toMatchObject({
+      type: 'text',
+      text: SEND_EXAMPLES.text?.text,
+    });
+    expect(param({ ...untyped, text: undefined, image: { id: '1' } })).toBe('image');
   });
 
   test('anything that is no send at all', () => {
     for (const body of [null, undefined, 1, 'text', [], true]) expect(sendProblem(body)).not.toBeNull();
-    let deep: unknown = 1;
-    for (let level = 0; level < 5_000; level += 1) deep = { deep };
-    expect(sendProblem({ ...TEXT, extra: { deep } })?.message).toMatch(/levels/);
   });
 
   test('whatever is sent is answered, never thrown', () => {
@@ -223,19 +187,77 @@ describe('what is wrong is named', () => {
   });
 });
 
+describe('what can be stored and sent as it came', () => {
+  test.each([
+    ['a\0b', /U\+0000/],
+    ['\ud800', /surrogate/],
+    [JSON.parse('1e400'), /too large/],
+    [JSON.parse('12345678901234567890'), /too large/],
+    [-(2 ** 53), /too large/],
+  ])('%j is refused by the path of its member', (value, message) => {
+    const problem = storableProblem({ text: { body: ['x', value] } });
+    expect([problem?.param, problem?.message]).toEqual(['text/body/1', expect.stringMatching(message)]);
+  });
+
+  test('nesting ends, and all that can be kept passes', () => {
+    let deep: unknown = 1;
+    for (let level = 0; level < 5_000; level += 1) deep = { deep };
+    expect(storableProblem({ extra: { deep } })?.message).toMatch(/levels/);
+    expect(storableProblem([2 ** 53 - 1, -0.1, 1e-7, '👋', null, true, {}])).toBeNull();
+  });
+});
+
+describe('warnings', () => {
+  test('a hostile message causes few of them, with short names', () => {
+    const members = Object.fromEntries(
+      Array.from({ length: 5_000 }, (_, n) => [`${n}-${'x'.repeat(500)}`, n]),
+    );
+    const warnings = sendWarnings({ ...WHOM, type: 'text', text: { body: 'x', ...members } });
+    expect(warnings).toHaveLength(20);
+    expect(Math.max(...warnings.map(({ param: { length } }) => length))).toBeLessThan(120);
+  });
+
+  test('names of built-in members are unknown like others', () => {
+    const text = { body: 'x', constructor: 1, toString: 2, hasOwnProperty: 3 };
+    expect(sendWarnings({ ...WHOM, type: 'text', text }).map(({ param }) => param)).toEqual([
+      'text/constructor',
+      'text/toString',
+      'text/hasOwnProperty',
+    ]);
+  });
+});
+
+describe('hostile values', () => {
+  test.each(Object.keys(SEND_EXAMPLES))('at any place of %s are refused or passed on as they are', (kind) => {
+    const example: SendExample = SEND_EXAMPLES[kind] ?? { type: 'text' };
+    const { type } = example;
+    for (const path of membersOf(example[type], [type])) {
+      for (const json of HOSTILE_JSON) {
+        const message = JSON.parse(withMember(example, path, json)) as Record<string, unknown>;
+        const request: SendRequest = { ...WHOM, ...message };
+        if (storableProblem(request) !== null || sendProblem(request) !== null) continue;
+        expect(sendWarnings(request).length).toBeLessThanOrEqual(20);
+        const sent = JSON.parse(upstreamPayload(request, '1')) as Record<string, unknown>;
+        expect(sent[type]).toEqual(request[type]);
+        contentProblem(sent);
+      }
+    }
+  });
+});
+
 describe('extra', () => {
-  test('adds members at any depth, untouched', () => {
-    const request = { ...TEXT, extra: { text: { future: [1, { a: null }] }, campaign: { id: 'c' } } };
+  test('adds members beside the content, untouched', () => {
+    const request = { ...TEXT, extra: { campaign: { id: ['c', { a: null }] } } } as unknown as SendRequest;
     expect(sendProblem(request)).toBeNull();
-    expect(JSON.parse(upstreamPayload(request as never, '1'))).toMatchObject({
-      text: { body: 'Hello 👋', preview_url: true, future: [1, { a: null }] },
-      campaign: { id: 'c' },
+    expect(sendWarnings(request)).toEqual([]);
+    expect(JSON.parse(upstreamPayload(request, '1'))).toMatchObject({
+      text: { body: 'Hello 👋', preview_url: true },
+      campaign: { id: ['c', { a: null }] },
     });
   });
 
   test.each([
-    [{ text: { body: 'other' } }, 'extra/text/body'],
-    [{ text: 'other' }, 'extra/text'],
+    [{ text: { future: 1 } }, 'extra/text'],
     [{ type: 'image' }, 'extra/type'],
     [{ to: '+49' }, 'extra/to'],
     [{ recipient: 'US.1' }, 'extra/recipient'],
@@ -246,15 +268,5 @@ describe('extra', () => {
     [{ context: { message_id: 'w' } }, 'extra/context'],
   ])('%j can replace nothing', (extra, expected) => {
     expect(param({ ...TEXT, extra })).toBe(expected);
-  });
-
-  test('carries types that upstream has added, but none that are known and checked', () => {
-    expect(sendProblem({ ...WHOM, extra: { type: 'poll', poll: { a: 1 } } })).toBeNull();
-    expect(param({ ...WHOM, extra: { type: 'text', text: { body: '' } } })).toBe('type');
-    const carousel = { ...WHOM, type: 'interactive', extra: { interactive: { type: 'carousel' } } };
-    expect(sendProblem(carousel)).toBeNull();
-    expect(param({ ...carousel, extra: { interactive: { type: 'list' } } })).toBe('interactive');
-    const sent = JSON.parse(upstreamPayload(carousel as never, '1'));
-    expect(sent).toMatchObject({ type: 'interactive', interactive: { type: 'carousel' } });
   });
 });

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { makeUploadSlots } from '../../../../src/api/messages/uploads/media-routes.ts';
 
-test('when all slots are taken, the WABA with the most makes room for one with fewer', () => {
+test('when all slots are taken, the tenant with the most makes room for one with fewer', () => {
   const slots = makeUploadSlots();
   const cut: string[] = [];
   const take = (waba: string, name: string) => slots.take(waba, ({ code }) => cut.push(`${name} ${code}`));

@@ -1,6 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { alignedFields, alignedTable } from '../../../../src/platform/cli/admin-action.ts';
+import { adminFailure, alignedFields, alignedTable } from '../../../../src/platform/cli/admin-action.ts';
+import { ObjectStoreUnavailable } from '../../../../src/platform/object-store/object-store.ts';
 import { anyText } from '../../../support/any-text.ts';
 
 describe('text of the admin commands', () => {
@@ -16,6 +17,15 @@ describe('text of the admin commands', () => {
       'A         LONG\nwide one  x, y',
     );
     expect(alignedTable(['A'], [], 'nothing')).toBe('nothing');
+  });
+
+  test('says in one line that the object store refuses, and where to correct it', () => {
+    const error = new ObjectStoreUnavailable('AccessDenied', new Error('refused'));
+    const { message, exitCode } = adminFailure(error, null) ?? {};
+    expect(message).toMatch(
+      /^The object store is not available: AccessDenied\. .*HELIOGRAPH_OBJECT_STORE_\*\.$/,
+    );
+    expect(exitCode).toBe(1);
   });
 
   test('never lets stored text break a line or steer the terminal', () => {

@@ -27,6 +27,7 @@ test('the admin command line explains every command with an example of it, and o
       'user list',
       'user invite',
       'user password-link',
+      'user confirm-password',
       'user disable',
       'user enable',
       'user remove',
@@ -42,6 +43,7 @@ test('the admin command line explains every command with an example of it, and o
     ...[
       'endpoint disable',
       'endpoint enable',
+      'endpoint retry',
       'endpoint rotate-secret',
       'endpoint rotate-signing-key',
       'endpoint client-certificate',
@@ -51,6 +53,7 @@ test('the admin command line explains every command with an example of it, and o
     ],
     ...['operations-url set', 'operations-url show', 'operations-url rotate-secret', 'operations-url clear'],
     ...['alerts list', 'alerts resolve', 'mail test'],
+    ...['delivery retry', 'delivery drop'],
     ...['replay start', 'replay list', 'replay show', 'replay pause', 'replay resume', 'replay cancel'],
     ...[
       'find',

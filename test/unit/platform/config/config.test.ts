@@ -125,6 +125,29 @@ describe('settings', () => {
     expect(problems.join('\n')).not.toMatch(/Error|\bat |YSBrZXkg/);
   });
 
+  test('a wrong entry of a list about webhooks names its setting', () => {
+    const wrong = {
+      HELIOGRAPH_WEBHOOK_DENY: '*.internal.example,no target!',
+      HELIOGRAPH_WEBHOOK_NAT_PREFIXES: '2606:4700:a1b2::/97',
+      HELIOGRAPH_WEBHOOK_PORTS: '443,https',
+    };
+    const problems = problemsOf(wrong);
+    expect(problems.map((problem) => problem.split(' ', 1)[0]).toSorted()).toEqual(
+      Object.keys(wrong).toSorted(),
+    );
+    expect(problems.join('\n')).toContain('"no target!"');
+    for (const ports of ['0', '65536', ','])
+      expect(problemsOf({ HELIOGRAPH_WEBHOOK_PORTS: ports })).toHaveLength(1);
+  });
+
+  test('webhooks go to the two https ports, and in development mode to any', () => {
+    expect(loadConfig(REQUIRED).webhooks.ports).toEqual([443, 8443]);
+    expect(loadConfig({ ...REQUIRED, HELIOGRAPH_WEBHOOK_PORTS: '443, 9443' }).webhooks.ports).toEqual([
+      443, 9443,
+    ]);
+    expect(loadConfig({ ...REQUIRED, HELIOGRAPH_MODE: 'development' }).webhooks.ports).toEqual([]);
+  });
+
   test('a single address is a network of its own', () => {
     const config = loadConfig({ ...REQUIRED, HELIOGRAPH_TRUST_PROXY: '10.0.0.7, fd00::7,10.1.0.0/16' });
     expect(config.api.trustProxy).toEqual(['10.0.0.7/32', 'fd00::7/128', '10.1.0.0/16']);
@@ -191,6 +214,14 @@ describe('settings', () => {
     for (const secret of ['secret-password', 'secret-key', 'secret-one', 'secret-token']) {
       expect(shown).not.toContain(secret);
     }
+  });
+
+  test('a secret that is not given is not shown as if it were', () => {
+    expect(redactedSettings(REQUIRED)).toMatchObject({
+      HELIOGRAPH_TEMPORAL_API_KEY: '',
+      HELIOGRAPH_DATABASE_DIRECT_URL: '',
+      HELIOGRAPH_ENCRYPTION_KEYS: '[redacted]',
+    });
   });
 
   test('each can be given by file, once', () => {

@@ -1,8 +1,16 @@
 import { describe, expect, test } from 'vitest';
 import { checkedMediaUrl, MediaHostRefused } from '../../../../src/platform/graph/graph-connection.ts';
 
-const PRODUCTION = { mediaHosts: ['fbsbx.com', 'facebook.com', 'fbcdn.net'], allowHttp: false };
-const DEVELOPMENT = { mediaHosts: ['127.0.0.1'], allowHttp: true };
+const PRODUCTION = {
+  mediaHosts: ['fbsbx.com', 'facebook.com', 'fbcdn.net', 'upstream.example'],
+  allowHttp: false,
+  graphUrl: 'https://api.upstream.example/v26.0',
+};
+const DEVELOPMENT = {
+  mediaHosts: ['127.0.0.1'],
+  allowHttp: true,
+  graphUrl: 'http://127.0.0.1:4010/v26.0',
+};
 
 describe('where the access token may be sent', () => {
   test.each([
@@ -15,6 +23,9 @@ describe('where the access token may be sent', () => {
   });
 
   test.each([
+    ['the Graph API, whatever the setting says', 'https://graph.facebook.com/v26.0/me/businesses'],
+    ['a Graph API of another kind', 'https://GRAPH-video.facebook.com./v26.0/me'],
+    ['the host of calls', 'https://api.upstream.example/files/1'],
     ['another host', 'https://example.com/x'],
     ['a host that only ends in the same letters', 'https://evilfbsbx.com/x'],
     ['the allowed name as a subdomain of another', 'https://fbsbx.com.evil.example/x'],
@@ -35,12 +46,14 @@ describe('where the access token may be sent', () => {
   test('development allows http and any port, still to listed hosts only', () => {
     expect(checkedMediaUrl('http://127.0.0.1:4010/media/1', DEVELOPMENT).port).toBe('4010');
     expect(() => checkedMediaUrl('http://10.0.0.1/x', DEVELOPMENT)).toThrow(MediaHostRefused);
+    for (const path of ['/v26.0/me', '/v25.0/1', '/me/../v26.0/1'])
+      expect(() => checkedMediaUrl(`http://127.0.0.1:4010${path}`, DEVELOPMENT)).toThrow(MediaHostRefused);
   });
 
   test('an entry that is a part of an IP address allows nothing', () => {
-    expect(() =>
-      checkedMediaUrl('https://10.0.0.1/x', { mediaHosts: ['0.0.1', ''], allowHttp: false }),
-    ).toThrow(MediaHostRefused);
+    expect(() => checkedMediaUrl('https://10.0.0.1/x', { ...PRODUCTION, mediaHosts: ['0.0.1', ''] })).toThrow(
+      MediaHostRefused,
+    );
   });
 
   test('a refusal names the host but neither path nor query, which hold signatures', () => {

@@ -1,4 +1,5 @@
 import fc from 'fast-check';
+import ipaddr from 'ipaddr.js';
 import { describe, expect, test } from 'vitest';
 import { InvalidCidrError, makeAddressGuard } from '../../../../src/platform/http/outbound-url.ts';
 
@@ -119,6 +120,41 @@ test('behind NAT64 the IPv4 address must be allowed as well', () => {
   expect(guard.check('64:ff9b::10.2.0.1').allowed).toBe(false);
   expect(guard.check('64:ff9b::10.1.0.1').allowed).toBe(true);
   expect(makeAddressGuard({ allowCidrs: [] }).check('64:ff9b::8.8.8.8').allowed).toBe(false);
+});
+
+/** An IPv4 address in a prefix of RFC 6052 §2.2, of which the bits 64 to 71 are zero. */
+function embedded(prefix: string, prefixBits: number, ip: string): string {
+  const bytes = ipaddr.IPv6.parse(prefix).toByteArray();
+  const at = prefixBits / 8;
+  ip.split('.').forEach((octet, n) => {
+    const index = at + n;
+    bytes[prefixBits < 96 && index >= 8 ? index + 1 : index] = Number(octet);
+  });
+  return new ipaddr.IPv6(bytes).toString();
+}
+
+test.each([32, 40, 48, 56, 64, 96])(
+  'behind a NAT64 prefix of our own with %i bits the IPv4 address is judged',
+  (bits) => {
+    const prefix = '2606:4700:a1b2:c3d4::';
+    const network = ipaddr.IPv6.networkAddressFromCIDR(`${prefix}/${bits}`).toString();
+    const guard = makeAddressGuard({ allowCidrs: ['10.1.0.0/16'], nat64Prefixes: [`${network}/${bits}`] });
+    fc.assert(
+      fc.property(fc.ipV4(), (ip) => {
+        expect([ip, guard.check(embedded(network, bits, ip)).allowed]).toEqual([ip, guard.check(ip).allowed]);
+      }),
+    );
+    expect(guard.check(embedded(network, bits, '169.254.169.254')).allowed).toBe(false);
+    expect(makeAddressGuard({ allowCidrs: [] }).check(embedded(network, bits, '10.2.0.1')).allowed).toBe(
+      true,
+    );
+  },
+);
+
+test('a NAT64 prefix of another length is refused', () => {
+  expect(() => makeAddressGuard({ allowCidrs: [], nat64Prefixes: ['2606:4700::/44'] })).toThrow(
+    InvalidCidrError,
+  );
 });
 
 test('cloud metadata gets nothing, whatever is allowed', () => {

@@ -142,6 +142,32 @@ describe('checkEndpointUrl', () => {
     expect(await checkEndpointUrl(url, { ...rules, resolve })).toEqual({ ok: true, url });
   });
 
+  test('a name that does not resolve and one that leads inside are one answer to who only asks', async () => {
+    const ask = (resolve: () => Promise<string[]>) =>
+      checkEndpointUrl(url, { ...rules, resolve, unresolved: 'refuse' });
+    const inside = await ask(async () => ['10.20.30.40']);
+    expect(inside).toMatchObject({ ok: false });
+    expect(await ask(() => Promise.reject(new Error('no such name')))).toEqual(inside);
+    expect(await ask(async () => [])).toEqual(inside);
+    expect(await ask(async () => ['8.8.8.8'])).toMatchObject({ ok: true });
+  });
+
+  test('new URLs use one of the ports, the present one may keep its port', async () => {
+    const ask = (text: string, more = {}) =>
+      checkEndpointUrl(text, { ...rules, ports: [443, 8443], resolve: async () => ['8.8.8.8'], ...more });
+    const present = 'https://receiver.example:9443/a';
+    for (const text of [url, 'https://receiver.example:8443/', 'https://8.8.8.8/'])
+      expect(await ask(text)).toMatchObject({ ok: true });
+    for (const text of [present, 'https://receiver.example:22/', 'https://8.8.8.8:5432/'])
+      expect(await ask(text)).toMatchObject({
+        code: 'port_not_allowed',
+        message: expect.stringContaining('443, 8443'),
+      });
+    expect(await ask(present, { presentUrl: present })).toEqual({ ok: true, url: present });
+    expect(await ask(`${present}/b`, { presentUrl: present })).toMatchObject({ code: 'port_not_allowed' });
+    expect(await ask(present, { ports: [] })).toMatchObject({ ok: true });
+  });
+
   test('asks no resolver about an address or a refused URL', async () => {
     const resolve = () => expect.unreachable();
     expect(await checkEndpointUrl('https://8.8.8.8/', { ...rules, resolve })).toMatchObject({ ok: true });

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { parseRetryAfter } from '../../../../src/platform/http/outbound-url.ts';
+import { parseRetryAfter } from '../../../../src/platform/http/retry-after.ts';
 
 const NOW_MS = Date.UTC(2026, 8, 21, 14, 13, 20);
 const DAY_MS = 86_400_000;

@@ -1,7 +1,10 @@
 import { expect, test } from 'vitest';
+import { makeHttpSender } from '../../../../src/deliveries/sender/http-sender.ts';
 import {
+  checkEndpointUrl,
   InvalidTargetError,
   isTargetAllowed,
+  makeAddressGuard,
   parseTarget,
   type WebhookTarget,
 } from '../../../../src/platform/http/outbound-url.ts';
@@ -44,3 +47,37 @@ test.each(['', ':443', 'a b', 'shop.example:0', 'shop.example:70000', 'https://s
     expect(() => parseTarget(text)).toThrow(InvalidTargetError);
   },
 );
+
+test('what the installation denies no list of a WABA opens, by name, by address, and when a connection is made', async () => {
+  const guard = makeAddressGuard({
+    allowCidrs: ['10.0.0.0/8'],
+    nat64Prefixes: ['2606:4700:a1b2::/96'],
+    deny: ['*.internal.example', '8.8.8.0/24', '10.7.0.0/16', 'db.example:5432'],
+  });
+  const rules = {
+    allowHttp: false,
+    guard,
+    targets: { allow: ['*.example', '8.8.8.8', '10.7.0.1'], deny: [] },
+  };
+  const isOpen = async (url: string, ...addresses: string[]) =>
+    (await checkEndpointUrl(url, { ...rules, resolve: async () => addresses })).ok;
+  expect(await isOpen('https://shop.example/', '1.1.1.1')).toBe(true);
+  expect(await isOpen('https://db.example/', '1.1.1.1')).toBe(true);
+  for (const url of [
+    'https://a.internal.example/',
+    'https://db.example:5432/',
+    'https://8.8.8.8/',
+    'https://10.7.0.1/',
+  ])
+    expect([url, await isOpen(url, '1.1.1.1')]).toEqual([url, false]);
+  for (const address of ['8.8.8.8', '10.7.0.1', '2606:4700:a1b2::a07:1'])
+    expect([address, await isOpen('https://shop.example/', address)]).toEqual([address, false]);
+  const sender = makeHttpSender({
+    ...{ guard, allowHttp: false, connectTimeoutMs: 5_000, totalTimeoutMs: 5_000 },
+    resolve: async () => ['8.8.8.8'],
+  });
+  const request = { url: 'https://shop.example/', headers: {}, body: Buffer.from('{}') };
+  expect(await sender.send(request)).toMatchObject({ errorClass: 'dns' });
+  await sender.close();
+  expect(() => makeAddressGuard({ allowCidrs: [], deny: ['no target!'] })).toThrow(InvalidTargetError);
+});

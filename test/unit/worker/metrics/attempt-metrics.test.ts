@@ -15,7 +15,7 @@ const LATENCY = 'heliograph_delivery_latency_seconds';
 const DELIVERED: SettledOutcome = { state: 'delivered', statusCode: 200, attempt: 1 };
 const RETRYING: SettledOutcome = {
   ...{ state: 'retrying', reason: 'x', attempt: 1, delayMs: 1 },
-  ...{ isProbe: false, byWorkflow: true },
+  ...{ isExtra: false, run: null },
 };
 
 function observed(result: SendResult, outcome: SettledOutcome | null, more: Partial<MadeAttempt> = {}) {
@@ -31,7 +31,7 @@ describe('attempts', () => {
     [response(302), RETRYING, '{outcome="retrying",status="3xx"}'],
     [
       response(410),
-      { state: 'deferred', reason: 'x', attempt: 1 } as const,
+      { state: 'deferred', reason: 'x', attempt: 1, run: null } as const,
       '{outcome="deferred",status="4xx"}',
     ],
     [response(503), { state: 'failed', reason: 'x', attempt: 1 } as const, '{outcome="failed",status="5xx"}'],

@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'vitest';
+import { RunShare } from '../../../../src/deliveries/loop/run-share.ts';
 import {
   counted as countedActivity,
   makeApiMetrics,
@@ -21,6 +22,7 @@ const LABELS = [
   'mode',
   'operation',
   'outcome',
+  'run',
   'state',
   'status',
   'step',
@@ -54,7 +56,9 @@ function fullRegistries() {
   const loop = { inFlight: () => 17 };
   const parts = { temporalAwayMs: 0, listenerDownMs: 0, loops: new Map(), deafMs: new Map() };
   const now = () => ({ isStopping: false, hasStarted: true, ...parts });
-  watchParts(worker.registry, { loop, watch: { now } });
+  const share = new RunShare();
+  for (const hasRun of [true, false, false]) share.note(hasRun);
+  watchParts(worker.registry, { loop, runs: { share }, watch: { now } });
   watchPools(worker.registry, []);
   watchCertificates(worker.registry, new Map());
   const show = makeSystemGauges(worker.registry);
@@ -66,7 +70,7 @@ function fullRegistries() {
 describe('the metrics of worker and API', () => {
   test('are named as the guide-lines of Prometheus ask, with labels of few values', async () => {
     const { worker, api, show } = fullRegistries();
-    show(FIGURES);
+    show({ figures: FIGURES });
     for (const { name, help, type, labels } of [
       ...describeAll(worker.registry),
       ...describeAll(api.registry),
@@ -106,6 +110,15 @@ describe('the metrics of worker and API', () => {
     expect(samples.get('heliograph_deliveries_in_flight')).toBe(17);
   });
 
+  test('show how many attempts have a run of their own, the same at each scrape', async () => {
+    const { worker } = fullRegistries();
+    for (let scrape = 0; scrape < 2; scrape += 1)
+      expect(counted(await worker.registry.metrics(), 'heliograph_delivery_attempts_by_run_total')).toEqual({
+        '{run="own"}': 1,
+        '{run="none"}': 2,
+      });
+  });
+
   test('have every known result from the start, so that a first failure shows as an increase', async () => {
     const { worker } = fullRegistries();
     const samples = samplesOf(await worker.registry.metrics());
@@ -132,10 +145,29 @@ test('what HeliographDown knows processes by is there from the start, of workers
   ]);
 });
 
+test('HeliographFiguresMissing notices each figure that a rule needs and that can disappear', async () => {
+  const { worker, show } = fullRegistries();
+  const names = async () =>
+    new Set(
+      [...samplesOf(await worker.registry.metrics()).keys()].map((series) => series.replace(/\{.*/, '')),
+    );
+  show({ figures: FIGURES });
+  const all = await names();
+  show(null);
+  const steady = await names();
+  const rules = repositoryFile('charts/heliograph/files/alert-rules.yaml');
+  const needed = new Set(rules.match(/heliograph_\w+/g));
+  const missing = /alert: HeliographFiguresMissing\n[\s\S]*?\n {8}for:/.exec(rules)?.[0] ?? '';
+  const noticed = [...missing.matchAll(/absent\((\w+)\)/g)].map(([, metric = '']) => metric);
+  const figures = [...needed].filter((name) => all.has(name) && !steady.has(name));
+  expect(noticed.toSorted()).toEqual(figures.toSorted());
+  expect(figures.length).toBeGreaterThan(4);
+});
+
 describe('the figures of the database', () => {
   test('are shown with a 0 for what there is none of', async () => {
     const { worker, show } = fullRegistries();
-    show(FIGURES);
+    show({ figures: FIGURES });
     const samples = samplesOf(await worker.registry.metrics());
     const own = [
       'database_up',
@@ -149,14 +181,23 @@ describe('the figures of the database', () => {
 
   test('disappear while it is away: the last ones would pass for fresh', async () => {
     const { worker, show } = fullRegistries();
-    show(FIGURES);
+    show({ figures: FIGURES });
     show(null);
     const samples = samplesOf(await worker.registry.metrics());
     expect(samples.get('heliograph_database_up')).toBe(0);
     const gone = /^heliograph_(deliveries_(pending|oldest)|endpoints|inbox_(backlog|oldest|failed$))/;
     expect([...samples.keys()].filter((series) => gone.test(series))).toEqual([]);
-    show(FIGURES);
+    show({ figures: FIGURES });
     expect(samplesOf(await worker.registry.metrics()).get('heliograph_inbox_backlog')).toBe(6);
+  });
+
+  test('of a worker of another version leave out what it does not know', async () => {
+    const { worker, show } = fullRegistries();
+    show({ figures: FIGURES });
+    show({ figures: { inboxBacklog: 5 } });
+    const samples = samplesOf(await worker.registry.metrics());
+    const names = ['database_up', 'inbox_backlog', 'inbox_failed', 'endpoints{mode="open"}'];
+    expect(names.map((name) => samples.get(`heliograph_${name}`))).toEqual([1, 5, undefined, undefined]);
   });
 });
 

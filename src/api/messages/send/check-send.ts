@@ -1,0 +1,74 @@
+import type { TSchema } from 'typebox';
+import { Compile, type Validator } from 'typebox/compile';
+import { isMembers } from '../../../platform/json/json-members.ts';
+import { joined, memberProblem, type Problem } from './problems.ts';
+import { Envelope, isTypeName, type SendRequest, shapeOf, typeOf } from './send-body.ts';
+import { extraProblem } from './upstream-payload.ts';
+
+/** Compiled when first needed: a tenant uses few of the shapes. */
+const validators = new WeakMap<TSchema, Validator>();
+
+/** What does not follow a shape: the structure of a message, and what the service itself needs of it. */
+export function shapeProblem(shape: TSchema, value: unknown, path: string): Problem | null {
+  const validator = validators.get(shape) ?? Compile(shape);
+  validators.set(shape, validator);
+  return validator.Check(value) ? null : memberProblem(validator.Errors(value), path, shape);
+}
+
+/** The first thing that is wrong with the body of a send; null when upstream can be asked to send it. */
+export function sendProblem(body: unknown): Problem | null {
+  if (!isMembers(body)) return { param: '', message: 'The body must be a JSON object.' };
+  const type = typeOf(body);
+  if (!isTypeName(type)) return { param: 'type', message: 'The parameter must be the type of a message.' };
+  const { [type]: content, ...envelope } = body;
+  const { shape } = shapeOf(type, content);
+  return (
+    shapeProblem(Envelope, envelope, '') ??
+    (content === undefined ? { param: type, message: 'The parameter is missing.' } : null) ??
+    shapeProblem(shape, content, type) ??
+    recipientProblem(body as SendRequest) ??
+    extraProblem(body as SendRequest)
+  );
+}
+
+const DIGITS = { minimum: 4, maximum: 17 };
+
+function recipientProblem({ to, recipient }: SendRequest): Problem | null {
+  if (to === undefined) {
+    return recipient === undefined ? { param: 'to', message: 'Give to or recipient.' } : null;
+  }
+  const count = to.replace(/\D/g, '').length;
+  if (count >= DIGITS.minimum && count <= DIGITS.maximum) return null;
+  return { param: 'to', message: `A phone number has ${DIGITS.minimum} to ${DIGITS.maximum} digits.` };
+}
+
+const MAX_WARNINGS = 20;
+const MAX_NAME_CHARS = 100;
+
+/** What of a checked request the service does not know and passes on as it is: upstream decides about it. */
+export function sendWarnings(request: SendRequest): Problem[] {
+  const type = String(typeOf(request));
+  const content = request[type];
+  const { shape, isKnown } = shapeOf(type, content);
+  const params = isKnown
+    ? unknownMembers(shape, content, type)
+    : [type === 'interactive' ? 'interactive/type' : 'type'];
+  const message = 'The service does not know it; it is passed on to upstream as it is.';
+  return params.slice(0, MAX_WARNINGS).map((param) => ({ param, message }));
+}
+
+type Shape = { properties?: Readonly<Record<string, Shape>>; items?: Shape };
+
+/** The paths of members that a shape does not have; an object without any is upstream’s alone. */
+function unknownMembers(shape: Shape, value: unknown, path: string): string[] {
+  const { properties = {}, items } = shape;
+  if (items !== undefined && Array.isArray(value)) {
+    return value.flatMap((item, index) => unknownMembers(items, item, joined(path, index)));
+  }
+  if (!isMembers(value) || Object.keys(properties).length === 0) return [];
+  return Object.entries(value).flatMap(([name, member]) => {
+    const at = joined(path, name.slice(0, MAX_NAME_CHARS));
+    const known = Object.hasOwn(properties, name) ? properties[name] : undefined;
+    return known === undefined ? [at] : unknownMembers(known, member, at);
+  });
+}

@@ -1,0 +1,104 @@
+import type { Logger } from '../../platform/logger.ts';
+import { type Loop, makeFullLooks, startLoop } from '../../platform/loop.ts';
+import type { Database } from '../../platform/postgres/database.ts';
+import type { DeliveryLoop } from '../loop/delivery-loop.ts';
+import { releaseExpired } from '../queue/claim.ts';
+import { findLateTests, releaseDueRetries, stepAside } from '../queue/sweep.ts';
+
+export type UpkeepTools = {
+  database: Database;
+  logger: Logger;
+  loop: DeliveryLoop;
+  /** Whether Temporal is there, as far as this process knows. */
+  isTemporalUp: () => boolean;
+  /** For how long a failing delivery may block others; 0: by event type and order scope. Endpoints may say otherwise. */
+  blockLimitHours: number;
+};
+
+/** A run that shows a delivery gets so much time to make its attempt; then a loop makes it. */
+const RUN_GRACE_MS = 3_000;
+
+const POLL_MS = 250;
+const RETRIES = 1_000;
+const TESTS = 20;
+
+/** Makes retries due whose time has come, and attempts test events that no run has come for. */
+export function startRetryRelease(tools: UpkeepTools): Loop {
+  const { database, logger, loop } = tools;
+  const reach = makeReach();
+  return startLoop({
+    name: 'retry-release',
+    pollMs: POLL_MS,
+    logger,
+    turn: async () => {
+      const runGraceMs = tools.isTemporalUp() ? RUN_GRACE_MS : 0;
+      const { withinSeconds, end } = reach.begin();
+      const released = await releaseDueRetries(database, { withinSeconds, runGraceMs, limit: RETRIES });
+      if (released > 0) loop.wake();
+      const tests = await findLateTests(database, { runGraceMs, limit: TESTS });
+      await Promise.all(tests.map((test) => loop.attemptOne(test)));
+      if (released < RETRIES) end();
+      return released === RETRIES;
+    },
+  });
+}
+
+const SWEEP_MS = 5_000;
+const RELEASES = 5_000;
+const STEPS_ASIDE = 50;
+
+/** Brings back what got stuck: claims of processes that died, and lanes behind a head that fails for too long. */
+export function startSweeper({ database, logger, loop, blockLimitHours }: UpkeepTools): Loop {
+  const reach = makeReach();
+  return startLoop({
+    name: 'delivery-sweeper',
+    pollMs: SWEEP_MS,
+    logger,
+    turn: async () => {
+      const { withinSeconds, end } = reach.begin();
+      const released = await releaseExpired(database, { withinSeconds, limit: RELEASES });
+      const defaultSeconds = blockLimitHours * 3_600;
+      const stepped = await stepAside(database, { defaultSeconds, limit: STEPS_ASIDE });
+      if (released + stepped > 0) loop.wake();
+      if (released < RELEASES) end();
+      return released === RELEASES || stepped === STEPS_ASIDE;
+    },
+  });
+}
+
+const PROBE_POLL_MS = 1_000;
+
+/** Starts the probes of endpoints whose breaker is open when they are due; `probe` returns whether there may be more. */
+export function startProber({ logger, probe }: { logger: Logger; probe: () => Promise<boolean> }): Loop {
+  return startLoop({ name: 'prober', pollMs: PROBE_POLL_MS, logger, turn: probe });
+}
+
+/** Ten years. */
+const EVERYTHING_SECONDS = 315_360_000;
+
+/** What the last complete look may not have seen yet. */
+const SPARE_SECONDS = 120;
+const FULL_LOOK_REST = { times: 100, longestMs: 60_000 };
+
+/**
+ * How far back a sweep looks: at everything, unless that takes long because what was claimed and settled still lies
+ * there; then to where the last complete sweep has been, and at everything once a minute.
+ */
+function makeReach() {
+  const looks = makeFullLooks(FULL_LOOK_REST);
+  let completeMs: number | null = null;
+  return {
+    begin() {
+      const startMs = performance.now();
+      const isFull = completeMs === null || looks.isDue();
+      const sinceSeconds = (startMs - (completeMs ?? startMs)) / 1_000;
+      return {
+        withinSeconds: isFull ? EVERYTHING_SECONDS : sinceSeconds + SPARE_SECONDS,
+        end() {
+          completeMs = startMs;
+          if (isFull) looks.took(performance.now() - startMs);
+        },
+      };
+    },
+  };
+}

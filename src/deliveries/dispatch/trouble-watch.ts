@@ -1,0 +1,148 @@
+import { type Client, WorkflowNotFoundError } from '@temporalio/client';
+import type { Logger } from '../../platform/logger.ts';
+import { type Loop, startLoop } from '../../platform/loop.ts';
+import type { Database } from '../../platform/postgres/database.ts';
+import { NEWS_SIGNAL, searchAttributes } from '../../platform/temporal/workflow-options.ts';
+import { listWorkflows } from '../../platform/temporal/workflow-states.ts';
+import { startOrReplace } from '../../platform/temporal/workflow-tasks.ts';
+import type { AttemptObserver } from '../attempt/settle-attempts.ts';
+import { listEndpointsInTrouble } from '../queue/trouble.ts';
+import type { ReportedFailure } from '../trouble/details.ts';
+
+export type EndpointTroubleInput = { endpointId: string; failure: ReportedFailure | null };
+
+/** What a run is to learn; `opens`: it is started where none is open. */
+type Note = { opens: boolean; failure: ReportedFailure | null };
+
+type WatchTools = {
+  client: Client;
+  database: Database;
+  logger: Logger;
+  taskQueue: string;
+  isLeader: () => boolean;
+};
+
+const TYPE = 'endpointTrouble';
+const PREFIX = 'endpoint/';
+const POLL_MS = 1_000;
+
+/** However many endpoints are in trouble: the others wait for their turn. */
+const SIGNALS_PER_TURN = 10;
+const REST_MS = 5_000;
+const WALK_EVERY_MS = 30_000;
+const FULL_WALK_EVERY_MS = 3_600_000;
+
+/**
+ * Sees to it that an endpoint in trouble has its run of `endpointTrouble`, and that this learns what changes. It hears of
+ * changes from who makes them, so it asks PostgreSQL nothing while nothing changes. One process of all looks in
+ * Temporal whether runs got lost, and walks over the endpoints when it becomes the leader, when Temporal was away, and
+ * once an hour.
+ */
+export class TroubleWatch {
+  readonly #notes = new Map<string, Note>();
+  readonly #restUntilMs = new Map<string, number>();
+  #isLeader = false;
+  /** Endpoints whose run was there at the last walk. */
+  #running: ReadonlySet<string> = new Set();
+  #walkAtMs = 0;
+  #fullWalkAtMs = 0;
+
+  /** An attempt was recorded: a failure opens a run, a later success may end it. */
+  attempted: AttemptObserver = ({ endpoint, eventType, attempts }, outcome) => {
+    if (outcome === null || eventType === 'test') return;
+    if (outcome.state !== 'delivered')
+      this.#note(endpoint.id, { opens: true, failure: { atMs: Date.now(), reason: outcome.reason } });
+    else if (attempts > 0) this.#note(endpoint.id, { opens: false, failure: null });
+  };
+
+  /** Something was done about an endpoint; every process is told, and one passes it on. */
+  changed(endpointId: string): void {
+    if (this.#isLeader) this.#note(endpointId, { opens: false, failure: null });
+  }
+
+  /** Events wait for these endpoints, which take none. */
+  closed(endpointIds: readonly string[]): void {
+    for (const id of endpointIds) this.#note(id, { opens: true, failure: null });
+  }
+
+  /** Temporal lost its runs. */
+  lost(): void {
+    this.#walkAtMs = 0;
+    this.#fullWalkAtMs = 0;
+  }
+
+  /** Runs while Temporal is there. */
+  start(tools: WatchTools): Loop {
+    const turn = async () => {
+      if (tools.isLeader() !== this.#isLeader) this.lost();
+      this.#isLeader = tools.isLeader();
+      for (const [id, untilMs] of this.#restUntilMs)
+        if (untilMs <= performance.now()) this.#restUntilMs.delete(id);
+      const due = [...this.#notes].filter(([id]) => !this.#restUntilMs.has(id)).slice(0, SIGNALS_PER_TURN);
+      for (const [id, note] of due) await this.#tell(tools, id, note);
+      if (this.#isLeader && performance.now() >= this.#walkAtMs) await this.#walk(tools);
+      return false;
+    };
+    return startLoop({ name: 'trouble-watch', pollMs: POLL_MS, logger: tools.logger, turn });
+  }
+
+  #note(id: string, { opens, failure }: Note): void {
+    const before = this.#notes.get(id);
+    this.#notes.set(id, {
+      opens: opens || before?.opens === true,
+      failure: failure ?? before?.failure ?? null,
+    });
+  }
+
+  async #tell({ client, taskQueue }: WatchTools, id: string, note: Note): Promise<void> {
+    this.#notes.delete(id);
+    this.#restUntilMs.set(id, performance.now() + REST_MS);
+    try {
+      const signal = { signal: NEWS_SIGNAL, signalArgs: [note.failure] };
+      if (note.opens) await client.workflow.signalWithStart(TYPE, { ...startOf(taskQueue, id), ...signal });
+      else await client.workflow.getHandle(`${PREFIX}${id}`).signal(NEWS_SIGNAL, null).catch(ignoreEnded);
+    } catch (error) {
+      this.#note(id, { ...note, failure: this.#notes.get(id)?.failure ?? note.failure });
+      this.lost();
+      throw error;
+    }
+  }
+
+  /** Looks in Temporal which runs are there. PostgreSQL is asked for the endpoints of those that are gone, or for all. */
+  async #walk({ client, database, logger, taskQueue }: WatchTools): Promise<void> {
+    const nowMs = performance.now();
+    const isFull = nowMs >= this.#fullWalkAtMs;
+    const running = new Set<string>();
+    for await (const runs of listWorkflows(
+      client,
+      `WorkflowType = "${TYPE}" AND ExecutionStatus = "Running"`,
+      200,
+    ))
+      for (const run of runs)
+        if (run.taskQueue === taskQueue) running.add(run.workflowId.slice(PREFIX.length));
+    const gone = [...this.#running].filter((id) => !running.has(id));
+    const ids = isFull || gone.length > 0 ? await listEndpointsInTrouble(database, isFull ? null : gone) : [];
+    for (const id of ids)
+      await startOrReplace({ client, logger, workflowType: TYPE, options: startOf(taskQueue, id) });
+    if (isFull) for (const id of running) this.changed(id);
+    this.#running = running;
+    this.#walkAtMs = nowMs + WALK_EVERY_MS;
+    if (isFull) this.#fullWalkAtMs = nowMs + FULL_WALK_EVERY_MS;
+  }
+}
+
+function startOf(taskQueue: string, endpointId: string) {
+  const input: EndpointTroubleInput = { endpointId, failure: null };
+  return {
+    ...{ taskQueue, workflowId: `${PREFIX}${endpointId}`, args: [input] },
+    workflowIdReusePolicy: 'ALLOW_DUPLICATE' as const,
+    typedSearchAttributes: searchAttributes({ endpointId }),
+    staticSummary: `webhook endpoint ${endpointId} in trouble`,
+    staticDetails:
+      'The current details say what waits, why and until when. More Actions, Send an Update: retryNow, pause, enable, skipHead do what the portal does. Cancel and terminate change nothing.',
+  };
+}
+
+function ignoreEnded(error: unknown): void {
+  if (!(error instanceof WorkflowNotFoundError)) throw error;
+}

@@ -1,0 +1,230 @@
+import type { WorkflowMode } from '../../endpoints/endpoint-settings.ts';
+import type { SendableEndpoint } from '../attempt/send-delivery.ts';
+import type { AttemptOutcome } from '../judge-outcome.ts';
+import { type ClaimedDelivery, type DeliveryLabel, deliveryWorkflowId } from '../queue/claim.ts';
+import { type DeliveryNews, newsOf } from '../run-news.ts';
+import type { CalmWatch } from './run-allowance.ts';
+import { RunShare } from './run-share.ts';
+
+/** Calls to Temporal; all reject when Temporal is away or refuses. */
+export type RunClient = {
+  /** Starts the run of a delivery. False: one is open already. `held`: the attempt waits for the run in this process. */
+  start(label: DeliveryLabel, begin: { news: DeliveryNews | null; held: boolean }): Promise<boolean>;
+  /** Reports the end of a delivery to its run, if that is open. */
+  end(workflowId: string, news: DeliveryNews): Promise<void>;
+  /** Reports why a delivery waits to its run, which is started where none is open or able to go on. */
+  wait(label: DeliveryLabel, news: DeliveryNews): Promise<void>;
+  /** Cancels the run of a delivery that was dropped. */
+  cancel(workflowId: string): Promise<void>;
+};
+
+/** An attempt that takes longer gets its run while it is under way. */
+const SLOW_MS = 250;
+
+/** The run of a held attempt comes at once, or the attempt is made without it. */
+const HOLD_MS = 2_000;
+
+/** Temporal responds within milliseconds; its client goes on trying for much longer than a report is worth. */
+const CALL_WITHIN_MS = 3_000;
+
+/** After a call that failed, for how long no other is made. */
+const PAUSE_MS = 1_000;
+
+/** Of an attempt that was not made or not recorded: the next look finds out. */
+export const LOOK_AGAIN = { state: 'waiting', reason: 'the attempt was not made', delayMs: 1_000 } as const;
+
+type RunOptions = {
+  calm: CalmWatch;
+  /** A run was started for this delivery. */
+  onStarted: (label: DeliveryLabel) => void;
+  onTrouble: (error: unknown) => void;
+};
+
+/** What a run shows of a delivery. */
+export function labelOf(
+  {
+    deliveryId,
+    deliveryDay,
+    eventType,
+    eventId,
+  }: Pick<ClaimedDelivery, 'deliveryId' | 'deliveryDay' | 'eventType' | 'eventId'>,
+  { id: endpointId, url: endpointUrl, wabaId, tenantId }: SendableEndpoint,
+): DeliveryLabel {
+  return { deliveryId, deliveryDay, endpointId, endpointUrl, wabaId, tenantId, eventType, eventId };
+}
+
+/** An attempt under way that a run shows, or may come to show. */
+export class AttemptRun {
+  readonly label: DeliveryLabel;
+  readonly outcome = Promise.withResolvers<AttemptOutcome>();
+  readonly #joined = Promise.withResolvers<void>();
+  /** The attempt waits for its run. */
+  readonly isHeld: boolean;
+  hasRun: boolean;
+  /** Its run was started for it; one that is open already looks in its own time. */
+  isExpected = false;
+  isJoined = false;
+  /** Resolves when the call that starts its run has ended. */
+  starting: Promise<void> = Promise.resolve();
+  timer: NodeJS.Timeout | undefined;
+
+  constructor(label: DeliveryLabel, { hasRun, isHeld }: { hasRun: boolean; isHeld: boolean }) {
+    this.label = label;
+    this.isHeld = isHeld;
+    this.hasRun = hasRun;
+  }
+
+  join(): Promise<AttemptOutcome> {
+    this.isJoined = true;
+    this.#joined.resolve();
+    return this.outcome.promise;
+  }
+
+  /** Resolves when its run has come for it, when none will come soon, or after half of the time that is left. */
+  async held(timeLeftMs: number): Promise<void> {
+    const patience = Promise.withResolvers<void>();
+    const timer = setTimeout(patience.resolve, Math.min(HOLD_MS, timeLeftMs / 2));
+    const none = this.starting.then(() => (this.isExpected ? patience.promise : undefined));
+    await Promise.race([this.#joined.promise, none, patience.promise]);
+    clearTimeout(timer);
+  }
+}
+
+/**
+ * The runs in Temporal that show the deliveries of this process. They own nothing: what becomes of a delivery stands in
+ * PostgreSQL, and is reported to its run, if it has one.
+ */
+export class DeliveryRuns {
+  readonly share = new RunShare();
+  readonly #options: RunOptions;
+  readonly #attempts = new Map<string, AttemptRun>();
+  #client: RunClient | null = null;
+  #isFailing = false;
+  #pausedUntilMs = 0;
+
+  constructor(options: RunOptions) {
+    this.#options = options;
+  }
+
+  /** Temporal is there: runs can be started from now on. */
+  connect(client: RunClient): void {
+    this.#client = client;
+  }
+
+  /** Whether Temporal is there, as far as the last call shows. */
+  isUp(): boolean {
+    return this.#client !== null && !this.#isFailing;
+  }
+
+  /** Whether a run may be started now. */
+  mayStart(): boolean {
+    return this.#client !== null && performance.now() >= this.#pausedUntilMs;
+  }
+
+  /** Whether traffic is calm, so that each delivery may have a run. */
+  isCalm(): boolean {
+    return this.mayStart() && this.#options.calm.isCalm();
+  }
+
+  /** Notes an attempt that begins; null where no run shows it. `isFirst`: nothing was attempted before. */
+  begin(
+    label: DeliveryLabel,
+    { mode, isFirst, hasRun }: { mode: WorkflowMode; isFirst: boolean; hasRun: boolean },
+  ): AttemptRun | null {
+    const { calm } = this.#options;
+    const isHeld = mode === 'always' && !hasRun && this.mayStart();
+    if (mode === 'auto' && isFirst) calm.note();
+    const isCalm = mode === 'auto' && isFirst && this.isCalm();
+    if (!hasRun && !isHeld && !isCalm) return null;
+    const run = new AttemptRun(label, { hasRun, isHeld });
+    this.#attempts.set(label.deliveryId, run);
+    if (isHeld) run.starting = this.#startFor(run, true);
+    else if (!hasRun) run.timer = setTimeout(() => this.#startSlow(run), SLOW_MS).unref();
+    return run;
+  }
+
+  /** What comes of the attempt that is under way here; null when there is none that a run may show. */
+  join(deliveryId: string): Promise<AttemptOutcome> | null {
+    return this.#attempts.get(deliveryId)?.join() ?? null;
+  }
+
+  /** The end of an attempt; null: it was not made or not recorded. Reports it to the run, or starts one that shows it. */
+  async end(run: AttemptRun | null, label: DeliveryLabel, outcome: AttemptOutcome | null): Promise<void> {
+    if (run !== null) {
+      clearTimeout(run.timer);
+      if (this.#attempts.get(label.deliveryId) === run) this.#attempts.delete(label.deliveryId);
+      run.outcome.resolve(outcome ?? LOOK_AGAIN);
+      await run.starting;
+    }
+    if (outcome !== null) this.share.note(await this.#show(run, label, outcome));
+  }
+
+  /** Whether a run shows an attempt that has ended. */
+  async #show(run: AttemptRun | null, label: DeliveryLabel, outcome: AttemptOutcome): Promise<boolean> {
+    if (run?.isJoined === true) return true;
+    if (run?.hasRun === true) await this.#report(label, newsOf(outcome));
+    if (run?.hasRun === true) return true;
+    const isShown = 'run' in outcome ? outcome.run !== null : run !== null && this.isCalm();
+    return isShown && (await this.#start(label, { news: newsOf(outcome), held: false })) !== null;
+  }
+
+  /** Cancels the run of a delivery that was dropped, so that it does not end as completed. */
+  async cancel(workflowId: string): Promise<void> {
+    await this.#call((client) => client.cancel(workflowId));
+  }
+
+  #startSlow(run: AttemptRun): void {
+    if (this.isCalm()) run.starting = this.#startFor(run, false);
+  }
+
+  async #startFor(run: AttemptRun, held: boolean): Promise<void> {
+    const isNew = await this.#start(run.label, { news: null, held });
+    run.hasRun = isNew !== null;
+    run.isExpected = isNew === true;
+  }
+
+  /** Whether the run of the delivery is new; null: there is none. */
+  async #start(
+    label: DeliveryLabel,
+    begin: { news: DeliveryNews | null; held: boolean },
+  ): Promise<boolean | null> {
+    const { news } = begin;
+    const isNew = await this.#call((client) => client.start(label, begin));
+    if (isNew === true) this.#options.onStarted(label);
+    if (isNew === false && news !== null) await this.#report(label, news);
+    return isNew;
+  }
+
+  async #report(label: DeliveryLabel, news: DeliveryNews): Promise<void> {
+    const isEnd = news.end !== null;
+    await this.#call((client) =>
+      isEnd ? client.end(deliveryWorkflowId(label), news) : client.wait(label, news),
+    );
+  }
+
+  /** Null when the call failed. */
+  async #call<Result>(call: (client: RunClient) => Promise<Result>): Promise<Result | null> {
+    if (this.#client === null || !this.mayStart()) return null;
+    try {
+      const result = await inTime(call(this.#client));
+      this.#isFailing = false;
+      return result;
+    } catch (error) {
+      if (!this.#isFailing) this.#options.onTrouble(error);
+      this.#isFailing = true;
+      this.#pausedUntilMs = performance.now() + PAUSE_MS;
+      return null;
+    }
+  }
+}
+
+/** Rejects what takes too long. A call that succeeds later does no harm: leases keep attempts apart. */
+async function inTime<T>(call: Promise<T>): Promise<T> {
+  const late = Promise.withResolvers<never>();
+  const timer = setTimeout(() => late.reject(new Error('Temporal did not respond in time')), CALL_WITHIN_MS);
+  try {
+    return await Promise.race([call, late.promise]);
+  } finally {
+    clearTimeout(timer);
+  }
+}

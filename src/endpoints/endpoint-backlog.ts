@@ -1,0 +1,51 @@
+import type { Database, Transaction } from '../platform/postgres/database.ts';
+import { execute, query } from '../platform/postgres/sql.ts';
+
+/**
+ * Notes that deliveries wait for retries because their endpoint is in trouble. The next success plans when they are
+ * brought forward (see the functions settle_and_follow and backlog_due).
+ */
+export async function noteTrouble(trx: Transaction, endpointId: string): Promise<void> {
+  await execute(
+    trx,
+    `update webhook_endpoints set has_backlog = true, backlog_due_at = null
+      where id = ? and (not has_backlog or backlog_due_at is not null)`,
+    [endpointId],
+  );
+}
+
+const IS_BACK = `mode = 'open' and backlog_due_at <= clock_timestamp()`;
+
+/** Endpoints that accept deliveries again and whose retries are to be brought forward now, the longest waiting first. */
+export async function findRecovered(database: Database, limit: number): Promise<string[]> {
+  const rows = await query<{ id: string }>(
+    database,
+    `select id from webhook_endpoints where ${IS_BACK} order by backlog_due_at limit ?`,
+    [limit],
+  );
+  return rows.map(({ id }) => id);
+}
+
+/** False: the endpoint has failed again, or takes nothing any more. */
+export async function isRecovered(trx: Transaction, endpointId: string): Promise<boolean> {
+  const rows = await query(trx, `select 1 from webhook_endpoints where id = ? and ${IS_BACK}`, [endpointId]);
+  return rows.length === 1;
+}
+
+/** Notes how far the retries of an endpoint were brought forward; a failure meanwhile stays noted. */
+export async function noteBroughtForward(
+  database: Database,
+  endpointId: string,
+  { retried, isDone }: { retried: number; isDone: boolean },
+): Promise<void> {
+  if (retried > 0)
+    await execute(database, 'update webhook_endpoints set backlog_retried_at = now() where id = ?', [
+      endpointId,
+    ]);
+  if (isDone)
+    await execute(
+      database,
+      `update webhook_endpoints set has_backlog = false, backlog_due_at = null where id = ? and ${IS_BACK}`,
+      [endpointId],
+    );
+}

@@ -1,0 +1,43 @@
+import { checkEndpointUrl, type EndpointUrlCheck, type ResolveHost } from '../platform/http/outbound-url.ts';
+import type { Database } from '../platform/postgres/database.ts';
+import { openRateLimitStore } from '../platform/postgres/rate-limit-store.ts';
+import { RateLimitError, RequestError } from '../platform/request-input.ts';
+import { webhookTargets } from './webhook-targets.ts';
+
+/** The rules by which the sender judges URLs too, so that what is accepted here is what is sent to. */
+export type UrlRules = Pick<EndpointUrlCheck, 'allowHttp' | 'guard' | 'ports'> & {
+  resolve: ResolveHost;
+  /** How many names are looked up for a WABA; without it any number, for operators. */
+  lookupsPerMinute?: number;
+};
+
+/** Many URLs by hand, too few to search a network for names. */
+export const LOOKUPS_PER_MINUTE = 30;
+
+/**
+ * Checks a URL that webhooks or alerts of a WABA are to go to and returns it as it is stored.
+ * Throws RequestError: `rate_limit_exceeded`, or the code of the refused URL.
+ */
+export async function checkWabaUrl(
+  { database, urlRules }: { database: Database; urlRules: UrlRules },
+  wabaId: string,
+  url: string,
+  options: Pick<EndpointUrlCheck, 'presentUrl' | 'unresolved'> = {},
+): Promise<string> {
+  const { lookupsPerMinute, ...rules } = urlRules;
+  const targets = await webhookTargets(database, wabaId);
+  const beforeLookup = async () => {
+    if (lookupsPerMinute !== undefined) await takeLookup(database, wabaId, lookupsPerMinute);
+  };
+  const verdict = await checkEndpointUrl(url, { ...rules, ...options, targets, beforeLookup });
+  if (!verdict.ok) throw new RequestError(verdict.code, verdict.message);
+  return verdict.url;
+}
+
+async function takeLookup(database: Database, wabaId: string, limit: number): Promise<void> {
+  const taken = openRateLimitStore(database, { kind: 'url_check', windowSeconds: 60 });
+  const { consumed, remainingMs } = await taken.add(wabaId, 1);
+  if (consumed <= limit) return;
+  const message = `A WABA has ${limit} checks of URLs with a name per minute: wait a minute.`;
+  throw new RateLimitError(message, remainingMs);
+}

@@ -1,0 +1,62 @@
+import type { Database } from '../platform/postgres/database.ts';
+import { execute, query } from '../platform/postgres/sql.ts';
+
+const NOTICES_KEPT_DAYS = 180;
+
+/** A change of an account that its owner should know of; `by` names who made it, null for the owner. */
+export type UserNotice = {
+  id: string;
+  at: string;
+  kind:
+    | 'link_session'
+    | 'password_by_link'
+    | 'password_confirmed'
+    | 'second_factor_set'
+    | 'second_factor_reset'
+    | 'identity_linked'
+    | 'sessions_ended';
+  by: string | null;
+  ip: string | null;
+};
+
+/** Notifies the owner of an account of a change. */
+export async function addUserNotice(
+  database: Database,
+  userId: string,
+  { kind, by, ip }: Pick<UserNotice, 'kind' | 'by' | 'ip'>,
+): Promise<void> {
+  await execute(database, 'insert into user_notices (user_id, kind, by, ip) values (?, ?, ?, ?)', [
+    userId,
+    kind,
+    by,
+    ip,
+  ]);
+}
+
+/** The last changes of an account, the newest first, those that its owner has confirmed included. */
+export async function listUserNotices(database: Database, userId: string, limit = 20): Promise<UserNotice[]> {
+  return await query<UserNotice>(
+    database,
+    'select id, at, kind, by, ip from user_notices where user_id = ? order by id desc limit ?',
+    [userId, limit],
+  );
+}
+
+/** The owner has read the notices up to this one. */
+export async function confirmNotices(database: Database, userId: string, upToId: string): Promise<void> {
+  await execute(
+    database,
+    'update user_notices set seen_at = now() where user_id = ? and id <= ? and seen_at is null',
+    [userId, upToId],
+  );
+}
+
+/** Deletes up to `limit` notices that are old; returns how many. For housekeeping. */
+export async function forgetOldNotices(database: Database, limit: number): Promise<number> {
+  return await execute(
+    database,
+    `delete from user_notices where id = any (array(
+       select id from user_notices where at < now() - ${NOTICES_KEPT_DAYS} * interval '1 day' limit ?))`,
+    [limit],
+  );
+}

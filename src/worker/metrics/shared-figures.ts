@@ -1,0 +1,62 @@
+import type { Logger } from '../../platform/logger.ts';
+import { type Loop, startLoop } from '../../platform/loop.ts';
+import type { Database } from '../../platform/postgres/database.ts';
+import { execute, query } from '../../platform/postgres/sql.ts';
+import { readSystemFigures, type SystemFigures } from './system-figures.ts';
+
+const POLL_MS = 1_000;
+
+/** Between two reads. */
+const REST_MS = 30_000;
+
+/** The figures must not become what the database is busy with. */
+const STATEMENT_TIMEOUT_MS = 10_000;
+
+/** Older figures would pass for fresh ones. */
+const MAX_AGE_SECONDS = 120;
+
+/**
+ * Reads the system figures every 30 s, in one process of all, and stores them for the scrapes of all: they cost a step per
+ * endpoint and per backlog, which must not grow with the number of workers and scrapers.
+ */
+export function startFiguresKeeper(tools: {
+  database: Database;
+  logger: Logger;
+  /** Whether this process does what only one process has to do. */
+  isLeader: () => boolean;
+}): Loop {
+  const { database, logger, isLeader } = tools;
+  let nextMs = Number.NEGATIVE_INFINITY;
+  return startLoop({
+    name: 'figures-keeper',
+    pollMs: POLL_MS,
+    logger,
+    turn: async () => {
+      if (!isLeader() || performance.now() < nextMs) return false;
+      await storeFigures(database, await readSystemFigures(database, STATEMENT_TIMEOUT_MS));
+      nextMs = performance.now() + REST_MS;
+      return false;
+    },
+  });
+}
+
+/** Stores what all scrapes show from now on. */
+export async function storeFigures(database: Database, figures: SystemFigures): Promise<void> {
+  await execute(
+    database,
+    `insert into system_figures (figures, read_at) values (cast(:figures as jsonb), clock_timestamp())
+     on conflict (only_row) do update set figures = excluded.figures, read_at = excluded.read_at`,
+    { figures: JSON.stringify(figures) },
+  );
+}
+
+/** The stored figures, perhaps those of a worker of another version; null when they are absent or older than two minutes. */
+export async function readStoredFigures(database: Database): Promise<Partial<SystemFigures> | null> {
+  const [row] = await query<{ figures: Partial<SystemFigures> }>(
+    database,
+    `select figures from system_figures
+      where read_at > clock_timestamp() - cast(? as integer) * interval '1 second'`,
+    [MAX_AGE_SECONDS],
+  );
+  return row?.figures ?? null;
+}

@@ -1,0 +1,172 @@
+import { describe, expect, test } from 'vitest';
+import { noteTokenTaken } from '../../../src/accounts/access-tokens.ts';
+import { keepAlerts } from '../../../src/alerts/alert-keeper.ts';
+import { queueAlertMails } from '../../../src/alerts/alert-mails.ts';
+import {
+  allAlerts,
+  countNewAlerts,
+  followConditions,
+  forgetOldAlerts,
+  listAlerts,
+  markAlertsRead,
+  resolveAlert,
+} from '../../../src/alerts/alerts.ts';
+import { lookForConditions } from '../../../src/alerts/conditions.ts';
+import { countFailed, tellFailing } from '../../../src/endpoints/endpoint-failures.ts';
+import { enableEndpoint } from '../../../src/endpoints/endpoint-modes.ts';
+import { SYSTEM } from '../../../src/platform/audit/audit.ts';
+import { execute, query } from '../../../src/platform/postgres/sql.ts';
+import { silentLogger } from '../../support/silent-logger.ts';
+import { testSecretBox } from '../../support/test-accounts.ts';
+import {
+  admin,
+  endpointId,
+  look,
+  operator,
+  refuseToken,
+  seen,
+  store,
+  stranger,
+  useAlertStore,
+} from './alert-store.ts';
+import { WABA } from './alerts-fixtures.ts';
+
+useAlertStore();
+
+describe('an alert', () => {
+  test('opens once while its condition lasts, is the tenant’s alone, and ends with it', async () => {
+    const { database } = store;
+    await execute(database, 'update webhook_endpoints set failing_since = now()');
+    await database.transaction((trx) => tellFailing(trx, endpointId));
+    await look();
+    await look();
+    expect(await seen()).toEqual([`endpoint_failing ${endpointId}`]);
+    expect(await seen(stranger)).toEqual([]);
+    expect(await seen(operator)).toEqual([`endpoint_failing ${endpointId}`]);
+    expect(await countNewAlerts(database, admin)).toBe(1);
+    expect(await countNewAlerts(database, stranger)).toBe(0);
+    // Endpoints of tenants are no matter of operators.
+    expect(await countNewAlerts(database, operator)).toBe(0);
+    const all = { state: 'all', before: null, limit: 10 } as const;
+    expect(await listAlerts(database, admin, all)).toMatchObject([{ isNew: true }]);
+    expect(await listAlerts(database, operator, all)).toMatchObject([{ isNew: false }]);
+    await enableEndpoint({ database, actor: SYSTEM }, WABA, { id: endpointId, waiting: 'send', by: 'x' });
+    await look();
+    expect(await seen()).toEqual([]);
+    const [ended] = await listAlerts(database, admin, all);
+    expect(ended).toMatchObject({ kind: 'endpoint_failing', resolvedBy: null, isNew: false });
+    expect(ended?.resolvedAt).toBeInstanceOf(Date);
+  });
+
+  test('is opened, told and sent by e-mail once by workers that look at the same time', async () => {
+    const { database } = store;
+    const mailer = { secretBox: testSecretBox, publicUrl: 'https://gateway.example' };
+    const workers = [1, 2, 3];
+    const all = (work: () => Promise<unknown>) => Promise.all(workers.map(work));
+    await execute(
+      database,
+      `update wabas set token_refused_at = now() - interval '1 hour', token_problem = 'Session has expired',
+              operations_url = 'https://ops.example/alerts', operations_secret_sealed = 'x' where waba_id = ?`,
+      [WABA],
+    );
+    const follow = async () =>
+      await followConditions(database, await lookForConditions(database, new Date()));
+    await all(follow);
+    expect(await seen()).toEqual([`access_token_refused ${WABA}`]);
+    await execute(database, `update alerts set told_at = told_at - interval '25 hours'`);
+    await all(follow);
+    await execute(database, `update alerts set told_at = told_at - interval '2 minutes'`);
+    await all(() => queueAlertMails(database, mailer));
+    const sent = await query(database, 'select recipient from mails order by recipient');
+    expect(sent).toEqual([{ recipient: 'a@store.example' }, { recipient: 'operator@example.com' }]);
+    await execute(database, 'update wabas set token_refused_at = null');
+    await all(follow);
+    expect(await query(database, 'select alert from alert_notices')).toHaveLength(3);
+    // The step of housekeeping is taken by one of them in the first place.
+    await database.raw('delete from alerts; update housekeeping_steps set next_at = now()');
+    await execute(database, `insert into inbox (body, state) values ('{}', 'failed')`);
+    const tools = { database, logger: silentLogger, mailer: null };
+    await keepAlerts(tools, new Date());
+    await execute(database, 'delete from inbox');
+    await all(() => keepAlerts(tools, new Date()));
+    expect(await seen(operator)).toEqual(['intake_failed ']);
+  });
+
+  test('is new to each user until that user has read it', async () => {
+    const { database } = store;
+    await refuseToken('1 hour');
+    await look();
+    expect(await countNewAlerts(database, admin)).toBe(1);
+    expect(await countNewAlerts(database, operator)).toBe(1);
+    // What is another tenant's cannot be marked.
+    await markAlertsRead(database, stranger, null);
+    await markAlertsRead(database, admin, null);
+    expect(await countNewAlerts(database, admin)).toBe(0);
+    expect(await countNewAlerts(database, operator)).toBe(1);
+    const rows = await query(database, 'select user_id from alert_reads');
+    expect(rows).toEqual([{ user_id: admin.userId }]);
+  });
+
+  test('that was resolved by hand does not come back before its condition was over', async () => {
+    const { database } = store;
+    await refuseToken('1 hour');
+    await look();
+    const [alert] = await allAlerts({ database }, { wabaId: WABA, state: 'open', limit: 5 });
+    await resolveAlert({ database, actor: SYSTEM }, alert?.alertId ?? '');
+    await expect(resolveAlert({ database, actor: SYSTEM }, alert?.alertId ?? '')).rejects.toThrow(
+      /no open alert/,
+    );
+    await look();
+    expect(await seen()).toEqual([]);
+    await noteTokenTaken(database, WABA);
+    await look();
+    await refuseToken('1 hour');
+    await look();
+    expect(await seen()).toEqual([`access_token_refused ${WABA}`]);
+    const log = await query(
+      database,
+      `select action, waba_id from audit_log where action = 'alert.resolved'`,
+    );
+    expect(log).toEqual([{ action: 'alert.resolved', waba_id: WABA }]);
+  });
+
+  test('about what happens again and again comes back when it happens anew', async () => {
+    const { database } = store;
+    await database.transaction((trx) => countFailed(trx, endpointId, 3));
+    await execute(database, `update endpoint_failures set hour = hour - interval '3 hours'`);
+    await look();
+    const [alert] = await allAlerts({ database }, { wabaId: null, state: 'open', limit: 5 });
+    expect(alert).toMatchObject({
+      kind: 'deliveries_failed',
+      reason: expect.stringMatching(/^3 deliveries/),
+    });
+    await resolveAlert({ database, actor: SYSTEM }, alert?.alertId ?? '');
+    await look();
+    expect(await seen()).toEqual([]);
+    await execute(database, `update alerts set resolved_at = now() - interval '2 hours'`);
+    await database.transaction((trx) => countFailed(trx, endpointId, 1));
+    await look();
+    expect(await seen()).toEqual([`deliveries_failed ${endpointId}`]);
+    // To those who have read of it, it is new again with the next failure only.
+    await markAlertsRead(database, admin, null);
+    await look();
+    expect(await countNewAlerts(database, admin)).toBe(0);
+    await execute(database, `update alert_reads set read_at = now() - interval '2 hours'`);
+    await look();
+    expect(await countNewAlerts(database, admin)).toBe(1);
+    await execute(database, `update endpoint_failures set hour = hour - interval '30 hours'`);
+    await look();
+    expect(await seen()).toEqual([]);
+  });
+
+  test('is forgotten long after its end', async () => {
+    const { database } = store;
+    await database.transaction((trx) => countFailed(trx, endpointId, 3));
+    await look();
+    await execute(database, `update endpoint_failures set hour = hour - interval '30 hours'`);
+    await look();
+    expect(await forgetOldAlerts(database, 10)).toBe(0);
+    await execute(database, `update alerts set over_at = now() - interval '91 days'`);
+    expect(await forgetOldAlerts(database, 10)).toBe(1);
+  });
+});

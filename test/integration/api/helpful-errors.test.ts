@@ -1,0 +1,87 @@
+import { describe, expect, test } from 'vitest';
+import { addKey, startTestApi } from './api-harness.ts';
+
+type Request = { method?: 'GET' | 'POST' | 'DELETE'; url: string; payload?: object; headers?: object };
+
+/** Status and message of the error that a request of a tenant gets. */
+async function startClient(): Promise<(request: Request) => Promise<string>> {
+  const api = await startTestApi();
+  const { authorization } = await addKey(api.database);
+  return async ({ headers, ...request }) => {
+    const given = { authorization, ...headers } as Record<string, string>;
+    const response = await api.app.inject({ ...request, headers: given });
+    return `${response.statusCode} ${response.json().error.message}`;
+  };
+}
+
+describe('the message of an error', () => {
+  test('names the object of the path that is not there, and says what its id is', async () => {
+    const messageOf = await startClient();
+    const missing = [
+      ['messages/99999', 'message "99999". Its id is the serviceMessageId'],
+      ['conversations/abc', 'conversation "abc". Its id is a whole number'],
+      ['conversations/', 'conversation "". Its id is'],
+      ['events/wamid.X', 'event "wamid.X". Its id is the webhook-id, evt_'],
+      ['events/test_1', 'event "test_1". Its id is the webhook-id, evt_'],
+      ['payments/order-7', 'payment "order-7". Its id is the reference id'],
+      ['webhook-endpoints/7', 'webhook endpoint "7". Its id is a whole number'],
+      ['replays/7', 'replay "7". Its id is a whole number'],
+      ['media/x', 'file "x". Its id is med_'],
+    ];
+    for (const [path, text] of missing)
+      expect(await messageOf({ url: `/api/external/${path}` })).toContain(`404 There is no ${text}`);
+  });
+
+  test('says when no header has an API key, and nothing about a key that is refused', async () => {
+    const messageOf = await startClient();
+    const given = (authorization: string | undefined) =>
+      messageOf({ url: '/me', headers: { authorization } });
+    for (const header of ['', 'Basic YTpi', 'ck_0'])
+      expect(await given(header)).toBe('401 The request has no header "Authorization: Bearer <API key>".');
+    for (const header of ['Bearer x', `Bearer ck_${'0'.repeat(64)}`])
+      expect(await given(header)).toBe('401 The request carries no valid API key.');
+  });
+
+  test('lists the methods of the path, and says which Content-Type is wanted', async () => {
+    const messageOf = await startClient();
+    expect(await messageOf({ method: 'DELETE', url: '/me' })).toBe(
+      '405 This path supports GET, HEAD, not DELETE.',
+    );
+    const headers = { 'content-type': 'application/x-www-form-urlencoded' };
+    const form = {
+      method: 'POST',
+      url: '/api/external/messages',
+      headers,
+      payload: Buffer.from('a=b'),
+    } as const;
+    expect(await messageOf(form)).toContain(
+      '415 Send the body as JSON with "Content-Type: application/json"',
+    );
+  });
+
+  test('about a wrong value says what is allowed, never a regular expression', async () => {
+    const messageOf = await startClient();
+    const url = 'https://shop.example/hook';
+    const text = { phoneNumberId: '800000000000111', to: '+12025550143', type: 'text', text: { body: 'x' } };
+    const wrong: [string, object, string][] = [
+      ['webhook-endpoints', { url, eventTypes: ['messages'] }, 'must be one of message, status, '],
+      ['webhook-endpoints', { url, event_types: ['message'] }, 'no such parameter. Did you mean eventTypes?'],
+      ['webhook-endpoints', { url, eventType: ['message'] }, 'no such parameter. Did you mean eventTypes?'],
+      ['webhook-endpoints', { url, zzz: 1 }, 'There is no such parameter.'],
+      ['webhook-endpoints', { url: 7 }, 'must be a string'],
+      ['webhook-endpoints', {}, 'The parameter is missing.'],
+      ['messages', { ...text, text: 'hi' }, 'must be an object'],
+      ['messages', { ...text, phone_number_id: '1' }, 'no such parameter. Did you mean phoneNumberId?'],
+      ['messages', { ...text, to: 'hello' }, 'such as +12025550143'],
+    ];
+    for (const [path, payload, wanted] of wrong) {
+      const message = await messageOf({ method: 'POST', url: `/api/external/${path}`, payload });
+      expect(message).toMatch(/^400 /);
+      expect(message).toContain(wanted);
+      expect(message).not.toMatch(/\^|\\d/);
+    }
+    expect(await messageOf({ url: '/api/external/events?since=yesterday' })).toBe(
+      '400 The parameter must be an ISO 8601 time with time zone, such as 2026-11-19T00:00:00Z.',
+    );
+  });
+});

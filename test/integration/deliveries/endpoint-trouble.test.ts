@@ -1,0 +1,297 @@
+import type { Client } from '@temporalio/client';
+import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
+import { TroubleWatch } from '../../../src/deliveries/dispatch/trouble-watch.ts';
+import { lookAtTrouble } from '../../../src/deliveries/trouble/look.ts';
+import { enableEndpoint, holdEndpoint } from '../../../src/endpoints/endpoint-modes.ts';
+import { insertBodies } from '../../../src/inbound/inbox.ts';
+import { listAudit, SYSTEM } from '../../../src/platform/audit/audit.ts';
+import { loadConfig } from '../../../src/platform/config/config.ts';
+import type { Database } from '../../../src/platform/postgres/database.ts';
+import { query } from '../../../src/platform/postgres/sql.ts';
+import { connectTemporal, installTemporalRuntime } from '../../../src/platform/temporal/worker-connection.ts';
+import { startWorker } from '../../../src/worker/start-worker.ts';
+import { ACCOUNT, bodyOf, messageStatus, textMessage } from '../../support/load/upstream-bodies.ts';
+import { silentLogger } from '../../support/silent-logger.ts';
+import { addEndpoint, seedFixtureAccounts } from '../../support/test-accounts.ts';
+import { drawIdsApart, testWorkerDatabase } from '../../support/test-database.ts';
+import { testSettings } from '../../support/test-settings.ts';
+import { answer, type Behaviour, eventually, startReceiver } from '../../support/webhook-receiver.ts';
+
+let client: Client;
+let disconnect: () => Promise<void>;
+
+beforeAll(async () => {
+  installTemporalRuntime(silentLogger);
+  const connected = await connectTemporal(loadConfig(testSettings('postgres://unused')).temporal);
+  client = connected.client;
+  disconnect = () => connected.connection.close();
+});
+
+afterAll(() => disconnect());
+
+/** An endpoint whose id no other test has: runs are found by it. */
+async function installation(behaviour: Behaviour, overrides: Record<string, string> = {}) {
+  const { database, url } = await testWorkerDatabase(20);
+  await seedFixtureAccounts(database);
+  await drawIdsApart(database);
+  const receiver = await startReceiver(behaviour);
+  onTestFinished(() => receiver.close());
+  const { id } = await addEndpoint(database, ACCOUNT.wabaId, `${receiver.url}/hook`);
+  const config = loadConfig(testSettings(url, overrides));
+  const work = async () => {
+    const worker = await startWorker(config, silentLogger);
+    let stopped: Promise<void> | null = null;
+    const stop = () => (stopped ??= worker.stop());
+    onTestFinished(stop);
+    return { stop };
+  };
+  const handle = client.workflow.getHandle(`endpoint/${id}`);
+  onTestFinished(async () => void (await handle.terminate().catch(() => undefined)));
+  const details = async () => {
+    const metadata = await handle.query<{ currentDetails?: string }>('__temporal_workflow_metadata');
+    return metadata.currentDetails ?? '';
+  };
+  const shows = (...parts: (string | RegExp)[]) =>
+    eventually(
+      `its run shows ${parts.join(', ')}`,
+      async () => {
+        const text = await details().catch(() => '');
+        return parts.every((part) => (typeof part === 'string' ? text.includes(part) : part.test(text)));
+      },
+      30_000,
+    );
+  const status = async () => (await handle.describe().catch(() => null))?.status.name ?? 'none';
+  const hold = (mode: 'paused' | 'disabled') =>
+    holdEndpoint({ database, actor: SYSTEM }, ACCOUNT.wabaId, { id, mode, reason: 'their maintenance' });
+  const enable = () =>
+    enableEndpoint({ database, actor: SYSTEM }, ACCOUNT.wabaId, { id, waiting: 'send', by: 'a test' });
+  return { database, receiver, id, work, handle, details, shows, status, hold, enable };
+}
+
+/** Failing once leaves a delivery waiting for longer than a test lasts. */
+const LONG_WAIT = { HELIOGRAPH_WEBHOOK_RETRY_SCHEDULE_SECONDS: '3600,3600' };
+
+const text = (id: string) => textMessage(id, 'x');
+
+const takeIn = (database: Database, ...items: Parameters<typeof bodyOf>[1][number][]) =>
+  insertBodies(database, [bodyOf(ACCOUNT, items)]);
+
+const isOver = (status: string) => status === 'COMPLETED';
+
+test('an outage is one run, with all that waits, from the first failed attempt to the last delivery', async () => {
+  const { database, receiver, id, work, handle, shows, status, details } = await installation(answer(503));
+  await work();
+  const items = Array.from({ length: 30 }, (_, n) => text(`wamid.OUTAGE${n}`));
+  await takeIn(database, ...items, messageStatus('wamid.STATUS', 'sent'));
+  await shows(
+    /\*\*(failing|probing)\*\* since/,
+    'Pending: 31',
+    '`message` 30',
+    '`status` 1',
+    'the endpoint returned 503',
+  );
+  expect(await details()).toContain(`https://gateway.example/portal/w/${ACCOUNT.wabaId}/endpoints/${id}`);
+  expect(await details()).not.toContain('/hook');
+  const attributes = (await handle.describe()).typedSearchAttributes.getAll();
+  expect(Object.fromEntries(attributes.map(({ key, value }) => [key.name, value]))).toMatchObject({
+    HeliographWabaId: ACCOUNT.wabaId,
+    HeliographEndpointId: id,
+    HeliographTenantId: expect.any(String),
+  });
+  await shows('**probing** since', 'Next probe: ');
+  receiver.behave(answer(200));
+  await eventually('it ends', async () => isOver(await status()), 90_000);
+  expect(await query(database, 'select 1 from delivery_queue')).toEqual([]);
+}, 150_000);
+
+test('what is done in the portal is shown, and while nothing changes the run asks for nothing', async () => {
+  const all = await installation(answer(503), LONG_WAIT);
+  const { database, receiver, work, handle, shows, status } = all;
+  await work();
+  await takeIn(database, text('wamid.HELD'));
+  await shows('**failing** since', 'Next retries:', 'attempt 2 of `dlv_');
+  await all.hold('paused');
+  await shows('**paused** since', 'their maintenance', 'Pending: 1');
+  await eventually('it rests', async () => {
+    const { events = [] } = await handle.fetchHistory();
+    const opened = events?.filter((event) => event.timerStartedEventAttributes).length;
+    const closed = events?.filter(
+      (event) => event.timerFiredEventAttributes ?? event.timerCanceledEventAttributes,
+    );
+    const { pendingActivities, pendingWorkflowTask } = (await handle.describe()).raw;
+    return opened === closed?.length && (pendingActivities ?? []).length === 0 && !pendingWorkflowTask;
+  });
+  await takeIn(database, text('wamid.LATER'));
+  receiver.behave(answer(200));
+  await all.enable();
+  await shows('Pending: 1', 'Next retries:');
+  expect(await status()).toBe('RUNNING');
+}, 120_000);
+
+test('a success ends nothing that still waits, and an ended outage leaves no run', async () => {
+  const { database, receiver, work, status } = await installation((webhook, response) =>
+    answer(webhook.headers['x-service-attempt'] === '1' ? 500 : 200)(webhook, response),
+  );
+  await work();
+  await takeIn(database, text('wamid.ONCE'));
+  await eventually('delivered', () => receiver.received.length === 2);
+  await eventually('it ends', async () => isOver(await status()), 60_000);
+}, 90_000);
+
+test('a run that was lost while nothing is attempted is there again after a restart', async () => {
+  const { database, work, handle, shows, status, hold } = await installation(answer(503), LONG_WAIT);
+  const first = await work();
+  await takeIn(database, text('wamid.LOST'));
+  await shows('**failing** since');
+  await hold('disabled');
+  await shows('**disabled** since');
+  await first.stop();
+  await handle.terminate('as if Temporal had lost it');
+  expect(await status()).toBe('TERMINATED');
+  await work();
+  await shows('**disabled** since', 'Pending: 1', 'the endpoint returned 503');
+}, 120_000);
+
+test('the body of a response is shown where several customers have it, without what may be a number', async () => {
+  const body = 'Backend of 4915112345678 is down\nat line 1';
+  const { database, work, shows, details } = await installation((webhook, response) => {
+    const isFirst = webhook.body.includes('wamid.ONE');
+    response.writeHead(500).end(isFirst ? 'No customer Ada' : body);
+    return null;
+  }, LONG_WAIT);
+  await work();
+  await takeIn(database, text('wamid.ONE'));
+  await shows('**failing** since');
+  expect(await details()).not.toContain('Ada');
+  const other = (id: string, from: string) => {
+    const item = text(id);
+    return JSON.parse(JSON.stringify(item).replaceAll(/"from":"\d+"/g, `"from":"${from}"`));
+  };
+  await takeIn(database, other('wamid.TWO', '12025550177'));
+  await takeIn(database, other('wamid.THREE', '12025550178'));
+  await shows('the response begins with `Backend of … is down`');
+}, 120_000);
+
+test('what failed is waiting until it is delivered, also while its next attempt is due', async () => {
+  const { database, id, work, shows } = await installation(answer(503), LONG_WAIT);
+  const worker = await work();
+  await takeIn(database, text('wamid.DUE'));
+  await shows('**failing** since');
+  await worker.stop();
+  await database.raw(`update delivery_queue set state = 'due', next_attempt_at = null, created_at = now()`);
+  const tools = { database, publicUrl: 'https://gateway.example' };
+  expect(await lookAtTrouble(tools, id, null)).toMatchObject({ state: 'failing' });
+  await database.raw('update delivery_queue set attempts = 0');
+  expect(await lookAtTrouble(tools, id, null)).toContain('nothing waits');
+}, 60_000);
+
+test('updates do what the buttons of the portal do, with the same audit entries, and refuse what is of no use', async () => {
+  const all = await installation(answer(503), LONG_WAIT);
+  const { database, receiver, work, handle, shows, status, id } = all;
+  await work();
+  await takeIn(database, text('wamid.A'), text('wamid.B'), text('wamid.C'));
+  await shows('**failing** since', 'Pending: 3');
+  const update = (name: string, ...args: unknown[]) =>
+    handle.executeUpdate<string, [unknown]>(name, { args: args as [unknown] });
+  const refusalOf = (name: string, ...args: unknown[]) =>
+    update(name, ...args).then(
+      () => 'accepted',
+      (error) => String(error.cause?.message ?? error.message),
+    );
+  expect(await refusalOf('enable', 'send')).toContain('takes deliveries');
+  expect(await refusalOf('enable', 'all')).toContain('"send" or "drop"');
+  expect(await refusalOf('skipHead', '7')).toContain('dlv_');
+  expect(await refusalOf('skipHead', `dlv_${'0'.repeat(12)}7${'0'.repeat(19)}`)).toContain(
+    'There is no delivery',
+  );
+  expect(await refusalOf('pause', 7)).toContain('the reason is a text');
+
+  // The UI sends null where nothing was entered.
+  const dropped = await update('skipHead', null);
+  await shows('Pending: 2');
+  expect(await update('pause', 'server migration')).toContain('paused');
+  await shows('**paused** since', 'server migration', 'Pending: 2');
+  expect(await refusalOf('retryNow')).toContain('enable it first');
+  expect(await refusalOf('pause')).toContain('paused already');
+  expect(await update('enable', 'send')).toContain('enabled');
+  await shows('**failing** since', 'Pending: 2');
+  expect(receiver.received).toHaveLength(3);
+  expect(await update('retryNow')).toContain('2 retries are due now');
+  await eventually('both are attempted', () => receiver.received.length === 5);
+  await shows('attempt 3 of');
+  await update('pause', null);
+  await shows('**paused** since');
+  expect(await update('enable', 'drop')).toContain('2 deliveries were dropped');
+  await eventually('it ends', async () => isOver(await status()), 30_000);
+
+  const entries = await listAudit(
+    { database },
+    { wabaId: ACCOUNT.wabaId },
+    { actor: 'Temporal UI operator' },
+  );
+  const endpoint = `endpoint ${id}`;
+  expect(entries.map(({ action, target, detail }) => [action, target, detail]).toReversed()).toEqual([
+    ['delivery.dropped', expect.stringMatching(/^delivery dlv_/), { endpointId: id }],
+    ['endpoint.paused', endpoint, { reason: 'server migration' }],
+    ['endpoint.enabled', endpoint, { waiting: 'send', dropped: 0 }],
+    ['endpoint.retried', endpoint, { retried: 2, probed: false }],
+    ['endpoint.paused', endpoint, { reason: null }],
+    ['endpoint.enabled', endpoint, { waiting: 'drop', dropped: 2 }],
+  ]);
+  expect(dropped).toContain(entries.at(-1)?.target.replace('delivery ', ''));
+}, 120_000);
+
+test('calm traffic and an unchanged outage cost PostgreSQL and Temporal nothing', async () => {
+  const statements: string[] = [];
+  const calls: string[] = [];
+  const database = {
+    raw: async (statement: string) => {
+      statements.push(statement);
+      return { rows: [], rowCount: 0 };
+    },
+  } as unknown as Database;
+  const temporal = {
+    workflow: {
+      list: async function* () {},
+      signalWithStart: async (_: string, { workflowId }: { workflowId: string }) => calls.push(workflowId),
+      getHandle: () => ({ signal: async () => undefined }),
+    },
+  } as unknown as Client;
+  const watch = new TroubleWatch();
+  const loop = watch.start({
+    client: temporal,
+    database,
+    logger: silentLogger,
+    taskQueue: 'q',
+    isLeader: () => true,
+  });
+  onTestFinished(() => loop.stop());
+  await eventually('the walk at the start', () => statements.length > 0);
+  statements.length = 0;
+  const attempt = (id: string) => ({ endpoint: { id }, eventType: 'message', attempts: 0 }) as never;
+  for (let n = 0; n < 10_000; n += 1)
+    watch.attempted(attempt('1'), { state: 'delivered', statusCode: 200, attempt: 1 });
+  for (let turns = 0; turns < 50; turns += 1) {
+    loop.wake();
+    await new Promise(setImmediate);
+  }
+  expect([statements, calls]).toEqual([[], []]);
+  // However many attempts fail: one signal of each endpoint within some seconds.
+  const failed = {
+    state: 'retrying',
+    reason: 'x',
+    attempt: 1,
+    delayMs: 1,
+    isExtra: false,
+    run: null,
+  } as const;
+  for (let n = 0; n < 10_000; n += 1) watch.attempted(attempt(String(n % 3)), failed);
+  await eventually('each is told', () => calls.length === 3);
+  for (let n = 0; n < 10_000; n += 1) watch.attempted(attempt(String(n % 3)), failed);
+  for (let turns = 0; turns < 50; turns += 1) {
+    loop.wake();
+    await new Promise(setImmediate);
+  }
+  expect(calls.toSorted()).toEqual(['endpoint/0', 'endpoint/1', 'endpoint/2']);
+  expect(statements).toEqual([]);
+});

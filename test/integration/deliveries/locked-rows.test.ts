@@ -1,0 +1,202 @@
+import { expect, onTestFinished, test } from 'vitest';
+import type { MadeAttempt } from '../../../src/deliveries/attempt/settle-attempts.ts';
+import { makeEndpointHealth } from '../../../src/deliveries/judge-outcome.ts';
+import { type Recorded, ResultRecorder } from '../../../src/deliveries/loop/result-recorder.ts';
+import { releaseEvent } from '../../../src/deliveries/queue/enqueue.ts';
+import { SYSTEM } from '../../../src/platform/audit/audit.ts';
+import type { Database } from '../../../src/platform/postgres/database.ts';
+import { query } from '../../../src/platform/postgres/sql.ts';
+import { queueReplayPage } from '../../../src/replays/replay-steps.ts';
+import { startReplay, switchReplay } from '../../../src/replays/replays.ts';
+import { claimAll } from '../../support/due-shares.ts';
+import { bodyOf, textMessage } from '../../support/load/upstream-bodies.ts';
+import { takeIn } from '../../support/take-in.ts';
+import { addEndpoint, seedFixtureAccounts } from '../../support/test-accounts.ts';
+import { testWorkerDatabase } from '../../support/test-database.ts';
+import { eventually } from '../../support/webhook-receiver.ts';
+import { madeAttempt } from '../../unit/deliveries/made-attempts.ts';
+import { response } from '../../unit/deliveries/send-results.ts';
+import { publish, queuedStates, settleLive } from '../replays/replay-fixtures.ts';
+
+const WABA = '900000000000101';
+const ACCOUNT = { wabaId: WABA, phoneNumberId: '800000000000111', displayPhoneNumber: '12025550100' };
+
+/** Attempts that got these status codes, one lane each, under leases that are in force. */
+async function attemptsWith(database: Database, statusCodes: readonly number[]): Promise<MadeAttempt[]> {
+  const url = 'https://tenant.example/hook';
+  const { id } = await addEndpoint(database, WABA, url);
+  const messages = statusCodes.map((_, n) => textMessage(`wamid.LOCKED${n}`, 'hello'));
+  await takeIn(database, ...messages.map((message) => bodyOf(ACCOUNT, [message])));
+  const { deliveries, token } = await claimAll(database);
+  return deliveries.map(({ deliveryId, deliveryDay }, n) => {
+    const attempt = madeAttempt(response(statusCodes[n] ?? 200));
+    const endpoint = { ...attempt.endpoint, id, url, wabaId: WABA, retryScheduleMs: [60_000] };
+    return {
+      ...attempt,
+      ...{ deliveryId, deliveryDay, token, endpoint },
+      sent: { ...attempt.sent, wabaId: WABA },
+    };
+  });
+}
+
+function recorderOf(database: Database) {
+  const recorded: Recorded['outcomes'] = [];
+  const seen: string[] = [];
+  const recorder = new ResultRecorder(
+    {
+      ...{ database, health: makeEndpointHealth(), worker: 'test' },
+      onAttempt: ({ deliveryId }) => void seen.push(deliveryId),
+      runLimits: { perEndpoint: 20, overall: 200, takeStart: () => false },
+      gate: { isOpen: () => true, check: async () => true },
+      onTrouble: () => undefined,
+    },
+    {
+      giveUpMs: 60_000,
+      followerClaims: () => null,
+      onRecorded: ({ outcomes }) => void recorded.push(...outcomes),
+      onOrphans: () => undefined,
+    },
+  );
+  return { recorder, recorded, seen };
+}
+
+/** Holds the row of a delivery as a transaction of intake or of a replay does, until `release`. */
+const holdRow = (database: Database, deliveryId: string) =>
+  hold(database, 'select 1 from delivery_queue where delivery_id = cast(? as uuid) for update', deliveryId);
+
+async function hold(database: Database, text: string, id: string): Promise<{ release: () => Promise<void> }> {
+  const { promise: ends, resolve: end } = Promise.withResolvers<void>();
+  const { promise: isHeld, resolve: held } = Promise.withResolvers<void>();
+  const holding = database.transaction(async (trx) => {
+    await query(trx, text, [id]);
+    held();
+    await ends;
+  });
+  await isHeld;
+  return {
+    release: async () => {
+      end();
+      await holding;
+    },
+  };
+}
+
+test.each([
+  ['successes', [200, 200, 200]],
+  ['failures', [500, 500, 500]],
+])('a row that another transaction holds does not delay the %s of other lanes', async (_, codes) => {
+  const { database } = await testWorkerDatabase();
+  await seedFixtureAccounts(database);
+  const [first, ...others] = await attemptsWith(database, codes);
+  if (first === undefined) throw new Error('nothing was claimed');
+  const { recorder, recorded, seen } = recorderOf(database);
+  const { release } = await holdRow(database, first.deliveryId);
+  onTestFinished(release);
+  for (const attempt of [first, ...others]) recorder.add(attempt);
+  await eventually('the others are recorded', async () => recorded.length === others.length);
+  expect(recorded.map(({ attempt }) => attempt.deliveryId).sort()).toEqual(
+    others.map(({ deliveryId }) => deliveryId).sort(),
+  );
+  await release();
+  await eventually('the first is recorded', async () => recorded.length === codes.length);
+  const state = codes[0] === 200 ? 'delivered' : 'retrying';
+  expect(recorded.map(({ outcome }) => outcome?.state)).toEqual(codes.map(() => state));
+  // Each counts once, however often its recording was tried.
+  expect(seen.toSorted()).toEqual([first, ...others].map(({ deliveryId }) => deliveryId).sort());
+  const [logged] = await query<{ n: number }>(database, 'select count(*)::integer as n from attempts');
+  expect(logged?.n).toBe(codes.length);
+});
+
+test('a failure whose endpoint another transaction holds delays no success that comes after it', async () => {
+  const { database } = await testWorkerDatabase();
+  await seedFixtureAccounts(database);
+  const [failure, ...successes] = await attemptsWith(database, [503, 200, 200]);
+  if (failure === undefined) throw new Error('nothing was claimed');
+  const { recorder, recorded } = recorderOf(database);
+  const { release } = await hold(
+    database,
+    'select 1 from webhook_endpoints where id = ? for update',
+    failure.endpoint.id,
+  );
+  onTestFinished(release);
+  recorder.add(failure);
+  await eventually('the failure waits', async () => {
+    const waiting = await query(
+      database,
+      `select 1 from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`,
+    );
+    return waiting.length > 0;
+  });
+  for (const success of successes) recorder.add(success);
+  await eventually('the successes are recorded', async () => recorded.length === successes.length, 5_000);
+  expect(recorded.map(({ outcome }) => outcome?.state)).toEqual(['delivered', 'delivered']);
+  await release();
+  await eventually('the failure is recorded', async () => recorded.length === 3);
+  expect(recorded.at(-1)?.outcome).toMatchObject({ state: 'retrying' });
+});
+
+test('the release of an event that waits behind an attempt delays no other lane', async () => {
+  const { database } = await testWorkerDatabase();
+  await seedFixtureAccounts(database);
+  const [first, second] = await attemptsWith(database, [200, 200]);
+  if (first === undefined || second === undefined) throw new Error('nothing was claimed');
+  const [behind] = await query<{ uuid: string }>(
+    database,
+    `insert into delivery_queue (endpoint_id, lane, state, released, delivery_day, delivery_id, event_day, event_uuid)
+     select endpoint_id, lane, 'queued', false, delivery_day, gen_random_uuid(), event_day, gen_random_uuid()
+       from delivery_queue where delivery_id = ? returning event_uuid as uuid`,
+    [first.deliveryId],
+  );
+  const { recorder, recorded } = recorderOf(database);
+  await database.transaction(async (trx) => {
+    await releaseEvent(trx, behind?.uuid ?? '');
+    recorder.add(first);
+    recorder.add(second);
+    await eventually('the other lane is recorded', async () => recorded.length === 1, 5_000);
+  });
+  expect(recorded[0]?.attempt).toBe(second);
+  await eventually('the first is recorded', async () => recorded.length === 2);
+  expect(await query(database, 'select state from delivery_queue')).toEqual([{ state: 'due' }]);
+});
+
+test('an attempt whose claim another process took over is given up at once', async () => {
+  const { database } = await testWorkerDatabase();
+  await seedFixtureAccounts(database);
+  const [first] = await attemptsWith(database, [200]);
+  if (first === undefined) throw new Error('nothing was claimed');
+  await database.raw('update delivery_queue set token = gen_random_uuid()');
+  const { recorder, recorded } = recorderOf(database);
+  recorder.add(first);
+  await eventually('it is told', async () => recorded.length === 1);
+  expect(recorded).toMatchObject([{ outcome: null }]);
+});
+
+test('a replay is paused, resumed and cancelled in transactions of a thousand deliveries at most', async () => {
+  const { database } = await testWorkerDatabase();
+  await seedFixtureAccounts(database);
+  await addEndpoint(database, WABA, 'https://tenant.example/hook');
+  await publish(database, WABA, { count: 2_500, keys: 2_500 });
+  await settleLive(database, 'failed');
+  const { replayId } = await startReplay({ database, actor: SYSTEM }, WABA, { states: ['failed'] }, 'test');
+  const [endpoint] = await query<{ id: string }>(database, 'select id from webhook_endpoints');
+  const page = { wabaId: WABA, replayId, endpointId: endpoint?.id ?? '' };
+  while (((await queueReplayPage(database, page))?.queuedIds.length ?? 0) > 0);
+  expect(await queuedStates(database)).toEqual({ due: 2_500 });
+
+  /** How many rows are in `state` after each transaction of a change, as others see it. */
+  const stepsOf = async (action: 'pause' | 'resume' | 'cancel', state: string): Promise<number[]> => {
+    const steps: number[] = [];
+    const transaction: Database['transaction'] = async (work) => {
+      const result = await database.transaction(work);
+      steps.push((await queuedStates(database))[state] ?? 0);
+      return result;
+    };
+    const watched: Database = Object.create(database, { transaction: { value: transaction } });
+    await switchReplay({ database: watched, actor: SYSTEM }, WABA, replayId, action);
+    return steps;
+  };
+  // The first one writes the state of the replay, and what belongs to that.
+  expect(await stepsOf('pause', 'suspended')).toEqual([0, 1_000, 2_000, 2_500]);
+  expect(await stepsOf('resume', 'due')).toEqual([0, 1_000, 2_000, 2_500]);
+  expect(await stepsOf('cancel', 'due')).toEqual([2_500, 1_500, 500, 0]);
+}, 60_000);

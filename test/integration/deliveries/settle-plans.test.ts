@@ -1,0 +1,58 @@
+import { expect, test } from 'vitest';
+import type { Database, Transaction } from '../../../src/platform/postgres/database.ts';
+import { query } from '../../../src/platform/postgres/sql.ts';
+import { claimAll } from '../../support/due-shares.ts';
+import { addEndpoints, queueEach } from '../../support/many-endpoints.ts';
+import { settleAndFollow } from '../../support/settle-rows.ts';
+import { seedFixtureAccounts } from '../../support/test-accounts.ts';
+import { testWorkerDatabase } from '../../support/test-database.ts';
+
+const WABA = '900000000000101';
+const EVENTS = 6_000;
+const DELIVERIES_PER_LANE = 20;
+
+/** Rows of events that the transaction has read until now. */
+async function eventsRead(trx: Transaction): Promise<number> {
+  const [row] = await query<{ count: string }>(
+    trx,
+    `select coalesce(sum(coalesce(seq_tup_read, 0) + coalesce(idx_tup_fetch, 0)), 0) as count
+       from pg_stat_xact_user_tables where relname ~ '^events_(default|[0-9]+)$'`,
+  );
+  return Number(row?.count);
+}
+
+/** Has the claims of a lane settled one after the other; returns how many rows of events were read for each follower. */
+async function readPerFollower(database: Database): Promise<number[]> {
+  const { deliveries, token } = await claimAll(database, { limit: 10 });
+  return await database.transaction(async (trx) => {
+    const perFollower: number[] = [];
+    let current = deliveries;
+    // More often than a statement is planned for its values.
+    for (let turn = 1; turn < DELIVERIES_PER_LANE; turn += 1) {
+      const before = await eventsRead(trx);
+      current = await settleAndFollow(trx, current, token);
+      expect(current).toHaveLength(10);
+      expect(current.every(({ body }) => body !== null)).toBe(true);
+      perFollower.push(((await eventsRead(trx)) - before) / current.length);
+    }
+    return perFollower;
+  });
+}
+
+test('to claim what waits behind a delivery reads its event alone, also by plans of when the day had none', async () => {
+  const { database } = await testWorkerDatabase(1);
+  await seedFixtureAccounts(database);
+  const [endpointId = ''] = await addEndpoints(database, WABA, {
+    urls: ['https://e.example'],
+    ratePerSecond: null,
+  });
+  const add = async (count: number) => {
+    const endpointIds = Array.from({ length: count }, () => endpointId);
+    await queueEach(database, WABA, endpointIds, (n) => `lane ${Math.floor(n / DELIVERIES_PER_LANE)}`);
+  };
+  await add(10 * DELIVERIES_PER_LANE);
+  await readPerFollower(database);
+  await add(EVENTS);
+  const perFollower = await readPerFollower(database);
+  expect(Math.max(...perFollower), perFollower.join()).toBeLessThanOrEqual(2);
+});

@@ -1,0 +1,149 @@
+import { randomBytes } from 'node:crypto';
+import { once } from 'node:events';
+import { createServer } from 'node:http';
+import { type AddressInfo, connect, type Socket } from 'node:net';
+import { buffer } from 'node:stream/consumers';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { expect, onTestFinished, test } from 'vitest';
+import { query } from '../../../src/platform/postgres/sql.ts';
+import { sendUnfinishedWebhooks, type UnfinishedWebhooks } from '../../support/load/unfinished-webhooks.ts';
+import {
+  buildProxyBefore,
+  PROXY_MEMORY_BYTES,
+  type ShippedProxy,
+  startShippedProxy,
+} from '../../support/shipped-proxy.ts';
+import { signed, startTestApi, testConfig } from '../api/api-harness.ts';
+
+buildProxyBefore();
+
+const WEBHOOK = '/upstream/webhook';
+const KIB = 1024;
+const MIB = 1024 * KIB;
+const CONNECTIONS = 200;
+const GENUINE_WEBHOOKS = 40;
+
+const FORM_OF_A_SIGNATURE = `sha256=${'0'.repeat(64)}`;
+
+type Way = Omit<UnfinishedWebhooks, 'port' | 'count'> & { name: string };
+
+const SIGNED = { signature: FORM_OF_A_SIGNATURE, isHttp2: false };
+
+const WAYS: Way[] = [
+  { name: 'large, without a signature', ...SIGNED, signature: null, lengthBytes: 4 * MIB, manner: 'fast' },
+  { name: 'large', ...SIGNED, lengthBytes: 3 * MIB, manner: 'fast' },
+  { name: 'small', ...SIGNED, lengthBytes: 59_000, manner: 'fast' },
+  { name: 'slow', ...SIGNED, lengthBytes: 59_000, manner: 'slow' },
+  { name: 'in few connections', ...SIGNED, lengthBytes: 59_000, manner: 'fast', isHttp2: true },
+];
+
+/** The API behind the proxy of the Compose stack. */
+async function startStack(): Promise<{ proxy: ShippedProxy; countStored: () => Promise<number> }> {
+  const config = testConfig({ HELIOGRAPH_TRUST_PROXY: '127.0.0.1' });
+  const { app, database } = await startTestApi(async () => ({ config }));
+  const { port } = new URL(await app.listen({ host: '127.0.0.1', port: 0 }));
+  const proxy = await startShippedProxy(Number(port));
+  const countStored = async () => {
+    const [row] = await query<{ count: string }>(database, 'select count(*) from inbox');
+    return Number(row?.count);
+  };
+  return { proxy, countStored };
+}
+
+test.each(WAYS)(
+  '200 unfinished bodies, $name, leave the proxy its memory and genuine webhooks their time',
+  async ({ name: _, ...way }) => {
+    const { proxy, countStored } = await startStack();
+    const port = way.isHttp2 ? proxy.httpsPort : proxy.httpPort;
+    const countOpen = sendUnfinishedWebhooks({ ...way, port, count: CONNECTIONS });
+    const times = await postGenuine(proxy);
+    expect(await countStored()).toBe(GENUINE_WEBHOOKS);
+    expectMemoryLeft(proxy);
+    expectInTime(times);
+    // However long they would go on, the proxy or the API ends them.
+    await expect.poll(countOpen, { timeout: 30_000 }).toBe(0);
+  },
+);
+
+test('headers that do not end, and headers without measure, are cut', async () => {
+  const { proxy } = await startStack();
+  const sockets = Array.from({ length: CONNECTIONS }, () => {
+    const socket = openSocket(proxy.httpPort);
+    socket.write(`POST ${WEBHOOK} HTTP/1.1\r\nHost: x\r\nX-Filler: ${'x'.repeat(512 * KIB)}`);
+    return socket;
+  });
+  await expect.poll(() => sockets.filter(({ destroyed }) => !destroyed).length, { timeout: 30_000 }).toBe(0);
+  expectMemoryLeft(proxy);
+});
+
+test('webhooks of up to 3 MiB reach the API as they were signed; larger and unsigned ones are refused', async () => {
+  const { proxy, countStored } = await startStack();
+  for (const sizeBytes of [1, 59_999, 60_000, 70_000, 3 * MIB]) {
+    expect((await post(proxy, randomBytes(sizeBytes))).status).toBe(200);
+  }
+  expect(await countStored()).toBe(5);
+  expect((await post(proxy, randomBytes(3 * MIB + 1))).status).toBe(413);
+  const unsigned = await fetch(`http://127.0.0.1:${proxy.httpPort}${WEBHOOK}`, { method: 'POST', body: 'x' });
+  expect([unsigned.status, await unsigned.text()]).toEqual([
+    401,
+    expect.stringContaining('"invalid_signature"'),
+  ]);
+});
+
+test('a webhook whose API process dies is sent to another one, and a large one is never sent in part', async () => {
+  const bodies: Buffer[] = [];
+  const dying = createServer(async (request, response) => {
+    const body = await buffer(request).catch(() => Buffer.alloc(0));
+    if (request.method === 'POST') bodies.push(body);
+    if (bodies.length % 2 === 1) request.socket.destroy();
+    else response.end();
+  });
+  dying.listen(0, '127.0.0.1');
+  await once(dying, 'listening');
+  onTestFinished(() => void dying.close());
+  const proxy = await startShippedProxy((dying.address() as AddressInfo).port);
+  const small = randomBytes(59_999);
+  expect((await post(proxy, small)).status).toBe(200);
+  expect(bodies).toEqual([small, small]);
+  const large = randomBytes(60_000);
+  expect((await post(proxy, large)).status).toBe(502);
+  expect(bodies.slice(2)).toEqual([large]);
+});
+
+async function post({ httpPort }: ShippedProxy, body: Buffer): Promise<{ status: number; ms: number }> {
+  const startedAt = performance.now();
+  const init = { method: 'POST', headers: signed(body), body: new Uint8Array(body) };
+  const { status } = await fetch(`http://127.0.0.1:${httpPort}${WEBHOOK}`, init);
+  return { status, ms: performance.now() - startedAt };
+}
+
+/** Webhooks as upstream sends them, one after the other while the others are held; returns how long they took. */
+async function postGenuine(proxy: ShippedProxy): Promise<number[]> {
+  const times: number[] = [];
+  for (let n = 0; n < GENUINE_WEBHOOKS; n += 1) {
+    const { status, ms } = await post(proxy, randomBytes(n % 10 === 9 ? MIB : 800));
+    expect(status).toBe(200);
+    times.push(ms);
+    await sleep(50);
+  }
+  return times.sort((a, b) => a - b);
+}
+
+function expectInTime(times: readonly number[]): void {
+  // The flood itself takes its time of the first ones.
+  expect(times[Math.floor(times.length * 0.9)]).toBeLessThan(1_000);
+}
+
+function expectMemoryLeft(proxy: ShippedProxy): void {
+  expect(proxy.isRunning()).toBe(true);
+  const peakBytes = proxy.peakMemoryBytes();
+  process.stdout.write(`the proxy had ${Math.round(peakBytes / MIB)} MiB at most\n`);
+  expect(peakBytes).toBeLessThan(PROXY_MEMORY_BYTES / 2);
+}
+
+function openSocket(port: number): Socket {
+  const socket = connect(port, '127.0.0.1');
+  socket.on('error', () => {});
+  onTestFinished(() => void socket.destroy());
+  return socket.resume();
+}

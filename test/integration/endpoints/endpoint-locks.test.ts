@@ -1,0 +1,97 @@
+import { randomUUID } from 'node:crypto';
+import { describe, expect, onTestFinished, test } from 'vitest';
+import { claimProbes } from '../../../src/deliveries/queue/claim.ts';
+import { addEndpointCounts } from '../../../src/endpoints/endpoint-health.ts';
+import { limitWebhookTargets } from '../../../src/endpoints/webhook-targets.ts';
+import { SYSTEM } from '../../../src/platform/audit/audit.ts';
+import type { Database } from '../../../src/platform/postgres/database.ts';
+import { execute, query } from '../../../src/platform/postgres/sql.ts';
+import { addEndpoints, queueEach } from '../../support/many-endpoints.ts';
+import { seedFixtureAccounts } from '../../support/test-accounts.ts';
+import { testWorkerDatabase } from '../../support/test-database.ts';
+import { eventually } from '../../support/webhook-receiver.ts';
+
+const WABA = '900000000000101';
+
+/** Two endpoints, of which the second stands first on disk. */
+async function twoEndpoints() {
+  const { database } = await testWorkerDatabase();
+  await seedFixtureAccounts(database);
+  const urls = ['https://low.example', 'https://high.example'];
+  const [low = '', high = ''] = await addEndpoints(database, WABA, { urls, ratePerSecond: null });
+  await execute(database, 'update webhook_endpoints set updated_at = now() where id = ?', [low]);
+  return { database, low, high };
+}
+
+/** Holds the row of an endpoint until `release`. */
+async function hold(database: Database, id: string): Promise<{ release: () => Promise<void> }> {
+  const ends = Promise.withResolvers<void>();
+  const held = Promise.withResolvers<void>();
+  const holding = database.transaction(async (trx) => {
+    await query(trx, 'select 1 from webhook_endpoints where id = ? for no key update', [id]);
+    held.resolve();
+    await ends.promise;
+  });
+  await held.promise;
+  const release = async () => {
+    ends.resolve();
+    await holding;
+  };
+  onTestFinished(release);
+  return { release };
+}
+
+const waitsForLock = (database: Database) =>
+  eventually('it waits for the lock', async () => {
+    const waiting = await query(
+      database,
+      `select 1 from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`,
+    );
+    return waiting.length > 0;
+  });
+
+const countsOf = (endpointId: string) => ({
+  ...{ endpointId, successes: 0, failures: 1, failedDeliveries: 1, totalMs: 5 },
+});
+
+type Writer = (database: Database, ids: readonly string[]) => Promise<unknown>;
+
+const WRITERS: [string, Writer][] = [
+  [
+    'counts of attempts',
+    (database, ids) => database.transaction((trx) => addEndpointCounts(trx, ids.map(countsOf))),
+  ],
+  [
+    'lists of webhook targets',
+    (database) => limitWebhookTargets({ database, actor: SYSTEM }, WABA, { deny: ['203.0.113.0/24'] }),
+  ],
+];
+
+describe('who changes several endpoints', () => {
+  // Attempts that failed lock theirs in the order of the ids: in another order, both could wait for each other.
+  test.each(WRITERS)('locks them in the order of their ids: %s', async (_, write) => {
+    const { database, low, high } = await twoEndpoints();
+    const { release } = await hold(database, low);
+    const writing = write(database, [high, low]);
+    await waitsForLock(database);
+    await expect(
+      query(database, 'select id from webhook_endpoints where id = ? for no key update nowait', [high]),
+    ).resolves.toHaveLength(1);
+    await release();
+    await writing;
+  });
+
+  test('passes over the one that is being changed: probes', async () => {
+    const { database, low, high } = await twoEndpoints();
+    await execute(
+      database,
+      `update webhook_endpoints set mode = 'probing', next_probe_at = now() where id = any (?)`,
+      [[low, high]],
+    );
+    await queueEach(database, WABA, [low, high], (n) => `lane ${n}`);
+    await hold(database, low);
+    const claim = { limit: 20, token: randomUUID(), leaseMs: 60_000 };
+    const { deliveries } = await claimProbes(database, claim);
+    expect(deliveries.map(({ endpointId }) => endpointId)).toEqual([high]);
+  }, 10_000);
+});

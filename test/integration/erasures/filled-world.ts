@@ -1,0 +1,142 @@
+import type { Database } from '../../../src/platform/postgres/database.ts';
+import { execute, query } from '../../../src/platform/postgres/sql.ts';
+import { storedEvents, takeIn } from '../../support/take-in.ts';
+import {
+  attemptAll,
+  bodyOf,
+  contactOf,
+  type ErasureWorld,
+  messageOf,
+  NUMBER,
+  type Person,
+  person,
+  statusOf,
+  storeFile,
+  WABA,
+} from './erasure-world.ts';
+
+export const ASHA = person('Asha', '5511987650143');
+
+export const BO = person('Bo', '4915550009182');
+
+export const GROUP = 'group-447711';
+
+/** Everything by which Asha could be known. */
+export function tracesOf(who: Person): string[] {
+  return [
+    who.waId,
+    who.userId,
+    who.name,
+    who.text,
+    Buffer.from(`${who.waId}-`).toString('base64').slice(0, 16),
+  ];
+}
+
+export async function customerIdOf(database: Database, who: Person): Promise<string> {
+  const [row] = await query<{ id: string }>(database, 'select id from contacts where wa_id = ?', [who.waId]);
+  return row?.id ?? '0';
+}
+
+/** All kinds of rows that hold something of Asha, among Bo's. */
+export async function fill(world: ErasureWorld): Promise<{ keys: string[]; body: Buffer }> {
+  const { database } = world;
+  const image = { type: 'image', image: { id: '77', mime_type: 'image/jpeg', caption: ASHA.text } };
+  const order = {
+    type: 'order',
+    order: {
+      catalog_id: 'catalog-1',
+      text: ASHA.text,
+      product_items: [{ product_retailer_id: 'r1', quantity: 1, item_price: 2, currency: 'USD' }],
+    },
+  };
+  const body = bodyOf([
+    { contacts: [contactOf(ASHA), contactOf(BO)], messages: [messageOf(ASHA, 1), messageOf(BO, 1)] },
+    { contacts: [contactOf(ASHA)], messages: [messageOf(ASHA, 2, image), messageOf(ASHA, 3, order)] },
+    { statuses: [statusOf(ASHA, 'out-1', 'sent'), statusOf(BO, 'out-1', 'sent')] },
+  ]);
+  await takeIn(
+    database,
+    body,
+    // What becomes no event, beside a neighbour that does.
+    bodyOf([
+      { field: 'user_preferences', user_preferences: [{ wa_id: ASHA.waId, detail: ASHA.text }] },
+      { contacts: [contactOf(BO)], messages: [messageOf(BO, 2)] },
+      { contacts: [contactOf(ASHA)], messages: [{ ...messageOf(ASHA, 'no-id'), id: undefined }] },
+    ]),
+    bodyOf([
+      {
+        contacts: [contactOf(ASHA), contactOf(BO)],
+        messages: [messageOf(ASHA, 'g1', { group_id: GROUP }), messageOf(BO, 'g1', { group_id: GROUP })],
+      },
+    ]),
+    bodyOf([
+      {
+        statuses: [
+          { ...statusOf(ASHA, 'pay', 'captured'), type: 'payment', payment: { reference_id: 'ref-asha-1' } },
+          { ...statusOf(BO, 'pay', 'captured'), type: 'payment', payment: { reference_id: 'ref-bo-1' } },
+        ],
+      },
+    ]),
+  );
+  const keys = [await storeFile(world, ASHA.wamid(2), Buffer.from(`file of ${ASHA.name}`))];
+  keys.push(...(await send(world, ASHA)));
+  await send(world, BO);
+  await attemptAll(database);
+  return { keys, body };
+}
+
+/** A message of the tenant's to someone, with all that is kept beside it. */
+async function send({ database, objectStore }: ErasureWorld, who: Person): Promise<string[]> {
+  const key = `up${who.waId}`;
+  await objectStore.put(key, [Buffer.from(`for ${who.name}`)] as never, { contentType: 'image/jpeg' });
+  const uuid = `019aa2b3-7c4d-7e8f-9a0b-${who.waId.padStart(12, '0').slice(-12)}`;
+  await execute(
+    database,
+    `insert into media_uploads (id, waba_id, state, object_key, file_name, size_bytes, expires_at)
+     values (?, ?, 'ready', ?, ?, 5, now() + interval '1 day')`,
+    [uuid, WABA, key, `for ${who.name}.jpg`],
+  );
+  const [row] = await query<{ id: string }>(
+    database,
+    `insert into messages (waba_id, phone_number_id, conversation_id, direction, upstream_id, type, content)
+     select ?, ?, c.id, 'outbound', ?, 'text', ? from conversations c join contacts k on k.id = c.contact_id
+      where k.wa_id = ? returning id`,
+    [WABA, NUMBER, who.wamid('out-1'), JSON.stringify({ to: who.waId, text: who.text }), who.waId],
+  );
+  const messageId = row?.id ?? '';
+  await execute(
+    database,
+    `insert into outbound_messages (message_id, waba_id, phone_number_id, recipient, state, upstream_id, media_ids)
+     values (?, ?, ?, ?, 'accepted', ?, array[cast(? as uuid)])`,
+    [messageId, WABA, NUMBER, who.waId, who.wamid('out-1'), uuid],
+  );
+  await execute(
+    database,
+    `insert into idempotency_keys (waba_id, operation, key, fingerprint, message_id, held_until, response_body)
+     values (?, 'send', ?, '\\x00', ?, now(), ?)`,
+    [WABA, `key-${who.waId}`, messageId, JSON.stringify({ id: who.wamid('out-1'), to: who.waId })],
+  );
+  await execute(database, 'insert into phone_aliases (waba_id, phone, wa_id) values (?, ?, ?)', [
+    ...[WABA, `${who.waId}9`, who.waId],
+  ]);
+  await execute(
+    database,
+    'insert into send_pacing (phone_number_id, recipient, free_at) values (?, ?, now())',
+    [...[NUMBER, who.waId]],
+  );
+  return [key];
+}
+
+/** What is stored of everyone else, without what changes by itself. */
+export async function othersOf(database: Database): Promise<unknown> {
+  const events = (await storedEvents(database)).filter(
+    ({ body }) => body === null || !body.includes(ASHA.waId),
+  );
+  const rows = await query(
+    database,
+    `select m.upstream_id, m.content, c.id, k.profile_name from messages m
+       join conversations c on c.id = m.conversation_id left join contacts k on k.id = c.contact_id
+      where m.content not like '%${ASHA.waId}%' order by m.id`,
+  );
+  return { events: events.filter(({ type }) => type !== 'order'), rows };
+}

@@ -1,0 +1,232 @@
+import { TOTP } from 'otpauth';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { SYSTEM } from '../../../../src/platform/audit/audit.ts';
+import { query } from '../../../../src/platform/postgres/sql.ts';
+import { makePasswordLink } from '../../../../src/users/password-links.ts';
+import { newSecondFactor } from '../../../../src/users/second-factor.ts';
+import { startAdmin } from '../../../support/admin-cli.ts';
+import { testSecretBox } from '../../../support/test-accounts.ts';
+import { OTHER_WABA, startTestApi, type TestApi, WABA } from '../../api/api-harness.ts';
+import { markupProblems } from '../markup-problems.ts';
+import {
+  addUser,
+  joinTenant,
+  linkIn,
+  openBrowser,
+  PASSWORD,
+  type PortalBrowser,
+  signInWith,
+  tenantOf,
+} from '../portal-browser.ts';
+
+const BY_LINK = 'set through the link';
+const NEXT = 'another one of the maker';
+const MAKER = 'maker@store.example';
+const USERS = `/portal/w/${WABA}/users`;
+const FACTOR = '/portal/account/second-factor';
+const CODE = '/portal/sign-in/code';
+
+/** Moved on by tests, so that the next code need not be waited for. */
+let nowMs = Date.now();
+let api: TestApi;
+let close: () => Promise<void>;
+let tenantId: string;
+let maker: PortalBrowser;
+
+beforeAll(async () => {
+  api = await startTestApi(
+    async () => ({ now: () => nowMs }),
+    (closeApi) => {
+      close = closeApi;
+    },
+  );
+  tenantId = await tenantOf(api.database, WABA);
+  maker = await addUser(api, { email: MAKER, role: 'admin', tenantId });
+});
+afterAll(() => close());
+
+const post = async (browser: PortalBrowser, path: string, fields: Record<string, string> = {}) => {
+  await browser.get('/portal/account');
+  return await browser.post(path, fields);
+};
+
+let count = 0;
+async function newOwner(role = 'admin') {
+  count += 1;
+  const email = `marked${count}@store.example`;
+  const browser = await addUser(api, { email, role, tenantId: role === 'operator' ? null : tenantId });
+  const [row] = await query<{ id: string }>(api.database, 'select id from users where email = ?', [email]);
+  return { email, browser, id: row?.id ?? '' };
+}
+
+/** A browser that is signed in with the password that an administrator set by a link for this user. */
+async function signedInByLink({ email, id }: { email: string; id: string }): Promise<PortalBrowser> {
+  const link = linkIn(await post(maker, `${USERS}/${id}/password-link`));
+  const browser = openBrowser(api.app);
+  await browser.get(link);
+  await browser.post(link, { password: BY_LINK });
+  await signInWith(browser, email, BY_LINK);
+  return browser;
+}
+
+/** Changes the password, and signs in with it in a new browser. */
+async function changeAndSignIn(browser: PortalBrowser, email: string): Promise<PortalBrowser> {
+  const change = { current: BY_LINK, password: NEXT };
+  expect((await post(browser, '/portal/account/password', change)).statusCode).toBe(303);
+  const again = openBrowser(api.app);
+  await signInWith(again, email, NEXT);
+  return again;
+}
+
+const isMarked = async (browser: PortalBrowser) =>
+  (await browser.get('/portal/account')).body.includes(`link made by ${MAKER}</span>`);
+const secretIn = (body: string) => (/data-copy="([A-Z2-7 ]{39})"/.exec(body)?.[1] ?? '').replaceAll(' ', '');
+const sealedIn = (body: string) => /name="sealed" value="([^"]+)"/.exec(body)?.[1] ?? '';
+const codeOf = (secret: string) => {
+  nowMs += 30_000;
+  return new TOTP({ secret }).generate({ timestamp: nowMs });
+};
+const setUpFactor = async (browser: PortalBrowser) => {
+  const page = (await browser.get(FACTOR)).body;
+  const secret = secretIn(page);
+  return { secret, answer: await browser.post(FACTOR, { sealed: sealedIn(page), code: codeOf(secret) }) };
+};
+const factors = (id: string) => query(api.database, 'select from user_totp where user_id = ?', [id]);
+
+test('a password that is changed in a marked session stays marked: at the next sign-in, in the log and for notices', async () => {
+  const owner = await newOwner();
+  const again = await changeAndSignIn(await signedInByLink(owner), owner.email);
+  const page = await again.get('/portal/account');
+  expect(page.body).toContain(`set through a link made by ${MAKER} on`);
+  expect(await markupProblems(page.body)).toEqual([]);
+  expect(page.body).not.toContain('I have read this');
+  expect((await again.post('/portal/account/notices', { upTo: '999999999' })).statusCode).toBe(404);
+  await post(again, `${USERS}/invite`, { email: `by-${owner.email}`, role: 'member' });
+  const [entry] = await query<{ detail: object }>(
+    api.database,
+    `select detail from audit_log where action = 'user.invited' and target = ?`,
+    [`user by-${owner.email}`],
+  );
+  expect(entry?.detail).toMatchObject({ passwordLinkBy: MAKER });
+  const further = { email: owner.email, role: 'admin', tenantId: await tenantOf(api.database, OTHER_WABA) };
+  const refused = await joinTenant(api, again, further);
+  expect([refused.statusCode, refused.body.includes(MAKER)]).toEqual([422, true]);
+});
+
+test('a marked session makes no link for its own account, which would be its own proof', async () => {
+  const owner = await newOwner();
+  const browser = await signedInByLink(owner);
+  const refused = await post(browser, `${USERS}/${owner.id}/password-link`);
+  expect([refused.statusCode, linkIn(refused)]).toEqual([422, '']);
+});
+
+test('a marked session sets up no second factor, before and after the password is changed', async () => {
+  const owner = await newOwner();
+  const browser = await signedInByLink(owner);
+  const page = await browser.get(FACTOR);
+  expect([page.statusCode, page.body.includes(MAKER)]).toEqual([422, true]);
+  const { secret, sealed } = newSecondFactor(
+    { secretBox: testSecretBox },
+    { userId: owner.id, email: '' },
+    null,
+  );
+  const code = new TOTP({ secret }).generate({ timestamp: nowMs });
+  for (const marked of [browser, await changeAndSignIn(browser, owner.email)]) {
+    const answer = await post(marked, FACTOR, { sealed, code });
+    expect([answer.statusCode, answer.body.includes(MAKER)]).toEqual([422, true]);
+  }
+  expect(await factors(owner.id)).toEqual([]);
+});
+
+test('a marked session that has set one up before this rule gets no recovery codes and cannot remove it', async () => {
+  const owner = await newOwner();
+  await setUpFactor(owner.browser);
+  const browser = await signedInByLink(owner);
+  // As if the sign-in had needed no code.
+  await query(
+    api.database,
+    'update user_sessions set second_factor_at = now() where user_id = ? returning id',
+    [owner.id],
+  );
+  expect((await post(browser, `${FACTOR}/recovery-codes`)).statusCode).toBe(422);
+  expect((await post(browser, `${FACTOR}/remove`)).statusCode).toBe(422);
+  expect(await factors(owner.id)).toHaveLength(1);
+});
+
+test('a second factor from before the link proves who signs in: the session is not marked, and its password is its own', async () => {
+  const owner = await newOwner();
+  const { secret } = await setUpFactor(owner.browser);
+  const browser = await signedInByLink(owner);
+  await browser.get(CODE);
+  expect((await browser.post(CODE, { code: codeOf(secret), next: '/portal' })).statusCode).toBe(303);
+  expect(await isMarked(browser)).toBe(false);
+  await changeAndSignIn(browser, owner.email);
+  expect(
+    await query(api.database, 'select password_link_by as by from users where id = ?', [owner.id]),
+  ).toEqual([{ by: null }]);
+});
+
+test('a second factor that is set is in the notices of its owner', async () => {
+  const owner = await newOwner('member');
+  await setUpFactor(owner.browser);
+  const page = await owner.browser.get(`/portal/w/${WABA}`);
+  expect(page.body).toContain('a second factor was set up');
+  expect(await markupProblems(page.body)).toEqual([]);
+});
+
+test('a mailed link ends the mark', async () => {
+  const owner = await newOwner();
+  await signedInByLink(owner);
+  const mailer = { secretBox: testSecretBox, publicUrl: 'https://gateway.example' };
+  const authority = { actor: SYSTEM, tenantId: null, userId: null };
+  const { path } = await makePasswordLink({ database: api.database, mailer }, authority, owner.id);
+  await owner.browser.get(path);
+  await owner.browser.post(path, { password: PASSWORD });
+  const browser = openBrowser(api.app);
+  await signInWith(browser, owner.email, PASSWORD);
+  expect(await isMarked(browser)).toBe(false);
+  expect((await setUpFactor(browser)).answer.statusCode).toBe(200);
+});
+
+test('another operator than the maker ends the mark, after which the user signs in again', async () => {
+  const owner = await newOwner();
+  const browser = await changeAndSignIn(await signedInByLink(owner), owner.email);
+  const operator = await addUser(api, { email: 'vouches@host.example', role: 'operator', tenantId: null });
+  const sessions = `/portal/operator/users/${owner.id}/sessions`;
+  const page = await operator.get(sessions);
+  expect(page.body).toContain('Confirm the password');
+  expect(await markupProblems(page.body)).toEqual([]);
+  const confirm = `/portal/operator/users/${owner.id}/confirm-password`;
+  expect((await operator.post(confirm)).headers.location).toBe(`${sessions}?done=confirmed`);
+  expect((await browser.get('/portal/account')).statusCode).toBe(303);
+  await signInWith(browser, owner.email, NEXT);
+  const account = await browser.get('/portal/account');
+  expect(account.body).not.toContain(`set through a link made by ${MAKER} on`);
+  expect(account.body).toContain('vouches@host.example confirmed');
+  expect((await operator.post(confirm)).statusCode).toBe(422);
+});
+
+test('an operator does not confirm the password of a link that the same operator made', async () => {
+  const owner = await newOwner('operator');
+  const operator = await addUser(api, { email: 'both@host.example', role: 'operator', tenantId: null });
+  const made = linkIn(await post(operator, `/portal/operator/users/${owner.id}/password-link`));
+  const browser = openBrowser(api.app);
+  await browser.get(made);
+  await browser.post(made, { password: BY_LINK });
+  const refused = await post(operator, `/portal/operator/users/${owner.id}/confirm-password`);
+  expect([refused.statusCode, refused.body.includes('another operator')]).toEqual([422, true]);
+});
+
+test('the command line confirms a password', async () => {
+  const { admin, json, database } = await startAdmin();
+  const email = 'asha@store.example';
+  await query(
+    database,
+    `insert into users (email, name, is_operator, password_link_by, password_link_at)
+     values (?, 'Asha', true, 'ravi@host.example', now()) returning id`,
+    [email],
+  );
+  expect(await json('user', 'confirm-password', email)).toMatchObject({ email, state: 'confirmed' });
+  expect(await query(database, 'select password_link_by as by from users')).toEqual([{ by: null }]);
+  expect((await admin(['user', 'confirm-password', email])).exitCode).not.toBe(0);
+});

@@ -1,0 +1,156 @@
+import type { LightMyRequestResponse } from 'fastify';
+import { expect, onTestFinished, test } from 'vitest';
+import { saveWaba } from '../../../src/accounts/accounts.ts';
+import { openDatabase } from '../../../src/platform/postgres/database.ts';
+import { query } from '../../../src/platform/postgres/sql.ts';
+import { addEndpoint } from '../../support/test-accounts.ts';
+import { addKey, OTHER_WABA, startTestApi, type TestApi, WABA } from '../api/api-harness.ts';
+import { addDelivery } from '../portal/delivery-fixtures.ts';
+import { addUser, type PortalBrowser, tenantOf } from '../portal/portal-browser.ts';
+
+/** WABAs of the tenant that counts. */
+const WABAS = [WABA, '900000000000103', '900000000000104'];
+
+const COUNT = { eventTypes: ['message'], states: ['failed'] };
+
+/** An API with the connections of the product, whose tenant has three WABAs with a key each; its counts wait for `release`. */
+async function startWithEndlessCounts() {
+  const poolMax = 10;
+  const api = await startTestApi(async (url) => {
+    const database = openDatabase({ url, poolMax, applicationName: 'counts' });
+    onTestFinished(() => database.destroy());
+    return { database };
+  });
+  const { database } = api;
+  const tenantId = await tenantOf(database, WABA);
+  for (const wabaId of WABAS.slice(1))
+    await saveWaba(database, tenantId, { wabaId, accessTokenSealed: null });
+  const keys = await Promise.all(WABAS.map(async (wabaId) => (await addKey(database, wabaId)).authorization));
+  const gate = Promise.withResolvers<void>();
+  const locked = Promise.withResolvers<void>();
+  const held = database.transaction(async (trx) => {
+    await trx.raw('lock table deliveries in access exclusive mode');
+    locked.resolve();
+    await gate.promise;
+  });
+  await locked.promise;
+  const release = async () => {
+    gate.resolve();
+    await held;
+  };
+  onTestFinished(release);
+  return { ...api, tenantId, keys, release };
+}
+
+/** Connections on which a count is under way. */
+async function countsUnderWay({ database }: Pick<TestApi, 'database'>): Promise<number> {
+  const [row] = await query<{ counts: number }>(
+    database,
+    `select cast(count(*) as integer) as counts from pg_stat_activity
+      where datname = current_database() and application_name = 'counts' and wait_event_type = 'Lock'`,
+  );
+  return row?.counts ?? 0;
+}
+
+async function countBy(api: TestApi, authorization: string): Promise<LightMyRequestResponse> {
+  const payload = { ...COUNT, dryRun: true };
+  return await api.app.inject({
+    method: 'POST',
+    url: '/api/external/replays',
+    headers: { authorization },
+    payload,
+  });
+}
+
+test('a tenant that counts with three keys has one connection for it, the next are told when, and nobody waits behind them', async () => {
+  const api = await startWithEndlessCounts();
+  const { authorization } = await addKey(api.database, OTHER_WABA);
+  const first = api.keys.map((key) => countBy(api, key));
+  let isOver = false;
+  onTestFinished(() => {
+    isOver = true;
+  });
+  const answers: LightMyRequestResponse[] = [];
+  const loops = api.keys.map(async (key, n) => {
+    for (let next = first[n]; next !== undefined; next = isOver ? undefined : countBy(api, key)) {
+      answers.push(await next);
+    }
+  });
+  await expect.poll(() => countsUnderWay(api)).toBeGreaterThan(0);
+  const most: number[] = [];
+  for (let n = 0; n < 20; n += 1) {
+    const read = await api.app.inject({ url: '/api/external/conversations', headers: { authorization } });
+    expect(read.statusCode).toBe(200);
+    most.push(await countsUnderWay(api));
+  }
+  expect(Math.max(...most)).toBe(1);
+  await expect
+    .poll(() => answers.some(({ statusCode }) => statusCode === 422), { timeout: 10_000 })
+    .toBe(true);
+  isOver = true;
+  await Promise.all(loops);
+  const told = answers.map(({ statusCode, headers, json }) => [
+    statusCode,
+    json().error.code,
+    headers['retry-after'],
+  ]);
+  expect(new Set(told.map(String))).toEqual(new Set(['422,replay_too_large,', '429,rate_limit_exceeded,3']));
+  await api.release();
+  expect((await countBy(api, api.keys[0] ?? '')).json()).toMatchObject({ dryRun: true, deliveries: 0 });
+}, 60_000);
+
+test('a count that takes too long in the portal says to narrow the selection', async () => {
+  const api = await startWithEndlessCounts();
+  const { tenantId } = api;
+  const admin: PortalBrowser = await addUser(api, { email: 'admin@store.example', role: 'admin', tenantId });
+  await admin.get(`/portal/w/${WABA}/replays/new`);
+  const post = () => admin.post(`/portal/w/${WABA}/replays/new`, { by: 'filter', states: 'failed' });
+  const [page, second] = await Promise.all([post(), post()]);
+  const pages = [page, second].toSorted((a, b) => a.statusCode - b.statusCode);
+  expect(pages.map(({ statusCode }) => statusCode)).toEqual([422, 429]);
+  expect(pages[0]?.body).toContain('narrow the selection');
+  expect(pages[1]?.body).toContain('being counted');
+}, 60_000);
+
+test('the statements of one count share its three seconds', async () => {
+  const { authorization, api, hold } = await startWithTwoLocks();
+  const releaseEvents = await hold('events');
+  const releaseRest = await hold('webhook_endpoints');
+  onTestFinished(releaseRest);
+  const startMs = performance.now();
+  // The first statement waits for events, the second for endpoints.
+  const counted = api.app.inject({
+    method: 'POST',
+    url: '/api/external/replays',
+    headers: { authorization },
+    payload: { eventTypes: ['message'], dryRun: true },
+  });
+  setTimeout(() => void releaseEvents(), 2_000);
+  const { statusCode, body } = await counted;
+  expect([statusCode, body.includes('within 3 seconds')]).toEqual([422, true]);
+  expect(performance.now() - startMs).toBeLessThan(4_500);
+}, 60_000);
+
+async function startWithTwoLocks() {
+  const api = await startTestApi();
+  const { authorization } = await addKey(api.database, WABA);
+  await addEndpoint(api.database, WABA, 'https://shop.example/hook');
+  await addDelivery(api.database, { eventId: 'wamid.one', state: 'failed', attempts: [] });
+  const locks = openDatabase({ url: api.databaseUrl, poolMax: 2, applicationName: 'locks' });
+  onTestFinished(() => locks.destroy());
+  const hold = async (table: string) => {
+    const gate = Promise.withResolvers<void>();
+    const locked = Promise.withResolvers<void>();
+    const held = locks.transaction(async (trx) => {
+      await trx.raw(`lock table ${table} in access exclusive mode`);
+      locked.resolve();
+      await gate.promise;
+    });
+    await locked.promise;
+    return async () => {
+      gate.resolve();
+      await held;
+    };
+  };
+  return { api, authorization, hold };
+}

@@ -1,0 +1,62 @@
+import { expect, test } from 'vitest';
+import { createTenant } from '../../../src/accounts/accounts.ts';
+import { readTenantPolicy } from '../../../src/accounts/tenant-policies.ts';
+import { setOperationsUrl } from '../../../src/alerts/operations-url.ts';
+import { safetyCheck } from '../../../src/doctor/safety-check.ts';
+import { addEndpoint } from '../../../src/endpoints/endpoints.ts';
+import { SYSTEM } from '../../../src/platform/audit/audit.ts';
+import { loadConfig } from '../../../src/platform/config/config.ts';
+import { makeAddressGuard } from '../../../src/platform/http/outbound-url.ts';
+import { seedFixtureAccounts, testSecretBox } from '../../support/test-accounts.ts';
+import { testDatabase } from '../../support/test-database.ts';
+import { testSettings } from '../../support/test-settings.ts';
+
+const SAFE = { HELIOGRAPH_PORTAL_SECOND_FACTOR: 'operators', HELIOGRAPH_MEDIA_URL_TTL_SECONDS: '604800' };
+
+test('the doctor names an installation without second factor, expiry of URLs or quotas, and no development one', async () => {
+  const { database, url } = await testDatabase();
+  const found = async (mode: 'production' | 'development', settings = {}) => {
+    const loaded = loadConfig(testSettings(url, settings));
+    const config = { ...loaded, mode, webhooks: { ...loaded.webhooks, ports: [443, 8443] } };
+    return [await safetyCheck(config, database).run()]
+      .flat()
+      .map(({ status, detail }) => `${status} ${detail}`);
+  };
+  const { userId } = await createTenant({ database, actor: SYSTEM }, 'New');
+  expect(await readTenantPolicy(database, userId)).toMatchObject({
+    storedBytesQuota: 107_374_182_400,
+    uploadFilesPerDay: 10_000,
+    uploadBytesPerDay: 10_737_418_240,
+  });
+  expect(await found('development')).toEqual([]);
+  expect(await found('production', SAFE)).toEqual([expect.stringMatching(/^ok /)]);
+  expect(await found('production')).toEqual([
+    expect.stringMatching(/^warn .*second factor/),
+    expect.stringMatching(/^warn URLs .*never expire/),
+  ]);
+  await database.raw('update tenant_policies set stored_bytes_quota = null');
+  expect(await found('production', SAFE)).toEqual(['warn 1 tenants have no quota for stored files']);
+});
+
+test('the doctor names the endpoints and operations URLs on ports that new ones may not have', async () => {
+  const { database, url } = await testDatabase();
+  await seedFixtureAccounts(database);
+  const rules = { allowHttp: false, guard: makeAddressGuard({ allowCidrs: [] }), resolve: async () => [] };
+  const tools = { database, secretBox: testSecretBox, urlRules: rules, maxTimeoutMs: 15_000, actor: SYSTEM };
+  const found = async () => {
+    const loaded = loadConfig(testSettings(url, SAFE));
+    const webhooks = { ...loaded.webhooks, ports: [443, 8443] };
+    return [await safetyCheck({ ...loaded, mode: 'production', webhooks }, database).run()]
+      .flat()
+      .flatMap(({ detail }) => (detail.includes('other ports') ? [detail] : []));
+  };
+  const add = (given: string) => addEndpoint(tools, '900000000000101', { url: given });
+  for (const given of ['https://shop.example/a:1', 'https://shop.example:8443/', 'https://[2606:4700::1]/'])
+    await add(given);
+  expect(await found()).toEqual([]);
+  const { id } = await add('https://shop.example:9443/hook');
+  await setOperationsUrl(tools, '900000000000202', 'https://[2606:4700::1]:22/');
+  expect(await found()).toEqual([
+    expect.stringContaining(`endpoint ${id} (9443), operations URL of WABA 900000000000202 (22)`),
+  ]);
+});
