@@ -1,5 +1,4 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { NativeConnection } from '@temporalio/worker';
 import type { Logger } from '../platform/logger.ts';
 import { type Loop, type LoopStatus, startLoop } from '../platform/loop.ts';
 import {
@@ -187,11 +186,11 @@ export function watchHealth(parts: {
   };
 }
 
-type TemporalParts = { connection: NativeConnection; upkeep: TemporalUpkeep; namespace: string };
+type TemporalParts = { upkeep: TemporalUpkeep };
 
 /** Asks for the namespace, which is made anew when it is gone: pollers without one end after a minute. */
 function watchTemporal(
-  { connection, upkeep, namespace }: TemporalParts,
+  { upkeep }: TemporalParts,
   logger: Logger,
   answers: { awayFromMs: number | null },
 ): Loop {
@@ -201,8 +200,7 @@ function watchTemporal(
     logger,
     turn: async () => {
       try {
-        const ask = () => connection.workflowService.describeNamespace({ namespace });
-        await connection.withDeadline(Date.now() + ASK_TEMPORAL.withinMs, ask);
+        await upkeep.look(ASK_TEMPORAL.withinMs);
       } catch (error) {
         answers.awayFromMs ??= performance.now();
         if (isMissing(error)) await upkeep.ensure();

@@ -126,10 +126,7 @@ export async function startWorker(
   for (const [name, loop] of startTemporalLoops(config, { ...tools, client, peers })) loops.set(name, loop);
   // What the start left behind goes now, and not while the first deliveries wait.
   globalThis.gc?.();
-  loops.set(
-    'temporalWatch',
-    watch.started({ connection, upkeep, workers, namespace: config.temporal.namespace }),
-  );
+  loops.set('temporalWatch', watch.started({ upkeep, workers }));
   logger.info('worker ready');
   return {
     stop: async () => {

@@ -42,7 +42,7 @@ export class TroubleWatch {
   readonly #notes = new Map<string, Note>();
   readonly #restUntilMs = new Map<string, number>();
   #isLeader = false;
-  /** Endpoints whose run was there at the last walk. */
+  /** Endpoints whose run was there after the last walk. */
   #running: ReadonlySet<string> = new Set();
   #walkAtMs = 0;
   #fullWalkAtMs = 0;
@@ -125,7 +125,7 @@ export class TroubleWatch {
     for (const id of ids)
       await startOrReplace({ client, logger, workflowType: TYPE, options: startOf(taskQueue, id) });
     if (isFull) for (const id of running) this.changed(id);
-    this.#running = running;
+    this.#running = new Set([...running, ...ids]);
     this.#walkAtMs = nowMs + WALK_EVERY_MS;
     if (isFull) this.#fullWalkAtMs = nowMs + FULL_WALK_EVERY_MS;
   }

@@ -128,6 +128,8 @@ const NOT_FOUND = 5;
 export type TemporalUpkeep = {
   /** Makes sure of the namespace and the search attributes, unless that was just done. Never rejects. */
   ensure(): Promise<void>;
+  /** Asks for the namespace, and rejects unless it is there within `withinMs`. Another one of its name has none of our workflows. */
+  look(withinMs: number): Promise<void>;
   /** A client whose starts see to it that what they find missing is there for the next ones. */
   client: Client;
 };
@@ -136,14 +138,15 @@ export type TemporalUpkeep = {
  * Brings back what the operator and this process had set up in Temporal, should it lose its data: nothing would be
  * delivered otherwise until this process is started again. The namespace must exist at this time (creating it is the
  * operator's decision); if it is gone later, it is made again with the retention that it had. `onRebuilt` is called when
- * something had to be made: the workflows are gone too.
+ * something had to be made, and when somebody else made the namespace anew: the workflows are gone too.
  */
 export async function openTemporalUpkeep(
   connection: NativeConnection,
   namespace: string,
   { logger, onRebuilt }: { logger: Logger; onRebuilt: () => Promise<void> },
 ): Promise<TemporalUpkeep> {
-  const { config } = await connection.workflowService.describeNamespace({ namespace });
+  const describe = () => connection.workflowService.describeNamespace({ namespace });
+  const { config, namespaceInfo } = await describe();
   // What administrators alone may ask is not asked while nothing is missing.
   if ((await missingSearchAttributes(connection, namespace)).length > 0) {
     if ((await registerSearchAttributes(connection, namespace)).length > 0) await onRebuilt();
@@ -173,8 +176,16 @@ export async function openTemporalUpkeep(
       else logger.debug({ err: error }, 'what starts need could not be looked up in Temporal');
     }
   });
+  let namespaceId = namespaceInfo?.id;
   return {
     ensure,
+    async look(withinMs) {
+      const { namespaceInfo: found } = await connection.withDeadline(Date.now() + withinMs, describe);
+      if (found?.id === namespaceId) return;
+      logger.warn({ namespace }, 'Temporal lost its data: what should run is started anew');
+      await onRebuilt();
+      namespaceId = found?.id;
+    },
     client: new Client({ connection, namespace, interceptors: { workflow: [watch(ensure)] } }),
   };
 }
