@@ -157,15 +157,17 @@ async function log(database: Database, claimed: readonly ClaimedDelivery[]): Pro
   );
 }
 
+const TIMINGS = { dnsMs: null, connectMs: null, tlsMs: null, firstByteMs: 2, totalMs: 3, reused: true };
+
 function delivered(delivery: ClaimedDelivery, token: string): SettledDelivery {
   const { deliveryId, deliveryDay, endpointId } = delivery;
   return {
     ...{ deliveryId, deliveryDay, token, nextState: null, attempt: 1, probes: 0, delayMs: null },
     ...{ run: null, logState: 'delivered', error: null, workflowId: 'delivery-session/1' },
     record: {
-      ...{ wabaId: '1', endpointId, startedAt: new Date(), durationMs: 3, timingsJson: '{"totalMs":3}' },
+      ...{ wabaId: '1', endpointId, startedAt: new Date(), timings: TIMINGS },
       ...{ statusCode: 200, errorClass: null, errorMessage: null, url: 'https://bench.example' },
-      ...{ remoteAddress: null, requestHeadersJson: '{}', responseHeadersJson: '{}' },
+      ...{ remoteAddress: null, customHeaders: null, responseHeadersJson: '{}' },
       responseBody: Buffer.from('ok'),
     },
   };

@@ -8,6 +8,7 @@ import {
   sign,
 } from 'node:crypto';
 import packageJson from '../../package.json' with { type: 'json' };
+import { publicDeliveryId, publicEventId } from '../platform/public-ids.ts';
 
 /** Form of the signature that an endpoint asked for; `standard` is the default. */
 export type SignatureProfile = 'standard' | 'github' | 'stripe';
@@ -183,7 +184,8 @@ type WebhookHeadersInput = {
   replay: boolean;
 };
 
-const USER_AGENT = `Heliograph/${packageJson.version}`;
+/** `User-Agent` of this version. */
+export const USER_AGENT = `Heliograph/${packageJson.version}`;
 
 /** The headers of one webhook attempt. Everything that differs between attempts is here, never in the body. */
 export function webhookHeaders(input: WebhookHeadersInput): Record<string, string> {
@@ -202,6 +204,36 @@ export function webhookHeaders(input: WebhookHeadersInput): Record<string, strin
     'X-Service-Sequence': String(input.sequence),
     ...(input.replay ? { 'X-Service-Replay': 'true' } : {}),
   };
+}
+
+/** What the log knows of a request; null: the event is gone from it. */
+type LoggedRequest = {
+  delivery: { id: string; eventUuid: string; replayId: string | null };
+  event: { eventType: string | null; eventId: string | null; sequence: string | null };
+  attempt: { attempt: number; startedAt: Date; userAgent: string; customHeaders: string | null };
+};
+
+/**
+ * The headers that an attempt was sent with, as far as they are known. Signatures are left out: a reader of the log must not
+ * be able to replay a request with them. Of the tenant's headers the names are known, not the values.
+ */
+export function sentHeaders({ delivery, event, attempt }: LoggedRequest): Record<string, string> {
+  const own = webhookHeaders({
+    webhookId: publicEventId(delivery.eventUuid),
+    timestampSeconds: Math.floor(attempt.startedAt.getTime() / 1000),
+    signature: '',
+    eventType: event.eventType ?? '',
+    eventId: event.eventId ?? '',
+    deliveryId: publicDeliveryId(delivery.id),
+    attempt: attempt.attempt,
+    sequence: event.sequence ?? '',
+    replay: delivery.replayId !== null,
+  });
+  const custom = attempt.customHeaders?.split(',').map((name) => [name, '(not shown)']) ?? [];
+  const known = Object.entries({ ...own, 'user-agent': attempt.userAgent }).filter(
+    ([, value]) => value !== '',
+  );
+  return Object.fromEntries([...custom, ...known]);
 }
 
 /**

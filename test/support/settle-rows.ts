@@ -40,6 +40,11 @@ export async function settleAndFollow(
   return (await settleDeliveries(database, settled, { worker: 'test', claim })).followers;
 }
 
+const NO_TIMINGS = {
+  ...{ dnsMs: null, connectMs: null, tlsMs: null, firstByteMs: null },
+  ...{ totalMs: 1, reused: true },
+};
+
 function delivered(claim: Claim, deliveryDay: string, endpointId: string, attempts: number): SettledDelivery {
   return {
     ...claim,
@@ -53,8 +58,8 @@ function delivered(claim: Claim, deliveryDay: string, endpointId: string, attemp
     },
     ...{ logState: 'delivered', error: null, workflowId: null },
     record: {
-      ...{ wabaId: '', endpointId, startedAt: new Date(), durationMs: 1, timingsJson: '{}', statusCode: 200 },
-      ...{ errorClass: null, errorMessage: null, url: '', remoteAddress: null, requestHeadersJson: '{}' },
+      ...{ wabaId: '', endpointId, startedAt: new Date(), timings: NO_TIMINGS, statusCode: 200 },
+      ...{ errorClass: null, errorMessage: null, url: '', remoteAddress: null, customHeaders: null },
       ...{ responseHeadersJson: null, responseBody: null },
     },
   };

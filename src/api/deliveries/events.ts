@@ -15,6 +15,7 @@ import {
   publishingHorizonMs,
   readEventBodies,
 } from '../../deliveries/log/events.ts';
+import { sentHeaders } from '../../deliveries/webhook-request.ts';
 import { EVENT_TYPES } from '../../platform/event-type.ts';
 import type { Database } from '../../platform/postgres/database.ts';
 import { eventUuidOf, publicDeliveryId, publicEventId } from '../../platform/public-ids.ts';
@@ -157,7 +158,9 @@ export function getEvent(app: ExternalApp, { database }: ExternalContext): void 
       readEventBodies(database, wabaId, [event]),
     ]);
     const byDelivery = Map.groupBy(attempts, ({ deliveryId }) => deliveryId);
-    const shown = deliveries.map((delivery) => deliveryOf(delivery, byDelivery.get(delivery.id) ?? []));
+    const shown = deliveries.map((delivery) =>
+      deliveryOf(event, delivery, byDelivery.get(delivery.id) ?? []),
+    );
     return sendJsonText(reply, eventJson(event, bodies.get(event.id), { deliveries: shown }));
   });
 }
@@ -186,28 +189,26 @@ function eventJson(event: ListedEvent, body: string | undefined, members: object
 }
 
 /** A delivery as tenants see it. */
-function deliveryOf(delivery: EventDelivery, attempts: readonly EventAttempt[]) {
+function deliveryOf(event: ListedEvent, delivery: EventDelivery, attempts: readonly EventAttempt[]) {
   const { id, attempts: attemptCount, replayOf, ...shown } = delivery;
   return {
     id: publicDeliveryId(id),
     ...shown,
     attemptCount,
     replayOf: replayOf === null ? null : publicDeliveryId(replayOf),
-    attempts: attempts.map(attemptOf),
+    attempts: attempts.map((attempt) => ({
+      ...attemptOf(attempt),
+      requestHeaders: sentHeaders({ event, attempt, delivery: { ...delivery, eventUuid: event.id } }),
+    })),
   };
 }
 
-function attemptOf({ deliveryId, errorClass, errorMessage, responseBody, ...attempt }: EventAttempt) {
+function attemptOf(logged: EventAttempt) {
+  const { deliveryId, errorClass, errorMessage, responseBody, userAgent, customHeaders, ...attempt } = logged;
   return {
     ...attempt,
     error: errorClass === null ? null : { class: errorClass, message: errorMessage ?? '' },
-    requestHeaders: withoutSignatures(attempt.requestHeaders),
     // Whatever the receiver sent: bytes that are no UTF-8 become U+FFFD.
     responseBody: responseBody?.toString('utf8') ?? null,
   };
-}
-
-/** The log holds none; this keeps it so for what is shown, whatever the log comes to hold. */
-function withoutSignatures(headers: Record<string, string>): Record<string, string> {
-  return Object.fromEntries(Object.entries(headers).filter(([name]) => !/signature/i.test(name)));
 }

@@ -35,7 +35,6 @@ export type SentRequest = {
   wabaId: string;
   url: string;
   startedAt: Date;
-  headers: Record<string, string>;
   result: SendResult;
 };
 
@@ -56,7 +55,7 @@ export async function sendDelivery(
     timeoutMs,
     ...terms,
   });
-  return { wabaId: endpoint.wabaId, url: endpoint.url, startedAt, headers, result };
+  return { wabaId: endpoint.wabaId, url: endpoint.url, startedAt, result };
 }
 
 function headersOf(endpoint: SendableEndpoint, delivery: Sendable, nowMs: number): Record<string, string> {

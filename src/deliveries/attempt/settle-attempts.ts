@@ -335,9 +335,6 @@ export type MadeAttempt = {
   workflowId: string | null;
 };
 
-/** Signatures are left out: a reader of the log must not be able to replay a request with them. */
-const UNLOGGED_HEADERS = new Set(['x-service-signature', 'webhook-signature']);
-
 /** What is written of an attempt and its delivery. */
 function settledDelivery(attempt: MadeAttempt, outcome: SettledOutcome): SettledDelivery {
   const { deliveryId, deliveryDay, token, workflowId, probes } = attempt;
@@ -358,37 +355,24 @@ function settledDelivery(attempt: MadeAttempt, outcome: SettledOutcome): Settled
 }
 
 function attemptRecord({ endpoint, sent }: MadeAttempt): AttemptRecord {
-  const { wabaId, url, startedAt, headers, result } = sent;
+  const { wabaId, url, startedAt, result } = sent;
   const response = result.outcome === 'response' ? result : null;
   const error = result.outcome === 'error' ? result : null;
   return {
     wabaId,
     endpointId: endpoint.id,
     startedAt,
-    durationMs: result.timings.totalMs,
-    timingsJson: JSON.stringify(result.timings),
+    timings: result.timings,
     statusCode: response?.statusCode ?? null,
     errorClass: error?.errorClass ?? null,
     errorMessage: error?.message ?? null,
     url: shownUrl(url),
     remoteAddress: result.remoteAddress,
-    requestHeadersJson: JSON.stringify(loggedHeaders(headers, endpoint.customHeaders)),
+    // They may hold credentials: their values are not logged.
+    customHeaders: Object.keys(endpoint.customHeaders).join(',') || null,
     responseHeadersJson: response === null ? null : storableJson(response.headers),
     responseBody: response?.body ?? null,
   };
-}
-
-/** The tenant's custom headers may hold credentials: their names are logged, their values are not. */
-function loggedHeaders(
-  headers: Record<string, string>,
-  customHeaders: Record<string, string>,
-): Record<string, string> {
-  const logged: Record<string, string> = {};
-  for (const [name, value] of Object.entries(headers)) {
-    if (UNLOGGED_HEADERS.has(name.toLowerCase())) continue;
-    logged[name] = name in customHeaders ? '(not shown)' : value;
-  }
-  return logged;
 }
 
 /** A receiver may send U+0000, which jsonb refuses; it must not be able to make its own attempt unrecordable. */

@@ -109,14 +109,18 @@ export type EventAttempt = {
   errorClass: string | null;
   errorMessage: string | null;
   url: string;
-  requestHeaders: Record<string, string>;
+  userAgent: string;
+  /** Names of the headers that the tenant added, with commas between them. */
+  customHeaders: string | null;
   responseHeaders: Record<string, string> | null;
   responseBody: Buffer | null;
 };
 
-const ATTEMPT_COLUMNS = `a.attempt, a.started_at as "startedAt", a.duration_ms as "durationMs", a.timings,
+const ATTEMPT_COLUMNS = `a.attempt, a.started_at as "startedAt", a.duration_ms as "durationMs",
+            jsonb_build_object('dnsMs', a.dns_ms, 'connectMs', a.connect_ms, 'tlsMs', a.tls_ms,
+                               'firstByteMs', a.first_byte_ms, 'totalMs', a.duration_ms, 'reused', a.reused) as timings,
             a.status_code as "statusCode", a.error_class as "errorClass", a.error_message as "errorMessage", a.url,
-            a.request_headers as "requestHeaders", a.response_headers as "responseHeaders",
+            a.user_agent as "userAgent", a.custom_headers as "customHeaders", a.response_headers as "responseHeaders",
             a.response_body as "responseBody"`;
 
 /** The newest attempts of each of these deliveries of a WABA, the oldest first. */
@@ -275,7 +279,7 @@ export async function describeDeliveries(
             d.last_status_code as "lastStatusCode", d.last_error as "lastError",
             a.duration_ms as "lastDurationMs", d.created_at as "createdAt", d.finished_at as "finishedAt",
             case when d.state = 'pending' then d.next_attempt_at end as "nextAttemptAt",
-            d.replay_of is not null as "isReplay"
+            d.replay_id is not null as "isReplay"
        from unnest(cast(:days as date[]), cast(:ids as uuid[])) with ordinality as k (day, id, n)
       cross join lateral (select * from deliveries where day = k.day and id = k.id offset 0) as d
        join wabas w on w.waba_id = d.waba_id join tenants t on t.id = w.tenant_id

@@ -1,6 +1,8 @@
 import { randomUUID } from 'node:crypto';
 import { type Database, type Transaction, undone } from '../../platform/postgres/database.ts';
 import { byteaArray, execute, query, textArray } from '../../platform/postgres/sql.ts';
+import type { PhaseTimings } from '../sender/origin-pools.ts';
+import { USER_AGENT } from '../webhook-request.ts';
 import type { ClaimedDelivery, Orphan } from './claim.ts';
 
 export type Claim = { deliveryId: string; token: string };
@@ -179,8 +181,9 @@ export async function settleDeliveries(
     database,
     `select settled, promoted, ${CLAIM_COLUMNS} from settle_and_follow(
        :ids, :tokens, :nextStates, :attempts, :probes, :delaysMs, :runs, :days, :logStates, :errors, :workflowIds,
-       :wabaIds, :endpointIds, :started, :durationsMs, :timings, :statusCodes, :errorClasses, :errorMessages, :urls,
-       :addresses, :requestHeaders, :responseHeaders, :responseBodies, :worker, :follows, :followToken, :leaseMs)`,
+       :wabaIds, :endpointIds, :started, :durationsMs, :dnsMs, :connectMs, :tlsMs, :firstByteMs, :reused, :statusCodes,
+       :errorClasses, :errorMessages, :urls, :addresses, :customHeaders, :responseHeaders, :responseBodies, :worker,
+       :userAgent, :follows, :followToken, :leaseMs)`,
     {
       ids: settled.map((s) => s.deliveryId),
       tokens: settled.map((s) => s.token),
@@ -194,7 +197,7 @@ export async function settleDeliveries(
       errors: settled.map((s) => s.error),
       workflowIds: settled.map((s) => s.workflowId),
       ...recordColumns(settled.map((s) => s.record)),
-      worker,
+      ...{ worker, userAgent: USER_AGENT },
       follows: settled.map((s) => claim?.behind.has(s.deliveryId) ?? false),
       followToken: claim?.token ?? null,
       leaseMs: claim?.leaseMs ?? 0,
@@ -226,14 +229,18 @@ function recordColumns(records: readonly AttemptRecord[]) {
     wabaIds: records.map((r) => r.wabaId),
     endpointIds: records.map((r) => r.endpointId),
     started: records.map((r) => r.startedAt),
-    durationsMs: records.map((r) => r.durationMs),
-    timings: textArray(records.map((r) => r.timingsJson)),
+    durationsMs: records.map((r) => r.timings.totalMs),
+    dnsMs: records.map((r) => r.timings.dnsMs),
+    connectMs: records.map((r) => r.timings.connectMs),
+    tlsMs: records.map((r) => r.timings.tlsMs),
+    firstByteMs: records.map((r) => r.timings.firstByteMs),
+    reused: records.map((r) => r.timings.reused),
     statusCodes: records.map((r) => r.statusCode),
     errorClasses: records.map((r) => r.errorClass),
     errorMessages: records.map((r) => r.errorMessage),
     urls: records.map((r) => r.url),
     addresses: records.map((r) => r.remoteAddress),
-    requestHeaders: textArray(records.map((r) => r.requestHeadersJson)),
+    customHeaders: records.map((r) => r.customHeaders),
     responseHeaders: textArray(records.map((r) => r.responseHeadersJson)),
     responseBodies: byteaArray(records.map((r) => r.responseBody)),
   };
@@ -244,14 +251,14 @@ export type AttemptRecord = {
   wabaId: string;
   endpointId: string;
   startedAt: Date;
-  durationMs: number;
-  timingsJson: string;
+  timings: PhaseTimings;
   statusCode: number | null;
   errorClass: string | null;
   errorMessage: string | null;
   url: string;
   remoteAddress: string | null;
-  requestHeadersJson: string;
+  /** Names that the tenant added, with commas between them. */
+  customHeaders: string | null;
   responseHeadersJson: string | null;
   responseBody: Buffer | null;
 };
@@ -323,9 +330,9 @@ async function checkRecording(database: Database): Promise<void> {
     );
     await execute(
       trx,
-      `insert into attempts (delivery_id, attempt, waba_id, endpoint_id, started_at, duration_ms, timings, url,
-                             request_headers, worker)
-       values (cast(:id as uuid), 1, '', 0, now(), 0, '{}', '', '{}', '')`,
+      `insert into attempts (delivery_id, attempt, waba_id, endpoint_id, started_at, duration_ms, reused, url,
+                             user_agent, worker)
+       values (cast(:id as uuid), 1, '', 0, now(), 0, false, '', '', '')`,
       { id },
     );
   });

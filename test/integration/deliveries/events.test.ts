@@ -226,22 +226,22 @@ describe('GET /api/external/events/:id', () => {
     const [delivery] = await query<{ id: string }>(database, 'select id from deliveries');
     await execute(
       database,
-      `insert into attempts (delivery_id, attempt, waba_id, endpoint_id, started_at, duration_ms, timings, status_code,
-                             url, remote_address, request_headers, response_headers, response_body, worker)
-       values (:deliveryId, 1, :wabaId, :endpointId, now(), 12.5, '{"dnsMs":1}', 503, 'https://shop.example/hook',
-               '203.0.113.9', cast(:headers as jsonb), '{"server":"x"}', :body, 'worker-7')`,
+      `insert into attempts (delivery_id, attempt, waba_id, endpoint_id, started_at, duration_ms, dns_ms, reused, status_code,
+                             url, remote_address, user_agent, custom_headers, response_headers, response_body, worker)
+       values (:deliveryId, 1, :wabaId, :endpointId, '2026-11-23T10:00:00.123Z', 12.5, 1, false, 503,
+               'https://shop.example/hook', '203.0.113.9', 'Heliograph/0.9', 'Authorization,X-Shop', '{"server":"x"}',
+               :body, 'worker-7')`,
       {
         deliveryId: delivery?.id ?? '',
         wabaId: WABA,
         endpointId: endpoint.id,
-        headers: '{"webhook-id":"evt_1","webhook-signature":"v1,secret","x-hub-signature-256":"s"}',
         body: Buffer.from([0x6e, 0xff, 0x00]),
       },
     );
     const response = await call('GET', `/api/external/events/${id}`);
     expect(response.statusCode).toBe(200);
     expect(response.body).toContain('"data":{"n":1.0}');
-    for (const hidden of ['203.0.113.9', 'worker-7', 'secret', 'x-hub'])
+    for (const hidden of ['203.0.113.9', 'worker-7', '-signature'])
       expect(response.body).not.toContain(hidden);
     expect(response.json()).toMatchObject({
       id,
@@ -256,10 +256,21 @@ describe('GET /api/external/events/:id', () => {
             {
               attempt: 1,
               durationMs: 12.5,
-              timings: { dnsMs: 1 },
+              timings: { dnsMs: 1, connectMs: null, totalMs: 12.5, reused: false },
               statusCode: 503,
               error: null,
-              requestHeaders: { 'webhook-id': 'evt_1' },
+              requestHeaders: {
+                Authorization: '(not shown)',
+                'X-Shop': '(not shown)',
+                'content-type': 'application/json',
+                'user-agent': 'Heliograph/0.9',
+                'webhook-id': id,
+                'webhook-timestamp': '1795428000',
+                'Idempotency-Key': id,
+                'X-Service-Event-Id': 'e',
+                'X-Service-Attempt': '1',
+                'X-Service-Sequence': '1',
+              },
               responseHeaders: { server: 'x' },
               responseBody: 'n\ufffd\u0000',
             },

@@ -138,10 +138,9 @@ export async function storeFile(world: ErasureWorld, upstreamId: string, bytes: 
 export async function attemptAll(database: Database): Promise<void> {
   await execute(
     database,
-    `insert into attempts (delivery_id, attempt, waba_id, endpoint_id, started_at, duration_ms, timings, status_code,
-                           url, request_headers, response_body, worker)
-     select d.id, 1, d.waba_id, d.endpoint_id, now(), 1, '{}', 500, 'https://tenant.example/hook',
-            jsonb_build_object('X-Service-Event-Id', ev.event_id), ev.body, 'w'
+    `insert into attempts (delivery_id, attempt, waba_id, endpoint_id, started_at, duration_ms, reused, status_code,
+                           url, user_agent, response_body, worker)
+     select d.id, 1, d.waba_id, d.endpoint_id, now(), 1, false, 500, 'https://tenant.example/hook', 'a', ev.body, 'w'
        from deliveries d join events ev on ev.day = d.event_day and ev.id = d.event_uuid`,
   );
   await execute(

@@ -25,15 +25,6 @@ type MadeDelivery = {
   minutesAgo?: number;
 };
 
-const REQUEST_HEADERS = {
-  'content-type': 'application/json',
-  'webhook-id': 'evt_019aa2b37c4d7e8f9a0b1c2d3e4f5061',
-  'webhook-timestamp': '1790000010',
-  'X-Service-Event-Type': 'message',
-  'X-Service-Attempt': '1',
-  Authorization: '(not shown)',
-};
-
 /** Publishes an event to the endpoints of a WABA and writes down what came of it; returns the public delivery ids. */
 export async function addDelivery(database: Database, made: MadeDelivery): Promise<string[]> {
   const { wabaId = WABA, type = 'message', state = 'delivered', error = null, minutesAgo = 1 } = made;
@@ -78,26 +69,19 @@ async function addAttempt(
 ): Promise<void> {
   const { status = null, errorClass = null, errorMessage = null, durationMs = 83.4 } = attempt;
   const isAnswered = status !== null;
-  const timings = {
-    dnsMs: 4.1,
-    connectMs: 12.5,
-    tlsMs: 21.9,
-    firstByteMs: isAnswered ? 39.2 : null,
-    totalMs: durationMs,
-  };
   await execute(
     database,
-    `insert into attempts (delivery_id, attempt, waba_id, endpoint_id, started_at, duration_ms, timings, status_code,
-                           error_class, error_message, url, remote_address, request_headers, response_headers,
-                           response_body, worker)
+    `insert into attempts (delivery_id, attempt, waba_id, endpoint_id, started_at, duration_ms, dns_ms, connect_ms,
+                           tls_ms, first_byte_ms, reused, status_code, error_class, error_message, url, remote_address,
+                           user_agent, custom_headers, response_headers, response_body, worker)
      values (:id, :number, :wabaId, :endpointId, cast(:at as timestamptz) + :number * interval '5 s', :durationMs,
-             cast(:timings as jsonb), :status, :errorClass, :errorMessage, 'https://receiver.example/hook',
-             '203.0.113.7', cast(:requestHeaders as jsonb), cast(:responseHeaders as jsonb), :responseBody, 'host-1')`,
+             4.1, 12.5, 21.9, :firstByteMs, false, :status, :errorClass, :errorMessage,
+             'https://receiver.example/hook', '203.0.113.7', 'Heliograph/0.1.0', 'Authorization',
+             cast(:responseHeaders as jsonb), :responseBody, 'host-1')`,
     {
       ...made,
       ...{ status, errorClass, errorMessage, durationMs },
-      timings: JSON.stringify({ ...timings, reused: false }),
-      requestHeaders: JSON.stringify(REQUEST_HEADERS),
+      firstByteMs: isAnswered ? 39.2 : null,
       responseHeaders: isAnswered ? JSON.stringify(attempt.responseHeaders ?? { server: 'nginx' }) : null,
       responseBody: isAnswered ? Buffer.from(attempt.responseBody ?? 'ok') : null,
     },

@@ -295,9 +295,9 @@ describe('rows that are still needed', () => {
     );
     await execute(
       database,
-      `insert into attempts (day, delivery_id, attempt, waba_id, endpoint_id, started_at, duration_ms, timings, url,
-                             request_headers, worker)
-       values (${LONG_AGO}, gen_random_uuid(), 1, '1', 1, now(), 1, '{}', 'u', '{}', 'w')`,
+      `insert into attempts (day, delivery_id, attempt, waba_id, endpoint_id, started_at, duration_ms, reused, url,
+                             user_agent, worker)
+       values (${LONG_AGO}, gen_random_uuid(), 1, '1', 1, now(), 1, false, 'u', 'a', 'w')`,
     );
     await applyRetention(toolsOf(), { inbox: 14, events: 90, attempts: 30 });
     const counts = await Promise.all(

@@ -35,6 +35,6 @@ export function madeAttempt(result: SendResult, n = 0): MadeAttempt {
       signingKeys: [],
       terms: {},
     },
-    sent: { wabaId: '9', url: 'https://receiver.example/', startedAt: new Date(), headers: {}, result },
+    sent: { wabaId: '9', url: 'https://receiver.example/', startedAt: new Date(), result },
   };
 }

@@ -1,4 +1,5 @@
 import type { DeliveryDetail, LoggedAttempt } from '../../../deliveries/log/deliveries.ts';
+import { sentHeaders } from '../../../deliveries/webhook-request.ts';
 import { ADDRESS_REFUSED_TEXT } from '../../../platform/http/outbound-url.ts';
 import { publicEventId } from '../../../platform/public-ids.ts';
 import type { Viewer } from '../access/viewer.ts';
@@ -41,7 +42,8 @@ function outcomeBadge({ statusCode, errorClass }: LoggedAttempt): Markup {
 
 /** One attempt: phases, request and response. What the receiver sent is shown as text. */
 export function attemptView(viewer: Viewer, delivery: DeliveryDetail, attempt: LoggedAttempt): Markup {
-  const { requestHeaders, responseHeaders, responseBody, remoteAddress, worker } = attempt;
+  const requestHeaders = sentHeaders({ delivery, event: delivery, attempt });
+  const { responseHeaders, responseBody, remoteAddress, worker } = attempt;
   const fileName = `${publicEventId(delivery.eventUuid)}.json`;
   const facts: [string, Child][] = [
     ['Outcome', html`${outcomeBadge(attempt)} ${explainOutcome(attempt)}`],
@@ -54,18 +56,13 @@ export function attemptView(viewer: Viewer, delivery: DeliveryDetail, attempt: L
   }
   return html`<div class="card">${detailList(facts)}${phaseBar(attempt.timings)}</div>
 <div class="columns">
-<section><h3>Request headers</h3>${headerTable('Request headers', withoutSignatures(requestHeaders))}
+<section><h3>Request headers</h3>${headerTable('Request headers', requestHeaders)}
 <p class="hint">Signatures and the values of custom headers are not kept in the log.</p></section>
 <section><h3>Response headers</h3>${responseHeaders === null ? html`<p class="faint">No response.</p>` : headerTable('Response headers', responseHeaders)}</section>
 </div>
 <h3>Response body</h3>
 ${responseBody === null || responseBody.length === 0 ? html`<p class="faint">Empty.</p>` : codeBlock(shownBytes(responseBody, 10_000), 'Response body')}
-<details class="quiet"><summary>As curl</summary><p class="hint">The command has no signature, so a server that verifies signatures refuses it. To send the signed event again, replay it.</p>${codeBlock(shownText(curlCommand(attempt, { body: delivery.body, fileName }), { maxHtmlBytes: 10_000 }), 'The request as a curl command')}</details>`;
-}
-
-/** The log holds none; this keeps it so for what is shown, whatever the log comes to hold. */
-function withoutSignatures(headers: Readonly<Record<string, string>>): Record<string, string> {
-  return Object.fromEntries(Object.entries(headers).filter(([name]) => !/signature/i.test(name)));
+<details class="quiet"><summary>As curl</summary><p class="hint">The command has no signature, so a server that verifies signatures refuses it. To send the signed event again, replay it.</p>${codeBlock(shownText(curlCommand(attempt.url, { requestHeaders, body: delivery.body, fileName }), { maxHtmlBytes: 10_000 }), 'The request as a curl command')}</details>`;
 }
 
 function headerTable(label: string, headers: Readonly<Record<string, string>>): Markup {
@@ -88,12 +85,16 @@ const MAX_INLINE_BYTES = 4_096;
  * a reader cannot pass for this service: the user adds what is needed.
  */
 function curlCommand(
-  { url, requestHeaders }: Pick<LoggedAttempt, 'url' | 'requestHeaders'>,
-  { body, fileName }: { body: Buffer | null; fileName: string },
+  url: string,
+  {
+    requestHeaders,
+    body,
+    fileName,
+  }: { requestHeaders: Record<string, string>; body: Buffer | null; fileName: string },
 ): string {
-  const headers = Object.entries(requestHeaders)
-    .filter(([name]) => !/signature/i.test(name))
-    .map(([name, value]) => `  -H ${quoted(`${name}: ${value}`)}`);
+  const headers = Object.entries(requestHeaders).map(
+    ([name, value]) => `  -H ${quoted(`${name}: ${value}`)}`,
+  );
   const isInline = body !== null && body.length <= MAX_INLINE_BYTES;
   const data = isInline ? quoted(body.toString('utf8')) : quoted(`@${fileName}`);
   return [`curl -i -X POST ${quoted(url)}`, ...headers, `  --data-binary ${data}`].join(' \\\n');

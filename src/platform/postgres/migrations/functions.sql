@@ -522,9 +522,10 @@ create or replace function settle_and_follow(
   delays_ms double precision[], runs text[],
   days date[], log_states text[], errors text[], workflow_ids text[],
   waba_ids text[], endpoint_ids bigint[], started timestamptz[], durations_ms double precision[],
-  timings_json text[], status_codes integer[], error_classes text[], error_messages text[], urls text[],
-  addresses text[], request_headers_json text[], response_headers_json text[], response_bodies bytea[],
-  worker_name text, follows boolean[], follow_token uuid, lease_ms double precision
+  dns_ms real[], connect_ms real[], tls_ms real[], first_byte_ms real[], reused boolean[], status_codes integer[],
+  error_classes text[], error_messages text[], urls text[],
+  addresses text[], custom_headers text[], response_headers_json text[], response_bodies bytea[],
+  worker_name text, user_agent text, follows boolean[], follow_token uuid, lease_ms double precision
 ) returns table (
   settled uuid, promoted integer,
   delivery_id uuid, delivery_day date, endpoint_id bigint, endpoint_version integer, event_day date,
@@ -580,17 +581,19 @@ begin
              as r (id, next_state, attempts, probes, delay_ms, run)
      where q.delivery_id = r.id and r.next_state is not null and r.id = any (ours);
   end if;
-  insert into attempts (delivery_id, attempt, waba_id, endpoint_id, started_at, duration_ms, timings, status_code,
-                        error_class, error_message, url, remote_address, request_headers, response_headers,
-                        response_body, worker, workflow_id)
-  select a.id, a.attempt, a.waba_id, a.endpoint_id, a.started_at, a.duration_ms, a.timings::jsonb, a.status_code,
-         a.error_class, a.error_message, a.url, a.address, a.request_headers::jsonb, a.response_headers::jsonb,
-         a.response_body, worker_name, a.workflow_id
-    from unnest(ids, attempt_numbers, waba_ids, endpoint_ids, started, durations_ms, timings_json, status_codes,
-                error_classes, error_messages, urls, addresses, request_headers_json, response_headers_json,
-                response_bodies, workflow_ids)
-      as a (id, attempt, waba_id, endpoint_id, started_at, duration_ms, timings, status_code, error_class,
-            error_message, url, address, request_headers, response_headers, response_body, workflow_id)
+  insert into attempts (delivery_id, attempt, waba_id, endpoint_id, started_at, duration_ms, dns_ms, connect_ms, tls_ms,
+                        first_byte_ms, reused, status_code, error_class, error_message, url, remote_address,
+                        user_agent, custom_headers, response_headers, response_body, worker, workflow_id)
+  select a.id, a.attempt, a.waba_id, a.endpoint_id, a.started_at, a.duration_ms, a.dns_ms, a.connect_ms, a.tls_ms,
+         a.first_byte_ms, a.reused, a.status_code, a.error_class, a.error_message, a.url, a.address,
+         settle_and_follow.user_agent, a.custom_headers, a.response_headers::jsonb, a.response_body, worker_name,
+         a.workflow_id
+    from unnest(ids, attempt_numbers, waba_ids, endpoint_ids, started, durations_ms, dns_ms, connect_ms, tls_ms,
+                first_byte_ms, reused, status_codes, error_classes, error_messages, urls, addresses, custom_headers,
+                response_headers_json, response_bodies, workflow_ids)
+      as a (id, attempt, waba_id, endpoint_id, started_at, duration_ms, dns_ms, connect_ms, tls_ms, first_byte_ms,
+            reused, status_code, error_class, error_message, url, address, custom_headers, response_headers,
+            response_body, workflow_id)
    where a.id = any (ours)
   on conflict do nothing;
   for log_day in select distinct d from unnest(days) as d loop
@@ -613,6 +616,11 @@ begin
         where e.has_backlog and e.backlog_due_at is null and e.mode <> 'probing' and e.id = any (array(
           select p.endpoint_id from unnest(ids, endpoint_ids) as p (id, endpoint_id) where p.id = any (ours)))
           for no key update skip locked));
+  end if;
+  -- Nothing was sent, or let go, on the strength of this: a crash of PostgreSQL within the next moment repeats webhooks, with
+  -- their ids, once their leases have ended.
+  if 'delivered' = all (log_states) and due_lanes = 0 and followers is null then
+    perform set_config('synchronous_commit', 'off', true);
   end if;
   return query select s.id, due_lanes, null::uuid, null::date, null::bigint, null::integer, null::date, null::uuid,
                       null::integer, null::integer, null::boolean, null::text, null::text, null::bigint, null::bytea

@@ -48,11 +48,11 @@ function insertion({ wabaId, endpointIds, count, from, to }: Rows): string {
            case when state = 'failed' then 503 else 200 end,
            case when state = 'failed' then 'the endpoint returned 503' end, at, at + interval '40 ms'
       from made;
-    insert into attempts (day, delivery_id, attempt, waba_id, endpoint_id, started_at, duration_ms, timings,
-                          status_code, url, request_headers, response_headers, response_body, worker)
-    select day, delivery_id, a, '${wabaId}', endpoint_id, at + a * interval '5 s', 42, '{"totalMs":42,"firstByteMs":40}',
+    insert into attempts (day, delivery_id, attempt, waba_id, endpoint_id, started_at, duration_ms, first_byte_ms,
+                          reused, status_code, url, user_agent, response_headers, response_body, worker)
+    select day, delivery_id, a, '${wabaId}', endpoint_id, at + a * interval '5 s', 42, 40, true,
            case when state = 'failed' or a = 1 and n % ${ONE_IN.retried} = 0 then 503 else 200 end,
-           'https://receiver.example/hook', '{"webhook-id":"evt_1"}', '{"server":"test"}', 'ok', 'test'
+           'https://receiver.example/hook', 'Heliograph/0.1.0', '{"server":"test"}', 'ok', 'test'
       from made cross join generate_series(1, 3) a
      where a = 1 or state = 'failed' or (a = 2 and n % ${ONE_IN.retried} = 0);
     drop table made;
