@@ -14,7 +14,9 @@ const SIZES = [...Array<number>(47).fill(3 * MIB - 1), ...halves(MIB), ...halves
 /** Longer than the time after which a body must have come at the lowest rate. */
 const LASTS_MS = 6_000;
 const REFILL_EVERY_MS = 500;
-const ANSWERED_WITHIN_MS = 2_500;
+
+/** Of a request without a body at the same time. A webhook that waits for unfinished bodies takes 5 s more. */
+const ANSWERED_WITHIN_MS = 4_000;
 
 type Way = { name: string; addressOf: (index: number) => string; isChunked: boolean };
 
@@ -31,16 +33,19 @@ test.each(WAYS)(
     const { port, hostname } = new URL(await api.app.listen({ host: '127.0.0.1', port: 0 }));
     const stop = new AbortController();
     const holding = holdUnfinishedBodies(Number(port), way, stop.signal);
-    const answers: { status: number; ms: number }[] = [];
-    const post = async (body: Buffer) => {
+    const answers: { status: number; ms: number; withoutBodyMs: number }[] = [];
+    const timed = async (path: string, init?: RequestInit) => {
       const startedAt = performance.now();
-      const url = `http://${hostname}:${port}${WEBHOOK}`;
-      const init = { method: 'POST', headers: signed(body), body: new Uint8Array(body) };
-      const status = await fetch(url, init).then(
+      const status = await fetch(`http://${hostname}:${port}${path}`, init).then(
         (answer) => answer.status,
         () => 0,
       );
-      answers.push({ status, ms: performance.now() - startedAt });
+      return { status, ms: performance.now() - startedAt };
+    };
+    const post = async (body: Buffer) => {
+      const init = { method: 'POST', headers: signed(body), body: new Uint8Array(body) };
+      const [answer, withoutBody] = await Promise.all([timed(WEBHOOK, init), timed('/healthz')]);
+      answers.push({ ...answer, withoutBodyMs: withoutBody.ms });
     };
     const until = Date.now() + LASTS_MS;
     for (let count = 0; Date.now() < until; count += 1) {
@@ -51,7 +56,8 @@ test.each(WAYS)(
     await holding;
     expect(answers.length).toBeGreaterThan(5);
     expect(answers.filter(({ status }) => status !== 200)).toEqual([]);
-    expect(Math.max(...answers.map(({ ms }) => ms))).toBeLessThan(ANSWERED_WITHIN_MS);
+    const waits = answers.map(({ ms, withoutBodyMs }) => ms - withoutBodyMs);
+    expect(Math.max(...waits)).toBeLessThan(ANSWERED_WITHIN_MS);
     const [stored] = await query<{ count: string }>(api.database, 'select count(*) from inbox');
     expect(Number(stored?.count)).toBe(answers.length);
   },
@@ -120,6 +126,8 @@ async function holdUnfinishedBodies(port: number, way: Way, signal: AbortSignal)
   for (const socket of open) socket?.destroy();
 }
 
+const FILLING = Buffer.alloc(3 * MIB);
+
 /** A request whose body lacks its last byte. */
 function openBody(
   port: number,
@@ -131,7 +139,7 @@ function openBody(
   const length = isChunked ? 'Transfer-Encoding: chunked' : `Content-Length: ${sizeBytes}`;
   const head = `POST ${WEBHOOK} HTTP/1.1\r\nHost: x\r\nX-Hub-Signature-256: sha256=${'0'.repeat(64)}\r\n${length}\r\n\r\n`;
   socket.write(isChunked ? `${head}${sizeBytes.toString(16)}\r\n` : head);
-  socket.write(Buffer.alloc(sizeBytes - 1));
+  socket.write(FILLING.subarray(0, sizeBytes - 1));
   socket.resume();
   return socket;
 }
