@@ -45,11 +45,6 @@ export function alertName(alert: NoticeKind): string {
   return alert.includes('.') ? alert : `endpoint.${alert}`;
 }
 
-/** The `webhook-id` of an alert. */
-export function publicAlertId(uuid: string): string {
-  return `alr_${uuid.replaceAll('-', '')}`;
-}
-
 /** The body of an alert. Throws RangeError when occurredAt is no date. */
 export function serializeAlert(alert: AlertEnvelope): string {
   return JSON.stringify({

@@ -1,7 +1,7 @@
 import { shownUrl } from '../platform/http/outbound-url.ts';
 import type { Database, Transaction } from '../platform/postgres/database.ts';
 import { execute, query } from '../platform/postgres/sql.ts';
-import { uuidV7 } from '../platform/public-ids.ts';
+import { publicAlertId, uuidV7 } from '../platform/public-ids.ts';
 import { finishTask, insertWorkflowTasks } from '../platform/temporal/workflow-tasks.ts';
 import {
   type AlertEnvelope,
@@ -9,7 +9,6 @@ import {
   MAX_WAITING,
   type NoticeKind,
   type NoticeState,
-  publicAlertId,
   serializeAlert,
   type WabaNotice,
 } from './alert-envelope.ts';

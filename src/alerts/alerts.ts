@@ -1,9 +1,9 @@
 import { type Audited, recordBy } from '../platform/audit/audit.ts';
 import type { Database, Transaction } from '../platform/postgres/database.ts';
 import { execute, query } from '../platform/postgres/sql.ts';
-import { uuidV7 } from '../platform/public-ids.ts';
+import { alertUuidOf, publicAlertId, uuidV7 } from '../platform/public-ids.ts';
 import { invalidValue, RequestError } from '../platform/request-input.ts';
-import { type NoticeState, publicAlertId } from './alert-envelope.ts';
+import type { NoticeState } from './alert-envelope.ts';
 import { type AlertKind, KINDS, kindsFor } from './alert-kinds.ts';
 import { insertEndpointAlert, insertWabaNotice } from './alert-notices.ts';
 import type { Condition, Looked } from './conditions.ts';
@@ -235,8 +235,6 @@ export async function allAlerts(
   return rows.map((row) => ({ ...row, alertId: publicAlertId(row.id) }));
 }
 
-const ALERT_ID = /^alr_([0-9a-f]{8})([0-9a-f]{4})([0-9a-f]{4})([0-9a-f]{4})([0-9a-f]{12})$/;
-
 /**
  * Resolves an alert for an operator. Its condition opens another one only after it was over, or when it happens anew. Throws
  * RequestError: `invalid_value`, `unknown_alert`.
@@ -245,8 +243,8 @@ export async function resolveAlert(
   { database, actor }: { database: Database } & Audited,
   alertId: string,
 ): Promise<{ alertId: string; kind: AlertKind }> {
-  const uuid = ALERT_ID.exec(alertId)?.slice(1).join('-');
-  if (uuid === undefined) throw invalidValue('The id of an alert is alr_ and 32 digits.', 'alert');
+  const uuid = alertUuidOf(alertId);
+  if (uuid === null) throw invalidValue('The id of an alert is alr_ and 32 digits.', 'alert');
   return await database.transaction(async (trx) => {
     const [row] = await query<Pick<ShownAlert, 'kind' | 'tenantId' | 'wabaId' | 'subject'>>(
       trx,

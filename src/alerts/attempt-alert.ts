@@ -5,7 +5,8 @@ import { webhookTargets } from '../endpoints/webhook-targets.ts';
 import { operationsSecretPlace, type SecretBox, SecretBoxError } from '../platform/crypto/secret-box.ts';
 import { isSameTarget } from '../platform/http/same-target.ts';
 import type { Database } from '../platform/postgres/database.ts';
-import { alertHeaders, publicAlertId } from './alert-envelope.ts';
+import { publicAlertId } from '../platform/public-ids.ts';
+import { alertHeaders } from './alert-envelope.ts';
 import { type AlertToSend, findAlertToSend, recordAlert } from './alert-notices.ts';
 
 export type AlertActivityTools = {

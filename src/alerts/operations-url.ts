@@ -8,8 +8,9 @@ import type { SealedDatabase } from '../platform/crypto/secret-keys.ts';
 import { isSameTarget } from '../platform/http/same-target.ts';
 import type { Database, Transaction } from '../platform/postgres/database.ts';
 import { execute, query } from '../platform/postgres/sql.ts';
+import { publicAlertId } from '../platform/public-ids.ts';
 import { RequestError } from '../platform/request-input.ts';
-import { alertName, publicAlertId } from './alert-envelope.ts';
+import { alertName } from './alert-envelope.ts';
 import { type AlertPosition, type ListedAlert, listEndpointAlerts } from './alert-notices.ts';
 
 /**

@@ -1,8 +1,9 @@
 import { randomFillSync } from 'node:crypto';
 
 /** Ids as tenants see them: a prefix that names the kind, then the UUID without dashes. None contains a dot. */
+export const PUBLIC_ID_PREFIXES = ['evt', 'dlv', 'med', 'alr'] as const;
 
-type Prefix = 'evt' | 'dlv' | 'med';
+type Prefix = (typeof PUBLIC_ID_PREFIXES)[number];
 
 /** The `webhook-id` of an event: the same over attempts, endpoints and replays. */
 export function publicEventId(uuid: string): string {
@@ -19,31 +20,47 @@ export function publicMediaId(uuid: string): string {
   return publicId('med', uuid);
 }
 
-const MEDIA_ID = /^med_([0-9a-f]{8})([0-9a-f]{4})(7[0-9a-f]{3})([0-9a-f]{4})([0-9a-f]{12})$/;
+/** The id of an alert, and of a notice of one: its `webhook-id`. */
+export function publicAlertId(uuid: string): string {
+  return publicId('alr', uuid);
+}
 
 /** The UUID of a public media id; null when the text cannot be one. */
 export function mediaUuidOf(text: string): string | null {
-  return MEDIA_ID.exec(text)?.slice(1).join('-') ?? null;
+  return uuidOf('med', text);
 }
 
-const EVENT_ID = /^evt_([0-9a-f]{8})([0-9a-f]{4})(7[0-9a-f]{3})([0-9a-f]{4})([0-9a-f]{12})$/;
-/** The end of the year 9999, nearly: later days have no partition, and years of five digits. */
-const MAX_HIGH_BITS = 'e677c7d3';
+/** The UUID of the public id of an alert; null when the text cannot be one. */
+export function alertUuidOf(text: string): string | null {
+  return uuidOf('alr', text);
+}
 
 /** The UUID of a public event id; null when the text cannot be one. */
 export function eventUuidOf(text: string): string | null {
-  const parts = EVENT_ID.exec(text)?.slice(1);
-  if (parts === undefined || (parts[0] ?? '') >= MAX_HIGH_BITS) return null;
-  return parts.join('-');
+  return ofKnownDay(uuidOf('evt', text));
 }
-
-const DELIVERY_ID = /^dlv_([0-9a-f]{8})([0-9a-f]{4})(7[0-9a-f]{3})([0-9a-f]{4})([0-9a-f]{12})$/;
 
 /** The UUID of a public delivery id; null when the text cannot be one. */
 export function deliveryUuidOf(text: string): string | null {
-  const parts = DELIVERY_ID.exec(text)?.slice(1);
-  if (parts === undefined || (parts[0] ?? '') >= MAX_HIGH_BITS) return null;
-  return parts.join('-');
+  return ofKnownDay(uuidOf('dlv', text));
+}
+
+const UUID_DIGITS = /^([0-9a-f]{8})([0-9a-f]{4})(7[0-9a-f]{3})([0-9a-f]{4})([0-9a-f]{12})$/;
+
+function uuidOf(prefix: Prefix, text: string): string | null {
+  if (!text.startsWith(`${prefix}_`)) return null;
+  return (
+    UUID_DIGITS.exec(text.slice(prefix.length + 1))
+      ?.slice(1)
+      .join('-') ?? null
+  );
+}
+
+/** The end of the year 9999, nearly: later days have no partition, and years of five digits. */
+const MAX_HIGH_BITS = 'e677c7d3';
+
+function ofKnownDay(uuid: string | null): string | null {
+  return uuid === null || uuid.slice(0, 8) >= MAX_HIGH_BITS ? null : uuid;
 }
 
 function publicId(prefix: Prefix, uuid: string): string {
@@ -89,5 +106,7 @@ export function dayOfUuidV7(uuid: string): string {
 
 /** Whether the text has the form of an id of ours, which says nothing about a customer. */
 export function isPublicId(text: string): boolean {
-  return /^(?:evt|dlv|med)_[0-9a-f]{32}$/.test(text);
+  return (
+    /^[0-9a-f]{32}$/.test(text.slice(4)) && PUBLIC_ID_PREFIXES.some((prefix) => text.startsWith(`${prefix}_`))
+  );
 }

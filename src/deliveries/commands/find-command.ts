@@ -17,13 +17,16 @@ import {
 import { invalidValue, shown } from '../../platform/request-input.ts';
 import { workflowListUrl, workflowUrl } from '../../platform/temporal/client-connection.ts';
 import { eventQuery } from '../../platform/temporal/workflow-options.ts';
+import { deliveryIdOfWorkflow } from '../queue/claim.ts';
 import { eventIdsOf } from '../search/delivery-search.ts';
+import { type FoundObject, findObjects } from '../search/find-objects.ts';
 
 const DEFAULT_LIMIT = 50;
 const MAX_LIMIT = 1_000;
 
 const ID_KINDS =
-  'an eventId, a webhook-id (evt_…), the id of a delivery (dlv_…), a Message_Id, or the upstream id of a message';
+  'any id that the API, the portal, a command or the Temporal UI shows: an eventId, a webhook-id (evt_…), the id of a ' +
+  'delivery (dlv_…), a Message_Id, the upstream id of a message, a request id (req_…), the id of an endpoint, …';
 
 /** One event with that eventId, with everything that is known of its way to the endpoints. */
 type EventReport = Awaited<ReturnType<typeof findEvents>>['events'][number];
@@ -31,20 +34,26 @@ type EventReport = Awaited<ReturnType<typeof findEvents>>['events'][number];
 /** `admin find <id>` */
 export function findCommand(): Command {
   const command = new Command('find')
-    .description('find events by any of their ids: deliveries, attempts and workflows, of all tenants')
+    .description(
+      'find what an id names, of all tenants: events with their deliveries, attempts and workflows, and other objects',
+    )
     .argument('<id>', ID_KINDS)
     .option('--limit <n>', 'how many events at most, the newest first', parseLimit, DEFAULT_LIMIT);
   const example = 'find test_1 --json';
   return adminAction<{ limit: number }>(command, example, async ({ tools, args, options }) => {
     const [id = ''] = args;
     const { events, hasMore } = await findEvents(tools, id, options.limit);
-    const found = events.length > 0;
+    const objects = (await findObjects(tools.database, null, id)).map(({ page, ...object }) => ({
+      ...object,
+      url: page === null ? null : `${tools.config.api.publicUrl}${page}`,
+    }));
+    const found = events.length + objects.length > 0;
     const notes = hasMore ? [`only the newest ${options.limit} are shown; raise --limit for more.`] : [];
     return {
-      json: { id, events, hasMore },
+      json: { id, events, objects, hasMore },
       text: found
-        ? events.map(foundEventText).join('\n\n')
-        : `There is no event ${shown(id)}. An id is ${ID_KINDS}.`,
+        ? [...(objects.length > 0 ? [objectsText(objects)] : []), ...events.map(foundEventText)].join('\n\n')
+        : `Nothing has the id ${shown(id)}. It takes ${ID_KINDS}.`,
       notes,
       found,
     };
@@ -148,6 +157,14 @@ function parseLimit(text: string): number {
   throw new InvalidArgumentError(`Write a whole number from 1 to ${MAX_LIMIT}.`);
 }
 
+function objectsText(objects: readonly (Omit<FoundObject, 'page'> & { url: string | null })[]): string {
+  return alignedTable(
+    ['OBJECT', 'ID', 'WABA', 'USERID', 'ABOUT', 'CREATED', 'PORTAL'],
+    objects.map((one) => [one.kind, one.id, one.wabaId, one.tenantId, one.about, one.createdAt, one.url]),
+    '',
+  );
+}
+
 type DeliveryReport = EventReport['deliveries'][number];
 
 /** An event and its deliveries, for people. */
@@ -231,7 +248,7 @@ export async function findEventsForOperator(
 
 /** The event of a public delivery id; null when the text is none, or the delivery is not kept. */
 async function eventOfDelivery(database: Database, id: string): Promise<string | null> {
-  const deliveryUuid = deliveryUuidOf(id);
+  const deliveryUuid = deliveryUuidOf(id) ?? deliveryIdOfWorkflow(id);
   if (deliveryUuid === null) return null;
   const [row] = await query<{ eventUuid: string }>(
     database,

@@ -9,6 +9,7 @@ import {
 } from '../../platform/public-ids.ts';
 import { describeDeliveries, type ListedDelivery } from '../log/deliveries.ts';
 import { mediaReadyEventId } from '../publish.ts';
+import { deliveryIdOfWorkflow } from '../queue/claim.ts';
 import {
   checkDeliveryFilter,
   type DeliveryFilter,
@@ -122,7 +123,7 @@ async function byId(
 
 /** The id of a delivery or of an event names one; everything else is tried as eventId and as Message_Id. */
 async function deliveriesNamed(database: Database, wabaId: string | null, id: string): Promise<string[]> {
-  const delivery = deliveryUuidOf(id);
+  const delivery = deliveryUuidOf(id) ?? deliveryIdOfWorkflow(id);
   if (delivery !== null) return [delivery];
   const event = eventUuidOf(id);
   if (event !== null) {

@@ -18,7 +18,7 @@ describe('admin find', () => {
     );
     const eventId = row?.event_id ?? '';
     const { events, ...rest } = await json('find', eventId);
-    expect(rest).toEqual({ id: eventId, hasMore: false });
+    expect(rest).toMatchObject({ id: eventId, hasMore: false });
     expect(events).toHaveLength(Number(row?.count));
     for (const event of events) {
       expect(event).toMatchObject({
@@ -64,6 +64,18 @@ describe('admin find', () => {
       expect((await json('find', id)).events, id).toEqual(found.events);
   });
 
+  test('takes the ids of everything else, with the address of its page', async () => {
+    const { database, admin, json } = await startAdmin();
+    const { id } = await addEndpoint(database, WABA, 'https://shop.example/hook');
+    const { objects } = await json('find', id);
+    const url = expect.stringMatching(new RegExp(`^https?://.*/portal/w/${WABA}/endpoints/${id}$`));
+    expect(objects).toContainEqual(expect.objectContaining({ kind: 'endpoint', id, wabaId: WABA, url }));
+    expect((await json('find', `endpoint/${id}`)).objects).toHaveLength(1);
+    const { stdout, exitCode } = await admin(['find', id]);
+    expect(stdout).toMatch(new RegExp(`\\nendpoint +${id} +${WABA} .*/portal/w/${WABA}/endpoints/${id}`));
+    expect(exitCode).toBe(0);
+  });
+
   test('an unknown eventId ends with 1 and an empty list', async () => {
     const { admin } = await startAdmin();
     const run = await admin(['find', "x'; drop table events; --", '--json']);
@@ -71,11 +83,12 @@ describe('admin find', () => {
     expect(JSON.parse(run.stdout)).toEqual({
       id: "x'; drop table events; --",
       events: [],
+      objects: [],
       hasMore: false,
     });
     expect(await admin(['find', 'x'.repeat(513)])).toMatchObject({ exitCode: 2 });
     const { stdout } = await admin(['find', 'nothing']);
-    expect(stdout).toMatch(/^There is no event "nothing"\. .*webhook-id.*delivery.*Message_Id/);
+    expect(stdout).toMatch(/^Nothing has the id "nothing"\. .*webhook-id.*delivery.*Message_Id/);
     for (const id of [
       'evt_019a1b2c3d4e7f5061728394a5b6c7d8',
       'dlv_019a1b2c3d4e7f5061728394a5b6c7d8',

@@ -3,6 +3,7 @@ import { Type } from 'typebox';
 import { DELIVERY_STATES, type GivenDeliveryFilter } from '../../../deliveries/search/delivery-filter.ts';
 import type { DeliveryPosition } from '../../../deliveries/search/delivery-scan.ts';
 import { type DeliverySearch, searchDeliveries } from '../../../deliveries/search/delivery-search.ts';
+import { type FoundObject, findObjects } from '../../../deliveries/search/find-objects.ts';
 import { listEndpoints } from '../../../endpoints/store.ts';
 import { EVENT_TYPES } from '../../../platform/event-type.ts';
 import { isPublicId } from '../../../platform/public-ids.ts';
@@ -22,6 +23,7 @@ import { html, type Markup } from '../markup.ts';
 import type { WabaInView } from '../navigation.ts';
 import type { PortalContext } from '../portal-app.ts';
 import { deliveryTable, SELECTION } from './delivery-table.ts';
+import { foundObjects } from './found-objects.ts';
 
 const SHOWN = 50;
 
@@ -37,6 +39,8 @@ type Found = {
   query: DeliveryQuery;
   cursor: string;
   search: DeliverySearch | null;
+  /** What else has the id. */
+  objects: FoundObject[];
   error: RequestError | null;
 };
 
@@ -110,6 +114,7 @@ async function find(request: FastifyRequest, context: PortalContext, scope: Deli
       const before = positionOf(context, scope, query, cursor);
       const filter = filterOf(query, context.now());
       const search = await searchDeliveries(context, wabaId, filter, { before, limit: SHOWN });
+      const objects = query.id === '' ? [] : await findObjects(context.database, wabaId, query.id);
       const action = query.id === '' ? 'deliveries.listed' : 'deliveries.searched';
       const shown = scope.waba === null ? search.deliveries : [scope.waba];
       await noteListRead(
@@ -118,9 +123,9 @@ async function find(request: FastifyRequest, context: PortalContext, scope: Deli
         action,
         shown.map((one) => one.wabaId),
       );
-      return { query, cursor, search, error: null };
+      return { query, cursor, search, objects, error: null };
     },
-    (error) => ({ query, cursor, search: null, error }),
+    (error) => ({ query, cursor, search: null, objects: [], error }),
   );
 }
 
@@ -160,7 +165,7 @@ function resultOf(
   scope: DeliveryScope,
   found: Found,
 ): Markup {
-  const { query, cursor, search } = found;
+  const { query, cursor, search, objects } = found;
   if (search === null) return html``;
   const { deliveries, next, searchedTo } = search;
   const { path, waba } = scope;
@@ -189,7 +194,7 @@ function resultOf(
       text: html`Searched back to ${utcText(searchedTo)}. <a href="${nextHref ?? path}">Search further back</a>`,
     });
   const selection = isSelectable && selectionForm(viewer, path, queryText(query, { cursor }));
-  return html`${selection}${table}${further}${pager({ firstHref: cursor === '' ? null : `${path}${queryText(query)}`, nextHref: searchedTo === null ? nextHref : null })}`;
+  return html`${foundObjects(objects)}${selection}${table}${further}${pager({ firstHref: cursor === '' ? null : `${path}${queryText(query)}`, nextHref: searchedTo === null ? nextHref : null })}`;
 }
 
 /** What can be done to the deliveries that are selected in the table. */
@@ -246,7 +251,7 @@ function deliveryFilters({ viewer, action, query, endpoints, error }: FiltersVie
   const about = (param: string) => (error !== null && error.param === param ? error.message : null);
   const isMore = query.since !== '' || query.until !== '' || query.response !== '';
   return html`<form method="post" action="${action}/search" class="delivery-filters" role="search" aria-label="Deliveries">${csrfField(viewer)}<div class="filters">
-${textField({ label: 'eventId, message id, webhook-id or delivery id', name: 'id', type: 'search', value: query.id, maxLength: 512, error: about('id') })}
+${textField({ label: 'Any id: event, message, delivery, endpoint, request …', name: 'id', type: 'search', value: query.id, maxLength: 512, error: about('id') })}
 ${selectField({ label: 'Status', name: 'state', value: query.state, options: choices(DELIVERY_STATES, STATE_LABELS), error: about('state') })}
 ${selectField({ label: 'Event type', name: 'eventType', value: query.eventType, options: choices(EVENT_TYPES), error: about('eventType') })}
 ${endpoints === null ? wabaField(query, about) : endpointField(query, endpoints, about('endpointId'))}

@@ -58,7 +58,7 @@ function rowOf(
   return [
     html`${isSelectable && selectionBox(delivery)}<a href="${href}">${shortTime(delivery.createdAt)}</a>`,
     ...(withOwner ? [owner] : []),
-    html`${deliveryBadge(state, attempts)}${isReplay && html` <span class="faint">replay</span>`}`,
+    html`${deliveryBadge(state, attempts)}${isReplay && html`${withOwner ? html`<br>` : ' '}<span class="faint">replay</span>`}`,
     ...(withOwner ? [html`${type}<br>${shownId}`] : [type, shownId]),
     ...(withEndpoint ? [endpointCell(delivery, withOwner)] : []),
     attempts,

@@ -979,6 +979,7 @@ create index audit_log_of_tenant on audit_log (tenant_id, id) where waba_id is n
 create index audit_log_waba on audit_log (waba_id, id);
 create index audit_log_action on audit_log (action, id);
 create index audit_log_actor on audit_log (actor, id);
+create index audit_log_request on audit_log (request_id) where request_id is not null;
 -- Event ids hold phone numbers. Only entries of early versions have one.
 create index audit_log_event_ids on audit_log (waba_id)
   where action = 'delivery.dropped' and detail -> 'eventId' is not null;

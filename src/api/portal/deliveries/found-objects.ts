@@ -1,0 +1,17 @@
+import type { FoundObject } from '../../../deliveries/search/find-objects.ts';
+import { dataTable } from '../components/table.ts';
+import { exactTime } from '../components/time.ts';
+import { html, type Markup, nothing } from '../markup.ts';
+
+/** What the id of a search names besides deliveries, with links; nothing without any. */
+export function foundObjects(objects: readonly FoundObject[]): Markup {
+  if (objects.length === 0) return nothing;
+  const rows = objects.map(({ kind, id, about, createdAt, page, wabaId }) => [
+    page === null ? html`${kind} ${id}` : html`<a href="${page}">${kind} ${id}</a>`,
+    about ?? '–',
+    wabaId ?? '–',
+    exactTime(createdAt),
+  ]);
+  return html`<section class="found-objects"><h2>Other objects with this id</h2>
+${dataTable('Other objects with this id', ['Object', 'About', 'WABA', 'Created'], rows)}</section>`;
+}

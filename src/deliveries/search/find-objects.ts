@@ -1,0 +1,255 @@
+import type { Database } from '../../platform/postgres/database.ts';
+import { query } from '../../platform/postgres/sql.ts';
+import { alertUuidOf, mediaUuidOf, publicAlertId, publicMediaId } from '../../platform/public-ids.ts';
+
+/** An object that an id names, other than an event or a delivery. */
+export type FoundObject = {
+  kind: string;
+  id: string;
+  wabaId: string | null;
+  tenantId: string | null;
+  /** Its type, state or name. */
+  about: string | null;
+  createdAt: Date;
+  /** The path of the page of the portal that shows it; null: there is none. */
+  page: string | null;
+};
+
+type Row = Omit<FoundObject, 'kind' | 'page'> & { kindIndex: number; parent: string | null };
+
+type Kind = {
+  kind: string;
+  /** The form of id that it is looked up by. */
+  by: keyof ReturnType<typeof readingsOf>;
+  /** Reads id, WABA, tenant, about, creation time and the object whose page shows it. Without a WABA, operators find it only. */
+  select: string;
+  shownId?: (uuid: string) => string;
+  page?: (row: Row) => string;
+  /** The first parts of the ids of its workflows. */
+  workflows?: readonly string[];
+};
+
+const MESSAGE =
+  "select id, waba_id, null, direction || ' ' || type, created_at, conversation_id from messages";
+const AUDIT_ENTRY = "select id, waba_id, tenant_id, action || ' ' || target, at, null from audit_log";
+
+/** Every kind of object whose id the API, the portal, a command or the Temporal UI shows. */
+const KINDS: readonly Kind[] = [
+  {
+    kind: 'message',
+    by: 'row',
+    select: `${MESSAGE} where id = cast(:row as bigint)`,
+    page: messagePage,
+    workflows: ['media', 'send'],
+  },
+  {
+    kind: 'message',
+    by: 'text',
+    select: `${MESSAGE} where phone_number_id = any (array(select phone_number_id from phone_numbers)) and upstream_id = :text`,
+    page: messagePage,
+  },
+  {
+    kind: 'conversation',
+    by: 'row',
+    select:
+      'select id, waba_id, null, null, created_at, null from conversations where id = cast(:row as bigint)',
+    page: (row) => `${wabaPage(row)}/conversations/${row.id}`,
+    workflows: ['eraseConversation'],
+  },
+  {
+    kind: 'customer',
+    by: 'row',
+    select: 'select id, waba_id, null, null, created_at, null from contacts where id = cast(:row as bigint)',
+    page: (row) => `${wabaPage(row)}/conversations`,
+    workflows: ['eraseCustomer'],
+  },
+  {
+    kind: 'order',
+    by: 'row',
+    select: `select o.id, o.waba_id, null, 'ORD-' || o.number, o.created_at, m.conversation_id
+               from orders o left join messages m on m.id = o.message_id where o.id = cast(:row as bigint)`,
+    page: (row) => `${wabaPage(row)}/conversations/${row.parent}`,
+    workflows: ['order'],
+  },
+  {
+    kind: 'payment',
+    by: 'text',
+    select: `select lane, waba_id, null, event_id, created_at, null from payment_reports
+              where waba_id = any (array(select waba_id from wabas)) and lane = :text`,
+  },
+  {
+    kind: 'endpoint',
+    by: 'row',
+    select:
+      'select id, waba_id, null, mode, created_at, null from webhook_endpoints where id = cast(:row as bigint)',
+    page: (row) => `${wabaPage(row)}/endpoints/${row.id}`,
+    workflows: ['endpoint'],
+  },
+  {
+    kind: 'replay',
+    by: 'row',
+    select: 'select id, waba_id, null, state, created_at, null from replays where id = cast(:row as bigint)',
+    page: (row) => `${wabaPage(row)}/replays/${row.id}`,
+    workflows: ['replay'],
+  },
+  {
+    kind: 'erasure',
+    by: 'row',
+    select: `select id, waba_id, tenant_id, kind || ', ' || state, created_at, null from erasures
+              where id = cast(:row as bigint)`,
+    page: (row) =>
+      row.wabaId === null ? '/portal/operator/erasures' : `${wabaPage(row)}/erasures/${row.id}`,
+  },
+  {
+    kind: 'API key',
+    by: 'row',
+    select: 'select id, waba_id, null, name, created_at, null from api_keys where id = cast(:row as bigint)',
+    page: (row) => `${wabaPage(row)}/keys`,
+  },
+  {
+    kind: 'key request',
+    by: 'row',
+    select: `select id, waba_id, tenant_id, state, created_at, null from api_key_requests
+              where id = cast(:row as bigint)`,
+    page: (row) => `${wabaPage(row)}/keys`,
+    workflows: ['api-key-request'],
+  },
+  {
+    kind: 'audit entry',
+    by: 'row',
+    select: `${AUDIT_ENTRY} where id = cast(:row as bigint)`,
+    page: auditPage,
+  },
+  {
+    kind: 'audit entry',
+    by: 'request',
+    select: `${AUDIT_ENTRY} where request_id = :request`,
+    page: auditPage,
+  },
+  {
+    kind: 'upload',
+    by: 'media',
+    select:
+      'select id, waba_id, null, state, created_at, null from media_uploads where id = cast(:media as uuid)',
+    shownId: publicMediaId,
+    page: (row) => `${wabaPage(row)}/data`,
+  },
+  {
+    kind: 'alert',
+    by: 'alert',
+    select:
+      'select id, waba_id, tenant_id, kind, opened_at, null from alerts where id = cast(:alert as uuid)',
+    shownId: publicAlertId,
+    page: () => '/portal/alerts?state=all',
+  },
+  {
+    kind: 'webhook of an alert',
+    by: 'alert',
+    select:
+      'select id, waba_id, null, alert, created_at, null from alert_notices where id = cast(:alert as uuid)',
+    shownId: publicAlertId,
+    page: (row) => `${wabaPage(row)}/endpoints/alerts`,
+    workflows: ['endpoint-alert'],
+  },
+  {
+    kind: 'WABA',
+    by: 'text',
+    select: 'select waba_id, waba_id, tenant_id, null, created_at, null from wabas where waba_id = :text',
+    page: wabaPage,
+    workflows: ['waba-numbers', 'eraseWaba'],
+  },
+  {
+    kind: 'phone number',
+    by: 'text',
+    select: `select phone_number_id, waba_id, null, verified_name, created_at, null from phone_numbers
+              where phone_number_id = :text`,
+    page: wabaPage,
+  },
+  {
+    kind: 'tenant',
+    by: 'row',
+    select:
+      'select id, null, id, business_name, created_at, null from tenants where id = cast(:row as bigint)',
+    page: (row) => `/portal/operator/tenants/${row.id}`,
+    workflows: ['eraseTenant'],
+  },
+  {
+    kind: 'user',
+    by: 'row',
+    select: 'select id, null, null, name, created_at, null from users where id = cast(:row as bigint)',
+    page: () => '/portal/operator/users',
+    workflows: ['eraseUser'],
+  },
+  {
+    kind: 'invitation',
+    by: 'row',
+    select:
+      'select id, null, tenant_id, role, created_at, null from invitations where id = cast(:row as bigint)',
+    page: () => '/portal/operator/users',
+  },
+  {
+    kind: 'mail',
+    by: 'uuid',
+    select: 'select id, null, null, kind, created_at, null from mails where id = cast(:uuid as uuid)',
+    workflows: ['mail'],
+  },
+];
+
+const MAX_FOUND = 100;
+
+/**
+ * What an id names, other than events and deliveries, of one WABA or (null) everywhere. Ids of rows are numbers, so one
+ * number may name several objects. Takes the id of a workflow as well, such as `send/7`.
+ */
+export async function findObjects(
+  database: Database,
+  wabaId: string | null,
+  text: string,
+): Promise<FoundObject[]> {
+  const [, prefix = null, id = text] = /^([A-Za-z-]+)\/([^/]+)$/.exec(text) ?? [];
+  const readings = readingsOf(id);
+  const looks = KINDS.flatMap(({ by, select, workflows = [] }, kindIndex) => {
+    if (readings[by] === null || (prefix !== null && !workflows.includes(prefix))) return [];
+    return `select ${kindIndex} as "kindIndex", cast(id as text) as id, cast(waba as text) as "wabaId",
+                   cast(tenant as text) as "tenantId", cast(about as text) as about, at as "createdAt",
+                   cast(parent as text) as parent
+              from (${select} limit ${MAX_FOUND}) as found (id, waba, tenant, about, at, parent)
+             where ${wabaId === null ? 'true' : 'cast(waba as text) = :wabaId'}`;
+  });
+  if (looks.length === 0) return [];
+  const rows = await query<Row>(database, looks.join('\nunion all\n'), { ...readings, wabaId });
+  return rows.slice(0, MAX_FOUND).map(describe);
+}
+
+function readingsOf(id: string) {
+  const uuid = UUID.test(id) ? id : null;
+  return {
+    row: ROW_ID.test(id) ? id : null,
+    media: mediaUuidOf(id) ?? uuid,
+    alert: alertUuidOf(id) ?? uuid,
+    request: id.startsWith('req_') ? id : null,
+    uuid,
+    text: id,
+  };
+}
+
+const ROW_ID = /^[1-9]\d{0,17}$/;
+const UUID = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
+
+function describe(row: Row): FoundObject {
+  const { kindIndex, parent: _, ...found } = row;
+  const { kind = '', shownId, page } = KINDS[kindIndex] ?? {};
+  return { kind, ...found, id: shownId?.(row.id) ?? row.id, page: page?.(row) ?? null };
+}
+
+function wabaPage({ wabaId }: Row): string {
+  return `/portal/w/${encodeURIComponent(wabaId ?? '')}`;
+}
+
+function messagePage(row: Row): string {
+  return `${wabaPage(row)}/conversations/${row.parent}#m${row.id}`;
+}
+
+function auditPage(row: Row): string {
+  return row.wabaId === null ? '/portal/operator/audit' : `${wabaPage(row)}/audit`;
+}

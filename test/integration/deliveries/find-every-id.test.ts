@@ -1,0 +1,185 @@
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { findEventsForOperator } from '../../../src/deliveries/commands/find-command.ts';
+import { searchDeliveries } from '../../../src/deliveries/search/delivery-search.ts';
+import { findObjects } from '../../../src/deliveries/search/find-objects.ts';
+import { recordChange } from '../../../src/platform/audit/audit.ts';
+import { execute, query } from '../../../src/platform/postgres/sql.ts';
+import {
+  PUBLIC_ID_PREFIXES,
+  publicAlertId,
+  publicDeliveryId,
+  publicEventId,
+  publicMediaId,
+  uuidV7,
+} from '../../../src/platform/public-ids.ts';
+import { addAccountObjects, spreadIds } from '../api/account-objects.ts';
+import { NUMBER, OTHER_WABA, startTestApi, type TestApi, WABA } from '../api/api-harness.ts';
+import { liveIn } from '../portal/lived-in.ts';
+import type { PortalBrowser } from '../portal/portal-browser.ts';
+
+const REQUEST_ID = 'req_0123456789abcdef01234567';
+
+let api: TestApi;
+let operator: PortalBrowser;
+let member: PortalBrowser;
+const closes: (() => Promise<void>)[] = [];
+
+beforeAll(async () => {
+  api = await startTestApi(undefined, (close) => closes.push(close));
+  await spreadIds(api.database);
+  ({ operator, member } = await liveIn(api));
+  await addAccountObjects(api.database, { wabaId: WABA, phoneNumberId: NUMBER });
+  const alert = `insert into alerts (id, kind, tenant_id, waba_id, subject, reason)
+                 select ?, 'endpoint_failing', tenant_id, waba_id, '1', 'it failed' from wabas where waba_id = ?`;
+  await execute(api.database, alert, [uuidV7(Date.now()), WABA]);
+  const notice = `insert into alert_notices (id, waba_id, alert, body) values (?, ?, 'failing', '{}')`;
+  await execute(api.database, `delete from alert_notices`);
+  await execute(api.database, notice, [uuidV7(Date.now()), WABA]);
+  const keyActor = { name: 'API key 1', requestId: REQUEST_ID, ip: null };
+  const change = { wabaId: WABA, action: 'endpoint.paused', target: 'endpoint 7' };
+  await recordChange(api.database, keyActor, change);
+  const mail = "insert into mails (id, kind, recipient) values (?, 'alerts', 'a@store.example')";
+  await execute(api.database, mail, [uuidV7(Date.now())]);
+}, 60_000);
+afterAll(async () => {
+  for (const close of closes) await close();
+});
+
+/** What each table's rows are called; `shownId` where an id is not shown as it is stored. */
+const KINDS: Record<string, { kind: string; shownId?: (uuid: string) => string; isOperators?: true }> = {
+  messages: { kind: 'message' },
+  conversations: { kind: 'conversation' },
+  contacts: { kind: 'customer' },
+  orders: { kind: 'order' },
+  webhook_endpoints: { kind: 'endpoint' },
+  replays: { kind: 'replay' },
+  erasures: { kind: 'erasure' },
+  api_keys: { kind: 'API key' },
+  api_key_requests: { kind: 'key request' },
+  audit_log: { kind: 'audit entry' },
+  media_uploads: { kind: 'upload', shownId: publicMediaId },
+  alerts: { kind: 'alert', shownId: publicAlertId },
+  alert_notices: { kind: 'webhook of an alert', shownId: publicAlertId },
+  tenants: { kind: 'tenant', isOperators: true },
+  users: { kind: 'user', isOperators: true },
+  invitations: { kind: 'invitation', isOperators: true },
+  mails: { kind: 'mail', isOperators: true },
+};
+
+/** Tables whose ids lead to deliveries, or are shown nowhere, with the reason. */
+const OTHERS: Record<string, string> = {
+  events: 'evt_: leads to its deliveries',
+  deliveries: 'dlv_: leads to itself',
+  inbox: 'a body is counted; its id is in the log only',
+  worker_processes: 'host and process, as in delivery-session/…',
+  user_sessions: "in the user's own list only",
+  user_notices: 'shown once, at sign-in',
+  schema_migrations: 'the name is shown',
+};
+
+async function firstOf<Row>(sql: string, bindings: string[] = []): Promise<Row> {
+  const [row] = await query<Row>(api.database, sql, bindings);
+  if (row === undefined) throw new Error(`no row: ${sql}`);
+  return row;
+}
+
+async function firstId(from: string): Promise<string> {
+  return (
+    await firstOf<{ id: string }>(`select cast(o.id as text) as id from ${from} o order by o.id limit 1`)
+  ).id;
+}
+
+/** The rows of a table that are of the WABA. */
+function own(table: string): string {
+  return `(select id from ${table} where waba_id = '${WABA}')`;
+}
+
+/** Every id that is handed out, with the name of what it must lead to. */
+async function handedOut(): Promise<{ id: string; kind: string; isOperators?: true }[]> {
+  const ofTables = Object.entries(KINDS).map(async ([table, { shownId, ...rest }]) => {
+    const id = await firstId(rest.isOperators ? table : own(table));
+    return { id: shownId?.(id) ?? id, ...rest };
+  });
+  const message = await firstOf<{ upstreamId: string }>(
+    'select upstream_id as "upstreamId" from messages where waba_id = ? and upstream_id is not null limit 1',
+    [WABA],
+  );
+  return [
+    ...(await Promise.all(ofTables)),
+    { id: message.upstreamId, kind: 'message' },
+    { id: REQUEST_ID, kind: 'audit entry' },
+    { id: `payment-of-${WABA}`, kind: 'payment' },
+    { id: WABA, kind: 'WABA' },
+    { id: NUMBER, kind: 'phone number' },
+    { id: `endpoint/${await firstId(own('webhook_endpoints'))}`, kind: 'endpoint' },
+    { id: `send/${await firstId(own('messages'))}`, kind: 'message' },
+    { id: `mail/${await firstId('mails')}`, kind: 'mail', isOperators: true },
+  ];
+}
+
+/** What the search of a list of deliveries shows, scripts and all left out. */
+async function searched(browser: PortalBrowser, path: string, id: string): Promise<string> {
+  await browser.get(path);
+  const { headers } = await browser.post(`${path}/search`, { id });
+  return (await browser.get(String(headers.location))).body;
+}
+
+const ALL = '/portal/operator/deliveries';
+const OWN = `/portal/w/${WABA}/deliveries`;
+
+test('every table with ids is one that find knows, or has a reason', async () => {
+  const tables = await query<{ name: string }>(
+    api.database,
+    `select c.relname as name from pg_class c join pg_attribute a on a.attrelid = c.oid and a.attname = 'id'
+      where c.relnamespace = 'public'::regnamespace and c.relkind in ('r', 'p') and not c.relispartition`,
+  );
+  const known = [...Object.keys(KINDS), ...Object.keys(OTHERS)].sort();
+  expect(tables.map(({ name }) => name).sort()).toEqual(known);
+});
+
+test('find takes every id that is handed out, and a tenant finds its own only', async () => {
+  for (const { id, kind, isOperators } of await handedOut()) {
+    const found = await findObjects(api.database, null, id);
+    expect(
+      found.map((one) => one.kind),
+      id,
+    ).toContain(kind);
+    const kinds = async (wabaId: string) =>
+      (await findObjects(api.database, wabaId, id)).map((one) => one.kind);
+    expect(await kinds(WABA), id).toEqual(isOperators ? [] : expect.arrayContaining([kind]));
+    expect(await kinds(OTHER_WABA), id).toEqual([]);
+  }
+});
+
+test('every public prefix leads to something', async () => {
+  const idOf: Record<(typeof PUBLIC_ID_PREFIXES)[number], () => Promise<string>> = {
+    evt: async () => publicEventId(await firstId('(select event_uuid as id from deliveries)')),
+    dlv: async () => publicDeliveryId(await firstId('deliveries')),
+    med: async () => publicMediaId(await firstId('media_uploads')),
+    alr: async () => publicAlertId(await firstId('alerts')),
+  };
+  for (const prefix of PUBLIC_ID_PREFIXES) {
+    const id = await idOf[prefix]();
+    expect(id.startsWith(`${prefix}_`), id).toBe(true);
+    const { deliveries } = await searchDeliveries(api, null, { id }, { before: null, limit: 5 });
+    const events = await findEventsForOperator(api.database, id, 5);
+    const objects = await findObjects(api.database, null, id);
+    expect(Math.min(deliveries.length, events.length) + objects.length, id).toBeGreaterThan(0);
+  }
+});
+
+test('the search of the portal links to them, and each link leads to a page', async () => {
+  for (const { id, kind, isOperators } of await handedOut()) {
+    const [browser, path] = isOperators ? [operator, ALL] : [member, OWN];
+    const body = await searched(browser, path, id);
+    const [, links = ''] = /<section class="found-objects">(.*?)<\/section>/s.exec(body) ?? [];
+    expect(links, `${kind} ${id}`).toContain(kind);
+    for (const [, href = ''] of links.matchAll(/href="([^"#]+)/g))
+      expect((await browser.get(href.replaceAll('&amp;', '&'))).statusCode, `${kind} ${href}`).toBe(200);
+  }
+});
+
+test('what has no id of ours shows no other objects', async () => {
+  expect(await searched(member, OWN, 'wamid.nothing')).not.toContain('found-objects');
+  expect(await findObjects(api.database, null, "7'; drop table messages")).toEqual([]);
+});
