@@ -1,7 +1,7 @@
 import { type Static, Type } from 'typebox';
 import {
   type EventAttempt,
-  type EventDelivery,
+  type LoggedDelivery,
   listDeliveryAttempts,
   listEventDeliveries,
   summarizeDeliveries,
@@ -189,7 +189,7 @@ function eventJson(event: ListedEvent, body: string | undefined, members: object
 }
 
 /** A delivery as tenants see it. */
-function deliveryOf(event: ListedEvent, delivery: EventDelivery, attempts: readonly EventAttempt[]) {
+function deliveryOf(event: ListedEvent, delivery: LoggedDelivery, attempts: readonly EventAttempt[]) {
   const { id, attempts: attemptCount, replayOf, ...shown } = delivery;
   return {
     id: publicDeliveryId(id),

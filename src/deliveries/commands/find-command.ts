@@ -17,6 +17,12 @@ import {
 import { invalidValue, shown } from '../../platform/request-input.ts';
 import { workflowListUrl, workflowUrl } from '../../platform/temporal/client-connection.ts';
 import { eventQuery } from '../../platform/temporal/workflow-options.ts';
+import {
+  type EventAttempt,
+  type EventDelivery,
+  findDeliveriesOfEvents,
+  listDeliveryAttempts,
+} from '../log/deliveries.ts';
 import { deliveryIdOfWorkflow } from '../queue/claim.ts';
 import { eventIdsOf } from '../search/delivery-search.ts';
 import { type FoundObject, findObjects } from '../search/find-objects.ts';
@@ -114,14 +120,10 @@ async function findEvents(
   checkEventId(id);
   const found = await findEventsForOperator(database, id, limit + 1);
   const events = found.slice(0, limit);
-  const deliveries = await findDeliveriesOfEvents(
-    database,
-    events.map((event) => event.eventUuid),
-  );
-  const attempts = await findAttemptsOfDeliveries(
-    database,
-    deliveries.map((delivery) => delivery.deliveryId),
-  );
+  const uuids = events.map(({ eventUuid }) => eventUuid);
+  const deliveries = await findDeliveriesOfEvents(database, uuids);
+  const ids = deliveries.map((delivery) => delivery.id);
+  const attempts = await listDeliveryAttempts(database, null, ids, null);
   return {
     hasMore: found.length > limit,
     events: events.map((event) => ({
@@ -137,17 +139,19 @@ async function findEvents(
 
 function deliveryReport(
   { temporal }: Config,
-  { eventUuid: _, ...delivery }: FoundDelivery,
-  attempts: readonly FoundAttempt[],
+  { eventUuid: _, id, ...delivery }: EventDelivery,
+  attempts: readonly EventAttempt[],
 ) {
   return {
     ...delivery,
     url: delivery.url === null ? null : shownUrl(delivery.url),
-    deliveryId: publicDeliveryId(delivery.deliveryId),
+    deliveryId: publicDeliveryId(id),
     workflowUrl: workflowUrl(temporal, delivery.workflowId),
     attemptLog: attempts
-      .filter((attempt) => attempt.deliveryId === delivery.deliveryId)
-      .map(({ deliveryId: _, ...attempt }) => attempt),
+      .filter(({ deliveryId }) => deliveryId === id)
+      .map(({ attempt, startedAt, durationMs, statusCode, errorClass, errorMessage }) => ({
+        ...{ attempt, startedAt, durationMs, statusCode, errorClass, errorMessage },
+      })),
   };
 }
 
@@ -256,67 +260,4 @@ async function eventOfDelivery(database: Database, id: string): Promise<string |
     { deliveryUuid, day: dayOfUuidV7(deliveryUuid) },
   );
   return row?.eventUuid ?? null;
-}
-
-type FoundDelivery = {
-  deliveryId: string;
-  eventUuid: string;
-  endpointId: string;
-  /** Null when the endpoint is gone. */
-  url: string | null;
-  endpointMode: string | null;
-  state: string;
-  /** Where it stands in the queue; null once it is settled. */
-  queueState: string | null;
-  attempts: number;
-  lastStatusCode: number | null;
-  lastError: string | null;
-  nextAttemptAt: Date | null;
-  /** When later events of its key began to go out without it, because it failed for too long; null: they did not. */
-  steppedAsideAt: Date | null;
-  workflowId: string | null;
-};
-
-/** The deliveries of these events, the oldest first. */
-async function findDeliveriesOfEvents(
-  database: Database,
-  eventUuids: readonly string[],
-): Promise<FoundDelivery[]> {
-  return await query<FoundDelivery>(
-    database,
-    `select d.id as "deliveryId", d.event_uuid as "eventUuid", d.endpoint_id as "endpointId", e.url,
-            e.mode as "endpointMode", d.state, q.state as "queueState", d.attempts,
-            d.last_status_code as "lastStatusCode", d.last_error as "lastError",
-            case when q.delivery_id is not null then q.next_attempt_at end as "nextAttemptAt",
-            d.stepped_aside_at as "steppedAsideAt", d.workflow_id as "workflowId"
-       from deliveries d
-       left join webhook_endpoints e on e.id = d.endpoint_id
-       left join delivery_queue q on q.delivery_id = d.id
-      where d.event_uuid = any (?::uuid[]) order by d.created_at, d.id`,
-    [eventUuids],
-  );
-}
-
-type FoundAttempt = {
-  deliveryId: string;
-  attempt: number;
-  startedAt: Date;
-  durationMs: number;
-  statusCode: number | null;
-  errorClass: string | null;
-  errorMessage: string | null;
-};
-
-/** The attempts of these deliveries, in their order. */
-async function findAttemptsOfDeliveries(
-  database: Database,
-  deliveryIds: readonly string[],
-): Promise<FoundAttempt[]> {
-  return await query<FoundAttempt>(
-    database,
-    `select delivery_id as "deliveryId", attempt, started_at as "startedAt", duration_ms as "durationMs",
-            status_code as "statusCode", error_class as "errorClass", error_message as "errorMessage"
-       from attempts where delivery_id = any (?::uuid[]) order by attempt, started_at`,
-    [deliveryIds],
-  );
 }

@@ -1,12 +1,16 @@
+import type { EndpointMode } from '../../endpoints/endpoint-settings.ts';
 import type { EventType } from '../../platform/event-type.ts';
 import type { Database } from '../../platform/postgres/database.ts';
 import { query } from '../../platform/postgres/sql.ts';
 import { dayOfUuidV7 } from '../../platform/public-ids.ts';
 import type { QueueState } from '../queue/states.ts';
-import type { DeliveryState } from '../search/delivery-filter.ts';
+
+export const DELIVERY_STATES = ['pending', 'delivered', 'failed', 'dropped'] as const;
+
+export type DeliveryState = (typeof DELIVERY_STATES)[number];
 
 /** How many endpoints an event stands so at; of several deliveries to one endpoint the newest counts. */
-export type DeliverySummary = { pending: number; delivered: number; failed: number; dropped: number };
+type DeliverySummary = Record<DeliveryState, number>;
 
 type EventKey = { id: string; day: string };
 
@@ -43,13 +47,15 @@ function firstDay(events: readonly EventKey[]): string {
   return new Date(Math.min(...days) - SPARE_DAYS * 86_400_000).toISOString().slice(0, 10);
 }
 
-export type EventDelivery = {
+/** What the log has of a delivery. */
+export type LoggedDelivery = {
   id: string;
   endpointId: string;
-  state: keyof DeliverySummary;
+  state: DeliveryState;
   attempts: number;
   lastStatusCode: number | null;
   lastError: string | null;
+  /** When the next attempt is due; null where none follows. */
   nextAttemptAt: Date | null;
   /** When later events of its key began to go out without it, because it failed for too long; null: they did not. */
   steppedAsideAt: Date | null;
@@ -61,24 +67,49 @@ export type EventDelivery = {
   replayOf: string | null;
 };
 
+/** `url` and `endpointMode` are null when the endpoint is gone, `queueState` once the delivery is settled. */
+export type EventDelivery = LoggedDelivery & {
+  eventUuid: string;
+  url: string | null;
+  endpointMode: EndpointMode | null;
+  queueState: QueueState | null;
+};
+
+/** SQL of a LoggedDelivery of the delivery `d`. */
+const LOGGED = `d.id, d.endpoint_id as "endpointId", d.state, d.attempts, d.last_status_code as "lastStatusCode",
+            d.last_error as "lastError", case when d.state = 'pending' then d.next_attempt_at end as "nextAttemptAt",
+            d.stepped_aside_at as "steppedAsideAt", d.created_at as "createdAt", d.finished_at as "finishedAt",
+            d.workflow_id as "workflowId", d.replay_id as "replayId", d.replay_of as "replayOf"`;
+
 /** The newest deliveries of an event of a WABA, the newest first. */
 export async function listEventDeliveries(
   database: Database,
   wabaId: string,
   event: EventKey,
   limit: number,
-): Promise<EventDelivery[]> {
-  return await query<EventDelivery>(
+): Promise<LoggedDelivery[]> {
+  return await query<LoggedDelivery>(
     database,
-    `select id, endpoint_id as "endpointId", state, attempts, last_status_code as "lastStatusCode",
-            last_error as "lastError", case when state = 'pending' then next_attempt_at end as "nextAttemptAt",
-            stepped_aside_at as "steppedAsideAt",
-            created_at as "createdAt", finished_at as "finishedAt", workflow_id as "workflowId",
-            replay_id as "replayId", replay_of as "replayOf"
-       from deliveries
+    `select ${LOGGED} from deliveries d
       where waba_id = :wabaId and event_uuid = :id and day >= cast(:fromDay as date)
       order by day desc, id desc limit :limit`,
     { wabaId, id: event.id, fromDay: firstDay([event]), limit },
+  );
+}
+
+/** The deliveries of these events, the oldest first, with their endpoints as they are: for operators. */
+export async function findDeliveriesOfEvents(
+  database: Database,
+  eventUuids: readonly string[],
+): Promise<EventDelivery[]> {
+  return await query<EventDelivery>(
+    database,
+    `select ${LOGGED}, d.event_uuid as "eventUuid", e.url, e.mode as "endpointMode", q.state as "queueState"
+       from deliveries d
+       left join webhook_endpoints e on e.id = d.endpoint_id
+       left join delivery_queue q on q.delivery_id = d.id
+      where d.event_uuid = any (cast(? as uuid[])) order by d.created_at, d.id`,
+    [eventUuids],
   );
 }
 
@@ -123,32 +154,31 @@ const ATTEMPT_COLUMNS = `a.attempt, a.started_at as "startedAt", a.duration_ms a
             a.user_agent as "userAgent", a.custom_headers as "customHeaders", a.response_headers as "responseHeaders",
             a.response_body as "responseBody"`;
 
-/** The newest attempts of each of these deliveries of a WABA, the oldest first. */
+/** The newest attempts (null: all) of each of these deliveries of a WABA (null: of any), the oldest first. */
 export async function listDeliveryAttempts(
   database: Database,
-  wabaId: string,
+  wabaId: string | null,
   deliveryIds: readonly string[],
-  limitEach: number,
+  limitEach: number | null,
 ): Promise<EventAttempt[]> {
   return await query<EventAttempt>(
     database,
     `select a.delivery_id as "deliveryId", ${ATTEMPT_COLUMNS}
        from unnest(cast(:deliveryIds as uuid[])) as d (id)
-      cross join lateral (select * from attempts where delivery_id = d.id and waba_id = :wabaId
-                           order by attempt desc limit :limitEach) as a
+      cross join lateral (select * from attempts
+                           where delivery_id = d.id and waba_id = coalesce(cast(:wabaId as text), waba_id)
+                           order by attempt desc limit cast(:limitEach as bigint)) as a
       order by a.delivery_id, a.attempt`,
     { wabaId, deliveryIds, limitEach },
   );
 }
 
 /** Everything about one delivery but its attempts. */
-export type DeliveryDetail = {
-  id: string;
+export type DeliveryDetail = LoggedDelivery & {
   wabaId: string;
   businessName: string;
-  endpointId: string;
   endpointUrl: string | null;
-  endpointMode: 'open' | 'probing' | 'paused' | 'disabled' | null;
+  endpointMode: EndpointMode | null;
   eventUuid: string;
   eventDay: string;
   eventType: EventType | null;
@@ -159,22 +189,10 @@ export type DeliveryDetail = {
   conversationId: string | null;
   occurredAt: Date | null;
   body: Buffer | null;
-  state: DeliveryState;
-  attempts: number;
-  lastStatusCode: number | null;
-  lastError: string | null;
-  createdAt: Date;
-  finishedAt: Date | null;
-  workflowId: string | null;
-  replayId: string | null;
-  replayOf: string | null;
   /** Where it stands in the queue; null once it is settled. */
   queueState: QueueState | null;
   /** The head of its lane, while it is queued behind it. */
   blockedBy: string | null;
-  nextAttemptAt: Date | null;
-  /** When later events of its key began to go out without it, because it failed for too long; null: they did not. */
-  steppedAsideAt: Date | null;
 };
 
 /** One delivery of a WABA; null when it has none with this id. */
@@ -185,18 +203,14 @@ export async function findDeliveryDetail(
 ): Promise<DeliveryDetail | null> {
   const [row] = await query<DeliveryDetail>(
     database,
-    `select d.id, d.waba_id as "wabaId", t.business_name as "businessName", d.endpoint_id as "endpointId",
-            e.url as "endpointUrl", e.mode as "endpointMode", d.event_uuid as "eventUuid",
-            d.event_day as "eventDay", ev.event_type as "eventType", ev.event_id as "eventId",
-            ev.phone_number_id as "phoneNumberId", ev.sequence, ev.message_id as "messageId",
-            ev.conversation_id as "conversationId", ev.occurred_at as "occurredAt", ev.body, d.state, d.attempts,
-            d.last_status_code as "lastStatusCode", d.last_error as "lastError", d.created_at as "createdAt",
-            d.finished_at as "finishedAt", d.workflow_id as "workflowId", d.replay_id as "replayId",
-            d.replay_of as "replayOf", q.state as "queueState", q.next_attempt_at as "nextAttemptAt",
+    `select ${LOGGED}, d.waba_id as "wabaId", t.business_name as "businessName", e.url as "endpointUrl",
+            e.mode as "endpointMode", d.event_uuid as "eventUuid", d.event_day as "eventDay",
+            ev.event_type as "eventType", ev.event_id as "eventId", ev.phone_number_id as "phoneNumberId", ev.sequence,
+            ev.message_id as "messageId", ev.conversation_id as "conversationId", ev.occurred_at as "occurredAt",
+            ev.body, q.state as "queueState",
             (select h.delivery_id from delivery_queue h
               where q.state = 'queued' and h.endpoint_id = q.endpoint_id and h.lane = q.lane
-                and h.state <> 'queued') as "blockedBy",
-            d.stepped_aside_at as "steppedAsideAt"
+                and h.state <> 'queued') as "blockedBy"
        from deliveries d
        join wabas w on w.waba_id = d.waba_id join tenants t on t.id = w.tenant_id
        left join webhook_endpoints e on e.id = d.endpoint_id and e.waba_id = d.waba_id
@@ -241,26 +255,15 @@ export async function listAttempts(
 }
 
 /** A delivery as a list shows it. */
-export type ListedDelivery = {
-  id: string;
+export type ListedDelivery = LoggedDelivery & {
   wabaId: string;
   businessName: string;
-  endpointId: string;
   /** Null when the endpoint is gone. */
   endpointUrl: string | null;
   eventType: EventType | null;
   eventId: string | null;
-  state: DeliveryState;
-  attempts: number;
-  lastStatusCode: number | null;
-  lastError: string | null;
   /** How long the last attempt took. */
   lastDurationMs: number | null;
-  createdAt: Date;
-  finishedAt: Date | null;
-  /** Null unless another attempt has its time. */
-  nextAttemptAt: Date | null;
-  isReplay: boolean;
 };
 
 /**
@@ -274,12 +277,8 @@ export async function describeDeliveries(
   if (keys.length === 0) return [];
   return await query<ListedDelivery>(
     database,
-    `select d.id, d.waba_id as "wabaId", t.business_name as "businessName", d.endpoint_id as "endpointId",
-            e.url as "endpointUrl", ev.event_type as "eventType", ev.event_id as "eventId", d.state, d.attempts,
-            d.last_status_code as "lastStatusCode", d.last_error as "lastError",
-            a.duration_ms as "lastDurationMs", d.created_at as "createdAt", d.finished_at as "finishedAt",
-            case when d.state = 'pending' then d.next_attempt_at end as "nextAttemptAt",
-            d.replay_id is not null as "isReplay"
+    `select ${LOGGED}, d.waba_id as "wabaId", t.business_name as "businessName", e.url as "endpointUrl",
+            ev.event_type as "eventType", ev.event_id as "eventId", a.duration_ms as "lastDurationMs"
        from unnest(cast(:days as date[]), cast(:ids as uuid[])) with ordinality as k (day, id, n)
       cross join lateral (select * from deliveries where day = k.day and id = k.id offset 0) as d
        join wabas w on w.waba_id = d.waba_id join tenants t on t.id = w.tenant_id
@@ -293,31 +292,17 @@ export async function describeDeliveries(
   );
 }
 
-/** Who carries a delivery and what comes next for it. */
-export type DeliveryOutlook = {
-  id: string;
-  state: 'pending' | 'delivered' | 'failed' | 'dropped';
-  attempts: number;
-  workflowId: string | null;
-  /** Of a delivery that waits between two attempts. */
-  nextAttemptAt: Date | null;
-};
-
 /** These deliveries of a WABA, by id; unknown ones are absent. */
-export async function findDeliveryOutlooks(
+export async function findDeliveries(
   database: Database,
   wabaId: string,
   deliveryIds: readonly string[],
-): Promise<Map<string, DeliveryOutlook>> {
-  if (deliveryIds.length === 0) return new Map();
-  const days = [...new Set(deliveryIds.map(dayOfUuidV7))];
-  const rows = await query<DeliveryOutlook>(
+): Promise<Map<string, LoggedDelivery>> {
+  const rows = await query<LoggedDelivery>(
     database,
-    `select d.id, d.state, d.attempts, d.workflow_id as "workflowId",
-            case when q.state = 'retrying' then q.next_attempt_at end as "nextAttemptAt"
-       from deliveries d left join delivery_queue q on q.delivery_id = d.id
+    `select ${LOGGED} from deliveries d
       where d.day = any (cast(:days as date[])) and d.id = any (cast(:ids as uuid[])) and d.waba_id = :wabaId`,
-    { days, ids: deliveryIds, wabaId },
+    { days: [...new Set(deliveryIds.map(dayOfUuidV7))], ids: deliveryIds, wabaId },
   );
   return new Map(rows.map((row) => [row.id, row]));
 }

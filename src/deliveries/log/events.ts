@@ -4,9 +4,7 @@ import { PUBLISHING_LOCK } from '../../platform/postgres/locks.ts';
 import { LOCKS_MAX_AGE_MS, recentRead } from '../../platform/postgres/recent-read.ts';
 import { query } from '../../platform/postgres/sql.ts';
 import { dayOfUuidV7, lowestUuidAt, msOfUuidV7 } from '../../platform/public-ids.ts';
-import { summarizeDeliveries } from './deliveries.ts';
-
-type DeliveryState = 'pending' | 'delivered' | 'failed' | 'dropped';
+import { type DeliveryState, summarizeDeliveries } from './deliveries.ts';
 
 /** Which events to list; null means no restriction. Times are Unix time in ms, `untilMs` is exclusive. */
 export type EventFilter = {

@@ -53,16 +53,18 @@ export async function claimDue(
 ): Promise<{ deliveries: ClaimedDelivery[]; orphans: Orphan[]; taken: TakenPlace[] }> {
   const rows = await query<(ClaimedDelivery | Orphan) & TakenPlace>(
     database,
-    `with ${pickDue()}, claimed as (
+    `with ${PICK_DUE}, claimed as (
        ${CLAIM}
         where ctid = any (array(select row_id from picked)) and state = 'due'
        returning *
      )
      ${SHOW_CLAIMED}`,
     {
-      ...pickParameters(claim.shares, claim.limit),
-      token: claim.token,
-      leaseMs: claim.leaseMs,
+      ...claim,
+      endpointIds: claim.shares.map(({ endpointId }) => endpointId),
+      shares: claim.shares.map(({ share }) => share),
+      replays: claim.shares.map(({ replay }) => replay),
+      positions: claim.shares.map(({ position }) => position),
     },
   );
   return { ...withEvents(rows), taken: rows };
@@ -246,12 +248,10 @@ export async function lastPosition(database: Database): Promise<string> {
 }
 
 /**
- * The common table expressions `in_turn` and `picked` (column row_id): due rows, locked, endpoint by endpoint in the order given, at
- * most `limit`. With `endpoint_id` as a range
- * the planner reads and sorts all that an endpoint has.
+ * SQL of the expressions `in_turn` and `picked` (row_id): due rows, locked, endpoint by endpoint in the order given, at
+ * most `limit`. With `endpoint_id` as a range the planner reads and sorts all that an endpoint has.
  */
-function pickDue(): string {
-  return `in_turn as materialized (
+const PICK_DUE = `in_turn as materialized (
     select s.endpoint_id, s.replay, s.position, s.share as free
       from unnest(cast(:endpointIds as bigint[]), cast(:shares as integer[]), cast(:replays as boolean[]),
                   cast(:positions as bigint[])) with ordinality as s (endpoint_id, share, replay, position, turn)
@@ -268,27 +268,6 @@ function pickDue(): string {
      ) as due
      limit cast(:limit as integer)
   )`;
-}
-
-/** The parameters of pickDue. */
-function pickParameters(shares: readonly DueShare[], limit: number) {
-  return {
-    endpointIds: shares.map((share) => share.endpointId),
-    shares: shares.map((share) => share.share),
-    replays: shares.map((share) => share.replay),
-    positions: shares.map((share) => share.position),
-    limit,
-  };
-}
-
-/** Where a delivery is in the queue and the log. */
-export type DeliveryPlace = {
-  deliveryId: string;
-  deliveryDay: string;
-  eventDay: string;
-  eventUuid: string;
-  endpointId: string;
-};
 
 /** What operators read of a delivery in the Temporal UI. */
 export type DeliveryLabel = {
@@ -316,28 +295,4 @@ const DELIVERY_WORKFLOW = /^delivery\/\d{1,20}\/(dlv_[0-9a-f]{32})$/;
 export function deliveryIdOfWorkflow(workflowId: string): string | null {
   const publicId = DELIVERY_WORKFLOW.exec(workflowId.slice(0, 80))?.[1];
   return publicId === undefined ? null : deliveryUuidOf(publicId);
-}
-
-/** Looks up the labels of deliveries; those whose event or endpoint is gone are absent. */
-export async function labelDeliveries(
-  database: Database,
-  deliveries: readonly DeliveryPlace[],
-): Promise<DeliveryLabel[]> {
-  return await query<DeliveryLabel>(
-    database,
-    `select d.delivery_id as "deliveryId", d.delivery_day as "deliveryDay", e.id as "endpointId",
-            e.url as "endpointUrl", ev.waba_id as "wabaId", ev.tenant_id as "tenantId",
-            ev.event_type as "eventType", ev.event_id as "eventId"
-       from unnest(?::uuid[], ?::date[], ?::date[], ?::uuid[], ?::bigint[])
-              as d (delivery_id, delivery_day, event_day, event_uuid, endpoint_id)
-       join events ev on ev.day = d.event_day and ev.id = d.event_uuid
-       join webhook_endpoints e on e.id = d.endpoint_id`,
-    [
-      deliveries.map((d) => d.deliveryId),
-      deliveries.map((d) => d.deliveryDay),
-      deliveries.map((d) => d.eventDay),
-      deliveries.map((d) => d.eventUuid),
-      deliveries.map((d) => d.endpointId),
-    ],
-  );
 }

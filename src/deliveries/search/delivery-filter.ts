@@ -2,31 +2,8 @@ import { EVENT_TYPES, type EventType } from '../../platform/event-type.ts';
 import { MAX_ID_CHARS } from '../../platform/json/json-text.ts';
 import type { Binding } from '../../platform/postgres/sql.ts';
 import { checkingMember, checkRowId, invalidValue, shown } from '../../platform/request-input.ts';
-import type { SendErrorClass } from '../sender/send-error.ts';
-
-export const DELIVERY_STATES = [
-  'pending',
-  'delivered',
-  'failed',
-  'dropped',
-] as const satisfies readonly DeliveryState[];
-
-/** Why an attempt had no response, in the words of the log. */
-const ERROR_CLASSES = [
-  'dns',
-  'refused',
-  'reset',
-  'tls',
-  'timeout',
-  'blocked_address',
-  'too_large_header',
-  'invalid_url',
-  'closed',
-  'protocol',
-  'unreachable',
-  'aborted',
-  'other',
-] as const satisfies readonly SendErrorClass[];
+import { DELIVERY_STATES, type DeliveryState } from '../log/deliveries.ts';
+import { SEND_ERROR_CLASSES } from '../sender/send-error.ts';
 
 /** Which deliveries are looked for, as the user writes it; what is missing or empty restricts nothing. */
 export type GivenDeliveryFilter = {
@@ -82,10 +59,10 @@ function checkResponse(given: string): AttemptResponse {
   const text = given.toLowerCase();
   if (/^[1-5]\d\d$/.test(text)) return { kind: 'code', code: Number(text) };
   if (/^[1-5]xx$/.test(text)) return { kind: 'codeClass', hundreds: Number(text[0]) };
-  const errorClass = ERROR_CLASSES.find((known) => known === text);
+  const errorClass = SEND_ERROR_CLASSES.find((known) => known === text);
   if (errorClass !== undefined) return { kind: 'error', errorClass };
   throw invalidValue(
-    `A response is an HTTP code such as 503, a class such as 5xx, or one of ${ERROR_CLASSES.join(', ')}.`,
+    `A response is an HTTP code such as 503, a class such as 5xx, or one of ${SEND_ERROR_CLASSES.join(', ')}.`,
   );
 }
 
@@ -102,8 +79,6 @@ function checkId(text: string): string {
   if (text.length <= MAX_ID_CHARS && !text.includes('\0') && text.isWellFormed()) return text;
   throw invalidValue(`An id has 1 to ${MAX_ID_CHARS} characters.`);
 }
-
-export type DeliveryState = 'pending' | 'delivered' | 'failed' | 'dropped';
 
 /** What came of an attempt: one status code, a class such as 5 for 5xx, or the class of an error without response. */
 type AttemptResponse =
@@ -125,17 +100,9 @@ type Conditions = { text: string; bindings: Record<string, Binding> };
 
 /** Conditions on a delivery `d` alone. */
 export function deliveryConditions({ state, endpointId }: DeliveryFilter): Conditions {
-  const conditions = ['true'];
-  const bindings: Record<string, Binding> = {};
-  if (state !== null) {
-    conditions.push('d.state = :state');
-    bindings.state = state;
-  }
-  if (endpointId !== null) {
-    conditions.push('d.endpoint_id = cast(:endpointId as bigint)');
-    bindings.endpointId = endpointId;
-  }
-  return { text: conditions.join(' and '), bindings };
+  const ofState = state === null ? 'true' : 'd.state = :state';
+  const ofEndpoint = endpointId === null ? 'true' : 'd.endpoint_id = cast(:endpointId as bigint)';
+  return { text: `${ofState} and ${ofEndpoint}`, bindings: { state, endpointId } };
 }
 
 /** The condition on an attempt `a`, or on whatever has its columns. */

@@ -1,20 +1,23 @@
 import { errors } from 'undici';
 
 /** Why no usable response came, in the words that tenants and operators read. */
-export type SendErrorClass =
-  | 'dns'
-  | 'refused'
-  | 'reset'
-  | 'tls'
-  | 'timeout'
-  | 'blocked_address'
-  | 'too_large_header'
-  | 'invalid_url'
-  | 'closed'
-  | 'protocol'
-  | 'unreachable'
-  | 'aborted'
-  | 'other';
+export const SEND_ERROR_CLASSES = [
+  'dns',
+  'refused',
+  'reset',
+  'tls',
+  'timeout',
+  'blocked_address',
+  'too_large_header',
+  'invalid_url',
+  'closed',
+  'protocol',
+  'unreachable',
+  'aborted',
+  'other',
+] as const;
+
+export type SendErrorClass = (typeof SEND_ERROR_CLASSES)[number];
 
 export type SendFailure = { errorClass: SendErrorClass; message: string };
 

@@ -1,5 +1,5 @@
 import { countWaiting } from '../../deliveries/backlog.ts';
-import { type DeliveryOutlook, findDeliveryOutlooks } from '../../deliveries/log/deliveries.ts';
+import { findDeliveries, type LoggedDelivery } from '../../deliveries/log/deliveries.ts';
 import { type Endpoint, listEndpoints } from '../../endpoints/store.ts';
 import type { Database } from '../../platform/postgres/database.ts';
 import { deliveryUuidOf } from '../../platform/public-ids.ts';
@@ -10,7 +10,7 @@ import type { Behaviour, ChatEntry, ListedWebhook, ReceivedCounts, SandboxClient
 export type ShownWebhook = ListedWebhook & {
   attempt: number;
   sinceTapMs: number | null;
-  outlook: DeliveryOutlook | null;
+  outlook: LoggedDelivery | null;
   /** Whether no later attempt of the same delivery came. */
   isLatest: boolean;
 };
@@ -77,7 +77,7 @@ async function withOutlooks(
 ): Promise<ShownWebhook[]> {
   const uuids = webhooks.map((webhook) => deliveryUuidOf(headerOf(webhook, 'x-service-delivery-id')));
   const known = uuids.filter((uuid) => uuid !== null);
-  const outlooks = await findDeliveryOutlooks(database, wabaId, [...new Set(known)]);
+  const outlooks = await findDeliveries(database, wabaId, [...new Set(known)]);
   return webhooks.map((webhook, at) => {
     const uuid = uuids[at] ?? null;
     return {

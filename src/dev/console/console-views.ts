@@ -13,7 +13,7 @@ import { exactTime } from '../../api/portal/components/time.ts';
 import { type Child, html, type Markup } from '../../api/portal/markup.ts';
 import type { PageView } from '../../api/portal/page.ts';
 import type { PortalApp, PortalContext } from '../../api/portal/portal-app.ts';
-import { type DeliveryOutlook, findDeliveryOutlooks } from '../../deliveries/log/deliveries.ts';
+import { findDeliveries, type LoggedDelivery } from '../../deliveries/log/deliveries.ts';
 import type { Config } from '../../platform/config/config.ts';
 import { textOf } from '../../platform/json/json-members.ts';
 import { deliveryUuidOf } from '../../platform/public-ids.ts';
@@ -115,7 +115,7 @@ function registerDetails(app: PortalApp, { database, config }: PortalContext, cl
       );
       if (!numbers.some(({ wabaId }) => wabaId === webhook.name)) throw pageNotFound();
       const uuid = deliveryUuidOf(webhook.headers['x-service-delivery-id'] ?? '');
-      const outlooks = await findDeliveryOutlooks(database, webhook.name, uuid === null ? [] : [uuid]);
+      const outlooks = await findDeliveries(database, webhook.name, uuid === null ? [] : [uuid]);
       const [outlook = null] = outlooks.values();
       return sendPage(reply, webhookPage(viewer, webhook, outlook, config.temporal));
     },
@@ -157,7 +157,7 @@ const MAX_SHOWN_CHARACTERS = 40_000;
 function webhookPage(
   viewer: Viewer,
   webhook: WholeWebhook,
-  outlook: DeliveryOutlook | null,
+  outlook: LoggedDelivery | null,
   temporal: Config['temporal'],
 ): PageView {
   const { n, headers, body, receivedAt, status, verified } = webhook;
@@ -180,7 +180,7 @@ ${codeBlock(readable(body).slice(0, MAX_SHOWN_CHARACTERS), 'Body')}
 
 function facts(
   { name, webhookId, headers }: WholeWebhook,
-  outlook: DeliveryOutlook | null,
+  outlook: LoggedDelivery | null,
   temporal: Config['temporal'],
 ): [string, Child][] {
   const workflowId = outlook?.workflowId ?? null;

@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { deliveryStart } from '../../../src/deliveries/dispatch/start-workflows.ts';
 import { FIRST_LIMIT } from '../../../src/deliveries/loop/attempt-limits.ts';
-import { type DeliveryPlace, labelDeliveries, releaseExpired } from '../../../src/deliveries/queue/claim.ts';
+import { type DeliveryLabel, releaseExpired } from '../../../src/deliveries/queue/claim.ts';
 import { removeDelivery } from '../../../src/deliveries/queue/remove.ts';
 import { type HttpSender, makeHttpSender } from '../../../src/deliveries/sender/http-sender.ts';
 import { makeAddressGuard } from '../../../src/platform/http/outbound-url.ts';
@@ -66,12 +66,14 @@ describe('an attempt', () => {
     expect(receiver.received[0]?.path).toBe('/geheim?token=geheim');
     const [attempt] = await query<{ url: string }>(database, 'select url from attempts');
     expect(attempt?.url).toMatch(/^http:\/\/127\.0\.0\.1:\d+\/\*\*\*[0-9a-f]{6}$/);
-    const heads = await query<DeliveryPlace>(
+    const [label] = await query<DeliveryLabel>(
       database,
-      `select delivery_id as "deliveryId", delivery_day as "deliveryDay", event_day as "eventDay",
-              event_uuid as "eventUuid", endpoint_id as "endpointId" from delivery_queue limit 1`,
+      `select q.delivery_id as "deliveryId", q.delivery_day as "deliveryDay", w.id as "endpointId",
+              w.url as "endpointUrl", ev.waba_id as "wabaId", ev.tenant_id as "tenantId",
+              ev.event_type as "eventType", ev.event_id as "eventId"
+         from delivery_queue q join webhook_endpoints w on w.id = q.endpoint_id
+         join events ev on ev.day = q.event_day and ev.id = q.event_uuid limit 1`,
     );
-    const [label] = await labelDeliveries(database, heads);
     if (label === undefined) throw new Error('no label');
     const start = deliveryStart({ taskQueue: 'q', leaseMs: 1, eager: false }, label, {
       ...{ eventIdHash: 'hash', news: null, held: false },

@@ -1,6 +1,7 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { Type } from 'typebox';
-import { DELIVERY_STATES, type GivenDeliveryFilter } from '../../../deliveries/search/delivery-filter.ts';
+import { DELIVERY_STATES } from '../../../deliveries/log/deliveries.ts';
+import type { GivenDeliveryFilter } from '../../../deliveries/search/delivery-filter.ts';
 import type { DeliveryPosition } from '../../../deliveries/search/delivery-scan.ts';
 import { type DeliverySearch, searchDeliveries } from '../../../deliveries/search/delivery-search.ts';
 import { type FoundObject, findObjects } from '../../../deliveries/search/find-objects.ts';

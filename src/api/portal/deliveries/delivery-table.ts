@@ -1,5 +1,4 @@
-import type { ListedDelivery } from '../../../deliveries/log/deliveries.ts';
-import type { DeliveryState } from '../../../deliveries/search/delivery-filter.ts';
+import type { DeliveryState, ListedDelivery } from '../../../deliveries/log/deliveries.ts';
 import { shownUrl } from '../../../platform/http/outbound-url.ts';
 import { publicDeliveryId } from '../../../platform/public-ids.ts';
 import { badge } from '../components/badge.ts';
@@ -49,7 +48,7 @@ function rowOf(
   delivery: ListedDelivery,
   { now, hrefOf, withOwner, withEndpoint, isSelectable = false }: DeliveryTableView,
 ): Child[] {
-  const { id, wabaId, businessName, eventType, eventId, state, attempts, lastDurationMs, isReplay } =
+  const { id, wabaId, businessName, eventType, eventId, state, attempts, lastDurationMs, replayId } =
     delivery;
   const href = hrefOf(publicDeliveryId(id), wabaId);
   const type = eventType === null ? '–' : html`<code>${eventType}</code>`;
@@ -58,7 +57,7 @@ function rowOf(
   return [
     html`${isSelectable && selectionBox(delivery)}<a href="${href}">${shortTime(delivery.createdAt)}</a>`,
     ...(withOwner ? [owner] : []),
-    html`${deliveryBadge(state, attempts)}${isReplay && html`${withOwner ? html`<br>` : ' '}<span class="faint">replay</span>`}`,
+    html`${deliveryBadge(state, attempts)}${replayId !== null && html`${withOwner ? html`<br>` : ' '}<span class="faint">replay</span>`}`,
     ...(withOwner ? [html`${type}<br>${shownId}`] : [type, shownId]),
     ...(withEndpoint ? [endpointCell(delivery, withOwner)] : []),
     attempts,
