@@ -14,25 +14,28 @@ export type DeliverEventTools = {
   /** The delivery loop of this process, which makes every attempt. */
   loop: {
     attemptOne(ref: DeliveryRef, database: Database): Promise<AttemptOutcome>;
-    join(deliveryId: string): Promise<AttemptOutcome> | null;
     wake(): void;
   };
-  /** Cancels the run of a delivery that was dropped. */
-  cancelRun(workflowId: string): Promise<void>;
+  runs: {
+    /** What comes of the attempt that is under way here; null when there is none. */
+    join(deliveryId: string): Promise<AttemptOutcome> | null;
+    /** Cancels the run of a delivery that was dropped. */
+    cancel(workflowId: string): Promise<void>;
+  };
 };
 
 /** What takes longer is to be seen as a pending activity. */
 const QUICK_MS = 1_000;
 
 /** The activities of `deliverEvent`. */
-export function makeDeliverEventActivities({ database, loop, cancelRun }: DeliverEventTools) {
+export function makeDeliverEventActivities({ database, loop, runs }: DeliverEventTools) {
   return {
     /**
      * What came of the attempt that this process holds for the run; null when it has none, or when that takes longer than
      * a workflow task should. A local activity.
      */
     async joinAttempt(deliveryId: string): Promise<DeliveryNews | null> {
-      const outcome = await Promise.race([loop.join(deliveryId), nothingAfter(QUICK_MS)]);
+      const outcome = await Promise.race([runs.join(deliveryId), nothingAfter(QUICK_MS)]);
       return outcome === null ? null : newsOf(outcome);
     },
 
@@ -41,7 +44,7 @@ export function makeDeliverEventActivities({ database, loop, cancelRun }: Delive
       const outcome = await withHeartbeat(() => loop.attemptOne({ deliveryId, deliveryDay }, database));
       const news = newsOf(outcome);
       if (news.end === 'dropped') {
-        await cancelRun(Context.current().info.workflowExecution?.workflowId ?? '');
+        await runs.cancel(Context.current().info.workflowExecution?.workflowId ?? '');
         throw notYet('NotYetDelivered', news.summary, DROPPED_LOOK_MS);
       }
       if (news.end !== null) return news;

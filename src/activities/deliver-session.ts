@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import { Context } from '@temporalio/activity';
 import type { DeliveryLoop, LoopCounts } from '../deliveries/loop/delivery-loop.ts';
 import { withHeartbeat } from '../platform/temporal/activity-kit.ts';
@@ -25,24 +26,14 @@ export function makeDeliverSessionActivities(tools: {
       // Only with the run is it known which hours a number of this workflow means.
       loop.showIn(`${workflowId}/${runId}`);
       try {
-        await withHeartbeat(() => endOf(ending, SHOWN_MS), report);
+        const untilEnd = () => sleep(SHOWN_MS, undefined, { signal: ending }).catch(() => undefined);
+        await withHeartbeat(untilEnd, report);
         return { ended: ending.aborted, summary: summaryOf(difference(loop.counts(), before)) };
       } finally {
         loop.showIn(null);
       }
     },
   };
-}
-
-function endOf(signal: AbortSignal, afterMs: number): Promise<void> {
-  return new Promise((resolve) => {
-    if (signal.aborted) return resolve();
-    const timer = setTimeout(resolve, afterMs);
-    signal.addEventListener('abort', () => {
-      clearTimeout(timer);
-      resolve();
-    });
-  });
 }
 
 function difference(now: LoopCounts, before: LoopCounts): LoopCounts {

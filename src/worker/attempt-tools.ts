@@ -73,12 +73,11 @@ export function openDelivery(config: Config, tools: DeliveryTools) {
   const defaults = { timeoutMs, retryScheduleMs, workflows: config.delivery.workflows };
   const loop = new DeliveryLoop({ ...settlement, sender, limiter, secretBox, defaults, runs });
   const leaseMs = leaseMsFor(timeoutMs);
-  const cancelRun = (workflowId: string) => runs.cancel(workflowId);
   return {
     ...{ worker, secretBox, health, limiter, loop, runs, troubleWatch, leaseMs, shareWith },
     activities: {
       deliver: {
-        ...makeDeliverEventActivities({ database: upkeepDatabase, loop, cancelRun }),
+        ...makeDeliverEventActivities({ database: upkeepDatabase, loop, runs }),
         ...makeEndpointTroubleActivities({ database: upkeepDatabase, publicUrl: config.api.publicUrl }),
       },
       session: makeDeliverSessionActivities({ loop, stopping: stopping.signal }),

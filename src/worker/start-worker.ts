@@ -8,11 +8,15 @@ import { makeSendMessageActivities } from '../activities/send-message.ts';
 import { makeStoreInboundMediaActivities } from '../activities/store-inbound-media.ts';
 import { startAlertKeeper } from '../alerts/alert-keeper.ts';
 import type { AttemptObserver } from '../deliveries/attempt/settle-attempts.ts';
-import { startProber, startRetryRelease, startSweeper } from '../deliveries/dispatch/queue-upkeep.ts';
+import {
+  startBacklogReturn,
+  startProber,
+  startRetryRelease,
+  startSweeper,
+} from '../deliveries/dispatch/queue-upkeep.ts';
 import { makeRunClient } from '../deliveries/dispatch/run-client.ts';
 import { startRunUpkeep } from '../deliveries/dispatch/run-upkeep.ts';
 import { startSessionWorkflow } from '../deliveries/dispatch/start-workflows.ts';
-import { startBacklogReturn } from '../deliveries/loop/backlog-return.ts';
 import { startEndpointKeeper } from '../deliveries/loop/endpoint-keeper.ts';
 import { startHeadParking } from '../deliveries/loop/head-parking.ts';
 import type { KeepAtOnce } from '../inbound/inbox.ts';
@@ -292,16 +296,16 @@ function startDeliveryLoops(
   const isLeader = () => peers().isLeader;
   loop.start();
   const { blockLimitHours } = config.webhooks;
-  const upkeep = { database, logger, loop, blockLimitHours, isTemporalUp: () => runs.isUp() };
+  const upkeep = { database, logger, loop, isLeader, blockLimitHours, isTemporalUp: () => runs.isUp() };
   return [
     ['heartbeat', startHeartbeat({ ...delivery, database, logger, onPeers })],
     ['endpointKeeper', startEndpointKeeper({ ...delivery, isLeader, database, logger, ...config.webhooks })],
     ['alertKeeper', startAlertKeeper({ config, secretBox, database: upkeepDatabase, logger })],
     ['retryRelease', startRetryRelease(upkeep)],
     ['sweeper', startSweeper(upkeep)],
-    ['headParking', startHeadParking({ ...delivery, database, logger, isLeader })],
-    ['backlogReturn', startBacklogReturn({ database, logger, isLeader, onReleased: () => loop.wake() })],
-    ['prober', startProber({ logger, probe: () => loop.probe() })],
+    ['headParking', startHeadParking({ ...upkeep, troubleWatch: delivery.troubleWatch })],
+    ['backlogReturn', startBacklogReturn(upkeep)],
+    ['prober', startProber(upkeep)],
     ['figuresKeeper', startFiguresKeeper({ database: upkeepDatabase, logger, isLeader })],
     ['orderRelease', startOrderRelease(config, { database: upkeepDatabase, logger, isLeader, secretBox })],
   ];

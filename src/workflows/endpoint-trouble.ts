@@ -32,12 +32,6 @@ const LOOK_LATER_MS = 30_000;
 
 const newsSignal = defineSignal<[ReportedFailure | null]>(NEWS_SIGNAL);
 
-const retryNow = defineUpdate<string, []>('retryNow');
-/** The UI may send null where nothing was entered. */
-const pause = defineUpdate<string, [reason?: string | null]>('pause');
-const enable = defineUpdate<string, ['send' | 'drop']>('enable');
-const skipHead = defineUpdate<string, [deliveryId?: string | null]>('skipHead');
-
 type Trouble = {
   /** What the last look showed; a text: why it is in no trouble; null: nothing yet. */
   seen: TroubleShown | string | null;
@@ -80,53 +74,67 @@ export async function endpointTrouble({ endpointId, failure }: EndpointTroubleIn
   return await continueAsNew<typeof endpointTrouble>({ endpointId, failure: trouble.failure });
 }
 
+/** What an operator enters; the UI may send null for nothing. */
+type Entered = string | null | undefined;
+
 /** Lets operators do what the buttons of the portal do; what can be of no use by the last look is refused at once. */
 function takeUpdates(endpointId: string, trouble: Trouble): void {
   const shown = () => (typeof trouble.seen === 'string' ? null : trouble.seen);
-  const isState = (...states: string[]) => states.includes(shown()?.state ?? '');
-  const act = async (action: TroubleAction): Promise<string> => {
-    await condition(() => trouble.seen !== null);
-    const done = await doFor(shown()?.wabaId, endpointId, action);
-    trouble.isUrgent = true;
-    return done;
+  const refuseIn = (states: string[], why: string) => states.includes(shown()?.state ?? '') && why;
+  const take = (
+    name: TroubleAction['do'],
+    description: string,
+    refusal: (entered: Entered) => string | false,
+    action: (entered: Entered) => TroubleAction,
+  ) => {
+    const act = async (entered: Entered): Promise<string> => {
+      await condition(() => trouble.seen !== null);
+      const done = await doFor(shown()?.wabaId, endpointId, action(entered));
+      trouble.isUrgent = true;
+      return done;
+    };
+    const validator = (entered: Entered) => {
+      const message = refusal(entered);
+      if (message) throw ApplicationFailure.create({ message, type: 'Refused', nonRetryable: true });
+    };
+    setHandler(defineUpdate<string, [Entered]>(name), act, { description, validator });
   };
-  setHandler(retryNow, () => act({ do: 'retryNow' }), {
-    description: 'Attempt now what waits for a retry; while the endpoint is probed, probe now.',
-    validator: () => refuseIf(isState('paused', 'disabled'), 'the endpoint takes nothing: enable it first'),
-  });
-  setHandler(pause, (reason?: string | null) => act({ do: 'pause', reason: reason ?? '' }), {
-    description: 'Let events wait. An optional reason, such as "server migration".',
-    validator: (reason?: string | null) => {
-      refuseIf(typeof (reason ?? '') !== 'string', 'the reason is a text');
-      refuseIf(isState('paused'), 'the endpoint is paused already');
-    },
-  });
-  setHandler(enable, (waiting) => act({ do: 'enable', waiting }), {
-    description: 'Take deliveries again. "send": what waits goes out first; "drop": it is dropped for good.',
-    validator: (waiting) => {
-      refuseIf(waiting !== 'send' && waiting !== 'drop', 'choose "send" or "drop" for what waits');
-      refuseIf(isState('failing', 'recovering'), 'the endpoint takes deliveries already');
-    },
-  });
-  setHandler(
-    skipHead,
-    (id?: string | null) => act({ do: 'skipHead', deliveryId: id || (shown()?.head ?? '') }),
-    {
-      description:
-        'Drop the oldest that failed, or the delivery with this id (dlv_…): the next of its key goes out.',
-      validator: (id?: string | null) => {
-        refuseIf(!!id && !DELIVERY_ID.test(id), 'the id of a delivery is dlv_ and 32 hex digits');
-        refuseIf(!id && shown()?.head === null, 'nothing waits that could be dropped');
-      },
-    },
+  take(
+    'retryNow',
+    'Attempt now what waits for a retry; while the endpoint is probed, probe now.',
+    () => refuseIn(['paused', 'disabled'], 'the endpoint takes nothing: enable it first'),
+    () => ({ do: 'retryNow' }),
+  );
+  take(
+    'pause',
+    'Let events wait. An optional reason, such as "server migration".',
+    (reason) =>
+      typeof (reason ?? '') === 'string'
+        ? refuseIn(['paused'], 'the endpoint is paused already')
+        : 'the reason is a text',
+    (reason) => ({ do: 'pause', reason: reason ?? '' }),
+  );
+  take(
+    'enable',
+    'Take deliveries again. "send": what waits goes out first; "drop": it is dropped for good.',
+    (waiting) =>
+      waiting === 'send' || waiting === 'drop'
+        ? refuseIn(['failing', 'recovering'], 'the endpoint takes deliveries already')
+        : 'choose "send" or "drop" for what waits',
+    (waiting) => ({ do: 'enable', waiting: waiting === 'drop' ? 'drop' : 'send' }),
+  );
+  take(
+    'skipHead',
+    'Drop the oldest that failed, or the delivery with this id (dlv_…): the next of its key goes out.',
+    (id) =>
+      id
+        ? !DELIVERY_ID.test(id) && 'the id of a delivery is dlv_ and 32 hex digits'
+        : shown()?.head === null && 'nothing waits that could be dropped',
+    (id) => ({ do: 'skipHead', deliveryId: id || (shown()?.head ?? '') }),
   );
 }
 
 const DELIVERY_ID = /^dlv_[0-9a-f]{32}$/;
-
-function refuseIf(isRefused: boolean, message: string): void {
-  if (isRefused) throw ApplicationFailure.create({ message, type: 'Refused', nonRetryable: true });
-}
 
 async function doFor(wabaId: string | undefined, id: string, action: TroubleAction): Promise<string> {
   if (wabaId === undefined) return 'Nothing waits for this endpoint any more; nothing was changed.';
@@ -161,11 +169,7 @@ async function look(id: string, failure: ReportedFailure | null): Promise<Troubl
 
 function show({ details, tenantId, wabaId }: TroubleShown): void {
   setCurrentDetails(details);
-  const known = workflowInfo()
-    .typedSearchAttributes.getAll()
-    .map(({ key }) => key.name);
-  const missing = searchAttributes({ tenantId, wabaId })
-    .getAll()
-    .filter(({ key }) => !known.includes(key.name));
-  if (missing.length > 0) upsertSearchAttributes(missing);
+  // A run begins with the attribute of its endpoint only.
+  const isNew = workflowInfo().typedSearchAttributes.getAll().length < 2;
+  if (isNew) upsertSearchAttributes(searchAttributes({ tenantId, wabaId }).getAll());
 }

@@ -197,7 +197,7 @@ export function makeEndpointCache(tools: {
       );
       for (const settings of loaded) {
         const { maxInFlight, rateLimitPerSecond: ratePerSecond, deliveryWorkflows: workflows } = settings;
-        tools.limiter.allow(new Map([[settings.id, { maxInFlight, ratePerSecond, workflows }]]));
+        tools.limiter.allow(settings.id, { maxInFlight, ratePerSecond, workflows });
         try {
           endpoints.set(settings.id, openEndpoint(settings, tools));
         } catch (error) {

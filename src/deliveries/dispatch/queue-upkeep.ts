@@ -1,8 +1,10 @@
+import { findRecovered, isRecovered, noteBroughtForward } from '../../endpoints/endpoint-backlog.ts';
 import type { Logger } from '../../platform/logger.ts';
 import { type Loop, makeFullLooks, startLoop } from '../../platform/loop.ts';
-import type { Database } from '../../platform/postgres/database.ts';
+import type { Database, Transaction } from '../../platform/postgres/database.ts';
 import type { DeliveryLoop } from '../loop/delivery-loop.ts';
 import { releaseExpired } from '../queue/claim.ts';
+import { bringForward } from '../queue/retry.ts';
 import { findLateTests, releaseDueRetries, stepAside } from '../queue/sweep.ts';
 
 export type UpkeepTools = {
@@ -13,6 +15,8 @@ export type UpkeepTools = {
   isTemporalUp: () => boolean;
   /** For how long a failing delivery may block others; 0: by event type and order scope. Endpoints may say otherwise. */
   blockLimitHours: number;
+  /** Whether this process does what only one process has to do. */
+  isLeader: () => boolean;
 };
 
 /** A run that shows a delivery gets so much time to make its attempt; then a loop makes it. */
@@ -66,11 +70,38 @@ export function startSweeper({ database, logger, loop, blockLimitHours }: Upkeep
   });
 }
 
-const PROBE_POLL_MS = 1_000;
+/** Starts the probes of endpoints whose breaker is open when they are due. */
+export function startProber({ logger, loop }: { logger: Logger; loop: Pick<DeliveryLoop, 'probe'> }): Loop {
+  return startLoop({ name: 'prober', pollMs: SECOND_MS, logger, turn: () => loop.probe() });
+}
 
-/** Starts the probes of endpoints whose breaker is open when they are due; `probe` returns whether there may be more. */
-export function startProber({ logger, probe }: { logger: Logger; probe: () => Promise<boolean> }): Loop {
-  return startLoop({ name: 'prober', pollMs: PROBE_POLL_MS, logger, turn: probe });
+const SECOND_MS = 1_000;
+const ENDPOINTS_AT_ONCE = 100;
+
+/** A retry that comes so soon by itself is left to its schedule. */
+const SOON_SECONDS = 30;
+
+/** In one process of all: brings forward what waits because its endpoint was in trouble, until that fails again. */
+export function startBacklogReturn({ database, logger, loop, isLeader }: UpkeepTools): Loop {
+  return startLoop({
+    name: 'backlog-return',
+    pollMs: SECOND_MS,
+    logger,
+    turn: async () => {
+      if (!isLeader()) return false;
+      const recovered = await findRecovered(database, ENDPOINTS_AT_ONCE);
+      for (const endpointId of recovered) {
+        const mayGoOn = (trx: Transaction) => isRecovered(trx, endpointId);
+        const returned = await bringForward(database, endpointId, { soonSeconds: SOON_SECONDS, mayGoOn });
+        await noteBroughtForward(database, endpointId, returned);
+        const { retried } = returned;
+        if (retried === 0) continue;
+        loop.wake();
+        logger.info({ endpointId, retried }, 'an endpoint is back: its retries were brought forward');
+      }
+      return recovered.length === ENDPOINTS_AT_ONCE;
+    },
+  });
 }
 
 /** Ten years. */

@@ -57,6 +57,7 @@ export function makeRunClient(tools: RunClientTools): RunClient {
   };
 }
 
-function ignoreEnded(error: unknown): void {
+/** A run that has ended needs no report. */
+export function ignoreEnded(error: unknown): void {
   if (!(error instanceof WorkflowNotFoundError)) throw error;
 }

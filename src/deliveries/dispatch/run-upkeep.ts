@@ -4,7 +4,7 @@ import { type Loop, startLoop } from '../../platform/loop.ts';
 import type { Database } from '../../platform/postgres/database.ts';
 import { dayOfUuidV7 } from '../../platform/public-ids.ts';
 import { listWorkflows, terminateRun } from '../../platform/temporal/workflow-states.ts';
-import { type DeliveryEnd, findDeliveryEnds } from '../delivery-log.ts';
+import { findDeliveryEnds } from '../delivery-log.ts';
 import type { RunClient } from '../loop/delivery-runs.ts';
 import { deliveryIdOfWorkflow } from '../queue/claim.ts';
 import { findOpenDeliveries } from '../queue/sweep.ts';
@@ -49,7 +49,7 @@ async function endRuns(
   tools: RunUpkeepTools,
   before: { asked: ReadonlySet<string>; leastAgeMs: number },
 ): Promise<Set<string>> {
-  const { client, database, taskQueue } = tools;
+  const { client, runs, database, taskQueue } = tools;
   const asked = new Set<string>();
   const query = `WorkflowType = "deliverEvent" AND ExecutionStatus = "Running"`;
   for await (const group of listWorkflows(client, query, PAGE)) {
@@ -70,18 +70,10 @@ async function endRuns(
       // What the log does not have may belong to another installation with the same namespace.
       if (end === null && run.taskQueue !== taskQueue) continue;
       if (before.asked.has(run.runId)) await terminateRun(client, run, REASON);
-      else await askToEnd(tools, run.workflowId, end);
+      else if (end === null || end.state === 'dropped') await runs.cancel(run.workflowId);
+      else await runs.end(run.workflowId, newsOf({ state: 'settled', end }));
       asked.add(run.runId);
     }
   }
   return asked;
-}
-
-async function askToEnd(
-  { runs }: RunUpkeepTools,
-  workflowId: string,
-  end: DeliveryEnd | null,
-): Promise<void> {
-  if (end === null || end.state === 'dropped') await runs.cancel(workflowId);
-  else await runs.end(workflowId, newsOf({ state: 'settled', end }));
 }

@@ -1,4 +1,4 @@
-import { type Client, WorkflowNotFoundError } from '@temporalio/client';
+import type { Client } from '@temporalio/client';
 import type { Logger } from '../../platform/logger.ts';
 import { type Loop, startLoop } from '../../platform/loop.ts';
 import type { Database } from '../../platform/postgres/database.ts';
@@ -8,6 +8,7 @@ import { startOrReplace } from '../../platform/temporal/workflow-tasks.ts';
 import type { AttemptObserver } from '../attempt/settle-attempts.ts';
 import { listEndpointsInTrouble } from '../queue/trouble.ts';
 import type { ReportedFailure } from '../trouble/details.ts';
+import { ignoreEnded } from './run-client.ts';
 
 export type EndpointTroubleInput = { endpointId: string; failure: ReportedFailure | null };
 
@@ -141,8 +142,4 @@ function startOf(taskQueue: string, endpointId: string) {
     staticDetails:
       'The current details say what waits, why and until when. More Actions, Send an Update: retryNow, pause, enable, skipHead do what the portal does. Cancel and terminate change nothing.',
   };
-}
-
-function ignoreEnded(error: unknown): void {
-  if (!(error instanceof WorkflowNotFoundError)) throw error;
 }

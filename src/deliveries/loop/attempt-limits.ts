@@ -54,12 +54,10 @@ export class EndpointLimiter {
     this.#now = now;
   }
 
-  /** What these endpoints' tenants allow; for those that never came up here, nothing is limited. */
-  allow(limits: ReadonlyMap<string, EndpointLimits>): void {
-    for (const [endpointId, limit] of limits) {
-      if (Object.values(limit).some((value) => value !== null)) this.#allowed.set(endpointId, limit);
-      else this.#allowed.delete(endpointId);
-    }
+  /** What the tenant of an endpoint allows; for one that never came up here, nothing is limited. */
+  allow(endpointId: string, { maxInFlight, ratePerSecond, workflows }: EndpointLimits): void {
+    if ((maxInFlight ?? ratePerSecond ?? workflows) === null) this.#allowed.delete(endpointId);
+    else this.#allowed.set(endpointId, { maxInFlight, ratePerSecond, workflows });
   }
 
   /** Which deliveries of the endpoint get a run; null: as the installation says, or nothing is known of it. */

@@ -51,8 +51,9 @@ export class DueFinder {
   readonly #known = new Map<string, DueEndpoint>();
   /** Of them, those that may have room, in the order of their turns: an endpoint that gets something goes to the end. */
   readonly #turns = new Set<string>();
-  /** The others: looking at each of them at each claim would take longer than the claim. */
-  readonly #asleep = makeSleepers();
+  /** Until when the others sleep: asking the limits of each at each claim would take longer than the claim. */
+  readonly #asleep = new Map<string, number>();
+  #wakesAtMs = 0;
 
   constructor(tools: { database: Database; limiter: EndpointLimiter; holds?: RunHolds }) {
     const { database, limiter, holds = NO_HOLDS } = tools;
@@ -108,8 +109,8 @@ export class DueFinder {
 
   #learn(found: readonly DueEndpoint[], fromStart: boolean): void {
     for (const endpoint of found) {
-      const { endpointId, maxInFlight, ratePerSecond, workflows } = endpoint;
-      this.#limiter.allow(new Map([[endpointId, { maxInFlight, ratePerSecond, workflows }]]));
+      const { endpointId } = endpoint;
+      this.#limiter.allow(endpointId, endpoint);
       // What is new comes before the replays that were left over, not before other first attempts.
       const isNext = fromStart || this.#known.get(endpointId)?.replay !== false;
       if (!endpoint.isOpen) this.#forget(endpointId);
@@ -132,8 +133,7 @@ export class DueFinder {
   }
 
   #eligible(most: number): DueShare[] {
-    for (const endpointId of this.#asleep.wake())
-      if (this.#known.has(endpointId)) this.#turns.add(endpointId);
+    this.#wake();
     const shares: DueShare[] = [];
     let holds = this.#holds.free();
     for (const endpointId of this.#turns) {
@@ -155,40 +155,23 @@ export class DueFinder {
     const waitMs = Math.min(this.#limiter.waitMs(endpointId), LONGEST_SLEEP_MS);
     if (waitMs <= 0) return;
     this.#turns.delete(endpointId);
-    this.#asleep.add(endpointId, waitMs);
+    this.#asleep.set(endpointId, performance.now() + waitMs);
+  }
+
+  #wake(): void {
+    const nowMs = performance.now();
+    if (nowMs < this.#wakesAtMs) return;
+    this.#wakesAtMs = nowMs + TICK_MS;
+    for (const [endpointId, untilMs] of this.#asleep) {
+      if (untilMs > nowMs) continue;
+      this.#asleep.delete(endpointId);
+      if (this.#known.has(endpointId)) this.#turns.add(endpointId);
+    }
   }
 }
 
 /** So exact is a wake-up; claims are that far apart while something waits for room. */
 const TICK_MS = 50;
-
-/** Names that wake when their time has come; any number of them that sleep cost nothing. */
-function makeSleepers() {
-  const byTick = new Map<number, string[]>();
-  const asleep = new Set<string>();
-  let tick = Math.floor(performance.now() / TICK_MS);
-  return {
-    has: (name: string) => asleep.has(name),
-    add(name: string, forMs: number): void {
-      const wakesAt = Math.max(tick + 1, Math.ceil((performance.now() + forMs) / TICK_MS));
-      const others = byTick.get(wakesAt);
-      if (others === undefined) byTick.set(wakesAt, [name]);
-      else others.push(name);
-      asleep.add(name);
-    },
-    /** Those whose time has come since the last call. */
-    wake(): string[] {
-      const awake: string[] = [];
-      for (const now = Math.floor(performance.now() / TICK_MS); tick < now; ) {
-        tick += 1;
-        awake.push(...(byTick.get(tick) ?? []));
-        byTick.delete(tick);
-      }
-      for (const name of awake) asleep.delete(name);
-      return awake;
-    },
-  };
-}
 
 /** More than any endpoint may have under way in one process. */
 const MOST_AT_ONCE = 10_000;
@@ -205,14 +188,9 @@ function makeWalks(database: Database) {
     notedMs = performance.now();
     latelyAfter = String(Math.max(0, Number(await lastPosition(database)) - SPARE_POSITIONS));
   };
-  const end = () => {
-    afterEndpointId = null;
-    looks.took(walkedMs);
-  };
   return {
     areDue: () => afterEndpointId !== null || looks.isDue(),
     isWalking: () => afterEndpointId !== null,
-    end,
     lately: () => findLatelyDue(database, latelyAfter),
     /** The next page of a walk, or the first of a new one. */
     async next(): Promise<DueEndpoint[]> {
@@ -224,8 +202,8 @@ function makeWalks(database: Database) {
       const page = { afterEndpointId: afterEndpointId ?? '0', limit: PAGE };
       const found = await findDueEndpoints(database, page);
       walkedMs += performance.now() - startMs;
-      afterEndpointId = found.at(-1)?.endpointId ?? null;
-      if (found.length < PAGE) end();
+      afterEndpointId = found.length < PAGE ? null : (found.at(-1)?.endpointId ?? null);
+      if (afterEndpointId === null) looks.took(walkedMs);
       return found;
     },
   };
@@ -245,40 +223,46 @@ function behind({ replay, position }: TakenPlace) {
 /** A claim, and its place among what is under way. */
 export type Begun = { claim: ClaimedDelivery; attempt: UnderWay };
 
-type SessionSide = {
+type LoopSide = {
   leaseMs: number;
   mayTake: (endpointId: string) => boolean;
   begin: (endpointId: string) => UnderWay;
   cancel: (attempt: UnderWay) => void;
-  carry: (claims: readonly Begun[], token: string, startMs: number) => Promise<void>;
+  attempt: (claims: readonly Begun[], run: ClaimRun) => Promise<void>;
 };
+
+/** What the deliveries of one claim share; `startMs` is on the clock of leases. */
+export type ClaimRun = { token: string; startMs: number; isProbe: boolean };
+
+export function newClaim(isProbe = false): ClaimRun {
+  return { token: randomUUID(), startMs: leaseClockMs(), isProbe };
+}
 
 /**
  * Saves a delivery the way over the queue: a claim, its commit and a read. A slot is taken per delivery before it is
  * inserted; those that did not become heads release theirs.
  */
-export function makeDirectClaims(session: SessionSide): DirectClaims {
-  const token = randomUUID();
-  const startMs = leaseClockMs();
+export function makeDirectClaims({ leaseMs, mayTake, begin, cancel, attempt }: LoopSide): DirectClaims {
+  const run = newClaim();
   const taken: UnderWay[] = [];
   const release = () => {
-    for (const attempt of taken.splice(0)) session.cancel(attempt);
+    for (const underWay of taken.splice(0)) cancel(underWay);
   };
   return {
-    token,
-    leaseMs: session.leaseMs,
+    token: run.token,
+    leaseMs,
     take(endpointId) {
-      if (!session.mayTake(endpointId)) return false;
-      taken.push(session.begin(endpointId));
-      return true;
+      const mayBegin = mayTake(endpointId);
+      if (mayBegin) taken.push(begin(endpointId));
+      return mayBegin;
     },
     carry(claims) {
       const begun = claims.map((claim) => ({
         claim,
-        attempt: takeOut(taken, claim.endpointId) ?? session.begin(claim.endpointId),
+        attempt: takeOut(taken, claim.endpointId) ?? begin(claim.endpointId),
       }));
       release();
-      void session.carry(begun, token, startMs);
+      void attempt(begun, run);
     },
     cancel: release,
   };

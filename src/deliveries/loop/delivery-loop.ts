@@ -1,4 +1,3 @@
-import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { SecretBox } from '../../platform/crypto/secret-box.ts';
 import type { LoopStatus } from '../../platform/loop.ts';
@@ -26,7 +25,7 @@ import type { DirectClaims } from '../queue/enqueue.ts';
 import { dropOrphans } from '../queue/remove.ts';
 import type { HttpSender } from '../sender/http-sender.ts';
 import { type EndpointLimiter, makeSlots, type UnderWay } from './attempt-limits.ts';
-import { type Begun, DueFinder, makeDirectClaims, noteClaim } from './claiming.ts';
+import { type Begun, type ClaimRun, DueFinder, makeDirectClaims, newClaim, noteClaim } from './claiming.ts';
 import { type AttemptRun, type DeliveryRuns, LOOK_AGAIN, labelOf } from './delivery-runs.ts';
 import { type Recorded, ResultRecorder } from './result-recorder.ts';
 import { AT_LIMIT, NOT_CLAIMING, waitOf } from './wait-of.ts';
@@ -97,7 +96,8 @@ export class DeliveryLoop {
     });
     this.#recorder = new ResultRecorder(tools, {
       giveUpMs: this.#leaseMs,
-      followerClaims: () => this.#followerClaims(),
+      // What follows deliveries that end: their slots are about to get free.
+      followerClaims: () => this.#claims((endpointId) => this.#mayTake(endpointId)),
       onRecorded: (recorded) => this.#onRecorded(recorded),
       onOrphans: (orphans, token) => void this.#drop(orphans, token),
     });
@@ -152,11 +152,6 @@ export class DeliveryLoop {
     this.#interrupt?.();
   }
 
-  /** What comes of the attempt that is under way here, for its run; null when there is none. */
-  join(deliveryId: string): Promise<AttemptOutcome> | null {
-    return this.#tools.runs.join(deliveryId);
-  }
-
   /**
    * Attempts one delivery for its run, or waits for the attempt that is under way here. Resolves once it is recorded, or
    * with the reason why nothing can be attempted now. Rejects when `database` fails: activities have a pool of their own.
@@ -166,7 +161,7 @@ export class DeliveryLoop {
     const underWay = runs.join(ref.deliveryId);
     if (underWay !== null) return await underWay;
     if (!this.#mayClaim()) return NOT_CLAIMING;
-    const run = { token: randomUUID(), startMs: leaseClockMs(), isProbe: false };
+    const run = newClaim();
     const one = await claimOne(database, { ...ref, token: run.token, leaseMs: this.#leaseMs });
     if (one.kind === 'settled') return { state: 'settled', end: one.end };
     if (one.kind === 'waiting') return waitOf(one.waiting);
@@ -193,13 +188,10 @@ export class DeliveryLoop {
   async probe(): Promise<boolean> {
     const limit = Math.min(PROBES_AT_ONCE, this.#slots.all.free(), this.#slots.probes.free());
     if (limit <= 0 || !this.#mayClaim()) return false;
-    const run = { token: randomUUID(), startMs: leaseClockMs(), isProbe: true };
-    const claim = { token: run.token, leaseMs: this.#leaseMs, limit };
-    const { deliveries, orphans } = await claimProbes(this.#tools.database, claim);
-    const begun = deliveries.map((delivery) => ({
-      claim: delivery,
-      attempt: this.#begin(delivery.endpointId),
-    }));
+    const run = newClaim(true);
+    const options = { token: run.token, leaseMs: this.#leaseMs, limit };
+    const { deliveries, orphans } = await claimProbes(this.#tools.database, options);
+    const begun = deliveries.map((claim) => ({ claim, attempt: this.#begin(claim.endpointId) }));
     for (const { attempt } of begun) this.#slots.probes.take(attempt);
     await this.#attemptAll(begun, run);
     await this.#drop(orphans, run.token);
@@ -210,11 +202,6 @@ export class DeliveryLoop {
     return !this.#stopping && this.#tools.gate.isOpen();
   }
 
-  /** The same for what follows deliveries that end: their slots are about to get free. */
-  #followerClaims(): DirectClaims | null {
-    return this.#claims((endpointId) => this.#mayTake(endpointId));
-  }
-
   #claims(mayTake: (endpointId: string) => boolean): DirectClaims | null {
     if (this.#running === null || this.#full || !this.#mayClaim()) return null;
     return makeDirectClaims({
@@ -222,7 +209,7 @@ export class DeliveryLoop {
       mayTake,
       begin: (endpointId) => this.#begin(endpointId),
       cancel: (attempt) => this.#end(attempt),
-      carry: (begun, token, startMs) => this.#attemptAll(begun, { token, startMs, isProbe: false }),
+      attempt: (begun, run) => this.#attemptAll(begun, run),
     });
   }
 
@@ -252,15 +239,14 @@ export class DeliveryLoop {
     if (this.#full) return true;
     const shares = await this.#due.find(limit);
     if (shares.length === 0) return false;
-    const startMs = leaseClockMs();
-    const token = randomUUID();
-    const options = { shares, limit, token, leaseMs: this.#leaseMs };
+    const run = newClaim();
+    const options = { shares, limit, token: run.token, leaseMs: this.#leaseMs };
     const { deliveries, orphans, taken } = await claimDue(this.#tools.database, options);
     this.#due.took(shares, taken, limit);
     this.#full = taken.length >= limit;
     const begun = deliveries.map((claim) => ({ claim, attempt: this.#begin(claim.endpointId) }));
-    await this.#attemptAll(begun, { token, startMs, isProbe: false });
-    await this.#drop(orphans, token);
+    await this.#attemptAll(begun, run);
+    await this.#drop(orphans, run.token);
     return taken.length > 0;
   }
 
@@ -321,8 +307,8 @@ export class DeliveryLoop {
     if (endpoint === undefined) return this.#end(attempt);
     noteClaim(claim, endpoint, startMs);
     const deadlineMs = startMs + endpoint.timeoutMs;
-    const isInTimeStill = () => isInTime(deadlineMs, endpoint.timeoutMs) && this.#tools.gate.isOpen();
-    const run = this.#tools.runs.begin(labelOf(claim, endpoint), {
+    const label = labelOf(claim, endpoint);
+    const run = this.#tools.runs.begin(label, {
       mode: endpoint.workflows,
       isFirst: claim.attempts === 0,
       hasRun: claim.hasRun,
@@ -330,16 +316,17 @@ export class DeliveryLoop {
     // An attempt that its run makes waits for that, which takes milliseconds.
     if (run?.isHeld === true) await run.held(deadlineMs - leaseClockMs());
     this.#slots.holds.release(attempt);
-    if (!isInTimeStill()) return await this.#release({ claim, attempt }, { token, endpoint, run });
-    const sent = await this.#send(endpoint, claim, deadlineMs - leaseClockMs());
+    const maySend = isInTime(deadlineMs, endpoint.timeoutMs) && this.#tools.gate.isOpen();
+    if (!maySend) await this.#release(claim, token);
+    const sent = maySend ? await this.#send(endpoint, claim, deadlineMs - leaseClockMs()) : null;
     if (sent === null) {
-      void this.#tools.runs.end(run, labelOf(claim, endpoint), null);
+      void this.#tools.runs.end(run, label, null);
       return this.#end(attempt);
     }
     this.#tools.limiter.end(attempt, sent.result);
     for (const slots of Object.values(this.#slots)) slots.responded(attempt);
     const hasRun = run?.hasRun === true;
-    const workflowId = hasRun ? deliveryWorkflowId({ ...claim, endpointId: endpoint.id }) : this.#shownBy;
+    const workflowId = hasRun ? deliveryWorkflowId(label) : this.#shownBy;
     const isCalm = run !== null && this.#tools.runs.isCalm();
     const made = { ...claim, token, endpoint, isProbe, sent, hasRun, isCalm, workflowId };
     this.#made.set(made, { underWay: attempt, run });
@@ -356,15 +343,9 @@ export class DeliveryLoop {
     }
   }
 
-  /** Releases a claim that was not attempted. */
-  async #release(
-    { claim, attempt }: Begun,
-    { token, endpoint, run }: { token: string; endpoint: SendableEndpoint; run: AttemptRun | null },
-  ): Promise<void> {
-    const { database, onTrouble, runs } = this.#tools;
-    await releaseClaims(database, token, [claim.deliveryId]).catch(onTrouble);
-    void runs.end(run, labelOf(claim, endpoint), null);
-    this.#end(attempt);
+  async #release({ deliveryId }: ClaimedDelivery, token: string): Promise<void> {
+    const { database, onTrouble } = this.#tools;
+    await releaseClaims(database, token, [deliveryId]).catch(onTrouble);
   }
 
   #onRecorded({ outcomes, promoted }: Recorded): void {
@@ -393,5 +374,3 @@ export class DeliveryLoop {
     this.#interrupt = null;
   }
 }
-
-type ClaimRun = { token: string; startMs: number; isProbe: boolean };

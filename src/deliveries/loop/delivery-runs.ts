@@ -1,7 +1,7 @@
 import type { WorkflowMode } from '../../endpoints/endpoint-settings.ts';
 import type { SendableEndpoint } from '../attempt/send-delivery.ts';
 import type { AttemptOutcome } from '../judge-outcome.ts';
-import { type ClaimedDelivery, type DeliveryLabel, deliveryWorkflowId } from '../queue/claim.ts';
+import { type DeliveryLabel, deliveryWorkflowId } from '../queue/claim.ts';
 import { type DeliveryNews, newsOf } from '../run-news.ts';
 import type { CalmWatch } from './run-allowance.ts';
 import { RunShare } from './run-share.ts';
@@ -42,36 +42,28 @@ type RunOptions = {
 
 /** What a run shows of a delivery. */
 export function labelOf(
-  {
-    deliveryId,
-    deliveryDay,
-    eventType,
-    eventId,
-  }: Pick<ClaimedDelivery, 'deliveryId' | 'deliveryDay' | 'eventType' | 'eventId'>,
+  delivery: Pick<DeliveryLabel, 'deliveryId' | 'deliveryDay' | 'eventType' | 'eventId'>,
   { id: endpointId, url: endpointUrl, wabaId, tenantId }: SendableEndpoint,
 ): DeliveryLabel {
+  const { deliveryId, deliveryDay, eventType, eventId } = delivery;
   return { deliveryId, deliveryDay, endpointId, endpointUrl, wabaId, tenantId, eventType, eventId };
 }
 
 /** An attempt under way that a run shows, or may come to show. */
 export class AttemptRun {
-  readonly label: DeliveryLabel;
   readonly outcome = Promise.withResolvers<AttemptOutcome>();
   readonly #joined = Promise.withResolvers<void>();
+  isJoined = false;
   /** The attempt waits for its run. */
   readonly isHeld: boolean;
   hasRun: boolean;
-  /** Its run was started for it; one that is open already looks in its own time. */
-  isExpected = false;
-  isJoined = false;
-  /** Resolves when the call that starts its run has ended. */
-  starting: Promise<void> = Promise.resolve();
+  /** Whether the run that was started for it is new; null: there is none. One that was open looks in its own time. */
+  starting: Promise<boolean | null> = Promise.resolve(null);
   timer: NodeJS.Timeout | undefined;
 
-  constructor(label: DeliveryLabel, { hasRun, isHeld }: { hasRun: boolean; isHeld: boolean }) {
-    this.label = label;
-    this.isHeld = isHeld;
+  constructor(hasRun: boolean, isHeld: boolean) {
     this.hasRun = hasRun;
+    this.isHeld = isHeld;
   }
 
   join(): Promise<AttemptOutcome> {
@@ -82,10 +74,10 @@ export class AttemptRun {
 
   /** Resolves when its run has come for it, when none will come soon, or after half of the time that is left. */
   async held(timeLeftMs: number): Promise<void> {
-    const patience = Promise.withResolvers<void>();
-    const timer = setTimeout(patience.resolve, Math.min(HOLD_MS, timeLeftMs / 2));
-    const none = this.starting.then(() => (this.isExpected ? patience.promise : undefined));
-    await Promise.race([this.#joined.promise, none, patience.promise]);
+    const { promise: late, resolve } = Promise.withResolvers<void>();
+    const timer = setTimeout(resolve, Math.min(HOLD_MS, timeLeftMs / 2));
+    const none = this.starting.then((isNew) => (isNew ? late : undefined));
+    await Promise.race([this.#joined.promise, none, late]);
     clearTimeout(timer);
   }
 }
@@ -136,10 +128,18 @@ export class DeliveryRuns {
     if (mode === 'auto' && isFirst) calm.note();
     const isCalm = mode === 'auto' && isFirst && this.isCalm();
     if (!hasRun && !isHeld && !isCalm) return null;
-    const run = new AttemptRun(label, { hasRun, isHeld });
+    const run = new AttemptRun(hasRun, isHeld);
     this.#attempts.set(label.deliveryId, run);
-    if (isHeld) run.starting = this.#startFor(run, true);
-    else if (!hasRun) run.timer = setTimeout(() => this.#startSlow(run), SLOW_MS).unref();
+    const start = async () => {
+      const isNew = await this.#start(label, { news: null, held: isHeld });
+      run.hasRun = isNew !== null;
+      return isNew;
+    };
+    const startSlow = () => {
+      if (this.isCalm()) run.starting = start();
+    };
+    if (isHeld) run.starting = start();
+    else if (!hasRun) run.timer = setTimeout(startSlow, SLOW_MS).unref();
     return run;
   }
 
@@ -161,9 +161,8 @@ export class DeliveryRuns {
 
   /** Whether a run shows an attempt that has ended. */
   async #show(run: AttemptRun | null, label: DeliveryLabel, outcome: AttemptOutcome): Promise<boolean> {
-    if (run?.isJoined === true) return true;
-    if (run?.hasRun === true) await this.#report(label, newsOf(outcome));
-    if (run?.hasRun === true) return true;
+    if (run?.hasRun === true && !run.isJoined) await this.#report(label, newsOf(outcome));
+    if (run?.hasRun === true || run?.isJoined === true) return true;
     const isShown = 'run' in outcome ? outcome.run !== null : run !== null && this.isCalm();
     return isShown && (await this.#start(label, { news: newsOf(outcome), held: false })) !== null;
   }
@@ -171,16 +170,6 @@ export class DeliveryRuns {
   /** Cancels the run of a delivery that was dropped, so that it does not end as completed. */
   async cancel(workflowId: string): Promise<void> {
     await this.#call((client) => client.cancel(workflowId));
-  }
-
-  #startSlow(run: AttemptRun): void {
-    if (this.isCalm()) run.starting = this.#startFor(run, false);
-  }
-
-  async #startFor(run: AttemptRun, held: boolean): Promise<void> {
-    const isNew = await this.#start(run.label, { news: null, held });
-    run.hasRun = isNew !== null;
-    run.isExpected = isNew === true;
   }
 
   /** Whether the run of the delivery is new; null: there is none. */
@@ -196,9 +185,8 @@ export class DeliveryRuns {
   }
 
   async #report(label: DeliveryLabel, news: DeliveryNews): Promise<void> {
-    const isEnd = news.end !== null;
     await this.#call((client) =>
-      isEnd ? client.end(deliveryWorkflowId(label), news) : client.wait(label, news),
+      news.end === null ? client.wait(label, news) : client.end(deliveryWorkflowId(label), news),
     );
   }
 

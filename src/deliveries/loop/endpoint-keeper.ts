@@ -70,14 +70,7 @@ function makeChangeLook({ database, limiter }: EndpointKeeperTools): () => Promi
     const startMs = performance.now();
     const changed = await findChangedEndpoints(database, (startMs - lookedMs) / 1_000 + SPARE_SECONDS);
     lookedMs = startMs;
-    limiter.allow(
-      new Map(
-        changed.map(({ id, maxInFlight, ratePerSecond, workflows }) => [
-          id,
-          { maxInFlight, ratePerSecond, workflows },
-        ]),
-      ),
-    );
+    for (const { id, ...limits } of changed) limiter.allow(id, limits);
     const before = restarted;
     restarted = new Map(
       changed.flatMap(({ id, switchedOnMs }) => (switchedOnMs === null ? [] : [[id, switchedOnMs]])),

@@ -1,6 +1,5 @@
-import type { Logger } from '../../platform/logger.ts';
 import { type Loop, startLoop } from '../../platform/loop.ts';
-import type { Database } from '../../platform/postgres/database.ts';
+import type { UpkeepTools } from '../dispatch/queue-upkeep.ts';
 import { findDueEndpoints } from '../queue/claim.ts';
 import { parkHeads, unparkHeads } from '../queue/park.ts';
 
@@ -17,12 +16,7 @@ const PAGE = 100;
 const PARKED_AT_ONCE = 1_000;
 const UNPARKED_AT_ONCE = 1_000;
 
-type ParkingTools = {
-  database: Database;
-  logger: Logger;
-  /** Whether this process does what only one process has to do. */
-  isLeader: () => boolean;
-  loop: { wake(): void };
+type ParkingTools = Pick<UpkeepTools, 'database' | 'logger' | 'isLeader' | 'loop'> & {
   /** Is told which endpoints take nothing while deliveries wait for them. */
   troubleWatch: { closed(endpointIds: readonly string[]): void };
 };
@@ -31,8 +25,9 @@ type ParkingTools = {
  * Keeps the deliveries of endpoints that take nothing out of the way of those that do: one process of all parks the heads
  * of endpoints that stay paused or disabled; each lets those return whose endpoint takes deliveries again.
  */
-export function startHeadParking({ database, logger, isLeader, loop, troubleWatch }: ParkingTools): Loop {
-  const parkNext = makeParkingLook(database, troubleWatch);
+export function startHeadParking(tools: ParkingTools): Loop {
+  const { database, logger, isLeader, loop } = tools;
+  const parkNext = makeParkingLook(tools);
   return startLoop({
     name: 'head-parking',
     pollMs: POLL_MS,
@@ -47,10 +42,7 @@ export function startHeadParking({ database, logger, isLeader, loop, troubleWatc
 }
 
 /** Parks the next batch, page by page over all endpoints with something due; true: there is more to look at. */
-function makeParkingLook(
-  database: Database,
-  troubleWatch: ParkingTools['troubleWatch'],
-): () => Promise<boolean> {
+function makeParkingLook({ database, troubleWatch }: ParkingTools): () => Promise<boolean> {
   let afterEndpointId: string | null = null;
   let nextMs = Number.NEGATIVE_INFINITY;
   return async () => {
@@ -58,9 +50,8 @@ function makeParkingLook(
     const page = await findDueEndpoints(database, { afterEndpointId: afterEndpointId ?? '0', limit: PAGE });
     const endpointIds = page.filter(({ isOpen }) => !isOpen).map(({ endpointId }) => endpointId);
     const batch = { endpointIds, closedSeconds: CLOSED_SECONDS, limit: PARKED_AT_ONCE };
-    const parked = endpointIds.length === 0 ? 0 : await parkHeads(database, batch);
-    if (parked > 0)
-      troubleWatch.closed(page.flatMap(({ isClosed, endpointId }) => (isClosed ? [endpointId] : [])));
+    const { parked, closed } = await parkHeads(database, batch);
+    if (parked > 0) troubleWatch.closed(closed);
     if (parked === PARKED_AT_ONCE) return true;
     afterEndpointId = page.length < PAGE ? null : (page.at(-1)?.endpointId ?? null);
     if (afterEndpointId === null) nextMs = performance.now() + LOOK_REST_MS;

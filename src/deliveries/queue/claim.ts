@@ -172,8 +172,6 @@ export type DueEndpoint = DuePlace & {
   endpointId: string;
   /** Whether it takes deliveries. */
   isOpen: boolean;
-  /** It is paused or disabled. */
-  isClosed: boolean;
   maxInFlight: number | null;
   ratePerSecond: number | null;
   workflows: WorkflowMode | null;
@@ -182,8 +180,7 @@ export type DueEndpoint = DuePlace & {
 /** How many due deliveries an endpoint may get at once, from which place on. */
 export type DueShare = DuePlace & { endpointId: string; share: number };
 
-const SETTINGS = `coalesce(w.mode = 'open', false) as "isOpen", coalesce(w.mode in ('paused', 'disabled'), false) as "isClosed",
-  w.max_in_flight as "maxInFlight",
+const SETTINGS = `coalesce(w.mode = 'open', false) as "isOpen", w.max_in_flight as "maxInFlight",
   w.rate_limit_per_second as "ratePerSecond", w.delivery_workflows as workflows`;
 
 /**
@@ -270,16 +267,10 @@ const PICK_DUE = `in_turn as materialized (
   )`;
 
 /** What operators read of a delivery in the Temporal UI. */
-export type DeliveryLabel = {
-  deliveryId: string;
-  deliveryDay: string;
-  endpointId: string;
-  endpointUrl: string;
-  wabaId: string;
-  tenantId: string;
-  eventType: string;
-  eventId: string;
-};
+export type DeliveryLabel = Pick<
+  ClaimedDelivery,
+  'deliveryId' | 'deliveryDay' | 'endpointId' | 'eventType' | 'eventId'
+> & { endpointUrl: string; wabaId: string; tenantId: string };
 
 /** The id under which operators find a delivery. No eventId: it may hold a customer's phone number. */
 export function deliveryWorkflowId({

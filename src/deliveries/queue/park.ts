@@ -3,12 +3,14 @@ import { execute, query } from '../../platform/postgres/sql.ts';
 
 /**
  * Parks due heads of those of these endpoints that have been paused or disabled for `closedSeconds`: walks for something
- * to claim pass over them. Returns how many, `limit` at most.
+ * to claim pass over them. Returns how many, `limit` at most,
+ * and which endpoints these are.
  */
 export async function parkHeads(
   database: Database,
   options: { endpointIds: readonly string[]; closedSeconds: number; limit: number },
-): Promise<number> {
+): Promise<{ parked: number; closed: string[] }> {
+  if (options.endpointIds.length === 0) return { parked: 0, closed: [] };
   return await database.transaction(async (trx) => {
     const closed = await lockEndpoints(
       trx,
@@ -16,13 +18,13 @@ export async function parkHeads(
          and mode_changed_at < now() - cast(:closedSeconds as float8) * interval '1 second'`,
       options,
     );
-    if (closed.length === 0) return 0;
+    if (closed.length === 0) return { parked: 0, closed };
     await execute(
       trx,
       'update webhook_endpoints set has_parked = true where id = any (cast(? as bigint[])) and not has_parked',
       [closed],
     );
-    return await execute(
+    const parked = await execute(
       trx,
       `update delivery_queue set parked = true
         where state = 'due' and position = any (array(
@@ -34,6 +36,7 @@ export async function parkHeads(
            limit :limit))`,
       { closed, limit: options.limit },
     );
+    return { parked, closed };
   });
 }
 

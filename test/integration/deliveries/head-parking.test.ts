@@ -81,7 +81,7 @@ test('only what waits at an endpoint that has been off for a while is parked', a
   await database.raw(`update webhook_endpoints set mode_changed_at = now() where id = ${justOff}`);
   await database.raw(`update webhook_endpoints set mode = 'probing' where id = ${probing}`);
   await database.raw(`update webhook_endpoints set mode = 'open' where id = ${open}`);
-  expect(await parkHeads(database, { ...CLOSED, endpointIds: ids })).toBe(2);
+  expect(await parkHeads(database, { ...CLOSED, endpointIds: ids })).toMatchObject({ parked: 2 });
   expect(await endpointsSeen(database)).toEqual([justOff, probing, open]);
   expect(await unparkHeads(database, 10)).toBe(0);
   expect(await endpointsSeen(database)).not.toContain(off);

@@ -112,7 +112,7 @@ describe('probes', () => {
       if (!hasMore) resolve();
       return hasMore;
     };
-    const prober = startProber({ logger: silentLogger, probe });
+    const prober = startProber({ logger: silentLogger, loop: { probe } });
     onTestFinished(() => prober.stop());
     await over;
     expect(looks).toBe(5);
@@ -129,7 +129,7 @@ describe('probes', () => {
     await probing(database, receiver.url, 600);
     loop.start();
     const startMs = performance.now();
-    const prober = startProber({ logger: silentLogger, probe: () => loop.probe() });
+    const prober = startProber({ logger: silentLogger, loop });
     onTestFinished(() => prober.stop());
     await eventually('probes hang', () => receiver.received.length >= 100);
     // A quarter of the 512 slots; those that have taken half a second count no more.

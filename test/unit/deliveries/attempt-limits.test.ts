@@ -16,7 +16,7 @@ function limiterAt(limits: Partial<EndpointLimits> = {}) {
   let nowMs = 0;
   const limiter = new EndpointLimiter(() => nowMs);
   const allow = ({ maxInFlight = null, ratePerSecond = null, workflows = null }: Partial<EndpointLimits>) =>
-    limiter.allow(new Map([[ID, { maxInFlight, ratePerSecond, workflows }]]));
+    limiter.allow(ID, { maxInFlight, ratePerSecond, workflows });
   if (Object.keys(limits).length > 0) allow(limits);
   return {
     limiter,
@@ -127,9 +127,7 @@ describe('what a tenant allows at once', () => {
   test('is not always with the same process', () => {
     const limiter = new EndpointLimiter(() => 0);
     const endpoints = ['1', '2', '3', '4'];
-    limiter.allow(
-      new Map(endpoints.map((id) => [id, { maxInFlight: 1, ratePerSecond: null, workflows: null }])),
-    );
+    for (const id of endpoints) limiter.allow(id, { maxInFlight: 1, ratePerSecond: null, workflows: null });
     limiter.shareWith(4, 2);
     expect(endpoints.filter((id) => limiter.free(id) === 1)).toHaveLength(1);
   });
