@@ -1,8 +1,7 @@
 import { ApplicationFailure } from '@temporalio/common';
 import { retryEndpoint } from '../deliveries/retry-now.ts';
 import { cancelDelivery } from '../deliveries/search/shown-delivery.ts';
-import type { ReportedFailure } from '../deliveries/trouble/details.ts';
-import { lookAtTrouble, type TroubleShown } from '../deliveries/trouble/look.ts';
+import { lookAtTrouble, type ReportedFailure, type TroubleShown } from '../deliveries/trouble/look.ts';
 import { enableEndpoint, holdEndpoint } from '../endpoints/endpoint-modes.ts';
 import type { Database } from '../platform/postgres/database.ts';
 import { RequestError } from '../platform/request-input.ts';

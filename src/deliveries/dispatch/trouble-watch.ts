@@ -7,7 +7,7 @@ import { listWorkflows } from '../../platform/temporal/workflow-states.ts';
 import { startOrReplace } from '../../platform/temporal/workflow-tasks.ts';
 import type { AttemptObserver } from '../attempt/settle-attempts.ts';
 import { listEndpointsInTrouble } from '../queue/trouble.ts';
-import type { ReportedFailure } from '../trouble/details.ts';
+import type { ReportedFailure } from '../trouble/look.ts';
 import { ignoreEnded } from './run-client.ts';
 
 export type EndpointTroubleInput = { endpointId: string; failure: ReportedFailure | null };

@@ -98,11 +98,19 @@ export type DeliveryFilter = {
 
 type Conditions = { text: string; bindings: Record<string, Binding> };
 
-/** Conditions on a delivery `d` alone. */
-export function deliveryConditions({ state, endpointId }: DeliveryFilter): Conditions {
-  const ofState = state === null ? 'true' : 'd.state = :state';
-  const ofEndpoint = endpointId === null ? 'true' : 'd.endpoint_id = cast(:endpointId as bigint)';
-  return { text: `${ofState} and ${ofEndpoint}`, bindings: { state, endpointId } };
+/**
+ * Conditions on a delivery `d`. The type of its event is looked up by the key of each: joined, the planner may read a
+ * whole day of events.
+ */
+export function deliveryConditions({ state, endpointId, eventType }: DeliveryFilter): Conditions {
+  const conditions = [
+    state === null ? 'true' : 'd.state = :state',
+    endpointId === null ? 'true' : 'd.endpoint_id = cast(:endpointId as bigint)',
+    eventType === null
+      ? 'true'
+      : '(select event_type from events where day = d.event_day and id = d.event_uuid) = :eventType',
+  ];
+  return { text: conditions.join(' and '), bindings: { state, endpointId, eventType } };
 }
 
 /** The condition on an attempt `a`, or on whatever has its columns. */
@@ -124,17 +132,4 @@ export function responseCondition(response: AttemptResponse): Conditions {
 export function isFailedResponse(response: AttemptResponse): boolean {
   if (response.kind === 'error') return true;
   return (response.kind === 'code' ? Math.floor(response.code / 100) : response.hundreds) !== 2;
-}
-
-/**
- * The event of a delivery `d` as `ev`, when its type matters. A subquery of its own, so that each event is looked up
- * by its key: joined freely, the planner may read a whole day of events.
- */
-export function eventOfType({ eventType }: DeliveryFilter): Conditions {
-  if (eventType === null) return { text: '', bindings: {} };
-  return {
-    text: `cross join lateral (select 1 from events where day = d.event_day and id = d.event_uuid
-             and event_type = :eventType offset 0) as ev`,
-    bindings: { eventType },
-  };
 }

@@ -1,12 +1,7 @@
 import type { Database } from '../../platform/postgres/database.ts';
 import { type Binding, query } from '../../platform/postgres/sql.ts';
 import { dayOfUuidV7, lowestUuidAt } from '../../platform/public-ids.ts';
-import {
-  type DeliveryFilter,
-  deliveryConditions,
-  eventOfType,
-  responseCondition,
-} from './delivery-filter.ts';
+import { type DeliveryFilter, deliveryConditions, responseCondition } from './delivery-filter.ts';
 
 /** A delivery, and where it stands in the list: by day, then time in microseconds, then id, the newest first. */
 export type DeliveryPosition = { day: string; atMicros: string; id: string };
@@ -84,7 +79,7 @@ async function stepOver(
   filter: DeliveryFilter,
   { before, sinceMs, limit, rows }: StepRange,
 ): Promise<Step> {
-  const { conditions, type, bindings, isFiltered } = wanted(filter);
+  const { conditions, bindings, isFiltered } = wanted(filter);
   const text = `
     with recursive endpoints (id) as (
       ${filter.endpointId === null ? ENDPOINTS_OF_DAY : 'select cast(:endpointId as bigint)'}
@@ -103,11 +98,10 @@ async function stepOver(
     )
     select ${microsOf('f.at')} as frontier, m.id, m."atMicros" from frontier f left join lateral (
       select d.id, ${microsOf('d.created_at')} as "atMicros"
-        from (select * from scanned d
+        from (select * from scanned
                where created_at >= coalesce(f.at, '-infinity') and (created_at, id) < (${timeOf('at')}, cast(:id as uuid))
-                 and ${conditions}
-               order by created_at desc, id desc) as d
-        ${type}
+               order by created_at desc, id desc offset 0) as d
+       where ${conditions}
        order by d.created_at desc, d.id desc limit :limit) as m on true`;
   const { day, atMicros: at, id } = before;
   const place = { wabaId, day, at, id, since: microsOfMs(sinceMs) };
@@ -129,7 +123,7 @@ async function stepOverAll(
   filter: DeliveryFilter,
   { before, sinceMs, limit, rows }: StepRange,
 ): Promise<Step> {
-  const { conditions, type, bindings, isFiltered } = wanted(filter);
+  const { conditions, bindings, isFiltered } = wanted(filter);
   const text = `
     with scanned as materialized (
       select id, created_at, endpoint_id, state, last_status_code, event_day, event_uuid from deliveries
@@ -140,8 +134,8 @@ async function stepOverAll(
     )
     select f.id as frontier, m.id, m."atMicros" from frontier f left join lateral (
       select d.id, ${microsOf('d.created_at')} as "atMicros"
-        from (select * from scanned d where ${conditions} order by id desc) as d
-        ${type}
+        from (select * from scanned order by id desc offset 0) as d
+       where ${conditions}
        order by d.id desc limit :limit) as m on true`;
   const place = { day: before.day, id: before.id, sinceId: lowestUuidAt(sinceMs) };
   const lines = { limit, rows: isFiltered || filter.endpointId !== null ? rows : limit };
@@ -167,20 +161,14 @@ async function stepRows(
 /** What a filter asks of a scanned delivery `d`. `isFiltered`: rows may be passed over, whatever the endpoint. */
 function wanted(filter: DeliveryFilter) {
   const own = deliveryConditions(filter);
-  const type = eventOfType(filter);
-  const response = filter.response === null ? null : lastResponse(filter.response);
+  // Only responses that are no failure come here, and those are the last of their delivery.
+  const response = filter.response === null ? null : responseCondition(filter.response);
+  const ofResponse = response?.text.replaceAll('a.status_code', 'd.last_status_code') ?? 'true';
   return {
-    conditions: response === null ? own.text : `${own.text} and ${response.text}`,
-    type: type.text,
-    bindings: { ...own.bindings, ...type.bindings, ...response?.bindings },
+    conditions: `${own.text} and ${ofResponse}`,
+    bindings: { ...own.bindings, ...response?.bindings },
     isFiltered: filter.state !== null || filter.response !== null || filter.eventType !== null,
   };
-}
-
-/** Only responses that are no failure come here, and those are the last of their delivery. */
-function lastResponse(response: Parameters<typeof responseCondition>[0]) {
-  const { text, bindings } = responseCondition(response);
-  return { text: text.replaceAll('a.status_code', 'd.last_status_code'), bindings };
 }
 
 function startOf(untilMs: number): DeliveryPosition {

@@ -14,7 +14,6 @@ import {
   checkDeliveryFilter,
   type DeliveryFilter,
   deliveryConditions,
-  eventOfType,
   type GivenDeliveryFilter,
   isFailedResponse,
   responseCondition,
@@ -58,7 +57,7 @@ export async function searchDeliveries(
   const { found, next } =
     id === null
       ? await byFilter(database, wabaId, filter, size)
-      : await byId(database, wabaId, filter, size, id);
+      : await among(database, wabaId, filter, size, await deliveriesNamed(database, wabaId, id));
   const shown = found.slice(0, page.limit);
   const deliveries = await describeDeliveries(database, shown);
   if (found.length > page.limit) return { deliveries, next: shown.at(-1) ?? null, searchedTo: null };
@@ -95,8 +94,9 @@ async function byFailedAttempts(
   const deadlineMs = performance.now() + SEARCH_MS;
   const found: DeliveryPosition[] = [];
   const withoutResponse = { ...filter, response: null };
-  let belowId = page.before?.id ?? null;
-  if (filter.untilMs !== null) belowId = lower(belowId, lowestUuidAt(filter.untilMs));
+  const until = filter.untilMs === null ? HIGHEST_ID : lowestUuidAt(filter.untilMs);
+  const before = page.before?.id ?? HIGHEST_ID;
+  let belowId: string | null = before < until ? before : until;
   for (;;) {
     const step = { belowId, limit: FAILED_PER_STEP };
     const candidates = await failedDeliveries(database, wabaId, filter, step);
@@ -108,30 +108,30 @@ async function byFailedAttempts(
   }
 }
 
-async function byId(
-  database: Database,
-  wabaId: string | null,
-  filter: Filter,
-  page: Page,
-  id: string,
-): Promise<Scan> {
-  return await among(database, wabaId, filter, page, {
-    ids: await deliveriesNamed(database, wabaId, id),
-    nextBelow: null,
-  });
-}
-
 /** The id of a delivery or of an event names one; everything else is tried as eventId and as Message_Id. */
 async function deliveriesNamed(database: Database, wabaId: string | null, id: string): Promise<string[]> {
   const delivery = deliveryUuidOf(id) ?? deliveryIdOfWorkflow(id);
   if (delivery !== null) return [delivery];
   const event = eventUuidOf(id);
-  if (event !== null) {
-    const eventKeys = [{ id: event, day: dayOfUuidV7(event) }];
-    return await deliveriesOfEvents(database, wabaId, { eventIds: [], eventKeys });
-  }
-  const eventIds = await eventIdsOf(database, wabaId, id);
-  return await deliveriesOfEvents(database, wabaId, { eventIds, eventKeys: [] });
+  const events = event === null ? await eventsNamed(database, wabaId, id) : [event];
+  const rows = await query<{ id: string }>(
+    database,
+    `select id from deliveries where event_uuid = any (cast(:events as uuid[])) and ${owners(wabaId)}
+      order by id desc limit ${MAX_DELIVERIES}`,
+    { events, wabaId },
+  );
+  return rows.map((row) => row.id);
+}
+
+/** The newest events of a WABA (null: of all) that an eventId or an id of a message leads to. */
+async function eventsNamed(database: Database, wabaId: string | null, id: string): Promise<string[]> {
+  const rows = await query<{ id: string }>(
+    database,
+    `select id from events where ${owners(wabaId)} and event_id = any (cast(:eventIds as text[]))
+      order by id desc limit ${MAX_EVENTS}`,
+    { eventIds: await eventIdsOf(database, wabaId, id), wabaId },
+  );
+  return rows.map((row) => row.id);
 }
 
 /**
@@ -139,8 +139,12 @@ async function deliveriesNamed(database: Database, wabaId: string | null, id: st
  * text is taken as an eventId.
  */
 export async function eventIdsOf(database: Database, wabaId: string | null, id: string): Promise<string[]> {
-  const upstreamId = MESSAGE_ID.test(id) ? await upstreamIdOf(database, wabaId, id) : null;
-  const ids = upstreamId === null ? [id] : [id, upstreamId];
+  const messages = await query<{ upstreamId: string | null }>(
+    database,
+    `select upstream_id as "upstreamId" from messages where id = cast(:messageId as bigint) and ${owners(wabaId)}`,
+    { messageId: MESSAGE_ID.test(id) ? id : null, wabaId },
+  );
+  const ids = [id, ...messages.flatMap(({ upstreamId }) => upstreamId ?? [])];
   return [...ids, ...ids.map(mediaReadyEventId)];
 }
 
@@ -150,18 +154,14 @@ async function among(
   wabaId: string | null,
   filter: Filter,
   { before, limit }: Page,
-  candidates: Candidates,
+  candidates: readonly string[],
 ): Promise<Scan> {
   const since = lowestUuidAt(filter.sinceMs);
   const until = filter.untilMs === null ? null : lowestUuidAt(filter.untilMs);
-  const ids = candidates.ids.filter(
+  const ids = candidates.filter(
     (id) => (before === null || id < before.id) && id >= since && (until === null || id < until),
   );
   return { found: await fittingDeliveries(database, wabaId, filter, ids, limit), next: null };
-}
-
-function lower(id: string | null, other: string): string {
-  return id === null || other < id ? other : id;
 }
 
 function positionOf(id: string): DeliveryPosition {
@@ -178,48 +178,6 @@ const MAX_DELIVERIES = 200;
 /** Every WABA is named for operators, so that the index on (waba_id, event_id) serves. */
 function owners(wabaId: string | null): string {
   return wabaId === null ? 'waba_id = any (array(select waba_id from wabas))' : 'waba_id = :wabaId';
-}
-
-/** The newest deliveries of the events of a WABA (null: of all) with one of these eventIds or one of these ids. */
-async function deliveriesOfEvents(
-  database: Database,
-  wabaId: string | null,
-  { eventIds, eventKeys }: { eventIds: readonly string[]; eventKeys: readonly { day: string; id: string }[] },
-): Promise<string[]> {
-  const events =
-    eventKeys.length > 0
-      ? eventKeys.map(({ id }) => id)
-      : (
-          await query<{ id: string }>(
-            database,
-            `select id from events where ${owners(wabaId)} and event_id = any (cast(:eventIds as text[]))
-              order by id desc limit ${MAX_EVENTS}`,
-            { eventIds, wabaId },
-          )
-        ).map(({ id }) => id);
-  if (events.length === 0) return [];
-  const rows = await query<{ id: string }>(
-    database,
-    `select id from deliveries where event_uuid = any (cast(:events as uuid[])) and ${owners(wabaId)}
-      order by id desc limit ${MAX_DELIVERIES}`,
-    { events, wabaId },
-  );
-  return rows.map(({ id }) => id);
-}
-
-/** The upstream id of a message of a WABA (null: of any) by our Message_Id; null when there is none. */
-async function upstreamIdOf(
-  database: Database,
-  wabaId: string | null,
-  messageId: string,
-): Promise<string | null> {
-  const [row] = await query<{ upstreamId: string }>(
-    database,
-    `select upstream_id as "upstreamId" from messages
-      where id = cast(:messageId as bigint) ${wabaId === null ? '' : 'and waba_id = :wabaId'}`,
-    { messageId, wabaId },
-  );
-  return row?.upstreamId ?? null;
 }
 
 /** Deliveries that may be looked for, the newest first. */
@@ -239,7 +197,7 @@ async function failedDeliveries(
   database: Database,
   wabaId: string | null,
   { response, sinceMs }: DeliveryFilter & { sinceMs: number },
-  { belowId, limit }: { belowId: string | null; limit: number },
+  { belowId, limit }: { belowId: string; limit: number },
 ): Promise<Candidates> {
   const wanted = response === null ? null : responseCondition(response);
   const rows = await query<{ id: string; fits: boolean }>(
@@ -255,7 +213,7 @@ async function failedDeliveries(
       order by a.delivery_id desc limit cast(:limit as bigint)`,
     {
       wabaId,
-      belowId: belowId ?? HIGHEST_ID,
+      belowId,
       sinceId: lowestUuidAt(sinceMs),
       sinceDay: dayOfUuidV7(lowestUuidAt(sinceMs)),
       limit,
@@ -274,7 +232,7 @@ async function openDeliveries(
   database: Database,
   wabaId: string | null,
   limit: number,
-): Promise<Candidates | null> {
+): Promise<string[] | null> {
   const own = wabaId === null ? '' : 'where waba_id = :wabaId';
   const rows = await query<{ id: string }>(
     database,
@@ -289,8 +247,10 @@ async function openDeliveries(
     { limit, wabaId },
   );
   if (rows.length >= limit) return null;
-  const ids = rows.map(({ id }) => id).sort();
-  return { ids: ids.reverse(), nextBelow: null };
+  return rows
+    .map(({ id }) => id)
+    .sort()
+    .reverse();
 }
 
 /** Of these deliveries, in their order, those that fit the filter: at most `limit`. */
@@ -303,7 +263,6 @@ async function fittingDeliveries(
 ): Promise<DeliveryPosition[]> {
   if (ids.length === 0) return [];
   const own = deliveryConditions(filter);
-  const type = eventOfType(filter);
   const response = filter.response === null ? null : responseCondition(filter.response);
   return await query<DeliveryPosition>(
     database,
@@ -311,7 +270,6 @@ async function fittingDeliveries(
        from unnest(cast(:days as date[]), cast(:ids as uuid[])) with ordinality as k (day, id, n)
       cross join lateral (select * from deliveries where day = k.day and id = k.id
                             ${wabaId === null ? '' : 'and waba_id = :wabaId'} offset 0) as d
-      ${type.text}
       where ${own.text} ${
         response === null
           ? ''
@@ -324,7 +282,6 @@ async function fittingDeliveries(
       limit,
       wabaId,
       ...own.bindings,
-      ...type.bindings,
       ...response?.bindings,
     },
   );

@@ -1,14 +1,18 @@
+import type { EndpointMode } from '../../endpoints/endpoint-settings.ts';
 import { shownUrl } from '../../platform/http/outbound-url.ts';
 import type { Database } from '../../platform/postgres/database.ts';
 import { query } from '../../platform/postgres/sql.ts';
 import { publicDeliveryId } from '../../platform/public-ids.ts';
-import { countWaiting, MAX_SHOWN_WAITING } from '../backlog.ts';
-import { sampleTrouble } from '../queue/trouble.ts';
-import { type EndpointInTrouble, type EndpointRow, type ReportedFailure, troubleDetails } from './details.ts';
+import { countWaiting, MAX_SHOWN_WAITING, shownCount, type WaitingDeliveries } from '../backlog.ts';
+import { type FailedAttempt, sampleTrouble, type TroubleSample } from '../queue/trouble.ts';
+
+/** The last failure that a worker reported: what the run of the delivery shows too. */
+export type ReportedFailure = { atMs: number; reason: string };
 
 /** What the run of an endpoint shows. `details` are Markdown; `head` is what `skipHead` drops. */
 export type TroubleShown = {
-  state: EndpointInTrouble['state'];
+  /** `recovering`: it takes deliveries, and none of those that wait has failed. */
+  state: 'failing' | 'recovering' | Exclude<EndpointMode, 'open'>;
   details: string;
   tenantId: string;
   wabaId: string;
@@ -16,6 +20,21 @@ export type TroubleShown = {
   /** When something changes by itself; null: never. */
   lookAgainMs: number | null;
 };
+
+type EndpointRow = {
+  id: string;
+  wabaId: string;
+  tenantId: string;
+  url: string;
+  mode: EndpointMode;
+  modeReason: string | null;
+  modeChangedAt: Date;
+  failingSince: Date | null;
+  nextProbeAt: Date | null;
+};
+
+type EndpointInTrouble = EndpointRow &
+  TroubleSample & { state: TroubleShown['state']; since: Date; waiting: WaitingDeliveries };
 
 /** What waits for less is on its way. */
 const FLOWING_MS = 10_000;
@@ -34,17 +53,12 @@ export async function lookAtTrouble(
   const waits =
     mode === 'open' ? sample.failed > 0 || (sample.dueMs ?? 0) >= FLOWING_MS : waiting?.count !== 0;
   if (!waits || waiting === undefined) return `The endpoint is ${mode}; nothing waits because of trouble.`;
-  const state: EndpointInTrouble['state'] =
-    mode !== 'open' ? mode : sample.failed > 0 ? 'failing' : 'recovering';
+  const state = mode !== 'open' ? mode : sample.failed > 0 ? 'failing' : 'recovering';
   const since = (mode === 'open' ? (row.failingSince ?? sample.firstFailedAt) : null) ?? row.modeChangedAt;
-  const endpoint = { ...row, ...sample, state, since, waiting, shownUrl: shownUrl(row.url) };
-  const details = troubleDetails(
-    endpoint,
-    failure,
-    `${publicUrl}/portal/w/${wabaId}/endpoints/${endpointId}`,
-  );
+  const endpoint: EndpointInTrouble = { ...row, ...sample, state, since, waiting };
+  const details = detailsOf(endpoint, failure, `${publicUrl}/portal/w/${wabaId}/endpoints/${endpointId}`);
   const head = sample.head === null ? null : publicDeliveryId(sample.head);
-  return { state, details, tenantId, wabaId, head, lookAgainMs: lookAgainMs(endpoint, Date.now()) };
+  return { state, details, tenantId, wabaId, head, lookAgainMs: lookAgainMs(endpoint) };
 }
 
 const ROW = `
@@ -58,9 +72,99 @@ const BACKLOG_LOOK_MS = 10_000;
 /** An attempt that is due is mostly made and recorded within this time. */
 const ATTEMPT_MS = 5_000;
 
-function lookAgainMs(endpoint: EndpointInTrouble, nowMs: number): number | null {
+function lookAgainMs(endpoint: EndpointInTrouble): number | null {
   const { state, nextProbeAt, nextRetries, dueMs } = endpoint;
   if (state === 'paused' || state === 'disabled') return null;
   const next = state === 'probing' ? nextProbeAt : dueMs === null ? nextRetries[0]?.at : null;
-  return next == null ? BACKLOG_LOOK_MS : Math.max(next.getTime() - nowMs, 0) + ATTEMPT_MS;
+  return next == null ? BACKLOG_LOOK_MS : Math.max(next.getTime() - Date.now(), 0) + ATTEMPT_MS;
+}
+
+/** An endpoint in trouble in Markdown, for operators. Values from outside stand in code spans that they cannot close. */
+function detailsOf(endpoint: EndpointInTrouble, failure: ReportedFailure | null, portalUrl: string): string {
+  const { state, since, modeReason, waiting, dueMs } = endpoint;
+  const oldest = waiting.oldestMs === null ? '' : `, the oldest for ${spanText(waiting.oldestMs)}`;
+  const isHeldBack = state !== 'paused' && state !== 'disabled';
+  const lines = [
+    `**${state}** since ${timeText(since)}${modeReason === null ? '' : `: ${code(modeReason, 300)}`}`,
+    `As of ${timeText(new Date())}`,
+    `Endpoint ${endpoint.id}: ${code(shownUrl(endpoint.url), 300)}, tenant ${endpoint.tenantId}, WABA ${code(endpoint.wabaId, 64)}`,
+    lastError(endpoint.failures, failure),
+    `**Pending: ${shownCount(waiting)}**${oldest} (${waiting.retrying} wait for a retry, ${waiting.due} due, ${waiting.claimed} under way, ${waiting.queued} behind others of their key, ${waiting.held} held)`,
+    byType(endpoint),
+    state === 'probing' && endpoint.nextProbeAt !== null
+      ? `Next probe: ${timeText(endpoint.nextProbeAt)}`
+      : null,
+    isHeldBack && dueMs === null ? nextRetries(endpoint) : null,
+    `[Endpoint ${endpoint.id} in the portal](${portalUrl})`,
+  ];
+  return lines.filter((line) => line !== null).join('\n\n');
+}
+
+function byType({ byType: counts, looked, waiting }: EndpointInTrouble): string | null {
+  const types = Object.entries(counts).sort(([, a], [, b]) => b - a);
+  if (types.length === 0) return null;
+  const part = looked < waiting.count ? ` (of ${looked} that were looked at)` : '';
+  return `By type${part}: ${types.map(([type, n]) => `${code(type, 60)} ${n}`).join(', ')}`;
+}
+
+function nextRetries({ nextRetries: retries }: EndpointInTrouble): string | null {
+  if (retries.length === 0) return null;
+  const items = retries.map(
+    ({ id, attempts, at }) =>
+      `* ${timeText(at)}: attempt ${attempts + 1} of ${code(publicDeliveryId(id), 40)}`,
+  );
+  return `Next retries:\n\n${items.join('\n')}`;
+}
+
+function lastError(failures: readonly FailedAttempt[], reported: ReportedFailure | null): string | null {
+  const logged = failures.slice(0, 1).map(({ at, error, statusCode }) => ({
+    atMs: at.getTime(),
+    reason: error ?? `the endpoint returned ${statusCode}`,
+  }));
+  const [shown] = [...(reported === null ? [] : [reported]), ...logged].sort((a, b) => b.atMs - a.atMs);
+  if (shown === undefined) return null;
+  const line = commonLine(failures);
+  const body = line === null ? '' : `; the response begins with ${code(line, MAX_LINE_CHARS)}`;
+  return `Last error: ${timeText(new Date(shown.atMs))}, ${code(shown.reason, 300)}${body}`;
+}
+
+const MAX_LINE_CHARS = 120;
+
+/**
+ * The first line of the last response, if events of several customers got the same: then it names none of them. Temporal
+ * keeps what it is told for longer than an erasure may take, so digits that may be a number are left out as well.
+ */
+function commonLine(failures: readonly FailedAttempt[]): string | null {
+  const line = firstLine(failures[0]?.body ?? null);
+  const same = failures.filter(
+    ({ body, conversationId }) => conversationId !== null && firstLine(body) === line,
+  );
+  const customers = new Set(same.map(({ conversationId }) => conversationId));
+  return line === '' || customers.size < 2 ? null : line;
+}
+
+function firstLine(body: Buffer | null): string {
+  const text = body?.toString('utf8') ?? '';
+  const [line = ''] = text.trimStart().split(/\r?\n/, 1);
+  return line
+    .replaceAll(/[\p{Cc}\p{Cf}\p{Cs}\uFFFD]/gu, '')
+    .split(' ')
+    .map((word) => (word.includes('@') ? '…' : word))
+    .join(' ')
+    .replaceAll(/\d(?:[\s().-]*\d){4,}/g, '…')
+    .trim();
+}
+
+function code(text: string, maxChars: number): string {
+  return `\`${text.replaceAll('`', "'").replaceAll(/\s+/g, ' ').slice(0, maxChars)}\``;
+}
+
+function timeText(at: Date): string {
+  return `${at.toISOString().slice(0, 19).replace('T', ' ')} UTC`;
+}
+
+function spanText(ms: number): string {
+  const minutes = Math.floor(ms / 60_000);
+  if (minutes < 1) return `${Math.floor(ms / 1_000)} s`;
+  return minutes < 120 ? `${minutes} min` : `${Math.floor(minutes / 60)} h`;
 }
