@@ -14,21 +14,15 @@ import {
 import type { Database } from '../../platform/postgres/database.ts';
 import { publicDeliveryId, publicEventId } from '../../platform/public-ids.ts';
 import type { EndpointLimiter } from '../loop/attempt-limits.ts';
+import type { ClaimedDelivery } from '../queue/claim.ts';
 import type { HttpSender, SendResult } from '../sender/http-sender.ts';
 import type { ConnectionTerms } from '../sender/origin-pools.ts';
 import { signStandard, signWith, webhookHeaders } from '../webhook-request.ts';
 
-export type Sendable = {
-  deliveryId: string;
-  eventUuid: string;
-  eventType: string;
-  eventId: string;
-  sequence: string;
-  body: Buffer;
-  /** Attempts made before this one. */
-  attempts: number;
-  replay: boolean;
-};
+type Sendable = Pick<
+  ClaimedDelivery,
+  'deliveryId' | 'eventUuid' | 'eventType' | 'eventId' | 'sequence' | 'body' | 'attempts' | 'replay'
+>;
 
 /** One request as it was sent, and what came of it. */
 export type SentRequest = {
@@ -47,15 +41,9 @@ export async function sendDelivery(
 ): Promise<SentRequest> {
   const startedAt = new Date();
   const headers = headersOf(endpoint, delivery, startedAt.getTime());
-  const { url, terms } = endpoint;
-  const result = await sender.send({
-    url,
-    headers,
-    body: delivery.body,
-    timeoutMs,
-    ...terms,
-  });
-  return { wabaId: endpoint.wabaId, url: endpoint.url, startedAt, result };
+  const { url, terms, wabaId } = endpoint;
+  const result = await sender.send({ url, headers, body: delivery.body, timeoutMs, ...terms });
+  return { wabaId, url, startedAt, result };
 }
 
 function headersOf(endpoint: SendableEndpoint, delivery: Sendable, nowMs: number): Record<string, string> {
@@ -118,15 +106,10 @@ export function openEndpoint(
 ): SendableEndpoint {
   const { id, wabaId, tenantId, url, version, signatureProfile, maxInFlight, rateLimitPerSecond } = settings;
   const { customHeadersSealed, asymmetricSignature, targetsAllow: allow, targetsDeny: deny } = settings;
-  const opened = (place: string, sealed: string | null, expiresAt: Date | null): SigningSecret[] =>
-    sealed === null
-      ? []
-      : [
-          {
-            secret: secretBox.open(sealed, place),
-            expiresMs: expiresAt?.getTime() ?? Number.POSITIVE_INFINITY,
-          },
-        ];
+  const opened = (place: string, sealed: string | null, expiresAt: Date | null): SigningSecret[] => {
+    const expiresMs = expiresAt?.getTime() ?? Number.POSITIVE_INFINITY;
+    return sealed === null ? [] : [{ secret: secretBox.open(sealed, place), expiresMs }];
+  };
   const secretPlace = endpointSecretPlace(id);
   const keyPlace = endpointSigningKeyPlace(id);
   return {
@@ -138,10 +121,9 @@ export function openEndpoint(
     timeoutMs: Math.min(settings.timeoutMs ?? defaults.timeoutMs, defaults.timeoutMs),
     workflows: settings.deliveryWorkflows ?? defaults.workflows,
     retryScheduleMs: settings.retryScheduleSeconds?.map((s) => s * 1_000) ?? defaults.retryScheduleMs,
-    customHeaders:
-      customHeadersSealed === null
-        ? {}
-        : JSON.parse(secretBox.open(customHeadersSealed, endpointHeadersPlace(id))),
+    customHeaders: JSON.parse(
+      customHeadersSealed === null ? '{}' : secretBox.open(customHeadersSealed, endpointHeadersPlace(id)),
+    ),
     secrets: [
       ...opened(secretPlace, settings.secretSealed, null),
       ...opened(secretPlace, settings.previousSecretSealed, settings.previousSecretExpiresAt),

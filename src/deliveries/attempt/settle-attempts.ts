@@ -130,14 +130,7 @@ async function putOff(tools: SettlementTools, attempt: MadeAttempt): Promise<Set
     return ours.size > 0;
   });
   const reason = 'its attempt could not be recorded';
-  const outcome = {
-    state: 'retrying' as const,
-    reason,
-    attempt: attempts,
-    delayMs,
-    isExtra: false,
-    run,
-  };
+  const outcome = { state: 'retrying' as const, reason, attempt: attempts, delayMs, isExtra: false, run };
   const outcomes = [isOurs ? outcome : null];
   const locked = await lockedOf(tools.database, [attempt], outcomes);
   return { outcomes, locked, promoted: 0, followers: [], orphans: [] };
@@ -150,18 +143,17 @@ async function settleSuccesses(
   claim: FollowerClaim | null,
 ): Promise<Omit<Settlement, 'locked'>> {
   const none = new Map<string, EndpointNow>();
-  const judged = attempts.map((attempt) => ({
-    attempt,
-    outcome: outcomeOf(tools, attempt, { endpoints: none, scheduledInMs: null }),
-  }));
+  const outcomes = attempts.map((attempt) =>
+    outcomeOf(tools, attempt, { endpoints: none, scheduledInMs: null }),
+  );
   const { ours, ...others } = await settleDeliveries(
     tools.database,
-    judged.map(({ attempt, outcome }) => settledDelivery(attempt, outcome)),
+    settledOf(attempts, outcomes).map(settledDelivery),
     { worker: tools.worker, claim },
   );
   for (const attempt of attempts) countAttempt(tools, attempt, true);
-  const outcomes = judged.map(({ attempt, outcome }) => (ours.has(attempt.deliveryId) ? outcome : null));
-  return { outcomes, ...others };
+  const isOurs = (index: number) => ours.has(attempts[index]?.deliveryId ?? '');
+  return { outcomes: outcomes.map((outcome, index) => (isOurs(index) ? outcome : null)), ...others };
 }
 
 async function settleMixed(
@@ -181,12 +173,9 @@ async function settleMixed(
       const claim = ours.get(attempt.deliveryId);
       return claim === undefined ? null : outcomeOf(tools, attempt, { ...claim, endpoints });
     });
-    const settled = attempts.flatMap((attempt, index) => {
-      const outcome = outcomes[index] ?? null;
-      return outcome === null ? [] : [{ attempt, outcome }];
-    });
+    const settled = settledOf(attempts, outcomes);
     for (const { attempt } of settled) if (!isFailure(attempt)) countAttempt(tools, attempt, true);
-    const rows = settled.map(({ attempt, outcome }) => settledDelivery(attempt, outcome));
+    const rows = settled.map(settledDelivery);
     const { promoted } = await settleDeliveries(trx, rows, { worker: tools.worker, claim: null });
     const reopened = await changeModes(trx, settled, endpoints);
     return { outcomes, promoted: promoted + reopened, followers: [], orphans: [] };
@@ -253,6 +242,13 @@ function countAttempt({ health }: SettlementTools, attempt: MadeAttempt, ok: boo
 
 type Settled = { attempt: MadeAttempt; outcome: SettledOutcome };
 
+function settledOf(attempts: readonly MadeAttempt[], outcomes: Settlement['outcomes']): Settled[] {
+  return attempts.flatMap((attempt, index) => {
+    const outcome = outcomes[index] ?? null;
+    return outcome === null ? [] : [{ attempt, outcome }];
+  });
+}
+
 /** Counts what failed for good and changes modes; returns 1 per endpoint that takes deliveries again. */
 async function changeModes(
   trx: Transaction,
@@ -261,14 +257,18 @@ async function changeModes(
 ): Promise<number> {
   let reopened = 0;
   const down = new Set([...endpoints].filter(([, now]) => now.mode === 'down').map(([id]) => id));
-  const failedOf = countForGood(settled);
+  // The test event has no retries, so its failure says nothing.
+  const isForGood = ({ attempt, outcome }: Settled) =>
+    outcome.state === 'failed' && attempt.eventType !== 'test';
+  const failedOf = Map.groupBy(settled.filter(isForGood), ({ attempt }) => attempt.endpoint.id);
   const troubled = new Set(settled.filter(isNewTrouble(endpoints)).map(({ attempt }) => attempt.endpoint.id));
   // In one order over all processes, so that two of them cannot wait for each other's endpoints.
   const inOrder = settled.toSorted((a, b) => Number(a.attempt.endpoint.id) - Number(b.attempt.endpoint.id));
   for (const { attempt, outcome } of inOrder) {
     const { endpoint } = attempt;
     const failed = failedOf.get(endpoint.id);
-    if (failed !== undefined && failedOf.delete(endpoint.id)) await countFailed(trx, endpoint.id, failed);
+    if (failed !== undefined && failedOf.delete(endpoint.id))
+      await countFailed(trx, endpoint.id, failed.length);
     if (troubled.delete(endpoint.id)) await noteTrouble(trx, endpoint.id);
     if (outcome.state === 'deferred' && isGone(attempt)) {
       const { version } = endpoint;
@@ -298,37 +298,19 @@ function isNewTrouble(endpoints: ReadonlyMap<string, EndpointNow>): (settled: Se
     endpoints.get(endpoint.id)?.room.isInTrouble === false;
 }
 
-/** By endpoint: how many were given up. The test event has no retries, so its failure says nothing. */
-function countForGood(settled: readonly Settled[]): Map<string, number> {
-  const counts = new Map<string, number>();
-  for (const { attempt, outcome } of settled) {
-    if (outcome.state !== 'failed' || attempt.eventType === 'test') continue;
-    counts.set(attempt.endpoint.id, (counts.get(attempt.endpoint.id) ?? 0) + 1);
-  }
-  return counts;
-}
-
 function isGone({ sent: { result } }: MadeAttempt): boolean {
   return result.outcome === 'response' && result.statusCode === 410;
 }
 
 /** One attempt that was made under a claim. */
-export type MadeAttempt = {
-  deliveryId: string;
-  deliveryDay: string;
+export type MadeAttempt = Omit<
+  ClaimedDelivery,
+  'endpointId' | 'endpointVersion' | 'eventDay' | 'sequence' | 'body'
+> & {
   token: string;
-  /** Attempts before this one; `probes` of them used up no retry. */
-  attempts: number;
-  probes: number;
-  eventUuid: string;
-  eventType: string;
-  eventId: string;
-  replay: boolean;
   endpoint: SendableEndpoint;
   isProbe: boolean;
   sent: SentRequest;
-  /** A run of its workflow shows it. */
-  hasRun: boolean;
   /** Traffic is calm: each delivery has a run. */
   isCalm: boolean;
   /** The workflow that shows the attempt: its own, or the one of the loop that made it. */
@@ -336,7 +318,7 @@ export type MadeAttempt = {
 };
 
 /** What is written of an attempt and its delivery. */
-function settledDelivery(attempt: MadeAttempt, outcome: SettledOutcome): SettledDelivery {
+function settledDelivery({ attempt, outcome }: Settled): SettledDelivery {
   const { deliveryId, deliveryDay, token, workflowId, probes } = attempt;
   const isFinal = outcome.state === 'delivered' || outcome.state === 'failed';
   const isDeferred = outcome.state === 'deferred';

@@ -39,8 +39,6 @@ type SendRequest = ConnectionTerms & {
   headers: Record<string, string>;
   body: Uint8Array;
   timeoutMs?: number;
-  /** Of the WABA: where it may go. */
-  signal?: AbortSignal;
 };
 
 export type HttpSender = {
@@ -70,18 +68,16 @@ export function makeHttpSender(options: HttpSenderOptions): HttpSender {
   });
   let closed = false;
   return {
-    async send({ url, headers, body, timeoutMs = totalTimeoutMs, signal, ...terms }) {
+    async send({ url, headers, body, timeoutMs = totalTimeoutMs, ...terms }) {
       const startMs = performance.now();
       if (closed)
         return undispatched({ errorClass: 'aborted', message: 'The sender is shutting down.' }, startMs);
-      if (signal?.aborted)
-        return undispatched({ errorClass: 'aborted', message: 'The request was cancelled.' }, startMs);
       const verdict = judgeEndpointUrl(url, { allowHttp, guard, ...terms });
       if (!verdict.ok) {
         const errorClass = verdict.code === 'address_not_allowed' ? 'blocked_address' : 'invalid_url';
         return undispatched({ errorClass, message: verdict.message }, startMs);
       }
-      return runExchange(pools, { url: new URL(verdict.url), headers, body, timeoutMs, terms, signal });
+      return runExchange(pools, { url: new URL(verdict.url), headers, body, timeoutMs, terms });
     },
     async close() {
       closed = true;
@@ -112,7 +108,6 @@ type ExchangeRequest = {
   /** Over everything: waiting for a connection, DNS, TCP, TLS, response and its body. */
   timeoutMs: number;
   terms: ConnectionTerms;
-  signal?: AbortSignal | undefined;
 };
 
 /** One request on its way. Settled at most once; what undici reports after that is ignored. */
@@ -135,17 +130,13 @@ type Exchange = {
 
 /** POSTs once on a pooled connection and always resolves, at the latest when the time is up. */
 function runExchange(pools: OriginPools, request: ExchangeRequest): Promise<SendResult> {
-  const { url, headers, body, timeoutMs, terms, signal } = request;
+  const { url, headers, body, timeoutMs, terms } = request;
   const { promise, resolve } = Promise.withResolvers<SendResult>();
   const exchange = newExchange(resolve);
   const lease = pools.acquire(url.origin, terms);
-  const timer = setTimeout(() => cancel(exchange, timeoutFailure(exchange)), timeoutMs);
-  const onAbort = (): void =>
-    cancel(exchange, { errorClass: 'aborted', message: 'The request was cancelled.' });
-  signal?.addEventListener('abort', onAbort, { once: true });
+  const timer = setTimeout(() => cancelLate(exchange), timeoutMs);
   exchange.stop = () => {
     clearTimeout(timer);
-    signal?.removeEventListener('abort', onAbort);
     lease.release();
   };
   const path = `${url.pathname}${url.search}`;
@@ -253,9 +244,10 @@ function fail(exchange: Exchange, failure: SendFailure): void {
 }
 
 /** Ends the request from our side: the result is given at once, the connection is destroyed if it was in use. */
-function cancel(exchange: Exchange, failure: SendFailure): void {
-  fail(exchange, failure);
-  exchange.controller?.abort(new Error(failure.message));
+function cancelLate(exchange: Exchange): void {
+  const message = timeoutText(exchange);
+  fail(exchange, { errorClass: 'timeout', message });
+  exchange.controller?.abort(new Error(message));
 }
 
 function settle(exchange: Exchange, result: SendResult): void {
@@ -266,11 +258,10 @@ function settle(exchange: Exchange, result: SendResult): void {
   resolve(result);
 }
 
-function timeoutFailure({ writtenMs, firstByteMs }: Exchange): SendFailure {
-  if (writtenMs === null) return { errorClass: 'timeout', message: 'The connection was not made in time.' };
-  if (firstByteMs === null)
-    return { errorClass: 'timeout', message: 'The receiver did not respond in time.' };
-  return { errorClass: 'timeout', message: 'The response was not complete in time.' };
+function timeoutText({ writtenMs, firstByteMs }: Exchange): string {
+  if (writtenMs === null) return 'The connection was not made in time.';
+  if (firstByteMs === null) return 'The receiver did not respond in time.';
+  return 'The response was not complete in time.';
 }
 
 function measured(exchange: Exchange): { timings: PhaseTimings; remoteAddress: string | null } {

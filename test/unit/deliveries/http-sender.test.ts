@@ -191,17 +191,6 @@ describe('the deadline', () => {
     const sender = testSender({ resolve, connectTimeoutMs: 150 });
     expect(await sender.send(request('http://receiver.example/'))).toMatchObject({ errorClass: 'timeout' });
   });
-
-  test('the caller can end a request sooner, before or after it was made', async () => {
-    const { url, sockets } = await httpServer(() => undefined);
-    const sender = testSender();
-    expect(outcomeOf(await sender.send({ ...request(url), signal: AbortSignal.abort() }))).toBe('aborted');
-    const running = sender.send({ ...request(url), signal: AbortSignal.timeout(100) });
-    const result = await running;
-    expect(outcomeOf(result)).toBe('aborted');
-    expect(result.timings.totalMs).toBeLessThan(600);
-    await expect.poll(() => sockets.size).toBe(0);
-  });
 });
 
 describe('trouble with the receiver has a class of its own', () => {
