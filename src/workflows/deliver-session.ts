@@ -26,7 +26,7 @@ export async function deliverSession({ taskQueue }: DeliverSessionInput): Promis
   const { showLoop } = proxyActivities<DeliverSessionActivities>({
     taskQueue,
     startToCloseTimeout: '70 minutes',
-    scheduleToStartTimeout: '30 seconds',
+    scheduleToStartTimeout: '10 seconds',
     heartbeatTimeout: '10 seconds',
     retry: { initialInterval: '1 second', backoffCoefficient: 1 },
     summary: 'the delivery loop of this worker',
