@@ -1,4 +1,5 @@
 import { defineConfig } from 'vitest/config';
+import { BaseSequencer, type TestSpecification } from 'vitest/node';
 
 /** Files side by side: most of the time they wait for servers. */
 const SIDE_BY_SIDE = { maxWorkers: 4, sequence: { groupOrder: 0 } };
@@ -13,6 +14,20 @@ const TIMED = [
   'test/integration/messages/media/slow-readers.test.ts',
 ];
 
+/** They wait for minutes, for a build or for Temporal, and are short: by their size they would be begun at the end. */
+const WAITING =
+  /\/test\/integration\/(deployment\/proxy-downloads|worker\/deaf-worker|deliveries\/session-workflow)\.test\.ts$/;
+
+/** Begins with the files that wait, so that others run beside them. */
+class WaitingFirst extends BaseSequencer {
+  override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
+    const { waiting = [], others = [] } = Object.groupBy(await super.sort(files), ({ moduleId }) =>
+      WAITING.test(moduleId) ? 'waiting' : 'others',
+    );
+    return [...waiting, ...others];
+  }
+}
+
 const INTEGRATION = {
   globalSetup: ['test/support/infrastructure-setup.ts'],
   testTimeout: 60_000,
@@ -23,6 +38,7 @@ const INTEGRATION = {
 export default defineConfig({
   test: {
     pool: 'forks',
+    sequence: { sequencer: WaitingFirst },
     projects: [
       {
         test: {
