@@ -8,14 +8,17 @@ export type NewDelivery = {
   endpointId: string;
   eventDay: string;
   eventUuid: string;
+  replayId?: string;
+  /** The delivery that it repeats; left out: it is no replay, or the endpoint never had the event. */
+  replayOf?: string | null;
 };
 
 /** Adds deliveries to the log, all pending. */
 export async function insertDeliveries(trx: Transaction, deliveries: readonly NewDelivery[]): Promise<void> {
   await execute(
     trx,
-    `insert into deliveries (day, id, waba_id, endpoint_id, event_day, event_uuid)
-     select * from unnest(?::date[], ?::uuid[], ?::text[], ?::bigint[], ?::date[], ?::uuid[])`,
+    `insert into deliveries (day, id, waba_id, endpoint_id, event_day, event_uuid, replay_id, replay_of)
+     select * from unnest(?::date[], ?::uuid[], ?::text[], ?::bigint[], ?::date[], ?::uuid[], ?::bigint[], ?::uuid[])`,
     [
       deliveries.map((d) => d.deliveryDay),
       deliveries.map((d) => d.deliveryId),
@@ -23,6 +26,8 @@ export async function insertDeliveries(trx: Transaction, deliveries: readonly Ne
       deliveries.map((d) => d.endpointId),
       deliveries.map((d) => d.eventDay),
       deliveries.map((d) => d.eventUuid),
+      deliveries.map((d) => d.replayId ?? null),
+      deliveries.map((d) => d.replayOf ?? null),
     ],
   );
 }

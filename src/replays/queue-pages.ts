@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { openReplayDeliveries, stillQueued } from '../deliveries/queue/replay-queue.ts';
+import { openReplayDeliveries } from '../deliveries/queue/replay-queue.ts';
+import { findOpenDeliveries } from '../deliveries/queue/sweep.ts';
 import type { Database } from '../platform/postgres/database.ts';
 import { queueReplayPage } from './replay-steps.ts';
 import type { Replay } from './replay-store.ts';
@@ -106,7 +107,8 @@ export async function openQueueLimit(
     add,
     refresh: async () => {
       for (const [endpointId, deliveryIds] of openIds) {
-        if (deliveryIds.length > 0) openIds.set(endpointId, await stillQueued(database, deliveryIds));
+        if (deliveryIds.length > 0)
+          openIds.set(endpointId, [...(await findOpenDeliveries(database, deliveryIds))]);
       }
     },
   };

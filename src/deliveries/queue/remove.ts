@@ -67,22 +67,6 @@ export async function removeDelivery(
   return 'claimed';
 }
 
-/** The same for a delivery of a WABA's endpoint; those of others are `settled`. */
-export async function dropDelivery(
-  trx: Transaction,
-  wabaId: string,
-  deliveryId: string,
-  reason: string,
-): Promise<'removed' | 'claimed' | 'settled'> {
-  const rows = await query(
-    trx,
-    `select 1 from delivery_queue q join webhook_endpoints e on e.id = q.endpoint_id and e.waba_id = :wabaId
-      where q.delivery_id = cast(:deliveryId as uuid)`,
-    { wabaId, deliveryId },
-  );
-  return rows.length === 0 ? 'settled' : await removeDelivery(trx, deliveryId, reason);
-}
-
 /** What one transaction locks and removes at most. */
 const HEADS_PER_BATCH = 400;
 const BEHIND_PER_BATCH = 600;

@@ -1,49 +1,27 @@
 import type { Database, Transaction } from '../../platform/postgres/database.ts';
 import { execute, query } from '../../platform/postgres/sql.ts';
 import type { Replay } from '../../replays/replay-store.ts';
+import { insertDeliveries, type NewDelivery } from '../delivery-log.ts';
 import { enqueueDeliveries, wakeDispatcher } from './enqueue.ts';
 import { removeDeliveries } from './remove.ts';
 
 /** One delivery of a replay, to be logged and queued. */
-export type ReplayDelivery = {
-  deliveryDay: string;
-  deliveryId: string;
+export type ReplayDelivery = Required<Omit<NewDelivery, 'wabaId' | 'endpointId' | 'replayId'>> & {
   lane: string;
-  eventDay: string;
-  eventUuid: string;
-  /** Null: the endpoint never had the event. */
-  replayOf: string | null;
 };
 
 /** Logs and queues the deliveries of a page, which are all for one endpoint, in the order given. */
 export async function queueReplayDeliveries(
   trx: Transaction,
-  replay: Pick<Replay, 'id' | 'wabaId'>,
+  { id: replayId, wabaId }: Pick<Replay, 'id' | 'wabaId'>,
   endpointId: string,
   deliveries: readonly ReplayDelivery[],
 ): Promise<void> {
   if (deliveries.length === 0) return;
-  await execute(
-    trx,
-    `insert into deliveries (day, id, waba_id, endpoint_id, event_day, event_uuid, replay_id, replay_of)
-     select d.day, d.id, ?, ?::bigint, d.event_day, d.event_uuid, ?::bigint, d.replay_of
-       from unnest(?::date[], ?::uuid[], ?::date[], ?::uuid[], ?::uuid[])
-              as d (day, id, event_day, event_uuid, replay_of)`,
-    [
-      replay.wabaId,
-      endpointId,
-      replay.id,
-      deliveries.map((d) => d.deliveryDay),
-      deliveries.map((d) => d.deliveryId),
-      deliveries.map((d) => d.eventDay),
-      deliveries.map((d) => d.eventUuid),
-      deliveries.map((d) => d.replayOf),
-    ],
-  );
-  await enqueueDeliveries(
-    trx,
-    deliveries.map((delivery) => ({ ...delivery, endpointId, released: true, replay: true })),
-  );
+  const place = { wabaId, endpointId, replayId, released: true, replay: true };
+  const rows = deliveries.map((delivery) => ({ ...delivery, ...place }));
+  await insertDeliveries(trx, rows);
+  await enqueueDeliveries(trx, rows);
   wakeDispatcher(trx);
 }
 
@@ -76,16 +54,6 @@ export async function hasReplayHeads(database: Database, endpointId: string): Pr
     [endpointId],
   );
   return rows.length > 0;
-}
-
-/** Which of these deliveries are still in the queue. */
-export async function stillQueued(database: Database, deliveryIds: readonly string[]): Promise<string[]> {
-  const rows = await query<{ delivery_id: string }>(
-    database,
-    'select delivery_id from delivery_queue where delivery_id = any (?::uuid[])',
-    [deliveryIds],
-  );
-  return rows.map((row) => row.delivery_id);
 }
 
 const IDS_AT_ONCE = 1_000;

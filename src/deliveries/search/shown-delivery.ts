@@ -9,7 +9,7 @@ import {
   type LoggedAttempt,
   listAttempts,
 } from '../log/deliveries.ts';
-import { dropDelivery } from '../queue/remove.ts';
+import { removeDelivery } from '../queue/remove.ts';
 
 /** The newest are shown: a dead endpoint can be probed for days. */
 const MAX_ATTEMPTS = 20;
@@ -44,7 +44,7 @@ export async function cancelDelivery(
   const target = publicDeliveryId(id);
   if (state === 'dropped') return { id: target, endpointId };
   await database.transaction(async (trx) => {
-    const outcome = await dropDelivery(trx, wabaId, id, `dropped by ${actor.name}`);
+    const outcome = await removeDelivery(trx, id, `dropped by ${actor.name}`);
     if (outcome === 'claimed') throw attemptUnderWay();
     if (outcome === 'settled') {
       throw new RequestError(

@@ -1,6 +1,6 @@
 import { laneOf, mediaReadyEventId } from '../../deliveries/publish.ts';
 import { removeDeliveries } from '../../deliveries/queue/remove.ts';
-import { stillQueued } from '../../deliveries/queue/replay-queue.ts';
+import { findOpenDeliveries } from '../../deliveries/queue/sweep.ts';
 import { erasedName, localMessageId, sendMarker } from '../../messages/messages.ts';
 import { redactAudit } from '../../platform/audit/audit.ts';
 import type { ObjectStore } from '../../platform/object-store/object-store.ts';
@@ -81,7 +81,7 @@ export async function quietEvents(
   );
   const ids = open.map(({ id }) => id);
   await removeDeliveries(database, ids, { reason: REASON });
-  const left = new Set(await stillQueued(database, ids));
+  const left = await findOpenDeliveries(database, ids);
   const ended = open.filter(({ id, workflowId }) => !left.has(id) && workflowId?.startsWith('delivery/'));
   await cancelWorkflows(ended.flatMap(({ workflowId }) => workflowId ?? []));
   if (left.size > 0) throw new NotYetErased(`${left.size} deliveries are being attempted.`);
@@ -112,7 +112,7 @@ export async function eraseEvents(
   const deliveryIds = deliveries.map(({ id }) => id);
   // A replay may have queued some since `quietEvents`.
   await removeDeliveries(trx, deliveryIds, { reason: REASON });
-  if ((await stillQueued(trx, deliveryIds)).length > 0)
+  if ((await findOpenDeliveries(trx, deliveryIds)).size > 0)
     throw new NotYetErased('A delivery is being attempted.');
   const attempts = await deleteWhere(trx, 'attempts', 'delivery_id = any (cast(:ids as uuid[]))', {
     ids: deliveryIds,

@@ -4,7 +4,7 @@ import { makeEndpointHealth } from '../../../src/deliveries/judge-outcome.ts';
 import { EndpointLimiter, FIRST_LIMIT } from '../../../src/deliveries/loop/attempt-limits.ts';
 import { startEndpointKeeper } from '../../../src/deliveries/loop/endpoint-keeper.ts';
 import { claimProbes } from '../../../src/deliveries/queue/claim.ts';
-import { dropDelivery } from '../../../src/deliveries/queue/remove.ts';
+import { removeDelivery } from '../../../src/deliveries/queue/remove.ts';
 import { keepDeliveries } from '../../../src/deliveries/queue/settle.ts';
 import { stepAside } from '../../../src/deliveries/queue/sweep.ts';
 import { startProbing } from '../../../src/endpoints/endpoint-health.ts';
@@ -61,7 +61,7 @@ test('a delivery that is dropped while the one before it is settled leaves no la
       where delivery_id = '${head?.id}'`,
   );
   await database.transaction(async (trx) => {
-    expect(await dropDelivery(trx, WABA, second?.id ?? '', 'not wanted')).toBe('removed');
+    expect(await removeDelivery(trx, second?.id ?? '', 'not wanted')).toBe('removed');
     // It is recorded by a later group: no other lane waits for the drop.
     expect(await settleDelivered(database, [claim])).toEqual([]);
   });
@@ -76,7 +76,7 @@ test('a delivery that becomes the head while it is to be dropped is dropped, and
   let dropping: Promise<unknown> = Promise.resolve();
   await database.transaction(async (trx) => {
     await trx.raw(`select 1 from delivery_queue where delivery_id = '${head?.id}' for update`);
-    dropping = database.transaction((other) => dropDelivery(other, WABA, second?.id ?? '', 'not wanted'));
+    dropping = database.transaction((other) => removeDelivery(other, second?.id ?? '', 'not wanted'));
     await waitsForLock(database);
     await deliverHeads(trx, [head?.id ?? '']);
   });

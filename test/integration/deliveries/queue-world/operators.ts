@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { findSubscribers, publishTo, releaseReservedEvent } from '../../../../src/deliveries/publish.ts';
 import { applyOrderScope } from '../../../../src/deliveries/queue/order-scope.ts';
-import { dropDelivery, dropWaiting, removeDelivery } from '../../../../src/deliveries/queue/remove.ts';
+import { dropWaiting, removeDelivery } from '../../../../src/deliveries/queue/remove.ts';
 import { bringForward } from '../../../../src/deliveries/queue/retry.ts';
 import { retryEndpoint } from '../../../../src/deliveries/retry-now.ts';
 import { deleteEndpoint, enableEndpoint, holdEndpoint } from '../../../../src/endpoints/endpoint-modes.ts';
@@ -104,7 +104,7 @@ async function carryOut(world: World, { what, endpoint: index, choice }: Operati
   if (endpoint === undefined || endpoint.removed) return;
   const { id, wabaId, url } = endpoint;
   const tools = { database, actor: SYSTEM };
-  if (what === 'drop' || what === 'give up') return await dropSome(world, wabaId, what);
+  if (what === 'drop' || what === 'give up') return await dropSome(world, what);
   if (what === 'empty') {
     world.dropped.add(id);
     await dropWaiting(database, wabaId, id, { reason: 'emptied by a test' });
@@ -129,22 +129,14 @@ async function carryOut(world: World, { what, endpoint: index, choice }: Operati
   }
 }
 
-async function dropSome(
-  { database, dropped }: World,
-  wabaId: string,
-  how: 'drop' | 'give up',
-): Promise<void> {
+async function dropSome({ database, dropped }: World, reason: string): Promise<void> {
   const rows = await query<{ id: string }>(
     database,
     'select delivery_id as id from delivery_queue order by random() limit 2',
   );
   for (const { id } of rows) {
     dropped.add(id);
-    await database.transaction((trx) =>
-      how === 'drop'
-        ? dropDelivery(trx, wabaId, id, 'dropped by a test')
-        : removeDelivery(trx, id, 'given up'),
-    );
+    await database.transaction((trx) => removeDelivery(trx, id, reason));
   }
 }
 
