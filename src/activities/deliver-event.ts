@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import { Context } from '@temporalio/activity';
 import type { DeliverEventInput } from '../deliveries/dispatch/start-workflows.ts';
 import type { AttemptOutcome } from '../deliveries/judge-outcome.ts';
@@ -35,7 +36,7 @@ export function makeDeliverEventActivities({ database, loop, runs }: DeliverEven
      * a workflow task should. A local activity.
      */
     async joinAttempt(deliveryId: string): Promise<DeliveryNews | null> {
-      const outcome = await Promise.race([runs.join(deliveryId), nothingAfter(QUICK_MS)]);
+      const outcome = await Promise.race([runs.join(deliveryId), sleep(QUICK_MS, null, { ref: false })]);
       return outcome === null ? null : newsOf(outcome);
     },
 
@@ -68,7 +69,3 @@ const DROPPED_LOOK_MS = 30_000;
 
 /** Its endpoint takes no deliveries; the next look says until when. */
 const DEFERRED_LOOK_MS = 10_000;
-
-function nothingAfter(ms: number): Promise<null> {
-  return new Promise((resolve) => setTimeout(resolve, ms, null).unref());
-}

@@ -3,6 +3,7 @@ import type { Database } from '../platform/postgres/database.ts';
 import { query } from '../platform/postgres/sql.ts';
 import type { RecentAttempts } from '../platform/postgres/worker-processes.ts';
 import { ACTIVE } from './queue/claim.ts';
+import { byIndexesOnly } from './queue/trouble.ts';
 
 /** Counting stops here, so that a million waiting deliveries cost no more than this many. */
 const MAX_COUNTED_OVERALL = 20_000;
@@ -161,8 +162,7 @@ export type WaitingDeliveries = {
 
 /**
  * Counts what waits for each of these endpoints, which the caller has looked up under their owner. Each state is
- * counted in an index of its own, and the oldest is the oldest of the heads. The planner is kept to the indexes: it
- * does not know how much an endpoint has, and reads the whole queue for one that has nothing.
+ * counted in an index of its own, and the oldest is the oldest of the heads.
  */
 export async function countWaiting(
   database: Database,
@@ -170,13 +170,9 @@ export async function countWaiting(
   maxCounted = MAX_COUNTED,
 ): Promise<Map<string, WaitingDeliveries>> {
   const limit = maxCounted + 1;
-  const rows = await database.transaction(async (trx) => {
-    await query(
-      trx,
-      `select set_config('enable_seqscan', 'off', true), set_config('enable_bitmapscan', 'off', true)`,
-    );
-    return await query<Counted & { id: string }>(trx, COUNT, [endpointIds, limit, limit, limit]);
-  });
+  const rows = await byIndexesOnly(database, (trx) =>
+    query<Counted & { id: string }>(trx, COUNT, [endpointIds, limit, limit, limit]),
+  );
   return new Map(rows.map(({ id, ...counted }) => [id, { ...totalOf(counted, maxCounted), ...counted }]));
 }
 

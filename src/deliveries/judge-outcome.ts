@@ -35,9 +35,6 @@ export type AttemptMade = {
   result: SendResult;
 };
 
-/** The endpoint when the outcome is recorded; `room` shrinks as a group of outcomes uses it. */
-export type EndpointNow = { mode: string; room: RunRoom };
-
 /** Ms until the next probe of an endpoint whose probes failed `failures` times in a row. */
 export function probeDelayMs(schedule: readonly number[], failures: number, random: () => number): number {
   const last = Math.max(schedule.length, 1);
@@ -51,10 +48,10 @@ export function probeDelayMs(schedule: readonly number[], failures: number, rand
 }
 
 /**
- * What an attempt means for its delivery. A failure while the endpoint is probed, paused or disabled uses up no
+ * What an attempt means for its delivery, at an endpoint as it is now; its room shrinks as a group of outcomes uses it. A failure while the endpoint is probed, paused or disabled uses up no
  * retry: it says something about the endpoint, not about the delivery.
  */
-export function judgeOutcome(made: AttemptMade, now: EndpointNow, limits: RunLimits): SettledOutcome {
+export function judgeOutcome(made: AttemptMade, now: RunRoom, limits: RunLimits): SettledOutcome {
   const verdict = judgeAttempt(made.result);
   const { attempt } = made;
   if (verdict.kind === 'delivered') return { state: 'delivered', statusCode: verdict.statusCode, attempt };
@@ -64,19 +61,12 @@ export function judgeOutcome(made: AttemptMade, now: EndpointNow, limits: RunLim
   const retryAfterMs = verdict.kind === 'retry' ? verdict.retryAfterMs : null;
   if (isProbe && retryAfterMs !== null) {
     const delayMs = Math.max(MIN_RETRY_DELAY_MS, retryAfterMs);
-    return {
-      state: 'retrying',
-      reason,
-      attempt,
-      delayMs,
-      isExtra: true,
-      run: takeRun(made, now.room, limits),
-    };
+    return { state: 'retrying', reason, attempt, delayMs, isExtra: true, run: takeRun(made, now, limits) };
   }
   // A failed probe goes back to the others, so that the next probe is another: this one may be what is wrong.
   if (verdict.kind === 'gone' || now.mode !== 'open')
-    return { state: 'deferred', reason, attempt, run: takeRun(made, now.room, limits) };
-  return failedAttempt(made, verdict, now.room, limits);
+    return { state: 'deferred', reason, attempt, run: takeRun(made, now, limits) };
+  return failedAttempt(made, verdict, now, limits);
 }
 
 type Retry = Extract<AttemptVerdict, { kind: 'retry' }>;

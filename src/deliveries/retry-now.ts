@@ -1,6 +1,6 @@
 import { endpointName, knownEndpoint } from '../endpoints/endpoints.ts';
 import { type Audited, recordChange } from '../platform/audit/audit.ts';
-import type { Database } from '../platform/postgres/database.ts';
+import type { Database, Transaction } from '../platform/postgres/database.ts';
 import { publicDeliveryId } from '../platform/public-ids.ts';
 import { RequestError } from '../platform/request-input.ts';
 import type { DeliveryDetail } from './log/deliveries.ts';
@@ -32,11 +32,8 @@ export async function retryDelivery(
     const isDue = queueState === 'retrying' && (await retryOne(trx, id));
     if (queueState === 'retrying' && !isDue) throw attemptUnderWay();
     const probed = await probeNow(trx, endpointId);
-    if (isDue || probed) {
-      await recordChange(trx, actor, { wabaId, action: 'delivery.retried', target, detail: { endpointId } });
-      wakeDispatcher(trx);
-      trx.notify('heliograph_endpoints', endpointId);
-    }
+    const change = { wabaId, action: 'delivery.retried', target, detail: { endpointId } };
+    if (isDue || probed) await noteRetry(trx, actor, endpointId, change);
     return isDue || probed;
   });
   return { id: publicDeliveryId(id), endpointId, retried };
@@ -70,6 +67,17 @@ export function obstacleToRetry(delivery: DeliveryDetail): RequestError | null {
   }
 }
 
+async function noteRetry(
+  trx: Transaction,
+  actor: Audited['actor'],
+  endpointId: string,
+  change: Parameters<typeof recordChange>[2],
+): Promise<void> {
+  await recordChange(trx, actor, change);
+  wakeDispatcher(trx);
+  trx.notify('heliograph_endpoints', endpointId);
+}
+
 function notEnabled(endpointId: string, mode: string | null): RequestError {
   const message = `Endpoint ${endpointId} is ${mode ?? 'deleted'}: enable it first.`;
   return new RequestError('endpoint_not_enabled', message);
@@ -93,17 +101,9 @@ export async function retryEndpoint(
   const { retried, more } = await retryWaiting(database, id);
   const probed = await database.transaction(async (trx) => {
     const isProbed = await probeNow(trx, id);
-    if (retried > 0 || isProbed) {
-      const detail = { retried, probed: isProbed };
-      await recordChange(trx, actor, {
-        wabaId,
-        action: 'endpoint.retried',
-        target: endpointName(id),
-        detail,
-      });
-      wakeDispatcher(trx);
-      trx.notify('heliograph_endpoints', id);
-    }
+    const detail = { retried, probed: isProbed };
+    const change = { wabaId, action: 'endpoint.retried', target: endpointName(id), detail };
+    if (retried > 0 || isProbed) await noteRetry(trx, actor, id, change);
     return isProbed;
   });
   return { id, retried, probed, more };

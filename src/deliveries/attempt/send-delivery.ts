@@ -81,7 +81,7 @@ export type DeliveryDefaults = {
 /** An endpoint with its secrets opened. Never logged. */
 export type SendableEndpoint = Pick<
   EndpointSettings,
-  'id' | 'wabaId' | 'tenantId' | 'url' | 'version' | 'signatureProfile' | 'maxInFlight' | 'rateLimitPerSecond'
+  'id' | 'wabaId' | 'tenantId' | 'url' | 'version' | 'signatureProfile'
 > & {
   timeoutMs: number;
   retryScheduleMs: readonly number[];
@@ -104,7 +104,7 @@ export function openEndpoint(
   settings: EndpointSettings,
   { secretBox, defaults }: { secretBox: SecretBox; defaults: DeliveryDefaults },
 ): SendableEndpoint {
-  const { id, wabaId, tenantId, url, version, signatureProfile, maxInFlight, rateLimitPerSecond } = settings;
+  const { id, wabaId, tenantId, url, version, signatureProfile } = settings;
   const { customHeadersSealed, asymmetricSignature, targetsAllow: allow, targetsDeny: deny } = settings;
   const opened = (place: string, sealed: string | null, expiresAt: Date | null): SigningSecret[] => {
     const expiresMs = expiresAt?.getTime() ?? Number.POSITIVE_INFINITY;
@@ -113,7 +113,7 @@ export function openEndpoint(
   const secretPlace = endpointSecretPlace(id);
   const keyPlace = endpointSigningKeyPlace(id);
   return {
-    ...{ id, wabaId, tenantId, url, version, signatureProfile, maxInFlight, rateLimitPerSecond },
+    ...{ id, wabaId, tenantId, url, version, signatureProfile },
     terms: {
       ...(allow.length + deny.length > 0 && { targets: { allow, deny } }),
       ...openCertificate(settings, secretBox),
@@ -148,13 +148,7 @@ function openCertificate(
   return { clientCertificate: { fingerprint, certificate, privateKey } };
 }
 
-export type EndpointCache = {
-  /** The endpoint as it is at this version; undefined while it has to be loaded. */
-  get(endpointId: string, version: number): SendableEndpoint | undefined;
-  /** Loads endpoints that are not cached at the wanted version; those that are gone or cannot be opened are left out. */
-  load(wanted: ReadonlyMap<string, number>): Promise<void>;
-  has(endpointId: string): boolean;
-};
+export type EndpointCache = ReturnType<typeof makeEndpointCache>;
 
 /** The endpoints that the loop sends to, read and unsealed once per version. */
 export function makeEndpointCache(tools: {
@@ -163,14 +157,16 @@ export function makeEndpointCache(tools: {
   defaults: DeliveryDefaults;
   limiter: EndpointLimiter;
   onUnreadable: (endpointId: string, error: unknown) => void;
-}): EndpointCache {
+}) {
   const endpoints = new Map<string, SendableEndpoint>();
   return {
-    get(endpointId, version) {
+    /** The endpoint as it is at this version; undefined while it has to be loaded. */
+    get(endpointId: string, version: number): SendableEndpoint | undefined {
       const endpoint = endpoints.get(endpointId);
       return endpoint !== undefined && endpoint.version >= version ? endpoint : undefined;
     },
-    async load(wanted) {
+    /** Loads endpoints that are not cached at the wanted version; those that are gone or cannot be opened are left out. */
+    async load(wanted: ReadonlyMap<string, number>): Promise<void> {
       const stale = [...wanted].filter(([id, version]) => (endpoints.get(id)?.version ?? -1) < version);
       if (stale.length === 0) return;
       const loaded = await loadEndpointSettings(
@@ -188,6 +184,6 @@ export function makeEndpointCache(tools: {
         }
       }
     },
-    has: (endpointId) => endpoints.has(endpointId),
+    has: (endpointId: string) => endpoints.has(endpointId),
   };
 }

@@ -11,7 +11,6 @@ import type { Database, Transaction } from '../../platform/postgres/database.ts'
 import { isTransientError } from '../../platform/postgres/error-class.ts';
 import {
   type EndpointHealth,
-  type EndpointNow,
   isRepetition,
   isTrouble,
   judgeOutcome,
@@ -28,6 +27,7 @@ import {
   keepDeliveries,
   lockClaims,
   type RecordGate,
+  type RunRoom,
   type SettledDelivery,
   settleDeliveries,
 } from '../queue/settle.ts';
@@ -142,7 +142,7 @@ async function settleSuccesses(
   attempts: readonly MadeAttempt[],
   claim: FollowerClaim | null,
 ): Promise<Omit<Settlement, 'locked'>> {
-  const none = new Map<string, EndpointNow>();
+  const none = new Map<string, RunRoom>();
   const outcomes = attempts.map((attempt) =>
     outcomeOf(tools, attempt, { endpoints: none, scheduledInMs: null }),
   );
@@ -162,13 +162,10 @@ async function settleMixed(
 ): Promise<Omit<Settlement, 'locked'>> {
   const failing = [...new Set(attempts.filter(isFailure).map((attempt) => attempt.endpoint.id))];
   return await tools.database.transaction(async (trx) => {
-    const [ours, rooms] = await Promise.all([
+    const [ours, endpoints] = await Promise.all([
       lockClaims(trx, attempts),
       findRunRoom(trx, failing, tools.runLimits),
     ]);
-    const endpoints = new Map<string, EndpointNow>(
-      [...rooms].map(([id, room]) => [id, { mode: room.mode, room }]),
-    );
     const outcomes = attempts.map((attempt) => {
       const claim = ours.get(attempt.deliveryId);
       return claim === undefined ? null : outcomeOf(tools, attempt, { ...claim, endpoints });
@@ -193,7 +190,7 @@ function isFailure({ sent: { result } }: MadeAttempt): boolean {
 }
 
 const NO_ROOM = {
-  ...{ mode: 'disabled', probeFailures: 0, isInTrouble: false },
+  ...{ mode: 'open', probeFailures: 0, isInTrouble: false },
   ...{ openRuns: 0, openRunsOfTenant: 0, openRunsOverall: 0, mostRuns: 0 },
 };
 
@@ -201,13 +198,10 @@ const NO_ROOM = {
 function outcomeOf(
   tools: SettlementTools,
   attempt: MadeAttempt,
-  { endpoints, scheduledInMs }: { endpoints: Map<string, EndpointNow>; scheduledInMs: number | null },
+  { endpoints, scheduledInMs }: { endpoints: Map<string, RunRoom>; scheduledInMs: number | null },
 ): SettledOutcome {
   const { endpoint, sent } = attempt;
-  const now = endpoints.get(endpoint.id) ?? {
-    mode: 'open',
-    room: { endpointId: endpoint.id, ...NO_ROOM },
-  };
+  const now = endpoints.get(endpoint.id) ?? { endpointId: endpoint.id, ...NO_ROOM };
   if (isFailure(attempt) && countAttempt(tools, attempt, false) && now.mode === 'open') now.mode = 'down';
   const made = {
     ...{ eventType: attempt.eventType, probes: attempt.probes, isProbe: attempt.isProbe },
@@ -253,7 +247,7 @@ function settledOf(attempts: readonly MadeAttempt[], outcomes: Settlement['outco
 async function changeModes(
   trx: Transaction,
   settled: readonly Settled[],
-  endpoints: ReadonlyMap<string, EndpointNow>,
+  endpoints: ReadonlyMap<string, RunRoom>,
 ): Promise<number> {
   let reopened = 0;
   const down = new Set([...endpoints].filter(([, now]) => now.mode === 'down').map(([id]) => id));
@@ -280,7 +274,7 @@ async function changeModes(
         reason: `most attempts fail: ${outcome.reason}`,
       });
     } else if (attempt.isProbe && (outcome.state === 'deferred' || outcome.state === 'retrying')) {
-      const failures = endpoints.get(endpoint.id)?.room.probeFailures ?? 0;
+      const failures = endpoints.get(endpoint.id)?.probeFailures ?? 0;
       const probeAfterMs = probeDelayMs(endpoint.retryScheduleMs, failures, Math.random);
       await recordFailedProbe(trx, endpoint.id, probeAfterMs);
     } else if (outcome.state === 'delivered' && attempt.isProbe && (await endProbing(trx, endpoint.id))) {
@@ -291,11 +285,11 @@ async function changeModes(
 }
 
 /** Finds what waits because its endpoint is in trouble, where that is not noted. */
-function isNewTrouble(endpoints: ReadonlyMap<string, EndpointNow>): (settled: Settled) => boolean {
+function isNewTrouble(endpoints: ReadonlyMap<string, RunRoom>): (settled: Settled) => boolean {
   return ({ attempt: { endpoint, sent }, outcome }) =>
     outcome.state !== 'delivered' &&
     isTrouble(sent.result) &&
-    endpoints.get(endpoint.id)?.room.isInTrouble === false;
+    endpoints.get(endpoint.id)?.isInTrouble === false;
 }
 
 function isGone({ sent: { result } }: MadeAttempt): boolean {

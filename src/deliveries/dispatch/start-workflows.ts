@@ -20,16 +20,12 @@ export type DeliverEventInput = {
   held: boolean;
 };
 
-export type DeliveryStartTools = {
-  taskQueue: string;
-  leaseMs: number;
-  /** Hands the first task to a worker of this process; only a process that runs workers may ask for it. */
-  eager: boolean;
-};
-
-/** How the run of a delivery is started. `eventIdHash` is null when it is not known: then only its id finds it. */
+/**
+ * How the run of a delivery is started. `eager` hands the first task to a worker of this process, which must run one.
+ * `eventIdHash` is null when it is not known: then only its id finds it.
+ */
 export function deliveryStart(
-  { taskQueue, leaseMs, eager }: DeliveryStartTools,
+  { taskQueue, leaseMs, eager }: { taskQueue: string; leaseMs: number; eager: boolean },
   label: DeliveryLabel,
   { eventIdHash, ...begin }: Pick<DeliverEventInput, 'news' | 'held'> & { eventIdHash: string | null },
 ): WorkflowStartOptions<(input: DeliverEventInput) => Promise<string>> {

@@ -69,10 +69,9 @@ export class EndpointLimiter {
   free(endpointId: string): number {
     const state = this.#stateOf(endpointId);
     if (state.restsUntilMs > this.#now()) return 0;
-    const limits = this.#limitsOf(endpointId);
-    const share = shareOf(limits, endpointId, { processes: this.#processes, rank: this.#rank });
-    const room = ceiling(state, share, this.#now()) - state.underWay.size;
-    return Math.max(0, Math.min(room, refill(state, limits, this.#now(), this.#processes)));
+    const most = Math.min(state.limit, this.#share(endpointId));
+    const room = (this.#isSlow(state) ? Math.min(most, SLOW_LIMIT) : most) - state.underWay.size;
+    return Math.max(0, Math.min(room, this.#refill(endpointId)));
   }
 
   /** For how long nothing can be started that no end of an attempt allows: 0 unless its rate limit or its share forbid it. */
@@ -80,10 +79,9 @@ export class EndpointLimiter {
     const state = this.#stateOf(endpointId);
     const nowMs = this.#now();
     if (state.restsUntilMs > nowMs) return state.restsUntilMs - nowMs;
-    const limits = this.#limitsOf(endpointId);
-    const hasToken = refill(state, limits, nowMs, this.#processes) >= 1;
+    const hasToken = this.#refill(endpointId) >= 1;
     if (hasToken) return state.underWay.size > 0 || this.free(endpointId) > 0 ? 0 : Number.POSITIVE_INFINITY;
-    return ((1 - state.tokens) * 1_000 * this.#processes) / (limits.ratePerSecond ?? 1);
+    return ((1 - state.tokens) * 1_000) / (this.#rate(endpointId) ?? 1);
   }
 
   start(endpointId: string): UnderWay {
@@ -129,8 +127,9 @@ export class EndpointLimiter {
     const usedBefore = this.#now() - FORGET_AFTER_MS;
     for (const [endpointId, state] of this.#states) {
       if (state.underWay.size > 0 || state.usedMs > usedBefore) continue;
-      const limits = this.#limitsOf(endpointId);
-      if (isRested(state, limits, this.#now(), this.#processes)) this.#states.delete(endpointId);
+      // An endpoint that nothing is known of might have as many.
+      const isRested = this.#refill(endpointId) >= Math.max(1, Math.floor(this.#rate(endpointId) ?? 1));
+      if (isRested) this.#states.delete(endpointId);
     }
   }
 
@@ -149,53 +148,40 @@ export class EndpointLimiter {
   #limitsOf(endpointId: string): EndpointLimits {
     return this.#allowed.get(endpointId) ?? UNLIMITED;
   }
+
+  /** What is left over after an even division goes to other processes from one endpoint to the next. */
+  #share(endpointId: string): number {
+    const { maxInFlight } = this.#limitsOf(endpointId);
+    if (maxInFlight === null) return MAX_IN_FLIGHT;
+    const place = (this.#rank + Number(BigInt(endpointId) % BigInt(this.#processes))) % this.#processes;
+    return Math.floor(maxInFlight / this.#processes) + (place < maxInFlight % this.#processes ? 1 : 0);
+  }
+
+  /** This process's part of what the tenant allows per second; null: all that comes. */
+  #rate(endpointId: string): number | null {
+    const { ratePerSecond } = this.#limitsOf(endpointId);
+    return ratePerSecond === null ? null : ratePerSecond / this.#processes;
+  }
+
+  /** Whole tokens of the rate; as many as wanted where there is none. At most a second's worth is saved up. */
+  #refill(endpointId: string): number {
+    const state = this.#stateOf(endpointId);
+    const rate = this.#rate(endpointId);
+    const nowMs = this.#now();
+    const earned = ((nowMs - state.refilledMs) / 1_000) * (rate ?? 0);
+    state.tokens = rate === null ? 0 : Math.min(Math.max(1, rate), state.tokens + earned);
+    state.refilledMs = nowMs;
+    return rate === null ? Number.POSITIVE_INFINITY : Math.floor(state.tokens);
+  }
+
+  /** An endpoint that begins to hang is slow before the first of its attempts ends. */
+  #isSlow({ meanMs, underWay }: State): boolean {
+    const [oldest] = underWay;
+    return meanMs > SLOW_MS || (oldest !== undefined && this.#now() - oldest.startMs > SLOW_MS);
+  }
 }
 
 const UNLIMITED: EndpointLimits = { maxInFlight: null, ratePerSecond: null, workflows: null };
-
-/** What is left over after an even division goes to other processes from one endpoint to the next. */
-function shareOf(
-  { maxInFlight }: EndpointLimits,
-  endpointId: string,
-  { processes, rank }: { processes: number; rank: number },
-): number {
-  if (maxInFlight === null) return MAX_IN_FLIGHT;
-  const place = (rank + Number(BigInt(endpointId) % BigInt(processes))) % processes;
-  return Math.floor(maxInFlight / processes) + (place < maxInFlight % processes ? 1 : 0);
-}
-
-function ceiling(state: State, share: number, nowMs: number): number {
-  const most = Math.min(state.limit, share);
-  return isSlow(state, nowMs) ? Math.min(most, SLOW_LIMIT) : most;
-}
-
-/** An endpoint that begins to hang is slow before the first of its attempts ends. */
-function isSlow({ meanMs, underWay }: State, nowMs: number): boolean {
-  if (meanMs > SLOW_MS) return true;
-  const [oldest] = underWay;
-  return oldest !== undefined && nowMs - oldest.startMs > SLOW_MS;
-}
-
-/** Whole tokens of the endpoint's rate limit; as many as wanted when it has none. At most a second's worth is saved up. */
-function refill(state: State, { ratePerSecond }: EndpointLimits, nowMs: number, processes: number): number {
-  if (ratePerSecond === null) {
-    state.tokens = 0;
-    return Number.POSITIVE_INFINITY;
-  }
-  const rate = ratePerSecond / processes;
-  const earned = ((nowMs - state.refilledMs) / 1_000) * rate;
-  state.tokens = Math.min(Math.max(1, rate), state.tokens + earned);
-  state.refilledMs = nowMs;
-  return Math.floor(state.tokens);
-}
-
-/** Whether an endpoint that nothing is known of might have as many. */
-function isRested(state: State, limits: EndpointLimits, nowMs: number, processes: number): boolean {
-  return (
-    refill(state, limits, nowMs, processes) >=
-    Math.max(1, Math.floor((limits.ratePerSecond ?? 1) / processes))
-  );
-}
 
 function adapt(state: State, { maxInFlight }: EndpointLimits, result: SendResult): void {
   const { totalMs } = result.timings;

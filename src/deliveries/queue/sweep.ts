@@ -1,19 +1,5 @@
-import type { Database, Transaction } from '../../platform/postgres/database.ts';
+import type { Database } from '../../platform/postgres/database.ts';
 import { execute, query } from '../../platform/postgres/sql.ts';
-
-/**
- * Makes the oldest waiting delivery of each lane its head (see the function promote_next). The heads before it must have
- * been locked and moved away by an earlier statement.
- */
-async function promoteNext(
-  trx: Transaction,
-  lanes: readonly { endpoint_id: string; lane: string }[],
-): Promise<void> {
-  await query(trx, 'select promote_next(?, ?, null, null)', [
-    lanes.map((lane) => lane.endpoint_id),
-    lanes.map((lane) => lane.lane),
-  ]);
-}
 
 /** For `order` events and at endpoints with a wide order scope, where nothing else is chosen. Others have no limit. */
 const BLOCK_LIMIT_SECONDS = 900;
@@ -83,20 +69,20 @@ export async function stepAside(
  */
 async function stepOneAside(database: Database, { deliveryId, deliveryDay }: Blocking): Promise<boolean> {
   return await database.transaction(async (trx) => {
-    const lanes = await query<{ endpoint_id: string; lane: string }>(
+    const [head] = await query<{ endpointId: string; lane: string }>(
       trx,
-      `select endpoint_id, lane from delivery_queue
+      `select endpoint_id as "endpointId", lane from delivery_queue
         where delivery_id = ? and state = 'retrying' and stepped_aside_at is null for update`,
       [deliveryId],
     );
-    if (lanes.length === 0) return false;
+    if (head === undefined) return false;
     await execute(
       trx,
       `update delivery_queue set lane = 'aside/' || delivery_id, stepped_aside_at = clock_timestamp()
         where delivery_id = ?`,
       [deliveryId],
     );
-    await promoteNext(trx, lanes);
+    await query(trx, 'select promote_next(?, ?, null, null)', [[head.endpointId], [head.lane]]);
     await execute(
       trx,
       'update deliveries set stepped_aside_at = clock_timestamp() where day = ? and id = cast(? as uuid)',

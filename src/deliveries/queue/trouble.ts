@@ -1,4 +1,4 @@
-import type { Database } from '../../platform/postgres/database.ts';
+import type { Database, Transaction } from '../../platform/postgres/database.ts';
 import { query } from '../../platform/postgres/sql.ts';
 
 /** The last attempt of a delivery that failed and still waits; `body` is how the response begins. */
@@ -64,14 +64,23 @@ const FAILURES = `
                         order by attempt desc limit 1) as a
    order by a.started_at desc`;
 
-/** Looks at what waits for an endpoint; the cost is bounded however much that is. */
-export async function sampleTrouble(database: Database, endpointId: string): Promise<TroubleSample> {
+/** The planner does not know how much an endpoint has, and else reads the whole queue for one that has nothing. */
+export async function byIndexesOnly<Result>(
+  database: Database,
+  read: (trx: Transaction) => Promise<Result>,
+): Promise<Result> {
   return await database.transaction(async (trx) => {
-    // The planner does not know how much an endpoint has, and reads the whole queue for one that has nothing.
     await query(
       trx,
       `select set_config('enable_seqscan', 'off', true), set_config('enable_bitmapscan', 'off', true)`,
     );
+    return await read(trx);
+  });
+}
+
+/** Looks at what waits for an endpoint; the cost is bounded however much that is. */
+export async function sampleTrouble(database: Database, endpointId: string): Promise<TroubleSample> {
+  return await byIndexesOnly(database, async (trx) => {
     const [[sample], nextRetries, failures] = await Promise.all([
       query<Omit<TroubleSample, 'nextRetries' | 'failures'>>(trx, SAMPLE, { endpointId }),
       query<TroubleSample['nextRetries'][number]>(trx, NEXT_RETRIES, { endpointId }),

@@ -111,22 +111,7 @@ type ExchangeRequest = {
 };
 
 /** One request on its way. Settled at most once; what undici reports after that is ignored. */
-type Exchange = {
-  startMs: number;
-  resolve: ((result: SendResult) => void) | null;
-  stop: () => void;
-  controller: Dispatcher.DispatchController | null;
-  connection: { phases: ConnectionPhases } | null;
-  /** Set when the request is written; from then on it is this connection's. */
-  phases: ConnectionPhases | null;
-  reused: boolean;
-  writtenMs: number | null;
-  firstByteMs: number | null;
-  statusCode: number | null;
-  headers: Record<string, string>;
-  kept: Buffer[];
-  receivedBytes: number;
-};
+type Exchange = ReturnType<typeof newExchange>;
 
 /** POSTs once on a pooled connection and always resolves, at the latest when the time is up. */
 function runExchange(pools: OriginPools, request: ExchangeRequest): Promise<SendResult> {
@@ -155,20 +140,21 @@ function undispatched(failure: SendFailure, startMs: number): SendResult {
   };
 }
 
-function newExchange(resolve: (result: SendResult) => void): Exchange {
+function newExchange(resolve: (result: SendResult) => void) {
   return {
     startMs: performance.now(),
-    resolve,
-    stop: () => undefined,
-    controller: null,
-    connection: null,
-    phases: null,
+    resolve: resolve as typeof resolve | null,
+    stop: (): void => undefined,
+    controller: null as Dispatcher.DispatchController | null,
+    connection: null as { phases: ConnectionPhases } | null,
+    /** Set when the request is written; from then on it is this connection's. */
+    phases: null as ConnectionPhases | null,
     reused: false,
-    writtenMs: null,
-    firstByteMs: null,
-    statusCode: null,
-    headers: {},
-    kept: [],
+    writtenMs: null as number | null,
+    firstByteMs: null as number | null,
+    statusCode: null as number | null,
+    headers: {} as Record<string, string>,
+    kept: [] as Buffer[],
     receivedBytes: 0,
   };
 }
@@ -223,7 +209,7 @@ function keep(exchange: Exchange, chunk: Buffer): void {
 }
 
 function respond(exchange: Exchange): void {
-  const { statusCode, headers, kept, receivedBytes } = exchange;
+  const { statusCode, headers, kept } = exchange;
   if (statusCode === null) {
     fail(exchange, { errorClass: 'protocol', message: 'The response had no status.' });
     return;
@@ -233,7 +219,6 @@ function respond(exchange: Exchange): void {
     statusCode,
     headers,
     body: Buffer.concat(kept),
-    bodyTruncated: receivedBytes > MAX_KEPT_BYTES,
     retryAfterMs: parseRetryAfter(headers['retry-after'], Date.now()),
     ...measured(exchange),
   });
@@ -304,8 +289,6 @@ export type SendResult =
       headers: Record<string, string>;
       /** The first 4 KiB. */
       body: Buffer;
-      /** Whether the receiver sent more than `body` holds. */
-      bodyTruncated: boolean;
       /** What the receiver asked to wait with Retry-After. */
       retryAfterMs: number | null;
       timings: PhaseTimings;

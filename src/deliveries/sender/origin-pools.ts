@@ -50,8 +50,6 @@ export type OriginPools = {
     dispatch(options: Dispatcher.DispatchOptions, handler: ConnectionAware): void;
     release(): void;
   };
-  /** Open pools, for tests. */
-  size(): number;
   /** Waits for requests in flight, then closes every connection. */
   close(): Promise<void>;
 };
@@ -87,7 +85,6 @@ export function makeOriginPools(rules: PoolRules): OriginPools {
         },
       };
     },
-    size: () => pools.size,
     async close() {
       const closing = [...pools.values()].map(({ pool }) => pool.close());
       pools.clear();

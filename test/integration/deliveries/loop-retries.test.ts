@@ -113,7 +113,7 @@ test('an endpoint may have more room for runs, or none, and never what other ten
     const rooms = await database.transaction((trx) => findRunRoom(trx, [id], limits));
     const room = rooms.get(id);
     if (room === undefined) throw new Error('the endpoint is gone');
-    const outcome = judgeOutcome(madeFailure, { mode: 'open', room }, limits);
+    const outcome = judgeOutcome(madeFailure, room, limits);
     const run = outcome.state === 'retrying' ? outcome.run : null;
     if (run !== null) await addRetries(database, id, { run, dueInSeconds: [60] });
     return run;

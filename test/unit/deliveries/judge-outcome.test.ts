@@ -25,7 +25,7 @@ function made(changes: Partial<AttemptMade> = {}): AttemptMade {
 
 function endpoint(mode = 'open', own = 0, ofTenant = own, overall = ofTenant, mostRuns = 20) {
   const open = { mostRuns, openRuns: own, openRunsOfTenant: ofTenant, openRunsOverall: overall };
-  return { mode, room: { endpointId: '7', mode, probeFailures: 0, isInTrouble: false, ...open } };
+  return { endpointId: '7', mode, probeFailures: 0, isInTrouble: false, ...open };
 }
 
 const failing = fc.oneof(
@@ -190,7 +190,7 @@ describe('properties', () => {
               ? { state: 'retrying', isExtra: true }
               : { state: 'deferred' };
           expect(outcome).toMatchObject({ ...expected, attempt: counts.attempt });
-          expect(now.room.openRuns).toBe(1);
+          expect(now.openRuns).toBe(1);
         },
       ),
     );
@@ -218,9 +218,9 @@ describe('properties', () => {
         const retrying = outcomes.filter((outcome) => outcome.state === 'retrying');
         const opened = retrying.filter(({ run }) => run === 'room').length;
         expect(opened).toBe(Math.min(roomBefore, retrying.length));
-        expect(now.room.openRuns).toBe(own + opened);
-        expect(now.room.openRunsOfTenant).toBe(own + ofTenant + opened);
-        expect(now.room.openRunsOverall).toBe(own + ofTenant + ofOthers + opened);
+        expect(now.openRuns).toBe(own + opened);
+        expect(now.openRunsOfTenant).toBe(own + ofTenant + opened);
+        expect(now.openRunsOverall).toBe(own + ofTenant + ofOthers + opened);
       }),
     );
   });
@@ -231,7 +231,7 @@ describe('properties', () => {
         const limits = { perEndpoint: 20, overall, takeStart: () => true };
         const busy = endpoint('open', 0, 0, 0, 1_000);
         for (let n = 0; n < failures; n += 1) judgeOutcome(made({ attempt: 2 }), busy, limits);
-        const other = endpoint('open', 0, 0, busy.room.openRunsOverall);
+        const other = endpoint('open', 0, 0, busy.openRunsOverall);
         expect(judgeOutcome(made({ attempt: 2 }), other, limits)).toMatchObject({
           run: overall > 1 ? 'room' : null,
         });

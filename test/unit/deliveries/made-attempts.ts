@@ -25,8 +25,6 @@ export function madeAttempt(result: SendResult, n = 0): MadeAttempt {
       url: 'https://receiver.example/',
       version: 1,
       signatureProfile: 'standard',
-      maxInFlight: null,
-      rateLimitPerSecond: null,
       timeoutMs: 1_000,
       retryScheduleMs: [],
       workflows: 'auto',

@@ -13,7 +13,6 @@ export function response(
     statusCode,
     headers: {},
     body: Buffer.alloc(0),
-    bodyTruncated: false,
     retryAfterMs,
     timings: { ...PHASES, totalMs },
     remoteAddress: null,
