@@ -51,9 +51,9 @@ export class DueFinder {
   readonly #known = new Map<string, DueEndpoint>();
   /** Of them, those that may have room, in the order of their turns: an endpoint that gets something goes to the end. */
   readonly #turns = new Set<string>();
-  /** Until when the others sleep: asking the limits of each at each claim would take longer than the claim. */
+  /** Until which tick the others sleep: asking the limits of each at each claim would take longer than the claim. */
   readonly #asleep = new Map<string, number>();
-  #wakesAtMs = 0;
+  #tick = 0;
 
   constructor(tools: { database: Database; limiter: EndpointLimiter; holds?: RunHolds }) {
     const { database, limiter, holds = NO_HOLDS } = tools;
@@ -155,15 +155,15 @@ export class DueFinder {
     const waitMs = Math.min(this.#limiter.waitMs(endpointId), LONGEST_SLEEP_MS);
     if (waitMs <= 0) return;
     this.#turns.delete(endpointId);
-    this.#asleep.set(endpointId, performance.now() + waitMs);
+    this.#asleep.set(endpointId, Math.ceil((performance.now() + waitMs) / TICK_MS));
   }
 
   #wake(): void {
-    const nowMs = performance.now();
-    if (nowMs < this.#wakesAtMs) return;
-    this.#wakesAtMs = nowMs + TICK_MS;
-    for (const [endpointId, untilMs] of this.#asleep) {
-      if (untilMs > nowMs) continue;
+    const tick = Math.floor(performance.now() / TICK_MS);
+    if (tick === this.#tick) return;
+    this.#tick = tick;
+    for (const [endpointId, untilTick] of this.#asleep) {
+      if (untilTick > tick) continue;
       this.#asleep.delete(endpointId);
       if (this.#known.has(endpointId)) this.#turns.add(endpointId);
     }
