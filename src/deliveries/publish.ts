@@ -379,7 +379,7 @@ export function laneOf(laneKey: string): string {
  * Keeps the order scopes of these WABAs' endpoints as they are until the transaction ends; before they are read. Whoever
  * changes one (the function apply_order_scope) does not wait for this lock, and holds it for one statement.
  */
-async function keepOrderScopes(trx: Transaction, wabaIds: readonly string[]): Promise<void> {
+export async function keepOrderScopes(trx: Transaction, wabaIds: readonly string[]): Promise<void> {
   await query(
     trx,
     `select count(pg_advisory_xact_lock_shared(?, order_scope_group(waba_id)))

@@ -96,7 +96,7 @@ type NewStatus = {
   content: string;
 };
 
-type MessageState = { phoneNumberId: string; upstreamId: string; status: string; at: Date | null };
+export type MessageState = { phoneNumberId: string; upstreamId: string; status: string; at: Date | null };
 
 type StatusSubject = Pick<NewStatus, 'phoneNumberId' | 'upstreamId'>;
 

@@ -10,6 +10,7 @@ import {
 } from '../inbox.ts';
 import { type QuarantinedPart, splitUpstreamBody, type UpstreamItem } from '../split/upstream-items.ts';
 import { type InboxFloor, type Look, makeInboxFloor } from './inbox-floor.ts';
+import { KnownCustomers } from './known-customers.ts';
 
 const MIB = 1024 * 1024;
 
@@ -203,6 +204,7 @@ export type ShardMemory = {
 export type IntakeMemory = {
   /** Whose numbers are, of the shard of their WABA; unknown ones are asked for each time. */
   readonly owners: Map<string, NumberOwner>;
+  readonly customers: KnownCustomers;
   of(shard: number): ShardMemory;
   /** Something of some shard was stored. */
   stored(): void;
@@ -211,6 +213,7 @@ export type IntakeMemory = {
 /** The memory of a process that has only just started. */
 export function makeIntakeMemory(makeFloor: () => InboxFloor = () => makeInboxFloor()): IntakeMemory {
   const owners: IntakeMemory['owners'] = new Map();
+  const customers = new KnownCustomers();
   let storedCount = 0;
   const shards = SHARDS.map((shard): ShardMemory => {
     let known: string | null = null;
@@ -224,6 +227,7 @@ export function makeIntakeMemory(makeFloor: () => InboxFloor = () => makeInboxFl
         if (epoch === known) return;
         known = epoch;
         for (const [id, { wabaId }] of owners) if (shardOf(wabaId) === shard) owners.delete(id);
+        customers.clear();
         floor.reset();
         // Another process may have taken in a body since, and an erasure may have cut it.
         kept.clear();
@@ -239,7 +243,7 @@ export function makeIntakeMemory(makeFloor: () => InboxFloor = () => makeInboxFl
     };
   });
   return {
-    owners,
+    ...{ owners, customers },
     of(shard) {
       const memory = shards[shard];
       if (memory === undefined) throw new RangeError(`there is no shard ${shard}`);

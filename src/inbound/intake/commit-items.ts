@@ -1,4 +1,3 @@
-import { createHash } from 'node:crypto';
 import { findKnownWabas, findNumberOwners, type NumberOwner } from '../../accounts/accounts.ts';
 import {
   findSubscribers,
@@ -10,30 +9,30 @@ import {
 } from '../../deliveries/publish.ts';
 import type { ClaimedDelivery } from '../../deliveries/queue/claim.ts';
 import type { DirectClaimer } from '../../deliveries/queue/enqueue.ts';
+import type { Subscriber } from '../../endpoints/endpoint-settings.ts';
 import { insertMedia } from '../../messages/media.ts';
 import {
-  erasedName,
   findMessageIds,
   insertInboundMessages,
   lockMessageStates,
+  type MessageState,
   markedMessageId,
   messageKey,
   type NewInboundMessage,
   recordStatuses,
-  sendMarker,
 } from '../../messages/messages.ts';
 import { insertOrders } from '../../messages/orders.ts';
 import { insertPaymentReports, type NewPaymentReport } from '../../messages/payments.ts';
-import { type Database, LastStatements, type Transaction } from '../../platform/postgres/database.ts';
+import { LastStatements, type Transaction } from '../../platform/postgres/database.ts';
 import { lockFurtherShards } from '../../platform/postgres/locks.ts';
-import { byteaArray, execute, query } from '../../platform/postgres/sql.ts';
 import { insertWorkflowTasks } from '../../platform/temporal/workflow-tasks.ts';
 import { drawForNewCustomers, findCustomers, saveCustomers } from '../customers/save-customers.ts';
-import { touchConversations } from '../customers.ts';
+import { type ContactWithConversations, type DrawnIds, touchConversations } from '../customers.ts';
 import { shardOf } from '../inbox.ts';
 import type { StatusItem } from '../split/status-items.ts';
 import type { MessageItem, Owned, UpstreamItem } from '../split/upstream-items.ts';
 import { AWAITS_NUMBER } from '../waiting-bodies.ts';
+import { claimNewItems } from './dedup-keys.ts';
 import { type ItemOrigins, refusalOf } from './item-origins.ts';
 
 /** Items of known numbers with their owners, and why each of the others becomes no event now. */
@@ -106,7 +105,7 @@ async function ownersOf(
  * The number of statements is fixed; those that do not need each other's results go together, and for most batches the
  * last ones are still under way when this resolves. Their result is the deliveries that `claimer` claimed.
  * `mayWrite` is awaited beside what is read; when it rejects, the transaction is to be undone. Throws TooDearError, before
- * anything is published, when the deliveries that the items lead to are not affordable.
+ * anything is published, when the deliveries that the items lead to are not affordable. `onRead` gets what was read.
  */
 export async function commitItems(
   trx: Transaction,
@@ -115,20 +114,45 @@ export async function commitItems(
   {
     mayWrite = Promise.resolve(),
     isAffordable,
-  }: { mayWrite?: Promise<void>; isAffordable?: IsAffordable } = {},
+    onRead,
+  }: {
+    mayWrite?: Promise<void>;
+    isAffordable?: IsAffordable;
+    onRead?: (read: Pick<ReadForItems, 'contacts' | 'subscribers'>) => void;
+  } = {},
 ): Promise<LastStatements<ClaimedDelivery[]>> {
   if (owned.length === 0) await mayWrite;
   if (owned.length === 0) return new LastStatements(Promise.resolve([]));
-  const keyed = owned.map(withDedupKey);
-  const [claimedKeys, contacts, drawn, states, subscribers] = await Promise.all([
-    claimDedupKeys(trx, [...new Map(keyed.map((one) => [one.hex, one])).values()]),
+  const [fresh, contacts, drawn, states, subscribers] = await Promise.all([
+    claimNewItems(trx, owned),
     findCustomers(trx, owned),
     drawForNewCustomers(trx, owned),
     lockMessageStates(trx, owned.filter(isOwnedStatus).map(statusOf)),
     findSubscribers(trx, [...new Set(owned.map(({ wabaId }) => wabaId))]),
     mayWrite,
   ]);
-  const fresh = notSeenBefore(keyed, claimedKeys);
+  onRead?.({ contacts, subscribers });
+  return await writeItems(trx, fresh, { contacts, drawn, states, subscribers }, { claimer, isAffordable });
+}
+
+/** What of the database the writing of items relies on. */
+type ReadForItems = {
+  contacts: readonly ContactWithConversations[];
+  drawn: readonly DrawnIds[];
+  states: readonly MessageState[];
+  subscribers: readonly Subscriber[];
+};
+
+/**
+ * Writes what items lead to that did not come before, as `commitItems` does. For messages without files and carts, of
+ * customers about whom nothing changed, it waits for no response.
+ */
+export async function writeItems(
+  trx: Transaction,
+  fresh: readonly Owned[],
+  { contacts, drawn, states, subscribers }: ReadForItems,
+  { claimer, isAffordable }: { claimer: DirectClaimer | null; isAffordable?: IsAffordable | undefined },
+): Promise<LastStatements<ClaimedDelivery[]>> {
   if (fresh.length === 0) return new LastStatements(Promise.resolve([]));
   const { conversations, touched, written } = await saveCustomers(trx, fresh, contacts, drawn);
   const messages = fresh.filter(isOwnedMessage);
@@ -209,77 +233,6 @@ function isOwnedMessage(owned: Owned): owned is Owned<MessageItem> {
 
 function isOwnedStatus(owned: Owned): owned is Owned<StatusItem> {
   return owned.item.kind === 'status';
-}
-
-type Keyed = { one: Owned; key: Buffer; hex: string };
-
-function withDedupKey(one: Owned): Keyed {
-  const key = createHash('sha256').update(one.item.dedupKey).digest();
-  return { one, key, hex: key.toString('hex') };
-}
-
-/**
- * Upstream sends what it sent before, to us and to several of us at once: the database decides who is first, and of
- * several with one key in a batch the first counts.
- */
-function notSeenBefore(keyed: readonly Keyed[], claimedKeys: ReadonlySet<string>): Owned[] {
-  const left = new Set(claimedKeys);
-  return keyed.filter(({ hex }) => left.delete(hex)).map(({ one }) => one);
-}
-
-/**
- * Claims keys (SHA-256 digests, all different); returns those, in hex, that were not claimed before. Nothing is claimed
- * for what was erased: it counts as seen, and the raw body in which it came again is gone over later.
- */
-async function claimDedupKeys(trx: Transaction, keyed: readonly Keyed[]): Promise<Set<string>> {
-  const rows = await query<{ key: string }>(
-    trx,
-    `with given as (
-       select key, waba_id, ${erasedBefore('message')} or ${erasedBefore('mark')} as erased
-         from unnest(?::bytea[], ?::text[], ?::text[], ?::text[]) as g (key, waba_id, message, mark)
-     ), repeated as (
-       insert into erased_repeats (waba_id)
-       select distinct waba_id from given g
-        where erased and not exists (select from erased_repeats r where r.waba_id = g.waba_id and not r.is_being_swept)
-       on conflict (waba_id) do update set is_being_swept = false
-     )
-     insert into dedup_keys (key) select key from given where not erased order by key
-     on conflict do nothing returning encode(key, 'hex') as key`,
-    [
-      byteaArray(keyed.map(({ key }) => key)),
-      keyed.map(({ one }) => one.wabaId),
-      keyed.map(({ one: { item } }) => (item.kind === 'payment' ? null : erasedName(item, item.upstreamId))),
-      keyed.map(({ one: { item } }) => erasedMarkOf(item)),
-    ],
-  );
-  return new Set(rows.map((row) => row.key));
-}
-
-/** SQL: whether the item by this name was erased; asked by its key for each, however many there are. */
-function erasedBefore(name: string): string {
-  const key = `sha256((select salt from erasure_salt) || convert_to(${name}, 'UTF8'))`;
-  return `exists (select from erased_items e where e.key = ${key} offset 0)`;
-}
-
-/** A status of an erased message whose upstream id never became known carries our mark. */
-function erasedMarkOf(item: UpstreamItem): string | null {
-  if (item.kind !== 'status') return null;
-  const messageId = markedMessageId(item.rawJson);
-  return messageId === null ? null : erasedName(item, sendMarker(messageId));
-}
-
-/** Upstream redelivers for 7 days. */
-const DEDUP_DAYS = 14;
-
-/** Forgets up to `limit` keys older than any redelivery, the oldest first; returns how many. */
-export async function forgetOldDedupKeys(database: Database, limit: number): Promise<number> {
-  return await execute(
-    database,
-    `delete from dedup_keys where key = any (array(
-       select key from dedup_keys where first_seen_at < now() - interval '${DEDUP_DAYS} days'
-        order by first_seen_at limit ?))`,
-    [limit],
-  );
 }
 
 function messageRows(

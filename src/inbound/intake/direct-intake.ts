@@ -1,3 +1,4 @@
+import type { ClaimedDelivery } from '../../deliveries/queue/claim.ts';
 import type { DirectClaims } from '../../deliveries/queue/enqueue.ts';
 import { tracing } from '../../platform/metrics/metrics.ts';
 import type { Transaction } from '../../platform/postgres/database.ts';
@@ -17,6 +18,7 @@ import { commitItems, type IsAffordable, type KnownOwners, sortItems } from './c
 import { type IntakeTools, tracedItem } from './intake-batch.ts';
 import type { IntakeLoop } from './intake-loop.ts';
 import { type ItemOrigins, originsOf, refusalOf } from './item-origins.ts';
+import { guessOf, isWrongGuess, takeInGuessed } from './one-turn.ts';
 
 /** The sender waits meanwhile: what takes longer is kept as it is and taken in later. */
 const PATIENCE_MS = 250;
@@ -211,28 +213,14 @@ type Ways = {
 };
 
 async function keepAndTakeIn(tools: IntakeTools, batch: Batch, ways: Ways): Promise<'done' | 'not now'> {
-  const claims = tools.directClaims();
   const startMs = Date.now();
+  const known = { owners: tools.memory.owners, held: new Set(batch.shards), origins: batch.origins };
+  const owned = ownedOf(batch.items, known);
   try {
-    const claimed = await tools.database.transaction(async (trx) => {
-      const memories = batch.shards.map((shard) => tools.memory.of(shard));
-      const { origins } = batch;
-      const known = { owners: tools.memory.owners, held: new Set(batch.shards), origins };
-      const owned = ownedOf(batch.items, known);
-      const mayWrite = prepare(trx, memories, batch.bodies, ways);
-      mayWrite.catch(() => undefined);
-      const last = await takeIn(trx, batch, known, {
-        owned,
-        mayWrite,
-        claims,
-        isAffordable: ways.isAffordable,
-      });
-      ways.onSent();
-      return last;
-    });
-    claims?.carry(claimed);
+    const isTakenIn = await takeInKnown(tools, batch, owned, ways);
+    if (!isTakenIn)
+      await withClaims(tools, (claims) => takeInUnknown(tools, batch, { known, owned, claims, ways }));
   } catch (error) {
-    claims?.cancel();
     if (!(error instanceof NotNowError))
       tools.logger.debug({ err: error }, 'bodies are kept first and taken in then');
     return 'not now';
@@ -244,23 +232,76 @@ async function keepAndTakeIn(tools: IntakeTools, batch: Batch, ways: Ways): Prom
   return 'done';
 }
 
-async function takeIn(
+async function withClaims(
+  { directClaims }: IntakeTools,
+  work: (claims: DirectClaims | null) => Promise<ClaimedDelivery[]>,
+): Promise<void> {
+  const claims = directClaims();
+  try {
+    const claimed = await work(claims);
+    claims?.carry(claimed);
+  } catch (error) {
+    claims?.cancel();
+    throw error;
+  }
+}
+
+/** In one round trip, when all that it needs is remembered; false when it is not, or no longer so. */
+async function takeInKnown(
+  tools: IntakeTools,
+  { bodies }: Batch,
+  owned: readonly Owned[] | null,
+  { before, waitMs, onSent }: Ways,
+): Promise<boolean> {
+  // Behind an earlier one it has to be known first whether that was committed.
+  const guess = owned === null || before.length > 0 ? null : guessOf(tools.memory, bodies, owned);
+  if (guess === null) return false;
+  const { database, memory } = tools;
+  try {
+    await withClaims(tools, (claimer) => takeInGuessed(database, memory, guess, { claimer, waitMs, onSent }));
+    return true;
+  } catch (error) {
+    if (!isWrongGuess(error)) throw error;
+    memory.customers.forget(guess.owned);
+    return false;
+  }
+}
+
+async function takeInUnknown(
+  { database, memory }: IntakeTools,
+  batch: Batch,
+  {
+    known,
+    owned,
+    claims,
+    ways,
+  }: { known: KnownOwners; owned: Owned[] | null; claims: DirectClaims | null; ways: Ways },
+): Promise<ClaimedDelivery[]> {
+  return await database.transaction(async (trx) => {
+    const memories = batch.shards.map((shard) => memory.of(shard));
+    const mayWrite = prepare(trx, memories, batch.bodies, ways);
+    mayWrite.catch(() => undefined);
+    const { isAffordable } = ways;
+    const commit = (items: readonly Owned[]) =>
+      commitItems(trx, items, claims, {
+        ...{ mayWrite, isAffordable },
+        onRead: (read) => memory.customers.note(items, read),
+      });
+    const last = await commit(owned ?? (await sortAll(trx, batch.items, { known, mayWrite })));
+    ways.onSent();
+    return last;
+  });
+}
+
+async function sortAll(
   trx: Transaction,
-  { items }: Batch,
-  known: KnownOwners,
-  ways: {
-    owned: Owned[] | null;
-    mayWrite: Promise<void>;
-    claims: DirectClaims | null;
-    isAffordable: IsAffordable;
-  },
-) {
-  const { owned, mayWrite, claims, isAffordable } = ways;
-  if (owned !== null) return await commitItems(trx, owned, claims, { mayWrite, isAffordable });
+  items: readonly UpstreamItem[],
+  { known, mayWrite }: { known: KnownOwners; mayWrite: Promise<void> },
+): Promise<Owned[]> {
   await mayWrite;
   const sorted = await sortItems(trx, items, known);
   if (sorted.reasons.size > 0) throw new NotNowError();
-  return await commitItems(trx, sorted.owned, claims, { isAffordable });
+  return sorted.owned;
 }
 
 /** Null where it has to be asked whose a number is, or where an item is refused. */

@@ -222,15 +222,17 @@ async function bracket<T>(
   const send = (text: string) => open.statements.run(prepared(text, []));
   const trx = transactionOn(open);
   try {
-    // Sent together with the first statement; when it fails, so does everything after it.
-    const begun = [send(begin), ...(open.settings === null ? [] : [send(open.settings)])];
-    const [result] = await Promise.all([work(trx.transaction), ...begun]);
+    // Sent together with the first statement, or with all of them; when it fails, so does everything after it.
+    const begun = Promise.all([send(begin), ...(open.settings === null ? [] : [send(open.settings)])]);
+    begun.catch(() => undefined);
+    const result = await work(trx.transaction);
     if (!(result instanceof LastStatements)) {
+      await begun;
       requireCommitted(await send(commit));
       return result;
     }
     trx.end();
-    const [answers, committed] = await Promise.all([result.answers, send(commit)]);
+    const [answers, committed] = await Promise.all([result.answers, send(commit), begun]);
     requireCommitted(committed);
     return answers;
   } catch (rejection) {

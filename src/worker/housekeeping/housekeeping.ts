@@ -5,7 +5,7 @@ import { forgetOldFailures } from '../../endpoints/endpoint-failures.ts';
 import { foldOldMinutes, forgetOldChartHours } from '../../endpoints/endpoint-health.ts';
 import { forgetOldErasedItems, sweepRepeats } from '../../erasures/repeats.ts';
 import { tenantRetentionSteps } from '../../erasures/tenant-retention.ts';
-import { forgetOldDedupKeys } from '../../inbound/intake/commit-items.ts';
+import { forgetOldDedupKeys } from '../../inbound/intake/dedup-keys.ts';
 import { forgetOldMails } from '../../mail/mails.ts';
 import { forgetOldIdempotencyKeys } from '../../messages/send/idempotency-keys.ts';
 import { removeSpentUploads } from '../../messages/send/media-uploads.ts';

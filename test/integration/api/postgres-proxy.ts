@@ -13,6 +13,8 @@ export type PostgresProxy = {
   freeze(): void;
   /** As a server that shuts down in the moment in which it has let a client in: both words in one packet. */
   endWhenReady(): void;
+  /** How often a client has written, and with it waited for a response. */
+  writes(): number;
 };
 
 /** ReadyForQuery, outside of a transaction. */
@@ -38,6 +40,7 @@ export async function startPostgresProxy(databaseUrl: string): Promise<PostgresP
   const sockets = new Set<Socket>();
   const upstreams = new Set<Socket>();
   const stranded = new WeakSet<Socket>();
+  let writes = 0;
   const server = createServer((client) => {
     if (state === 'cut') {
       client.destroy();
@@ -51,6 +54,7 @@ export async function startPostgresProxy(databaseUrl: string): Promise<PostgresP
     ] as const) {
       sockets.add(from);
       from.on('data', (chunk) => {
+        if (from === client) writes += 1;
         if (state === 'ending' && from === upstream && chunk.subarray(-READY.length).equals(READY))
           client.end(Buffer.concat([chunk, TERMINATED]));
         else if ((state === 'through' || state === 'ending') && !stranded.has(from)) to.write(chunk);
@@ -91,5 +95,6 @@ export async function startPostgresProxy(databaseUrl: string): Promise<PostgresP
     endWhenReady: () => {
       state = 'ending';
     },
+    writes: () => writes,
   };
 }

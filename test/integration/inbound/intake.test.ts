@@ -34,7 +34,7 @@ describe('what upstream sends again counts once', () => {
     const database = await seeded();
     await takeIn(database, fixtureBody('in_text'));
     await execute(database, `update dedup_keys set first_seen_at = now() - interval '8 days'`);
-    const { forgetOldDedupKeys } = await import('../../../src/inbound/intake/commit-items.ts');
+    const { forgetOldDedupKeys } = await import('../../../src/inbound/intake/dedup-keys.ts');
     expect(await forgetOldDedupKeys(database, 1_000)).toBe(0);
     await takeIn(database, fixtureBody('in_text'));
     expect(typesOf(await storedEvents(database))).toEqual(['message']);

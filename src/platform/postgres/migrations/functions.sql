@@ -338,6 +338,15 @@ begin
                               delivery_days, delivery_ids, event_days, event_uuids, claimed, claim_token, lease_ms);
 end $$;
 
+-- For statements that are sent on the strength of what is remembered, with those that rely on it behind them: undoes them all
+-- unless it is so.
+create or replace function require_so(is_so boolean) returns void language plpgsql as $$
+begin
+  if is_so is not true then
+    raise exception 'what is remembered is no longer so' using errcode = 'HG001';
+  end if;
+end $$;
+
 -- Makes the oldest waiting delivery of each of these lanes its head, and returns the new heads. The one way up for a
 -- waiting delivery. With a token what may be sent is claimed at once.
 --

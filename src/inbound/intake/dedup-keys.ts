@@ -1,0 +1,83 @@
+import { createHash } from 'node:crypto';
+import { erasedName, markedMessageId, sendMarker } from '../../messages/messages.ts';
+import type { Database, Transaction } from '../../platform/postgres/database.ts';
+import { byteaArray, execute, query } from '../../platform/postgres/sql.ts';
+import type { Owned, UpstreamItem } from '../split/upstream-items.ts';
+
+type Keyed = { one: Owned; key: Buffer; hex: string };
+
+function withDedupKey(one: Owned): Keyed {
+  const key = createHash('sha256').update(one.item.dedupKey).digest();
+  return { one, key, hex: key.toString('hex') };
+}
+
+/**
+ * Of the items those that did not come before. Upstream sends what it sent before, to us and to several of us at once: the
+ * database decides who is first, and of several with one key in a batch the first counts.
+ */
+export async function claimNewItems(trx: Transaction, items: readonly Owned[]): Promise<Owned[]> {
+  const keyed = items.map(withDedupKey);
+  const different = [...new Map(keyed.map((one) => [one.hex, one])).values()];
+  const rows = await query<{ key: string }>(trx, `${CLAIM} select key from claimed`, claimedBy(different));
+  const left = new Set(rows.map(({ key }) => key));
+  return keyed.filter(({ hex }) => left.delete(hex)).map(({ one }) => one);
+}
+
+/** As `claimNewItems` for one item, and undoes the transaction when it came before. */
+export async function requireNewItem(trx: Transaction, item: Owned): Promise<void> {
+  await query(trx, `${CLAIM} select require_so(count(*) = 1) from claimed`, claimedBy([withDedupKey(item)]));
+}
+
+function claimedBy(keyed: readonly Keyed[]) {
+  return [
+    byteaArray(keyed.map(({ key }) => key)),
+    keyed.map(({ one }) => one.wabaId),
+    keyed.map(({ one: { item } }) => (item.kind === 'payment' ? null : erasedName(item, item.upstreamId))),
+    keyed.map(({ one: { item } }) => erasedMarkOf(item)),
+  ];
+}
+
+/** SQL: whether the item by this name was erased; asked by its key for each, however many there are. */
+function erasedBefore(name: string): string {
+  const key = `sha256((select salt from erasure_salt) || convert_to(${name}, 'UTF8'))`;
+  return `exists (select from erased_items e where e.key = ${key} offset 0)`;
+}
+
+/**
+ * SQL: claims keys (SHA-256 digests, all different); `claimed` has those, in hex, that were not claimed before. Nothing is
+ * claimed for what was erased: it counts as seen, and the raw body in which it came again is gone over later.
+ */
+const CLAIM = `
+  with given as (
+    select key, waba_id, ${erasedBefore('message')} or ${erasedBefore('mark')} as erased
+      from unnest(?::bytea[], ?::text[], ?::text[], ?::text[]) as g (key, waba_id, message, mark)
+  ), repeated as (
+    insert into erased_repeats (waba_id)
+    select distinct waba_id from given g
+     where erased and not exists (select from erased_repeats r where r.waba_id = g.waba_id and not r.is_being_swept)
+    on conflict (waba_id) do update set is_being_swept = false
+  ), claimed as (
+    insert into dedup_keys (key) select key from given where not erased order by key
+    on conflict do nothing returning encode(key, 'hex') as key
+  )`;
+
+/** A status of an erased message whose upstream id never became known carries our mark. */
+function erasedMarkOf(item: UpstreamItem): string | null {
+  if (item.kind !== 'status') return null;
+  const messageId = markedMessageId(item.rawJson);
+  return messageId === null ? null : erasedName(item, sendMarker(messageId));
+}
+
+/** Upstream redelivers for 7 days. */
+const DEDUP_DAYS = 14;
+
+/** Forgets up to `limit` keys older than any redelivery, the oldest first; returns how many. */
+export async function forgetOldDedupKeys(database: Database, limit: number): Promise<number> {
+  return await execute(
+    database,
+    `delete from dedup_keys where key = any (array(
+       select key from dedup_keys where first_seen_at < now() - interval '${DEDUP_DAYS} days'
+        order by first_seen_at limit ?))`,
+    [limit],
+  );
+}

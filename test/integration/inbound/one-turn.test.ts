@@ -1,0 +1,128 @@
+import { randomUUID } from 'node:crypto';
+import { beforeEach, describe, expect, onTestFinished, test } from 'vitest';
+import { mergeContacts } from '../../../src/inbound/customers.ts';
+import type { SignedBody } from '../../../src/inbound/inbox.ts';
+import { makeDirectIntake } from '../../../src/inbound/intake/direct-intake.ts';
+import { type Database, openDatabase } from '../../../src/platform/postgres/database.ts';
+import { query } from '../../../src/platform/postgres/sql.ts';
+import { ACCOUNT, bodyOf, imageMessage, textMessage } from '../../support/load/upstream-bodies.ts';
+import { intakeTools, storedEvents } from '../../support/take-in.ts';
+import { addEndpoint, seedFixtureAccounts } from '../../support/test-accounts.ts';
+import { testWorkerDatabase } from '../../support/test-database.ts';
+import { type PostgresProxy, startPostgresProxy } from '../api/postgres-proxy.ts';
+
+let database: Database;
+let proxy: PostgresProxy;
+let keep: (body: Buffer) => Promise<boolean>;
+
+const message = (id: string) => bodyOf(ACCOUNT, [textMessage(id, 'hello')]);
+
+beforeEach(async () => {
+  const made = await testWorkerDatabase();
+  database = made.database;
+  await seedFixtureAccounts(database);
+  await addEndpoint(database, ACCOUNT.wabaId, 'https://one.example/hook');
+  proxy = await startPostgresProxy(made.url);
+  const own = openDatabase({ url: proxy.url, poolMax: 1, applicationName: 'worker', fixedPlans: true });
+  onTestFinished(() => own.destroy());
+  const claims = { take: () => true, carry: () => undefined, cancel: () => undefined };
+  const directClaims = () => ({ ...claims, token: randomUUID(), leaseMs: 60_000 });
+  const idle = { areIdle: () => true, whenIdle: async () => true };
+  const direct = makeDirectIntake({ ...intakeTools(own), directClaims }, idle, 20_000);
+  keep = async (body) => {
+    const given: SignedBody[] = [{ body, signedFor: null }];
+    const { usual, isKept } = direct(given, () => undefined);
+    return usual.length === 0 && (await isKept);
+  };
+  // Until the shard is known the usual way is taken; then the customer is made, and read.
+  expect(await keep(message('wamid.0'))).toBe(false);
+  for (const n of [1, 2, 3, 4]) expect(await keep(message(`wamid.${n}`))).toBe(true);
+});
+
+/** How often the process has written to PostgreSQL until the body was taken in. */
+async function writesFor(body: Buffer): Promise<number> {
+  const before = proxy.writes();
+  expect(await keep(body)).toBe(true);
+  return proxy.writes() - before;
+}
+
+test('a message of a known customer is kept, taken in and committed in one round trip, others in two or three', async () => {
+  expect(await writesFor(message('wamid.5'))).toBe(1);
+  expect(await writesFor(message('wamid.6'))).toBe(1);
+  const two = [textMessage('wamid.7', 'x'), textMessage('wamid.8', 'y')];
+  expect(await writesFor(bodyOf(ACCOUNT, two))).toBe(2);
+  expect(await writesFor(bodyOf(ACCOUNT, [imageMessage('wamid.9', '123')]))).toBeGreaterThan(2);
+  const eventIds = (await storedEvents(database)).map(({ eventId }) => eventId);
+  expect(eventIds).toEqual([1, 2, 3, 4, 5, 6, 7, 8, 9].map((n) => `wamid.${n}`));
+});
+
+/** The conversations of the messages, in their order, and the endpoints that the last event goes to. */
+async function outcome() {
+  const conversations = await query<{ id: string }>(
+    database,
+    'select conversation_id as id from messages order by id',
+  );
+  const endpoints = await query<{ id: string }>(
+    database,
+    `select endpoint_id as id from deliveries
+      where event_uuid = (select id from events order by day desc, id desc limit 1) order by endpoint_id`,
+  );
+  return { conversations: conversations.map(({ id }) => id), endpoints: endpoints.map(({ id }) => id) };
+}
+
+describe('what another process changed meanwhile holds', () => {
+  test('a new endpoint', async () => {
+    const { id } = await addEndpoint(database, ACCOUNT.wabaId, 'https://two.example/hook');
+    expect(await keep(message('wamid.5'))).toBe(true);
+    expect((await outcome()).endpoints).toEqual(['1', id]);
+    expect(await writesFor(message('wamid.6'))).toBe(1);
+    expect((await outcome()).endpoints).toEqual(['1', id]);
+  });
+
+  test('an endpoint that wants no messages any more', async () => {
+    await database.raw(`update webhook_endpoints set event_types = '{status}', version = version + 1`);
+    expect(await keep(message('wamid.5'))).toBe(true);
+    expect((await outcome()).endpoints).toEqual([]);
+  });
+
+  test('another name of the customer', async () => {
+    await database.raw(`update contacts set profile_name = 'another'`);
+    expect(await keep(message('wamid.5'))).toBe(true);
+    const rows = await query<{ name: string }>(database, 'select profile_name as name from contacts');
+    expect(rows.map(({ name }) => name)).not.toContain('another');
+  });
+
+  test('a customer who was made one with another', async () => {
+    await database.raw(
+      `insert into contacts (id, waba_id, user_id) values (999, '${ACCOUNT.wabaId}', 'US.999');
+       insert into conversations (id, waba_id, phone_number_id, contact_id, last_message_at)
+       values (999, '${ACCOUNT.wabaId}', '${ACCOUNT.phoneNumberId}', 999, now())`,
+    );
+    await database.transaction(async (trx) => {
+      const [row] = await query<{ id: string; waId: string }>(
+        trx,
+        'select id, wa_id as "waId" from contacts where id <> 999',
+      );
+      await mergeContacts(trx, ACCOUNT.wabaId, '999', row?.id ?? '');
+      await query(trx, 'update contacts set wa_id = ? where id = 999', [row?.waId ?? null]);
+    });
+    expect(await keep(message('wamid.5'))).toBe(true);
+    expect(new Set((await outcome()).conversations)).toEqual(new Set(['999']));
+  });
+
+  test('a customer who is gone', async () => {
+    const before = await outcome();
+    await database.raw('delete from messages; delete from conversations; delete from contacts');
+    expect(await keep(message('wamid.5'))).toBe(true);
+    const [conversation] = (await outcome()).conversations;
+    expect(before.conversations).not.toContain(conversation);
+    const rows = await query<{ id: string }>(database, 'select id from conversations');
+    expect(rows).toEqual([{ id: conversation }]);
+  });
+
+  test('a message that came before', async () => {
+    await keep(message('wamid.4'));
+    expect(await storedEvents(database)).toHaveLength(4);
+    expect(await writesFor(message('wamid.5'))).toBe(1);
+  });
+});
