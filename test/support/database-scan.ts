@@ -16,11 +16,17 @@ export function formsOfNumber(number: string): string[] {
     const isWhole = (offset + number.length) % 3 === 0;
     return text.slice(Math.ceil((offset * 8) / 6), isWhole ? undefined : -1);
   });
-  const hashes = ['sha256', 'sha1', 'md5'].flatMap((algorithm) => {
-    const digest = createHash(algorithm).update(number).digest();
-    return [digest.toString('hex'), digest.toString('base64').replaceAll('=', '')];
-  });
-  return [number, ...inBase64, ...hashes];
+  const hashes = [number, `+${number}`].flatMap((written) =>
+    ['sha256', 'sha1', 'md5'].flatMap((algorithm) => {
+      const digest = createHash(algorithm).update(written).digest();
+      return [
+        digest.toString('hex'),
+        digest.toString('base64').replaceAll('=', ''),
+        digest.toString('base64url'),
+      ];
+    }),
+  );
+  return [...new Set([number, ...inBase64, ...hashes])];
 }
 
 /** Every table that holds one of these texts in any column, as text, JSON or bytes: `table: needle`. */
@@ -56,7 +62,7 @@ export function storeClient({ objectStore }: Pick<Config, 'objectStore'>): Clien
 
 type Version = { name?: string; versionId?: string; isDeleteMarker?: boolean };
 
-/** The names of all objects in the bucket, and those of them of which any version holds one of these texts. */
+/** The names of all objects in the bucket, and those of which any version or its metadata holds one of these texts. */
 export async function objectsHolding(
   config: Pick<Config, 'objectStore'>,
   needles: readonly string[],
@@ -67,11 +73,23 @@ export async function objectsHolding(
   const holding: string[] = [];
   if (!(await client.bucketExists(bucket))) return { all, holding };
   for await (const found of client.listObjects(bucket, '', true, { IncludeVersion: true })) {
-    const { name = '', versionId = 'null', isDeleteMarker = false } = found as Version;
-    if (isDeleteMarker) continue;
-    all.push(name);
-    const bytes = Buffer.concat(await (await client.getObject(bucket, name, { versionId })).toArray());
-    if (needles.some((needle) => bytes.includes(needle) || name.includes(needle))) holding.push(name);
+    const version = found as Version;
+    const { name = '', isDeleteMarker = false } = version;
+    if (!isDeleteMarker) all.push(name);
+    const texts = [Buffer.from(name), ...(isDeleteMarker ? [] : await contentsOf(client, bucket, version))];
+    if (needles.some((needle) => texts.some((text) => text.includes(needle)))) holding.push(name);
   }
   return { all, holding };
+}
+
+/** The bytes, the headers and the tags of a version. */
+async function contentsOf(
+  client: Client,
+  bucket: string,
+  { name = '', versionId = 'null' }: Version,
+): Promise<Buffer[]> {
+  const bytes = Buffer.concat(await (await client.getObject(bucket, name, { versionId })).toArray());
+  const stat = await client.statObject(bucket, name, { versionId });
+  const tags = await client.getObjectTagging(bucket, name, { versionId });
+  return [bytes, Buffer.from(JSON.stringify([stat, tags]))];
 }
