@@ -99,6 +99,7 @@ export type TroubledEndpoint = {
   wabaId: string;
   businessName: string;
   url: string;
+  description: string;
   mode: EndpointMode;
   modeReason: string | null;
   modeChangedAt: Date | null;
@@ -109,7 +110,7 @@ export type TroubledEndpoint = {
 export async function listTroubledEndpoints(database: Database, limit: number): Promise<TroubledEndpoint[]> {
   return await query<TroubledEndpoint>(
     database,
-    `select e.id, e.waba_id as "wabaId", t.business_name as "businessName", e.url, e.mode, e.mode_reason as "modeReason",
+    `select e.id, e.waba_id as "wabaId", t.business_name as "businessName", e.url, e.description, e.mode, e.mode_reason as "modeReason",
             e.mode_changed_at as "modeChangedAt", e.failing_since as "failingSince"
        from webhook_endpoints e
        join wabas w on w.waba_id = e.waba_id
@@ -117,6 +118,33 @@ export async function listTroubledEndpoints(database: Database, limit: number): 
       where e.mode <> 'open' or e.failing_since is not null
       order by coalesce(e.failing_since, e.mode_changed_at) nulls last, e.id limit ?`,
     [limit],
+  );
+}
+
+/** So many deliveries of an endpoint are looked at for its last error: of what waits, the first in turn have failed first. */
+const LOOKED_AT = 5;
+
+/** Why the latest attempt of a delivery failed that waits for each of these endpoints; without those of which none did. */
+export async function readLastErrors(
+  database: Database,
+  endpointIds: readonly string[],
+): Promise<Map<string, string>> {
+  const rows = await query<{ id: string; error: string | null; statusCode: number | null }>(
+    database,
+    `select e.id, failed.error, failed."statusCode" from unnest(cast(? as bigint[])) as e (id)
+      cross join lateral (
+        select d.last_error as error, d.last_status_code as "statusCode"
+          from ((select delivery_day, delivery_id from delivery_queue
+                  where endpoint_id = e.id and state in ('claimed', 'retrying') limit ${LOOKED_AT})
+                union all
+                (select delivery_day, delivery_id from delivery_queue where endpoint_id = e.id and state = 'due'
+                  order by endpoint_id, replay, position limit ${LOOKED_AT})) as q
+          join deliveries d on d.day = q.delivery_day and d.id = q.delivery_id
+         where d.last_error is not null or d.last_status_code is not null limit 1) as failed`,
+    [endpointIds],
+  );
+  return new Map(
+    rows.map(({ id, error, statusCode }) => [id, error ?? `the endpoint returned ${statusCode}`]),
   );
 }
 

@@ -6,7 +6,7 @@ import { NEWS_SIGNAL, searchAttributes } from '../../platform/temporal/workflow-
 import { listWorkflows } from '../../platform/temporal/workflow-states.ts';
 import { startOrReplace } from '../../platform/temporal/workflow-tasks.ts';
 import type { AttemptObserver } from '../attempt/settle-attempts.ts';
-import { listEndpointsInTrouble } from '../queue/trouble.ts';
+import { endpointIdOfWorkflow, listEndpointsInTrouble, troubleWorkflowId } from '../queue/trouble.ts';
 import type { ReportedFailure } from '../trouble/look.ts';
 import { ignoreEnded } from './run-client.ts';
 
@@ -24,7 +24,6 @@ type WatchTools = {
 };
 
 const TYPE = 'endpointTrouble';
-const PREFIX = 'endpoint/';
 const POLL_MS = 1_000;
 
 /** However many endpoints are in trouble: the others wait for their turn. */
@@ -101,7 +100,8 @@ export class TroubleWatch {
     try {
       const signal = { signal: NEWS_SIGNAL, signalArgs: [note.failure] };
       if (note.opens) await client.workflow.signalWithStart(TYPE, { ...startOf(taskQueue, id), ...signal });
-      else await client.workflow.getHandle(`${PREFIX}${id}`).signal(NEWS_SIGNAL, null).catch(ignoreEnded);
+      else
+        await client.workflow.getHandle(troubleWorkflowId(id)).signal(NEWS_SIGNAL, null).catch(ignoreEnded);
     } catch (error) {
       this.#note(id, { ...note, failure: this.#notes.get(id)?.failure ?? note.failure });
       this.lost();
@@ -120,7 +120,7 @@ export class TroubleWatch {
       200,
     ))
       for (const run of runs)
-        if (run.taskQueue === taskQueue) running.add(run.workflowId.slice(PREFIX.length));
+        if (run.taskQueue === taskQueue) running.add(endpointIdOfWorkflow(run.workflowId));
     const gone = [...this.#running].filter((id) => !running.has(id));
     const ids = isFull || gone.length > 0 ? await listEndpointsInTrouble(database, isFull ? null : gone) : [];
     for (const id of ids)
@@ -135,7 +135,7 @@ export class TroubleWatch {
 function startOf(taskQueue: string, endpointId: string) {
   const input: EndpointTroubleInput = { endpointId, failure: null };
   return {
-    ...{ taskQueue, workflowId: `${PREFIX}${endpointId}`, args: [input] },
+    ...{ taskQueue, workflowId: troubleWorkflowId(endpointId), args: [input] },
     workflowIdReusePolicy: 'ALLOW_DUPLICATE' as const,
     typedSearchAttributes: searchAttributes({ endpointId }),
     staticSummary: `webhook endpoint ${endpointId} in trouble`,

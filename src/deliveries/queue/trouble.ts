@@ -1,6 +1,18 @@
 import type { Database, Transaction } from '../../platform/postgres/database.ts';
 import { query } from '../../platform/postgres/sql.ts';
 
+const WORKFLOW_PREFIX = 'endpoint/';
+
+/** The id of the workflow that shows an endpoint in trouble. */
+export function troubleWorkflowId(endpointId: string): string {
+  return `${WORKFLOW_PREFIX}${endpointId}`;
+}
+
+/** The endpoint that a workflow shows. */
+export function endpointIdOfWorkflow(workflowId: string): string {
+  return workflowId.slice(WORKFLOW_PREFIX.length);
+}
+
 /** The last attempt of a delivery that failed and still waits; `body` is how the response begins. */
 export type FailedAttempt = {
   at: Date;

@@ -86,18 +86,39 @@ function detailsOf(endpoint: EndpointInTrouble, failure: ReportedFailure | null,
   const isHeldBack = state !== 'paused' && state !== 'disabled';
   const lines = [
     `**${state}** since ${timeText(since)}${modeReason === null ? '' : `: ${code(modeReason, 300)}`}`,
-    `As of ${timeText(new Date())}`,
-    `Endpoint ${endpoint.id}: ${code(shownUrl(endpoint.url), 300)}, tenant ${endpoint.tenantId}, WABA ${code(endpoint.wabaId, 64)}`,
+    // The box of the Temporal UI shows about seven lines: what leads on stands at the top.
+    `[Endpoint ${endpoint.id}](${portalUrl}): ${code(shownUrl(endpoint.url), 300)}, tenant ${endpoint.tenantId}, WABA ${code(endpoint.wabaId, 64)}`,
     lastError(endpoint.failures, failure),
-    `**Pending: ${shownCount(waiting)}**${oldest} (${waiting.retrying} wait for a retry, ${waiting.due} due, ${waiting.claimed} under way, ${waiting.queued} behind others of their key, ${waiting.held} held)`,
+    `**Pending: ${shownCount(waiting)}**${oldest}${pendingParts(endpoint)}`,
     byType(endpoint),
     state === 'probing' && endpoint.nextProbeAt !== null
       ? `Next probe: ${timeText(endpoint.nextProbeAt)}`
       : null,
     isHeldBack && dueMs === null ? nextRetries(endpoint) : null,
-    `[Endpoint ${endpoint.id} in the portal](${portalUrl})`,
+    `As of ${timeText(new Date())}`,
   ];
   return lines.filter((line) => line !== null).join('\n\n');
+}
+
+/** What those that are due wait for. */
+const DUE: Record<EndpointInTrouble['state'], string> = {
+  failing: 'due',
+  recovering: 'due',
+  probing: 'wait for a probe that succeeds',
+  paused: 'wait until the endpoint is enabled',
+  disabled: 'wait until the endpoint is enabled',
+};
+
+function pendingParts({ state, waiting }: EndpointInTrouble): string {
+  const parts = [
+    [waiting.retrying, 'wait for a retry'],
+    [waiting.due, DUE[state]],
+    [waiting.claimed, 'under way'],
+    [waiting.queued, 'behind others of their key'],
+    [waiting.held, 'held'],
+  ] as const;
+  const shown = parts.filter(([count]) => count > 0).map(([count, text]) => `${count} ${text}`);
+  return shown.length === 0 ? '' : ` (${shown.join(', ')})`;
 }
 
 function byType({ byType: counts, looked, waiting }: EndpointInTrouble): string | null {

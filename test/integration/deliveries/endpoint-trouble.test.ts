@@ -98,7 +98,10 @@ test('an outage is one run, with all that waits, from the first failed attempt t
     HeliographEndpointId: id,
     HeliographTenantId: expect.any(String),
   });
-  await shows('**probing** since', 'Next probe: ');
+  await shows('**probing** since', 'Next probe: ', / wait for a probe that succeeds[,)]/);
+  // What is not there is not counted, and the box of the Temporal UI shows the link, which is on its second line.
+  expect(await details()).not.toMatch(/[(,] ?0 /);
+  expect((await details()).split('\n\n')[1]).toContain(`[Endpoint ${id}](https://gateway.example/portal/w/`);
   receiver.behave(answer(200));
   await eventually('it ends', async () => isOver(await status()), 90_000);
   expect(await query(database, 'select 1 from delivery_queue')).toEqual([]);
@@ -111,7 +114,7 @@ test('what is done in the portal is shown, and while nothing changes the run ask
   await takeIn(database, text('wamid.HELD'));
   await shows('**failing** since', 'Next retries:', 'attempt 2 of `dlv_');
   await all.hold('paused');
-  await shows('**paused** since', 'their maintenance', 'Pending: 1');
+  await shows('**paused** since', 'their maintenance', 'Pending: 1', /[(]1 wait (for a retry|until the)/);
   await eventually('it rests', async () => {
     const { events = [] } = await handle.fetchHistory();
     const opened = events?.filter((event) => event.timerStartedEventAttributes).length;

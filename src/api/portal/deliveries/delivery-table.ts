@@ -78,7 +78,7 @@ function endpointCell({ endpointUrl, endpointId }: ListedDelivery, isOfMany: boo
   if (endpointUrl === null) return html`<span class="faint">${endpointId}, deleted</span>`;
   const url = shownUrl(endpointUrl);
   const address = url.replace(/^https?:\/\//, '');
-  if (!isOfMany) return html`<span class="cut" title="${url}">${address}</span>`;
+  if (!isOfMany) return html`<span class="cut" title="${url}">${endpointId}: ${address}</span>`;
   const [host = ''] = address.split('/', 1);
   const path = address.slice(host.length) || '/';
   return html`<span class="cut owner" title="${url}">${host}</span><br><span class="cut owner faint" title="${url}">${endpointId}: ${path}</span>`;

@@ -1,6 +1,7 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { Type } from 'typebox';
-import { shownCount } from '../../../deliveries/backlog.ts';
+import { readLastErrors, shownCount } from '../../../deliveries/backlog.ts';
+import { troubleWorkflowId } from '../../../deliveries/queue/trouble.ts';
 import { searchDeliveries } from '../../../deliveries/search/delivery-search.ts';
 import { countRecentlyFailed } from '../../../endpoints/endpoint-failures.ts';
 import { type EndpointStep, readEndpointStatistics } from '../../../endpoints/endpoint-statistics.ts';
@@ -8,6 +9,7 @@ import { type EndpointStatus, type EndpointView, endpointStatus } from '../../..
 import { type InstallationSettings, installationSettings, textOf } from '../../../endpoints/setting.ts';
 import { type AnySetting, settingsOf } from '../../../endpoints/settings.ts';
 import type { RequestError } from '../../../platform/request-input.ts';
+import { workflowUrl } from '../../../platform/temporal/client-connection.ts';
 import { accountObjectId } from '../../external/schema-kit.ts';
 import { PAGES } from '../access/page-access.ts';
 import { sendPage } from '../access/send-page.ts';
@@ -28,6 +30,7 @@ import {
   modeBadge,
   modeSentence,
   successRate,
+  troubleReason,
   urlFor,
 } from './endpoint-status.ts';
 import { verifySamples } from './secret-page.ts';
@@ -99,16 +102,18 @@ async function bodyOf(context: PortalContext, viewer: Viewer, endpoint: Endpoint
   const now = new Date(context.now());
   const until = new Date(Math.floor(now.getTime() / HOUR_MS + 1) * HOUR_MS);
   const since = new Date(until.getTime() - 24 * HOUR_MS);
-  const [steps, recent, failed] = await Promise.all([
+  const [steps, recent, failed, errors] = await Promise.all([
     readEndpointStatistics(database, wabaId, id, { interval: 'hour', since, until }),
     searchDeliveries({ database }, wabaId, { endpointId: id }, { before: null, limit: RECENT }),
     countRecentlyFailed(database, wabaId),
+    readLastErrors(database, isInTrouble(endpoint) ? [id] : []),
   ]);
+  const lastError = errors.get(id) ?? null;
   const defaults = installationSettings(config);
   const base = `/portal/w/${encodeURIComponent(wabaId)}/deliveries`;
   const table = { now, hrefOf: (one: string) => `${base}/${one}`, withOwner: false, withEndpoint: false };
   return html`<div class="card state"><p>${modeBadge(endpoint)} ${modeSentence(endpoint)}</p>
-${modeFacts(endpoint, now)}${mayChange(viewer) && modeControls(viewer, path, endpoint)}</div>
+${modeFacts(endpoint, lastError, now)}${runOf(context, viewer, endpoint)}${mayChange(viewer) && modeControls(viewer, path, endpoint)}</div>
 ${figures(endpoint, steps, failed.get(id) ?? 0, now)}
 ${steps.some(({ successes, failures }) => successes + failures > 0) && attemptChart(steps)}
 <h2>Recent deliveries</h2>
@@ -130,12 +135,22 @@ ${verifySamples(endpoint)}
 ${mayChange(viewer) && html`<h2>Delete</h2><p><a class="button danger" href="${path}/delete">Delete this endpoint</a></p>`}`;
 }
 
-function modeFacts(
-  { mode, modeReason, modeChangedAt, failingSince, nextProbeAt }: EndpointStatus,
-  now: Date,
-): Child {
+function isInTrouble({ mode, failingSince }: EndpointStatus): boolean {
+  return mode !== 'open' || failingSince !== null;
+}
+
+/** For operators: the run that shows the trouble in the Temporal UI. */
+function runOf({ config }: PortalContext, viewer: Viewer, endpoint: EndpointStatus): Child {
+  if (viewer.role !== 'operator' || !isInTrouble(endpoint)) return false;
+  const workflowId = troubleWorkflowId(endpoint.id);
+  return html`<p class="faint">In Temporal: <a href="${workflowUrl(config.temporal, workflowId)}" rel="noreferrer">${workflowId}</a></p>`;
+}
+
+function modeFacts(endpoint: EndpointStatus, lastError: string | null, now: Date): Child {
+  const { mode, modeChangedAt, failingSince, nextProbeAt } = endpoint;
+  const reason = troubleReason(endpoint, lastError);
   const facts = [
-    modeReason !== null && `Reason: ${modeReason}`,
+    reason !== '' && `Reason: ${reason}`,
     mode !== 'open' && `since ${utcText(modeChangedAt)}`,
     failingSince !== null && `failing for ${durationText(now.getTime() - failingSince.getTime())}`,
     nextProbeAt !== null && mode === 'probing' && `next probe ${relativeText(nextProbeAt, now)}`,
@@ -144,7 +159,7 @@ function modeFacts(
 }
 
 function figures(
-  { id, wabaId, waiting }: EndpointStatus,
+  { id, wabaId, mode, waiting }: EndpointStatus,
   steps: readonly EndpointStep[],
   failed: number,
   now: Date,
@@ -157,6 +172,7 @@ function figures(
   const oldest = waiting.oldestMs === null ? null : new Date(now.getTime() - waiting.oldestMs);
   const parts = [
     waiting.retrying > 0 && `${waiting.retrying} retrying`,
+    waiting.due > 0 && mode === 'probing' && `${waiting.due} until a probe succeeds`,
     waiting.queued > 0 && `${waiting.queued} behind an earlier event`,
     waiting.unreleased > 0 && `${waiting.unreleased} waiting for catalog data`,
     waiting.suspended > 0 && `${waiting.suspended} of paused replays`,

@@ -32,6 +32,16 @@ export function modeSentence({ mode, failingSince }: Status): string {
     : 'The latest attempts failed. Events are retried by the schedule.';
 }
 
+/** Why an endpoint is not open or fails, with the last error of what waits for it. */
+export function troubleReason(
+  { modeReason }: Pick<Endpoint, 'modeReason'>,
+  lastError: string | null,
+): string {
+  if (lastError === null) return modeReason ?? '';
+  if (modeReason === null) return lastError;
+  return modeReason.includes(lastError) ? modeReason : `${modeReason}; last error: ${lastError}`;
+}
+
 /** `12 · oldest 4 min`, or a dash. */
 export function waitingText(waiting: WaitingDeliveries): Markup {
   if (waiting.count === 0) return html`<span class="faint">–</span>`;

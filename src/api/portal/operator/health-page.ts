@@ -2,12 +2,15 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { listUnfollowedWabas, type UnfollowedWaba } from '../../../accounts/followed-numbers.ts';
 import {
   type Backlog,
+  countWaiting,
   listSeenWorkers,
   listTroubledEndpoints,
   readBacklog,
+  readLastErrors,
   type SeenWorker,
   shownCount,
   type TroubledEndpoint,
+  type WaitingDeliveries,
 } from '../../../deliveries/backlog.ts';
 import { LATELY_MINUTES } from '../../../deliveries/loop/run-share.ts';
 import type { QuarantineTotal } from '../../../inbound/inbox-admin.ts';
@@ -21,11 +24,12 @@ import { sendPage } from '../access/send-page.ts';
 import { badge } from '../components/badge.ts';
 import { dataTable, emptyState, type Stat, statRow } from '../components/table.ts';
 import { durationText, timeAgo } from '../components/time.ts';
-import { endpointPath, modeBadge } from '../endpoints/endpoint-status.ts';
+import { endpointPath, modeBadge, troubleReason, waitingText } from '../endpoints/endpoint-status.ts';
 import { html, type Markup } from '../markup.ts';
 import type { PortalApp, PortalContext } from '../portal-app.ts';
 
 const MAX_ENDPOINTS = 100;
+const MAX_COUNTED_OF_ENDPOINT = 1_000;
 const REASONS_OF_DAYS = 7;
 
 /** A worker sends a heartbeat every second. */
@@ -47,13 +51,16 @@ export function healthPage(app: PortalApp, context: PortalContext): void {
         listHousekeepingSteps(database),
         listUnfollowedWabas(database, MAX_ENDPOINTS),
       ]);
+    const ids = endpoints.map(({ id }) => id);
+    const waiting = await countWaiting(database, ids, MAX_COUNTED_OF_ENDPOINT);
+    const errors = await readLastErrors(database, ids);
     const now = new Date(context.now());
     return sendPage(reply, {
       title: 'System health',
       active: 'operator/health',
       actions: html`<a class="button" href="${config.temporal.uiUrl}">Temporal UI</a><a class="button" href="/portal/operator/health">Reload</a>`,
       body: html`${statRow(statsOf({ backlog, inbox, oldestBodyAt, endpoints, workers, now }))}
-<h2>Failing, paused and disabled endpoints</h2>${endpointTable(endpoints, now)}
+<h2>Failing, paused and disabled endpoints</h2>${endpointTable({ endpoints, waiting, errors, now })}
 <h2>Dependencies</h2>${partTable(parts)}
 <h2>Workers</h2>${workerTable(workers, now)}
 <h2>Housekeeping</h2>${housekeeping(steps, now)}
@@ -176,18 +183,37 @@ function stepTable(caption: string, steps: readonly HousekeepingStep[], now: Dat
   );
 }
 
-function endpointTable(endpoints: readonly TroubledEndpoint[], now: Date): Markup {
+type TroubleView = {
+  endpoints: readonly TroubledEndpoint[];
+  waiting: ReadonlyMap<string, WaitingDeliveries>;
+  errors: ReadonlyMap<string, string>;
+  now: Date;
+};
+
+function endpointTable({ endpoints, waiting, errors, now }: TroubleView): Markup {
   if (endpoints.length === 0) return emptyState('None', 'All endpoints accept deliveries.');
   return dataTable(
     'Endpoints',
-    ['Tenant', 'Endpoint', { label: 'Status', kind: 'narrow' }, { label: 'Since', kind: 'narrow' }, 'Reason'],
-    endpoints.map((endpoint) => [
-      endpoint.businessName,
-      html`<a class="break" href="${endpointPath(endpoint.wabaId, endpoint.id)}">${shownUrl(endpoint.url)}</a>`,
-      modeBadge(endpoint),
-      timeAgo(endpoint.failingSince ?? endpoint.modeChangedAt, now),
-      endpoint.modeReason ?? '',
-    ]),
+    [
+      'Tenant',
+      'Endpoint',
+      { label: 'Status', kind: 'narrow' },
+      { label: 'Since', kind: 'narrow' },
+      { label: 'Pending', kind: 'number' },
+      'Reason',
+    ],
+    endpoints.map((endpoint) => {
+      const { id, wabaId, url, description, failingSince, modeChangedAt } = endpoint;
+      const count = waiting.get(id);
+      return [
+        endpoint.businessName,
+        html`<a class="break" href="${endpointPath(wabaId, id)}">${id}: ${description || shownUrl(url)}</a>`,
+        modeBadge(endpoint),
+        timeAgo(failingSince ?? modeChangedAt, now),
+        count === undefined ? '–' : waitingText(count),
+        troubleReason(endpoint, errors.get(id) ?? null),
+      ];
+    }),
   );
 }
 

@@ -8,8 +8,9 @@ import {
 } from '../../../../src/platform/postgres/worker-processes.ts';
 import { addEndpoint } from '../../../support/test-accounts.ts';
 import { startTestApi, WABA } from '../../api/api-harness.ts';
+import { publishOne } from '../../deliveries/event-fixtures.ts';
 import { markupProblems } from '../markup-problems.ts';
-import { addUser } from '../portal-browser.ts';
+import { addUser, tenantOf } from '../portal-browser.ts';
 
 test('the health page says which step of housekeeping fails, and why', async () => {
   const api = await startTestApi();
@@ -46,6 +47,46 @@ test('the health page begins with the endpoints that fail', async () => {
   expect(body).toMatch(tile(1));
   expect(body.indexOf('down.example')).toBeGreaterThan(0);
   expect(body.indexOf('down.example')).toBeLessThan(body.indexOf('<h2>Dependencies</h2>'));
+});
+
+test('the health page and the page of an endpoint say how much waits, and the last error', async () => {
+  const api = await startTestApi();
+  const operator = await addUser(api, { email: 'op@host.example', role: 'operator', tenantId: null });
+  const tenantId = await tenantOf(api.database, WABA);
+  const member = await addUser(api, { email: 'member@store.example', role: 'member', tenantId });
+  const { id } = await addEndpoint(api.database, WABA, 'https://down.example/hook');
+  await publishOne(api.database, 'wamid.one', { wabaId: WABA });
+  await publishOne(api.database, 'wamid.two', { wabaId: WABA });
+  await query(
+    api.database,
+    `update deliveries set last_status_code = 503 where id = (select min(cast(id as text))::uuid from deliveries)`,
+  );
+  const pages = async () => {
+    const health = (await operator.get('/portal/operator/health')).body;
+    const page = (await operator.get(`/portal/w/${WABA}/endpoints/${id}`)).body;
+    for (const body of [health, page]) expect(await markupProblems(body)).toEqual([]);
+    return { health: /<h2>Failing.*?<\/table>/s.exec(health)?.[0] ?? '', page };
+  };
+  const setMode = `update webhook_endpoints set mode = 'probing', mode_reason = ?, failing_since = now() where id = ?`;
+  await query(api.database, setMode, ['most attempts fail: 21 of the last 21', id]);
+  const { health, page } = await pages();
+  const reason = 'most attempts fail: 21 of the last 21; last error: the endpoint returned 503';
+  expect(health).toContain(reason);
+  expect(health).toMatch(new RegExp(`>${id}: https://down.example/.*<td class="number">2 `, 's'));
+  expect(page).toContain(`Reason: ${reason}`);
+  expect(page).toContain('2 until a probe succeeds');
+  expect(page).toMatch(new RegExp(`In Temporal: <a href="[^"]*/workflows/endpoint%2F${id}"`));
+  const own = (await member.get(`/portal/w/${WABA}/endpoints/${id}`)).body;
+  expect(own).toContain(`Reason: ${reason}`);
+  expect(own).not.toContain('In Temporal');
+  await query(api.database, setMode, ['most attempts fail: the endpoint returned 503', id]);
+  expect((await pages()).health).not.toContain('last error');
+  await query(api.database, `update webhook_endpoints set mode = 'open', mode_reason = null where id = ?`, [
+    id,
+  ]);
+  expect((await pages()).health).toMatch(/<td class="">the endpoint returned 503<\/td>/);
+  await query(api.database, 'update webhook_endpoints set failing_since = null where id = ?', [id]);
+  expect((await pages()).page).not.toContain('In Temporal');
 });
 
 test('the health page shows how many attempts have a workflow run, over all workers that live', async () => {
