@@ -60,6 +60,8 @@ export async function drawForNewCustomers(trx: Transaction, items: readonly Owne
 }
 
 export type SavedCustomers = {
+  /** The sender of each message, as stored now. */
+  senders: Map<MessageItem, Contact>;
   /** The conversation of each message, and of each status or payment whose customer or group has written before. */
   conversations: Map<UpstreamItem, string>;
   /** Conversations that were there already and are still to be touched. */
@@ -90,7 +92,11 @@ export async function saveCustomers(
   const ofStatuses = await conversationsOfStatuses(trx, customers, items, ofMessages.known);
   const ofGroups = await conversationsOfGroups(trx, items);
   const conversations = new Map([...ofMessages.conversations, ...ofStatuses, ...ofGroups]);
-  return { conversations, touched: ofMessages.touched, written };
+  const stillCalled = [...senders].flatMap(([item, sender]) => {
+    const { id, ...customer } = customers.current(sender);
+    return id === null ? [] : [[item, { id, ...customer }] as const];
+  });
+  return { senders: new Map(stillCalled), conversations, touched: ofMessages.touched, written };
 }
 
 /** Notes what an item says about its customer; returns the sender of a message. */
@@ -157,7 +163,7 @@ async function conversationsOf(
     known: Known | null;
     drawn: readonly DrawnIds[];
   },
-): Promise<SavedCustomers & { known: Known }> {
+): Promise<Omit<SavedCustomers, 'senders'> & { known: Known }> {
   const { customers, senders, known, drawn } = batch;
   const pairs = new Map<string, ConversationPair>();
   const pairOf = new Map<MessageItem, string>();

@@ -34,6 +34,7 @@ import type { MessageItem, Owned, UpstreamItem } from '../split/upstream-items.t
 import { AWAITS_NUMBER } from '../waiting-bodies.ts';
 import { claimNewItems } from './dedup-keys.ts';
 import { type ItemOrigins, refusalOf } from './item-origins.ts';
+import type { KnownCustomers } from './known-customers.ts';
 
 /** Items of known numbers with their owners, and why each of the others becomes no event now. */
 type SortedItems = { owned: Owned[]; reasons: Map<UpstreamItem, string> };
@@ -105,7 +106,7 @@ async function ownersOf(
  * The number of statements is fixed; those that do not need each other's results go together, and for most batches the
  * last ones are still under way when this resolves. Their result is the deliveries that `claimer` claimed.
  * `mayWrite` is awaited beside what is read; when it rejects, the transaction is to be undone. Throws TooDearError, before
- * anything is published, when the deliveries that the items lead to are not affordable. `onRead` gets what was read.
+ * anything is published, when the deliveries that the items lead to are not affordable. `customers` remembers the customers.
  */
 export async function commitItems(
   trx: Transaction,
@@ -114,12 +115,8 @@ export async function commitItems(
   {
     mayWrite = Promise.resolve(),
     isAffordable,
-    onRead,
-  }: {
-    mayWrite?: Promise<void>;
-    isAffordable?: IsAffordable;
-    onRead?: (read: Pick<ReadForItems, 'contacts' | 'subscribers'>) => void;
-  } = {},
+    customers,
+  }: { mayWrite?: Promise<void>; isAffordable?: IsAffordable; customers?: KnownCustomers } = {},
 ): Promise<LastStatements<ClaimedDelivery[]>> {
   if (owned.length === 0) await mayWrite;
   if (owned.length === 0) return new LastStatements(Promise.resolve([]));
@@ -131,8 +128,8 @@ export async function commitItems(
     findSubscribers(trx, [...new Set(owned.map(({ wabaId }) => wabaId))]),
     mayWrite,
   ]);
-  onRead?.({ contacts, subscribers });
-  return await writeItems(trx, fresh, { contacts, drawn, states, subscribers }, { claimer, isAffordable });
+  const read = { contacts, drawn, states, subscribers };
+  return await writeItems(trx, fresh, read, { claimer, isAffordable, customers });
 }
 
 /** What of the database the writing of items relies on. */
@@ -151,10 +148,20 @@ export async function writeItems(
   trx: Transaction,
   fresh: readonly Owned[],
   { contacts, drawn, states, subscribers }: ReadForItems,
-  { claimer, isAffordable }: { claimer: DirectClaimer | null; isAffordable?: IsAffordable | undefined },
+  {
+    claimer,
+    isAffordable,
+    customers,
+  }: {
+    claimer: DirectClaimer | null;
+    isAffordable?: IsAffordable | undefined;
+    customers?: KnownCustomers | undefined;
+  },
 ): Promise<LastStatements<ClaimedDelivery[]>> {
   if (fresh.length === 0) return new LastStatements(Promise.resolve([]));
-  const { conversations, touched, written } = await saveCustomers(trx, fresh, contacts, drawn);
+  const saved = await saveCustomers(trx, fresh, contacts, drawn);
+  const { conversations, touched, written } = saved;
+  customers?.note(fresh, saved, subscribers);
   const messages = fresh.filter(isOwnedMessage);
   const statuses = fresh.filter(isOwnedStatus);
   const planned = fresh.flatMap((one) => eventsOf(one, conversations));

@@ -262,7 +262,7 @@ async function takeInKnown(
     return true;
   } catch (error) {
     if (!isWrongGuess(error)) throw error;
-    memory.customers.forget(guess.owned);
+    // The way in two round trips remembers anew what it reads.
     return false;
   }
 }
@@ -284,8 +284,7 @@ async function takeInUnknown(
     const { isAffordable } = ways;
     const commit = (items: readonly Owned[]) =>
       commitItems(trx, items, claims, {
-        ...{ mayWrite, isAffordable },
-        onRead: (read) => memory.customers.note(items, read),
+        ...{ mayWrite, isAffordable, customers: memory.customers },
       });
     const last = await commit(owned ?? (await sortAll(trx, batch.items, { known, mayWrite })));
     ways.onSent();

@@ -1,10 +1,11 @@
 import type { Subscriber } from '../../endpoints/endpoint-settings.ts';
-import type { ContactWithConversations } from '../customers.ts';
+import type { SavedCustomers } from '../customers/save-customers.ts';
+import type { Contact } from '../customers.ts';
 import type { MessageItem, Owned, UpstreamItem } from '../split/upstream-items.ts';
 
 /** A customer about whom a message says nothing new, and who receives the events of the WABA. */
 export type KnownCustomer = {
-  contact: ContactWithConversations;
+  contact: Contact;
   conversationId: string;
   subscribers: readonly Subscriber[];
 };
@@ -17,40 +18,39 @@ const MOST_CUSTOMERS = 10_000;
  * (`requireKnown`): another process may have changed them since.
  */
 export class KnownCustomers {
-  readonly #byMessage = new Map<string, ContactWithConversations>();
+  readonly #bySender = new Map<string, Omit<KnownCustomer, 'subscribers'>>();
   readonly #subscribers = new Map<string, readonly Subscriber[]>();
 
-  /** Notes what a transaction has read for these items. */
+  /** Notes who sent these items, and who receives their events. */
   note(
     items: readonly Owned[],
-    read: { contacts: readonly ContactWithConversations[]; subscribers: readonly Subscriber[] },
+    { senders, conversations }: Pick<SavedCustomers, 'senders' | 'conversations'>,
+    subscribers: readonly Subscriber[],
   ): void {
-    if (this.#byMessage.size > MOST_CUSTOMERS) this.clear();
+    if (this.#bySender.size > MOST_CUSTOMERS) this.clear();
     for (const owned of items) {
       if (!isPlainMessage(owned)) continue;
-      const { item, wabaId } = owned;
-      const contact = read.contacts.find((one) => one.wabaId === wabaId && saysNothingNew(item, one));
-      if (contact !== undefined) this.#byMessage.set(keyOf(owned), contact);
-      const own = read.subscribers.filter((one) => one.wabaId === wabaId);
-      this.#subscribers.set(wabaId, own);
+      const contact = senders.get(owned.item);
+      const conversationId = conversations.get(owned.item);
+      if (contact === undefined || conversationId === undefined) continue;
+      this.#bySender.set(keyOf(owned), { contact, conversationId });
+      const { wabaId } = owned;
+      this.#subscribers.set(
+        wabaId,
+        subscribers.filter((one) => one.wabaId === wabaId),
+      );
     }
   }
 
   find(owned: Owned<MessageItem>): KnownCustomer | null {
-    const contact = this.#byMessage.get(keyOf(owned));
+    const known = this.#bySender.get(keyOf(owned));
     const subscribers = this.#subscribers.get(owned.wabaId);
-    const { phoneNumberId } = owned.item;
-    const conversationId = contact?.conversations.find((one) => one.phoneNumberId === phoneNumberId)?.id;
-    if (contact === undefined || subscribers === undefined || conversationId === undefined) return null;
-    return saysNothingNew(owned.item, contact) ? { contact, conversationId, subscribers } : null;
-  }
-
-  forget(owned: Owned<MessageItem>): void {
-    this.#byMessage.delete(keyOf(owned));
+    if (known === undefined || subscribers === undefined) return null;
+    return saysNothingNew(owned.item, known.contact) ? { ...known, subscribers } : null;
   }
 
   clear(): void {
-    this.#byMessage.clear();
+    this.#bySender.clear();
     this.#subscribers.clear();
   }
 }
@@ -72,7 +72,7 @@ function keyOf({ wabaId, item: { phoneNumberId, sender } }: Owned<MessageItem>):
   return `${wabaId} ${phoneNumberId} ${sender.userId} ${sender.waId}`;
 }
 
-function saysNothingNew({ sender }: MessageItem, contact: ContactWithConversations): boolean {
+function saysNothingNew({ sender }: MessageItem, contact: Contact): boolean {
   const said = [
     [sender.userId, contact.userId],
     [sender.waId, contact.waId],

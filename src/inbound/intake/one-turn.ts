@@ -38,7 +38,8 @@ export async function takeInGuessed(
   { body, owned, customer, epoch }: Guess,
   ways: { claimer: DirectClaimer | null; waitMs: number; onSent: () => void },
 ): Promise<ClaimedDelivery[]> {
-  const { contact, subscribers } = customer;
+  const { contact, conversationId, subscribers } = customer;
+  const conversations = [{ id: conversationId, phoneNumberId: owned.item.phoneNumberId }];
   return await database.transaction(async (trx) => {
     const { fromId, fromDay } = lookOf(memory.of(body.shard));
     const required = Promise.all([
@@ -49,7 +50,7 @@ export async function takeInGuessed(
       insertTakenIn(trx, [body]),
     ]);
     required.catch(() => undefined);
-    const read = { contacts: [contact], drawn: [], states: [], subscribers };
+    const read = { contacts: [{ ...contact, conversations }], drawn: [], states: [], subscribers };
     const { answers } = await writeItems(trx, [owned], read, ways);
     ways.onSent();
     return new LastStatements(Promise.all([answers, required]).then(([claimed]) => claimed));

@@ -34,9 +34,9 @@ beforeEach(async () => {
     const { usual, isKept } = direct(given, () => undefined);
     return usual.length === 0 && (await isKept);
   };
-  // Until the shard is known the usual way is taken; then the customer is made, and read.
+  // Until the shard is known the usual way is taken; then the customer is made.
   expect(await keep(message('wamid.0'))).toBe(false);
-  for (const n of [1, 2, 3, 4]) expect(await keep(message(`wamid.${n}`))).toBe(true);
+  expect(await keep(message('wamid.1'))).toBe(true);
 });
 
 /** How often the process has written to PostgreSQL until the body was taken in. */
@@ -53,7 +53,7 @@ test('a message of a known customer is kept, taken in and committed in one round
   expect(await writesFor(bodyOf(ACCOUNT, two))).toBe(2);
   expect(await writesFor(bodyOf(ACCOUNT, [imageMessage('wamid.9', '123')]))).toBeGreaterThan(2);
   const eventIds = (await storedEvents(database)).map(({ eventId }) => eventId);
-  expect(eventIds).toEqual([1, 2, 3, 4, 5, 6, 7, 8, 9].map((n) => `wamid.${n}`));
+  expect(eventIds).toEqual([1, 5, 6, 7, 8, 9].map((n) => `wamid.${n}`));
 });
 
 /** The conversations of the messages, in their order, and the endpoints that the last event goes to. */
@@ -121,8 +121,8 @@ describe('what another process changed meanwhile holds', () => {
   });
 
   test('a message that came before', async () => {
-    await keep(message('wamid.4'));
-    expect(await storedEvents(database)).toHaveLength(4);
+    await keep(message('wamid.1'));
+    expect(await storedEvents(database)).toHaveLength(1);
     expect(await writesFor(message('wamid.5'))).toBe(1);
   });
 });
