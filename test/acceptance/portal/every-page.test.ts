@@ -101,7 +101,9 @@ async function walk(page: Page, paths: readonly string[]): Promise<Record<string
   return problems;
 }
 
-test('every page of a tenant is sound, light and dark, wide and narrow', { timeout: 240_000 }, async () => {
+test.concurrent('every page of a tenant is sound, light and dark, wide and narrow', {
+  timeout: 240_000,
+}, async () => {
   const page = await portalWindow(chrome, 'admin');
   const base = `/portal/w/${WABA}`;
   expect(
@@ -115,7 +117,9 @@ test('every page of a tenant is sound, light and dark, wide and narrow', { timeo
   await page.context().close();
 });
 
-test('every page of the operator is sound, light and dark, wide and narrow', async () => {
+test.concurrent('every page of the operator is sound, light and dark, wide and narrow', {
+  timeout: 240_000,
+}, async () => {
   const page = await portalWindow(chrome, 'operator');
   expect(
     await walk(
