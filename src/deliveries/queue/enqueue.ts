@@ -117,27 +117,9 @@ export function claimedOf<Delivery extends QueuedDelivery>(
   return [...wanted].filter(({ deliveryId }) => isHead.has(deliveryId));
 }
 
-/**
- * Makes a reserved event's deliveries claimable, where they are heads; those behind follow when promoted. The heads before
- * them are locked first, in the order in which all lock heads: attempts on those are recorded a moment later, and nothing
- * that is recorded waits for a row that it promotes.
- */
+/** Makes a reserved event's deliveries claimable, where they are heads; those behind follow when promoted. */
 export async function releaseEvent(trx: Transaction, eventUuid: string): Promise<void> {
-  await query(
-    trx,
-    `select 1 from delivery_queue h
-      where h.state <> 'queued' and (h.endpoint_id, h.lane) in (
-              select endpoint_id, lane from delivery_queue where event_uuid = ? and not released and not replay)
-      order by h.endpoint_id, h.lane for update of h`,
-    [eventUuid],
-  );
-  await execute(
-    trx,
-    `update delivery_queue set released = true, state = case when state = 'unreleased' then 'due' else state end
-      where position = any (array(select position from delivery_queue where event_uuid = ? and not released and not replay
-                                   order by position for update))`,
-    [eventUuid],
-  );
+  await query(trx, 'select release_event(cast(? as uuid))', [eventUuid]);
 }
 
 /** Has the dispatchers look for work at once; in a transaction, when it is committed. */

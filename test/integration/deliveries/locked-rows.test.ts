@@ -10,6 +10,7 @@ import { queueReplayPage } from '../../../src/replays/replay-steps.ts';
 import { startReplay, switchReplay } from '../../../src/replays/replays.ts';
 import { claimAll } from '../../support/due-shares.ts';
 import { bodyOf, textMessage } from '../../support/load/upstream-bodies.ts';
+import { deliverHeads } from '../../support/settle-rows.ts';
 import { takeIn } from '../../support/take-in.ts';
 import { addEndpoint, seedFixtureAccounts } from '../../support/test-accounts.ts';
 import { testWorkerDatabase } from '../../support/test-database.ts';
@@ -157,6 +158,55 @@ test('the release of an event that waits behind an attempt delays no other lane'
   expect(recorded[0]?.attempt).toBe(second);
   await eventually('the first is recorded', async () => recorded.length === 2);
   expect(await query(database, 'select state from delivery_queue')).toEqual([{ state: 'due' }]);
+});
+
+test('a release whose event becomes a head while it waits does not lock out others that lock the heads of those lanes', async () => {
+  const { database } = await testWorkerDatabase();
+  await seedFixtureAccounts(database);
+  const [first, second] = await attemptsWith(database, [200, 200]);
+  if (first === undefined || second === undefined) throw new Error('nothing was claimed');
+  const heads = [first.deliveryId, second.deliveryId];
+  const [behind] = await query<{ uuid: string }>(
+    database,
+    `with behind as (
+       insert into delivery_queue (endpoint_id, lane, state, released, delivery_day, delivery_id, event_day, event_uuid)
+       select endpoint_id, lane, 'queued', false, delivery_day, gen_random_uuid(), event_day,
+              cast('00000000-0000-4000-8000-00000000000e' as uuid)
+         from delivery_queue where delivery_id = any (cast(? as uuid[])) returning event_uuid)
+     select distinct event_uuid as uuid from behind`,
+    [heads],
+  );
+  // In the order in which all lock them.
+  const lanes = await query<{ id: string }>(
+    database,
+    `select delivery_id as id from delivery_queue where state <> 'queued' order by endpoint_id, lane`,
+  );
+  const waiting = async (count: number) => {
+    const locks = `select 1 from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`;
+    await eventually('it waits', async () => (await query(database, locks)).length === count);
+  };
+  const last = await holdRow(database, lanes[1]?.id ?? '');
+  const work: Promise<unknown>[] = [];
+  await database.transaction(async (trx) => {
+    await query(trx, 'select 1 from delivery_queue where delivery_id = cast(? as uuid) for update', [
+      lanes[0]?.id ?? '',
+    ]);
+    work.push(database.transaction((other) => releaseEvent(other, behind?.uuid ?? '')));
+    await waiting(1);
+    await deliverHeads(trx, [lanes[0]?.id ?? '']);
+  });
+  // The release waits for the second head now, and the first lane has another head than the one that it waited for.
+  await waiting(1);
+  const lockBoth = `select 1 from delivery_queue where state <> 'queued' order by endpoint_id, lane for update`;
+  work.push(database.transaction((other) => query(other, lockBoth)));
+  await waiting(2);
+  await last.release();
+  await Promise.all(work);
+  expect(await query(database, 'select state, released from delivery_queue order by state')).toEqual([
+    { state: 'claimed', released: true },
+    { state: 'due', released: true },
+    { state: 'queued', released: true },
+  ]);
 });
 
 test('an attempt whose claim another process took over is given up at once', async () => {

@@ -377,6 +377,39 @@ begin
     returning q.delivery_id, q.state;
 end $$;
 
+-- Makes a reserved event's deliveries claimable, where they are heads; those behind follow when promoted.
+--
+-- The heads of their lanes are locked first, in the order in which all lock heads: attempts on those are recorded a
+-- moment later, and nothing that is recorded waits for a row that it promotes. Where a head was settled while it was
+-- waited for, the lane has another one by now, which must not be locked out of turn: all locks are let go, and it begins
+-- again.
+create or replace function release_event(event uuid) returns void language plpgsql as $$
+declare
+  heads bigint[];
+begin
+  loop
+    begin
+      select array_agg(l.position) into heads from (
+        select h.position from delivery_queue h
+         where h.state <> 'queued' and (h.endpoint_id, h.lane) in (
+                 select r.endpoint_id, r.lane from delivery_queue r
+                  where r.event_uuid = event and not r.released and not r.replay)
+         order by h.endpoint_id, h.lane for update of h) as l;
+      exit when not exists (
+        select from delivery_queue r
+          join delivery_queue h on h.endpoint_id = r.endpoint_id and h.lane = r.lane and h.state <> 'queued'
+         where r.event_uuid = event and not r.released and not r.replay
+           and h.position <> all (coalesce(heads, '{}')));
+      raise exception using errcode = 'HG001';
+    exception when sqlstate 'HG001' then
+      null;
+    end;
+  end loop;
+  update delivery_queue set released = true, state = case when state = 'unreleased' then 'due' else state end
+   where position = any (array(select position from delivery_queue
+                                where event_uuid = event and not released and not replay order by position for update));
+end $$;
+
 -- Takes deliveries out of the queue for good, lets the next of each lane go whose head was among them, and writes into the
 -- log that they were dropped, with the reason. The one way out for what is not settled by an attempt. Returns the ids of
 -- those that were taken out.
