@@ -149,7 +149,10 @@ const STATES = {
 
 function alertTable(wabaId: string, alerts: readonly AlertView[]): Markup {
   if (alerts.length === 0) {
-    return emptyState('No alerts', 'No endpoint of this WABA has failed.');
+    return emptyState(
+      'No alerts',
+      'There was nothing to tell the operations URL so far. The bell at the top shows more kinds of alerts.',
+    );
   }
   const rows = alerts.map((alert): Child[] => [
     exactTime(alert.createdAt),

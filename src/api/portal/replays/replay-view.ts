@@ -51,7 +51,8 @@ export function progressView(replay: ReplayView & { outcomes: ReplayOutcomes }):
   const through = queued + skipped;
   const isThrough = state === 'done' || state === 'cancelled';
   const percent = total === 0 ? 100 : Math.floor(((settled + skipped) / total) * 100);
-  return html`<div class="card"><p>${replayBadge(state)} ${sentence(state, outcomes.pending)}</p>
+  const isSending = state === 'done' && outcomes.pending > 0;
+  return html`<div class="card"><p>${isSending ? badge('waiting', 'Sending') : replayBadge(state)} ${sentence(state, outcomes.pending)}</p>
 <p><progress max="${Math.max(1, total)}" value="${Math.min(total, settled + skipped)}" aria-label="Settled">${percent} %</progress> <strong>${percent} %</strong> settled; ${shown(through)} of ${shown(total)} ${isThrough ? 'were' : 'are'} queued or skipped.</p></div>
 ${statRow([
   { label: 'Selected', value: shown(total) },

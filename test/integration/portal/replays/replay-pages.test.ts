@@ -1,4 +1,5 @@
 import { beforeEach, expect, test } from 'vitest';
+import { queueReplayPage } from '../../../../src/replays/replay-steps.ts';
 import { addEndpoint } from '../../../support/test-accounts.ts';
 import { OTHER_WABA, startTestApi, type TestApi, WABA } from '../../api/api-harness.ts';
 import { addDelivery } from '../delivery-fixtures.ts';
@@ -49,6 +50,19 @@ test('counting sends nothing and starts nothing; what is counted is what starts'
   }
   expect((await admin.post(`${PATH}/1/pause`)).statusCode).toBe(422);
   expect((await admin.get(PATH)).body).toContain('Cancelled');
+});
+
+test('a replay whose deliveries are pending is being sent, and is done when they are settled', async () => {
+  const { database } = api;
+  await admin.post(PATH, FILTER);
+  const { rows } = await database.raw('select id from webhook_endpoints where waba_id = ?', [WABA]);
+  const ids = { wabaId: WABA, replayId: '1', endpointId: rows[0].id };
+  await queueReplayPage(database, ids);
+  await database.raw(`update replays set state = 'done' where id = 1`);
+  const card = async () => (await admin.get(`${PATH}/1/progress`)).body.replaceAll(/<[^>]*>/g, '');
+  expect(await card()).toMatch(/Sending All events are queued; some are still pending/);
+  await database.raw(`update deliveries set state = 'delivered', finished_at = now() where replay_id = 1`);
+  expect(await card()).toMatch(/Done All deliveries are settled/);
 });
 
 test('a list of ids is counted with what is passed over, and unknown ones are refused', async () => {
