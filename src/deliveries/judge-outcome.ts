@@ -249,15 +249,10 @@ export function isRepetition(schedule: readonly number[], retriesUsed: number): 
   return retriesUsed > 0 && sinceCountedMs < BREAKER.minutes * MINUTE_MS;
 }
 
-export type EndpointHealth = {
-  /** Counts an attempt; true when with it the endpoint has to be taken for down. Counting then starts anew. */
-  record(endpointId: string, attempt: CountedAttempt): boolean;
-  /** What was counted since the last call. */
-  drain(): EndpointCounts[];
-};
+export type EndpointHealth = ReturnType<typeof makeEndpointHealth>;
 
 /** This process's view of how its attempts went; the database has that of all (endpoint_minutes). */
-export function makeEndpointHealth(now: () => number = Date.now): EndpointHealth {
+export function makeEndpointHealth(now: () => number = Date.now) {
   const windows = new Map<string, Minute[]>();
   const timeouts = new Map<string, Set<string>>();
   let deltas = new Map<string, EndpointCounts>();
@@ -283,7 +278,8 @@ export function makeEndpointHealth(now: () => number = Date.now): EndpointHealth
   };
 
   return {
-    record(endpointId, attempt) {
+    /** Counts an attempt; true when with it the endpoint has to be taken for down. Counting then starts anew. */
+    record(endpointId: string, attempt: CountedAttempt): boolean {
       const { ok } = attempt;
       const minute = Math.floor(now() / MINUTE_MS);
       addDelta(deltas, endpointId, attempt);
@@ -294,7 +290,8 @@ export function makeEndpointHealth(now: () => number = Date.now): EndpointHealth
       timeouts.delete(endpointId);
       return true;
     },
-    drain() {
+    /** What was counted since the last call. */
+    drain(): EndpointCounts[] {
       const drained = [...deltas.values()];
       deltas = new Map();
       return drained;
@@ -317,7 +314,8 @@ function addDelta(
 }
 
 function isDown(window: readonly Minute[]): boolean {
-  const failures = window.reduce((sum, minute) => sum + minute.failures, 0);
-  const successes = window.reduce((sum, minute) => sum + minute.successes, 0);
+  const sumOf = (outcome: 'failures' | 'successes') =>
+    window.reduce((sum, minute) => sum + minute[outcome], 0);
+  const [failures, successes] = [sumOf('failures'), sumOf('successes')];
   return failures >= BREAKER.leastFailures && failures >= BREAKER.share * (failures + successes);
 }

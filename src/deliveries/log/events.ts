@@ -134,6 +134,11 @@ function daysOf({ afterId, beforeId }: Range, order: 'asc' | 'desc'): string[] {
   return order === 'asc' ? days : days.reverse();
 }
 
+/** SQL of ListedEvents. */
+const EVENTS = `select id, day, event_type as "eventType", event_id as "eventId", phone_number_id as "phoneNumberId",
+            sequence, created_at as "createdAt", occurred_at as "occurredAt",
+            coalesce(octet_length(body), 0) as "sizeBytes" from events`;
+
 async function readDay(
   database: Database,
   wabaId: string,
@@ -144,9 +149,7 @@ async function readDay(
   const { day, afterId, beforeId, limit } = page;
   return await query<ListedEvent>(
     database,
-    `select id, day, event_type as "eventType", event_id as "eventId", phone_number_id as "phoneNumberId", sequence,
-            created_at as "createdAt", occurred_at as "occurredAt", coalesce(octet_length(body), 0) as "sizeBytes"
-       from events
+    `${EVENTS}
       where day = :day and waba_id = :wabaId and id > :afterId and id < :beforeId
             ${eventId === null ? '' : 'and event_id = :eventId'}
       order by id ${direction} limit :limit`,
@@ -178,9 +181,7 @@ export async function findEvent(
 ): Promise<ListedEvent | null> {
   const [row] = await query<ListedEvent>(
     database,
-    `select id, day, event_type as "eventType", event_id as "eventId", phone_number_id as "phoneNumberId", sequence,
-            created_at as "createdAt", occurred_at as "occurredAt", coalesce(octet_length(body), 0) as "sizeBytes"
-       from events where day = cast(:day as date) and id = :eventUuid and waba_id = :wabaId`,
+    `${EVENTS} where day = cast(:day as date) and id = :eventUuid and waba_id = :wabaId`,
     { wabaId, eventUuid, day: dayOfUuidV7(eventUuid) },
   );
   return row ?? null;

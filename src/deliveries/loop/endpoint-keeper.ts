@@ -14,22 +14,18 @@ import {
   startProbing,
 } from '../../endpoints/endpoint-health.ts';
 import { findChangedEndpoints } from '../../endpoints/endpoint-settings.ts';
-import type { Logger } from '../../platform/logger.ts';
 import { type Loop, startLoop } from '../../platform/loop.ts';
 import type { Database } from '../../platform/postgres/database.ts';
+import type { UpkeepTools } from '../dispatch/queue-upkeep.ts';
 import { BREAKER, type EndpointHealth, probeDelayMs } from '../judge-outcome.ts';
 import { applyWantedScopes } from '../queue/order-scope.ts';
 import type { EndpointLimiter } from './attempt-limits.ts';
 
-export type EndpointKeeperTools = {
-  database: Database;
-  logger: Logger;
+type EndpointKeeperTools = Pick<UpkeepTools, 'database' | 'logger' | 'isLeader'> & {
   health: EndpointHealth;
   limiter: EndpointLimiter;
   retryScheduleMs: readonly number[];
   disableAfterHours: number;
-  /** Whether this process does what only one process has to do. */
-  isLeader: () => boolean;
 };
 
 const TURN_MS = 1_000;

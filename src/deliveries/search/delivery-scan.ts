@@ -12,14 +12,13 @@ export type Scan = {
   next: DeliveryPosition | null;
 };
 
-export type ScanPage = {
-  before: DeliveryPosition | null;
-  limit: number;
-  /** Rows that one statement may pass over. */
-  rowsPerStep: number;
-  /** When to stop looking, on the clock of performance.now(). */
-  deadlineMs: number;
-};
+export type ScanPage = { before: DeliveryPosition | null; limit: number };
+
+/** How long one page may look for what a filter wants, before it says how far it came. */
+export const SEARCH_MS = 15;
+
+/** Rows that one statement may pass over. */
+const ROWS_PER_STEP = 4_000;
 
 const DAY_MS = 86_400_000;
 /** The clock of the database, which dates a delivery, may be beside that of the process that makes its id. */
@@ -39,6 +38,7 @@ export async function scanDeliveries(
   filter: DeliveryFilter & { sinceMs: number },
   page: ScanPage,
 ): Promise<Scan> {
+  const deadlineMs = performance.now() + SEARCH_MS;
   const untilMs = filter.untilMs ?? Date.now() + CLOCK_SPARE_MS;
   const found: DeliveryPosition[] = [];
   const start = page.before ?? startOf(untilMs);
@@ -49,7 +49,7 @@ export async function scanDeliveries(
   let before = positionOn(start, days[0]);
   while (before !== null) {
     const limit = page.limit - found.length;
-    const range = { before, sinceMs: filter.sinceMs, limit, rows: page.rowsPerStep };
+    const range = { before, sinceMs: filter.sinceMs, limit, rows: ROWS_PER_STEP };
     const step = await (wabaId === null
       ? stepOverAll(database, filter, range)
       : stepOver(database, wabaId, filter, range));
@@ -63,7 +63,7 @@ export async function scanDeliveries(
         start,
         days.find((day) => day < today),
       );
-    if (before !== null && performance.now() > page.deadlineMs) return { found, next: before };
+    if (before !== null && performance.now() > deadlineMs) return { found, next: before };
   }
   return { found, next: null };
 }

@@ -18,11 +18,14 @@ import {
   isFailedResponse,
   responseCondition,
 } from './delivery-filter.ts';
-import { type DeliveryPosition, type Scan, scanDeliveries } from './delivery-scan.ts';
+import {
+  type DeliveryPosition,
+  type Scan,
+  type ScanPage,
+  SEARCH_MS,
+  scanDeliveries,
+} from './delivery-scan.ts';
 
-/** How long one page may look for what a filter wants, before it says how far it came. */
-const SEARCH_MS = 15;
-const ROWS_PER_STEP = 4_000;
 const FAILED_PER_STEP = 600;
 /** Pending deliveries that are sorted in one go; a larger backlog is met while going back in time. */
 const MAX_OPEN = 1_000;
@@ -37,8 +40,6 @@ export type DeliverySearch = {
   searchedTo: Date | null;
 };
 
-type Page = { before: DeliveryPosition | null; limit: number };
-
 /**
  * The deliveries of a WABA (null: of all, for operators), the newest first. Without a time range it looks at seven
  * days, and with an id at all of them. A rare thing in a long log may take several pages: each says how far it came.
@@ -48,7 +49,7 @@ export async function searchDeliveries(
   { database }: { database: Database },
   wabaId: string | null,
   given: GivenDeliveryFilter,
-  page: Page,
+  page: ScanPage,
 ): Promise<DeliverySearch> {
   const { filter: asked, id } = await checkDeliveryFilter(given);
   const sinceMs = asked.sinceMs ?? (id === null ? (asked.untilMs ?? Date.now()) - DEFAULT_RANGE_MS : 0);
@@ -71,7 +72,7 @@ async function byFilter(
   database: Database,
   wabaId: string | null,
   filter: Filter,
-  page: Page,
+  page: ScanPage,
 ): Promise<Scan> {
   const wantsFailure =
     filter.response === null ? filter.state === 'failed' : isFailedResponse(filter.response);
@@ -80,8 +81,7 @@ async function byFilter(
     const open = await openDeliveries(database, wabaId, MAX_OPEN);
     if (open !== null) return await among(database, wabaId, filter, page, open);
   }
-  const deadlineMs = performance.now() + SEARCH_MS;
-  return await scanDeliveries(database, wabaId, filter, { ...page, rowsPerStep: ROWS_PER_STEP, deadlineMs });
+  return await scanDeliveries(database, wabaId, filter, page);
 }
 
 /** Its candidates have an attempt with the wanted response, so only the rest of the filter is looked at. */
@@ -89,7 +89,7 @@ async function byFailedAttempts(
   database: Database,
   wabaId: string | null,
   filter: Filter,
-  page: Page,
+  page: ScanPage,
 ): Promise<Scan> {
   const deadlineMs = performance.now() + SEARCH_MS;
   const found: DeliveryPosition[] = [];
@@ -153,7 +153,7 @@ async function among(
   database: Database,
   wabaId: string | null,
   filter: Filter,
-  { before, limit }: Page,
+  { before, limit }: ScanPage,
   candidates: readonly string[],
 ): Promise<Scan> {
   const since = lowestUuidAt(filter.sinceMs);

@@ -33,6 +33,18 @@ const MESSAGE =
   "select id, waba_id, null, direction || ' ' || type, created_at, conversation_id from messages";
 const AUDIT_ENTRY = "select id, waba_id, tenant_id, action || ' ' || target, at, null from audit_log";
 
+/** An object by the number of its row; `owners`: SQL of its WABA and its tenant. */
+function ofRow(
+  kind: string,
+  table: string,
+  { about = 'null', owners = 'waba_id, null', ...shown }: RowOptions,
+): Kind {
+  const select = `select id, ${owners}, ${about}, created_at, null from ${table} where id = cast(:row as bigint)`;
+  return { kind, by: 'row', select, ...shown };
+}
+
+type RowOptions = Pick<Kind, 'page' | 'workflows'> & { about?: string; owners?: string };
+
 /** Every kind of object whose id the API, the portal, a command or the Temporal UI shows. */
 const KINDS: readonly Kind[] = [
   {
@@ -48,21 +60,14 @@ const KINDS: readonly Kind[] = [
     select: `${MESSAGE} where phone_number_id = any (array(select phone_number_id from phone_numbers)) and upstream_id = :text`,
     page: messagePage,
   },
-  {
-    kind: 'conversation',
-    by: 'row',
-    select:
-      'select id, waba_id, null, null, created_at, null from conversations where id = cast(:row as bigint)',
+  ofRow('conversation', 'conversations', {
     page: (row) => `${wabaPage(row)}/conversations/${row.id}`,
     workflows: ['eraseConversation'],
-  },
-  {
-    kind: 'customer',
-    by: 'row',
-    select: 'select id, waba_id, null, null, created_at, null from contacts where id = cast(:row as bigint)',
+  }),
+  ofRow('customer', 'contacts', {
     page: (row) => `${wabaPage(row)}/conversations`,
     workflows: ['eraseCustomer'],
-  },
+  }),
   {
     kind: 'order',
     by: 'row',
@@ -77,43 +82,29 @@ const KINDS: readonly Kind[] = [
     select: `select lane, waba_id, null, event_id, created_at, null from payment_reports
               where waba_id = any (array(select waba_id from wabas)) and lane = :text`,
   },
-  {
-    kind: 'endpoint',
-    by: 'row',
-    select:
-      'select id, waba_id, null, mode, created_at, null from webhook_endpoints where id = cast(:row as bigint)',
+  ofRow('endpoint', 'webhook_endpoints', {
+    about: 'mode',
     page: (row) => `${wabaPage(row)}/endpoints/${row.id}`,
     workflows: ['endpoint'],
-  },
-  {
-    kind: 'replay',
-    by: 'row',
-    select: 'select id, waba_id, null, state, created_at, null from replays where id = cast(:row as bigint)',
+  }),
+  ofRow('replay', 'replays', {
+    about: 'state',
     page: (row) => `${wabaPage(row)}/replays/${row.id}`,
     workflows: ['replay'],
-  },
-  {
-    kind: 'erasure',
-    by: 'row',
-    select: `select id, waba_id, tenant_id, kind || ', ' || state, created_at, null from erasures
-              where id = cast(:row as bigint)`,
+  }),
+  ofRow('erasure', 'erasures', {
+    about: "kind || ', ' || state",
+    owners: 'waba_id, tenant_id',
     page: (row) =>
       row.wabaId === null ? '/portal/operator/erasures' : `${wabaPage(row)}/erasures/${row.id}`,
-  },
-  {
-    kind: 'API key',
-    by: 'row',
-    select: 'select id, waba_id, null, name, created_at, null from api_keys where id = cast(:row as bigint)',
-    page: (row) => `${wabaPage(row)}/keys`,
-  },
-  {
-    kind: 'key request',
-    by: 'row',
-    select: `select id, waba_id, tenant_id, state, created_at, null from api_key_requests
-              where id = cast(:row as bigint)`,
+  }),
+  ofRow('API key', 'api_keys', { about: 'name', page: (row) => `${wabaPage(row)}/keys` }),
+  ofRow('key request', 'api_key_requests', {
+    about: 'state',
+    owners: 'waba_id, tenant_id',
     page: (row) => `${wabaPage(row)}/keys`,
     workflows: ['api-key-request'],
-  },
+  }),
   {
     kind: 'audit entry',
     by: 'row',
@@ -165,28 +156,23 @@ const KINDS: readonly Kind[] = [
               where phone_number_id = :text`,
     page: wabaPage,
   },
-  {
-    kind: 'tenant',
-    by: 'row',
-    select:
-      'select id, null, id, business_name, created_at, null from tenants where id = cast(:row as bigint)',
+  ofRow('tenant', 'tenants', {
+    about: 'business_name',
+    owners: 'null, id',
     page: (row) => `/portal/operator/tenants/${row.id}`,
     workflows: ['eraseTenant'],
-  },
-  {
-    kind: 'user',
-    by: 'row',
-    select: 'select id, null, null, name, created_at, null from users where id = cast(:row as bigint)',
+  }),
+  ofRow('user', 'users', {
+    about: 'name',
+    owners: 'null, null',
     page: () => '/portal/operator/users',
     workflows: ['eraseUser'],
-  },
-  {
-    kind: 'invitation',
-    by: 'row',
-    select:
-      'select id, null, tenant_id, role, created_at, null from invitations where id = cast(:row as bigint)',
+  }),
+  ofRow('invitation', 'invitations', {
+    about: 'role',
+    owners: 'null, tenant_id',
     page: () => '/portal/operator/users',
-  },
+  }),
   {
     kind: 'mail',
     by: 'uuid',

@@ -1,10 +1,5 @@
 import type { Dispatcher } from 'undici';
-import {
-  type AddressGuard,
-  judgeEndpointUrl,
-  makeHostResolver,
-  type ResolveHost,
-} from '../../platform/http/outbound-url.ts';
+import { judgeEndpointUrl, makeHostResolver, type ResolveHost } from '../../platform/http/outbound-url.ts';
 import { parseRetryAfter } from '../../platform/http/retry-after.ts';
 import {
   type ConnectionAware,
@@ -14,25 +9,18 @@ import {
   makeOriginPools,
   type OriginPools,
   type PhaseTimings,
-  type UnusableNameObserver,
+  type PoolRules,
 } from './origin-pools.ts';
 import { classifySendError, type SendErrorClass, type SendFailure } from './send-error.ts';
 
-export type HttpSenderOptions = {
-  guard: AddressGuard;
-  allowHttp: boolean;
-  /** DNS, TCP and TLS of a new connection. */
-  connectTimeoutMs: number;
-  /** Everything from the call on, the response body included; a request may set its own. */
-  totalTimeoutMs: number;
-  maxOrigins?: number;
-  originIdleMs?: number;
-  connectionMaxAgeMs?: number;
-  /** PEM certificates to trust in place of the well-known ones. */
-  ca?: string;
-  resolve?: ResolveHost;
-  onUnusableName?: UnusableNameObserver;
-};
+export type HttpSenderOptions = Omit<PoolRules, 'resolve' | keyof typeof POOL_LIMITS> &
+  Partial<Pick<PoolRules, 'resolve' | keyof typeof POOL_LIMITS>> & {
+    allowHttp: boolean;
+    /** Everything from the call on, the response body included; a request may set its own. */
+    totalTimeoutMs: number;
+  };
+
+const POOL_LIMITS = { maxOrigins: 512, originIdleMs: 60_000, connectionMaxAgeMs: 300_000 };
 
 type SendRequest = ConnectionTerms & {
   url: string;
@@ -55,17 +43,9 @@ export type HttpSender = {
  * for another one: how many are under way is for the callers to limit.
  */
 export function makeHttpSender(options: HttpSenderOptions): HttpSender {
-  const { guard, allowHttp, connectTimeoutMs, totalTimeoutMs } = options;
-  const pools = makeOriginPools({
-    guard,
-    connectTimeoutMs,
-    resolve: shareLookups(options.resolve ?? makeHostResolver()),
-    onUnusableName: options.onUnusableName,
-    ca: options.ca,
-    maxOrigins: options.maxOrigins ?? 512,
-    originIdleMs: options.originIdleMs ?? 60_000,
-    connectionMaxAgeMs: options.connectionMaxAgeMs ?? 300_000,
-  });
+  const { guard, allowHttp, totalTimeoutMs } = options;
+  const resolve = shareLookups(options.resolve ?? makeHostResolver());
+  const pools = makeOriginPools({ ...POOL_LIMITS, ...options, resolve });
   let closed = false;
   return {
     async send({ url, headers, body, timeoutMs = totalTimeoutMs, ...terms }) {
