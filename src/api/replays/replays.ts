@@ -1,5 +1,5 @@
 import { Type } from 'typebox';
-import { newestDeliveries } from '../../deliveries/log/deliveries.ts';
+import { findDeliveriesOfEvents } from '../../deliveries/log/deliveries.ts';
 import { publicDeliveryId, publicEventId } from '../../platform/public-ids.ts';
 import { RequestError } from '../../platform/request-input.ts';
 import { countReplay, replayOf, replaysOf, startReplay, switchReplay } from '../../replays/replays.ts';
@@ -239,9 +239,14 @@ export function replayEvent(app: ExternalApp, { accounts }: ExternalContext): vo
     const { database } = accounts;
     const event = await eventOfPath(database, wabaId, request.params.id);
     const { endpointId } = request.body;
-    const had = await newestDeliveries(database, wabaId, event);
-    const chosen = had.filter((delivery) => endpointId === undefined || delivery.endpointId === endpointId);
-    const deliveryIds = chosen.filter(({ isOpen }) => !isOpen).map(({ id }) => publicDeliveryId(id));
+    const had = (await findDeliveriesOfEvents(database, [event.id])).filter(
+      (delivery) =>
+        delivery.endpointMode !== null && (endpointId ?? delivery.endpointId) === delivery.endpointId,
+    );
+    // Of several deliveries to one endpoint the newest counts.
+    const chosen = [...new Map(had.map((delivery) => [delivery.endpointId, delivery])).values()];
+    const settled = chosen.filter(({ state }) => state !== 'pending');
+    const deliveryIds = settled.map(({ id }) => publicDeliveryId(id));
     const replay = await startReplay(
       { ...accounts, actor: apiActorOf(request) },
       wabaId,

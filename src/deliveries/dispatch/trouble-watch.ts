@@ -24,6 +24,7 @@ type WatchTools = {
 };
 
 const TYPE = 'endpointTrouble';
+const RUNNING = `WorkflowType = "${TYPE}" AND ExecutionStatus = "Running"`;
 const POLL_MS = 1_000;
 
 /** However many endpoints are in trouble: the others wait for their turn. */
@@ -114,11 +115,7 @@ export class TroubleWatch {
     const nowMs = performance.now();
     const isFull = nowMs >= this.#fullWalkAtMs;
     const running = new Set<string>();
-    for await (const runs of listWorkflows(
-      client,
-      `WorkflowType = "${TYPE}" AND ExecutionStatus = "Running"`,
-      200,
-    ))
+    for await (const runs of listWorkflows(client, RUNNING, 200))
       for (const run of runs)
         if (run.taskQueue === taskQueue) running.add(endpointIdOfWorkflow(run.workflowId));
     const gone = [...this.#running].filter((id) => !running.has(id));

@@ -97,7 +97,7 @@ export async function listEventDeliveries(
   );
 }
 
-/** The deliveries of these events, the oldest first, with their endpoints as they are: for operators. */
+/** The deliveries of these events, the oldest first, with their endpoints as they are. */
 export async function findDeliveriesOfEvents(
   database: Database,
   eventUuids: readonly string[],
@@ -110,22 +110,6 @@ export async function findDeliveriesOfEvents(
        left join delivery_queue q on q.delivery_id = d.id
       where d.event_uuid = any (cast(? as uuid[])) order by d.created_at, d.id`,
     [eventUuids],
-  );
-}
-
-/** The newest delivery of an event to each endpoint that still exists, and whether it is still open. */
-export async function newestDeliveries(
-  database: Database,
-  wabaId: string,
-  event: EventKey,
-): Promise<{ id: string; endpointId: string; isOpen: boolean }[]> {
-  return await query(
-    database,
-    `select distinct on (d.endpoint_id) d.id, d.endpoint_id as "endpointId", d.state = 'pending' as "isOpen"
-       from deliveries d join webhook_endpoints e on e.id = d.endpoint_id and e.waba_id = d.waba_id
-      where d.waba_id = :wabaId and d.event_uuid = :id and d.day >= cast(:fromDay as date)
-      order by d.endpoint_id, d.day desc, d.id desc`,
-    { wabaId, id: event.id, fromDay: firstDay([event]) },
   );
 }
 
