@@ -29,19 +29,17 @@ const TESTS = 20;
 /** Makes retries due whose time has come, and attempts test events that no run has come for. */
 export function startRetryRelease(tools: UpkeepTools): Loop {
   const { database, logger, loop } = tools;
-  const reach = makeReach();
+  const sweep = makeSweep(RETRIES);
   return startLoop({
     name: 'retry-release',
     pollMs: POLL_MS,
     logger,
     turn: async () => {
       const runGraceMs = tools.isTemporalUp() ? RUN_GRACE_MS : 0;
-      const { withinSeconds, end } = reach.begin();
-      const released = await releaseDueRetries(database, { withinSeconds, runGraceMs, limit: RETRIES });
+      const released = await sweep((range) => releaseDueRetries(database, { ...range, runGraceMs }));
       if (released > 0) loop.wake();
       const tests = await findLateTests(database, { runGraceMs, limit: TESTS });
       await Promise.all(tests.map((test) => loop.attemptOne(test)));
-      if (released < RETRIES) end();
       return released === RETRIES;
     },
   });
@@ -53,18 +51,16 @@ const STEPS_ASIDE = 50;
 
 /** Brings back what got stuck: claims of processes that died, and lanes behind a head that fails for too long. */
 export function startSweeper({ database, logger, loop, blockLimitHours }: UpkeepTools): Loop {
-  const reach = makeReach();
+  const sweep = makeSweep(RELEASES);
   return startLoop({
     name: 'delivery-sweeper',
     pollMs: SWEEP_MS,
     logger,
     turn: async () => {
-      const { withinSeconds, end } = reach.begin();
-      const released = await releaseExpired(database, { withinSeconds, limit: RELEASES });
+      const released = await sweep((range) => releaseExpired(database, range));
       const defaultSeconds = blockLimitHours * 3_600;
       const stepped = await stepAside(database, { defaultSeconds, limit: STEPS_ASIDE });
       if (released + stepped > 0) loop.wake();
-      if (released < RELEASES) end();
       return released === RELEASES || stepped === STEPS_ASIDE;
     },
   });
@@ -115,21 +111,18 @@ const FULL_LOOK_REST = { times: 100, longestMs: 60_000 };
  * How far back a sweep looks: at everything, unless that takes long because what was claimed and settled still lies
  * there; then to where the last complete sweep has been, and at everything once a minute.
  */
-function makeReach() {
+function makeSweep(limit: number) {
   const looks = makeFullLooks(FULL_LOOK_REST);
   let completeMs: number | null = null;
-  return {
-    begin() {
-      const startMs = performance.now();
-      const isFull = completeMs === null || looks.isDue();
-      const sinceSeconds = (startMs - (completeMs ?? startMs)) / 1_000;
-      return {
-        withinSeconds: isFull ? EVERYTHING_SECONDS : sinceSeconds + SPARE_SECONDS,
-        end() {
-          completeMs = startMs;
-          if (isFull) looks.took(performance.now() - startMs);
-        },
-      };
-    },
+  return async (sweep: (range: { withinSeconds: number; limit: number }) => Promise<number>) => {
+    const startMs = performance.now();
+    const isFull = completeMs === null || looks.isDue();
+    const sinceSeconds = (startMs - (completeMs ?? startMs)) / 1_000;
+    const withinSeconds = isFull ? EVERYTHING_SECONDS : sinceSeconds + SPARE_SECONDS;
+    const swept = await sweep({ withinSeconds, limit });
+    if (swept === limit) return swept;
+    completeMs = startMs;
+    if (isFull) looks.took(performance.now() - startMs);
+    return swept;
   };
 }

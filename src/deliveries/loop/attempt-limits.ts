@@ -228,11 +228,11 @@ const MOST_UNRECORDED = 1_024;
 export class AttemptSlots {
   readonly #bounds: SlotBounds;
   readonly #now: () => number;
-  /** Oldest first. */
-  readonly #waiting = new Set<UnderWay>();
-  readonly #waitingLong = new Set<UnderWay>();
-  readonly #responded = new Set<UnderWay>();
-  readonly #respondedLate = new Set<UnderWay>();
+  /** Without a response, and not for long; oldest first. */
+  readonly #fresh = new Set<UnderWay>();
+  /** All, with how their responses came; null: they wait for them. */
+  readonly #taken = new Map<UnderWay, 'soon' | 'late' | null>();
+  readonly #unrecorded = { soon: 0, late: 0 };
 
   constructor(bounds = SLOTS, now = () => performance.now()) {
     this.#bounds = bounds;
@@ -240,34 +240,38 @@ export class AttemptSlots {
   }
 
   take(attempt: UnderWay): void {
-    this.#waiting.add(attempt);
+    this.#fresh.add(attempt);
+    this.#taken.set(attempt, null);
   }
 
   /** The attempt has its result, which is to be recorded. */
   responded(attempt: UnderWay): void {
-    if (this.#waiting.delete(attempt)) this.#responded.add(attempt);
-    else if (this.#waitingLong.delete(attempt)) this.#respondedLate.add(attempt);
+    if (this.#taken.get(attempt) !== null) return;
+    const came = this.#fresh.delete(attempt) ? 'soon' : 'late';
+    this.#taken.set(attempt, came);
+    this.#unrecorded[came] += 1;
   }
 
   release(attempt: UnderWay): void {
-    for (const set of [this.#responded, this.#waiting, this.#waitingLong, this.#respondedLate])
-      if (set.delete(attempt)) return;
+    const came = this.#taken.get(attempt) ?? null;
+    if (came !== null) this.#unrecorded[came] -= 1;
+    this.#fresh.delete(attempt);
+    this.#taken.delete(attempt);
   }
 
   /** Attempts that may be started now. */
   free(): number {
     const longSinceMs = this.#now() - LONG_MS;
-    for (const attempt of this.#waiting) {
+    for (const attempt of this.#fresh) {
       if (attempt.startMs > longSinceMs) break;
-      this.#waiting.delete(attempt);
-      this.#waitingLong.add(attempt);
+      this.#fresh.delete(attempt);
     }
-    const quick = this.#bounds.quick - this.#waiting.size - this.#responded.size;
-    const unrecorded = MOST_UNRECORDED - this.#responded.size - this.#respondedLate.size;
-    return Math.max(0, Math.min(quick, unrecorded, this.#bounds.most - this.taken()));
+    const { soon, late } = this.#unrecorded;
+    const quick = this.#bounds.quick - this.#fresh.size - soon;
+    return Math.max(0, Math.min(quick, MOST_UNRECORDED - soon - late, this.#bounds.most - this.taken()));
   }
 
   taken(): number {
-    return this.#waiting.size + this.#waitingLong.size + this.#responded.size + this.#respondedLate.size;
+    return this.#taken.size;
   }
 }
