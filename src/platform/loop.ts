@@ -23,7 +23,7 @@ const LONGEST_BACK_OFF_MS = 5_000;
 
 type LoopOptions = {
   name: string;
-  pollMs: number;
+  pollMs: number | (() => number);
   logger: Logger;
   turn: () => Promise<boolean>;
 };
@@ -44,7 +44,8 @@ export function startLoop(options: LoopOptions): Loop {
       const more = await turns.run();
       const backOffMs = turns.backOffMs();
       if (stopping || (backOffMs === 0 && (more || woken))) continue;
-      pause = startPause(backOffMs > 0 ? backOffMs : options.pollMs);
+      const pollMs = typeof options.pollMs === 'number' ? options.pollMs : options.pollMs();
+      pause = startPause(backOffMs > 0 ? backOffMs : pollMs);
       await pause.ended;
       pause = null;
     }

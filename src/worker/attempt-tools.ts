@@ -71,7 +71,7 @@ export function openDelivery(config: Config, tools: DeliveryTools) {
     onTrouble: (error) => logger.warn({ err: error }, 'runs of deliveries cannot be started at present'),
   });
   const defaults = { timeoutMs, retryScheduleMs, workflows: config.delivery.workflows };
-  const loop = new DeliveryLoop({ ...settlement, sender, limiter, secretBox, defaults, runs });
+  const loop = new DeliveryLoop({ ...settlement, logger, sender, limiter, secretBox, defaults, runs });
   const leaseMs = leaseMsFor(timeoutMs);
   return {
     ...{ worker, secretBox, health, limiter, loop, runs, troubleWatch, leaseMs, shareWith },

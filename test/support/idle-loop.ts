@@ -5,6 +5,7 @@ import { DeliveryRuns } from '../../src/deliveries/loop/delivery-runs.ts';
 import type { HttpSender } from '../../src/deliveries/sender/http-sender.ts';
 import type { Database } from '../../src/platform/postgres/database.ts';
 import { query } from '../../src/platform/postgres/sql.ts';
+import { silentLogger } from './silent-logger.ts';
 import { testSecretBox } from './test-accounts.ts';
 
 type Parts = { database: Database; sender: HttpSender } & Partial<LoopTools>;
@@ -13,6 +14,7 @@ type Parts = { database: Database; sender: HttpSender } & Partial<LoopTools>;
 export function idleLoop(parts: Parts): { loop: DeliveryLoop; tools: LoopTools } {
   const calm = { note: () => undefined, isCalm: () => false, shareWith: () => undefined };
   const tools: LoopTools = {
+    logger: silentLogger,
     limiter: new EndpointLimiter(),
     secretBox: testSecretBox,
     defaults: { retryScheduleMs: [60_000], timeoutMs: 5_000, workflows: 'failures' as const },

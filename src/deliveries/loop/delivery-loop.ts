@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { SecretBox } from '../../platform/crypto/secret-box.ts';
-import type { LoopStatus } from '../../platform/loop.ts';
+import type { Logger } from '../../platform/logger.ts';
+import { type Loop, type LoopStatus, startLoop } from '../../platform/loop.ts';
 import type { Database } from '../../platform/postgres/database.ts';
 import { isInTime, leaseClockMs, leaseMsFor } from '../attempt/lease-clock.ts';
 import {
@@ -33,7 +34,6 @@ import { AT_LIMIT, NOT_CLAIMING, waitOf } from './wait-of.ts';
 /** Beside the wake-ups: rate limits and leases end by themselves. */
 const BUSY_POLL_MS = 50;
 const IDLE_POLL_MS = 250;
-const BACK_OFF_MS = 500;
 
 /** Probes that one look starts. */
 const PROBES_AT_ONCE = 20;
@@ -47,6 +47,7 @@ const UNREADABLE_REST_MS = 60_000;
 export type LoopCounts = { claimed: number; delivered: number; failing: number; lost: number };
 
 export type LoopTools = SettlementTools & {
+  logger: Logger;
   sender: HttpSender;
   limiter: EndpointLimiter;
   secretBox: SecretBox;
@@ -71,16 +72,12 @@ export class DeliveryLoop {
   readonly #due: DueFinder;
   readonly #made = new WeakMap<MadeAttempt, { underWay: UnderWay; run: AttemptRun | null }>();
   readonly #counts: LoopCounts = { claimed: 0, delivered: 0, failing: 0, lost: 0 };
-  #running: Promise<void> | null = null;
+  #loop: Loop | null = null;
   #stopping = false;
   /** The workflow that shows this loop at present. */
   #shownBy: string | null = null;
   /** All slots did not suffice at the last claim: new deliveries must not overtake what may still wait. */
   #full = false;
-  #woken = false;
-  #interrupt: (() => void) | null = null;
-  #turnedAtMs = performance.now();
-  #failingFromMs: number | null = null;
 
   constructor(tools: LoopTools) {
     this.#tools = tools;
@@ -104,20 +101,25 @@ export class DeliveryLoop {
   }
 
   start(): void {
-    this.#running ??= this.#claimLoop();
+    this.#loop ??= startLoop({
+      name: 'delivery-loop',
+      pollMs: () => (this.inFlight() > 0 || this.#due.isHolding() ? BUSY_POLL_MS : IDLE_POLL_MS),
+      logger: this.#tools.logger,
+      turn: () => this.#turn(),
+    });
   }
 
   /** Claims nothing more; what is under way goes on. */
   stopClaiming(): void {
     this.#stopping = true;
-    this.wake();
+    void this.#loop?.stop();
   }
 
   /** Resolves when nothing is claimed any more, no attempt is under way, and all are recorded. */
   async drained(): Promise<void> {
     this.stopClaiming();
-    await this.#running;
-    while (this.#slots.all.taken() > 0) await sleep(20);
+    await this.#loop?.stop();
+    while (this.inFlight() > 0) await sleep(20);
   }
 
   /** Attempts name this workflow as theirs, unless they have one of their own; null: none shows the loop. */
@@ -136,10 +138,7 @@ export class DeliveryLoop {
 
   /** Of the claims; attempts under way have time-outs of their own. */
   status(): LoopStatus {
-    const nowMs = performance.now();
-    const failingMs = this.#failingFromMs === null ? 0 : nowMs - this.#failingFromMs;
-    const sinceTurnMs = nowMs - this.#turnedAtMs;
-    return { turnMs: sinceTurnMs, sinceTurnMs, failingMs };
+    return this.#loop?.status() ?? { turnMs: 0, sinceTurnMs: 0, failingMs: 0 };
   }
 
   counts(): LoopCounts {
@@ -148,8 +147,7 @@ export class DeliveryLoop {
 
   /** Something may have become claimable. */
   wake(): void {
-    this.#woken = true;
-    this.#interrupt?.();
+    this.#loop?.wake();
   }
 
   /**
@@ -203,7 +201,7 @@ export class DeliveryLoop {
   }
 
   #claims(mayTake: (endpointId: string) => boolean): DirectClaims | null {
-    if (this.#running === null || this.#full || !this.#mayClaim()) return null;
+    if (this.#loop === null || this.#full || !this.#mayClaim()) return null;
     return makeDirectClaims({
       leaseMs: this.#leaseMs,
       mayTake,
@@ -213,23 +211,12 @@ export class DeliveryLoop {
     });
   }
 
-  async #claimLoop(): Promise<void> {
-    while (!this.#stopping) {
-      this.#woken = false;
-      try {
-        const mayClaim = this.#mayClaim();
-        const foundNothing = mayClaim && !(await this.#claim());
-        this.#failingFromMs = null;
-        this.#turnedAtMs = performance.now();
-        if (foundNothing) await sleep(REST_AFTER_NOTHING_MS);
-        if (!mayClaim || this.#full || !this.#due.isWalking()) await this.#pause();
-      } catch (error) {
-        this.#turnedAtMs = performance.now();
-        this.#failingFromMs ??= this.#turnedAtMs;
-        this.#tools.onTrouble(error);
-        await sleep(BACK_OFF_MS);
-      }
-    }
+  /** Returns whether endpoints are left that were not looked at. */
+  async #turn(): Promise<boolean> {
+    if (!this.#mayClaim()) return false;
+    const hasFound = await this.#claim();
+    if (!hasFound) await sleep(REST_AFTER_NOTHING_MS);
+    return !this.#full && this.#due.isWalking();
   }
 
   /** Claims once, as many as there are free slots. False: there was room, and nothing to claim. */
@@ -359,18 +346,5 @@ export class DeliveryLoop {
     }
     const roomier = outcomes.some(({ attempt }) => this.#due.isWaiting(attempt.endpoint.id));
     if (promoted > 0 || this.#full || roomier) this.wake();
-  }
-
-  async #pause(): Promise<void> {
-    if (this.#woken) return;
-    const isBusy = this.#slots.all.taken() > 0 || this.#due.isHolding();
-    await new Promise<void>((resolve) => {
-      const timer = setTimeout(resolve, isBusy ? BUSY_POLL_MS : IDLE_POLL_MS);
-      this.#interrupt = () => {
-        clearTimeout(timer);
-        resolve();
-      };
-    });
-    this.#interrupt = null;
   }
 }

@@ -91,8 +91,8 @@ export class DeliveryRuns {
   readonly #options: RunOptions;
   readonly #attempts = new Map<string, AttemptRun>();
   #client: RunClient | null = null;
-  #isFailing = false;
-  #pausedUntilMs = 0;
+  /** When the last call failed; null: it succeeded. */
+  #failedAtMs: number | null = null;
 
   constructor(options: RunOptions) {
     this.#options = options;
@@ -105,12 +105,13 @@ export class DeliveryRuns {
 
   /** Whether Temporal is there, as far as the last call shows. */
   isUp(): boolean {
-    return this.#client !== null && !this.#isFailing;
+    return this.#client !== null && this.#failedAtMs === null;
   }
 
   /** Whether a run may be started now. */
   mayStart(): boolean {
-    return this.#client !== null && performance.now() >= this.#pausedUntilMs;
+    const pausedUntilMs = this.#failedAtMs === null ? 0 : this.#failedAtMs + PAUSE_MS;
+    return this.#client !== null && performance.now() >= pausedUntilMs;
   }
 
   /** Whether traffic is calm, so that each delivery may have a run. */
@@ -195,12 +196,11 @@ export class DeliveryRuns {
     if (this.#client === null || !this.mayStart()) return null;
     try {
       const result = await inTime(call(this.#client));
-      this.#isFailing = false;
+      this.#failedAtMs = null;
       return result;
     } catch (error) {
-      if (!this.#isFailing) this.#options.onTrouble(error);
-      this.#isFailing = true;
-      this.#pausedUntilMs = performance.now() + PAUSE_MS;
+      if (this.#failedAtMs === null) this.#options.onTrouble(error);
+      this.#failedAtMs = performance.now();
       return null;
     }
   }

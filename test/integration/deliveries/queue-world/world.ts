@@ -27,7 +27,7 @@ export type PublishedOne = {
 /** From `fromMs` on deliveries of this endpoint may have gone by this scope. */
 type ScopeChange = { endpointId: string; scope: OrderScope; fromMs: number; untilMs: number };
 
-type AttemptTools = Omit<LoopTools, 'runs'>;
+type AttemptTools = Omit<LoopTools, 'runs' | 'logger'>;
 
 export type World = {
   database: Database;
