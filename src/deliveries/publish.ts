@@ -73,7 +73,10 @@ export async function publishTo(
   const made = events.map((event) => makeEvent(event, options.occurredAt));
   const deliveries = fanOut(made, subscribers);
   const { published, claimed } = await store(trx, made, deliveries, options);
-  return { events: published, claimed: claimed.flatMap((delivery) => claimOf(delivery, published)) };
+  const lastOfLane = new Map(deliveries.map((delivery) => [placeOf(delivery), delivery]));
+  const isFollowed = (delivery: PlannedDelivery) => lastOfLane.get(placeOf(delivery)) !== delivery;
+  const claims = claimed.flatMap((delivery) => claimOf(delivery, published, isFollowed(delivery)));
+  return { events: published, claimed: claims };
 }
 
 /** By WABA how many deliveries its events lead to at most. */
@@ -207,7 +210,15 @@ function fanOut(events: readonly MadeEvent[], subscribers: readonly Subscriber[]
   );
 }
 
-function claimOf(delivery: PlannedDelivery, published: readonly PublishedEvent[]): ClaimedDelivery[] {
+function placeOf({ endpointId, lane }: PlannedDelivery): string {
+  return `${endpointId} ${lane}`;
+}
+
+function claimOf(
+  delivery: PlannedDelivery,
+  published: readonly PublishedEvent[],
+  isFollowed: boolean,
+): ClaimedDelivery[] {
   const { event, eventNumber, endpointVersion, deliveryId, deliveryDay, endpointId, eventDay, eventUuid } =
     delivery;
   const sequence = published[eventNumber - 1]?.sequence ?? '1';
@@ -215,7 +226,7 @@ function claimOf(delivery: PlannedDelivery, published: readonly PublishedEvent[]
   return [
     {
       ...{ deliveryId, deliveryDay, endpointId, endpointVersion, eventDay, eventUuid },
-      ...{ attempts: 0, probes: 0, replay: false, hasRun: false },
+      ...{ attempts: 0, probes: 0, replay: false, hasRun: false, isFollowed },
       ...{ eventType: event.type, eventId: event.eventId, sequence, body: event.body },
     },
   ];

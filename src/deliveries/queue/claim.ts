@@ -17,6 +17,8 @@ export type ClaimedDelivery = {
   replay: boolean;
   /** A run of its workflow shows it. */
   hasRun: boolean;
+  /** Others of its lane may wait behind it; left out: it is not known. */
+  isFollowed?: boolean;
   eventType: string;
   eventId: string;
   sequence: string;

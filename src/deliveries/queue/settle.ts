@@ -210,7 +210,7 @@ type SettledRow = { settled: string; promoted: number };
 
 const CLAIM_COLUMNS = `delivery_id as "deliveryId", delivery_day as "deliveryDay", endpoint_id as "endpointId",
      endpoint_version as "endpointVersion", event_day as "eventDay", event_uuid as "eventUuid", attempts, probes, replay,
-     false as "hasRun", event_type as "eventType", event_id as "eventId", sequence, body`;
+     false as "hasRun", true as "isFollowed", event_type as "eventType", event_id as "eventId", sequence, body`;
 
 function sortRows(rows: readonly (SettledRow | ClaimedDelivery | Orphan)[]): Settled {
   const sorted: Settled = { ours: new Set(), promoted: 0, followers: [], orphans: [] };

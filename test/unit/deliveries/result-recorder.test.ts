@@ -10,7 +10,13 @@ const STATEMENT_MS = 10;
 const GROUPS = 6;
 
 /** Records a new result each millisecond; returns the shortest time between two statements. */
-async function shortestGapMs({ promoted }: { promoted: number }): Promise<number> {
+async function shortestGapMs({
+  promoted,
+  isFollowed = false,
+}: {
+  promoted: number;
+  isFollowed?: boolean;
+}): Promise<number> {
   const started: number[] = [];
   const ended: number[] = [];
   const raw = async (_text: string, { ids }: { ids: string[] }) => {
@@ -39,7 +45,7 @@ async function shortestGapMs({ promoted }: { promoted: number }): Promise<number
     },
   );
   for (let n = 0; ended.length < GROUPS; n += 1) {
-    recorder.add(madeAttempt(response(200), n));
+    recorder.add({ ...madeAttempt(response(200), n), isFollowed });
     await sleep(1);
   }
   return Math.min(...started.slice(1).map((ms, index) => ms - (ended[index] ?? 0)));
@@ -52,6 +58,10 @@ describe('results are recorded in groups', () => {
 
   test('without a rest where the next of a lane waits for the record', async () => {
     expect(await shortestGapMs({ promoted: 1 })).toBeLessThan(STATEMENT_MS);
+  });
+
+  test('with a rest that ends when something comes behind which others wait', async () => {
+    expect(await shortestGapMs({ promoted: 0, isFollowed: true })).toBeLessThan(STATEMENT_MS);
   });
 });
 
