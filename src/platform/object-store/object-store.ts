@@ -226,8 +226,7 @@ function boundedTransport(timeouts: { answerTimeoutMs: number; stallTimeoutMs: n
   const request = (options: http.RequestOptions, onResponse?: (response: IncomingMessage) => void) => {
     const { request: start } = options.protocol === 'https:' ? https : http;
     const signal = requestSignal.getStore();
-    const withSignal = signal === undefined ? options : { ...options, signal };
-    const outgoing: ClientRequest = start(withSignal, (response) => {
+    const outgoing: ClientRequest = start(options, (response) => {
       outgoing.setTimeout(0);
       if (UNREAD_STATUSES.has(response.statusCode ?? 0)) response.resume();
       endWhenStalled(response, timeouts.stallTimeoutMs);
@@ -238,12 +237,27 @@ function boundedTransport(timeouts: { answerTimeoutMs: number; stallTimeoutMs: n
     });
     // Node's own time-out begins with the connection: it does not count the wait for one.
     const unconnected = setTimeout(() => {
-      outgoing.destroy(new Error(`no connection within ${timeouts.answerTimeoutMs} ms`));
+      end(outgoing, new Error(`no connection within ${timeouts.answerTimeoutMs} ms`));
     }, timeouts.answerTimeoutMs);
     outgoing.once('socket', () => clearTimeout(unconnected)).once('close', () => clearTimeout(unconnected));
+    if (signal !== undefined) endAtSignal(outgoing, signal);
     return outgoing;
   };
   return { request: request as Transport['request'] };
+}
+
+function endAtSignal(outgoing: ClientRequest, signal: AbortSignal): void {
+  const abort = () => end(outgoing, new Error('nobody waits for the answer any more'));
+  // The library listens for errors once it has the request.
+  if (signal.aborted) return void process.nextTick(abort);
+  signal.addEventListener('abort', abort, { once: true });
+  outgoing.once('close', () => signal.removeEventListener('abort', abort));
+}
+
+/** Of a request that waits for a connection, Node would report the error only when it has one, which may be never. */
+function end(outgoing: ClientRequest, error: Error): void {
+  outgoing.destroy(error);
+  if (outgoing.socket === null) outgoing.emit('error', error);
 }
 
 /** A socket timeout would also cut a body that our own slow reader holds back; this looks at who is waiting. */
