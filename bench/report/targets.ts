@@ -43,7 +43,9 @@ const cpu = (name: string): Of => {
   const parts = ['api', 'worker', 'all', 'postgres'];
   return (get) => {
     const spent = get(name)?.cpuMsPerEvent;
-    return spent && parts.reduce((sum, part) => sum + (spent[part] ?? 0), 0);
+    return spent?.postgres === undefined
+      ? undefined
+      : parts.reduce((sum, part) => sum + (spent[part] ?? 0), 0);
   };
 };
 
