@@ -29,12 +29,6 @@ const PATIENCE_MS = 250;
  */
 const MOST = { bodies: 64, items: 200, bytes: 1024 * 1024, deliveries: 500 };
 
-/**
- * How long bodies wait for a transaction beside the ingress that takes in what came before them. Going after it in
- * turn, one stall would be enough for all that follows to be stored first and taken in then, with twice the work.
- */
-const HOLD_MS = 50;
-
 /** After an attempt that took too long. */
 const REST_MS = 1_000;
 
@@ -47,15 +41,13 @@ export function makeDirectIntake(tools: IntakeTools, loop: IdleLoop, patienceMs 
   return (bodies, onSent) => intake.attempt(bodies, onSent);
 }
 
-type IdleLoop = Pick<IntakeLoop, 'areIdle' | 'whenIdle'>;
+type IdleLoop = Pick<IntakeLoop, 'isIdle'>;
 
 class IntakeBesideIngress {
   readonly #tools: IntakeTools;
   readonly #loop: IdleLoop;
   readonly #patienceMs: number;
   #restUntilMs = 0;
-  /** Shards where more comes than is taken in: nothing is gained by holding there. */
-  readonly #overrun = new Set<number>();
   readonly #shardRestsUntilMs = new Map<number, number>();
   readonly #underWay = new Set<UnderWay>();
   /** By WABA what an item led to when it was last too much. */
@@ -111,16 +103,10 @@ class IntakeBesideIngress {
   }
 
   #isPossible(shard: number): boolean {
-    if (performance.now() < (this.#shardRestsUntilMs.get(shard) ?? 0)) return false;
-    if (this.#loop.areIdle([shard])) this.#overrun.delete(shard);
-    return !this.#overrun.has(shard);
+    return this.#loop.isIdle(shard) && performance.now() >= (this.#shardRestsUntilMs.get(shard) ?? 0);
   }
 
   async #keep(batch: Batch, before: readonly UnderWay[], onSent: () => void): Promise<boolean> {
-    if (!(await this.#loop.whenIdle(batch.shards, HOLD_MS))) {
-      for (const shard of batch.shards) if (!this.#loop.areIdle([shard])) this.#overrun.add(shard);
-      return false;
-    }
     const startMs = performance.now();
     const timer = Promise.withResolvers<'late'>();
     const timeout = setTimeout(() => timer.resolve('late'), this.#patienceMs);

@@ -1,4 +1,3 @@
-import { setTimeout as sleep } from 'node:timers/promises';
 import type { Loop, LoopStatus } from '../../platform/loop.ts';
 import { findOldestBodies, SHARDS } from '../inbox.ts';
 import { lookOf } from './backlog.ts';
@@ -25,10 +24,8 @@ const BACK_OFF = { firstMs: 250, longestMs: 5_000 };
 export type WorkerShare = { rank: number; count: number };
 
 export type IntakeLoop = Loop & {
-  /** Nothing of these shards waits or is being taken in, as far as this process knows. */
-  areIdle(shards: readonly number[]): boolean;
-  /** True once they are; false when that takes longer. */
-  whenIdle(shards: readonly number[], withinMs: number): Promise<boolean>;
+  /** Nothing of the shard waits or is being taken in, as far as this process knows. */
+  isIdle(shard: number): boolean;
   /** Bodies came for these shards, as a notification names them; for any when it names none. */
   notified(payload: string): void;
 };
@@ -94,17 +91,8 @@ class Intake implements IntakeLoop {
     return { turnMs: Math.max(lookMs, nowMs - beganMs), sinceTurnMs: nowMs - this.#lookedAtMs, failingMs };
   }
 
-  areIdle(shards: readonly number[]): boolean {
-    return shards.every((shard) => !this.#wanted.has(shard) && !this.#busy.has(shard));
-  }
-
-  async whenIdle(shards: readonly number[], withinMs: number): Promise<boolean> {
-    const late = sleep(withinMs, 'late' as const, { ref: false });
-    while (!this.areIdle(shards)) {
-      const ended = [...this.#turns].map((turn) => turn.ended);
-      if ((await Promise.race([late, ...ended])) === 'late') return false;
-    }
-    return true;
+  isIdle(shard: number): boolean {
+    return !this.#wanted.has(shard) && !this.#busy.has(shard);
   }
 
   async stop(): Promise<void> {

@@ -1,4 +1,3 @@
-import { setTimeout as sleep } from 'node:timers/promises';
 import { beforeEach, describe, expect, onTestFinished, test } from 'vitest';
 import { removeNumber } from '../../../src/accounts/account-removal.ts';
 import { insertBodies, type KeepAtOnce, type SignedBody, shardOf } from '../../../src/inbound/inbox.ts';
@@ -16,7 +15,7 @@ import { testWorkerDatabase } from '../../support/test-database.ts';
 import { fixtureBody } from '../../support/upstream-fixtures.ts';
 import { eventually } from '../../support/webhook-receiver.ts';
 
-const ALWAYS_IDLE = { areIdle: () => true, whenIdle: async () => true };
+const ALWAYS_IDLE = { isIdle: () => true };
 
 let database: Database;
 let tools: IntakeTools;
@@ -66,31 +65,10 @@ test('bodies are taken in in the transaction that keeps them, numbers known or n
   expect(await query(database, `select 1 from delivery_queue where state = 'due'`)).toHaveLength(6);
 });
 
-test('bodies wait for what is just being taken in before them', async () => {
-  let isIdle = false;
-  const becomesIdle = async () => {
-    await sleep(20);
-    isIdle = true;
-    return true;
-  };
-  direct = makeDirectIntake(tools, { areIdle: () => isIdle, whenIdle: becomesIdle }, 20_000);
-  expect(await keep([message('wamid.1')])).toBe(true);
-  expect(isIdle).toBe(true);
-  expect(await states()).toEqual(['done']);
-});
-
-test('bodies of a shard that stays busy are kept the usual way, the others at once', async () => {
+test('bodies of a shard that is being taken in are kept the usual way, the others at once', async () => {
   const busy = shardOf(ACCOUNT.wabaId);
-  direct = makeDirectIntake(
-    tools,
-    {
-      areIdle: (shards) => !shards.includes(busy),
-      whenIdle: async (shards) => !shards.includes(busy),
-    },
-    20_000,
-  );
+  direct = makeDirectIntake(tools, { isIdle: (shard) => shard !== busy }, 20_000);
   const bodies = [message('wamid.1'), bodyOf(other, [textMessage('wamid.2', 'hello')])].map(signedForAll);
-  expect(await direct(bodies, inTurn).isKept).toBe(false);
   const { usual, tried, isKept } = direct(bodies, inTurn);
   expect([usual, tried]).toEqual([[bodies[0]], [bodies[1]]]);
   expect(await isKept).toBe(true);

@@ -27,7 +27,7 @@ beforeEach(async () => {
   onTestFinished(() => own.destroy());
   const claims = { take: () => true, carry: () => undefined, cancel: () => undefined };
   const directClaims = () => ({ ...claims, token: randomUUID(), leaseMs: 60_000 });
-  const idle = { areIdle: () => true, whenIdle: async () => true };
+  const idle = { isIdle: () => true };
   const direct = makeDirectIntake({ ...intakeTools(own), directClaims }, idle, 20_000);
   keep = async (body) => {
     const given: SignedBody[] = [{ body, signedFor: null }];

@@ -10,7 +10,7 @@ import { signed, startTestApi } from '../api/api-harness.ts';
 /** API and intake of one process. */
 async function startBoth() {
   let tools: IntakeTools | null = null;
-  const idle = { areIdle: () => true, whenIdle: async () => true };
+  const idle = { isIdle: () => true };
   const api = await startTestApi(async (url) => {
     const database = openDatabase({ url, poolMax: 5, applicationName: 'worker', fixedPlans: true });
     onTestFinished(() => database.destroy());
