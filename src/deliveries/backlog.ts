@@ -106,7 +106,10 @@ export type TroubledEndpoint = {
   failingSince: Date | null;
 };
 
-/** The endpoints of all tenants that are paused, disabled, probed or failing; at most `limit`. */
+/**
+ * The endpoints of all tenants that are paused, disabled, probed or failing; at most `limit`. Those that fail stand before
+ * disabled ones and paused ones are last, so that old cases never hide a new one.
+ */
 export async function listTroubledEndpoints(database: Database, limit: number): Promise<TroubledEndpoint[]> {
   return await query<TroubledEndpoint>(
     database,
@@ -115,10 +118,26 @@ export async function listTroubledEndpoints(database: Database, limit: number): 
        from webhook_endpoints e
        join wabas w on w.waba_id = e.waba_id
        join tenants t on t.id = w.tenant_id
-      where e.mode <> 'open' or e.failing_since is not null
-      order by coalesce(e.failing_since, e.mode_changed_at) nulls last, e.id limit ?`,
+      where ${IN_TROUBLE}
+      order by case e.mode when 'paused' then 2 when 'disabled' then 1 else 0 end,
+               coalesce(e.failing_since, e.mode_changed_at) desc, e.id limit ?`,
     [limit],
   );
+}
+
+const IN_TROUBLE = "(e.mode <> 'open' or e.failing_since is not null)";
+
+/** How many endpoints of all tenants fail (also probed and disabled ones), and how many are paused. */
+export async function countTroubledEndpoints(
+  database: Database,
+): Promise<{ failing: number; paused: number }> {
+  const [row] = await query<{ failing: number; paused: number }>(
+    database,
+    `select count(*) filter (where e.mode <> 'paused')::integer as failing,
+            count(*) filter (where e.mode = 'paused')::integer as paused
+       from webhook_endpoints e where ${IN_TROUBLE}`,
+  );
+  return row ?? { failing: 0, paused: 0 };
 }
 
 /** So many deliveries of an endpoint are looked at for its last error: of what waits, the first in turn have failed first. */

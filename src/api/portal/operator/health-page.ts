@@ -2,6 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { listUnfollowedWabas, type UnfollowedWaba } from '../../../accounts/followed-numbers.ts';
 import {
   type Backlog,
+  countTroubledEndpoints,
   countWaiting,
   listSeenWorkers,
   listTroubledEndpoints,
@@ -22,6 +23,7 @@ import { checkObjectStore } from '../../health/health-routes.ts';
 import { PAGES } from '../access/page-access.ts';
 import { sendPage } from '../access/send-page.ts';
 import { badge } from '../components/badge.ts';
+import { noticeBox } from '../components/notice.ts';
 import { dataTable, emptyState, type Stat, statRow } from '../components/table.ts';
 import { durationText, timeAgo } from '../components/time.ts';
 import { endpointPath, modeBadge, troubleReason, waitingText } from '../endpoints/endpoint-status.ts';
@@ -39,7 +41,7 @@ const SILENT_AFTER_MS = 10_000;
 export function healthPage(app: PortalApp, context: PortalContext): void {
   const { config, database } = context;
   app.get('/portal/operator/health', { config: PAGES.operator }, async (_request, reply) => {
-    const [parts, workers, backlog, inbox, oldestBodyAt, reasons, endpoints, steps, wabas] =
+    const [parts, workers, backlog, inbox, oldestBodyAt, reasons, endpoints, counted, steps, wabas] =
       await Promise.all([
         checkParts(context),
         listSeenWorkers(database),
@@ -48,6 +50,7 @@ export function healthPage(app: PortalApp, context: PortalContext): void {
         oldestWaitingBodyAt(database),
         listQuarantineReasons(database, REASONS_OF_DAYS),
         listTroubledEndpoints(database, MAX_ENDPOINTS),
+        countTroubledEndpoints(database),
         listHousekeepingSteps(database),
         listUnfollowedWabas(database, MAX_ENDPOINTS),
       ]);
@@ -55,41 +58,63 @@ export function healthPage(app: PortalApp, context: PortalContext): void {
     const waiting = await countWaiting(database, ids, MAX_COUNTED_OF_ENDPOINT);
     const errors = await readLastErrors(database, ids);
     const now = new Date(context.now());
+    const sections = [
+      endpointSection({ endpoints, counted, waiting, errors, now }),
+      partSection(parts),
+      workerSection(workers, now),
+      housekeepingSection(steps, now),
+      ...(wabas.length > 0 ? [wabaSection(wabas, now)] : []),
+      {
+        heading: `Quarantine, last ${REASONS_OF_DAYS} days`,
+        content: reasonTable(reasons),
+        isBad: false,
+      },
+    ];
     return sendPage(reply, {
       title: 'System health',
       active: 'operator/health',
       actions: html`<a class="button" href="${config.temporal.uiUrl}">Temporal UI</a><a class="button" href="/portal/operator/health">Reload</a>`,
-      body: html`${statRow(statsOf({ backlog, inbox, oldestBodyAt, endpoints, workers, now }))}
-<h2>Failing, paused and disabled endpoints</h2>${endpointTable({ endpoints, waiting, errors, now })}
-<h2>Dependencies</h2>${partTable(parts)}
-<h2>Workers</h2>${workerTable(workers, now)}
-<h2>Housekeeping</h2>${housekeeping(steps, now)}
-${wabas.length > 0 && html`<h2>WABAs whose phone numbers cannot be updated</h2>${wabaTable(wabas, now)}`}
-<h2>Quarantine, last ${REASONS_OF_DAYS} days</h2>${reasonTable(reasons)}`,
+      body: html`${problemBox(sections)}${statRow(statsOf({ backlog, inbox, oldestBodyAt, counted, workers, now }))}
+${sections
+  .toSorted((a, b) => Number(b.isBad) - Number(a.isBad))
+  .map(({ heading, content }) => html`<h2>${heading}</h2>${content}`)}`,
     });
   });
+}
+
+/** A part of the page; those in which something fails come first. */
+type Section = {
+  heading: string;
+  content: Markup;
+  isBad: boolean;
+  /** Sentences about parts of the installation that fail, for the box above all. */
+  problems?: readonly string[];
+};
+
+function problemBox(sections: readonly Section[]): Markup | null {
+  const problems = sections.flatMap((section) => section.problems ?? []);
+  return problems.length === 0 ? null : noticeBox({ kind: 'error', text: problems.join(' ') });
 }
 
 function statsOf(system: {
   backlog: Backlog;
   inbox: Record<string, number>;
   oldestBodyAt: Date | null;
-  endpoints: readonly TroubledEndpoint[];
+  counted: TroubledCount;
   workers: readonly SeenWorker[];
   now: Date;
 }): Stat[] {
-  const { backlog, inbox, oldestBodyAt, endpoints, workers, now } = system;
+  const { backlog, inbox, oldestBodyAt, counted, workers, now } = system;
   const ageOf = (at: Date | null) => (at === null ? 0 : Math.max(0, now.getTime() - at.getTime()));
   const bodyAgeMs = ageOf(oldestBodyAt);
   const failed = inbox.failed ?? 0;
-  const failing = endpoints.filter(({ mode }) => mode !== 'paused').length;
   const states = Object.entries(backlog.states).map(([state, n]) => `${n.toLocaleString('en-US')} ${state}`);
   return [
     {
       label: 'Failing endpoints',
-      value: failing === MAX_ENDPOINTS ? `${failing}+` : String(failing),
-      note: failing === 0 ? 'all accept deliveries' : 'probing, failing or disabled',
-      ...(failing > 0 && { tone: 'bad' as const }),
+      value: counted.failing.toLocaleString('en-US'),
+      note: failingNote(counted),
+      ...(counted.failing > 0 && { tone: 'bad' as const }),
     },
     {
       label: 'Pending deliveries',
@@ -117,6 +142,12 @@ function statsOf(system: {
   ];
 }
 
+function failingNote({ failing, paused }: TroubledCount): string {
+  const others = paused === 0 ? '' : `${paused.toLocaleString('en-US')} paused`;
+  if (failing > 0) return `probing, failing or disabled${others && `; ${others}`}`;
+  return others ? `${others}; all others accept deliveries` : 'all accept deliveries';
+}
+
 /** How many of the latest attempts an operator finds in Temporal by themselves. */
 function runShare(workers: readonly SeenWorker[]): Stat {
   const attempts = workers.reduce((sum, worker) => sum + worker.attempts, 0);
@@ -132,8 +163,9 @@ function isSilent({ seenAt }: SeenWorker, now: Date): boolean {
   return now.getTime() - seenAt.getTime() > SILENT_AFTER_MS;
 }
 
-function partTable(parts: readonly Part[]): Markup {
-  return dataTable(
+function partSection(parts: readonly Part[]): Section {
+  const problems = parts.filter(({ ok }) => !ok).map(({ name }) => `${name} is down.`);
+  const content = dataTable(
     'Dependencies of the installation',
     ['Service', 'Purpose', { label: 'Status', kind: 'narrow' }, { label: 'Response time', kind: 'number' }],
     parts.map(({ name, purpose, ok, answerMs }) => [
@@ -143,6 +175,13 @@ function partTable(parts: readonly Part[]): Markup {
       ok ? durationText(answerMs) : '–',
     ]),
   );
+  return { heading: 'Dependencies', content, isBad: problems.length > 0, problems };
+}
+
+function workerSection(workers: readonly SeenWorker[], now: Date): Section {
+  const isBad = workers.every((worker) => isSilent(worker, now));
+  const problems = isBad ? ['No worker is up: events are stored, but not delivered.'] : [];
+  return { heading: 'Workers', content: workerTable(workers, now), isBad, problems };
 }
 
 function workerTable(workers: readonly SeenWorker[], now: Date): Markup {
@@ -158,6 +197,17 @@ function workerTable(workers: readonly SeenWorker[], now: Date): Markup {
       timeAgo(worker.seenAt, now),
     ]),
   );
+}
+
+function housekeepingSection(steps: readonly HousekeepingStep[], now: Date): Section {
+  const failing = steps.filter(({ failingSince }) => failingSince !== null).map(({ step }) => step);
+  const problems = failing.length === 0 ? [] : [`Housekeeping fails: ${failing.join(', ')}.`];
+  return {
+    heading: 'Housekeeping',
+    content: housekeeping(steps, now),
+    isBad: problems.length > 0,
+    problems,
+  };
 }
 
 /** The steps that fail; the others on one line that opens. */
@@ -183,12 +233,27 @@ function stepTable(caption: string, steps: readonly HousekeepingStep[], now: Dat
   );
 }
 
+type TroubledCount = { failing: number; paused: number };
+
 type TroubleView = {
+  /** The first of all that `counted` counts. */
   endpoints: readonly TroubledEndpoint[];
+  counted: TroubledCount;
   waiting: ReadonlyMap<string, WaitingDeliveries>;
   errors: ReadonlyMap<string, string>;
   now: Date;
 };
+
+function endpointSection(view: TroubleView): Section {
+  const { endpoints, counted } = view;
+  const total = counted.failing + counted.paused;
+  const rest = `The first ${endpoints.length} of ${total.toLocaleString('en-US')} are listed.`;
+  return {
+    heading: 'Failing, paused and disabled endpoints',
+    content: html`${endpointTable(view)}${total > endpoints.length && html`<p class="faint">${rest}</p>`}`,
+    isBad: counted.failing > 0,
+  };
+}
 
 function endpointTable({ endpoints, waiting, errors, now }: TroubleView): Markup {
   if (endpoints.length === 0) return emptyState('None', 'All endpoints accept deliveries.');
@@ -215,6 +280,18 @@ function endpointTable({ endpoints, waiting, errors, now }: TroubleView): Markup
       ];
     }),
   );
+}
+
+function wabaSection(wabas: readonly UnfollowedWaba[], now: Date): Section {
+  const stuck = wabas.filter(({ problem }) => problem !== null).length;
+  const more = wabas.length === MAX_ENDPOINTS ? 'at least ' : '';
+  const problem = `The phone numbers of ${more}${stuck} WABA${stuck === 1 ? '' : 's'} cannot be updated.`;
+  return {
+    heading: 'WABAs whose phone numbers are not up to date',
+    content: wabaTable(wabas, now),
+    isBad: stuck > 0,
+    problems: stuck > 0 ? [problem] : [],
+  };
 }
 
 function wabaTable(wabas: readonly UnfollowedWaba[], now: Date): Markup {

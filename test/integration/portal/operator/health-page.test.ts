@@ -1,5 +1,6 @@
-import { expect, test } from 'vitest';
+import { expect, onTestFinished, test } from 'vitest';
 import { shownUrl } from '../../../../src/platform/http/outbound-url.ts';
+import { openObjectStore } from '../../../../src/platform/object-store/object-store.ts';
 import { query } from '../../../../src/platform/postgres/sql.ts';
 import {
   finishHousekeepingStep,
@@ -7,7 +8,7 @@ import {
   takeHousekeepingStep,
 } from '../../../../src/platform/postgres/worker-processes.ts';
 import { addEndpoint } from '../../../support/test-accounts.ts';
-import { startTestApi, WABA } from '../../api/api-harness.ts';
+import { startTestApi, testConfig, WABA } from '../../api/api-harness.ts';
 import { publishOne } from '../../deliveries/event-fixtures.ts';
 import { markupProblems } from '../markup-problems.ts';
 import { addUser, tenantOf } from '../portal-browser.ts';
@@ -47,6 +48,64 @@ test('the health page begins with the endpoints that fail', async () => {
   expect(body).toMatch(tile(1));
   expect(body.indexOf('down.example')).toBeGreaterThan(0);
   expect(body.indexOf('down.example')).toBeLessThan(body.indexOf('<h2>Dependencies</h2>'));
+});
+
+test('a hundred paused endpoints hide no failing one, and are not counted as failing', async () => {
+  const api = await startTestApi();
+  const operator = await addUser(api, { email: 'op@host.example', role: 'operator', tenantId: null });
+  const page = async () => {
+    const { body } = await operator.get('/portal/operator/health');
+    expect(await markupProblems(body)).toEqual([]);
+    const tile = /<dt>Failing endpoints<\/dt>(.*?)<\/div>/s.exec(body)?.[1]?.replaceAll(/<[^>]*>/g, '|');
+    const at = (heading: string) => body.indexOf(`<h2>${heading}`);
+    return { body, tile, isFirst: at('Failing, paused') < at('Dependencies') };
+  };
+  await query(
+    api.database,
+    `insert into webhook_endpoints (waba_id, url, mode, mode_changed_at, secret_sealed)
+     select ?, 'https://paused.example/' || n, 'paused', now() - interval '9 days', 'x' from generate_series(1, 100) as n`,
+    [WABA],
+  );
+  const paused = await page();
+  expect(paused.tile).toMatch(/^\|0\|.*100 paused; all others accept deliveries/);
+  expect(paused.isFirst).toBe(false);
+  const open = await addEndpoint(api.database, WABA, 'https://fails.example/hook');
+  await query(api.database, 'update webhook_endpoints set failing_since = now() where id = ?', [open.id]);
+  const { body, tile, isFirst } = await page();
+  expect(tile).toMatch(/^\|1\|.*probing, failing or disabled; 100 paused/);
+  expect(isFirst).toBe(true);
+  expect(body.indexOf('fails.example')).toBeGreaterThan(0);
+  expect(body.indexOf('fails.example')).toBeLessThan(body.indexOf('paused.example'));
+  expect(body).toContain('The first 100 of 101 are listed.');
+});
+
+test('the health page begins with the parts of the installation that fail', async () => {
+  // Temporal does not listen in this test.
+  const downStore = openObjectStore({ ...testConfig().objectStore, url: 'http://127.0.0.1:1' });
+  const api = await startTestApi(async () => ({ probeStore: downStore }));
+  onTestFinished(() => downStore.close());
+  const operator = await addUser(api, { email: 'op@host.example', role: 'operator', tenantId: null });
+  const page = async () => {
+    const { body } = await operator.get('/portal/operator/health');
+    expect(await markupProblems(body)).toEqual([]);
+    const box = /role="alert">(.*?)<\/div>/s.exec(body)?.[1]?.replaceAll(/<[^>]*>/g, '');
+    const headings = [...body.matchAll(/<h2>(.*?)</g)].map(([, heading]) => heading);
+    return { box, headings, isOnTop: body.indexOf('role="alert"') < body.indexOf('class="stats"') };
+  };
+  const noWorker = 'No worker is up: events are stored, but not delivered.';
+  const down = 'Error: Temporal is down. Object store is down.';
+  expect(await page()).toMatchObject({ box: `${down} ${noWorker}`, isOnTop: true });
+  await reportWorker(api.database, 'host-1:1', { attempts: 0, withRun: 0 });
+  await takeHousekeepingStep(api.database, 'retention', 1_000);
+  await finishHousekeepingStep(api.database, 'retention', { error: 'full', nextMs: 1_000 });
+  await query(api.database, `update wabas set numbers_problem = 'token refused' where waba_id = ?`, [WABA]);
+  const { box, headings } = await page();
+  expect(box).toBe(`${down} Housekeeping fails: retention. The phone numbers of 1 WABA cannot be updated.`);
+  expect(headings.slice(1, 4)).toEqual([
+    'Dependencies',
+    'Housekeeping',
+    'WABAs whose phone numbers are not up to date',
+  ]);
 });
 
 test('the health page and the page of an endpoint say how much waits, and the last error', async () => {
