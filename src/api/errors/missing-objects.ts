@@ -1,6 +1,7 @@
 import type { FastifyRequest } from 'fastify';
 import { shown } from '../../platform/request-input.ts';
 import { ApiError } from './api-error.ts';
+import { ERROR_CODES } from './error-codes.ts';
 
 /** The objects of the API by the segment of the path before their id: what they are called, and what their id is. */
 const OBJECTS: Readonly<Record<string, { name: string; id: string }>> = {
@@ -24,6 +25,8 @@ const OBJECTS: Readonly<Record<string, { name: string; id: string }>> = {
  */
 export function namingTheObject(error: ApiError, request: FastifyRequest): ApiError {
   if (error.code !== 'not_found' || error.param !== null) return error;
+  // The route said more than that the object is missing.
+  if (error.message !== ERROR_CODES.not_found.message) return error;
   const [, segment = '', param = ''] = /\/([^/]+)\/:(\w+)/.exec(request.routeOptions.url ?? '') ?? [];
   const object = OBJECTS[segment];
   const given = (request.params as Readonly<Record<string, unknown>> | null)?.[param];

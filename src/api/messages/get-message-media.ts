@@ -1,6 +1,8 @@
 import { Type } from 'typebox';
+import { findMessage } from '../../messages/conversations/message-detail.ts';
 import { findInboundMedia } from '../../messages/conversations/message-list.ts';
 import { isFileErased } from '../../messages/media.ts';
+import type { Database } from '../../platform/postgres/database.ts';
 import { ApiError, notFound } from '../errors/api-error.ts';
 import type { ExternalApp, ExternalContext } from '../external/external-app.ts';
 import { idParams, NoQuery, nullable, objectId, text } from '../external/schema-kit.ts';
@@ -47,8 +49,7 @@ export function messageMedia(app: ExternalApp, { database, mediaUrls }: External
     const { wabaId } = accountOf(request);
     const messageId = objectId(request.params.id);
     const media = await findInboundMedia(database, wabaId, messageId);
-    if (media === null)
-      throw (await isFileErased(database, wabaId, messageId)) ? new ApiError('erased') : notFound();
+    if (media === null) throw await withoutMedia(database, wabaId, messageId);
     if (media.mediaState === 'expired') throw new ApiError('erased');
     return {
       serviceMessageId: media.id,
@@ -63,4 +64,11 @@ export function messageMedia(app: ExternalApp, { database, mediaUrls }: External
       ...mediaErrorOf(media),
     };
   });
+}
+
+/** The error for a message without a received file; of another WABA's message it says only that there is none. */
+async function withoutMedia(database: Database, wabaId: string, messageId: string): Promise<ApiError> {
+  if (await isFileErased(database, wabaId, messageId)) return new ApiError('erased');
+  if ((await findMessage(database, wabaId, messageId)) === null) return notFound();
+  return new ApiError('not_found', { message: `Message ${messageId} has no received media.` });
 }

@@ -1,11 +1,22 @@
 import { describe, expect, test } from 'vitest';
-import { addKey, startTestApi } from './api-harness.ts';
+import type { Database } from '../../../src/platform/postgres/database.ts';
+import {
+  addConversation,
+  addKey,
+  addMessage,
+  OTHER_NUMBER,
+  OTHER_WABA,
+  startTestApi,
+} from './api-harness.ts';
 
 type Request = { method?: 'GET' | 'POST' | 'DELETE'; url: string; payload?: object; headers?: object };
 
 /** Status and message of the error that a request of a tenant gets. */
-async function startClient(): Promise<(request: Request) => Promise<string>> {
+async function startClient(
+  prepare: (database: Database) => Promise<void> = async () => {},
+): Promise<(request: Request) => Promise<string>> {
   const api = await startTestApi();
+  await prepare(api.database);
   const { authorization } = await addKey(api.database);
   return async ({ headers, ...request }) => {
     const given = { authorization, ...headers } as Record<string, string>;
@@ -30,6 +41,22 @@ describe('the message of an error', () => {
     ];
     for (const [path, text] of missing)
       expect(await messageOf({ url: `/api/external/${path}` })).toContain(`404 There is no ${text}`);
+  });
+
+  test('says that a message has no media, of an own message only', async () => {
+    let own = '';
+    let foreign = '';
+    const messageOf = await startClient(async (database) => {
+      own = await addMessage(database, await addConversation(database));
+      const there = { wabaId: OTHER_WABA, phoneNumberId: OTHER_NUMBER };
+      foreign = await addMessage(database, await addConversation(database, there), there);
+    });
+    const mediaOf = (id: string) => messageOf({ url: `/api/external/messages/${id}/media` });
+    expect(await mediaOf(own)).toBe(`404 Message ${own} has no received media.`);
+    for (const id of [foreign, '99999'])
+      expect(await mediaOf(id)).toBe(
+        `404 There is no message "${id}". Its id is the serviceMessageId, a whole number.`,
+      );
   });
 
   test('says when no header has an API key, and nothing about a key that is refused', async () => {
