@@ -31,8 +31,9 @@ const DEFAULT_LIMIT = 50;
 const MAX_LIMIT = 1_000;
 
 const ID_KINDS =
-  'any id that the API, the portal, a command or the Temporal UI shows: an eventId, a webhook-id (evt_…), the id of a ' +
-  'delivery (dlv_…), a Message_Id, the upstream id of a message, a request id (req_…), the id of an endpoint, …';
+  'an id that the API, a webhook, the portal or a command shows, or the id of a workflow: an eventId, a webhook-id ' +
+  '(evt_…), the id of a delivery (dlv_…), a serviceMessageId, the upstream id of a message, the number of an order ' +
+  '(ORD-…), a request id (req_…), the id of an endpoint, …';
 
 /** One event with that eventId, with everything that is known of its way to the endpoints. */
 type EventReport = Awaited<ReturnType<typeof findEvents>>['events'][number];

@@ -31,6 +31,8 @@ type Kind = {
 
 const MESSAGE =
   "select id, waba_id, null, direction || ' ' || type, created_at, conversation_id from messages";
+const ORDER = `select o.id, o.waba_id, null, 'ORD-' || o.number, o.created_at, m.conversation_id
+                 from orders o left join messages m on m.id = o.message_id`;
 const AUDIT_ENTRY = "select id, waba_id, tenant_id, action || ' ' || target, at, null from audit_log";
 
 /** An object by the number of its row; `owners`: SQL of its WABA and its tenant. */
@@ -45,7 +47,7 @@ function ofRow(
 
 type RowOptions = Pick<Kind, 'page' | 'workflows'> & { about?: string; owners?: string };
 
-/** Every kind of object whose id the API, the portal, a command or the Temporal UI shows. */
+/** Every kind of object whose id the API, a webhook, the portal, a command or the Temporal UI shows. */
 const KINDS: readonly Kind[] = [
   {
     kind: 'message',
@@ -71,10 +73,15 @@ const KINDS: readonly Kind[] = [
   {
     kind: 'order',
     by: 'row',
-    select: `select o.id, o.waba_id, null, 'ORD-' || o.number, o.created_at, m.conversation_id
-               from orders o left join messages m on m.id = o.message_id where o.id = cast(:row as bigint)`,
-    page: (row) => `${wabaPage(row)}/conversations/${row.parent}`,
+    select: `${ORDER} where o.id = cast(:row as bigint)`,
+    page: orderPage,
     workflows: ['order'],
+  },
+  {
+    kind: 'order',
+    by: 'orderNumber',
+    select: `${ORDER} where o.number = cast(:orderNumber as bigint) and o.id is distinct from cast(:row as bigint)`,
+    page: orderPage,
   },
   {
     kind: 'payment',
@@ -179,6 +186,13 @@ const KINDS: readonly Kind[] = [
     select: 'select id, null, null, kind, created_at, null from mails where id = cast(:uuid as uuid)',
     workflows: ['mail'],
   },
+  {
+    kind: 'worker process',
+    by: 'text',
+    select: 'select id, null, null, null, seen_at, null from worker_processes where id = :text',
+    page: () => '/portal/operator/health',
+    workflows: ['delivery-session'],
+  },
 ];
 
 const MAX_FOUND = 100;
@@ -192,15 +206,16 @@ export async function findObjects(
   wabaId: string | null,
   text: string,
 ): Promise<FoundObject[]> {
-  const [, prefix = null, id = text] = /^([A-Za-z-]+)\/([^/]+)$/.exec(text) ?? [];
+  const [, prefix = null, id = text] = WORKFLOW_ID.exec(text) ?? [];
   const readings = readingsOf(id);
   const looks = KINDS.flatMap(({ by, select, workflows = [] }, kindIndex) => {
     if (readings[by] === null || (prefix !== null && !workflows.includes(prefix))) return [];
-    return `select ${kindIndex} as "kindIndex", cast(id as text) as id, cast(waba as text) as "wabaId",
+    // The owner is looked at before the limit: others may use the same id.
+    return `(select ${kindIndex} as "kindIndex", cast(id as text) as id, cast(waba as text) as "wabaId",
                    cast(tenant as text) as "tenantId", cast(about as text) as about, at as "createdAt",
                    cast(parent as text) as parent
-              from (${select} limit ${MAX_FOUND}) as found (id, waba, tenant, about, at, parent)
-             where ${wabaId === null ? 'true' : 'cast(waba as text) = :wabaId'}`;
+               from (${select}) as found (id, waba, tenant, about, at, parent)
+              where ${wabaId === null ? 'true' : 'cast(waba as text) = :wabaId'} limit ${MAX_FOUND})`;
   });
   if (looks.length === 0) return [];
   const rows = await query<Row>(database, looks.join('\nunion all\n'), { ...readings, wabaId });
@@ -215,11 +230,16 @@ function readingsOf(id: string) {
     alert: alertUuidOf(id) ?? uuid,
     request: id.startsWith('req_') ? id : null,
     uuid,
+    orderNumber: ORDER_NUMBER.exec(id)?.[1] ?? null,
     text: id,
   };
 }
 
 const ROW_ID = /^[1-9]\d{0,17}$/;
+/** `service.order_number`, or `service.order_id`. */
+const ORDER_NUMBER = /^(?:ORD-)?([1-9]\d{0,17})$/;
+/** The id of a workflow, for that of a delivery loop also with its run, as its deliveries name it. */
+const WORKFLOW_ID = /^([A-Za-z-]+)\/([^/]+)(?:\/[0-9a-f-]{36})?$/;
 const UUID = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
 
 function describe(row: Row): FoundObject {
@@ -234,6 +254,10 @@ function wabaPage({ wabaId }: Row): string {
 
 function messagePage(row: Row): string {
   return `${wabaPage(row)}/conversations/${row.parent}#m${row.id}`;
+}
+
+function orderPage(row: Row): string {
+  return `${wabaPage(row)}/conversations/${row.parent}`;
 }
 
 function auditPage(row: Row): string {

@@ -1,9 +1,12 @@
+import { randomUUID } from 'node:crypto';
+import { readdirSync, readFileSync } from 'node:fs';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { findEventsForOperator } from '../../../src/deliveries/commands/find-command.ts';
 import { searchDeliveries } from '../../../src/deliveries/search/delivery-search.ts';
 import { findObjects } from '../../../src/deliveries/search/find-objects.ts';
 import { recordChange } from '../../../src/platform/audit/audit.ts';
 import { execute, query } from '../../../src/platform/postgres/sql.ts';
+import { reportWorker } from '../../../src/platform/postgres/worker-processes.ts';
 import {
   PUBLIC_ID_PREFIXES,
   publicAlertId,
@@ -17,6 +20,7 @@ import { NUMBER, OTHER_WABA, startTestApi, type TestApi, WABA } from '../api/api
 import { liveIn } from '../portal/lived-in.ts';
 import type { PortalBrowser } from '../portal/portal-browser.ts';
 
+const HISTORIES = new URL('../../fixtures/histories/', import.meta.url);
 const REQUEST_ID = 'req_0123456789abcdef01234567';
 
 let api: TestApi;
@@ -38,6 +42,9 @@ beforeAll(async () => {
   const keyActor = { name: 'API key 1', requestId: REQUEST_ID, ip: null };
   const change = { wabaId: WABA, action: 'endpoint.paused', target: 'endpoint 7' };
   await recordChange(api.database, keyActor, change);
+  // Orders are counted from 1 within each tenant; here no number is used twice.
+  await execute(api.database, 'update orders set number = 7000000 + id');
+  await reportWorker(api.database, 'host-1:17', { attempts: 0, withRun: 0 });
   const mail = "insert into mails (id, kind, recipient) values (?, 'alerts', 'a@store.example')";
   await execute(api.database, mail, [uuidV7(Date.now())]);
 }, 60_000);
@@ -64,6 +71,7 @@ const KINDS: Record<string, { kind: string; shownId?: (uuid: string) => string; 
   users: { kind: 'user', isOperators: true },
   invitations: { kind: 'invitation', isOperators: true },
   mails: { kind: 'mail', isOperators: true },
+  worker_processes: { kind: 'worker process', isOperators: true },
 };
 
 /** Tables whose ids lead to deliveries, or are shown nowhere, with the reason. */
@@ -71,7 +79,6 @@ const OTHERS: Record<string, string> = {
   events: 'evt_: leads to its deliveries',
   deliveries: 'dlv_: leads to itself',
   inbox: 'a body is counted; its id is in the log only',
-  worker_processes: 'host and process, as in delivery-session/…',
   user_sessions: "in the user's own list only",
   user_notices: 'shown once, at sign-in',
   schema_migrations: 'the name is shown',
@@ -104,8 +111,17 @@ async function handedOut(): Promise<{ id: string; kind: string; isOperators?: tr
     'select upstream_id as "upstreamId" from messages where waba_id = ? and upstream_id is not null limit 1',
     [WABA],
   );
+  const { number } = await firstOf<{ number: string }>(
+    'select number from orders where waba_id = ? limit 1',
+    [WABA],
+  );
+  const worker = await firstId('worker_processes');
   return [
     ...(await Promise.all(ofTables)),
+    { id: `ORD-${number}`, kind: 'order' },
+    { id: number, kind: 'order' },
+    { id: `delivery-session/${worker}`, kind: 'worker process', isOperators: true },
+    { id: `delivery-session/${worker}/${randomUUID()}`, kind: 'worker process', isOperators: true },
     { id: message.upstreamId, kind: 'message' },
     { id: REQUEST_ID, kind: 'audit entry' },
     { id: `payment-of-${WABA}`, kind: 'payment' },
@@ -149,6 +165,53 @@ test('find takes every id that is handed out, and a tenant finds its own only', 
     expect(await kinds(WABA), id).toEqual(isOperators ? [] : expect.arrayContaining([kind]));
     expect(await kinds(OTHER_WABA), id).toEqual([]);
   }
+});
+
+test('every workflow has an id that leads to its object, or a reason why not', async () => {
+  // Every workflow has a recorded history, which has the id that the code gave it.
+  const recorded = readdirSync(HISTORIES).map((name) => readFileSync(new URL(name, HISTORIES), 'utf8'));
+  const prefixes = new Set(recorded.map((text) => JSON.parse(text).workflowId.split('/')[0]));
+  const idOf: Record<string, [kind: string, id: () => Promise<string>]> = {
+    'api-key-request': ['key request', () => firstId('api_key_requests')],
+    'delivery-session': ['worker process', () => firstId('worker_processes')],
+    endpoint: ['endpoint', () => firstId('webhook_endpoints')],
+    'endpoint-alert': ['webhook of an alert', () => firstId('alert_notices')],
+    eraseConversation: ['conversation', () => firstId('conversations')],
+    eraseCustomer: ['customer', () => firstId('contacts')],
+    eraseTenant: ['tenant', () => firstId('tenants')],
+    eraseUser: ['user', () => firstId('users')],
+    eraseWaba: ['WABA', async () => WABA],
+    mail: ['mail', () => firstId('mails')],
+    media: ['message', () => firstId('messages')],
+    order: ['order', () => firstId('orders')],
+    replay: ['replay', () => firstId('replays')],
+    send: ['message', () => firstId('messages')],
+    'waba-numbers': ['WABA', async () => WABA],
+  };
+  for (const [prefix, [kind, id]] of Object.entries(idOf)) {
+    const found = await findObjects(api.database, null, `${prefix}/${await id()}`);
+    expect(
+      found.map((one) => one.kind),
+      prefix,
+    ).toEqual([kind]);
+  }
+  const { id, endpointId } = await firstOf<{ id: string; endpointId: string }>(
+    'select id, endpoint_id as "endpointId" from deliveries limit 1',
+  );
+  const ofDelivery = `delivery/${endpointId}/${publicDeliveryId(id)}`;
+  expect(await findEventsForOperator(api.database, ofDelivery, 5)).toHaveLength(1);
+  const others = ['delivery', 'phone-numbers-daily'];
+  expect([...prefixes].sort()).toEqual([...Object.keys(idOf), ...others].sort());
+});
+
+test('a tenant finds its payment although a hundred others use the same reference', async () => {
+  const many = `insert into wabas (waba_id, tenant_id)
+                select '98' || lpad(n::text, 13, '0'), tenant_id from generate_series(1, 150) as n, wabas where waba_id = ?`;
+  await execute(api.database, many, [WABA]);
+  const reports = `insert into payment_reports select (jsonb_populate_record(p, jsonb_build_object('waba_id', w.waba_id, 'event_uuid', gen_random_uuid()))).*
+                     from payment_reports p, wabas w where p.waba_id = ? and w.waba_id like '980%'`;
+  await execute(api.database, reports, [WABA]);
+  expect(await findObjects(api.database, WABA, `payment-of-${WABA}`)).toMatchObject([{ kind: 'payment' }]);
 });
 
 test('every public prefix leads to something', async () => {

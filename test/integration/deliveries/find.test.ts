@@ -48,7 +48,7 @@ describe('admin find', () => {
     expect(text).toContain('no attempts yet');
   });
 
-  test('takes every id that tenants see: webhook-id, delivery, Message_Id and the upstream id of a message', async () => {
+  test('takes every id that tenants see: webhook-id, delivery, serviceMessageId and the upstream id of a message', async () => {
     const { database, json } = await startAdmin();
     await addEndpoint(database, WABA, 'https://shop.example/hook');
     await takeIn(database, fixtureBody('in_text'));
@@ -88,7 +88,7 @@ describe('admin find', () => {
     });
     expect(await admin(['find', 'x'.repeat(513)])).toMatchObject({ exitCode: 2 });
     const { stdout } = await admin(['find', 'nothing']);
-    expect(stdout).toMatch(/^Nothing has the id "nothing"\. .*webhook-id.*delivery.*Message_Id/);
+    expect(stdout).toMatch(/^Nothing has the id "nothing"\. .*webhook-id.*delivery.*serviceMessageId/);
     for (const id of [
       'evt_019a1b2c3d4e7f5061728394a5b6c7d8',
       'dlv_019a1b2c3d4e7f5061728394a5b6c7d8',

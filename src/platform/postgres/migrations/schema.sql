@@ -424,6 +424,7 @@ create table orders (
   -- Within its tenant, from 1.
   number bigint not null
 );
+create index orders_number on orders (number);
 
 create table catalog_products (
   waba_id text not null references wabas,
