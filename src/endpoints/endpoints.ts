@@ -41,14 +41,24 @@ export const MAX_ENDPOINTS = 100;
 /** `secret` is what the tenant verifies signatures with; it is shown this once. */
 export type CreatedEndpoint = EndpointView & { secret: string };
 
-/** A new endpoint, and the others of its WABA with the same URL: each event arrives there once for each of them. */
-export type AddedEndpoint = CreatedEndpoint & { sameUrlEndpointIds: string[] };
+/** The other endpoints of the WABA with the same URL: each event arrives there once for each of them. */
+type SameUrl = { sameUrlEndpointIds: string[] };
 
 /** What users are told about a URL that other endpoints have too. */
-export function sameUrlNotice({ sameUrlEndpointIds: ids }: AddedEndpoint): string | null {
+export function sameUrlNotice({ sameUrlEndpointIds: ids }: SameUrl): string | null {
   if (ids.length === 0) return null;
   const others = ids.length === 1 ? `Endpoint ${ids[0]} has` : `Endpoints ${ids.join(', ')} have`;
   return `${others} the same URL: events arrive there once for each endpoint, each signed with the secret of its endpoint.`;
+}
+
+/** Which other endpoints of its WABA have the same URL as an endpoint. */
+export async function sameUrlOf(
+  database: Database,
+  { id, wabaId, url }: Pick<Endpoint, 'id' | 'wabaId' | 'url'>,
+): Promise<SameUrl> {
+  const all = await listEndpoints(database, wabaId);
+  const others = all.filter((other) => other.id !== id && other.url === url);
+  return { sameUrlEndpointIds: others.map((other) => other.id) };
 }
 
 /** An endpoint and what waits for it. */
@@ -63,17 +73,15 @@ export async function addEndpoint(
   tools: SealedDatabase & OptionRules & Audited,
   wabaId: string,
   options: EndpointOptions & { url: string },
-): Promise<AddedEndpoint> {
+): Promise<CreatedEndpoint & SameUrl> {
   await knownWaba(tools.database, wabaId);
-  const others = await listEndpoints(tools.database, wabaId);
-  if (others.length >= MAX_ENDPOINTS) {
+  if ((await listEndpoints(tools.database, wabaId)).length >= MAX_ENDPOINTS) {
     const message = `WABA ${wabaId} has ${MAX_ENDPOINTS} webhook endpoints, and may have no more.`;
     throw new RequestError('too_many_endpoints', message);
   }
   const { url = options.url, ...checked } = await checkEndpointOptions(tools, wabaId, options);
   const created = await storeEndpoint(tools, wabaId, { ...checked, url }, options.customHeaders ?? {});
-  const same = others.filter((other) => other.url === created.url);
-  return { ...created, sameUrlEndpointIds: same.map(({ id }) => id) };
+  return { ...created, ...(await sameUrlOf(tools.database, created)) };
 }
 
 /** Adds an endpoint whose settings have been checked. Throws RequestError `invalid_value` for the headers. */
@@ -113,7 +121,7 @@ export async function updateEndpoint(
   wabaId: string,
   endpointId: string,
   options: EndpointOptions,
-): Promise<EndpointView & EndpointMove> {
+): Promise<EndpointView & EndpointMove & SameUrl> {
   const { database, secretBox, actor } = tools;
   const { url: presentUrl } = await knownEndpoint(database, wabaId, endpointId);
   // Names are resolved before the row is locked: that can take seconds.
@@ -142,9 +150,10 @@ export async function updateEndpoint(
     await recordChange(trx, actor, { wabaId, action: 'endpoint.updated', target, detail });
     return { view: endpointView(secretBox, updated), move };
   });
+  const besides = { ...move, ...(await sameUrlOf(database, view)) };
   if (view.wantedOrderScope === null || !(await applyOrderScope(database, endpointId)))
-    return { ...view, ...move };
-  return { ...endpointView(secretBox, await knownEndpoint(database, wabaId, endpointId)), ...move };
+    return { ...view, ...besides };
+  return { ...endpointView(secretBox, await knownEndpoint(database, wabaId, endpointId)), ...besides };
 }
 
 /** A key that may not read events must not send those of a replay to another URL. Throws RequestError `insufficient_scope`. */

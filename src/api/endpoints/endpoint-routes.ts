@@ -160,7 +160,7 @@ function updateWebhookEndpoint(app: ExternalApp, { accounts }: ExternalContext):
         'Changes the members that are given; null goes back to the default. When scheme, host or port of `url` change, ' +
         '`customHeaders` that are not given in the same request are forgotten, because their values were meant for the ' +
         'server before: `droppedHeaderNames` names them. `secretRotationAdvised` is then true: the server before still ' +
-        'knows the signing secret.',
+        'knows the signing secret. `sameUrlEndpointIds` names other endpoints with the same URL.',
       tag: 'Webhook endpoints',
       errors: ['invalid_url', 'unknown_phone_number', 'url_is_webhook_endpoint'],
       requests: { url: { url: 'https://shop.example/hook' }, 'all events': { eventTypes: null } },
@@ -174,14 +174,14 @@ function updateWebhookEndpoint(app: ExternalApp, { accounts }: ExternalContext):
   const options = { schema, config: SCOPES.manageWebhooks };
   app.patch('/api/external/webhook-endpoints/:id', options, async (request) => {
     const { wabaId } = accountOf(request);
-    const { id, droppedHeaderNames, secretRotationAdvised } = await updateEndpoint(
+    const { id, droppedHeaderNames, secretRotationAdvised, sameUrlEndpointIds } = await updateEndpoint(
       { ...accounts, actor: apiActorOf(request) },
       wabaId,
       accountObjectId(request.params.id),
       request.body,
     );
     const changed = endpointJson(await endpointStatus(accounts, wabaId, id));
-    return { ...changed, droppedHeaderNames, secretRotationAdvised };
+    return { ...changed, droppedHeaderNames, secretRotationAdvised, sameUrlEndpointIds };
   });
 }
 

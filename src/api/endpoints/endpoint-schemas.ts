@@ -127,6 +127,7 @@ export const ChangedEndpoint = Type.Object(
     waiting: Waiting,
     droppedHeaderNames: Type.Array(Type.String(), { examples: [[]] }),
     secretRotationAdvised: Type.Boolean(),
+    sameUrlEndpointIds: Type.Array(text('3'), { examples: [[]] }),
   },
   { title: 'ChangedWebhookEndpoint' },
 );

@@ -156,12 +156,14 @@ function endpointUpdateCommand(): Command {
     const changed = await endpointStatus(tools, wabaId, id);
     const note = `the order scope becomes "${changed.wantedOrderScope}" once nothing of the present one is open, or while it is paused.`;
     const notes = changed.wantedOrderScope === null ? [] : [note];
+    const { droppedHeaderNames, secretRotationAdvised, sameUrlEndpointIds } = move;
+    const sameUrl = url === undefined ? null : sameUrlNotice(move);
     const { json, ...described } = describeEndpoint(tools.config, changed, [
       ...notes,
       ...moveNotes(id, move),
+      ...(sameUrl === null ? [] : [sameUrl]),
     ]);
-    const { droppedHeaderNames, secretRotationAdvised } = move;
-    return { ...described, json: { ...json, droppedHeaderNames, secretRotationAdvised } };
+    return { ...described, json: { ...json, droppedHeaderNames, secretRotationAdvised, sameUrlEndpointIds } };
   });
 }
 

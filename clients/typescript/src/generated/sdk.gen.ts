@@ -421,7 +421,7 @@ export class HeliographApi extends HeyApiClient {
     /**
      * Change a webhook endpoint
      *
-     * Changes the members that are given; null goes back to the default. When scheme, host or port of `url` change, `customHeaders` that are not given in the same request are forgotten, because their values were meant for the server before: `droppedHeaderNames` names them. `secretRotationAdvised` is then true: the server before still knows the signing secret.
+     * Changes the members that are given; null goes back to the default. When scheme, host or port of `url` change, `customHeaders` that are not given in the same request are forgotten, because their values were meant for the server before: `droppedHeaderNames` names them. `secretRotationAdvised` is then true: the server before still knows the signing secret. `sameUrlEndpointIds` names other endpoints with the same URL.
      *
      * Scope: `manage_webhooks`.
      */

@@ -78,6 +78,7 @@ export type ChangedWebhookEndpoint = {
     waiting: WaitingDeliveries;
     droppedHeaderNames: Array<string>;
     secretRotationAdvised: boolean;
+    sameUrlEndpointIds: Array<string>;
 };
 
 /**

@@ -5,7 +5,13 @@ import { troubleWorkflowId } from '../../../deliveries/queue/trouble.ts';
 import { searchDeliveries } from '../../../deliveries/search/delivery-search.ts';
 import { countRecentlyFailed } from '../../../endpoints/endpoint-failures.ts';
 import { type EndpointStep, readEndpointStatistics } from '../../../endpoints/endpoint-statistics.ts';
-import { type EndpointStatus, type EndpointView, endpointStatus } from '../../../endpoints/endpoints.ts';
+import {
+  type EndpointStatus,
+  type EndpointView,
+  endpointStatus,
+  sameUrlNotice,
+  sameUrlOf,
+} from '../../../endpoints/endpoints.ts';
 import { type InstallationSettings, installationSettings, textOf } from '../../../endpoints/setting.ts';
 import { type AnySetting, settingsOf } from '../../../endpoints/settings.ts';
 import type { RequestError } from '../../../platform/request-input.ts';
@@ -16,6 +22,7 @@ import { sendPage } from '../access/send-page.ts';
 import { noteListRead, type Viewer, viewerOf, wabaOf } from '../access/viewer.ts';
 import { codeBlock } from '../components/copyable.ts';
 import { actionButton, postForm, radios, selectField, textField } from '../components/form.ts';
+import { noticeBox } from '../components/notice.ts';
 import { detailList, statRow } from '../components/table.ts';
 import { durationText, exactTime, relativeText, utcText } from '../components/time.ts';
 import { deliveryTable } from '../deliveries/delivery-table.ts';
@@ -102,17 +109,18 @@ async function bodyOf(context: PortalContext, viewer: Viewer, endpoint: Endpoint
   const now = new Date(context.now());
   const until = new Date(Math.floor(now.getTime() / HOUR_MS + 1) * HOUR_MS);
   const since = new Date(until.getTime() - 24 * HOUR_MS);
-  const [steps, recent, failed, errors] = await Promise.all([
+  const [steps, recent, failed, errors, sameUrl] = await Promise.all([
     readEndpointStatistics(database, wabaId, id, { interval: 'hour', since, until }),
     searchDeliveries({ database }, wabaId, { endpointId: id }, { before: null, limit: RECENT }),
     countRecentlyFailed(database, wabaId),
     readLastErrors(database, isInTrouble(endpoint) ? [id] : []),
+    sameUrlOf(database, endpoint).then(sameUrlNotice),
   ]);
   const lastError = errors.get(id) ?? null;
   const defaults = installationSettings(config);
   const base = `/portal/w/${encodeURIComponent(wabaId)}/deliveries`;
   const table = { now, hrefOf: (one: string) => `${base}/${one}`, withOwner: false, withEndpoint: false };
-  return html`<div class="card state"><p>${modeBadge(endpoint)} ${modeSentence(endpoint)}</p>
+  return html`${sameUrl !== null && noticeBox({ kind: 'warning', text: sameUrl })}<div class="card state"><p>${modeBadge(endpoint)} ${modeSentence(endpoint)}</p>
 ${modeFacts(endpoint, lastError, now)}${runOf(context, viewer, endpoint)}${mayChange(viewer) && modeControls(viewer, path, endpoint)}</div>
 ${figures(endpoint, steps, failed.get(id) ?? 0, now)}
 ${steps.some(({ successes, failures }) => successes + failures > 0) && attemptChart(steps)}
