@@ -6,18 +6,18 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { expect, inject, onTestFinished, test } from 'vitest';
 import { sendPicture } from './support/customer.ts';
-import { olderNode } from './support/programs.ts';
+import { oldestNode } from './support/programs.ts';
 import { PROJECT } from './support/stack.ts';
 
 const run = promisify(execFile);
 
 type Run = { exitCode: number; stdout: string; stderr: string };
 
-/** Runs `heliograph X` as the operator's documents say, with the Node.js of the machine where there is an older one. */
+/** Runs `heliograph X` as the operator's documents say, with the oldest Node.js that they may have. */
 async function heliograph(args: string[], env: Record<string, string> = {}): Promise<Run> {
   const command = ['bin/heliograph.js', ...args, '--data-dir', inject('stack').dataDir];
   try {
-    const output = await run(olderNode(), command, { cwd: PROJECT, env: { ...process.env, ...env } });
+    const output = await run(oldestNode(), command, { cwd: PROJECT, env: { ...process.env, ...env } });
     return { exitCode: 0, ...output };
   } catch (error) {
     const { code, stdout, stderr } = error as { code: number; stdout: string; stderr: string };

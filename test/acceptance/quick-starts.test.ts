@@ -19,7 +19,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, inject, onTestFinish
 import { api, type Customer, newestConversation, sendPicture } from './support/customer.ts';
 import { documentCommands, pinnedVersion, writeDocumentFiles } from './support/document-files.ts';
 import { checkTypes, installPackedClient } from './support/packed-client.ts';
-import { missingPrograms, olderNode } from './support/programs.ts';
+import { missingPrograms, oldestNode } from './support/programs.ts';
 import { pythonEnvironment } from './support/python-environment.ts';
 import { description } from './support/stack.ts';
 import { startTenantServer } from './support/tenant-server.ts';
@@ -50,7 +50,7 @@ function script(
   if (!existsSync(data)) symlinkSync(inject('stack').dataDir, data);
   const env = {
     HOME: process.env.HOME ?? '',
-    PATH: `${dirname(olderNode())}${delimiter}${process.env.PATH}`,
+    PATH: `${dirname(oldestNode())}${delimiter}${process.env.PATH}`,
   };
   return ['sh', ['-euc', `${documentCommands('README.md', 'environment')}\n${commands}`], { cwd, env }];
 }
@@ -153,10 +153,11 @@ describe('the quick-start', () => {
     await receiverWorks(folder, 'go.md');
   });
 
-  test('for TypeScript does so with the client as it is packed, type-checked, with the Node.js of the machine', async () => {
+  test('for TypeScript does so with the client as it is packed, type-checked, with Node.js 20', async () => {
     const folder = folderOf('typescript');
     await installPackedClient(folder);
     await checkTypes(folder);
+    expect((await run(...script(folder, 'node --version'))).stdout).toMatch(/^v20\./);
     await run('sh', ['-euc', documentCommands('typescript.md', 'install')], { cwd: folder });
     await clientWorks(folder, 'typescript.md');
     await receiverWorks(folder, 'typescript.md');

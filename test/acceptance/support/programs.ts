@@ -1,4 +1,4 @@
-import { execFile } from 'node:child_process';
+import { execFile, execFileSync } from 'node:child_process';
 import { accessSync, constants, existsSync } from 'node:fs';
 import { delimiter, join } from 'node:path';
 import { promisify } from 'node:util';
@@ -11,12 +11,21 @@ export function programOnPath(name: string): string | undefined {
   return directories.map((directory) => join(directory, name)).find(isExecutable);
 }
 
-/** The Node.js of the machine, which may be older than the one that runs the tests; otherwise that one. */
-export function olderNode(): string {
-  const directories = (process.env.PATH ?? '')
-    .split(delimiter)
-    .filter((path) => !path.includes('node_modules'));
-  return directories.map((path) => join(path, 'node')).find(isExecutable) ?? process.execPath;
+/** Users may have it: "engines" of package.json and the README say so. */
+const OLDEST_NODE = 20;
+
+/** The oldest Node.js that users may have, wherever it is on the PATH. Throws when there is none: its tests are never left out. */
+export function oldestNode(): string {
+  const directories = (process.env.PATH ?? '').split(delimiter).filter((directory) => directory !== '');
+  const found = directories
+    .map((directory) => join(directory, 'node'))
+    .filter(isExecutable)
+    .find((node) => execFileSync(node, ['--version'], { encoding: 'utf8' }).startsWith(`v${OLDEST_NODE}.`));
+  if (found !== undefined) return found;
+  throw new Error(
+    `These tests need Node.js ${OLDEST_NODE}, the oldest that users may have. Install it and add its directory to the PATH; ` +
+      'it may stand behind a newer one.',
+  );
 }
 
 function isExecutable(file: string): boolean {
