@@ -72,6 +72,7 @@ export function accountObjectId(text: string): string {
 export const Time = Type.String({
   format: 'date-time',
   pattern: '^\\d{4}-\\d{2}-\\d{2}T[0-9:.]{5,18}(Z|[+-]\\d{2}:\\d{2})$',
+  examples: ['2026-11-19T00:00:00Z'],
 });
 
 /** The instant a parameter names; null without one. Throws ApiError 400. */

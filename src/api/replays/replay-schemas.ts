@@ -9,11 +9,14 @@ const EXAMPLE_ID = '12';
 
 export const ReplayParams = idParams('The id of the replay.', EXAMPLE_ID);
 
+/** Of the endpoint whose deliveries are sent again, or that gets them. */
+export const EndpointId = Type.String({ pattern: '^[1-9]\\d{0,17}$', examples: ['3'] });
+
 /** Which deliveries to send again: `deliveryIds`, or a filter of at least one of the others. */
 export const ReplayRequest = Type.Object(
   {
     deliveryIds: Type.Optional(Type.Array(Type.String(), { minItems: 1, maxItems: 1_000 })),
-    endpointId: Type.Optional(Type.String({ pattern: '^[1-9]\\d{0,17}$' })),
+    endpointId: Type.Optional(EndpointId),
     from: Type.Optional(Time),
     to: Type.Optional(Time),
     eventTypes: Type.Optional(Type.Array(Type.Enum([...EVENT_TYPES]), { minItems: 1, maxItems: 20 })),

@@ -20,6 +20,7 @@ import {
 import { accountOf, apiActorOf, SCOPES } from '../keys/api-key-auth.ts';
 import { documented } from '../openapi/documented.ts';
 import {
+  EndpointId,
   Replay,
   ReplayParams,
   ReplayRequest,
@@ -189,10 +190,7 @@ export function startReplayOfMany(app: ExternalApp, { accounts }: ExternalContex
   });
 }
 
-const Target = Type.Object(
-  { endpointId: Type.Optional(Type.String({ pattern: '^[1-9]\\d{0,17}$' })) },
-  { additionalProperties: false },
-);
+const Target = Type.Object({ endpointId: Type.Optional(EndpointId) }, { additionalProperties: false });
 
 const replayEventDocs = documented({
   operationId: 'replayEvent',

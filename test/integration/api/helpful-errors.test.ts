@@ -25,6 +25,16 @@ async function startClient(
   };
 }
 
+type Pattern = { where: string; pattern: string; examples: unknown[] };
+
+/** Every pattern in a schema, with its examples. */
+function patternsIn(schema: unknown, where: string): Pattern[] {
+  if (typeof schema !== 'object' || schema === null) return [];
+  const { pattern, examples = [] } = schema as { pattern?: unknown; examples?: unknown[] };
+  const own = typeof pattern === 'string' ? [{ where, pattern, examples }] : [];
+  return [...own, ...Object.entries(schema).flatMap(([name, part]) => patternsIn(part, `${where}.${name}`))];
+}
+
 describe('the message of an error', () => {
   test('names the object of the path that is not there, and says what its id is', async () => {
     const messageOf = await startClient();
@@ -110,5 +120,26 @@ describe('the message of an error', () => {
     expect(await messageOf({ url: '/api/external/events?since=yesterday' })).toBe(
       '400 The parameter must be an ISO 8601 time with time zone, such as 2026-11-19T00:00:00Z.',
     );
+    expect(await messageOf({ url: '/api/external/conversations?phone_number_id=1' })).toBe(
+      '400 There is no such parameter. Did you mean phoneNumberId?',
+    );
+    const replay = { method: 'POST', url: '/api/external/replays', payload: { endpointId: 'shop' } } as const;
+    expect(await messageOf(replay)).toBe('400 The parameter must be a text such as 3.');
+  });
+
+  test('can give an example of every format: each pattern of a request has one that it accepts', async () => {
+    const { routes } = await startTestApi();
+    const external = routes.filter(({ url }) => /^\/(api\/external|me)\b/.test(url));
+    const parts = external.flatMap(({ method, url, schema = {} }) =>
+      (['params', 'querystring', 'body', 'headers'] as const).flatMap((part) =>
+        patternsIn(schema[part], `${method} ${url} ${part}`),
+      ),
+    );
+    expect(parts.length).toBeGreaterThan(50);
+    const bad = parts.filter(
+      ({ pattern, examples }) =>
+        examples.length === 0 || !examples.every((example) => new RegExp(pattern, 'u').test(String(example))),
+    );
+    expect(bad.map(({ where, examples }) => `${where}: ${examples}`)).toEqual([]);
   });
 });

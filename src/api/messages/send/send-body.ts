@@ -13,7 +13,9 @@ const shortText = (maxLength: number) => Type.String({ minLength: 1, maxLength }
 const COMMON = {
   phoneNumberId: shortText(64),
   to: Type.Optional(Type.String({ pattern: PHONE, examples: ['+12025550143'] })),
-  recipient: Type.Optional(Type.String({ pattern: BUSINESS_SCOPED_ID })),
+  recipient: Type.Optional(
+    Type.String({ pattern: BUSINESS_SCOPED_ID, examples: ['US.13491208655302741918'] }),
+  ),
   messaging_product: Type.Optional(Type.Literal('whatsapp')),
   recipient_type: Type.Optional(Type.Literal('individual')),
   context: Type.Optional(Type.Object({ message_id: MessageId }, { additionalProperties: false })),
@@ -91,7 +93,7 @@ export const SendBody = Type.Union(
     ...[...INTERACTIVE_SHAPES].map(([name, shape]) => interactiveForm(name, shape)),
     interactiveForm('new_type', NewInteractive),
     Type.Object(
-      { ...COMMON, type: Type.String({ pattern: TYPE.source }) },
+      { ...COMMON, type: Type.String({ pattern: TYPE.source, examples: ['poll'] }) },
       { additionalProperties: NewContent, title: 'SendNewType' },
     ),
   ],
