@@ -44,6 +44,19 @@ export function tenantNavigation(viewer: Viewer, { wabaId }: WabaInView): Naviga
   return viewer.role === 'member' ? entries : [...entries, users];
 }
 
+/** So many WABAs are listed beside a page; the rest is behind the last entry. */
+const MAX_WABAS = 20;
+
+/** The ways to the WABAs of a tenant. */
+export function wabaNavigation(wabaIds: readonly string[]): NavigationEntry[] {
+  const entries = wabaIds.slice(0, MAX_WABAS).map((wabaId) => {
+    return { key: wabaId, label: wabaId, href: `/portal/w/${encodeURIComponent(wabaId)}` };
+  });
+  return wabaIds.length > MAX_WABAS
+    ? [...entries, { key: 'wabas', label: 'All WABAs', href: '/portal' }]
+    : entries;
+}
+
 /** The pages of the operator. */
 export function operatorNavigation(): NavigationEntry[] {
   return OPERATOR_PAGES.map(([key, label, path]) => ({ key, label, href: `/portal/operator${path}` }));

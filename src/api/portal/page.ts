@@ -10,6 +10,7 @@ import {
   tenantNavigation,
   tenantSwitcher,
   type WabaInView,
+  wabaNavigation,
 } from './navigation.ts';
 import { ownerNotices } from './users/session-table.ts';
 
@@ -21,6 +22,8 @@ export type PageView = {
   viewer?: Viewer | null;
   /** The WABA that the page is about, if it is about one. */
   waba?: WabaInView | null;
+  /** The WABAs of a tenant with several, where the page is about all of them. */
+  wabaIds?: readonly string[];
   /** The entry of the navigation that leads here: `endpoints`, `operator/health`. */
   active?: string;
   /** A sentence under the heading. */
@@ -145,14 +148,16 @@ function wabaInView({ wabaId, businessName }: WabaInView): Markup {
 /** Open on wide screens; on a phone the same list behind one button, without a script. */
 function sideNavigation(view: PageView, viewer: Viewer): Markup {
   const tenant = view.waba ? tenantNavigation(viewer, view.waba) : [];
+  const wabas = wabaNavigation(view.wabaIds ?? []);
   const isOperator = viewer.role === 'operator' && viewer.isOperatorAddress;
   const operator = isOperator ? operatorNavigation() : [];
   const sandbox = view.hasSandbox ? [SANDBOX_ENTRY] : [];
-  if (tenant.length + operator.length + sandbox.length === 0) return nothing;
+  if (tenant.length + wabas.length + operator.length + sandbox.length === 0) return nothing;
   return html`<nav class="side" aria-label="Pages">
 <input type="checkbox" id="menu" class="menu-switch" aria-label="Show the pages"><label for="menu" class="menu-label">Menu</label>
 <div class="menu">
 ${tenant.length > 0 && html`<ul>${tenant.map((entry) => navigationItem(entry, view.active))}</ul>`}
+${wabas.length > 0 && html`<h2>WABAs</h2><ul>${wabas.map((entry) => navigationItem(entry, view.active))}</ul>`}
 ${operator.length > 0 && html`<h2>Operator</h2><ul>${operator.map((entry) => navigationItem(entry, view.active))}</ul>`}
 ${sandbox.length > 0 && html`<h2>Development</h2><ul>${sandbox.map((entry) => navigationItem(entry, view.active))}</ul>`}
 </div>

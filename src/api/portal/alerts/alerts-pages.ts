@@ -62,7 +62,7 @@ export function alertsPages(app: PortalApp, context: PortalContext): void {
       active: 'alerts',
       lead: 'What each alert means and what to do.',
       trail: [{ label: 'Alerts', href: PATH }],
-      waba: await onlyWaba(context, readerOf(request)),
+      ...(await placeOf(context, readerOf(request))),
       body: runbooks(readerOf(request)),
     }),
   );
@@ -74,15 +74,17 @@ function readerOf(request: FastifyRequest): Viewer {
   return viewer;
 }
 
-/** The WABA of a tenant that has one, whose pages stay in the navigation; null for operators and for several. */
-async function onlyWaba(
+/** The navigation of a tenant: the pages of its only WABA, or the list of its WABAs; of operators nothing. */
+async function placeOf(
   { database }: PortalContext,
   { tenantId, places }: Viewer,
-): Promise<WabaInView | null> {
-  if (tenantId === null) return null;
-  const [waba, ...others] = await listTenantWabas(database, tenantId);
+): Promise<{ waba: WabaInView | null; wabaIds: string[] }> {
+  if (tenantId === null) return { waba: null, wabaIds: [] };
+  const wabaIds = (await listTenantWabas(database, tenantId)).map(({ wabaId }) => wabaId);
+  const [wabaId] = wabaIds;
+  if (wabaId === undefined || wabaIds.length > 1) return { waba: null, wabaIds };
   const businessName = places.find((place) => place.tenantId === tenantId)?.businessName ?? '';
-  return waba === undefined || others.length > 0 ? null : { wabaId: waba.wabaId, businessName };
+  return { waba: { wabaId, businessName }, wabaIds: [] };
 }
 
 function alertViewer({ userId, tenantId }: Viewer): AlertViewer {
@@ -97,10 +99,10 @@ async function showAlerts(
 ): Promise<FastifyReply> {
   const { database, config, now } = context;
   const viewer = readerOf(request);
-  const [rows, hasMail, waba] = await Promise.all([
+  const [rows, hasMail, place] = await Promise.all([
     listAlerts(database, alertViewer(viewer), { state, before, limit: PAGE_SIZE + 1 }),
     config.mail.smtpUrl === '' ? null : alertMailOf(database, viewer.userId),
-    onlyWaba(context, viewer),
+    placeOf(context, viewer),
   ]);
   const alerts = rows.slice(0, PAGE_SIZE);
   const last = rows.length > PAGE_SIZE ? alerts.at(-1) : undefined;
@@ -113,7 +115,7 @@ async function showAlerts(
   return sendPage(reply, {
     title: 'Alerts',
     active: 'alerts',
-    waba,
+    ...place,
     lead:
       viewer.tenantId === null
         ? 'What needs attention, of the installation and of all tenants. The bell counts what is new: what operators can mend and you have not read.'

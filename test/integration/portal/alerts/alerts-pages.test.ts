@@ -61,6 +61,32 @@ describe('the page of alerts', () => {
     expect((await operator.get('/portal/alerts')).body).not.toContain(`/portal/w/${WABA}/endpoints"`);
   });
 
+  test('lists the WABAs of a tenant with several in the navigation', async () => {
+    const tenantId = await tenantOf(api.database, OTHER_WABA);
+    const linkTo = (wabaId: string) => `<li><a href="/portal/w/${wabaId}">${wabaId}</a></li>`;
+    const add = (first: number, last: number) =>
+      execute(
+        api.database,
+        `insert into wabas (waba_id, tenant_id) select '9100000000000' || n, ? from generate_series(${first}, ${last}) as n`,
+        [tenantId],
+      );
+    const pages = async () => [
+      (await stranger.get('/portal/alerts')).body,
+      (await stranger.get('/portal/runbooks')).body,
+    ];
+    await add(10, 10);
+    for (const body of await pages()) {
+      expect(await markupProblems(body)).toEqual([]);
+      for (const wabaId of [OTHER_WABA, '910000000000010']) expect(body).toContain(linkTo(wabaId));
+      expect(body).not.toContain(linkTo(WABA));
+      expect(body).not.toContain('All WABAs');
+    }
+    await add(11, 40);
+    for (const body of await pages()) expect(body).toContain('<li><a href="/portal">All WABAs</a></li>');
+    expect((await operator.get('/portal/alerts')).body).not.toContain('<h2>WABAs</h2>');
+    await execute(api.database, "delete from wabas where waba_id like '91%'");
+  });
+
   test('shows what is the matter, with links to it and to the runbook, and no markup of others', async () => {
     const { body } = await admin.get('/portal/alerts');
     expect(body).toContain('Access token refused');
