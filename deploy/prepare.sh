@@ -49,5 +49,14 @@ keep_readable "$tls/key.pem" ''
 
 [ -s "$secrets/app-secrets" ] || echo "still to do: put the app secret of the upstream app into $secrets/app-secrets"
 grep -q '^HELIOGRAPH_PUBLIC_URL=https://' heliograph.env || echo 'still to do: set HELIOGRAPH_PUBLIC_URL in heliograph.env'
-[ "$(from_env PROXY_TLS)" != internal ] ||
-  echo 'still to do: PROXY_TLS in .env is internal, a certificate that the upstream platform refuses: set your e-mail address (Let'"'"'s Encrypt) or files'
+proxy_tls=${PROXY_TLS:-$(from_env PROXY_TLS | tr -d "\"'")}
+case ${proxy_tls:-internal} in
+internal)
+  echo "still to do: PROXY_TLS in .env is ${proxy_tls:-not set, which means internal}: upstream refuses its private certificate; set your e-mail address (Let's Encrypt) or files"
+  ;;
+*/*)
+  for name in chain.pem key.pem; do
+    [ -s "$tls/$name" ] || echo "still to do: PROXY_TLS in .env names files: copy yours over $tls/$name, which is empty"
+  done
+  ;;
+esac

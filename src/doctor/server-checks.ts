@@ -36,7 +36,7 @@ export function serverChecks(config: Config, tools: SealedDatabase): Check[] {
     },
     {
       name: 'public address',
-      todo: 'correct HELIOGRAPH_PUBLIC_URL, DNS or the proxy; upstream and tenants come this way',
+      todo: 'correct HELIOGRAPH_PUBLIC_URL, DNS or the proxy (with Compose, its certificate: PROXY_TLS in .env); upstream and tenants come this way',
       run: () => checkPublicAddress(config),
     },
     { name: 'mail', todo: 'correct HELIOGRAPH_SMTP_*', run: () => checkMail(config) },

@@ -179,6 +179,31 @@ describe('docker-compose.yml', () => {
     expect(preparedFile('secrets/encryption-keys')).toBe(before);
   });
 
+  test('deploy/prepare.sh says what is missing for a certificate that upstream accepts', () => {
+    const elsewhere = mkdtempSync(join(tmpdir(), 'compose-'));
+    cpSync(join(prepared, 'deploy'), join(elsewhere, 'deploy'), { recursive: true });
+    const saidWith = (env: string) => {
+      writeFileSync(join(elsewhere, '.env'), env);
+      const { PROXY_TLS: _, ...rest } = process.env;
+      const said = execFileSync('sh', ['deploy/prepare.sh'], { cwd: elsewhere, encoding: 'utf8', env: rest });
+      return said.split('\n').filter((line) => line.includes('PROXY_TLS'));
+    };
+    const isPrivate = [expect.stringMatching(/^still to do: .*internal: upstream refuses/)];
+    for (const env of ['', 'PROXY_TLS=\n', 'PROXY_TLS=internal\n', 'PROXY_TLS="internal"\n'])
+      expect(saidWith(env), env).toEqual(isPrivate);
+    expect(saidWith('PROXY_TLS=you@example.com\n')).toEqual([]);
+    const files = 'PROXY_TLS=/tls/chain.pem /tls/key.pem\n';
+    expect(saidWith(files)).toEqual([
+      expect.stringContaining('tls/chain.pem, which is empty'),
+      expect.stringContaining('tls/key.pem, which is empty'),
+    ]);
+    writeFileSync(join(elsewhere, 'tls/chain.pem'), 'x');
+    expect(saidWith(files)).toEqual([expect.stringContaining('tls/key.pem, which is empty')]);
+    writeFileSync(join(elsewhere, 'tls/key.pem'), 'x');
+    expect(saidWith(files)).toEqual([]);
+    rmSync(elsewhere, { recursive: true });
+  });
+
   test('deploy/prepare.sh makes them where .env says that they are', () => {
     const elsewhere = mkdtempSync(join(tmpdir(), 'compose-'));
     cpSync(join(prepared, 'deploy'), join(elsewhere, 'deploy'), { recursive: true });
