@@ -8,7 +8,7 @@ import { endpointForOperator, endpointStatus } from '../endpoints.ts';
 /** `admin endpoint delete` */
 export function endpointDeleteCommand(): Command {
   const command = new Command('delete')
-    .description('delete a webhook endpoint and drop what waits for it; the log of its deliveries stays')
+    .description('delete a webhook endpoint and drop its pending deliveries; the log of its deliveries stays')
     .argument('<id>')
     .option('--yes', 'yes, delete it');
   return adminAction<{ yes?: true }>(command, 'endpoint delete 3 --yes', async ({ tools, args, options }) => {
@@ -16,11 +16,11 @@ export function endpointDeleteCommand(): Command {
     if (!options.yes) {
       const { url, waiting } = await endpointStatus(tools, wabaId, id);
       throw invalidValue(
-        `Endpoint ${id} (${url}) would be deleted with ${shownCount(waiting)} waiting deliveries: say so with --yes.`,
+        `Endpoint ${id} (${url}) would be deleted with ${shownCount(waiting)} pending deliveries: say so with --yes.`,
       );
     }
     const deleted = await deleteEndpoint(tools, wabaId, id);
     const dropped = deleted.dropped.toLocaleString('en-US');
-    return { json: deleted, text: `Endpoint ${id} is deleted; ${dropped} waiting deliveries were dropped.` };
+    return { json: deleted, text: `Endpoint ${id} is deleted; ${dropped} pending deliveries were dropped.` };
   });
 }

@@ -69,7 +69,7 @@ function listCommand(): Command {
     return {
       json: endpoints,
       text: alignedTable(
-        ['ID', 'MODE', 'WAITING', 'EVENTS', 'URL', 'DESCRIPTION'],
+        ['ID', 'MODE', 'PENDING', 'EVENTS', 'URL', 'DESCRIPTION'],
         endpoints.map(({ id, mode, waiting, eventTypes, url, description }) => [
           id,
           mode,
@@ -86,7 +86,7 @@ function listCommand(): Command {
 
 function showCommand(): Command {
   const command = new Command('show')
-    .description('show a webhook endpoint, its mode and what waits for it')
+    .description('show a webhook endpoint, its mode and its pending deliveries')
     .argument('<id>');
   return adminAction(command, 'endpoint show 3', async ({ tools, args }) => {
     const { id, wabaId } = await endpointForOperator(tools, args[0] ?? '');
@@ -131,7 +131,7 @@ function endpointUpdateCommand(): Command {
     .argument('<id>')
     .option(
       '--url <url>',
-      'where its webhooks are sent, waiting ones included; custom headers go to another host only if given again',
+      'where its webhooks are sent, pending ones included; custom headers go to another host only if given again',
     );
   withEndpointOptions(command)
     .option('--remove-header <name...>', 'take these headers of its own away')
@@ -210,7 +210,7 @@ function endpointEnableCommand(): Command {
     .addOption(
       new Option(
         '--waiting <what>',
-        'what becomes of events that wait: send them first, in order, or drop them for good; needed when there are any',
+        'what becomes of pending events: send them first, in order, or drop them for good; needed when there are any',
       ).choices(['send', 'drop']),
     );
   return adminAction<{ waiting?: 'send' | 'drop' }>(
@@ -309,7 +309,7 @@ export function describeEndpoint(
       ['reason', endpoint.modeReason],
       ['since', endpoint.modeChangedAt],
       ...troubleOf(endpoint),
-      ['waiting', waitingText(endpoint.waiting)],
+      ['pending', pendingText(endpoint.waiting)],
       ['URL', endpoint.url],
       ['WABA', endpoint.wabaId],
       ...rowsOf(endpoint, defaults, 'where', 'what'),
@@ -357,7 +357,7 @@ function troubleOf({ failingSince, nextProbeAt, probeFailures }: EndpointStatus)
   ];
 }
 
-function waitingText(waiting: EndpointStatus['waiting']): string {
+function pendingText(waiting: EndpointStatus['waiting']): string {
   if (waiting.count === 0) return 'nothing';
   const states = (['due', 'queued', 'unreleased', 'suspended', 'retrying', 'claimed'] as const).flatMap(
     (state) => (waiting[state] === 0 ? [] : [`${waiting[state].toLocaleString('en-US')} ${state}`]),

@@ -114,7 +114,7 @@ describe('admin endpoint', () => {
       maxRetryWorkflows: null,
     });
     const show = await admin(['endpoint', 'show', id]);
-    expect(show.stdout).toMatch(/waiting +nothing\n/);
+    expect(show.stdout).toMatch(/pending +nothing\n/);
     expect(show.stdout).toMatch(/custom headers +X-Shop\n/);
     expect(await admin(['endpoint', 'update', id])).toMatchObject({ exitCode: 2 });
     expect(await admin(['endpoint', 'update', id, '--rate-limit', 'many'])).toMatchObject({ exitCode: 2 });
@@ -164,7 +164,7 @@ describe('admin endpoint', () => {
     });
     await queueRows(database, [newQueuedRow(id, 'a'), newQueuedRow(id, 'a'), newQueuedRow(id, 'b', false)]);
     const show = await admin(['endpoint', 'show', id]);
-    expect(show.stdout).toMatch(/waiting +3 \(1 due, 1 queued, 1 unreleased\); the oldest for \d+ s\n/);
+    expect(show.stdout).toMatch(/pending +3 \(1 due, 1 queued, 1 unreleased\); the oldest for \d+ s\n/);
     const asked = await admin(['endpoint', 'enable', id, '--json']);
     expect(asked).toMatchObject({ exitCode: 1 });
     expect(JSON.parse(asked.stdout).error).toEqual({
@@ -220,7 +220,7 @@ describe('admin endpoint', () => {
     await queueRows(database, [row, newQueuedRow(id, 'a')]);
     const warned = await admin(['endpoint', 'delete', id]);
     expect(warned).toMatchObject({ exitCode: 2 });
-    expect(warned.stderr).toContain('2 waiting deliveries: say so with --yes');
+    expect(warned.stderr).toContain('2 pending deliveries: say so with --yes');
     expect(await json('endpoint', 'show', id)).toMatchObject({ mode: 'open', waiting: { count: 2 } });
     await execute(
       database,

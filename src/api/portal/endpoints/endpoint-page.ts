@@ -30,6 +30,7 @@ import { type Child, html, type Markup } from '../markup.ts';
 import type { PortalApp, PortalContext } from '../portal-app.ts';
 import { certificateControls } from './client-certificate.ts';
 import {
+  disablingSentence,
   endpointPath,
   endpointsPath,
   failedPath,
@@ -117,11 +118,12 @@ async function bodyOf(context: PortalContext, viewer: Viewer, endpoint: Endpoint
     sameUrlOf(database, endpoint).then(sameUrlNotice),
   ]);
   const lastError = errors.get(id) ?? null;
+  const disabling = disablingSentence(endpoint, config.webhooks.disableAfterHours);
   const defaults = installationSettings(config);
   const base = `/portal/w/${encodeURIComponent(wabaId)}/deliveries`;
   const table = { now, hrefOf: (one: string) => `${base}/${one}`, withOwner: false, withEndpoint: false };
   return html`${sameUrl !== null && noticeBox({ kind: 'warning', text: sameUrl })}<div class="card state"><p>${modeBadge(endpoint)} ${modeSentence(endpoint)}</p>
-${modeFacts(endpoint, lastError, now)}${runOf(context, viewer, endpoint)}${mayChange(viewer) && modeControls(viewer, path, endpoint)}</div>
+${modeFacts(endpoint, lastError, now)}${disabling !== null && html`<p class="faint">${disabling}</p>`}${runOf(context, viewer, endpoint)}${mayChange(viewer) && modeControls(viewer, path, endpoint)}</div>
 ${figures(endpoint, steps, failed.get(id) ?? 0, now)}
 ${steps.some(({ successes, failures }) => successes + failures > 0) && attemptChart(steps)}
 <h2>Recent deliveries</h2>

@@ -6,7 +6,7 @@ import type { Audited } from '../../../platform/audit/audit.ts';
 import { shownUrl } from '../../../platform/http/outbound-url.ts';
 import { actorOf, type Viewer } from '../access/viewer.ts';
 import { badge } from '../components/badge.ts';
-import { durationText } from '../components/time.ts';
+import { durationText, utcText } from '../components/time.ts';
 import { html, type Markup } from '../markup.ts';
 import type { PortalContext } from '../portal-app.ts';
 
@@ -30,6 +30,19 @@ export function modeSentence({ mode, failingSince }: Status): string {
   return failingSince === null
     ? 'Events are sent as they arrive.'
     : 'The latest attempts failed. Events are retried by the schedule.';
+}
+
+/** When an endpoint that fails is disabled; null for others. */
+export function disablingSentence({ mode, failingSince }: Status, disableAfterHours: number): string | null {
+  if (failingSince === null || (mode !== 'open' && mode !== 'probing')) return null;
+  const days = disableAfterHours / 24;
+  const time = Number.isInteger(days) ? countOf(days, 'day') : countOf(disableAfterHours, 'hour');
+  const at = new Date(failingSince.getTime() + disableAfterHours * 3_600_000);
+  return `An endpoint is disabled after ${time} of failures: this one on ${utcText(at)}, unless an attempt succeeds.`;
+}
+
+function countOf(n: number, unit: string): string {
+  return `${n} ${unit}${n === 1 ? '' : 's'}`;
 }
 
 /** Why an endpoint is not open or fails, with the last error of what waits for it. */

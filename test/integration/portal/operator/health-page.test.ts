@@ -134,6 +134,7 @@ test('the health page and the page of an endpoint say how much waits, and the la
   expect(health).toMatch(new RegExp(`>${id}: https://down.example/.*<td class="number">2 `, 's'));
   expect(page).toContain(`Reason: ${reason}`);
   expect(page).toContain('2 until a probe succeeds');
+  expect(page).toMatch(/An endpoint is disabled after 5 days of failures: this one on \d{4}-\d\d-\d\d /);
   expect(page).toMatch(new RegExp(`In Temporal: <a href="[^"]*/workflows/endpoint%2F${id}"`));
   const own = (await member.get(`/portal/w/${WABA}/endpoints/${id}`)).body;
   expect(own).toContain(`Reason: ${reason}`);
@@ -145,7 +146,9 @@ test('the health page and the page of an endpoint say how much waits, and the la
   ]);
   expect((await pages()).health).toMatch(/<td class="">the endpoint returned 503<\/td>/);
   await query(api.database, 'update webhook_endpoints set failing_since = null where id = ?', [id]);
-  expect((await pages()).page).not.toContain('In Temporal');
+  const healthy = (await pages()).page;
+  expect(healthy).not.toContain('In Temporal');
+  expect(healthy).not.toContain('An endpoint is disabled after');
 });
 
 test('the health page shows how many attempts have a workflow run, over all workers that live', async () => {
