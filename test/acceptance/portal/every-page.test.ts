@@ -3,9 +3,10 @@ import type { Browser, Page } from 'playwright-core';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { launchChrome } from '../../integration/portal/chrome.ts';
 import { markupProblems } from '../../integration/portal/markup-problems.ts';
-import { writeAsCustomer } from '../support/customer.ts';
+import { api, writeAsCustomer } from '../support/customer.ts';
 import { portalWindow } from '../support/portal-window.ts';
 import { description } from '../support/stack.ts';
+import { startTenantServer, type TenantServer } from '../support/tenant-server.ts';
 
 const WABA = '900000000000101';
 const TENANT = [
@@ -24,6 +25,8 @@ const TENANT = [
   '/audit',
   '/users',
   '/endpoints/alerts',
+  '/data',
+  '/erasures',
 ]);
 const OPERATOR = [
   'health',
@@ -33,23 +36,39 @@ const OPERATOR = [
   'users',
   'settings',
   'audit',
+  'erasures',
   `wabas/${WABA}`,
 ];
 
 /** On these pages the first link that looks so is followed too. */
 const ONWARD = [
-  ['/endpoints', /\/endpoints\/\d+$/],
-  ['/deliveries', /\/deliveries\/dlv_/],
-  ['/conversations', /\/conversations\/\d+$/],
+  [/\/endpoints$/, /\/endpoints\/\d+$/],
+  [/\/endpoints\/\d+$/, /\/endpoints\/\d+\/edit$/],
+  [/\/w\/\d+\/deliveries$/, /\/deliveries\/dlv_/],
+  [/\/conversations$/, /\/conversations\/\d+$/],
+  [/\/replays$/, /\/replays\/\d+$/],
+  [/\/operator\/tenants$/, /\/tenants\/\d+$/],
 ] as const;
 
 let chrome: Browser;
+let tenant: TenantServer;
+let endpointId: string;
 
 beforeAll(async () => {
   chrome = await launchChrome();
   await writeAsCustomer('12025550143', { type: 'text', text: { body: 'Do you have this in blue?' } });
+  // A replay, to an endpoint that other tests do not look at.
+  tenant = await startTenantServer();
+  const endpoint = { url: `${tenant.url}/webhooks` };
+  endpointId = (await api<{ id: string }>('POST', '/api/external/webhook-endpoints', endpoint)).id;
+  const { data } = await api<{ data: { id: string }[] }>('GET', '/api/external/events?type=message&limit=1');
+  await api('POST', `/api/external/events/${data[0]?.id}/replay`, { endpointId });
 });
-afterAll(() => chrome.close());
+afterAll(async () => {
+  await api('DELETE', `/api/external/webhook-endpoints/${endpointId}`);
+  await tenant.goAway();
+  await chrome.close();
+});
 
 /** Tables that must be scrolled to be read, by their first words; on a phone they may be. */
 const CUT_TABLES = `[...document.querySelectorAll('table')]
@@ -90,7 +109,7 @@ async function walk(page: Page, paths: readonly string[]): Promise<Record<string
     await page.goto(`${description().apiUrl}${path}`);
     const found = [...(await problemsIn(page)), ...refused.splice(0)];
     if (found.length > 0) problems[path] = found;
-    const onward = ONWARD.find(([from]) => path === `/portal/w/${WABA}${from}`)?.[1];
+    const onward = ONWARD.find(([from]) => from.test(path))?.[1];
     const links = await page
       .locator('main a')
       .evaluateAll((all) => all.map((one) => one.getAttribute('href') ?? ''));
@@ -102,7 +121,7 @@ async function walk(page: Page, paths: readonly string[]): Promise<Record<string
 }
 
 test.concurrent('every page of a tenant is sound, light and dark, wide and narrow', {
-  timeout: 240_000,
+  timeout: 300_000,
 }, async () => {
   const page = await portalWindow(chrome, 'admin');
   const base = `/portal/w/${WABA}`;
@@ -118,7 +137,7 @@ test.concurrent('every page of a tenant is sound, light and dark, wide and narro
 });
 
 test.concurrent('every page of the operator is sound, light and dark, wide and narrow', {
-  timeout: 240_000,
+  timeout: 300_000,
 }, async () => {
   const page = await portalWindow(chrome, 'operator');
   expect(

@@ -23,16 +23,16 @@ export type DeliveryTableView = {
   isSelectable?: boolean;
 };
 
-/** Deliveries as people compare them, one to a line. */
+/** Deliveries as people compare them, one to a row. */
 export function deliveryTable(view: DeliveryTableView): Markup {
   const columns: (Column | false)[] = [
     { label: 'Time (UTC)', kind: 'narrow' },
     view.withOwner && 'WABA',
     { label: 'Status', kind: 'narrow' },
-    ...(view.withOwner ? ['Event'] : [{ label: 'Event type', kind: 'narrow' } as const, 'eventId']),
+    'Event',
     view.withEndpoint && 'Endpoint',
     { label: 'Attempts', kind: 'number' },
-    { label: 'Result', kind: 'narrow' },
+    'Result',
     { label: 'Latency', kind: 'number' },
     { label: 'Next', kind: 'narrow' },
   ];
@@ -57,9 +57,9 @@ function rowOf(
   return [
     html`${isSelectable && selectionBox(delivery)}<a href="${href}">${shortTime(delivery.createdAt)}</a>`,
     ...(withOwner ? [owner] : []),
-    html`${deliveryBadge(state, attempts)}${replayId !== null && html`${withOwner ? html`<br>` : ' '}<span class="faint">replay</span>`}`,
-    ...(withOwner ? [html`${type}<br>${shownId}`] : [type, shownId]),
-    ...(withEndpoint ? [endpointCell(delivery, withOwner)] : []),
+    html`${deliveryBadge(state, attempts)}${replayId !== null && html`<br><span class="faint">replay</span>`}`,
+    html`${type}<br>${shownId}`,
+    ...(withEndpoint ? [endpointCell(delivery)] : []),
     attempts,
     answerText(delivery),
     lastDurationMs === null ? '–' : durationText(lastDurationMs),
@@ -73,15 +73,14 @@ function selectionBox({ id, state, eventId }: ListedDelivery): Markup {
   return html`<span class="tick"><input type="checkbox" form="${SELECTION}" name="id" value="${publicDeliveryId(id)}" aria-label="Select ${eventId ?? 'this delivery'}"></span>`;
 }
 
-/** Among endpoints of all tenants: the host, and below it which endpoint it is. */
-function endpointCell({ endpointUrl, endpointId }: ListedDelivery, isOfMany: boolean): Markup {
+/** The host, and below it which of its endpoints it is. */
+function endpointCell({ endpointUrl, endpointId }: ListedDelivery): Markup {
   if (endpointUrl === null) return html`<span class="faint">${endpointId}, deleted</span>`;
   const url = shownUrl(endpointUrl);
   const address = url.replace(/^https?:\/\//, '');
-  if (!isOfMany) return html`<span class="cut" title="${url}">${endpointId}: ${address}</span>`;
   const [host = ''] = address.split('/', 1);
   const path = address.slice(host.length) || '/';
-  return html`<span class="cut owner" title="${url}">${host}</span><br><span class="cut owner faint" title="${url}">${endpointId}: ${path}</span>`;
+  return html`<span class="cut owner" title="${url}">${host}</span><br><span class="exact faint" title="${url}">${endpointId}: ${path}</span>`;
 }
 
 /** To the second, without the zone, which the heading names. */
@@ -104,7 +103,7 @@ function answerText(delivery: { lastStatusCode: number | null; lastError: string
     return html`<span class="mono" title="${lastError ?? ''}">${lastStatusCode}</span>`;
   if (lastError === null) return html`<span class="faint">–</span>`;
   const errorClass = /^[a-z_]{1,24}(?=: )/.exec(lastError)?.[0];
-  return html`<span class="mono" title="${lastError}">${errorClass ?? shortened(lastError)}</span>`;
+  return html`<span class="mono wrapped" title="${lastError}">${errorClass ?? shortened(lastError)}</span>`;
 }
 
 const SHOWN_CHARS = 20;
