@@ -23,14 +23,6 @@ export function documentCommands(document: string, name: string): string {
   return commands;
 }
 
-/** The version of a package that a document tells to install. */
-export function pinnedVersion(document: string, pattern: RegExp): string {
-  const text = quickStart(document);
-  const found = pattern.exec(text)?.[1];
-  if (found === undefined) throw new Error(`${document} pins no version`);
-  return found;
-}
-
 function quickStart(document: string): string {
   return readFileSync(new URL(`../../../docs/tenants/quick-start/${document}`, import.meta.url), 'utf8');
 }

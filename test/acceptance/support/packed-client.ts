@@ -1,5 +1,5 @@
 import { execFile } from 'node:child_process';
-import { cpSync, mkdirSync, readdirSync, symlinkSync, writeFileSync } from 'node:fs';
+import { cpSync, mkdirSync, symlinkSync, writeFileSync } from 'node:fs';
 import { delimiter, join } from 'node:path';
 import { promisify } from 'node:util';
 import { PROJECT } from './stack.ts';
@@ -24,8 +24,8 @@ const TSCONFIG = {
   include: ['*.mts'],
 };
 
-/** Packs the client as for a registry and installs the package in a project, with its dependencies from this clone. */
-export async function installPackedClient(project: string): Promise<void> {
+/** Packs the client as for a registry into the folder of a project. */
+export async function packClient(project: string): Promise<void> {
   const source = join(project, 'source');
   // A copy, so that nothing is built inside the clone.
   cpSync(join(PROJECT, 'clients', 'typescript'), source, {
@@ -37,19 +37,10 @@ export async function installPackedClient(project: string): Promise<void> {
   // `prepack` finds the compiler as it does inside the clone.
   const env = { ...process.env, PATH: `${join(MODULES, '.bin')}${delimiter}${process.env.PATH}` };
   await run('npm', ['pack', '--offline', '--pack-destination', project], { cwd: source, env });
-  const filename = readdirSync(project).find((name) => name.endsWith('.tgz')) ?? '';
-  const place = join(project, 'node_modules', '@heliograph', 'client');
-  mkdirSync(place, { recursive: true });
-  await run('tar', ['-xzf', join(project, filename), '-C', place, '--strip-components=1']);
-  for (const folder of ['@types', '.bin']) mkdirSync(join(project, 'node_modules', folder));
-  for (const name of ['.bin/tsc', 'standardwebhooks', '@types/node', 'undici-types']) {
-    symlinkSync(join(MODULES, name), join(project, 'node_modules', name));
-  }
-  writeFileSync(join(project, 'package.json'), '{"private": true, "type": "module"}');
-  writeFileSync(join(project, 'tsconfig.strict.json'), JSON.stringify(TSCONFIG));
 }
 
 /** Fails when the programs of a project do not fit the types of the client. */
 export async function checkTypes(project: string): Promise<void> {
+  writeFileSync(join(project, 'tsconfig.strict.json'), JSON.stringify(TSCONFIG));
   await run(COMPILER, ['-p', 'tsconfig.strict.json'], { cwd: project });
 }

@@ -39,7 +39,7 @@ export async function pythonEnvironment(
 }
 
 /** A Python that can make environments: Debian's comes without that. */
-async function systemPython(): Promise<string | null> {
+export async function systemPython(): Promise<string | null> {
   const usable = async () => {
     const python = programOnPath('python3');
     return python !== undefined && (await works(python, ['-c', 'import venv, ensurepip'])) ? python : null;
