@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { query } from '../../../../src/platform/postgres/sql.ts';
+import { pauseActivity, resetRun, unpauseActivity } from '../../../support/run-buttons.ts';
 import { eventually } from '../../../support/webhook-receiver.ts';
 import {
   downloads,
@@ -8,7 +9,9 @@ import {
   finished,
   JPEG,
   mediaOf,
+  openTasks,
   receive,
+  resultOf,
   stack,
   stored,
   useMediaStack,
@@ -168,5 +171,41 @@ describe('answers that are final', () => {
     await pendingFailure(upstreamId, /Service temporarily unavailable/);
     await stack.client.workflow.getHandle(`media/${(await mediaOf(upstreamId)).id}`).cancel();
     await expectFailed(upstreamId, 'media_cancelled');
+  });
+});
+
+describe('a button of the Temporal UI', () => {
+  test('Pause holds the next attempt back until the activity goes on', async () => {
+    const { id, sha256 } = await stack.upload(JPEG, 'image/jpeg');
+    await stack.addFault({ match: 'media_lookup', kind: 'status', status: 503, id });
+    const upstreamId = await receive({ id, sha256 });
+    await pendingFailure(upstreamId, /Service temporarily unavailable/);
+    const run = `media/${(await mediaOf(upstreamId)).id}`;
+    await pauseActivity(stack.client, run);
+    // An attempt that was under way when it was paused.
+    await new Promise((resolve) => setTimeout(resolve, 1_000));
+    await stack.clearUpstream();
+    await new Promise((resolve) => setTimeout(resolve, 8_000));
+    expect(await stack.upstreamRequests()).toEqual([]);
+    expect((await mediaOf(upstreamId)).state).toBe('pending');
+    await unpauseActivity(stack.client, run);
+    expect(await finished(upstreamId)).toMatchObject({ state: 'stored' });
+  });
+
+  test('Reset fetches on while media is pending, and announces nothing again once it is stored', async () => {
+    const { id, sha256 } = await stack.upload(JPEG, 'image/jpeg');
+    await stack.addFault({ match: 'media_lookup', kind: 'status', status: 503, id });
+    const upstreamId = await receive({ id, sha256 });
+    await pendingFailure(upstreamId, /Service temporarily unavailable/);
+    const row = await mediaOf(upstreamId);
+    await resetRun(stack.client, `media/${row.id}`);
+    await stack.clearUpstream();
+    const { object_key } = await finished(upstreamId);
+    expect(await resultOf(row.id)).toMatchObject({ outcome: 'stored' });
+    await resetRun(stack.client, `media/${row.id}`);
+    expect(await resultOf(row.id)).toMatchObject({ outcome: 'finished' });
+    expect(await mediaOf(upstreamId)).toMatchObject({ state: 'stored', object_key });
+    expect((await eventsOf(upstreamId)).map(({ type }) => type)).toEqual(['message', 'media.ready']);
+    expect(await openTasks()).toBe(0);
   });
 });

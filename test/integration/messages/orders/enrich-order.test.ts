@@ -3,6 +3,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, onTestFinished, test
 import { findKnownProducts } from '../../../../src/messages/orders/known-products.ts';
 import { releaseOverdueOrders } from '../../../../src/messages/orders/release-order.ts';
 import { query } from '../../../../src/platform/postgres/sql.ts';
+import { resetRun } from '../../../support/run-buttons.ts';
 import { takeIn } from '../../../support/take-in.ts';
 import { addEndpoint, seedFixtureAccounts, testSecretBox } from '../../../support/test-accounts.ts';
 import { testDatabase } from '../../../support/test-database.ts';
@@ -172,7 +173,7 @@ describe('an order', () => {
     expect((await orderOf(second)).queued).toBe('queued');
   });
 
-  test('that was released keeps its bytes when the workflow runs again', async () => {
+  test('that was released keeps its bytes when the workflow runs again, also after Reset in the Temporal UI', async () => {
     const upstreamId = await receive(newCatalog(), [item('sku-red-42', 1, 1)]);
     const { id, body } = await released(upstreamId);
     const result = await stack.client.workflow.execute('enrichOrder', {
@@ -181,6 +182,11 @@ describe('an order', () => {
       args: [{ wabaId: WABA, orderId: id }],
     });
     expect(result).toBe('Released before.');
+    expect((await orderOf(upstreamId)).body).toBe(body);
+    const run = stack.client.workflow.getHandle(`order/${id}`);
+    expect(await run.result()).toMatch(/^Released with/);
+    await resetRun(stack.client, `order/${id}`);
+    expect(await run.result()).toBe('Released before.');
     expect((await orderOf(upstreamId)).body).toBe(body);
   });
 });
