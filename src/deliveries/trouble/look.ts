@@ -85,8 +85,8 @@ function detailsOf(endpoint: EndpointInTrouble, failure: ReportedFailure | null,
   const oldest = waiting.oldestMs === null ? '' : `, the oldest for ${spanText(waiting.oldestMs)}`;
   const isHeldBack = state !== 'paused' && state !== 'disabled';
   const lines = [
-    `**${state}** since ${timeText(since)}${modeReason === null ? '' : `: ${code(modeReason, 300)}`}`,
-    // The box of the Temporal UI shows about seven lines: what leads on stands at the top.
+    // The box of the Temporal UI shows about seven lines: what leads on, and how old this is, stands at the top.
+    `**${state}** since ${timeText(since)} (as of ${timeText(new Date())})${modeReason === null ? '' : `: ${code(modeReason, 300)}`}`,
     `[Endpoint ${endpoint.id}](${portalUrl}): ${code(shownUrl(endpoint.url), 300)}, tenant ${endpoint.tenantId}, WABA ${code(endpoint.wabaId, 64)}`,
     lastError(endpoint.failures, failure),
     `**Pending: ${shownCount(waiting)}**${oldest}${pendingParts(endpoint)}`,
@@ -95,7 +95,6 @@ function detailsOf(endpoint: EndpointInTrouble, failure: ReportedFailure | null,
       ? `Next probe: ${timeText(endpoint.nextProbeAt)}`
       : null,
     isHeldBack && dueMs === null ? nextRetries(endpoint) : null,
-    `As of ${timeText(new Date())}`,
   ];
   return lines.filter((line) => line !== null).join('\n\n');
 }

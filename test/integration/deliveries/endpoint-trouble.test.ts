@@ -99,7 +99,8 @@ test('an outage is one run, with all that waits, from the first failed attempt t
     HeliographTenantId: expect.any(String),
   });
   await shows('**probing** since', 'Next probe: ', / wait for a probe that succeeds[,)]/);
-  // What is not there is not counted, and the box of the Temporal UI shows the link, which is on its second line.
+  // What is not there is not counted, and the box of the Temporal UI shows how old this is and the link: its first lines.
+  expect((await details()).split('\n\n')[0]).toMatch(/^\*\*probing\*\* since .* UTC \(as of .* UTC\): /);
   expect(await details()).not.toMatch(/[(,] ?0 /);
   expect((await details()).split('\n\n')[1]).toContain(`[Endpoint ${id}](https://gateway.example/portal/w/`);
   receiver.behave(answer(200));
