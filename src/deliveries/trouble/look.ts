@@ -85,7 +85,7 @@ function detailsOf(endpoint: EndpointInTrouble, failure: ReportedFailure | null,
   const oldest = waiting.oldestMs === null ? '' : `, the oldest for ${spanText(waiting.oldestMs)}`;
   const isHeldBack = state !== 'paused' && state !== 'disabled';
   const lines = [
-    // The box of the Temporal UI shows about seven lines: what leads on, and how old this is, stands at the top.
+    // The box of the Temporal UI may show some lines only: what leads on, and how old this is, stands at the top.
     `**${state}** since ${timeText(since)} (as of ${timeText(new Date())})${modeReason === null ? '' : `: ${code(modeReason, 300)}`}`,
     `[Endpoint ${endpoint.id}](${portalUrl}): ${code(shownUrl(endpoint.url), 300)}, tenant ${endpoint.tenantId}, WABA ${code(endpoint.wabaId, 64)}`,
     lastError(endpoint.failures, failure),
@@ -95,6 +95,8 @@ function detailsOf(endpoint: EndpointInTrouble, failure: ReportedFailure | null,
       ? `Next probe: ${timeText(endpoint.nextProbeAt)}`
       : null,
     isHeldBack && dueMs === null ? nextRetries(endpoint) : null,
+    // The box is too low for its last line: it cuts off this one, a no-break space.
+    '\u00A0',
   ];
   return lines.filter((line) => line !== null).join('\n\n');
 }
