@@ -1,18 +1,5 @@
-import type { Page } from 'playwright-core';
+import type { Shot } from './camera.ts';
 import type { LivedPortal } from './live-portal.ts';
-
-/** One picture. */
-export type Shot = {
-  name: string;
-  who: 'operator' | 'admin' | null;
-  path: string;
-  isDark?: boolean;
-  isPhone?: boolean;
-  /** Cuts a long page, for the README. */
-  maxHeight?: number;
-  /** What is clicked before. */
-  prepare?: (page: Page) => Promise<void>;
-};
 
 /** Every page once in light and wide, some dark, some as on a phone. */
 export function shotsOf(lived: LivedPortal): Shot[] {

@@ -36,6 +36,14 @@ function filtersOfGuide(): Map<string, string[]> {
   );
 }
 
+/** The filters in the addresses that the guide has for pasting, in its way of writing them. */
+function filtersOfAddresses(): string[] {
+  const addresses = readFileSync(GUIDE, 'utf8').matchAll(/`\/namespaces\/heliograph\/workflows\?(\S+)`/g);
+  return [...addresses].map(([, search = '']) =>
+    (new URLSearchParams(search).get('query') ?? '').replaceAll('="', ' = "'),
+  );
+}
+
 /** A worker with a delivery that failed for good, one that waits, a test event, and media that upstream does not hand out. */
 async function installation() {
   installTemporalRuntime(silentLogger);
@@ -119,6 +127,8 @@ test("every list filter of the operator's guide is understood by Temporal and fi
   };
   const guide = filtersOfGuide();
   expect([...guide.keys()]).toEqual(Object.keys(expected));
+  expect(filtersOfAddresses()).toHaveLength(5);
+  expect([...guide.values()].flat()).toEqual(expect.arrayContaining(filtersOfAddresses()));
   const filled = (filter: string) =>
     filter.replaceAll(/(Heliograph\w+) = "[^"]*"/g, (given, name: string) =>
       name === 'HeliographEventId'
