@@ -40,12 +40,14 @@ export function makeInboxFloor(lagMs = LAG_MS, now: () => number = () => perform
   let floor = 0n;
   let floorDay = '-infinity';
   let nextFullMs = Number.NEGATIVE_INFINITY;
+  const isFullDue = () => now() >= nextFullMs;
   return {
-    from: () => (now() >= nextFullMs ? '0' : String(floor)),
-    fromDay: () => (now() >= nextFullMs ? '-infinity' : floorDay),
+    from: () => (isFullDue() ? '0' : String(floor)),
+    fromDay: () => (isFullDue() ? '-infinity' : floorDay),
     looked({ tookMs, ids, firstDay }) {
       const atMs = now();
-      if (atMs >= nextFullMs) nextFullMs = atMs + Math.max(FULL_LOOK.restMs, FULL_LOOK.restTimes * tookMs);
+      const wasFull = isFullDue();
+      if (wasFull) nextFullMs = atMs + Math.max(FULL_LOOK.restMs, FULL_LOOK.restTimes * tookMs);
       if (ids === null) return;
       const last = BigInt(ids.at(-1) ?? 0);
       if (last > highest) highest = last;
@@ -59,7 +61,9 @@ export function makeInboxFloor(lagMs = LAG_MS, now: () => number = () => perform
       const then = old < 0 ? undefined : notes[0];
       // What waits now is never passed over, however long ago it should have been taken in.
       floor = then === undefined ? 0n : then.lowest < lowest ? then.lowest : lowest;
-      floorDay = then === undefined ? '-infinity' : then.day < day ? then.day : day;
+      // An insert that was under way during a full look began on the day before at the earliest.
+      const dayThen = then?.day ?? (wasFull ? day : floorDay);
+      floorDay = dayThen < day ? dayThen : day;
     },
     reset() {
       notes = [];

@@ -40,8 +40,10 @@ export async function takeInGuessed(
 ): Promise<ClaimedDelivery[]> {
   const { contact, conversationId, subscribers } = customer;
   const conversations = [{ id: conversationId, phoneNumberId: owned.item.phoneNumberId }];
-  return await database.transaction(async (trx) => {
-    const { fromId, fromDay } = lookOf(memory.of(body.shard));
+  const shard = memory.of(body.shard);
+  const startMs = performance.now();
+  const claimed = await database.transaction(async (trx) => {
+    const { fromId, fromDay } = lookOf(shard);
     const required = Promise.all([
       tryIntakeLocks(trx, [body.shard], { waitMs: ways.waitMs }),
       keepOrderScopes(trx, [owned.wabaId]),
@@ -53,8 +55,10 @@ export async function takeInGuessed(
     const read = { contacts: [{ ...contact, conversations }], drawn: [], states: [], subscribers };
     const { answers } = await writeItems(trx, [owned], read, ways);
     ways.onSent();
-    return new LastStatements(Promise.all([answers, required]).then(([claimed]) => claimed));
+    return new LastStatements(Promise.all([answers, required]).then(([last]) => last));
   });
+  shard.floor.looked({ tookMs: performance.now() - startMs, ids: [], firstDay: null });
+  return claimed;
 }
 
 /**

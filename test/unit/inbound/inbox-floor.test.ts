@@ -29,6 +29,25 @@ test('begins a minute back, and in between with full looks', () => {
   expect(look([])).toBe('0');
 });
 
+test('opens the days before yesterday in full looks only, from the first look on', () => {
+  let nowMs = 0;
+  const floor = makeInboxFloor(LAG_MS, () => nowMs);
+  const yesterday = new Date(Date.now() - 86_400_000).toISOString().slice(0, 10);
+  expect(floor.fromDay()).toBe('-infinity');
+  floor.looked({ tookMs: 1, ids: [], firstDay: null });
+  expect(floor.fromDay()).toBe(yesterday);
+  nowMs = 10_000;
+  expect(floor.fromDay()).toBe('-infinity');
+  floor.looked({ tookMs: 1, ids: ['7'], firstDay: '2026-01-10' });
+  expect(floor.fromDay()).toBe('2026-01-09');
+  floor.looked({ tookMs: 1, ids: [], firstDay: null });
+  expect(floor.fromDay()).toBe('2026-01-09');
+  for (nowMs of [70_000, 130_000]) floor.looked({ tookMs: 1, ids: [], firstDay: null });
+  expect(floor.fromDay()).toBe(yesterday);
+  floor.reset();
+  expect(floor.fromDay()).toBe('-infinity');
+});
+
 test('passes over no body that becomes visible within a minute of its insert, nor one that waits', () => {
   const step = fc.record({
     passesMs: fc.oneof(
