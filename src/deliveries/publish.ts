@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { endpointsOfWabas, type Subscriber } from '../endpoints/endpoint-settings.ts';
 import type { EventType } from '../platform/event-type.ts';
 import { tracing } from '../platform/metrics/metrics.ts';
-import type { Transaction } from '../platform/postgres/database.ts';
+import type { Database, Transaction } from '../platform/postgres/database.ts';
 import { lockPublishing, ORDER_SCOPE_LOCK } from '../platform/postgres/locks.ts';
 import { byteaArray, execute, query } from '../platform/postgres/sql.ts';
 import { dayOfUuidV7, uuidV7 } from '../platform/public-ids.ts';
@@ -67,16 +67,61 @@ export async function publishTo(
   trx: Transaction,
   subscribers: readonly Subscriber[],
   events: readonly NewEvent[],
-  options: { occurredAt: Date; claimer: DirectClaimer | null },
+  options: PublishOptions,
 ): Promise<Published> {
   if (events.length === 0) return { events: [], claimed: [] };
-  const made = events.map((event) => makeEvent(event, options.occurredAt));
+  const planned = planPublishing(subscribers, events, options);
+  const sql = `select heads, numbers from publish_events(${PUBLISH_PARAMETERS})`;
+  const [row] = await query<StoredEvents>(trx, sql, planned.parameters);
+  return planned.published(trx, row ?? { heads: null, numbers: [] });
+}
+
+/** SQL: those of the function publish_events, by the names that `planPublishing` gives them. */
+export const PUBLISH_PARAMETERS = `:days, :ids, :wabaIds, :tenantIds, :phoneNumberIds, :eventTypes, :eventIds, :eventLanes,
+  :conversationIds, :messageIds, :upstreamIds, :bodies, :occurredAt, :deliveryEvents, :endpointIds, :lanes, :deliveryDays,
+  :deliveryIds, :claimed, :token, :leaseMs`;
+
+type PublishOptions = { occurredAt: Date; claimer: DirectClaimer | null };
+
+/** What the function publish_events returns. */
+export type StoredEvents = { heads: string[] | null; numbers: string[] };
+
+/**
+ * Serializes events and chooses who receives them. `parameters` are those of the function publish_events; `published` gets
+ * its result.
+ */
+export function planPublishing(
+  subscribers: readonly Subscriber[],
+  events: readonly NewEvent[],
+  { occurredAt, claimer }: PublishOptions,
+) {
+  const startMs = Date.now();
+  const made = events.map((event) => makeEvent(event, occurredAt));
   const deliveries = fanOut(made, subscribers);
-  const { published, claimed } = await store(trx, made, deliveries, options);
-  const lastOfLane = new Map(deliveries.map((delivery) => [placeOf(delivery), delivery]));
-  const isFollowed = (delivery: PlannedDelivery) => lastOfLane.get(placeOf(delivery)) !== delivery;
-  const claims = claimed.flatMap((delivery) => claimOf(delivery, published, isFollowed(delivery)));
-  return { events: published, claimed: claims };
+  const wanted = wantedBy(claimer, deliveries);
+  const parameters = {
+    ...eventColumns(made),
+    occurredAt,
+    deliveryEvents: deliveries.map((d) => d.eventNumber),
+    endpointIds: deliveries.map((d) => d.endpointId),
+    lanes: deliveries.map((d) => d.lane),
+    deliveryDays: deliveries.map((d) => d.deliveryDay),
+    deliveryIds: deliveries.map((d) => d.deliveryId),
+    ...claimParameters(deliveries, wanted, claimer),
+  };
+  const published = (database: Database, { heads, numbers }: StoredEvents): Published => {
+    tracing.note?.({ name: 'publish', about: made, startMs, endMs: Date.now() });
+    const stored = made.map((event, index) => ({ ...event, sequence: numbers[index] ?? '1' }));
+    const claimed = claimedOf(wanted, heads);
+    if (claimed.length < (heads?.length ?? 0)) wakeDispatcher(database);
+    const lastOfLane = new Map(deliveries.map((delivery) => [placeOf(delivery), delivery]));
+    const isFollowed = (delivery: PlannedDelivery) => lastOfLane.get(placeOf(delivery)) !== delivery;
+    return {
+      events: stored,
+      claimed: claimed.flatMap((delivery) => claimOf(delivery, stored, isFollowed(delivery))),
+    };
+  };
+  return { parameters, published };
 }
 
 /** By WABA how many deliveries its events lead to at most. */
@@ -112,8 +157,7 @@ export async function insertEvents(
   events: readonly NewEvent[],
   occurredAt: Date,
 ): Promise<PublishedEvent[]> {
-  const made = events.map((event) => makeEvent(event, occurredAt));
-  return (await store(trx, made, [], { occurredAt, claimer: null })).published;
+  return (await publishTo(trx, [], events, { occurredAt, claimer: null })).events;
 }
 
 type MadeEvent = Omit<PublishedEvent, 'sequence'>;
@@ -122,39 +166,6 @@ function makeEvent(event: NewEvent, occurredAt: Date): MadeEvent {
   const uuid = uuidV7(occurredAt.getTime());
   const body = event.dataJson === null ? null : bodyOf(event, event.dataJson, occurredAt);
   return { ...event, uuid, day: dayOfUuidV7(uuid), lane: laneOf(event.laneKey), body };
-}
-
-async function store(
-  trx: Transaction,
-  made: readonly MadeEvent[],
-  deliveries: readonly PlannedDelivery[],
-  { occurredAt, claimer }: { occurredAt: Date; claimer: DirectClaimer | null },
-): Promise<{ published: PublishedEvent[]; claimed: PlannedDelivery[] }> {
-  const startMs = Date.now();
-  const wanted = wantedBy(claimer, deliveries);
-  const [row] = await query<{ heads: string[] | null; numbers: string[] }>(
-    trx,
-    `select heads, numbers from publish_events(
-       :days, :ids, :wabaIds, :tenantIds, :phoneNumberIds, :eventTypes, :eventIds, :eventLanes, :conversationIds,
-       :messageIds, :upstreamIds, :bodies, :occurredAt, :deliveryEvents, :endpointIds, :lanes, :deliveryDays,
-       :deliveryIds, :claimed, :token, :leaseMs)`,
-    {
-      ...eventColumns(made),
-      occurredAt,
-      deliveryEvents: deliveries.map((d) => d.eventNumber),
-      endpointIds: deliveries.map((d) => d.endpointId),
-      lanes: deliveries.map((d) => d.lane),
-      deliveryDays: deliveries.map((d) => d.deliveryDay),
-      deliveryIds: deliveries.map((d) => d.deliveryId),
-      ...claimParameters(deliveries, wanted, claimer),
-    },
-  );
-  const published = made.map((event, index) => ({ ...event, sequence: row?.numbers[index] ?? '1' }));
-  tracing.note?.({ name: 'publish', about: made, startMs, endMs: Date.now() });
-  const heads = row?.heads ?? [];
-  const claimed = claimedOf(wanted, heads);
-  if (claimed.length < heads.length) wakeDispatcher(trx);
-  return { published, claimed };
 }
 
 function eventColumns(made: readonly MadeEvent[]) {
@@ -390,7 +401,7 @@ export function laneOf(laneKey: string): string {
  * Keeps the order scopes of these WABAs' endpoints as they are until the transaction ends; before they are read. Whoever
  * changes one (the function apply_order_scope) does not wait for this lock, and holds it for one statement.
  */
-export async function keepOrderScopes(trx: Transaction, wabaIds: readonly string[]): Promise<void> {
+async function keepOrderScopes(trx: Transaction, wabaIds: readonly string[]): Promise<void> {
   await query(
     trx,
     `select count(pg_advisory_xact_lock_shared(?, order_scope_group(waba_id)))

@@ -307,19 +307,20 @@ function catalogOf({ order, eventId }: MessageItem): string {
 
 type PlannedEvent = { event: NewEvent; orderOf: Owned<MessageItem> | null };
 
-function eventsOf(owned: Owned, conversations: ReadonlyMap<UpstreamItem, string>): PlannedEvent[] {
-  const { item, wabaId, tenantId } = owned;
-  const conversationId = conversations.get(item) ?? null;
-  const { phoneNumberId, eventId, laneKey } = item;
+/** The event of an item itself. */
+export function eventOf({ item, wabaId, tenantId }: Owned, conversationId: string | null): NewEvent {
+  const { phoneNumberId, eventId, laneKey, kind, eventData } = item;
   const about = item.kind === 'message' ? { upstreamId: item.upstreamId } : {};
   const base = { wabaId, tenantId, phoneNumberId, conversationId, messageId: null, ...about };
-  const own: PlannedEvent = {
-    event: { ...base, type: item.kind, eventId, laneKey, dataJson: item.eventData },
-    orderOf: null,
-  };
+  return { ...base, type: kind, eventId, laneKey, dataJson: eventData };
+}
+
+function eventsOf(owned: Owned, conversations: ReadonlyMap<UpstreamItem, string>): PlannedEvent[] {
+  const event = eventOf(owned, conversations.get(owned.item) ?? null);
+  const own: PlannedEvent = { event, orderOf: null };
   if (!isOwnedMessage(owned) || owned.item.order === null) return [own];
   const catalogId = catalogOf(owned.item);
-  const order: NewEvent = { ...base, type: 'order', eventId: catalogId, laneKey: catalogId, dataJson: null };
+  const order: NewEvent = { ...event, type: 'order', eventId: catalogId, laneKey: catalogId, dataJson: null };
   return [own, { event: order, orderOf: owned }];
 }
 

@@ -6,8 +6,13 @@ import type { Owned, UpstreamItem } from '../split/upstream-items.ts';
 
 type Keyed = { one: Owned; key: Buffer; hex: string };
 
+/** The SHA-256 of an item's identity, by which an item counts once. */
+export function dedupKeyOf({ dedupKey }: UpstreamItem): Buffer {
+  return createHash('sha256').update(dedupKey).digest();
+}
+
 function withDedupKey(one: Owned): Keyed {
-  const key = createHash('sha256').update(one.item.dedupKey).digest();
+  const key = dedupKeyOf(one.item);
   return { one, key, hex: key.toString('hex') };
 }
 
@@ -21,11 +26,6 @@ export async function claimNewItems(trx: Transaction, items: readonly Owned[]): 
   const rows = await query<{ key: string }>(trx, `${CLAIM} select key from claimed`, claimedBy(different));
   const left = new Set(rows.map(({ key }) => key));
   return keyed.filter(({ hex }) => left.delete(hex)).map(({ one }) => one);
-}
-
-/** As `claimNewItems` for one item, and undoes the transaction when it came before. */
-export async function requireNewItem(trx: Transaction, item: Owned): Promise<void> {
-  await query(trx, `${CLAIM} select require_so(count(*) = 1) from claimed`, claimedBy([withDedupKey(item)]));
 }
 
 function claimedBy(keyed: readonly Keyed[]) {

@@ -18,7 +18,7 @@ import { commitItems, type IsAffordable, type KnownOwners, sortItems } from './c
 import { type IntakeTools, tracedItem } from './intake-batch.ts';
 import type { IntakeLoop } from './intake-loop.ts';
 import { type ItemOrigins, originsOf, refusalOf } from './item-origins.ts';
-import { guessOf, isWrongGuess, takeInGuessed } from './one-turn.ts';
+import { guessOf, ingestGuessed } from './one-turn.ts';
 
 /** The sender waits meanwhile: what takes longer is kept as it is and taken in later. */
 const PATIENCE_MS = 250;
@@ -218,14 +218,17 @@ async function keepAndTakeIn(tools: IntakeTools, batch: Batch, ways: Ways): Prom
   return 'done';
 }
 
+/** Null for work that stored nothing: then it returns false. */
 async function withClaims(
   { directClaims }: IntakeTools,
-  work: (claims: DirectClaims | null) => Promise<ClaimedDelivery[]>,
-): Promise<void> {
+  work: (claims: DirectClaims | null) => Promise<ClaimedDelivery[] | null>,
+): Promise<boolean> {
   const claims = directClaims();
   try {
     const claimed = await work(claims);
-    claims?.carry(claimed);
+    if (claimed === null) claims?.cancel();
+    else claims?.carry(claimed);
+    return claimed !== null;
   } catch (error) {
     claims?.cancel();
     throw error;
@@ -243,14 +246,10 @@ async function takeInKnown(
   const guess = owned === null || before.length > 0 ? null : guessOf(tools.memory, bodies, owned);
   if (guess === null) return false;
   const { database, memory } = tools;
-  try {
-    await withClaims(tools, (claimer) => takeInGuessed(database, memory, guess, { claimer, waitMs, onSent }));
-    return true;
-  } catch (error) {
-    if (!isWrongGuess(error)) throw error;
-    // The way in two round trips remembers anew what it reads.
-    return false;
-  }
+  // What is not as remembered is read anew by the way in two round trips.
+  return await withClaims(tools, (claimer) =>
+    ingestGuessed(database, memory, guess, { claimer, waitMs, onSent }),
+  );
 }
 
 async function takeInUnknown(

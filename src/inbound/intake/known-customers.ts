@@ -60,6 +60,7 @@ export function isPlainMessage(owned: Owned): owned is Owned<MessageItem> {
   const { item } = owned as Owned<UpstreamItem>;
   return (
     item.kind === 'message' &&
+    !item.placeholder &&
     item.groupId === null &&
     item.identityChange === null &&
     item.media === null &&

@@ -13,6 +13,14 @@ const CUSTOMERS_LOCK = 7_340_003;
 /** With a group of WABAs: held, shared, by those who publish for them; alone, while the order scope of an endpoint changes. */
 export const ORDER_SCOPE_LOCK = 7_340_004;
 
+/** For the function ingest_message, which takes them in this order. */
+export const INGEST_LOCKS: readonly number[] = [
+  INTAKE_LOCK,
+  CUSTOMERS_LOCK,
+  PUBLISHING_LOCK,
+  ORDER_SCOPE_LOCK,
+];
+
 /** Held by the process that migrates, as long as its connection lives. */
 export const MIGRATION_LOCK = 7_340_005;
 

@@ -3,6 +3,7 @@ import { beforeEach, describe, expect, onTestFinished, test } from 'vitest';
 import { mergeContacts } from '../../../src/inbound/customers.ts';
 import type { SignedBody } from '../../../src/inbound/inbox.ts';
 import { makeDirectIntake } from '../../../src/inbound/intake/direct-intake.ts';
+import { erasedName } from '../../../src/messages/messages.ts';
 import { type Database, openDatabase } from '../../../src/platform/postgres/database.ts';
 import { query } from '../../../src/platform/postgres/sql.ts';
 import { ACCOUNT, bodyOf, imageMessage, textMessage } from '../../support/load/upstream-bodies.ts';
@@ -124,5 +125,32 @@ describe('what another process changed meanwhile holds', () => {
     await keep(message('wamid.1'));
     expect(await storedEvents(database)).toHaveLength(1);
     expect(await writesFor(message('wamid.5'))).toBe(1);
+  });
+
+  test('a message that was erased comes again as nothing', async () => {
+    const name = erasedName(ACCOUNT, 'wamid.5');
+    await query(
+      database,
+      `insert into erased_items (key) select sha256(salt || convert_to(?, 'UTF8')) from erasure_salt`,
+      [name],
+    );
+    expect(await keep(message('wamid.5'))).toBe(true);
+    expect((await storedEvents(database)).map(({ eventId }) => eventId)).toEqual(['wamid.1']);
+    const repeats = await query(database, 'select waba_id as "wabaId" from erased_repeats');
+    expect(repeats).toEqual([{ wabaId: ACCOUNT.wabaId }]);
+    expect(await writesFor(message('wamid.6'))).toBe(1);
+  });
+
+  test('a placeholder gives way to its message', async () => {
+    const placeholder = textMessage('wamid.5', 'x');
+    placeholder.json.type = 'unsupported';
+    expect(await keep(bodyOf(ACCOUNT, [placeholder]))).toBe(true);
+    expect(await keep(message('wamid.5'))).toBe(true);
+    const rows = await query(
+      database,
+      'select upstream_id as id, superseded_upstream_id as superseded from messages order by id desc limit 2',
+    );
+    expect(rows).toContainEqual({ id: null, superseded: 'wamid.5' });
+    expect(rows).toContainEqual({ id: 'wamid.5', superseded: null });
   });
 });

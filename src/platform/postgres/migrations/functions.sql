@@ -338,13 +338,63 @@ begin
                               delivery_days, delivery_ids, event_days, event_uuids, claimed, claim_token, lease_ms);
 end $$;
 
--- For statements that are sent on the strength of what is remembered, with those that rely on it behind them: undoes them all
--- unless it is so.
-create or replace function require_so(is_so boolean) returns void language plpgsql as $$
+-- Ingests a body with one message of a known customer: locks its shard, compares what intake remembers with what is stored, and
+-- stores the body, the message, its event and the deliveries. Each statement sees what was committed before it began, so the
+-- comparison is made behind the locks. The parameters from `days` on, of one event, and the result are those of
+-- publish_events. Without numbers nothing is stored: another transaction has the shard, or something is not as remembered,
+-- or the message came before.
+--
+-- lock_classes: those of intake, customers, publishing and order scopes. contact_values: user id, phone, parent user id,
+-- name and user name. endpoints: id and version of each endpoint of the WABA.
+create or replace function ingest_message(
+  lock_classes integer[], wait_ms integer, body_shard integer, shard_epoch bigint, from_day date, from_id bigint,
+  sender_id bigint, contact_values text[], endpoints text, dedup_key bytea, erased_name text,
+  raw_body bytea, raw_signed_for text[],
+  message_type text, message_content text, message_context text, message_target text, message_sent_at timestamptz,
+  days date[], ids uuid[], waba_ids text[], tenant_ids bigint[], phone_number_ids text[], event_types text[],
+  event_ids text[], event_lanes text[], conversation_ids bigint[], message_ids bigint[], upstream_ids text[],
+  bodies bytea[], occurred_at timestamptz,
+  delivery_events integer[], endpoint_ids bigint[], lanes text[], delivery_days date[], delivery_ids uuid[],
+  claimed boolean[], claim_token uuid, lease_ms double precision,
+  out heads uuid[], out numbers bigint[]
+) language plpgsql as $$
+#variable_conflict use_column
 begin
-  if is_so is not true then
-    raise exception 'what is remembered is no longer so' using errcode = 'HG001';
+  perform set_config('lock_timeout', wait_ms::text, true);
+  if not pg_try_advisory_xact_lock(lock_classes[1], body_shard) then
+    return;
   end if;
+  perform pg_advisory_xact_lock(lock_classes[2], body_shard), pg_advisory_xact_lock_shared(lock_classes[3]::bigint),
+          pg_advisory_xact_lock_shared(lock_classes[4], order_scope_group(waba_ids[1]));
+  if (select epoch from intake_epochs where shard = body_shard) is distinct from shard_epoch
+     or exists (select from inbox where received_day >= from_day and state = 'new' and shard = body_shard
+                   and id >= from_id)
+     or not exists (select from contacts where id = sender_id and waba_id = waba_ids[1]
+                       and array[user_id, wa_id, parent_user_id, profile_name, username] = contact_values)
+     or not exists (select from conversations where id = conversation_ids[1] and merged_into is null
+                       and contact_id = sender_id and phone_number_id = phone_number_ids[1])
+     or (select coalesce(string_agg(id || ' ' || version, ',' order by id), '') from webhook_endpoints
+          where waba_id = waba_ids[1]) <> endpoints
+     or exists (select from erased_items
+                 where key = sha256((select salt from erasure_salt) || convert_to(erased_name, 'UTF8')))
+     or exists (select from messages where phone_number_id = phone_number_ids[1] and upstream_id = upstream_ids[1]) then
+    return;
+  end if;
+  insert into dedup_keys (key) values (dedup_key) on conflict do nothing;
+  if not found then
+    return;
+  end if;
+  insert into inbox (waba_id, shard, body, signed_for, state, processed_at)
+  values (waba_ids[1], body_shard, raw_body, raw_signed_for, 'done', now());
+  update conversations set last_message_at = clock_timestamp() where id = conversation_ids[1];
+  insert into messages (waba_id, phone_number_id, conversation_id, direction, upstream_id, type, content, context_id,
+                        target_id, sent_at)
+  values (waba_ids[1], phone_number_ids[1], conversation_ids[1], 'inbound', upstream_ids[1], message_type, message_content,
+          message_context, message_target, message_sent_at);
+  select p.heads, p.numbers into heads, numbers
+    from publish_events(days, ids, waba_ids, tenant_ids, phone_number_ids, event_types, event_ids, event_lanes,
+                        conversation_ids, message_ids, upstream_ids, bodies, occurred_at, delivery_events, endpoint_ids, lanes,
+                        delivery_days, delivery_ids, claimed, claim_token, lease_ms) p;
 end $$;
 
 -- Makes the oldest waiting delivery of each of these lanes its head, and returns the new heads. The one way up for a
