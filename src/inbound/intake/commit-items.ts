@@ -144,7 +144,7 @@ type ReadForItems = {
  * Writes what items lead to that did not come before, as `commitItems` does. For messages without files and carts, of
  * customers about whom nothing changed, it waits for no response.
  */
-export async function writeItems(
+async function writeItems(
   trx: Transaction,
   fresh: readonly Owned[],
   { contacts, drawn, states, subscribers }: ReadForItems,
