@@ -8,13 +8,18 @@ import { makeEndpointHealth } from '../deliveries/judge-outcome.ts';
 import { EndpointLimiter } from '../deliveries/loop/attempt-limits.ts';
 import { DueFinder } from '../deliveries/loop/claiming.ts';
 import { type ClaimedDelivery, claimDue } from '../deliveries/queue/claim.ts';
+import type { DirectClaimer } from '../deliveries/queue/enqueue.ts';
 import { type HttpSender, makeHttpSender } from '../deliveries/sender/http-sender.ts';
 import { newWebhookSecret } from '../deliveries/webhook-request.ts';
 import { loadEndpointSettings } from '../endpoints/endpoint-settings.ts';
 import { findOldestBodies, insertTakenIn, shardOf, takeNewBodies } from '../inbound/inbox.ts';
-import { readBody } from '../inbound/intake/backlog.ts';
+import { type IntakeMemory, makeIntakeMemory, readBody } from '../inbound/intake/backlog.ts';
 import { commitItems, sortItems } from '../inbound/intake/commit-items.ts';
+import { makeInboxFloor } from '../inbound/intake/inbox-floor.ts';
 import { originsOf } from '../inbound/intake/item-origins.ts';
+import { isPlainMessage } from '../inbound/intake/known-customers.ts';
+import { ingestGuessed } from '../inbound/intake/one-turn.ts';
+import type { Owned } from '../inbound/split/upstream-items.ts';
 import { endpointSecretPlace, type SecretBox } from '../platform/crypto/secret-box.ts';
 import { makeAddressGuard } from '../platform/http/outbound-url.ts';
 import { type Database, type Transaction, undone } from '../platform/postgres/database.ts';
@@ -26,9 +31,9 @@ export const REHEARSED_CONNECTIONS = 3;
 
 /** Bodies per round. Only messages draw ids that show, so they are few; the code is the same for the most part. */
 const ROUNDS = [
-  { body: messageBody, count: 1 },
-  { body: messageBody, count: 1 },
-  ...Array.from({ length: 4 }, () => ({ body: statusesBody, count: 5 })),
+  { body: messageBody, count: 1, isKnown: false },
+  { body: messageBody, count: 1, isKnown: true },
+  ...Array.from({ length: 4 }, () => ({ body: statusesBody, count: 5, isKnown: false })),
 ] as const;
 const PARSED_ONLY = 100;
 
@@ -75,9 +80,10 @@ async function rehearseOnce({ database, secretBox, sender, url }: Stage): Promis
     const defaults = { timeoutMs: TIMEOUT_MS, retryScheduleMs: [TIMEOUT_MS], workflows: 'failures' as const };
     const endpoint = openEndpoint(settings, { secretBox, defaults });
     await prepareLooks(trx);
-    for (const { body, count } of ROUNDS) {
+    const memory = makeIntakeMemory();
+    for (const { body, count, isKnown } of ROUNDS) {
       const bodies = Array.from({ length: count }, () => body(accounts));
-      let { token, claimed } = await takeIn(trx, accounts, bodies);
+      let { token, claimed } = await takeIn(trx, accounts, { bodies, isKnown, memory });
       while (claimed.length > 0) {
         const followerToken = randomUUID();
         claimed = await deliver(trx, { sender, endpoint, token, claimed, followerToken });
@@ -103,15 +109,38 @@ async function prepareLooks(trx: Transaction): Promise<void> {
 async function takeIn(
   trx: Transaction,
   { endpointId, wabaId }: RehearsalAccounts,
-  bodies: readonly Buffer[],
+  { bodies, isKnown, memory }: { bodies: readonly Buffer[]; isKnown: boolean; memory: IntakeMemory },
 ): Promise<{ token: string; claimed: ClaimedDelivery[] }> {
   const read = bodies.map((body) => readBody(received({ wabaId }, body)));
   const items = read.flatMap((one) => one.items);
   const held = new Set([shardOf(wabaId)]);
   const { owned } = await sortItems(trx, items, { owners: new Map(), held, origins: originsOf(read) });
   const claimer = { token: randomUUID(), leaseMs: LEASE_MS, take: (id: string) => id === endpointId };
-  const { answers } = await commitItems(trx, owned, claimer);
+  if (isKnown)
+    return { token: claimer.token, claimed: await ingestKnown(trx, { bodies, owned, memory, claimer }) };
+  const { answers } = await commitItems(trx, owned, claimer, { customers: memory.customers });
   return { token: claimer.token, claimed: await answers };
+}
+
+/** The one statement for a message of a known customer: without an epoch, as no shard is locked. */
+async function ingestKnown(
+  trx: Transaction,
+  {
+    bodies: [body = Buffer.alloc(0)],
+    owned: [one],
+    memory,
+    claimer,
+  }: { bodies: readonly Buffer[]; owned: readonly Owned[]; memory: IntakeMemory; claimer: DirectClaimer },
+): Promise<ClaimedDelivery[]> {
+  if (one === undefined || !isPlainMessage(one)) return [];
+  const customer = memory.customers.find(one);
+  if (customer === null) return [];
+  // Others may rehearse at the same time, and only one transaction has a shard.
+  const shard = -randomInt(2, 2 ** 15);
+  const part = { body, signedFor: null, wabaId: one.wabaId, shard };
+  const ways = { claimer, waitMs: LOCK_WAIT_MS, onSent: () => undefined };
+  const look = { shard, floor: makeInboxFloor() };
+  return (await ingestGuessed(trx, look, { body: part, owned: one, customer, epoch: null }, ways)) ?? [];
 }
 
 /** Sends what was claimed, records it, and returns what followed in its lanes, claimed with `followerToken`. */

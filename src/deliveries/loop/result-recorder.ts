@@ -27,12 +27,11 @@ const RETRY_MS = 250;
 const LOCKED_RETRY_MS = { shortest: 5, longest: 100 };
 
 /**
- * After a group the recorder rests for so many times as long as the group took. What comes meanwhile goes together:
- * fewer commits, and the busier the machine, the more it matters. A delivery that comes alone never waits, nor do
- * lanes in which one follows another: what is recorded there lets the next one go, so it ends the rest.
+ * After a group the recorder rests for twice as long as the group took, within these limits. What comes meanwhile goes
+ * together: fewer commits, and the busier the machine, the more it matters. A delivery that comes alone never waits, nor do
+ * lanes in which deliveries follow one another: what is recorded there lets the next one go, so it ends the rest.
  */
-const REST_TIMES = 2;
-const MAX_REST_MS = 20;
+const REST_MS = { shortest: 10, longest: 20 };
 
 type RecorderOptions = {
   giveUpMs: number;
@@ -83,7 +82,8 @@ export class ResultRecorder {
       const isFollowed = await this.#record(group);
       const isAwaited = results.waiting.some((attempt) => attempt.isFollowed === true);
       if (isFollowed || isAwaited || results.waiting.length >= GROUP) continue;
-      await this.#rest(results, Math.min(MAX_REST_MS, REST_TIMES * (performance.now() - startMs)));
+      const { shortest, longest } = REST_MS;
+      await this.#rest(results, Math.min(longest, Math.max(shortest, 2 * (performance.now() - startMs))));
     }
     results.isRunning = false;
   }

@@ -40,7 +40,7 @@ export async function readBodies(trx: Transaction, shards: readonly ShardMemory[
 }
 
 /** Where the next look into a shard begins. */
-export function lookOf({ shard, floor }: ShardMemory): ShardLook {
+export function lookOf({ shard, floor }: Pick<ShardMemory, 'shard' | 'floor'>): ShardLook {
   return { shard, fromId: floor.from(), fromDay: floor.fromDay() };
 }
 

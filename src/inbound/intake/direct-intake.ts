@@ -248,7 +248,7 @@ async function takeInKnown(
   const { database, memory } = tools;
   // What is not as remembered is read anew by the way in two round trips.
   return await withClaims(tools, (claimer) =>
-    ingestGuessed(database, memory, guess, { claimer, waitMs, onSent }),
+    ingestGuessed(database, memory.of(guess.body.shard), guess, { claimer, waitMs, onSent }),
   );
 }
 

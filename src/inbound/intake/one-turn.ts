@@ -7,13 +7,18 @@ import { INGEST_LOCKS } from '../../platform/postgres/locks.ts';
 import { query } from '../../platform/postgres/sql.ts';
 import { type NewBody, shardOf } from '../inbox.ts';
 import type { MessageItem, Owned } from '../split/upstream-items.ts';
-import { type IntakeMemory, lookOf } from './backlog.ts';
+import { type IntakeMemory, lookOf, type ShardMemory } from './backlog.ts';
 import { eventOf } from './commit-items.ts';
 import { dedupKeyOf } from './dedup-keys.ts';
 import { isPlainMessage, type KnownCustomer } from './known-customers.ts';
 
 /** A body with one message of which everything is known that has to be read for others. */
-export type Guess = { body: NewBody; owned: Owned<MessageItem>; customer: KnownCustomer; epoch: string };
+export type Guess = {
+  body: NewBody;
+  owned: Owned<MessageItem>;
+  customer: KnownCustomer;
+  epoch: string | null;
+};
 
 /** Null where something has to be read first. */
 export function guessOf(
@@ -36,13 +41,12 @@ export function guessOf(
  */
 export async function ingestGuessed(
   database: Database,
-  memory: IntakeMemory,
+  shard: Pick<ShardMemory, 'shard' | 'floor'>,
   { body, owned, customer, epoch }: Guess,
   ways: { claimer: DirectClaimer | null; waitMs: number; onSent: () => void },
 ): Promise<ClaimedDelivery[] | null> {
   const { contact, conversationId, subscribers } = customer;
   const { item } = owned;
-  const shard = memory.of(body.shard);
   const { fromId, fromDay } = lookOf(shard);
   const event = eventOf(owned, conversationId);
   const options = { occurredAt: new Date(), claimer: ways.claimer };
@@ -50,7 +54,7 @@ export async function ingestGuessed(
   const startMs = performance.now();
   const sent = query<StoredEvents | { heads: null; numbers: null }>(database, INGEST, {
     ...parameters,
-    ...{ locks: INGEST_LOCKS, waitMs: ways.waitMs, shard: body.shard, epoch, fromDay, fromId },
+    ...{ locks: INGEST_LOCKS, waitMs: ways.waitMs, shard: shard.shard, epoch, fromDay, fromId },
     contactId: contact.id,
     contact: [contact.userId, contact.waId, contact.parentUserId, contact.profileName, contact.username],
     endpoints: subscribers.map(({ id, version }) => `${id} ${version}`).join(','),

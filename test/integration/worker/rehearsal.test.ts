@@ -7,13 +7,21 @@ import { seedFixtureAccounts, testSecretBox } from '../../support/test-accounts.
 import { testWorkerDatabase } from '../../support/test-database.ts';
 
 /** Of what a delivery takes: taken in, queued, recorded. */
-const STATEMENTS = ['insert into dedup_keys', 'publish_events', 'settled, promoted'];
+const STATEMENTS = [
+  'insert into dedup_keys',
+  'from publish_events',
+  'from ingest_message',
+  'settled, promoted',
+];
 
 test('the rehearsal prepares what a delivery takes on each connection and leaves nothing behind', async () => {
   const { database } = await testWorkerDatabase(REHEARSED_CONNECTIONS);
   await seedFixtureAccounts(database);
   const before = await databaseDigest(database);
   await rehearse({ database, secretBox: testSecretBox });
+  // A message that is rehearsed draws its id: it was stored by the one statement as well.
+  const [drawn] = await query<{ id: string }>(database, `select nextval('messages_id_seq') as id`);
+  expect(Number(drawn?.id)).toBe(1 + 2 * REHEARSED_CONNECTIONS);
   expect(await databaseDigest(database)).toEqual(before);
   for (const statements of await preparedByConnection(database)) {
     for (const wanted of STATEMENTS)
