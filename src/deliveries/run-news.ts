@@ -1,6 +1,6 @@
 import type { AttemptOutcome } from './judge-outcome.ts';
 
-/** What the run of a delivery shows of it: `end` is null while the delivery waits. */
+/** What the run of a delivery shows of it: `end` is null while the delivery waits. The run of a dropped one is cancelled. */
 export type DeliveryNews = { end: 'delivered' | 'failed' | 'dropped' | null; summary: string };
 
 /** What came of a try to attempt a delivery, for its run. */
@@ -10,8 +10,8 @@ export function newsOf(outcome: AttemptOutcome): DeliveryNews {
 
 function endOf(outcome: AttemptOutcome): DeliveryNews['end'] {
   if (outcome.state === 'delivered' || outcome.state === 'failed') return outcome.state;
-  // The log forgets what ended long ago, whatever that was.
-  return outcome.state === 'settled' ? (outcome.end?.state ?? 'delivered') : null;
+  // The log no longer has what was erased: it was not delivered. It also forgets what ended months ago.
+  return outcome.state === 'settled' ? (outcome.end?.state ?? 'dropped') : null;
 }
 
 /** One line for operators. */
@@ -33,7 +33,7 @@ function summaryOf(outcome: AttemptOutcome): string {
 }
 
 function settledSummary(end: Extract<AttemptOutcome, { state: 'settled' }>['end']): string {
-  if (end === null) return 'Settled before; the delivery log no longer has it.';
+  if (end === null) return 'The delivery log no longer has it: its event was erased, or it ended long ago.';
   if (end.state === 'delivered')
     return `Delivered with ${end.statusCode ?? 'a 2xx'} at attempt ${end.attempts}.`;
   const reason = end.error ?? 'no reason is recorded';

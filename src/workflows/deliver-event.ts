@@ -41,12 +41,12 @@ const newsSignal = defineSignal<[DeliveryNews]>(NEWS_SIGNAL);
 export async function deliverEvent(input: DeliverEventInput): Promise<string> {
   let reported: DeliveryNews | null = null;
   setHandler(newsSignal, (news) => {
-    if (news.end === null) show(news);
-    else reported = news;
+    if (isResult(news)) reported = news;
+    else show(news);
   });
   try {
     const first = input.held ? await heldAttempt(input) : input.news;
-    if (first !== null && first.end !== null) return resultOf(first);
+    if (first !== null && isResult(first)) return resultOf(first);
     if (first !== null) show(first);
     const attempts = lasting(input).attemptDelivery(input);
     const report = condition(() => reported !== null).then(() => reported);
@@ -62,6 +62,11 @@ function show({ summary }: DeliveryNews): void {
   setCurrentDetails(
     `**Not delivered yet.** ${summary}\n\nThe pending activity says when the next attempt is.`,
   );
+}
+
+/** A dropped delivery has no result: its run looks again, finds that out and is cancelled. */
+function isResult({ end }: DeliveryNews): boolean {
+  return end === 'delivered' || end === 'failed';
 }
 
 /** A delivery that failed permanently is a failed workflow, so that operators find it by its status. */

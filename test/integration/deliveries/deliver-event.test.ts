@@ -2,9 +2,12 @@ import { TestWorkflowEnvironment } from '@temporalio/testing';
 import { Webhook } from 'standardwebhooks';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, inject, test } from 'vitest';
 import { removeDelivery } from '../../../src/deliveries/queue/remove.ts';
+import type { DeliveryNews } from '../../../src/deliveries/run-news.ts';
+import { type ErasedEvent, eraseEvents } from '../../../src/erasures/steps/erase-rows.ts';
 import { insertBodies } from '../../../src/inbound/inbox.ts';
 import { loadConfig } from '../../../src/platform/config/config.ts';
 import { query } from '../../../src/platform/postgres/sql.ts';
+import { NEWS_SIGNAL } from '../../../src/platform/temporal/workflow-options.ts';
 import { type RunningWorker, startWorker } from '../../../src/worker/start-worker.ts';
 import { silentLogger } from '../../support/silent-logger.ts';
 import { addEndpoint, seedFixtureAccounts, testEventIdHash } from '../../support/test-accounts.ts';
@@ -246,5 +249,31 @@ describe('a run ends when its delivery ends', () => {
     const [row] = await query<{ id: string }>(store.database, 'select delivery_id as id from delivery_queue');
     await store.database.transaction((trx) => removeDelivery(trx, row?.id ?? '', 'not wanted'));
     await eventually('cancelled', async () => (await statusOf(run)) === 'CANCELLED', 15_000);
+  });
+
+  test('erased with its log is a cancelled run', async () => {
+    receiver.behave(answer(503, { 'retry-after': '3' }));
+    await insertBodies(store.database, [fixtureBody('in_text')]);
+    const run = await runOfLast();
+    const events = await query<ErasedEvent>(
+      store.database,
+      'select event_day as day, event_uuid as id from delivery_queue',
+    );
+    const { deliveries } = await store.database.transaction((trx) => eraseEvents(trx, WABA, events));
+    expect(deliveries).toBe(1);
+    const handle = environment.client.workflow.getHandle(run);
+    await expect(handle.result()).rejects.toThrow('Workflow execution cancelled');
+  });
+
+  test('a report that it was dropped completes no run', async () => {
+    receiver.behave(answer(503, { 'retry-after': '5' }));
+    await insertBodies(store.database, [fixtureBody('in_text')]);
+    const run = await runOfLast();
+    const handle = environment.client.workflow.getHandle(run);
+    const dropped: DeliveryNews = { end: 'dropped', summary: 'Dropped.' };
+    await handle.signal(NEWS_SIGNAL, dropped);
+    receiver.behave(answer(200));
+    // Nothing was dropped in truth, so the next attempt decides.
+    expect(await handle.result()).toMatch(/^Delivered with 200 at attempt 2/);
   });
 });
