@@ -47,7 +47,9 @@ const USUAL_TURN_MS = 180_000;
 const LONGEST_TURN_MS = new Map([['housekeeping', 2 * 3_600_000]]);
 
 /** Loops that call Temporal: no restart helps them while it is away. */
-const NEEDS_TEMPORAL = new Set(['sessionWorkflow', 'runUpkeep', 'workflowStarter', 'numberSchedule']);
+const NEEDS_TEMPORAL = new Set([
+  ...['sessionWorkflow', 'runUpkeep', 'troubleWatch', 'workflowStarter', 'numberSchedule'],
+]);
 
 /** A connection that is lost is made anew within seconds. */
 const LISTENER_DOWN_MS = 30_000;

@@ -3,7 +3,7 @@ import type { Logger } from '../../platform/logger.ts';
 import { type Loop, startLoop } from '../../platform/loop.ts';
 import type { Database } from '../../platform/postgres/database.ts';
 import { dayOfUuidV7 } from '../../platform/public-ids.ts';
-import { listWorkflows, terminateRun } from '../../platform/temporal/workflow-states.ts';
+import { inTime, listWorkflows, terminateRun } from '../../platform/temporal/workflow-states.ts';
 import { findDeliveryEnds } from '../delivery-log.ts';
 import type { RunClient } from '../loop/delivery-runs.ts';
 import { deliveryIdOfWorkflow } from '../queue/claim.ts';
@@ -69,9 +69,12 @@ async function endRuns(
       const end = ends.get(run.deliveryId) ?? null;
       // What the log does not have may belong to another installation with the same namespace.
       if (end === null && run.taskQueue !== taskQueue) continue;
-      if (before.asked.has(run.runId)) await terminateRun(client, run, REASON);
-      else if (end === null || end.state === 'dropped') await runs.cancel(run.workflowId);
-      else await runs.end(run.workflowId, newsOf({ state: 'settled', end }));
+      const news = newsOf({ state: 'settled', end });
+      await inTime(client, async () => {
+        if (before.asked.has(run.runId)) await terminateRun(client, run, REASON);
+        else if (news.end === 'dropped') await runs.cancel(run.workflowId);
+        else await runs.end(run.workflowId, news);
+      });
       asked.add(run.runId);
     }
   }

@@ -3,7 +3,7 @@ import type { Logger } from '../../platform/logger.ts';
 import { type Loop, startLoop } from '../../platform/loop.ts';
 import type { Database } from '../../platform/postgres/database.ts';
 import { NEWS_SIGNAL, searchAttributes } from '../../platform/temporal/workflow-options.ts';
-import { listWorkflows } from '../../platform/temporal/workflow-states.ts';
+import { inTime, listWorkflows } from '../../platform/temporal/workflow-states.ts';
 import { startOrReplace } from '../../platform/temporal/workflow-tasks.ts';
 import type { AttemptObserver } from '../attempt/settle-attempts.ts';
 import { endpointIdOfWorkflow, listEndpointsInTrouble, troubleWorkflowId } from '../queue/trouble.ts';
@@ -100,9 +100,10 @@ export class TroubleWatch {
     this.#restUntilMs.set(id, performance.now() + REST_MS);
     try {
       const signal = { signal: NEWS_SIGNAL, signalArgs: [note.failure] };
-      if (note.opens) await client.workflow.signalWithStart(TYPE, { ...startOf(taskQueue, id), ...signal });
-      else
-        await client.workflow.getHandle(troubleWorkflowId(id)).signal(NEWS_SIGNAL, null).catch(ignoreEnded);
+      await inTime(client, async () => {
+        if (note.opens) await client.workflow.signalWithStart(TYPE, { ...startOf(taskQueue, id), ...signal });
+        else await client.workflow.getHandle(troubleWorkflowId(id)).signal(NEWS_SIGNAL, null);
+      }).catch(ignoreEnded);
     } catch (error) {
       this.#note(id, { ...note, failure: this.#notes.get(id)?.failure ?? note.failure });
       this.lost();
@@ -120,8 +121,10 @@ export class TroubleWatch {
         if (run.taskQueue === taskQueue) running.add(endpointIdOfWorkflow(run.workflowId));
     const gone = [...this.#running].filter((id) => !running.has(id));
     const ids = isFull || gone.length > 0 ? await listEndpointsInTrouble(database, isFull ? null : gone) : [];
-    for (const id of ids)
-      await startOrReplace({ client, logger, workflowType: TYPE, options: startOf(taskQueue, id) });
+    for (const id of ids) {
+      const start = { client, logger, workflowType: TYPE, options: startOf(taskQueue, id) };
+      await inTime(client, () => startOrReplace(start));
+    }
     if (isFull) for (const id of running) this.changed(id);
     this.#running = new Set([...running, ...ids]);
     this.#walkAtMs = nowMs + WALK_EVERY_MS;

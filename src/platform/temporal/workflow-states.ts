@@ -5,6 +5,17 @@ export type WorkflowState = 'running' | 'completed' | 'ended' | 'none';
 
 const AT_ONCE = 20;
 
+/** Temporal responds within milliseconds; its client goes on trying for much longer than a loop should wait. */
+const CALL_WITHIN_MS = 10_000;
+
+/** Calls Temporal for some seconds at most. A loop tries again, and a call that succeeds later does no harm. */
+export async function inTime<Result>(
+  client: Pick<Client, 'withDeadline'>,
+  call: () => Promise<Result>,
+): Promise<Result> {
+  return await client.withDeadline(Date.now() + CALL_WITHIN_MS, call);
+}
+
 /** What Temporal says of the latest runs of these workflows. */
 export async function readWorkflowStates(
   client: Client,
@@ -38,15 +49,17 @@ export type ListedWorkflow = {
   closedAt: Date | null;
 };
 
-/** The workflows that a query finds, in groups. */
+/** The workflows that a query finds, in groups; each page comes in time, or it rejects. */
 export async function* listWorkflows(
   client: Client,
   query: string,
   groupSize: number,
 ): AsyncGenerator<ListedWorkflow[]> {
   let group: ListedWorkflow[] = [];
-  for await (const run of client.workflow.list({ query })) {
-    const { workflowId, runId, type, taskQueue, startTime, closeTime } = run;
+  const runs = client.workflow.list({ query })[Symbol.asyncIterator]();
+  const next = () => inTime(client, () => runs.next());
+  for (let run = await next(); run.done !== true; run = await next()) {
+    const { workflowId, runId, type, taskQueue, startTime, closeTime } = run.value;
     group.push({ workflowId, runId, type, taskQueue, startedAt: startTime, closedAt: closeTime ?? null });
     if (group.length < groupSize) continue;
     yield group;

@@ -255,6 +255,7 @@ test('calm traffic and an unchanged outage cost PostgreSQL and Temporal nothing'
     },
   } as unknown as Database;
   const temporal = {
+    withDeadline: (_: number, call: () => Promise<unknown>) => call(),
     workflow: {
       list: async function* () {},
       signalWithStart: async (_: string, { workflowId }: { workflowId: string }) => calls.push(workflowId),

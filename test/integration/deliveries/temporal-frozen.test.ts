@@ -1,10 +1,12 @@
 import type { Client } from '@temporalio/client';
 import { expect, onTestFinished, test } from 'vitest';
+import { startRunUpkeep } from '../../../src/deliveries/dispatch/run-upkeep.ts';
+import { TroubleWatch } from '../../../src/deliveries/dispatch/trouble-watch.ts';
 import { insertBodies } from '../../../src/inbound/inbox.ts';
 import { loadConfig } from '../../../src/platform/config/config.ts';
 import type { Database } from '../../../src/platform/postgres/database.ts';
 import { query } from '../../../src/platform/postgres/sql.ts';
-import { installTemporalRuntime } from '../../../src/platform/temporal/worker-connection.ts';
+import { connectTemporal, installTemporalRuntime } from '../../../src/platform/temporal/worker-connection.ts';
 import { startWorker } from '../../../src/worker/start-worker.ts';
 import { ACCOUNT, bodyOf, messageStatus, textMessage } from '../../support/load/upstream-bodies.ts';
 import { makeOwnTemporal, type OwnTemporal } from '../../support/own-temporal.ts';
@@ -118,6 +120,40 @@ test(
   },
   (FROZEN_SECONDS + 120) * 1_000,
 );
+
+test('the loops that show deliveries and endpoints in Temporal give a frozen one up, and go on when it is back', async () => {
+  const temporal = await makeOwnTemporal();
+  await temporal.start();
+  const { database, url } = await testDatabase();
+  const config = loadConfig(testSettings(url, { HELIOGRAPH_TEMPORAL_ADDRESS: temporal.address }));
+  const { client, connection } = await connectTemporal(config.temporal);
+  onTestFinished(() => connection.close());
+  const shared = { client, database, logger: silentLogger, taskQueue: 'frozen', isLeader: () => true };
+  const runs = {
+    start: async () => false,
+    wait: async () => {},
+    end: async () => {},
+    cancel: async () => {},
+  };
+  const watch = new TroubleWatch();
+  const loops = {
+    runUpkeep: startRunUpkeep({ ...shared, runs }, { pollMs: 100, leastAgeMs: 0 }),
+    troubleWatch: watch.start(shared),
+  };
+  onTestFinished(async () => void (await Promise.all(Object.values(loops).map((loop) => loop.stop()))));
+  const areWell = () => Object.values(loops).every((loop) => loop.status().failingMs === 0);
+  await eventually('both look', () => Object.values(loops).every((loop) => loop.status().sinceTurnMs < 100));
+  temporal.freeze();
+  // Opens a run, which does not come.
+  watch.closed(['7']);
+  const frozenMs = performance.now();
+  for (const [name, loop] of Object.entries(loops))
+    await eventually(`${name} gives up`, () => loop.status().failingMs > 0, 60_000);
+  // Ten seconds, and not the patience of the client.
+  expect(performance.now() - frozenMs).toBeLessThan(30_000);
+  temporal.thaw();
+  await eventually('both go on', areWell, 60_000);
+}, 180_000);
 
 /** Long enough for Temporal to lose its data and to be back. */
 const RETRY_AFTER_SECONDS = 9;

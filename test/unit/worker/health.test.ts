@@ -28,7 +28,8 @@ describe('the health of a worker', () => {
   });
 
   test('is degraded, not unavailable, while Temporal is away, whatever needs it', () => {
-    const loops = new Map([['runUpkeep', loop(20 * MINUTE_MS)]]);
+    const needing = ['sessionWorkflow', 'runUpkeep', 'troubleWatch', 'workflowStarter', 'numberSchedule'];
+    const loops = new Map(needing.map((name) => [name, loop(20 * MINUTE_MS)]));
     const deafMs = new Map([['media', 20 * MINUTE_MS]]);
     const away = judged({ temporalAwayMs: 20 * MINUTE_MS, loops, deafMs });
     expect([away.status, away.needsRestart, away.checks.temporal]).toEqual(['degraded', false, 'failed']);
