@@ -22,6 +22,8 @@ const ACCOUNT = {
 /** Even twice as many failures do not open the breaker of the endpoint: nothing of it is probed. */
 const KEYS = ['a', 'b', 'c', 'd'].map((key) => `wamid.${key}`);
 const LADDER = ['sent', 'delivered', 'read'];
+/** Of four that time out, each twice. */
+const SETTINGS = { HELIOGRAPH_WEBHOOK_TIMEOUT_MS: '1000' };
 const SCHEDULE_SECONDS = '{1,43200,86400}';
 /** For a loaded machine; it takes four. */
 const WITHIN_MS = 30_000;
@@ -29,15 +31,19 @@ const WITHIN_MS = 30_000;
 const keyOf = ({ headers }: ReceivedWebhook) => String(headers['x-service-event-id']);
 
 /** A server that has been down for so long that the next attempts are 12 hours away. */
-async function downServer(whileDown: Behaviour = answer(503)) {
+async function downServer(whileDown: Behaviour = answer(503), maxInFlight: number | null = null) {
   const { database, url } = await testDatabase();
   await seedFixtureAccounts(database);
   const receiver = await startReceiver(whileDown);
   onTestFinished(() => receiver.close());
   await addEndpoint(database, ACCOUNT.wabaId, `${receiver.url}/hook`);
-  await execute(database, `update webhook_endpoints set retry_schedule_seconds = '${SCHEDULE_SECONDS}'`, []);
+  await execute(
+    database,
+    `update webhook_endpoints set retry_schedule_seconds = '${SCHEDULE_SECONDS}', max_in_flight = ?`,
+    [maxInFlight],
+  );
   const work = async (): Promise<WorkerProcess> => {
-    const worker = startWorkerProcess(testSettings(url));
+    const worker = startWorkerProcess(testSettings(url, SETTINGS));
     onTestFinished(() => worker.kill());
     await worker.ready();
     return worker;
@@ -100,6 +106,54 @@ test('a server that is back gets all that waits for it after one success, withou
   // One attempt that fails, its retry, and the one that was brought forward.
   expect(receiver.received).toHaveLength(KEYS.length * (2 + LADDER.length) + 1);
 }, 120_000);
+
+/** Notes how many requests are answered side by side. */
+function sideBySide() {
+  const seen = { now: 0, most: 0 };
+  const behaviour: Behaviour = async (webhook, response) => {
+    seen.now += 1;
+    seen.most = Math.max(seen.most, seen.now);
+    // Long enough for all that are sent at once to meet.
+    await new Promise((resolve) => setTimeout(resolve, 200));
+    seen.now -= 1;
+    return answer(200)(webhook, response);
+  };
+  return { seen, behaviour };
+}
+
+const MAX_IN_FLIGHT = 2;
+
+test.each<[string, string | null, Behaviour]>([
+  ['does not respond', 'timeout', () => null],
+  [
+    'resets connections',
+    'reset',
+    (_, response) => {
+      response.socket?.resetAndDestroy();
+      return null;
+    },
+  ],
+  ['returns 429', null, answer(429)],
+  ['returns 408', null, answer(408)],
+])(
+  'what waits because the server %s comes back too, never more at once than the endpoint allows',
+  async (_, errorClass, whileDown) => {
+    const { database, receiver, send } = await downServer(whileDown, MAX_IN_FLIGHT);
+    const failures = await query<{ errorClass: string | null; status: number | null }>(
+      database,
+      `select distinct error_class as "errorClass", status_code as status from attempts`,
+    );
+    expect(failures).toEqual([{ errorClass, status: errorClass === null ? expect.any(Number) : null }]);
+    const { seen, behaviour } = sideBySide();
+    receiver.behave(behaviour);
+    await send('wamid.new', 'sent');
+    await eventually('all arrive', async () => (await countQueued(database)) === 0, WITHIN_MS);
+    expectAllInOrder(receiver.received);
+    expect(receiver.received).toHaveLength(KEYS.length * (2 + LADDER.length) + 1);
+    expect(seen.most).toBe(MAX_IN_FLIGHT);
+  },
+  120_000,
+);
 
 test('what failed before the breaker opened goes out after the first good probe, too', async () => {
   const { database, receiver, send } = await downServer();
