@@ -120,13 +120,15 @@ export class TroubleWatch {
       for (const run of runs)
         if (run.taskQueue === taskQueue) running.add(endpointIdOfWorkflow(run.workflowId));
     const gone = [...this.#running].filter((id) => !running.has(id));
-    const ids = isFull || gone.length > 0 ? await listEndpointsInTrouble(database, isFull ? null : gone) : [];
-    for (const id of ids) {
+    const started: string[] = [];
+    const isNothingToDo = !isFull && gone.length === 0;
+    for await (const id of isNothingToDo ? [] : listEndpointsInTrouble(database, isFull ? null : gone)) {
       const start = { client, logger, workflowType: TYPE, options: startOf(taskQueue, id) };
       await inTime(client, () => startOrReplace(start));
+      started.push(id);
     }
     if (isFull) for (const id of running) this.changed(id);
-    this.#running = new Set([...running, ...ids]);
+    this.#running = new Set([...running, ...started]);
     this.#walkAtMs = nowMs + WALK_EVERY_MS;
     if (isFull) this.#fullWalkAtMs = nowMs + FULL_WALK_EVERY_MS;
   }

@@ -103,21 +103,28 @@ export async function sampleTrouble(database: Database, endpointId: string): Pro
   });
 }
 
+const PAGE = 1_000;
+
 /** Of these endpoints (null: of all), those that have failing deliveries, or that take none while something waits. */
-export async function listEndpointsInTrouble(
+export async function* listEndpointsInTrouble(
   database: Database,
   ids: readonly string[] | null,
-): Promise<string[]> {
-  const rows = await query<{ id: string }>(
-    database,
-    `select e.id from webhook_endpoints e
-      where (cast(:ids as bigint[]) is null or e.id = any (cast(:ids as bigint[])))
-        and (exists (select from delivery_queue q
-                      where q.endpoint_id = e.id and q.state in ('claimed', 'retrying') and q.attempts > 0)
-             or (e.mode <> 'open' and exists (select from delivery_queue q
-                                               where q.endpoint_id = e.id and q.state <> 'queued')))
-      order by e.id limit 10000`,
-    { ids },
-  );
-  return rows.map(({ id }) => id);
+  limit = PAGE,
+): AsyncGenerator<string> {
+  for (let afterId: string | null = '0'; afterId !== null; ) {
+    const page: { id: string }[] = await query(
+      database,
+      `select e.id from webhook_endpoints e
+        where (cast(:ids as bigint[]) is null or e.id = any (cast(:ids as bigint[])))
+          and e.id > cast(:afterId as bigint)
+          and (exists (select from delivery_queue q
+                        where q.endpoint_id = e.id and q.state in ('claimed', 'retrying') and q.attempts > 0)
+               or (e.mode <> 'open' and exists (select from delivery_queue q
+                                                 where q.endpoint_id = e.id and q.state <> 'queued')))
+        order by e.id limit cast(:limit as integer)`,
+      { ids, afterId, limit },
+    );
+    for (const { id } of page) yield id;
+    afterId = page.length < limit ? null : (page.at(-1)?.id ?? null);
+  }
 }

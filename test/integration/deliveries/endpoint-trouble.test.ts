@@ -1,16 +1,18 @@
 import type { Client } from '@temporalio/client';
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
 import { TroubleWatch } from '../../../src/deliveries/dispatch/trouble-watch.ts';
+import { listEndpointsInTrouble } from '../../../src/deliveries/queue/trouble.ts';
 import { lookAtTrouble } from '../../../src/deliveries/trouble/look.ts';
 import { enableEndpoint, holdEndpoint } from '../../../src/endpoints/endpoint-modes.ts';
 import { insertBodies } from '../../../src/inbound/inbox.ts';
 import { listAudit, SYSTEM } from '../../../src/platform/audit/audit.ts';
 import { loadConfig } from '../../../src/platform/config/config.ts';
 import type { Database } from '../../../src/platform/postgres/database.ts';
-import { query } from '../../../src/platform/postgres/sql.ts';
+import { execute, query } from '../../../src/platform/postgres/sql.ts';
 import { connectTemporal, installTemporalRuntime } from '../../../src/platform/temporal/worker-connection.ts';
 import { startWorker } from '../../../src/worker/start-worker.ts';
 import { ACCOUNT, bodyOf, messageStatus, textMessage } from '../../support/load/upstream-bodies.ts';
+import { addEndpoints, queueEach } from '../../support/many-endpoints.ts';
 import { silentLogger } from '../../support/silent-logger.ts';
 import { addEndpoint, seedFixtureAccounts } from '../../support/test-accounts.ts';
 import { drawIdsApart, testWorkerDatabase } from '../../support/test-database.ts';
@@ -244,6 +246,28 @@ test('updates do what the buttons of the portal do, with the same audit entries,
   ]);
   expect(dropped).toContain(entries.at(-1)?.target.replace('delivery ', ''));
 }, 120_000);
+
+test('endpoints in trouble are found however many they are, page by page', async () => {
+  const { database } = await testWorkerDatabase();
+  await seedFixtureAccounts(database);
+  const urls = Array.from({ length: 7 }, (_, n) => `https://tenant.example/${n}`);
+  const ids = await addEndpoints(database, ACCOUNT.wabaId, { urls, ratePerSecond: null });
+  await queueEach(database, ACCOUNT.wabaId, ids, (n) => `lane ${n}`);
+  const [open = '', failing = '', ...paused] = ids;
+  await execute(database, `update webhook_endpoints set mode = 'paused' where id = any (?)`, [paused]);
+  await execute(
+    database,
+    `update delivery_queue set state = 'retrying', attempts = 1, next_attempt_at = now() where endpoint_id = ?`,
+    [failing],
+  );
+  const found = async (asked: readonly string[] | null) => {
+    const inTrouble: string[] = [];
+    for await (const id of listEndpointsInTrouble(database, asked, 2)) inTrouble.push(id);
+    return inTrouble;
+  };
+  expect(await found(null)).toEqual([failing, ...paused]);
+  expect(await found([open, failing])).toEqual([failing]);
+});
 
 test('calm traffic and an unchanged outage cost PostgreSQL and Temporal nothing', async () => {
   const statements: string[] = [];
