@@ -103,6 +103,22 @@ test('what waits for a retry is retried now, while the endpoint is enabled', asy
   expect([refused.statusCode, refused.body.includes('enable it first')]).toEqual([422, true]);
 });
 
+test('while the endpoint is probed, its next probe is sent now', async () => {
+  const { id } = await add();
+  await addDelivery(api.database, { eventId: 'wamid.probe', state: 'pending', attempts: [] });
+  await api.database.raw(
+    `update webhook_endpoints set mode = 'probing', next_probe_at = now() + interval '5 minutes'`,
+  );
+  expect((await admin.get(`${PATH}/${id}`)).body).toContain('Retry now');
+  const retried = await admin.post(`${PATH}/${id}/retry`);
+  expect(retried.headers.location).toBe(`${PATH}/${id}?done=retried`);
+  const { rows } = await api.database.raw(
+    'select mode, next_probe_at <= now() as "isDue" from webhook_endpoints',
+  );
+  expect(rows).toEqual([{ mode: 'probing', isDue: true }]);
+  expect(await actions()).toEqual(['endpoint.created', 'endpoint.retried']);
+});
+
 test('pausing keeps the reason, and enabling asks what becomes of what waits', async () => {
   const { id } = await add();
   await admin.get(`${PATH}/${id}`);
