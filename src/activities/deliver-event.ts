@@ -1,8 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Context } from '@temporalio/activity';
 import type { DeliverEventInput } from '../deliveries/dispatch/start-workflows.ts';
-import type { AttemptOutcome } from '../deliveries/judge-outcome.ts';
-import type { DeliveryRef } from '../deliveries/loop/delivery-loop.ts';
+import type { DeliveryLoop } from '../deliveries/loop/delivery-loop.ts';
+import type { DeliveryRuns } from '../deliveries/loop/delivery-runs.ts';
 import { removeDelivery } from '../deliveries/queue/remove.ts';
 import { type DeliveryNews, newsOf } from '../deliveries/run-news.ts';
 import type { Database } from '../platform/postgres/database.ts';
@@ -10,19 +10,11 @@ import { notYet, withHeartbeat } from '../platform/temporal/activity-kit.ts';
 
 export type DeliverEventActivities = ReturnType<typeof makeDeliverEventActivities>;
 
-export type DeliverEventTools = {
+type DeliverEventTools = {
   database: Database;
   /** The delivery loop of this process, which makes every attempt. */
-  loop: {
-    attemptOne(ref: DeliveryRef, database: Database): Promise<AttemptOutcome>;
-    wake(): void;
-  };
-  runs: {
-    /** What comes of the attempt that is under way here; null when there is none. */
-    join(deliveryId: string): Promise<AttemptOutcome> | null;
-    /** Cancels the run of a delivery that was dropped. */
-    cancel(workflowId: string): Promise<void>;
-  };
+  loop: Pick<DeliveryLoop, 'attemptOne' | 'wake'>;
+  runs: Pick<DeliveryRuns, 'join' | 'cancel'>;
 };
 
 /** What takes longer is to be seen as a pending activity. */

@@ -24,8 +24,8 @@ import {
   type FollowerClaim,
   findRunRoom,
   findUnrecorded,
-  keepDeliveries,
   lockClaims,
+  putOffClaim,
   type RecordGate,
   type RunRoom,
   type SettledDelivery,
@@ -119,16 +119,11 @@ export async function settleRefused(
 }
 
 async function putOff(tools: SettlementTools, attempt: MadeAttempt): Promise<Settlement> {
-  const { deliveryId, probes } = attempt;
+  const { deliveryId, token } = attempt;
   const delayMs = REFUSED_WAIT_MS;
   const attempts = attempt.attempts + 1;
   const run = attempt.hasRun ? ('extra' as const) : null;
-  const isOurs = await tools.database.transaction(async (trx) => {
-    const ours = await lockClaims(trx, [attempt]);
-    const row = { deliveryId, state: 'retrying' as const, attempts, probes, delayMs, run };
-    if (ours.size > 0) await keepDeliveries(trx, [row]);
-    return ours.size > 0;
-  });
+  const isOurs = await putOffClaim(tools.database, { deliveryId, token, attempts, delayMs, run });
   const reason = 'its attempt could not be recorded';
   const outcome = { state: 'retrying' as const, reason, attempt: attempts, delayMs, isExtra: false, run };
   const outcomes = [isOurs ? outcome : null];

@@ -24,12 +24,12 @@ import {
 import { claimOne } from '../queue/claim-one.ts';
 import type { DirectClaims } from '../queue/enqueue.ts';
 import { dropOrphans } from '../queue/remove.ts';
+import { AT_LIMIT, LOOK_AGAIN, NOT_CLAIMING, waitOf } from '../run-news.ts';
 import type { HttpSender } from '../sender/http-sender.ts';
 import { type EndpointLimiter, makeSlots, type UnderWay } from './attempt-limits.ts';
 import { type Begun, type ClaimRun, DueFinder, makeDirectClaims, newClaim, noteClaim } from './claiming.ts';
-import { type AttemptRun, type DeliveryRuns, LOOK_AGAIN, labelOf } from './delivery-runs.ts';
+import { type AttemptRun, type DeliveryRuns, labelOf } from './delivery-runs.ts';
 import { type Recorded, ResultRecorder } from './result-recorder.ts';
-import { AT_LIMIT, NOT_CLAIMING, waitOf } from './wait-of.ts';
 
 /** Beside the wake-ups: rate limits and leases end by themselves. */
 const BUSY_POLL_MS = 50;

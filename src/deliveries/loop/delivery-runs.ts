@@ -2,7 +2,7 @@ import type { WorkflowMode } from '../../endpoints/endpoint-settings.ts';
 import type { SendableEndpoint } from '../attempt/send-delivery.ts';
 import type { AttemptOutcome } from '../judge-outcome.ts';
 import { type DeliveryLabel, deliveryWorkflowId } from '../queue/claim.ts';
-import { type DeliveryNews, newsOf } from '../run-news.ts';
+import { type DeliveryNews, LOOK_AGAIN, newsOf } from '../run-news.ts';
 import type { CalmWatch } from './run-allowance.ts';
 import { RunShare } from './run-share.ts';
 
@@ -29,9 +29,6 @@ const CALL_WITHIN_MS = 3_000;
 
 /** After a call that failed, for how long no other is made. */
 const PAUSE_MS = 1_000;
-
-/** Of an attempt that was not made or not recorded: the next look finds out. */
-export const LOOK_AGAIN = { state: 'waiting', reason: 'the attempt was not made', delayMs: 1_000 } as const;
 
 type RunOptions = {
   calm: CalmWatch;

@@ -43,47 +43,33 @@ export async function findUnrecorded(database: Database, claims: readonly Claim[
   return new Set(rows.map(({ id }) => id));
 }
 
-/** A delivery that stays in the queue after an attempt. */
-export type KeptDelivery = {
-  deliveryId: string;
-  state: 'retrying' | 'due';
-  attempts: number;
-  probes: number;
-  /** Until the next attempt; null for `due`. */
-  delayMs: number | null;
-  run: RunOfDelivery | null;
-};
-
 /**
  * A run of its workflow that shows a delivery: `room`: it counts towards the limits of runs; `extra`: beside them. One that is there
  * stays as it is, whatever is written.
  */
 export type RunOfDelivery = 'room' | 'extra';
 
-/** Moves locked claims on to what waits for them. One that was not attempted has not failed. */
-export async function keepDeliveries(trx: Transaction, kept: readonly KeptDelivery[]): Promise<void> {
-  if (kept.length === 0) return;
-  await execute(
-    trx,
+/**
+ * Puts off a claim whose attempt was made and cannot be recorded. False: it is not ours any more, or another transaction
+ * has locked it.
+ */
+export async function putOffClaim(
+  database: Database,
+  claim: Claim & { attempts: number; delayMs: number; run: RunOfDelivery | null },
+): Promise<boolean> {
+  const changed = await execute(
+    database,
     `update delivery_queue q
-        set state = k.state, token = null, lease_until = null, run = coalesce(q.run, k.run), attempts = k.attempts,
-            probes = k.probes,
-            next_attempt_at = clock_timestamp() + k.delay_ms * interval '1 millisecond', scheduled_at = null,
-            first_failed_at = case when k.attempts > q.attempts
-                                   then coalesce(q.first_failed_at, clock_timestamp()) else q.first_failed_at end,
+        set state = 'retrying', token = null, lease_until = null, run = coalesce(q.run, :run), attempts = :attempts,
+            next_attempt_at = clock_timestamp() + cast(:delayMs as float8) * interval '1 millisecond',
+            scheduled_at = null, first_failed_at = coalesce(q.first_failed_at, clock_timestamp()),
             blocks = blocks_now(q.endpoint_id, q.lane, q.event_day, q.event_uuid)
-       from unnest(?::uuid[], ?::text[], ?::integer[], ?::integer[], ?::float8[], ?::text[])
-              as k (delivery_id, state, attempts, probes, delay_ms, run)
-      where q.delivery_id = k.delivery_id`,
-    [
-      kept.map((k) => k.deliveryId),
-      kept.map((k) => k.state),
-      kept.map((k) => k.attempts),
-      kept.map((k) => k.probes),
-      kept.map((k) => k.delayMs),
-      kept.map((k) => k.run),
-    ],
+      where q.ctid = any (array(select ctid from delivery_queue
+                                 where delivery_id = cast(:deliveryId as uuid) and token = cast(:token as uuid)
+                                   and state = 'claimed' for update skip locked))`,
+    claim,
   );
+  return changed === 1;
 }
 
 /** What decides how a failed attempt goes on. Runs are counted up to one more than the limits. */
@@ -141,7 +127,7 @@ export type SettledDelivery = {
   deliveryDay: string;
   token: string;
   /** Null takes it out of the queue and promotes the next of its lane. */
-  nextState: KeptDelivery['state'] | null;
+  nextState: 'retrying' | 'due' | null;
   attempt: number;
   probes: number;
   delayMs: number | null;

@@ -1,15 +1,16 @@
+import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { expect, onTestFinished, test } from 'vitest';
 import { makeEndpointHealth } from '../../../src/deliveries/judge-outcome.ts';
 import { EndpointLimiter, FIRST_LIMIT } from '../../../src/deliveries/loop/attempt-limits.ts';
 import { startEndpointKeeper } from '../../../src/deliveries/loop/endpoint-keeper.ts';
-import { claimProbes } from '../../../src/deliveries/queue/claim.ts';
+import { claimProbes, releaseClaims } from '../../../src/deliveries/queue/claim.ts';
 import { removeDelivery } from '../../../src/deliveries/queue/remove.ts';
-import { keepDeliveries } from '../../../src/deliveries/queue/settle.ts';
+import { putOffClaim } from '../../../src/deliveries/queue/settle.ts';
 import { stepAside } from '../../../src/deliveries/queue/sweep.ts';
 import { startProbing } from '../../../src/endpoints/endpoint-health.ts';
 import type { Database } from '../../../src/platform/postgres/database.ts';
-import { query } from '../../../src/platform/postgres/sql.ts';
+import { execute, query } from '../../../src/platform/postgres/sql.ts';
 import { bodyOf, messageStatus, textMessage } from '../../support/load/upstream-bodies.ts';
 import { deliverHeads, settleDelivered } from '../../support/settle-rows.ts';
 import { silentLogger } from '../../support/silent-logger.ts';
@@ -128,21 +129,29 @@ test('an attempt that is due is made before its delivery steps aside, unless it 
   expect(await step()).toBe(1);
 });
 
-test('a claim that is given back without an attempt has not failed', async () => {
+test('a claim that is released without an attempt has not failed, and one that is put off after an attempt has', async () => {
   const { database } = await withEndpoint();
   await takeIn(database, message('G'));
   const [row] = await rowsOf(database);
-  const back = { probes: 0, delayMs: null, run: null, state: 'due' as const };
+  const claim = { deliveryId: row?.id ?? '', token: randomUUID() };
+  const claimIt = () =>
+    execute(
+      database,
+      `update delivery_queue set state = 'claimed', token = ?, lease_until = now() + interval '1 minute'`,
+      [claim.token],
+    );
   const failedAt = async () =>
     (await query<{ at: Date | null }>(database, 'select first_failed_at as at from delivery_queue'))[0]?.at;
-  await database.transaction((trx) =>
-    keepDeliveries(trx, [{ ...back, deliveryId: row?.id ?? '', attempts: 0 }]),
-  );
+  await claimIt();
+  await releaseClaims(database, claim.token, [claim.deliveryId]);
   expect(await failedAt()).toBeNull();
-  await database.transaction((trx) =>
-    keepDeliveries(trx, [{ ...back, deliveryId: row?.id ?? '', attempts: 1 }]),
-  );
+  const putOff = (token: string) =>
+    putOffClaim(database, { ...claim, token, attempts: 1, delayMs: 60_000, run: null });
+  await claimIt();
+  expect(await putOff(randomUUID())).toBe(false);
+  expect(await putOff(claim.token)).toBe(true);
   expect(await failedAt()).toBeInstanceOf(Date);
+  expect(await putOff(claim.token)).toBe(false);
 });
 
 test('a limit that a tenant takes away is gone a moment later', async () => {

@@ -72,10 +72,9 @@ describe('a group that the database refuses', () => {
   /** Records a group of eight and returns what was told of each of its parts. */
   async function record(fails: (ids: string[], call: number) => Error | null) {
     let calls = 0;
-    const raw = async (_text: string, bindings: { ids?: string[] } | unknown[]) => {
-      // Everything that only the queue learns of: the row is locked, then put off.
-      if (Array.isArray(bindings)) return { rows: [{ delivery_id: 'delivery-5' }], rowCount: 1 };
-      const ids = bindings.ids ?? [];
+    const raw = async (_text: string, { ids }: { ids?: string[] }) => {
+      // Only the queue learns of a claim that is put off.
+      if (ids === undefined) return { rows: [], rowCount: 1 };
       calls += 1;
       const failure = fails(ids, calls);
       if (failure !== null) throw failure;
