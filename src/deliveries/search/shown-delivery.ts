@@ -75,7 +75,7 @@ export async function knownDelivery(
   return delivery;
 }
 
-/** The WABA of a delivery, for commands that are told its id only. Throws RequestError `unknown_delivery`. */
+/** The WABA of a delivery, for operators, who may name it by its id only. Throws RequestError `unknown_delivery`. */
 export async function wabaOfDelivery(
   { database }: { database: Database },
   deliveryId: string,

@@ -12,7 +12,7 @@ import { invalidValue, type RequestError } from '../../../platform/request-input
 import { orShown } from '../access/page-error.ts';
 import { openSearch, sealSearch } from '../access/private-search.ts';
 import { sendPage } from '../access/send-page.ts';
-import { noteListRead, type Viewer, viewerOf, wabaOf } from '../access/viewer.ts';
+import { noteListRead, type Viewer, viewerOf } from '../access/viewer.ts';
 import { csrfField, selectField, textField } from '../components/form.ts';
 import { noticeBox } from '../components/notice.ts';
 import { pager } from '../components/pager.ts';
@@ -35,6 +35,18 @@ const DONE = {
 
 /** The deliveries that a list shows: those of a WABA, or (null) of all, for operators. */
 export type DeliveryScope = { waba: WabaInView | null; path: string; active: string };
+
+/** The list of all deliveries, for operators. */
+export const ALL_DELIVERIES = {
+  waba: null,
+  path: '/portal/operator/deliveries',
+  active: 'operator/deliveries',
+} as const satisfies DeliveryScope;
+
+/** The list of a WABA. */
+export function deliveriesOf(waba: WabaInView): DeliveryScope {
+  return { waba, path: `/portal/w/${encodeURIComponent(waba.wabaId)}/deliveries`, active: 'deliveries' };
+}
 
 type Found = {
   query: DeliveryQuery;
@@ -175,8 +187,7 @@ function resultOf(
       ? null
       : `${path}${queryText(query, { cursor: context.cursors.encode(scopeOf(scope, query), [next.day, next.atMicros, next.id]) })}`;
   const viewer = viewerOf(request);
-  const isSelectable =
-    waba !== null && mayChange(viewer) && deliveries.some(({ state }) => state === 'pending');
+  const isSelectable = mayChange(viewer) && deliveries.some(({ state }) => state === 'pending');
   const table =
     deliveries.length === 0
       ? nothingFound(found, scope)
@@ -194,21 +205,24 @@ function resultOf(
       kind: 'information',
       text: html`Searched back to ${utcText(searchedTo)}. <a href="${nextHref ?? path}">Search further back</a>`,
     });
-  const selection = isSelectable && selectionForm(viewer, path, queryText(query, { cursor }));
+  const selection = isSelectable && selectionForm(viewer, scope, queryText(query, { cursor }));
   return html`${foundObjects(objects)}${selection}${table}${further}${pager({ firstHref: cursor === '' ? null : `${path}${queryText(query)}`, nextHref: searchedTo === null ? nextHref : null })}`;
 }
 
-/** What can be done to the deliveries that are selected in the table. */
-function selectionForm(viewer: Viewer, path: string, filters: string): Markup {
+/** What can be done to the deliveries that are selected in the table. Those of several WABAs are not dropped together. */
+function selectionForm(viewer: Viewer, { path, waba }: DeliveryScope, filters: string): Markup {
   const to = (change: string) => `${path}/selected/${change}${filters}`;
-  return html`<form method="post" id="${SELECTION}" action="${to('retry')}" class="selection buttons">${csrfField(viewer)}<label class="check" data-select-all hidden><input type="checkbox"> Select all</label><span class="faint">Selected deliveries:</span> <button>Retry now</button><button class="danger" formaction="${to('drop')}">Drop</button></form>`;
+  return html`<form method="post" id="${SELECTION}" action="${to('retry')}" class="selection buttons">${csrfField(viewer)}<label class="check" data-select-all hidden><input type="checkbox"> Select all</label><span class="faint">Selected deliveries:</span> <button>Retry now</button>${waba !== null && html`<button class="danger" formaction="${to('drop')}">Drop</button>`}</form>`;
 }
 
 /** The list that a change of selected deliveries came from, with its filters. */
-export function backToList(request: FastifyRequest, more: Readonly<Record<string, string>> = {}): string {
+export function backToList(
+  request: FastifyRequest,
+  { path }: DeliveryScope,
+  more: Readonly<Record<string, string>> = {},
+): string {
   const query = readDeliveryQuery(request, request.query);
   const cursor = formValues(request.query).text('cursor');
-  const path = `/portal/w/${encodeURIComponent(wabaOf(request).wabaId)}/deliveries`;
   return `${path}${queryText(query, { cursor, ...more })}`;
 }
 

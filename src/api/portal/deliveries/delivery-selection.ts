@@ -1,7 +1,7 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { Type } from 'typebox';
 import { retryDelivery } from '../../../deliveries/retry-now.ts';
-import { cancelDelivery } from '../../../deliveries/search/shown-delivery.ts';
+import { cancelDelivery, wabaOfDelivery } from '../../../deliveries/search/shown-delivery.ts';
 import { invalidValue } from '../../../platform/request-input.ts';
 import { PAGES } from '../access/page-access.ts';
 import { orShown, sendFormPage } from '../access/page-error.ts';
@@ -13,7 +13,7 @@ import { toolsOf } from '../endpoints/endpoint-status.ts';
 import { formLine, formValues } from '../form-values.ts';
 import { type Child, html, type Markup } from '../markup.ts';
 import type { PortalApp, PortalContext } from '../portal-app.ts';
-import { backToList } from './delivery-list.ts';
+import { ALL_DELIVERIES, backToList, type DeliveryScope, deliveriesOf } from './delivery-list.ts';
 
 /** As many as a page of the list shows. */
 const MOST = 50;
@@ -25,36 +25,58 @@ const Selection = Type.Object({
   confirm: Type.Optional(formLine(8)),
 });
 
-type Change = { title: string; button: string; done: string; refused: string };
+type Change = {
+  title: string;
+  done: string;
+  refused: string;
+  /** Names the notice of the list. */
+  doneName: 'retried' | 'dropped';
+  make: (tools: ReturnType<typeof toolsOf>, wabaId: string, id: string) => Promise<unknown>;
+};
 
 const RETRY: Change = {
   title: 'Retry deliveries now',
-  button: 'Retry now',
   done: 'The next attempt is made now.',
   refused: 'Not retried',
+  doneName: 'retried',
+  make: retryDelivery,
 };
 const DROP: Change = {
   title: 'Drop deliveries',
-  button: 'Drop',
   done: 'Dropped.',
   refused: 'Not dropped',
+  doneName: 'dropped',
+  make: cancelDelivery,
 };
 
 /** POST …/selected/retry makes the next attempts of the selected deliveries now; POST …/selected/drop asks, then drops them. */
 export function deliverySelection(app: PortalApp, context: PortalContext): void {
   const options = { config: PAGES.admin, schema: { params: Params, body: Selection } };
-  app.post(`${PATH}/retry`, options, async (request, reply) => {
-    const retry = async (id: string) =>
-      void (await retryDelivery(toolsOf(request, context), wabaOf(request).wabaId, id));
-    return await changeAll(request, reply, { change: RETRY, one: retry, doneName: 'retried' });
-  });
+  const wabaIdOf = (request: FastifyRequest) => async () => wabaOf(request).wabaId;
+  const scopeOf = (request: FastifyRequest) => deliveriesOf(wabaOf(request));
+  app.post(`${PATH}/retry`, options, async (request, reply) =>
+    changeAll(request, reply, {
+      context,
+      change: RETRY,
+      scope: scopeOf(request),
+      wabaIdOf: wabaIdOf(request),
+    }),
+  );
   app.post(`${PATH}/drop`, options, async (request, reply) => {
     const ids = selectedIds(request);
-    if (ids.length > 0 && request.body.confirm !== 'yes') return askBeforeDrop(request, reply, ids);
-    const drop = async (id: string) =>
-      void (await cancelDelivery(toolsOf(request, context), wabaOf(request).wabaId, id));
-    return await changeAll(request, reply, { change: DROP, one: drop, doneName: 'dropped' });
+    const scope = scopeOf(request);
+    if (ids.length > 0 && request.body.confirm !== 'yes') return askBeforeDrop(request, reply, scope, ids);
+    return await changeAll(request, reply, { context, change: DROP, scope, wabaIdOf: wabaIdOf(request) });
   });
+}
+
+/** The same retry for deliveries of any WABA. */
+export function operatorDeliverySelection(app: PortalApp, context: PortalContext): void {
+  const options = { config: PAGES.operator, schema: { body: Selection } };
+  const wabaIdOf = (id: string) => wabaOfDelivery(context, id);
+  app.post(`${ALL_DELIVERIES.path}/selected/retry`, options, async (request, reply) =>
+    changeAll(request, reply, { context, change: RETRY, scope: ALL_DELIVERIES, wabaIdOf }),
+  );
 }
 
 /** Ids name their times: the oldest first, because later deliveries of an ordering key wait for it. */
@@ -62,64 +84,97 @@ function selectedIds({ body }: FastifyRequest): string[] {
   return [...new Set(formValues(body).list('id'))].toSorted();
 }
 
-type Outcome = { id: string; refusal: string | null };
+type Outcome = { id: string; wabaId: string | null; refusal: string | null };
 
 /** Changes one after the other, each by itself; says of each what came of it where one was refused. */
 async function changeAll(
   request: FastifyRequest,
   reply: FastifyReply,
-  { change, one, doneName }: { change: Change; one: (id: string) => Promise<void>; doneName: string },
+  {
+    context,
+    change,
+    scope,
+    wabaIdOf,
+  }: {
+    context: PortalContext;
+    change: Change;
+    scope: DeliveryScope;
+    wabaIdOf: (id: string) => Promise<string>;
+  },
 ): Promise<FastifyReply> {
   const ids = selectedIds(request);
-  if (ids.length === 0) return nothingSelected(request, reply, change);
+  if (ids.length === 0) return nothingSelected(request, reply, scope, change);
+  const tools = toolsOf(request, context);
+  const changeOne = async (id: string): Promise<Outcome> => {
+    const outcome: Outcome = { id, wabaId: null, refusal: null };
+    const make = async () => {
+      outcome.wabaId = await wabaIdOf(id);
+      await change.make(tools, outcome.wabaId, id);
+    };
+    await orShown(make, (error) => {
+      outcome.refusal = error.message;
+    });
+    return outcome;
+  };
   const outcomes: Outcome[] = [];
-  for (const id of ids) {
-    const refusal = await orShown<string | null>(
-      () => one(id).then(() => null),
-      (error) => error.message,
-    );
-    outcomes.push({ id, refusal });
-  }
+  for (const id of ids) outcomes.push(await changeOne(id));
   const isDone = outcomes.every(({ refusal }) => refusal === null);
-  if (isDone) return reply.redirect(backToList(request, { done: doneName }), 303);
-  return sendPage(reply, { ...pageOf(request, change.title), body: outcomeTable(request, change, outcomes) });
+  if (isDone) return reply.redirect(backToList(request, scope, { done: change.doneName }), 303);
+  const body = html`${outcomeTable(change, outcomes)}${backLink(request, scope)}`;
+  return sendPage(reply, { ...pageOf(request, scope, change.title), body });
 }
 
-function nothingSelected(request: FastifyRequest, reply: FastifyReply, { title }: Change): FastifyReply {
+function nothingSelected(
+  request: FastifyRequest,
+  reply: FastifyReply,
+  scope: DeliveryScope,
+  { title }: Change,
+): FastifyReply {
   const error = invalidValue('No delivery is selected. Select one or more in the list first.', 'id');
   const notice = { kind: 'error', text: error.message } as const;
-  return sendFormPage(reply, { ...pageOf(request, title), notice, body: backLink(request) }, error);
+  return sendFormPage(
+    reply,
+    { ...pageOf(request, scope, title), notice, body: backLink(request, scope) },
+    error,
+  );
 }
 
-function pageOf(request: FastifyRequest, title: string) {
-  return { title, active: 'deliveries', trail: [{ label: 'Deliveries', href: backToList(request) }] };
+function pageOf(request: FastifyRequest, scope: DeliveryScope, title: string) {
+  const label = scope.waba === null ? 'All deliveries' : 'Deliveries';
+  return { title, active: scope.active, trail: [{ label, href: backToList(request, scope) }] };
 }
 
-function backLink(request: FastifyRequest): Markup {
-  return html`<p><a class="button" href="${backToList(request)}">Back to the list</a></p>`;
+function backLink(request: FastifyRequest, scope: DeliveryScope): Markup {
+  return html`<p><a class="button" href="${backToList(request, scope)}">Back to the list</a></p>`;
 }
 
-function outcomeTable(request: FastifyRequest, change: Change, outcomes: readonly Outcome[]): Markup {
-  const { wabaId } = wabaOf(request);
-  const rows = outcomes.map(({ id, refusal }): Child[] => [
-    html`<a class="mono" href="/portal/w/${encodeURIComponent(wabaId)}/deliveries/${encodeURIComponent(id)}">${id}</a>`,
+function outcomeTable(change: Change, outcomes: readonly Outcome[]): Markup {
+  const rows = outcomes.map(({ id, wabaId, refusal }): Child[] => [
+    wabaId === null
+      ? html`<span class="mono">${id}</span>`
+      : html`<a class="mono" href="/portal/w/${encodeURIComponent(wabaId)}/deliveries/${encodeURIComponent(id)}">${id}</a>`,
     refusal === null
       ? change.done
       : html`<strong>${change.refused}.</strong> <span class="break">${refusal}</span>`,
   ]);
   const changed = outcomes.filter(({ refusal }) => refusal === null).length;
   return html`<p>${changed} of ${outcomes.length} changed.</p>
-${dataTable('Outcomes', [{ label: 'Delivery', kind: 'narrow' }, 'Outcome'], rows)}${backLink(request)}`;
+${dataTable('Outcomes', [{ label: 'Delivery', kind: 'narrow' }, 'Outcome'], rows)}`;
 }
 
-function askBeforeDrop(request: FastifyRequest, reply: FastifyReply, ids: readonly string[]): FastifyReply {
+function askBeforeDrop(
+  request: FastifyRequest,
+  reply: FastifyReply,
+  scope: DeliveryScope,
+  ids: readonly string[],
+): FastifyReply {
   const count = ids.length === 1 ? 'this delivery' : `these ${ids.length} deliveries`;
   const hidden = ids.map((id) => html`<input type="hidden" name="id" value="${id}">`);
   return sendPage(reply, {
-    ...pageOf(request, `Drop ${count}?`),
+    ...pageOf(request, scope, `Drop ${count}?`),
     body: html`<div class="card"><ul>${ids.map((id) => html`<li><code class="break">${id}</code></li>`)}</ul>
 <p>What is dropped is not sent any more, and the next events of the same ordering keys follow. It stays in the log, and a replay can send it.</p>
 <form method="post" action="${request.url}">${csrfField(viewerOf(request))}${hidden}<input type="hidden" name="confirm" value="yes">
-<div class="buttons"><button class="danger">Drop</button><a class="button" href="${backToList(request)}">Cancel</a></div></form></div>`,
+<div class="buttons"><button class="danger">Drop</button><a class="button" href="${backToList(request, scope)}">Cancel</a></div></form></div>`,
   });
 }

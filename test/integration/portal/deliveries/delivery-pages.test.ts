@@ -211,8 +211,7 @@ test('selected deliveries are retried from the list, by those who may, and the l
   expect([...list.body.matchAll(/type="checkbox" form="selection" name="id"/g)]).toHaveLength(3);
   expect(await markupProblems(list.body)).toEqual([]);
   expect((await admin.get(PATH)).body.match(/form="selection"/g)).toHaveLength(3);
-  for (const page of [await member.get(PATH), await operator.get('/portal/operator/deliveries')])
-    expect(page.body).not.toContain('form="selection"');
+  expect((await member.get(PATH)).body).not.toContain('form="selection"');
   const retry = `${PATH}/selected/retry`;
   expect((await member.post(retry, formOf(member, [one]))).statusCode).toBe(403);
   const noToken = await admin.post(retry, [['id', one]]);
@@ -234,6 +233,31 @@ test('selected deliveries are retried from the list, by those who may, and the l
   expect(mixed.body).toContain(`There is no delivery ${foreign}.`);
   const none = await admin.post(retry, formOf(admin, []));
   expect([none.statusCode, none.body.includes('No delivery is selected')]).toEqual([422, true]);
+});
+
+test('an operator retries selected deliveries of several WABAs from the list of all, and drops none there', async () => {
+  const [one = ''] = await waitingDeliveries();
+  const [other = ''] = await addDelivery(api.database, { eventId: 'wamid.theirs', wabaId: OTHER_WABA });
+  const all = '/portal/operator/deliveries';
+  const list = await operator.get(`${all}?state=pending`);
+  expect([...list.body.matchAll(/type="checkbox" form="selection" name="id"/g)]).toHaveLength(3);
+  expect(list.body).not.toContain('/selected/drop');
+  expect(await markupProblems(list.body)).toEqual([]);
+  const retry = `${all}/selected/retry`;
+  expect((await admin.post(retry, formOf(admin, [one]))).statusCode).toBe(403);
+  const retried = await operator.post(`${retry}?state=pending`, formOf(operator, [one]));
+  expect([retried.statusCode, retried.headers.location]).toEqual([303, `${all}?state=pending&done=retried`]);
+  expect((await operator.get(retried.headers.location ?? '')).body).toContain(
+    'The next attempts are made now.',
+  );
+  expect(await audited()).toEqual([`delivery.retried delivery ${one}`]);
+  const unknown = `dlv_${'0'.repeat(12)}7${'0'.repeat(19)}`;
+  const mixed = await operator.post(retry, formOf(operator, [one, other, unknown]));
+  expect([mixed.statusCode, await markupProblems(mixed.body)]).toEqual([200, []]);
+  expect(mixed.body).toContain(`href="/portal/w/${OTHER_WABA}/deliveries/${other}"`);
+  expect(mixed.body).toContain(`There is no delivery ${unknown}.`);
+  expect((await operator.post(`${all}/selected/drop`, formOf(operator, [one]))).statusCode).toBe(404);
+  expect((await api.database.raw('select 1 from delivery_queue')).rows).toHaveLength(3);
 });
 
 test('selected deliveries are dropped from the list after a question', async () => {
