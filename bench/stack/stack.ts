@@ -74,7 +74,7 @@ async function assemble(
   const database = openDatabase({ url: databaseUrl, poolMax: 2, applicationName: 'heliograph-bench' });
   cleanups.push(database.destroy);
   await runMigrate(settings, checkout);
-  await ageDatabase(database, databaseDays);
+  await ageDatabase(database, { days: databaseDays });
   const nodeArguments = profileDir === null ? [] : ['--cpu-prof', `--cpu-prof-dir=${profileDir}`];
   const logDir = join(dataDir, 'logs');
   const traces = await startTracesReceiver(log);

@@ -1,9 +1,7 @@
-import type { Database } from '../../src/platform/postgres/database.ts';
+import { type Database, undone } from '../../src/platform/postgres/database.ts';
 import { type Binding, prepared } from '../../src/platform/postgres/sql.ts';
 
 type Plan = { 'Shared Hit Blocks': number; 'Shared Read Blocks': number };
-
-class Undone extends Error {}
 
 /**
  * How many pages the statements of `run` touch with the plans that their connection makes for prepared ones: every dead
@@ -17,18 +15,15 @@ export async function buffersTouched(
   const raw: Database['raw'] = async (text, bindings) => {
     const { text: statement, values } = prepared(text, bindings ?? []);
     const call = values.length === 0 ? 'explained' : `explained(${values.map(literal).join(', ')})`;
-    await database
-      .transaction(async (trx) => {
-        await trx.raw(`prepare explained as ${statement}`);
-        const { rows } = await trx.raw(`explain (analyze, buffers, format json) execute ${call}`);
-        const plan: Plan = rows[0]['QUERY PLAN'][0].Plan;
-        buffers += plan['Shared Hit Blocks'] + plan['Shared Read Blocks'];
-        await trx.raw('deallocate explained');
-        throw new Undone();
-      })
-      .catch((error: unknown) => {
-        if (!(error instanceof Undone)) throw error;
-      });
+    await undone(database, async (trx) => {
+      await trx.raw(`prepare explained as ${statement}`);
+      // For the first time a connection reads the catalog too, because it plans what functions do.
+      await undone(trx, (first) => first.raw(`explain (analyze) execute ${call}`));
+      const { rows } = await trx.raw(`explain (analyze, buffers, format json) execute ${call}`);
+      const plan: Plan = rows[0]['QUERY PLAN'][0].Plan;
+      buffers += plan['Shared Hit Blocks'] + plan['Shared Read Blocks'];
+      await trx.raw('deallocate explained');
+    });
     return await database.raw(text, bindings);
   };
   await run({ ...database, raw });

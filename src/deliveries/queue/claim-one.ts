@@ -44,8 +44,8 @@ export async function claimOne(
          from webhook_endpoints w
         where q.delivery_id = cast(:deliveryId as uuid) and w.id = q.endpoint_id
           and (q.state = 'due' or q.state = 'retrying' and q.next_attempt_at <= clock_timestamp())
-          and (w.mode = 'open' or exists (select from events ev
-                 where ev.day = q.event_day and ev.id = q.event_uuid and ev.event_type = 'test'))
+          and (w.mode = 'open'
+               or exists (select from queued_with_events(array[q.delivery_id]) as e where e.event_type = 'test'))
        returning q.*
      )
      ${SHOW_CLAIMED}`,

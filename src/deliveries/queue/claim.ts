@@ -38,13 +38,11 @@ export const CLAIM = `update delivery_queue q
 
 /** SQL that shows the rows of the expression `claimed` as claimed deliveries, in queue order. */
 export const SHOW_CLAIMED = `
-  select c.delivery_id as "deliveryId", c.delivery_day as "deliveryDay", c.endpoint_id as "endpointId",
-         c.position, w.version as "endpointVersion", c.event_day as "eventDay", c.event_uuid as "eventUuid", c.attempts,
-         c.probes, c.replay, c.run is not null as "hasRun", ev.event_type as "eventType", ev.event_id as "eventId", ev.sequence, ev.body
-    from claimed c
-    left join events ev on ev.day = c.event_day and ev.id = c.event_uuid
-    join webhook_endpoints w on w.id = c.endpoint_id
-   order by c.position`;
+  select delivery_id as "deliveryId", delivery_day as "deliveryDay", endpoint_id as "endpointId", position,
+         endpoint_version as "endpointVersion", event_day as "eventDay", event_uuid as "eventUuid", attempts, probes, replay,
+         run is not null as "hasRun", event_type as "eventType", event_id as "eventId", sequence, body
+    from queued_with_events(array(select delivery_id from claimed))
+   order by position`;
 
 /**
  * Claims due deliveries for `leaseMs`, as many as `shares` and `limit` allow, from endpoints that are open. Returns them in queue order, and what place each had there.

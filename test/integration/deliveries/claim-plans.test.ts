@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { describe, expect, test } from 'vitest';
+import { ageDatabase } from '../../../bench/stack/aged-database.ts';
 import { listLateEndpoints, oldestDueAt } from '../../../src/deliveries/backlog.ts';
 import { EndpointLimiter } from '../../../src/deliveries/loop/attempt-limits.ts';
 import { DueFinder } from '../../../src/deliveries/loop/claiming.ts';
@@ -10,22 +11,26 @@ import {
   lastPosition,
   releaseExpired,
 } from '../../../src/deliveries/queue/claim.ts';
+import { claimOne } from '../../../src/deliveries/queue/claim-one.ts';
 import { findWantedScopes } from '../../../src/deliveries/queue/order-scope.ts';
 import { findLateTests, releaseDueRetries, stepAside } from '../../../src/deliveries/queue/sweep.ts';
 import { findFailingFor } from '../../../src/endpoints/endpoint-health.ts';
 import { findChangedEndpoints } from '../../../src/endpoints/endpoint-settings.ts';
 import type { Database } from '../../../src/platform/postgres/database.ts';
+import { query } from '../../../src/platform/postgres/sql.ts';
 import { buffersTouched } from '../../support/buffers-touched.ts';
+import { dueShares } from '../../support/due-shares.ts';
 import { holdSnapshot } from '../../support/held-snapshot.ts';
 import { addEndpoints, queueEach } from '../../support/many-endpoints.ts';
+import { partitionsOpened } from '../../support/partitions-opened.ts';
 import { seedFixtureAccounts } from '../../support/test-accounts.ts';
 import { testWorkerDatabase } from '../../support/test-database.ts';
 
 const WABA = '900000000000101';
 const LEASE_MS = 30_000;
 
-async function withEndpoints(count: number) {
-  const created = await testWorkerDatabase(2);
+async function withEndpoints(count: number, poolMax = 2) {
+  const created = await testWorkerDatabase(poolMax);
   await seedFixtureAccounts(created.database);
   const urls = Array.from({ length: count }, (_, n) => `https://e${n}.example`);
   return { ...created, ids: await addEndpoints(created.database, WABA, { urls, ratePerSecond: 100 }) };
@@ -140,6 +145,64 @@ test('a probe of an endpoint at which 20,000 wait reads those at either end only
   expect(claimed).toBe(1);
   expect(touched).toBeLessThan(250);
 });
+
+test.each([
+  [
+    'claimDue',
+    'open',
+    async (database: Database) => {
+      const shares = await dueShares(database, 10);
+      return await claimDue(database, { shares, limit: 10, token: randomUUID(), leaseMs: LEASE_MS });
+    },
+  ],
+  [
+    'claimProbes',
+    'probing',
+    (database: Database) => claimProbes(database, { limit: 20, token: randomUUID(), leaseMs: LEASE_MS }),
+  ],
+  [
+    'claimOne',
+    'paused',
+    async (database: Database) => {
+      const [one] = await query<{ deliveryId: string; deliveryDay: string }>(
+        database,
+        'select delivery_id as "deliveryId", delivery_day as "deliveryDay" from delivery_queue limit 1',
+      );
+      if (one === undefined) throw new Error('nothing is queued');
+      const claimed = await claimOne(database, { ...one, token: randomUUID(), leaseMs: LEASE_MS });
+      return { deliveries: claimed.kind === 'claimed' ? [claimed.delivery] : [] };
+    },
+  ],
+] as const)(
+  '%s on a database of 98 days opens the one day of its events, and reads no more than on a new one',
+  async (_name, mode, claim) => {
+    const { database, ids } = await withEndpoints(5, 1);
+    await database.raw(`update webhook_endpoints set mode = '${mode}', next_probe_at = now()`);
+    const look = async () => {
+      await database.raw('vacuum analyze');
+      const opened = await partitionsOpened(database, async (trx) => {
+        expect((await claim(trx)).deliveries.length).toBeGreaterThan(0);
+      });
+      const touched = await buffersTouched(database, async (explaining) => {
+        expect((await claim(explaining)).deliveries.length).toBeGreaterThan(0);
+      });
+      return { opened, touched };
+    };
+    const queueMore = async () => {
+      await queueEach(database, WABA, ids, () => `lane ${randomUUID()}`);
+      await database.raw(`update events set event_type = 'test'`);
+    };
+    await queueMore();
+    const young = await look();
+    await ageDatabase(database, { keysPerDay: 1 });
+    await database.raw(`delete from delivery_queue; update webhook_endpoints set next_probe_at = now()`);
+    await queueMore();
+    const aged = await look();
+    expect(aged.opened).toEqual(young.opened);
+    expect(aged.opened).toHaveLength(1);
+    expect(aged.touched, `${young.touched} pages before`).toBeLessThan(1.5 * young.touched);
+  },
+);
 
 test('a look for heads that block others for too long reads none that have no limit, and none that block nobody', async () => {
   const { database, ids } = await withEndpoints(200);

@@ -1,8 +1,10 @@
 import { expect, test } from 'vitest';
+import { ageDatabase } from '../../../bench/stack/aged-database.ts';
 import type { Database, Transaction } from '../../../src/platform/postgres/database.ts';
 import { query } from '../../../src/platform/postgres/sql.ts';
 import { claimAll } from '../../support/due-shares.ts';
 import { addEndpoints, queueEach } from '../../support/many-endpoints.ts';
+import { partitionsOpened } from '../../support/partitions-opened.ts';
 import { settleAndFollow } from '../../support/settle-rows.ts';
 import { seedFixtureAccounts } from '../../support/test-accounts.ts';
 import { testWorkerDatabase } from '../../support/test-database.ts';
@@ -39,7 +41,8 @@ async function readPerFollower(database: Database): Promise<number[]> {
   });
 }
 
-test('to claim what waits behind a delivery reads its event alone, also by plans of when the day had none', async () => {
+/** A database with one endpoint; `add` queues deliveries, 20 in a lane. */
+async function withLanes() {
   const { database } = await testWorkerDatabase(1);
   await seedFixtureAccounts(database);
   const [endpointId = ''] = await addEndpoints(database, WABA, {
@@ -50,9 +53,28 @@ test('to claim what waits behind a delivery reads its event alone, also by plans
     const endpointIds = Array.from({ length: count }, () => endpointId);
     await queueEach(database, WABA, endpointIds, (n) => `lane ${Math.floor(n / DELIVERIES_PER_LANE)}`);
   };
+  return { database, add };
+}
+
+test('to claim what waits behind a delivery reads its event alone, also by plans of when the day had none', async () => {
+  const { database, add } = await withLanes();
   await add(10 * DELIVERIES_PER_LANE);
   await readPerFollower(database);
   await add(EVENTS);
   const perFollower = await readPerFollower(database);
   expect(Math.max(...perFollower), perFollower.join()).toBeLessThanOrEqual(2);
+});
+
+test('to record a delivery and claim what waits behind it opens one day of each table, also on a database of 98', async () => {
+  const { database, add } = await withLanes();
+  await add(2 * DELIVERIES_PER_LANE);
+  const opened = () =>
+    partitionsOpened(database, async (trx) => {
+      const { deliveries, token } = await claimAll(trx, { limit: 2 });
+      expect(await settleAndFollow(trx, deliveries, token)).toHaveLength(2);
+    });
+  const young = await opened();
+  await ageDatabase(database, { keysPerDay: 1 });
+  expect(await opened()).toEqual(young);
+  expect(young.map((name) => name.replace(/_[0-9]+$/, ''))).toEqual(['deliveries', 'events']);
 });

@@ -603,6 +603,34 @@ create or replace function backlog_due(retried_at timestamptz) returns timestamp
   select greatest(clock_timestamp() + interval '2 seconds', retried_at + interval '15 minutes')
 $$;
 
+-- Deliveries of the queue with what is needed to attempt them, as the calling statement has left them until now.
+-- Day by day: a join by a day that is not known before opens the partitions of all days. Event by event: a plan of when the
+-- day was empty would read all of it for each.
+create or replace function queued_with_events(delivery_ids uuid[]) returns table (
+  delivery_id uuid, delivery_day date, endpoint_id bigint, "position" bigint, endpoint_version integer, event_day date,
+  event_uuid uuid, attempts integer, probes integer, replay boolean, run text, event_type text, event_id text,
+  sequence bigint, body bytea
+) language plpgsql volatile as $$
+#variable_conflict use_column
+declare
+  days date[];
+  of_day date;
+begin
+  select array_agg(distinct q.event_day) into days
+    from delivery_queue q where q.delivery_id = any (delivery_ids);
+  foreach of_day in array coalesce(days, '{}') loop
+    return query
+      select q.delivery_id, q.delivery_day, q.endpoint_id, q.position, w.version, q.event_day, q.event_uuid,
+             q.attempts, q.probes, q.replay, q.run, ev.event_type, ev.event_id, ev.sequence, ev.body
+        from delivery_queue q
+        join webhook_endpoints w on w.id = q.endpoint_id
+        left join lateral (
+          select e.event_type, e.event_id, e.sequence, e.body from events e where e.day = of_day and e.id = q.event_uuid limit 1
+        ) as ev on true
+       where q.delivery_id = any (delivery_ids) and q.event_day = of_day;
+  end loop;
+end $$;
+
 -- Records attempts and moves their deliveries on, as far as the claim (id, token) is still in force: the lease of the
 -- others ended and another process took over. next_state null takes a delivery out of the queue and promotes the next of
 -- its lane, in a statement of its own: its snapshot must be taken after the head is locked, otherwise it misses rows that
@@ -717,20 +745,9 @@ begin
   return query select s.id, due_lanes, null::uuid, null::date, null::bigint, null::integer, null::date, null::uuid,
                       null::integer, null::integer, null::boolean, null::text, null::text, null::bigint, null::bytea
                  from unnest(ours) as s (id);
-  -- Day by day: a join by a day that is not known before opens the partitions of all days. Event by event: a plan of when the
-  -- day was empty would read all of it for each.
-  for log_day in select distinct q.event_day from delivery_queue q where q.delivery_id = any (followers) loop
-    return query
-      select null::uuid, 0, q.delivery_id, q.delivery_day, q.endpoint_id, w.version, q.event_day, q.event_uuid,
-             q.attempts, q.probes, q.replay, ev.event_type, ev.event_id, ev.sequence, ev.body
-        from delivery_queue q
-        join webhook_endpoints w on w.id = q.endpoint_id
-        left join lateral (
-          select e.event_type, e.event_id, e.sequence, e.body from events e where e.day = log_day and e.id = q.event_uuid limit 1
-        ) as ev on true
-       where q.delivery_id = any (followers) and q.event_day = log_day
-       order by q.position;
-  end loop;
+  return query select null::uuid, 0, c.delivery_id, c.delivery_day, c.endpoint_id, c.endpoint_version, c.event_day, c.event_uuid,
+                      c.attempts, c.probes, c.replay, c.event_type, c.event_id, c.sequence, c.body
+                 from queued_with_events(followers) c order by c.position;
 end $$;
 
 -- What workers do to daily partitions, for roles that own no table: as the owner, and nothing else than this.
