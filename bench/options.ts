@@ -1,5 +1,6 @@
 import { parseArgs } from 'node:util';
 import { listScenarios, type Scenario } from './scenarios.ts';
+import { AGED_DAYS } from './stack/aged-database.ts';
 import type { Processes } from './stack/product.ts';
 
 export type BenchOptions = {
@@ -31,7 +32,7 @@ export function readOptions(args: readonly string[]): BenchOptions | null {
     scenarios: scenarios.map((scenario) => (count === null ? scenario : { ...scenario, count })),
     quick,
     processes: processesOf(values.processes),
-    databaseDays: wholeNumber('--days', values.days ?? '90'),
+    databaseDays: wholeNumber('--days', values.days ?? String(AGED_DAYS)),
     checkout: values.checkout ?? null,
     jsonFile: values.json ?? null,
     profileDir: values.profile ?? null,
@@ -92,7 +93,7 @@ export function usage(): string {
     '  --quick           shorter runs: everything in less than four minutes',
     '  --processes HOW   two: API and worker apart; one: together, as `heliograph all` (two)',
     '  --events N        bodies per scenario, instead of its own number',
-    '  --days N          the database has partitions and ordering keys of so many days (90)',
+    `  --days N          the database has partitions and ordering keys of so many days (${AGED_DAYS})`,
     '  --checkout DIR    measure the product in another directory, such as that of an earlier commit',
     '  --json FILE       also write the figures to a file',
     '  --profile DIR     API and worker write a CPU profile there when they end',

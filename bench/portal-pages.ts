@@ -13,6 +13,7 @@ import { openDatabase } from '../src/platform/postgres/database.ts';
 import { migrate } from '../src/platform/postgres/migrate.ts';
 import { fillPortal, OPERATOR, WABA } from './portal/fill-portal.ts';
 import { signIn, timePages } from './portal/page-times.ts';
+import { ageDatabase } from './stack/aged-database.ts';
 
 const TARGET_MS = 50;
 const TARGET_BYTES = 100 * 1024;
@@ -44,6 +45,7 @@ const objectStore = openObjectStore(config.objectStore);
 const app = buildApp({ config, database, objectStore, logger: pino({ level: 'silent' }) });
 try {
   await migrate(database);
+  await ageDatabase(database);
   const { endpointId, conversationId } = await fillPortal(database, Number(values.deliveries), log);
   const open = await signIn(app, OPERATOR);
   const base = `/portal/w/${WABA}`;

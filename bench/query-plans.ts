@@ -1,9 +1,9 @@
-import { findDueEndpoints } from '../src/deliveries/queue/claim.ts';
 /**
  * Fills a queue in several shapes, the largest with a million waiting deliveries, and prints for each the plans of the
  * claim and the times of the statements that deliveries go through. Run: node bench/query-plans.ts [--plans]
  */
 
+import { findDueEndpoints } from '../src/deliveries/queue/claim.ts';
 import { startTestInfrastructure } from '../src/dev/embedded/test-infrastructure.ts';
 import { type Database, openDatabase } from '../src/platform/postgres/database.ts';
 import { migrate } from '../src/platform/postgres/migrate.ts';
@@ -11,6 +11,7 @@ import { execute } from '../src/platform/postgres/sql.ts';
 import { explained } from './plans/explained-statement.ts';
 import { fillQueue, type QueueShape } from './plans/fill-queue.ts';
 import { claimOf, PAGE, sharesOf, type Timing, timeStatements } from './plans/time-statements.ts';
+import { ageDatabase } from './stack/aged-database.ts';
 
 const SHAPES: readonly QueueShape[] = [
   { name: '10,000 rows, half behind blocked heads', rows: 10_000, kind: 'blocked heads' },
@@ -26,6 +27,7 @@ const database = openDatabase({
 });
 try {
   await migrate(database);
+  await ageDatabase(database);
   await execute(database, `insert into tenants (business_name) values ('bench')`);
   await execute(database, `insert into wabas (waba_id, tenant_id) values ('1', 1)`);
   for (const shape of SHAPES) {

@@ -13,6 +13,7 @@ import { migrate } from '../../src/platform/postgres/migrate.ts';
 import { loadWorkflowBundle } from '../../src/worker/workflow-bundle.ts';
 import { createDrillSupervisor, type DrillSupervisor } from '../../test/drill/drill-supervisor.ts';
 import { silentLogger } from '../../test/support/silent-logger.ts';
+import { ageDatabase } from '../stack/aged-database.ts';
 import { APP_SECRET } from '../stack/settings.ts';
 import { type DatabasePair, startDatabasePair } from './database-pair.ts';
 import { type Machine, makeNetwork, type Network, removeDirectory } from './machines.ts';
@@ -124,6 +125,7 @@ async function assemble(base: Base): Promise<Omit<Installation, 'stop'>> {
     ...{ poolMax: 2, applicationName: 'heliograph-cluster' },
   });
   await Promise.all([migrate(database), loadWorkflowBundle(silentLogger)]);
+  await ageDatabase(database);
   const apis = apiNames().map(machine);
   await Promise.all(apis.map((one) => start(heliographPart(one, 'api', common, logDir))));
   const proxy = machine('proxy');

@@ -8,6 +8,10 @@ describe('the options of the benchmark', () => {
     expect(readOptions([])?.scenarios).toEqual(listScenarios(false));
   });
 
+  test('without any, the database is 90 days old', () => {
+    expect(readOptions([])?.databaseDays).toBe(90);
+  });
+
   test('scenarios are chosen by name, several ways, and run in the order of the list', () => {
     const names = (args: string[]) => readOptions(args)?.scenarios.map(({ name }) => name);
     expect(names(['--scenario', 'flood,message-10', '--scenario', 'statuses'])).toEqual([
