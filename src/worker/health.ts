@@ -121,10 +121,13 @@ function statusOf(facts: {
   return facts.isAway ? 'degraded' : 'ready';
 }
 
+/** The rule of Prometheus and the documents say the same. */
+export const WITHOUT_TEMPORAL = 'deliveries and their retries go on, media and sends wait';
+
 function temporalWarning(hasStarted: boolean, awayMs: number): string {
   return hasStarted
-    ? `Temporal has not answered for ${seconds(awayMs)}: deliveries and their retries go on, media and sends wait`
-    : 'Temporal has not been reached since the start: deliveries go on, media and sends wait';
+    ? `Temporal has not answered for ${seconds(awayMs)}: ${WITHOUT_TEMPORAL}`
+    : `Temporal has not been reached since the start: ${WITHOUT_TEMPORAL}`;
 }
 
 function seconds(ms: number): string {
