@@ -212,9 +212,10 @@ function temporalRows(
   return [workflow, ['In Temporal', link]];
 }
 
-/** Why a delivery has no workflow. */
+/** Why a delivery has no workflow. Of one that was attempted it is not known whether Temporal was away, or a run was just being replaced. */
 function noWorkflow(delivery: DeliveryDetail, now: Date): Child {
-  if (delivery.attempts > 0) return 'none: Temporal could not be reached when it was attempted.';
+  if (delivery.attempts > 0)
+    return 'none: its worker had no delivery-session workflow open when it was attempted.';
   if (delivery.state !== 'pending') return 'none: it was never attempted.';
   return html`none yet: it was not attempted. ${waitingFor(delivery, now)}`;
 }

@@ -54,9 +54,11 @@ test.each([
   expect(await workflowRow(head)).toBe(`none yet: it was not attempted. ${reason}`);
 });
 
-test('Temporal is named as the reason only for a delivery that was attempted without a workflow', async () => {
+test('Temporal is not blamed for a delivery without a workflow, because nothing says whether it was away', async () => {
   const [attempted = ''] = await addDelivery(api.database, { eventId: 'wamid.attempted' });
-  expect(await workflowRow(attempted)).toBe('none: Temporal could not be reached when it was attempted.');
+  expect(await workflowRow(attempted)).toBe(
+    'none: its worker had no delivery-session workflow open when it was attempted.',
+  );
   const [dropped = ''] = await addDelivery(api.database, {
     eventId: 'wamid.dropped',
     state: 'dropped',
