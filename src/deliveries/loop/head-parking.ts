@@ -2,13 +2,14 @@ import { type Loop, startLoop } from '../../platform/loop.ts';
 import type { UpkeepTools } from '../dispatch/queue-upkeep.ts';
 import { findDueEndpoints } from '../queue/claim.ts';
 import { parkHeads, unparkHeads } from '../queue/park.ts';
+import type { DeliveryLoop } from './delivery-loop.ts';
 
 const POLL_MS = 1_000;
 
 /** Between two looks for what is to be parked. */
 const LOOK_REST_MS = 10_000;
 
-/** An endpoint that is paused for a moment keeps its heads where they are. */
+/** An endpoint that takes nothing for a moment keeps its heads where they are. */
 const CLOSED_SECONDS = 60;
 
 /** Endpoints per statement. */
@@ -16,14 +17,15 @@ const PAGE = 100;
 const PARKED_AT_ONCE = 1_000;
 const UNPARKED_AT_ONCE = 1_000;
 
-type ParkingTools = Pick<UpkeepTools, 'database' | 'logger' | 'isLeader' | 'loop'> & {
+type ParkingTools = Pick<UpkeepTools, 'database' | 'logger' | 'isLeader'> & {
+  loop: Pick<DeliveryLoop, 'wake'>;
   /** Is told which endpoints take nothing while deliveries wait for them. */
   troubleWatch: { closed(endpointIds: readonly string[]): void };
 };
 
 /**
  * Keeps the deliveries of endpoints that take nothing out of the way of those that do: one process of all parks the heads
- * of endpoints that stay paused or disabled; each lets those return whose endpoint takes deliveries again.
+ * of endpoints that stay paused, disabled or probed; each lets those return whose endpoint takes deliveries again.
  */
 export function startHeadParking(tools: ParkingTools): Loop {
   const { database, logger, isLeader, loop } = tools;
@@ -36,7 +38,8 @@ export function startHeadParking(tools: ParkingTools): Loop {
       const returned = await unparkHeads(database, UNPARKED_AT_ONCE);
       if (returned > 0) loop.wake();
       const hasMore = isLeader() && (await parkNext());
-      return hasMore || returned >= UNPARKED_AT_ONCE;
+      // A provider with thousands of endpoints may have come back.
+      return hasMore || returned > 0;
     },
   });
 }

@@ -2,9 +2,8 @@ import type { Database, Transaction } from '../../platform/postgres/database.ts'
 import { execute, query } from '../../platform/postgres/sql.ts';
 
 /**
- * Parks due heads of those of these endpoints that have been paused or disabled for `closedSeconds`: walks for something
- * to claim pass over them. Returns how many, `limit` at most,
- * and which endpoints these are.
+ * Parks due heads of those of these endpoints that have not been open for `closedSeconds`: walks for something to claim pass over
+ * them, and probes do not. Returns how many, `limit` at most, and which endpoints these are.
  */
 export async function parkHeads(
   database: Database,
@@ -14,7 +13,7 @@ export async function parkHeads(
   return await database.transaction(async (trx) => {
     const closed = await lockEndpoints(
       trx,
-      `id = any (cast(:endpointIds as bigint[])) and mode in ('paused', 'disabled')
+      `id = any (cast(:endpointIds as bigint[])) and mode <> 'open'
          and mode_changed_at < now() - cast(:closedSeconds as float8) * interval '1 second'`,
       options,
     );
@@ -46,7 +45,7 @@ const ENDPOINTS_AT_ONCE = 100;
 /** Lets walks see the parked heads of endpoints that take deliveries again, `limit` of each. Returns how many. */
 export async function unparkHeads(database: Database, limit: number): Promise<number> {
   return await database.transaction(async (trx) => {
-    const open = await lockEndpoints(trx, `has_parked and mode in ('open', 'probing')`, {});
+    const open = await lockEndpoints(trx, `has_parked and mode = 'open'`, {});
     if (open.length === 0) return 0;
     const unparked = await execute(
       trx,

@@ -1,6 +1,13 @@
+import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { expect, onTestFinished, test } from 'vitest';
-import { claimDue, findDueEndpoints } from '../../../src/deliveries/queue/claim.ts';
+import { startHeadParking } from '../../../src/deliveries/loop/head-parking.ts';
+import {
+  claimDue,
+  claimProbes,
+  findDueEndpoints,
+  releaseClaims,
+} from '../../../src/deliveries/queue/claim.ts';
 import { parkHeads, unparkHeads } from '../../../src/deliveries/queue/park.ts';
 import { enableEndpoint } from '../../../src/endpoints/endpoint-modes.ts';
 import { SYSTEM } from '../../../src/platform/audit/audit.ts';
@@ -75,16 +82,61 @@ test('a look over 5,000 endpoints that stay switched off, and one that takes del
   expect(await look()).toBeLessThan(30);
 });
 
-test('only what waits at an endpoint that has been off for a while is parked', async () => {
+test('only what waits at an endpoint that has not been open for a while is parked', async () => {
   const { database, ids } = await switchedOff(4, 2);
   const [off = '', justOff = '', probing = '', open = ''] = ids;
   await database.raw(`update webhook_endpoints set mode_changed_at = now() where id = ${justOff}`);
   await database.raw(`update webhook_endpoints set mode = 'probing' where id = ${probing}`);
   await database.raw(`update webhook_endpoints set mode = 'open' where id = ${open}`);
-  expect(await parkHeads(database, { ...CLOSED, endpointIds: ids })).toMatchObject({ parked: 2 });
-  expect(await endpointsSeen(database)).toEqual([justOff, probing, open]);
+  expect(await parkHeads(database, { ...CLOSED, endpointIds: ids })).toMatchObject({ parked: 4 });
+  expect(await endpointsSeen(database)).toEqual([justOff, open]);
   expect(await unparkHeads(database, 10)).toBe(0);
   expect(await endpointsSeen(database)).not.toContain(off);
+});
+
+test('looks pass over what waits at 2,000 endpoints that stay probed, probes find it, and it is due once an endpoint is open', async () => {
+  const { database, ids } = await switchedOff(2_000, 2);
+  await database.raw(
+    `update webhook_endpoints set mode = 'probing', next_probe_at = now() + interval '1 hour'`,
+  );
+  await database.raw('vacuum analyze');
+  const look = () => buffersTouched(database, (explaining) => endpointsSeen(explaining));
+  expect(await look()).toBeGreaterThan(2_000);
+  for (let from = 0; from < ids.length; from += 100) {
+    await parkHeads(database, { ...CLOSED, endpointIds: ids.slice(from, from + 100) });
+  }
+  await database.raw('vacuum analyze');
+  expect(await look()).toBeLessThan(30);
+  const [first = ''] = ids;
+  await database.raw(`update webhook_endpoints set next_probe_at = now() where id = ${first}`);
+  const token = randomUUID();
+  const probes = await claimProbes(database, { limit: 20, token, leaseMs: 30_000 });
+  expect(probes.deliveries.map(({ endpointId }) => endpointId)).toEqual([first]);
+  await releaseClaims(
+    database,
+    token,
+    probes.deliveries.map(({ deliveryId }) => deliveryId),
+  );
+  await database.raw(`update webhook_endpoints set mode = 'open' where id = ${first}`);
+  expect(await unparkHeads(database, 10)).toBe(2);
+  expect(await endpointsSeen(database)).toEqual([first]);
+});
+
+test('what waits at 1,500 endpoints that are open again returns without a rest between two hundreds of them', async () => {
+  const { database, ids } = await switchedOff(1_500, 1);
+  for (let from = 0; from < ids.length; from += 100) {
+    await parkHeads(database, { ...CLOSED, endpointIds: ids.slice(from, from + 100) });
+  }
+  await database.raw(`update webhook_endpoints set mode = 'open'`);
+  const startMs = performance.now();
+  const parking = startHeadParking({
+    ...{ database, logger: silentLogger, isLeader: () => false },
+    ...{ loop: { wake: () => undefined }, troubleWatch: { closed: () => undefined } },
+  });
+  onTestFinished(() => parking.stop());
+  await eventually('all are seen', async () => (await endpointsSeen(database)).length === ids.length);
+  // With a rest of a second after each it would be 14 s.
+  expect(performance.now() - startMs).toBeLessThan(8_000);
 });
 
 test('an endpoint that is enabled while its heads are parked keeps none parked', async () => {

@@ -198,7 +198,7 @@ create table webhook_endpoints (
 );
 create index webhook_endpoints_in_trouble on webhook_endpoints (id) where has_backlog and backlog_due_at is null;
 create index webhook_endpoints_backlog_due on webhook_endpoints (backlog_due_at) where backlog_due_at is not null;
-create index webhook_endpoints_to_unpark on webhook_endpoints (id) where has_parked and mode in ('open', 'probing');
+create index webhook_endpoints_to_unpark on webhook_endpoints (id) where has_parked and mode = 'open';
 create index webhook_endpoints_waba on webhook_endpoints (waba_id, id);
 -- What is asked once a second about endpoints reads only those that it is about.
 create index webhook_endpoints_updated on webhook_endpoints (updated_at);
@@ -652,7 +652,7 @@ create table delivery_queue (
   run text check (run in ('room', 'extra')),
   -- It blocked its lane for too long and has one of its own since then (docs/decisions/0040).
   stepped_aside_at timestamptz,
-  -- Its endpoint stays paused or disabled: walks for something to claim pass over it. Never true for long at an endpoint that
+  -- Its endpoint stays paused, disabled or probed: walks for something to claim pass over it. Never true for long at an endpoint that
   -- takes deliveries, because webhook_endpoints.has_parked names those with such rows.
   parked boolean not null default false,
   -- When it is due after a retry that was brought forward: if that fails too, it waits until then, as if nothing had been.
