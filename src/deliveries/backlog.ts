@@ -2,7 +2,8 @@ import type { EndpointMode } from '../endpoints/endpoint-settings.ts';
 import type { Database } from '../platform/postgres/database.ts';
 import { query } from '../platform/postgres/sql.ts';
 import type { RecentAttempts } from '../platform/postgres/worker-processes.ts';
-import { ACTIVE } from './queue/claim.ts';
+import { ACTIVE, LAST_POSITION } from './queue/claim.ts';
+import { makePositionFloor, type PositionFloor } from './queue/position-floor.ts';
 import { byIndexesOnly } from './queue/trouble.ts';
 
 /** Counting stops here, so that a million waiting deliveries cost no more than this many. */
@@ -21,22 +22,50 @@ export type Backlog = {
 
 /** How much is not delivered yet, over all tenants. */
 export async function readBacklog(database: Database): Promise<Backlog> {
+  const [counted, oldestAt] = await Promise.all([
+    countPending(database),
+    oldestPendingAt(database, floorOf(database)),
+  ]);
+  return { ...counted, oldestAt };
+}
+
+/** The same without the age. */
+export async function countPending(database: Database): Promise<Omit<Backlog, 'oldestAt'>> {
   const rows = await query<{ state: string; n: number }>(
     database,
     `select state, count(*)::integer as n from (select state from delivery_queue limit ${MAX_COUNTED_OVERALL + 1}) as q
       group by state order by state`,
-  );
-  const [oldest] = await query<{ createdAt: Date }>(
-    database,
-    'select created_at as "createdAt" from delivery_queue order by position limit 1',
   );
   const count = rows.reduce((sum, { n }) => sum + n, 0);
   return {
     states: Object.fromEntries(rows.map(({ state, n }) => [state, n])),
     count: Math.min(count, MAX_COUNTED_OVERALL),
     more: count > MAX_COUNTED_OVERALL,
-    oldestAt: oldest?.createdAt ?? null,
   };
+}
+
+/** When the oldest pending delivery was queued; null when none is. */
+export async function oldestPendingAt(database: Database, floor: PositionFloor): Promise<Date | null> {
+  const [row] = await query<{ last: string; position: string | null; createdAt: Date | null }>(
+    database,
+    `select ${LAST_POSITION} as last, oldest.position, oldest.created_at as "createdAt"
+       from (select) as always
+       left join (select position, created_at from delivery_queue where position >= cast(? as bigint)
+                   order by position limit 1) as oldest on true`,
+    [floor.from()],
+  );
+  floor.looked({ last: row?.last ?? '0', oldest: row?.position ?? null });
+  return row?.createdAt ?? null;
+}
+
+/** Looks of a process at one database begin where the one before has shown that nothing older can come. */
+const floors = new WeakMap<Database, PositionFloor>();
+
+/** The floor of all looks with these connections. */
+export function floorOf(database: Database): PositionFloor {
+  const known = floors.get(database) ?? makePositionFloor();
+  floors.set(database, known);
+  return known;
 }
 
 /**

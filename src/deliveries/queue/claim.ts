@@ -235,12 +235,12 @@ export async function findLatelyDue(database: Database, afterPosition: string): 
   );
 }
 
+/** SQL of the last position that was drawn. */
+export const LAST_POSITION = `coalesce(pg_sequence_last_value(cast('delivery_queue_position_seq' as regclass)), 0)`;
+
 /** The last position that was drawn. */
 export async function lastPosition(database: Database): Promise<string> {
-  const [row] = await query<{ position: string }>(
-    database,
-    `select coalesce(pg_sequence_last_value(cast('delivery_queue_position_seq' as regclass)), 0) as position`,
-  );
+  const [row] = await query<{ position: string }>(database, `select ${LAST_POSITION} as position`);
   return row?.position ?? '0';
 }
 

@@ -33,15 +33,18 @@ export function startFiguresKeeper(tools: {
     logger,
     turn: async () => {
       if (!isLeader() || performance.now() < nextMs) return false;
-      await storeFigures(database, await readSystemFigures(database, STATEMENT_TIMEOUT_MS));
+      const { figures, slow } = await readSystemFigures(database, STATEMENT_TIMEOUT_MS);
+      await storeFigures(database, figures);
       nextMs = performance.now() + REST_MS;
+      if (slow.length > 0)
+        throw new Error(`these figures took longer than ${STATEMENT_TIMEOUT_MS} ms: ${slow.join(', ')}`);
       return false;
     },
   });
 }
 
 /** Stores what all scrapes show from now on. */
-export async function storeFigures(database: Database, figures: SystemFigures): Promise<void> {
+export async function storeFigures(database: Database, figures: Partial<SystemFigures>): Promise<void> {
   await execute(
     database,
     `insert into system_figures (figures, read_at) values (cast(:figures as jsonb), clock_timestamp())

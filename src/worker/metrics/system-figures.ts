@@ -1,11 +1,17 @@
 import { Gauge, type Registry } from '@prometheus-io/client';
 import { readQuotaUse } from '../../accounts/tenant-usage.ts';
-import { countEndpointModes, oldestDueAt, readBacklog } from '../../deliveries/backlog.ts';
+import {
+  countEndpointModes,
+  countPending,
+  floorOf,
+  oldestDueAt,
+  oldestPendingAt,
+} from '../../deliveries/backlog.ts';
 import type { QueueState } from '../../deliveries/queue/states.ts';
 import { countInbox, oldestWaitingBodyAt } from '../../inbound/inbox-admin.ts';
 import { readWaitingBodies } from '../../inbound/waiting-bodies.ts';
 import { countSealed, type SealedCount } from '../../platform/crypto/secret-keys.ts';
-import type { Database } from '../../platform/postgres/database.ts';
+import type { Database, Transaction } from '../../platform/postgres/database.ts';
 import { readPartitions } from '../../platform/postgres/partitions.ts';
 import { recentRead } from '../../platform/postgres/recent-read.ts';
 import { query } from '../../platform/postgres/sql.ts';
@@ -45,45 +51,66 @@ export type SystemFigures = {
 /** It reads all secrets, and its answer matters when an operator removes a key: once an hour is enough. */
 const recentlySealed = recentRead(3_600_000, countSealed);
 
-/** Reads them in one transaction; rejects when a statement takes longer than `statementTimeoutMs`. */
-export async function readSystemFigures(
-  database: Database,
-  statementTimeoutMs: number,
-): Promise<SystemFigures> {
-  return await database.transaction(async (trx) => {
-    const limit = `select set_config('statement_timeout', ?, true)`;
-    const [, backlog, dueAt, endpoints, inbox, bodyAt, secrets, steps, awaiting, upkeep, quotaUsedRatio] =
-      await Promise.all([
-        query(trx, limit, [String(statementTimeoutMs)]),
-        readBacklog(trx),
-        oldestDueAt(trx),
-        countEndpointModes(trx),
-        countInbox(trx, ['new', 'failed']),
-        oldestWaitingBodyAt(trx),
-        recentlySealed(database),
-        listHousekeepingSteps(trx),
-        readWaitingBodies(trx),
-        readUpkeep(trx),
-        readQuotaUse(trx),
-      ]);
+type Reader = (trx: Transaction, database: Database) => Promise<Partial<SystemFigures>>;
+
+/** Each is read by itself, so that one that takes too long costs no other. */
+const READERS: Readonly<Record<string, Reader>> = {
+  'pending deliveries': async (trx) => ({ openDeliveries: (await countPending(trx)).states }),
+  'oldest pending delivery': async (trx, database) => ({
+    oldestOpenSeconds: ageSeconds(await oldestPendingAt(trx, floorOf(database))),
+  }),
+  'oldest due delivery': async (trx) => ({ oldestDueSeconds: ageSeconds(await oldestDueAt(trx)) }),
+  endpoints: async (trx) => ({ endpoints: await countEndpointModes(trx) }),
+  inbox: async (trx) => {
+    const counts = await countInbox(trx, ['new', 'failed']);
+    return { inboxBacklog: counts.new ?? 0, inboxFailed: counts.failed ?? 0 };
+  },
+  'oldest body': async (trx) => ({ inboxOldestSeconds: ageSeconds(await oldestWaitingBodyAt(trx)) }),
+  secrets: async (_trx, database) => ({ storedSecrets: sumByKey(await recentlySealed(database)) }),
+  housekeeping: async (trx) => {
+    const steps = await listHousekeepingSteps(trx);
     return {
-      openDeliveries: backlog.states,
-      oldestOpenSeconds: ageSeconds(backlog.oldestAt),
-      oldestDueSeconds: ageSeconds(dueAt),
-      endpoints,
-      inboxBacklog: inbox.new ?? 0,
-      inboxOldestSeconds: ageSeconds(bodyAt),
-      inboxFailed: inbox.failed ?? 0,
-      storedSecrets: sumByKey(secrets),
       housekeepingFailingSeconds: Object.fromEntries(
         steps.map(({ step, failingSince }) => [step, ageSeconds(failingSince)]),
       ),
-      inboxAwaitingNumber: awaiting.count,
-      inboxAwaitingNumberSeconds: ageSeconds(awaiting.oldestAt),
-      quotaUsedRatio,
-      ...upkeep,
     };
-  });
+  },
+  'bodies that wait for a number': async (trx) => {
+    const { count, oldestAt } = await readWaitingBodies(trx);
+    return { inboxAwaitingNumber: count, inboxAwaitingNumberSeconds: ageSeconds(oldestAt) };
+  },
+  upkeep: readUpkeep,
+  quotas: async (trx) => ({ quotaUsedRatio: await readQuotaUse(trx) }),
+};
+
+/**
+ * Reads them one after the other. Those that take longer than `statementTimeoutMs` are left out, and `slow` names them; rejects
+ * when a statement fails for another reason.
+ */
+export async function readSystemFigures(
+  database: Database,
+  statementTimeoutMs: number,
+): Promise<{ figures: Partial<SystemFigures>; slow: string[] }> {
+  const figures: Partial<SystemFigures> = {};
+  const slow: string[] = [];
+  for (const [name, read] of Object.entries(READERS)) {
+    try {
+      const some = await database.transaction(async (trx) => {
+        await query(trx, `select set_config('statement_timeout', ?, true)`, [String(statementTimeoutMs)]);
+        return await read(trx, database);
+      });
+      Object.assign(figures, some);
+    } catch (error) {
+      if (!isCancelled(error)) throw error;
+      slow.push(name);
+    }
+  }
+  return { figures, slow };
+}
+
+/** The server cancelled a statement, or its wait for a lock, because it took too long. */
+function isCancelled(error: unknown): boolean {
+  return error instanceof Error && 'code' in error && (error.code === '57014' || error.code === '55P03');
 }
 
 type Upkeep = Pick<

@@ -58,7 +58,7 @@ function scrapeOf(metrics: WorkerMetrics, database: DatabasePool, inFlight = 0):
 
 /** As the leader does every 30 s. */
 const readFigures = async (database: DatabasePool) =>
-  await storeFigures(database, await readSystemFigures(database, 10_000));
+  await storeFigures(database, (await readSystemFigures(database, 10_000)).figures);
 
 /** A worker's parts that count, on a database of their own; `scrape` asks over HTTP as Prometheus does. */
 async function countingWorker() {

@@ -110,7 +110,7 @@ test('another worker goes on with the figures when the leader has ended', async 
 test('figures that are absent or older than two minutes are left out, and PostgreSQL is up all the same', async () => {
   const { database } = await testDatabase();
   expect(shownBy(await firstScrape(database))).toEqual([1, undefined, undefined]);
-  await storeFigures(database, await readSystemFigures(database, 10_000));
+  await storeFigures(database, (await readSystemFigures(database, 10_000)).figures);
   const age = async (seconds: number) =>
     await execute(
       database,
