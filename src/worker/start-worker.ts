@@ -316,13 +316,13 @@ function startTemporalLoops(
   config: Config,
   parts: {
     client: Client;
-    database: DatabasePool;
+    upkeepDatabase: DatabasePool;
     delivery: Delivery;
     logger: Logger;
     peers: () => WorkerPeers;
   },
 ): [string, Loop][] {
-  const { client, database, delivery, logger, peers } = parts;
+  const { client, upkeepDatabase: database, delivery, logger, peers } = parts;
   const { loop, leaseMs, worker } = delivery;
   const queues = taskQueues(config.temporal.taskQueuePrefix);
   const eventIdHash = openEventIdHash({ database, secretBox: delivery.secretBox });
@@ -343,13 +343,14 @@ function startTemporalLoops(
 /** Waits for Temporal for as long as it takes: nothing is lost meanwhile, so ending the process would not help. */
 async function connectWhenUp(
   config: Config,
-  { database, delivery, logger }: { database: DatabasePool; delivery: Delivery; logger: Logger },
+  tools: { upkeepDatabase: DatabasePool; delivery: Delivery; logger: Logger },
 ): Promise<{ connection: NativeConnection; upkeep: TemporalUpkeep }> {
+  const { upkeepDatabase, delivery, logger } = tools;
   for (let tries = 0; ; tries += 1) {
     let connection: NativeConnection | null = null;
     try {
       connection = (await connectTemporal(config.temporal)).connection;
-      const onRebuilt = () => wakeAllTasks(database).then(() => delivery.troubleWatch.lost());
+      const onRebuilt = () => wakeAllTasks(upkeepDatabase).then(() => delivery.troubleWatch.lost());
       const upkeep = await openTemporalUpkeep(connection, config.temporal.namespace, { logger, onRebuilt });
       return { connection, upkeep };
     } catch (error) {

@@ -59,8 +59,10 @@ export async function stepAside(
       order by q.first_failed_at limit cast(:limit as integer)`,
     { ...options, fallback: BLOCK_LIMIT_SECONDS },
   );
-  const stepped = await Promise.all(blocking.map((delivery) => stepOneAside(database, delivery)));
-  return stepped.filter(Boolean).length;
+  let stepped = 0;
+  // One after the other: attempts share these connections.
+  for (const delivery of blocking) if (await stepOneAside(database, delivery)) stepped += 1;
+  return stepped;
 }
 
 /**

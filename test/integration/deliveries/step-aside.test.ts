@@ -164,3 +164,28 @@ describe('a delivery that stepped aside', () => {
     expect(await applyOrderScope(database, id)).toBe(true);
   });
 });
+
+test('heads step aside one after the other: they leave the connections to attempts', async () => {
+  const { database } = await failing(2);
+  const others = Array.from({ length: 8 }, (_, n) => ['sent', 'read'].map((step) => [`wamid.${n}`, step]));
+  await takeIn(
+    database,
+    ...others.flat().map(([id = '', step = '']) => bodyOf(ACCOUNT, [messageStatus(id, step)])),
+  );
+  await failFor(database, 2);
+  await database.raw('update webhook_endpoints set block_limit_seconds = 60');
+  let open = 0;
+  let most = 0;
+  const counting: Database = {
+    ...database,
+    transaction: async (work) => {
+      open += 1;
+      most = Math.max(most, open);
+      return await database.transaction(work).finally(() => {
+        open -= 1;
+      });
+    },
+  };
+  expect(await stepAside(counting, { defaultSeconds: 0, limit: 50 })).toBe(9);
+  expect(most).toBe(1);
+});
