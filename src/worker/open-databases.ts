@@ -6,8 +6,9 @@ import { REHEARSED_CONNECTIONS } from './rehearsal.ts';
 const LEAST_POOL = 2;
 
 /**
- * Half of the connections are for ingesting and delivering. Activities, housekeeping, alerts and scrapes share the other
- * half, so that no number of them makes a delivery wait.
+ * Half of the connections are for ingesting and delivering, which includes to release retries and ended leases. Activities,
+ * housekeeping, alerts, scrapes and the loops of Temporal share the other half, so that no number of them makes a delivery, or a
+ * retry, wait.
  */
 export function openDatabases({ database }: Pick<Config, 'database'>): {
   database: DatabasePool;

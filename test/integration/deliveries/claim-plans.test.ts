@@ -48,6 +48,20 @@ function claimer(database: Database) {
   };
 }
 
+/** What the planner knows, and how the queue is cleared up once it is full. */
+const STATISTICS = [
+  ['new statistics', 'vacuum analyze'],
+  ['statistics of an empty queue', 'vacuum'],
+] as const;
+
+/** Gives the planner statistics of an empty queue; it gets no others until it is asked to. */
+async function knowEmptyQueue(database: Database, ids: readonly string[]): Promise<void> {
+  await database.raw('alter table delivery_queue set (autovacuum_enabled = false)');
+  await queueEach(database, WABA, ids.slice(0, 1), () => `lane ${randomUUID()}`);
+  await database.raw('analyze delivery_queue');
+  await database.raw('delete from delivery_queue');
+}
+
 describe('a claim', () => {
   test('of one delivery touches as much with 10,000 limited endpoints that have something due as with one', async () => {
     const one = await withEndpoints(1);
@@ -64,14 +78,18 @@ describe('a claim', () => {
     expect(most, `${few} and ${most} pages`).toBeLessThan(few + 512 * 8);
   });
 
-  test('of ten of 5,000 that are due at an endpoint reads no others', async () => {
-    const { database, ids } = await withEndpoints(1);
-    const endpoints = Array.from({ length: 5_000 }, () => ids[0] ?? '');
-    await queueEach(database, WABA, endpoints, (n) => `lane ${n}`);
-    await database.raw('vacuum analyze');
-    const claim = claimer(database);
-    expect(await buffersTouched(database, (explaining) => claim(10, explaining))).toBeLessThan(1_000);
-  });
+  test.each(STATISTICS)(
+    'of ten of 12,000 that are due at an endpoint reads no others, with %s',
+    async (_case, clear) => {
+      const { database, ids } = await withEndpoints(1);
+      const endpoints = Array.from({ length: 12_000 }, () => ids[0] ?? '');
+      await knowEmptyQueue(database, ids);
+      await queueEach(database, WABA, endpoints, (n) => `lane ${n}`);
+      await database.raw(clear);
+      const claim = claimer(database);
+      expect(await buffersTouched(database, (explaining) => claim(10, explaining))).toBeLessThan(1_000);
+    },
+  );
 
   test('is late: to see that reads none of the 3,000 that are due behind the first attempt', async () => {
     const { database, ids } = await withEndpoints(1);
@@ -129,22 +147,28 @@ test('what is asked about endpoints once a second reads none of 50,000 that it i
   }
 });
 
-test('a probe of an endpoint at which 20,000 wait reads those at either end only', async () => {
-  const { database, ids } = await withEndpoints(1);
-  const endpoints = Array.from({ length: 20_000 }, () => ids[0] ?? '');
-  await queueEach(database, WABA, endpoints, (n) => `lane ${n}`);
-  await database.raw(
-    `update webhook_endpoints set mode = 'probing', next_probe_at = now(), probe_failures = 7`,
-  );
-  await database.raw('vacuum analyze');
-  let claimed = 0;
-  const touched = await buffersTouched(database, async (explaining) => {
-    const claim = { limit: 20, token: randomUUID(), leaseMs: LEASE_MS };
-    claimed = (await claimProbes(explaining, claim)).deliveries.length;
-  });
-  expect(claimed).toBe(1);
-  expect(touched).toBeLessThan(250);
-});
+test.each(STATISTICS)(
+  'a probe of an endpoint at which 20,000 wait reads those at either end only, with %s',
+  async (_case, clear) => {
+    const { database, ids } = await withEndpoints(1);
+    await knowEmptyQueue(database, ids);
+
+    const endpoints = Array.from({ length: 20_000 }, () => ids[0] ?? '');
+    await queueEach(database, WABA, endpoints, (n) => `lane ${n}`);
+    await database.raw(
+      `update webhook_endpoints set mode = 'probing', next_probe_at = now(), probe_failures = 7`,
+    );
+    await database.raw(clear);
+
+    let claimed = 0;
+    const touched = await buffersTouched(database, async (explaining) => {
+      const claim = { limit: 20, token: randomUUID(), leaseMs: LEASE_MS };
+      claimed = (await claimProbes(explaining, claim)).deliveries.length;
+    });
+    expect(claimed).toBe(1);
+    expect(touched).toBeLessThan(250);
+  },
+);
 
 test.each([
   [
@@ -204,30 +228,35 @@ test.each([
   },
 );
 
-test('a look for heads that block others for too long reads none that have no limit, and none that block nobody', async () => {
-  const { database, ids } = await withEndpoints(200);
-  const look = async (heads: number) => {
-    const endpoints = Array.from({ length: heads }, (_, n) => ids[n % ids.length] ?? '');
-    const lane = (n: number) => `lane ${n}`;
-    await database.raw('delete from delivery_queue');
-    await queueEach(database, WABA, endpoints, lane);
-    await database.raw(
-      `update delivery_queue set state = 'retrying', attempts = 3, first_failed_at = now() - interval '2 hours',
+test.each(STATISTICS)(
+  'a look for heads that block others for too long reads none that have no limit, and none that block nobody, with %s',
+  async (_case, clear) => {
+    const { database, ids } = await withEndpoints(200);
+    await knowEmptyQueue(database, ids);
+    const look = async (heads: number) => {
+      const endpoints = Array.from({ length: heads }, (_, n) => ids[n % ids.length] ?? '');
+      const lane = (n: number) => `lane ${n}`;
+      await database.raw('delete from delivery_queue');
+      await queueEach(database, WABA, endpoints, lane);
+
+      await database.raw(
+        `update delivery_queue set state = 'retrying', attempts = 3, first_failed_at = now() - interval '2 hours',
               next_attempt_at = now() + interval '1 hour'`,
-    );
-    // Every other one blocks, and those of the last endpoint are the ones with a limit.
-    await queueEach(database, WABA, endpoints.slice(0, heads / 2), lane);
-    await database.raw(`update webhook_endpoints set block_limit_seconds = case when id = ${ids.at(-1)} then 10800 end,
+      );
+      // Every other one blocks, and those of the last endpoint are the ones with a limit.
+      await queueEach(database, WABA, endpoints.slice(0, heads / 2), lane);
+      await database.raw(`update webhook_endpoints set block_limit_seconds = case when id = ${ids.at(-1)} then 10800 end,
                                mode_changed_at = now() - interval '1 day'`);
-    await database.raw('vacuum analyze');
-    return await buffersTouched(database, (explaining) =>
-      stepAside(explaining, { defaultSeconds: 0, limit: 50 }),
-    );
-  };
-  const few = await look(400);
-  const many = await look(12_000);
-  expect(many, `${few} pages, then ${many}`).toBeLessThan(2 * few);
-});
+      await database.raw(clear);
+      return await buffersTouched(database, (explaining) =>
+        stepAside(explaining, { defaultSeconds: 0, limit: 50 }),
+      );
+    };
+    const few = await look(400);
+    const many = await look(12_000);
+    expect(many, `${few} pages, then ${many}`).toBeLessThan(2 * few);
+  },
+);
 
 /** Queues, claims and takes out as many deliveries, whose leases would have ended an hour ago. */
 async function deliver(database: Database, ids: readonly string[], count: number): Promise<void> {
@@ -237,30 +266,39 @@ async function deliver(database: Database, ids: readonly string[], count: number
   await database.raw('delete from delivery_queue');
 }
 
-test('with an old snapshot, looks for new work walk over nothing that was delivered before', async () => {
-  const { database, ids, url } = await withEndpoints(10);
-  await database.raw('vacuum analyze');
-  await holdSnapshot(url);
-  const look = async () => {
-    const latelyAfter = String(Number(await lastPosition(database)) - 2_000);
-    await queueEach(database, WABA, ids.slice(0, 1), () => `lane ${randomUUID()}`);
-    const touched = await buffersTouched(database, async (explaining) => {
-      const [found] = await findLatelyDue(explaining, latelyAfter);
-      if (found === undefined) throw new Error('what is new was not found');
-      const { endpointId, replay, position } = found;
-      const shares = [{ endpointId, replay, position, share: 10 }];
-      await claimDue(explaining, { shares, limit: 10, token: randomUUID(), leaseMs: LEASE_MS });
-      await releaseExpired(explaining, { withinSeconds: 125, limit: 5_000 });
-      const retries = { withinSeconds: 125, runGraceMs: 3_000, limit: 1_000 };
-      await releaseDueRetries(explaining, retries);
-      await findLateTests(explaining, { ...retries, limit: 20 });
-    });
-    await database.raw('delete from delivery_queue');
-    return touched;
-  };
-  await deliver(database, ids, 3_000);
-  const before = await look();
-  await deliver(database, ids, 12_000);
-  const after = await look();
-  expect(after, `${before} pages, then ${after}`).toBeLessThan(1.5 * before);
-});
+test.each([
+  ['new statistics', 'analyze delivery_queue'],
+  ['statistics of an empty queue', 'select 1'],
+])(
+  'with an old snapshot, looks for new work walk over nothing that was delivered before, with %s',
+  async (_case, clear) => {
+    const { database, ids, url } = await withEndpoints(10);
+    await database.raw('vacuum analyze');
+    await knowEmptyQueue(database, ids);
+    await holdSnapshot(url);
+
+    const look = async () => {
+      await database.raw(clear);
+      const latelyAfter = String(Number(await lastPosition(database)) - 2_000);
+      await queueEach(database, WABA, ids.slice(0, 1), () => `lane ${randomUUID()}`);
+      const touched = await buffersTouched(database, async (explaining) => {
+        const [found] = await findLatelyDue(explaining, latelyAfter);
+        if (found === undefined) throw new Error('what is new was not found');
+        const { endpointId, replay, position } = found;
+        const shares = [{ endpointId, replay, position, share: 10 }];
+        await claimDue(explaining, { shares, limit: 10, token: randomUUID(), leaseMs: LEASE_MS });
+        await releaseExpired(explaining, { withinSeconds: 125, limit: 5_000 });
+        const retries = { withinSeconds: 125, runGraceMs: 3_000, limit: 1_000 };
+        await releaseDueRetries(explaining, retries);
+        await findLateTests(explaining, { ...retries, limit: 20 });
+      });
+      await database.raw('delete from delivery_queue');
+      return touched;
+    };
+    await deliver(database, ids, 3_000);
+    const before = await look();
+    await deliver(database, ids, 24_000);
+    const after = await look();
+    expect(after, `${before} pages, then ${after}`).toBeLessThan(1.5 * before);
+  },
+);
