@@ -26,7 +26,7 @@ export async function parkHeads(
     const parked = await execute(
       trx,
       `update delivery_queue set parked = true
-        where state = 'due' and position = any (array(
+        where position = any (array(
           select due.position from unnest(cast(:closed as bigint[])) as e (id)
            cross join lateral (
              select position from delivery_queue

@@ -13,12 +13,13 @@ const WABA = '900000000000101';
 const EVENTS = 6_000;
 const DELIVERIES_PER_LANE = 20;
 
-/** Rows of events that the transaction has read until now. */
-async function eventsRead(trx: Transaction): Promise<number> {
+/** Rows of a table, or of its daily partitions, that the transaction has read until now. */
+async function rowsRead(trx: Transaction, table: string): Promise<number> {
   const [row] = await query<{ count: string }>(
     trx,
     `select coalesce(sum(coalesce(seq_tup_read, 0) + coalesce(idx_tup_fetch, 0)), 0) as count
-       from pg_stat_xact_user_tables where relname ~ '^events_(default|[0-9]+)$'`,
+       from pg_stat_xact_user_tables where relname ~ ('^' || cast(? as text) || '(_default|_[0-9]+)?$')`,
+    [table],
   );
   return Number(row?.count);
 }
@@ -31,11 +32,11 @@ async function readPerFollower(database: Database): Promise<number[]> {
     let current = deliveries;
     // More often than a statement is planned for its values.
     for (let turn = 1; turn < DELIVERIES_PER_LANE; turn += 1) {
-      const before = await eventsRead(trx);
+      const before = await rowsRead(trx, 'events');
       current = await settleAndFollow(trx, current, token);
       expect(current).toHaveLength(10);
       expect(current.every(({ body }) => body !== null)).toBe(true);
-      perFollower.push(((await eventsRead(trx)) - before) / current.length);
+      perFollower.push(((await rowsRead(trx, 'events')) - before) / current.length);
     }
     return perFollower;
   });
@@ -77,4 +78,21 @@ test('to record a delivery and claim what waits behind it opens one day of each 
   await ageDatabase(database, { keysPerDay: 1 });
   expect(await opened()).toEqual(young);
   expect(young.map((name) => name.replace(/_[0-9]+$/, ''))).toEqual(['deliveries', 'events']);
+});
+
+test('to record a delivery and claim what waits behind it reads nothing else of the queue, by the statistics of an empty one', async () => {
+  const { database, add } = await withLanes();
+  await database.raw('alter table delivery_queue set (autovacuum_enabled = false)');
+  await add(DELIVERIES_PER_LANE);
+  await database.raw('analyze delivery_queue');
+  await database.raw('delete from delivery_queue');
+  await database.raw('vacuum delivery_queue');
+  await add(300 * DELIVERIES_PER_LANE);
+  const { deliveries, token } = await claimAll(database, { limit: 200, share: 200 });
+  const read = await database.transaction(async (trx) => {
+    const before = await rowsRead(trx, 'delivery_queue');
+    expect(await settleAndFollow(trx, deliveries.slice(0, 5), token)).toHaveLength(5);
+    return (await rowsRead(trx, 'delivery_queue')) - before;
+  });
+  expect(read).toBeLessThan(5 * 20);
 });
