@@ -155,6 +155,7 @@ export async function startWorker(
 }
 
 type Delivery = ReturnType<typeof openDelivery>;
+type Tools = Omit<ReturnType<typeof openParts>, 'objectStore'>;
 
 function openParts(config: Config, logger: Logger) {
   const metrics = makeWorkerMetrics();
@@ -204,17 +205,7 @@ async function prepareDatabase(tools: Parameters<typeof rehearse>[0], logger: Lo
   }
 }
 
-function listen(
-  config: Config,
-  parts: {
-    intake: IntakeLoop;
-    loops: ReadonlyMap<string, Loop>;
-    database: DatabasePool;
-    upkeepDatabase: DatabasePool;
-    delivery: Delivery;
-    logger: Logger;
-  },
-) {
+function listen(config: Config, parts: Tools & { intake: IntakeLoop; loops: ReadonlyMap<string, Loop> }) {
   const { intake, loops, database, upkeepDatabase, delivery, logger } = parts;
   const listener = listenToDatabase({
     url: config.database.url,
@@ -343,9 +334,8 @@ function startTemporalLoops(
 /** Waits for Temporal for as long as it takes: nothing is lost meanwhile, so ending the process would not help. */
 async function connectWhenUp(
   config: Config,
-  tools: { upkeepDatabase: DatabasePool; delivery: Delivery; logger: Logger },
+  { upkeepDatabase, delivery, logger }: Tools,
 ): Promise<{ connection: NativeConnection; upkeep: TemporalUpkeep }> {
-  const { upkeepDatabase, delivery, logger } = tools;
   for (let tries = 0; ; tries += 1) {
     let connection: NativeConnection | null = null;
     try {
