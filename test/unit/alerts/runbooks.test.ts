@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { describe, expect, test } from 'vitest';
 import { parse } from 'yaml';
+import { alertName } from '../../../src/alerts/alert-envelope.ts';
 import { ALERT_KINDS, anchorOf, KINDS } from '../../../src/alerts/alert-kinds.ts';
 
 const RUNBOOKS = read('docs/operators/runbooks.md');
@@ -21,6 +22,12 @@ describe('every alert has its runbook', () => {
     expect(RUNBOOKS).toContain(`### ${title}\n\n${meaning}\n\n${list}\n`);
     expect(ANCHORS.filter((anchor) => anchor === anchorOf(kind))).toHaveLength(1);
     expect(steps.length).toBeGreaterThan(0);
+  });
+
+  const notices = ALERT_KINDS.flatMap((kind) => KINDS[kind].notice ?? []);
+
+  test.each(notices)('the notice %s is in the table for tenants', (notice) => {
+    expect(read('docs/tenants/webhooks.md')).toContain(`\n| \`${alertName(notice)}\` | `);
   });
 
   const { groups } = parse(read('charts/heliograph/files/alert-rules.yaml')) as {

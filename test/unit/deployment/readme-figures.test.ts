@@ -20,3 +20,22 @@ test('README states the speed that the benchmark measured', () => {
   expect(perSecond).toMatch(/^[\d,]+$/);
   expect(readme).toContain(`A flood is delivered at ${perSecond} events per second`);
 });
+
+test('README states no speed that the benchmark does not', () => {
+  const [, figures = ''] = repositoryFile('docs/contributors/benchmark.md').split('## Figures');
+  const stated = repositoryFile('README.md')
+    .replace(/\s+/g, ' ')
+    .matchAll(/([\d.,]*\d) (?:ms|events per second)\b/g);
+  const numbers = [...stated].map(([, number = '']) => number);
+  expect(numbers.length).toBeGreaterThan(2);
+  expect(numbers.filter((number) => !figures.includes(number))).toEqual([]);
+});
+
+test('README states the drill that its result records', () => {
+  const { counts } = JSON.parse(repositoryFile('docs/contributors/drill/result-seed-4.json'));
+  expect(counts).toMatchObject({ lost: 0, orderViolations: 0 });
+  const events = counts.eventsAcknowledged.toLocaleString('en-US');
+  const readme = repositoryFile('README.md').replace(/\s+/g, ' ');
+  expect(readme).toContain(`with ${counts.kills} \`kill -9\` lost none of ${events} events`);
+  expect(readme).toContain(`of ${counts.kills} kills without loss`);
+});
