@@ -213,7 +213,8 @@ function withoutThem(body: Buffer, who: Them): Buffer | null {
   const root = upstreamRootOf(body);
   if (split === null || root === null) return null;
   const theirs = split.items.filter((item) => isTheirs(item, who));
-  const parts = split.quarantined.filter((part) => isPartTheirs(root, part, who));
+  const nodeAt = pathReader(root);
+  const parts = split.quarantined.filter((part) => isPartTheirs(part, nodeAt(part.path), who));
   if (theirs.length === split.items.length && parts.length === split.quarantined.length) return null;
   return cutOut(
     body,
@@ -262,10 +263,9 @@ export function idsInMessage(rawJson: string): string[] {
 }
 
 /** What is no item says nowhere for certain whom it is about: any value that is one of the ids counts. */
-function isPartTheirs(root: JsonNode, part: QuarantinedPart, { ids, phoneNumberId }: Them): boolean {
+function isPartTheirs(part: QuarantinedPart, node: JsonNode | null, { ids, phoneNumberId }: Them): boolean {
   if (phoneNumberId !== null && part.phoneNumberId !== null && part.phoneNumberId !== phoneNumberId)
     return false;
-  const node = nodeAt(root, part.path);
   return node !== null && mentions(node, ids);
 }
 
@@ -278,37 +278,51 @@ function mentions(node: JsonNode, ids: ReadonlySet<string>): boolean {
 
 const PATH_PART = /([a-z_]+)(?:\[(\d+)\])?/g;
 
-function nodeAt(root: JsonNode, path: string): JsonNode | null {
-  let node: JsonNode | null = root;
-  for (const [, name = '', position] of path.matchAll(PATH_PART)) {
-    node = member(node, name);
-    if (position !== undefined) node = items(node)[Number(position)] ?? null;
-  }
-  return node;
+/** Finds values by their paths, and reads each list once: a body has up to as many paths as a list has items. */
+function pathReader(root: JsonNode): (path: string) => JsonNode | null {
+  const lists = new Map<number, JsonNode[]>();
+  const itemsOf = (node: JsonNode | null) => {
+    if (node === null) return [];
+    const list = lists.get(node.cell) ?? items(node);
+    lists.set(node.cell, list);
+    return list;
+  };
+  return (path) => {
+    let node: JsonNode | null = root;
+    for (const [, name = '', position] of path.matchAll(PATH_PART)) {
+      node = member(node, name);
+      if (position !== undefined) node = itemsOf(node)[Number(position)] ?? null;
+    }
+    return node;
+  };
 }
 
 /** Puts a mark in place of what is at these paths, and empties the entries of these people beside it. */
 function cutOut(body: Buffer, paths: readonly string[], people: ReadonlySet<string>): Buffer {
   const root = upstreamRootOf(body);
   if (root === null || paths.length === 0) return body;
-  const nodes = outermost(paths).flatMap((path) => nodeAt(root, path) ?? []);
+  const all = new Set(paths);
+  const nodeAt = pathReader(root);
+  const nodes = paths.filter((path) => !isWithin(path, all)).flatMap((path) => nodeAt(path) ?? []);
   const edits = nodes
     .filter((node) => !isErased(node))
     .map(({ start, end }) => ({ start, end, text: ERASED_PART }));
-  const isCut = ({ start, end }: JsonNode) => edits.some((edit) => edit.start <= start && end <= edit.end);
-  for (const entry of items(member(root, 'entry'))) {
-    for (const change of items(member(entry, 'changes'))) {
+  for (const [n, entry] of items(member(root, 'entry')).entries()) {
+    for (const [m, change] of items(member(entry, 'changes')).entries()) {
+      if (isWithin(`entry[${n}].changes[${m}].value.contacts`, all)) continue;
       for (const contact of items(member(member(change, 'value'), 'contacts'))) {
         const ids = [rawIdOf(member(contact, 'wa_id')), rawIdOf(member(contact, 'user_id'))];
         const isTheirs = ids.some((id) => id !== null && people.has(id));
-        if (isTheirs && !isCut(contact)) edits.push({ start: contact.start, end: contact.end, text: '{}' });
+        if (isTheirs) edits.push({ start: contact.start, end: contact.end, text: '{}' });
       }
     }
   }
   return Buffer.from(sourceWithEdits(root, edits));
 }
 
-/** Without those that lie in another. */
-function outermost(paths: readonly string[]): string[] {
-  return paths.filter((path) => !paths.some((other) => path.startsWith(`${other}.`)));
+/** Whether a path leads into another one of these. */
+function isWithin(path: string, paths: ReadonlySet<string>): boolean {
+  for (let end = path.lastIndexOf('.'); end > 0; end = path.lastIndexOf('.', end - 1))
+    if (paths.has(path.slice(0, end))) return true;
+  return false;
 }

@@ -301,6 +301,9 @@ const BEGINNING =
   /^\s*\{\s*"object"\s*:\s*"[^"\\]*"\s*,\s*"entry"\s*:\s*\[\s*\{\s*"id"\s*:\s*"(\d{1,64})"\s*,\s*"changes"/;
 const BEGINNING_BYTES = 256;
 
+/** What stands around the entries of a body, for each of its WABAs; of real ones it is half a line. */
+const MAX_REPEATED_CHARS = 256;
+
 /**
  * Splits a body by the WABAs of its entries, in the order in which each comes first. A body of one WABA, and one that
  * cannot be read, stays as it is, byte for byte.
@@ -323,10 +326,12 @@ export function splitByWaba(body: Buffer): WabaPart[] {
   const text = sourceOf(root);
   const before = text.slice(0, entryNode.start - root.start);
   const after = text.slice(entryNode.end - root.start);
-  return [...byWaba].map(([wabaId, entries]) => ({
-    wabaId,
-    body: Buffer.from(`${before}[${entries.join(',')}]${after}`),
-  }));
+  // As many copies of something long as there are WABAs would be more than fits into memory.
+  const isShort = before.length + after.length <= MAX_REPEATED_CHARS;
+  return [...byWaba].map(([wabaId, entries], index) => {
+    const [head, tail] = isShort || index === 0 ? [before, after] : ['{"entry":', '}'];
+    return { wabaId, body: Buffer.from(`${head}[${entries.join(',')}]${tail}`) };
+  });
 }
 
 /**

@@ -11,10 +11,13 @@ const { host: HOST } = new URL(PUBLIC_URL);
 export type PortalBrowser = {
   cookies: Map<string, string>;
   get(path: string, headers?: Record<string, string>): Promise<LightMyRequestResponse>;
-  /** Sends a form, as a list where a field is there more than once; `_csrf` is that of the page seen last unless given. */
+  /**
+   * Sends a form, as a list where a field is there more than once, as a text as it is written. `_csrf` is that of the
+   * page seen last unless given.
+   */
   post(
     path: string,
-    fields?: Record<string, string> | [string, string][],
+    fields?: Record<string, string> | [string, string][] | string,
     headers?: Record<string, string | undefined>,
   ): Promise<LightMyRequestResponse>;
   /** The token in the form of the page seen last. */
@@ -68,12 +71,13 @@ export function openBrowser(app: FastifyInstance, remoteAddress = newAddress()):
           'sec-fetch-site': 'same-origin',
           ...headers,
         },
-        payload: (Array.isArray(fields)
-          ? new URLSearchParams(fields)
-          : new URLSearchParams({ _csrf: token, ...fields })
-        ).toString(),
+        payload: typeof fields === 'string' ? fields : formText(fields, token),
       }),
   };
+}
+
+function formText(fields: Record<string, string> | [string, string][], token: string): string {
+  return new URLSearchParams(Array.isArray(fields) ? fields : { _csrf: token, ...fields }).toString();
 }
 
 /** Adds a user by an invitation that is accepted, and returns the browser that is signed in. */

@@ -62,3 +62,14 @@ test('another order of members, spaces and a second entry of the same WABA are r
   });
   expect(splitByWaba(twice)).toEqual([{ wabaId: '7', body: twice }]);
 });
+
+test('however many WABAs a body names, its parts are not much more than the body itself', () => {
+  const entry = Array.from({ length: 20_000 }, (_, n) => ({ id: String(n) }));
+  const body = json({ before: 'x'.repeat(1024 * 1024), object: 'x', entry, after: 'x'.repeat(1024 * 1024) });
+  const parts = splitByWaba(body);
+  expect(parts.length).toBe(entry.length);
+  expect(parts.reduce((sum, part) => sum + part.body.length, 0)).toBeLessThan(2 * body.length);
+  const [first, second] = parts.map((part) => JSON.parse(String(part.body)));
+  expect(first).toMatchObject({ ...JSON.parse(String(body)), entry: [{ id: '0' }] });
+  expect(second).toEqual({ entry: [{ id: '1' }] });
+});

@@ -99,21 +99,28 @@ function numberIn(param: string, text: string): number | null {
   throw new RequestError('invalid_value', 'Write numbers only, or leave it empty for the default.', param);
 }
 
+/** More than any endpoint has: the rest of the form is not worth reading. */
+const MAX_HEADER_LINES = 100;
+
 /** Removals first, so that a header that is removed and written anew is set. */
 function headersIn({ newHeaders, removedHeaders }: EndpointFormValues): Record<string, string | null> {
-  const change = new Map<string, string | null>(removedHeaders.map((name) => [name, null]));
+  const lines = newHeaders.split(/\r?\n/).filter((text) => text.trim() !== '');
+  if (lines.length > MAX_HEADER_LINES || removedHeaders.length > MAX_HEADER_LINES)
+    throw badHeader(`Write at most ${MAX_HEADER_LINES} headers at once.`);
+  const change = new Map<string, [string, string | null]>(
+    removedHeaders.map((name) => [name.toLowerCase(), [name, null]]),
+  );
   const names = new Set<string>();
-  for (const line of newHeaders.split(/\r?\n/).filter((text) => text.trim() !== '')) {
+  for (const line of lines) {
     const colon = line.indexOf(':');
     const name = line.slice(0, colon).trim();
+    const key = name.toLowerCase();
     if (colon < 1 || name === '') throw badHeader('Write each header as "Name: value", one to a line.');
-    if (names.has(name.toLowerCase())) throw badHeader(`The header "${name.slice(0, 80)}" is there twice.`);
-    names.add(name.toLowerCase());
-    for (const removed of change.keys())
-      if (removed.toLowerCase() === name.toLowerCase()) change.delete(removed);
-    change.set(name, line.slice(colon + 1).trim());
+    if (names.has(key)) throw badHeader(`The header "${name.slice(0, 80)}" is there twice.`);
+    names.add(key);
+    change.set(key, [name, line.slice(colon + 1).trim()]);
   }
-  return Object.fromEntries(change);
+  return Object.fromEntries(change.values());
 }
 
 function badHeader(message: string): RequestError {

@@ -1,0 +1,32 @@
+import { expect, test } from 'vitest';
+import { cpuMsOf } from '../../../support/long-texts.ts';
+import { add, admin, PATH, useEndpointBrowser } from './endpoint-browser.ts';
+
+useEndpointBrowser();
+
+/** By the square of their number, so many take a minute. As they are written, they fit into a form. */
+const NAMES = Array.from({ length: 100_000 }, (_, n) => n.toString(36));
+const MANY = [
+  `newHeaders=${NAMES.map((name) => `${name}:1`).join('\n')}`,
+  NAMES.slice(0, 40_000)
+    .map((name) => `removedHeaders=${name}`)
+    .join('&'),
+];
+const MAX_CPU_MS = 3_000;
+
+test('a form with as many headers to set, or to remove, as fit into it is answered at once', async () => {
+  const { id } = await add();
+  for (const path of [PATH, `${PATH}/${id}/edit`]) {
+    for (const many of MANY) {
+      await admin.get(`${PATH}/${id}/edit`);
+      const body = `_csrf=${admin.token()}&url=https://receiver.example/a&${many}`;
+      expect(body.length).toBeLessThan(1024 * 1024);
+      let status = 0;
+      const cpuMs = await cpuMsOf(async () => {
+        status = (await admin.post(path, body)).statusCode;
+      });
+      expect([path, status]).toEqual([path, 422]);
+      expect(cpuMs).toBeLessThan(MAX_CPU_MS);
+    }
+  }
+});
