@@ -6,7 +6,6 @@ import { buffer } from 'node:stream/consumers';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { expect, onTestFinished, test } from 'vitest';
 import { query } from '../../../src/platform/postgres/sql.ts';
-import { watchEventLoop } from '../../support/event-loop.ts';
 import { sendUnfinishedWebhooks, type UnfinishedWebhooks } from '../../support/load/unfinished-webhooks.ts';
 import {
   buildProxyBefore,
@@ -38,39 +37,58 @@ const WAYS: Way[] = [
   { name: 'in few connections', ...SIGNED, lengthBytes: 59_000, manner: 'fast', isHttp2: true },
 ];
 
+type Stack = { proxy: ShippedProxy; apiPort: number; countStored: () => Promise<number> };
+
 /** The API behind the proxy of the Compose stack. */
-async function startStack(): Promise<{ proxy: ShippedProxy; countStored: () => Promise<number> }> {
+async function startStack(): Promise<Stack> {
   const config = testConfig({ HELIOGRAPH_TRUST_PROXY: '127.0.0.1' });
   const { app, database } = await startTestApi(async () => ({ config }));
   const { port } = new URL(await app.listen({ host: '127.0.0.1', port: 0 }));
-  const proxy = await startShippedProxy(Number(port));
+  const apiPort = Number(port);
+  const proxy = await startShippedProxy(apiPort);
   const countStored = async () => {
     const [row] = await query<{ count: string }>(database, 'select count(*) from inbox');
     return Number(row?.count);
   };
-  return { proxy, countStored };
+  return { proxy, apiPort, countStored };
 }
 
 test.each(WAYS)(
   '200 unfinished bodies, $name, leave the proxy its memory and genuine webhooks their time',
   async ({ name: _, ...way }) => {
-    const { proxy, countStored } = await startStack();
+    const stack = await startStack();
+    const { proxy } = stack;
     const port = way.isHttp2 ? proxy.httpsPort : proxy.httpPort;
     const countOpen = sendUnfinishedWebhooks({ ...way, port, count: CONNECTIONS });
-    const delayText = watchEventLoop();
-    const times = await postGenuine(proxy);
-    expect(await countStored()).toBe(GENUINE_WEBHOOKS);
+    const times = await postGenuine(stack);
+    expect(await stack.countStored()).toBe(2 * GENUINE_WEBHOOKS);
     expectMemoryLeft(proxy);
-    expect(Math.max(...times), `${JSON.stringify(times)}; ${delayText()}`).toBeLessThan(1_000);
+    expectTimeLeft(times);
     // However long they would go on, the proxy or the API ends them.
     await expect.poll(countOpen, { timeout: 30_000 }).toBe(0);
   },
 );
 
+test('a webhook without a signature is refused at once, however much of its body is missing', async () => {
+  const { proxy } = await startStack();
+  for (const lengthBytes of [1, 59_000, 4 * MIB]) {
+    const socket = openSocket(proxy.httpPort);
+    let answer = '';
+    socket.on('data', (chunk) => {
+      answer += String(chunk);
+    });
+    socket.write(`POST ${WEBHOOK} HTTP/1.1\r\nHost: x\r\nContent-Length: ${lengthBytes}\r\n\r\n`);
+    socket.write(Buffer.alloc(lengthBytes - 1));
+    // What is missing would be waited for for ten seconds.
+    await expect.poll(() => answer, { timeout: 5_000 }).toContain('"invalid_signature"');
+    expect(answer).toMatch(/^HTTP\/1.1 401 .*\r\n(.+\r\n)*connection: close\r\n/i);
+  }
+});
+
 test('headers that do not end, and headers without measure, are cut', async () => {
   const { proxy } = await startStack();
   const sockets = Array.from({ length: CONNECTIONS }, () => {
-    const socket = openSocket(proxy.httpPort);
+    const socket = openSocket(proxy.httpPort).resume();
     socket.write(`POST ${WEBHOOK} HTTP/1.1\r\nHost: x\r\nX-Filler: ${'x'.repeat(512 * KIB)}`);
     return socket;
   });
@@ -112,23 +130,43 @@ test('a webhook whose API process dies is sent to another one, and a large one i
   expect(bodies.slice(2)).toEqual([large]);
 });
 
-async function post({ httpPort }: ShippedProxy, body: Buffer): Promise<{ status: number; ms: number }> {
+async function post(
+  { httpPort }: Pick<ShippedProxy, 'httpPort'>,
+  body: Buffer,
+): Promise<{ status: number; ms: number }> {
   const startedAt = performance.now();
   const init = { method: 'POST', headers: signed(body), body: new Uint8Array(body) };
   const { status } = await fetch(`http://127.0.0.1:${httpPort}${WEBHOOK}`, init);
   return { status, ms: performance.now() - startedAt };
 }
 
-/** Webhooks as upstream sends them, one after the other while the others are held; returns how long they took. */
-async function postGenuine(proxy: ShippedProxy): Promise<number[]> {
-  const times: number[] = [];
+/** How long a webhook took, and another one that was sent to the API beside the proxy at the same moment. */
+type Times = { ms: number; besideMs: number };
+
+/** Webhooks as upstream sends them, one after the other while the others are held. */
+async function postGenuine({ proxy, apiPort }: Stack): Promise<Times[]> {
+  const times: Times[] = [];
   for (let n = 0; n < GENUINE_WEBHOOKS; n += 1) {
-    const { status, ms } = await post(proxy, randomBytes(n % 10 === 9 ? MIB : 800));
-    expect(status).toBe(200);
-    times.push(Math.round(ms));
+    const sizeBytes = n % 10 === 9 ? MIB : 800;
+    const [through, beside] = await Promise.all(
+      [proxy.httpPort, apiPort].map((httpPort) => post({ httpPort }, randomBytes(sizeBytes))),
+    );
+    expect([through?.status, beside?.status]).toEqual([200, 200]);
+    times.push({ ms: Math.round(through?.ms ?? 0), besideMs: Math.round(beside?.ms ?? 0) });
     await sleep(50);
   }
   return times;
+}
+
+/** Each has its 200 within a second, save for what the API takes of it while the machine has other things to do. */
+function expectTimeLeft(times: readonly Times[]): void {
+  const text = JSON.stringify(times);
+  expect(Math.max(...times.map(({ ms, besideMs }) => ms - besideMs)), text).toBeLessThan(1_000);
+  const [median] = times
+    .map(({ ms }) => ms)
+    .toSorted((a, b) => a - b)
+    .slice(GENUINE_WEBHOOKS / 2);
+  expect(median, text).toBeLessThan(1_000);
 }
 
 function expectMemoryLeft(proxy: ShippedProxy): void {
@@ -142,5 +180,5 @@ function openSocket(port: number): Socket {
   const socket = connect(port, '127.0.0.1');
   socket.on('error', () => {});
   onTestFinished(() => void socket.destroy());
-  return socket.resume();
+  return socket;
 }
