@@ -1,4 +1,5 @@
-import { Type } from 'typebox';
+import { type TProperties, Type } from 'typebox';
+
 /** The values of a form. The texts are unchecked. */
 export type FormValues = {
   /** The text of a field; '' when it is missing. The first of several. */
@@ -20,8 +21,15 @@ export function formValues(body: unknown): FormValues {
 /** A line of a form; what is too long for any field is refused before anything looks at it. */
 export const formLine = (maxLength = 1_024) => Type.String({ maxLength });
 
+/** A field that is there once for each value, or not at all. */
+export const formLines = (maxItems: number) => Type.Union([formLine(), Type.Array(formLine(), { maxItems })]);
+
+/** A form that has these fields, all of which may be missing, and no others. */
+export const formOf = (fields: TProperties) =>
+  Type.Partial(Type.Object(fields), { additionalProperties: false });
+
 /** A form without fields of its own. */
-export const EMPTY_FORM = Type.Object({}, { additionalProperties: false });
+export const EMPTY_FORM = formOf({});
 
 /** The entries of a list that was written one to a line, or with commas. */
 export function linesOf(text: string): string[] {

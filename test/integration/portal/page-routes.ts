@@ -8,8 +8,10 @@ export type PageRoute = {
   method: 'GET' | 'POST';
   url: string;
   access: 'open' | 'signedIn' | 'member' | 'admin' | 'operator';
-  /** The fields of the form that the route declares; null when it reads them itself. */
-  fields: readonly string[] | null;
+  /** The fields of a form. */
+  fields: readonly string[];
+  /** The parameters behind the path that it declares. */
+  parameters: readonly string[];
   /** It says that it changes nothing. */
   isSearch: boolean;
 };
@@ -28,10 +30,17 @@ export function pageRoutes(routes: readonly RouteOptions[]): PageRoute[] {
         method: one as PageRoute['method'],
         url,
         access: config?.pageAccess as PageRoute['access'],
-        fields: schema?.body === undefined ? null : Object.keys((schema.body as Schema).properties ?? {}),
+        fields: one === 'POST' ? declaredIn(schema?.body, `${one} ${url}`) : [],
+        parameters: schema?.querystring === undefined ? [] : declaredIn(schema.querystring, url),
         isSearch: config?.isSearch === true,
       })),
   );
+}
+
+/** A form whose fields nobody knows is tried by no test. */
+function declaredIn(schema: unknown, name: string): string[] {
+  if (schema === undefined) throw new Error(`${name} does not declare its fields`);
+  return Object.keys((schema as Schema).properties ?? {});
 }
 
 /** The path of a route with its parameters filled in; what is not given keeps its place with something unknown. */
@@ -67,8 +76,7 @@ const VALUES: Readonly<Record<string, string>> = {
   mail: 'on',
 };
 
-/** A form that is filled in, as far as the route tells its fields. */
+/** A form that is filled in. */
 export function filledIn({ fields }: Pick<PageRoute, 'fields'>): Record<string, string> {
-  if (fields === null) return { ...VALUES };
   return Object.fromEntries(fields.map((name) => [name, VALUES[name] ?? '']));
 }

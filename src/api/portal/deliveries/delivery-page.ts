@@ -22,7 +22,7 @@ import { actionButton, postForm } from '../components/form.ts';
 import { detailList } from '../components/table.ts';
 import { exactTime, relativeText, utcText } from '../components/time.ts';
 import { endpointPath, mayChange, toolsOf } from '../endpoints/endpoint-status.ts';
-import { formValues } from '../form-values.ts';
+import { EMPTY_FORM, formValues } from '../form-values.ts';
 import { type Child, html, type Markup } from '../markup.ts';
 import type { PortalApp, PortalContext } from '../portal-app.ts';
 import { attemptTable, attemptView } from './attempt-view.ts';
@@ -69,7 +69,7 @@ async function noteDeliveryRead(
 
 /** POST …/retry makes its next attempt now; POST …/replay sends it again; GET …/drop asks before POST …/drop drops it. */
 export function deliveryActions(app: PortalApp, context: PortalContext): void {
-  const options = { config: PAGES.admin, schema: { params: Params } };
+  const options = { config: PAGES.admin, schema: { params: Params, body: EMPTY_FORM } };
   app.post(`${PATH}/replay`, options, async (request, reply) => {
     const { wabaId } = wabaOf(request);
     const { delivery } = await deliveryOf(context, wabaId, request.params.id);
@@ -83,7 +83,7 @@ export function deliveryActions(app: PortalApp, context: PortalContext): void {
     const { id } = await retryDelivery(toolsOf(request, context), wabaId, request.params.id);
     return reply.redirect(`/portal/w/${wabaId}/deliveries/${id}?done=retried`, 303);
   });
-  app.get(`${PATH}/drop`, options, async (request, reply) => {
+  app.get(`${PATH}/drop`, { config: PAGES.admin, schema: { params: Params } }, async (request, reply) => {
     const waba = wabaOf(request);
     const viewer = viewerOf(request);
     const { delivery } = await deliveryOf(context, waba.wabaId, request.params.id);

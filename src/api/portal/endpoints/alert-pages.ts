@@ -15,7 +15,7 @@ import { badge } from '../components/badge.ts';
 import { actionButton, postForm, textField } from '../components/form.ts';
 import { dataTable, emptyState } from '../components/table.ts';
 import { exactTime } from '../components/time.ts';
-import { formValues } from '../form-values.ts';
+import { EMPTY_FORM, formLine, formOf, formValues } from '../form-values.ts';
 import { type Child, html, type Markup } from '../markup.ts';
 import type { PortalApp, PortalContext } from '../portal-app.ts';
 import { endpointPath, endpointsPath, mayChange, toolsOf, urlFor } from './endpoint-status.ts';
@@ -34,7 +34,8 @@ export function alertPages(app: PortalApp, context: PortalContext): void {
   app.get(PATH, { config: PAGES.member }, async (request, reply) =>
     sendAlerts(request, reply, context, { url: null, error: null }),
   );
-  app.post(PATH, { config: PAGES.admin }, async (request, reply) => {
+  const saving = { config: PAGES.admin, schema: { body: formOf({ url: formLine(4_096) }) } };
+  app.post(PATH, saving, async (request, reply) => {
     const { wabaId } = wabaOf(request);
     const url = formValues(request.body).text('url').trim();
     return await orShown(
@@ -53,12 +54,13 @@ export function alertPages(app: PortalApp, context: PortalContext): void {
       (error) => sendAlerts(request, reply, context, { url, error }),
     );
   });
-  app.post(`${PATH}/rotate-secret`, { config: PAGES.admin }, async (request, reply) => {
+  const empty = { config: PAGES.admin, schema: { body: EMPTY_FORM } };
+  app.post(`${PATH}/rotate-secret`, empty, async (request, reply) => {
     const { wabaId } = wabaOf(request);
     const { secret } = await rotateOperationsSecret(toolsOf(request, context), wabaId);
     return sendAlertSecret(request, reply, 'The secret is rotated', secret ?? '');
   });
-  app.post(`${PATH}/remove`, { config: PAGES.admin }, async (request, reply) => {
+  app.post(`${PATH}/remove`, empty, async (request, reply) => {
     const { wabaId } = wabaOf(request);
     await clearOperationsUrl(toolsOf(request, context), wabaId);
     return reply.redirect(`${endpointsPath(wabaId)}/alerts?done=removed`, 303);

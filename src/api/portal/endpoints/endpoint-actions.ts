@@ -1,5 +1,5 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import { Type } from 'typebox';
+import { type TProperties, Type } from 'typebox';
 import { shownCount } from '../../../deliveries/backlog.ts';
 import { retryEndpoint } from '../../../deliveries/retry-now.ts';
 import { type GivenCertificate, setClientCertificate } from '../../../endpoints/endpoint-certificate.ts';
@@ -14,17 +14,21 @@ import { sendPage } from '../access/send-page.ts';
 import { viewerOf, wabaOf } from '../access/viewer.ts';
 import { postForm } from '../components/form.ts';
 import { utcText } from '../components/time.ts';
-import { type FormValues, formValues } from '../form-values.ts';
+import { EMPTY_FORM, type FormValues, formLine, formOf, formValues } from '../form-values.ts';
 import { html } from '../markup.ts';
 import type { PortalApp, PortalContext } from '../portal-app.ts';
 import { sendEndpointPage } from './endpoint-page.ts';
 import { endpointPath, endpointsPath, toolsOf, urlFor } from './endpoint-status.ts';
 import { sendSecretPage } from './secret-page.ts';
 
-const OPTIONS = {
+const params = Type.Object({ wabaId: Type.String(), id: Type.String() });
+const OPTIONS = { config: PAGES.admin, schema: { params, body: EMPTY_FORM } };
+
+/** A form with fields of its own. */
+const withFields = (fields: TProperties) => ({
   config: PAGES.admin,
-  schema: { params: Type.Object({ wabaId: Type.String(), id: Type.String() }) },
-};
+  schema: { params, body: formOf(fields) },
+});
 const PATH = '/portal/w/:wabaId/endpoints/:id';
 
 /** POST …/pause, …/disable and …/enable: whether events are sent or wait. */
@@ -33,7 +37,7 @@ export function endpointModeActions(app: PortalApp, context: PortalContext): voi
     ['pause', 'paused'],
     ['disable', 'disabled'],
   ] as const) {
-    app.post(`${PATH}/${action}`, OPTIONS, async (request, reply) => {
+    app.post(`${PATH}/${action}`, withFields({ reason: formLine() }), async (request, reply) => {
       const id = accountObjectId(request.params.id);
       return await orExplained(request, reply, context, id, async () => {
         const { wabaId } = wabaOf(request);
@@ -43,7 +47,7 @@ export function endpointModeActions(app: PortalApp, context: PortalContext): voi
       });
     });
   }
-  app.post(`${PATH}/enable`, OPTIONS, async (request, reply) => {
+  app.post(`${PATH}/enable`, withFields({ waiting: formLine() }), async (request, reply) => {
     const id = accountObjectId(request.params.id);
     return await orExplained(request, reply, context, id, async () => {
       const { wabaId } = wabaOf(request);
@@ -76,54 +80,66 @@ function waitingChoice(text: string): 'send' | 'drop' | null {
 
 /** POST …/rotate-secret: the response shows the new secret, once. */
 export function endpointSecretActions(app: PortalApp, context: PortalContext): void {
-  app.post(`${PATH}/rotate-secret`, OPTIONS, async (request, reply) => {
-    const id = accountObjectId(request.params.id);
-    return await orExplained(request, reply, context, id, async () => {
-      const { wabaId } = wabaOf(request);
-      const form = formValues(request.body);
-      const overlapHours = overlapIn(form, 'overlapHours');
-      const own = form.text('ownSecret').trim();
-      const rotated = await rotateSecret(toolsOf(request, context), wabaId, id, {
-        overlapHours,
-        ...(own !== '' && { secret: own }),
+  app.post(
+    `${PATH}/rotate-secret`,
+    withFields({ overlapHours: formLine(), ownSecret: formLine() }),
+    async (request, reply) => {
+      const id = accountObjectId(request.params.id);
+      return await orExplained(request, reply, context, id, async () => {
+        const { wabaId } = wabaOf(request);
+        const form = formValues(request.body);
+        const overlapHours = overlapIn(form, 'overlapHours');
+        const own = form.text('ownSecret').trim();
+        const rotated = await rotateSecret(toolsOf(request, context), wabaId, id, {
+          overlapHours,
+          ...(own !== '' && { secret: own }),
+        });
+        const signatures = await endpointStatus(context.accounts, wabaId, id);
+        const until = rotated.previousSecretExpiresAt;
+        return sendSecretPage(request, reply, {
+          title: 'The secret is rotated',
+          secret: rotated.secret,
+          signatures,
+          next: { label: 'Go to the endpoint', href: endpointPath(wabaId, id) },
+          overlap:
+            until === null
+              ? 'The previous secret has ended: only this one signs.'
+              : html`The previous secret also signs until ${utcText(until)}.`,
+        });
       });
-      const signatures = await endpointStatus(context.accounts, wabaId, id);
-      const until = rotated.previousSecretExpiresAt;
-      return sendSecretPage(request, reply, {
-        title: 'The secret is rotated',
-        secret: rotated.secret,
-        signatures,
-        next: { label: 'Go to the endpoint', href: endpointPath(wabaId, id) },
-        overlap:
-          until === null
-            ? 'The previous secret has ended: only this one signs.'
-            : html`The previous secret also signs until ${utcText(until)}.`,
-      });
-    });
-  });
+    },
+  );
 }
 
 /** POST …/rotate-signing-key: the page of the endpoint shows the new public key. */
 export function endpointSigningKeyAction(app: PortalApp, context: PortalContext): void {
-  app.post(`${PATH}/rotate-signing-key`, OPTIONS, async (request, reply) => {
-    const id = accountObjectId(request.params.id);
-    return await orExplained(request, reply, context, id, async () => {
-      const { wabaId } = wabaOf(request);
-      const overlapHours = overlapIn(formValues(request.body), 'keyOverlapHours');
-      await rotateSigningKey(toolsOf(request, context), wabaId, id, { overlapHours });
-      return reply.redirect(`${endpointPath(wabaId, id)}?done=key-rotated`, 303);
-    });
-  });
+  app.post(
+    `${PATH}/rotate-signing-key`,
+    withFields({ keyOverlapHours: formLine() }),
+    async (request, reply) => {
+      const id = accountObjectId(request.params.id);
+      return await orExplained(request, reply, context, id, async () => {
+        const { wabaId } = wabaOf(request);
+        const overlapHours = overlapIn(formValues(request.body), 'keyOverlapHours');
+        await rotateSigningKey(toolsOf(request, context), wabaId, id, { overlapHours });
+        return reply.redirect(`${endpointPath(wabaId, id)}?done=key-rotated`, 303);
+      });
+    },
+  );
 }
 
 /** POST …/client-certificate and …/client-certificate/remove: what is shown to a server that asks for a certificate. */
 export function endpointCertificateActions(app: PortalApp, context: PortalContext): void {
   const path = `${PATH}/client-certificate`;
-  app.post(path, OPTIONS, async (request, reply) => {
-    const form = formValues(request.body);
-    const given = { certificate: form.text('certificate'), privateKey: form.text('privateKey') };
-    return await setCertificate(request, reply, given);
-  });
+  app.post(
+    path,
+    withFields({ certificate: formLine(65_536), privateKey: formLine(65_536) }),
+    async (request, reply) => {
+      const form = formValues(request.body);
+      const given = { certificate: form.text('certificate'), privateKey: form.text('privateKey') };
+      return await setCertificate(request, reply, given);
+    },
+  );
   app.post(`${path}/remove`, OPTIONS, async (request, reply) => await setCertificate(request, reply, null));
 
   type Request = FastifyRequest<{ Params: { id: string } }>;
@@ -145,7 +161,7 @@ function overlapIn(form: FormValues, field: string): number {
 
 /** GET and POST …/delete: asks first, with what would be lost. */
 export function endpointDeletePages(app: PortalApp, context: PortalContext): void {
-  app.get(`${PATH}/delete`, OPTIONS, async (request, reply) => {
+  app.get(`${PATH}/delete`, { config: PAGES.admin, schema: { params } }, async (request, reply) => {
     const waba = wabaOf(request);
     const viewer = viewerOf(request);
     const endpoint = await endpointStatus(context.accounts, waba.wabaId, accountObjectId(request.params.id));

@@ -23,11 +23,12 @@ import { PAGES } from '../access/page-access.ts';
 import { orShown, sendFormPage } from '../access/page-error.ts';
 import { type Viewer, viewerOf, wabaOf } from '../access/viewer.ts';
 import { checkboxes, postForm, radios, selectField, textArea, textField } from '../components/form.ts';
-import { formValues } from '../form-values.ts';
+import { formLine, formOf, formValues } from '../form-values.ts';
 import { type Child, html, type Markup, nothing } from '../markup.ts';
 import type { PortalApp, PortalContext } from '../portal-app.ts';
 import {
   defaultTexts,
+  EndpointForm,
   type EndpointFormValues,
   NEW_ENDPOINT,
   optionsOf,
@@ -50,20 +51,24 @@ export function endpointCreatePages(app: PortalApp, context: PortalContext): voi
   app.get('/portal/w/:wabaId/endpoints/new', { config: PAGES.admin }, async (request, reply) =>
     sendForm(request, reply, context, { endpoint: null, values: NEW_ENDPOINT }),
   );
-  app.post('/portal/w/:wabaId/endpoints', { config: PAGES.admin }, async (request, reply) => {
-    const values = readEndpointForm(formValues(request.body));
-    return await submitted(request, reply, context, { endpoint: null, values }, async () => {
-      const { wabaId } = wabaOf(request);
-      const created = await addEndpoint(toolsOf(request, context), wabaId, optionsOf(values));
-      return sendSecretPage(request, reply, {
-        title: 'The endpoint is added',
-        secret: created.secret,
-        signatures: created,
-        next: { label: 'Go to the endpoint', href: endpointPath(wabaId, created.id) },
-        overlap: sameUrlNotice(created),
+  app.post(
+    '/portal/w/:wabaId/endpoints',
+    { config: PAGES.admin, schema: { body: EndpointForm } },
+    async (request, reply) => {
+      const values = readEndpointForm(formValues(request.body));
+      return await submitted(request, reply, context, { endpoint: null, values }, async () => {
+        const { wabaId } = wabaOf(request);
+        const created = await addEndpoint(toolsOf(request, context), wabaId, optionsOf(values));
+        return sendSecretPage(request, reply, {
+          title: 'The endpoint is added',
+          secret: created.secret,
+          signatures: created,
+          next: { label: 'Go to the endpoint', href: endpointPath(wabaId, created.id) },
+          overlap: sameUrlNotice(created),
+        });
       });
-    });
-  });
+    },
+  );
 }
 
 const IdParams = Type.Object({ wabaId: Type.String(), id: Type.String() });
@@ -78,7 +83,8 @@ export function endpointEditPages(app: PortalApp, context: PortalContext): void 
     const endpoint = await known(request, request.params.id);
     return await sendForm(request, reply, context, { endpoint, values: valuesOf(endpoint) });
   });
-  app.post(path, { ...options, config: PAGES.admin }, async (request, reply) => {
+  const schema = { params: IdParams, body: EndpointForm };
+  app.post(path, { config: PAGES.admin, schema }, async (request, reply) => {
     const endpoint = await known(request, request.params.id);
     const values = readEndpointForm(formValues(request.body));
     return await submitted(request, reply, context, { endpoint, values }, async () => {
@@ -297,11 +303,16 @@ function headerFields(view: EndpointFormView): Markup {
 
 /** GET /portal/w/:wabaId/endpoints/check-url?url=…: the piece of the form that says whether a URL would be taken. */
 export function urlCheckFragment(app: PortalApp, context: PortalContext): void {
-  app.get('/portal/w/:wabaId/endpoints/check-url', { config: PAGES.admin }, async (request, reply) => {
-    const { wabaId } = wabaOf(request);
-    const checked = await urlVerdict(context, wabaId, formValues(request.query).text('url').trim());
-    return reply.type('text/html; charset=utf-8').send(checked.toString());
-  });
+  const schema = { querystring: formOf({ url: formLine(4_096) }) };
+  app.get(
+    '/portal/w/:wabaId/endpoints/check-url',
+    { config: PAGES.admin, schema },
+    async (request, reply) => {
+      const { wabaId } = wabaOf(request);
+      const checked = await urlVerdict(context, wabaId, formValues(request.query).text('url').trim());
+      return reply.type('text/html; charset=utf-8').send(checked.toString());
+    },
+  );
 }
 
 /** The same check that saving makes: the text, and where the name leads. Nothing is sent to it. */

@@ -7,7 +7,7 @@ import {
   settingsOf,
 } from '../../../endpoints/settings.ts';
 import { RequestError } from '../../../platform/request-input.ts';
-import type { FormValues } from '../form-values.ts';
+import { type FormValues, formLine, formLines, formOf } from '../form-values.ts';
 
 /** The fields of the form as texts: what was written comes back with the complaint about it. */
 export type EndpointFormValues = {
@@ -18,6 +18,23 @@ export type EndpointFormValues = {
   newHeaders: string;
   removedHeaders: string[];
 };
+
+/** More than any endpoint has: what is written by hand is explained where it is saved. */
+const MAX_VALUES = 100;
+
+/** The form that is sent. */
+export const EndpointForm = formOf({
+  url: formLine(4_096),
+  ...Object.fromEntries(
+    settingsOf().map(([, { kind, portal }]) => [
+      portal.field,
+      kind === 'texts' ? formLines(MAX_VALUES) : formLine(4_096),
+    ]),
+  ),
+  newHeaders: formLine(16_384),
+  removedHeaders: formLines(MAX_VALUES),
+  check: formLine(),
+});
 
 /** A new endpoint with every default. */
 export const NEW_ENDPOINT: EndpointFormValues = {
@@ -99,19 +116,13 @@ function numberIn(param: string, text: string): number | null {
   throw new RequestError('invalid_value', 'Write numbers only, or leave it empty for the default.', param);
 }
 
-/** More than any endpoint has: the rest of the form is not worth reading. */
-const MAX_HEADER_LINES = 100;
-
 /** Removals first, so that a header that is removed and written anew is set. */
 function headersIn({ newHeaders, removedHeaders }: EndpointFormValues): Record<string, string | null> {
-  const lines = newHeaders.split(/\r?\n/).filter((text) => text.trim() !== '');
-  if (lines.length > MAX_HEADER_LINES || removedHeaders.length > MAX_HEADER_LINES)
-    throw badHeader(`Write at most ${MAX_HEADER_LINES} headers at once.`);
   const change = new Map<string, [string, string | null]>(
     removedHeaders.map((name) => [name.toLowerCase(), [name, null]]),
   );
   const names = new Set<string>();
-  for (const line of lines) {
+  for (const line of newHeaders.split(/\r?\n/).filter((text) => text.trim() !== '')) {
     const colon = line.indexOf(':');
     const name = line.slice(0, colon).trim();
     const key = name.toLowerCase();

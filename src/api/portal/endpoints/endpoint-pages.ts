@@ -16,6 +16,7 @@ import { durationText, timeAgo } from '../components/time.ts';
 import { explainOutcome } from '../deliveries/attempt-view.ts';
 import { deliveryBadge } from '../deliveries/delivery-table.ts';
 import { shownBytes } from '../deliveries/shown-text.ts';
+import { EMPTY_FORM } from '../form-values.ts';
 import { type Child, html, type Markup } from '../markup.ts';
 import type { PortalApp, PortalContext } from '../portal-app.ts';
 import { alertPages } from './alert-pages.ts';
@@ -142,16 +143,20 @@ const TestParams = Type.Object({ ...Params.properties, deliveryId: Type.String()
 /** POST …/test sends the test event and waits for its attempt; GET …/tests/:deliveryId shows what came of it. */
 function testEventPages(app: PortalApp, context: PortalContext): void {
   const config = withoutFreshProof(PAGES.admin, 'the event is constant and goes to an endpoint that exists');
-  app.post(`${PATH}/test`, { config, schema: { params: Params } }, async (request, reply) => {
-    const { wabaId } = wabaOf(request);
-    const id = accountObjectId(request.params.id);
-    const tools = { ...toolsOf(request, context), startDelivery: context.startDelivery, waitMs: WAIT_MS };
-    const { deliveryId, startError } = await sendTestEvent(tools, wabaId, id);
-    if (startError !== null) {
-      request.log.warn({ err: startError }, 'the workflow of a test event could not be started');
-    }
-    return reply.redirect(`${endpointPath(wabaId, id)}/tests/${deliveryId}`, 303);
-  });
+  app.post(
+    `${PATH}/test`,
+    { config, schema: { params: Params, body: EMPTY_FORM } },
+    async (request, reply) => {
+      const { wabaId } = wabaOf(request);
+      const id = accountObjectId(request.params.id);
+      const tools = { ...toolsOf(request, context), startDelivery: context.startDelivery, waitMs: WAIT_MS };
+      const { deliveryId, startError } = await sendTestEvent(tools, wabaId, id);
+      if (startError !== null) {
+        request.log.warn({ err: startError }, 'the workflow of a test event could not be started');
+      }
+      return reply.redirect(`${endpointPath(wabaId, id)}/tests/${deliveryId}`, 303);
+    },
+  );
   const options = { config: PAGES.member, schema: { params: TestParams } };
   app.get(`${PATH}/tests/:deliveryId`, options, async (request, reply) => {
     const waba = wabaOf(request);

@@ -1,6 +1,6 @@
 import { RequestError } from '../../../platform/request-input.ts';
 import type { GivenSelection } from '../../../replays/replay-input.ts';
-import type { FormValues } from '../form-values.ts';
+import { type FormValues, formLine, formLines, formOf } from '../form-values.ts';
 
 /** The fields of the wizard as texts. */
 export type ReplayFormValues = {
@@ -12,6 +12,18 @@ export type ReplayFormValues = {
   states: string[];
   ids: string;
 };
+
+/** The form that is sent; `change` goes back to the choice. */
+export const ReplayForm = formOf({
+  by: formLine(),
+  endpointId: formLine(),
+  from: formLine(),
+  to: formLine(),
+  eventTypes: formLines(100),
+  states: formLines(100),
+  ids: formLine(131_072),
+  change: formLine(),
+});
 
 /** What most people come for: what did not arrive. */
 export const NEW_REPLAY: ReplayFormValues = {

@@ -34,10 +34,16 @@ import { pager } from '../components/pager.ts';
 import { dataTable, detailList, emptyState, statRow } from '../components/table.ts';
 import { exactTime, timeAgo, utcText } from '../components/time.ts';
 import { endpointOption, mayChange, toolsOf } from '../endpoints/endpoint-status.ts';
-import { formValues } from '../form-values.ts';
+import { EMPTY_FORM, formValues } from '../form-values.ts';
 import { type Child, html, type Markup } from '../markup.ts';
 import type { PortalApp, PortalContext } from '../portal-app.ts';
-import { NEW_REPLAY, type ReplayFormValues, readReplayForm, selectionOf } from './replay-form-values.ts';
+import {
+  NEW_REPLAY,
+  ReplayForm,
+  type ReplayFormValues,
+  readReplayForm,
+  selectionOf,
+} from './replay-form-values.ts';
 import { progressView, replayBadge, replaysPath, selectionText } from './replay-view.ts';
 
 /** Everything about sending deliveries of a WABA again. */
@@ -119,7 +125,8 @@ function replayWizard(app: PortalApp, context: PortalContext): void {
     return await sendStep(request, reply, context, { values: { ...NEW_REPLAY, endpointId } });
   });
   const counting = withoutFreshProof(PAGES.admin, 'it counts deliveries and changes nothing');
-  app.post('/portal/w/:wabaId/replays/new', { config: counting }, async (request, reply) => {
+  const schema = { body: ReplayForm };
+  app.post('/portal/w/:wabaId/replays/new', { config: counting, schema }, async (request, reply) => {
     const form = formValues(request.body);
     const values = readReplayForm(form);
     const show = async (step: Omit<Step, 'values'>) =>
@@ -130,7 +137,7 @@ function replayWizard(app: PortalApp, context: PortalContext): void {
       (error) => show({ error }),
     );
   });
-  app.post('/portal/w/:wabaId/replays', { config: PAGES.admin }, async (request, reply) => {
+  app.post('/portal/w/:wabaId/replays', { config: PAGES.admin, schema }, async (request, reply) => {
     const values = readReplayForm(formValues(request.body));
     return await orShown(
       async () => {
@@ -213,7 +220,7 @@ function replayPage(app: PortalApp, context: PortalContext): void {
   });
   for (const action of ['pause', 'resume', 'cancel'] as const) {
     const config = withoutFreshProof(PAGES.admin, 'it stops or continues a replay that exists');
-    const changing = { config, schema: { params: Params } };
+    const changing = { config, schema: { params: Params, body: EMPTY_FORM } };
     app.post(`${PATH}/${action}`, changing, async (request, reply) => {
       const { wabaId } = wabaOf(request);
       const id = accountObjectId(request.params.id);
