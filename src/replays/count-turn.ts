@@ -5,6 +5,9 @@ import { RateLimitError, RequestError } from '../platform/request-input.ts';
 /** A count that a user waits for, with all its statements. */
 export const COUNT_TIMEOUT_MS = 3_000;
 
+/** The count of a replay that starts: it is over before the request is given up, which would not stop it. */
+export const START_TIMEOUT_MS = 10_000;
+
 const QUERY_CANCELED = '57014';
 
 /**

@@ -4,7 +4,7 @@ import { type Audited, recordChange } from '../platform/audit/audit.ts';
 import type { Database } from '../platform/postgres/database.ts';
 import { msOfUuidV7, publicDeliveryId, publicEventId } from '../platform/public-ids.ts';
 import { checkRowId, RequestError } from '../platform/request-input.ts';
-import { COUNT_TIMEOUT_MS, countInTurn } from './count-turn.ts';
+import { COUNT_TIMEOUT_MS, countInTurn, START_TIMEOUT_MS } from './count-turn.ts';
 import { checkSelection, type GivenSelection } from './replay-input.ts';
 import {
   countOf,
@@ -78,12 +78,13 @@ export async function startReplay(
   wabaId: string,
   given: GivenSelection,
   requestedBy: string,
+  timeoutMs: number | null = START_TIMEOUT_MS,
 ): Promise<ReplayView> {
   const { apiKey } = actor;
   const onlySinceUrl = apiKey !== undefined && !apiKey.mayReadEvents;
   const known = await knownSelection(database, wabaId, given);
   const selection = { ...known.selection, ...(onlySinceUrl && { onlySinceUrl }) };
-  const turn = { tenantId: known.tenantId, timeoutMs: null };
+  const turn = { tenantId: known.tenantId, timeoutMs };
   const groups = await groupsOf(database, { wabaId, selection }, turn);
   if (groups.some(({ obstacle }) => obstacle === 'before_url')) throw mayNotRead();
   const range = await selectionRange(database, selection);

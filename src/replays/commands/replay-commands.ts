@@ -64,7 +64,7 @@ function startCommand(): Command {
     const { waba } = options;
     const selection = selectionOf(options);
     if (options.dryRun) return describeCount(await countReplay(tools, waba, selection, null));
-    const { replayId } = await startReplay(tools, waba, selection, 'operator');
+    const { replayId } = await startReplay(tools, waba, selection, 'operator', null);
     return describeReplay(tools.config, await replayOf(tools, waba, replayId));
   });
 }

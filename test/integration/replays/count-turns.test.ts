@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import type { LightMyRequestResponse } from 'fastify';
 import { expect, onTestFinished, test } from 'vitest';
 import { saveWaba } from '../../../src/accounts/accounts.ts';
@@ -131,6 +132,21 @@ test('the statements of one count share its three seconds', async () => {
   expect(performance.now() - startMs).toBeLessThan(4_500);
 }, 60_000);
 
+test('a replay whose count takes too long is refused before the request is given up, and does not start', async () => {
+  const { authorization, api, hold } = await startWithTwoLocks();
+  const release = await hold('events');
+  onTestFinished(release);
+  const { statusCode, body } = await api.app.inject({
+    method: 'POST',
+    url: '/api/external/replays',
+    headers: { authorization },
+    payload: { eventTypes: ['message'] },
+  });
+  expect([statusCode, body.includes('within 10 seconds')]).toEqual([422, true]);
+  await release();
+  expect(await query(api.database, 'select id from replays')).toEqual([]);
+}, 60_000);
+
 async function startWithTwoLocks() {
   const api = await startTestApi();
   const { authorization } = await addKey(api.database, WABA);
@@ -144,7 +160,15 @@ async function startWithTwoLocks() {
     const held = locks.transaction(async (trx) => {
       await trx.raw(`lock table ${table} in access exclusive mode`);
       locked.resolve();
-      await gate.promise;
+      // Idle transactions are ended after some seconds.
+      let isOver = false;
+      void gate.promise.then(() => {
+        isOver = true;
+      });
+      while (!isOver) {
+        await trx.raw('select 1');
+        await sleep(100);
+      }
     });
     await locked.promise;
     return async () => {
