@@ -5,7 +5,7 @@ import type { TestEventTools } from '../endpoints/test-event.ts';
 import { LOOKUPS_PER_MINUTE } from '../endpoints/url-check.ts';
 import type { KeepAtOnce } from '../inbound/inbox.ts';
 import { makeMediaUrls } from '../messages/media/media-urls.ts';
-import { type Config, proxyWarning } from '../platform/config/config.ts';
+import type { Config } from '../platform/config/config.ts';
 import { makeSecretBox, parseEncryptionKeys } from '../platform/crypto/secret-box.ts';
 import { makeAddressGuard, makeHostResolver } from '../platform/http/outbound-url.ts';
 import { type ApiMetrics, makeApiMetrics } from '../platform/metrics/metrics.ts';
@@ -91,9 +91,10 @@ export type ApiDependencies = {
 export function buildApp(deps: ApiDependencies, tls?: TlsFiles): FastifyInstance {
   const { config, database, ingressDatabase = database, lookupDatabase = database, objectStore } = deps;
   const { probeStore = objectStore } = deps;
-  const app = openServer(deps, tls);
+  const { metrics = makeApiMetrics() } = deps;
+  const app = openServer({ ...deps, metrics }, tls);
   const { isDraining = () => false, now = Date.now } = deps;
-  const untrustedProxy = noticeUntrustedProxy(app, now);
+  noticeUntrustedProxy(app, metrics, now);
   const readiness = createReadiness({
     checks: { database: () => query(lookupDatabase, 'select 1'), schema: () => checkSchema(lookupDatabase) },
     // Without it media waits; taking the ingress out of service would not help.
@@ -102,7 +103,6 @@ export function buildApp(deps: ApiDependencies, tls?: TlsFiles): FastifyInstance
       clock: () => checkClock(lookupDatabase),
     },
     isDraining,
-    warnings: () => [proxyWarning(config) ?? untrustedProxy()].filter((warning) => warning !== null),
     now,
   });
   app.register(healthRoutes, { readiness });
@@ -117,13 +117,13 @@ export function buildApp(deps: ApiDependencies, tls?: TlsFiles): FastifyInstance
 }
 
 /** What every request goes through, whatever its route. */
-function openServer(deps: ApiDependencies, tls?: TlsFiles): FastifyInstance {
-  const { config, logger, isDraining = () => false } = deps;
+function openServer(deps: ApiDependencies & { metrics: ApiMetrics }, tls?: TlsFiles): FastifyInstance {
+  const { config, logger, metrics, isDraining = () => false } = deps;
   const { publicUrl } = config.api;
   const app = fastify(serverOptions(config, logger, tls));
   app.setValidatorCompiler(validatorCompiler);
   closeConnectionsWhileDraining(app, isDraining);
-  addRequestMetrics(app, deps.metrics ?? makeApiMetrics());
+  addRequestMetrics(app, metrics);
   addBaseHeaders(app, config);
   addErrorHandling(app, publicUrl);
   noteRefusals(app, deps.limitsDatabase ?? deps.database);

@@ -21,10 +21,10 @@ export function safetyCheck(
       const todo = 'set HELIOGRAPH_MEDIA_URL_TTL_SECONDS, for instance to 604800';
       found.push(warn('URLs of received files are not signed and never expire', todo));
     }
-    const unlimited = await countTenantsWithoutQuota(database);
-    if (unlimited > 0) {
+    for (const [column, what] of QUOTAS) {
+      const unlimited = await countTenantsWithoutQuota(database, column);
       const todo = 'set one: "admin tenant set-policy"';
-      found.push(warn(`${unlimited} tenants have no quota for stored files`, todo));
+      if (unlimited > 0) found.push(warn(`${unlimited} tenants have no quota for ${what}`, todo));
     }
     found.push(...(await otherPorts(database, webhooks.ports)));
     return found.length > 0
@@ -34,11 +34,21 @@ export function safetyCheck(
   return { name: 'safety', todo: 'see the check "database" first', run };
 }
 
-async function countTenantsWithoutQuota(database: Database): Promise<number> {
+/** What new tenants have limits of. */
+const QUOTAS = [
+  ['stored_bytes_quota', 'stored files'],
+  ['upload_files_per_day', 'the number of files that are uploaded per day'],
+  ['upload_bytes_per_day', 'the bytes that are uploaded per day'],
+] as const;
+
+async function countTenantsWithoutQuota(
+  database: Database,
+  column: (typeof QUOTAS)[number][0],
+): Promise<number> {
   const [row] = await query<{ n: number }>(
     database,
     `select count(*)::integer as n from tenants t
-      where not exists (select from tenant_policies p where p.tenant_id = t.id and p.stored_bytes_quota is not null)`,
+      where not exists (select from tenant_policies p where p.tenant_id = t.id and p.${column} is not null)`,
   );
   return row?.n ?? 0;
 }

@@ -12,8 +12,6 @@ type CheckResult = 'ok' | 'failed';
 export type Readiness = {
   status: 'ready' | 'unavailable' | 'draining';
   checks: Readonly<Record<string, CheckResult>>;
-  /** What an operator should mend, although requests are served. */
-  warnings?: readonly string[];
 };
 
 const CHECK_TIMEOUT_MS = 2_000;
@@ -35,7 +33,6 @@ export function createReadiness(options: {
   /** Shown, but no reason to be out of service. */
   optionalChecks: Checks;
   isDraining: () => boolean;
-  warnings: () => readonly string[];
   now: () => number;
 }): () => Promise<Readiness> {
   let latest: { at: number; results: Promise<Record<string, CheckResult>> } | null = null;
@@ -49,12 +46,7 @@ export function createReadiness(options: {
     }
     const checks = await latest.results;
     const isReady = Object.keys(options.checks).every((name) => checks[name] === 'ok');
-    const warnings = options.warnings();
-    return {
-      status: isReady ? 'ready' : 'unavailable',
-      checks,
-      ...(warnings.length > 0 && { warnings }),
-    };
+    return { status: isReady ? 'ready' : 'unavailable', checks };
   };
 }
 

@@ -71,31 +71,32 @@ export function addBaseHeaders(app: FastifyInstance, { mode }: Pick<Config, 'mod
   });
 }
 
-/** For how long readiness shows a warning: a proxy sends the header again, a stranger who made it up may not. */
-const PROXY_WARNING_MS = 3_600_000;
+const PROXY_LOG_EVERY_MS = 3_600_000;
 
 /**
- * Notices a proxy whose X-Forwarded-For does not count: the log names it at most once an hour. Returns what readiness
- * shows of it for the hour after it came; null without any.
+ * Notices a proxy whose X-Forwarded-For does not count: a metric counts its requests, and the log names it at most once
+ * an hour. Strangers can make the header up, so nothing that is public tells of it.
  */
-export function noticeUntrustedProxy(app: FastifyInstance, now: () => number): () => string | null {
-  const warning = 'X-Forwarded-For came from an address that HELIOGRAPH_TRUST_PROXY does not name';
-  let [seenAt, loggedAt] = [Number.NEGATIVE_INFINITY, Number.NEGATIVE_INFINITY];
+export function noticeUntrustedProxy(
+  app: FastifyInstance,
+  { noteUntrustedProxy }: ApiMetrics,
+  now: () => number,
+): void {
+  let loggedAt = Number.NEGATIVE_INFINITY;
   app.addHook('onRequest', (request, _reply, done) => {
     const forwarded = request.headers['x-forwarded-for'];
     const peer = request.raw.socket.remoteAddress;
     if (forwarded !== undefined && request.ip === peer && !forwarded.includes(peer)) {
-      seenAt = now();
-      if (seenAt - loggedAt < PROXY_WARNING_MS) return done();
-      loggedAt = seenAt;
+      noteUntrustedProxy();
+      if (now() - loggedAt < PROXY_LOG_EVERY_MS) return done();
+      loggedAt = now();
       request.log.warn(
         { peer },
-        `${warning}: if that is your reverse proxy, all clients count as one; if not, a client made it up`,
+        'X-Forwarded-For came from an address that HELIOGRAPH_TRUST_PROXY does not name: if that is your reverse proxy, all clients count as one; if not, a client made it up',
       );
     }
     done();
   });
-  return () => (now() - seenAt < PROXY_WARNING_MS ? warning : null);
 }
 
 const MAX_PARAM_CHARS = 200;

@@ -193,7 +193,7 @@ export function configWarnings({ mode, api }: Pick<Config, 'mode' | 'api'>): str
 }
 
 /** Whether a proxy must be there whose word about clients does not count. */
-export function proxyWarning({ mode, api }: Pick<Config, 'mode' | 'api'>): string | null {
+function proxyWarning({ mode, api }: Pick<Config, 'mode' | 'api'>): string | null {
   if (mode === 'development' || api.httpsPort >= 0 || api.trustProxy.length > 0) return null;
   return (
     'HELIOGRAPH_TRUST_PROXY is empty and no https port is open, so a reverse proxy ends TLS and every client seems to ' +

@@ -42,6 +42,8 @@ export type ApiMetrics = {
   upstreamRequest: NoteRequest;
   /** Of one operation; the name must be one of few. */
   operation(name: string): NoteRequest;
+  /** X-Forwarded-For came from an address that is not trusted. */
+  noteUntrustedProxy(): void;
 };
 
 export function makeApiMetrics(): ApiMetrics {
@@ -50,7 +52,17 @@ export function makeApiMetrics(): ApiMetrics {
     registry,
     upstreamRequest: makeUpstreamMetrics(registry),
     operation: makeRequestMetrics(registry),
+    noteUntrustedProxy: makeProxyMetrics(registry),
   };
+}
+
+function makeProxyMetrics(registry: Registry): () => void {
+  const requests = new Counter({
+    name: 'heliograph_untrusted_proxy_requests_total',
+    help: 'Requests with an X-Forwarded-For from an address that HELIOGRAPH_TRUST_PROXY does not name.',
+    registers: [registry],
+  });
+  return () => requests.inc();
 }
 
 function makeUpstreamMetrics(registry: Registry): NoteRequest {

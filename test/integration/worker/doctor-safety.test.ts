@@ -1,3 +1,5 @@
+import { execFileSync } from 'node:child_process';
+import { randomBytes } from 'node:crypto';
 import { expect, test } from 'vitest';
 import { createTenant } from '../../../src/accounts/accounts.ts';
 import { readTenantPolicy } from '../../../src/accounts/tenant-policies.ts';
@@ -36,6 +38,12 @@ test('the doctor names an installation without second factor, expiry of URLs or 
   ]);
   await database.raw('update tenant_policies set stored_bytes_quota = null');
   expect(await found('production', SAFE)).toEqual(['warn 1 tenants have no quota for stored files']);
+  await database.raw('update tenant_policies set upload_files_per_day = null, upload_bytes_per_day = null');
+  expect(await found('production', SAFE)).toEqual([
+    'warn 1 tenants have no quota for stored files',
+    'warn 1 tenants have no quota for the number of files that are uploaded per day',
+    'warn 1 tenants have no quota for the bytes that are uploaded per day',
+  ]);
 });
 
 test('the doctor names the endpoints and operations URLs on ports that new ones may not have', async () => {
@@ -60,3 +68,37 @@ test('the doctor names the endpoints and operations URLs on ports that new ones 
     expect.stringContaining(`endpoint ${id} (9443), operations URL of WABA 900000000000202 (22)`),
   ]);
 });
+
+test('the command shows it for an installation in production', async () => {
+  const { database, url } = await testDatabase();
+  await createTenant({ database, actor: SYSTEM }, 'New');
+  await database.raw('update tenant_policies set upload_bytes_per_day = null');
+  const env = {
+    PATH: process.env.PATH ?? '',
+    ...testSettings(url, {
+      HELIOGRAPH_MODE: 'production',
+      HELIOGRAPH_WEBHOOK_ALLOW_HTTP: 'false',
+      HELIOGRAPH_UPSTREAM_GRAPH_URL: 'https://graph.facebook.com',
+      HELIOGRAPH_UPSTREAM_APP_SECRETS: randomBytes(16).toString('hex'),
+      HELIOGRAPH_UPSTREAM_VERIFY_TOKEN: randomBytes(16).toString('hex'),
+      HELIOGRAPH_ENCRYPTION_KEYS: `test:${randomBytes(32).toString('base64')}`,
+      HELIOGRAPH_PORTAL_SECOND_FACTOR: 'optional',
+    }),
+  };
+  const main = new URL('../../../src/main.ts', import.meta.url).pathname;
+  let said = '';
+  try {
+    said = execFileSync(process.execPath, [main, 'doctor', '--json'], { env, encoding: 'utf8' });
+  } catch (error) {
+    // The rest of the installation is not there.
+    said = (error as { stdout: string }).stdout;
+  }
+  const { checks } = JSON.parse(said) as { checks: { name: string; status: string; detail: string }[] };
+  expect(
+    checks.flatMap(({ name, status, detail }) => (name === 'safety' ? [`${status} ${detail}`] : [])),
+  ).toEqual([
+    expect.stringMatching(/^warn .*second factor/),
+    expect.stringMatching(/^warn URLs .*never expire/),
+    'warn 1 tenants have no quota for the bytes that are uploaded per day',
+  ]);
+}, 60_000);
