@@ -1,5 +1,5 @@
 import { execFile } from 'node:child_process';
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { cpSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -74,12 +74,31 @@ export async function renderChart(values: object, kubernetes = 'v1.30.0'): Promi
   return await manifests;
 }
 
-async function render(values: object, kubernetes: string): Promise<Manifest[]> {
+/** What helm says when the chart was installed. It renders that for a cluster only, so here it is an object of the chart. */
+export async function renderNotes(values: object): Promise<string> {
+  const chart = mkdtempSync(join(tmpdir(), 'heliograph-notes-'));
+  try {
+    cpSync(CHART, chart, { recursive: true });
+    const notes = readFileSync(join(CHART, 'templates/NOTES.txt'), 'utf8');
+    const object = `{{- define "notes" }}${notes}{{ end -}}
+kind: Notes
+metadata: { name: notes }
+text: {{ include "notes" . | toJson }}
+`;
+    writeFileSync(join(chart, 'templates/notes.yaml'), object);
+    const { text } = objectOf(await render(values, 'v1.30.0', chart), 'Notes') as Manifest & { text: string };
+    return text;
+  } finally {
+    rmSync(chart, { recursive: true, force: true });
+  }
+}
+
+async function render(values: object, kubernetes: string, chart = CHART): Promise<Manifest[]> {
   const directory = mkdtempSync(join(tmpdir(), 'heliograph-chart-'));
   const file = join(directory, 'values.json');
   writeFileSync(file, JSON.stringify(values));
   try {
-    const args = ['template', 'gw', CHART, '--namespace', 'gateway', '--kube-version', kubernetes];
+    const args = ['template', 'gw', chart, '--namespace', 'gateway', '--kube-version', kubernetes];
     const { stdout } = await run(await goProgram('helm'), [...args, '--values', file], {
       maxBuffer: 16 * 1024 * 1024,
     });
