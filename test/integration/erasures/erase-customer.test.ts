@@ -6,7 +6,16 @@ import type { Database } from '../../../src/platform/postgres/database.ts';
 import { execute, query } from '../../../src/platform/postgres/sql.ts';
 import { objectsHolding, tablesHolding } from '../../support/database-scan.ts';
 import { storedEvents, takeIn } from '../../support/take-in.ts';
-import { bodyOf, contactOf, count, messageOf, startErasureWorld, statusOf, WABA } from './erasure-world.ts';
+import {
+  auditExport,
+  bodyOf,
+  contactOf,
+  count,
+  messageOf,
+  startErasureWorld,
+  statusOf,
+  WABA,
+} from './erasure-world.ts';
 import { ASHA, BO, customerIdOf, fill, othersOf, tracesOf } from './filled-world.ts';
 
 describe('erasing a customer', () => {
@@ -20,6 +29,9 @@ describe('erasing a customer', () => {
     const { erasureId } = await eraseCustomer(tools, WABA, { phone: ASHA.waId });
     await world.erase(erasureId);
     expect(await tablesHolding(database, [...tracesOf(ASHA), 'ref-asha-1', ...keys.slice(1)])).toEqual([]);
+    const exported = await auditExport(database);
+    expect(exported).toContain('erasure');
+    expect(tracesOf(ASHA).filter((trace) => exported.includes(trace))).toEqual([]);
     expect((await objectsHolding(config, [ASHA.name])).holding).toEqual([]);
     expect(await othersOf(database)).toEqual(before);
     expect(world.cancelled.filter((id) => id.startsWith('delivery/')).length).toBeGreaterThan(4);

@@ -2,6 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { crc32, inflateRawSync } from 'node:zlib';
 import { expect, onTestFinished } from 'vitest';
 import { type ErasedBatch, type EraseTools, eraseNextBatch } from '../../../src/erasures/erase.ts';
+import { exportAudit } from '../../../src/platform/audit/audit-chain.ts';
 import { type Config, loadConfig } from '../../../src/platform/config/config.ts';
 import { makeSecretBox, parseEncryptionKeys } from '../../../src/platform/crypto/secret-box.ts';
 import { type ObjectStore, openObjectStore } from '../../../src/platform/object-store/object-store.ts';
@@ -78,13 +79,15 @@ export type Person = {
   wamid: (n: number | string) => string;
 };
 
+/** Message ids are made as upstream makes them: the number stands in them in base64. */
 export function person(seed: string, waId: string): Person {
+  const head = `\x1c\x18${String.fromCharCode(waId.length)}${waId}\x15\x02\x00\x12`;
   return {
     waId,
     userId: `US.77${waId}`,
     name: `Name ${seed} Quill`,
     text: `Text of ${seed}`,
-    wamid: (n) => `wamid.HBgN${Buffer.from(`${waId}-${n}`).toString('base64')}`,
+    wamid: (n) => `wamid.${Buffer.from(`${head}${n}`).toString('base64')}`,
   };
 }
 
@@ -175,4 +178,11 @@ export function unzipped(archive: Buffer): Map<string, Buffer> {
     at += 46 + nameBytes + archive.readUInt16LE(at + 30) + archive.readUInt16LE(at + 32);
   }
   return files;
+}
+
+/** All lines of the audit log as they are exported. */
+export async function auditExport(database: Database): Promise<string> {
+  let text = '';
+  for await (const line of exportAudit(database)) text += line;
+  return text;
 }

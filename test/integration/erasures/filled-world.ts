@@ -1,5 +1,6 @@
 import type { Database } from '../../../src/platform/postgres/database.ts';
 import { execute, query } from '../../../src/platform/postgres/sql.ts';
+import { formsOfNumber } from '../../support/database-scan.ts';
 import { storedEvents, takeIn } from '../../support/take-in.ts';
 import {
   attemptAll,
@@ -23,13 +24,7 @@ export const GROUP = 'group-447711';
 
 /** Everything by which Asha could be known. */
 export function tracesOf(who: Person): string[] {
-  return [
-    who.waId,
-    who.userId,
-    who.name,
-    who.text,
-    Buffer.from(`${who.waId}-`).toString('base64').slice(0, 16),
-  ];
+  return [...formsOfNumber(who.waId), who.userId, who.name, who.text];
 }
 
 export async function customerIdOf(database: Database, who: Person): Promise<string> {
