@@ -7,6 +7,7 @@ import {
   validatorOf,
 } from '../../support/openapi-document.ts';
 import { addKey, OTHER_WABA, startTestApi, type TestApi, testConfig } from './api-harness.ts';
+import { exampleBodies, PLACE, pathOf, templatesOf } from './documented-requests.ts';
 
 /**
  * Every parameter and every member of every operation of the document × values that nobody sends in good faith. None
@@ -141,16 +142,6 @@ afterAll(async () => {
 
 type HostileRequest = { url: string; payload?: string | Buffer; headers?: Record<string, string> };
 
-function pathOf(
-  { path, parameters }: DocumentedOperation,
-  replaced?: { name: string; text: string },
-): string {
-  return path.replaceAll(/\{(\w+)\}/g, (_whole, name: string) => {
-    if (name === replaced?.name) return replaced.text;
-    return encodeURIComponent(String(parameters.find((parameter) => parameter.name === name)?.example));
-  });
-}
-
 function* hostileRequests(operation: DocumentedOperation): Generator<HostileRequest> {
   const bodies = exampleBodies(operation);
   const [body] = bodies;
@@ -174,26 +165,6 @@ function* hostileRequests(operation: DocumentedOperation): Generator<HostileRequ
       for (const json of HOSTILE_JSON) yield { url, payload: template.replace(`"${PLACE}"`, () => json) };
     }
   }
-}
-
-const PLACE = '@@ here @@';
-
-function exampleBodies({ requestBody }: DocumentedOperation): unknown[] {
-  const media = requestBody?.content['application/json'];
-  return Object.values(media?.examples ?? {}).map(({ value }) => value);
-}
-
-/** The body once for each of its members, with that one marked, and once with a member more. */
-function templatesOf(body: unknown): string[] {
-  if (typeof body !== 'object' || body === null) return [];
-  const entries = Object.entries(body);
-  const put = (name: string, value: unknown) =>
-    JSON.stringify(Array.isArray(body) ? body.with(Number(name), value) : { ...body, [name]: value });
-  const nested = entries.flatMap(([name, value]) =>
-    templatesOf(value).map((template) => put(name, PLACE).replace(`"${PLACE}"`, () => template)),
-  );
-  const more = Array.isArray(body) ? [] : [put('unknown', PLACE)];
-  return [...entries.map(([name]) => put(name, PLACE)), ...more, ...nested];
 }
 
 test('no hostile value of any parameter or member is answered with a fault of ours', async () => {

@@ -1,110 +1,232 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { openObjectStore } from '../../../src/platform/object-store/object-store.ts';
 import { cpuMsOf, LONG_TEXTS, PUMPS } from '../../support/long-texts.ts';
+import { type DocumentedOperation, operationsOf } from '../../support/openapi-document.ts';
 import { drainInbox } from '../../support/take-in.ts';
-import { addKey, NUMBER, signed, startTestApi, type TestApi, WABA } from './api-harness.ts';
+import { addReceivedFile } from '../messages/media/received-file.ts';
+import {
+  addKey,
+  NUMBER,
+  OTHER_WABA,
+  PUBLIC_URL,
+  signed,
+  startTestApi,
+  type TestApi,
+  testConfig,
+  WABA,
+} from './api-harness.ts';
+import { exampleBodies, PLACE, pathOf, templatesOf } from './documented-requests.ts';
 
 /** By the square of its length it would be several seconds. */
 const MAX_CPU_MS = 2_000;
 
+/** What fits into the headers of a request. */
+const MAX_HEADER_CHARS = 15_000;
+
+/** Of the External API, but for what is sent. */
+const MAX_BODY_BYTES = 64 * 1024;
+const MAX_SEND_BYTES = 256 * 1024;
+
 let api: TestApi;
 let close: () => Promise<void>;
 let authorization: string;
+let operations: DocumentedOperation[];
+let filePath: string;
 
 beforeAll(async () => {
-  api = await startTestApi(undefined, (end) => {
-    close = end;
-  });
-  ({ authorization } = await addKey(api.database));
-  // The first request of a kind compiles what it needs.
-  for (const [, send] of Object.entries(SENDERS)) await send('a');
+  const config = testConfig({ HELIOGRAPH_TRUST_PROXY: '127.0.0.1' });
+  api = await startTestApi(
+    async () => ({ config }),
+    (end) => {
+      close = end;
+    },
+  );
+  // Another WABA than that of the examples: what they would send has no number to leave from.
+  ({ authorization } = await addKey(api.database, OTHER_WABA));
+  const document = (await api.app.inject('/api/external/openapi.json')).json();
+  operations = operationsOf(document).filter(({ security }) => security?.length !== 0);
+  const store = openObjectStore(config.objectStore);
+  await store.ensureBucket();
+  const file = { wabaId: WABA, number: NUMBER, sizeBytes: 1_000 };
+  filePath = await addReceivedFile({ database: api.database, store }, file);
+  store.close();
 });
 afterAll(() => close());
 
-const get = async (url: string, headers: Record<string, string> = {}) =>
-  (await api.app.inject({ url, headers: { authorization, ...headers } })).statusCode;
-const post = async (url: string, payload: object, headers: Record<string, string> = {}) =>
-  (await api.app.inject({ method: 'POST', url, headers: { authorization, ...headers }, payload })).statusCode;
-const query = (text: string) => encodeURIComponent(text);
+type Tried = { method?: string; url: string; headers?: Record<string, string>; payload?: string };
 
-const PATHS = ['/api/external', '/api/external/messages', '/received_media', '/portal'];
-const FILTERS = [
-  ...['conversations?customer', 'messages?type', 'events?eventId', 'events?since', 'deliveries?cursor'],
-  ...['deliveries?state', 'replays?limit'],
-];
-const HEADERS = [
-  ...['authorization', 'accept', 'content-type', 'cookie', 'idempotency-key', 'if-none-match', 'range'],
-  ...['user-agent', 'x-forwarded-for', 'x-hub-signature-256', 'x-request-id', 'origin'],
-];
+/** Sends it, and says what is wrong with the answer, or with the time that it took. */
+async function problemOf(request: Tried): Promise<unknown[]> {
+  let status = 0;
+  const cpuMs = await cpuMsOf(async () => {
+    status = (await api.app.inject({ method: 'GET', ...request } as never)).statusCode;
+  });
+  // A body that is too large was read by nobody.
+  const isWrong = status >= 500 || status === 413 || cpuMs > MAX_CPU_MS;
+  return isWrong
+    ? [[request.method, request.url.slice(0, 80), request.payload?.slice(0, 80), status, cpuMs]]
+    : [];
+}
 
-/** Each place where a text comes in from outside. */
-const SENDERS: Record<string, (text: string) => Promise<unknown>> = {
-  path: (text) => Promise.all(PATHS.map((path) => get(`${path}/${query(text)}`))),
-  'query parameter': (text) =>
-    Promise.all(FILTERS.map((filter) => get(`/api/external/${filter}=${query(text)}`))),
-  header: (text) => Promise.all(HEADERS.map((name) => get('/api/external/me', { [name]: text.trim() }))),
-  'message to send': (text) =>
-    post(
-      '/api/external/messages',
-      { phoneNumberId: NUMBER, to: text, type: text, text: { body: text }, [text]: 1 },
-      { 'idempotency-key': text.slice(0, 200) },
-    ),
-  recipient: (text) =>
-    post('/api/external/messages', { phoneNumberId: NUMBER, to: text, type: 'text', text: { body: 'x' } }),
-  'webhook endpoint': (text) =>
-    Promise.all([
-      post('/api/external/webhook-endpoints', { url: `https://example.com/${text}` }),
-      post('/api/external/webhook-endpoints', { url: text, description: text, eventTypes: [text] }),
-      post('/api/external/webhook-endpoints', {
-        url: 'https://example.com',
-        customHeaders: { [text]: text },
-        clientCertificate: { certificate: text, privateKey: text },
-      }),
-    ]),
-  'form of the portal': async (text) => {
-    const headers = {
-      'content-type': 'application/x-www-form-urlencoded',
-      origin: 'https://heliograph.example',
-    };
-    const payload = `email=${query(text)}&password=${query(text)}&${query(text)}=1`;
-    return (await api.app.inject({ method: 'POST', url: '/portal/sign-in', headers, payload })).statusCode;
-  },
-  'verification handshake': (text) =>
-    get(
-      `/upstream/webhook?hub.mode=${query(text)}&hub.challenge=${query(text)}&hub.verify_token=${query(text)}`,
-    ),
-  'webhook of upstream': async (text) => {
-    const media = { id: text, mime_type: text, sha256: text, url: text, caption: text, filename: text };
-    const people = { wa_id: text, user_id: text, profile: { name: text, username: text } };
-    const messages = [
-      { from: text, id: `wamid.${text}`, timestamp: text, type: text, [text]: text },
-      { from: '12025550143', id: 'wamid.1', timestamp: '1790000000', type: 'document', document: media },
-    ];
-    const statuses = [{ id: text, status: text, timestamp: text, recipient_id: text, type: 'payment' }];
-    const metadata = { display_phone_number: text, phone_number_id: NUMBER };
-    const value = { metadata, contacts: [people], messages, statuses };
-    const entry = [
-      {
-        id: WABA,
-        changes: [
-          { field: 'messages', value },
-          { field: text, value: {} },
-        ],
-      },
-    ];
-    const payload = JSON.stringify({ object: text, entry });
-    await api.app.inject({ method: 'POST', url: '/upstream/webhook', headers: signed(payload), payload });
-    await drainInbox(api.database);
-  },
-};
+/** As much of a text as leaves `sizeBytes` for a JSON body, less what else is in it. */
+function jsonUpTo(text: string, sizeBytes: number): string {
+  const quoted = JSON.stringify(text);
+  const room = Math.floor((sizeBytes * text.length) / Math.max(sizeBytes, Buffer.byteLength(quoted)));
+  return JSON.stringify(`${text.slice(0, room - 2)}!`);
+}
 
-test.each(Object.keys(SENDERS))(
-  'a long text as %s costs no time by the square of its length',
-  async (place) => {
-    const slow: unknown[] = [];
-    for (const [index, text] of LONG_TEXTS.entries()) {
-      const cpuMs = await cpuMsOf(async () => SENDERS[place]?.(text));
-      if (cpuMs > MAX_CPU_MS) slow.push([PUMPS[index], cpuMs]);
+function* documentedRequests(operation: DocumentedOperation, text: string): Generator<Tried> {
+  const { method, path, parameters } = operation;
+  const content = { 'content-type': 'application/json', authorization };
+  const bodies = exampleBodies(operation);
+  const valid = bodies.length === 0 ? {} : { payload: JSON.stringify(bodies[0]) };
+  const base = { method, headers: content, ...valid };
+  const short = text.slice(0, MAX_HEADER_CHARS / 3);
+  for (const { name, in: place } of parameters) {
+    const inUrl = encodeURIComponent(short);
+    if (place === 'path') yield { ...base, url: pathOf(operation, { name, text: inUrl }) };
+    if (place === 'query') yield { ...base, url: `${pathOf(operation)}?${name}=${inUrl}` };
+    if (place === 'header')
+      yield { ...base, url: pathOf(operation), headers: { ...content, [name]: headerOf(text) } };
+  }
+  const limit = path.endsWith('/messages') && method === 'POST' ? MAX_SEND_BYTES : MAX_BODY_BYTES;
+  for (const body of bodies) {
+    for (const template of templatesOf(body)) {
+      const json = jsonUpTo(text, limit - template.length - 100);
+      const payload = template.replace(`"${PLACE}"`, () => json);
+      yield { ...base, url: pathOf(operation), payload };
     }
-    expect(slow).toEqual([]);
-  },
-);
+  }
+}
+
+function headerOf(text: string): string {
+  return `a${text.slice(0, MAX_HEADER_CHARS).replace(/[^\x20-\x7e]/g, '=')}a`;
+}
+
+test('every parameter and every member of the External API takes a long text, up to what a request may have', async () => {
+  const problems: unknown[] = [];
+  let count = 0;
+  for (const operation of operations) {
+    for (const text of LONG_TEXTS) {
+      for (const request of documentedRequests(operation, text)) {
+        problems.push(...(await problemOf(request)));
+        count += 1;
+      }
+    }
+  }
+  expect(problems.slice(0, 20)).toEqual([]);
+  expect(count).toBeGreaterThan(2_000);
+}, 300_000);
+
+/** Headers, at the routes that read them, and paths. */
+function* readHeaders(text: string): Generator<Tried> {
+  for (const name of ['range', 'if-none-match', 'if-range'])
+    yield { url: filePath, headers: { range: 'bytes=0-1', [name]: text } };
+  for (const range of [`bytes=${text}`, `bytes=0-1,${text}`]) yield { url: filePath, headers: { range } };
+  yield { url: '/api/external/openapi.json', headers: { 'if-none-match': text } };
+  for (const name of [
+    'cookie',
+    'origin',
+    'sec-fetch-site',
+    'accept',
+    'user-agent',
+    'x-forwarded-for',
+    'host',
+  ])
+    yield { url: '/portal/account', headers: { [name]: text } };
+  const form = { 'content-type': 'application/x-www-form-urlencoded', origin: PUBLIC_URL };
+  for (const name of ['cookie', 'origin', 'referer', 'content-type'])
+    yield {
+      ...{ method: 'POST', url: '/portal/sign-in', payload: 'email=a&password=b' },
+      headers: { ...form, [name]: text },
+    };
+  const webhook = { method: 'POST', url: '/upstream/webhook', payload: '{}' };
+  for (const signature of [text, `sha256=${text}`])
+    yield { ...webhook, headers: { 'x-hub-signature-256': signature } };
+  yield { ...webhook, headers: { ...signed('{}'), 'content-type': text } };
+  for (const name of ['authorization', 'idempotency-key', 'content-type', 'x-request-id', 'accept-encoding'])
+    yield {
+      ...{ method: 'POST', url: '/api/external/messages', payload: '{}' },
+      headers: { authorization, [name]: text },
+    };
+  yield { url: '/me', headers: { authorization: `Bearer ${text}` } };
+  for (const path of ['/api/external', '/received_media', '/portal', '/portal/w', ''])
+    yield {
+      url: `${path}/${encodeURIComponent(text.slice(0, MAX_HEADER_CHARS / 3))}`,
+      headers: { authorization },
+    };
+}
+
+test('every header that a route reads takes a long text there, and so does every path', async () => {
+  const problems: unknown[] = [];
+  for (const text of LONG_TEXTS)
+    for (const request of readHeaders(headerOf(text))) problems.push(...(await problemOf(request)));
+  expect(problems).toEqual([]);
+});
+
+test('every parameter of the verification handshake takes a long text', async () => {
+  const problems: unknown[] = [];
+  const valid = { 'hub.mode': 'subscribe', 'hub.challenge': '1', 'hub.verify_token': 'verify-me' };
+  for (const text of LONG_TEXTS) {
+    for (const name of Object.keys(valid)) {
+      const query = new URLSearchParams({ ...valid, [name]: text.slice(0, MAX_HEADER_CHARS / 3) });
+      problems.push(...(await problemOf({ url: `/upstream/webhook?${query}` })));
+    }
+  }
+  expect(problems).toEqual([]);
+});
+
+/** A webhook of upstream with every member that is read. */
+function upstreamBody(): object {
+  const at = PLACE;
+  const media = { id: at, mime_type: at, sha256: at, url: at, caption: at, filename: at };
+  const people = { wa_id: at, user_id: at, profile: { name: at, username: at } };
+  const messages = [
+    { from: at, id: at, timestamp: at, type: at, unknown: at, text: { body: at }, context: { id: at } },
+    { from: '12025550143', id: 'wamid.1', timestamp: '1790000000', type: 'document', document: media },
+    {
+      ...{ from: '12025550143', id: 'wamid.2', timestamp: '1790000000', type: 'order' },
+      order: { catalog_id: at, product_items: [{ product_retailer_id: at, item_price: at, currency: at }] },
+    },
+  ];
+  const error = { code: at, title: at, message: at, error_data: { details: at } };
+  const statuses = [
+    { id: at, status: at, timestamp: at, recipient_id: at, errors: [error] },
+    {
+      id: 'p',
+      status: 'captured',
+      recipient_id: at,
+      type: 'payment',
+      payment: { reference_id: at, amount: at },
+    },
+  ];
+  const metadata = { display_phone_number: at, phone_number_id: NUMBER };
+  const value = { metadata, contacts: [people], messages, statuses };
+  const changes = [
+    { field: 'messages', value },
+    { field: at, value: {} },
+  ];
+  return { object: at, entry: [{ id: WABA, changes }] };
+}
+
+/** Each with a long text in one place, and short ones in the others. */
+function webhooksWith(text: string): string[] {
+  const parts = JSON.stringify(upstreamBody()).split(PLACE);
+  const long = JSON.stringify(text).slice(1, -1);
+  return parts
+    .slice(1)
+    .map((_, n) => `${parts.slice(0, n + 1).join('1')}${long}${parts.slice(n + 1).join('1')}`);
+}
+
+test('every member of a webhook of upstream takes a long text, and its intake does', async () => {
+  const problems: unknown[] = [];
+  for (const [index, text] of LONG_TEXTS.entries()) {
+    for (const payload of webhooksWith(text)) {
+      const request = { method: 'POST', url: '/upstream/webhook', headers: signed(payload), payload };
+      problems.push(...(await problemOf(request)));
+    }
+    const cpuMs = await cpuMsOf(() => drainInbox(api.database));
+    if (cpuMs > 2 * MAX_CPU_MS) problems.push(['intake', PUMPS[index], cpuMs]);
+  }
+  expect(problems).toEqual([]);
+}, 240_000);
