@@ -65,7 +65,7 @@ function storeAtOnce(database: Database, keepAtOnce: KeepAtOnce): BodyBatcherOpt
       await Promise.all(earlier);
       await insertBodies(database, some);
     };
-    const { usual, tried, isKept } = keepAtOnce(bodies, startNext);
+    const { usual, tried, isKept } = keepAtOnce(bodies, startNext, stored);
     try {
       await Promise.all([insert(usual), isKept.then((kept) => (kept ? undefined : insert(tried)))]);
     } finally {

@@ -38,7 +38,7 @@ const REST_OF_SHARD_MS = 100;
 /** For a process that is both ingress and worker. */
 export function makeDirectIntake(tools: IntakeTools, loop: IdleLoop, patienceMs = PATIENCE_MS): KeepAtOnce {
   const intake = new IntakeBesideIngress(tools, loop, patienceMs);
-  return (bodies, onSent) => intake.attempt(bodies, onSent);
+  return (bodies, onSent, stored) => intake.attempt(bodies, onSent, stored);
 }
 
 type IdleLoop = Pick<IntakeLoop, 'isIdle'>;
@@ -50,6 +50,8 @@ class IntakeBesideIngress {
   #restUntilMs = 0;
   readonly #shardRestsUntilMs = new Map<number, number>();
   readonly #underWay = new Set<UnderWay>();
+  /** Of bodies that are being kept the usual way: what comes behind them in their shards is kept behind them. */
+  readonly #usualShards = new Set<ReadonlySet<number>>();
   /** By WABA what an item led to when it was last too much. */
   readonly #deliveriesPerItem = new Map<string, number>();
 
@@ -59,20 +61,35 @@ class IntakeBesideIngress {
     this.#patienceMs = patienceMs;
   }
 
-  attempt(bodies: readonly SignedBody[], onSent: () => void): ReturnType<KeepAtOnce> {
-    const allUsual = { usual: bodies, tried: [], isKept: Promise.resolve(true) };
-    if (performance.now() < this.#restUntilMs || bodies.length > MOST.bodies) return allUsual;
-    const read = this.#readPlain(bodies);
-    if (read.length === 0) return allUsual;
+  attempt(
+    bodies: readonly SignedBody[],
+    onSent: () => void,
+    stored?: Promise<unknown>,
+  ): ReturnType<KeepAtOnce> {
+    const isPossible = performance.now() >= this.#restUntilMs && bodies.length <= MOST.bodies;
+    const read = isPossible ? this.#readPlain(bodies) : [];
+    const isTried = new Set(read.map(({ signed }) => signed));
+    const usual = bodies.filter((body) => !isTried.has(body));
+    this.#noteUsual(usual, stored);
+    if (read.length === 0) return { usual, tried: [], isKept: Promise.resolve(true) };
     const batch = batchOf(read);
     const isOfSame = ({ shards }: UnderWay) => shards.some((shard) => batch.shards.includes(shard));
     const before = [...this.#underWay].filter(isOfSame);
-    const own: UnderWay = { shards: batch.shards, isKept: this.#keep(batch, before, onSent) };
+    const own: UnderWay = { shards: batch.shards, isOneStatement: false, isKept: Promise.resolve(false) };
+    const onOneStatement = () => {
+      own.isOneStatement = true;
+    };
+    own.isKept = this.#keep(batch, { before, onSent, onOneStatement });
     this.#underWay.add(own);
-    void own.isKept.finally(() => this.#underWay.delete(own));
-    const isTried = new Set(read.map(({ signed }) => signed));
-    const usual = bodies.filter((body) => !isTried.has(body));
+    void (stored ?? own.isKept).finally(() => this.#underWay.delete(own));
     return { usual, tried: [...isTried], isKept: own.isKept };
+  }
+
+  #noteUsual(usual: readonly SignedBody[], stored: Promise<unknown> | undefined): void {
+    if (usual.length === 0 || stored === undefined) return;
+    const shards = new Set(newBodies(usual).map(({ shard }) => shard));
+    this.#usualShards.add(shards);
+    void stored.finally(() => this.#usualShards.delete(shards));
   }
 
   /**
@@ -103,15 +120,16 @@ class IntakeBesideIngress {
   }
 
   #isPossible(shard: number): boolean {
-    return this.#loop.isIdle(shard) && performance.now() >= (this.#shardRestsUntilMs.get(shard) ?? 0);
+    if (!this.#loop.isIdle(shard) || [...this.#usualShards].some((shards) => shards.has(shard))) return false;
+    return performance.now() >= (this.#shardRestsUntilMs.get(shard) ?? 0);
   }
 
-  async #keep(batch: Batch, before: readonly UnderWay[], onSent: () => void): Promise<boolean> {
+  async #keep(batch: Batch, given: Pick<Ways, 'before' | 'onSent' | 'onOneStatement'>): Promise<boolean> {
     const startMs = performance.now();
     const timer = Promise.withResolvers<'late'>();
     const timeout = setTimeout(() => timer.resolve('late'), this.#patienceMs);
     const ways: Ways = {
-      ...{ before, waitMs: this.#patienceMs, onSent },
+      ...{ ...given, waitMs: this.#patienceMs },
       onBusy: (shard) => this.#shardRestsUntilMs.set(shard, performance.now() + REST_OF_SHARD_MS),
       isAffordable: (deliveries) => this.#isAffordable(batch, deliveries),
     };
@@ -148,8 +166,8 @@ function takeRoom(room: Size, size: Size): boolean {
   return true;
 }
 
-/** Bodies that are being taken in beside the ingress. */
-type UnderWay = { shards: readonly number[]; isKept: Promise<boolean> };
+/** Bodies that are being taken in beside the ingress, or kept the usual way after all. */
+type UnderWay = { shards: readonly number[]; isOneStatement: boolean; isKept: Promise<boolean> };
 
 type Batch = { bodies: NewBody[]; items: UpstreamItem[]; origins: ItemOrigins; shards: number[] };
 
@@ -195,11 +213,19 @@ type Ways = {
   waitMs: number;
   onBusy: (shard: number) => void;
   onSent: () => void;
+  onOneStatement: () => void;
   isAffordable: IsAffordable;
 };
 
-async function keepAndTakeIn(tools: IntakeTools, batch: Batch, ways: Ways): Promise<'done' | 'not now'> {
+async function keepAndTakeIn(tools: IntakeTools, batch: Batch, given: Ways): Promise<'done' | 'not now'> {
   const startMs = Date.now();
+  // Which of two such statements gets the lock of the shard first is up to the machine, so the later one is sent afterwards.
+  const [single = [], before = []] = [true, false].map((is) =>
+    given.before.filter(({ isOneStatement }) => isOneStatement === is),
+  );
+  if (single.length > 0 && (await Promise.all(single.map(({ isKept }) => isKept))).includes(false))
+    return 'not now';
+  const ways = { ...given, before };
   const known = { owners: tools.memory.owners, held: new Set(batch.shards), origins: batch.origins };
   const owned = ownedOf(batch.items, known);
   try {
@@ -240,11 +266,12 @@ async function takeInKnown(
   tools: IntakeTools,
   { bodies }: Batch,
   owned: readonly Owned[] | null,
-  { before, waitMs, onSent }: Ways,
+  { before, waitMs, onSent, onOneStatement }: Ways,
 ): Promise<boolean> {
   // Behind an earlier one it has to be known first whether that was committed.
   const guess = owned === null || before.length > 0 ? null : guessOf(tools.memory, bodies, owned);
   if (guess === null) return false;
+  onOneStatement();
   const { database, memory } = tools;
   // What is not as remembered is read anew by the way in two round trips.
   return await withClaims(tools, (claimer) =>

@@ -37,7 +37,7 @@ export function guessOf(
 /**
  * Stores a body with everything that it leads to in one statement, which is its own transaction: the database compares the
  * guess with what is stored. Null, with nothing stored, where the guess is wrong or another transaction has the shard.
- * `onSent`: the statement is sent.
+ * `onSent`: the statement is sent. What comes behind it in its shard must wait for its result: it does not wait for the lock.
  */
 export async function ingestGuessed(
   database: Database,

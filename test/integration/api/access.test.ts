@@ -18,6 +18,7 @@ import {
 let api: TestApi;
 let close: () => Promise<void>;
 let own: { conversation: string; text: string; outbound: string };
+let foreign: string[];
 let good: string;
 
 beforeAll(async () => {
@@ -29,7 +30,9 @@ beforeAll(async () => {
   const text = await addMessage(database, conversation);
   const outbound = await addMessage(database, conversation, { direction: 'outbound', type: 'image' });
   own = { conversation, text, outbound };
-  await addConversation(database, { wabaId: OTHER_WABA, phoneNumberId: OTHER_NUMBER });
+  const others = { wabaId: OTHER_WABA, phoneNumberId: OTHER_NUMBER };
+  const otherConversation = await addConversation(database, others);
+  foreign = [await addMessage(database, otherConversation, others)];
   good = (await addKey(database)).authorization;
 });
 afterAll(() => close());
@@ -51,14 +54,17 @@ test('a key is answered no more with the very next request after its revocation'
   expect(await revokeApiKey(api.database, OTHER_WABA, id)).toBe(false);
 });
 
-test('a message without inbound media has no media, byte for byte like one that does not exist', async () => {
+test('of a message without inbound media it is said, of a foreign one nothing: byte for byte as of one that does not exist', async () => {
   const mediaOf = (id: string) =>
     api.app.inject({ url: `/api/external/messages/${id}/media`, headers: { authorization: good } });
   const missing = await mediaOf('123456789012345');
   expect(missing.statusCode).toBe(404);
   for (const id of [own.text, own.outbound]) {
-    expect(comparable(await mediaOf(id))).toEqual(comparable(missing));
+    const response = await mediaOf(id);
+    expect(response.statusCode).toBe(404);
+    expect(response.json().error.message).toBe(`Message ${id} has no received media.`);
   }
+  for (const id of foreign) expect(comparable(await mediaOf(id))).toEqual(comparable(missing));
 });
 
 test('lists hold what is one’s own and nothing else, whatever the filter', async () => {

@@ -107,7 +107,8 @@ describe('bodies that come while the ones before them are being committed', () =
   test('are taken in behind them, without an answer in between', async () => {
     await atCommitOf('wamid.1', 'perform pg_sleep(0.5)');
     const sent = Promise.withResolvers<void>();
-    const first = direct([signedForAll(message('wamid.1'))], sent.resolve);
+    const two = [textMessage('wamid.1', 'hello'), textMessage('wamid.1b', 'hello')];
+    const first = direct([signedForAll(bodyOf(ACCOUNT, two))], sent.resolve);
     await sent.promise;
     const second = direct([signedForAll(message('wamid.2'))], inTurn);
     await eventually('the second waits in the database', async () => {
@@ -116,7 +117,38 @@ describe('bodies that come while the ones before them are being committed', () =
       return (await query(database, waiting)).length === 1;
     });
     expect(await Promise.all([first.isKept, second.isKept])).toEqual([true, true]);
-    expect(await eventIds()).toEqual(['wamid.0', 'wamid.1', 'wamid.2']);
+    expect(await eventIds()).toEqual(['wamid.0', 'wamid.1', 'wamid.1b', 'wamid.2']);
+  });
+
+  test('are sent behind those of one statement, so none of them finds its shard taken', async () => {
+    const ids = Array.from({ length: 60 }, (_, n) => `wamid.${n + 1}`);
+    expect(new Set(await keepOneAfterTheOther(ids.map((id) => [message(id)])))).toEqual(new Set([true]));
+    expect(await eventIds()).toEqual(['wamid.0', ...ids]);
+  });
+
+  test('overtake none that are kept the usual way, until those are stored', async () => {
+    const stored = Promise.withResolvers<void>();
+    const odd = String(message('wamid.odd')).replace('"messages"', '"unknown_field"');
+    const notPlain = signedForAll(Buffer.from(odd));
+    const first = direct([notPlain], inTurn, stored.promise);
+    expect(first.usual).toEqual([notPlain]);
+    expect(await keep([message('wamid.1')])).toBe(false);
+    stored.resolve();
+    await stored.promise;
+    await eventually('the shard is free', async () => await keep([message('wamid.1')]));
+    expect(await eventIds()).toEqual(['wamid.0', 'wamid.1']);
+  });
+
+  test('are kept the usual way behind those that could not be committed, until those are stored', async () => {
+    await atCommitOf('wamid.1', "raise exception 'no commit'");
+    const stored = Promise.withResolvers<void>();
+    const first = direct([signedForAll(message('wamid.1'))], inTurn, stored.promise);
+    expect(await first.isKept).toBe(false);
+    expect(await keep([message('wamid.2')])).toBe(false);
+    stored.resolve();
+    await stored.promise;
+    await eventually('the shard is free', async () => await keep([message('wamid.2')]));
+    expect(await eventIds()).toEqual(['wamid.0', 'wamid.2']);
   });
 
   test('are kept the usual way behind them when those cannot be committed', async () => {
