@@ -1,6 +1,7 @@
 import { knownWaba } from '../accounts/accounts.ts';
 import { insertDeliveries, recordWorkflow } from '../deliveries/delivery-log.ts';
-import { insertEvents, newDelivery, TEST_PHONE_NUMBER_ID, testEventData } from '../deliveries/publish.ts';
+import { TEST_PHONE_NUMBER_ID, testEventData } from '../deliveries/envelope.ts';
+import { insertEvents, newDelivery } from '../deliveries/publish.ts';
 import type { DeliveryLabel } from '../deliveries/queue/claim.ts';
 import { enqueueTest } from '../deliveries/queue/enqueue.ts';
 import { type Audited, recordChange } from '../platform/audit/audit.ts';

@@ -7,8 +7,8 @@ import {
   lowestUuidAt,
   msOfUuidV7,
 } from '../../platform/public-ids.ts';
+import { mediaReadyEventId } from '../envelope.ts';
 import { describeDeliveries, type ListedDelivery } from '../log/deliveries.ts';
-import { mediaReadyEventId } from '../publish.ts';
 import { deliveryIdOfWorkflow } from '../queue/claim.ts';
 import {
   checkDeliveryFilter,

@@ -1,4 +1,5 @@
-import { laneOf, mediaReadyEventId } from '../../deliveries/publish.ts';
+import { mediaReadyEventId } from '../../deliveries/envelope.ts';
+import { laneOf } from '../../deliveries/publish.ts';
 import { removeDeliveries } from '../../deliveries/queue/remove.ts';
 import { findOpenDeliveries } from '../../deliveries/queue/sweep.ts';
 import { erasedName, localMessageId, sendMarker } from '../../messages/messages.ts';

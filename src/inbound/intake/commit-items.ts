@@ -1,7 +1,7 @@
 import { findKnownWabas, findNumberOwners, type NumberOwner } from '../../accounts/accounts.ts';
+import { mediaReadyEventId } from '../../deliveries/envelope.ts';
 import {
   findSubscribers,
-  mediaReadyEventId,
   mostDeliveries,
   type NewEvent,
   type PublishedEvent,

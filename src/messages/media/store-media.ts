@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto';
-import { mediaReadyData, mediaReadyEventId, publishEvents } from '../../deliveries/publish.ts';
+import { mediaReadyData, mediaReadyEventId } from '../../deliveries/envelope.ts';
+import { publishEvents } from '../../deliveries/publish.ts';
 import type { GraphClient } from '../../platform/graph/graph-client.ts';
 import { MediaHostRefused } from '../../platform/graph/graph-connection.ts';
 import { GraphError } from '../../platform/graph/graph-error.ts';

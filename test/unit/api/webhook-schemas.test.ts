@@ -3,7 +3,7 @@ import { describe, expect, test } from 'vitest';
 import { EVENT_BODIES } from '../../../src/api/openapi/webhooks/event-body-schemas.ts';
 import { WEBHOOK_EXAMPLES } from '../../../src/api/openapi/webhooks/webhook-examples.ts';
 import { webhookOperations } from '../../../src/api/openapi/webhooks/webhook-operations.ts';
-import { serializeEvent } from '../../../src/deliveries/publish.ts';
+import { serializeEvent } from '../../../src/deliveries/envelope.ts';
 import { webhookHeaders } from '../../../src/deliveries/webhook-request.ts';
 import type { UpstreamItem } from '../../../src/inbound/split/upstream-items.ts';
 import { orderEventData, orderService } from '../../../src/messages/orders.ts';

@@ -1,12 +1,12 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import {
-  laneOf,
   mediaReadyData,
   mediaReadyEventId,
   serializeEvent,
   testEventData,
-} from '../../../src/deliveries/publish.ts';
+} from '../../../src/deliveries/envelope.ts';
+import { laneOf } from '../../../src/deliveries/publish.ts';
 
 const ENVELOPE = {
   eventType: 'message' as const,
