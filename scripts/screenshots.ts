@@ -4,14 +4,12 @@
  * Run: npm run screenshots -- [situations] [--data-dir .data] [--out docs/screenshots] [--only overview] [--format png]
  */
 
-import { existsSync, readFileSync } from 'node:fs';
-import { join } from 'node:path';
 import { parseArgs } from 'node:util';
-import type { EmbeddedDescription } from '../src/platform/local-stack/embedded-description.ts';
 import { type Album, openCamera } from './screenshots/camera.ts';
 import { livePortal } from './screenshots/live-portal.ts';
 import { shotsOf } from './screenshots/shots.ts';
 import { takeSituations } from './screenshots/situations.ts';
+import { runningStack } from './screenshots/stack-browser.ts';
 
 const { values, positionals } = parseArgs({
   allowPositionals: true,
@@ -29,9 +27,7 @@ else if (subject === 'situations') await takeSituations(values);
 else fail(`There are pictures of "portal" and of "situations", not of "${subject}".`);
 
 async function takePortal(dataDir: string, album: Album): Promise<void> {
-  const descriptionPath = join(dataDir, 'embedded.json');
-  if (!existsSync(descriptionPath)) fail(`Nothing runs: ${descriptionPath} is missing. Run npm start first.`);
-  const stack = JSON.parse(readFileSync(descriptionPath, 'utf8')) as EmbeddedDescription;
+  const stack = runningStack(dataDir);
   const camera = await openCamera(stack, album);
   try {
     for (const shot of shotsOf(await livePortal(stack))) await camera.take(shot);

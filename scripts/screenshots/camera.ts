@@ -1,7 +1,8 @@
-import { existsSync, mkdirSync, writeFileSync } from 'node:fs';
+import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { type Browser, type Cookie, chromium, type Page } from 'playwright-core';
+import type { Browser, Cookie, Page } from 'playwright-core';
 import type { EmbeddedDescription } from '../../src/platform/local-stack/embedded-description.ts';
+import { launchChromium, signIn } from './stack-browser.ts';
 
 /** One picture. */
 export type Shot = {
@@ -23,18 +24,16 @@ export type Album = { out: string; only: string; format: string };
 
 export type Camera = { take: (shot: Shot) => Promise<void>; close: () => Promise<void> };
 
-const CHROMIUM = [process.env.HELIOGRAPH_CHROMIUM ?? '', '/usr/bin/chromium', '/usr/bin/chromium-browser'];
 const MAX_HEIGHT = 1_500;
 const WEBP_QUALITY = 80;
 
 /** Opens a browser that takes pictures of a stack that runs. */
 export async function openCamera(stack: EmbeddedDescription, album: Album): Promise<Camera> {
-  const executablePath = CHROMIUM.find((path) => path !== '' && existsSync(path));
-  const chrome = await chromium.launch({ ...(executablePath && { executablePath }), args: ['--no-sandbox'] });
+  const chrome = await launchChromium();
   const sessions = new Map<string, Cookie[]>();
   mkdirSync(album.out, { recursive: true });
   const cookiesOf = async (role: 'operator' | 'admin') => {
-    const cookies = sessions.get(role) ?? (await signIn(chrome, stack, role));
+    const cookies = sessions.get(role) ?? (await cookiesOfNewSession(chrome, stack, role));
     sessions.set(role, cookies);
     return cookies;
   };
@@ -69,20 +68,14 @@ async function pictureOf(page: Page, format: string): Promise<Buffer> {
 }
 
 /** The cookies of a session, which each of them begins once. */
-async function signIn(
+async function cookiesOfNewSession(
   chrome: Browser,
   stack: EmbeddedDescription,
   role: 'operator' | 'admin',
 ): Promise<Cookie[]> {
-  const user = stack.portalUsers.find((one) => one.role === role);
-  if (user === undefined) throw new Error(`the demonstration has no ${role}`);
   const context = await chrome.newContext();
   const page = await context.newPage();
-  await page.goto(`${stack.apiUrl}/portal/sign-in`);
-  await page.getByLabel('E-mail address').fill(user.email);
-  await page.getByLabel('Password').fill(user.password);
-  await page.getByRole('button', { name: 'Sign in' }).click();
-  await page.getByRole('button', { name: 'Sign out' }).waitFor();
+  await signIn(page, stack, role);
   const cookies = await context.cookies();
   await context.close();
   return cookies;

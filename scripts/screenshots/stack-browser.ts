@@ -1,13 +1,15 @@
 import { existsSync, readFileSync } from 'node:fs';
-import { join } from 'node:path';
 import { type Browser, chromium, type Page } from 'playwright-core';
-import type { EmbeddedDescription } from '../../src/platform/local-stack/embedded-description.ts';
+import {
+  descriptionFile,
+  type EmbeddedDescription,
+} from '../../src/platform/local-stack/embedded-description.ts';
 
 const CHROMIUM = [process.env.HELIOGRAPH_CHROMIUM ?? '', '/usr/bin/chromium', '/usr/bin/chromium-browser'];
 
 /** The stack that `npm start` runs on a data directory; ends the process when there is none. */
 export function runningStack(dataDir: string): EmbeddedDescription {
-  const path = join(dataDir, 'embedded.json');
+  const path = descriptionFile(dataDir);
   if (!existsSync(path)) {
     process.stderr.write(`Nothing runs: ${path} is missing. Run npm start first.\n`);
     process.exit(1);
