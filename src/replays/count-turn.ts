@@ -1,4 +1,5 @@
 import type { Database, Transaction } from '../platform/postgres/database.ts';
+import { isCanceled } from '../platform/postgres/error-class.ts';
 import { query } from '../platform/postgres/sql.ts';
 import { RateLimitError, RequestError } from '../platform/request-input.ts';
 
@@ -7,8 +8,6 @@ export const COUNT_TIMEOUT_MS = 3_000;
 
 /** The count of a replay that starts: it is over before the request is given up, which would not stop it. */
 export const START_TIMEOUT_MS = 10_000;
-
-const QUERY_CANCELED = '57014';
 
 /**
  * Counts what a tenant selects, which may be all that it has: one count at a time over all processes, so that a tenant
@@ -47,10 +46,6 @@ async function takeTurn(trx: Transaction, tenantId: string): Promise<boolean> {
     [tenantId],
   );
   return row?.isFree === true;
-}
-
-function isCanceled(error: unknown): boolean {
-  return error instanceof Error && 'code' in error && error.code === QUERY_CANCELED;
 }
 
 function otherCount(): RateLimitError {

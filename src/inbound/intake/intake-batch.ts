@@ -6,7 +6,7 @@ import { MAX_ENDPOINTS } from '../../endpoints/endpoints.ts';
 import type { Logger } from '../../platform/logger.ts';
 import { type TracedEvent, tracing } from '../../platform/metrics/metrics.ts';
 import { type Database, LastStatements, type Transaction } from '../../platform/postgres/database.ts';
-import { isDataError } from '../../platform/postgres/error-class.ts';
+import { isDataError, isLockTimeout } from '../../platform/postgres/error-class.ts';
 import { intakeEpochs, tryIntakeLocks } from '../../platform/postgres/locks.ts';
 import {
   countQuarantined,
@@ -94,10 +94,6 @@ async function takeInAtOnceOrInPieces(tools: IntakeTools, shards: readonly Shard
     tools.logger.warn({ err: error }, 'an upstream body cannot be stored as it is: looking for the item');
     return await takeInPieces(tools, only);
   }
-}
-
-function isLockTimeout(error: unknown): boolean {
-  return error instanceof Error && 'code' in error && error.code === '55P03';
 }
 
 type Taken = { claimed: ClaimedDelivery[]; outcomes: InboxOutcome[]; more: number[] };

@@ -15,7 +15,7 @@ import {
 import { redactError } from '../logger.ts';
 import { ObjectStoreUnavailable } from '../object-store/object-store.ts';
 import { type Database, type DatabasePool, openDatabase } from '../postgres/database.ts';
-import { isTransientError } from '../postgres/error-class.ts';
+import { isCanceled, isLockTimeout, isTransientError } from '../postgres/error-class.ts';
 import { isPoolerAnswer, poolerError } from '../postgres/server-checks.ts';
 import { RequestError } from '../request-input.ts';
 
@@ -139,7 +139,7 @@ function databaseFailure(error: unknown, databaseUrl: string | null): AdminFailu
     const message = `The database at ${host} refuses the login: check HELIOGRAPH_DATABASE_URL (user, password, database name).`;
     return { code: 'database_login', message, exitCode: 1 };
   }
-  if (sqlState === '57014' || sqlState === '55P03') {
+  if (isCanceled(error) || isLockTimeout(error)) {
     const message = `The database at ${host} is too busy for this now: nothing was changed, try again later.`;
     return { code: 'database_busy', message, exitCode: 1 };
   }

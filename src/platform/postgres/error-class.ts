@@ -25,6 +25,20 @@ export function isTransientError(error: unknown): boolean {
   return NETWORK_CODES.has(code);
 }
 
+/** Whether a statement gave up its wait for a lock. */
+export function isLockTimeout(error: unknown): boolean {
+  return hasState(error, '55P03');
+}
+
+/** Whether the server cancelled a statement that took too long. */
+export function isCanceled(error: unknown): boolean {
+  return hasState(error, '57014');
+}
+
+function hasState(error: unknown, state: string): boolean {
+  return error instanceof Error && 'code' in error && error.code === state;
+}
+
 /** Integrity (23) and contents (22) of data, a limit of the server's that they exceed (54000), refused by a trigger. */
 const DATA_CLASSES = new Set(['22', '23']);
 const DATA_STATES = new Set(['54000', 'P0001']);

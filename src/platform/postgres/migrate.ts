@@ -2,9 +2,9 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import knex, { type Knex } from 'knex';
 import { connectionOf, direct } from './connection.ts';
 import type { DatabasePool } from './database.ts';
+import { isLockTimeout } from './error-class.ts';
 import { MIGRATION_LOCK } from './locks.ts';
 import { applyFile, FUNCTIONS, noteFile, SCHEMA, type SqlFile } from './migrations/0001-baseline.ts';
-import { isLockTimeout } from './partitions.ts';
 import { findPrimary } from './primary.ts';
 import { MIGRATIONS, type Migrations } from './schema-state.ts';
 

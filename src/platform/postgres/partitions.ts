@@ -1,4 +1,5 @@
 import type { Database, Transaction } from './database.ts';
+import { isLockTimeout } from './error-class.ts';
 import { query } from './sql.ts';
 
 /** Tables with a partition per UTC day, named `<table>_YYYYMMDD`, and the column of the day. */
@@ -197,11 +198,6 @@ export async function changePartition(
 
 async function waitBriefly(trx: Transaction): Promise<void> {
   await trx.raw(`set local lock_timeout = ${TABLE_LOCK_TIMEOUT_MS}`);
-}
-
-/** Whether a statement gave up because others hold the table. */
-export function isLockTimeout(error: unknown): boolean {
-  return error instanceof Error && 'code' in error && error.code === '55P03';
 }
 
 function isCheckViolation(error: unknown): boolean {

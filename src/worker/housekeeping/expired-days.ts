@@ -1,9 +1,9 @@
 import type { Logger } from '../../platform/logger.ts';
 import type { Database } from '../../platform/postgres/database.ts';
+import { isLockTimeout } from '../../platform/postgres/error-class.ts';
 import {
   type DailyTable,
   inBatches,
-  isLockTimeout,
   partitionName,
   TABLE_LOCK_TIMEOUT_MS,
 } from '../../platform/postgres/partitions.ts';

@@ -12,6 +12,7 @@ import { countInbox, oldestWaitingBodyAt } from '../../inbound/inbox-admin.ts';
 import { readWaitingBodies } from '../../inbound/waiting-bodies.ts';
 import { countSealed, type SealedCount } from '../../platform/crypto/secret-keys.ts';
 import type { Database, Transaction } from '../../platform/postgres/database.ts';
+import { isCanceled, isLockTimeout } from '../../platform/postgres/error-class.ts';
 import { readPartitions } from '../../platform/postgres/partitions.ts';
 import { recentRead } from '../../platform/postgres/recent-read.ts';
 import { query } from '../../platform/postgres/sql.ts';
@@ -101,16 +102,11 @@ export async function readSystemFigures(
       });
       Object.assign(figures, some);
     } catch (error) {
-      if (!isCancelled(error)) throw error;
+      if (!isCanceled(error) && !isLockTimeout(error)) throw error;
       slow.push(name);
     }
   }
   return { figures, slow };
-}
-
-/** The server cancelled a statement, or its wait for a lock, because it took too long. */
-function isCancelled(error: unknown): boolean {
-  return error instanceof Error && 'code' in error && (error.code === '57014' || error.code === '55P03');
 }
 
 type Upkeep = Pick<
