@@ -9,6 +9,7 @@ import {
   type KeepAtOnce,
   type NewBody,
   newBodies,
+  SHARDS,
   type SignedBody,
   shardOf,
 } from '../inbox.ts';
@@ -34,6 +35,9 @@ const REST_MS = 1_000;
 
 /** For a shard that another process works on: each attempt meanwhile is written and undone. */
 const REST_OF_SHARD_MS = 100;
+
+/** Of bodies that are not looked at: more than one of these transactions takes, or while all rest. */
+const ALL_SHARDS: ReadonlySet<number> = new Set(SHARDS);
 
 /** For a process that is both ingress and worker. */
 export function makeDirectIntake(tools: IntakeTools, loop: IdleLoop, patienceMs = PATIENCE_MS): KeepAtOnce {
@@ -67,12 +71,12 @@ class IntakeBesideIngress {
     stored?: Promise<unknown>,
   ): ReturnType<KeepAtOnce> {
     const isPossible = performance.now() >= this.#restUntilMs && bodies.length <= MOST.bodies;
-    const read = isPossible ? this.#readPlain(bodies) : [];
-    const isTried = new Set(read.map(({ signed }) => signed));
+    const { plain, left } = isPossible ? this.#readPlain(bodies) : { plain: [], left: ALL_SHARDS };
+    const isTried = new Set(plain.map(({ signed }) => signed));
     const usual = bodies.filter((body) => !isTried.has(body));
-    this.#noteUsual(usual, stored);
-    if (read.length === 0) return { usual, tried: [], isKept: Promise.resolve(true) };
-    const batch = batchOf(read);
+    this.#noteUsual(left, stored);
+    if (plain.length === 0) return { usual, tried: [], isKept: Promise.resolve(true) };
+    const batch = batchOf(plain);
     const isOfSame = ({ shards }: UnderWay) => shards.some((shard) => batch.shards.includes(shard));
     const before = [...this.#underWay].filter(isOfSame);
     const own: UnderWay = { shards: batch.shards, isOneStatement: false, isKept: Promise.resolve(false) };
@@ -85,18 +89,17 @@ class IntakeBesideIngress {
     return { usual, tried: [...isTried], isKept: own.isKept };
   }
 
-  #noteUsual(usual: readonly SignedBody[], stored: Promise<unknown> | undefined): void {
-    if (usual.length === 0 || stored === undefined) return;
-    const shards = new Set(newBodies(usual).map(({ shard }) => shard));
+  #noteUsual(shards: ReadonlySet<number>, stored: Promise<unknown> | undefined): void {
+    if (shards.size === 0 || stored === undefined) return;
     this.#usualShards.add(shards);
     void stored.finally(() => this.#usualShards.delete(shards));
   }
 
   /**
    * Of these bodies those that can be taken in at once. One that is not plain (too much, unreadable, with parts that become
-   * no event) is left out, and so is what comes behind it in its shards.
+   * no event) is left out, and so is what comes behind it in its shards, which are `left`.
    */
-  #readPlain(bodies: readonly SignedBody[]): PlainBody[] {
+  #readPlain(bodies: readonly SignedBody[]): { plain: PlainBody[]; left: ReadonlySet<number> } {
     const plain: PlainBody[] = [];
     const left = new Set<number>();
     const room = { ...MOST };
@@ -107,7 +110,7 @@ class IntakeBesideIngress {
       if (read !== null && takeRoom(room, this.#sizeOf(signed, read))) plain.push({ signed, parts: read });
       else for (const { shard } of parts) left.add(shard);
     }
-    return plain;
+    return { plain, left };
   }
 
   #sizeOf({ body }: SignedBody, parts: PlainBody['parts']): Size {
@@ -220,9 +223,8 @@ type Ways = {
 async function keepAndTakeIn(tools: IntakeTools, batch: Batch, given: Ways): Promise<'done' | 'not now'> {
   const startMs = Date.now();
   // Which of two such statements gets the lock of the shard first is up to the machine, so the later one is sent afterwards.
-  const [single = [], before = []] = [true, false].map((is) =>
-    given.before.filter(({ isOneStatement }) => isOneStatement === is),
-  );
+  const single = given.before.filter(({ isOneStatement }) => isOneStatement);
+  const before = given.before.filter((one) => !single.includes(one));
   if (single.length > 0 && (await Promise.all(single.map(({ isKept }) => isKept))).includes(false))
     return 'not now';
   const ways = { ...given, before };
