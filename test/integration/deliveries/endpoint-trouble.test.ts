@@ -1,5 +1,5 @@
 import type { Client } from '@temporalio/client';
-import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
+import { expect, onTestFinished, test } from 'vitest';
 import { TroubleWatch } from '../../../src/deliveries/dispatch/trouble-watch.ts';
 import { listEndpointsInTrouble } from '../../../src/deliveries/queue/trouble.ts';
 import { lookAtTrouble } from '../../../src/deliveries/trouble/look.ts';
@@ -9,27 +9,17 @@ import { listAudit, SYSTEM } from '../../../src/platform/audit/audit.ts';
 import { loadConfig } from '../../../src/platform/config/config.ts';
 import type { Database } from '../../../src/platform/postgres/database.ts';
 import { execute, query } from '../../../src/platform/postgres/sql.ts';
-import { connectTemporal, installTemporalRuntime } from '../../../src/platform/temporal/worker-connection.ts';
 import { startWorker } from '../../../src/worker/start-worker.ts';
 import { ACCOUNT, bodyOf, messageStatus, textMessage } from '../../support/load/upstream-bodies.ts';
 import { addEndpoints, queueEach } from '../../support/many-endpoints.ts';
 import { silentLogger } from '../../support/silent-logger.ts';
+import { useTemporal } from '../../support/temporal-client.ts';
 import { addEndpoint, seedFixtureAccounts } from '../../support/test-accounts.ts';
 import { drawIdsApart, testWorkerDatabase } from '../../support/test-database.ts';
 import { testSettings } from '../../support/test-settings.ts';
 import { answer, type Behaviour, eventually, startReceiver } from '../../support/webhook-receiver.ts';
 
-let client: Client;
-let disconnect: () => Promise<void>;
-
-beforeAll(async () => {
-  installTemporalRuntime(silentLogger);
-  const connected = await connectTemporal(loadConfig(testSettings('postgres://unused')).temporal);
-  client = connected.client;
-  disconnect = () => connected.connection.close();
-});
-
-afterAll(() => disconnect());
+const client = useTemporal();
 
 /** An endpoint whose id no other test has: runs are found by it. */
 async function installation(behaviour: Behaviour, overrides: Record<string, string> = {}) {
@@ -47,7 +37,7 @@ async function installation(behaviour: Behaviour, overrides: Record<string, stri
     onTestFinished(stop);
     return { stop };
   };
-  const handle = client.workflow.getHandle(`endpoint/${id}`);
+  const handle = client().workflow.getHandle(`endpoint/${id}`);
   onTestFinished(async () => void (await handle.terminate().catch(() => undefined)));
   const details = async () => {
     const metadata = await handle.query<{ currentDetails?: string }>('__temporal_workflow_metadata');

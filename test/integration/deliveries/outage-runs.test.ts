@@ -1,15 +1,14 @@
-import type { Client } from '@temporalio/client';
-import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
+import { expect, onTestFinished, test } from 'vitest';
 import { enableEndpoint, holdEndpoint } from '../../../src/endpoints/endpoint-modes.ts';
 import { insertBodies } from '../../../src/inbound/inbox.ts';
 import { SYSTEM } from '../../../src/platform/audit/audit.ts';
 import { loadConfig } from '../../../src/platform/config/config.ts';
 import { query } from '../../../src/platform/postgres/sql.ts';
-import { connectTemporal, installTemporalRuntime } from '../../../src/platform/temporal/worker-connection.ts';
 import { taskQueues } from '../../../src/platform/temporal/workflow-options.ts';
 import { startWorker } from '../../../src/worker/start-worker.ts';
 import { ACCOUNT, bodyOf, textMessage } from '../../support/load/upstream-bodies.ts';
 import { silentLogger } from '../../support/silent-logger.ts';
+import { useTemporal } from '../../support/temporal-client.ts';
 import { addEndpoint, seedFixtureAccounts } from '../../support/test-accounts.ts';
 import { drawIdsApart, testWorkerDatabase } from '../../support/test-database.ts';
 import { testSettings } from '../../support/test-settings.ts';
@@ -28,17 +27,7 @@ const SETTINGS = {
   HELIOGRAPH_DELIVERY_WORKFLOWS: 'failures',
 };
 
-let client: Client;
-let disconnect: () => Promise<void>;
-
-beforeAll(async () => {
-  installTemporalRuntime(silentLogger);
-  const connected = await connectTemporal(loadConfig(testSettings('postgres://unused')).temporal);
-  client = connected.client;
-  disconnect = () => connected.connection.close();
-});
-
-afterAll(() => disconnect());
+const client = useTemporal();
 
 /** An endpoint that is down, with 200 events. */
 async function outage() {
@@ -58,10 +47,10 @@ async function outage() {
   const runsWith = async (status: 'Running' | 'Completed'): Promise<string[]> => {
     const ids: string[] = [];
     const filter = `TaskQueue = '${taskQueue}' and ExecutionStatus = '${status}'`;
-    for await (const run of client.workflow.list({ query: filter })) ids.push(run.workflowId);
+    for await (const run of client().workflow.list({ query: filter })) ids.push(run.workflowId);
     return ids.filter((workflowId) => !workflowId.startsWith('delivery-session/')).sort();
   };
-  const trouble = client.workflow.getHandle(`endpoint/${id}`);
+  const trouble = client().workflow.getHandle(`endpoint/${id}`);
   const shows = (text: string) =>
     eventually(
       `its run shows ${text}`,
@@ -158,7 +147,7 @@ test(`${EVENTS} failing events of an endpoint are as many runs as it has room, a
   receiver.behave(answer(200));
   await enableEndpoint(tools, ACCOUNT.wabaId, { id, waiting: 'send', by: 'a test' });
   await eventually('all are delivered', async () => (await endpoint())?.pending === 0, 60_000);
-  for (const workflowId of running) await client.workflow.getHandle(workflowId).result();
+  for (const workflowId of running) await client().workflow.getHandle(workflowId).result();
   expect(completed.samples.count).toBeGreaterThan(5);
   expect(await completed.stop()).toEqual([]);
 });

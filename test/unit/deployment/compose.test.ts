@@ -1,19 +1,7 @@
-import { execFileSync } from 'node:child_process';
-import {
-  cpSync,
-  existsSync,
-  mkdtempSync,
-  readdirSync,
-  readFileSync,
-  rmSync,
-  statSync,
-  writeFileSync,
-} from 'node:fs';
-import { tmpdir } from 'node:os';
+import { existsSync, readdirSync, statSync } from 'node:fs';
 import { join } from 'node:path';
-import { fileURLToPath } from 'node:url';
 import ipaddr from 'ipaddr.js';
-import { afterAll, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { parse } from 'yaml';
 import packageJson from '../../../package.json' with { type: 'json' };
 import { loadConfig } from '../../../src/platform/config/config.ts';
@@ -30,6 +18,7 @@ import {
   variableLines,
   variablesIn,
 } from './compose-file.ts';
+import { prepareFolder } from './prepared-folder.ts';
 
 /** Processes of ours; the rest are servers of others. */
 const OWN_SERVICES = ['migrate', 'api', 'worker'];
@@ -37,18 +26,7 @@ const SERVICES = Object.entries(COMPOSE.services);
 const RUNNING = SERVICES.filter(([, service]) => service.restart === 'unless-stopped');
 const SECRETS_FOLDER = '/run/secrets/';
 
-/** A folder as an operator has it after `sh deploy/prepare.sh`. */
-const prepared = mkdtempSync(join(tmpdir(), 'compose-'));
-cpSync(fileURLToPath(new URL('../../../deploy', import.meta.url)), join(prepared, 'deploy'), {
-  recursive: true,
-});
-const prepare = () => execFileSync('sh', ['deploy/prepare.sh'], { cwd: prepared, encoding: 'utf8' });
-const said = prepare();
-afterAll(() => rmSync(prepared, { recursive: true }));
-
-function preparedFile(path: string): string {
-  return readFileSync(join(prepared, path), 'utf8');
-}
+const { folder: prepared, said, fileOf: preparedFile } = prepareFolder();
 
 /** What the service gets to read, with what an operator has to fill in. */
 function settingsOf(name: string, filledIn: Record<string, string> = {}): Record<string, string> {
@@ -162,57 +140,6 @@ describe('docker-compose.yml', () => {
           expect(service.entrypoint?.join(' '), name).toContain('with-secrets.sh');
       }
     }
-  });
-
-  test('every secret is a file that deploy/prepare.sh makes, and keeps when it is run again', () => {
-    for (const [name, { file }] of Object.entries(COMPOSE.secrets)) {
-      const path = name.startsWith('tls-') ? `tls/${name.slice(4)}.pem` : `secrets/${name}`;
-      expect(substitute(file)).toBe(`./${path}`);
-      expect(statSync(join(prepared, path)).mode & 0o777).toBe(0o644);
-    }
-    const names = Object.keys(COMPOSE.secrets).filter((name) => !name.startsWith('tls-'));
-    expect(readdirSync(join(prepared, 'secrets')).sort()).toEqual(names.sort());
-    expect(statSync(join(prepared, 'tls')).mode & 0o777).toBe(0o700);
-    expect(statSync(join(prepared, 'secrets')).mode & 0o777).toBe(0o700);
-    const before = preparedFile('secrets/encryption-keys');
-    prepare();
-    expect(preparedFile('secrets/encryption-keys')).toBe(before);
-  });
-
-  test('deploy/prepare.sh says what is missing for a certificate that upstream accepts', () => {
-    const elsewhere = mkdtempSync(join(tmpdir(), 'compose-'));
-    cpSync(join(prepared, 'deploy'), join(elsewhere, 'deploy'), { recursive: true });
-    const saidWith = (env: string) => {
-      writeFileSync(join(elsewhere, '.env'), env);
-      const { PROXY_TLS: _, ...rest } = process.env;
-      const said = execFileSync('sh', ['deploy/prepare.sh'], { cwd: elsewhere, encoding: 'utf8', env: rest });
-      return said.split('\n').filter((line) => line.includes('PROXY_TLS'));
-    };
-    const isPrivate = [expect.stringMatching(/^still to do: .*internal: upstream refuses/)];
-    for (const env of ['', 'PROXY_TLS=\n', 'PROXY_TLS=internal\n', 'PROXY_TLS="internal"\n'])
-      expect(saidWith(env), env).toEqual(isPrivate);
-    expect(saidWith('PROXY_TLS=you@example.com\n')).toEqual([]);
-    const files = 'PROXY_TLS=/tls/chain.pem /tls/key.pem\n';
-    expect(saidWith(files)).toEqual([
-      expect.stringContaining('tls/chain.pem, which is empty'),
-      expect.stringContaining('tls/key.pem, which is empty'),
-    ]);
-    writeFileSync(join(elsewhere, 'tls/chain.pem'), 'x');
-    expect(saidWith(files)).toEqual([expect.stringContaining('tls/key.pem, which is empty')]);
-    writeFileSync(join(elsewhere, 'tls/key.pem'), 'x');
-    expect(saidWith(files)).toEqual([]);
-    rmSync(elsewhere, { recursive: true });
-  });
-
-  test('deploy/prepare.sh makes them where .env says that they are', () => {
-    const elsewhere = mkdtempSync(join(tmpdir(), 'compose-'));
-    cpSync(join(prepared, 'deploy'), join(elsewhere, 'deploy'), { recursive: true });
-    writeFileSync(join(elsewhere, '.env'), 'SECRETS_DIR=./other/secrets\nTLS_DIR=./other/tls\n');
-    execFileSync('sh', ['deploy/prepare.sh'], { cwd: elsewhere });
-    expect(existsSync(join(elsewhere, 'other/secrets/encryption-keys'))).toBe(true);
-    expect(existsSync(join(elsewhere, 'other/tls/chain.pem'))).toBe(true);
-    expect(existsSync(join(elsewhere, 'secrets'))).toBe(false);
-    rmSync(elsewhere, { recursive: true });
   });
 
   test.each(SERVICES)('%s is pinned to a version', (_name, service) => {
