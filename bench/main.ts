@@ -1,4 +1,4 @@
-import { onStopSignals } from '../src/dev/embedded/start.ts';
+import { onStopSignals } from '../dev/embedded/start.ts';
 /** The benchmark: starts the stack, drives it, prints a table. Run: npm run bench -- --help */
 
 import { writeFile } from 'node:fs/promises';

@@ -6,7 +6,7 @@ import { buildApp } from '../src/api/app.ts';
 
 import { parseArgs } from 'node:util';
 import { pino } from 'pino';
-import { startTestInfrastructure } from '../src/dev/embedded/test-infrastructure.ts';
+import { startTestInfrastructure } from '../dev/embedded/test-infrastructure.ts';
 import { loadConfig } from '../src/platform/config/config.ts';
 import { openObjectStore } from '../src/platform/object-store/object-store.ts';
 import { openDatabase } from '../src/platform/postgres/database.ts';

@@ -3,8 +3,8 @@
  * claim and the times of the statements that deliveries go through. Run: node bench/query-plans.ts [--plans]
  */
 
+import { startTestInfrastructure } from '../dev/embedded/test-infrastructure.ts';
 import { findDueEndpoints } from '../src/deliveries/queue/claim.ts';
-import { startTestInfrastructure } from '../src/dev/embedded/test-infrastructure.ts';
 import { type Database, openDatabase } from '../src/platform/postgres/database.ts';
 import { migrate } from '../src/platform/postgres/migrate.ts';
 import { execute } from '../src/platform/postgres/sql.ts';

@@ -1,4 +1,4 @@
-import { onStopSignals } from '../src/dev/embedded/start.ts';
+import { onStopSignals } from '../dev/embedded/start.ts';
 /** The benchmark of the API's reads: starts the stack, fills it, reads. Run: npm run bench:reads -- --help */
 
 import { writeFile } from 'node:fs/promises';

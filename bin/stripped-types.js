@@ -2,19 +2,19 @@
 // start, with a compiler of 28 MiB that stays in memory. Lines and columns stay what they are.
 // Run by itself, it does so for all sources: an image is read-only later.
 import { createHash } from 'node:crypto';
-import { mkdirSync, readdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
 import { registerHooks, stripTypeScriptTypes } from 'node:module';
 import { dirname, join, relative } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
-const SOURCE_FOLDER = fileURLToPath(new URL('../src', import.meta.url));
+const ROOT = fileURLToPath(new URL('..', import.meta.url));
+const SOURCE_URLS = ['src/', 'dev/'].map((folder) => new URL(`../${folder}`, import.meta.url));
 const CACHE_FOLDER = fileURLToPath(new URL('../node_modules/.cache/heliograph/sources', import.meta.url));
-const SOURCE_URL = new URL('../src/', import.meta.url).href;
 
 /** The source without types: from the cache, unless the file has changed. */
 function strippedSource(path) {
   const source = readFileSync(path, 'utf8');
-  const cachePath = join(CACHE_FOLDER, `${relative(SOURCE_FOLDER, path)}.js`);
+  const cachePath = join(CACHE_FOLDER, `${relative(ROOT, path)}.js`);
   const mark = `\n//${createHash('sha256').update(process.version).update(source).digest('hex')}`;
   const cached = readOrNull(cachePath);
   if (cached?.endsWith(mark)) return cached;
@@ -54,12 +54,15 @@ function keep(path, text) {
 
 registerHooks({
   load(url, context, nextLoad) {
-    if (!url.startsWith(SOURCE_URL) || !url.endsWith('.ts')) return nextLoad(url, context);
+    const isOurs = url.endsWith('.ts') && SOURCE_URLS.some(({ href }) => url.startsWith(href));
+    if (!isOurs) return nextLoad(url, context);
     return { format: 'module', source: strippedSource(fileURLToPath(url)), shortCircuit: true };
   },
 });
 
 if (import.meta.main) {
-  for (const name of readdirSync(SOURCE_FOLDER, { recursive: true }))
-    if (name.endsWith('.ts')) strippedSource(join(SOURCE_FOLDER, name));
+  // An image has no dev.
+  for (const folder of SOURCE_URLS.map((url) => fileURLToPath(url)).filter((each) => existsSync(each)))
+    for (const name of readdirSync(folder, { recursive: true }))
+      if (name.endsWith('.ts')) strippedSource(join(folder, name));
 }

@@ -15,7 +15,7 @@ const program = new Command('heliograph')
   .showHelpAfterError('(add --help for how to use it)');
 
 /** The production image has no development tools. */
-const isCheckout = existsSync(new URL('./dev', import.meta.url));
+const isCheckout = existsSync(new URL('../dev', import.meta.url));
 
 if (isCheckout) {
   program
@@ -24,7 +24,7 @@ if (isCheckout) {
     .option('--fresh', 'start empty: removes the data directory first', false)
     .option('--data-dir <path>', 'where state is kept', '.data')
     .action(async (options: { fresh: boolean; dataDir: string }) => {
-      const { runEmbedded } = await import('./dev/start.ts');
+      const { runEmbedded } = await import('../dev/start.ts');
       process.exit(await runEmbedded(options));
     });
 }
@@ -77,7 +77,7 @@ if (name === 'reconcile' || isHelp) {
   program.addCommand((await import('./reconcile/commands/reconcile-command.ts')).reconcileCommand());
 }
 if (isCheckout && (name === 'sandbox' || isHelp)) {
-  program.addCommand((await import('./dev/sandbox/cli.ts')).createSandboxCommand());
+  program.addCommand((await import('../dev/sandbox/cli.ts')).createSandboxCommand());
 }
 
 await program.parseAsync();

@@ -36,7 +36,7 @@ async function runApi(config: Config, given: { keepAtOnce?: KeepAtOnce } = {}): 
     for (const name of ['SIGTERM', 'SIGINT'] as const) process.on(name, () => undefined);
     const consolePages =
       config.mode === 'development' && config.sandbox.controlUrl !== ''
-        ? (await import('./dev/console/console-pages.ts')).sandboxPages
+        ? (await import('../dev/console/console-pages.ts')).sandboxPages
         : undefined;
     await startApi(config, process.env, { temporal, startDelivery, consolePages, ...given });
   } finally {

@@ -1,10 +1,10 @@
 import { appendFileSync, mkdirSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import pg from 'pg';
-import { choosePostgresAccount, type PostgresAccount } from '../../src/dev/embedded/postgres-account.ts';
-import type { PostgresPrograms } from '../../src/dev/embedded/postgres-programs.ts';
-import type { PartDefinition } from '../../src/dev/embedded/process-part.ts';
-import { minimalEnvironment, runCommand } from '../../src/dev/embedded/run-command.ts';
+import { choosePostgresAccount, type PostgresAccount } from '../../dev/embedded/postgres-account.ts';
+import type { PostgresPrograms } from '../../dev/embedded/postgres-programs.ts';
+import type { PartDefinition } from '../../dev/embedded/process-part.ts';
+import { minimalEnvironment, runCommand } from '../../dev/embedded/run-command.ts';
 import type { Machine } from './machines.ts';
 
 export const DATABASE_USER = 'heliograph';

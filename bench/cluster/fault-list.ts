@@ -1,5 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import type { PartDefinition } from '../../src/dev/embedded/process-part.ts';
+import type { PartDefinition } from '../../dev/embedded/process-part.ts';
 import type { Installation } from './installation.ts';
 
 export type Fault = {

@@ -1,6 +1,6 @@
 import { writeFileSync } from 'node:fs';
 import { parseArgs } from 'node:util';
-import { onStopSignals } from '../../src/dev/embedded/start.ts';
+import { onStopSignals } from '../../dev/embedded/start.ts';
 import { faults } from './faults.ts';
 import { startInstallation } from './installation.ts';
 import { limits } from './limits.ts';

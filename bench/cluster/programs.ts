@@ -1,7 +1,7 @@
 import { existsSync, readdirSync } from 'node:fs';
 import { delimiter, join } from 'node:path';
-import { ensureBinaries, ensureBinary } from '../../src/dev/embedded/binaries.ts';
-import { findPostgresPrograms, type PostgresPrograms } from '../../src/dev/embedded/postgres-programs.ts';
+import { ensureBinaries, ensureBinary } from '../../dev/embedded/binaries.ts';
+import { findPostgresPrograms, type PostgresPrograms } from '../../dev/embedded/postgres-programs.ts';
 import { CannotRunError } from './machines.ts';
 
 /** What runs on the machines besides Node.js. */

@@ -1,8 +1,8 @@
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { connect } from 'node:net';
 import { join } from 'node:path';
-import type { PartDefinition } from '../../src/dev/embedded/process-part.ts';
-import { minimalEnvironment } from '../../src/dev/embedded/run-command.ts';
+import type { PartDefinition } from '../../dev/embedded/process-part.ts';
+import { minimalEnvironment } from '../../dev/embedded/run-command.ts';
 import type { Machine } from './machines.ts';
 
 const GLOBAL = `global

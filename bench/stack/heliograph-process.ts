@@ -2,7 +2,7 @@ import { execFile } from 'node:child_process';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
-import { describeExit, type PartProcess, startPartProcess } from '../../src/dev/embedded/process-part.ts';
+import { describeExit, type PartProcess, startPartProcess } from '../../dev/embedded/process-part.ts';
 import { NODE_FLAGS, PROCESS_ENVIRONMENT } from '../../src/platform/config/process-options.ts';
 
 /** The directory of this checkout. */

@@ -1,5 +1,5 @@
 import { join } from 'node:path';
-import { findFreePorts } from '../../src/dev/embedded/ports.ts';
+import { findFreePorts } from '../../dev/embedded/ports.ts';
 import { type ControlGroup, makeControlGroup } from './control-group.ts';
 import { type HeliographProcess, type ProcessName, startHeliographProcess } from './heliograph-process.ts';
 

@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import type { Infrastructure } from '../../src/dev/embedded/infrastructure.ts';
+import type { Infrastructure } from '../../dev/embedded/infrastructure.ts';
 
 export const APP_SECRET = 'bench-app-secret';
 

@@ -92,7 +92,7 @@ const LINES = [
 ];
 
 async function picture(stack: EmbeddedDescription): Promise<string> {
-  const bytes = readFileSync(new URL('../../src/dev/console/assets/sandbox-shoe.jpg', import.meta.url));
+  const bytes = readFileSync(new URL('../../dev/console/assets/sandbox-shoe.jpg', import.meta.url));
   const response = await fetch(`${stack.sandboxUrl}/sandbox/media?filename=shoe.jpg`, {
     method: 'POST',
     headers: { 'content-type': 'image/jpeg' },

@@ -1,5 +1,5 @@
 import { describe, expect, inject, test } from 'vitest';
-import { readPorts } from '../../src/dev/embedded/ports.ts';
+import { readPorts } from '../../dev/embedded/ports.ts';
 import { description } from './support/stack.ts';
 import { postUpstream, textBody } from './support/upstream.ts';
 

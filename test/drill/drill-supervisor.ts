@@ -5,8 +5,8 @@ import {
   type PartDefinition,
   type PartProcess,
   startPartProcess,
-} from '../../src/dev/embedded/process-part.ts';
-import type { Supervisor } from '../../src/dev/embedded/supervisor.ts';
+} from '../../dev/embedded/process-part.ts';
+import type { Supervisor } from '../../dev/embedded/supervisor.ts';
 
 export type DrillSupervisor = Supervisor & {
   /** The process of a part that runs now. */

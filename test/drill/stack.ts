@@ -1,12 +1,12 @@
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { ensureCertificate } from '../../dev/embedded/certificate.ts';
+import { embeddedEnvironment } from '../../dev/embedded/embedded-environment.ts';
+import { startInfrastructure } from '../../dev/embedded/infrastructure.ts';
+import { readPorts } from '../../dev/embedded/ports.ts';
+import type { Supervisor } from '../../dev/embedded/supervisor.ts';
 import { createTenant } from '../../src/accounts/accounts.ts';
 import { addWaba } from '../../src/accounts/wabas.ts';
-import { ensureCertificate } from '../../src/dev/embedded/certificate.ts';
-import { embeddedEnvironment } from '../../src/dev/embedded/embedded-environment.ts';
-import { startInfrastructure } from '../../src/dev/embedded/infrastructure.ts';
-import { readPorts } from '../../src/dev/embedded/ports.ts';
-import type { Supervisor } from '../../src/dev/embedded/supervisor.ts';
 import { storeEndpoint } from '../../src/endpoints/endpoints.ts';
 import { SYSTEM } from '../../src/platform/audit/audit.ts';
 import { loadConfig } from '../../src/platform/config/config.ts';

@@ -1,5 +1,5 @@
 import type { TestProject } from 'vitest/node';
-import { startTestInfrastructure } from '../../src/dev/embedded/test-infrastructure.ts';
+import { startTestInfrastructure } from '../../dev/embedded/test-infrastructure.ts';
 import { openDatabase } from '../../src/platform/postgres/database.ts';
 import { migrate } from '../../src/platform/postgres/migrate.ts';
 import { loadWorkflowBundle } from '../../src/worker/workflow-bundle.ts';

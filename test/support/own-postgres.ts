@@ -2,9 +2,9 @@ import { chmodSync, cpSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { onTestFinished } from 'vitest';
-import { findFreePorts } from '../../src/dev/embedded/ports.ts';
-import { startPostgres } from '../../src/dev/embedded/postgres.ts';
-import { createSupervisor, type Supervisor } from '../../src/dev/embedded/supervisor.ts';
+import { findFreePorts } from '../../dev/embedded/ports.ts';
+import { startPostgres } from '../../dev/embedded/postgres.ts';
+import { createSupervisor, type Supervisor } from '../../dev/embedded/supervisor.ts';
 
 type Options = Pick<Parameters<typeof startPostgres>[1], 'settings' | 'programs'>;
 

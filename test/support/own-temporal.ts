@@ -3,10 +3,10 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Client, Connection } from '@temporalio/client';
 import { onTestFinished } from 'vitest';
-import { ensureBinaries } from '../../src/dev/embedded/binaries.ts';
-import { startTemporal } from '../../src/dev/embedded/infrastructure.ts';
-import { findFreePorts } from '../../src/dev/embedded/ports.ts';
-import { createSupervisor, type Supervisor } from '../../src/dev/embedded/supervisor.ts';
+import { ensureBinaries } from '../../dev/embedded/binaries.ts';
+import { startTemporal } from '../../dev/embedded/infrastructure.ts';
+import { findFreePorts } from '../../dev/embedded/ports.ts';
+import { createSupervisor, type Supervisor } from '../../dev/embedded/supervisor.ts';
 
 export type OwnTemporal = {
   address: string;

@@ -4,8 +4,8 @@ import { homedir, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import pg from 'pg';
 import { onTestFinished } from 'vitest';
-import { findFreePorts } from '../../src/dev/embedded/ports.ts';
-import { choosePostgresAccount } from '../../src/dev/embedded/postgres-account.ts';
+import { findFreePorts } from '../../dev/embedded/ports.ts';
+import { choosePostgresAccount } from '../../dev/embedded/postgres-account.ts';
 import { eventually } from './webhook-receiver.ts';
 
 const CACHE = join(process.env.XDG_CACHE_HOME ?? join(homedir(), '.cache'), 'heliograph', 'pgbouncer');

@@ -10,7 +10,7 @@ import {
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import pg from 'pg';
-import { runCommand } from '../../../src/dev/embedded/run-command.ts';
+import { runCommand } from '../../../dev/embedded/run-command.ts';
 
 /** Settings of a PostgreSQL that archives its log in a directory, each file whole or not at all. */
 export function archiveSettings(archive: string, timeoutSeconds: number): string[] {

@@ -1,7 +1,7 @@
 import { execFile } from 'node:child_process';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import type { PartDefinition } from '../../../src/dev/embedded/process-part.ts';
+import type { PartDefinition } from '../../../dev/embedded/process-part.ts';
 import type { DrillAccount } from '../accounts.ts';
 import type { DrillSupervisor } from '../drill-supervisor.ts';
 import { type DrillStack, startStack } from '../stack.ts';

@@ -1,6 +1,6 @@
 import { writeFileSync } from 'node:fs';
 import { parseArgs } from 'node:util';
-import { onStopSignals } from '../../../src/dev/embedded/start.ts';
+import { onStopSignals } from '../../../dev/embedded/start.ts';
 import { type RestoreOptions, reportOf } from './restore-result.ts';
 import { runRestoreDrill } from './run-restore-drill.ts';
 

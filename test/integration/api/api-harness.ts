@@ -1,8 +1,8 @@
 import { createHmac } from 'node:crypto';
 import type { FastifyInstance, RouteOptions } from 'fastify';
 import { inject, onTestFinished } from 'vitest';
+import { sandboxPages } from '../../../dev/console/console-pages.ts';
 import { type ApiDependencies, buildApp } from '../../../src/api/app.ts';
-import { sandboxPages } from '../../../src/dev/console/console-pages.ts';
 import { apiKeyHints, hashApiKey, newApiKey } from '../../../src/keys/api-key.ts';
 import { insertApiKey } from '../../../src/keys/api-key-store.ts';
 import { type Config, loadConfig } from '../../../src/platform/config/config.ts';

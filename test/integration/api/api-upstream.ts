@@ -1,5 +1,5 @@
+import { startUpstreamServer } from '../../../dev/sandbox/upstream-server.ts';
 import type { ApiDependencies } from '../../../src/api/app.ts';
-import { startUpstreamServer } from '../../../src/dev/sandbox/upstream-server.ts';
 import { accessTokenPlace } from '../../../src/platform/crypto/secret-box.ts';
 import type { Database } from '../../../src/platform/postgres/database.ts';
 import { execute } from '../../../src/platform/postgres/sql.ts';

@@ -1,5 +1,5 @@
 import { describe, expect, onTestFinished, test } from 'vitest';
-import { findFreePorts } from '../../../src/dev/embedded/ports.ts';
+import { findFreePorts } from '../../../dev/embedded/ports.ts';
 import { makeApiMetrics } from '../../../src/platform/metrics/metrics.ts';
 import { scrapeOf, startMetricsServer } from '../../../src/platform/metrics/metrics-server.ts';
 import { counted, samplesOf } from '../../support/metrics-text.ts';

@@ -7,7 +7,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { expect, inject, onTestFinished, test, vi } from 'vitest';
-import { ensureCertificate } from '../../../src/dev/embedded/certificate.ts';
+import { ensureCertificate } from '../../../dev/embedded/certificate.ts';
 import { query } from '../../../src/platform/postgres/sql.ts';
 import { createTestDatabase } from '../../support/test-database.ts';
 import { signed } from './api-harness.ts';

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
+import { seedDemoAccounts } from '../../../dev/start.ts';
 import { listTenants } from '../../../src/accounts/accounts.ts';
-import { seedDemoAccounts } from '../../../src/dev/start.ts';
 import { listEndpoints } from '../../../src/endpoints/store.ts';
 import { hashApiKey } from '../../../src/keys/api-key.ts';
 import { findApiKey, revokeApiKey } from '../../../src/keys/api-key-store.ts';

@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { readdirSync, readFileSync } from 'node:fs';
 import { expect, onTestFinished, test } from 'vitest';
 import { parse } from 'yaml';
-import { findFreePorts } from '../../../src/dev/embedded/ports.ts';
+import { findFreePorts } from '../../../dev/embedded/ports.ts';
 import { startApiProcess } from '../../support/application-process.ts';
 import { ACCOUNT, bodyOf, textMessage } from '../../support/load/upstream-bodies.ts';
 import { addEndpoint, seedFixtureAccounts } from '../../support/test-accounts.ts';

@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import type { Client } from '@temporalio/client';
 import { NativeConnection } from '@temporalio/worker';
 import { expect, onTestFinished, test } from 'vitest';
-import { findFreePorts } from '../../../src/dev/embedded/ports.ts';
+import { findFreePorts } from '../../../dev/embedded/ports.ts';
 import type { Logger } from '../../../src/platform/logger.ts';
 import { taskQueues } from '../../../src/platform/temporal/workflow-options.ts';
 import { runTemporalWorkers } from '../../../src/worker/temporal-workers.ts';

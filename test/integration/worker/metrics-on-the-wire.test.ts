@@ -1,5 +1,5 @@
 import { expect, onTestFinished, test } from 'vitest';
-import { findFreePorts } from '../../../src/dev/embedded/ports.ts';
+import { findFreePorts } from '../../../dev/embedded/ports.ts';
 import { insertBodies } from '../../../src/inbound/inbox.ts';
 import { loadConfig } from '../../../src/platform/config/config.ts';
 import { startWorker } from '../../../src/worker/start-worker.ts';

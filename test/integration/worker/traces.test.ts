@@ -3,7 +3,7 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { json } from 'node:stream/consumers';
 import { expect, onTestFinished, test } from 'vitest';
-import { startUpstreamServer } from '../../../src/dev/sandbox/upstream-server.ts';
+import { startUpstreamServer } from '../../../dev/sandbox/upstream-server.ts';
 import { query } from '../../../src/platform/postgres/sql.ts';
 import { traceIdOf } from '../../../src/platform/tracing.ts';
 import { startApiProcess } from '../../support/application-process.ts';

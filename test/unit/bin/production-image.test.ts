@@ -8,14 +8,13 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 
 const run = promisify(execFile);
 const ROOT = fileURLToPath(new URL('../../../', import.meta.url));
-const DEV = join(ROOT, 'src', 'dev');
 
 /** The sources as the image has them. */
 let image: string;
 
 beforeAll(async () => {
   image = await mkdtemp(join(tmpdir(), 'production-image-'));
-  await cp(join(ROOT, 'src'), join(image, 'src'), { recursive: true, filter: (path) => path !== DEV });
+  await cp(join(ROOT, 'src'), join(image, 'src'), { recursive: true });
   await cp(join(ROOT, 'package.json'), join(image, 'package.json'));
   await symlink(join(ROOT, 'node_modules'), join(image, 'node_modules'));
 });
@@ -24,7 +23,7 @@ afterAll(async () => await rm(image, { recursive: true }));
 
 const node = async (...args: string[]) => (await run(process.execPath, args, { cwd: image })).stdout;
 
-test('without src/dev the command line has every command but those of development', async () => {
+test('without dev the command line has every command but those of development', async () => {
   const help = await node('src/main.ts', '--help');
   for (const name of ['api', 'worker', 'all', 'migrate', 'admin'])
     expect(help).toMatch(new RegExp(`^  ${name} `, 'm'));
@@ -32,7 +31,7 @@ test('without src/dev the command line has every command but those of developmen
 });
 
 test.each(['api/start-api.ts', 'worker/start-worker.ts', 'migrate.ts'])(
-  'without src/dev %s loads',
+  'without dev %s loads',
   async (path) => {
     expect(await node('--eval', `import('./src/${path}').then(() => console.log('loaded'))`)).toContain(
       'loaded',

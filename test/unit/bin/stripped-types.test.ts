@@ -59,7 +59,7 @@ describe('a process that is given sources without types', () => {
     await start();
     await write('half.ts', HALF.replace('/ 2', '/ 3'));
     expect(await start()).toMatchObject({ half: 28, strips: true });
-    const cached = join(folder, 'node_modules/.cache/heliograph/sources/half.ts.js');
+    const cached = join(folder, 'node_modules/.cache/heliograph/sources/src/half.ts.js');
     await writeFile(cached, (await readFile(cached, 'utf8')).slice(0, 30));
     expect(await start()).toMatchObject({ half: 28, strips: true });
     expect(await start()).toMatchObject({ half: 28, strips: false });
@@ -79,7 +79,7 @@ describe('a process that is given sources without types', () => {
 
   test('strips nothing at all after it was done for an image', async () => {
     await run(process.execPath, [join(folder, 'bin', 'stripped-types.js')]);
-    const kept = await readdir(join(folder, 'node_modules/.cache/heliograph/sources'));
+    const kept = await readdir(join(folder, 'node_modules/.cache/heliograph/sources/src'));
     expect(kept.sort()).toEqual(['half.ts.js', 'main.ts.js']);
     expect(await start()).toEqual({ half: 42, strips: false, stderr: '' });
   });

@@ -5,7 +5,7 @@ import { repositoryFile } from './compose-file.ts';
 
 const ROOT = fileURLToPath(new URL('../../../', import.meta.url));
 const DOCUMENT = repositoryFile('docs/architecture.md');
-const SOURCES = globSync('src/**/*.{ts,sql}', { cwd: ROOT }).map(repositoryFile);
+const SOURCES = globSync('{src,dev}/**/*.{ts,sql}', { cwd: ROOT }).map(repositoryFile);
 
 /** It keeps its own time, without `startLoop`. */
 const LOOP_OF_ITS_OWN = 'intake';

@@ -319,7 +319,7 @@ describe('the files that containers are given', () => {
       string,
       [{ value: unknown }]
     >;
-    const embedded = repositoryFile('src/dev/embedded/infrastructure.ts');
+    const embedded = repositoryFile('dev/embedded/infrastructure.ts');
     const told = [...embedded.matchAll(/'((?:system|matching|history)\.[A-Za-z]+)': (true|\d+)/g)];
     expect(told.length).toBeGreaterThan(3);
     for (const [, key = '', value] of told) expect(String(dynamicConfig[key]?.[0].value), key).toBe(value);

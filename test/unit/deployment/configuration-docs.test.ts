@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { portVariables, readPorts } from '../../../src/dev/embedded/ports.ts';
+import { portVariables, readPorts } from '../../../dev/embedded/ports.ts';
 import type { Setting } from '../../../src/platform/config/setting.ts';
 import { SETTINGS } from '../../../src/platform/config/settings.ts';
 import { repositoryFile } from './compose-file.ts';

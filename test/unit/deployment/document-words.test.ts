@@ -15,7 +15,7 @@ const SOURCES = [
   'src/api/portal/**/*.ts',
   'src/api/pages/*.ts',
   'src/{endpoints,keys,replays,users}/**/*.ts',
-  'src/dev/**/*.ts',
+  'dev/**/*.ts',
 ]
   .flatMap((pattern) => globSync(pattern, { cwd: ROOT }))
   .toSorted();
@@ -43,7 +43,7 @@ const LOST = AVOIDED.slice(
 );
 
 /** All code. */
-const CODE = globSync('src/**/*.{ts,sql}', { cwd: ROOT }).toSorted();
+const CODE = globSync('{src,dev}/**/*.{ts,sql}', { cwd: ROOT }).toSorted();
 
 /** What else the words mean: a lock's file that is moved, and a delivery that has stepped aside. */
 const ALLOWED = /\bsetAside\b(?=\()|\bstepped_aside_at\b/g;

@@ -1,5 +1,5 @@
 import { existsSync } from 'node:fs';
-import { ensureBinary } from '../../../src/dev/embedded/binaries.ts';
+import { ensureBinary } from '../../../dev/embedded/binaries.ts';
 import { programOnPath } from '../../acceptance/support/programs.ts';
 
 /** What programs and schemas come from; undefined where there is none, which is said. */

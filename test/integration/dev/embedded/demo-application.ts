@@ -4,12 +4,8 @@
  */
 import { createServer } from 'node:http';
 import pg from 'pg';
-import { answersOk } from '../../../../src/dev/embedded/ports.ts';
-import {
-  type ApplicationPart,
-  type EmbeddedContext,
-  startEmbedded,
-} from '../../../../src/dev/embedded/start.ts';
+import { answersOk } from '../../../../dev/embedded/ports.ts';
+import { type ApplicationPart, type EmbeddedContext, startEmbedded } from '../../../../dev/embedded/start.ts';
 import { loadConfig } from '../../../../src/platform/config/config.ts';
 import type { EmbeddedTenant } from '../../../../src/platform/local-stack/embedded-description.ts';
 

@@ -14,12 +14,12 @@ import { Connection, Client as TemporalClient } from '@temporalio/client';
 import { Client as MinioClient } from 'minio';
 import pg from 'pg';
 import { afterAll, beforeAll, describe, expect, onTestFinished, test, vi } from 'vitest';
-import { type Infrastructure, startInfrastructure } from '../../../../src/dev/embedded/infrastructure.ts';
-import { commandLineOf, identifyProcess } from '../../../../src/dev/embedded/process-identity.ts';
+import { type Infrastructure, startInfrastructure } from '../../../../dev/embedded/infrastructure.ts';
+import { commandLineOf, identifyProcess } from '../../../../dev/embedded/process-identity.ts';
 import {
   findInfrastructurePorts,
   startTestInfrastructure,
-} from '../../../../src/dev/embedded/test-infrastructure.ts';
+} from '../../../../dev/embedded/test-infrastructure.ts';
 
 const log: string[] = [];
 let dataDir: string;

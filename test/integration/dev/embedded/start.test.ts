@@ -6,8 +6,8 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import pg from 'pg';
 import { afterAll, beforeAll, describe, expect, onTestFinished, test, vi } from 'vitest';
-import { findFreePorts, type PortName } from '../../../../src/dev/embedded/ports.ts';
-import { commandLineOf } from '../../../../src/dev/embedded/process-identity.ts';
+import { findFreePorts, type PortName } from '../../../../dev/embedded/ports.ts';
+import { commandLineOf } from '../../../../dev/embedded/process-identity.ts';
 import type { EmbeddedDescription } from '../../../../src/platform/local-stack/embedded-description.ts';
 
 const APPLICATION = fileURLToPath(new URL('./demo-application.ts', import.meta.url));

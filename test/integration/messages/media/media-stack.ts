@@ -1,12 +1,12 @@
 import { randomBytes } from 'node:crypto';
 import type { Client } from '@temporalio/client';
 import { Worker } from '@temporalio/worker';
+import type { FaultRequest } from '../../../../dev/sandbox/fault-register.ts';
+import type { LoggedRequest } from '../../../../dev/sandbox/upstream-records.ts';
+import { startUpstreamServer } from '../../../../dev/sandbox/upstream-server.ts';
 import { saveWaba } from '../../../../src/accounts/accounts.ts';
 import { makeEnrichOrderActivities } from '../../../../src/activities/enrich-order.ts';
 import { makeStoreInboundMediaActivities } from '../../../../src/activities/store-inbound-media.ts';
-import type { FaultRequest } from '../../../../src/dev/sandbox/fault-register.ts';
-import type { LoggedRequest } from '../../../../src/dev/sandbox/upstream-records.ts';
-import { startUpstreamServer } from '../../../../src/dev/sandbox/upstream-server.ts';
 import { makeMediaUrls } from '../../../../src/messages/media/media-urls.ts';
 import { type Config, loadConfig } from '../../../../src/platform/config/config.ts';
 import { openGraphClient } from '../../../../src/platform/graph/graph-client.ts';

@@ -2,7 +2,7 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { Readable } from 'node:stream';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
-import type { LoggedRequest } from '../../../../src/dev/sandbox/upstream-records.ts';
+import type { LoggedRequest } from '../../../../dev/sandbox/upstream-records.ts';
 import { giveMedia, makeMediaSlots } from '../../../../src/messages/send/upload-media.ts';
 import { openSendClient } from '../../../../src/platform/graph/graph-client.ts';
 import { type ObjectStore, openObjectStore } from '../../../../src/platform/object-store/object-store.ts';

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
-import type { ReadReceipt } from '../../../../src/dev/sandbox/upstream-records.ts';
+import type { ReadReceipt } from '../../../../dev/sandbox/upstream-records.ts';
 import { query } from '../../../../src/platform/postgres/sql.ts';
 import { addConversation, addKey, addMessage, OTHER_NUMBER, OTHER_WABA } from '../../api/api-harness.ts';
 import { askApi } from './ask-api.ts';

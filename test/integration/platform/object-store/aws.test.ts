@@ -7,10 +7,10 @@ import { join } from 'node:path';
 import { buffer } from 'node:stream/consumers';
 import { Client } from 'minio';
 import { afterEach, describe, expect, inject, onTestFinished, test, vi } from 'vitest';
-import { ensureBinaries } from '../../../../src/dev/embedded/binaries.ts';
-import { startMinio } from '../../../../src/dev/embedded/minio.ts';
-import { findFreePorts } from '../../../../src/dev/embedded/ports.ts';
-import { createSupervisor } from '../../../../src/dev/embedded/supervisor.ts';
+import { ensureBinaries } from '../../../../dev/embedded/binaries.ts';
+import { startMinio } from '../../../../dev/embedded/minio.ts';
+import { findFreePorts } from '../../../../dev/embedded/ports.ts';
+import { createSupervisor } from '../../../../dev/embedded/supervisor.ts';
 import { loadConfig } from '../../../../src/platform/config/config.ts';
 import {
   ObjectStoreUnavailable,

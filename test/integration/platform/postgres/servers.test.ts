@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import pg from 'pg';
 import { generate } from 'selfsigned';
 import { describe, expect, onTestFinished, test } from 'vitest';
-import { ensureCertificate } from '../../../../src/dev/embedded/certificate.ts';
+import { ensureCertificate } from '../../../../dev/embedded/certificate.ts';
 import { listenToDatabase } from '../../../../src/platform/postgres/connection.ts';
 import { openDatabase } from '../../../../src/platform/postgres/database.ts';
 import { migrate } from '../../../../src/platform/postgres/migrate.ts';

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { expect, onTestFinished, test } from 'vitest';
-import { findFreePorts } from '../../../../src/dev/embedded/ports.ts';
+import { findFreePorts } from '../../../../dev/embedded/ports.ts';
 import { query } from '../../../../src/platform/postgres/sql.ts';
 import { ACCOUNT, bodyOf, textMessage } from '../../../support/load/upstream-bodies.ts';
 import { addEndpoint, seedFixtureAccounts } from '../../../support/test-accounts.ts';

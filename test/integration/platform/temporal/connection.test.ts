@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { Connection } from '@temporalio/client';
 import { generate } from 'selfsigned';
 import { afterAll, beforeAll, describe, expect, inject, onTestFinished, test } from 'vitest';
-import { ensureCertificate, type LocalCertificate } from '../../../../src/dev/embedded/certificate.ts';
+import { ensureCertificate, type LocalCertificate } from '../../../../dev/embedded/certificate.ts';
 import { insertBodies } from '../../../../src/inbound/inbox.ts';
 import { loadConfig } from '../../../../src/platform/config/config.ts';
 import { openTemporalConnection } from '../../../../src/platform/temporal/client-connection.ts';

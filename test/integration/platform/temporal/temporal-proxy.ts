@@ -8,7 +8,7 @@ import {
 } from 'node:http2';
 import type { AddressInfo } from 'node:net';
 import { onTestFinished } from 'vitest';
-import type { LocalCertificate } from '../../../../src/dev/embedded/certificate.ts';
+import type { LocalCertificate } from '../../../../dev/embedded/certificate.ts';
 
 type Guard = {
   certificate: LocalCertificate;

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { seedDemoUsers } from '../../../../dev/start.ts';
 import { announceSetUp } from '../../../../src/api/portal/users/set-up-page.ts';
-import { seedDemoUsers } from '../../../../src/dev/start.ts';
 import { loadConfig } from '../../../../src/platform/config/config.ts';
 import { execute, query } from '../../../../src/platform/postgres/sql.ts';
 import { setUpPath } from '../../../../src/users/first-operator.ts';

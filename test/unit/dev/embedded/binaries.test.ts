@@ -4,10 +4,10 @@ import { createServer } from 'node:http';
 import { dirname, join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { describe, expect, onTestFinished, test } from 'vitest';
-import { ensureBinaries } from '../../../../src/dev/embedded/binaries.ts';
-import { type BinarySource, binarySources } from '../../../../src/dev/embedded/binary-sources.ts';
-import { identifyProcess } from '../../../../src/dev/embedded/process-identity.ts';
-import { runCommand } from '../../../../src/dev/embedded/run-command.ts';
+import { ensureBinaries } from '../../../../dev/embedded/binaries.ts';
+import { type BinarySource, binarySources } from '../../../../dev/embedded/binary-sources.ts';
+import { identifyProcess } from '../../../../dev/embedded/process-identity.ts';
+import { runCommand } from '../../../../dev/embedded/run-command.ts';
 import { temporaryDirectory } from './temporary-directory.ts';
 
 function program(path: string, content: string): string {
@@ -165,7 +165,7 @@ describe('where the programs of the servers come from', () => {
     const { env, installGo, lines, provide, cached } = machine();
     const go = installGo();
     writeFileSync(go, readFileSync(go, 'utf8').replace('echo "$@"', 'sleep 1; echo "$@"'));
-    const module = new URL('../../../../src/dev/embedded/binaries.ts', import.meta.url).href;
+    const module = new URL('../../../../dev/embedded/binaries.ts', import.meta.url).href;
     const sources = [
       { name: 'minio', variable: 'X', download: undefined, goPackage: 'example.com/minio@v1' },
     ];
@@ -223,7 +223,7 @@ describe('running a program', () => {
   });
 
   test('it does not outlive the process that ran it', async () => {
-    const module = new URL('../../../../src/dev/embedded/run-command.ts', import.meta.url).href;
+    const module = new URL('../../../../dev/embedded/run-command.ts', import.meta.url).href;
     const script = `import { runCommand } from ${JSON.stringify(module)};
       void runCommand(['sh', '-c', 'echo $$ > "$0"; exec sleep 61', process.argv[1]]);
       setTimeout(() => process.exit(0), 500);`;

@@ -3,7 +3,7 @@ import { readFileSync, statSync, writeFileSync } from 'node:fs';
 import { createServer, request } from 'node:https';
 import { join } from 'node:path';
 import { describe, expect, onTestFinished, test } from 'vitest';
-import { ensureCertificate, type LocalCertificate } from '../../../../src/dev/embedded/certificate.ts';
+import { ensureCertificate, type LocalCertificate } from '../../../../dev/embedded/certificate.ts';
 import { temporaryDirectory } from './temporary-directory.ts';
 
 const DAY_MS = 86_400_000;

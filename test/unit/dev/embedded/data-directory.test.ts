@@ -1,7 +1,7 @@
 import { existsSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
-import { openDataDirectory } from '../../../../src/dev/embedded/data-directory.ts';
+import { openDataDirectory } from '../../../../dev/embedded/data-directory.ts';
 import {
   keepTenants,
   keptSecret,

@@ -2,7 +2,7 @@ import { chmodSync, copyFileSync, existsSync, mkdirSync, readFileSync, writeFile
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, test } from 'vitest';
-import { runCommand } from '../../../../src/dev/embedded/run-command.ts';
+import { runCommand } from '../../../../dev/embedded/run-command.ts';
 import { temporaryDirectory } from './temporary-directory.ts';
 
 const SCRIPT = fileURLToPath(new URL('../../../../scripts/ensure-dependencies.cjs', import.meta.url));

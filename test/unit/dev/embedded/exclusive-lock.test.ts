@@ -3,8 +3,8 @@ import { once } from 'node:events';
 import { existsSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, onTestFinished, test } from 'vitest';
-import { acquireLock, LockHeldError } from '../../../../src/dev/embedded/exclusive-lock.ts';
-import { identifyProcess } from '../../../../src/dev/embedded/process-identity.ts';
+import { acquireLock, LockHeldError } from '../../../../dev/embedded/exclusive-lock.ts';
+import { identifyProcess } from '../../../../dev/embedded/process-identity.ts';
 import { temporaryDirectory } from './temporary-directory.ts';
 
 describe('lock file', () => {

@@ -1,7 +1,7 @@
 import { existsSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
-import { openPartLog } from '../../../../src/dev/embedded/process-part.ts';
+import { openPartLog } from '../../../../dev/embedded/process-part.ts';
 import { temporaryDirectory } from './temporary-directory.ts';
 
 function openLog() {

@@ -1,11 +1,6 @@
 import { createServer } from 'node:net';
 import { describe, expect, onTestFinished, test } from 'vitest';
-import {
-  assertPortsFree,
-  findFreePorts,
-  portVariables,
-  readPorts,
-} from '../../../../src/dev/embedded/ports.ts';
+import { assertPortsFree, findFreePorts, portVariables, readPorts } from '../../../../dev/embedded/ports.ts';
 
 describe('ports of the embedded stack', () => {
   test('without settings they are the documented ones', () => {

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { type BannerData, readyBanner } from '../../../../src/dev/embedded/start.ts';
+import { type BannerData, readyBanner } from '../../../../dev/embedded/start.ts';
 
 const DATA: BannerData = {
   description: {

@@ -3,8 +3,8 @@ import { once } from 'node:events';
 import { readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, onTestFinished, test } from 'vitest';
-import { identifyProcess, isSameProcessAlive } from '../../../../src/dev/embedded/process-identity.ts';
-import { recordProcesses, stopRecordedProcesses } from '../../../../src/dev/embedded/recorded-processes.ts';
+import { identifyProcess, isSameProcessAlive } from '../../../../dev/embedded/process-identity.ts';
+import { recordProcesses, stopRecordedProcesses } from '../../../../dev/embedded/recorded-processes.ts';
 import { temporaryDirectory } from './temporary-directory.ts';
 
 /** A process that ignores the polite signal when told so, once it has said that it is up. */

@@ -2,13 +2,13 @@ import { appendFileSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { describe, expect, onTestFinished, test, vi } from 'vitest';
-import { commandLineOf, identifyProcess } from '../../../../src/dev/embedded/process-identity.ts';
-import type { PartDefinition } from '../../../../src/dev/embedded/process-part.ts';
+import { commandLineOf, identifyProcess } from '../../../../dev/embedded/process-identity.ts';
+import type { PartDefinition } from '../../../../dev/embedded/process-part.ts';
 import {
   createSupervisor,
   PartFailedError,
   SupervisorStoppedError,
-} from '../../../../src/dev/embedded/supervisor.ts';
+} from '../../../../dev/embedded/supervisor.ts';
 import { temporaryDirectory } from './temporary-directory.ts';
 
 const STAY = 'setInterval(() => {}, 1000);';

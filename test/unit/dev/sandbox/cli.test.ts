@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Command } from 'commander';
 import { describe, expect, onTestFinished, test } from 'vitest';
-import { createSandboxCommand } from '../../../../src/dev/sandbox/cli.ts';
+import { createSandboxCommand } from '../../../../dev/sandbox/cli.ts';
 import { graph, startSandbox } from './sandbox-harness.ts';
 
 async function temporaryFolder(): Promise<string> {
@@ -86,7 +86,7 @@ describe('sending commands', () => {
     const media = lastValue().messages[0][type];
     expect(media.mime_type).toBe(mimeType);
     const bytes = Buffer.from(await (await graph(media.url)).arrayBuffer());
-    const sample = new URL(`../../../../src/dev/console/assets/${asset}`, import.meta.url);
+    const sample = new URL(`../../../../dev/console/assets/${asset}`, import.meta.url);
     expect(bytes.equals(await readFile(sample))).toBe(true);
   });
 

@@ -2,9 +2,9 @@ import { createHmac } from 'node:crypto';
 import { readdir, readFile } from 'node:fs/promises';
 import { connect } from 'node:net';
 import { describe, expect, test } from 'vitest';
+import { startReceiver } from '../../../../dev/sandbox/receiver.ts';
+import { startUpstreamServer } from '../../../../dev/sandbox/upstream-server.ts';
 import { verifyUpstreamSignature } from '../../../../src/api/inbound/upstream-webhook.ts';
-import { startReceiver } from '../../../../src/dev/sandbox/receiver.ts';
-import { startUpstreamServer } from '../../../../src/dev/sandbox/upstream-server.ts';
 import { APP_SECRET, call, graph, postJson, startSandbox } from './sandbox-harness.ts';
 
 const FIXTURES = new URL('../../../fixtures/upstream/', import.meta.url);

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { eventLine, printableText } from '../../../../src/dev/sandbox/receiver/event-line.ts';
+import { eventLine, printableText } from '../../../../dev/sandbox/receiver/event-line.ts';
 import { anyText } from '../../../support/any-text.ts';
 
 function lineOf(body: string, more: Record<string, unknown> = {}, useColor = false): string {

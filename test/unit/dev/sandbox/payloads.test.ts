@@ -1,17 +1,13 @@
 import { readFile } from 'node:fs/promises';
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { DEMO_PHONE_NUMBERS } from '../../../../src/dev/sandbox/demo-accounts.ts';
-import { buildInboundMessage } from '../../../../src/dev/sandbox/payloads/inbound-message.ts';
-import type { InboundRequest } from '../../../../src/dev/sandbox/payloads/inbound-request.ts';
-import { buildMessageStatus } from '../../../../src/dev/sandbox/payloads/message-status.ts';
-import { buildPaymentStatus } from '../../../../src/dev/sandbox/payloads/payment-status.ts';
-import {
-  createRandomSource,
-  inboundWamid,
-  outboundWamid,
-} from '../../../../src/dev/sandbox/payloads/sources.ts';
-import { serializeWebhookBody } from '../../../../src/dev/sandbox/payloads/webhook-body.ts';
+import { DEMO_PHONE_NUMBERS } from '../../../../dev/sandbox/demo-accounts.ts';
+import { buildInboundMessage } from '../../../../dev/sandbox/payloads/inbound-message.ts';
+import type { InboundRequest } from '../../../../dev/sandbox/payloads/inbound-request.ts';
+import { buildMessageStatus } from '../../../../dev/sandbox/payloads/message-status.ts';
+import { buildPaymentStatus } from '../../../../dev/sandbox/payloads/payment-status.ts';
+import { createRandomSource, inboundWamid, outboundWamid } from '../../../../dev/sandbox/payloads/sources.ts';
+import { serializeWebhookBody } from '../../../../dev/sandbox/payloads/webhook-body.ts';
 import { codePoint } from '../../../support/any-text.ts';
 
 const FIXTURES = new URL('../../../fixtures/upstream/', import.meta.url);

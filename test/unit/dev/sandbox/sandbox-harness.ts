@@ -1,10 +1,7 @@
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { onTestFinished } from 'vitest';
-import {
-  startUpstreamServer,
-  type UpstreamServerConfig,
-} from '../../../../src/dev/sandbox/upstream-server.ts';
+import { startUpstreamServer, type UpstreamServerConfig } from '../../../../dev/sandbox/upstream-server.ts';
 
 export const APP_SECRET = 'test-app-secret';
 const VERIFY_TOKEN = 'test-verify-token';

@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { ensureCertificate, type LocalCertificate } from '../../../../src/dev/embedded/certificate.ts';
+import { ensureCertificate, type LocalCertificate } from '../../../../dev/embedded/certificate.ts';
 import { configWarnings, loadConfig } from '../../../../src/platform/config/config.ts';
 import { InvalidSettingsError, redactedSettings } from '../../../../src/platform/config/read-settings.ts';
 import { SETTINGS } from '../../../../src/platform/config/settings.ts';

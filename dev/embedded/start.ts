@@ -1,7 +1,7 @@
 import { join, resolve } from 'node:path';
 import pc from 'picocolors';
-import { NODE_FLAGS, PROCESS_ENVIRONMENT } from '../../platform/config/process-options.ts';
-import { DEVELOPMENT_APP_SECRET, DEVELOPMENT_VERIFY_TOKEN } from '../../platform/config/read-settings.ts';
+import { NODE_FLAGS, PROCESS_ENVIRONMENT } from '../../src/platform/config/process-options.ts';
+import { DEVELOPMENT_APP_SECRET, DEVELOPMENT_VERIFY_TOKEN } from '../../src/platform/config/read-settings.ts';
 import {
   descriptionFile,
   type EmbeddedDescription,
@@ -12,7 +12,7 @@ import {
   readKeptTenants,
   removeDescription,
   writeDescription,
-} from '../../platform/local-stack/embedded-description.ts';
+} from '../../src/platform/local-stack/embedded-description.ts';
 import { ensureCertificate, type LocalCertificate } from './certificate.ts';
 import { openDataDirectory, recordFileOf } from './data-directory.ts';
 import { embeddedEnvironment, embeddedUrls } from './embedded-environment.ts';

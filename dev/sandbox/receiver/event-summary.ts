@@ -1,4 +1,4 @@
-import { type Members, membersOf, textOf } from '../../../platform/json/json-members.ts';
+import { type Members, membersOf, textOf } from '../../../src/platform/json/json-members.ts';
 
 function senderOf(data: Members): string {
   const [contact] = Array.isArray(data.contacts) ? data.contacts : [];

@@ -1,10 +1,10 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { Type } from 'typebox';
-import { PAGES } from '../../api/portal/access/page-access.ts';
-import { pageNotFound, roleRefused } from '../../api/portal/access/page-error.ts';
-import { viewerOf } from '../../api/portal/access/viewer.ts';
-import type { PortalApp, PortalContext } from '../../api/portal/portal-app.ts';
+import { PAGES } from '../../src/api/portal/access/page-access.ts';
+import { pageNotFound, roleRefused } from '../../src/api/portal/access/page-error.ts';
+import { viewerOf } from '../../src/api/portal/access/viewer.ts';
+import type { PortalApp, PortalContext } from '../../src/api/portal/portal-app.ts';
 import { choicesOf } from './chat-text.ts';
 import { EMOJIS } from './chat-thread.ts';
 import { type AskedChoice, type ConsoleChoice, consolePath, mayPlay, readChoice } from './console-choice.ts';

@@ -1,9 +1,9 @@
 import { readFile } from 'node:fs/promises';
 import { fileURLToPath } from 'node:url';
 import { Type } from 'typebox';
-import { PAGES } from '../../api/portal/access/page-access.ts';
-import { createAssetUrls } from '../../api/portal/asset-urls.ts';
-import type { PortalApp } from '../../api/portal/portal-app.ts';
+import { PAGES } from '../../src/api/portal/access/page-access.ts';
+import { createAssetUrls } from '../../src/api/portal/asset-urls.ts';
+import type { PortalApp } from '../../src/api/portal/portal-app.ts';
 import type { IconName } from './icons.ts';
 
 const DIRECTORY = new URL('./assets/', import.meta.url);

@@ -1,6 +1,6 @@
 import { join } from 'node:path';
-import { DEVELOPMENT_APP_SECRET, DEVELOPMENT_VERIFY_TOKEN } from '../../platform/config/read-settings.ts';
-import { keptSecret } from '../../platform/local-stack/embedded-description.ts';
+import { DEVELOPMENT_APP_SECRET, DEVELOPMENT_VERIFY_TOKEN } from '../../src/platform/config/read-settings.ts';
+import { keptSecret } from '../../src/platform/local-stack/embedded-description.ts';
 import type { LocalCertificate } from './certificate.ts';
 import type { Infrastructure } from './infrastructure.ts';
 import { type EmbeddedPorts, portVariables } from './ports.ts';

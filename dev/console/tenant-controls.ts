@@ -1,8 +1,8 @@
-import type { Viewer } from '../../api/portal/access/viewer.ts';
-import { badge } from '../../api/portal/components/badge.ts';
-import { statRow } from '../../api/portal/components/table.ts';
-import { durationText } from '../../api/portal/components/time.ts';
-import { html, type Markup, nothing } from '../../api/portal/markup.ts';
+import type { Viewer } from '../../src/api/portal/access/viewer.ts';
+import { badge } from '../../src/api/portal/components/badge.ts';
+import { statRow } from '../../src/api/portal/components/table.ts';
+import { durationText } from '../../src/api/portal/components/time.ts';
+import { html, type Markup, nothing } from '../../src/api/portal/markup.ts';
 import { choiceFields } from './composer.ts';
 import { mayPlay } from './console-choice.ts';
 import type { ConsoleState } from './console-state.ts';

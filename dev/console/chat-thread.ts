@@ -1,5 +1,5 @@
-import { html, type Markup, nothing } from '../../api/portal/markup.ts';
-import { listOf, membersOf, textOf } from '../../platform/json/json-members.ts';
+import { html, type Markup, nothing } from '../../src/api/portal/markup.ts';
+import { listOf, membersOf, textOf } from '../../src/platform/json/json-members.ts';
 import { choicesOf, contentOf, moneyText, shortText, typeOf } from './chat-text.ts';
 import { type ConsoleChoice, consolePath } from './console-choice.ts';
 import { type IconName, icon } from './icons.ts';

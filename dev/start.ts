@@ -1,28 +1,37 @@
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { createTenant, findWaba } from '../accounts/accounts.ts';
-import { addWaba } from '../accounts/wabas.ts';
-import { storeEndpoint } from '../endpoints/endpoints.ts';
-import { findEndpointSecret, listEndpoints, setEndpointUrl } from '../endpoints/store.ts';
-import { API_KEY_SCOPES, hashApiKey } from '../keys/api-key.ts';
-import { findApiKey } from '../keys/api-key-store.ts';
-import { createKey } from '../keys/api-keys.ts';
-import { type Audited, SYSTEM } from '../platform/audit/audit.ts';
-import { loadConfig } from '../platform/config/config.ts';
-import { endpointSecretPlace, makeSecretBox, parseEncryptionKeys } from '../platform/crypto/secret-box.ts';
-import type { SealedDatabase } from '../platform/crypto/secret-keys.ts';
-import { openLogger } from '../platform/logger.ts';
-import { type Database, openDatabase } from '../platform/postgres/database.ts';
-import { migrate } from '../platform/postgres/migrate.ts';
-import { insertMembership } from '../users/memberships.ts';
-import { checkPassword, hashNewPassword } from '../users/passwords.ts';
-import type { PortalRole } from '../users/user-input.ts';
-import { findPasswordHash, findUsersByEmail, insertUser, replacePasswordHash } from '../users/user-store.ts';
-import { loadWorkflowBundle } from '../worker/workflow-bundle.ts';
+import { createTenant, findWaba } from '../src/accounts/accounts.ts';
+import { addWaba } from '../src/accounts/wabas.ts';
+import { storeEndpoint } from '../src/endpoints/endpoints.ts';
+import { findEndpointSecret, listEndpoints, setEndpointUrl } from '../src/endpoints/store.ts';
+import { API_KEY_SCOPES, hashApiKey } from '../src/keys/api-key.ts';
+import { findApiKey } from '../src/keys/api-key-store.ts';
+import { createKey } from '../src/keys/api-keys.ts';
+import { type Audited, SYSTEM } from '../src/platform/audit/audit.ts';
+import { loadConfig } from '../src/platform/config/config.ts';
+import {
+  endpointSecretPlace,
+  makeSecretBox,
+  parseEncryptionKeys,
+} from '../src/platform/crypto/secret-box.ts';
+import type { SealedDatabase } from '../src/platform/crypto/secret-keys.ts';
+import { openLogger } from '../src/platform/logger.ts';
+import { type Database, openDatabase } from '../src/platform/postgres/database.ts';
+import { migrate } from '../src/platform/postgres/migrate.ts';
+import { insertMembership } from '../src/users/memberships.ts';
+import { checkPassword, hashNewPassword } from '../src/users/passwords.ts';
+import type { PortalRole } from '../src/users/user-input.ts';
+import {
+  findPasswordHash,
+  findUsersByEmail,
+  insertUser,
+  replacePasswordHash,
+} from '../src/users/user-store.ts';
+import { loadWorkflowBundle } from '../src/worker/workflow-bundle.ts';
 import { type ApplicationPart, type EmbeddedContext, startEmbedded } from './embedded/start.ts';
 
-const MAIN_SCRIPT = fileURLToPath(new URL('../main.ts', import.meta.url));
+const MAIN_SCRIPT = fileURLToPath(new URL('../src/main.ts', import.meta.url));
 
 /** What the sandbox upstream takes for an access token. */
 const SANDBOX_ACCESS_TOKEN = 'sandbox-access-token';

@@ -1,4 +1,4 @@
-import { ApiError } from '../../api/errors/api-error.ts';
+import { ApiError } from '../../src/api/errors/api-error.ts';
 
 /** One message of a chat, as the stand-in platform keeps it. */
 export type ChatEntry = {

@@ -1,4 +1,4 @@
-import type { PortalApp } from '../../api/portal/portal-app.ts';
+import type { PortalApp } from '../../src/api/portal/portal-app.ts';
 
 /** A file of a form, whole in memory. */
 export type FormFile = { filename: string; mimeType: string; bytes: Buffer };

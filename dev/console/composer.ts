@@ -1,6 +1,6 @@
-import type { Viewer } from '../../api/portal/access/viewer.ts';
-import { csrfField } from '../../api/portal/components/form.ts';
-import { html, type Markup, nothing } from '../../api/portal/markup.ts';
+import type { Viewer } from '../../src/api/portal/access/viewer.ts';
+import { csrfField } from '../../src/api/portal/components/form.ts';
+import { html, type Markup, nothing } from '../../src/api/portal/markup.ts';
 import { shortText } from './chat-text.ts';
 import { type ConsoleChoice, consolePath } from './console-choice.ts';
 import { icon } from './icons.ts';

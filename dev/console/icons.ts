@@ -1,4 +1,4 @@
-import { html, type Markup } from '../../api/portal/markup.ts';
+import { html, type Markup } from '../../src/api/portal/markup.ts';
 
 /** Outlines on a field of 24 × 24, drawn for this page: signs of a font are not on every machine. */
 const OUTLINES = {

@@ -1,5 +1,5 @@
 import { readFileSync, renameSync, rmSync } from 'node:fs';
-import { createPrivateFile, readJsonFile } from '../../platform/local-stack/embedded-description.ts';
+import { createPrivateFile, readJsonFile } from '../../src/platform/local-stack/embedded-description.ts';
 import { identifyProcess, isProcessIdentity, isSameProcessAlive } from './process-identity.ts';
 
 /** Another process that still runs holds the lock. */

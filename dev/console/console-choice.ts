@@ -1,6 +1,6 @@
-import { type BusinessNumber, listBusinessNumbers } from '../../accounts/accounts.ts';
-import type { Viewer } from '../../api/portal/access/viewer.ts';
-import type { Database } from '../../platform/postgres/database.ts';
+import { type BusinessNumber, listBusinessNumbers } from '../../src/accounts/accounts.ts';
+import type { Viewer } from '../../src/api/portal/access/viewer.ts';
+import type { Database } from '../../src/platform/postgres/database.ts';
 import type { Customer, SandboxClient } from './sandbox-client.ts';
 
 /** What the address says: the customer that is played, and the number that is written to. */

@@ -1,5 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import { readJsonFile, writePrivateFile } from '../../platform/local-stack/embedded-description.ts';
+import { readJsonFile, writePrivateFile } from '../../src/platform/local-stack/embedded-description.ts';
 import {
   commandLineOf,
   identifyProcess,

@@ -1,4 +1,4 @@
-import { listOf, type Members, membersOf, textOf } from '../../platform/json/json-members.ts';
+import { listOf, type Members, membersOf, textOf } from '../../src/platform/json/json-members.ts';
 import type { ChatEntry } from './sandbox-client.ts';
 
 /** The type of a message; a send without one is a text. */
