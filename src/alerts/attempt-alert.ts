@@ -1,4 +1,4 @@
-import { type AttemptVerdict, judgeAttempt, nextDelayMs } from '../deliveries/judge-outcome.ts';
+import { type AttemptVerdict, judgeAttempt } from '../deliveries/judge-outcome.ts';
 import type { HttpSender } from '../deliveries/sender/http-sender.ts';
 import { signStandard } from '../deliveries/webhook-request.ts';
 import { webhookTargets } from '../endpoints/webhook-targets.ts';
@@ -6,6 +6,7 @@ import { operationsSecretPlace, type SecretBox, SecretBoxError } from '../platfo
 import { isSameTarget } from '../platform/http/same-target.ts';
 import type { Database } from '../platform/postgres/database.ts';
 import { publicAlertId } from '../platform/public-ids.ts';
+import { nextDelayMs } from '../platform/retry-schedule.ts';
 import { alertHeaders } from './alert-envelope.ts';
 import { type AlertToSend, findAlertToSend, recordAlert } from './alert-notices.ts';
 

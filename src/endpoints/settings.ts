@@ -1,7 +1,7 @@
 import { Type } from 'typebox';
-import { MAX_RETRY_DELAY_MS, MIN_RETRY_DELAY_MS } from '../deliveries/judge-outcome.ts';
 import { EVENT_TYPES, type EventType } from '../platform/event-type.ts';
 import { checkDescription, invalidValue } from '../platform/request-input.ts';
+import { MAX_RETRY_DELAY_MS, MIN_RETRY_DELAY_MS } from '../platform/retry-schedule.ts';
 import {
   choiceSetting,
   numberSetting,

@@ -1,6 +1,6 @@
-import { nextDelayMs } from '../deliveries/judge-outcome.ts';
 import { mailContentPlace, type SecretBox, SecretBoxError } from '../platform/crypto/secret-box.ts';
 import type { Database } from '../platform/postgres/database.ts';
+import { nextDelayMs } from '../platform/retry-schedule.ts';
 import { findMail, type MailContent, type MailToSend, recordMail } from './mails.ts';
 import type { MailOutcome, MailSender } from './smtp.ts';
 

@@ -4,7 +4,7 @@ import type { AddressInfo } from 'node:net';
 import { leaseMsFor } from '../deliveries/attempt/lease-clock.ts';
 import { openEndpoint, type SendableEndpoint, sendDelivery } from '../deliveries/attempt/send-delivery.ts';
 import { settleAttempts } from '../deliveries/attempt/settle-attempts.ts';
-import { makeEndpointHealth } from '../deliveries/judge-outcome.ts';
+import { makeEndpointHealth } from '../deliveries/breaker.ts';
 import { EndpointLimiter } from '../deliveries/loop/attempt-limits.ts';
 import { DueFinder } from '../deliveries/loop/claiming.ts';
 import { type ClaimedDelivery, claimDue } from '../deliveries/queue/claim.ts';

@@ -1,4 +1,4 @@
-import { makeEndpointHealth } from '../../src/deliveries/judge-outcome.ts';
+import { makeEndpointHealth } from '../../src/deliveries/breaker.ts';
 import { EndpointLimiter } from '../../src/deliveries/loop/attempt-limits.ts';
 import { DeliveryLoop, type LoopTools } from '../../src/deliveries/loop/delivery-loop.ts';
 import { DeliveryRuns } from '../../src/deliveries/loop/delivery-runs.ts';

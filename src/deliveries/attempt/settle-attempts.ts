@@ -9,15 +9,8 @@ import {
 import { shownUrl } from '../../platform/http/outbound-url.ts';
 import type { Database, Transaction } from '../../platform/postgres/database.ts';
 import { isTransientError } from '../../platform/postgres/error-class.ts';
-import {
-  type EndpointHealth,
-  isRepetition,
-  isTrouble,
-  judgeOutcome,
-  probeDelayMs,
-  type RunLimits,
-  type SettledOutcome,
-} from '../judge-outcome.ts';
+import { type EndpointHealth, isRepetition, probeDelayMs } from '../breaker.ts';
+import { isTrouble, judgeOutcome, type RunLimits, type SettledOutcome } from '../judge-outcome.ts';
 import type { ClaimedDelivery, Orphan } from '../queue/claim.ts';
 import {
   type AttemptRecord,

@@ -1,7 +1,9 @@
 import type { Database, Transaction } from '../../platform/postgres/database.ts';
 import { execute, query } from '../../platform/postgres/sql.ts';
-import { TROUBLE_STATUS } from '../judge-outcome.ts';
 import { wakeDispatcher } from './enqueue.ts';
+
+/** The statuses with which a server says that it could not serve, whatever the event was. */
+export const TROUBLE_STATUS = { least: 500, others: [408, 429] } as const;
 
 /** Makes a delivery due whose retry is still to come. False: it waits for no retry any more. Test events never do. */
 export async function retryOne(trx: Transaction, deliveryId: string): Promise<boolean> {

@@ -1,12 +1,13 @@
 import { randomUUID } from 'node:crypto';
 import { describe, expect, test } from 'vitest';
 import { type MadeAttempt, settleAttempts } from '../../../src/deliveries/attempt/settle-attempts.ts';
-import { DEFAULT_RETRY_SCHEDULE_MS, makeEndpointHealth } from '../../../src/deliveries/judge-outcome.ts';
+import { makeEndpointHealth } from '../../../src/deliveries/breaker.ts';
 import { type ClaimedDelivery, claimProbes } from '../../../src/deliveries/queue/claim.ts';
 import { releaseDueRetries } from '../../../src/deliveries/queue/sweep.ts';
 import type { SendResult } from '../../../src/deliveries/sender/http-sender.ts';
 import { addEndpointCounts, findMostlyFailing } from '../../../src/endpoints/endpoint-health.ts';
 import { query } from '../../../src/platform/postgres/sql.ts';
+import { DEFAULT_RETRY_SCHEDULE_MS } from '../../../src/platform/retry-schedule.ts';
 import { claimAll } from '../../support/due-shares.ts';
 import { bodyOf, textMessage } from '../../support/load/upstream-bodies.ts';
 import { takeIn } from '../../support/take-in.ts';

@@ -1,6 +1,6 @@
 import { expect, onTestFinished, test } from 'vitest';
 import type { MadeAttempt } from '../../../src/deliveries/attempt/settle-attempts.ts';
-import { makeEndpointHealth } from '../../../src/deliveries/judge-outcome.ts';
+import { makeEndpointHealth } from '../../../src/deliveries/breaker.ts';
 import { type Recorded, ResultRecorder } from '../../../src/deliveries/loop/result-recorder.ts';
 import { releaseEvent } from '../../../src/deliveries/queue/enqueue.ts';
 import { SYSTEM } from '../../../src/platform/audit/audit.ts';

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { expect, onTestFinished, test } from 'vitest';
-import { makeEndpointHealth } from '../../../src/deliveries/judge-outcome.ts';
+import { makeEndpointHealth } from '../../../src/deliveries/breaker.ts';
 import { EndpointLimiter, FIRST_LIMIT } from '../../../src/deliveries/loop/attempt-limits.ts';
 import { startEndpointKeeper } from '../../../src/deliveries/loop/endpoint-keeper.ts';
 import { claimProbes, releaseClaims } from '../../../src/deliveries/queue/claim.ts';

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { type MadeAttempt, settleAttempts } from '../../../src/deliveries/attempt/settle-attempts.ts';
-import { BREAKER, makeEndpointHealth } from '../../../src/deliveries/judge-outcome.ts';
+import { BREAKER, makeEndpointHealth } from '../../../src/deliveries/breaker.ts';
 import type { Database } from '../../../src/platform/postgres/database.ts';
 import { query } from '../../../src/platform/postgres/sql.ts';
 import { claimAll } from '../../support/due-shares.ts';

@@ -1,11 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import {
-  BREAKER,
-  DEFAULT_RETRY_SCHEDULE_MS,
-  isRepetition,
-  makeEndpointHealth,
-} from '../../../src/deliveries/judge-outcome.ts';
+import { BREAKER, isRepetition, makeEndpointHealth } from '../../../src/deliveries/breaker.ts';
+import { DEFAULT_RETRY_SCHEDULE_MS } from '../../../src/platform/retry-schedule.ts';
 
 const MINUTE_MS = 60_000;
 const WINDOW_MS = BREAKER.minutes * MINUTE_MS;

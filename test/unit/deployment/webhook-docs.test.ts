@@ -1,9 +1,9 @@
 import { describe, expect, test } from 'vitest';
 import { STANDARD_SAMPLES } from '../../../src/api/portal/endpoints/secret-page.ts';
-import { DEFAULT_RETRY_SCHEDULE_MS } from '../../../src/deliveries/judge-outcome.ts';
 import { webhookHeaders } from '../../../src/deliveries/webhook-request.ts';
 import { SETTINGS } from '../../../src/platform/config/settings.ts';
 import { EVENT_TYPES } from '../../../src/platform/event-type.ts';
+import { DEFAULT_RETRY_SCHEDULE_MS } from '../../../src/platform/retry-schedule.ts';
 import { repositoryFile } from './compose-file.ts';
 import { exampleEvents } from './example-events.ts';
 

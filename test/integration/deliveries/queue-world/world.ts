@@ -1,4 +1,4 @@
-import { makeEndpointHealth } from '../../../../src/deliveries/judge-outcome.ts';
+import { makeEndpointHealth } from '../../../../src/deliveries/breaker.ts';
 import { EndpointLimiter } from '../../../../src/deliveries/loop/attempt-limits.ts';
 import type { LoopTools } from '../../../../src/deliveries/loop/delivery-loop.ts';
 import type { OrderScope } from '../../../../src/endpoints/endpoint-settings.ts';
