@@ -1,12 +1,12 @@
 import { type AddressInfo, createServer } from 'node:net';
 import type { Logger } from 'pino';
-import type { DeliveryLabel } from './deliveries/queue/claim.ts';
 import type { KeepAtOnce } from './inbound/inbox.ts';
 import { type Config, loadConfig } from './platform/config/config.ts';
 import { InvalidSettingsError, redactedSettings } from './platform/config/read-settings.ts';
 import { openLogger } from './platform/logger.ts';
 import { DatabaseRefusedError, refuseDatabase } from './platform/postgres/server-checks.ts';
 import { openTemporalConnection, type TemporalConnection } from './platform/temporal/client-connection.ts';
+import type { DeliveryLabel } from './queue/claim.ts';
 import type { RunningWorker } from './worker/start-worker.ts';
 
 /** Loads what sends traces only where they are asked for. */

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
-import { countWaiting } from '../../src/deliveries/backlog.ts';
-import { insertDeliveries } from '../../src/deliveries/delivery-log.ts';
+import type { Database } from '../../src/platform/postgres/database.ts';
+import { dayOfUuidV7, uuidV7 } from '../../src/platform/public-ids.ts';
 import {
   type ClaimedDelivery,
   claimDue,
@@ -10,12 +10,12 @@ import {
   findLatelyDue,
   lastPosition,
   releaseExpired,
-} from '../../src/deliveries/queue/claim.ts';
-import { enqueueDeliveries } from '../../src/deliveries/queue/enqueue.ts';
-import { findRunRoom, type SettledDelivery, settleDeliveries } from '../../src/deliveries/queue/settle.ts';
-import { releaseDueRetries, stepAside } from '../../src/deliveries/queue/sweep.ts';
-import type { Database } from '../../src/platform/postgres/database.ts';
-import { dayOfUuidV7, uuidV7 } from '../../src/platform/public-ids.ts';
+} from '../../src/queue/claim.ts';
+import { insertDeliveries } from '../../src/queue/delivery-log.ts';
+import { enqueueDeliveries } from '../../src/queue/enqueue.ts';
+import { findRunRoom, type SettledDelivery, settleDeliveries } from '../../src/queue/settle.ts';
+import { releaseDueRetries, stepAside } from '../../src/queue/sweep.ts';
+import { countWaiting } from '../../src/queue/waiting.ts';
 import { percentilesOf } from '../report/percentiles.ts';
 
 export type Timing = { statement: string; p50Ms: number; p95Ms: number; rows: number };

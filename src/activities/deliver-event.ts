@@ -3,10 +3,10 @@ import { Context } from '@temporalio/activity';
 import type { DeliverEventInput } from '../deliveries/dispatch/start-workflows.ts';
 import type { DeliveryLoop } from '../deliveries/loop/delivery-loop.ts';
 import type { DeliveryRuns } from '../deliveries/loop/delivery-runs.ts';
-import { removeDelivery } from '../deliveries/queue/remove.ts';
 import { type DeliveryNews, newsOf } from '../deliveries/run-news.ts';
 import type { Database } from '../platform/postgres/database.ts';
 import { notYet, withHeartbeat } from '../platform/temporal/activity-kit.ts';
+import { removeDelivery } from '../queue/remove.ts';
 
 export type DeliverEventActivities = ReturnType<typeof makeDeliverEventActivities>;
 

@@ -1,4 +1,4 @@
-import packageJson from '../../package.json' with { type: 'json' };
+import { USER_AGENT } from '../platform/http/user-agent.ts';
 
 /**
  * What can be told about a webhook endpoint: it mostly fails, it was switched off, it takes deliveries again, some
@@ -71,7 +71,7 @@ export function alertHeaders(input: {
 }): Record<string, string> {
   return {
     'content-type': 'application/json',
-    'user-agent': `Heliograph/${packageJson.version}`,
+    'user-agent': USER_AGENT,
     'X-Service-Alert': alertName(input.alert),
     'X-Service-Signature': input.signature,
     'webhook-id': input.alertId,

@@ -1,6 +1,6 @@
 import { type AttemptVerdict, judgeAttempt } from '../deliveries/judge-outcome.ts';
 import type { HttpSender } from '../deliveries/sender/http-sender.ts';
-import { signStandard } from '../deliveries/webhook-request.ts';
+import { signStandard } from '../endpoints/webhook-signature.ts';
 import { webhookTargets } from '../endpoints/webhook-targets.ts';
 import { operationsSecretPlace, type SecretBox, SecretBoxError } from '../platform/crypto/secret-box.ts';
 import { isSameTarget } from '../platform/http/same-target.ts';

@@ -1,7 +1,7 @@
 import { knownWaba } from '../accounts/accounts.ts';
-import { newWebhookSecret } from '../deliveries/webhook-request.ts';
 import { listEndpoints, type UrlSetByKey } from '../endpoints/store.ts';
 import { checkWabaUrl, type UrlRules } from '../endpoints/url-check.ts';
+import { newWebhookSecret } from '../endpoints/webhook-signature.ts';
 import { type Audited, recordChange } from '../platform/audit/audit.ts';
 import { operationsSecretPlace } from '../platform/crypto/secret-box.ts';
 import type { SealedDatabase } from '../platform/crypto/secret-keys.ts';

@@ -1,7 +1,7 @@
 import fastify, { type FastifyInstance } from 'fastify';
 import type { Logger } from 'pino';
 import { policyDefaults } from '../accounts/tenant-policies.ts';
-import type { TestEventTools } from '../endpoints/test-event.ts';
+import type { TestEventTools } from '../deliveries/test-event.ts';
 import { LOOKUPS_PER_MINUTE } from '../endpoints/url-check.ts';
 import type { KeepAtOnce } from '../inbound/inbox.ts';
 import { makeMediaUrls } from '../messages/media/media-urls.ts';

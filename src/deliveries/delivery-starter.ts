@@ -2,9 +2,9 @@ import type { Config } from '../platform/config/config.ts';
 import { ownEventIdsOnly } from '../platform/crypto/installation-secret.ts';
 import { openTemporalConnection, type TemporalConnection } from '../platform/temporal/client-connection.ts';
 import { taskQueues } from '../platform/temporal/workflow-options.ts';
+import type { DeliveryLabel } from '../queue/claim.ts';
 import { leaseMsFor } from './attempt/lease-clock.ts';
 import { deliveryStart } from './dispatch/start-workflows.ts';
-import type { DeliveryLabel } from './queue/claim.ts';
 
 const START_TIMEOUT_MS = 3_000;
 

@@ -6,8 +6,7 @@ import type { Database, Transaction } from '../platform/postgres/database.ts';
 import { lockPublishing, ORDER_SCOPE_LOCK } from '../platform/postgres/locks.ts';
 import { byteaArray, execute, query } from '../platform/postgres/sql.ts';
 import { dayOfUuidV7, uuidV7 } from '../platform/public-ids.ts';
-import { serializeEvent } from './envelope.ts';
-import type { ClaimedDelivery } from './queue/claim.ts';
+import type { ClaimedDelivery } from '../queue/claim.ts';
 import {
   claimedOf,
   claimParameters,
@@ -15,7 +14,8 @@ import {
   releaseEvent,
   wakeDispatcher,
   wantedBy,
-} from './queue/enqueue.ts';
+} from '../queue/enqueue.ts';
+import { serializeEvent } from './envelope.ts';
 
 export type NewEvent = {
   wabaId: string;

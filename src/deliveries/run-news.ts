@@ -1,5 +1,5 @@
+import type { WaitingDelivery } from '../queue/claim-one.ts';
 import type { AttemptOutcome } from './judge-outcome.ts';
-import type { WaitingDelivery } from './queue/claim-one.ts';
 
 /** What the run of a delivery shows of it: `end` is null while the delivery waits. The run of a dropped one is cancelled. */
 export type DeliveryNews = { end: 'delivered' | 'failed' | 'dropped' | null; summary: string };

@@ -1,7 +1,7 @@
-import { isReservedHeader } from '../deliveries/webhook-request.ts';
 import { endpointHeadersPlace, type SecretBox, SecretBoxError } from '../platform/crypto/secret-box.ts';
 import { invalidValue } from '../platform/request-input.ts';
 import type { EndpointOptions } from './endpoint-options.ts';
+import { isReservedHeader } from './reserved-headers.ts';
 import type { Endpoint } from './store.ts';
 
 type StoredHeaders = { id: string; customHeadersSealed: string | null };

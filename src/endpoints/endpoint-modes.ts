@@ -1,10 +1,10 @@
-import { countWaiting, shownCount } from '../deliveries/backlog.ts';
-import { wakeDispatcher } from '../deliveries/queue/enqueue.ts';
-import { dropWaiting } from '../deliveries/queue/remove.ts';
 import { type Audited, recordChange } from '../platform/audit/audit.ts';
 import type { Database } from '../platform/postgres/database.ts';
 import { haveEnded, openPublishers } from '../platform/postgres/locks.ts';
 import { checkDescription, RequestError } from '../platform/request-input.ts';
+import { wakeDispatcher } from '../queue/enqueue.ts';
+import { dropWaiting } from '../queue/remove.ts';
+import { countWaiting, shownCount } from '../queue/waiting.ts';
 import { endpointName, knownEndpoint, unknownEndpoint } from './endpoints.ts';
 import { deleteEndpointRow, setEndpointMode } from './store.ts';
 

@@ -1,4 +1,6 @@
 import { listPhoneNumbers } from '../accounts/accounts.ts';
+import type { Config } from '../platform/config/config.ts';
+import { makeAddressGuard, makeHostResolver } from '../platform/http/outbound-url.ts';
 import type { Database } from '../platform/postgres/database.ts';
 import { checkingMember, RequestError, shown } from '../platform/request-input.ts';
 import type { SettingLimits } from './setting.ts';
@@ -13,6 +15,18 @@ export type EndpointOptions = GivenSettings & {
 };
 
 export type OptionRules = SettingLimits & { database: Database; urlRules: UrlRules };
+
+/** The rules by which commands of this process judge an endpoint: those of the sender. */
+export function optionRulesOf({ config, database }: { config: Config; database: Database }): OptionRules {
+  const { allowHttp, ports } = config.webhooks;
+  const urlRules = {
+    allowHttp,
+    ports,
+    guard: makeAddressGuard(config.webhooks),
+    resolve: makeHostResolver(),
+  };
+  return { database, urlRules, maxTimeoutMs: config.webhooks.timeoutMs };
+}
 
 /** All but the headers, which are checked together with those that are stored. */
 type CheckedOptions = Partial<StoredSettings> & { url?: string };

@@ -1,15 +1,10 @@
-import {
-  isWebhookSecret,
-  newSigningKey,
-  newWebhookSecret,
-  publicKeyOf,
-} from '../deliveries/webhook-request.ts';
 import { type Audited, recordChange } from '../platform/audit/audit.ts';
 import { endpointSecretPlace, endpointSigningKeyPlace } from '../platform/crypto/secret-box.ts';
 import type { SealedDatabase } from '../platform/crypto/secret-keys.ts';
 import { checkRowId, invalidValue, RequestError } from '../platform/request-input.ts';
 import { endpointName, knownEndpoint, unknownEndpoint } from './endpoints.ts';
 import { findEndpointSecret, lockEndpoint, replaceEndpointSecret } from './store.ts';
+import { isWebhookSecret, newSigningKey, newWebhookSecret, publicKeyOf } from './webhook-signature.ts';
 
 const DEFAULT_OVERLAP_HOURS = 24;
 const MAX_OVERLAP_HOURS = 168;

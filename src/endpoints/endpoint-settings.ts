@@ -1,15 +1,10 @@
-import type { SignatureProfile } from '../deliveries/webhook-request.ts';
 import type { EventType } from '../platform/event-type.ts';
 import type { Database } from '../platform/postgres/database.ts';
 import { query } from '../platform/postgres/sql.ts';
+import type { WorkflowMode } from '../queue/claim.ts';
+import type { SignatureProfile } from './webhook-signature.ts';
 
 export type EndpointMode = 'open' | 'probing' | 'paused' | 'disabled';
-
-/**
- * Which deliveries get a run of `deliverEvent`. `auto`: first attempts while traffic is calm, and failures. `always`: every
- * delivery, and its attempts are made inside its run. `failures`: failures.
- */
-export type WorkflowMode = 'auto' | 'always' | 'failures';
 
 /** What an attempt needs to know of an endpoint, secrets sealed. Null options mean the installation's setting. */
 export type EndpointSettings = {

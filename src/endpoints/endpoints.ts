@@ -1,8 +1,4 @@
 import { knownWaba } from '../accounts/accounts.ts';
-import { countWaiting, type WaitingDeliveries } from '../deliveries/backlog.ts';
-import { applyOrderScope } from '../deliveries/queue/order-scope.ts';
-import { hasReplayHeads } from '../deliveries/queue/replay-queue.ts';
-import { newSigningKey, newWebhookSecret, publicKeyOf } from '../deliveries/webhook-request.ts';
 import { type Actor, type Audited, recordChange } from '../platform/audit/audit.ts';
 import { type CertificateView, certificateView } from '../platform/crypto/client-certificate.ts';
 import {
@@ -14,6 +10,9 @@ import {
 import type { SealedDatabase } from '../platform/crypto/secret-keys.ts';
 import type { Database, Transaction } from '../platform/postgres/database.ts';
 import { checkRowId, RequestError } from '../platform/request-input.ts';
+import { applyOrderScope } from '../queue/order-scope.ts';
+import { hasReplayHeads } from '../queue/replay-queue.ts';
+import { countWaiting, type WaitingDeliveries } from '../queue/waiting.ts';
 import {
   changeSealedHeaders,
   customHeaderNames,
@@ -34,6 +33,7 @@ import {
   type StoredEndpointOptions,
   saveEndpointOptions,
 } from './store.ts';
+import { newSigningKey, newWebhookSecret, publicKeyOf } from './webhook-signature.ts';
 
 /** Every event is fanned out to all of them. */
 export const MAX_ENDPOINTS = 100;

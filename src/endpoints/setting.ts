@@ -1,7 +1,7 @@
 import { type TSchema, Type } from 'typebox';
 import type { Config } from '../platform/config/config.ts';
 import { invalidValue, shown } from '../platform/request-input.ts';
-import type { WorkflowMode } from './endpoint-settings.ts';
+import type { WorkflowMode } from '../queue/claim.ts';
 
 /** What holds where an endpoint leaves a setting to the installation. */
 export type InstallationSettings = {

@@ -1,5 +1,3 @@
-import { deliveryIdOfWorkflow } from '../deliveries/queue/claim.ts';
-import { findOpenDeliveries } from '../deliveries/queue/sweep.ts';
 import { endSentMessage } from '../messages/restored.ts';
 import { taskQueues } from '../platform/temporal/workflow-options.ts';
 import {
@@ -11,6 +9,8 @@ import {
   type WorkflowState,
 } from '../platform/temporal/workflow-states.ts';
 import { findTasks, listStartedTasks, TASK_TYPES, wakeTask } from '../platform/temporal/workflow-tasks.ts';
+import { deliveryIdOfWorkflow } from '../queue/claim.ts';
+import { findOpenDeliveries } from '../queue/sweep.ts';
 import type { Look, ReconcileTools, Tally } from './findings.ts';
 
 const PAGE = 200;

@@ -11,14 +11,11 @@ import type { AlertActivityTools } from '../alerts/attempt-alert.ts';
 import { leaseMsFor } from '../deliveries/attempt/lease-clock.ts';
 import type { AttemptObserver } from '../deliveries/attempt/settle-attempts.ts';
 import { makeEndpointHealth } from '../deliveries/breaker.ts';
-import { recordWorkflow } from '../deliveries/delivery-log.ts';
 import { TroubleWatch } from '../deliveries/dispatch/trouble-watch.ts';
 import { EndpointLimiter } from '../deliveries/loop/attempt-limits.ts';
 import { DeliveryLoop } from '../deliveries/loop/delivery-loop.ts';
 import { DeliveryRuns } from '../deliveries/loop/delivery-runs.ts';
 import { makeCalmWatch, makeFailureAllowance } from '../deliveries/loop/run-allowance.ts';
-import { deliveryWorkflowId } from '../deliveries/queue/claim.ts';
-import { makeRecordGate, type RecordGate } from '../deliveries/queue/settle.ts';
 import { type HttpSender, makeHttpSender } from '../deliveries/sender/http-sender.ts';
 import type { UnusableNameObserver } from '../deliveries/sender/origin-pools.ts';
 import type { MailActivityTools } from '../mail/attempt-mail.ts';
@@ -30,6 +27,9 @@ import type { Logger } from '../platform/logger.ts';
 import type { ObjectStore } from '../platform/object-store/object-store.ts';
 import type { Database, DatabasePool } from '../platform/postgres/database.ts';
 import { isTransientError } from '../platform/postgres/error-class.ts';
+import { deliveryWorkflowId } from '../queue/claim.ts';
+import { recordWorkflow } from '../queue/delivery-log.ts';
+import { makeRecordGate, type RecordGate } from '../queue/settle.ts';
 
 type DeliveryTools = {
   database: DatabasePool;

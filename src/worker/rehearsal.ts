@@ -7,11 +7,9 @@ import { settleAttempts } from '../deliveries/attempt/settle-attempts.ts';
 import { makeEndpointHealth } from '../deliveries/breaker.ts';
 import { EndpointLimiter } from '../deliveries/loop/attempt-limits.ts';
 import { DueFinder } from '../deliveries/loop/claiming.ts';
-import { type ClaimedDelivery, claimDue } from '../deliveries/queue/claim.ts';
-import type { DirectClaimer } from '../deliveries/queue/enqueue.ts';
 import { type HttpSender, makeHttpSender } from '../deliveries/sender/http-sender.ts';
-import { newWebhookSecret } from '../deliveries/webhook-request.ts';
 import { loadEndpointSettings } from '../endpoints/endpoint-settings.ts';
+import { newWebhookSecret } from '../endpoints/webhook-signature.ts';
 import { findOldestBodies, insertTakenIn, shardOf, takeNewBodies } from '../inbound/inbox.ts';
 import { type IntakeMemory, makeIntakeMemory, readBody } from '../inbound/intake/backlog.ts';
 import { commitItems, sortItems } from '../inbound/intake/commit-items.ts';
@@ -25,6 +23,8 @@ import { makeAddressGuard } from '../platform/http/outbound-url.ts';
 import { type Database, type Transaction, undone } from '../platform/postgres/database.ts';
 import { intakeEpochs, tryIntakeLocks } from '../platform/postgres/locks.ts';
 import { execute } from '../platform/postgres/sql.ts';
+import { type ClaimedDelivery, claimDue } from '../queue/claim.ts';
+import type { DirectClaimer } from '../queue/enqueue.ts';
 
 /** As many connections as are busy at the same time in calm traffic. */
 export const REHEARSED_CONNECTIONS = 3;

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
-import { claimDue, type DueShare, findDueEndpoints } from '../../src/deliveries/queue/claim.ts';
 import type { Database } from '../../src/platform/postgres/database.ts';
+import { claimDue, type DueShare, findDueEndpoints } from '../../src/queue/claim.ts';
 
 /** All open endpoints with something due, each with the same share. */
 export async function dueShares(database: Database, share: number): Promise<DueShare[]> {

@@ -1,8 +1,8 @@
-import { enqueueDeliveries } from '../../src/deliveries/queue/enqueue.ts';
-import { newWebhookSecret } from '../../src/deliveries/webhook-request.ts';
+import { newWebhookSecret } from '../../src/endpoints/webhook-signature.ts';
 import { endpointSecretPlace } from '../../src/platform/crypto/secret-box.ts';
 import type { Database } from '../../src/platform/postgres/database.ts';
 import { execute, query } from '../../src/platform/postgres/sql.ts';
+import { enqueueDeliveries } from '../../src/queue/enqueue.ts';
 import { newQueuedRow } from './queued-rows.ts';
 import { testSecretBox } from './test-accounts.ts';
 

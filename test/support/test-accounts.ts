@@ -1,6 +1,6 @@
 import { insertTenant, savePhoneNumber, saveWaba } from '../../src/accounts/accounts.ts';
-import { newWebhookSecret } from '../../src/deliveries/webhook-request.ts';
 import { insertEndpoint, nextEndpointId } from '../../src/endpoints/store.ts';
+import { newWebhookSecret } from '../../src/endpoints/webhook-signature.ts';
 import { type EventIdHash, openEventIdHash } from '../../src/platform/crypto/installation-secret.ts';
 import { endpointSecretPlace, makeSecretBox, type SecretBox } from '../../src/platform/crypto/secret-box.ts';
 import type { EventType } from '../../src/platform/event-type.ts';

@@ -1,7 +1,7 @@
 import { type Static, Type } from 'typebox';
+import { sendTestEvent } from '../../deliveries/test-event.ts';
 import { readEndpointStatistics } from '../../endpoints/endpoint-statistics.ts';
 import { endpointStatus } from '../../endpoints/endpoints.ts';
-import { sendTestEvent } from '../../endpoints/test-event.ts';
 import { ApiError } from '../errors/api-error.ts';
 import type { ExternalApp, ExternalContext } from '../external/external-app.ts';
 import {

@@ -7,8 +7,8 @@ import type {
   RawServerDefault,
 } from 'fastify';
 import type { PolicyDefaults } from '../../accounts/tenant-policies.ts';
+import type { TestEventTools } from '../../deliveries/test-event.ts';
 import type { OptionRules } from '../../endpoints/endpoint-options.ts';
-import type { TestEventTools } from '../../endpoints/test-event.ts';
 import type { MediaUrls } from '../../messages/media/media-urls.ts';
 import type { SealedDatabase } from '../../platform/crypto/secret-keys.ts';
 import type { ObjectStore } from '../../platform/object-store/object-store.ts';

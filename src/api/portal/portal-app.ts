@@ -1,5 +1,5 @@
+import type { TestEventTools } from '../../deliveries/test-event.ts';
 import type { OptionRules } from '../../endpoints/endpoint-options.ts';
-import type { TestEventTools } from '../../endpoints/test-event.ts';
 import type { MediaUrls } from '../../messages/media/media-urls.ts';
 import type { Config } from '../../platform/config/config.ts';
 import type { SealedDatabase } from '../../platform/crypto/secret-keys.ts';

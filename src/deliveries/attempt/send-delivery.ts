@@ -1,9 +1,6 @@
 import { createHash } from 'node:crypto';
-import {
-  type EndpointSettings,
-  loadEndpointSettings,
-  type WorkflowMode,
-} from '../../endpoints/endpoint-settings.ts';
+import { type EndpointSettings, loadEndpointSettings } from '../../endpoints/endpoint-settings.ts';
+import { signStandard, signWith } from '../../endpoints/webhook-signature.ts';
 import {
   endpointClientKeyPlace,
   endpointHeadersPlace,
@@ -13,11 +10,11 @@ import {
 } from '../../platform/crypto/secret-box.ts';
 import type { Database } from '../../platform/postgres/database.ts';
 import { publicDeliveryId, publicEventId } from '../../platform/public-ids.ts';
+import type { ClaimedDelivery, WorkflowMode } from '../../queue/claim.ts';
 import type { EndpointLimiter } from '../loop/attempt-limits.ts';
-import type { ClaimedDelivery } from '../queue/claim.ts';
 import type { HttpSender, SendResult } from '../sender/http-sender.ts';
 import type { ConnectionTerms } from '../sender/origin-pools.ts';
-import { signStandard, signWith, webhookHeaders } from '../webhook-request.ts';
+import { webhookHeaders } from '../webhook-request.ts';
 
 type Sendable = Pick<
   ClaimedDelivery,

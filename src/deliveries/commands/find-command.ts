@@ -17,13 +17,13 @@ import {
 import { invalidValue, shown } from '../../platform/request-input.ts';
 import { workflowListUrl, workflowUrl } from '../../platform/temporal/client-connection.ts';
 import { eventQuery } from '../../platform/temporal/workflow-options.ts';
+import { deliveryIdOfWorkflow } from '../../queue/claim.ts';
 import {
   type EventAttempt,
   type EventDelivery,
   findDeliveriesOfEvents,
   listDeliveryAttempts,
 } from '../log/deliveries.ts';
-import { deliveryIdOfWorkflow } from '../queue/claim.ts';
 import { eventIdsOf } from '../search/delivery-search.ts';
 import { type FoundObject, findObjects } from '../search/find-objects.ts';
 

@@ -2,10 +2,10 @@ import { findRecovered, isRecovered, noteBroughtForward } from '../../endpoints/
 import type { Logger } from '../../platform/logger.ts';
 import { type Loop, makeFullLooks, startLoop } from '../../platform/loop.ts';
 import type { Database, Transaction } from '../../platform/postgres/database.ts';
+import { releaseExpired } from '../../queue/claim.ts';
+import { bringForward } from '../../queue/retry.ts';
+import { findLateTests, releaseDueRetries, stepAside } from '../../queue/sweep.ts';
 import type { DeliveryLoop } from '../loop/delivery-loop.ts';
-import { releaseExpired } from '../queue/claim.ts';
-import { bringForward } from '../queue/retry.ts';
-import { findLateTests, releaseDueRetries, stepAside } from '../queue/sweep.ts';
 
 export type UpkeepTools = {
   database: Database;

@@ -3,8 +3,8 @@ import type { EventIdHash } from '../../platform/crypto/installation-secret.ts';
 import type { Logger } from '../../platform/logger.ts';
 import { NEWS_SIGNAL } from '../../platform/temporal/workflow-options.ts';
 import { startOrReplace } from '../../platform/temporal/workflow-tasks.ts';
+import type { DeliveryLabel } from '../../queue/claim.ts';
 import type { RunClient } from '../loop/delivery-runs.ts';
-import type { DeliveryLabel } from '../queue/claim.ts';
 import type { DeliveryNews } from '../run-news.ts';
 import { deliveryStart } from './start-workflows.ts';
 

@@ -4,10 +4,10 @@ import { type Loop, startLoop } from '../../platform/loop.ts';
 import type { Database } from '../../platform/postgres/database.ts';
 import { dayOfUuidV7 } from '../../platform/public-ids.ts';
 import { inTime, listWorkflows, terminateRun } from '../../platform/temporal/workflow-states.ts';
-import { findDeliveryEnds } from '../delivery-log.ts';
+import { deliveryIdOfWorkflow } from '../../queue/claim.ts';
+import { findDeliveryEnds } from '../../queue/delivery-log.ts';
+import { findOpenDeliveries } from '../../queue/sweep.ts';
 import type { RunClient } from '../loop/delivery-runs.ts';
-import { deliveryIdOfWorkflow } from '../queue/claim.ts';
-import { findOpenDeliveries } from '../queue/sweep.ts';
 import { newsOf } from '../run-news.ts';
 
 type RunUpkeepTools = {

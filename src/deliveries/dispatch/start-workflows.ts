@@ -4,8 +4,8 @@ import type { Logger } from '../../platform/logger.ts';
 import { type Loop, startLoop } from '../../platform/loop.ts';
 import { publicDeliveryId } from '../../platform/public-ids.ts';
 import { searchAttributes } from '../../platform/temporal/workflow-options.ts';
+import { type DeliveryLabel, deliveryWorkflowId } from '../../queue/claim.ts';
 import type { DeliveryLoop } from '../loop/delivery-loop.ts';
-import { type DeliveryLabel, deliveryWorkflowId } from '../queue/claim.ts';
 import type { DeliveryNews } from '../run-news.ts';
 
 /** Ids only: the event's bytes stay in the database. */

@@ -5,8 +5,8 @@ import type { Database } from '../../platform/postgres/database.ts';
 import { NEWS_SIGNAL, searchAttributes } from '../../platform/temporal/workflow-options.ts';
 import { inTime, listWorkflows } from '../../platform/temporal/workflow-states.ts';
 import { startOrReplace } from '../../platform/temporal/workflow-tasks.ts';
+import { endpointIdOfWorkflow, listEndpointsInTrouble, troubleWorkflowId } from '../../queue/trouble.ts';
 import type { AttemptObserver } from '../attempt/settle-attempts.ts';
-import { endpointIdOfWorkflow, listEndpointsInTrouble, troubleWorkflowId } from '../queue/trouble.ts';
 import type { ReportedFailure } from '../trouble/look.ts';
 import { ignoreEnded } from './run-client.ts';
 

@@ -1,4 +1,4 @@
-import type { WorkflowMode } from '../../endpoints/endpoint-settings.ts';
+import type { WorkflowMode } from '../../queue/claim.ts';
 import { isTimeout, type SendResult } from '../sender/http-sender.ts';
 
 /** Most attempts side by side to one endpoint and process, unless the endpoint says otherwise. */

@@ -3,8 +3,6 @@ import { makeFullLooks } from '../../platform/loop.ts';
 import { tracing } from '../../platform/metrics/metrics.ts';
 import type { Database } from '../../platform/postgres/database.ts';
 import { publicDeliveryId } from '../../platform/public-ids.ts';
-import { leaseClockMs } from '../attempt/lease-clock.ts';
-import type { SendableEndpoint } from '../attempt/send-delivery.ts';
 import {
   type ClaimedDelivery,
   type DueEndpoint,
@@ -13,8 +11,10 @@ import {
   findLatelyDue,
   lastPosition,
   type TakenPlace,
-} from '../queue/claim.ts';
-import type { DirectClaims } from '../queue/enqueue.ts';
+} from '../../queue/claim.ts';
+import type { DirectClaims } from '../../queue/enqueue.ts';
+import { leaseClockMs } from '../attempt/lease-clock.ts';
+import type { SendableEndpoint } from '../attempt/send-delivery.ts';
 import type { EndpointLimiter, UnderWay } from './attempt-limits.ts';
 
 /** Endpoints per statement of a walk. */

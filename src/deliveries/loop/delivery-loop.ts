@@ -3,6 +3,17 @@ import type { SecretBox } from '../../platform/crypto/secret-box.ts';
 import type { Logger } from '../../platform/logger.ts';
 import { type Loop, type LoopStatus, startLoop } from '../../platform/loop.ts';
 import type { Database } from '../../platform/postgres/database.ts';
+import {
+  type ClaimedDelivery,
+  claimDue,
+  claimProbes,
+  deliveryWorkflowId,
+  type Orphan,
+  releaseClaims,
+} from '../../queue/claim.ts';
+import { claimOne } from '../../queue/claim-one.ts';
+import type { DirectClaims } from '../../queue/enqueue.ts';
+import { dropOrphans } from '../../queue/remove.ts';
 import { isInTime, leaseClockMs, leaseMsFor } from '../attempt/lease-clock.ts';
 import {
   type DeliveryDefaults,
@@ -13,17 +24,6 @@ import {
 } from '../attempt/send-delivery.ts';
 import type { MadeAttempt, SettlementTools } from '../attempt/settle-attempts.ts';
 import type { AttemptOutcome } from '../judge-outcome.ts';
-import {
-  type ClaimedDelivery,
-  claimDue,
-  claimProbes,
-  deliveryWorkflowId,
-  type Orphan,
-  releaseClaims,
-} from '../queue/claim.ts';
-import { claimOne } from '../queue/claim-one.ts';
-import type { DirectClaims } from '../queue/enqueue.ts';
-import { dropOrphans } from '../queue/remove.ts';
 import { AT_LIMIT, LOOK_AGAIN, NOT_CLAIMING, waitOf } from '../run-news.ts';
 import type { HttpSender } from '../sender/http-sender.ts';
 import { type EndpointLimiter, makeSlots, type UnderWay } from './attempt-limits.ts';

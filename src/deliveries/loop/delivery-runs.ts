@@ -1,7 +1,7 @@
-import type { WorkflowMode } from '../../endpoints/endpoint-settings.ts';
+import type { WorkflowMode } from '../../queue/claim.ts';
+import { type DeliveryLabel, deliveryWorkflowId } from '../../queue/claim.ts';
 import type { SendableEndpoint } from '../attempt/send-delivery.ts';
 import type { AttemptOutcome } from '../judge-outcome.ts';
-import { type DeliveryLabel, deliveryWorkflowId } from '../queue/claim.ts';
 import { type DeliveryNews, LOOK_AGAIN, newsOf } from '../run-news.ts';
 import type { CalmWatch } from './run-allowance.ts';
 import { RunShare } from './run-share.ts';

@@ -16,9 +16,9 @@ import {
 import { findChangedEndpoints } from '../../endpoints/endpoint-settings.ts';
 import { type Loop, startLoop } from '../../platform/loop.ts';
 import type { Database } from '../../platform/postgres/database.ts';
+import { applyWantedScopes } from '../../queue/order-scope.ts';
 import { BREAKER, type EndpointHealth, probeDelayMs } from '../breaker.ts';
 import type { UpkeepTools } from '../dispatch/queue-upkeep.ts';
-import { applyWantedScopes } from '../queue/order-scope.ts';
 import type { EndpointLimiter } from './attempt-limits.ts';
 
 type EndpointKeeperTools = Pick<UpkeepTools, 'database' | 'logger' | 'isLeader'> & {

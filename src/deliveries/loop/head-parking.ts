@@ -1,7 +1,7 @@
 import { type Loop, startLoop } from '../../platform/loop.ts';
+import { findDueEndpoints } from '../../queue/claim.ts';
+import { parkHeads, unparkHeads } from '../../queue/park.ts';
 import type { UpkeepTools } from '../dispatch/queue-upkeep.ts';
-import { findDueEndpoints } from '../queue/claim.ts';
-import { parkHeads, unparkHeads } from '../queue/park.ts';
 import type { DeliveryLoop } from './delivery-loop.ts';
 
 const POLL_MS = 1_000;

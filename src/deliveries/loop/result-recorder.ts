@@ -1,5 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { isTransientError } from '../../platform/postgres/error-class.ts';
+import type { Orphan } from '../../queue/claim.ts';
+import type { DirectClaims } from '../../queue/enqueue.ts';
 import {
   isPlainSuccess,
   type MadeAttempt,
@@ -9,8 +11,6 @@ import {
   settleRefused,
 } from '../attempt/settle-attempts.ts';
 import type { SettledOutcome } from '../judge-outcome.ts';
-import type { Orphan } from '../queue/claim.ts';
-import type { DirectClaims } from '../queue/enqueue.ts';
 
 export type Recorded = {
   /** Null: it could not be recorded, and comes again when its lease has ended. */

@@ -7,9 +7,9 @@ import {
   lowestUuidAt,
   msOfUuidV7,
 } from '../../platform/public-ids.ts';
+import { deliveryIdOfWorkflow } from '../../queue/claim.ts';
 import { mediaReadyEventId } from '../envelope.ts';
 import { describeDeliveries, type ListedDelivery } from '../log/deliveries.ts';
-import { deliveryIdOfWorkflow } from '../queue/claim.ts';
 import {
   checkDeliveryFilter,
   type DeliveryFilter,

@@ -2,6 +2,7 @@ import { type Audited, recordChange } from '../../platform/audit/audit.ts';
 import type { Database } from '../../platform/postgres/database.ts';
 import { deliveryUuidOf, publicDeliveryId } from '../../platform/public-ids.ts';
 import { RequestError } from '../../platform/request-input.ts';
+import { removeDelivery } from '../../queue/remove.ts';
 import {
   type DeliveryDetail,
   findDeliveryDetail,
@@ -9,7 +10,6 @@ import {
   type LoggedAttempt,
   listAttempts,
 } from '../log/deliveries.ts';
-import { removeDelivery } from '../queue/remove.ts';
 
 /** The newest are shown: a dead endpoint can be probed for days. */
 const MAX_ATTEMPTS = 20;

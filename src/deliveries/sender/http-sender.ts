@@ -1,6 +1,7 @@
 import type { Dispatcher } from 'undici';
 import { judgeEndpointUrl, makeHostResolver, type ResolveHost } from '../../platform/http/outbound-url.ts';
 import { parseRetryAfter } from '../../platform/http/retry-after.ts';
+import type { PhaseTimings } from '../../queue/settle.ts';
 import {
   type ConnectionAware,
   type ConnectionPhases,
@@ -8,7 +9,6 @@ import {
   elapsedMs,
   makeOriginPools,
   type OriginPools,
-  type PhaseTimings,
   type PoolRules,
 } from './origin-pools.ts';
 import { classifySendError, type SendErrorClass, type SendFailure } from './send-error.ts';

@@ -315,15 +315,6 @@ function handshakeError(error: Error): Error {
   return new SendError(errorClass, message, error);
 }
 
-/** Where the time of one attempt went, in ms. Null is a phase that was not reached or, on a reused connection, not needed. */
-export type PhaseTimings = Pick<ConnectionPhases, 'dnsMs' | 'connectMs' | 'tlsMs'> & {
-  /** From handing the request to a ready connection to the first byte of the response. */
-  firstByteMs: number | null;
-  /** From the call to the outcome: waiting for a connection, all phases and the body. */
-  totalMs: number;
-  reused: boolean;
-};
-
 /** What is known of one connection; its phases fill up while it is made. */
 export type ConnectionPhases = {
   dnsMs: number | null;

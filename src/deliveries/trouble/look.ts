@@ -3,8 +3,8 @@ import { shownUrl } from '../../platform/http/outbound-url.ts';
 import type { Database } from '../../platform/postgres/database.ts';
 import { query } from '../../platform/postgres/sql.ts';
 import { publicDeliveryId } from '../../platform/public-ids.ts';
-import { countWaiting, MAX_SHOWN_WAITING, shownCount, type WaitingDeliveries } from '../backlog.ts';
-import { type FailedAttempt, sampleTrouble, type TroubleSample } from '../queue/trouble.ts';
+import { type FailedAttempt, sampleTrouble, type TroubleSample } from '../../queue/trouble.ts';
+import { countWaiting, MAX_SHOWN_WAITING, shownCount, type WaitingDeliveries } from '../../queue/waiting.ts';
 
 /** The last failure that a worker reported: what the run of the delivery shows too. */
 export type ReportedFailure = { atMs: number; reason: string };

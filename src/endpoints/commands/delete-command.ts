@@ -1,7 +1,7 @@
 import { Command } from 'commander';
-import { shownCount } from '../../deliveries/backlog.ts';
 import { adminAction } from '../../platform/cli/admin-action.ts';
 import { invalidValue } from '../../platform/request-input.ts';
+import { shownCount } from '../../queue/waiting.ts';
 import { deleteEndpoint } from '../endpoint-modes.ts';
 import { endpointForOperator, endpointStatus } from '../endpoints.ts';
 

@@ -1,5 +1,4 @@
 import { Command, Option } from 'commander';
-import { shownCount } from '../../deliveries/backlog.ts';
 import {
   type AdminOutcome,
   adminAction,
@@ -8,9 +7,10 @@ import {
 } from '../../platform/cli/admin-action.ts';
 import type { Config } from '../../platform/config/config.ts';
 import { invalidValue } from '../../platform/request-input.ts';
-import { workflowUrl } from '../../platform/temporal/client-connection.ts';
+import { shownCount } from '../../queue/waiting.ts';
 import type { EndpointMove } from '../endpoint-headers.ts';
 import { enableEndpoint, holdEndpoint } from '../endpoint-modes.ts';
+import { optionRulesOf } from '../endpoint-options.ts';
 import {
   addEndpoint,
   type EndpointStatus,
@@ -22,16 +22,13 @@ import {
 } from '../endpoints.ts';
 import { type InstallationSettings, installationSettings, type Section, textOf } from '../setting.ts';
 import { type AnySetting, settingsOf } from '../settings.ts';
-import { sendTestEvent, type TestEventResult } from '../test-event.ts';
 import { certificateRows, endpointCertificateCommand } from './certificate-commands.ts';
 import { endpointDeleteCommand } from './delete-command.ts';
 import {
   type EndpointCommandOptions,
   givenEndpointOptions,
-  optionRulesOf,
   withEndpointOptions,
 } from './endpoint-options.ts';
-import { endpointRetryCommand } from './retry-command.ts';
 import {
   endpointRotateSecretCommand,
   endpointRotateSigningKeyCommand,
@@ -50,11 +47,9 @@ export function endpointCommand(): Command {
     .addCommand(endpointPauseCommand())
     .addCommand(endpointDisableCommand())
     .addCommand(endpointEnableCommand())
-    .addCommand(endpointRetryCommand())
     .addCommand(endpointRotateSecretCommand())
     .addCommand(endpointRotateSigningKeyCommand())
     .addCommand(endpointCertificateCommand())
-    .addCommand(endpointTestCommand())
     .addCommand(endpointDeleteCommand())
     .addCommand(endpointTargetsCommand());
 }
@@ -228,69 +223,6 @@ function endpointEnableCommand(): Command {
       return { ...shown, json: { ...json, dropped } };
     },
   );
-}
-
-/** Beside the time limit of the attempt itself. */
-const SPARE_MS = 5_000;
-
-/** `admin endpoint test <id>` */
-function endpointTestCommand(): Command {
-  const command = new Command('test')
-    .description(
-      'send the test event to an endpoint, whatever its mode and filters, and wait for the response; ' +
-        'the exit code is 0 when the event was stored, the outcome is in "state"',
-    )
-    .argument('<id>', 'the id of the endpoint');
-  return adminAction(command, 'endpoint test 3 --json', async ({ tools, args }) => {
-    const { config, database, actor } = tools;
-    const endpoint = await endpointForOperator(tools, args[0] ?? '');
-    // Loading the Temporal client takes half a second, which no other command needs.
-    const { openDeliveryStarter } = await import('../../deliveries/delivery-starter.ts');
-    const starter = openDeliveryStarter(config);
-    try {
-      const waitMs = config.webhooks.timeoutMs + SPARE_MS;
-      const testTools = { database, actor, waitMs, startDelivery: starter.start };
-      const result = await sendTestEvent(testTools, endpoint.wabaId, endpoint.id);
-      return describeResult(config, endpoint.url, result);
-    } finally {
-      await starter.close();
-    }
-  });
-}
-
-function describeResult(
-  { temporal }: Config,
-  endpointUrl: string,
-  { startError, ...result }: TestEventResult,
-): AdminOutcome {
-  const url = workflowUrl(temporal, result.workflowId);
-  const notes =
-    startError !== null
-      ? [
-          `Temporal at ${temporal.address} did not take the workflow (${firstLine(startError)}); ` +
-            `the event is queued; the worker sends it when Temporal is up again: admin find ${result.eventId}`,
-        ]
-      : result.state === 'pending'
-        ? [`there is no outcome yet; is a worker running? Look again with: admin find ${result.eventId}`]
-        : [];
-  return {
-    json: { ...result, workflowUrl: url },
-    notes,
-    text: alignedFields([
-      ['state', result.state],
-      ['URL', endpointUrl],
-      ['status', result.statusCode],
-      ['error', result.error],
-      ['duration', result.durationMs === null ? null : `${result.durationMs.toFixed(1)} ms`],
-      ['eventId', result.eventId],
-      ['deliveryId', result.deliveryId],
-      ['workflow', url],
-    ]),
-  };
-}
-
-function firstLine(error: unknown): string {
-  return (error instanceof Error ? error.message : String(error)).split('\n', 1)[0] ?? '';
 }
 
 /** An endpoint for operators: its options, its mode and what waits. */

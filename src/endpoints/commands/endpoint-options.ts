@@ -1,9 +1,7 @@
 import { type Command, InvalidArgumentError, Option } from 'commander';
-import type { AdminTools } from '../../platform/cli/admin-action.ts';
 import { readStdin } from '../../platform/cli/given-text.ts';
-import { makeAddressGuard, makeHostResolver } from '../../platform/http/outbound-url.ts';
 import { invalidValue } from '../../platform/request-input.ts';
-import type { EndpointOptions, OptionRules } from '../endpoint-options.ts';
+import type { EndpointOptions } from '../endpoint-options.ts';
 import type { Kind } from '../setting.ts';
 import { type AnySetting, settingsOf } from '../settings.ts';
 
@@ -56,18 +54,6 @@ export async function givenEndpointOptions(options: EndpointCommandOptions): Pro
     return [[name, value === 'default' && kind !== 'text' ? null : value]];
   });
   return { ...Object.fromEntries(given), ...(customHeaders !== undefined && { customHeaders }) };
-}
-
-/** By which rules endpoints are judged here: those of the sender. */
-export function optionRulesOf({ config, database }: AdminTools): OptionRules {
-  const { allowHttp, ports } = config.webhooks;
-  const urlRules = {
-    allowHttp,
-    ports,
-    guard: makeAddressGuard(config.webhooks),
-    resolve: makeHostResolver(),
-  };
-  return { database, urlRules, maxTimeoutMs: config.webhooks.timeoutMs };
 }
 
 function parseList(text: string): string[] {

@@ -1,13 +1,13 @@
 import { mediaReadyEventId } from '../../deliveries/envelope.ts';
 import { laneOf } from '../../deliveries/publish.ts';
-import { removeDeliveries } from '../../deliveries/queue/remove.ts';
-import { findOpenDeliveries } from '../../deliveries/queue/sweep.ts';
 import { erasedName, localMessageId, sendMarker } from '../../messages/messages.ts';
 import { redactAudit } from '../../platform/audit/audit.ts';
 import type { ObjectStore } from '../../platform/object-store/object-store.ts';
 import { ObjectStoreUnavailable } from '../../platform/object-store/object-store.ts';
 import type { Database, Transaction } from '../../platform/postgres/database.ts';
 import { execute, query } from '../../platform/postgres/sql.ts';
+import { removeDeliveries } from '../../queue/remove.ts';
+import { findOpenDeliveries } from '../../queue/sweep.ts';
 import type { ErasureCounts } from '../erasure-report.ts';
 import { type ErasureStep, NotYetErased, type StepTools } from '../erasure-step.ts';
 

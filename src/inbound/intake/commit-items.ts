@@ -7,8 +7,6 @@ import {
   type PublishedEvent,
   publishTo,
 } from '../../deliveries/publish.ts';
-import type { ClaimedDelivery } from '../../deliveries/queue/claim.ts';
-import type { DirectClaimer } from '../../deliveries/queue/enqueue.ts';
 import type { Subscriber } from '../../endpoints/endpoint-settings.ts';
 import { insertMedia } from '../../messages/media.ts';
 import {
@@ -26,6 +24,8 @@ import { insertPaymentReports, type NewPaymentReport } from '../../messages/paym
 import { LastStatements, type Transaction } from '../../platform/postgres/database.ts';
 import { lockFurtherShards } from '../../platform/postgres/locks.ts';
 import { insertWorkflowTasks } from '../../platform/temporal/workflow-tasks.ts';
+import type { ClaimedDelivery } from '../../queue/claim.ts';
+import type { DirectClaimer } from '../../queue/enqueue.ts';
 import { drawForNewCustomers, findCustomers, saveCustomers } from '../customers/save-customers.ts';
 import { type ContactWithConversations, type DrawnIds, touchConversations } from '../customers.ts';
 import { shardOf } from '../inbox.ts';

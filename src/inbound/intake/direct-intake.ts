@@ -1,8 +1,8 @@
-import type { ClaimedDelivery } from '../../deliveries/queue/claim.ts';
-import type { DirectClaims } from '../../deliveries/queue/enqueue.ts';
 import { tracing } from '../../platform/metrics/metrics.ts';
 import type { Transaction } from '../../platform/postgres/database.ts';
 import { intakeEpochs, tryIntakeLocks } from '../../platform/postgres/locks.ts';
+import type { ClaimedDelivery } from '../../queue/claim.ts';
+import type { DirectClaims } from '../../queue/enqueue.ts';
 import {
   findOldestBodies,
   insertTakenIn,

@@ -1,6 +1,4 @@
 import { askForNumbers, askForNumbersAgain } from '../../accounts/followed-numbers.ts';
-import type { ClaimedDelivery } from '../../deliveries/queue/claim.ts';
-import type { DirectClaims } from '../../deliveries/queue/enqueue.ts';
 import { countEndpoints } from '../../endpoints/endpoint-settings.ts';
 import { MAX_ENDPOINTS } from '../../endpoints/endpoints.ts';
 import type { Logger } from '../../platform/logger.ts';
@@ -8,6 +6,8 @@ import { type TracedEvent, tracing } from '../../platform/metrics/metrics.ts';
 import { type Database, LastStatements, type Transaction } from '../../platform/postgres/database.ts';
 import { isDataError, isLockTimeout } from '../../platform/postgres/error-class.ts';
 import { intakeEpochs, tryIntakeLocks } from '../../platform/postgres/locks.ts';
+import type { ClaimedDelivery } from '../../queue/claim.ts';
+import type { DirectClaims } from '../../queue/enqueue.ts';
 import {
   countQuarantined,
   finishBodies,

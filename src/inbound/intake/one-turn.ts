@@ -1,10 +1,10 @@
 import { PUBLISH_PARAMETERS, planPublishing, type StoredEvents } from '../../deliveries/publish.ts';
-import type { ClaimedDelivery } from '../../deliveries/queue/claim.ts';
-import type { DirectClaimer } from '../../deliveries/queue/enqueue.ts';
 import { erasedName } from '../../messages/messages.ts';
 import type { Database } from '../../platform/postgres/database.ts';
 import { INGEST_LOCKS } from '../../platform/postgres/locks.ts';
 import { query } from '../../platform/postgres/sql.ts';
+import type { ClaimedDelivery } from '../../queue/claim.ts';
+import type { DirectClaimer } from '../../queue/enqueue.ts';
 import { type NewBody, shardOf } from '../inbox.ts';
 import type { MessageItem, Owned } from '../split/upstream-items.ts';
 import { type IntakeMemory, lookOf, type ShardMemory } from './backlog.ts';

@@ -1,6 +1,7 @@
 import { Readable } from 'node:stream';
 import { request } from 'undici';
 import { parseRetryAfter } from '../http/retry-after.ts';
+import { USER_AGENT } from '../http/user-agent.ts';
 import { membersOf, textOf } from '../json/json-members.ts';
 import { MAX_ID_CHARS } from '../json/json-text.ts';
 import {
@@ -11,7 +12,6 @@ import {
   networkReason,
   parseObject,
   readText,
-  USER_AGENT,
 } from './graph-connection.ts';
 import { noAnswer } from './graph-error.ts';
 

@@ -2,6 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { Readable } from 'node:stream';
 import { request } from 'undici';
 import type { Config } from '../config/config.ts';
+import { USER_AGENT } from '../http/user-agent.ts';
 import {
   type CatalogProduct,
   findProducts,
@@ -28,7 +29,6 @@ import {
   objectOf,
   openGraphConnection,
   readText,
-  USER_AGENT,
 } from './graph-connection.ts';
 import { GraphError, graphErrorOf, noAnswer } from './graph-error.ts';
 

@@ -1,8 +1,6 @@
 import { Agent, errors, request } from 'undici';
-import packageJson from '../../../package.json' with { type: 'json' };
+import { USER_AGENT } from '../http/user-agent.ts';
 import { GraphError, graphErrorOf, noAnswer } from './graph-error.ts';
-
-export const USER_AGENT = `Heliograph/${packageJson.version}`;
 
 const CONNECT_TIMEOUT_MS = 5_000;
 const ANSWER_TIMEOUT_MS = 10_000;

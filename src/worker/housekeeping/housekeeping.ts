@@ -1,6 +1,5 @@
 import { forgetOldAlerts } from '../../alerts/alerts.ts';
 import { forgetOldHours } from '../../alerts/silence.ts';
-import { dropWaiting, listGoneEndpoints } from '../../deliveries/queue/remove.ts';
 import { forgetOldFailures } from '../../endpoints/endpoint-failures.ts';
 import { foldOldMinutes, forgetOldChartHours } from '../../endpoints/endpoint-health.ts';
 import { forgetOldErasedItems, sweepRepeats } from '../../erasures/repeats.ts';
@@ -23,6 +22,7 @@ import {
   releaseHousekeepingStep,
   takeHousekeepingStep,
 } from '../../platform/postgres/worker-processes.ts';
+import { dropWaiting, listGoneEndpoints } from '../../queue/remove.ts';
 import { forgetOldInvitations } from '../../users/invitation-store.ts';
 import { forgetOldNotices } from '../../users/user-notices.ts';
 import { forgetEndedSessions } from '../../users/user-sessions.ts';

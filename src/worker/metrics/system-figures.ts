@@ -7,7 +7,6 @@ import {
   oldestDueAt,
   oldestPendingAt,
 } from '../../deliveries/backlog.ts';
-import type { QueueState } from '../../deliveries/queue/states.ts';
 import { countInbox, oldestWaitingBodyAt } from '../../inbound/inbox-admin.ts';
 import { readWaitingBodies } from '../../inbound/waiting-bodies.ts';
 import { countSealed, type SealedCount } from '../../platform/crypto/secret-keys.ts';
@@ -17,6 +16,7 @@ import { readPartitions } from '../../platform/postgres/partitions.ts';
 import { recentRead } from '../../platform/postgres/recent-read.ts';
 import { query } from '../../platform/postgres/sql.ts';
 import { listHousekeepingSteps } from '../../platform/postgres/worker-processes.ts';
+import type { QueueState } from '../../queue/states.ts';
 
 /** What waits, over all tenants and processes. Ages are 0 where nothing waits. */
 export type SystemFigures = {

@@ -4,20 +4,20 @@ import { ageDatabase } from '../../../bench/stack/aged-database.ts';
 import { listLateEndpoints, oldestDueAt } from '../../../src/deliveries/backlog.ts';
 import { EndpointLimiter } from '../../../src/deliveries/loop/attempt-limits.ts';
 import { DueFinder } from '../../../src/deliveries/loop/claiming.ts';
+import { findFailingFor } from '../../../src/endpoints/endpoint-health.ts';
+import { findChangedEndpoints } from '../../../src/endpoints/endpoint-settings.ts';
+import type { Database } from '../../../src/platform/postgres/database.ts';
+import { query } from '../../../src/platform/postgres/sql.ts';
 import {
   claimDue,
   claimProbes,
   findLatelyDue,
   lastPosition,
   releaseExpired,
-} from '../../../src/deliveries/queue/claim.ts';
-import { claimOne } from '../../../src/deliveries/queue/claim-one.ts';
-import { findWantedScopes } from '../../../src/deliveries/queue/order-scope.ts';
-import { findLateTests, releaseDueRetries, stepAside } from '../../../src/deliveries/queue/sweep.ts';
-import { findFailingFor } from '../../../src/endpoints/endpoint-health.ts';
-import { findChangedEndpoints } from '../../../src/endpoints/endpoint-settings.ts';
-import type { Database } from '../../../src/platform/postgres/database.ts';
-import { query } from '../../../src/platform/postgres/sql.ts';
+} from '../../../src/queue/claim.ts';
+import { claimOne } from '../../../src/queue/claim-one.ts';
+import { findWantedScopes } from '../../../src/queue/order-scope.ts';
+import { findLateTests, releaseDueRetries, stepAside } from '../../../src/queue/sweep.ts';
 import { buffersTouched } from '../../support/buffers-touched.ts';
 import { dueShares } from '../../support/due-shares.ts';
 import { holdSnapshot } from '../../support/held-snapshot.ts';

@@ -1,13 +1,13 @@
 import { TestWorkflowEnvironment } from '@temporalio/testing';
 import { Webhook } from 'standardwebhooks';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, inject, test } from 'vitest';
-import { removeDelivery } from '../../../src/deliveries/queue/remove.ts';
 import type { DeliveryNews } from '../../../src/deliveries/run-news.ts';
 import { type ErasedEvent, eraseEvents } from '../../../src/erasures/steps/erase-rows.ts';
 import { insertBodies } from '../../../src/inbound/inbox.ts';
 import { loadConfig } from '../../../src/platform/config/config.ts';
 import { query } from '../../../src/platform/postgres/sql.ts';
 import { NEWS_SIGNAL } from '../../../src/platform/temporal/workflow-options.ts';
+import { removeDelivery } from '../../../src/queue/remove.ts';
 import { type RunningWorker, startWorker } from '../../../src/worker/start-worker.ts';
 import { silentLogger } from '../../support/silent-logger.ts';
 import { addEndpoint, seedFixtureAccounts, testEventIdHash } from '../../support/test-accounts.ts';

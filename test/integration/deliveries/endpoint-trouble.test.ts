@@ -1,7 +1,6 @@
 import type { Client } from '@temporalio/client';
 import { expect, onTestFinished, test } from 'vitest';
 import { TroubleWatch } from '../../../src/deliveries/dispatch/trouble-watch.ts';
-import { listEndpointsInTrouble } from '../../../src/deliveries/queue/trouble.ts';
 import { lookAtTrouble } from '../../../src/deliveries/trouble/look.ts';
 import { enableEndpoint, holdEndpoint } from '../../../src/endpoints/endpoint-modes.ts';
 import { insertBodies } from '../../../src/inbound/inbox.ts';
@@ -9,6 +8,7 @@ import { listAudit, SYSTEM } from '../../../src/platform/audit/audit.ts';
 import { loadConfig } from '../../../src/platform/config/config.ts';
 import type { Database } from '../../../src/platform/postgres/database.ts';
 import { execute, query } from '../../../src/platform/postgres/sql.ts';
+import { listEndpointsInTrouble } from '../../../src/queue/trouble.ts';
 import { startWorker } from '../../../src/worker/start-worker.ts';
 import { ACCOUNT, bodyOf, messageStatus, textMessage } from '../../support/load/upstream-bodies.ts';
 import { addEndpoints, queueEach } from '../../support/many-endpoints.ts';

@@ -2,17 +2,12 @@ import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { expect, onTestFinished, test } from 'vitest';
 import { startHeadParking } from '../../../src/deliveries/loop/head-parking.ts';
-import {
-  claimDue,
-  claimProbes,
-  findDueEndpoints,
-  releaseClaims,
-} from '../../../src/deliveries/queue/claim.ts';
-import { parkHeads, unparkHeads } from '../../../src/deliveries/queue/park.ts';
 import { enableEndpoint } from '../../../src/endpoints/endpoint-modes.ts';
 import { SYSTEM } from '../../../src/platform/audit/audit.ts';
 import { loadConfig } from '../../../src/platform/config/config.ts';
 import { query } from '../../../src/platform/postgres/sql.ts';
+import { claimDue, claimProbes, findDueEndpoints, releaseClaims } from '../../../src/queue/claim.ts';
+import { parkHeads, unparkHeads } from '../../../src/queue/park.ts';
 import { startWorker } from '../../../src/worker/start-worker.ts';
 import { buffersTouched } from '../../support/buffers-touched.ts';
 import { addEndpoints, queueEach } from '../../support/many-endpoints.ts';

@@ -1,9 +1,9 @@
 import { describe, expect, test } from 'vitest';
 import { type AttemptMade, judgeOutcome } from '../../../src/deliveries/judge-outcome.ts';
-import { findRunRoom } from '../../../src/deliveries/queue/settle.ts';
-import { findLateTests, releaseDueRetries } from '../../../src/deliveries/queue/sweep.ts';
 import type { Database } from '../../../src/platform/postgres/database.ts';
 import { query } from '../../../src/platform/postgres/sql.ts';
+import { findRunRoom } from '../../../src/queue/settle.ts';
+import { findLateTests, releaseDueRetries } from '../../../src/queue/sweep.ts';
 import { addEndpoint, seedFixtureAccounts } from '../../support/test-accounts.ts';
 import { testWorkerDatabase } from '../../support/test-database.ts';
 import { response } from '../../unit/deliveries/send-results.ts';

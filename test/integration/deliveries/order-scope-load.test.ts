@@ -1,9 +1,9 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { expect, test } from 'vitest';
 import { publishEvents } from '../../../src/deliveries/publish.ts';
-import { applyWantedScopes } from '../../../src/deliveries/queue/order-scope.ts';
 import type { Database } from '../../../src/platform/postgres/database.ts';
 import { execute } from '../../../src/platform/postgres/sql.ts';
+import { applyWantedScopes } from '../../../src/queue/order-scope.ts';
 import { addEndpoint, seedFixtureAccounts } from '../../support/test-accounts.ts';
 import { testWorkerDatabase } from '../../support/test-database.ts';
 

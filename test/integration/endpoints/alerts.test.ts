@@ -8,7 +8,7 @@ import {
   rotateOperationsSecret,
   setOperationsUrl,
 } from '../../../src/alerts/operations-url.ts';
-import { newWebhookSecret } from '../../../src/deliveries/webhook-request.ts';
+import { newWebhookSecret } from '../../../src/endpoints/webhook-signature.ts';
 import { SYSTEM } from '../../../src/platform/audit/audit.ts';
 import { operationsSecretPlace } from '../../../src/platform/crypto/secret-box.ts';
 import { makeAddressGuard, shownUrl } from '../../../src/platform/http/outbound-url.ts';

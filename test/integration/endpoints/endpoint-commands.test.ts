@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { isWebhookSecret, newWebhookSecret } from '../../../src/deliveries/webhook-request.ts';
+import { isWebhookSecret, newWebhookSecret } from '../../../src/endpoints/webhook-signature.ts';
 import { endpointHeadersPlace, endpointSecretPlace } from '../../../src/platform/crypto/secret-box.ts';
 import { execute, query } from '../../../src/platform/postgres/sql.ts';
 import { OTHER_WABA, startAdmin, WABA } from '../../support/admin-cli.ts';

@@ -1,8 +1,8 @@
 import { randomUUID } from 'node:crypto';
 import { expect, onTestFinished, test, vi } from 'vitest';
 import { oldestPendingAt } from '../../../src/deliveries/backlog.ts';
-import { makePositionFloor } from '../../../src/deliveries/queue/position-floor.ts';
 import type { Database } from '../../../src/platform/postgres/database.ts';
+import { makePositionFloor } from '../../../src/queue/position-floor.ts';
 import { readSystemFigures } from '../../../src/worker/metrics/system-figures.ts';
 import { buffersTouched } from '../../support/buffers-touched.ts';
 import { holdSnapshot } from '../../support/held-snapshot.ts';

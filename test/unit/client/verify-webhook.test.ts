@@ -7,7 +7,7 @@ import {
   newWebhookSecret,
   publicKeyOf,
   signStandard,
-} from '../../../src/deliveries/webhook-request.ts';
+} from '../../../src/endpoints/webhook-signature.ts';
 
 const SECRET = newWebhookSecret();
 

@@ -1,6 +1,6 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { describe, expect, test } from 'vitest';
-import { TRANSITIONS, type Transition } from '../../../src/deliveries/queue/states.ts';
+import { TRANSITIONS, type Transition } from '../../../src/queue/states.ts';
 
 const root = new URL('../../../', import.meta.url);
 const read = (path: string) => readFileSync(new URL(path, root), 'utf8');
@@ -39,12 +39,12 @@ describe('the states of the queue', () => {
 const WRITES =
   /\b(insert\s+into|update|delete\s+from|merge\s+into|truncate(\s+table)?)\s+(only\s+)?delivery_queue\b/i;
 
-test('rows of the queue are written in src/deliveries/queue and in the functions that it calls, nowhere else', () => {
+test('rows of the queue are written in src/queue and in the functions that it calls, nowhere else', () => {
   const files = readdirSync(new URL('src', root), { recursive: true, encoding: 'utf8' })
     .map((path) => `src/${path}`)
     .filter((path) => /\.(ts|sql)$/.test(path));
   const writers = files.filter((path) => WRITES.test(read(path)));
-  const elsewhere = writers.filter((path) => !path.startsWith('src/deliveries/queue/'));
+  const elsewhere = writers.filter((path) => !path.startsWith('src/queue/'));
   expect(elsewhere).toEqual(['src/platform/postgres/migrations/functions.sql']);
   expect(writers.length).toBeGreaterThan(elsewhere.length);
 });

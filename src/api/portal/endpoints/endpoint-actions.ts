@@ -1,12 +1,12 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { type TProperties, Type } from 'typebox';
-import { shownCount } from '../../../deliveries/backlog.ts';
 import { retryEndpoint } from '../../../deliveries/retry-now.ts';
 import { type GivenCertificate, setClientCertificate } from '../../../endpoints/endpoint-certificate.ts';
 import { deleteEndpoint, enableEndpoint, holdEndpoint } from '../../../endpoints/endpoint-modes.ts';
 import { rotateSecret, rotateSigningKey } from '../../../endpoints/endpoint-secrets.ts';
 import { endpointStatus } from '../../../endpoints/endpoints.ts';
 import { invalidValue } from '../../../platform/request-input.ts';
+import { shownCount } from '../../../queue/waiting.ts';
 import { accountObjectId } from '../../external/schema-kit.ts';
 import { PAGES } from '../access/page-access.ts';
 import { orShown } from '../access/page-error.ts';

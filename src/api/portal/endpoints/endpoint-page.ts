@@ -1,7 +1,6 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { Type } from 'typebox';
-import { readLastErrors, shownCount } from '../../../deliveries/backlog.ts';
-import { troubleWorkflowId } from '../../../deliveries/queue/trouble.ts';
+import { readLastErrors } from '../../../deliveries/backlog.ts';
 import { searchDeliveries } from '../../../deliveries/search/delivery-search.ts';
 import { countRecentlyFailed } from '../../../endpoints/endpoint-failures.ts';
 import { type EndpointStep, readEndpointStatistics } from '../../../endpoints/endpoint-statistics.ts';
@@ -16,6 +15,8 @@ import { type InstallationSettings, installationSettings, textOf } from '../../.
 import { type AnySetting, settingsOf } from '../../../endpoints/settings.ts';
 import type { RequestError } from '../../../platform/request-input.ts';
 import { workflowUrl } from '../../../platform/temporal/client-connection.ts';
+import { troubleWorkflowId } from '../../../queue/trouble.ts';
+import { shownCount } from '../../../queue/waiting.ts';
 import { accountObjectId } from '../../external/schema-kit.ts';
 import { PAGES } from '../access/page-access.ts';
 import { sendPage } from '../access/send-page.ts';

@@ -1,10 +1,10 @@
 import { Type } from 'typebox';
-import { MAX_SHOWN_WAITING } from '../../../deliveries/backlog.ts';
 import { type DeliveryReport, deliveryOf } from '../../../deliveries/search/shown-delivery.ts';
+import { sendTestEvent } from '../../../deliveries/test-event.ts';
 import { type EndpointActivity, readEndpointActivity } from '../../../endpoints/endpoint-statistics.ts';
 import { type EndpointStatus, endpointStatus, endpointsOf } from '../../../endpoints/endpoints.ts';
-import { sendTestEvent } from '../../../endpoints/test-event.ts';
 import { publicDeliveryId } from '../../../platform/public-ids.ts';
+import { MAX_SHOWN_WAITING } from '../../../queue/waiting.ts';
 import { accountObjectId } from '../../external/schema-kit.ts';
 import { PAGES, withoutFreshProof } from '../access/page-access.ts';
 import { sendPage } from '../access/send-page.ts';

@@ -1,9 +1,9 @@
 import type { FastifyRequest } from 'fastify';
-import { shownCount, type WaitingDeliveries } from '../../../deliveries/backlog.ts';
 import type { EndpointActivity } from '../../../endpoints/endpoint-statistics.ts';
 import type { Endpoint } from '../../../endpoints/store.ts';
 import type { Audited } from '../../../platform/audit/audit.ts';
 import { shownUrl } from '../../../platform/http/outbound-url.ts';
+import { shownCount, type WaitingDeliveries } from '../../../queue/waiting.ts';
 import { actorOf, type Viewer } from '../access/viewer.ts';
 import { badge } from '../components/badge.ts';
 import { durationText, utcText } from '../components/time.ts';

@@ -3,15 +3,12 @@ import { listUnfollowedWabas, type UnfollowedWaba } from '../../../accounts/foll
 import {
   type Backlog,
   countTroubledEndpoints,
-  countWaiting,
   listSeenWorkers,
   listTroubledEndpoints,
   readBacklog,
   readLastErrors,
   type SeenWorker,
-  shownCount,
   type TroubledEndpoint,
-  type WaitingDeliveries,
 } from '../../../deliveries/backlog.ts';
 import { LATELY_MINUTES } from '../../../deliveries/loop/run-share.ts';
 import type { QuarantineTotal } from '../../../inbound/inbox-admin.ts';
@@ -19,6 +16,7 @@ import { countInbox, listQuarantineReasons, oldestWaitingBodyAt } from '../../..
 import { shownUrl } from '../../../platform/http/outbound-url.ts';
 import { query } from '../../../platform/postgres/sql.ts';
 import { type HousekeepingStep, listHousekeepingSteps } from '../../../platform/postgres/worker-processes.ts';
+import { countWaiting, shownCount, type WaitingDeliveries } from '../../../queue/waiting.ts';
 import { checkObjectStore } from '../../health/health-routes.ts';
 import { PAGES } from '../access/page-access.ts';
 import { sendPage } from '../access/send-page.ts';

@@ -1,6 +1,5 @@
 import { type ScaleLinear, scaleBand, scaleLinear, scalePoint } from 'd3-scale';
 import { line } from 'd3-shape';
-import { MAX_SHOWN_WAITING, shownCount } from '../../../deliveries/backlog.ts';
 import {
   type ChartSpan,
   chartSpan,
@@ -12,6 +11,7 @@ import {
 import { countRecentlyFailed } from '../../../endpoints/endpoint-failures.ts';
 import { type EndpointStatus, endpointsOf } from '../../../endpoints/endpoints.ts';
 import { shownUrl } from '../../../platform/http/outbound-url.ts';
+import { MAX_SHOWN_WAITING, shownCount } from '../../../queue/waiting.ts';
 import { PAGES } from '../access/page-access.ts';
 import { sendPage } from '../access/send-page.ts';
 import { type Viewer, viewerOf, wabaOf } from '../access/viewer.ts';

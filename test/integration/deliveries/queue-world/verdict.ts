@@ -1,6 +1,6 @@
-import { TRANSITIONS } from '../../../../src/deliveries/queue/states.ts';
 import type { OrderScope } from '../../../../src/endpoints/endpoint-settings.ts';
 import { query } from '../../../../src/platform/postgres/sql.ts';
+import { TRANSITIONS } from '../../../../src/queue/states.ts';
 import type { Reception } from './receiver.ts';
 import type { PublishedOne, World } from './world.ts';
 

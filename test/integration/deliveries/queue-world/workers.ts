@@ -2,19 +2,19 @@ import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { openEndpoint, sendDelivery } from '../../../../src/deliveries/attempt/send-delivery.ts';
 import { type MadeAttempt, settleAttempts } from '../../../../src/deliveries/attempt/settle-attempts.ts';
+import { loadEndpointSettings } from '../../../../src/endpoints/endpoint-settings.ts';
+import { execute, query } from '../../../../src/platform/postgres/sql.ts';
 import {
   type ClaimedDelivery,
   claimDue,
   claimProbes,
   releaseClaims,
   releaseExpired,
-} from '../../../../src/deliveries/queue/claim.ts';
-import { claimOne } from '../../../../src/deliveries/queue/claim-one.ts';
-import { parkHeads, unparkHeads } from '../../../../src/deliveries/queue/park.ts';
-import { dropOrphans } from '../../../../src/deliveries/queue/remove.ts';
-import { releaseDueRetries, stepAside } from '../../../../src/deliveries/queue/sweep.ts';
-import { loadEndpointSettings } from '../../../../src/endpoints/endpoint-settings.ts';
-import { execute, query } from '../../../../src/platform/postgres/sql.ts';
+} from '../../../../src/queue/claim.ts';
+import { claimOne } from '../../../../src/queue/claim-one.ts';
+import { parkHeads, unparkHeads } from '../../../../src/queue/park.ts';
+import { dropOrphans } from '../../../../src/queue/remove.ts';
+import { releaseDueRetries, stepAside } from '../../../../src/queue/sweep.ts';
 import { dueShares } from '../../../support/due-shares.ts';
 import { look, type World } from './world.ts';
 

@@ -8,11 +8,11 @@ import {
   setOperationsUrl,
 } from '../../../../src/alerts/operations-url.ts';
 import { openEndpoint } from '../../../../src/deliveries/attempt/send-delivery.ts';
-import { publicKeyOf } from '../../../../src/deliveries/webhook-request.ts';
 import { setClientCertificate } from '../../../../src/endpoints/endpoint-certificate.ts';
 import { rotateSecret, rotateSigningKey } from '../../../../src/endpoints/endpoint-secrets.ts';
 import { loadEndpointSettings } from '../../../../src/endpoints/endpoint-settings.ts';
 import { addEndpoint, endpointStatus, updateEndpoint } from '../../../../src/endpoints/endpoints.ts';
+import { publicKeyOf } from '../../../../src/endpoints/webhook-signature.ts';
 import { findMail, queueMail } from '../../../../src/mail/mails.ts';
 import { SYSTEM } from '../../../../src/platform/audit/audit.ts';
 import { openEventIdHash } from '../../../../src/platform/crypto/installation-secret.ts';

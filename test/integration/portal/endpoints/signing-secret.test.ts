@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { newWebhookSecret } from '../../../../src/deliveries/webhook-request.ts';
+import { newWebhookSecret } from '../../../../src/endpoints/webhook-signature.ts';
 import { WABA } from '../../api/api-harness.ts';
 import { add, admin, api, PATH, stored, useEndpointBrowser } from './endpoint-browser.ts';
 

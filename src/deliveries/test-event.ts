@@ -1,17 +1,17 @@
 import { knownWaba } from '../accounts/accounts.ts';
-import { insertDeliveries, recordWorkflow } from '../deliveries/delivery-log.ts';
-import { TEST_PHONE_NUMBER_ID, testEventData } from '../deliveries/envelope.ts';
-import { insertEvents, newDelivery } from '../deliveries/publish.ts';
-import type { DeliveryLabel } from '../deliveries/queue/claim.ts';
-import { enqueueTest } from '../deliveries/queue/enqueue.ts';
+import { endpointName } from '../endpoints/endpoints.ts';
+import { listEndpoints } from '../endpoints/store.ts';
 import { type Audited, recordChange } from '../platform/audit/audit.ts';
 import type { Database, Transaction } from '../platform/postgres/database.ts';
 import { openRateLimitStore } from '../platform/postgres/rate-limit-store.ts';
 import { query } from '../platform/postgres/sql.ts';
 import { publicDeliveryId, publicEventId } from '../platform/public-ids.ts';
 import { checkRowId, RateLimitError, RequestError } from '../platform/request-input.ts';
-import { endpointName } from './endpoints.ts';
-import { listEndpoints } from './store.ts';
+import type { DeliveryLabel } from '../queue/claim.ts';
+import { insertDeliveries, recordWorkflow } from '../queue/delivery-log.ts';
+import { enqueueTest } from '../queue/enqueue.ts';
+import { TEST_PHONE_NUMBER_ID, testEventData } from './envelope.ts';
+import { insertEvents, newDelivery } from './publish.ts';
 
 export type TestEventTools = {
   database: Database;

@@ -1,5 +1,5 @@
-import type { Database, Transaction } from '../../platform/postgres/database.ts';
-import { execute, query } from '../../platform/postgres/sql.ts';
+import type { Database, Transaction } from '../platform/postgres/database.ts';
+import { execute, query } from '../platform/postgres/sql.ts';
 
 /**
  * Parks due heads of those of these endpoints that have not been open for `closedSeconds`: walks for something to claim pass over

@@ -1,7 +1,7 @@
 import { Command } from 'commander';
-import { retryEndpoint } from '../../deliveries/retry-now.ts';
+import { endpointForOperator } from '../../endpoints/endpoints.ts';
 import { adminAction } from '../../platform/cli/admin-action.ts';
-import { endpointForOperator } from '../endpoints.ts';
+import { retryEndpoint } from '../retry-now.ts';
 
 /** `admin endpoint retry` */
 export function endpointRetryCommand(): Command {

@@ -1,7 +1,7 @@
-import type { Database } from '../../platform/postgres/database.ts';
-import { query } from '../../platform/postgres/sql.ts';
-import { type DeliveryEnd, findDeliveryEnds } from '../delivery-log.ts';
+import type { Database } from '../platform/postgres/database.ts';
+import { query } from '../platform/postgres/sql.ts';
 import { CLAIM, type ClaimedDelivery, type Orphan, SHOW_CLAIMED } from './claim.ts';
+import { type DeliveryEnd, findDeliveryEnds } from './delivery-log.ts';
 
 /** One delivery, claimed for the activity of its workflow, or the reason why it cannot be. */
 export type OneClaim =

@@ -1,5 +1,5 @@
-import type { Database, Transaction } from '../../platform/postgres/database.ts';
-import { query } from '../../platform/postgres/sql.ts';
+import type { Database, Transaction } from '../platform/postgres/database.ts';
+import { query } from '../platform/postgres/sql.ts';
 
 const WORKFLOW_PREFIX = 'endpoint/';
 

@@ -1,5 +1,5 @@
-import type { Database, Transaction } from '../../platform/postgres/database.ts';
-import { execute, query } from '../../platform/postgres/sql.ts';
+import type { Database, Transaction } from '../platform/postgres/database.ts';
+import { execute, query } from '../platform/postgres/sql.ts';
 import type { ClaimedDelivery } from './claim.ts';
 
 /** Claims heads for a session while they are inserted. */

@@ -1,9 +1,16 @@
-import type { Database, Transaction } from '../../platform/postgres/database.ts';
-import { execute, query } from '../../platform/postgres/sql.ts';
-import type { Replay } from '../../replays/replay-store.ts';
-import { insertDeliveries, type NewDelivery } from '../delivery-log.ts';
+import type { Database, Transaction } from '../platform/postgres/database.ts';
+import { execute, query } from '../platform/postgres/sql.ts';
+import { insertDeliveries, type NewDelivery } from './delivery-log.ts';
 import { enqueueDeliveries, wakeDispatcher } from './enqueue.ts';
 import { removeDeliveries } from './remove.ts';
+
+/** What the queue needs to know of a replay. */
+export type QueuedReplay = {
+  id: string;
+  wabaId: string;
+  state: 'running' | 'paused' | 'done' | 'cancelled';
+  createdAt: Date;
+};
 
 /** One delivery of a replay, to be logged and queued. */
 export type ReplayDelivery = Required<Omit<NewDelivery, 'wabaId' | 'endpointId' | 'replayId'>> & {
@@ -13,7 +20,7 @@ export type ReplayDelivery = Required<Omit<NewDelivery, 'wabaId' | 'endpointId' 
 /** Logs and queues the deliveries of a page, which are all for one endpoint, in the order given. */
 export async function queueReplayDeliveries(
   trx: Transaction,
-  { id: replayId, wabaId }: Pick<Replay, 'id' | 'wabaId'>,
+  { id: replayId, wabaId }: Pick<QueuedReplay, 'id' | 'wabaId'>,
   endpointId: string,
   deliveries: readonly ReplayDelivery[],
 ): Promise<void> {
@@ -31,7 +38,7 @@ export type OpenReplayDelivery = { endpointId: string; deliveryId: string; relea
 /** Deliveries of a replay that are still in the queue. */
 export async function openReplayDeliveries(
   database: Database,
-  replay: Replay,
+  replay: QueuedReplay,
 ): Promise<OpenReplayDelivery[]> {
   const open: OpenReplayDelivery[] = [];
   for (const ids of await pendingIds(database, replay)) {
@@ -64,7 +71,7 @@ const CANCELLED = 'given up: the replay was cancelled';
  * look at the whole queue for each delivery while statistics are stale. Days of deliveries come from the clocks of
  * processes, the time of the replay from the database's: hence a day to spare.
  */
-async function pendingIds(database: Database, replay: Replay): Promise<string[][]> {
+async function pendingIds(database: Database, replay: QueuedReplay): Promise<string[][]> {
   const rows = await query<{ id: string }>(
     database,
     `select id from deliveries
@@ -86,8 +93,8 @@ async function pendingIds(database: Database, replay: Replay): Promise<string[][
  */
 export async function applyReplayState(
   database: Database,
-  replay: Replay,
-  lock: (trx: Transaction) => Promise<Replay | null>,
+  replay: QueuedReplay,
+  lock: (trx: Transaction) => Promise<QueuedReplay | null>,
 ): Promise<void> {
   for (const ids of await pendingIds(database, replay)) {
     const isStill = await database.transaction(async (trx) => {
@@ -100,7 +107,11 @@ export async function applyReplayState(
   }
 }
 
-async function applyTo(trx: Transaction, state: Replay['state'], ids: readonly string[]): Promise<void> {
+async function applyTo(
+  trx: Transaction,
+  state: QueuedReplay['state'],
+  ids: readonly string[],
+): Promise<void> {
   if (state === 'cancelled') await removeDeliveries(trx, ids, { reason: CANCELLED, waits: false });
   else if ((await execute(trx, state === 'paused' ? SUSPEND : RESUME, [ids])) > 0) wakeDispatcher(trx);
 }

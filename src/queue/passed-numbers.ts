@@ -1,5 +1,5 @@
-import type { Database } from '../../platform/postgres/database.ts';
-import { execute, query } from '../../platform/postgres/sql.ts';
+import type { Database } from '../platform/postgres/database.ts';
+import { execute, query } from '../platform/postgres/sql.ts';
 
 /** Statuses of a message may come for so long, and their number must follow the last one that a tenant saw. */
 const KEPT_DAYS = 60;

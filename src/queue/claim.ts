@@ -1,7 +1,12 @@
-import type { WorkflowMode } from '../../endpoints/endpoint-settings.ts';
-import type { Database } from '../../platform/postgres/database.ts';
-import { execute, query } from '../../platform/postgres/sql.ts';
-import { deliveryUuidOf, publicDeliveryId } from '../../platform/public-ids.ts';
+import type { Database } from '../platform/postgres/database.ts';
+import { execute, query } from '../platform/postgres/sql.ts';
+import { deliveryUuidOf, publicDeliveryId } from '../platform/public-ids.ts';
+
+/**
+ * Which deliveries get a run of `deliverEvent`. `auto`: first attempts while traffic is calm, and failures. `always`: every
+ * delivery, and its attempts are made inside its run. `failures`: failures.
+ */
+export type WorkflowMode = 'auto' | 'always' | 'failures';
 
 /** A delivery under lease, with the event that it carries. */
 export type ClaimedDelivery = {

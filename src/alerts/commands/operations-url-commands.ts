@@ -1,4 +1,11 @@
 import { Command } from 'commander';
+import { optionRulesOf } from '../../endpoints/endpoint-options.ts';
+import {
+  type AdminOutcome,
+  adminAction,
+  alignedFields,
+  alignedTable,
+} from '../../platform/cli/admin-action.ts';
 import {
   clearOperationsUrl,
   endpointAlertsOf,
@@ -6,14 +13,7 @@ import {
   rotateOperationsSecret,
   type SavedOperationsUrl,
   setOperationsUrl,
-} from '../../alerts/operations-url.ts';
-import {
-  type AdminOutcome,
-  adminAction,
-  alignedFields,
-  alignedTable,
-} from '../../platform/cli/admin-action.ts';
-import { optionRulesOf } from './endpoint-options.ts';
+} from '../operations-url.ts';
 
 type WabaOption = { waba: string };
 
