@@ -138,9 +138,12 @@ async function ingestKnown(
   // Others may rehearse at the same time, and only one transaction has a shard.
   const shard = -randomInt(2, 2 ** 15);
   const part = { body, signedFor: null, wabaId: one.wabaId, shard };
+  const guess = {
+    shards: [{ shard, floor: makeInboxFloor(), known: null }],
+    ...{ bodies: [part], messages: [{ owned: one, customer }] },
+  };
   const ways = { claimer, waitMs: LOCK_WAIT_MS, onSent: () => undefined };
-  const look = { shard, floor: makeInboxFloor() };
-  return (await ingestGuessed(trx, look, { body: part, owned: one, customer, epoch: null }, ways)) ?? [];
+  return (await ingestGuessed(trx, guess, ways)) ?? [];
 }
 
 /** Sends what was claimed, records it, and returns what followed in its lanes, claimed with `followerToken`. */

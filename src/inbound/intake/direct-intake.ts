@@ -13,13 +13,20 @@ import {
   type SignedBody,
   shardOf,
 } from '../inbox.ts';
-import { type Owned, splitUpstreamBody, type UpstreamItem } from '../split/upstream-items.ts';
+import {
+  type MessageItem,
+  type Owned,
+  splitUpstreamBody,
+  type UpstreamItem,
+} from '../split/upstream-items.ts';
 import { lookOf, noteEpochs, type ShardMemory } from './backlog.ts';
 import { commitItems, type IsAffordable, type KnownOwners, sortItems } from './commit-items.ts';
 import { type IntakeTools, tracedItem } from './intake-batch.ts';
 import type { IntakeLoop } from './intake-loop.ts';
 import { type ItemOrigins, originsOf, refusalOf } from './item-origins.ts';
+import { isPlainMessage } from './known-customers.ts';
 import { guessOf, ingestGuessed } from './one-turn.ts';
+import { readAhead } from './read-ahead.ts';
 
 /** The sender waits meanwhile: what takes longer is kept as it is and taken in later. */
 const PATIENCE_MS = 250;
@@ -29,6 +36,13 @@ const PATIENCE_MS = 250;
  * takes in more in a second.
  */
 const MOST = { bodies: 64, items: 200, bytes: 1024 * 1024, deliveries: 500 };
+
+/**
+ * What arrives beside one statement of few bodies shares the next one, unless it takes longer than that: bodies of other
+ * shards must not wait for it. Beside one of many bodies the next batch is prepared at once.
+ */
+const GATHER_MS = 4;
+const MANY_BODIES = 8;
 
 /** After an attempt that took too long. */
 const REST_MS = 1_000;
@@ -222,16 +236,16 @@ type Ways = {
 
 async function keepAndTakeIn(tools: IntakeTools, batch: Batch, given: Ways): Promise<'done' | 'not now'> {
   const startMs = Date.now();
-  // Which of two such statements gets the lock of the shard first is up to the machine, so the later one is sent afterwards.
-  const single = given.before.filter(({ isOneStatement }) => isOneStatement);
-  const before = given.before.filter((one) => !single.includes(one));
-  if (single.length > 0 && (await Promise.all(single.map(({ isKept }) => isKept))).includes(false))
-    return 'not now';
-  const ways = { ...given, before };
   const known = { owners: tools.memory.owners, held: new Set(batch.shards), origins: batch.origins };
   const owned = ownedOf(batch.items, known);
+  const messages = plainMessagesOf(owned);
+  // One statement waits for no lock. And which of two gets the lock first is up to the machine: behind one, all wait.
+  const awaited = given.before.filter(({ isOneStatement }) => isOneStatement || messages !== null);
+  const before = given.before.filter((one) => !awaited.includes(one));
   try {
-    const isTakenIn = await takeInKnown(tools, batch, owned, ways);
+    if ((await Promise.all(awaited.map(({ isKept }) => isKept))).includes(false)) return 'not now';
+    const ways = { ...given, before };
+    const isTakenIn = messages !== null && (await takeInMessages(tools, batch, messages, ways));
     if (!isTakenIn)
       await withClaims(tools, (claims) => takeInUnknown(tools, batch, { known, owned, claims, ways }));
   } catch (error) {
@@ -263,22 +277,32 @@ async function withClaims(
   }
 }
 
-/** In one round trip, when all that it needs is remembered; false when it is not, or no longer so. */
-async function takeInKnown(
+/** Null where there are none, or other items beside them. */
+function plainMessagesOf(owned: readonly Owned[] | null): Owned<MessageItem>[] | null {
+  const messages = owned?.filter(isPlainMessage) ?? [];
+  return messages.length > 0 && messages.length === owned?.length ? messages : null;
+}
+
+/** In one statement, behind a look at those customers who are not remembered; false where something is not as it was then. */
+async function takeInMessages(
   tools: IntakeTools,
-  { bodies }: Batch,
-  owned: readonly Owned[] | null,
-  { before, waitMs, onSent, onOneStatement }: Ways,
+  batch: Batch,
+  messages: readonly Owned<MessageItem>[],
+  { waitMs, onSent, onOneStatement }: Ways,
 ): Promise<boolean> {
-  // Behind an earlier one it has to be known first whether that was committed.
-  const guess = owned === null || before.length > 0 ? null : guessOf(tools.memory, bodies, owned);
-  if (guess === null) return false;
-  onOneStatement();
   const { database, memory } = tools;
-  // What is not as remembered is read anew by the way in two round trips.
-  return await withClaims(tools, (claimer) =>
-    ingestGuessed(database, memory.of(guess.body.shard), guess, { claimer, waitMs, onSent }),
-  );
+  if (batch.shards.some((shard) => memory.of(shard).epoch() === null)) return false;
+  onOneStatement();
+  const find = await readAhead(database, memory.customers, messages);
+  const guess = find && guessOf(memory, batch, messages, { find, mostDeliveries: MOST.deliveries });
+  if (guess === null) return false;
+  const gather = setTimeout(onSent, GATHER_MS);
+  const ways = { waitMs, onSent: batch.bodies.length >= MANY_BODIES ? onSent : () => undefined };
+  const ingest = (claimer: DirectClaims | null) => ingestGuessed(database, guess, { ...ways, claimer });
+  const isDone = await withClaims(tools, ingest).finally(() => clearTimeout(gather));
+  for (const { owned, customer } of isDone ? guess.messages : [])
+    if (customer.isNew) memory.customers.add(owned, customer);
+  return isDone;
 }
 
 async function takeInUnknown(

@@ -8,7 +8,12 @@ export type KnownCustomer = {
   contact: Contact;
   conversationId: string;
   subscribers: readonly Subscriber[];
+  /** Contact and conversation are still to be stored, under these ids. */
+  isNew: boolean;
 };
+
+/** Null for a customer who is not known, or about whom the message says something new. */
+export type FindCustomer = (owned: Owned<MessageItem>) => KnownCustomer | null;
 
 /** About 1 KiB each. */
 const MOST_CUSTOMERS = 10_000;
@@ -18,7 +23,7 @@ const MOST_CUSTOMERS = 10_000;
  * (`requireKnown`): another process may have changed them since.
  */
 export class KnownCustomers {
-  readonly #bySender = new Map<string, Omit<KnownCustomer, 'subscribers'>>();
+  readonly #bySender = new Map<string, Pick<KnownCustomer, 'contact' | 'conversationId'>>();
   readonly #subscribers = new Map<string, readonly Subscriber[]>();
 
   /** Notes who sent these items, and who receives their events. */
@@ -27,26 +32,31 @@ export class KnownCustomers {
     { senders, conversations }: Pick<SavedCustomers, 'senders' | 'conversations'>,
     subscribers: readonly Subscriber[],
   ): void {
-    if (this.#bySender.size > MOST_CUSTOMERS) this.clear();
     for (const owned of items) {
       if (!isPlainMessage(owned)) continue;
       const contact = senders.get(owned.item);
       const conversationId = conversations.get(owned.item);
       if (contact === undefined || conversationId === undefined) continue;
-      this.#bySender.set(keyOf(owned), { contact, conversationId });
-      const { wabaId } = owned;
-      this.#subscribers.set(
-        wabaId,
-        subscribers.filter((one) => one.wabaId === wabaId),
-      );
+      const own = subscribers.filter((one) => one.wabaId === owned.wabaId);
+      this.add(owned, { contact, conversationId, subscribers: own });
     }
   }
 
+  /** Notes who sent a message, and who receives the events of its WABA. */
+  add(
+    owned: Owned<MessageItem>,
+    { contact, conversationId, subscribers }: Omit<KnownCustomer, 'isNew'>,
+  ): void {
+    if (this.#bySender.size > MOST_CUSTOMERS) this.clear();
+    this.#bySender.set(senderKeyOf(owned), { contact, conversationId });
+    this.#subscribers.set(owned.wabaId, subscribers);
+  }
+
   find(owned: Owned<MessageItem>): KnownCustomer | null {
-    const known = this.#bySender.get(keyOf(owned));
+    const known = this.#bySender.get(senderKeyOf(owned));
     const subscribers = this.#subscribers.get(owned.wabaId);
     if (known === undefined || subscribers === undefined) return null;
-    return saysNothingNew(owned.item, known.contact) ? { ...known, subscribers } : null;
+    return saysNothingNew(owned.item, known.contact) ? { ...known, subscribers, isNew: false } : null;
   }
 
   clear(): void {
@@ -69,11 +79,13 @@ export function isPlainMessage(owned: Owned): owned is Owned<MessageItem> {
   );
 }
 
-function keyOf({ wabaId, item: { phoneNumberId, sender } }: Owned<MessageItem>): string {
+/** The same for messages of one sender, under the same ids, to one number. */
+export function senderKeyOf({ wabaId, item: { phoneNumberId, sender } }: Owned<MessageItem>): string {
   return `${wabaId} ${phoneNumberId} ${sender.userId} ${sender.waId}`;
 }
 
-function saysNothingNew({ sender }: MessageItem, contact: Contact): boolean {
+/** Whether what a message says about its sender is stored. */
+export function saysNothingNew({ sender }: MessageItem, contact: Contact): boolean {
   const said = [
     [sender.userId, contact.userId],
     [sender.waId, contact.waId],

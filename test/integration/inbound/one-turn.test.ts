@@ -1,8 +1,13 @@
 import { randomUUID } from 'node:crypto';
 import { beforeEach, describe, expect, onTestFinished, test } from 'vitest';
 import { mergeContacts } from '../../../src/inbound/customers.ts';
-import type { SignedBody } from '../../../src/inbound/inbox.ts';
+import { newBodies, type SignedBody } from '../../../src/inbound/inbox.ts';
+import { makeIntakeMemory } from '../../../src/inbound/intake/backlog.ts';
 import { makeDirectIntake } from '../../../src/inbound/intake/direct-intake.ts';
+import { isPlainMessage } from '../../../src/inbound/intake/known-customers.ts';
+import { guessOf, ingestGuessed } from '../../../src/inbound/intake/one-turn.ts';
+import { readAhead } from '../../../src/inbound/intake/read-ahead.ts';
+import { splitUpstreamBody } from '../../../src/inbound/split/upstream-items.ts';
 import { erasedName } from '../../../src/messages/messages.ts';
 import { type Database, openDatabase } from '../../../src/platform/postgres/database.ts';
 import { query } from '../../../src/platform/postgres/sql.ts';
@@ -14,7 +19,8 @@ import { type PostgresProxy, startPostgresProxy } from '../api/postgres-proxy.ts
 
 let database: Database;
 let proxy: PostgresProxy;
-let keep: (body: Buffer) => Promise<boolean>;
+let keepAll: (bodies: readonly Buffer[]) => Promise<boolean>;
+const keep = async (body: Buffer) => await keepAll([body]);
 
 const message = (id: string) => bodyOf(ACCOUNT, [textMessage(id, 'hello')]);
 
@@ -30,8 +36,8 @@ beforeEach(async () => {
   const directClaims = () => ({ ...claims, token: randomUUID(), leaseMs: 60_000 });
   const idle = { isIdle: () => true };
   const direct = makeDirectIntake({ ...intakeTools(own), directClaims }, idle, 20_000);
-  keep = async (body) => {
-    const given: SignedBody[] = [{ body, signedFor: null }];
+  keepAll = async (bodies) => {
+    const given = bodies.map((body): SignedBody => ({ body, signedFor: null }));
     const { usual, isKept } = direct(given, () => undefined);
     return usual.length === 0 && (await isKept);
   };
@@ -51,17 +57,98 @@ test('a message of a known customer is kept, taken in and committed in one round
   expect(await writesFor(message('wamid.5'))).toBe(1);
   expect(await writesFor(message('wamid.6'))).toBe(1);
   const two = [textMessage('wamid.7', 'x'), textMessage('wamid.8', 'y')];
-  expect(await writesFor(bodyOf(ACCOUNT, two))).toBe(2);
+  expect(await writesFor(bodyOf(ACCOUNT, two))).toBe(1);
   expect(await writesFor(bodyOf(ACCOUNT, [imageMessage('wamid.9', '123')]))).toBeGreaterThan(2);
   const eventIds = (await storedEvents(database)).map(({ eventId }) => eventId);
   expect(eventIds).toEqual([1, 5, 6, 7, 8, 9].map((n) => `wamid.${n}`));
+});
+
+const CUSTOMER = '12025550143';
+const ADA = '16505550001';
+const BEN = '16505550002';
+
+const bodyFrom = (id: string, phone: string, userId: string | null = null) => {
+  const text = String(message(id)).replaceAll(CUSTOMER, phone);
+  if (userId === null) return Buffer.from(text);
+  return Buffer.from(text.replace('"from":', `"from_user_id":"${userId}","from":`));
+};
+
+test('several bodies of customers who are known or never wrote take one statement together', async () => {
+  const senders = [ADA, BEN, ADA];
+  const bodies = [
+    message('wamid.5'),
+    ...senders.map((phone, n) => bodyFrom(`wamid.${n + 6}`, phone)),
+    message('wamid.9'),
+  ];
+  const before = proxy.writes();
+  expect(await keepAll(bodies)).toBe(true);
+  // One looks at who is not known, without a lock.
+  expect(proxy.writes() - before).toBe(2);
+  const eventIds = (await storedEvents(database)).map(({ eventId }) => eventId);
+  expect(eventIds).toEqual([1, 5, 6, 7, 8, 9].map((n) => `wamid.${n}`));
+  const [known, , first, second, again, last] = (await outcome()).conversations;
+  expect([again, last]).toEqual([first, known]);
+  expect(new Set([known, first, second]).size).toBe(3);
+  const bodiesInOrder = await query<{ body: Buffer }>(
+    database,
+    `select body from inbox where state = 'done' order by id desc limit 5`,
+  );
+  expect(bodiesInOrder.map(({ body }) => body).reverse()).toEqual(bodies);
+  // They are known from now on.
+  expect(await writesFor(bodyFrom('wamid.10', BEN))).toBe(1);
+});
+
+test('one person under two ids in one batch is one customer', async () => {
+  const bodies = [
+    bodyFrom('wamid.5', ADA),
+    bodyFrom('wamid.6', ADA, 'US.17'),
+    bodyFrom('wamid.7', BEN, 'US.18'),
+  ];
+  expect(await keepAll(bodies)).toBe(true);
+  const [, first, second, third] = (await outcome()).conversations;
+  expect(second).toBe(first);
+  expect(third).not.toBe(first);
+  const contacts = await query(
+    database,
+    'select user_id as "userId", wa_id as "waId" from contacts order by id desc limit 2',
+  );
+  expect(contacts.reverse()).toEqual([
+    { userId: 'US.17', waId: ADA },
+    { userId: 'US.18', waId: BEN },
+  ]);
+});
+
+test('a customer whom another process stores behind the look is stored once', async () => {
+  const memory = makeIntakeMemory();
+  const body = bodyFrom('wamid.5', ADA);
+  const [part] = newBodies([{ body, signedFor: null }]);
+  if (part === undefined) throw new Error('the body has a part');
+  const [epoch] = await query<{ epoch: string }>(
+    database,
+    'select epoch from intake_epochs where shard = ?',
+    [part.shard],
+  );
+  memory.of(part.shard).adopt(epoch?.epoch ?? '');
+  const { items } = splitUpstreamBody(body);
+  const owned = items.map((item) => ({ item, wabaId: ACCOUNT.wabaId, tenantId: '1' })).filter(isPlainMessage);
+  const find = await readAhead(database, memory.customers, owned);
+  const batch = { bodies: [part], shards: [part.shard] };
+  const guess = find && guessOf(memory, batch, owned, { find, mostDeliveries: 10 });
+  if (guess === null) throw new Error('everything is known');
+  await query(database, 'insert into contacts (waba_id, wa_id) values (?, ?)', [ACCOUNT.wabaId, ADA]);
+  const ways = { claimer: null, waitMs: 1_000, onSent: () => undefined };
+  expect(await ingestGuessed(database, guess, ways)).toBeNull();
+  expect(await storedEvents(database)).toHaveLength(1);
+  await query(database, 'delete from contacts where wa_id = ?', [ADA]);
+  expect(await ingestGuessed(database, guess, ways)).toEqual([]);
+  expect(await storedEvents(database)).toHaveLength(2);
 });
 
 /** The conversations of the messages, in their order, and the endpoints that the last event goes to. */
 async function outcome() {
   const conversations = await query<{ id: string }>(
     database,
-    'select conversation_id as id from messages order by id',
+    'select conversation_id as id from messages order by messages.id',
   );
   const endpoints = await query<{ id: string }>(
     database,

@@ -338,59 +338,97 @@ begin
                               delivery_days, delivery_ids, event_days, event_uuids, claimed, claim_token, lease_ms);
 end $$;
 
--- Ingests a body with one message of a known customer: locks its shard, compares what intake remembers with what is stored, and
--- stores the body, the message, its event and the deliveries. Each statement sees what was committed before it began, so the
--- comparison is made behind the locks. The parameters from `days` on, of one event, and the result are those of
--- publish_events. Without numbers nothing is stored: another transaction has the shard, or something is not as remembered,
--- or the message came before.
+-- Ingests bodies with plain messages, of customers who are known or never wrote: locks their shards, compares what intake remembers with what is stored,
+-- and stores bodies, messages, events and deliveries. Each statement sees what was committed before it began, so the
+-- comparison is made behind the locks. The parameters from `days` on, one event for each message, and the result are those
+-- of publish_events. Without numbers nothing is stored: another transaction has a shard, or something is not as remembered, or
+-- a message came before.
 --
--- lock_classes: those of intake, customers, publishing and order scopes. contact_values: user id, phone, parent user id,
--- name and user name. endpoints: id and version of each endpoint of the WABA.
-create or replace function ingest_message(
-  lock_classes integer[], wait_ms integer, body_shard integer, shard_epoch bigint, from_day date, from_id bigint,
-  sender_id bigint, contact_values text[], endpoints text, dedup_key bytea, erased_name text,
-  raw_body bytea, raw_signed_for text[],
-  message_type text, message_content text, message_context text, message_target text, message_sent_at timestamptz,
+-- lock_classes: those of intake, customers, publishing and order scopes. shards: in ascending order, each with its epoch and
+-- the id from which on older bodies are looked for. endpoints: of each WABA, id and version of each of its endpoints. are_new: the
+-- sender is to be stored, and the conversation, under the ids given; several messages of one say the same about it.
+-- What is compared is asked for row by row, by its key, whatever the planner expects.
+create or replace function ingest_messages(
+  lock_classes integer[], wait_ms integer, shards integer[], epochs bigint[], from_ids bigint[], from_day date,
+  wabas text[], endpoints text[],
+  body_wabas text[], body_shards smallint[], raw_bodies bytea[], signed_for text[],
+  are_new boolean[], sender_ids bigint[], user_ids text[], wa_ids text[], parent_user_ids text[], profile_names text[], usernames text[],
+  item_keys bytea[], erased_names text[],
+  message_types text[], contents text[], context_ids text[], target_ids text[], sent_times timestamptz[],
   days date[], ids uuid[], waba_ids text[], tenant_ids bigint[], phone_number_ids text[], event_types text[],
   event_ids text[], event_lanes text[], conversation_ids bigint[], message_ids bigint[], upstream_ids text[],
   bodies bytea[], occurred_at timestamptz,
   delivery_events integer[], endpoint_ids bigint[], lanes text[], delivery_days date[], delivery_ids uuid[],
   claimed boolean[], claim_token uuid, lease_ms double precision,
   out heads uuid[], out numbers bigint[]
-) language plpgsql as $$
+) language plpgsql set enable_seqscan = off as $$
 #variable_conflict use_column
 begin
   perform set_config('lock_timeout', wait_ms::text, true);
-  if not pg_try_advisory_xact_lock(lock_classes[1], body_shard) then
+  if not (select bool_and(pg_try_advisory_xact_lock(lock_classes[1], s)) from unnest(shards) as s) then
     return;
   end if;
-  perform pg_advisory_xact_lock(lock_classes[2], body_shard), pg_advisory_xact_lock_shared(lock_classes[3]::bigint),
-          pg_advisory_xact_lock_shared(lock_classes[4], order_scope_group(waba_ids[1]));
-  if (select epoch from intake_epochs where shard = body_shard) is distinct from shard_epoch
-     or exists (select from inbox where received_day >= from_day and state = 'new' and shard = body_shard
-                   and id >= from_id)
-     or not exists (select from contacts where id = sender_id and waba_id = waba_ids[1]
-                       and array[user_id, wa_id, parent_user_id, profile_name, username] = contact_values)
-     or not exists (select from conversations where id = conversation_ids[1] and merged_into is null
-                       and contact_id = sender_id and phone_number_id = phone_number_ids[1])
-     or (select coalesce(string_agg(id || ' ' || version, ',' order by id), '') from webhook_endpoints
-          where waba_id = waba_ids[1]) <> endpoints
-     or exists (select from erased_items
-                 where key = sha256((select salt from erasure_salt) || convert_to(erased_name, 'UTF8')))
-     or exists (select from messages where phone_number_id = phone_number_ids[1] and upstream_id = upstream_ids[1]) then
+  perform pg_advisory_xact_lock(lock_classes[2], s) from unnest(shards) as s;
+  perform pg_advisory_xact_lock_shared(lock_classes[3]::bigint);
+  perform pg_advisory_xact_lock_shared(lock_classes[4], order_scope_group(w)) from unnest(wabas) as w;
+  if exists (
+       select from unnest(shards, epochs, from_ids) as g (shard, epoch, from_id)
+        where (select e.epoch from intake_epochs e where e.shard = g.shard) is distinct from g.epoch
+           or exists (select from inbox i where i.received_day >= from_day and i.state = 'new' and i.shard = g.shard
+                         and i.id >= g.from_id offset 0))
+     or exists (
+       select from unnest(wabas, endpoints) as g (waba_id, known)
+        where g.known <> (select coalesce(string_agg(w.id || ' ' || w.version, ',' order by w.id), '')
+                            from webhook_endpoints w where w.waba_id = g.waba_id))
+     or exists (
+       select from unnest(sender_ids, waba_ids, user_ids, wa_ids, parent_user_ids, profile_names, usernames,
+                          phone_number_ids, conversation_ids, upstream_ids, item_keys, erased_names, are_new)
+                as g (sender_id, waba_id, user_id, wa_id, parent_user_id, profile_name, username,
+                      phone_number_id, conversation_id, upstream_id, item_key, erased_name, is_new)
+        where case when g.is_new
+                   then exists (select from contacts c where c.waba_id = g.waba_id and c.user_id = g.user_id offset 0)
+                     or exists (select from contacts c where c.waba_id = g.waba_id and c.wa_id = g.wa_id offset 0)
+                   else not exists (select from contacts c where c.id = g.sender_id and c.waba_id = g.waba_id
+                                       and array[c.user_id, c.wa_id, c.parent_user_id, c.profile_name, c.username]
+                                         = array[g.user_id, g.wa_id, g.parent_user_id, g.profile_name, g.username] offset 0)
+                     or not exists (select from conversations v where v.id = g.conversation_id and v.merged_into is null
+                                       and v.contact_id = g.sender_id and v.phone_number_id = g.phone_number_id offset 0)
+              end
+           or exists (select from dedup_keys d where d.key = g.item_key offset 0)
+           or exists (select from messages m where m.phone_number_id = g.phone_number_id
+                         and m.upstream_id = g.upstream_id offset 0)
+           or exists (select from erased_items e where e.key = sha256(
+                        (select salt from erasure_salt) || convert_to(g.erased_name, 'UTF8')) offset 0)) then
     return;
   end if;
-  insert into dedup_keys (key) values (dedup_key) on conflict do nothing;
-  if not found then
-    return;
-  end if;
+  insert into dedup_keys (key) select k from unnest(item_keys) as k order by k;
   insert into inbox (waba_id, shard, body, signed_for, state, processed_at)
-  values (waba_ids[1], body_shard, raw_body, raw_signed_for, 'done', now());
-  update conversations set last_message_at = clock_timestamp() where id = conversation_ids[1];
+  select b.waba_id, b.shard, b.body, string_to_array(b.signed_for, '+'), 'done', now()
+    from unnest(body_wabas, body_shards, raw_bodies, signed_for) with ordinality as b (waba_id, shard, body, signed_for, n)
+   order by b.n;
+  if true = any (are_new) then
+    insert into contacts (id, waba_id, user_id, parent_user_id, wa_id, profile_name, username)
+    select distinct on (c.id) c.id, c.waba_id, c.user_id, c.parent_user_id, c.wa_id, c.profile_name, c.username
+      from unnest(are_new, sender_ids, waba_ids, user_ids, parent_user_ids, wa_ids, profile_names, usernames)
+             as c (is_new, id, waba_id, user_id, parent_user_id, wa_id, profile_name, username)
+     where c.is_new order by c.id;
+    insert into conversations (id, waba_id, phone_number_id, contact_id, last_message_at)
+    select distinct on (v.id) v.id, v.waba_id, v.phone_number_id, v.contact_id, clock_timestamp()
+      from unnest(are_new, conversation_ids, waba_ids, phone_number_ids, sender_ids)
+             as v (is_new, id, waba_id, phone_number_id, contact_id)
+     where v.is_new order by v.id;
+  end if;
+  if false = any (are_new) then
+    update conversations set last_message_at = clock_timestamp() where id = any (conversation_ids);
+  end if;
   insert into messages (waba_id, phone_number_id, conversation_id, direction, upstream_id, type, content, context_id,
                         target_id, sent_at)
-  values (waba_ids[1], phone_number_ids[1], conversation_ids[1], 'inbound', upstream_ids[1], message_type, message_content,
-          message_context, message_target, message_sent_at);
+  select m.waba_id, m.phone_number_id, m.conversation_id, 'inbound', m.upstream_id, m.type, m.content, m.context_id,
+         m.target_id, m.sent_at
+    from unnest(waba_ids, phone_number_ids, conversation_ids, upstream_ids, message_types, contents, context_ids,
+                target_ids, sent_times) with ordinality
+           as m (waba_id, phone_number_id, conversation_id, upstream_id, type, content, context_id, target_id, sent_at, n)
+   order by m.n;
   select p.heads, p.numbers into heads, numbers
     from publish_events(days, ids, waba_ids, tenant_ids, phone_number_ids, event_types, event_ids, event_lanes,
                         conversation_ids, message_ids, upstream_ids, bodies, occurred_at, delivery_events, endpoint_ids, lanes,
