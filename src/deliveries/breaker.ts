@@ -9,6 +9,9 @@ export const BREAKER = { share: 0.7, leastFailures: 10, minutes: 5 };
 /** An endpoint that hangs holds slots and connections for a time-out each, so this many in a row are enough. */
 const TIMEOUTS_IN_A_ROW = 5;
 
+/** After thousands of successes within the minutes that are looked at, the share alone would take thousands of failures. */
+const FAILURES_IN_A_ROW = 30;
+
 type Minute = { minute: number; successes: number; failures: number };
 
 type CountedAttempt = {
@@ -39,6 +42,7 @@ export type EndpointHealth = ReturnType<typeof makeEndpointHealth>;
 export function makeEndpointHealth(now: () => number = Date.now) {
   const windows = new Map<string, Minute[]>();
   const timeouts = new Map<string, Set<string>>();
+  const failures = new Map<string, number>();
   let deltas = new Map<string, EndpointCounts>();
 
   const count = (endpointId: string, minute: number, { ok, isRepetition }: CountedAttempt): Minute[] => {
@@ -61,6 +65,12 @@ export function makeEndpointHealth(now: () => number = Date.now) {
     return timeouts.get(endpointId)?.size ?? 0;
   };
 
+  const failuresInARow = (endpointId: string, { ok, isRepetition }: CountedAttempt): number => {
+    if (ok) failures.delete(endpointId);
+    else if (!isRepetition) failures.set(endpointId, (failures.get(endpointId) ?? 0) + 1);
+    return failures.get(endpointId) ?? 0;
+  };
+
   return {
     /** Counts an attempt; true when with it the endpoint has to be taken for down. Counting then starts anew. */
     record(endpointId: string, attempt: CountedAttempt): boolean {
@@ -69,9 +79,9 @@ export function makeEndpointHealth(now: () => number = Date.now) {
       addDelta(deltas, endpointId, attempt);
       const window = count(endpointId, minute, attempt);
       const hangs = timeoutsInARow(endpointId, attempt) >= TIMEOUTS_IN_A_ROW;
-      if (ok || !(hangs || isDown(window))) return false;
-      windows.delete(endpointId);
-      timeouts.delete(endpointId);
+      const failsEach = failuresInARow(endpointId, attempt) >= FAILURES_IN_A_ROW;
+      if (ok || !(hangs || failsEach || isDown(window))) return false;
+      for (const counted of [windows, timeouts, failures]) counted.delete(endpointId);
       return true;
     },
     /** What was counted since the last call. */

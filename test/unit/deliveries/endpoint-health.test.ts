@@ -51,6 +51,15 @@ describe('an endpoint is taken for down', () => {
     expect(timeOut(5)).toEqual([false, false, false, false, true]);
   });
 
+  test('at the thirtieth failure in a row, however well it did before', () => {
+    const { record } = healthAt();
+    record(true, 3_000);
+    record(false, 29);
+    record(true, 1);
+    expect(record(false, 30)).toEqual([30]);
+    expect(record(false, 9)).toEqual([]);
+  });
+
   test('never by one delivery, however often it hangs or fails, nor by nine', () => {
     const { health, first } = healthAt();
     const bad = Array.from({ length: 9 }, first);
@@ -92,7 +101,7 @@ describe('an endpoint is taken for down', () => {
   });
 });
 
-test('property: it is down exactly when the failures since it last was are at least 10 and 70 percent', () => {
+test('property: it is down exactly when the failures since it last was are at least 10 and 70 percent, or 30 in a row', () => {
   const attempts = fc.array(
     fc.record({
       waitMinutes: fc.oneof({ weight: 9, arbitrary: fc.constant(0) }, fc.nat(6)),
@@ -105,15 +114,17 @@ test('property: it is down exactly when the failures since it last was are at le
       const { health, first, wait } = healthAt();
       let seen: { minute: number; ok: boolean }[] = [];
       let minute = 0;
+      let inARow = 0;
       for (const [index, { waitMinutes, ok: even }] of plan.entries()) {
         wait(waitMinutes * MINUTE_MS);
         minute += waitMinutes;
         const ok = even && index % 10 >= bias;
         seen = [...seen.filter((one) => one.minute > minute - BREAKER.minutes), { minute, ok }];
         const failures = seen.filter((one) => !one.ok).length;
-        const expected = !ok && failures >= 10 && failures >= 0.7 * seen.length;
+        inARow = ok ? 0 : inARow + 1;
+        const expected = !ok && ((failures >= 10 && failures >= 0.7 * seen.length) || inARow === 30);
         expect(health.record('7', { ...first(), ok })).toBe(expected);
-        if (expected) seen = [];
+        if (expected) [seen, inARow] = [[], 0];
       }
     }),
   );
