@@ -1,4 +1,4 @@
-import { mkdtempSync, rmSync } from 'node:fs';
+import { mkdtempSync, rmSync, statfsSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { type Infrastructure, startInfrastructure } from './infrastructure.ts';
@@ -8,6 +8,20 @@ import { findFreePorts, type InfrastructurePorts } from './ports.ts';
 export async function findInfrastructurePorts(): Promise<InfrastructurePorts> {
   const [temporal = 0, temporalUi = 0, postgres = 0, minio = 0, minioConsole = 0] = await findFreePorts(5);
   return { temporal, temporalUi, postgres, minio, minioConsole };
+}
+
+const MEMORY_DIRECTORY = '/dev/shm';
+/** A whole test run leaves about 2 GB there. */
+const MEMORY_NEEDED = 4 * 2 ** 30;
+
+/** The directory for test data: in memory where there is enough, because databases are copied there ten times as fast. */
+function testDataParent(): string {
+  try {
+    const { bavail, bsize } = statfsSync(MEMORY_DIRECTORY);
+    return bavail * bsize >= MEMORY_NEEDED ? MEMORY_DIRECTORY : tmpdir();
+  } catch {
+    return tmpdir();
+  }
 }
 
 /**
@@ -24,7 +38,7 @@ export async function startTestInfrastructure(log: (line: string) => void): Prom
 }
 
 async function startOnce(log: (line: string) => void): Promise<Infrastructure> {
-  const dataDir = mkdtempSync(join(tmpdir(), 'heliograph-test-'));
+  const dataDir = mkdtempSync(join(testDataParent(), 'heliograph-test-'));
   const remove = () => rmSync(dataDir, { recursive: true, force: true, maxRetries: 3 });
   try {
     const ports = await findInfrastructurePorts();
