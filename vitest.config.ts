@@ -33,6 +33,7 @@ class WaitingFirst extends BaseSequencer {
 
 const INTEGRATION = {
   globalSetup: ['test/support/infrastructure-setup.ts'],
+  setupFiles: ['test/support/temporal-runtime.ts'],
   testTimeout: 60_000,
   hookTimeout: 60_000,
 };

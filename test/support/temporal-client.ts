@@ -1,15 +1,13 @@
 import type { Client } from '@temporalio/client';
 import { afterAll, beforeAll } from 'vitest';
 import { loadConfig } from '../../src/platform/config/config.ts';
-import { connectTemporal, installTemporalRuntime } from '../../src/platform/temporal/worker-connection.ts';
-import { silentLogger } from './silent-logger.ts';
+import { connectTemporal } from '../../src/platform/temporal/worker-connection.ts';
 import { testSettings } from './test-settings.ts';
 
 /** Connects the tests of a file to Temporal; the function returned gives the client while they run. */
 export function useTemporal(): () => Client {
   let connected: Awaited<ReturnType<typeof connectTemporal>> | null = null;
   beforeAll(async () => {
-    installTemporalRuntime(silentLogger);
     connected = await connectTemporal(loadConfig(testSettings('postgres://unused')).temporal);
   });
   afterAll(() => connected?.connection.close());

@@ -4,7 +4,7 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, onTestFin
 import { insertBodies } from '../../../src/inbound/inbox.ts';
 import { loadConfig } from '../../../src/platform/config/config.ts';
 import { query } from '../../../src/platform/postgres/sql.ts';
-import { connectTemporal, installTemporalRuntime } from '../../../src/platform/temporal/worker-connection.ts';
+import { connectTemporal } from '../../../src/platform/temporal/worker-connection.ts';
 import { taskQueues } from '../../../src/platform/temporal/workflow-options.ts';
 import { deliveryWorkflowId } from '../../../src/queue/claim.ts';
 import { type RunningWorker, startWorker } from '../../../src/worker/start-worker.ts';
@@ -26,7 +26,6 @@ let worker: RunningWorker;
 let receiver: WebhookReceiver;
 
 beforeAll(async () => {
-  installTemporalRuntime(silentLogger);
   store = await createTestDatabase(20);
   await seedFixtureAccounts(store.database);
   const config = loadConfig(testSettings(store.url, { HELIOGRAPH_DELIVERY_WORKFLOWS: 'always' }));

@@ -4,7 +4,7 @@ import { expect, onTestFinished, test } from 'vitest';
 import { insertBodies } from '../../../src/inbound/inbox.ts';
 import { loadConfig } from '../../../src/platform/config/config.ts';
 import { execute, query } from '../../../src/platform/postgres/sql.ts';
-import { connectTemporal, installTemporalRuntime } from '../../../src/platform/temporal/worker-connection.ts';
+import { connectTemporal } from '../../../src/platform/temporal/worker-connection.ts';
 import { startWorker } from '../../../src/worker/start-worker.ts';
 import { runAdmin } from '../../support/admin-cli.ts';
 import { bodyOf, imageMessage, messageStatus, textMessage } from '../../support/load/upstream-bodies.ts';
@@ -46,7 +46,6 @@ function filtersOfAddresses(): string[] {
 
 /** A worker with a delivery that failed for good, one that waits, a test event, and media that upstream does not hand out. */
 async function installation() {
-  installTemporalRuntime(silentLogger);
   const { database, url } = await testWorkerDatabase(20);
   await seedFixtureAccounts(database);
   await drawIdsApart(database);

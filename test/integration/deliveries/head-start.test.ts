@@ -5,7 +5,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, onTestFinished, test
 import { insertBodies } from '../../../src/inbound/inbox.ts';
 import { loadConfig } from '../../../src/platform/config/config.ts';
 import { query } from '../../../src/platform/postgres/sql.ts';
-import { connectTemporal, installTemporalRuntime } from '../../../src/platform/temporal/worker-connection.ts';
+import { connectTemporal } from '../../../src/platform/temporal/worker-connection.ts';
 import { taskQueues } from '../../../src/platform/temporal/workflow-options.ts';
 import { startWorker } from '../../../src/worker/start-worker.ts';
 import { ACCOUNT, bodyOf, textMessage } from '../../support/load/upstream-bodies.ts';
@@ -31,7 +31,6 @@ let receiver: WebhookReceiver;
 let sent = 0;
 
 beforeAll(async () => {
-  installTemporalRuntime(silentLogger);
   store = await createTestDatabase(20);
   await seedFixtureAccounts(store.database);
   ({ connection, client } = await connectTemporal(loadConfig(testSettings(store.url)).temporal));

@@ -3,7 +3,7 @@ import { expect, onTestFinished, test } from 'vitest';
 import { insertBodies } from '../../../src/inbound/inbox.ts';
 import { loadConfig } from '../../../src/platform/config/config.ts';
 import { query } from '../../../src/platform/postgres/sql.ts';
-import { connectTemporal, installTemporalRuntime } from '../../../src/platform/temporal/worker-connection.ts';
+import { connectTemporal } from '../../../src/platform/temporal/worker-connection.ts';
 import { startWorker } from '../../../src/worker/start-worker.ts';
 import { ACCOUNT, bodyOf, textMessage } from '../../support/load/upstream-bodies.ts';
 import { pauseActivity, resetRun } from '../../support/run-buttons.ts';
@@ -15,7 +15,6 @@ import { answer, eventually, startReceiver } from '../../support/webhook-receive
 
 /** A worker, and a delivery whose first attempt was answered 503; the next one is due in so many seconds. */
 async function failedOnce(retryAfterSeconds: number) {
-  installTemporalRuntime(silentLogger);
   const { database, url } = await testWorkerDatabase(20);
   await seedFixtureAccounts(database);
   await drawIdsApart(database);

@@ -8,7 +8,6 @@ import { insertBodies } from '../../../src/inbound/inbox.ts';
 import { loadConfig } from '../../../src/platform/config/config.ts';
 import { query } from '../../../src/platform/postgres/sql.ts';
 import { dayOfUuidV7, uuidV7 } from '../../../src/platform/public-ids.ts';
-import { installTemporalRuntime } from '../../../src/platform/temporal/worker-connection.ts';
 import { startOrReplace, stuckReason } from '../../../src/platform/temporal/workflow-tasks.ts';
 import { deliveryWorkflowId } from '../../../src/queue/claim.ts';
 import { startWorker } from '../../../src/worker/start-worker.ts';
@@ -26,7 +25,6 @@ let connection: Connection;
 let client: Client;
 
 beforeAll(async () => {
-  installTemporalRuntime(silentLogger);
   store = await createTestDatabase(20);
   await seedFixtureAccounts(store.database);
   connection = await Connection.connect({ address: inject('infrastructure').temporalAddress });

@@ -5,7 +5,6 @@ import { insertBodies } from '../../../src/inbound/inbox.ts';
 import { loadConfig } from '../../../src/platform/config/config.ts';
 import type { Database } from '../../../src/platform/postgres/database.ts';
 import { query } from '../../../src/platform/postgres/sql.ts';
-import { installTemporalRuntime } from '../../../src/platform/temporal/worker-connection.ts';
 import { startWorker } from '../../../src/worker/start-worker.ts';
 import {
   ACCOUNT,
@@ -26,8 +25,6 @@ import {
   startReceiver,
   type WebhookReceiver,
 } from '../../support/webhook-receiver.ts';
-
-installTemporalRuntime(silentLogger);
 
 async function installation(address: string, overrides: Record<string, string> = {}) {
   const { database, url } = await testDatabase(20);

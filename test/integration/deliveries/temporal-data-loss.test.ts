@@ -5,7 +5,6 @@ import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest';
 import { insertBodies } from '../../../src/inbound/inbox.ts';
 import { loadConfig } from '../../../src/platform/config/config.ts';
 import { query } from '../../../src/platform/postgres/sql.ts';
-import { installTemporalRuntime } from '../../../src/platform/temporal/worker-connection.ts';
 import { SEARCH_ATTRIBUTE_NAMES } from '../../../src/platform/temporal/workflow-options.ts';
 import { type RunningWorker, startWorker } from '../../../src/worker/start-worker.ts';
 import { ACCOUNT, bodyOf, textMessage } from '../../support/load/upstream-bodies.ts';
@@ -25,7 +24,6 @@ let worker: RunningWorker;
 let taken = 0;
 
 beforeAll(async () => {
-  installTemporalRuntime(silentLogger);
   store = await createTestDatabase(20);
   await seedFixtureAccounts(store.database);
   receiver = await startReceiver();

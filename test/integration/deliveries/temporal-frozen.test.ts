@@ -6,7 +6,7 @@ import { insertBodies } from '../../../src/inbound/inbox.ts';
 import { loadConfig } from '../../../src/platform/config/config.ts';
 import type { Database } from '../../../src/platform/postgres/database.ts';
 import { query } from '../../../src/platform/postgres/sql.ts';
-import { connectTemporal, installTemporalRuntime } from '../../../src/platform/temporal/worker-connection.ts';
+import { connectTemporal } from '../../../src/platform/temporal/worker-connection.ts';
 import { startWorker } from '../../../src/worker/start-worker.ts';
 import { ACCOUNT, bodyOf, messageStatus, textMessage } from '../../support/load/upstream-bodies.ts';
 import { makeOwnTemporal, type OwnTemporal } from '../../support/own-temporal.ts';
@@ -21,8 +21,6 @@ const FROZEN_SECONDS = Number(process.env.TEMPORAL_FROZEN_SECONDS ?? 15);
 
 /** Of a webhook on a machine that does other things too. */
 const SOON_MS = 3_000;
-
-installTemporalRuntime(silentLogger);
 
 async function runningWorker() {
   const temporal = await makeOwnTemporal();

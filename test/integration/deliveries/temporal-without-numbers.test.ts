@@ -11,11 +11,9 @@ import { reencryptSecrets } from '../../../src/platform/crypto/secret-keys.ts';
 import { openLogger } from '../../../src/platform/logger.ts';
 import { openObjectStore } from '../../../src/platform/object-store/object-store.ts';
 import { query } from '../../../src/platform/postgres/sql.ts';
-import { installTemporalRuntime } from '../../../src/platform/temporal/worker-connection.ts';
 import { startWorker } from '../../../src/worker/start-worker.ts';
 import { runAdmin } from '../../support/admin-cli.ts';
 import { formsOfNumber } from '../../support/database-scan.ts';
-import { silentLogger } from '../../support/silent-logger.ts';
 import { addEndpoint, testEventIdHash } from '../../support/test-accounts.ts';
 import { testDatabase } from '../../support/test-database.ts';
 import { fixtureBody } from '../../support/upstream-fixtures.ts';
@@ -24,8 +22,6 @@ import { NUMBER, startSendingBase, WABA } from '../messages/send/sending-stack.t
 
 /** Of the fixtures, and of the recipients below. */
 const CUSTOMERS = ['12025550143', '12025550177', '12025550178'];
-
-installTemporalRuntime(silentLogger);
 
 let base: Awaited<ReturnType<typeof startSendingBase>>;
 let environment: TestWorkflowEnvironment;

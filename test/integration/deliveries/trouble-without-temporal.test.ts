@@ -5,7 +5,6 @@ import { insertBodies } from '../../../src/inbound/inbox.ts';
 import { SYSTEM } from '../../../src/platform/audit/audit.ts';
 import { loadConfig } from '../../../src/platform/config/config.ts';
 import { query } from '../../../src/platform/postgres/sql.ts';
-import { installTemporalRuntime } from '../../../src/platform/temporal/worker-connection.ts';
 import { startWorker } from '../../../src/worker/start-worker.ts';
 import { ACCOUNT, bodyOf, textMessage } from '../../support/load/upstream-bodies.ts';
 import { makeOwnTemporal } from '../../support/own-temporal.ts';
@@ -14,8 +13,6 @@ import { addEndpoint, seedFixtureAccounts } from '../../support/test-accounts.ts
 import { testDatabase } from '../../support/test-database.ts';
 import { testSettings } from '../../support/test-settings.ts';
 import { answer, eventually, startReceiver } from '../../support/webhook-receiver.ts';
-
-installTemporalRuntime(silentLogger);
 
 /** The ids and states of all runs of endpoints in trouble. */
 async function runsOf(client: Client): Promise<string[]> {

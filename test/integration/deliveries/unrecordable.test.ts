@@ -3,7 +3,6 @@ import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
 import { insertBodies } from '../../../src/inbound/inbox.ts';
 import { loadConfig } from '../../../src/platform/config/config.ts';
 import { query } from '../../../src/platform/postgres/sql.ts';
-import { installTemporalRuntime } from '../../../src/platform/temporal/worker-connection.ts';
 import { startWorker } from '../../../src/worker/start-worker.ts';
 import { ACCOUNT, bodyOf, messageStatus } from '../../support/load/upstream-bodies.ts';
 import { silentLogger } from '../../support/silent-logger.ts';
@@ -19,7 +18,6 @@ const STEPS = ['sent', 'delivered', 'read'];
 let store: TestDatabase;
 
 beforeAll(async () => {
-  installTemporalRuntime(silentLogger);
   store = await createTestDatabase(20);
   await seedFixtureAccounts(store.database);
 });

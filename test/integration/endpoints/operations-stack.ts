@@ -10,7 +10,6 @@ import { openObjectStore } from '../../../src/platform/object-store/object-store
 import type { Database } from '../../../src/platform/postgres/database.ts';
 import {
   connectTemporal,
-  installTemporalRuntime,
   registerSearchAttributes,
 } from '../../../src/platform/temporal/worker-connection.ts';
 import { taskQueues } from '../../../src/platform/temporal/workflow-options.ts';
@@ -56,7 +55,6 @@ export async function startOperationsStack(
   await drawIdsApart(store.database);
   const settings = testSettings(store.url);
   const config = loadConfig(settings);
-  installTemporalRuntime(silentLogger);
   const { connection, client } = await connectTemporal(config.temporal);
   await registerSearchAttributes(connection, config.temporal.namespace);
   const workflowBundle = await loadWorkflowBundle(silentLogger);

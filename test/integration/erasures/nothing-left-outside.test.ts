@@ -4,17 +4,13 @@ import { buildApp } from '../../../src/api/app.ts';
 import { openLogger } from '../../../src/platform/logger.ts';
 import { openObjectStore } from '../../../src/platform/object-store/object-store.ts';
 import { execute, query } from '../../../src/platform/postgres/sql.ts';
-import { installTemporalRuntime } from '../../../src/platform/temporal/worker-connection.ts';
 import { startWorker } from '../../../src/worker/start-worker.ts';
 import { formsOfNumber, objectsHolding, storeClient } from '../../support/database-scan.ts';
-import { silentLogger } from '../../support/silent-logger.ts';
 import { addEndpoint } from '../../support/test-accounts.ts';
 import { eventually, startReceiver } from '../../support/webhook-receiver.ts';
 import { signed } from '../api/api-harness.ts';
 import { NUMBER, startSendingBase, WABA } from '../messages/send/sending-stack.ts';
 import { bodyOf, contactOf, messageOf, person } from './erasure-world.ts';
-
-installTemporalRuntime(silentLogger);
 
 const ASHA = person('Asha', '12025550143');
 const FORMS = formsOfNumber(ASHA.waId);

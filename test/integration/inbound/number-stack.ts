@@ -10,7 +10,6 @@ import type { Database } from '../../../src/platform/postgres/database.ts';
 import { query } from '../../../src/platform/postgres/sql.ts';
 import {
   connectTemporal,
-  installTemporalRuntime,
   registerSearchAttributes,
 } from '../../../src/platform/temporal/worker-connection.ts';
 import { taskQueues } from '../../../src/platform/temporal/workflow-options.ts';
@@ -57,7 +56,6 @@ export async function startNumberStack(): Promise<NumberStack> {
   for (const phoneNumberId of [NUMBER, SECOND_NUMBER]) {
     await savePhoneNumber(store.database, WABA, listed(phoneNumberId));
   }
-  installTemporalRuntime(silentLogger);
   const config = loadConfig(testSettings(store.url));
   const { connection, client } = await connectTemporal(config.temporal);
   await registerSearchAttributes(connection, config.temporal.namespace);

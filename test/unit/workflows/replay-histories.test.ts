@@ -1,7 +1,7 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { type ReplayWorkerOptions, Worker } from '@temporalio/worker';
 import { describe, expect, test } from 'vitest';
-import { installTemporalRuntime } from '../../../src/platform/temporal/worker-connection.ts';
+import '../../support/temporal-runtime.ts';
 import { loadWorkflowBundle } from '../../../src/worker/workflow-bundle.ts';
 import * as workflows from '../../../src/workflows/bundle-entry.ts';
 import { historyFromJson } from '../../support/histories/history-json.ts';
@@ -30,8 +30,6 @@ async function replay(histories: ReadonlyMap<string, Recorded>): Promise<Record<
   }
   return results;
 }
-
-installTemporalRuntime(silentLogger);
 
 describe('recorded histories', () => {
   test('are replayed by the present code: workflows that run since an older release go on', {

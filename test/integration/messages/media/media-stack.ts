@@ -15,7 +15,6 @@ import type { Database } from '../../../../src/platform/postgres/database.ts';
 import { query } from '../../../../src/platform/postgres/sql.ts';
 import {
   connectTemporal,
-  installTemporalRuntime,
   registerSearchAttributes,
 } from '../../../../src/platform/temporal/worker-connection.ts';
 import { taskQueues } from '../../../../src/platform/temporal/workflow-options.ts';
@@ -136,7 +135,6 @@ type Tools = Parameters<typeof makeStoreInboundMediaActivities>[0] &
   Parameters<typeof makeEnrichOrderActivities>[0];
 
 async function startMediaWorker(config: Config, database: Database, tools: Tools) {
-  installTemporalRuntime(silentLogger);
   const { connection, client } = await connectTemporal(config.temporal);
   await registerSearchAttributes(connection, config.temporal.namespace);
   const workflowBundle = await loadWorkflowBundle(silentLogger);

@@ -16,7 +16,6 @@ import type { Database } from '../../../../src/platform/postgres/database.ts';
 import { query } from '../../../../src/platform/postgres/sql.ts';
 import {
   connectTemporal,
-  installTemporalRuntime,
   registerSearchAttributes,
 } from '../../../../src/platform/temporal/worker-connection.ts';
 import { taskQueues } from '../../../../src/platform/temporal/workflow-options.ts';
@@ -144,14 +143,10 @@ async function post(
   };
 }
 
-let isRuntimeInstalled = false;
-
 async function startSendWorker(
   config: Config,
   database: Database,
 ): Promise<{ client: Client; stop(): Promise<void> }> {
-  if (!isRuntimeInstalled) installTemporalRuntime(silentLogger);
-  isRuntimeInstalled = true;
   const { connection, client } = await connectTemporal(config.temporal);
   await registerSearchAttributes(connection, config.temporal.namespace);
   const workflowBundle = await loadWorkflowBundle(silentLogger);
