@@ -33,6 +33,7 @@ import {
   closeConnectionsWhileDraining,
   noticeUntrustedProxy,
 } from './plugins/request-hooks.ts';
+import { serializerCompiler } from './plugins/serialization.ts';
 import { validatorCompiler } from './plugins/validation.ts';
 import type { ConsolePages } from './portal/portal-app.ts';
 import { portalRoutes } from './portal/portal-routes.ts';
@@ -122,6 +123,7 @@ function openServer(deps: ApiDependencies & { metrics: ApiMetrics }, tls?: TlsFi
   const { publicUrl } = config.api;
   const app = fastify(serverOptions(config, logger, tls));
   app.setValidatorCompiler(validatorCompiler);
+  app.setSerializerCompiler(serializerCompiler);
   closeConnectionsWhileDraining(app, isDraining);
   addRequestMetrics(app, metrics);
   addBaseHeaders(app, config);

@@ -1,15 +1,19 @@
 import type { FastifySchemaCompiler } from 'fastify';
 import type { TObject, TSchema } from 'typebox';
-import { Compile } from 'typebox/compile';
+import { Compile, type Validator } from 'typebox/compile';
 import { ApiError } from '../errors/api-error.ts';
 import { type SchemaError, unknownMemberText, wrongValueText } from '../errors/wrong-value.ts';
+
+/** Routes share schemas, and the two listeners of a process share all. */
+const compiled = new WeakMap<TSchema, Validator>();
 
 /**
  * Strict validation: bodies are taken as they are, never converted; no body at all is an empty object. Only query strings and path parameters, which
  * are text by nature, have plain decimal integers read as numbers where the schema asks for one.
  */
 export const validatorCompiler: FastifySchemaCompiler<TSchema> = ({ schema, httpPart }) => {
-  const validator = Compile(schema);
+  const validator = compiled.get(schema) ?? Compile(schema);
+  compiled.set(schema, validator);
   return (value: unknown) => {
     const read = httpPart === 'body' ? (value ?? {}) : readIntegers(schema, value);
     if (validator.Check(read)) return { value: read };
