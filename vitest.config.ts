@@ -9,13 +9,28 @@ const SIDE_BY_SIDE = { maxWorkers: 5, isolate: false, sequence: { groupOrder: 0 
 
 /** Tests that compare times or fill the machine have it for themselves. */
 const TIMED = [
-  'test/integration/deliveries/{isolation,unrecordable,dead-endpoint,hanging-endpoints,kill-worker,many-endpoints,order-scope-load,delivery-loop,retry-storm}.test.ts',
+  'test/integration/deliveries/{unrecordable,dead-endpoint,hanging-endpoints,kill-worker,many-endpoints,order-scope-load,delivery-loop,retry-storm}.test.ts',
   'test/integration/inbound/neighbours.test.ts',
   'test/integration/portal/deliveries/page-times.test.ts',
   'test/integration/messages/send/kill-processes.test.ts',
   'test/integration/deployment/proxy-load.test.ts',
   'test/integration/messages/media/slow-readers.test.ts',
 ];
+
+/** They render the chart with helm, which takes minutes to build. */
+const CHART = ['test/unit/deployment/chart*.test.ts'];
+const PODS = ['test/integration/deployment/pods.test.ts'];
+
+/** They kill and freeze parts of the product again and again. */
+const DRILLS = ['test/acceptance/{drill,outage}.test.ts'];
+
+const ACCEPTANCE = {
+  globalSetup: ['test/acceptance/support/stack-setup.ts'],
+  fileParallelism: false,
+  isolate: false,
+  testTimeout: 120_000,
+  hookTimeout: 240_000,
+};
 
 /** They wait for minutes, for a build or for Temporal, and are short: by their size they would be begun at the end. */
 const WAITING =
@@ -38,7 +53,10 @@ const INTEGRATION = {
   hookTimeout: 60_000,
 };
 
-/** Rules without servers, parts on real servers (some of them alone), and the whole product over HTTP. */
+/**
+ * `npm test`: rules without servers, parts on real servers, and the whole product over HTTP. `npm run test:long`: what
+ * needs the machine for itself, the drills, and the chart.
+ */
 export default defineConfig({
   test: {
     pool: 'forks',
@@ -49,6 +67,15 @@ export default defineConfig({
           ...SIDE_BY_SIDE,
           name: 'unit',
           include: ['test/unit/**/*.test.ts'],
+          exclude: CHART,
+          testTimeout: 20_000,
+        },
+      },
+      {
+        test: {
+          ...SIDE_BY_SIDE,
+          name: 'chart',
+          include: CHART,
           testTimeout: 20_000,
         },
       },
@@ -58,14 +85,14 @@ export default defineConfig({
           ...SIDE_BY_SIDE,
           name: 'integration',
           include: ['test/integration/**/*.test.ts'],
-          exclude: TIMED,
+          exclude: [...TIMED, ...PODS],
         },
       },
       {
         test: {
           ...INTEGRATION,
           name: 'timed',
-          include: TIMED,
+          include: [...TIMED, ...PODS],
           fileParallelism: false,
           isolate: false,
           sequence: { groupOrder: 1 },
@@ -73,13 +100,19 @@ export default defineConfig({
       },
       {
         test: {
+          ...ACCEPTANCE,
           name: 'acceptance',
           include: ['test/acceptance/**/*.test.ts'],
-          globalSetup: ['test/acceptance/support/stack-setup.ts'],
-          fileParallelism: false,
+          exclude: DRILLS,
           sequence: { groupOrder: 2 },
-          testTimeout: 120_000,
-          hookTimeout: 240_000,
+        },
+      },
+      {
+        test: {
+          ...ACCEPTANCE,
+          name: 'drills',
+          include: DRILLS,
+          sequence: { groupOrder: 3 },
         },
       },
     ],

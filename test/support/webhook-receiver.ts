@@ -1,5 +1,6 @@
 import { createServer, type IncomingHttpHeaders, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import { inspect, isDeepStrictEqual } from 'node:util';
 
 export type ReceivedWebhook = {
   path: string;
@@ -64,15 +65,24 @@ export async function startReceiver(behaviour: Behaviour = answer(200)): Promise
   };
 }
 
-/** Waits until `condition` holds; fails with `what` after `timeoutMs`. */
-export async function eventually(
+/**
+ * Waits until `look` returns something true, or what `is` says; fails with `what`, and with what it saw last, after
+ * `withinMs`.
+ */
+export async function eventually<Seen>(
   what: string,
-  condition: () => boolean | Promise<boolean>,
-  timeoutMs = 30_000,
+  look: () => Seen | Promise<Seen>,
+  limits: number | { is: Seen; withinMs?: number } = 30_000,
 ): Promise<void> {
-  const deadline = performance.now() + timeoutMs;
-  while (!(await condition())) {
-    if (performance.now() > deadline) throw new Error(`not within ${timeoutMs} ms: ${what}`);
+  const { withinMs = 30_000 } = typeof limits === 'number' ? { withinMs: limits } : limits;
+  const deadline = performance.now() + withinMs;
+  for (;;) {
+    const seen = await look();
+    if (typeof limits === 'number' ? seen : isDeepStrictEqual(seen, limits.is)) return;
+    if (performance.now() > deadline) {
+      const wanted = typeof limits === 'number' ? String(look) : inspect(limits.is);
+      throw new Error(`not within ${withinMs} ms: ${what}\nwanted: ${wanted}\nseen last: ${inspect(seen)}`);
+    }
     await new Promise((resolve) => setTimeout(resolve, 20));
   }
 }
