@@ -161,6 +161,6 @@ describe('the Temporal UI', () => {
     await dialog.getByText('choose "send" or "drop" for what waits').first().waitFor();
     await update('retryNow');
     await page.getByText('Update successful').waitFor();
-    await eventually('it is attempted', async () => (await attempts()) === 2, 30_000);
+    await eventually('it is attempted', attempts, { is: 2, withinMs: 30_000 });
   });
 });

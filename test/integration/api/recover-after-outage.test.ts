@@ -101,7 +101,7 @@ test('a tenant whose server was down finds what failed, sends itself a test, and
   // So few that the breaker does not open, which would have them wait longer.
   for (let index = 0; index < 3; index += 1) await publish(`lost-${index}`);
   const failed = async () => (await call('GET', '/api/external/events?state=failed')).json<Page>().data;
-  await eventually('everything failed', async () => (await failed()).length === 3);
+  await eventually('everything failed', async () => (await failed()).length, { is: 3 });
   const details = (await call('GET', `/api/external/events/${(await failed())[0]?.id}`)).json();
   expect(details.deliveries).toMatchObject([
     {

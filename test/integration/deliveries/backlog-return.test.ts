@@ -58,7 +58,7 @@ async function downServer(whileDown: Behaviour = answer(503), maxInFlight: numbe
         KEYS.map((key) => messageStatus(key, step)),
       ),
     ]);
-  await eventually('all wait', async () => (await waitingFor(database)).length === KEYS.length);
+  await eventually('all wait', async () => (await waitingFor(database)).length, { is: KEYS.length });
   expect(await countQueued(database)).toBe(KEYS.length * LADDER.length);
   return { database, receiver, work, worker, send };
 }
@@ -159,7 +159,7 @@ test('what failed before the breaker opened goes out after the first good probe,
   const { database, receiver, send } = await downServer();
   for (let n = 0; n < 10; n += 1) await send(`wamid.more${n}`, 'sent');
   const isProbing = () => query(database, `select 1 from webhook_endpoints where mode = 'probing'`);
-  await eventually('the breaker opens', async () => (await isProbing()).length === 1);
+  await eventually('the breaker opens', async () => (await isProbing()).length, { is: 1 });
   expect(await waitingFor(database)).toHaveLength(KEYS.length);
   receiver.behave(answer(200));
   await eventually('all arrive', async () => (await countQueued(database)) === 0, WITHIN_MS);
@@ -191,7 +191,7 @@ test('a server that is back for a moment gets each delivery once more, and none 
   await send('wamid.new1', 'sent');
   const tried = () => receiver.received.slice(downUntil).filter((webhook) => KEYS.includes(keyOf(webhook)));
   await eventually('each is tried', () => tried().length === KEYS.length, WITHIN_MS);
-  await eventually('and waits', async () => (await waitingFor(database)).length === KEYS.length);
+  await eventually('and waits', async () => (await waitingFor(database)).length, { is: KEYS.length });
   for (const [n, { id, at, retriesUsed }] of (await waitingFor(database)).entries()) {
     expect({ id, retriesUsed }).toEqual({ id: before[n]?.id, retriesUsed: before[n]?.retriesUsed });
     expect(at).toBeCloseTo(before[n]?.at ?? 0, 0);

@@ -66,7 +66,7 @@ test(`an endpoint that is down keeps ${EVENTS} events with few workflows, distur
       60_000,
     );
     figures.intakeMs = performance.now() - startMs;
-    await eventually('probing', async () => (await modeOf(database, deadId)) === 'probing');
+    await eventually('probing', () => modeOf(database, deadId), { is: 'probing' });
     // A while of nothing but probes and retries of the first attempts.
     await new Promise((resolve) => setTimeout(resolve, 5_000));
     expect(await countQueued(database, deadId)).toBe(EVENTS);
@@ -75,7 +75,7 @@ test(`an endpoint that is down keeps ${EVENTS} events with few workflows, distur
 
     await dead.open();
     const backMs = performance.now();
-    await eventually('all delivered', async () => (await countQueued(database, deadId)) === 0, 90_000);
+    await eventually('all delivered', () => countQueued(database, deadId), { is: 0, withinMs: 90_000 });
     figures.catchUpMs = performance.now() - backMs;
     expect(dead.ids.size).toBe(EVENTS);
     expect(dead.violations).toEqual([]);

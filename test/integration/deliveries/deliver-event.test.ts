@@ -64,7 +64,7 @@ async function lastDelivery() {
 describe('a delivery is a workflow that ends with the tenant having the event', () => {
   test('the webhook carries the stored bytes, all headers, and a signature that standardwebhooks verifies', async () => {
     await insertBodies(store.database, [fixtureBody('in_text_unicode')]);
-    await eventually('one webhook', () => receiver.received.length === 1);
+    await eventually('one webhook', () => receiver.received.length, { is: 1 });
     const [webhook] = receiver.received;
     const headers = Object.fromEntries(
       Object.entries(webhook?.headers ?? {}).map(([name, value]) => [name, String(value)]),
@@ -87,7 +87,7 @@ describe('a delivery is a workflow that ends with the tenant having the event', 
       'select body from events order by created_at desc limit 1',
     );
     expect(event?.body.toString()).toBe(webhook?.body);
-    await eventually('recorded', async () => (await lastDelivery())?.state === 'delivered');
+    await eventually('recorded', async () => (await lastDelivery())?.state, { is: 'delivered' });
   });
 
   test('failures are retried with the same id and bytes and a new attempt number until the endpoint accepts', async () => {
@@ -99,7 +99,7 @@ describe('a delivery is a workflow that ends with the tenant having the event', 
         : answer(204)(webhook, response);
     });
     await insertBodies(store.database, [fixtureBody('in_text')]);
-    await eventually('four attempts', () => receiver.received.length === 4);
+    await eventually('four attempts', () => receiver.received.length, { is: 4 });
     const ids = new Set(receiver.received.map((webhook) => webhook.headers['webhook-id']));
     const bodies = new Set(receiver.received.map((webhook) => webhook.body));
     expect([ids.size, bodies.size]).toEqual([1, 1]);
@@ -109,7 +109,7 @@ describe('a delivery is a workflow that ends with the tenant having the event', 
       '3',
       '4',
     ]);
-    await eventually('recorded', async () => (await lastDelivery())?.state === 'delivered');
+    await eventually('recorded', async () => (await lastDelivery())?.state, { is: 'delivered' });
     const attempts = await query<{ status_code: number }>(
       store.database,
       `select status_code from attempts where delivery_id = (select id from deliveries order by created_at desc, id desc limit 1)
@@ -127,16 +127,16 @@ describe('a delivery is a workflow that ends with the tenant having the event', 
         : answer(200)(webhook, response);
     });
     await insertBodies(store.database, [fixtureBody('in_text')]);
-    await eventually('two attempts', () => receiver.received.length === 2);
+    await eventually('two attempts', () => receiver.received.length, { is: 2 });
     const [first, second] = receiver.received;
     expect((second?.arrivedMs ?? 0) - (first?.arrivedMs ?? 0)).toBeGreaterThan(2_900);
-    await eventually('recorded', async () => (await lastDelivery())?.state === 'delivered');
+    await eventually('recorded', async () => (await lastDelivery())?.state, { is: 'delivered' });
   });
 
   test('an operator finds the workflow by eventId and reads there what is wrong', async () => {
     receiver.behave(answer(503, { 'retry-after': '30' }));
     await insertBodies(store.database, [fixtureBody('in_image_no_url')]);
-    await eventually('first attempt', async () => (await lastDelivery())?.attempts === 1);
+    await eventually('first attempt', async () => (await lastDelivery())?.attempts, { is: 1 });
     const carrier = async () => (await lastDelivery())?.workflow_id ?? '';
     await eventually('its retries are a workflow', async () => (await carrier()).startsWith('delivery/'));
     const row = await lastDelivery();
@@ -173,7 +173,7 @@ describe('a delivery is a workflow that ends with the tenant having the event', 
     await insertBodies(store.database, [fixtureBody('in_text'), fixtureBody('in_text_unicode')]);
     const mode = async () =>
       (await query<{ mode: string }>(store.database, 'select mode from webhook_endpoints'))[0]?.mode;
-    await eventually('disabled', async () => (await mode()) === 'disabled');
+    await eventually('disabled', mode, { is: 'disabled' });
     await new Promise((resolve) => setTimeout(resolve, 500));
     const waiting = await query(store.database, 'select 1 from delivery_queue');
     expect(waiting).toHaveLength(2);
@@ -189,10 +189,10 @@ describe('a delivery is a workflow that ends with the tenant having the event', 
     const run = await runOfLast();
     await environment.client.workflow.getHandle(run).terminate('test');
     const handle = environment.client.workflow.getHandle(run);
-    await eventually('attempted again', () => receiver.received.length === 2, 10_000);
-    await eventually('shown again', async () => (await handle.describe()).status.name === 'RUNNING');
+    await eventually('attempted again', () => receiver.received.length, { is: 2, withinMs: 10_000 });
+    await eventually('shown again', async () => (await handle.describe()).status.name, { is: 'RUNNING' });
     receiver.behave(answer(200));
-    await eventually('delivered', async () => (await handle.describe()).status.name === 'COMPLETED');
+    await eventually('delivered', async () => (await handle.describe()).status.name, { is: 'COMPLETED' });
     expect((await lastDelivery())?.state).toBe('delivered');
   });
 });
@@ -227,7 +227,7 @@ describe('a run ends when its delivery ends', () => {
     expect(await statusOf(run)).toBe('RUNNING');
     receiver.behave(answer(200));
     await store.database.raw(`update webhook_endpoints set mode = 'open', version = version + 1`);
-    await eventually('completed', async () => (await statusOf(run)) === 'COMPLETED', 10_000);
+    await eventually('completed', () => statusOf(run), { is: 'COMPLETED', withinMs: 10_000 });
     expect(await environment.client.workflow.getHandle(run).result()).toMatch(/^Delivered with 200/);
   });
 
@@ -238,7 +238,7 @@ describe('a run ends when its delivery ends', () => {
     receiver.behave(answer(500));
     await insertBodies(store.database, [fixtureBody('in_text')]);
     const run = await runOfLast();
-    await eventually('failed', async () => (await statusOf(run)) === 'FAILED', 10_000);
+    await eventually('failed', () => statusOf(run), { is: 'FAILED', withinMs: 10_000 });
     expect((await lastDelivery())?.state).toBe('failed');
   });
 
@@ -248,7 +248,7 @@ describe('a run ends when its delivery ends', () => {
     const run = await runOfLast();
     const [row] = await query<{ id: string }>(store.database, 'select delivery_id as id from delivery_queue');
     await store.database.transaction((trx) => removeDelivery(trx, row?.id ?? '', 'not wanted'));
-    await eventually('cancelled', async () => (await statusOf(run)) === 'CANCELLED', 15_000);
+    await eventually('cancelled', () => statusOf(run), { is: 'CANCELLED', withinMs: 15_000 });
   });
 
   test('erased with its log is a cancelled run', async () => {

@@ -130,7 +130,7 @@ describe('the delivery loop', () => {
         `select 1 from deliveries where attempts = 3 and created_at > now() - interval '1 minute'
             and workflow_id like 'delivery/%'`,
       );
-    await eventually('each has its run', async () => (await shown()).length === 5);
+    await eventually('each has its run', async () => (await shown()).length, { is: 5 });
     const delivered = receiver.received.filter(({ status }) => status === 200);
     expect(violations(delivered)).toEqual([]);
   });
@@ -148,7 +148,7 @@ describe('the delivery loop', () => {
             id,
           ])
         )[0]?.mode;
-      await eventually('probing', async () => (await modeOf()) === 'probing');
+      await eventually('probing', modeOf, { is: 'probing' });
       const attemptsWhileDown = down.received.length;
       expect(attemptsWhileDown).toBeLessThan(200);
       const open = await query(store.database, `select 1 from delivery_queue where run = 'room'`);

@@ -79,7 +79,7 @@ describe('a delivery that is claimed while an earlier workflow of it still ends'
   test('is sent at once while an earlier run of it is open, and once', async () => {
     await change(`mode = 'paused'`);
     await takeIn('wamid.LINGERS');
-    await eventually('it waits', async () => (await queued()).length === 1);
+    await eventually('it waits', async () => (await queued()).length, { is: 1 });
     const [before] = await queued();
     const workflowId = before === undefined ? '' : deliveryWorkflowId(before);
     const earlier = await client.workflow.start('deliverEvent', {

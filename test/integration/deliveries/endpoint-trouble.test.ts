@@ -130,7 +130,7 @@ test('a success ends nothing that still waits, and an ended outage leaves no run
   );
   await work();
   await takeIn(database, text('wamid.ONCE'));
-  await eventually('delivered', () => receiver.received.length === 2);
+  await eventually('delivered', () => receiver.received.length, { is: 2 });
   await eventually('it ends', async () => isOver(await status()), 60_000);
 }, 90_000);
 
@@ -213,7 +213,7 @@ test('updates do what the buttons of the portal do, with the same audit entries,
   await shows('**failing** since', 'Pending: 2');
   expect(receiver.received).toHaveLength(3);
   expect(await update('retryNow')).toContain('2 retries are due now');
-  await eventually('both are attempted', () => receiver.received.length === 5);
+  await eventually('both are attempted', () => receiver.received.length, { is: 5 });
   await shows('attempt 3 of');
   await update('pause', null);
   await shows('**paused** since');
@@ -305,7 +305,7 @@ test('calm traffic and an unchanged outage cost PostgreSQL and Temporal nothing'
     run: null,
   } as const;
   for (let n = 0; n < 10_000; n += 1) watch.attempted(attempt(String(n % 3)), failed);
-  await eventually('each is told', () => calls.length === 3);
+  await eventually('each is told', () => calls.length, { is: 3 });
   for (let n = 0; n < 10_000; n += 1) watch.attempted(attempt(String(n % 3)), failed);
   for (let turns = 0; turns < 50; turns += 1) {
     loop.wake();

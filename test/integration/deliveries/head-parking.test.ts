@@ -44,11 +44,11 @@ test('a worker passes over what waits at endpoints that stay switched off, and d
   const { database, databaseUrl, ids } = await switchedOff(300, 5, receiver.url);
   const worker = await startWorker(loadConfig(testSettings(databaseUrl)), silentLogger);
   onTestFinished(() => worker.stop());
-  await eventually('no look sees them', async () => (await endpointsSeen(database)).length === 0);
+  await eventually('no look sees them', async () => (await endpointsSeen(database)).length, { is: 0 });
   expect(receiver.received).toHaveLength(0);
   const [first = ''] = ids;
   await enableEndpoint({ database, actor: SYSTEM }, WABA, { id: first, waiting: 'send', by: 'a test' });
-  await eventually('its deliveries', () => receiver.received.length === 5);
+  await eventually('its deliveries', () => receiver.received.length, { is: 5 });
   await eventually('nothing is parked there', async () => {
     const left = await query(database, 'select 1 from webhook_endpoints where has_parked and id = ?', [
       first,

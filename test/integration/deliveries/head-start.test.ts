@@ -134,7 +134,7 @@ test('always: every POST is made while a task of its workflow runs, once', async
   await eventually('all delivered', async () => receiver.received.length >= 20 && (await isSettled()));
   expect(receiver.received).toHaveLength(20);
   expect(pending).toEqual(Array.from({ length: 20 }, () => WORKFLOW_TASK_STARTED));
-  await eventually('each has its own', async () => (await started()) - before === 20);
+  await eventually('each has its own', async () => (await started()) - before, { is: 20 });
 });
 
 /** temporal.api.enums.v1.PendingWorkflowTaskState */
@@ -187,7 +187,7 @@ test('an endpoint decides for itself: always inside the run, or failures only, w
   for (let n = 0; n < 10; n += 1) await send();
   await eventually('all delivered', async () => other.received.length >= 10 && (await isSettled()));
   expect(pending).toEqual(Array.from({ length: 10 }, () => WORKFLOW_TASK_STARTED));
-  await eventually('each of one endpoint has its own', async () => (await started()) - before === 10);
+  await eventually('each of one endpoint has its own', async () => (await started()) - before, { is: 10 });
   await eventually('the worker says so', async () => {
     const [worker] = await query<{ share: string }>(
       store.database,
@@ -205,7 +205,7 @@ test('a retry of a delivery that has no run waits for one where its endpoint ask
   const failing = () =>
     query(store.database, `select 1 from delivery_queue where state = 'retrying' and run is null`);
   const eventId = await send();
-  await eventually('it failed and has no run', async () => (await failing()).length === 1);
+  await eventually('it failed and has no run', async () => (await failing()).length, { is: 1 });
   await store.database.raw(
     `update webhook_endpoints set delivery_workflows = 'always', version = version + 1, updated_at = now()`,
   );

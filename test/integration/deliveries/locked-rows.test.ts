@@ -132,7 +132,7 @@ test('a failure whose endpoint another transaction holds delays no success that 
   await eventually('the successes are recorded', async () => recorded.length === successes.length, 5_000);
   expect(recorded.map(({ outcome }) => outcome?.state)).toEqual(['delivered', 'delivered']);
   await release();
-  await eventually('the failure is recorded', async () => recorded.length === 3);
+  await eventually('the failure is recorded', async () => recorded.length, { is: 3 });
   expect(recorded.at(-1)?.outcome).toMatchObject({ state: 'retrying' });
 });
 
@@ -153,10 +153,10 @@ test('the release of an event that waits behind an attempt delays no other lane'
     await releaseEvent(trx, behind?.uuid ?? '');
     recorder.add(first);
     recorder.add(second);
-    await eventually('the other lane is recorded', async () => recorded.length === 1, 5_000);
+    await eventually('the other lane is recorded', async () => recorded.length, { is: 1, withinMs: 5_000 });
   });
   expect(recorded[0]?.attempt).toBe(second);
-  await eventually('the first is recorded', async () => recorded.length === 2);
+  await eventually('the first is recorded', async () => recorded.length, { is: 2 });
   expect(await query(database, 'select state from delivery_queue')).toEqual([{ state: 'due' }]);
 });
 
@@ -217,7 +217,7 @@ test('an attempt whose claim another process took over is given up at once', asy
   await database.raw('update delivery_queue set token = gen_random_uuid()');
   const { recorder, recorded } = recorderOf(database);
   recorder.add(first);
-  await eventually('it is told', async () => recorded.length === 1);
+  await eventually('it is told', async () => recorded.length, { is: 1 });
   expect(recorded).toMatchObject([{ outcome: null }]);
 });
 

@@ -77,7 +77,7 @@ describe('the delivery loop', () => {
     const many = Array.from({ length: 300 }, () => unreadable);
     await queueEach(database, WABA, [...many, good], (n) => `lane ${n}`);
     loop.start();
-    await eventually('the good endpoint has its delivery', () => receiver.received.length === 1);
+    await eventually('the good endpoint has its delivery', () => receiver.received.length, { is: 1 });
     const before = looks;
     await eventually('it has looked 40 times more', () => {
       loop.wake();
@@ -116,7 +116,7 @@ describe('probes', () => {
     onTestFinished(() => prober.stop());
     await over;
     expect(looks).toBe(5);
-    await eventually('all are probed', () => receiver.received.length === 90);
+    await eventually('all are probed', () => receiver.received.length, { is: 90 });
     expect(new Set(receiver.received.map(({ path }) => path)).size).toBe(90);
   });
 

@@ -50,7 +50,7 @@ test.each([
     onTestFinished(() => worker.stop());
     await worker.ready();
     const startMs = performance.now();
-    await eventually('all delivered', () => receiver.paths.size === ENDPOINTS, 120_000).catch(
+    await eventually('all delivered', () => receiver.paths.size, { is: ENDPOINTS, withinMs: 120_000 }).catch(
       () => undefined,
     );
     const tookMs = performance.now() - startMs;

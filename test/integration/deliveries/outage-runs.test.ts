@@ -130,7 +130,7 @@ test(`${EVENTS} failing events of an endpoint are as many runs as it has room, a
   expect(attempted).toBeLessThan(EVENTS);
   const retryNow = () => trouble.executeUpdate<string, [null]>('retryNow', { args: [null] });
   expect(await retryNow()).toMatch(/^\d+ retries are due now, and so is the probe\.$/);
-  await eventually('the probe fails', async () => (await endpoint())?.failures === 1);
+  await eventually('the probe fails', async () => (await endpoint())?.failures, { is: 1 });
   expect(await endpoint()).toEqual({ mode: 'probing', failures: 1, pending: EVENTS });
   expect(receiver.received).toHaveLength(attempted + 1);
   await staysAsItWas();
@@ -146,7 +146,7 @@ test(`${EVENTS} failing events of an endpoint are as many runs as it has room, a
 
   receiver.behave(answer(200));
   await enableEndpoint(tools, ACCOUNT.wabaId, { id, waiting: 'send', by: 'a test' });
-  await eventually('all are delivered', async () => (await endpoint())?.pending === 0, 60_000);
+  await eventually('all are delivered', async () => (await endpoint())?.pending, { is: 0, withinMs: 60_000 });
   for (const workflowId of running) await client().workflow.getHandle(workflowId).result();
   expect(completed.samples.count).toBeGreaterThan(5);
   expect(await completed.stop()).toEqual([]);

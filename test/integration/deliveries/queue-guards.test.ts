@@ -167,7 +167,7 @@ test('a limit that a tenant takes away is gone a moment later', async () => {
     disableAfterHours: 120,
   });
   onTestFinished(() => keeper.stop());
-  await eventually('the limit is known', () => limiter.free(id) === 1);
+  await eventually('the limit is known', () => limiter.free(id), { is: 1 });
   await database.raw(
     'update webhook_endpoints set rate_limit_per_second = null, max_in_flight = null, updated_at = now()',
   );

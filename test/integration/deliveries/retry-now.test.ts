@@ -57,7 +57,7 @@ async function account() {
   const waits = `select 1 from delivery_queue where state = 'retrying' and attempts = 4 and next_attempt_at > now() + interval '1 hour'`;
   /** Until the head has failed four times: its next attempt is a day away. */
   const failsFourTimes = () =>
-    eventually('four failures', async () => (await query(database, waits)).length === 1);
+    eventually('four failures', async () => (await query(database, waits)).length, { is: 1 });
   const audit = async (action: string) => await listAudit({ database }, { wabaId: WABA }, { action });
   return { api, database, call, receiver, endpointId, publish, work, failsFourTimes, audit };
 }

@@ -50,7 +50,7 @@ test('a flood at endpoints whose attempts wait for their runs holds a few slots,
   onTestFinished(() => loop.drained());
   loop.start();
   const ofOther = () => sent.filter((url) => url.includes('other')).length;
-  await eventually('the other tenant has all', async () => ofOther() === EVENTS);
+  await eventually('the other tenant has all', async () => ofOther(), { is: EVENTS });
   expect(starts.length).toBeLessThanOrEqual(MOST_HELD);
   await eventually(
     'so have those that waited, without runs',

@@ -66,12 +66,12 @@ test('a retry whose run has no worker any more is made without it', async () => 
       `select d.workflow_id as id from delivery_queue q join deliveries d on d.id = q.delivery_id
         where q.state = 'retrying' and q.attempts = 1`,
     );
-  await eventually('the retry waits', async () => (await waits()).length === 1);
+  await eventually('the retry waits', async () => (await waits()).length, { is: 1 });
   await first.stop();
   receiver.behave(answer(200));
   await store.database.raw(`update delivery_queue set next_attempt_at = now() - interval '1 hour'`);
   const second = await work(newName());
-  await eventually('delivered', () => receiver.received.length === 2, 30_000);
+  await eventually('delivered', () => receiver.received.length, { is: 2, withinMs: 30_000 });
   expect(receiver.received[1]?.headers['x-service-attempt']).toBe('2');
   await second.stop();
 }, 90_000);
@@ -113,7 +113,7 @@ test('the run of a delivery that ended without it ends as that did, and is termi
   const upkeep = startRunUpkeep(tools, { pollMs: 100, leastAgeMs: 0 });
   onTestFinished(upkeep.stop);
   for (const handle of handles) {
-    await eventually('terminated', async () => (await handle.describe()).status.name === 'TERMINATED');
+    await eventually('terminated', async () => (await handle.describe()).status.name, { is: 'TERMINATED' });
   }
   expect(new Set(asked)).toEqual(new Set(['delivered', 'dropped']));
 });

@@ -90,10 +90,10 @@ test('with Temporal away from the start: webhooks at once, also after idleness, 
   const client = await temporal.connect();
   const running = async (type: string) =>
     (await client.workflow.count(`WorkflowType = '${type}' and ExecutionStatus = 'Running'`)).count;
-  await eventually('the session is shown', async () => (await running('deliverSession')) === 1);
+  await eventually('the session is shown', () => running('deliverSession'), { is: 1 });
   receiver.behave(answer(503, { 'retry-after': '60' }));
   await send(database, 'wamid.SHOWN');
-  await eventually('a workflow waits for its retry', async () => (await running('deliverEvent')) === 1);
+  await eventually('a workflow waits for its retry', () => running('deliverEvent'), { is: 1 });
   expect(await query(database, 'select run from delivery_queue')).toEqual([{ run: 'room' }]);
 }, 120_000);
 
@@ -219,7 +219,10 @@ test('Temporal frozen while workflows are started: retries go by the loop, and w
   });
   await send(database, 'wamid.SOON');
   await send(database, 'wamid.LATER');
-  await eventually('retried by the loop', () => attemptsOf(receiver, 'wamid.SOON').length === 2, 12_000);
+  await eventually('retried by the loop', () => attemptsOf(receiver, 'wamid.SOON').length, {
+    is: 2,
+    withinMs: 12_000,
+  });
   temporal.thaw();
   for (const id of ['wamid.SOON', 'wamid.LATER']) {
     await eventually(
@@ -230,7 +233,7 @@ test('Temporal frozen while workflows are started: retries go by the loop, and w
   await eventually('settled', () => isSettled(database));
   const completed = async () =>
     (await client.workflow.count(`WorkflowType = 'deliverEvent' and ExecutionStatus = 'Completed'`)).count;
-  await eventually('all workflows end', async () => (await completed()) === 3);
+  await eventually('all workflows end', completed, { is: 3 });
   expect(attemptsOf(receiver, 'wamid.SOON')).toHaveLength(2);
   expect(attemptsOf(receiver, 'wamid.LATER')).toHaveLength(2);
 }, 120_000);

@@ -41,7 +41,7 @@ test('endpoints in trouble have their runs once Temporal is there, and again aft
   onTestFinished(async () => (await starting).stop());
   await insertBodies(database, [bodyOf(ACCOUNT, [textMessage('wamid.AWAY', 'x')])]);
   const failed = `select 1 from delivery_queue where state = 'retrying' and attempts = 1`;
-  await eventually('failed without Temporal', async () => (await query(database, failed)).length === 1);
+  await eventually('failed without Temporal', async () => (await query(database, failed)).length, { is: 1 });
 
   const expected = [`endpoint/${failing.id} RUNNING`, `endpoint/${paused.id} RUNNING`].toSorted();
   const appear = async (when: string) => {

@@ -58,7 +58,7 @@ test.each(['auto', 'always'])(
     expect(Math.max(...counts().values())).toBe(1);
     await database.raw('alter table attempts drop constraint stop');
     const open = async () => (await query(database, 'select 1 from delivery_queue limit 1')).length;
-    await eventually('everything is delivered', async () => (await open()) === 0, 60_000);
+    await eventually('everything is delivered', open, { is: 0, withinMs: 60_000 });
     expect(counts().size).toBe(MESSAGES * STEPS.length);
     expect(Math.max(...counts().values())).toBeLessThanOrEqual(2);
   },

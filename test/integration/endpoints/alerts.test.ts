@@ -149,15 +149,17 @@ describe('an alert about an endpoint', () => {
     await setUrl();
     receiver.behave(answer(500, { 'retry-after': '60' }));
     const cancelled = await raise();
-    await eventually('first attempt', async () => (await lastAlert())?.attempts === 1);
+    await eventually('first attempt', async () => (await lastAlert())?.attempts, { is: 1 });
     await stack.client.workflow.getHandle(alertWorkflowId(cancelled)).cancel();
     await isState('given_up');
     receiver.behave(answer(410));
     await raise();
-    await eventually('410', async () => (await lastAlert())?.lastError === 'the endpoint returned 410 Gone');
+    await eventually('410', async () => (await lastAlert())?.lastError, {
+      is: 'the endpoint returned 410 Gone',
+    });
     receiver.behave(answer(500, { 'retry-after': '1' }));
     await raise();
-    await eventually('third alert', async () => (await lastAlert())?.attempts === 1);
+    await eventually('third alert', async () => (await lastAlert())?.attempts, { is: 1 });
     await clearOperationsUrl(tools(), WABA);
     await isState('given_up');
     expect((await lastAlert())?.lastError).toBe('the WABA has no operations URL any more');

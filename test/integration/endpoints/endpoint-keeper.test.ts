@@ -75,7 +75,7 @@ describe('the endpoint keeper', () => {
       for (let n = 0; n < 5; n += 1) expect(health.record(id, attempt(false))).toBe(false);
       health.record(id, attempt(true));
     }
-    await eventually('probing', async () => (await modeOf(database, id))?.mode === 'probing');
+    await eventually('probing', async () => (await modeOf(database, id))?.mode, { is: 'probing' });
     expect((await modeOf(database, id))?.mode_reason).toMatch(/^most attempts fail: \d+ of the last \d+$/);
   });
 
@@ -111,7 +111,10 @@ describe('the endpoint keeper', () => {
     );
     const { health } = keep(database, 'first');
     health.record(id, attempt(false));
-    await eventually('disabled', async () => (await modeOf(database, id))?.mode === 'disabled', 15_000);
+    await eventually('disabled', async () => (await modeOf(database, id))?.mode, {
+      is: 'disabled',
+      withinMs: 15_000,
+    });
     expect(await query(database, 'select 1 from delivery_queue')).toHaveLength(1);
     const alerts = await query<{ alert: string }>(database, 'select alert from alert_notices');
     expect(alerts.map(({ alert }) => alert)).toEqual(['disabled']);
@@ -174,7 +177,7 @@ describe('the endpoint keeper', () => {
   test('leaves the heartbeat alone: a process whose keeper is held up stays alive to the others', async () => {
     const { database, id } = await withEndpoint();
     const { health, shared } = keep(database, 'first');
-    await eventually('a heartbeat', () => shared.processes === 1);
+    await eventually('a heartbeat', () => shared.processes, { is: 1 });
     const seenAt = async () =>
       (await query<{ seenAt: Date }>(database, 'select seen_at as "seenAt" from worker_processes'))[0]
         ?.seenAt;
@@ -201,6 +204,6 @@ describe('the endpoint keeper', () => {
       [first, second].every(({ shared }) => shared.processes === 2),
     );
     await second.stop();
-    await eventually('heard of its end', () => first.shared.processes === 1);
+    await eventually('heard of its end', () => first.shared.processes, { is: 1 });
   });
 });

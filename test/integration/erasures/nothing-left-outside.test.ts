@@ -85,7 +85,7 @@ async function receiveDocument({ ask, database, sandboxUrl }: Heliograph): Promi
   );
   const find = () =>
     query<{ key: string }>(database, `select object_key as key from media where state = 'stored'`);
-  await eventually('the document is stored', async () => (await find()).length === 1, 30_000);
+  await eventually('the document is stored', async () => (await find()).length, { is: 1, withinMs: 30_000 });
   const [file] = await find();
   return `/received_media/${file?.key}`;
 }

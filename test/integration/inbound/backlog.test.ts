@@ -72,10 +72,10 @@ describe('a backlog', () => {
     await eventually('it began', async () => (await waiting(database, WABA)) < all, 60_000);
     const startMs = performance.now();
     await insertBodies(database, [fixtureBody('batch_multi_entry_two_wabas')]);
-    await eventually('the other WABA was served', async () => (await waiting(database, OTHER)) === 0);
+    await eventually('the other WABA was served', () => waiting(database, OTHER), { is: 0 });
     expect(await waiting(database, WABA)).toBeGreaterThan(3);
     expect(performance.now() - startMs).toBeLessThan(15_000);
-    await eventually('it is gone', async () => (await waiting(database, WABA)) === 0, 60_000);
+    await eventually('it is gone', () => waiting(database, WABA), { is: 0, withinMs: 60_000 });
     for (const [id, statuses] of await ladders(database))
       if (id.startsWith('backlog')) expect([id, statuses]).toEqual([id, steps]);
     const [heads] = await query<{ heads: number; rows: number }>(

@@ -58,17 +58,17 @@ test('a shard whose transaction hangs on a lock holds up no other, also when bot
   await insertBodies(database, bodies);
   runIntake(database);
   // The first transaction takes both, and waits for the lock for a second.
-  await eventually('the other is taken in', async () => (await bodiesLeft(database, OTHER)) === 0, 9_000);
+  await eventually('the other is taken in', () => bodiesLeft(database, OTHER), { is: 0, withinMs: 9_000 });
   for (let n = 0; n < 3; n += 1) {
     const startMs = performance.now();
     await insertBodies(database, [bodyOf(OTHER, [textMessage(`wamid.later-${n}`, 'hello')])]);
-    await eventually('so is the next', async () => (await bodiesLeft(database, OTHER)) === 0, 5_000);
+    await eventually('so is the next', () => bodiesLeft(database, OTHER), { is: 0, withinMs: 5_000 });
     expect(performance.now() - startMs).toBeLessThan(3_000);
   }
   expect(await bodiesLeft(database, ONE)).toBe(1);
   isReleased = true;
   await holding;
-  await eventually('it goes on', async () => (await bodiesLeft(database, ONE)) === 0, 20_000);
+  await eventually('it goes on', () => bodiesLeft(database, ONE), { is: 0, withinMs: 20_000 });
 });
 
 test('a shard in which nothing can be stored holds up no other', async () => {
@@ -81,7 +81,7 @@ test('a shard in which nothing can be stored holds up no other', async () => {
   const poison = Array.from({ length: 60 }, (_, n) => bodyOf(ONE, [textMessage(`wamid.bad-${n}`, 'hello')]));
   await insertBodies(database, [...poison, bodyOf(OTHER, [textMessage('wamid.good', 'hello')])]);
   runIntake(database);
-  await eventually('the other is taken in', async () => (await bodiesLeft(database, OTHER)) === 0);
+  await eventually('the other is taken in', () => bodiesLeft(database, OTHER), { is: 0 });
   expect(await eventIds(database)).toEqual(['wamid.good']);
   await eventually('it is known by then that the system works', async () => {
     const failed = await query(database, `select 1 from inbox where state = 'failed'`);
@@ -98,9 +98,9 @@ test('a worker takes in its own shards at once, and those of one that died when 
   );
   const storedMs = performance.now();
   intake.notified(`${shardOf(ONE.wabaId)},${shardOf(OTHER.wabaId)}`);
-  await eventually('its own is taken in', async () => (await bodiesLeft(database, OTHER)) === 0);
+  await eventually('its own is taken in', () => bodiesLeft(database, OTHER), { is: 0 });
   if (performance.now() - storedMs < 900) expect(await bodiesLeft(database, ONE)).toBe(1);
-  await eventually('the other follows', async () => (await bodiesLeft(database, ONE)) === 0);
+  await eventually('the other follows', () => bodiesLeft(database, ONE), { is: 0 });
   expect(performance.now() - storedMs).toBeGreaterThan(900);
 });
 
@@ -114,7 +114,7 @@ test('bodies of several WABAs keep the order of each with three workers that kno
     wanted.push(`wamid.${ONE.wabaId}.${String(n).padStart(3, '0')}`);
   }
   const left = async () => (await bodiesLeft(database, ONE)) + (await bodiesLeft(database, OTHER));
-  await eventually('all is taken in', async () => (await left()) === 0);
+  await eventually('all is taken in', left, { is: 0 });
   const rows = await query<{ id: string }>(
     database,
     'select upstream_id as id from messages where waba_id = ? order by id',

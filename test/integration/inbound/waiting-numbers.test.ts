@@ -90,7 +90,7 @@ describe('a number that we do not know, of a WABA that we know', () => {
     await insertBodies(database, late);
     const before = stack.asked();
     answer();
-    await eventually('the look-up is done', async () => (await tasks()) === 0);
+    await eventually('the look-up is done', tasks, { is: 0 });
     await drainInbox(database);
     expect(await eventIds(/^a\d/)).toEqual(Array.from({ length: 45 }, (_, n) => `a${n}`));
     expect(await eventIds(/^a-known/)).toEqual(['a-known']);
@@ -122,7 +122,7 @@ describe('a number that we do not know, of a WABA that we know', () => {
     expect(await states()).toEqual(['waiting']);
     const tools = { database, secretBox: testSecretBox, actor: OPERATOR_COMMAND };
     await setAccessToken(tools, WABA, 'EAAG-another-token');
-    await eventually('the look-up is done', async () => (await tasks()) === 0);
+    await eventually('the look-up is done', tasks, { is: 0 });
     await drainInbox(database);
     expect(await eventIds(/^b/)).toEqual(['b-known', 'b0']);
     expect(await listUnfollowedWabas(database, 10)).toEqual([]);
@@ -141,7 +141,7 @@ describe('a number that we do not know, of a WABA that we know', () => {
     const { database } = stack;
     const number = `${NEW_NUMBER}3`;
     await takeIn(database, textsBody({ id: 'c0', phoneNumberId: number }));
-    await eventually('it is decided', async () => (await tasks()) === 0);
+    await eventually('it is decided', tasks, { is: 0 });
     const [kept] = await query<{ state: string; notes: { reason: string }[] }>(
       database,
       `select state, notes from inbox where state <> 'done'`,
@@ -153,7 +153,7 @@ describe('a number that we do not know, of a WABA that we know', () => {
     stack.answer(async () => [...OWN, listed(number)]);
     await execute(database, 'update wabas set numbers_asked_at = null');
     await takeIn(database, textsBody({ id: 'c1', phoneNumberId: number }));
-    await eventually('the look-up is done', async () => (await tasks()) === 0);
+    await eventually('the look-up is done', tasks, { is: 0 });
     await drainInbox(database);
     expect(await eventIds(/^c/)).toEqual(['c0', 'c1']);
   });
@@ -175,7 +175,7 @@ describe('a number that we do not know, of a WABA that we know', () => {
     expect(await refusedTokens()).toEqual([{ waba_id: WABA, token_problem: 'gone' }]);
     stack.answer(async () => [...OWN, listed(`${NEW_NUMBER}4`), listed('800000000000221', 'Stolen')]);
     await setAccessToken({ database, secretBox: testSecretBox, actor: OPERATOR_COMMAND }, WABA, 'EAAG-new');
-    await eventually('the look-up is done', async () => (await tasks()) === 0);
+    await eventually('the look-up is done', tasks, { is: 0 });
     await drainInbox(database);
     expect(await eventIds(/^d/)).toHaveLength(150);
     expect(await refusedTokens()).toEqual([]);
@@ -199,7 +199,7 @@ describe('a number that we do not know, of a WABA that we know', () => {
     await savePhoneNumber(database, OTHER_WABA, listed(victim));
     stack.answer(async () => [...OWN, listed(own)]);
     await setAccessToken({ database, secretBox: testSecretBox, actor: OPERATOR_COMMAND }, WABA, 'EAAG-new');
-    await eventually('the look-up is done', async () => (await tasks()) === 0);
+    await eventually('the look-up is done', tasks, { is: 0 });
     await drainInbox(database);
     expect(await eventIds(/^g/)).toEqual(['g-own']);
     expect(await states()).toEqual(['quarantined']);
@@ -226,7 +226,7 @@ describe('numbers, names and quality', () => {
       const name = `Store after ${field}`;
       stack.answer(async () => [{ ...listed(NUMBER, name), qualityRating: 'RED' }]);
       await takeIn(database, fieldBody(field), fieldBody(field, '900000000000909'));
-      await eventually('the look-up is done', async () => (await tasks()) === 0);
+      await eventually('the look-up is done', tasks, { is: 0 });
       const identity = await findAccountIdentity(database, WABA);
       expect(identity?.phoneNumbers).toEqual([{ ...listed(NUMBER, name), qualityRating: 'RED' }]);
       await takeIn(database, textsBody({ id: `f-${field}`, phoneNumberId: SECOND_NUMBER }));
@@ -244,14 +244,14 @@ describe('numbers, names and quality', () => {
     expect(spec.intervals).toMatchObject([{ every: 86_400_000 }]);
     expect(action).toMatchObject({ workflowType: 'refreshAllNumbers' });
     await schedule.trigger();
-    await eventually('a look-up is asked for', async () => (await tasks()) === 1);
+    await eventually('a look-up is asked for', tasks, { is: 1 });
     const [task] = await query<{ soon: boolean }>(
       database,
       `select next_start_at between now() and now() + interval '30 minutes' as soon from workflow_tasks`,
     );
     expect(task?.soon).toBe(true);
     await execute(database, 'update workflow_tasks set next_start_at = now()');
-    await eventually('the look-up is done', async () => (await tasks()) === 0);
+    await eventually('the look-up is done', tasks, { is: 0 });
     expect(await listPhoneNumbers(database, WABA)).toEqual([listed(NUMBER, 'Next day')]);
     await schedule.delete();
   });

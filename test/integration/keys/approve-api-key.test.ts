@@ -225,7 +225,9 @@ describe('signals from the Temporal UI', () => {
     });
     await handle.terminate('by a test');
     await decide(id, 'denied');
-    await eventually('another run ended', async () => (await handle.describe()).status.name === 'COMPLETED');
+    await eventually('another run ended', async () => (await handle.describe()).status.name, {
+      is: 'COMPLETED',
+    });
     expect(await taskOf(id)).toEqual([]);
   });
 

@@ -178,7 +178,7 @@ describe('in a workflow', () => {
     });
     expect(waiting?.content).toMatch(/^v1:test:/);
     await start();
-    await eventually('sent', async () => (await rowOf(id))?.sent === true);
+    await eventually('sent', async () => (await rowOf(id))?.sent, { is: true });
     expect(await resultOf(id)).toMatch(/^Sent at attempt \d/);
     expect(present?.received.map(({ to }) => to)).toEqual([['asha@store.example']]);
     expect(await rowOf(id)).toMatchObject({ content: null, error: null, failed: false });
@@ -192,7 +192,7 @@ describe('in a workflow', () => {
   test('a refused recipient fails the workflow at once, and the row says why', async () => {
     await start();
     const id = await queue('nobody@store.example');
-    await eventually('failed', async () => (await rowOf(id))?.failed === true);
+    await eventually('failed', async () => (await rowOf(id))?.failed, { is: true });
     await expect(resultOf(id)).rejects.toThrow();
     expect(await rowOf(id)).toMatchObject({
       ...{ attempts: 1, content: null, sent: false },
@@ -202,7 +202,7 @@ describe('in a workflow', () => {
 
   test('a server that stays down is given up after the schedule', async () => {
     const id = await queue();
-    await eventually('failed', async () => (await rowOf(id))?.failed === true);
+    await eventually('failed', async () => (await rowOf(id))?.failed, { is: true });
     expect(await rowOf(id)).toMatchObject({ attempts: 4, content: null });
   });
 });

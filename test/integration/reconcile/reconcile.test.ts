@@ -80,7 +80,7 @@ async function storedPicture(): Promise<{ upstreamId: string; row: Row }> {
   const image = { mime_type: 'image/jpeg', id, sha256 };
   const { body, upstreamId } = messageBody({ type: 'image', image });
   await takeIn(stack.database, body);
-  await eventually('it is stored', async () => (await mediaOf(upstreamId)).state === 'stored');
+  await eventually('it is stored', async () => (await mediaOf(upstreamId)).state, { is: 'stored' });
   return { upstreamId, row: await mediaOf(upstreamId) };
 }
 
@@ -116,7 +116,7 @@ describe('files', () => {
     expect(await differences(LOOK)).toEqual({});
     await stack.objectStore.remove(row.objectKey);
     await expectMended('media_without_object');
-    await eventually('it is back', async () => (await mediaOf(upstreamId)).state === 'stored');
+    await eventually('it is back', async () => (await mediaOf(upstreamId)).state, { is: 'stored' });
     expect(await mediaOf(upstreamId)).toEqual(row);
     expect((await buffer(await stack.objectStore.getRange(row.objectKey))).equals(JPEG)).toBe(true);
     expect(await announcements(upstreamId)).toBe(1);
@@ -127,7 +127,7 @@ describe('files', () => {
     const { upstreamId, row } = await storedPicture();
     await stack.objectStore.put(row.objectKey, cut(JPEG), { contentType: 'application/octet-stream' });
     await expectMended('media_without_object');
-    await eventually('it is whole', async () => (await mediaOf(upstreamId)).state === 'stored');
+    await eventually('it is whole', async () => (await mediaOf(upstreamId)).state, { is: 'stored' });
     expect((await buffer(await stack.objectStore.getRange(row.objectKey))).equals(JPEG)).toBe(true);
   });
 
@@ -207,7 +207,7 @@ describe('workflows', () => {
     const workflowId = `media/${row.id}`;
     await addTask(workflowId, 'storeInboundMedia', { wabaId: WABA, messageId: row.id });
     await expectMended('task_without_workflow');
-    await eventually('it is stored', async () => (await mediaOf(upstreamId)).state === 'stored');
+    await eventually('it is stored', async () => (await mediaOf(upstreamId)).state, { is: 'stored' });
   });
 
   test('a workflow whose row is gone is terminated, one whose row is there goes on', async () => {
@@ -372,7 +372,7 @@ describe('the command', () => {
       found: 1,
       mended: 1,
     });
-    await eventually('it is back', async () => (await mediaOf(upstreamId)).state === 'stored');
+    await eventually('it is back', async () => (await mediaOf(upstreamId)).state, { is: 'stored' });
     expect((await run(settings(), ['--dry-run'])).exitCode).toBe(0);
   });
 

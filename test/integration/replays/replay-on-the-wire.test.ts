@@ -25,7 +25,7 @@ test('a replayed webhook has the id, bytes and sequence of the first one, and sa
   const worker = await startWorker(loadConfig(testSettings(store.url)), silentLogger);
   onTestFinished(worker.stop);
   await insertBodies(database, [fixtureBody('in_text_unicode')]);
-  await eventually('delivered', () => receiver.received.length === 1);
+  await eventually('delivered', () => receiver.received.length, { is: 1 });
   const [first] = receiver.received;
   const deliveryIds = [String(first?.headers['x-service-delivery-id'])];
   const start = () =>
@@ -35,7 +35,7 @@ test('a replayed webhook has the id, bytes and sequence of the first one, and sa
     replay ??= await start();
     return replay !== null;
   });
-  await eventually('delivered again', () => receiver.received.length === 2);
+  await eventually('delivered again', () => receiver.received.length, { is: 2 });
   const [, second] = receiver.received;
   expect(second?.body).toBe(first?.body);
   for (const name of ['webhook-id', 'x-service-sequence', 'x-service-event-id', 'x-service-attempt']) {

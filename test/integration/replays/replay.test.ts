@@ -141,7 +141,9 @@ test('cancelled around midnight, it takes out what processes with another clock 
   await execute(database, 'update delivery_queue set delivery_day = delivery_day - 1 where replay');
   expect((await replayOf(tools(), WABA, replayId)).outcomes.pending).toBe(5);
   await switchReplay(tools(), WABA, replayId, 'cancel');
-  await eventually('nothing is queued', async () => Object.keys(await queuedStates(database)).length === 0);
+  await eventually('nothing is queued', async () => Object.keys(await queuedStates(database)).length, {
+    is: 0,
+  });
   expect((await replayOf(tools(), WABA, replayId)).outcomes.dropped).toBe(5);
 });
 

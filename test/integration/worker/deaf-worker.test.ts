@@ -97,7 +97,7 @@ test('workers that end and hang because their namespace is gone for minutes are 
     async () => (await polledQueues(client, namespace)).length === entries.length,
     90_000,
   );
-  await eventually('and it is known', () => workers.deafMs().size === 0, 30_000);
+  await eventually('and it is known', () => workers.deafMs().size, { is: 0, withinMs: 30_000 });
   process.stdout.write(`hung: ${logged.filter((line) => line.includes('hangs')).length}\n`);
 }, 360_000);
 
@@ -111,7 +111,7 @@ test('a worker whose Temporal comes back without data makes its namespace anew a
     async () => (await polledQueues(client, namespace)).length === Object.keys(QUEUES).length,
     120_000,
   );
-  await eventually('ready again', async () => (await statusOf(ask)) === 'ready', 20_000);
+  await eventually('ready again', () => statusOf(ask), { is: 'ready', withinMs: 20_000 });
   const lines = worker.output().trim().split('\n');
   expect(lines.filter((line) => !line.startsWith('{'))).toEqual([]);
 }, 180_000);
@@ -121,7 +121,7 @@ test('with Temporal away a worker stays ready and alive, says what waits, and is
   const metric = async (name: string) => samplesOf(await (await ask('/metrics')).text()).get(name);
   expect(await metric('heliograph_temporal_up')).toBe(1);
   await temporal.stop();
-  await eventually('degraded', async () => (await statusOf(ask)) === 'degraded', 30_000);
+  await eventually('degraded', () => statusOf(ask), { is: 'degraded', withinMs: 30_000 });
   const readyz = await ask('/readyz');
   expect([readyz.status, (await ask('/healthz')).status]).toEqual([200, 200]);
   expect(await readyz.json()).toMatchObject({
@@ -132,5 +132,5 @@ test('with Temporal away a worker stays ready and alive, says what waits, and is
   });
   expect(await metric('heliograph_temporal_up')).toBe(0);
   await temporal.start();
-  await eventually('ready', async () => (await statusOf(ask)) === 'ready', 60_000);
+  await eventually('ready', () => statusOf(ask), { is: 'ready', withinMs: 60_000 });
 }, 180_000);

@@ -74,7 +74,7 @@ test('events are ingested, delivered and retried while activities hold all the c
   const holdsAll = async () => (await waiting(database, 'media', 'heliograph-upkeep')) === CONNECTIONS / 2;
   await eventually('activities hold their connections', holdsAll);
   await insertBodies(database, [bodyOf(ACCOUNT, [textMessage('wamid.text', 'hello')])]);
-  await eventually('delivered at the second attempt', () => receiver.received.length === 2);
+  await eventually('delivered at the second attempt', () => receiver.received.length, { is: 2 });
   await eventually('they still hold them', holdsAll);
 });
 
@@ -87,7 +87,7 @@ test('what starts workflows takes no connection of those that ingest and deliver
     return (await waiting(database, 'workflow_tasks', 'heliograph-upkeep')) >= 2;
   });
   await insertBodies(database, [bodyOf(ACCOUNT, [textMessage('wamid.text', 'hello')])]);
-  await eventually('delivered', () => receiver.received.length === 1);
+  await eventually('delivered', () => receiver.received.length, { is: 1 });
   for (let look = 0; look < 10; look += 1) {
     expect(await waiting(database, 'workflow_tasks', 'heliograph-worker')).toBe(0);
     await sleep(100);

@@ -62,7 +62,7 @@ async function send({ database, receiver }: RecordingStack, behaviour: Behaviour
         where e.event_id = ? and d.workflow_id like 'delivery/%'`,
       [eventId],
     );
-  await eventually(`a workflow for ${eventId}`, async () => (await workflowOf()).length === 1);
+  await eventually(`a workflow for ${eventId}`, async () => (await workflowOf()).length, { is: 1 });
   return (await workflowOf())[0]?.id ?? '';
 }
 

@@ -27,7 +27,10 @@ async function outage(stack: RecordingStack): Promise<string> {
   receiver.behave(answer(503));
   await insertBodies(database, [bodyOf(ACCOUNT, [textMessage('wamid.OUTAGE', 'hello')])]);
   const failing = 'select 1 from delivery_queue where endpoint_id = ? and attempts > 1';
-  await eventually('two failures', async () => (await query(database, failing, [id])).length === 1, 30_000);
+  await eventually('two failures', async () => (await query(database, failing, [id])).length, {
+    is: 1,
+    withinMs: 30_000,
+  });
   receiver.behave(answer(200));
   const workflowId = `endpoint/${id}`;
   await ended(stack, workflowId);
@@ -46,7 +49,10 @@ async function updated(stack: RecordingStack): Promise<string> {
   const isThere = async () => (await handle.describe().catch(() => null)) !== null;
   await eventually('its run', isThere, 30_000);
   const failing = 'select 1 from delivery_queue where endpoint_id = ? and attempts > 0';
-  await eventually('two failures', async () => (await query(database, failing, [id])).length === 2, 30_000);
+  await eventually('two failures', async () => (await query(database, failing, [id])).length, {
+    is: 2,
+    withinMs: 30_000,
+  });
   await handle.executeUpdate('retryNow');
   await handle.executeUpdate('pause', { args: ['server migration'] });
   await eventually('nothing is under way', async () => {

@@ -41,7 +41,7 @@ describe('kill -9', () => {
     let api: ApiProcess | null = null;
     try {
       const cut = post(first, base, body, 'killed').catch(() => null);
-      await eventually('the message is stored', async () => (await states(base)).length === 1);
+      await eventually('the message is stored', async () => (await states(base)).length, { is: 1 });
       await first.kill();
       expect(await cut).toBeNull();
       worker = startWorkerProcess(base.settings);

@@ -26,7 +26,7 @@ describe('the limit of a number', () => {
   test('makes messages wait, and none fails', async () => {
     const replies = await Promise.all(Array.from({ length: 40 }, () => stack.send(textTo())));
     expect(replies.filter(({ status }) => status !== 200 && status !== 202)).toEqual([]);
-    await eventually('all are sent', async () => (await stack.sent()).length === 40);
+    await eventually('all are sent', async () => (await stack.sent()).length, { is: 40 });
     const times = (await stack.sendRequests()).map(({ at }) => Date.parse(at));
     expect(times).toHaveLength(40);
     const drawn = await drawnTimes();
@@ -40,7 +40,7 @@ describe('the limit of a number', () => {
   test('that upstream reports holds back the number’s other messages too', async () => {
     await stack.addFault({ match: 'send', kind: 'status', status: 429, code: 130429, times: 1 });
     const first = stack.send(textTo());
-    await eventually('the limit was met', async () => (await stack.sendRequests()).length === 1);
+    await eventually('the limit was met', async () => (await stack.sendRequests()).length, { is: 1 });
     const at = performance.now();
     const second = stack.send(textTo());
     await Promise.all([first, second]);
@@ -69,7 +69,7 @@ describe('the pace of one number', () => {
       Array.from({ length: 5 }, () => stack.send({ ...textTo(), phoneNumberId: from })),
     );
     await Promise.all(sends);
-    await eventually('all are sent', async () => (await stack.sent()).length === 10);
+    await eventually('all are sent', async () => (await stack.sent()).length, { is: 10 });
     expect(Math.min(...(await gapsOf(NUMBER)))).toBeGreaterThanOrEqual(498);
     expect(Math.min(...(await gapsOf(OTHER)))).toBeLessThan(498);
     expect((await pace('0')).exitCode).toBe(2);

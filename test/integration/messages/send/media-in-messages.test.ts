@@ -162,7 +162,7 @@ describe('a message with a file of ours', () => {
     const { id } = await newFile();
     await stack.addFault({ match: 'media_upload', kind: 'status', status: 503, code: 2, times: 1 });
     const sending = stack.send(imageOf(id));
-    await eventually('the upload was tried', async () => (await uploads()).length === 1);
+    await eventually('the upload was tried', async () => (await uploads()).length, { is: 1 });
     expect((await ask(stack, `${url}/api/external/media/${id}`, { method: 'DELETE' })).status).toBe(200);
     const { status, body } = await sending;
     expect([status, body.error.code]).toEqual([424, 'message_not_sent']);

@@ -104,7 +104,7 @@ describe.skipIf(program === null)('behind a pooler that gives a connection for o
       headers: signed(body),
     });
     expect(answer.status).toBe(200);
-    await eventually('delivered', () => receiver.received.length === 1);
+    await eventually('delivered', () => receiver.received.length, { is: 1 });
     expect(worker.output()).not.toMatch(/"level":50/);
   }, 120_000);
 

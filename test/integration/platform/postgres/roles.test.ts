@@ -130,7 +130,7 @@ test('the application works as a role that owns nothing; another one reads; neit
   onTestFinished(() => worker.stop());
   await worker.ready();
   await insertBodies(database, [fixtureBody('in_text')]);
-  await eventually('delivered', () => receiver.received.length === 1);
+  await eventually('delivered', () => receiver.received.length, { is: 1 });
   expect(worker.output()).not.toMatch(/permission denied|must be owner/);
 
   expect(await ensurePartitions(database)).toEqual([]);

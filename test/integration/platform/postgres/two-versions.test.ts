@@ -111,21 +111,21 @@ test('two versions run together on the expanded schema, and a step back needs no
   startProcess(ROOT, 'api', on(oldPort));
   const oldWorker = startProcess(ROOT, 'worker', settings);
   await oldWorker.says('worker ready');
-  await eventually('the API is ready', async () => (await status(oldPort)) === 200, 60_000);
+  await eventually('the API is ready', () => status(oldPort), { is: 200, withinMs: 60_000 });
   await send(oldPort);
 
   const next = makeNextVersion();
   const nextApi = startProcess(next, 'api', on(nextPort));
   const nextWorker = startProcess(next, 'worker', settings);
   await nextWorker.says('lacks 0002-next');
-  await eventually('the next API is not ready', async () => (await status(nextPort)) === 503, 60_000);
+  await eventually('the next API is not ready', () => status(nextPort), { is: 503, withinMs: 60_000 });
   await send(oldPort);
 
   await migrateBy(next, settings);
   await nextWorker.says('worker ready');
-  await eventually('the next API is ready', async () => (await status(nextPort)) === 200);
+  await eventually('the next API is ready', () => status(nextPort), { is: 200 });
   await send(oldPort, nextPort);
-  await eventually('both tell of themselves', async () => (await versions()).join() === 'next,old');
+  await eventually('both tell of themselves', async () => (await versions()).join(), { is: 'next,old' });
   expect(await status(oldPort)).toBe(200);
   await allDelivered();
 

@@ -77,7 +77,7 @@ describe('PostgreSQL', () => {
       onTestFinished(() => worker.stop());
       await worker.ready();
       await insertBodies(database, [fixtureBody('in_text')]);
-      await eventually('delivered', () => receiver.received.length === 1);
+      await eventually('delivered', () => receiver.received.length, { is: 1 });
       expect(await ensurePartitions(database)).toEqual([]);
       expect(worker.output()).not.toMatch(/"level":50/);
     },

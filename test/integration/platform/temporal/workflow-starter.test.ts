@@ -29,7 +29,7 @@ test('workflows of tasks are found by tenant, WABA, event and its type', async (
   const client = { workflow: { start } } as unknown as Client;
   const loop = startWorkflowStarter({ database, client, taskQueue: 'q', logger: silentLogger, eventIdHash });
   onTestFinished(loop.stop);
-  await eventually('started', () => found.length === 1);
+  await eventually('started', () => found.length, { is: 1 });
   const [tenant] = await query<{ id: string }>(
     database,
     'select tenant_id as id from wabas where waba_id = ?',
