@@ -5,16 +5,24 @@ import { repositoryFile } from './compose-file.ts';
 
 const ROOT = fileURLToPath(new URL('../../../', import.meta.url));
 
-/** The rows of the threat model: asset, threat, defence, tests. */
-const ROWS = repositoryFile('SECURITY.md')
-  .split('\n')
-  .filter((line) => line.startsWith('| ') && !line.startsWith('| asset '))
-  .map((line) =>
+/** The rows of the table in which `header` is the first column. */
+function rowsBelow(header: string, path: string): string[][] {
+  const lines = repositoryFile(path).split('\n');
+  const begin = lines.findIndex((line) => line.startsWith(`| ${header} `)) + 2;
+  const length = lines.slice(begin).findIndex((line) => !line.startsWith('| '));
+  return lines.slice(begin, length < 0 ? undefined : begin + length).map((line) =>
     line
       .split(/(?<!\\)\|/)
       .slice(1, -1)
       .map((cell) => cell.trim()),
   );
+}
+
+/** The rows of the threat model: asset, threat, defence, tests. */
+const ROWS = rowsBelow('asset', 'SECURITY.md');
+
+/** Guarantee, what it means, tests. */
+const GUARANTEES = rowsBelow('guarantee', 'test/README.md');
 
 test('SECURITY.md has a row for each threat, with its asset, its defence and its tests', () => {
   expect(ROWS.length).toBeGreaterThan(30);
@@ -24,15 +32,19 @@ test('SECURITY.md has a row for each threat, with its asset, its defence and its
   }
 });
 
-test.each(ROWS.map(([, threat = '', , tests = '']) => [threat, tests]))(
-  'the tests of “%s” exist and test something',
-  (_, tests) => {
-    const files = [...tests.matchAll(/`([^`]+)`/g)].map(([, path = '']) => path);
-    expect(files.length).toBeGreaterThan(0);
-    for (const file of files) {
-      expect(file).toMatch(/\.test\.ts$/);
-      expect(existsSync(`${ROOT}test/${file}`), file).toBe(true);
-      expect(readFileSync(`${ROOT}test/${file}`, 'utf8')).toMatch(/\b(test|it)(\.each)?\(/);
-    }
-  },
-);
+test('test/README.md has each guarantee of the design: the seventh is two', () => {
+  expect(new Set(GUARANTEES.map(([guarantee]) => guarantee)).size).toBe(9);
+});
+
+test.each([
+  ...ROWS.map(([, threat = '', , tests = '']) => [threat, tests] as const),
+  ...GUARANTEES.map(([, meaning = '', tests = '']) => [meaning, tests] as const),
+])('the tests of “%s” exist and test something', (_, tests) => {
+  const files = [...tests.matchAll(/`([^`]+)`/g)].map(([, path = '']) => path);
+  expect(files.length).toBeGreaterThan(0);
+  for (const file of files) {
+    expect(file).toMatch(/\.test\.ts$/);
+    expect(existsSync(`${ROOT}test/${file}`), file).toBe(true);
+    expect(readFileSync(`${ROOT}test/${file}`, 'utf8')).toMatch(/\b(test|it)(\.each)?\(/);
+  }
+});
