@@ -34,6 +34,21 @@ export async function findKnownWabas(trx: Transaction, wabaIds: readonly string[
   return new Set(rows.map(({ id }) => id));
 }
 
+/** As `findNumberOwners`, for what belongs to no number; WABAs that no tenant has are absent. */
+export async function findWabaOwners(
+  trx: Transaction,
+  wabaIds: readonly string[],
+): Promise<Map<string, NumberOwner>> {
+  if (wabaIds.length === 0) return new Map();
+  const rows = await query<NumberOwner>(
+    trx,
+    `select waba_id as "wabaId", tenant_id as "tenantId", false as removed
+       from wabas where waba_id = any (?::text[]) and removed_at is null`,
+    [wabaIds],
+  );
+  return new Map(rows.map((owner) => [owner.wabaId, owner]));
+}
+
 /** Adds a tenant and returns its id, the `userId` of the API. */
 export async function insertTenant(database: Database, businessName: string): Promise<string> {
   const [row] = await query<{ id: string }>(

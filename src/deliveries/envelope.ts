@@ -13,7 +13,7 @@ type EventEnvelope = {
   /** A whole number, also as text because PostgreSQL's bigint comes as text. */
   userId: number | bigint | string;
   wabaId: string;
-  phoneNumberId: string;
+  phoneNumberId: string | null;
   eventId: string;
   /** The moment the event is released for delivery. */
   occurredAt: Date;

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { endpointsOfWabas, type Subscriber } from '../endpoints/endpoint-settings.ts';
-import type { EventType } from '../platform/event-type.ts';
+import { type EventType, includesType } from '../platform/event-type.ts';
 import { tracing } from '../platform/metrics/metrics.ts';
 import type { Database, Transaction } from '../platform/postgres/database.ts';
 import { lockPublishing, ORDER_SCOPE_LOCK } from '../platform/postgres/locks.ts';
@@ -20,7 +20,8 @@ import { serializeEvent } from './envelope.ts';
 export type NewEvent = {
   wabaId: string;
   tenantId: string;
-  phoneNumberId: string;
+  /** Null for what concerns a whole WABA. */
+  phoneNumberId: string | null;
   type: EventType;
   eventId: string;
   /** Events with one lane key reach each endpoint one after the other. */
@@ -300,8 +301,8 @@ export function newDelivery(event: MadeEvent, endpointId: string, lane: string, 
 function wants({ wabaId, eventTypes, phoneNumberIds }: Subscriber, event: MadeEvent): boolean {
   return (
     wabaId === event.wabaId &&
-    (eventTypes === null || eventTypes.includes(event.type)) &&
-    (phoneNumberIds === null || phoneNumberIds.includes(event.phoneNumberId))
+    includesType(eventTypes, event.type) &&
+    (phoneNumberIds === null || event.phoneNumberId === null || phoneNumberIds.includes(event.phoneNumberId))
   );
 }
 

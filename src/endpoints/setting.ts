@@ -64,6 +64,8 @@ type PortalField<Stored> = {
   maxLength?: number;
   /** What can be chosen, and how it is called; without it, the phone numbers of the WABA. */
   choices?: Readonly<Record<string, string>>;
+  /** Further choices, which most users leave alone. */
+  more?: { summary: string; choices: Readonly<Record<string, string>> };
   /** `radios` shows all choices at once. */
   widget: 'line' | 'ticks' | 'radios' | 'list';
   /** On the page of an endpoint: what stands there for a null, and for a value that does not speak for itself. */
@@ -200,7 +202,7 @@ export function wholeNumber(
 }
 
 /** The name, if it is one of these. Throws RequestError `invalid_value`. */
-export function oneOf<Name extends string>(title: string, names: readonly Name[], given: string): Name {
+function oneOf<Name extends string>(title: string, names: readonly Name[], given: string): Name {
   const name = names.find((known) => known === given);
   if (name !== undefined) return name;
   throw invalidValue(`${title} must be one of ${names.join(', ')}, not ${shown(String(given))}.`);

@@ -1,12 +1,19 @@
 import { Type } from 'typebox';
-import { EVENT_TYPES, type EventType } from '../platform/event-type.ts';
-import { checkDescription, invalidValue } from '../platform/request-input.ts';
+import {
+  ALL_UPSTREAM,
+  EVENT_TYPES,
+  type EventType,
+  eventTypeNamed,
+  upstreamTypeOf,
+} from '../platform/event-type.ts';
+import { EventTypeSchema } from '../platform/event-type-schema.ts';
+import { checkDescription, invalidValue, shown } from '../platform/request-input.ts';
 import { MAX_RETRY_DELAY_MS, MIN_RETRY_DELAY_MS } from '../platform/retry-schedule.ts';
+import { KNOWN_FIELDS } from '../platform/upstream-fields.ts';
 import {
   choiceSetting,
   numberSetting,
   numbersSetting,
-  oneOf,
   type Section,
   type Setting,
   textSetting,
@@ -38,22 +45,28 @@ export const SETTINGS = {
   }),
   eventTypes: textsSetting<EventType>({
     section: 'what',
-    item: Type.Enum([...EVENT_TYPES]),
-    maxItems: 20,
+    item: EventTypeSchema,
+    maxItems: 100,
     example: ['message', 'status'],
     check: checkEventTypes,
     portal: {
       field: 'eventTypes',
       label: 'Event types',
-      hint: 'None selected: all, future ones included.',
+      hint: 'None selected: all of these, future ones included.',
       choices: Object.fromEntries(EVENT_TYPES.filter((type) => type !== 'test').map((type) => [type, type])),
-      byDefault: 'all',
+      more: {
+        summary: 'Other fields of the upstream platform, only if selected',
+        choices: Object.fromEntries(
+          [ALL_UPSTREAM, ...KNOWN_FIELDS.map(upstreamTypeOf)].map((type) => [type, type]),
+        ),
+      },
+      byDefault: 'all but upstream.*',
     },
     command: {
       flags: '--events <types>',
-      help: 'event types, comma separated (default: all, also those to come)',
+      help: 'event types, comma separated; also upstream.<field> or upstream.* (default: all but these, also those to come)',
       label: 'events',
-      byDefault: 'all',
+      byDefault: 'all but upstream.*',
     },
   }),
   phoneNumberIds: textsSetting({
@@ -303,9 +316,16 @@ export function settingsOf(...sections: readonly Section[]): [SettingName, AnySe
 }
 
 function checkEventTypes(names: readonly string[]): EventType[] {
-  const types = [...new Set(names)].map((name) => oneOf('An event type', EVENT_TYPES, name));
-  if (types.length === 0) throw invalidValue(`Name at least one event type of ${EVENT_TYPES.join(', ')}.`);
-  return types;
+  const known = `${EVENT_TYPES.join(', ')}, upstream.<field>, ${ALL_UPSTREAM}`;
+  if (names.length === 0) throw invalidValue(`Name at least one event type of ${known}.`);
+  return [...new Set(names)].map((name) => {
+    const type = eventTypeNamed(name);
+    if (type !== null) return type;
+    // Each of its items is an event already.
+    const why =
+      name === 'upstream.messages' ? ' The field messages comes as message, status, payment and order.' : '';
+    throw invalidValue(`An event type must be one of ${known}, not ${shown(String(name))}.${why}`);
+  });
 }
 
 function checkPhoneNumberIds(given: readonly string[]): string[] {

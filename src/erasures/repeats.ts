@@ -1,6 +1,6 @@
 import { type BodyPlace, eraseRepeats, FIRST_BODY } from '../inbound/erase-bodies.ts';
+import { erasedNameOf } from '../inbound/erased-name.ts';
 import { shardOf } from '../inbound/inbox.ts';
-import { erasedName } from '../messages/messages.ts';
 import type { Database } from '../platform/postgres/database.ts';
 import { holdIntake } from '../platform/postgres/locks.ts';
 import { execute, query } from '../platform/postgres/sql.ts';
@@ -83,7 +83,7 @@ async function sweepWaba(
           ...{ wabaId, since: from },
           findErased: async (items) => {
             const named = items.flatMap((item) =>
-              item.kind === 'payment' ? [] : [{ item, name: erasedName(item, item.upstreamId) }],
+              [erasedNameOf(item)].flatMap((name) => (name === null ? [] : [{ item, name }])),
             );
             const rows = await query<{ name: string }>(
               trx,

@@ -17,6 +17,7 @@ import { shardOf } from './inbox.ts';
 import { ERASED_PART, isErased, type PersonIds } from './split/item-context.ts';
 import {
   type IdentityChange,
+  type NumberItem,
   type QuarantinedPart,
   readIdentityChange,
   splitUpstreamBody,
@@ -212,9 +213,12 @@ function withoutThem(body: Buffer, who: Them): Buffer | null {
   const split = splitOrNull(body);
   const root = upstreamRootOf(body);
   if (split === null || root === null) return null;
-  const theirs = split.items.filter((item) => isTheirs(item, who));
   const nodeAt = pathReader(root);
-  const parts = split.quarantined.filter((part) => isPartTheirs(part, nodeAt(part.path), who));
+  const isPart = (part: Part) => isPartTheirs(part, nodeAt(part.path), who);
+  const theirs = split.items.filter((item) =>
+    item.kind === 'upstream' ? isPart(item) : isTheirs(item, who),
+  );
+  const parts = split.quarantined.filter(isPart);
   if (theirs.length === split.items.length && parts.length === split.quarantined.length) return null;
   return cutOut(
     body,
@@ -232,7 +236,7 @@ function splitOrNull(body: Buffer): ReturnType<typeof splitUpstreamBody> | null 
   }
 }
 
-function isTheirs(item: UpstreamItem, { ids, isGroup, phoneNumberId }: Them): boolean {
+function isTheirs(item: NumberItem, { ids, isGroup, phoneNumberId }: Them): boolean {
   if (phoneNumberId !== null && item.phoneNumberId !== phoneNumberId) return false;
   const groupId = item.kind === 'payment' ? null : item.groupId;
   if (isGroup) return groupId !== null && ids.has(groupId);
@@ -242,6 +246,7 @@ function isTheirs(item: UpstreamItem, { ids, isGroup, phoneNumberId }: Them): bo
 }
 
 function peopleOf(item: UpstreamItem): string[] {
+  if (item.kind === 'upstream') return [];
   if (item.kind !== 'message') {
     const participant = item.kind === 'status' ? item.participant : null;
     return [item.recipient.waId, item.recipient.userId, participant].filter((id) => id !== null);
@@ -262,8 +267,10 @@ export function idsInMessage(rawJson: string): string[] {
   return idsOf(sender, readIdentityChange(message, stringOf(member(message, 'type')) ?? ''));
 }
 
-/** What is no item says nowhere for certain whom it is about: any value that is one of the ids counts. */
-function isPartTheirs(part: QuarantinedPart, node: JsonNode | null, { ids, phoneNumberId }: Them): boolean {
+type Part = Pick<QuarantinedPart, 'path' | 'phoneNumberId'>;
+
+/** A field that is not `messages` says nowhere for certain whom it is about, nor does what is no item: any value that is one of the ids counts. */
+function isPartTheirs(part: Part, node: JsonNode | null, { ids, phoneNumberId }: Them): boolean {
   if (phoneNumberId !== null && part.phoneNumberId !== null && part.phoneNumberId !== phoneNumberId)
     return false;
   return node !== null && mentions(node, ids);

@@ -1,4 +1,59 @@
 /** The six events of the product spec. */
 export const EVENT_TYPES = ['message', 'status', 'payment', 'order', 'media.ready', 'test'] as const;
 
-export type EventType = (typeof EVENT_TYPES)[number];
+/** An event of the product spec. */
+export type CoreEventType = (typeof EVENT_TYPES)[number];
+
+/** A change that upstream reports in another field than `messages`: sent to endpoints that ask for it by name. */
+export type UpstreamEventType = `upstream.${string}`;
+
+export type EventType = CoreEventType | UpstreamEventType;
+
+const UPSTREAM = 'upstream.';
+
+/** Stands for every field of upstream, also those to come. */
+export const ALL_UPSTREAM = 'upstream.*';
+
+const IS_FIELD = /^[a-z][a-z0-9_]{0,63}$/;
+
+/** The field whose contents are the six events. */
+const MESSAGES = 'messages';
+
+/** Names of upstream's fields in JSON Schema, with `upstream.` before them. */
+export const UPSTREAM_TYPE_PATTERN = '^upstream\\.([a-z][a-z0-9_]{0,63}|\\*)$';
+
+/** Whether a field of upstream can be an event: by the form of its name, known or not. */
+export function isUpstreamField(field: string): boolean {
+  return IS_FIELD.test(field) && field !== MESSAGES;
+}
+
+/** The event type of a field. */
+export function upstreamTypeOf(field: string): UpstreamEventType {
+  return `${UPSTREAM}${field}`;
+}
+
+/** Whether a type is that of a field, or the name for all of them. */
+function isUpstreamType(type: string): type is UpstreamEventType {
+  return type.startsWith(UPSTREAM) && (type === ALL_UPSTREAM || isUpstreamField(type.slice(UPSTREAM.length)));
+}
+
+/** The type, if there can be such events; `upstream.*` counts as one. */
+export function eventTypeNamed(name: string): EventType | null {
+  return EVENT_TYPES.find((known) => known === name) ?? (isUpstreamType(name) ? name : null);
+}
+
+/** Whether these event types of an endpoint include a type; null stands for the six events, and never for a field. */
+export function includesType(wanted: readonly EventType[] | null, type: EventType): boolean {
+  if (wanted === null) return !type.startsWith(UPSTREAM);
+  return wanted.includes(type) || (type.startsWith(UPSTREAM) && wanted.includes(ALL_UPSTREAM));
+}
+
+/** SQL: whether the type in `column` is one of the array `wanted`, of the names that `eventTypeNamed` accepts. */
+export function typeIsAmong(column: string, wanted: string): string {
+  return `(${column} = any (${wanted}) or '${ALL_UPSTREAM}' = any (${wanted}) and ${column} like '${UPSTREAM}%')`;
+}
+
+/** SQL: as `includesType`, for the column `event_types` of an endpoint. */
+export function typeIsWanted(column: string, wanted: string): string {
+  return `case when ${wanted} is null then ${column} not like '${UPSTREAM}%' else ${typeIsAmong(column, wanted)} end`;
+}

@@ -1,4 +1,4 @@
-import { EVENT_TYPES, type EventType } from '../platform/event-type.ts';
+import { EVENT_TYPES, eventTypeNamed } from '../platform/event-type.ts';
 import { eventUuidOf } from '../platform/public-ids.ts';
 import { checkRowId, invalidValue, shown } from '../platform/request-input.ts';
 import { REPLAYABLE_STATES, type ReplayableState, type ReplaySelection } from './replay-selection.ts';
@@ -50,8 +50,8 @@ export function checkSelection(given: GivenSelection, now: Date): ReplaySelectio
     endpointId: endpointId === undefined ? null : checkRowId('The id of the endpoint', endpointId),
     from: from?.toISOString() ?? null,
     to: end.toISOString(),
-    eventTypes: checkNames<EventType>('event type', EVENT_TYPES, eventTypes),
-    states: checkNames<ReplayableState>('delivery state', REPLAYABLE_STATES, states),
+    eventTypes: checkNames('event type', [...EVENT_TYPES, 'upstream.<field>'], eventTypes, eventTypeNamed),
+    states: checkNames('delivery state', REPLAYABLE_STATES, states, stateNamed),
   };
 }
 
@@ -79,16 +79,21 @@ function checkDeliveryIds(ids: readonly string[]): string[] {
   });
 }
 
+function stateNamed(name: string): ReplayableState | null {
+  return REPLAYABLE_STATES.find((known) => known === name) ?? null;
+}
+
 function checkNames<Name extends string>(
   what: string,
-  known: readonly Name[],
+  known: readonly string[],
   given: readonly string[] | undefined,
+  named: (name: string) => Name | null,
 ): Name[] | null {
   if (given === undefined) return null;
   if (given.length === 0) throw invalidValue(`Name at least one ${what} of ${known.join(', ')}.`);
   return [...new Set(given)].map((name) => {
-    const found = known.find((candidate) => candidate === name);
-    if (found === undefined)
+    const found = named(name);
+    if (found === null)
       throw invalidValue(`There is no ${what} ${shown(name)}; known are ${known.join(', ')}.`);
     return found;
   });

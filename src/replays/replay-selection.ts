@@ -1,4 +1,4 @@
-import type { EventType } from '../platform/event-type.ts';
+import { type EventType, typeIsAmong, typeIsWanted } from '../platform/event-type.ts';
 import type { Database } from '../platform/postgres/database.ts';
 import { type Binding, query } from '../platform/postgres/sql.ts';
 import { dayOfUuidV7, lowestUuidAt, msOfUuidV7 } from '../platform/public-ids.ts';
@@ -29,6 +29,8 @@ export type ReplaySelection = {
 /** Ids from `fromId` on, before `toId`. */
 export type IdSpan = { fromId: string; toId: string };
 
+const OF_TYPES = typeIsAmong('ev.event_type', 'cast(:eventTypes as text[])');
+
 type Part = { sql: string; bindings: Record<string, Binding> };
 
 /**
@@ -45,7 +47,7 @@ export function selectedDeliveries(wabaId: string, selection: ReplaySelection, s
   add('d.id = any (cast(:deliveryIds as uuid[]))', 'deliveryIds', selection.deliveryIds);
   add('d.endpoint_id = :endpointId', 'endpointId', selection.endpointId);
   add('d.state = any (cast(:states as text[]))', 'states', selection.states);
-  add('ev.event_type = any (cast(:eventTypes as text[]))', 'eventTypes', selection.eventTypes);
+  add(OF_TYPES, 'eventTypes', selection.eventTypes);
   if (selection.deliveryIds === null) {
     conditions.push('d.replay_of is null');
     if (selection.eventTypes === null) conditions.push(`ev.event_type is distinct from 'test'`);
@@ -75,14 +77,14 @@ export function selectedUnsent(wabaId: string, selection: ReplaySelection, span:
   const add = adderOf(conditions, bindings);
   add('ev.id = any (cast(:eventIds as uuid[]))', 'eventIds', eventIds);
   add('e.id = :endpointId', 'endpointId', selection.endpointId);
-  add('ev.event_type = any (cast(:eventTypes as text[]))', 'eventTypes', selection.eventTypes);
+  add(OF_TYPES, 'eventTypes', selection.eventTypes);
   const sql = `select ev.day, ev.id, cast(null as uuid) as delivery_id, e.id as endpoint_id, ev.day as event_day,
            ev.id as event_uuid, ev.event_type, ev.lane, ev.sequence, ev.conversation_id, ev.created_at,
            case when ev.body is null then 'no_body' ${beforeUrl(selection)} end as obstacle
       from events ev
       join webhook_endpoints e on e.waba_id = ev.waba_id
-       and (e.event_types is null or ev.event_type = any (e.event_types))
-       and (e.phone_number_ids is null or ev.phone_number_id = any (e.phone_number_ids))
+       and ${typeIsWanted('ev.event_type', 'e.event_types')}
+       and (e.phone_number_ids is null or ev.phone_number_id is null or ev.phone_number_id = any (e.phone_number_ids))
      where ${conditions.join(' and ')} and ev.day >= cast(:fromDay as date) and ev.day <= cast(:lastDay as date)
        and ev.id >= :fromId and ev.id < :toId
        and not exists (select from deliveries had where had.event_uuid = ev.id and had.endpoint_id = e.id

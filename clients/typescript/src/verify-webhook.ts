@@ -6,6 +6,7 @@ import type {
   PaymentEvent,
   StatusEvent,
   TestEvent,
+  UpstreamEvent,
 } from './generated/types.gen.js';
 
 /** What a webhook reports; `eventType` tells which. Further types may be added: pass over those you do not know. */
@@ -15,7 +16,9 @@ export type WebhookEvent =
   | PaymentEvent
   | OrderEvent
   | MediaReadyEvent
-  | TestEvent;
+  | TestEvent
+  // The field is part of the type, so that the others can still be told apart by theirs.
+  | (Omit<UpstreamEvent, 'eventType'> & { eventType: `upstream.${string}` });
 
 /** Headers as `fetch` or Node's server gives them. */
 export type WebhookHeaders = Headers | Record<string, string | string[] | undefined>;

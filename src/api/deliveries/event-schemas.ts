@@ -1,5 +1,5 @@
 import { Type } from 'typebox';
-import { EVENT_TYPES } from '../../platform/event-type.ts';
+import { EventTypeSchema } from '../../platform/event-type-schema.ts';
 import { count, dateTime, idParams, nullable, text } from '../external/schema-kit.ts';
 import { WEBHOOK_EXAMPLES } from '../openapi/webhooks/webhook-examples.ts';
 
@@ -11,9 +11,9 @@ export const EventParams = idParams('The id of the event, as in the header `webh
 
 const EVENT_MEMBERS = {
   id: text(ID),
-  eventType: Type.Enum([...EVENT_TYPES]),
+  eventType: EventTypeSchema,
   eventId: text('wamid.HBgLMTIwMjU1NTAxNDMVAgASGBQzQUZFOERGMUE1QTE5ODA0OTNDQQA='),
-  phoneNumberId: text('800000000000111'),
+  phoneNumberId: nullable(Type.String(), '800000000000111'),
   sequence: count(1),
   createdAt: dateTime('2026-11-21T09:30:00.120Z'),
   occurredAt: nullable(dateTime(), '2026-11-21T09:30:00.123Z'),

@@ -16,7 +16,8 @@ import {
   readEventBodies,
 } from '../../deliveries/log/events.ts';
 import { sentHeaders } from '../../deliveries/webhook-request.ts';
-import { EVENT_TYPES } from '../../platform/event-type.ts';
+import type { EventType } from '../../platform/event-type.ts';
+import { EventTypeSchema } from '../../platform/event-type-schema.ts';
 import type { Database } from '../../platform/postgres/database.ts';
 import { eventUuidOf, publicDeliveryId, publicEventId } from '../../platform/public-ids.ts';
 import { notFound } from '../errors/api-error.ts';
@@ -40,7 +41,13 @@ const EventQuery = Type.Object(
         'asc',
       ),
     ),
-    type: Type.Optional(parameter(Type.Enum([...EVENT_TYPES]), 'Events of this type only.', 'message')),
+    type: Type.Optional(
+      parameter(
+        EventTypeSchema,
+        'Events of this type only; `upstream.*`: of all fields of upstream beside the six.',
+        'message',
+      ),
+    ),
     eventId: Type.Optional(
       parameter(
         UpstreamText,
@@ -120,7 +127,8 @@ function listJson(data: readonly string[], { hasMore }: EventPage, nextCursor: s
 
 function filterOf(query: Static<typeof EventQuery>): EventFilter {
   return {
-    eventType: query.type ?? null,
+    // A type that no event can have selects none.
+    eventType: (query.type as EventType | undefined) ?? null,
     eventId: query.eventId ?? null,
     phoneNumberId: query.phoneNumberId ?? null,
     deliveryState: query.state ?? null,

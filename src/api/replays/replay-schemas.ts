@@ -1,5 +1,5 @@
 import { type Static, Type } from 'typebox';
-import { EVENT_TYPES } from '../../platform/event-type.ts';
+import { EventTypeSchema } from '../../platform/event-type-schema.ts';
 import type { GivenSelection } from '../../replays/replay-input.ts';
 import { REPLAYABLE_STATES } from '../../replays/replay-selection.ts';
 import type { ReplayView } from '../../replays/replays.ts';
@@ -19,7 +19,7 @@ export const ReplayRequest = Type.Object(
     endpointId: Type.Optional(EndpointId),
     from: Type.Optional(Time),
     to: Type.Optional(Time),
-    eventTypes: Type.Optional(Type.Array(Type.Enum([...EVENT_TYPES]), { minItems: 1, maxItems: 20 })),
+    eventTypes: Type.Optional(Type.Array(EventTypeSchema, { minItems: 1, maxItems: 20 })),
     states: Type.Optional(Type.Array(Type.Enum([...REPLAYABLE_STATES]), { minItems: 1, maxItems: 10 })),
     dryRun: Type.Optional(Type.Boolean()),
   },

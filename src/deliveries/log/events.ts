@@ -1,4 +1,4 @@
-import type { EventType } from '../../platform/event-type.ts';
+import { type EventType, includesType } from '../../platform/event-type.ts';
 import type { Database } from '../../platform/postgres/database.ts';
 import { PUBLISHING_LOCK } from '../../platform/postgres/locks.ts';
 import { LOCKS_MAX_AGE_MS, recentRead } from '../../platform/postgres/recent-read.ts';
@@ -22,7 +22,7 @@ export type ListedEvent = {
   day: string;
   eventType: EventType;
   eventId: string;
-  phoneNumberId: string;
+  phoneNumberId: string | null;
   sequence: string;
   createdAt: Date;
   /** Null while the event waits to be released (an order for its catalog). */
@@ -165,7 +165,7 @@ async function matching(
 ): Promise<readonly ListedEvent[]> {
   const fitting = rows.filter(
     (row) =>
-      (eventType === null || row.eventType === eventType) &&
+      (eventType === null || includesType([eventType], row.eventType)) &&
       (phoneNumberId === null || row.phoneNumberId === phoneNumberId),
   );
   if (deliveryState === null) return fitting;

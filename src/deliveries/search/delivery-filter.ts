@@ -1,4 +1,4 @@
-import { EVENT_TYPES, type EventType } from '../../platform/event-type.ts';
+import { EVENT_TYPES, type EventType, eventTypeNamed, typeIsAmong } from '../../platform/event-type.ts';
 import { MAX_ID_CHARS } from '../../platform/json/json-text.ts';
 import type { Binding } from '../../platform/postgres/sql.ts';
 import { checkingMember, checkRowId, invalidValue, shown } from '../../platform/request-input.ts';
@@ -26,7 +26,7 @@ export async function checkDeliveryFilter(given: GivenDeliveryFilter): Promise<C
   const { since, until } = given;
   const filter = {
     state: await member('state', given.state, (name) => oneOf(DELIVERY_STATES, name)),
-    eventType: await member('eventType', given.eventType, (name) => oneOf<EventType>(EVENT_TYPES, name)),
+    eventType: await member('eventType', given.eventType, checkEventType),
     endpointId: await member('endpointId', given.endpointId, (id) =>
       checkRowId('The id of the endpoint', id),
     ),
@@ -68,6 +68,12 @@ function checkResponse(given: string): AttemptResponse {
 
 const LAST_MS = Date.parse('9999-12-31T00:00:00Z');
 
+function checkEventType(name: string): EventType {
+  const type = eventTypeNamed(name);
+  if (type !== null) return type;
+  throw invalidValue(`Choose one of ${EVENT_TYPES.join(', ')}, upstream.<field>.`);
+}
+
 function checkTime(param: string, time: Date | undefined): number | null {
   if (time === undefined) return null;
   const atMs = time.getTime();
@@ -108,7 +114,7 @@ export function deliveryConditions({ state, endpointId, eventType }: DeliveryFil
     endpointId === null ? 'true' : 'd.endpoint_id = cast(:endpointId as bigint)',
     eventType === null
       ? 'true'
-      : '(select event_type from events where day = d.event_day and id = d.event_uuid) = :eventType',
+      : `(select ${typeIsAmong('event_type', 'array[cast(:eventType as text)]')} from events where day = d.event_day and id = d.event_uuid)`,
   ];
   return { text: conditions.join(' and '), bindings: { state, endpointId, eventType } };
 }

@@ -13,7 +13,7 @@ import {
   saveContacts,
 } from '../customers.ts';
 import type { PersonIds } from '../split/item-context.ts';
-import type { IdentityChange, MessageItem, Owned, UpstreamItem } from '../split/upstream-items.ts';
+import type { IdentityChange, MessageItem, NumberItem, Owned } from '../split/upstream-items.ts';
 
 /** Upstream says nothing about who sent it: all such messages of a WABA share one contact. */
 const NO_SENDER = { userId: '', waId: null };
@@ -21,14 +21,14 @@ const NO_SENDER = { userId: '', waId: null };
 /** The stored contacts that a batch may be about, with their conversations with the batch's numbers. */
 export async function findCustomers(
   trx: Transaction,
-  items: readonly Owned[],
+  items: readonly Owned<NumberItem>[],
 ): Promise<ContactWithConversations[]> {
   if (items.length === 0) return [];
   const phoneNumberIds = new Set(items.map(({ item }) => item.phoneNumberId));
   return await findContacts(trx, items.flatMap(idsIn), [...phoneNumberIds]);
 }
 
-function idsIn({ item, wabaId }: Owned): (PersonIds & { wabaId: string })[] {
+function idsIn({ item, wabaId }: Owned<NumberItem>): (PersonIds & { wabaId: string })[] {
   if (item.kind !== 'message') return [{ wabaId, ...item.recipient }];
   const { identityChange: change } = item;
   const sender = { wabaId, ...senderIds(item) };
@@ -46,7 +46,10 @@ const seenSenders = new Set<string>();
 const MAX_SEEN = 20_000;
 
 /** Draws ids for the customers of a batch that are likely to be new, beside what is read of the others. */
-export async function drawForNewCustomers(trx: Transaction, items: readonly Owned[]): Promise<DrawnIds[]> {
+export async function drawForNewCustomers(
+  trx: Transaction,
+  items: readonly Owned<NumberItem>[],
+): Promise<DrawnIds[]> {
   const unseen = new Set<string>();
   for (const { item, wabaId } of items) {
     if (item.kind !== 'message') continue;
@@ -63,7 +66,7 @@ export type SavedCustomers = {
   /** The sender of each message, as stored now. */
   senders: Map<MessageItem, Contact>;
   /** The conversation of each message, and of each status or payment whose customer or group has written before. */
-  conversations: Map<UpstreamItem, string>;
+  conversations: Map<NumberItem, string>;
   /** Conversations that were there already and are still to be touched. */
   touched: string[];
   /** Statements that have been sent and have no response yet. */
@@ -76,7 +79,7 @@ export type SavedCustomers = {
  */
 export async function saveCustomers(
   trx: Transaction,
-  items: readonly Owned[],
+  items: readonly Owned<NumberItem>[],
   stored: readonly ContactWithConversations[],
   drawn: readonly DrawnIds[],
 ): Promise<SavedCustomers> {
@@ -100,7 +103,10 @@ export async function saveCustomers(
 }
 
 /** Notes what an item says about its customer; returns the sender of a message. */
-function applyItem(customers: BatchCustomers, { item, wabaId }: Owned): [MessageItem, BatchCustomer][] {
+function applyItem(
+  customers: BatchCustomers,
+  { item, wabaId }: Owned<NumberItem>,
+): [MessageItem, BatchCustomer][] {
   if (item.kind === 'message') {
     if (item.identityChange !== null) return [[item, customers.follow({ wabaId, ...item.identityChange })]];
     return [[item, customers.see({ ...item.sender, ...senderIds(item), wabaId })]];
@@ -201,10 +207,10 @@ function byPair(rows: readonly (Omit<ConversationPair, 'wabaId'> & { id: string 
   return rows.map((row) => [keyOf(row), row.id] as const);
 }
 
-type PlacedItem = { item: UpstreamItem; pair: ConversationPair };
+type PlacedItem = { item: NumberItem; pair: ConversationPair };
 
 /** Of the items those whose conversation is among the known ones. */
-function placed(items: readonly PlacedItem[], known: Known): (readonly [UpstreamItem, string])[] {
+function placed(items: readonly PlacedItem[], known: Known): (readonly [NumberItem, string])[] {
   return items.flatMap(({ item, pair }) => {
     const id = known.get(keyOf(pair));
     return id === undefined ? [] : [[item, id] as const];
@@ -215,7 +221,7 @@ function placed(items: readonly PlacedItem[], known: Known): (readonly [Upstream
 async function conversationsOfStatuses(
   trx: Transaction,
   customers: BatchCustomers,
-  items: readonly Owned[],
+  items: readonly Owned<NumberItem>[],
   known: Known,
 ) {
   const statuses = items.flatMap(({ item, wabaId }): PlacedItem[] => {
@@ -231,7 +237,7 @@ async function conversationsOfStatuses(
 }
 
 /** An item of a group belongs to the group's conversation, not to its sender's. A message opens it, a status does not. */
-async function conversationsOfGroups(trx: Transaction, items: readonly Owned[]) {
+async function conversationsOfGroups(trx: Transaction, items: readonly Owned<NumberItem>[]) {
   const inGroups = items.flatMap(({ item, wabaId }): PlacedItem[] => {
     const partnerId = groupOf(item);
     return partnerId === null
@@ -245,7 +251,7 @@ async function conversationsOfGroups(trx: Transaction, items: readonly Owned[]) 
   return placed(inGroups, new Map([...opened, ...byPair(await findConversations(trx, 'group', others))]));
 }
 
-function groupOf(item: UpstreamItem): string | null {
+function groupOf(item: NumberItem): string | null {
   return item.kind === 'payment' ? null : item.groupId;
 }
 

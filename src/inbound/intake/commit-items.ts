@@ -1,4 +1,9 @@
-import { findKnownWabas, findNumberOwners, type NumberOwner } from '../../accounts/accounts.ts';
+import {
+  findKnownWabas,
+  findNumberOwners,
+  findWabaOwners,
+  type NumberOwner,
+} from '../../accounts/accounts.ts';
 import { mediaReadyEventId } from '../../deliveries/envelope.ts';
 import {
   findSubscribers,
@@ -21,6 +26,7 @@ import {
 } from '../../messages/messages.ts';
 import { insertOrders } from '../../messages/orders.ts';
 import { insertPaymentReports, type NewPaymentReport } from '../../messages/payments.ts';
+import { upstreamTypeOf } from '../../platform/event-type.ts';
 import { LastStatements, type Transaction } from '../../platform/postgres/database.ts';
 import { lockFurtherShards } from '../../platform/postgres/locks.ts';
 import { insertWorkflowTasks } from '../../platform/temporal/workflow-tasks.ts';
@@ -30,7 +36,7 @@ import { drawForNewCustomers, findCustomers, saveCustomers } from '../customers/
 import { type ContactWithConversations, type DrawnIds, touchConversations } from '../customers.ts';
 import { shardOf } from '../inbox.ts';
 import type { StatusItem } from '../split/status-items.ts';
-import type { MessageItem, Owned, UpstreamItem } from '../split/upstream-items.ts';
+import type { MessageItem, NumberItem, Owned, UpstreamItem } from '../split/upstream-items.ts';
 import { AWAITS_NUMBER } from '../waiting-bodies.ts';
 import { claimNewItems } from './dedup-keys.ts';
 import { type ItemOrigins, refusalOf } from './item-origins.ts';
@@ -55,8 +61,11 @@ export async function sortItems(
   items: readonly UpstreamItem[],
   known: KnownOwners,
 ): Promise<SortedItems> {
-  const owners = await ownersOf(trx, [...new Set(items.map((item) => item.phoneNumberId))], known);
-  const strays = items.filter((item) => !owners.has(item.phoneNumberId));
+  const ofNumbers = items.filter((item) => item.kind !== 'upstream');
+  const ofWabas = items.filter((item) => item.kind === 'upstream');
+  const owners = await ownersOf(trx, [...new Set(ofNumbers.map((item) => item.phoneNumberId))], known);
+  const wabaOwners = await findWabaOwners(trx, [...new Set(ofWabas.map(({ wabaId }) => wabaId))]);
+  const strays = ofNumbers.filter((item) => !owners.has(item.phoneNumberId));
   const wabas =
     strays.length === 0
       ? new Set()
@@ -64,9 +73,11 @@ export async function sortItems(
   const owned: Owned[] = [];
   const reasons = new Map<UpstreamItem, string>();
   for (const item of items) {
-    const owner = owners.get(item.phoneNumberId);
+    const isField = item.kind === 'upstream';
+    const owner = isField ? wabaOwners.get(item.wabaId) : owners.get(item.phoneNumberId);
     if (owner === undefined) {
-      reasons.set(item, wabas.has(item.wabaId) ? AWAITS_NUMBER : 'unknown_phone_number');
+      const isAwaited = !isField && wabas.has(item.wabaId);
+      reasons.set(item, isAwaited ? AWAITS_NUMBER : isField ? 'unknown_waba' : 'unknown_phone_number');
       continue;
     }
     const refusal = owner.removed ? 'removed_phone_number' : refusalOf(item, owner.wabaId, known.origins);
@@ -120,10 +131,11 @@ export async function commitItems(
 ): Promise<LastStatements<ClaimedDelivery[]>> {
   if (owned.length === 0) await mayWrite;
   if (owned.length === 0) return new LastStatements(Promise.resolve([]));
+  const ofNumbers = owned.filter(isOfNumber);
   const [fresh, contacts, drawn, states, subscribers] = await Promise.all([
     claimNewItems(trx, owned),
-    findCustomers(trx, owned),
-    drawForNewCustomers(trx, owned),
+    findCustomers(trx, ofNumbers),
+    drawForNewCustomers(trx, ofNumbers),
     lockMessageStates(trx, owned.filter(isOwnedStatus).map(statusOf)),
     findSubscribers(trx, [...new Set(owned.map(({ wabaId }) => wabaId))]),
     mayWrite,
@@ -159,7 +171,7 @@ async function writeItems(
   },
 ): Promise<LastStatements<ClaimedDelivery[]>> {
   if (fresh.length === 0) return new LastStatements(Promise.resolve([]));
-  const saved = await saveCustomers(trx, fresh, contacts, drawn);
+  const saved = await saveCustomers(trx, fresh.filter(isOfNumber), contacts, drawn);
   const { conversations, touched, written } = saved;
   customers?.note(fresh, saved, subscribers);
   const messages = fresh.filter(isOwnedMessage);
@@ -206,9 +218,12 @@ function isPayment({ type }: Pick<NewEvent, 'type'>): boolean {
 }
 
 function paymentReports(events: readonly PublishedEvent[]): NewPaymentReport[] {
-  return events
-    .filter(isPayment)
-    .map(({ uuid, dataJson, ...event }) => ({ ...event, eventUuid: uuid, data: dataJson ?? '{}' }));
+  return events.filter(isPayment).map(({ uuid, dataJson, phoneNumberId, ...event }) => ({
+    ...event,
+    phoneNumberId: phoneNumberId ?? '',
+    eventUuid: uuid,
+    data: dataJson ?? '{}',
+  }));
 }
 
 async function saveParts(
@@ -232,6 +247,10 @@ async function saveParts(
 
 function statusOf({ item }: Owned<StatusItem>) {
   return { ...item, content: item.rawJson };
+}
+
+function isOfNumber(owned: Owned): owned is Owned<NumberItem> {
+  return owned.item.kind !== 'upstream';
 }
 
 function isOwnedMessage(owned: Owned): owned is Owned<MessageItem> {
@@ -309,10 +328,11 @@ type PlannedEvent = { event: NewEvent; orderOf: Owned<MessageItem> | null };
 
 /** The event of an item itself. */
 export function eventOf({ item, wabaId, tenantId }: Owned, conversationId: string | null): NewEvent {
-  const { phoneNumberId, eventId, laneKey, kind, eventData } = item;
+  const { phoneNumberId, eventId, laneKey, eventData } = item;
+  const type = item.kind === 'upstream' ? upstreamTypeOf(item.field) : item.kind;
   const about = item.kind === 'message' ? { upstreamId: item.upstreamId } : {};
   const base = { wabaId, tenantId, phoneNumberId, conversationId, messageId: null, ...about };
-  return { ...base, type: kind, eventId, laneKey, dataJson: eventData };
+  return { ...base, type, eventId, laneKey, dataJson: eventData };
 }
 
 function eventsOf(owned: Owned, conversations: ReadonlyMap<UpstreamItem, string>): PlannedEvent[] {

@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto';
 import { erasedName, markedMessageId, sendMarker } from '../../messages/messages.ts';
 import type { Database, Transaction } from '../../platform/postgres/database.ts';
 import { byteaArray, execute, query } from '../../platform/postgres/sql.ts';
+import { erasedNameOf } from '../erased-name.ts';
 import type { Owned, UpstreamItem } from '../split/upstream-items.ts';
 
 type Keyed = { one: Owned; key: Buffer; hex: string };
@@ -32,7 +33,7 @@ function claimedBy(keyed: readonly Keyed[]) {
   return [
     byteaArray(keyed.map(({ key }) => key)),
     keyed.map(({ one }) => one.wabaId),
-    keyed.map(({ one: { item } }) => (item.kind === 'payment' ? null : erasedName(item, item.upstreamId))),
+    keyed.map(({ one: { item } }) => erasedNameOf(item)),
     keyed.map(({ one: { item } }) => erasedMarkOf(item)),
   ];
 }

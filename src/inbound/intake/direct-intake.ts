@@ -196,6 +196,8 @@ function readParts(parts: readonly NewBody[]): PlainBody['parts'] | null {
   for (const part of parts) {
     const split = splitOrNull(part.body);
     if (split === null || split.quarantined.length > 0) return null;
+    // Changes in other fields are rare, and further work depends on them.
+    if (split.items.some(({ kind }) => kind === 'upstream')) return null;
     read.push({ part, items: split.items });
   }
   return read;
@@ -345,6 +347,7 @@ async function sortAll(
 function ownedOf(items: readonly UpstreamItem[], { owners, held, origins }: KnownOwners): Owned[] | null {
   const owned: Owned[] = [];
   for (const item of items) {
+    if (item.kind === 'upstream') return null;
     const owner = owners.get(item.phoneNumberId);
     if (owner === undefined || owner.removed || !held.has(shardOf(owner.wabaId))) return null;
     if (refusalOf(item, owner.wabaId, origins) !== null) return null;

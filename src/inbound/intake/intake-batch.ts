@@ -16,7 +16,7 @@ import {
   type QuarantineCount,
   type QuarantineNote,
 } from '../inbox.ts';
-import type { QuarantinedPart, UpstreamItem } from '../split/upstream-items.ts';
+import type { UpstreamItem } from '../split/upstream-items.ts';
 import { AWAITS_NUMBER, insertWaitingBodies } from '../waiting-bodies.ts';
 import {
   type BodyPortion,
@@ -341,10 +341,14 @@ function countsOf(
       add(read, part, (part.field ?? '').slice(0, 100), part.wabaId ?? '');
     for (const item of items) {
       for (const note of noteOf(item, reasons))
-        if (note.reason !== AWAITS_NUMBER) add(read, note, 'messages', item.wabaId);
+        if (note.reason !== AWAITS_NUMBER) add(read, note, fieldOf(item), item.wabaId);
     }
   }
   return [...counts.values()];
+}
+
+function fieldOf(item: UpstreamItem): string {
+  return item.kind === 'upstream' ? item.field : 'messages';
 }
 
 function noteKey({ path, reason }: QuarantineNote): string {
@@ -352,7 +356,7 @@ function noteKey({ path, reason }: QuarantineNote): string {
 }
 
 /** Fields by which upstream tells that something about the numbers of a WABA changed. */
-const NUMBER_FIELDS: ReadonlySet<string | null> = new Set([
+const NUMBER_FIELDS: ReadonlySet<string> = new Set([
   'phone_number_quality_update',
   'phone_number_name_update',
   'account_update',
@@ -361,21 +365,21 @@ const NUMBER_FIELDS: ReadonlySet<string | null> = new Set([
 /** Has upstream asked about WABAs: for the numbers that parts of the bodies wait for, and when it says that they changed. */
 async function askUpstream(
   trx: Transaction,
-  bodies: readonly { body: InboxBody; items: UpstreamItem[]; quarantined: QuarantinedPart[] }[],
+  bodies: readonly { body: InboxBody; items: UpstreamItem[] }[],
   reasons: ReadonlyMap<UpstreamItem, string>,
 ): Promise<void> {
   const waiting = bodies.flatMap(({ body: { day, id }, items }) =>
     items
       .filter((item) => reasons.get(item) === AWAITS_NUMBER)
-      .map(({ wabaId, phoneNumberId }) => ({ wabaId, phoneNumberId, day, id })),
+      .map(({ wabaId, phoneNumberId }) => ({ wabaId, phoneNumberId: phoneNumberId ?? '', day, id })),
   );
   if (waiting.length > 0) {
     const distinct = new Map(waiting.map((one) => [Object.values(one).join(' '), one]));
     await insertWaitingBodies(trx, [...distinct.values()]);
     await askForNumbers(trx, [...new Set(waiting.map(({ wabaId }) => wabaId))]);
   }
-  const changed = bodies.flatMap(({ quarantined }) =>
-    quarantined.flatMap(({ field, wabaId }) => (NUMBER_FIELDS.has(field) && wabaId !== null ? [wabaId] : [])),
+  const changed = bodies.flatMap(({ items }) =>
+    items.filter((item) => NUMBER_FIELDS.has(fieldOf(item))).map(({ wabaId }) => wabaId),
   );
   if (changed.length > 0) await askForNumbersAgain(trx, [...new Set(changed)], { atOnce: false });
 }

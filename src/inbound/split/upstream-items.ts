@@ -1,12 +1,10 @@
 import type { MediaReference } from '../../messages/media.ts';
 import type { CartOrder, OrderEventParts } from '../../messages/orders.ts';
 import {
-  boundedIdOf,
   idOf,
   items,
   type JsonNode,
   JsonSyntaxError,
-  MAX_ID_CHARS,
   member,
   members,
   parseJson,
@@ -18,8 +16,9 @@ import {
   storableText,
   stringOf,
   type TextEdit,
-  textOf,
 } from '../../platform/json/json-text.ts';
+import { readCartOrder } from './cart-order.ts';
+import { type FieldItem, readFieldItem } from './field-items.ts';
 import {
   contactsOfSender,
   type ItemBase,
@@ -41,14 +40,17 @@ import { type PaymentItem, readStatusOrPayment, type StatusItem } from './status
 
 /** How much is kept of texts, in UTF-16 units. */
 const MAX_CHARS = {
-  ...{ field: 128, type: 128, currency: 16, number: 400 },
+  ...{ field: 128, type: 128 },
   ...{ mimeType: 256, sha256: 128, url: 4096, caption: 4096, fileName: 512, mediaError: 512 },
 };
 
-/** One thing that upstream reports and that becomes an event. */
-export type UpstreamItem = MessageItem | StatusItem | PaymentItem;
+/** An item of the field `messages`: of one number, and mostly about one customer. */
+export type NumberItem = MessageItem | StatusItem | PaymentItem;
 
-/** An upstream item whose phone number is ours, with the WABA and tenant it belongs to. */
+/** One thing that upstream reports and that becomes an event. */
+export type UpstreamItem = NumberItem | FieldItem;
+
+/** An upstream item whose phone number or WABA is ours, with the WABA and tenant it belongs to. */
 export type Owned<Item extends UpstreamItem = UpstreamItem> = {
   item: Item;
   wabaId: string;
@@ -135,7 +137,21 @@ function splitMessagesChange(split: SplitBody, change: Change, value: JsonNode):
   }
 }
 
-function splitChange(split: SplitBody, wabaId: string | null, node: JsonNode, path: string): void {
+function splitField(split: SplitBody, change: Change, time: JsonNode | null): void {
+  try {
+    split.items.push(readFieldItem(change, time));
+  } catch (error) {
+    const reason = error instanceof ItemRefused ? error.reason : 'unreadable_item';
+    quarantine(split, change, change.path, reason);
+  }
+}
+
+function splitChange(
+  split: SplitBody,
+  { wabaId, time }: { wabaId: string | null; time: JsonNode | null },
+  node: JsonNode,
+  path: string,
+): void {
   if (isErased(node)) return;
   const field = stringOf(member(node, 'field'));
   const value = member(node, 'value');
@@ -143,8 +159,7 @@ function splitChange(split: SplitBody, wabaId: string | null, node: JsonNode, pa
   const owner = { wabaId, phoneNumberId: phoneNumberIdOf(value) };
   const change: Change = { owner, value, field: storableField, path };
   if (node.kind !== 'object') quarantine(split, change, path, 'unreadable_item');
-  else if (field === 'smb_message_echoes') quarantine(split, change, path, 'message_echo');
-  else if (field !== 'messages') quarantine(split, change, path, 'unknown_field');
+  else if (field !== 'messages') splitField(split, change, time);
   else if (value?.kind !== 'object') quarantine(split, change, `${path}.value`, 'unreadable_item');
   else splitMessagesChange(split, change, value);
 }
@@ -183,14 +198,14 @@ export function splitUpstreamBody(body: Uint8Array): SplitBody {
   const split: SplitBody = { items: [], quarantined: [] };
   items(entries).forEach((entry, entryPosition) => {
     const path = `entry[${entryPosition}]`;
-    const wabaId = wabaIdOf(entry);
+    const [wabaId, time] = [wabaIdOf(entry), member(entry, 'time')];
     const changes = member(entry, 'changes');
     if (changes?.kind !== 'array') {
       split.quarantined.push({ path, reason: 'unreadable_item', field: null, wabaId, phoneNumberId: null });
       return;
     }
     items(changes).forEach((change, position) => {
-      splitChange(split, wabaId, change, `${path}.changes[${position}]`);
+      splitChange(split, { wabaId, time }, change, `${path}.changes[${position}]`);
     });
   });
   return split;
@@ -372,28 +387,4 @@ function mediaUrlRemovals(message: JsonNode): TextEdit[] {
     .flatMap((content) => members(content))
     .filter(({ name, value }) => stringOf(name) === 'message' && stringOf(member(value, 'type')) !== 'edit')
     .flatMap(({ value }) => mediaUrlRemovals(value));
-}
-
-function numberTextOf(node: JsonNode | null): string | null {
-  const text = textOf(node);
-  // Longer ones are no prices or quantities, and all of them end in a text column.
-  return text !== null && text.length <= MAX_CHARS.number ? shortTextOf(node, MAX_CHARS.number) : null;
-}
-
-/** Reads `message.order`; null when it is missing or no object. Entries that are no objects are passed over. */
-function readCartOrder(message: JsonNode): CartOrder | null {
-  const order = member(message, 'order');
-  if (order?.kind !== 'object') return null;
-  return {
-    catalogId: boundedIdOf(member(order, 'catalog_id')),
-    cartJson: sourceOf(order),
-    items: items(member(order, 'product_items'))
-      .filter((item) => item.kind === 'object')
-      .map((item) => ({
-        retailerId: shortTextOf(member(item, 'product_retailer_id'), MAX_ID_CHARS),
-        quantityText: numberTextOf(member(item, 'quantity')),
-        itemPriceText: numberTextOf(member(item, 'item_price')),
-        currency: shortTextOf(member(item, 'currency'), MAX_CHARS.currency),
-      })),
-  };
 }

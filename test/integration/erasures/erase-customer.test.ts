@@ -67,7 +67,7 @@ describe('erasing a customer', () => {
       bodyOf([{ contacts: [contactOf(ASHA)], messages: [messageOf(ASHA, 1)] }]),
       bodyOf([
         { statuses: [statusOf(ASHA, 'out-1', 'read')] },
-        { field: 'unknown_field' },
+        { field: 'No field' },
         { contacts: [contactOf(BO)], messages: [messageOf(BO, 'new')] },
       ]),
     );

@@ -1,13 +1,15 @@
 import { Compile } from 'typebox/compile';
 import { describe, expect, test } from 'vitest';
-import { EVENT_BODIES } from '../../../src/api/openapi/webhooks/event-body-schemas.ts';
+import { EVENT_BODIES, UPSTREAM_EVENT_BODY } from '../../../src/api/openapi/webhooks/event-body-schemas.ts';
+import { upstreamExample } from '../../../src/api/openapi/webhooks/upstream-examples.ts';
 import { WEBHOOK_EXAMPLES } from '../../../src/api/openapi/webhooks/webhook-examples.ts';
 import { webhookOperations } from '../../../src/api/openapi/webhooks/webhook-operations.ts';
 import { serializeEvent } from '../../../src/deliveries/envelope.ts';
 import { webhookHeaders } from '../../../src/deliveries/webhook-request.ts';
 import type { UpstreamItem } from '../../../src/inbound/split/upstream-items.ts';
 import { orderEventData, orderService } from '../../../src/messages/orders.ts';
-import { EVENT_TYPES, type EventType } from '../../../src/platform/event-type.ts';
+import { EVENT_TYPES, type EventType, upstreamTypeOf } from '../../../src/platform/event-type.ts';
+import { KNOWN_FIELDS } from '../../../src/platform/upstream-fields.ts';
 import { exampleEvents } from '../deployment/example-events.ts';
 import { fixtureNames, splitFixture } from '../inbound/support/upstream-body.ts';
 
@@ -17,10 +19,19 @@ function envelope(item: UpstreamItem, eventType: EventType, dataJson: string): u
   return JSON.parse(serializeEvent({ ...members, occurredAt: new Date() }));
 }
 
+function typeOf(item: UpstreamItem): EventType {
+  return item.kind === 'upstream' ? upstreamTypeOf(item.field) : item.kind;
+}
+
+function schemaOf(type: EventType) {
+  const core = EVENT_TYPES.find((known) => known === type);
+  return core === undefined ? UPSTREAM_EVENT_BODY : EVENT_BODIES[core];
+}
+
 /** The events that an upstream item becomes, as the service writes them. */
 function eventsOf(item: UpstreamItem): { type: EventType; body: unknown }[] {
   const events: { type: EventType; body: unknown }[] = [
-    { type: item.kind, body: envelope(item, item.kind, item.eventData) },
+    { type: typeOf(item), body: envelope(item, typeOf(item), item.eventData) },
   ];
   if (item.kind === 'message' && item.order !== null && item.orderEventParts !== null) {
     const input = { orderId: 17, items: item.order.items, products: new Map() };
@@ -39,12 +50,32 @@ describe('the schemas of webhooks', () => {
   test('take every event that the service makes of what upstream sends', () => {
     expect(events.length).toBeGreaterThan(60);
     expect(new Set(events.map(({ type }) => type))).toEqual(
-      new Set(['message', 'status', 'payment', 'order']),
+      new Set([
+        ...['message', 'status', 'payment', 'order'],
+        ...['upstream.account_update', 'upstream.group_lifecycle_update', 'upstream.smb_message_echoes'],
+        ...['upstream.message_template_status_update', 'upstream.payment_configuration_update'],
+        'upstream.phone_number_quality_update',
+      ]),
     );
     for (const { name, type, body } of events) {
-      expect([name, [...Compile(EVENT_BODIES[type]).Errors(body)]]).toEqual([name, []]);
+      expect([name, [...Compile(schemaOf(type)).Errors(body)]]).toEqual([name, []]);
     }
   });
+
+  test.each(KNOWN_FIELDS)(
+    'show upstream.%s as the service makes it, with the number that the value names',
+    (field) => {
+      const example = upstreamExample(field) as {
+        eventId: string;
+        phoneNumberId: string | null;
+        data: unknown;
+      };
+      expect([...Compile(UPSTREAM_EVENT_BODY).Errors(example)]).toEqual([]);
+      const { value } = example.data as { value: { metadata?: { phone_number_id: string } } };
+      expect(example.phoneNumberId).toBe(value.metadata?.phone_number_id ?? null);
+      expect(EVENT_TYPES.filter((type) => Compile(EVENT_BODIES[type]).Check(example))).toEqual([]);
+    },
+  );
 
   test.each(EVENT_TYPES)('show a %s as the service makes it', (type) => {
     expect(WEBHOOK_EXAMPLES[type]).toEqual(JSON.parse(exampleEvents()[type]));

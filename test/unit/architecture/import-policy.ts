@@ -50,7 +50,7 @@ export const HOUSE: readonly Rule[] = [
   {
     folder: 'src/inbound/split',
     holds: 'pure rules of upstream bodies',
-    mayImport: ['src/platform/json', 'src/platform/decimal.ts'],
+    mayImport: ['src/platform/json', 'src/platform/decimal.ts', 'src/platform/event-type.ts'],
     types: ['src/messages/media.ts', 'src/messages/orders.ts'],
   },
   { folder: 'src/platform', holds: 'what no feature owns', mayImport: [] },

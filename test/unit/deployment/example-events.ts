@@ -7,14 +7,14 @@ import {
 } from '../../../src/deliveries/envelope.ts';
 import { splitUpstreamBody, type UpstreamItem } from '../../../src/inbound/split/upstream-items.ts';
 import { orderEventData, orderService } from '../../../src/messages/orders.ts';
-import type { EventType } from '../../../src/platform/event-type.ts';
+import { type CoreEventType, upstreamTypeOf } from '../../../src/platform/event-type.ts';
 import { repositoryFile } from './compose-file.ts';
 
 const PUBLIC_URL = 'https://gateway.example';
 const OCCURRED_AT = new Date('2026-11-21T09:30:00.123Z');
 
 /** The events that docs/tenants/webhooks.md shows: what the service makes of upstream fixtures, as JSON text. */
-export function exampleEvents(): Record<EventType, string> {
+export function exampleEvents(): Record<CoreEventType, string> {
   const image = firstItem('in_image_caption_url');
   return {
     message: eventOf(firstItem('in_text')),
@@ -45,7 +45,7 @@ function firstItem(fixture: string): UpstreamItem {
 
 function eventOf(item: UpstreamItem, other: Partial<Parameters<typeof serializeEvent>[0]> = {}): string {
   return serializeEvent({
-    eventType: item.kind,
+    eventType: item.kind === 'upstream' ? upstreamTypeOf(item.field) : item.kind,
     userId: 1,
     wabaId: item.wabaId,
     phoneNumberId: item.phoneNumberId,

@@ -116,7 +116,7 @@ describe('garbage in a body', () => {
           for (const item of split.items) {
             expect(() => parseJson(item.eventData)).not.toThrow();
             const ids = [item.eventId, item.laneKey, item.wabaId, item.phoneNumberId];
-            for (const id of ids) expect(id.isWellFormed() && !id.includes('\0')).toBe(true);
+            for (const id of ids) expect(id?.isWellFormed() && !id?.includes('\0')).toBe(true);
           }
         },
       ),

@@ -4,7 +4,7 @@ export type ClientOptions = {
     baseUrl: `${string}://${string}` | (string & {});
 };
 
-export type Webhooks = ReceiveMessageEventWebhookRequest | ReceiveStatusEventWebhookRequest | ReceivePaymentEventWebhookRequest | ReceiveOrderEventWebhookRequest | ReceiveMediaReadyEventWebhookRequest | ReceiveTestEventWebhookRequest;
+export type Webhooks = ReceiveMessageEventWebhookRequest | ReceiveStatusEventWebhookRequest | ReceivePaymentEventWebhookRequest | ReceiveOrderEventWebhookRequest | ReceiveMediaReadyEventWebhookRequest | ReceiveTestEventWebhookRequest | ReceiveUpstreamAccountAlertsEventWebhookRequest | ReceiveUpstreamAccountReviewUpdateEventWebhookRequest | ReceiveUpstreamAccountUpdateEventWebhookRequest | ReceiveUpstreamAutomaticEventsEventWebhookRequest | ReceiveUpstreamBusinessCapabilityUpdateEventWebhookRequest | ReceiveUpstreamCallsEventWebhookRequest | ReceiveUpstreamFlowsEventWebhookRequest | ReceiveUpstreamGroupLifecycleUpdateEventWebhookRequest | ReceiveUpstreamGroupParticipantsUpdateEventWebhookRequest | ReceiveUpstreamGroupSettingsUpdateEventWebhookRequest | ReceiveUpstreamGroupStatusUpdateEventWebhookRequest | ReceiveUpstreamHistoryEventWebhookRequest | ReceiveUpstreamMessageTemplateComponentsUpdateEventWebhookRequest | ReceiveUpstreamMessageTemplateQualityUpdateEventWebhookRequest | ReceiveUpstreamMessageTemplateStatusUpdateEventWebhookRequest | ReceiveUpstreamPartnerSolutionsEventWebhookRequest | ReceiveUpstreamPaymentConfigurationUpdateEventWebhookRequest | ReceiveUpstreamPhoneNumberNameUpdateEventWebhookRequest | ReceiveUpstreamPhoneNumberQualityUpdateEventWebhookRequest | ReceiveUpstreamSecurityEventWebhookRequest | ReceiveUpstreamSmbAppStateSyncEventWebhookRequest | ReceiveUpstreamSmbMessageEchoesEventWebhookRequest | ReceiveUpstreamTemplateCategoryUpdateEventWebhookRequest | ReceiveUpstreamUserPreferencesEventWebhookRequest;
 
 /**
  * AccountIdentity
@@ -43,7 +43,7 @@ export type ChangedWebhookEndpoint = {
     id: string;
     url: string;
     description: string;
-    eventTypes: Array<'message' | 'status' | 'payment' | 'order' | 'media.ready' | 'test'> | null;
+    eventTypes: Array<'message' | 'status' | 'payment' | 'order' | 'media.ready' | 'test' | string> | null;
     phoneNumberIds: Array<string> | null;
     customHeaderNames: Array<string> | null;
     retryScheduleSeconds: Array<number> | null;
@@ -181,7 +181,7 @@ export type CreatedWebhookEndpoint = {
     id: string;
     url: string;
     description: string;
-    eventTypes: Array<'message' | 'status' | 'payment' | 'order' | 'media.ready' | 'test'> | null;
+    eventTypes: Array<'message' | 'status' | 'payment' | 'order' | 'media.ready' | 'test' | string> | null;
     phoneNumberIds: Array<string> | null;
     customHeaderNames: Array<string> | null;
     retryScheduleSeconds: Array<number> | null;
@@ -420,9 +420,9 @@ export type ErrorCode = 'invalid_api_key' | 'expired_api_key' | 'ip_not_allowed'
  */
 export type Event = {
     id: string;
-    eventType: 'message' | 'status' | 'payment' | 'order' | 'media.ready' | 'test';
+    eventType: 'message' | 'status' | 'payment' | 'order' | 'media.ready' | 'test' | string;
     eventId: string;
-    phoneNumberId: string;
+    phoneNumberId: string | null;
     sequence: number;
     createdAt: string;
     occurredAt: string | null;
@@ -442,9 +442,9 @@ export type Event = {
  */
 export type EventDetails = {
     id: string;
-    eventType: 'message' | 'status' | 'payment' | 'order' | 'media.ready' | 'test';
+    eventType: 'message' | 'status' | 'payment' | 'order' | 'media.ready' | 'test' | string;
     eventId: string;
-    phoneNumberId: string;
+    phoneNumberId: string | null;
     sequence: number;
     createdAt: string;
     occurredAt: string | null;
@@ -751,7 +751,7 @@ export type MessageToSend = SendText | SendImage | SendVideo | SendAudio | SendD
 export type NewWebhookEndpoint = {
     url: string;
     description?: string | null;
-    eventTypes?: Array<'message' | 'status' | 'payment' | 'order' | 'media.ready' | 'test'> | null;
+    eventTypes?: Array<'message' | 'status' | 'payment' | 'order' | 'media.ready' | 'test' | string> | null;
     phoneNumberIds?: Array<string> | null;
     customHeaders?: {
         [key: string]: string | null;
@@ -996,7 +996,7 @@ export type ReplayRequest = {
     endpointId?: string;
     from?: string;
     to?: string;
-    eventTypes?: Array<'message' | 'status' | 'payment' | 'order' | 'media.ready' | 'test'>;
+    eventTypes?: Array<'message' | 'status' | 'payment' | 'order' | 'media.ready' | 'test' | string>;
     states?: Array<'delivered' | 'failed' | 'dropped' | 'not_sent'>;
     dryRun?: boolean;
 };
@@ -2585,6 +2585,46 @@ export type UpstreamAmount = {
 };
 
 /**
+ * UpstreamEvent
+ */
+export type UpstreamEvent = {
+    /**
+     * `upstream.` and the field.
+     */
+    eventType: string;
+    /**
+     * The tenant.
+     */
+    userId: number;
+    /**
+     * The WhatsApp Business Account.
+     */
+    wabaId: string;
+    /**
+     * The number that the value names in its `metadata`; null where it names none.
+     */
+    phoneNumberId: string | null;
+    /**
+     * What happened, not unique: deduplicate by the header webhook-id.
+     */
+    eventId: string;
+    /**
+     * When it was released for delivery, UTC.
+     */
+    occurredAt: string;
+    data: {
+        /**
+         * The field, as upstream calls it.
+         */
+        field: string;
+        /**
+         * What upstream reports, unmodified.
+         */
+        value: unknown;
+    };
+};
+
+/**
  * UpstreamStatus
  *
  * The upstream status as it came.
@@ -2661,7 +2701,7 @@ export type WebhookEndpoint = {
     id: string;
     url: string;
     description: string;
-    eventTypes: Array<'message' | 'status' | 'payment' | 'order' | 'media.ready' | 'test'> | null;
+    eventTypes: Array<'message' | 'status' | 'payment' | 'order' | 'media.ready' | 'test' | string> | null;
     phoneNumberIds: Array<string> | null;
     customHeaderNames: Array<string> | null;
     retryScheduleSeconds: Array<number> | null;
@@ -2702,7 +2742,7 @@ export type WebhookEndpoint = {
 export type WebhookEndpointChange = {
     url?: string;
     description?: string | null;
-    eventTypes?: Array<'message' | 'status' | 'payment' | 'order' | 'media.ready' | 'test'> | null;
+    eventTypes?: Array<'message' | 'status' | 'payment' | 'order' | 'media.ready' | 'test' | string> | null;
     phoneNumberIds?: Array<string> | null;
     customHeaders?: {
         [key: string]: string | null;
@@ -3299,9 +3339,9 @@ export type ListEventsData = {
          */
         order?: 'asc' | 'desc';
         /**
-         * Events of this type only.
+         * Events of this type only; `upstream.*`: of all fields of upstream beside the six.
          */
-        type?: 'message' | 'status' | 'payment' | 'order' | 'media.ready' | 'test';
+        type?: 'message' | 'status' | 'payment' | 'order' | 'media.ready' | 'test' | string;
         /**
          * Events with this `eventId` only.
          */
@@ -4365,7 +4405,7 @@ export type EnableWebhookEndpointResponses = {
         id: string;
         url: string;
         description: string;
-        eventTypes: Array<'message' | 'status' | 'payment' | 'order' | 'media.ready' | 'test'> | null;
+        eventTypes: Array<'message' | 'status' | 'payment' | 'order' | 'media.ready' | 'test' | string> | null;
         phoneNumberIds: Array<string> | null;
         customHeaderNames: Array<string> | null;
         retryScheduleSeconds: Array<number> | null;
@@ -6165,6 +6205,222 @@ export type ReceiveTestEventWebhookPayload = TestEvent;
 export type ReceiveTestEventWebhookRequest = {
     body: ReceiveTestEventWebhookPayload;
     key: 'test';
+    path?: never;
+    query?: never;
+};
+
+export type ReceiveUpstreamAccountAlertsEventWebhookPayload = UpstreamEvent;
+
+export type ReceiveUpstreamAccountAlertsEventWebhookRequest = {
+    body: ReceiveUpstreamAccountAlertsEventWebhookPayload;
+    key: 'upstream.account_alerts';
+    path?: never;
+    query?: never;
+};
+
+export type ReceiveUpstreamAccountReviewUpdateEventWebhookPayload = UpstreamEvent;
+
+export type ReceiveUpstreamAccountReviewUpdateEventWebhookRequest = {
+    body: ReceiveUpstreamAccountReviewUpdateEventWebhookPayload;
+    key: 'upstream.account_review_update';
+    path?: never;
+    query?: never;
+};
+
+export type ReceiveUpstreamAccountUpdateEventWebhookPayload = UpstreamEvent;
+
+export type ReceiveUpstreamAccountUpdateEventWebhookRequest = {
+    body: ReceiveUpstreamAccountUpdateEventWebhookPayload;
+    key: 'upstream.account_update';
+    path?: never;
+    query?: never;
+};
+
+export type ReceiveUpstreamAutomaticEventsEventWebhookPayload = UpstreamEvent;
+
+export type ReceiveUpstreamAutomaticEventsEventWebhookRequest = {
+    body: ReceiveUpstreamAutomaticEventsEventWebhookPayload;
+    key: 'upstream.automatic_events';
+    path?: never;
+    query?: never;
+};
+
+export type ReceiveUpstreamBusinessCapabilityUpdateEventWebhookPayload = UpstreamEvent;
+
+export type ReceiveUpstreamBusinessCapabilityUpdateEventWebhookRequest = {
+    body: ReceiveUpstreamBusinessCapabilityUpdateEventWebhookPayload;
+    key: 'upstream.business_capability_update';
+    path?: never;
+    query?: never;
+};
+
+export type ReceiveUpstreamCallsEventWebhookPayload = UpstreamEvent;
+
+export type ReceiveUpstreamCallsEventWebhookRequest = {
+    body: ReceiveUpstreamCallsEventWebhookPayload;
+    key: 'upstream.calls';
+    path?: never;
+    query?: never;
+};
+
+export type ReceiveUpstreamFlowsEventWebhookPayload = UpstreamEvent;
+
+export type ReceiveUpstreamFlowsEventWebhookRequest = {
+    body: ReceiveUpstreamFlowsEventWebhookPayload;
+    key: 'upstream.flows';
+    path?: never;
+    query?: never;
+};
+
+export type ReceiveUpstreamGroupLifecycleUpdateEventWebhookPayload = UpstreamEvent;
+
+export type ReceiveUpstreamGroupLifecycleUpdateEventWebhookRequest = {
+    body: ReceiveUpstreamGroupLifecycleUpdateEventWebhookPayload;
+    key: 'upstream.group_lifecycle_update';
+    path?: never;
+    query?: never;
+};
+
+export type ReceiveUpstreamGroupParticipantsUpdateEventWebhookPayload = UpstreamEvent;
+
+export type ReceiveUpstreamGroupParticipantsUpdateEventWebhookRequest = {
+    body: ReceiveUpstreamGroupParticipantsUpdateEventWebhookPayload;
+    key: 'upstream.group_participants_update';
+    path?: never;
+    query?: never;
+};
+
+export type ReceiveUpstreamGroupSettingsUpdateEventWebhookPayload = UpstreamEvent;
+
+export type ReceiveUpstreamGroupSettingsUpdateEventWebhookRequest = {
+    body: ReceiveUpstreamGroupSettingsUpdateEventWebhookPayload;
+    key: 'upstream.group_settings_update';
+    path?: never;
+    query?: never;
+};
+
+export type ReceiveUpstreamGroupStatusUpdateEventWebhookPayload = UpstreamEvent;
+
+export type ReceiveUpstreamGroupStatusUpdateEventWebhookRequest = {
+    body: ReceiveUpstreamGroupStatusUpdateEventWebhookPayload;
+    key: 'upstream.group_status_update';
+    path?: never;
+    query?: never;
+};
+
+export type ReceiveUpstreamHistoryEventWebhookPayload = UpstreamEvent;
+
+export type ReceiveUpstreamHistoryEventWebhookRequest = {
+    body: ReceiveUpstreamHistoryEventWebhookPayload;
+    key: 'upstream.history';
+    path?: never;
+    query?: never;
+};
+
+export type ReceiveUpstreamMessageTemplateComponentsUpdateEventWebhookPayload = UpstreamEvent;
+
+export type ReceiveUpstreamMessageTemplateComponentsUpdateEventWebhookRequest = {
+    body: ReceiveUpstreamMessageTemplateComponentsUpdateEventWebhookPayload;
+    key: 'upstream.message_template_components_update';
+    path?: never;
+    query?: never;
+};
+
+export type ReceiveUpstreamMessageTemplateQualityUpdateEventWebhookPayload = UpstreamEvent;
+
+export type ReceiveUpstreamMessageTemplateQualityUpdateEventWebhookRequest = {
+    body: ReceiveUpstreamMessageTemplateQualityUpdateEventWebhookPayload;
+    key: 'upstream.message_template_quality_update';
+    path?: never;
+    query?: never;
+};
+
+export type ReceiveUpstreamMessageTemplateStatusUpdateEventWebhookPayload = UpstreamEvent;
+
+export type ReceiveUpstreamMessageTemplateStatusUpdateEventWebhookRequest = {
+    body: ReceiveUpstreamMessageTemplateStatusUpdateEventWebhookPayload;
+    key: 'upstream.message_template_status_update';
+    path?: never;
+    query?: never;
+};
+
+export type ReceiveUpstreamPartnerSolutionsEventWebhookPayload = UpstreamEvent;
+
+export type ReceiveUpstreamPartnerSolutionsEventWebhookRequest = {
+    body: ReceiveUpstreamPartnerSolutionsEventWebhookPayload;
+    key: 'upstream.partner_solutions';
+    path?: never;
+    query?: never;
+};
+
+export type ReceiveUpstreamPaymentConfigurationUpdateEventWebhookPayload = UpstreamEvent;
+
+export type ReceiveUpstreamPaymentConfigurationUpdateEventWebhookRequest = {
+    body: ReceiveUpstreamPaymentConfigurationUpdateEventWebhookPayload;
+    key: 'upstream.payment_configuration_update';
+    path?: never;
+    query?: never;
+};
+
+export type ReceiveUpstreamPhoneNumberNameUpdateEventWebhookPayload = UpstreamEvent;
+
+export type ReceiveUpstreamPhoneNumberNameUpdateEventWebhookRequest = {
+    body: ReceiveUpstreamPhoneNumberNameUpdateEventWebhookPayload;
+    key: 'upstream.phone_number_name_update';
+    path?: never;
+    query?: never;
+};
+
+export type ReceiveUpstreamPhoneNumberQualityUpdateEventWebhookPayload = UpstreamEvent;
+
+export type ReceiveUpstreamPhoneNumberQualityUpdateEventWebhookRequest = {
+    body: ReceiveUpstreamPhoneNumberQualityUpdateEventWebhookPayload;
+    key: 'upstream.phone_number_quality_update';
+    path?: never;
+    query?: never;
+};
+
+export type ReceiveUpstreamSecurityEventWebhookPayload = UpstreamEvent;
+
+export type ReceiveUpstreamSecurityEventWebhookRequest = {
+    body: ReceiveUpstreamSecurityEventWebhookPayload;
+    key: 'upstream.security';
+    path?: never;
+    query?: never;
+};
+
+export type ReceiveUpstreamSmbAppStateSyncEventWebhookPayload = UpstreamEvent;
+
+export type ReceiveUpstreamSmbAppStateSyncEventWebhookRequest = {
+    body: ReceiveUpstreamSmbAppStateSyncEventWebhookPayload;
+    key: 'upstream.smb_app_state_sync';
+    path?: never;
+    query?: never;
+};
+
+export type ReceiveUpstreamSmbMessageEchoesEventWebhookPayload = UpstreamEvent;
+
+export type ReceiveUpstreamSmbMessageEchoesEventWebhookRequest = {
+    body: ReceiveUpstreamSmbMessageEchoesEventWebhookPayload;
+    key: 'upstream.smb_message_echoes';
+    path?: never;
+    query?: never;
+};
+
+export type ReceiveUpstreamTemplateCategoryUpdateEventWebhookPayload = UpstreamEvent;
+
+export type ReceiveUpstreamTemplateCategoryUpdateEventWebhookRequest = {
+    body: ReceiveUpstreamTemplateCategoryUpdateEventWebhookPayload;
+    key: 'upstream.template_category_update';
+    path?: never;
+    query?: never;
+};
+
+export type ReceiveUpstreamUserPreferencesEventWebhookPayload = UpstreamEvent;
+
+export type ReceiveUpstreamUserPreferencesEventWebhookRequest = {
+    body: ReceiveUpstreamUserPreferencesEventWebhookPayload;
+    key: 'upstream.user_preferences';
     path?: never;
     query?: never;
 };

@@ -1,25 +1,30 @@
 import { type TSchema, Type } from 'typebox';
-import type { EventType } from '../../../platform/event-type.ts';
+import { type CoreEventType, UPSTREAM_TYPE_PATTERN } from '../../../platform/event-type.ts';
 
 /** The seven members of every event; members may be added at any time. */
-function envelopeOf<T extends TSchema>(title: string, eventType: EventType, data: T) {
+function envelopeOf<T extends TSchema>(title: string, eventType: CoreEventType, data: T) {
   return Type.Object(
-    {
-      eventType: Type.Literal(eventType),
-      userId: Type.Integer({ description: 'The tenant.' }),
-      wabaId: Type.String({ description: 'The WhatsApp Business Account.' }),
-      phoneNumberId: Type.String({ description: 'The number that received or sent.' }),
-      eventId: Type.String({
-        description: 'What happened, not unique: deduplicate by the header webhook-id.',
-      }),
-      occurredAt: Type.String({
-        format: 'date-time',
-        description: 'When it was released for delivery, UTC.',
-      }),
-      data,
-    },
+    { eventType: Type.Literal(eventType), ...envelopeMembers(PhoneNumberId, data) },
     { title },
   );
+}
+
+const PhoneNumberId = Type.String({ description: 'The number that received or sent.' });
+
+function envelopeMembers<N extends TSchema, T extends TSchema>(phoneNumberId: N, data: T) {
+  return {
+    userId: Type.Integer({ description: 'The tenant.' }),
+    wabaId: Type.String({ description: 'The WhatsApp Business Account.' }),
+    phoneNumberId,
+    eventId: Type.String({
+      description: 'What happened, not unique: deduplicate by the header webhook-id.',
+    }),
+    occurredAt: Type.String({
+      format: 'date-time',
+      description: 'When it was released for delivery, UTC.',
+    }),
+    data,
+  };
 }
 
 /** The number of the business, as upstream gives it. */
@@ -161,4 +166,24 @@ export const EVENT_BODIES = {
   order: envelopeOf('OrderEvent', 'order', Order),
   'media.ready': envelopeOf('MediaReadyEvent', 'media.ready', ReadyMedia),
   test: envelopeOf('TestEvent', 'test', Type.Object({ message: Type.String(), businessName: Type.String() })),
-} satisfies Record<EventType, TSchema>;
+} satisfies Record<CoreEventType, TSchema>;
+
+/** The body of an event of any other field of upstream. */
+export const UPSTREAM_EVENT_BODY = Type.Object(
+  {
+    eventType: Type.String({
+      pattern: UPSTREAM_TYPE_PATTERN,
+      description: '`upstream.` and the field.',
+    }),
+    ...envelopeMembers(
+      Type.Union([Type.String(), Type.Null()], {
+        description: 'The number that the value names in its `metadata`; null where it names none.',
+      }),
+      Type.Object({
+        field: Type.String({ description: 'The field, as upstream calls it.' }),
+        value: Type.Unknown({ description: 'What upstream reports, unmodified.' }),
+      }),
+    ),
+  },
+  { title: 'UpstreamEvent' },
+);

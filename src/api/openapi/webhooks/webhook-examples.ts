@@ -1,7 +1,7 @@
-import type { EventType } from '../../../platform/event-type.ts';
+import type { CoreEventType } from '../../../platform/event-type.ts';
 
 /** An event of each type; a test holds them against what the service makes of upstream bodies. */
-export const WEBHOOK_EXAMPLES: Readonly<Record<EventType, unknown>> = {
+export const WEBHOOK_EXAMPLES: Readonly<Record<CoreEventType, unknown>> = {
   message: {
     eventType: 'message',
     userId: 1,

@@ -1,12 +1,21 @@
 import { webhookHeaders } from '../../../deliveries/webhook-request.ts';
-import { EVENT_TYPES, type EventType } from '../../../platform/event-type.ts';
+import {
+  type CoreEventType,
+  EVENT_TYPES,
+  type EventType,
+  upstreamTypeOf,
+} from '../../../platform/event-type.ts';
+import { KNOWN_FIELDS, UPSTREAM_FIELDS } from '../../../platform/upstream-fields.ts';
 import { type Components, documentSchema } from '../schemas.ts';
-import { EVENT_BODIES } from './event-body-schemas.ts';
+import { EVENT_BODIES, UPSTREAM_EVENT_BODY } from './event-body-schemas.ts';
+import { upstreamExample } from './upstream-examples.ts';
 import { WEBHOOK_EXAMPLES } from './webhook-examples.ts';
 
 type Json = Record<string, unknown>;
 
-const ABOUT: Readonly<Record<EventType, { summary: string; description: string }>> = {
+type About = { summary: string; description: string };
+
+const ABOUT: Readonly<Record<CoreEventType, About>> = {
   message: {
     summary: 'A customer wrote',
     description: 'Every inbound type is passed on. Media follow with `media.ready`.',
@@ -47,24 +56,46 @@ const HEADER_DESCRIPTIONS: Readonly<Record<string, string>> = {
 
 /** The section `webhooks` of the document: what the service sends to the endpoints of a tenant. */
 export function webhookOperations(components: Components): Json {
-  return Object.fromEntries(
-    EVENT_TYPES.map((type) => [
+  const core = EVENT_TYPES.map((type) => {
+    const schema = documentSchema(EVENT_BODIES[type], components);
+    return webhookOperation({
       type,
-      { post: webhookOperation(type, documentSchema(EVENT_BODIES[type], components)) },
-    ]),
+      schema,
+      name: nameOf(schema),
+      about: ABOUT[type],
+      example: WEBHOOK_EXAMPLES[type],
+    });
+  });
+  const schema = documentSchema(UPSTREAM_EVENT_BODY, components);
+  const upstream = KNOWN_FIELDS.map((field) =>
+    webhookOperation({
+      ...{ type: upstreamTypeOf(field), schema, example: upstreamExample(field) },
+      name: `Upstream${field.split('_').map(capitalized).join('')}Event`,
+      about: { summary: UPSTREAM_FIELDS[field], description: ON_REQUEST },
+    }),
   );
+  return Object.fromEntries([...core, ...upstream]);
 }
 
-function webhookOperation(type: EventType, schema: Json): Json {
-  return {
-    operationId: `receive${nameOf(schema)}`,
-    ...ABOUT[type],
+const ON_REQUEST =
+  'Only for endpoints whose `eventTypes` name it or `upstream.*`. `data.value` is what upstream reports, unmodified.';
+
+function capitalized(word: string): string {
+  return `${word.charAt(0).toUpperCase()}${word.slice(1)}`;
+}
+
+type Documented = { type: EventType; schema: Json; name: string; about: About; example: unknown };
+
+function webhookOperation({ type, schema, name, about, example }: Documented): [string, { post: Json }] {
+  const post = {
+    operationId: `receive${name}`,
+    ...about,
     security: [],
     tags: ['Webhooks'],
-    parameters: headerParameters(type),
+    parameters: headerParameters(type, (example as { eventId: string }).eventId),
     requestBody: {
       required: true,
-      content: { 'application/json': { schema, examples: { example: { value: WEBHOOK_EXAMPLES[type] } } } },
+      content: { 'application/json': { schema, examples: { example: { value: example } } } },
     },
     responses: {
       '2XX': { description: 'The event is delivered; the content of the answer does not matter.' },
@@ -72,11 +103,11 @@ function webhookOperation(type: EventType, schema: Json): Json {
       default: { description: 'Tried again later, after the schedule of the endpoint or Retry-After.' },
     },
   };
+  return [type, { post }];
 }
 
 /** Taken from the headers as they are sent, so that none is missing. */
-function headerParameters(type: EventType): Json[] {
-  const eventId = (WEBHOOK_EXAMPLES[type] as { eventId: string }).eventId;
+function headerParameters(type: EventType, eventId: string): Json[] {
   const headers = webhookHeaders({
     webhookId: 'evt_019aa2b37c4d7e8f9a0b1c2d3e4f5061',
     timestampSeconds: 1_790_000_010,

@@ -67,22 +67,27 @@ export function selectField(
   );
 }
 
+type Option = { value: string; label: Child };
+
 /** Any of several; the browser sends the name once for each. */
 export function checkboxes(
-  field: FieldView & { values: readonly string[]; options: readonly { value: string; label: Child }[] },
+  field: FieldView & {
+    values: readonly string[];
+    options: readonly Option[];
+    /** In sight only when it is opened, or when one of them is selected. */
+    more?: { summary: string; options: readonly Option[] };
+  },
 ): Markup {
-  const { name, values, options } = field;
+  const { name, values, options, more } = field;
+  const checkbox = ({ value, label }: Option) =>
+    html`<label class="check"><input type="checkbox" name="${name}" value="${value}" ${values.includes(value) && html`checked`}> ${label}</label>`;
+  const isOpen = more?.options.some(({ value }) => values.includes(value));
   return html`<fieldset class="field ${field.error && 'wrong'}"><legend>${field.label}</legend>${hintOf(field)}
-${options.map(
-  ({ value, label }) =>
-    html`<label class="check"><input type="checkbox" name="${name}" value="${value}" ${values.includes(value) && html`checked`}> ${label}</label>`,
-)}</fieldset>`;
+${options.map(checkbox)}${more && html`<details ${isOpen && html`open`}><summary>${more.summary}</summary>${more.options.map(checkbox)}</details>`}</fieldset>`;
 }
 
 /** One of several, all in sight. */
-export function radios(
-  field: FieldView & { value?: string; options: readonly { value: string; label: Child }[] },
-): Markup {
+export function radios(field: FieldView & { value?: string; options: readonly Option[] }): Markup {
   const { name, options } = field;
   return html`<fieldset class="field ${field.error && 'wrong'}"><legend>${field.label}</legend>${hintOf(field)}
 ${options.map(

@@ -6,9 +6,10 @@ import type { DeliveryPosition } from '../../../deliveries/search/delivery-scan.
 import { type DeliverySearch, searchDeliveries } from '../../../deliveries/search/delivery-search.ts';
 import { type FoundObject, findObjects } from '../../../deliveries/search/find-objects.ts';
 import { listEndpoints } from '../../../endpoints/store.ts';
-import { EVENT_TYPES } from '../../../platform/event-type.ts';
+import { ALL_UPSTREAM, EVENT_TYPES, upstreamTypeOf } from '../../../platform/event-type.ts';
 import { isPublicId } from '../../../platform/public-ids.ts';
 import { invalidValue, type RequestError } from '../../../platform/request-input.ts';
+import { KNOWN_FIELDS } from '../../../platform/upstream-fields.ts';
 import { orShown } from '../access/page-error.ts';
 import { openSearch, sealSearch } from '../access/private-search.ts';
 import { sendPage } from '../access/send-page.ts';
@@ -268,7 +269,7 @@ function deliveryFilters({ viewer, action, query, endpoints, error }: FiltersVie
   return html`<form method="post" action="${action}/search" class="delivery-filters" role="search" aria-label="Deliveries">${csrfField(viewer)}<div class="filters">
 ${textField({ label: 'Any id', name: 'id', type: 'search', placeholder: 'event, message, endpoint …', value: query.id, maxLength: 512, error: about('id') })}
 ${selectField({ label: 'Status', name: 'state', value: query.state, options: choices(DELIVERY_STATES, STATE_LABELS), error: about('state') })}
-${selectField({ label: 'Event type', name: 'eventType', value: query.eventType, options: choices(EVENT_TYPES), error: about('eventType') })}
+${selectField({ label: 'Event type', name: 'eventType', value: query.eventType, options: eventTypeChoices(query.eventType), error: about('eventType') })}
 ${endpoints === null ? wabaField(query, about) : endpointField(query, endpoints, about('endpointId'))}
 ${selectField({ label: 'Time', name: 'range', value: query.range, options: RANGES })}
 <div class="buttons"><button class="primary">Search</button><a class="button" href="${action}">Clear</a></div></div>
@@ -277,6 +278,12 @@ ${textField({ label: 'From (UTC)', name: 'since', type: 'datetime-local', value:
 ${textField({ label: 'To (UTC)', name: 'until', type: 'datetime-local', value: query.until, error: about('until') })}
 ${textField({ label: 'Response or error of an attempt', name: 'response', value: query.response, placeholder: '503, 5xx, timeout …', maxLength: 30, error: about('response') })}
 </div></details></form>`;
+}
+
+/** A field that has no name here can be in an address. */
+function eventTypeChoices(chosen: string) {
+  const known = [...EVENT_TYPES, ALL_UPSTREAM, ...KNOWN_FIELDS.map(upstreamTypeOf)] as string[];
+  return choices(chosen === '' || known.includes(chosen) ? known : [...known, chosen]);
 }
 
 function choices(names: readonly string[], labels: Readonly<Record<string, string>> = {}) {

@@ -257,9 +257,26 @@ function settingField(view: EndpointFormView, name: SettingName, { portal, fallb
       return selectField({ ...field, value, options: [...byDefault, ...options] });
     case 'ticks': {
       const ticks = choices === undefined ? numbersOf(view) : options.map(asCode);
-      return ticks.length > 0 && checkboxes({ ...field, values: texts, options: ticks });
+      const more = portal.more && {
+        ...portal.more,
+        options: furtherOptions(portal.more.choices, choices, texts),
+      };
+      return (
+        ticks.length > 0 && checkboxes({ ...field, values: texts, options: ticks, ...(more && { more }) })
+      );
     }
   }
+}
+
+/** With what was chosen by API or command and has no name here, so that saving the form keeps it. */
+function furtherOptions(
+  more: Readonly<Record<string, string>>,
+  choices: Readonly<Record<string, string>> = {},
+  chosen: readonly string[],
+) {
+  const unknown = chosen.filter((value) => !Object.hasOwn(more, value) && !Object.hasOwn(choices, value));
+  const named = [...Object.entries(more), ...unknown.map((value) => [value, value] as const)];
+  return named.map(([value, label]) => asCode({ value, label }));
 }
 
 function defaultLabel({ byDefault }: AnySetting['portal'], defaults: InstallationSettings): string {

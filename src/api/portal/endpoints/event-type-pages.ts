@@ -1,7 +1,9 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { Type } from 'typebox';
-import { EVENT_TYPES, type EventType } from '../../../platform/event-type.ts';
-import { EVENT_BODIES } from '../../openapi/webhooks/event-body-schemas.ts';
+import { type CoreEventType, EVENT_TYPES, upstreamTypeOf } from '../../../platform/event-type.ts';
+import { KNOWN_FIELDS } from '../../../platform/upstream-fields.ts';
+import { EVENT_BODIES, UPSTREAM_EVENT_BODY } from '../../openapi/webhooks/event-body-schemas.ts';
+import { upstreamExample } from '../../openapi/webhooks/upstream-examples.ts';
 import { WEBHOOK_EXAMPLES } from '../../openapi/webhooks/webhook-examples.ts';
 import { webhookOperations } from '../../openapi/webhooks/webhook-operations.ts';
 import { PAGES } from '../access/page-access.ts';
@@ -18,7 +20,7 @@ type Header = { name: string; required: boolean; description: string; example: s
 type Operation = { summary: string; description: string; parameters: Header[] };
 
 /** When each of them is sent; what it is says the API description. */
-const SENT: Readonly<Record<EventType, string>> = {
+const SENT: Readonly<Record<CoreEventType, string>> = {
   message:
     'At once when a customer writes to one of your numbers: text, media, location, contacts, buttons, reactions, carts.',
   status: 'When a message that you sent is sent, delivered, read or has failed.',
@@ -29,41 +31,64 @@ const SENT: Readonly<Record<EventType, string>> = {
   test: 'When a user presses “Send test event”, or by API or command.',
 };
 
+const SENT_ON_REQUEST =
+  'At once when upstream reports it, to endpoints whose event types name it or upstream.*, and kept for those that ask later. The upstream app must subscribe to the field.';
+
+type Documented = { type: string; sent: string; body: unknown; example: unknown };
+
+/** The six events, and what upstream reports in the other fields that are known. */
+const DOCUMENTED: readonly Documented[] = [
+  ...EVENT_TYPES.map((type) => ({
+    type,
+    sent: SENT[type],
+    body: EVENT_BODIES[type],
+    example: WEBHOOK_EXAMPLES[type],
+  })),
+  ...KNOWN_FIELDS.map((field) => ({
+    type: upstreamTypeOf(field),
+    sent: SENT_ON_REQUEST,
+    body: UPSTREAM_EVENT_BODY,
+    example: upstreamExample(field),
+  })),
+];
+
+type Operations = Readonly<Record<string, { post: Operation }>>;
+
 /** The catalogue at /portal/w/:wabaId/event-types, and a page for each type below it. */
 export function eventTypePages(app: PortalApp): void {
-  const operations = webhookOperations(new Map()) as Record<EventType, { post: Operation }>;
+  const operations = webhookOperations(new Map()) as Operations;
   const path = '/portal/w/:wabaId/event-types';
   app.get(path, { config: PAGES.member }, async (request, reply) =>
     sendCatalogue(request, reply, operations),
   );
   const schema = { params: Type.Object({ wabaId: Type.String(), type: Type.String() }) };
   app.get(`${path}/:type`, { config: PAGES.member, schema }, async (request, reply) => {
-    const type = EVENT_TYPES.find((known) => known === request.params.type);
-    if (type === undefined) throw pageNotFound();
-    return sendEventType(request, reply, type, operations[type].post);
+    const documented = DOCUMENTED.find(({ type }) => type === request.params.type);
+    const operation = operations[request.params.type]?.post;
+    if (documented === undefined || operation === undefined) throw pageNotFound();
+    return sendEventType(request, reply, documented, operation);
   });
 }
 
-function sendCatalogue(
-  request: FastifyRequest,
-  reply: FastifyReply,
-  operations: Readonly<Record<EventType, { post: Operation }>>,
-): FastifyReply {
+function sendCatalogue(request: FastifyRequest, reply: FastifyReply, operations: Operations): FastifyReply {
   const waba = wabaOf(request);
   const base = `/portal/w/${encodeURIComponent(waba.wabaId)}/event-types`;
-  const rows = EVENT_TYPES.map((type): Child[] => [
+  const linked = (type: string): Child[] => [
     html`<a class="mono" href="${base}/${type}">${type}</a>`,
-    operations[type].post.summary,
-    SENT[type],
-  ]);
-  const [first] = EVENT_TYPES;
+    operations[type]?.post.summary,
+  ];
+  const rows = EVENT_TYPES.map((type): Child[] => [...linked(type), SENT[type]]);
+  const upstream = KNOWN_FIELDS.map((field): Child[] => linked(upstreamTypeOf(field)));
   return sendPage(reply, {
     title: 'Event types',
     active: 'event-types',
     lead: 'The events that your endpoints receive. All have the same envelope; only data depends on the type.',
     assets: ['webhooks.css'],
     body: html`${dataTable('Event types', [{ label: 'Type', kind: 'narrow' }, 'Meaning', 'When it is sent'], rows)}
-<h2>Headers</h2>${headerTable(operations[first].post.parameters)}
+<h2>On request</h2>
+<p class="lead">What the upstream platform reports in other fields, unmodified. An endpoint receives it only if its event types name it, or <code>upstream.*</code> for all. Other fields than these work too.</p>
+${dataTable('Event types on request', [{ label: 'Type', kind: 'narrow' }, 'Meaning'], upstream)}
+<h2>Headers</h2>${headerTable(operations.message?.post.parameters ?? [])}
 <h2>Verify the signature</h2>
 <p class="lead">Verify it over the raw bytes, before you parse them, and refuse a webhook-timestamp more than five minutes from your clock.</p>
 ${verifySamples({ signatureProfile: 'standard', asymmetricSignature: 'none' })}`,
@@ -82,12 +107,12 @@ function headerTable(headers: readonly Header[]): Markup {
 function sendEventType(
   request: FastifyRequest,
   reply: FastifyReply,
-  type: EventType,
+  { type, sent, body, example }: Documented,
   { summary, description }: Operation,
 ): FastifyReply {
   const waba = wabaOf(request);
   const base = `/portal/w/${encodeURIComponent(waba.wabaId)}`;
-  const rows = schemaRows(EVENT_BODIES[type]).map((row): Child[] => [
+  const rows = schemaRows(body).map((row): Child[] => [
     html`<code>${row.path}</code>`,
     row.type,
     row.isRequired ? 'always' : html`<span class="faint">can be missing</span>`,
@@ -101,11 +126,11 @@ function sendEventType(
     trail: [{ label: 'Event types', href: `${base}/event-types` }],
     actions: html`<a class="button" href="${base}/deliveries?eventType=${type}">Deliveries of this type</a>`,
     assets: ['webhooks.css'],
-    body: html`<p>${SENT[type]}</p>
-<h2>Example</h2>${codeBlock(JSON.stringify(WEBHOOK_EXAMPLES[type], null, 2), `Example of ${type}`)}
+    body: html`<p>${sent}</p>
+<h2>Example</h2>${codeBlock(JSON.stringify(example, null, 2), `Example of ${type}`)}
 <h2>Members</h2><p class="hint">New members can appear at any time: ignore those that you do not know.</p>
 ${dataTable(`Members of ${type}`, columns, rows)}
-<details class="quiet"><summary>JSON Schema</summary>${codeBlock(schemaText(EVENT_BODIES[type]), `JSON Schema of ${type}`)}</details>`,
+<details class="quiet"><summary>JSON Schema</summary>${codeBlock(schemaText(body), `JSON Schema of ${type}`)}</details>`,
   });
 }
 

@@ -1,10 +1,11 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { Type } from 'typebox';
 import { listEndpoints } from '../../../endpoints/store.ts';
-import { EVENT_TYPES } from '../../../platform/event-type.ts';
+import { ALL_UPSTREAM, EVENT_TYPES, upstreamTypeOf } from '../../../platform/event-type.ts';
 import { shownUrl } from '../../../platform/http/outbound-url.ts';
 import type { RequestError } from '../../../platform/request-input.ts';
 import { workflowUrl } from '../../../platform/temporal/client-connection.ts';
+import { KNOWN_FIELDS } from '../../../platform/upstream-fields.ts';
 import { REPLAYABLE_STATES, type ReplayCount } from '../../../replays/replay-selection.ts';
 import { replayWorkflowId } from '../../../replays/replay-store.ts';
 import {
@@ -271,6 +272,14 @@ type FormView = {
   error: RequestError | undefined;
 };
 
+/** A field that has no name here can be selected by a link. */
+function furtherTypes(selected: readonly string[]) {
+  const core: readonly string[] = EVENT_TYPES;
+  const known: string[] = [ALL_UPSTREAM, ...KNOWN_FIELDS.map(upstreamTypeOf)];
+  const others = selected.filter((type) => !core.includes(type) && !known.includes(type));
+  return { summary: 'Other fields of the upstream platform', options: plain([...known, ...others]) };
+}
+
 /** Step 1: what is to be sent again. */
 function chooseForm({ viewer, path, values, endpoints, error }: FormView): Markup {
   const about = (param: string) => (error?.param === param ? error.message : null);
@@ -281,7 +290,7 @@ ${selectField({ label: 'Endpoint', name: 'endpointId', value: values.endpointId,
 ${textField({ label: 'To (UTC)', name: 'to', type: 'datetime-local', value: values.to, error: about('to') })}</div>
 <div class="columns">
 ${checkboxes({ label: 'Status', name: 'states', values: values.states, options: plain(REPLAYABLE_STATES), hint: 'not_sent: events that the endpoint subscribes to now and never had, for example because it is newer. None selected: all.', error: about('states') })}
-${checkboxes({ label: 'Event types', name: 'eventTypes', values: values.eventTypes, options: plain(EVENT_TYPES), hint: 'None selected: all but test.', error: about('eventTypes') })}</div>`;
+${checkboxes({ label: 'Event types', name: 'eventTypes', values: values.eventTypes, options: plain(EVENT_TYPES), more: furtherTypes(values.eventTypes), hint: 'None selected: all but test.', error: about('eventTypes') })}</div>`;
   const ids = textArea({
     label: 'Delivery ids',
     name: 'ids',

@@ -460,7 +460,8 @@ create table events (
   id uuid not null,
   waba_id text not null,
   tenant_id bigint not null,
-  phone_number_id text not null,
+  -- Null: it is about the WABA.
+  phone_number_id text,
   event_type text not null,
   event_id text not null,
   lane text not null,

@@ -1,0 +1,202 @@
+import { serializeEvent } from '../../../deliveries/envelope.ts';
+import { splitUpstreamBody } from '../../../inbound/split/upstream-items.ts';
+import { upstreamTypeOf } from '../../../platform/event-type.ts';
+import type { UpstreamField } from '../../../platform/upstream-fields.ts';
+
+const METADATA = { display_phone_number: '12025550100', phone_number_id: '800000000000111' };
+const VALUE = { messaging_product: 'whatsapp', metadata: METADATA };
+const TEMPLATE = {
+  message_template_id: 500000000000001,
+  message_template_name: 'abandoned_cart',
+  message_template_language: 'en',
+};
+const GROUP = { group_id: 'Y2FwaV9ncm91cDoxMjAyNTU1MDEwMDoxMjAwMDAwMDAwMDAwMDAwMDAZD' };
+const NUMBER = { display_phone_number: '12025550100' };
+const USER = { wa_id: '12025550143', user_id: 'US.10000000000000000143' };
+
+/**
+ * What upstream reports in each field, after its documents (developers.facebook.com/docs/whatsapp, the reference of
+ * webhooks). It passes through unmodified, so these show its form and promise nothing.
+ */
+const UPSTREAM_VALUES: Readonly<Record<UpstreamField, Record<string, unknown>>> = {
+  account_alerts: {
+    entity_type: 'BUSINESS',
+    entity_id: 700000000000001,
+    alert_severity: 'INFORMATIONAL',
+    alert_status: 'NONE',
+    alert_type: 'OBA_APPROVED',
+    alert_description: 'Your request for an official business account was approved.',
+  },
+  account_review_update: { decision: 'APPROVED' },
+  account_update: { event: 'ACCOUNT_VIOLATION', violation_info: { violation_type: 'ADULT' } },
+  automatic_events: {
+    ...VALUE,
+    automatic_events: [
+      { id: 'wamid.HBgLMTIwMjU1NTAxNDMVAgASGBQz', event_name: 'LeadSubmitted', timestamp: '1790000000' },
+    ],
+  },
+  business_capability_update: { max_daily_conversation_per_phone: 2000, max_phone_numbers_per_business: 25 },
+  calls: {
+    ...VALUE,
+    calls: [
+      {
+        id: 'wacid.HBgLMTIwMjU1NTAxNDMVAgASGCAzODg1NTE5',
+        from: '12025550143',
+        to: '12025550100',
+        event: 'terminate',
+        direction: 'USER_INITIATED',
+        timestamp: '1790000042',
+        status: 'COMPLETED',
+        duration: 40,
+      },
+    ],
+  },
+  flows: {
+    event: 'FLOW_STATUS_CHANGE',
+    message: 'Flow Booking changed its status from DRAFT to PUBLISHED',
+    flow_id: '600000000000001',
+    old_status: 'DRAFT',
+    new_status: 'PUBLISHED',
+  },
+  group_lifecycle_update: {
+    ...VALUE,
+    groups: [{ ...GROUP, type: 'group_create', timestamp: '1790000000', subject: 'Project team' }],
+  },
+  group_participants_update: {
+    ...VALUE,
+    groups: [
+      {
+        ...GROUP,
+        type: 'group_participants_add',
+        timestamp: '1790000000',
+        reason: 'invite_link',
+        added_participants: [{ wa_id: USER.wa_id }],
+      },
+    ],
+  },
+  group_settings_update: {
+    ...VALUE,
+    groups: [
+      {
+        ...GROUP,
+        type: 'group_settings_update',
+        timestamp: '1790000000',
+        group_subject: { text: 'Project team', update_successful: true },
+      },
+    ],
+  },
+  group_status_update: {
+    ...VALUE,
+    groups: [{ ...GROUP, type: 'group_suspend', timestamp: '1790000000' }],
+  },
+  history: {
+    ...VALUE,
+    history: [
+      {
+        metadata: { phase: 0, chunk_order: 1, progress: 55 },
+        threads: [
+          {
+            id: '12025550143',
+            messages: [
+              {
+                from: '12025550143',
+                id: 'wamid.HBgLMTIwMjU1NTAxNDMVAgASGBQzQQ==',
+                timestamp: '1789990000',
+                type: 'text',
+                text: { body: 'Are you open today?' },
+                history_context: { status: 'READ' },
+              },
+            ],
+          },
+        ],
+      },
+    ],
+  },
+  message_template_components_update: {
+    ...TEMPLATE,
+    message_template_title: 'Your cart',
+    message_template_element: 'You left something in your cart.',
+  },
+  message_template_quality_update: {
+    ...TEMPLATE,
+    previous_quality_score: 'GREEN',
+    new_quality_score: 'YELLOW',
+  },
+  message_template_status_update: {
+    event: 'REJECTED',
+    ...TEMPLATE,
+    reason: 'INVALID_FORMAT',
+    message_template_category: 'MARKETING',
+  },
+  partner_solutions: {
+    event: 'SOLUTION_CREATED',
+    solution_id: '650000000000001',
+    solution_status: 'INITIATED',
+  },
+  payment_configuration_update: {
+    configuration_name: 'razorpay-prod',
+    provider_name: 'razorpay',
+    provider_mid: 'acc_FIXTURE',
+    status: 'Needs Testing',
+    created_timestamp: 1789999000,
+    updated_timestamp: 1790000000,
+  },
+  phone_number_name_update: {
+    ...NUMBER,
+    decision: 'APPROVED',
+    requested_verified_name: 'Asha Shop',
+    rejection_reason: null,
+  },
+  phone_number_quality_update: { ...NUMBER, event: 'FLAGGED', current_limit: 'TIER_1K' },
+  security: { ...NUMBER, event: 'PIN_CHANGED', requester: '100000000000001' },
+  smb_app_state_sync: {
+    ...VALUE,
+    state_sync: [
+      {
+        type: 'contact',
+        contact: { full_name: 'Asha Tester', first_name: 'Asha', phone_number: '12025550143' },
+        action: 'add',
+        metadata: { timestamp: '1790000000' },
+      },
+    ],
+  },
+  smb_message_echoes: {
+    ...VALUE,
+    message_echoes: [
+      {
+        from: '12025550100',
+        to: '12025550143',
+        id: 'wamid.HBgLMTIwMjU1NTAxNDMVAgARGBIwOTJDNzlFOEY4MEU1NTlFNDAA',
+        timestamp: '1790000000',
+        type: 'text',
+        text: { body: 'Sent from the phone app' },
+      },
+    ],
+  },
+  template_category_update: { ...TEMPLATE, previous_category: 'UTILITY', new_category: 'MARKETING' },
+  user_preferences: {
+    ...VALUE,
+    contacts: [{ profile: { name: 'Asha Tester' }, wa_id: USER.wa_id, user_id: USER.user_id }],
+    user_preferences: [
+      {
+        ...USER,
+        detail: 'User requested to stop marketing messages',
+        category: 'marketing_messages',
+        value: 'stop',
+        timestamp: 1790000000,
+      },
+    ],
+  },
+};
+
+/** The event of a field, as the service makes it of the value above. */
+export function upstreamExample(field: UpstreamField): { eventId: string } {
+  const changes = [{ field, value: UPSTREAM_VALUES[field] }];
+  const body = { entry: [{ id: '900000000000101', time: 1_790_000_000, changes }] };
+  const [item] = splitUpstreamBody(Buffer.from(JSON.stringify(body))).items;
+  if (item === undefined) throw new Error(`the example of ${field} is no item`);
+  const { wabaId, phoneNumberId, eventId, eventData: dataJson } = item;
+  const occurredAt = new Date('2026-11-21T09:30:00.123Z');
+  const members = { wabaId, phoneNumberId, eventId, dataJson, occurredAt, userId: 1 };
+  return JSON.parse(serializeEvent({ eventType: upstreamTypeOf(field), ...members }));
+}

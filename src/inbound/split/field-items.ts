@@ -1,0 +1,84 @@
+import { isUpstreamField } from '../../platform/event-type.ts';
+import {
+  boundedIdOf,
+  items,
+  type JsonNode,
+  member,
+  members,
+  sourceOf,
+  textOf,
+} from '../../platform/json/json-text.ts';
+import { type ItemBase, ItemRefused, type OwnerIds } from './item-context.ts';
+
+/** A change in another field than `messages`. It belongs to its WABA, whether or not it names a phone number. */
+export type FieldItem = Omit<ItemBase, 'phoneNumberId'> & {
+  kind: 'upstream';
+  phoneNumberId: string | null;
+  field: string;
+};
+
+type FieldChange = { owner: OwnerIds; value: JsonNode | null; field: string | null; path: string };
+
+/** Ids of what a value is about: in the value itself, otherwise in the first entry of a list in it. */
+const OBJECT_IDS = [
+  'message_template_id',
+  'flow_id',
+  'group_id',
+  'configuration_name',
+  'solution_id',
+  'entity_id',
+  'wa_id',
+  'user_id',
+  'id',
+  'display_phone_number',
+];
+
+/** Where the object is not what has an id: echoes are about the customer whom the business wrote to. */
+const IDS_OF_FIELD: Readonly<Record<string, readonly string[]>> = {
+  smb_message_echoes: ['to', 'to_user_id'],
+};
+
+const NO_OBJECTS = new Set(['contacts', 'errors']);
+
+/** Reads a change whose contents are none of the six events. Throws ItemRefused. */
+export function readFieldItem({ owner, value, field, path }: FieldChange, time: JsonNode | null): FieldItem {
+  const { wabaId, phoneNumberId } = owner;
+  if (field === null || !isUpstreamField(field)) throw new ItemRefused('unknown_field');
+  if (wabaId === null) throw new ItemRefused('missing_waba_id');
+  if (value?.tooDeep) throw new ItemRefused('too_deep');
+  const valueJson = value === null ? 'null' : sourceOf(value);
+  const eventId = `upstream.${field}:${objectOf(value, IDS_OF_FIELD[field] ?? OBJECT_IDS) ?? phoneNumberId ?? wabaId}`;
+  return {
+    kind: 'upstream',
+    path,
+    wabaId,
+    phoneNumberId,
+    displayPhoneNumber: null,
+    field,
+    // The time of the entry tells a state that returns from one that is reported twice.
+    dedupKey: JSON.stringify(['upstream', wabaId, field, textOf(time), valueJson]),
+    laneKey: eventId,
+    eventId,
+    eventData: `{"field":${JSON.stringify(field)},"value":${valueJson}}`,
+  };
+}
+
+function objectOf(value: JsonNode | null, names: readonly string[]): string | null {
+  if (value?.kind !== 'object') return null;
+  const own = firstIdOf(value, names);
+  if (own !== null) return own;
+  for (const { name, value: list } of members(value)) {
+    const [first] = list.kind === 'array' && !NO_OBJECTS.has(textOf(name) ?? '') ? items(list) : [];
+    const id = first?.kind === 'object' ? firstIdOf(first, names) : null;
+    if (id !== null) return id;
+  }
+  return null;
+}
+
+function firstIdOf(node: JsonNode, names: readonly string[]): string | null {
+  for (const name of names) {
+    const id = boundedIdOf(member(node, name));
+    if (id !== null) return id;
+  }
+  return null;
+}

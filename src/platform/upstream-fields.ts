@@ -1,0 +1,35 @@
+/**
+ * The fields of upstream's webhooks besides `messages` that are known, by what each reports. Any other field can be asked for
+ * by its name too: https://developers.facebook.com/docs/whatsapp/cloud-api/webhooks lists them.
+ */
+export const UPSTREAM_FIELDS = {
+  account_alerts: 'An alert about the account, a number or the business',
+  account_review_update: 'The account was reviewed',
+  account_update: 'The account was restricted, banned, verified or connected, or violated a policy',
+  automatic_events: 'Upstream recognized a lead or a purchase in a chat',
+  business_capability_update: 'A limit of the business changed',
+  calls: 'A call began, rang, was accepted or ended',
+  flows: 'A flow or its endpoint changed its state',
+  group_lifecycle_update: 'A group was created or deleted',
+  group_participants_update: 'A participant joined or left a group',
+  group_settings_update: 'The settings of a group changed',
+  group_status_update: 'A group was suspended or released',
+  history: 'Earlier messages of a number that also uses the WhatsApp Business app',
+  message_template_components_update: 'The content of a template changed',
+  message_template_quality_update: 'The quality of a template changed',
+  message_template_status_update: 'A template was approved, rejected, paused or disabled',
+  partner_solutions: 'A partner solution changed',
+  payment_configuration_update: 'A payment configuration changed',
+  phone_number_name_update: 'The name of a number was approved or rejected',
+  phone_number_quality_update: 'The quality or a limit of a number changed',
+  security: 'The PIN of a number was changed or asked for',
+  smb_app_state_sync: 'A contact changed in the WhatsApp Business app',
+  smb_message_echoes: 'The business wrote from the WhatsApp Business app',
+  template_category_update: 'The category of a template changes or was changed',
+  user_preferences: 'A customer stopped or resumed marketing messages',
+} as const;
+
+export type UpstreamField = keyof typeof UPSTREAM_FIELDS;
+
+/** The known fields in their order. */
+export const KNOWN_FIELDS = Object.keys(UPSTREAM_FIELDS) as UpstreamField[];

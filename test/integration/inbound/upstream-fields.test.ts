@@ -1,0 +1,256 @@
+import { describe, expect, test } from 'vitest';
+import { eraseCustomer } from '../../../src/erasures/erasures.ts';
+import { insertBodies } from '../../../src/inbound/inbox.ts';
+import type { EventType } from '../../../src/platform/event-type.ts';
+import type { Database } from '../../../src/platform/postgres/database.ts';
+import { execute, query } from '../../../src/platform/postgres/sql.ts';
+import { tablesHolding } from '../../support/database-scan.ts';
+import { drainInbox, storedEvents, takeIn } from '../../support/take-in.ts';
+import { addEndpoint, seedFixtureAccounts } from '../../support/test-accounts.ts';
+import { testWorkerDatabase } from '../../support/test-database.ts';
+import { fixtureBody } from '../../support/upstream-fixtures.ts';
+import { NUMBER, OTHER_WABA, startTestApi, WABA } from '../api/api-harness.ts';
+import { client } from '../deliveries/event-fixtures.ts';
+import { startErasureWorld } from '../erasures/erasure-world.ts';
+import { ASHA, fill } from '../erasures/filled-world.ts';
+
+async function seeded() {
+  const { database } = await testWorkerDatabase();
+  await seedFixtureAccounts(database);
+  return database;
+}
+
+/** A body of upstream, written out, so that the text of the value is known. */
+function fieldBody(field: string, value: string, { wabaId = WABA, time = 1_790_000_000 } = {}): Buffer {
+  return Buffer.from(
+    `{"object":"whatsapp_business_account","entry":[{"id":"${wabaId}","time":${time},` +
+      `"changes":[{"value":${value},"field":${JSON.stringify(field)}}]}]}`,
+  );
+}
+
+function template(id: number, event: string, time = 1_790_000_000): Buffer {
+  const value = `{"event":"${event}","message_template_id":${id},"message_template_name":"cart"}`;
+  return fieldBody('message_template_status_update', value, { time });
+}
+
+const preferences = (waId: string) =>
+  fieldBody(
+    'user_preferences',
+    `{"metadata":{"phone_number_id":"${NUMBER}"},"user_preferences":[{"wa_id":"${waId}","value":"stop","timestamp":1790000000}]}`,
+  );
+
+/** The types of the events that wait for each endpoint, by its address. */
+async function waitingAt(database: Database): Promise<Record<string, string[]>> {
+  const rows = await query<{ url: string; types: string[] }>(
+    database,
+    `select w.url, array_agg(e.event_type order by q.position) as types
+       from delivery_queue q join webhook_endpoints w on w.id = q.endpoint_id
+       join events e on e.id = q.event_uuid group by w.url`,
+  );
+  return Object.fromEntries(rows.map(({ url, types }) => [new URL(url).hostname.split('.')[0], types]));
+}
+
+async function endpoints(database: Database, wanted: Record<string, EventType[] | null>, wabaId = WABA) {
+  for (const [name, types] of Object.entries(wanted))
+    await addEndpoint(database, wabaId, `https://${name}.example/hook`, types);
+}
+
+describe('a change in another field than messages', () => {
+  test('goes to endpoints that name its field or all of them, and changes nothing for the others', async () => {
+    const database = await seeded();
+    await endpoints(database, {
+      plain: null,
+      six: ['message', 'status'],
+      named: ['upstream.account_update', 'message'],
+      all: ['upstream.*'],
+    });
+    await endpoints(database, { foreign: ['upstream.*'] }, OTHER_WABA);
+    await takeIn(
+      database,
+      ...['fld_account_update_violation', 'fld_message_template_status_update', 'in_text'].map(fixtureBody),
+    );
+    expect(await waitingAt(database)).toEqual({
+      plain: ['message'],
+      six: ['message'],
+      named: ['upstream.account_update', 'message'],
+      all: ['upstream.account_update', 'upstream.message_template_status_update'],
+    });
+  });
+
+  test('has the envelope of all events, with the value as upstream wrote it', async () => {
+    const database = await seeded();
+    const value = '{ "b": 1.50,"a":12345678901234567890, "t":"\\u00e9\\/", "a":2 }';
+    await takeIn(database, fieldBody('some_future_field', value));
+    const [event] = await storedEvents(database);
+    expect(event?.body).toContain(`"data":{"field":"some_future_field","value":${value}}}`);
+    expect(JSON.parse(event?.body ?? '')).toMatchObject({
+      eventType: 'upstream.some_future_field',
+      userId: expect.any(Number),
+      wabaId: WABA,
+      phoneNumberId: null,
+      eventId: `upstream.some_future_field:${WABA}`,
+    });
+    await takeIn(database, preferences('12025550143'));
+    expect(JSON.parse((await storedEvents(database)).at(-1)?.body ?? '').phoneNumberId).toBe(NUMBER);
+  });
+
+  test('counts once however often it comes, and again when the state returns later', async () => {
+    const database = await seeded();
+    await takeIn(database, template(1, 'PAUSED'), template(1, 'PAUSED'));
+    await takeIn(database, template(1, 'PAUSED'));
+    expect(await storedEvents(database)).toHaveLength(1);
+    await takeIn(database, template(1, 'APPROVED', 1_790_000_100), template(1, 'PAUSED', 1_790_000_200));
+    expect(await storedEvents(database)).toHaveLength(3);
+  });
+
+  test('keeps the order of its object, and waits for no other object', async () => {
+    const database = await seeded();
+    await endpoints(database, { all: ['upstream.*'] });
+    await takeIn(database, template(1, 'PENDING'), template(2, 'PENDING'), template(1, 'APPROVED'));
+    const events = await storedEvents(database);
+    expect(events.map(({ eventId, sequence }) => [eventId, sequence])).toEqual([
+      ['upstream.message_template_status_update:1', '1'],
+      ['upstream.message_template_status_update:2', '1'],
+      ['upstream.message_template_status_update:1', '2'],
+    ]);
+    const states = await query<{ state: string }>(
+      database,
+      'select state from delivery_queue order by position',
+    );
+    expect(states.map(({ state }) => state)).toEqual(['due', 'due', 'queued']);
+  });
+
+  test('passes a filter of numbers when it concerns none of them, and not when it concerns another', async () => {
+    const database = await seeded();
+    await endpoints(database, { one: ['upstream.*'] });
+    await execute(database, `update webhook_endpoints set phone_number_ids = '{800000000000112}'`);
+    await takeIn(database, preferences('12025550143'), template(1, 'APPROVED'));
+    expect(await waitingAt(database)).toEqual({ one: ['upstream.message_template_status_update'] });
+  });
+
+  test('harms no sibling, whatever its name and value are', async () => {
+    const database = await seeded();
+    const deep = `${'['.repeat(4_000)}${']'.repeat(4_000)}`;
+    const odd = [
+      ['Messages', '{}'],
+      ['a b', '{}'],
+      ['x'.repeat(65), '{}'],
+      ["'; drop table events; --", '{}'],
+      ['deep_field', deep],
+      ['null_value', 'null'],
+      ['number_value', '1e400'],
+      ['list_value', '[{"id":"\\ud800\\u0000"}]'],
+      ['odd_id', `{"id":"\\ud800\\u0000${'y'.repeat(600)}"}`],
+      ['nul_id', '{"id":"a\\u0000b"}'],
+    ] as const;
+    const changes = odd.map(([field, value]) => `{"field":${JSON.stringify(field)},"value":${value}}`);
+    const message = JSON.parse(fixtureBody('in_text').toString()).entry[0].changes[0];
+    const body = `{"entry":[{"id":"${WABA}","changes":[${changes.join(',')},${JSON.stringify(message)}]}]}`;
+    await takeIn(database, Buffer.from(body));
+    const events = await storedEvents(database);
+    expect(events.map(({ type }) => type).sort()).toEqual([
+      'message',
+      'upstream.list_value',
+      'upstream.nul_id',
+      'upstream.null_value',
+      'upstream.number_value',
+      'upstream.odd_id',
+    ]);
+    for (const { body: text, eventId } of events) {
+      expect(JSON.parse(text ?? '').eventId).toBe(eventId);
+      expect(eventId.length).toBeLessThan(600);
+    }
+    const reasons = await query<{ reason: string; count: number }>(
+      database,
+      'select reason, sum(count)::integer as count from quarantine_counts group by 1 order by 1',
+    );
+    expect(reasons).toEqual([
+      { reason: 'too_deep', count: 1 },
+      { reason: 'unknown_field', count: 4 },
+    ]);
+  });
+
+  test('of a WABA that nobody has, or that its app secret may not speak for, becomes no event', async () => {
+    const database = await seeded();
+    const signedFor = (wabaIds: string[]) => ({ body: template(1, 'APPROVED'), signedFor: wabaIds });
+    await insertBodies(database, [
+      fieldBody('account_update', '{}', { wabaId: '900000000000999' }),
+      signedFor([OTHER_WABA]),
+    ]);
+    await drainInbox(database);
+    expect(await storedEvents(database)).toEqual([]);
+    const reasons = await query<{ reason: string; field: string }>(
+      database,
+      'select reason, field from quarantine_counts order by reason',
+    );
+    expect(reasons).toEqual([
+      { reason: 'not_signed_for_waba', field: 'message_template_status_update' },
+      { reason: 'unknown_waba', field: 'account_update' },
+    ]);
+    await insertBodies(database, [signedFor([WABA])]);
+    await drainInbox(database);
+    expect(await storedEvents(database)).toHaveLength(1);
+  });
+
+  test('leaves nothing of a customer who is erased', async () => {
+    const world = await startErasureWorld();
+    await fill(world);
+    await endpoints(world.database, { all: ['upstream.*'] });
+    await takeIn(world.database, preferences(ASHA.waId), preferences('12025550999'));
+    const { erasureId } = await eraseCustomer(world.tools, WABA, { phone: ASHA.waId });
+    const held = (await tablesHolding(world.database, [ASHA.waId])).join();
+    for (const table of ['events_', 'inbox_', 'ordering_keys']) expect(held).toContain(table);
+    await world.erase(erasureId);
+    expect(await tablesHolding(world.database, [ASHA.waId])).toEqual([]);
+    const left = (await storedEvents(world.database)).filter(({ type }) => type.startsWith('upstream.'));
+    expect(left.map(({ eventId }) => eventId)).toEqual(['upstream.user_preferences:12025550999']);
+  });
+});
+
+describe('the API', () => {
+  test('adds endpoints for fields by name, and says why it refuses one', async () => {
+    const api = await startTestApi();
+    const { call } = await client(api);
+    const add = async (eventTypes: unknown) =>
+      await call('POST', '/api/external/webhook-endpoints', { url: 'https://shop.example/hook', eventTypes });
+    const wanted = ['message', 'upstream.account_update', 'upstream.some_future_field', 'upstream.*'];
+    expect((await add(wanted)).json().eventTypes).toEqual(wanted);
+    for (const bad of ['upstream.', 'upstream.A', 'upstream.a.b', 'upstream', `upstream.${'a'.repeat(65)}`])
+      expect([bad, (await add([bad])).statusCode]).toEqual([bad, 400]);
+    const doubled = await add(['upstream.messages']);
+    expect([doubled.statusCode, doubled.json().error.param]).toEqual([400, 'eventTypes']);
+  });
+
+  test('sends to a newer endpoint what it never had, lists it by type and shows it', async () => {
+    const api = await startTestApi();
+    const { database } = api;
+    const { call } = await client(api);
+    await takeIn(database, template(1, 'REJECTED'), fixtureBody('in_text'), preferences('12025550143'));
+    const all = await addEndpoint(database, WABA, 'https://all.example/hook', ['upstream.*']);
+    const named = await addEndpoint(database, WABA, 'https://named.example/hook', [
+      'upstream.user_preferences',
+    ]);
+    const plain = await addEndpoint(database, WABA, 'https://plain.example/hook');
+    const count = async (selection: object) =>
+      (
+        await call('POST', '/api/external/replays', { states: ['not_sent'], dryRun: true, ...selection })
+      ).json();
+    expect(await count({})).toMatchObject({
+      byEndpoint: { [all.id]: 2, [named.id]: 1, [plain.id]: 1 },
+      byType: { message: 1, 'upstream.user_preferences': 2, 'upstream.message_template_status_update': 1 },
+    });
+    expect((await count({ eventTypes: ['upstream.message_template_status_update'] })).deliveries).toBe(1);
+    expect((await count({ eventTypes: ['upstream.*'] })).deliveries).toBe(3);
+    const list = async (type: string) => (await call('GET', `/api/external/events?type=${type}`)).json().data;
+    expect(await list('upstream.*')).toHaveLength(2);
+    expect(await list('message')).toHaveLength(1);
+    const [event] = await list('upstream.message_template_status_update');
+    expect(event).toMatchObject({
+      phoneNumberId: null,
+      body: { data: { field: 'message_template_status_update', value: { event: 'REJECTED' } } },
+    });
+    expect((await call('GET', `/api/external/events/${event.id}`)).statusCode).toBe(200);
+    const foreign = await client(api, OTHER_WABA);
+    expect((await foreign.call('GET', `/api/external/events/${event.id}`)).statusCode).toBe(404);
+  });
+});
