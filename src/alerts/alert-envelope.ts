@@ -11,6 +11,9 @@ export type WabaNotice =
   | 'api_key.expiring'
   | 'client_certificate.expiring'
   | 'access_token.refused'
+  | 'number.restricted'
+  | 'account.restricted'
+  | 'template.stopped'
   | 'waba.silent'
   | 'payloads.quarantined';
 

@@ -10,6 +10,9 @@ export const ALERT_KINDS = [
   'client_certificate_expiring',
   'url_set_by_key',
   'access_token_refused',
+  'number_restricted',
+  'account_restricted',
+  'template_stopped',
   'waba_silent',
   'payloads_quarantined',
   'intake_backlog',
@@ -131,6 +134,43 @@ export const KINDS: Readonly<Record<AlertKind, KindDescription>> = {
       'Make a new permanent token for the system user of the upstream app, with the permissions whatsapp_business_messaging and whatsapp_business_management.',
       'An operator stores it on the page of the WABA or with "admin waba set-token". It is tried at once, and the alert ends when upstream takes it.',
       'Media that waits is fetched then, for up to 7 days after it came. Messages that failed have to be sent again.',
+    ],
+  },
+  number_restricted: {
+    title: 'Number restricted',
+    audience: 'both',
+    notice: 'number.restricted',
+    meaning:
+      'The upstream platform flagged a phone number because its quality is low, or lowered its messaging limit. Customers blocked or reported the number.',
+    steps: [
+      'Stop campaigns from this number, and write only to customers who expect it.',
+      'Read in the WhatsApp Manager of the business which messages were reported, and change those templates.',
+      'A flagged number whose quality stays low gets a lower limit. The alert ends when upstream takes the flag back; a lower limit is reported for 7 days.',
+    ],
+  },
+  account_restricted: {
+    title: 'Account restricted',
+    audience: 'both',
+    notice: 'account.restricted',
+    meaning:
+      'The upstream platform reports that the account violated a policy, or is restricted, banned or deleted. Messages may be refused.',
+    steps: [
+      'Open the Business Support Home of the business at the upstream platform: it names the policy and the date.',
+      'Correct what violates it, and ask for a review there if it is a mistake.',
+      'A violation or restriction is reported for 7 days, a ban until upstream takes it back.',
+    ],
+  },
+  template_stopped: {
+    title: 'Template needs attention',
+    audience: 'both',
+    notice: 'template.stopped',
+    meaning:
+      'The upstream platform rejected, paused or disabled a message template, gave it another category, or its quality dropped. Messages with a stopped template fail.',
+    steps: [
+      'Rejected: read the reason in the WhatsApp Manager, correct the template and submit it again, or ask for a review.',
+      'Paused or low in quality: customers block it or do not read it. Send it to fewer people, and change its text before the pause ends.',
+      'Another category: it costs as much as its category. Ask for a review in the WhatsApp Manager if the old one was right.',
+      'The alert ends when upstream approves the template or its quality is high again. A category is reported for 7 days.',
     ],
   },
   waba_silent: {

@@ -1,4 +1,5 @@
 import { listRefusedTokens } from '../accounts/access-tokens.ts';
+import { listUpstreamTroubles, type TroubleKind } from '../accounts/upstream-troubles.ts';
 import { listLateEndpoints, oldestDueAt } from '../deliveries/backlog.ts';
 import { listExpiringCertificates } from '../endpoints/endpoint-certificate.ts';
 import { listEndpointTroubles, listFinalFailures } from '../endpoints/endpoint-troubles.ts';
@@ -77,6 +78,9 @@ const LOOKS: Readonly<Record<AlertKind, Look>> = {
       reason: `The access token of WABA ${owner.wabaId} is refused: ${problem}`,
       details: { since: since.toISOString() },
     })),
+  number_restricted: (database) => upstreamTroubles(database, 'number_restricted'),
+  account_restricted: (database) => upstreamTroubles(database, 'account_restricted'),
+  template_stopped: (database) => upstreamTroubles(database, 'template_stopped'),
   waba_silent: silentWabas,
   payloads_quarantined: async (database) =>
     (await listUnreadable(database, MOST)).map(({ wabaId, tenantId, count, reasons, lastDay }) => ({
@@ -163,6 +167,16 @@ async function urlsSetByKeys(database: Database): Promise<Condition[]> {
       details: { apiKeyId: keyId, host },
     };
   });
+}
+
+/** The reason changes with each report, so what becomes worse is told again. */
+async function upstreamTroubles(database: Database, kind: TroubleKind): Promise<Condition[]> {
+  return (await listUpstreamTroubles(database, kind, MOST)).map(
+    ({ subject, reason, reportedAt, ...owner }) => ({
+      ...{ kind, ...owner, reason, subject: `${owner.wabaId} ${subject}`, latestAt: null },
+      details: { about: subject, reportedAt: reportedAt.toISOString() },
+    }),
+  );
 }
 
 /** While bodies wait for intake, nothing can be said of what has come. */

@@ -237,6 +237,7 @@ export const WABA_STEPS: readonly ErasureStep[] = [
   table({ table: 'replays', count: 'replays', key: 'id' }),
   table({ table: 'alert_notices', count: 'alertNotices', key: 'id' }),
   table({ table: 'alerts', count: 'alerts', key: 'id' }),
+  table({ table: 'upstream_troubles', count: 'upstreamTroubles', key: 'waba_id, kind, subject' }),
   table({ table: 'waba_hours', count: 'activityHours', key: 'waba_id, hour' }),
   table({ table: 'quarantine_counts', count: 'quarantineCounts', key: 'day, reason, field, waba_id' }),
   table({ table: 'erased_repeats', count: 'repeats', key: 'waba_id' }),

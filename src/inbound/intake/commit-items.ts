@@ -34,6 +34,7 @@ import type { ClaimedDelivery } from '../../queue/claim.ts';
 import type { DirectClaimer } from '../../queue/enqueue.ts';
 import { drawForNewCustomers, findCustomers, saveCustomers } from '../customers/save-customers.ts';
 import { type ContactWithConversations, type DrawnIds, touchConversations } from '../customers.ts';
+import { applyFields } from '../fields/apply-fields.ts';
 import { shardOf } from '../inbox.ts';
 import type { StatusItem } from '../split/status-items.ts';
 import type { MessageItem, NumberItem, Owned, UpstreamItem } from '../split/upstream-items.ts';
@@ -187,6 +188,7 @@ async function writeItems(
     recordStatuses(trx, statuses.map(statusOf), states),
     publishTo(trx, subscribers, events, { occurredAt: new Date(), claimer }),
     written,
+    applyFields(trx, fresh),
   ]);
   if (!messages.some(hasParts) && !statuses.some(isMarked) && !events.some(isPayment)) {
     return new LastStatements(sent.then(([, , , published]) => published.claimed));

@@ -8,13 +8,17 @@ import {
   sourceOf,
   textOf,
 } from '../../platform/json/json-text.ts';
-import { type ItemBase, ItemRefused, type OwnerIds } from './item-context.ts';
+import { type ItemBase, ItemRefused, type OwnerIds, timestampOf } from './item-context.ts';
 
 /** A change in another field than `messages`. It belongs to its WABA, whether or not it names a phone number. */
 export type FieldItem = Omit<ItemBase, 'phoneNumberId'> & {
   kind: 'upstream';
   phoneNumberId: string | null;
   field: string;
+  /** JSON text of what upstream reports. */
+  valueJson: string;
+  /** The time of the entry, where it has one. */
+  reportedAt: Date | null;
 };
 
 type FieldChange = { owner: OwnerIds; value: JsonNode | null; field: string | null; path: string };
@@ -55,6 +59,8 @@ export function readFieldItem({ owner, value, field, path }: FieldChange, time: 
     phoneNumberId,
     displayPhoneNumber: null,
     field,
+    valueJson,
+    reportedAt: timestampOf(time),
     // The time of the entry tells a state that returns from one that is reported twice.
     dedupKey: JSON.stringify(['upstream', wabaId, field, textOf(time), valueJson]),
     laneKey: eventId,

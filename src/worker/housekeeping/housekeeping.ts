@@ -1,3 +1,4 @@
+import { forgetOldTroubles } from '../../accounts/upstream-troubles.ts';
 import { forgetOldAlerts } from '../../alerts/alerts.ts';
 import { forgetOldHours } from '../../alerts/silence.ts';
 import { forgetOldFailures } from '../../endpoints/endpoint-failures.ts';
@@ -170,6 +171,10 @@ export function housekeepingSteps(tools: HousekeepingTools): HousekeepingStep[] 
     {
       name: 'hours of WABAs',
       run: (ending) => inBatches((limit) => forgetOldHours(database, limit), ending),
+    },
+    {
+      name: 'upstream troubles',
+      run: (ending) => inBatches((limit) => forgetOldTroubles(database, limit), ending),
     },
     { name: 'e-mails', run: (ending) => inBatches((limit) => forgetOldMails(database, limit), ending) },
     {

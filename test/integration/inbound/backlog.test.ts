@@ -114,7 +114,7 @@ describe('a backlog', () => {
 
 test('a body that is too much for one transaction is taken in in parts; what gave no event is noted and counted once', async () => {
   const { database, worker } = await withEndpoints(1);
-  const body = bodyOf(entryOf(WABA, [], 'sent', 'account_update'), entryOf(WABA, idsOf('part', 40), 'sent'), {
+  const body = bodyOf(entryOf(WABA, [], 'sent', 'No field'), entryOf(WABA, idsOf('part', 40), 'sent'), {
     ...entryOf(OTHER, idsOf('foreign', 5), 'sent'),
     id: WABA,
   });

@@ -64,7 +64,7 @@ const TABLES = {
       'memberships',
       'invitations',
     ],
-    ...['tenant_usage', 'waba_hours'],
+    ...['tenant_usage', 'upstream_troubles', 'waba_hours'],
   ],
   /** Of users of the portal. */
   ofUsers: [

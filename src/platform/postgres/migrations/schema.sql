@@ -1118,6 +1118,19 @@ create index alerts_open on alerts (tenant_id) where resolved_at is null;
 create index alerts_tenant on alerts (tenant_id, id);
 create index alerts_over on alerts (over_at) where over_at is not null;
 
+-- What upstream last reported about the state of an account, a number or a template. reason null: it is in order.
+create table upstream_troubles (
+  waba_id text not null references wabas on delete cascade,
+  kind text not null check (kind in ('number_restricted', 'account_restricted', 'template_stopped')),
+  subject text not null,
+  reason text,
+  reported_at timestamptz not null,
+  -- Null: until a later report ends it.
+  until timestamptz,
+  primary key (waba_id, kind, subject)
+);
+create index upstream_troubles_lasting on upstream_troubles (kind, waba_id, subject) where reason is not null;
+
 create table alert_reads (
   user_id bigint not null references users on delete cascade,
   alert_id uuid not null references alerts on delete cascade,

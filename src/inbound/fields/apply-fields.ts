@@ -1,0 +1,15 @@
+import { noteTroubles } from '../../accounts/upstream-troubles.ts';
+import type { Transaction } from '../../platform/postgres/database.ts';
+import type { Owned } from '../split/upstream-items.ts';
+import { troubleReports } from './trouble-reports.ts';
+
+/** What changes in other fields than `messages` lead to beside their events; no statement where there are none. */
+export async function applyFields(trx: Transaction, owned: readonly Owned[]): Promise<void> {
+  const fields = owned.map(({ item }) => item).filter((item) => item.kind === 'upstream');
+  if (fields.length === 0) return;
+  const now = new Date();
+  await noteTroubles(
+    trx,
+    fields.flatMap((item) => troubleReports(item, now)),
+  );
+}

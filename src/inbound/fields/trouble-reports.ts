@@ -1,0 +1,130 @@
+import type { TroubleReport } from '../../accounts/upstream-troubles.ts';
+import type { FieldItem } from '../split/field-items.ts';
+
+type Value = Record<string, unknown>;
+type Report = Pick<TroubleReport, 'kind' | 'subject' | 'reason' | 'days'>;
+type Reader = (value: Value) => Report[];
+
+const DAYS = 7;
+const MAX_CHARS = 200;
+
+/** A text of upstream for people to read: one line, not long. */
+function text(value: unknown): string {
+  const given = typeof value === 'string' || typeof value === 'number' ? String(value) : '';
+  return given.toWellFormed().replaceAll(/\p{C}/gu, ' ').slice(0, MAX_CHARS).trim();
+}
+
+function objectIn(value: Value, name: string): Value {
+  const member = value[name];
+  return typeof member === 'object' && member !== null && !Array.isArray(member) ? (member as Value) : {};
+}
+
+function template(value: Value): string {
+  const [name, language] = [text(value.message_template_name), text(value.message_template_language)];
+  return `The template ${name || text(value.message_template_id)}${language && ` (${language})`}`;
+}
+
+const STOPPED = new Set(['REJECTED', 'PAUSED', 'DISABLED', 'FLAGGED', 'LOCKED', 'LIMIT_EXCEEDED']);
+
+function templateStatus(value: Value): Report[] {
+  const event = text(value.event).toUpperCase();
+  const subject = text(value.message_template_id);
+  if (event === '' || subject === '') return [];
+  const why = text(value.reason);
+  const because = why === '' || why === 'NONE' ? '' : `: ${why}`;
+  const reason = STOPPED.has(event) ? `${template(value)} is ${event}${because}.` : null;
+  return [{ kind: 'template_stopped', subject: `status of ${subject}`, reason, days: null }];
+}
+
+function templateQuality(value: Value): Report[] {
+  const subject = text(value.message_template_id);
+  const score = text(value.new_quality_score).toUpperCase();
+  if (subject === '' || score === '') return [];
+  const isLow = score === 'RED' || score === 'YELLOW';
+  const reason = isLow ? `${template(value)} has dropped to the quality ${score}.` : null;
+  return [{ kind: 'template_stopped', subject: `quality of ${subject}`, reason, days: null }];
+}
+
+function templateCategory(value: Value): Report[] {
+  const subject = text(value.message_template_id);
+  const [before, after] = [text(value.previous_category), text(value.new_category)];
+  const correct = text(value.correct_category);
+  if (subject === '' || (after === '' && correct === '')) return [];
+  const change = correct ? `is to become ${correct}` : `is now ${after}`;
+  const reason = `${template(value)} ${change}${before && `; it was ${before}`}. Upstream bills it as such.`;
+  return [{ kind: 'template_stopped', subject: `category of ${subject}`, reason, days: DAYS }];
+}
+
+function numberQuality(value: Value): Report[] {
+  const number = text(value.display_phone_number);
+  const event = text(value.event).toUpperCase();
+  const limit = text(value.current_limit);
+  if (number === '') return [];
+  const flag = { kind: 'number_restricted', subject: `flag of ${number}`, days: null } as const;
+  if (event === 'FLAGGED') {
+    return [{ ...flag, reason: `The number ${number} is flagged: its quality is low.` }];
+  }
+  if (event === 'UNFLAGGED') return [{ ...flag, reason: null }];
+  const tier = { kind: 'number_restricted', subject: `limit of ${number}`, days: DAYS } as const;
+  if (event === 'DOWNGRADE') {
+    return [{ ...tier, reason: `The messaging limit of ${number} was lowered${limit && ` to ${limit}`}.` }];
+  }
+  return event === 'UPGRADE' ? [{ ...tier, reason: null }] : [];
+}
+
+const BANNED = new Set(['DISABLE', 'SCHEDULE_FOR_DISABLE']);
+
+function account(value: Value): Report[] {
+  const event = text(value.event).toUpperCase();
+  const report = (subject: string, reason: string | null, days: number | null): Report[] => [
+    { kind: 'account_restricted', subject, reason, days },
+  ];
+  switch (event) {
+    case 'ACCOUNT_VIOLATION': {
+      const type = text(objectIn(value, 'violation_info').violation_type) || 'unknown';
+      return report(`violation ${type}`, `Upstream reports a violation of its policy: ${type}.`, DAYS);
+    }
+    case 'ACCOUNT_RESTRICTION': {
+      const given = value.restriction_info;
+      const types = (Array.isArray(given) ? given : [given]).map((one) =>
+        typeof one === 'object' && one !== null ? text((one as Value).restriction_type) : '',
+      );
+      const named = types
+        .filter((type) => type !== '')
+        .slice(0, 5)
+        .join(', ');
+      return report('restriction', `The account is restricted${named && `: ${named}`}.`, DAYS);
+    }
+    case 'DISABLED_UPDATE': {
+      const state = text(objectIn(value, 'ban_info').waba_ban_state).toUpperCase();
+      return report('ban', BANNED.has(state) ? `The account is banned or will be: ${state}.` : null, null);
+    }
+    case 'ACCOUNT_DELETED':
+      return report('deletion', 'The account was deleted.', DAYS);
+    default:
+      return [];
+  }
+}
+
+/** Each after upstream's reference of webhooks (developers.facebook.com/docs/whatsapp). */
+const READERS: Readonly<Record<string, Reader>> = {
+  message_template_status_update: templateStatus,
+  message_template_quality_update: templateQuality,
+  template_category_update: templateCategory,
+  phone_number_quality_update: numberQuality,
+  account_update: account,
+};
+
+/** What a change in a field says about troubles; what has another form than upstream documents says nothing. */
+export function troubleReports(
+  { field, wabaId, valueJson, reportedAt }: FieldItem,
+  now: Date,
+): TroubleReport[] {
+  const read = Object.hasOwn(READERS, field) ? READERS[field] : undefined;
+  if (read === undefined) return [];
+  const value: unknown = JSON.parse(valueJson);
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) return [];
+  // A time in the future would outdo all later reports.
+  const at = reportedAt === null || reportedAt > now ? now : reportedAt;
+  return read(value as Value).map((report) => ({ ...report, wabaId, reportedAt: at }));
+}
