@@ -1,6 +1,7 @@
 import { Validator } from '@seriousme/openapi-schema-validator';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { ERROR_CODES } from '../../../src/api/errors/error-codes.ts';
+import { KNOWN_FIELDS } from '../../../src/platform/upstream-fields.ts';
 import {
   type DocumentedOperation,
   followed,
@@ -191,7 +192,7 @@ describe('errors', () => {
 });
 
 describe('webhooks', () => {
-  test('each of the six has a body, an example that follows it, and the signed headers', () => {
+  test('each of the six, and each known field, has a body, an example that follows it, and the signed headers', () => {
     const webhooks = operationsOf(document, 'webhooks');
     expect(webhooks.map(({ path }) => path)).toEqual([
       'message',
@@ -200,6 +201,7 @@ describe('webhooks', () => {
       'order',
       'media.ready',
       'test',
+      ...KNOWN_FIELDS.map((field) => `upstream.${field}`),
     ]);
     for (const { path, requestBody, parameters, summary } of webhooks) {
       const media = requestBody?.content['application/json'];
