@@ -10,6 +10,7 @@ import { endpointRetryCommand } from './deliveries/commands/retry-command.ts';
 import { topCommand } from './doctor/top-command.ts';
 import { endpointCommand } from './endpoints/commands/endpoint-commands.ts';
 import { eraseCommand, erasuresCommand, exportCommand } from './erasures/commands/erase-commands.ts';
+import { tenantRemoveCommand, wabaRemoveCommand } from './erasures/commands/removal-commands.ts';
 import { inboxCommand } from './inbound/commands/inbox-commands.ts';
 import { keyCommand, keyRequestCommand } from './keys/commands/key-commands.ts';
 import { mailCommand } from './mail/commands/mail-commands.ts';
@@ -27,8 +28,8 @@ export function buildAdminCommand(): Command {
     .description('operate an installation: tenants, WABAs, users, API keys, webhook endpoints, events')
     .addHelpText('after', '\nExample:\n  npm run -s admin -- tenant create --name "Fixture Store" --json');
   const parts = [
-    tenantCommand(),
-    wabaCommand(),
+    tenantCommand().addCommand(tenantRemoveCommand()),
+    wabaCommand().addCommand(wabaRemoveCommand()),
     userCommand(),
     keyCommand(),
     keyRequestCommand(),

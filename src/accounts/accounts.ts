@@ -301,3 +301,16 @@ export async function openAccessToken(
     );
   }
 }
+
+/** Which tenant has the WABA, or had it and its history is kept; null: no tenant. */
+export async function wabaHolder(
+  database: Database,
+  wabaId: string,
+): Promise<{ tenantId: string; removed: boolean } | null> {
+  const [row] = await query<{ tenantId: string; removed: boolean }>(
+    database,
+    'select tenant_id as "tenantId", removed_at is not null as removed from wabas where waba_id = ?',
+    [wabaId],
+  );
+  return row ?? null;
+}

@@ -1,8 +1,8 @@
-import { shardOf } from '../inbound/inbox.ts';
-import { countWaitingBodies, refuseWaitingBodies, releaseWaitingBodies } from '../inbound/waiting-bodies.ts';
+import { lockIntake } from '../inbox/intake-lock.ts';
+import { shardOf } from '../inbox/shards.ts';
+import { countWaitingBodies, refuseWaitingBodies, releaseWaitingBodies } from '../inbox/waiting-bodies.ts';
 import { recordChange, SYSTEM } from '../platform/audit/audit.ts';
 import type { Database, Transaction } from '../platform/postgres/database.ts';
-import { lockIntake } from '../platform/postgres/locks.ts';
 import { execute, query } from '../platform/postgres/sql.ts';
 import { finishAskedTask } from '../platform/temporal/workflow-tasks.ts';
 import type { PhoneNumber } from './accounts.ts';

@@ -1,17 +1,16 @@
-import { shardOf } from '../inbound/inbox.ts';
-import { releaseWaitingBodies } from '../inbound/waiting-bodies.ts';
+import { lockIntake } from '../inbox/intake-lock.ts';
+import { shardOf } from '../inbox/shards.ts';
+import { releaseWaitingBodies } from '../inbox/waiting-bodies.ts';
 import { type Audited, recordChange } from '../platform/audit/audit.ts';
 import { accessTokenPlace } from '../platform/crypto/secret-box.ts';
 import type { SealedDatabase } from '../platform/crypto/secret-keys.ts';
 import type { Transaction } from '../platform/postgres/database.ts';
-import { lockIntake } from '../platform/postgres/locks.ts';
 import {
   checkAccessToken,
   checkDescription,
   checkUpstreamId,
   RequestError,
 } from '../platform/request-input.ts';
-import { wabaHolder } from './account-removal.ts';
 import {
   findNumberOwners,
   findWaba,
@@ -21,6 +20,7 @@ import {
   type PhoneNumber,
   savePhoneNumber,
   saveWaba,
+  wabaHolder,
 } from './accounts.ts';
 import { askForNumbersAgain } from './followed-numbers.ts';
 

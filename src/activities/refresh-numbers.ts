@@ -7,13 +7,13 @@ import {
   numbersWorkflowId,
   saveNumbersProblem,
 } from '../accounts/followed-numbers.ts';
-import { shardOf } from '../inbound/inbox.ts';
-import { countWaitingBodies } from '../inbound/waiting-bodies.ts';
+import { lockIntake } from '../inbox/intake-lock.ts';
+import { shardOf } from '../inbox/shards.ts';
+import { countWaitingBodies } from '../inbox/waiting-bodies.ts';
 import type { SecretBox } from '../platform/crypto/secret-box.ts';
 import type { GraphClient } from '../platform/graph/graph-client.ts';
 import { GraphError } from '../platform/graph/graph-error.ts';
 import type { Database } from '../platform/postgres/database.ts';
-import { lockIntake } from '../platform/postgres/locks.ts';
 import { retryDelayMs } from '../platform/temporal/activity-kit.ts';
 import { finishAskedTask, finishTask } from '../platform/temporal/workflow-tasks.ts';
 

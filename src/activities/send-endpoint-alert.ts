@@ -1,9 +1,9 @@
-import { recordAlert } from '../alerts/alert-notices.ts';
 import {
   type AlertActivityTools,
   attemptAlert,
   type SendEndpointAlertInput,
 } from '../alerts/attempt-alert.ts';
+import { recordAlert } from '../notices/alert-notices.ts';
 import { awaitingDatabase, notYet, withHeartbeat } from '../platform/temporal/activity-kit.ts';
 
 export type AlertActivities = ReturnType<typeof makeAlertActivities>;

@@ -4,6 +4,7 @@ import { type ApplicationFailure, CancelledFailure } from '@temporalio/common';
 import type { Logger } from 'pino';
 import { noteTokenRefused, tokenProblemOf } from '../accounts/access-tokens.ts';
 import { openAccessToken } from '../accounts/accounts.ts';
+import { checkStorageQuota, takePendingMedia } from '../messages/media/media.ts';
 import type { MediaUrls } from '../messages/media/media-urls.ts';
 import { type FetchTally, judgeFailure, type MediaVerdict } from '../messages/media/media-verdict.ts';
 import {
@@ -16,7 +17,6 @@ import {
   removeUnlessStored,
   type StoreInboundMediaInput,
 } from '../messages/media/store-media.ts';
-import { checkStorageQuota, takePendingMedia } from '../messages/media.ts';
 import type { SecretBox } from '../platform/crypto/secret-box.ts';
 import { GraphError, isObjectGone } from '../platform/graph/graph-error.ts';
 import { tracing } from '../platform/metrics/metrics.ts';

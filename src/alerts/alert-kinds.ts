@@ -1,4 +1,4 @@
-import type { EndpointNotice, WabaNotice } from './alert-envelope.ts';
+import type { EndpointNotice, WabaNotice } from '../notices/alert-envelope.ts';
 
 /** Every condition that people are told of. */
 export const ALERT_KINDS = [

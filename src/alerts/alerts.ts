@@ -1,11 +1,11 @@
+import type { NoticeState } from '../notices/alert-envelope.ts';
+import { insertEndpointAlert, insertWabaNotice } from '../notices/alert-notices.ts';
 import { type Audited, recordBy } from '../platform/audit/audit.ts';
 import type { Database, Transaction } from '../platform/postgres/database.ts';
 import { execute, query } from '../platform/postgres/sql.ts';
 import { alertUuidOf, publicAlertId, uuidV7 } from '../platform/public-ids.ts';
 import { invalidValue, RequestError } from '../platform/request-input.ts';
-import type { NoticeState } from './alert-envelope.ts';
 import { type AlertKind, KINDS, kindsFor } from './alert-kinds.ts';
-import { insertEndpointAlert, insertWabaNotice } from './alert-notices.ts';
 import type { Condition, Looked } from './conditions.ts';
 
 /** An alert that lasts is told again after so long. */

@@ -2,13 +2,13 @@ import { type AttemptVerdict, judgeAttempt } from '../deliveries/judge-outcome.t
 import type { HttpSender } from '../deliveries/sender/http-sender.ts';
 import { signStandard } from '../endpoints/webhook-signature.ts';
 import { webhookTargets } from '../endpoints/webhook-targets.ts';
+import { alertHeaders } from '../notices/alert-envelope.ts';
+import { type AlertToSend, findAlertToSend, recordAlert } from '../notices/alert-notices.ts';
 import { operationsSecretPlace, type SecretBox, SecretBoxError } from '../platform/crypto/secret-box.ts';
 import { isSameTarget } from '../platform/http/same-target.ts';
 import type { Database } from '../platform/postgres/database.ts';
 import { publicAlertId } from '../platform/public-ids.ts';
 import { nextDelayMs } from '../platform/retry-schedule.ts';
-import { alertHeaders } from './alert-envelope.ts';
-import { type AlertToSend, findAlertToSend, recordAlert } from './alert-notices.ts';
 
 export type AlertActivityTools = {
   database: Database;

@@ -3,7 +3,6 @@ import { endpointsOfWabas, type Subscriber } from '../endpoints/endpoint-setting
 import { type EventType, includesType } from '../platform/event-type.ts';
 import { tracing } from '../platform/metrics/metrics.ts';
 import type { Database, Transaction } from '../platform/postgres/database.ts';
-import { lockPublishing, ORDER_SCOPE_LOCK } from '../platform/postgres/locks.ts';
 import { byteaArray, execute, query } from '../platform/postgres/sql.ts';
 import { dayOfUuidV7, uuidV7 } from '../platform/public-ids.ts';
 import type { ClaimedDelivery } from '../queue/claim.ts';
@@ -15,6 +14,7 @@ import {
   wakeDispatcher,
   wantedBy,
 } from '../queue/enqueue.ts';
+import { lockPublishing, ORDER_SCOPE_LOCK } from '../queue/publishing-locks.ts';
 import { serializeEvent } from './envelope.ts';
 
 export type NewEvent = {

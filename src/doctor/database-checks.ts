@@ -3,7 +3,7 @@ import { anchorOf, KINDS } from '../alerts/alert-kinds.ts';
 import { allAlerts } from '../alerts/alerts.ts';
 import { oldestDueAt, readBacklog } from '../deliveries/backlog.ts';
 import { countInbox, oldestWaitingBodyAt } from '../inbound/inbox-admin.ts';
-import { readWaitingBodies } from '../inbound/waiting-bodies.ts';
+import { readWaitingBodies } from '../inbox/waiting-bodies.ts';
 import { type SealedDatabase, secretStatus, unreadableSecrets } from '../platform/crypto/secret-keys.ts';
 import type { Database } from '../platform/postgres/database.ts';
 import { readPartitions } from '../platform/postgres/partitions.ts';

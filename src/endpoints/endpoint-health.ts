@@ -1,4 +1,4 @@
-import { insertEndpointAlert } from '../alerts/alert-notices.ts';
+import { insertEndpointAlert } from '../notices/alert-notices.ts';
 import type { Database, Transaction } from '../platform/postgres/database.ts';
 import { execute, query } from '../platform/postgres/sql.ts';
 

@@ -1,8 +1,8 @@
 import { type Audited, recordChange } from '../platform/audit/audit.ts';
 import type { Database } from '../platform/postgres/database.ts';
-import { haveEnded, openPublishers } from '../platform/postgres/locks.ts';
 import { checkDescription, RequestError } from '../platform/request-input.ts';
 import { wakeDispatcher } from '../queue/enqueue.ts';
+import { haveEnded, openPublishers } from '../queue/publishing-locks.ts';
 import { dropWaiting } from '../queue/remove.ts';
 import { countWaiting, shownCount } from '../queue/waiting.ts';
 import { endpointName, knownEndpoint, unknownEndpoint } from './endpoints.ts';

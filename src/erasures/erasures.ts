@@ -1,5 +1,4 @@
-import { wabaHolder } from '../accounts/account-removal.ts';
-import { knownTenant, knownWaba } from '../accounts/accounts.ts';
+import { knownTenant, knownWaba, wabaHolder } from '../accounts/accounts.ts';
 import { type Actor, type Audited, recordBy } from '../platform/audit/audit.ts';
 import type { SecretBox } from '../platform/crypto/secret-box.ts';
 import type { Database, Transaction } from '../platform/postgres/database.ts';

@@ -1,8 +1,8 @@
 import { type BodyPlace, eraseRepeats, FIRST_BODY } from '../inbound/erase-bodies.ts';
 import { erasedNameOf } from '../inbound/erased-name.ts';
-import { shardOf } from '../inbound/inbox.ts';
+import { holdIntake } from '../inbox/intake-lock.ts';
+import { shardOf } from '../inbox/shards.ts';
 import type { Database } from '../platform/postgres/database.ts';
-import { holdIntake } from '../platform/postgres/locks.ts';
 import { execute, query } from '../platform/postgres/sql.ts';
 
 /**

@@ -1,7 +1,8 @@
-import { shardOf } from '../inbound/inbox.ts';
+import { lockCustomers } from '../customers/customers-lock.ts';
+import { holdIntake, lockIntake } from '../inbox/intake-lock.ts';
+import { shardOf } from '../inbox/shards.ts';
 import type { ObjectStore } from '../platform/object-store/object-store.ts';
 import type { Database, Transaction } from '../platform/postgres/database.ts';
-import { holdIntake, lockCustomers, lockIntake } from '../platform/postgres/locks.ts';
 import { execute, query } from '../platform/postgres/sql.ts';
 import {
   ERASED_MESSAGE,

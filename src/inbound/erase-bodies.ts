@@ -1,3 +1,5 @@
+import { lockIntake } from '../inbox/intake-lock.ts';
+import { shardOf } from '../inbox/shards.ts';
 import {
   idOf,
   items,
@@ -11,9 +13,7 @@ import {
   textOf,
 } from '../platform/json/json-text.ts';
 import type { Transaction } from '../platform/postgres/database.ts';
-import { lockIntake } from '../platform/postgres/locks.ts';
 import { byteaArray, execute, query } from '../platform/postgres/sql.ts';
-import { shardOf } from './inbox.ts';
 import { ERASED_PART, isErased, type PersonIds } from './split/item-context.ts';
 import {
   type IdentityChange,

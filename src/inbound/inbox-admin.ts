@@ -1,7 +1,8 @@
+import { wakeIntake } from '../inbox/bodies.ts';
+import { lockIntake } from '../inbox/intake-lock.ts';
+import { SHARDS } from '../inbox/shards.ts';
 import type { Database } from '../platform/postgres/database.ts';
-import { lockIntake } from '../platform/postgres/locks.ts';
 import { execute, query } from '../platform/postgres/sql.ts';
-import { SHARDS, wakeIntake } from './inbox.ts';
 
 export type QuarantineTotal = {
   reason: string;

@@ -2,8 +2,8 @@ import { mediaReadyEventId } from '../deliveries/envelope.ts';
 import type { Database } from '../platform/postgres/database.ts';
 import { query } from '../platform/postgres/sql.ts';
 import { insertWorkflowTasks } from '../platform/temporal/workflow-tasks.ts';
+import { markMediaFailed } from './media/media.ts';
 import { MEDIA_ERROR_MESSAGES } from './media/media-verdict.ts';
-import { markMediaFailed } from './media.ts';
 import { deleteMediaUpload } from './send/media-uploads.ts';
 import { recordUnknown, type SendMessageInput } from './send/record-send.ts';
 

@@ -1,6 +1,6 @@
 import type { Database } from '../platform/postgres/database.ts';
-import { ORDER_SCOPE_LOCK } from '../platform/postgres/locks.ts';
 import { query } from '../platform/postgres/sql.ts';
+import { ORDER_SCOPE_LOCK } from './publishing-locks.ts';
 
 /** At an endpoint that takes nothing at present, so many waiting deliveries can be moved to other lanes at once. */
 const MOST_MOVED = 1_000;

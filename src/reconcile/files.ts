@@ -1,4 +1,4 @@
-import { findErasedKeys } from '../messages/media.ts';
+import { findErasedKeys } from '../messages/media/media.ts';
 import {
   findNamedKeys,
   giveUpUpload,

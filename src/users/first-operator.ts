@@ -1,11 +1,12 @@
 import { createHmac, hkdfSync, timingSafeEqual } from 'node:crypto';
+import { checkEmail } from '../mail/email-address.ts';
 import type { EncryptionKey } from '../platform/crypto/secret-box.ts';
 import type { Database } from '../platform/postgres/database.ts';
 import { RequestError } from '../platform/request-input.ts';
 import { hashNewPassword } from './passwords.ts';
 import { actorAt, beginSession, type Visitor } from './sign-in.ts';
 import { recordUserChange } from './user-authority.ts';
-import { checkEmail, checkPersonName } from './user-input.ts';
+import { checkPersonName } from './user-input.ts';
 import { hasUsers, insertUser, lockUsers } from './user-store.ts';
 
 const CODE_BYTES = 24;

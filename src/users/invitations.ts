@@ -1,4 +1,5 @@
 import { knownTenant } from '../accounts/accounts.ts';
+import { checkEmail } from '../mail/email-address.ts';
 import { type Mailer, queueMail } from '../mail/mails.ts';
 import { newSecretToken, secretTokenHash } from '../platform/crypto/secret-box.ts';
 import type { Database, Transaction } from '../platform/postgres/database.ts';
@@ -19,7 +20,7 @@ import { hasMember, insertMembership } from './memberships.ts';
 import { hashNewPassword } from './passwords.ts';
 import { actorAt, beginSession, type OwnSession, type Visitor } from './sign-in.ts';
 import { type Authority, recordUserChange, refuseMarkedSession } from './user-authority.ts';
-import { checkEmail, checkPersonName, checkRole, type PortalRole } from './user-input.ts';
+import { checkPersonName, checkRole, type PortalRole } from './user-input.ts';
 import { insertUser, lockUser, lockUserByHash, makeOperator, type User } from './user-store.ts';
 
 const DAY_MS = 86_400_000;

@@ -1,3 +1,4 @@
+import { emailOf } from '../mail/email-address.ts';
 import type { Actor } from '../platform/audit/audit.ts';
 import type { Database } from '../platform/postgres/database.ts';
 import { execute, query } from '../platform/postgres/sql.ts';
@@ -6,7 +7,6 @@ import { type Invitation, openInvitationsOf } from './invitation-store.ts';
 import { join, refuseForeignPassword, unknownInvitation } from './invitations.ts';
 import { beginSession, checkOwnPassword, type OwnSession, type Visitor } from './sign-in.ts';
 import { recordUserChange, refuseMarkedSession } from './user-authority.ts';
-import { emailOf } from './user-input.ts';
 import { addUserNotice } from './user-notices.ts';
 import { firstPlaceOf, noteProof } from './user-sessions.ts';
 import { findUser, insertUser, lockUser, type User } from './user-store.ts';

@@ -1,3 +1,4 @@
+import { emailOf } from '../mail/email-address.ts';
 import type { Actor } from '../platform/audit/audit.ts';
 import type { Database, Transaction } from '../platform/postgres/database.ts';
 import { RequestError } from '../platform/request-input.ts';
@@ -5,7 +6,6 @@ import { endPasswordLinks } from './invitation-store.ts';
 import { hashWithSalt, isHashOutdated, passwordSaltOf } from './password-hash.ts';
 import { checkPassword, hashNewPassword } from './passwords.ts';
 import { recordUserChange } from './user-authority.ts';
-import { emailOf } from './user-input.ts';
 import { addUserNotice } from './user-notices.ts';
 import {
   type BegunBy,

@@ -1,8 +1,8 @@
+import { emailOf } from '../mail/email-address.ts';
 import type { Database, Transaction } from '../platform/postgres/database.ts';
 import { invalidValue, RequestError, shown } from '../platform/request-input.ts';
 import { endLinksMadeBy, endPasswordLinks } from './invitation-store.ts';
 import { type Authority, lockedUser, recordAccountChange, refuseOneself } from './user-authority.ts';
-import { emailOf } from './user-input.ts';
 import { deleteSessions } from './user-sessions.ts';
 import {
   countActiveOperators,

@@ -104,7 +104,7 @@ function receiveCommand(environment: CommandEnvironment): Command {
     const { host, port, secretsFile, color, json } = command.opts<ReceiveOptions>();
     const useColor = color === 'auto' ? process.stdout.isTTY === true : color === 'always';
     await runServer(environment, 'sample tenant', { host, port, ...(json ? { json } : {}) }, async () => {
-      const { startReceiver } = await import('../receiver.ts');
+      const { startReceiver } = await import('../receiver/receiver.ts');
       const file = secretsFile === undefined ? {} : { secretsFile };
       return startReceiver({ host, port, useColor, ...file });
     });

@@ -1,8 +1,7 @@
 import { Command } from 'commander';
 import { adminAction, alignedFields, alignedTable } from '../../platform/cli/admin-action.ts';
-import { invalidValue } from '../../platform/request-input.ts';
-import { removeTenant, renameTenant } from '../account-removal.ts';
-import { createTenant, knownTenant, listTenants } from '../accounts.ts';
+import { createTenant, listTenants } from '../accounts.ts';
+import { renameTenant } from '../rename-tenant.ts';
 import { setPolicyCommand, showPolicyCommand, usageCommand } from './policy-commands.ts';
 
 /** `admin tenant …` */
@@ -14,8 +13,7 @@ export function tenantCommand(): Command {
     .addCommand(renameCommand())
     .addCommand(showPolicyCommand())
     .addCommand(setPolicyCommand())
-    .addCommand(usageCommand())
-    .addCommand(removeCommand());
+    .addCommand(usageCommand());
 }
 
 function createCommand(): Command {
@@ -64,24 +62,6 @@ function renameCommand(): Command {
     return {
       json: { ...tenant, userId: Number(tenant.userId) },
       text: `Tenant ${tenant.userId} is ${tenant.businessName} now.`,
-    };
-  });
-}
-
-function removeCommand(): Command {
-  const command = new Command('remove')
-    .description('take a tenant away: its WABAs (see waba remove), keys, endpoints and memberships')
-    .argument('<tenantId>')
-    .option('--yes', 'yes, remove it');
-  return adminAction<{ yes?: true }>(command, 'tenant remove 3 --yes', async ({ tools, args, options }) => {
-    const [userId = ''] = args;
-    const { businessName } = await knownTenant(tools.database, userId);
-    if (!options.yes)
-      throw invalidValue(`Tenant ${userId} (${businessName}) would be removed: say so with --yes.`);
-    const { wabaIds, kept } = await removeTenant(tools, userId);
-    return {
-      json: { userId: Number(userId), wabaIds, kept },
-      text: `Tenant ${userId} is removed with ${wabaIds.length} WABAs; the history of ${kept.length} of them is kept.`,
     };
   });
 }

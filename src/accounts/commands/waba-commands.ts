@@ -13,9 +13,9 @@ import {
   invalidValue,
   RequestError,
 } from '../../platform/request-input.ts';
-import { removeNumber, removeWaba } from '../account-removal.ts';
 import { AccessTokenProblem, knownWaba, listPhoneNumbers, listWabas, openAccessToken } from '../accounts.ts';
 import { setNumberPace, wabaOfNumber } from '../number-pace.ts';
+import { removeNumber } from '../remove-number.ts';
 import { addWaba, type GivenPhoneNumber, type SavedWaba, setAccessToken } from '../wabas.ts';
 
 type AddOptions = AccessTokenOptions & {
@@ -33,7 +33,6 @@ export function wabaCommand(): Command {
     .addCommand(listCommand())
     .addCommand(setTokenCommand())
     .addCommand(setPaceCommand())
-    .addCommand(wabaRemoveCommand())
     .addCommand(numberRemoveCommand());
 }
 
@@ -225,31 +224,6 @@ function setPaceCommand(): Command {
     return {
       json: { wabaId, phoneNumberId, messagesPerSecond },
       text: `Up to ${pace} messages per second leave ${phoneNumberId}${messagesPerSecond === null ? ' (the setting)' : ''}.`,
-    };
-  });
-}
-
-/** `admin waba remove` */
-function wabaRemoveCommand(): Command {
-  const command = new Command('remove')
-    .description(
-      'take a WABA away: its keys, its token, and its endpoints with what waits; its history stays',
-    )
-    .argument('<wabaId>')
-    .option('--yes', 'yes, remove it');
-  const example = 'waba remove 900000000000101 --yes';
-  return adminAction<{ yes?: true }>(command, example, async ({ tools, args, options }) => {
-    const [wabaId = ''] = args;
-    const { businessName } = await knownWaba(tools.database, wabaId);
-    if (!options.yes)
-      throw invalidValue(`WABA ${wabaId} of ${businessName} would be removed: say so with --yes.`);
-    const removed = await removeWaba(tools, wabaId);
-    const history = removed.kept
-      ? 'its history is kept, and only its tenant can have it again'
-      : 'it is gone';
-    return {
-      json: removed,
-      text: `WABA ${wabaId} is removed with ${removed.endpoints} endpoints (${removed.dropped} deliveries dropped); ${history}.`,
     };
   });
 }

@@ -1,4 +1,4 @@
-import type { SignedBody } from '../../inbound/inbox.ts';
+import type { SignedBody } from '../../inbox/bodies.ts';
 
 /** Why a body was not acknowledged; upstream should send it again. */
 export class BodyNotStoredError extends Error {

@@ -1,7 +1,8 @@
 import { createHash, createHmac, createSecretKey, type KeyObject, timingSafeEqual } from 'node:crypto';
 import type { Readable } from 'node:stream';
 import type { FastifyInstance, FastifyRequest } from 'fastify';
-import { insertBodies, type KeepAtOnce, type SignedBody } from '../../inbound/inbox.ts';
+import { insertBodies, type KeepAtOnce } from '../../inbound/inbox.ts';
+import type { SignedBody } from '../../inbox/bodies.ts';
 import type { Config } from '../../platform/config/config.ts';
 import type { AppSecret } from '../../platform/config/read-settings.ts';
 import { tracing } from '../../platform/metrics/metrics.ts';

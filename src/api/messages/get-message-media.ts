@@ -1,7 +1,7 @@
 import { Type } from 'typebox';
 import { findMessage } from '../../messages/conversations/message-detail.ts';
 import { findInboundMedia } from '../../messages/conversations/message-list.ts';
-import { isFileErased } from '../../messages/media.ts';
+import { isFileErased } from '../../messages/media/media.ts';
 import type { Database } from '../../platform/postgres/database.ts';
 import { ApiError, notFound } from '../errors/api-error.ts';
 import type { ExternalApp, ExternalContext } from '../external/external-app.ts';

@@ -1,8 +1,8 @@
-import { closeTenant, removeTenant } from '../../accounts/account-removal.ts';
 import { findTenant } from '../../accounts/accounts.ts';
 import type { Transaction } from '../../platform/postgres/database.ts';
 import { execute, query } from '../../platform/postgres/sql.ts';
 import { countActiveOperators, forgetUsersWithoutTenant } from '../../users/user-store.ts';
+import { closeTenant, removeTenant } from '../account-removal.ts';
 import { type ErasureStep, NotYetErased } from '../erasure-step.ts';
 
 const USERS_AT_ONCE = 1_000;

@@ -1,7 +1,8 @@
+import { lockCustomers } from '../../customers/customers-lock.ts';
 import { eraseFromBodies, FIRST_BODY } from '../../inbound/erase-bodies.ts';
-import { shardOf } from '../../inbound/inbox.ts';
+import { holdIntake, lockIntake } from '../../inbox/intake-lock.ts';
+import { shardOf } from '../../inbox/shards.ts';
 import type { Database, Transaction } from '../../platform/postgres/database.ts';
-import { holdIntake, lockCustomers, lockIntake } from '../../platform/postgres/locks.ts';
 import { execute, query } from '../../platform/postgres/sql.ts';
 import {
   type BatchEnd,

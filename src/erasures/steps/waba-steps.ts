@@ -1,8 +1,8 @@
-import { deleteEmptyWaba, removeWaba } from '../../accounts/account-removal.ts';
 import { findWaba } from '../../accounts/accounts.ts';
 import { eraseWabaBodies, FIRST_BODY } from '../../inbound/erase-bodies.ts';
 import type { Database, Transaction } from '../../platform/postgres/database.ts';
 import { execute, query } from '../../platform/postgres/sql.ts';
+import { deleteEmptyWaba, removeWaba } from '../account-removal.ts';
 import { type ErasureStep, NotYetErased, type StepContext } from '../erasure-step.ts';
 import {
   auditStep,

@@ -1,7 +1,7 @@
 import { Command } from 'commander';
+import { readWaitingBodies } from '../../inbox/waiting-bodies.ts';
 import { adminAction, alignedFields, alignedTable } from '../../platform/cli/admin-action.ts';
 import { countInbox, listQuarantineReasons, oldestWaitingBodyAt, retryInbox } from '../inbox-admin.ts';
-import { readWaitingBodies } from '../waiting-bodies.ts';
 
 const REASON_DAYS = 8;
 

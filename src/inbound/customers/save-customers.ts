@@ -1,4 +1,3 @@
-import type { Transaction } from '../../platform/postgres/database.ts';
 import {
   addConversations,
   type Contact,
@@ -11,7 +10,8 @@ import {
   mergeContacts,
   openConversations,
   saveContacts,
-} from '../customers.ts';
+} from '../../customers/customers.ts';
+import type { Transaction } from '../../platform/postgres/database.ts';
 import type { PersonIds } from '../split/item-context.ts';
 import type { IdentityChange, MessageItem, NumberItem, Owned } from '../split/upstream-items.ts';
 

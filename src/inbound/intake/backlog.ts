@@ -1,13 +1,7 @@
 import type { NumberOwner } from '../../accounts/accounts.ts';
+import { type InboxBody, type ShardLook, takeNewBodies, takeNewBodiesByWaba } from '../../inbox/bodies.ts';
+import { SHARDS, shardOf } from '../../inbox/shards.ts';
 import type { Transaction } from '../../platform/postgres/database.ts';
-import {
-  type InboxBody,
-  SHARDS,
-  type ShardLook,
-  shardOf,
-  takeNewBodies,
-  takeNewBodiesByWaba,
-} from '../inbox.ts';
 import { type QuarantinedPart, splitUpstreamBody, type UpstreamItem } from '../split/upstream-items.ts';
 import { type InboxFloor, type Look, makeInboxFloor } from './inbox-floor.ts';
 import { KnownCustomers } from './known-customers.ts';

@@ -4,6 +4,11 @@ import {
   findWabaOwners,
   type NumberOwner,
 } from '../../accounts/accounts.ts';
+import {
+  type ContactWithConversations,
+  type DrawnIds,
+  touchConversations,
+} from '../../customers/customers.ts';
 import { mediaReadyEventId } from '../../deliveries/envelope.ts';
 import {
   findSubscribers,
@@ -13,7 +18,9 @@ import {
   publishTo,
 } from '../../deliveries/publish.ts';
 import type { Subscriber } from '../../endpoints/endpoint-settings.ts';
-import { insertMedia } from '../../messages/media.ts';
+import { shardOf } from '../../inbox/shards.ts';
+import { AWAITS_NUMBER } from '../../inbox/waiting-bodies.ts';
+import { insertMedia } from '../../messages/media/media.ts';
 import {
   findMessageIds,
   insertInboundMessages,
@@ -24,21 +31,18 @@ import {
   type NewInboundMessage,
   recordStatuses,
 } from '../../messages/messages.ts';
-import { insertOrders } from '../../messages/orders.ts';
+import { insertOrders } from '../../messages/orders/orders.ts';
 import { insertPaymentReports, type NewPaymentReport } from '../../messages/payments.ts';
 import { upstreamTypeOf } from '../../platform/event-type.ts';
 import { LastStatements, type Transaction } from '../../platform/postgres/database.ts';
-import { lockFurtherShards } from '../../platform/postgres/locks.ts';
 import { insertWorkflowTasks } from '../../platform/temporal/workflow-tasks.ts';
 import type { ClaimedDelivery } from '../../queue/claim.ts';
 import type { DirectClaimer } from '../../queue/enqueue.ts';
 import { drawForNewCustomers, findCustomers, saveCustomers } from '../customers/save-customers.ts';
-import { type ContactWithConversations, type DrawnIds, touchConversations } from '../customers.ts';
 import { applyFields } from '../fields/apply-fields.ts';
-import { shardOf } from '../inbox.ts';
+import { lockFurtherShards } from '../locks.ts';
 import type { StatusItem } from '../split/status-items.ts';
 import type { MessageItem, NumberItem, Owned, UpstreamItem } from '../split/upstream-items.ts';
-import { AWAITS_NUMBER } from '../waiting-bodies.ts';
 import { claimNewItems } from './dedup-keys.ts';
 import { type ItemOrigins, refusalOf } from './item-origins.ts';
 import type { KnownCustomers } from './known-customers.ts';

@@ -1,18 +1,12 @@
+import { findOldestBodies, type NewBody, type SignedBody } from '../../inbox/bodies.ts';
+import { intakeEpochs } from '../../inbox/intake-lock.ts';
+import { SHARDS, shardOf } from '../../inbox/shards.ts';
 import { tracing } from '../../platform/metrics/metrics.ts';
 import type { Transaction } from '../../platform/postgres/database.ts';
-import { intakeEpochs, tryIntakeLocks } from '../../platform/postgres/locks.ts';
 import type { ClaimedDelivery } from '../../queue/claim.ts';
 import type { DirectClaims } from '../../queue/enqueue.ts';
-import {
-  findOldestBodies,
-  insertTakenIn,
-  type KeepAtOnce,
-  type NewBody,
-  newBodies,
-  SHARDS,
-  type SignedBody,
-  shardOf,
-} from '../inbox.ts';
+import { insertTakenIn, type KeepAtOnce, newBodies } from '../inbox.ts';
+import { tryIntakeLocks } from '../locks.ts';
 import {
   type MessageItem,
   type Owned,

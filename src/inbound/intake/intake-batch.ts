@@ -1,23 +1,18 @@
 import { askForNumbers, askForNumbersAgain } from '../../accounts/followed-numbers.ts';
 import { countEndpoints } from '../../endpoints/endpoint-settings.ts';
 import { MAX_ENDPOINTS } from '../../endpoints/endpoints.ts';
+import { finishBodies, type InboxBody, type InboxOutcome, type QuarantineNote } from '../../inbox/bodies.ts';
+import { intakeEpochs } from '../../inbox/intake-lock.ts';
+import { countQuarantined, type QuarantineCount } from '../../inbox/quarantine-counts.ts';
+import { AWAITS_NUMBER, insertWaitingBodies } from '../../inbox/waiting-bodies.ts';
 import type { Logger } from '../../platform/logger.ts';
 import { type TracedEvent, tracing } from '../../platform/metrics/metrics.ts';
 import { type Database, LastStatements, type Transaction } from '../../platform/postgres/database.ts';
 import { isDataError, isLockTimeout } from '../../platform/postgres/error-class.ts';
-import { intakeEpochs, tryIntakeLocks } from '../../platform/postgres/locks.ts';
 import type { ClaimedDelivery } from '../../queue/claim.ts';
 import type { DirectClaims } from '../../queue/enqueue.ts';
-import {
-  countQuarantined,
-  finishBodies,
-  type InboxBody,
-  type InboxOutcome,
-  type QuarantineCount,
-  type QuarantineNote,
-} from '../inbox.ts';
+import { tryIntakeLocks } from '../locks.ts';
 import type { UpstreamItem } from '../split/upstream-items.ts';
-import { AWAITS_NUMBER, insertWaitingBodies } from '../waiting-bodies.ts';
 import {
   type BodyPortion,
   type Found,

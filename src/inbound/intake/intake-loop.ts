@@ -1,5 +1,6 @@
+import { findOldestBodies } from '../../inbox/bodies.ts';
+import { SHARDS } from '../../inbox/shards.ts';
 import type { Loop, LoopStatus } from '../../platform/loop.ts';
-import { findOldestBodies, SHARDS } from '../inbox.ts';
 import { lookOf } from './backlog.ts';
 import { type IntakeTools, takeInShards } from './intake-batch.ts';
 

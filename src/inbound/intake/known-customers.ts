@@ -1,6 +1,6 @@
+import type { Contact } from '../../customers/customers.ts';
 import type { Subscriber } from '../../endpoints/endpoint-settings.ts';
 import type { SavedCustomers } from '../customers/save-customers.ts';
-import type { Contact } from '../customers.ts';
 import type { MessageItem, Owned, UpstreamItem } from '../split/upstream-items.ts';
 
 /** A customer about whom a message says nothing new, and who receives the events of the WABA. */

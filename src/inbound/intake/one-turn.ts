@@ -1,11 +1,11 @@
 import { PUBLISH_PARAMETERS, planPublishing, type StoredEvents } from '../../deliveries/publish.ts';
+import type { NewBody } from '../../inbox/bodies.ts';
 import { erasedName, messageKey } from '../../messages/messages.ts';
 import type { Database } from '../../platform/postgres/database.ts';
-import { INGEST_LOCKS } from '../../platform/postgres/locks.ts';
 import { byteaArray, query, textArray } from '../../platform/postgres/sql.ts';
 import type { ClaimedDelivery } from '../../queue/claim.ts';
 import type { DirectClaimer } from '../../queue/enqueue.ts';
-import type { NewBody } from '../inbox.ts';
+import { INGEST_LOCKS } from '../locks.ts';
 import type { MessageItem, Owned } from '../split/upstream-items.ts';
 import { type IntakeMemory, lookOf, type ShardMemory } from './backlog.ts';
 import { eventOf } from './commit-items.ts';

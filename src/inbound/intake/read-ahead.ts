@@ -1,7 +1,7 @@
+import { type ContactWithConversations, type DrawnIds, drawIds } from '../../customers/customers.ts';
 import { endpointsOfWabas, type Subscriber } from '../../endpoints/endpoint-settings.ts';
 import { type Database, LastStatements } from '../../platform/postgres/database.ts';
 import { findCustomers } from '../customers/save-customers.ts';
-import { type ContactWithConversations, type DrawnIds, drawIds } from '../customers.ts';
 import type { MessageItem, Owned } from '../split/upstream-items.ts';
 import {
   type FindCustomer,

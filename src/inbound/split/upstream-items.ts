@@ -1,5 +1,5 @@
-import type { MediaReference } from '../../messages/media.ts';
-import type { CartOrder, OrderEventParts } from '../../messages/orders.ts';
+import type { MediaReference } from '../../messages/media/media.ts';
+import type { CartOrder, OrderEventParts } from '../../messages/orders/orders.ts';
 import {
   idOf,
   items,

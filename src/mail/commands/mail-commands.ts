@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { Command } from 'commander';
 import { adminAction } from '../../platform/cli/admin-action.ts';
 import { RequestError } from '../../platform/request-input.ts';
-import { checkEmail } from '../../users/user-input.ts';
+import { checkEmail } from '../email-address.ts';
 import { mailPage, mailText } from '../mail-page.ts';
 import { makeMailSender } from '../smtp.ts';
 

@@ -3,7 +3,7 @@ import { MediaHostRefused } from '../../platform/graph/graph-connection.ts';
 import { GraphError, isObjectGone, isTokenError } from '../../platform/graph/graph-error.ts';
 import { ObjectStoreUnavailable } from '../../platform/object-store/object-store.ts';
 import { isTransientError } from '../../platform/postgres/error-class.ts';
-import { StorageQuotaExceeded } from '../media.ts';
+import { StorageQuotaExceeded } from './media.ts';
 
 /** Upstream keeps inbound media for 7 days. */
 const UPSTREAM_RETENTION_MS = 7 * 24 * 60 * 60 * 1_000;

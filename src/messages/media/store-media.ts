@@ -7,6 +7,7 @@ import { GraphError } from '../../platform/graph/graph-error.ts';
 import type { ObjectStore } from '../../platform/object-store/object-store.ts';
 import type { Database, Transaction } from '../../platform/postgres/database.ts';
 import { finishTask } from '../../platform/temporal/workflow-tasks.ts';
+import { essenceOf } from '../send/uploaded-media.ts';
 import {
   checkStorageQuota,
   findReadableMedia,
@@ -15,8 +16,7 @@ import {
   markMediaFailed,
   markMediaStored,
   type PendingMedia,
-} from '../media.ts';
-import { essenceOf } from '../send/uploaded-media.ts';
+} from './media.ts';
 import { SNIFF_BYTES, servedType } from './media-type.ts';
 import type { MediaUrls } from './media-urls.ts';
 import { MEDIA_ERROR_MESSAGES, type MediaErrorCode, MediaTooLarge, WrongBytes } from './media-verdict.ts';

@@ -6,7 +6,7 @@ import { storableText } from '../../platform/json/json-text.ts';
 import type { Database } from '../../platform/postgres/database.ts';
 import { isDataError } from '../../platform/postgres/error-class.ts';
 import { execute, query } from '../../platform/postgres/sql.ts';
-import type { Product } from '../orders.ts';
+import type { Product } from './orders.ts';
 
 export type ProductTools = {
   database: Database;

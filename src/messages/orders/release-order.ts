@@ -3,6 +3,7 @@ import type { Database } from '../../platform/postgres/database.ts';
 import { isDataError } from '../../platform/postgres/error-class.ts';
 import { query } from '../../platform/postgres/sql.ts';
 import { finishTask } from '../../platform/temporal/workflow-tasks.ts';
+import { findKnownProducts, type KnownProducts, type ProductTools } from './known-products.ts';
 import {
   type CartItem,
   findOrder,
@@ -11,8 +12,7 @@ import {
   orderService,
   type StoredOrder,
   saveOrderService,
-} from '../orders.ts';
-import { findKnownProducts, type KnownProducts, type ProductTools } from './known-products.ts';
+} from './orders.ts';
 
 /** Ids only: the cart is in the database. */
 export type EnrichOrderInput = { wabaId: string; orderId: string };

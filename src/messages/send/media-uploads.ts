@@ -3,7 +3,7 @@ import { type ObjectStore, ObjectStoreUnavailable } from '../../platform/object-
 import type { Database, Transaction } from '../../platform/postgres/database.ts';
 import { execute, query } from '../../platform/postgres/sql.ts';
 import { RateLimitError } from '../../platform/request-input.ts';
-import { checkStorageQuota } from '../media.ts';
+import { checkStorageQuota } from '../media/media.ts';
 import type { MediaKind } from './uploaded-media.ts';
 
 /** A file of a tenant that can be sent. */

@@ -4,10 +4,10 @@ import {
   mergeContacts,
   openConversations,
   saveContacts,
-} from '../../inbound/customers.ts';
-import { shardOf } from '../../inbound/inbox.ts';
+} from '../../customers/customers.ts';
+import { lockCustomers } from '../../customers/customers-lock.ts';
+import { shardOf } from '../../inbox/shards.ts';
 import type { Transaction } from '../../platform/postgres/database.ts';
-import { lockCustomers } from '../../platform/postgres/locks.ts';
 import { execute, query } from '../../platform/postgres/sql.ts';
 
 /** Whom a message is for: a phone (digits) or a business-scoped user id. */

@@ -3,7 +3,7 @@ import knex, { type Knex } from 'knex';
 import { connectionOf, direct } from './connection.ts';
 import type { DatabasePool } from './database.ts';
 import { isLockTimeout } from './error-class.ts';
-import { MIGRATION_LOCK } from './locks.ts';
+import { MIGRATION_LOCK } from './migration-lock.ts';
 import { applyFile, FUNCTIONS, noteFile, SCHEMA, type SqlFile } from './migrations/0001-baseline.ts';
 import { findPrimary } from './primary.ts';
 import { MIGRATIONS, type Migrations } from './schema-state.ts';

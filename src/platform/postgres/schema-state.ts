@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { Knex } from 'knex';
 import type { Logger } from '../logger.ts';
 import type { Database } from './database.ts';
-import { MIGRATION_LOCK } from './locks.ts';
+import { MIGRATION_LOCK } from './migration-lock.ts';
 import * as baseline from './migrations/0001-baseline.ts';
 import { FUNCTIONS } from './migrations/0001-baseline.ts';
 import { query } from './sql.ts';

@@ -8,7 +8,7 @@ import {
   oldestPendingAt,
 } from '../../deliveries/backlog.ts';
 import { countInbox, oldestWaitingBodyAt } from '../../inbound/inbox-admin.ts';
-import { readWaitingBodies } from '../../inbound/waiting-bodies.ts';
+import { readWaitingBodies } from '../../inbox/waiting-bodies.ts';
 import { countSealed, type SealedCount } from '../../platform/crypto/secret-keys.ts';
 import type { Database, Transaction } from '../../platform/postgres/database.ts';
 import { isCanceled, isLockTimeout } from '../../platform/postgres/error-class.ts';

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
+import { mergeContacts } from '../../../src/customers/customers.ts';
 import { expireContacts, expireConversations } from '../../../src/erasures/tenant-retention.ts';
-import { mergeContacts } from '../../../src/inbound/customers.ts';
 import { lockRecipientConversation } from '../../../src/messages/send/recipient-conversations.ts';
 import { query } from '../../../src/platform/postgres/sql.ts';
 import { takeIn } from '../../support/take-in.ts';

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { expireConversations, expireMedia, expireMessages } from '../../../src/erasures/tenant-retention.ts';
-import { shardOf } from '../../../src/inbound/inbox.ts';
-import { holdIntake } from '../../../src/platform/postgres/locks.ts';
+import { holdIntake } from '../../../src/inbox/intake-lock.ts';
+import { shardOf } from '../../../src/inbox/shards.ts';
 import { query } from '../../../src/platform/postgres/sql.ts';
 import { takeIn } from '../../support/take-in.ts';
 import { addEndpoint } from '../../support/test-accounts.ts';

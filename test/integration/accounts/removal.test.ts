@@ -1,7 +1,8 @@
 import { expect, test } from 'vitest';
-import { removeNumber, removeTenant, removeWaba } from '../../../src/accounts/account-removal.ts';
 import { listTenants } from '../../../src/accounts/accounts.ts';
+import { removeNumber } from '../../../src/accounts/remove-number.ts';
 import { addWaba } from '../../../src/accounts/wabas.ts';
+import { removeTenant, removeWaba } from '../../../src/erasures/account-removal.ts';
 import { OPERATOR_COMMAND } from '../../../src/platform/audit/audit.ts';
 import { query } from '../../../src/platform/postgres/sql.ts';
 import { takeIn } from '../../support/take-in.ts';

@@ -3,7 +3,7 @@ import { Readable } from 'node:stream';
 import { onTestFinished } from 'vitest';
 import { policyDefaults, setTenantPolicy } from '../../../src/accounts/tenant-policies.ts';
 import { buildApp } from '../../../src/api/app.ts';
-import { markMediaStored, takePendingMedia } from '../../../src/messages/media.ts';
+import { markMediaStored, takePendingMedia } from '../../../src/messages/media/media.ts';
 import { SYSTEM } from '../../../src/platform/audit/audit.ts';
 import { loadConfig } from '../../../src/platform/config/config.ts';
 import { openObjectStore } from '../../../src/platform/object-store/object-store.ts';

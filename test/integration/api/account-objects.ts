@@ -1,4 +1,4 @@
-import { insertMedia } from '../../../src/messages/media.ts';
+import { insertMedia } from '../../../src/messages/media/media.ts';
 import { insertPaymentReports } from '../../../src/messages/payments.ts';
 import type { Database } from '../../../src/platform/postgres/database.ts';
 import { execute, query } from '../../../src/platform/postgres/sql.ts';

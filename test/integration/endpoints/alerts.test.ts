@@ -1,6 +1,5 @@
 import { Webhook } from 'standardwebhooks';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
-import { alertWorkflowId, insertEndpointAlert } from '../../../src/alerts/alert-notices.ts';
 import {
   clearOperationsUrl,
   endpointAlertsOf,
@@ -9,6 +8,7 @@ import {
   setOperationsUrl,
 } from '../../../src/alerts/operations-url.ts';
 import { newWebhookSecret } from '../../../src/endpoints/webhook-signature.ts';
+import { alertWorkflowId, insertEndpointAlert } from '../../../src/notices/alert-notices.ts';
 import { SYSTEM } from '../../../src/platform/audit/audit.ts';
 import { operationsSecretPlace } from '../../../src/platform/crypto/secret-box.ts';
 import { makeAddressGuard, shownUrl } from '../../../src/platform/http/outbound-url.ts';

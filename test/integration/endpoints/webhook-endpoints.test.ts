@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
-import { insertEndpointAlert } from '../../../src/alerts/alert-notices.ts';
 import { publishEvents } from '../../../src/deliveries/publish.ts';
 import { newWebhookSecret } from '../../../src/endpoints/webhook-signature.ts';
+import { insertEndpointAlert } from '../../../src/notices/alert-notices.ts';
 import type { Database } from '../../../src/platform/postgres/database.ts';
 import { query } from '../../../src/platform/postgres/sql.ts';
 import { comparable, NUMBER, OTHER_NUMBER, OTHER_WABA, startTestApi, WABA } from '../api/api-harness.ts';

@@ -1,12 +1,14 @@
 import { beforeEach, describe, expect, onTestFinished, test } from 'vitest';
-import { removeNumber } from '../../../src/accounts/account-removal.ts';
-import { insertBodies, type KeepAtOnce, type SignedBody, shardOf } from '../../../src/inbound/inbox.ts';
+import { removeNumber } from '../../../src/accounts/remove-number.ts';
+import { insertBodies, type KeepAtOnce } from '../../../src/inbound/inbox.ts';
 import { makeDirectIntake } from '../../../src/inbound/intake/direct-intake.ts';
 import type { IntakeTools } from '../../../src/inbound/intake/intake-batch.ts';
 import { startIntake } from '../../../src/inbound/intake/intake-loop.ts';
+import type { SignedBody } from '../../../src/inbox/bodies.ts';
+import { lockIntake } from '../../../src/inbox/intake-lock.ts';
+import { shardOf } from '../../../src/inbox/shards.ts';
 import { OPERATOR_COMMAND } from '../../../src/platform/audit/audit.ts';
 import type { Database } from '../../../src/platform/postgres/database.ts';
-import { lockIntake } from '../../../src/platform/postgres/locks.ts';
 import { execute, query } from '../../../src/platform/postgres/sql.ts';
 import {
   ACCOUNT,

@@ -1,13 +1,15 @@
 import { expect, test } from 'vitest';
-import { removeNumber } from '../../../src/accounts/account-removal.ts';
 import { followNumbers } from '../../../src/accounts/followed-numbers.ts';
+import { removeNumber } from '../../../src/accounts/remove-number.ts';
 import { eraseFromBodies } from '../../../src/inbound/erase-bodies.ts';
-import { findOldestBodies, insertBodies, shardOf, takeNewBodies } from '../../../src/inbound/inbox.ts';
+import { insertBodies } from '../../../src/inbound/inbox.ts';
 import { retryInbox } from '../../../src/inbound/inbox-admin.ts';
 import { lookOf, makeIntakeMemory, noteEpochs } from '../../../src/inbound/intake/backlog.ts';
 import { makeInboxFloor } from '../../../src/inbound/intake/inbox-floor.ts';
+import { tryIntakeLocks } from '../../../src/inbound/locks.ts';
+import { findOldestBodies, takeNewBodies } from '../../../src/inbox/bodies.ts';
+import { shardOf } from '../../../src/inbox/shards.ts';
 import { OPERATOR_COMMAND } from '../../../src/platform/audit/audit.ts';
-import { tryIntakeLocks } from '../../../src/platform/postgres/locks.ts';
 import { type Bindings, query } from '../../../src/platform/postgres/sql.ts';
 import { buffersTouched } from '../../support/buffers-touched.ts';
 import { holdSnapshot } from '../../support/held-snapshot.ts';

@@ -1,13 +1,14 @@
 import { randomUUID } from 'node:crypto';
 import { beforeEach, describe, expect, onTestFinished, test } from 'vitest';
-import { mergeContacts } from '../../../src/inbound/customers.ts';
-import { newBodies, type SignedBody } from '../../../src/inbound/inbox.ts';
+import { mergeContacts } from '../../../src/customers/customers.ts';
+import { newBodies } from '../../../src/inbound/inbox.ts';
 import { makeIntakeMemory } from '../../../src/inbound/intake/backlog.ts';
 import { makeDirectIntake } from '../../../src/inbound/intake/direct-intake.ts';
 import { isPlainMessage } from '../../../src/inbound/intake/known-customers.ts';
 import { guessOf, ingestGuessed } from '../../../src/inbound/intake/one-turn.ts';
 import { readAhead } from '../../../src/inbound/intake/read-ahead.ts';
 import { splitUpstreamBody } from '../../../src/inbound/split/upstream-items.ts';
+import type { SignedBody } from '../../../src/inbox/bodies.ts';
 import { erasedName } from '../../../src/messages/messages.ts';
 import { type Database, openDatabase } from '../../../src/platform/postgres/database.ts';
 import { query } from '../../../src/platform/postgres/sql.ts';

@@ -1,6 +1,6 @@
-import { alertWorkflowId, insertEndpointAlert } from '../../../src/alerts/alert-notices.ts';
 import { saveOperationsUrl } from '../../../src/alerts/operations-url.ts';
 import { newWebhookSecret } from '../../../src/endpoints/webhook-signature.ts';
+import { alertWorkflowId, insertEndpointAlert } from '../../../src/notices/alert-notices.ts';
 import { SYSTEM } from '../../../src/platform/audit/audit.ts';
 import { operationsSecretPlace } from '../../../src/platform/crypto/secret-box.ts';
 import { execute, query } from '../../../src/platform/postgres/sql.ts';

@@ -7,7 +7,7 @@ import { webhookOperations } from '../../../src/api/openapi/webhooks/webhook-ope
 import { serializeEvent } from '../../../src/deliveries/envelope.ts';
 import { webhookHeaders } from '../../../src/deliveries/webhook-request.ts';
 import type { UpstreamItem } from '../../../src/inbound/split/upstream-items.ts';
-import { orderEventData, orderService } from '../../../src/messages/orders.ts';
+import { orderEventData, orderService } from '../../../src/messages/orders/orders.ts';
 import { EVENT_TYPES, type EventType, upstreamTypeOf } from '../../../src/platform/event-type.ts';
 import { KNOWN_FIELDS } from '../../../src/platform/upstream-fields.ts';
 import { exampleEvents } from '../deployment/example-events.ts';

@@ -1,7 +1,7 @@
 import { globSync, readFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { describe, expect, test } from 'vitest';
-import { HOUSE, houseTable, importProblems, importsOf, PACKAGES, ROOMS } from './import-policy.ts';
+import { FLOORS, HOUSE, houseTable, importProblems, importsOf, PACKAGES, ROOMS } from './import-policy.ts';
 
 const ROOT = join(import.meta.dirname, '../../..');
 const SOURCES = new Map(
@@ -39,7 +39,9 @@ test('docs/architecture.md has the same table', () => {
 });
 
 describe.each(ROOMS)('%s', (room) => {
-  const other = ROOMS.find((each) => each !== room) ?? '';
+  const floor = FLOORS.findIndex((rooms) => rooms.some((each) => each === room));
+  const lower: readonly string[] = FLOORS.slice(0, floor).flat();
+  const others = ROOMS.filter((each) => each !== room && !lower.includes(each));
 
   test.each(['src/api', 'src/workflows', 'src/activities', 'src/worker', 'dev'])(
     'may not import %s, however deep',
@@ -51,11 +53,21 @@ describe.each(ROOMS)('%s', (room) => {
     },
   );
 
-  test('may import of another room what lies directly in it, and nothing below', () => {
-    expect(withImport(`${room}/a/planted.ts`, `${other}/offered.ts`)).toEqual([]);
-    const [from, to] = [`${room}/a/planted.ts`, `${other}/inner/own.ts`];
-    expect(withImport(from, to)).toEqual([`${from} imports ${to}`]);
-    expect(withImport(from, to, "import type { X } from '$';")).toEqual([`${from} imports ${to}`]);
+  test('may import rooms of lower floors: what lies directly in them or is named after its folder', () => {
+    for (const other of lower) {
+      expect(withImport(`${room}/a/planted.ts`, `${other}/offered.ts`)).toEqual([]);
+      expect(withImport(`${room}/a/planted.ts`, `${other}/inner/inner.ts`)).toEqual([]);
+      const [from, to] = [`${room}/a/planted.ts`, `${other}/inner/own.ts`];
+      expect(withImport(from, to)).toEqual([`${from} imports ${to}`]);
+    }
+  });
+
+  test('may not import a room of its own floor or above, not even its types: rooms form no circle', () => {
+    for (const other of others) {
+      const [from, to] = [`${room}/a/planted.ts`, `${other}/offered.ts`];
+      expect(withImport(from, to)).toEqual([`${from} imports ${to}`]);
+      expect(withImport(from, to, "import type { X } from '$';")).toEqual([`${from} imports ${to}`]);
+    }
   });
 
   test('is not imported by the platform', () => {
@@ -114,6 +126,11 @@ test('nothing outside of src is imported, and nothing that is not there', () => 
   expect(planted({ 'src/keys/planted.ts': "import './gone.ts';" })).toEqual([
     'src/keys/planted.ts imports src/keys/gone.ts, which is not there',
   ]);
+});
+
+test('no file stands beside a folder of the same name: the folder has it', () => {
+  const folders = new Set([...SOURCES.keys()].map((path) => dirname(path)));
+  expect([...SOURCES.keys()].filter((path) => folders.has(path.replace(/\.ts$/, '')))).toEqual([]);
 });
 
 test('circles are found, those of types included', () => {

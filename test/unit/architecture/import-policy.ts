@@ -1,29 +1,26 @@
 import { posix } from 'node:path';
 import ts from 'typescript-compiler-api';
 
-/** The rooms behind the doors, one per feature. */
-export const ROOMS = [
-  'src/queue',
-  'src/inbound',
-  'src/deliveries',
-  'src/endpoints',
-  'src/messages',
-  'src/replays',
-  'src/keys',
-  'src/users',
-  'src/accounts',
-  'src/erasures',
-  'src/alerts',
-  'src/mail',
-  'src/doctor',
-  'src/reconcile',
+/** The rooms behind the doors, one per feature, from the ground up. A room imports only rooms of lower floors. */
+export const FLOORS = [
+  ['src/queue', 'src/inbox', 'src/customers', 'src/notices', 'src/mail'],
+  ['src/accounts'],
+  ['src/endpoints', 'src/keys', 'src/users'],
+  ['src/deliveries'],
+  ['src/messages', 'src/replays'],
+  ['src/inbound'],
+  ['src/alerts'],
+  ['src/erasures'],
+  ['src/doctor', 'src/reconcile'],
 ] as const;
 
-/** What other rooms may import of a room: the files directly in it, and these folders. */
+export const ROOMS = FLOORS.flat();
+
+/** What other rooms may import of a room: the files directly in it, those named after their folder, and these folders. */
 const PUBLIC_FOLDERS = ['src/deliveries/sender'];
 
 const EVERY_ROOM = 'the rooms';
-const PUBLIC = 'public files of other rooms';
+const LOWER = 'public files of lower floors';
 const PLATFORM = 'src/platform';
 const EVERYTHING = 'everything';
 
@@ -46,12 +43,14 @@ export const HOUSE: readonly Rule[] = [
     holds: 'the worker process',
     mayImport: ['src/activities', EVERY_ROOM, PLATFORM],
   },
-  ...ROOMS.map((folder) => ({ folder, holds: 'a room', mayImport: [PUBLIC, PLATFORM] })),
+  ...FLOORS.flatMap((rooms, floor) =>
+    rooms.map((folder) => ({ folder, holds: `a room on floor ${floor}`, mayImport: [LOWER, PLATFORM] })),
+  ),
   {
     folder: 'src/inbound/split',
     holds: 'pure rules of upstream bodies',
     mayImport: ['src/platform/json', 'src/platform/decimal.ts', 'src/platform/event-type.ts'],
-    types: ['src/messages/media.ts', 'src/messages/orders.ts'],
+    types: ['src/messages/media/media.ts', 'src/messages/orders/orders.ts'],
   },
   { folder: 'src/platform', holds: 'what no feature owns', mayImport: [] },
   {
@@ -139,7 +138,7 @@ function problemOf({ from, to, isType }: Import, sources: Sources): string | nul
 function holds(target: string, to: string, from: string): boolean {
   if (target === EVERYTHING) return true;
   if (target === EVERY_ROOM) return roomOf(to) !== undefined;
-  if (target === PUBLIC) return roomOf(to) === roomOf(from) || isPublic(to);
+  if (target === LOWER) return roomOf(to) === roomOf(from) || (floorOf(to) < floorOf(from) && isPublic(to));
   return isBelow(to, target);
 }
 
@@ -147,8 +146,21 @@ function isPublic(path: string): boolean {
   const room = roomOf(path);
   return (
     room !== undefined &&
-    (posix.dirname(path) === room || PUBLIC_FOLDERS.some((folder) => isBelow(path, folder)))
+    (posix.dirname(path) === room ||
+      isNamedAfterFolder(path) ||
+      PUBLIC_FOLDERS.some((folder) => isBelow(path, folder)))
   );
+}
+
+/** `media/media.ts`: what the folder shows to other rooms. */
+function isNamedAfterFolder(path: string): boolean {
+  return posix.basename(path, '.ts') === posix.basename(posix.dirname(path));
+}
+
+/** Counted from the ground; a path in no room is above all of them. */
+function floorOf(path: string): number {
+  const floor = FLOORS.findIndex((rooms) => rooms.some((room) => isBelow(path, room)));
+  return floor < 0 ? FLOORS.length : floor;
 }
 
 function mayUse(from: string, to: string): boolean {

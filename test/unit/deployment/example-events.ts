@@ -6,7 +6,7 @@ import {
   testEventData,
 } from '../../../src/deliveries/envelope.ts';
 import { splitUpstreamBody, type UpstreamItem } from '../../../src/inbound/split/upstream-items.ts';
-import { orderEventData, orderService } from '../../../src/messages/orders.ts';
+import { orderEventData, orderService } from '../../../src/messages/orders/orders.ts';
 import { type CoreEventType, upstreamTypeOf } from '../../../src/platform/event-type.ts';
 import { repositoryFile } from './compose-file.ts';
 

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import type { FastifyInstance, FastifyPluginAsync, FastifyReply, FastifyRequest } from 'fastify';
+import { findErasedKeys, findServedMedia, type ServedMedia } from '../../../messages/media/media.ts';
 import type { MediaUrls, SignedQuery } from '../../../messages/media/media-urls.ts';
-import { findErasedKeys, findServedMedia, type ServedMedia } from '../../../messages/media.ts';
 import { essenceOf } from '../../../messages/send/uploaded-media.ts';
 import { countedAddress } from '../../../platform/http/counted-address.ts';
 import {

@@ -1,6 +1,8 @@
 import { Type } from 'typebox';
-import { removeNumber, removeTenant, removeWaba, renameTenant } from '../../../accounts/account-removal.ts';
 import { findTenant } from '../../../accounts/accounts.ts';
+import { removeNumber } from '../../../accounts/remove-number.ts';
+import { renameTenant } from '../../../accounts/rename-tenant.ts';
+import { removeTenant, removeWaba } from '../../../erasures/account-removal.ts';
 import { RequestError } from '../../../platform/request-input.ts';
 import { PAGES } from '../access/page-access.ts';
 import { pageNotFound } from '../access/page-error.ts';

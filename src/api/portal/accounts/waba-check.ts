@@ -2,7 +2,7 @@ import { AccessTokenProblem, listPhoneNumbers, openAccessToken } from '../../../
 import { readNumberLookup } from '../../../accounts/followed-numbers.ts';
 import { type Endpoint, listEndpoints } from '../../../endpoints/store.ts';
 import { readWabaArrivals } from '../../../inbound/inbox-admin.ts';
-import { countWaitingBodies } from '../../../inbound/waiting-bodies.ts';
+import { countWaitingBodies } from '../../../inbox/waiting-bodies.ts';
 import type { SubscribedApp, UpstreamPhoneNumber } from '../../../platform/graph/graph-calls.ts';
 import type { AccountClient } from '../../../platform/graph/graph-client.ts';
 import { GraphError } from '../../../platform/graph/graph-error.ts';

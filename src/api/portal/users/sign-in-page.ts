@@ -1,7 +1,7 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { Type } from 'typebox';
+import { emailOf } from '../../../mail/email-address.ts';
 import { signIn, signOut } from '../../../users/sign-in.ts';
-import { emailOf } from '../../../users/user-input.ts';
 import type { FormTokens } from '../access/form-tokens.ts';
 import { PAGES, withoutFreshProof } from '../access/page-access.ts';
 import { orShown } from '../access/page-error.ts';

@@ -229,7 +229,7 @@ create table inbox (
   processed_at timestamptz,
   -- Of all entries of the body; 0 when it cannot be read or does not say.
   waba_id text not null default '0',
-  -- The part of intake that it is in: the CRC-32 of the WABA, of which the remainder by 16 (src/inbound/inbox.ts).
+  -- The part of intake that it is in: the CRC-32 of the WABA, of which the remainder by 16 (src/inbox/shards.ts).
   shard smallint not null default 1,
   -- The WABAs for which the app secret that signed the body may speak; null: all. Its items go to no other.
   signed_for text[],

@@ -1,6 +1,6 @@
 import { Webhook } from 'standardwebhooks';
 import { describe, expect, onTestFinished, test } from 'vitest';
-import { startReceiver } from '../../../../dev/sandbox/receiver.ts';
+import { startReceiver } from '../../../../dev/sandbox/receiver/receiver.ts';
 import { loadConfig } from '../../../../src/platform/config/config.ts';
 import { testSettings } from '../../../support/test-settings.ts';
 import { call, postJson, startSandbox } from '../../../unit/dev/sandbox/sandbox-harness.ts';

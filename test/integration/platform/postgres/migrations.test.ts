@@ -3,13 +3,13 @@ import pg from 'pg';
 import { describe, expect, test } from 'vitest';
 import { cutConnection } from '../../../../src/platform/postgres/connection.ts';
 import type { Database } from '../../../../src/platform/postgres/database.ts';
-import { MIGRATION_LOCK } from '../../../../src/platform/postgres/locks.ts';
 import {
   createIndexConcurrently,
   migrate,
   OtherBaselineError,
   rollbackAll,
 } from '../../../../src/platform/postgres/migrate.ts';
+import { MIGRATION_LOCK } from '../../../../src/platform/postgres/migration-lock.ts';
 import { MIGRATIONS, readSchemaState } from '../../../../src/platform/postgres/schema-state.ts';
 import { query } from '../../../../src/platform/postgres/sql.ts';
 import { schemaDigest } from '../../../support/schema-digest.ts';

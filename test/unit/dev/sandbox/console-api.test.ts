@@ -1,6 +1,6 @@
 import { Webhook } from 'standardwebhooks';
 import { describe, expect, onTestFinished, test } from 'vitest';
-import { startReceiver } from '../../../../dev/sandbox/receiver.ts';
+import { startReceiver } from '../../../../dev/sandbox/receiver/receiver.ts';
 import { call, graph, postJson, startSandbox, until } from './sandbox-harness.ts';
 
 const WABA = '900000000000101';

@@ -2,7 +2,7 @@ import { createHmac } from 'node:crypto';
 import { readdir, readFile } from 'node:fs/promises';
 import { connect } from 'node:net';
 import { describe, expect, test } from 'vitest';
-import { startReceiver } from '../../../../dev/sandbox/receiver.ts';
+import { startReceiver } from '../../../../dev/sandbox/receiver/receiver.ts';
 import { startUpstreamServer } from '../../../../dev/sandbox/upstream-server.ts';
 import { verifyUpstreamSignature } from '../../../../src/api/inbound/upstream-webhook.ts';
 import { APP_SECRET, call, graph, postJson, startSandbox } from './sandbox-harness.ts';

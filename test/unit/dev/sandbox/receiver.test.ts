@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Webhook } from 'standardwebhooks';
 import { describe, expect, onTestFinished, test } from 'vitest';
-import { type ReceiverConfig, startReceiver } from '../../../../dev/sandbox/receiver.ts';
+import { type ReceiverConfig, startReceiver } from '../../../../dev/sandbox/receiver/receiver.ts';
 import { call, type JsonResponse, postJson } from './sandbox-harness.ts';
 
 const SECRET = `whsec_${Buffer.alloc(32, 7).toString('base64')}`;

@@ -1,6 +1,7 @@
 import type { Database, Transaction } from '../platform/postgres/database.ts';
 import { execute, query } from '../platform/postgres/sql.ts';
-import { countQuarantined, shardOf } from './inbox.ts';
+import { countQuarantined } from './quarantine-counts.ts';
+import { shardOf } from './shards.ts';
 
 /** Why a part of a body waits: upstream is asked for its phone number. */
 export const AWAITS_NUMBER = 'awaits_phone_number';

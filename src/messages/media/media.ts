@@ -1,6 +1,6 @@
-import type { Database, Transaction } from '../platform/postgres/database.ts';
-import { execute, query } from '../platform/postgres/sql.ts';
-import { RequestError } from '../platform/request-input.ts';
+import type { Database, Transaction } from '../../platform/postgres/database.ts';
+import { execute, query } from '../../platform/postgres/sql.ts';
+import { RequestError } from '../../platform/request-input.ts';
 
 /** Media that a message carries, to be fetched from upstream unless upstream itself never had it. */
 export type MediaReference = {

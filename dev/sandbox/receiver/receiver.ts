@@ -1,12 +1,12 @@
 import fastify, { LogController } from 'fastify';
-import { requireDevelopment, requireLoopback } from './loopback-only.ts';
-import { createBehaviours } from './receiver/behaviour.ts';
-import { createEndpointSecrets } from './receiver/endpoint-secrets.ts';
-import { eventLine } from './receiver/event-line.ts';
-import { createReceivedWebhooks } from './receiver/received-webhooks.ts';
-import { receiverControl } from './receiver/receiver-control.ts';
-import { type ReceiverContext, registerWebhookReceipt } from './receiver/webhook-routes.ts';
-import type { RunningServer } from './upstream-server.ts';
+import { requireDevelopment, requireLoopback } from '../loopback-only.ts';
+import type { RunningServer } from '../upstream-server.ts';
+import { createBehaviours } from './behaviour.ts';
+import { createEndpointSecrets } from './endpoint-secrets.ts';
+import { eventLine } from './event-line.ts';
+import { createReceivedWebhooks } from './received-webhooks.ts';
+import { receiverControl } from './receiver-control.ts';
+import { type ReceiverContext, registerWebhookReceipt } from './webhook-routes.ts';
 
 /** How to run the sample tenant. */
 export type ReceiverConfig = {

@@ -1,60 +1,16 @@
+import { knownTenant, knownWaba, listTenantWabas } from '../accounts/accounts.ts';
 import { deleteEndpoint } from '../endpoints/endpoint-modes.ts';
 import { listEndpoints } from '../endpoints/store.ts';
-import { shardOf } from '../inbound/inbox.ts';
+import { lockIntake } from '../inbox/intake-lock.ts';
+import { shardOf } from '../inbox/shards.ts';
 import { keyRequestWorkflowId } from '../keys/key-request-store.ts';
 import { type Audited, recordAudit, recordChange } from '../platform/audit/audit.ts';
 import type { Database, Transaction } from '../platform/postgres/database.ts';
-import { lockIntake } from '../platform/postgres/locks.ts';
 import { execute, query } from '../platform/postgres/sql.ts';
-import { checkName, checkUpstreamId, RequestError } from '../platform/request-input.ts';
+import { RequestError } from '../platform/request-input.ts';
 import { finishTask, wakeTask } from '../platform/temporal/workflow-tasks.ts';
-import { knownTenant, knownWaba, listTenantWabas } from './accounts.ts';
 
 type Tools = { database: Database } & Audited;
-
-/** Gives a tenant another name. Throws RequestError: `invalid_value`, `unknown_tenant`. */
-export async function renameTenant(
-  { database, actor: { name: actor, ...request } }: Tools,
-  userId: string,
-  name: string,
-): Promise<{ userId: string; businessName: string }> {
-  const businessName = checkName('The business name', name);
-  const before = await knownTenant(database, userId);
-  await database.transaction(async (trx) => {
-    await renameTenantRow(trx, userId, businessName);
-    const detail = { from: before.businessName, to: businessName };
-    const tenant = { tenantId: userId, wabaId: null, target: `tenant ${userId}`, detail };
-    await recordAudit(trx, { ...tenant, ...request, actor, action: 'tenant.renamed' });
-  });
-  return { userId, businessName };
-}
-
-/**
- * Takes a number away from its WABA, also when upstream goes on listing it: it leaves `/me`, cannot send, and what comes
- * for it is quarantined. Its history stays. Adding it by hand brings it back. Throws RequestError: `invalid_value`,
- * `unknown_waba`, `unknown_phone_number`.
- */
-export async function removeNumber(
-  { database, actor }: Tools,
-  wabaId: string,
-  phoneNumberId: string,
-): Promise<void> {
-  await knownWaba(database, wabaId);
-  checkUpstreamId('The phone number id', phoneNumberId);
-  await database.transaction(async (trx) => {
-    await lockIntake(trx, shardOf(wabaId));
-    if (!(await detachNumber(trx, wabaId, phoneNumberId))) {
-      throw new RequestError('unknown_phone_number', `WABA ${wabaId} has no phone number ${phoneNumberId}.`);
-    }
-    const detail = { phoneNumberId };
-    await recordChange(trx, actor, {
-      wabaId,
-      action: 'waba.number_removed',
-      target: `WABA ${wabaId}`,
-      detail,
-    });
-  });
-}
 
 /**
  * Takes a WABA away: its endpoints are deleted with what waits for them, its keys revoked, its token forgotten, and
@@ -107,26 +63,6 @@ export async function removeTenant(
 }
 
 const FOREIGN_KEY_VIOLATION = '23503';
-
-/** Gives a tenant another name. False: there is none such. */
-async function renameTenantRow(trx: Transaction, tenantId: string, name: string): Promise<boolean> {
-  const renamed = 'update tenants set business_name = ? where id = ? and removed_at is null';
-  return (await execute(trx, renamed, [name, tenantId])) === 1;
-}
-
-/**
- * Takes a number away from its WABA: upstream's list does not bring it back. The row stays, with its history. False: the
- * WABA has no such number.
- */
-async function detachNumber(trx: Transaction, wabaId: string, phoneNumberId: string): Promise<boolean> {
-  const detached = await execute(
-    trx,
-    `update phone_numbers set detached = true, removed_at = coalesce(removed_at, now())
-      where phone_number_id = ? and waba_id = ? and not detached`,
-    [phoneNumberId, wabaId],
-  );
-  return detached === 1;
-}
 
 /** Ends what a WABA can be used by: keys, requests for keys, the access token, what waits for its numbers. */
 async function closeWaba(trx: Transaction, wabaId: string): Promise<void> {
@@ -187,19 +123,6 @@ export async function closeTenant(trx: Transaction, tenantId: string): Promise<v
   await unlessReferred(trx, async (savepoint) => {
     await execute(savepoint, 'delete from tenants where id = ?', [tenantId]);
   });
-}
-
-/** Which tenant has the WABA, or had it and its history is kept; null: no tenant. */
-export async function wabaHolder(
-  database: Database,
-  wabaId: string,
-): Promise<{ tenantId: string; removed: boolean } | null> {
-  const [row] = await query<{ tenantId: string; removed: boolean }>(
-    database,
-    'select tenant_id as "tenantId", removed_at is not null as removed from wabas where waba_id = ?',
-    [wabaId],
-  );
-  return row ?? null;
 }
 
 async function unlessReferred(

@@ -6,9 +6,9 @@ import {
   multiplyDecimals,
   parseDecimal,
   ZERO,
-} from '../platform/decimal.ts';
-import type { Database, Transaction } from '../platform/postgres/database.ts';
-import { execute, query } from '../platform/postgres/sql.ts';
+} from '../../platform/decimal.ts';
+import type { Database, Transaction } from '../../platform/postgres/database.ts';
+import { execute, query } from '../../platform/postgres/sql.ts';
 
 /** What the `order` event is built from once `service` is known. */
 export type OrderEventParts = {

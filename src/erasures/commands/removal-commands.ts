@@ -1,0 +1,49 @@
+import { Command } from 'commander';
+import { knownTenant, knownWaba } from '../../accounts/accounts.ts';
+import { adminAction } from '../../platform/cli/admin-action.ts';
+import { invalidValue } from '../../platform/request-input.ts';
+import { removeTenant, removeWaba } from '../account-removal.ts';
+
+/** `admin waba remove` */
+export function wabaRemoveCommand(): Command {
+  const command = new Command('remove')
+    .description(
+      'take a WABA away: its keys, its token, and its endpoints with what waits; its history stays',
+    )
+    .argument('<wabaId>')
+    .option('--yes', 'yes, remove it');
+  const example = 'waba remove 900000000000101 --yes';
+  return adminAction<{ yes?: true }>(command, example, async ({ tools, args, options }) => {
+    const [wabaId = ''] = args;
+    const { businessName } = await knownWaba(tools.database, wabaId);
+    if (!options.yes)
+      throw invalidValue(`WABA ${wabaId} of ${businessName} would be removed: say so with --yes.`);
+    const removed = await removeWaba(tools, wabaId);
+    const history = removed.kept
+      ? 'its history is kept, and only its tenant can have it again'
+      : 'it is gone';
+    return {
+      json: removed,
+      text: `WABA ${wabaId} is removed with ${removed.endpoints} endpoints (${removed.dropped} deliveries dropped); ${history}.`,
+    };
+  });
+}
+
+/** `admin tenant remove` */
+export function tenantRemoveCommand(): Command {
+  const command = new Command('remove')
+    .description('take a tenant away: its WABAs (see waba remove), keys, endpoints and memberships')
+    .argument('<tenantId>')
+    .option('--yes', 'yes, remove it');
+  return adminAction<{ yes?: true }>(command, 'tenant remove 3 --yes', async ({ tools, args, options }) => {
+    const [userId = ''] = args;
+    const { businessName } = await knownTenant(tools.database, userId);
+    if (!options.yes)
+      throw invalidValue(`Tenant ${userId} (${businessName}) would be removed: say so with --yes.`);
+    const { wabaIds, kept } = await removeTenant(tools, userId);
+    return {
+      json: { userId: Number(userId), wabaIds, kept },
+      text: `Tenant ${userId} is removed with ${wabaIds.length} WABAs; the history of ${kept.length} of them is kept.`,
+    };
+  });
+}

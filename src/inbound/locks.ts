@@ -1,0 +1,67 @@
+import { CUSTOMERS_LOCK } from '../customers/customers-lock.ts';
+import { INTAKE_LOCK } from '../inbox/intake-lock.ts';
+import type { Transaction } from '../platform/postgres/database.ts';
+import { query } from '../platform/postgres/sql.ts';
+import { ORDER_SCOPE_LOCK, PUBLISHING_LOCK } from '../queue/publishing-locks.ts';
+
+/** For the function ingest_message, which takes them in this order. */
+export const INGEST_LOCKS: readonly number[] = [
+  INTAKE_LOCK,
+  CUSTOMERS_LOCK,
+  PUBLISHING_LOCK,
+  ORDER_SCOPE_LOCK,
+];
+
+/** What holds up one of several shards that are taken in together holds up the others as well. */
+const SHARED_WAIT_MS = 1_000;
+
+/**
+ * Takes the intake locks of those of the shards that are free, for the rest of the transaction; returns them. Those `awaited`
+ * are waited for: an earlier transaction of the caller has them and is about to commit.
+ * They end with the transaction, also when its process dies or freezes (the server ends idle transactions).
+ * The locks on customers and publishing come with them; the former may be waited for, for the milliseconds of a send.
+ * Statements sent behind it know of them by `HELD_SHARDS`. No lock of the transaction is waited for for longer than
+ * `waitMs` (null: as ever).
+ */
+export async function tryIntakeLocks(
+  trx: Transaction,
+  shards: readonly number[],
+  {
+    waitMs = shards.length > 1 ? SHARED_WAIT_MS : null,
+    awaited = [],
+  }: { waitMs?: number | null; awaited?: readonly number[] } = {},
+): Promise<number[]> {
+  const impatient =
+    waitMs === null ? null : query(trx, `select set_config('lock_timeout', ?, true)`, [String(waitMs)]);
+  const [row] = await query<{ shards: number[] }>(
+    trx,
+    `select coalesce(array_agg(shard order by shard), '{}') as shards, count(customers),
+            set_config('heliograph.takes_in', coalesce(array_agg(shard), '{}')::text, true),
+            pg_advisory_xact_lock_shared(:publishing::bigint)
+       from (select shard, pg_advisory_xact_lock(:customers::integer, shard) as customers
+               from (select shard from unnest(:shards::integer[]) as wanted (shard)
+                      where case when shard = any (:awaited::integer[])
+                                 then pg_advisory_xact_lock(:intake::integer, shard) is not null
+                                 else pg_try_advisory_xact_lock(:intake::integer, shard) end offset 0) as free
+              offset 0) as locked`,
+    {
+      shards: shards.toSorted((a, b) => a - b),
+      awaited,
+      intake: INTAKE_LOCK,
+      customers: CUSTOMERS_LOCK,
+      publishing: PUBLISHING_LOCK,
+    },
+  );
+  await impatient;
+  return row?.shards ?? [];
+}
+
+/** Waits for further shards, those of WABAs whose numbers came in bodies of others. */
+export async function lockFurtherShards(trx: Transaction, shards: readonly number[]): Promise<void> {
+  await query(
+    trx,
+    `select pg_advisory_xact_lock(cast(? as integer), shard), pg_advisory_xact_lock(cast(? as integer), shard)
+       from (select shard from unnest(cast(? as integer[])) as wanted (shard) order by shard) as wanted`,
+    [INTAKE_LOCK, CUSTOMERS_LOCK, shards],
+  );
+}
