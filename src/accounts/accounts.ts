@@ -314,3 +314,30 @@ export async function wabaHolder(
   );
   return row ?? null;
 }
+
+/** Takes a WABA out of use: its row stays without secrets. */
+export async function closeWabaRow(trx: Transaction, wabaId: string): Promise<void> {
+  await execute(
+    trx,
+    `update wabas set removed_at = now(), access_token_sealed = null, numbers_problem = null,
+            operations_url = null, operations_secret_sealed = null
+      where waba_id = ?`,
+    [wabaId],
+  );
+}
+
+/** Deletes a WABA of which nothing is left, with its numbers. */
+export async function deleteWabaRows(trx: Transaction, wabaId: string): Promise<void> {
+  await execute(trx, 'delete from phone_numbers where waba_id = ?', [wabaId]);
+  await execute(trx, 'delete from wabas where waba_id = ?', [wabaId]);
+}
+
+/** Takes a tenant out of use: its row stays. */
+export async function closeTenantRow(trx: Transaction, tenantId: string): Promise<void> {
+  await execute(trx, 'update tenants set removed_at = now() where id = ?', [tenantId]);
+}
+
+/** Deletes a tenant of which nothing is left. */
+export async function deleteTenantRow(trx: Transaction, tenantId: string): Promise<void> {
+  await execute(trx, 'delete from tenants where id = ?', [tenantId]);
+}

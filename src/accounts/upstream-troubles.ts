@@ -1,3 +1,4 @@
+import type { ErasedTable } from '../platform/erasing.ts';
 import type { Database, Transaction } from '../platform/postgres/database.ts';
 import { execute, query } from '../platform/postgres/sql.ts';
 
@@ -85,3 +86,8 @@ export async function forgetOldTroubles(database: Database, limit: number): Prom
     [limit],
   );
 }
+
+/** What is erased with a WABA. */
+export const UPSTREAM_TROUBLES: ErasedTable = {
+  ...{ table: 'upstream_troubles', count: 'upstreamTroubles', key: 'waba_id, kind, subject' },
+};

@@ -1,7 +1,8 @@
 import { mailLink, mailPage, mailText } from '../mail/mail-page.ts';
 import { type MailContent, type Mailer, queueMail } from '../mail/mails.ts';
 import type { Database, Transaction } from '../platform/postgres/database.ts';
-import { execute, query } from '../platform/postgres/sql.ts';
+import { query } from '../platform/postgres/sql.ts';
+import { noteAlertMailed, saveAlertMail } from '../users/user-store.ts';
 import { type AlertKind, alertPath, anchorOf, KINDS, kindsFor } from './alert-kinds.ts';
 import type { ShownAlert } from './alerts.ts';
 
@@ -69,7 +70,7 @@ export async function alertMailOf(database: Database, userId: string): Promise<b
 
 /** Has a user get e-mails about alerts, or none. */
 export async function setAlertMail(database: Database, userId: string, isOn: boolean): Promise<void> {
-  await execute(database, 'update users set alert_mail = ? where id = ?', [isOn, userId]);
+  await saveAlertMail(database, userId, isOn);
 }
 
 type MailedAlert = Pick<ShownAlert, 'kind' | 'businessName' | 'wabaId' | 'subject' | 'reason' | 'openedAt'>;
@@ -92,7 +93,7 @@ async function queueMailFor(trx: Transaction, mailer: NonNullable<Mailer>, userI
   if (alerts.length === 0) return false;
   const content = digestOf(alerts, { publicUrl: mailer.publicUrl, isOperator: user.isOperator });
   await queueMail(trx, mailer, { kind: 'alerts', userId, recipient: user.email, ...content });
-  await execute(trx, 'update users set alert_mailed_at = now() where id = ?', [userId]);
+  await noteAlertMailed(trx, userId);
   return true;
 }
 

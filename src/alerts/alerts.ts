@@ -1,6 +1,7 @@
 import type { NoticeState } from '../notices/alert-envelope.ts';
 import { insertEndpointAlert, insertWabaNotice } from '../notices/alert-notices.ts';
 import { type Audited, recordBy } from '../platform/audit/audit.ts';
+import type { ErasedTable, NamedIn } from '../platform/erasing.ts';
 import type { Database, Transaction } from '../platform/postgres/database.ts';
 import { execute, query } from '../platform/postgres/sql.ts';
 import { alertUuidOf, publicAlertId, uuidV7 } from '../platform/public-ids.ts';
@@ -270,4 +271,18 @@ export async function forgetOldAlerts(database: Database, limit: number): Promis
        select id from alerts where over_at < now() - ${KEPT_DAYS} * interval '1 day' limit ?))`,
     [limit],
   );
+}
+
+/** What a WABA leaves behind of alerts, and of what is known of its silence. */
+export const ALERT_TABLES: readonly ErasedTable[] = [
+  { table: 'alerts', count: 'alerts', key: 'id' },
+  { table: 'waba_hours', count: 'activityHours', key: 'waba_id, hour' },
+];
+
+/** Where this room names users by their e-mail address or name. */
+export const ALERTS_NAMED_IN: NamedIn = [['alerts', 'resolved_by']];
+
+/** Deletes the alert that e-mails to an address fail. */
+export async function forgetFailedMail(trx: Transaction, address: string): Promise<void> {
+  await execute(trx, `delete from alerts where kind = 'mail_failed' and subject = ?`, [address]);
 }

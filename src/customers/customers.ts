@@ -225,3 +225,22 @@ export async function touchConversations(trx: Transaction, ids: readonly string[
     [ids],
   );
 }
+
+/** Locks the conversation of a number with a customer by noting that a message comes now; null: there is none. */
+export async function lockKnownConversation(
+  trx: Transaction,
+  wabaId: string,
+  phoneNumberId: string,
+  { waId, userId }: { waId: string | null; userId: string | null },
+): Promise<string | null> {
+  const column = waId === null ? 'user_id' : 'wa_id';
+  const [row] = await query<{ id: string }>(
+    trx,
+    `update conversations c set last_message_at = clock_timestamp() from contacts p
+      where p.waba_id = ? and p.${column} = ? and c.phone_number_id = ? and c.contact_id = p.id
+        and c.merged_into is null
+     returning c.id`,
+    [wabaId, waId ?? userId ?? '', phoneNumberId],
+  );
+  return row?.id ?? null;
+}

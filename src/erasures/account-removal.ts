@@ -1,14 +1,24 @@
-import { knownTenant, knownWaba, listTenantWabas } from '../accounts/accounts.ts';
+import {
+  closeTenantRow,
+  closeWabaRow,
+  deleteTenantRow,
+  deleteWabaRows,
+  knownTenant,
+  knownWaba,
+  listTenantWabas,
+} from '../accounts/accounts.ts';
 import { deleteEndpoint } from '../endpoints/endpoint-modes.ts';
 import { listEndpoints } from '../endpoints/store.ts';
 import { lockIntake } from '../inbox/intake-lock.ts';
 import { shardOf } from '../inbox/shards.ts';
-import { keyRequestWorkflowId } from '../keys/key-request-store.ts';
+import { dropWaitingBodies } from '../inbox/waiting-bodies.ts';
+import { deleteKeysOfWaba, revokeKeysOfWaba } from '../keys/key-request-store.ts';
 import { type Audited, recordAudit, recordChange } from '../platform/audit/audit.ts';
 import type { Database, Transaction } from '../platform/postgres/database.ts';
-import { execute, query } from '../platform/postgres/sql.ts';
+import { query } from '../platform/postgres/sql.ts';
 import { RequestError } from '../platform/request-input.ts';
-import { finishTask, wakeTask } from '../platform/temporal/workflow-tasks.ts';
+import { finishTask } from '../platform/temporal/workflow-tasks.ts';
+import { forgetTenantOfUsers } from '../users/user-store.ts';
 
 type Tools = { database: Database } & Audited;
 
@@ -66,30 +76,9 @@ const FOREIGN_KEY_VIOLATION = '23503';
 
 /** Ends what a WABA can be used by: keys, requests for keys, the access token, what waits for its numbers. */
 async function closeWaba(trx: Transaction, wabaId: string): Promise<void> {
-  await execute(trx, 'update api_keys set revoked_at = now() where waba_id = ? and revoked_at is null', [
-    wabaId,
-  ]);
-  const requests = await query<{ id: string }>(
-    trx,
-    `update api_key_requests set state = 'denied', note = 'the WABA was removed', finished_at = now()
-      where waba_id = ? and state in ('requested', 'approved') returning id`,
-    [wabaId],
-  );
-  for (const { id } of requests) await wakeTask(trx, keyRequestWorkflowId(id));
-  await execute(
-    trx,
-    `with dropped as (delete from waiting_bodies where waba_id = ? returning received_day, inbox_id)
-     update inbox i set state = 'quarantined' from (select distinct * from dropped) as d
-      where i.received_day = d.received_day and i.id = d.inbox_id and i.state = 'waiting'`,
-    [wabaId],
-  );
-  await execute(
-    trx,
-    `update wabas set removed_at = now(), access_token_sealed = null, numbers_problem = null,
-            operations_url = null, operations_secret_sealed = null
-      where waba_id = ?`,
-    [wabaId],
-  );
+  await revokeKeysOfWaba(trx, wabaId);
+  await dropWaitingBodies(trx, wabaId);
+  await closeWabaRow(trx, wabaId);
   await finishTask(trx, `waba-numbers/${wabaId}`);
 }
 
@@ -107,22 +96,16 @@ export async function deleteEmptyWaba(trx: Transaction, wabaId: string): Promise
   );
   if (used !== undefined) return false;
   return await unlessReferred(trx, async (savepoint) => {
-    await execute(savepoint, 'delete from api_key_requests where waba_id = ?', [wabaId]);
-    await execute(savepoint, 'delete from api_keys where waba_id = ?', [wabaId]);
-    await execute(savepoint, 'delete from phone_numbers where waba_id = ?', [wabaId]);
-    await execute(savepoint, 'delete from wabas where waba_id = ?', [wabaId]);
+    await deleteKeysOfWaba(savepoint, wabaId);
+    await deleteWabaRows(savepoint, wabaId);
   });
 }
 
 /** Takes a tenant away: its users, invitations and sessions end. The row stays when removed WABAs of it do. */
 export async function closeTenant(trx: Transaction, tenantId: string): Promise<void> {
-  for (const table of ['user_sessions', 'invitations', 'memberships']) {
-    await execute(trx, `delete from ${table} where tenant_id = ?`, [tenantId]);
-  }
-  await execute(trx, 'update tenants set removed_at = now() where id = ?', [tenantId]);
-  await unlessReferred(trx, async (savepoint) => {
-    await execute(savepoint, 'delete from tenants where id = ?', [tenantId]);
-  });
+  await forgetTenantOfUsers(trx, tenantId);
+  await closeTenantRow(trx, tenantId);
+  await unlessReferred(trx, async (savepoint) => await deleteTenantRow(savepoint, tenantId));
 }
 
 async function unlessReferred(

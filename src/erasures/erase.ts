@@ -1,11 +1,11 @@
 import { recordAudit } from '../platform/audit/audit.ts';
 import type { EncryptionKey } from '../platform/crypto/secret-box.ts';
+import { NotYetErased, sumOf } from '../platform/erasing.ts';
 import { finishTask } from '../platform/temporal/workflow-tasks.ts';
 import { type ErasureReport, reportText, signReport } from './erasure-report.ts';
 import {
   type ErasureStep,
   type ErasureSubject,
-  NotYetErased,
   openSubject,
   type StepContext,
   type StepTools,
@@ -21,7 +21,6 @@ import {
 } from './erasure-store.ts';
 import { tenantStep, userStep } from './steps/account-steps.ts';
 import { CUSTOMER_STEPS } from './steps/customer-steps.ts';
-import { sumOf } from './steps/erase-rows.ts';
 import { WABA_STEPS } from './steps/waba-steps.ts';
 
 export type EraseTools = StepTools & { encryptionKeys: readonly EncryptionKey[] };

@@ -1,9 +1,7 @@
 import { createPrivateKey, createPublicKey, hkdfSync, type KeyObject, sign, verify } from 'node:crypto';
 import type { EncryptionKey } from '../platform/crypto/secret-box.ts';
+import type { ErasureCounts } from '../platform/erasing.ts';
 import { invalidValue } from '../platform/request-input.ts';
-
-/** How many of each kind of data went. */
-export type ErasureCounts = Readonly<Record<string, number>>;
 
 /** What was erased, when, and by whom. It names ids of ours only. */
 export type ErasureReport = {

@@ -1,8 +1,8 @@
 import type { SecretBox } from '../platform/crypto/secret-box.ts';
 import { erasureSubjectPlace } from '../platform/crypto/secret-box.ts';
+import type { ErasureCounts } from '../platform/erasing.ts';
 import type { ObjectStore } from '../platform/object-store/object-store.ts';
 import type { Database, Transaction } from '../platform/postgres/database.ts';
-import type { ErasureCounts } from './erasure-report.ts';
 import { type Erasure, saveSubject } from './erasure-store.ts';
 import type { IdTimes } from './steps/customer-ids.ts';
 
@@ -42,17 +42,6 @@ export type StepContext = StepTools & {
   /** The WABA that the step is about; empty: none. */
   wabaId: string;
 };
-
-/** A batch that has to wait for something. Nothing of it was erased. */
-export class NotYetErased extends Error {
-  readonly waitMs: number;
-
-  constructor(reason: string, waitMs = 1_000) {
-    super(reason);
-    this.name = 'NotYetErased';
-    this.waitMs = waitMs;
-  }
-}
 
 /** Where the next batch of the step begins; null: the step is done. */
 export type BatchEnd = { after: string | null; counts?: ErasureCounts };

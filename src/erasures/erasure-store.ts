@@ -1,6 +1,7 @@
+import type { ErasureCounts } from '../platform/erasing.ts';
 import type { Database, Transaction } from '../platform/postgres/database.ts';
 import { execute, query } from '../platform/postgres/sql.ts';
-import type { ErasureCounts, ReportSignature } from './erasure-report.ts';
+import type { ReportSignature } from './erasure-report.ts';
 
 /** What can be erased. */
 export type ErasureKind = 'customer' | 'conversation' | 'waba' | 'tenant' | 'user';

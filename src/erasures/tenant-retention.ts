@@ -1,16 +1,20 @@
 import { lockCustomers } from '../customers/customers-lock.ts';
+import { forgetContacts, forgetEmptyConversations } from '../customers/erase-customers.ts';
+import { expireEventsOf } from '../deliveries/erase-events.ts';
 import { holdIntake, lockIntake } from '../inbox/intake-lock.ts';
 import { shardOf } from '../inbox/shards.ts';
-import type { ObjectStore } from '../platform/object-store/object-store.ts';
-import type { Database, Transaction } from '../platform/postgres/database.ts';
-import { execute, query } from '../platform/postgres/sql.ts';
 import {
   ERASED_MESSAGE,
   type ErasedMessage,
   eraseMessages,
+  expireFiles,
+  forgetAliases,
   rememberMessages,
-  removeObjects,
-} from './steps/erase-rows.ts';
+} from '../messages/erase-messages.ts';
+import { removeObjects } from '../platform/erasing.ts';
+import type { ObjectStore } from '../platform/object-store/object-store.ts';
+import type { Database, Transaction } from '../platform/postgres/database.ts';
+import { query } from '../platform/postgres/sql.ts';
 
 type Tools = { database: Database; objectStore: Pick<ObjectStore, 'remove'> };
 
@@ -100,16 +104,7 @@ export async function expireMedia({ database, objectStore }: Tools, round = newR
       objectStore,
       files.map(({ key }) => key),
     );
-    await execute(
-      database,
-      `with gone as (
-         update media m set state = 'expired', object_key = null
-           from unnest(cast(:ids as bigint[]), cast(:keys as text[])) as f (id, key)
-          where m.message_id = f.id and m.state = 'stored'
-         returning m.message_id, m.waba_id, f.key)
-       insert into erased_files (message_id, waba_id, object_key) select * from gone`,
-      { ids: files.map(({ id }) => id), keys: files.map(({ key }) => key) },
-    );
+    await expireFiles(database, files);
     return files.length === ROWS_PER_BATCH ? '' : null;
   });
 }
@@ -124,46 +119,7 @@ export async function expireEvents({ database }: Pick<Tools, 'database'>, round 
   );
 }
 
-const FIRST_UUID = '00000000-0000-0000-0000-000000000000';
-
-async function expireEventsOf(database: Database, { wabaId, days }: Limit, after: Next): Promise<Next> {
-  return await database.transaction(async (trx) => {
-    const walked = await query<{ day: string; id: string; isOver: boolean }>(
-      trx,
-      `select day, id, body is not null and not exists (
-                select from deliveries d join delivery_queue q on q.delivery_id = d.id
-                 where d.event_uuid = e.id) as "isOver"
-         from (select day, id, body from events
-                where waba_id = :wabaId and id < cast(:before as uuid) and id > cast(:after as uuid)
-                order by id limit ${ROWS_PER_BATCH}) as e`,
-      { wabaId, before: firstUuidOf(days), after: after ?? FIRST_UUID },
-    );
-    const events = walked.filter(({ isOver }) => isOver);
-    const ids = events.map(({ id }) => id);
-    await execute(
-      trx,
-      `delete from attempts where delivery_id = any (array(
-         select id from deliveries where event_uuid = any (cast(? as uuid[]))))`,
-      [ids],
-    );
-    await execute(trx, 'delete from deliveries where event_uuid = any (cast(? as uuid[]))', [ids]);
-    await execute(
-      trx,
-      'delete from events where (day, id) in (select * from unnest(cast(? as date[]), cast(? as uuid[])))',
-      [events.map(({ day }) => day), ids],
-    );
-    return walked.length === ROWS_PER_BATCH ? (walked.at(-1)?.id ?? null) : null;
-  });
-}
-
 const DAY_MS = 86_400_000;
-
-/** Before every version 7 UUID from the UTC day on that began `days` days before today's. */
-function firstUuidOf(days: number): string {
-  const ms = (Math.floor(Date.now() / DAY_MS) - days) * DAY_MS;
-  const hex = ms.toString(16).padStart(12, '0');
-  return `${hex.slice(0, 8)}-${hex.slice(8)}-0000-0000-000000000000`;
-}
 
 /** Nothing of it is under way: no send, no download, no delivery. */
 const IS_AT_REST = `
@@ -268,48 +224,17 @@ async function forgetConversations(
   await database.transaction(async (trx) => {
     await lockIntake(trx, shardOf(wabaId));
     await lockCustomers(trx, shardOf(wabaId));
-    // A send locks its conversation alone: it is waited for, and judged by a statement that sees its message.
-    await query(
-      trx,
-      'select 1 from conversations where waba_id = :wabaId and id = any (cast(:conversationIds as bigint[])) for update',
-      { wabaId, conversationIds },
-    );
-    const gone = await query<{ contactId: string | null }>(
-      trx,
-      `with empty as (
-         select id from conversations c
-          where waba_id = :wabaId and id = any (cast(:conversationIds as bigint[]))
-            and last_message_at < now() - :days * interval '1 day'
-            and not exists (select from messages m where m.conversation_id = c.id))
-       delete from conversations where id in (select id from empty) or merged_into in (select id from empty)
-       returning contact_id as "contactId"`,
-      { wabaId, days, conversationIds },
-    );
-    await forgetContacts(
-      trx,
-      wabaId,
-      gone.flatMap(({ contactId }) => contactId ?? []),
-    );
+    const contactIds = await forgetEmptyConversations(trx, { wabaId, days }, conversationIds);
+    await forgetCustomers(trx, wabaId, contactIds);
   });
 }
 
-async function forgetContacts(
+async function forgetCustomers(
   trx: Transaction,
   wabaId: string,
   contactIds: readonly string[],
 ): Promise<void> {
-  const people = await query<{ waId: string | null }>(
-    trx,
-    `delete from contacts k where waba_id = :wabaId and id = any (cast(:contactIds as bigint[]))
-        and not exists (select from conversations c where c.contact_id = k.id)
-     returning wa_id as "waId"`,
-    { wabaId, contactIds },
-  );
-  await execute(
-    trx,
-    'delete from phone_aliases where waba_id = :wabaId and wa_id = any (cast(:waIds as text[]))',
-    { wabaId, waIds: people.flatMap(({ waId }) => waId ?? []) },
-  );
+  await forgetAliases(trx, wabaId, await forgetContacts(trx, wabaId, contactIds));
 }
 
 /**
@@ -344,7 +269,7 @@ async function expireContactsOf(database: Database, limit: Limit, after: Next): 
     await database.transaction(async (trx) => {
       await lockIntake(trx, shardOf(wabaId));
       await lockCustomers(trx, shardOf(wabaId));
-      await forgetContacts(trx, wabaId, alone);
+      await forgetCustomers(trx, wabaId, alone);
     });
   }
   const last = walked.at(-1);

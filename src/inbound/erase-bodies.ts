@@ -1,3 +1,4 @@
+import { deleteBodies, replaceBodies } from '../inbox/bodies.ts';
 import { lockIntake } from '../inbox/intake-lock.ts';
 import { shardOf } from '../inbox/shards.ts';
 import {
@@ -13,7 +14,7 @@ import {
   textOf,
 } from '../platform/json/json-text.ts';
 import type { Transaction } from '../platform/postgres/database.ts';
-import { byteaArray, execute, query } from '../platform/postgres/sql.ts';
+import { byteaArray, query } from '../platform/postgres/sql.ts';
 import { ERASED_PART, isErased, type PersonIds } from './split/item-context.ts';
 import {
   type IdentityChange,
@@ -190,22 +191,6 @@ async function findBodies(
       needles: byteaArray(ids.map((name) => Buffer.from(name))),
     },
   );
-}
-
-async function deleteBodies(trx: Transaction, day: string, ids: readonly string[]): Promise<void> {
-  if (ids.length === 0) return;
-  const which = 'received_day = ? and id = any (?::bigint[])';
-  await execute(trx, `delete from waiting_bodies where ${which.replace('id =', 'inbox_id =')}`, [day, ids]);
-  await execute(trx, `delete from inbox where ${which}`, [day, ids]);
-}
-
-async function replaceBodies(
-  trx: Transaction,
-  day: string,
-  cut: readonly { id: string; rest: Buffer }[],
-): Promise<void> {
-  for (const { id, rest } of cut)
-    await execute(trx, 'update inbox set body = ? where received_day = ? and id = ?', [rest, day, id]);
 }
 
 /** The body without their parts; null when nothing is left in it, or when it cannot be read. */

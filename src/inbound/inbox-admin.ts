@@ -1,8 +1,8 @@
-import { wakeIntake } from '../inbox/bodies.ts';
+import { putBack, wakeIntake } from '../inbox/bodies.ts';
 import { lockIntake } from '../inbox/intake-lock.ts';
 import { SHARDS } from '../inbox/shards.ts';
 import type { Database } from '../platform/postgres/database.ts';
-import { execute, query } from '../platform/postgres/sql.ts';
+import { query } from '../platform/postgres/sql.ts';
 
 export type QuarantineTotal = {
   reason: string;
@@ -139,13 +139,7 @@ async function retryBodies(
   return await database.transaction(async (trx) => {
     await lockIntake(trx, shard);
     wakeIntake(trx, [shard]);
-    return await execute(
-      trx,
-      `update inbox i set state = 'new', partly = null, processed_at = null
-         from unnest(?::date[], ?::bigint[]) as p (day, id)
-        where i.received_day = p.day and i.id = p.id and i.state = any (?::text[])`,
-      [rows.map(({ day }) => day), rows.map(({ id }) => id), states],
-    );
+    return await putBack(trx, rows, states);
   });
 }
 

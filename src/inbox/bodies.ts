@@ -209,3 +209,36 @@ async function finishNoted(trx: Transaction, outcomes: readonly InboxOutcome[]):
     ],
   );
 }
+
+/** Deletes bodies, also those that wait. */
+export async function deleteBodies(trx: Transaction, day: string, ids: readonly string[]): Promise<void> {
+  if (ids.length === 0) return;
+  const which = 'received_day = ? and id = any (?::bigint[])';
+  await execute(trx, `delete from waiting_bodies where ${which.replace('id =', 'inbox_id =')}`, [day, ids]);
+  await execute(trx, `delete from inbox where ${which}`, [day, ids]);
+}
+
+/** Puts what is left of bodies in their place. */
+export async function replaceBodies(
+  trx: Transaction,
+  day: string,
+  cut: readonly { id: string; rest: Buffer }[],
+): Promise<void> {
+  for (const { id, rest } of cut)
+    await execute(trx, 'update inbox set body = ? where received_day = ? and id = ?', [rest, day, id]);
+}
+
+/** Puts those bodies back before intake that are still in one of these states; returns how many. */
+export async function putBack(
+  trx: Transaction,
+  bodies: readonly { day: string; id: string }[],
+  states: readonly string[],
+): Promise<number> {
+  return await execute(
+    trx,
+    `update inbox i set state = 'new', partly = null, processed_at = null
+       from unnest(?::date[], ?::bigint[]) as p (day, id)
+      where i.received_day = p.day and i.id = p.id and i.state = any (?::text[])`,
+    [bodies.map(({ day }) => day), bodies.map(({ id }) => id), states],
+  );
+}

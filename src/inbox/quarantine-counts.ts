@@ -1,3 +1,4 @@
+import type { ErasedTable } from '../platform/erasing.ts';
 import type { Transaction } from '../platform/postgres/database.ts';
 import { execute } from '../platform/postgres/sql.ts';
 
@@ -20,3 +21,9 @@ export async function countQuarantined(trx: Transaction, counts: readonly Quaran
     ],
   );
 }
+
+/** What a WABA leaves behind of what was quarantined. */
+export const QUARANTINE_COUNTS: ErasedTable = {
+  ...{ table: 'quarantine_counts', count: 'quarantineCounts' },
+  key: 'day, reason, field, waba_id',
+};

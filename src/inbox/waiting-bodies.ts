@@ -94,3 +94,25 @@ export async function countWaitingBodies(database: Database, wabaId: string): Pr
   );
   return row?.n ?? 0;
 }
+
+/** Forgets what waited of a day whose bodies were dropped. */
+export async function forgetWaitingBodies(database: Database, day: string): Promise<void> {
+  await execute(
+    database,
+    `delete from waiting_bodies w
+      where received_day = cast(:day as date)
+        and not exists (select from inbox_default i where i.received_day = w.received_day and i.id = w.inbox_id)`,
+    { day },
+  );
+}
+
+/** Quarantines what waits for numbers of a WABA that is taken away. */
+export async function dropWaitingBodies(trx: Transaction, wabaId: string): Promise<void> {
+  await execute(
+    trx,
+    `with dropped as (delete from waiting_bodies where waba_id = ? returning received_day, inbox_id)
+     update inbox i set state = 'quarantined' from (select distinct * from dropped) as d
+      where i.received_day = d.received_day and i.id = d.inbox_id and i.state = 'waiting'`,
+    [wabaId],
+  );
+}

@@ -1,3 +1,4 @@
+import type { NamedIn } from '../platform/erasing.ts';
 import type { Database, Transaction } from '../platform/postgres/database.ts';
 import { execute, query } from '../platform/postgres/sql.ts';
 import { finishTask, insertWorkflowTasks, wakeTask } from '../platform/temporal/workflow-tasks.ts';
@@ -233,3 +234,40 @@ export async function saveReminders(trx: Transaction, id: string, reminders: num
 export async function finishKeyRequest(trx: Transaction, id: string): Promise<void> {
   await finishTask(trx, keyRequestWorkflowId(id));
 }
+
+/** Ends the keys of a WABA that is taken away, and denies the requests for some. */
+export async function revokeKeysOfWaba(trx: Transaction, wabaId: string): Promise<void> {
+  await execute(trx, 'update api_keys set revoked_at = now() where waba_id = ? and revoked_at is null', [
+    wabaId,
+  ]);
+  const requests = await query<{ id: string }>(
+    trx,
+    `update api_key_requests set state = 'denied', note = 'the WABA was removed', finished_at = now()
+      where waba_id = ? and state in ('requested', 'approved') returning id`,
+    [wabaId],
+  );
+  for (const { id } of requests) await wakeTask(trx, keyRequestWorkflowId(id));
+}
+
+/** Deletes all keys of a WABA and the requests for them. */
+export async function deleteKeysOfWaba(trx: Transaction, wabaId: string): Promise<void> {
+  await execute(trx, 'delete from api_key_requests where waba_id = ?', [wabaId]);
+  await execute(trx, 'delete from api_keys where waba_id = ?', [wabaId]);
+}
+
+/** Deletes the requests of a tenant. */
+export async function deleteKeyRequestsOfTenant(trx: Transaction, tenantId: string): Promise<void> {
+  await execute(trx, 'delete from api_key_requests where tenant_id = ?', [tenantId]);
+}
+
+/** Puts another text in place of the name of a user who asked for keys. */
+export async function renameRequester(trx: Transaction, userId: string, name: string): Promise<void> {
+  await execute(trx, 'update api_key_requests set requester = ? where requester_id = ?', [name, userId]);
+}
+
+/** Where this room names users by their e-mail address or name. */
+export const KEYS_NAMED_IN: NamedIn = [
+  ['api_key_requests', 'requester'],
+  ['api_key_requests', 'decided_by'],
+  ['api_key_requests', 'revealed_by'],
+];

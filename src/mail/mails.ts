@@ -113,3 +113,8 @@ export async function forgetOldMails(database: Database, limit: number): Promise
     [limit],
   );
 }
+
+/** Deletes all e-mails to an address; returns how many there were. */
+export async function deleteMailsTo(trx: Transaction, recipient: string): Promise<number> {
+  return await execute(trx, 'delete from mails where recipient = ?', [recipient]);
+}

@@ -1,3 +1,4 @@
+import type { ErasedTable } from '../platform/erasing.ts';
 import { shownUrl } from '../platform/http/outbound-url.ts';
 import type { Database, Transaction } from '../platform/postgres/database.ts';
 import { execute, query } from '../platform/postgres/sql.ts';
@@ -206,3 +207,6 @@ export async function listEndpointAlerts(
     { wabaId, limit, ...(before ?? {}) },
   );
 }
+
+/** What a WABA leaves behind of notices. */
+export const ALERT_NOTICES: ErasedTable = { table: 'alert_notices', count: 'alertNotices', key: 'id' };

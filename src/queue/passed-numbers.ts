@@ -39,11 +39,3 @@ export async function passSequences(database: Database): Promise<number> {
 }
 
 type Key = { wabaId: string; key: string };
-
-/** Does the same for the numbers of orders of each tenant. */
-export async function passOrderNumbers(database: Database): Promise<void> {
-  await execute(
-    database,
-    `update tenants set last_order_number = last_order_number + ${PASSED} where last_order_number > 0`,
-  );
-}

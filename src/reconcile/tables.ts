@@ -1,10 +1,11 @@
 import { askForAllNumbersAnew } from '../accounts/followed-numbers.ts';
 import { ERASURE_WORKFLOW_TYPES, eraseAgain, findLostErasure } from '../erasures/lost-erasures.ts';
+import { passOrderNumbers } from '../messages/orders/orders.ts';
 import { listIdSequences, passIds, readGreatestId, readLastId } from '../platform/postgres/id-sequences.ts';
 import { ensurePartitions, readPartitions } from '../platform/postgres/partitions.ts';
 import { taskQueues } from '../platform/temporal/workflow-options.ts';
 import { listWorkflows } from '../platform/temporal/workflow-states.ts';
-import { passOrderNumbers, passSequences } from '../queue/passed-numbers.ts';
+import { passSequences } from '../queue/passed-numbers.ts';
 import type { Look, ReconcileTools, Tally } from './findings.ts';
 
 /** The looks at the tables themselves: what is drawn from them must be right before anything else is written. */

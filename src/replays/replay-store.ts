@@ -1,3 +1,4 @@
+import type { ErasedTable, NamedIn } from '../platform/erasing.ts';
 import type { Database, Transaction } from '../platform/postgres/database.ts';
 import { execute, query } from '../platform/postgres/sql.ts';
 import type { ReplaySelection } from './replay-selection.ts';
@@ -153,3 +154,9 @@ function toReplay(row: StoredReplay): Replay {
 function firstReplay([row]: readonly StoredReplay[]): Replay | null {
   return row === undefined ? null : toReplay(row);
 }
+
+/** What a WABA leaves behind of replays. */
+export const REPLAYS: ErasedTable = { table: 'replays', count: 'replays', key: 'id' };
+
+/** Where this room names users by their e-mail address or name. */
+export const REPLAYS_NAMED_IN: NamedIn = [['replays', 'requested_by']];

@@ -1,3 +1,4 @@
+import type { NamedIn } from '../platform/erasing.ts';
 import type { Database, Transaction } from '../platform/postgres/database.ts';
 import { execute, query } from '../platform/postgres/sql.ts';
 import type { PortalRole } from './user-input.ts';
@@ -206,4 +207,34 @@ export async function countActiveOperators(trx: Transaction): Promise<number> {
     'select id from users where is_operator and disabled_at is null order by id for update',
   );
   return rows.length;
+}
+
+/** Has a user get e-mails about alerts, or none. */
+export async function saveAlertMail(database: Database, userId: string, isOn: boolean): Promise<void> {
+  await execute(database, 'update users set alert_mail = ? where id = ?', [isOn, userId]);
+}
+
+/** Records that a user gets an e-mail about alerts now. */
+export async function noteAlertMailed(trx: Transaction, userId: string): Promise<void> {
+  await execute(trx, 'update users set alert_mailed_at = now() where id = ?', [userId]);
+}
+
+/** Where this room names users by their e-mail address or name. */
+export const USERS_NAMED_IN: NamedIn = [
+  ['invitations', 'invited_by'],
+  ['users', 'password_link_by'],
+  ['user_sessions', 'password_link_by'],
+  ['user_notices', 'by'],
+];
+
+/** Deletes the invitations of an e-mail address; returns how many there were. */
+export async function deleteInvitationsOf(trx: Transaction, email: string): Promise<number> {
+  return await execute(trx, 'delete from invitations where email = ?', [email]);
+}
+
+/** Ends what users have of a tenant that is taken away: memberships, sessions and invitations. */
+export async function forgetTenantOfUsers(trx: Transaction, tenantId: string): Promise<void> {
+  for (const table of ['user_sessions', 'invitations', 'memberships']) {
+    await execute(trx, `delete from ${table} where tenant_id = ?`, [tenantId]);
+  }
 }

@@ -1,9 +1,21 @@
 import { findTenant } from '../../accounts/accounts.ts';
+import { ALERTS_NAMED_IN, forgetFailedMail } from '../../alerts/alerts.ts';
+import { deleteKeyRequestsOfTenant, KEYS_NAMED_IN, renameRequester } from '../../keys/key-request-store.ts';
+import { deleteMailsTo } from '../../mail/mails.ts';
+import type { NamedIn } from '../../platform/erasing.ts';
+import { NotYetErased } from '../../platform/erasing.ts';
 import type { Transaction } from '../../platform/postgres/database.ts';
 import { execute, query } from '../../platform/postgres/sql.ts';
-import { countActiveOperators, forgetUsersWithoutTenant } from '../../users/user-store.ts';
+import { REPLAYS_NAMED_IN } from '../../replays/replay-store.ts';
+import {
+  countActiveOperators,
+  deleteInvitationsOf,
+  deleteUser,
+  forgetUsersWithoutTenant,
+  USERS_NAMED_IN,
+} from '../../users/user-store.ts';
 import { closeTenant, removeTenant } from '../account-removal.ts';
-import { type ErasureStep, NotYetErased } from '../erasure-step.ts';
+import type { ErasureStep } from '../erasure-step.ts';
 
 const USERS_AT_ONCE = 1_000;
 const AGAIN_MS = 60_000;
@@ -17,24 +29,14 @@ export const tenantStep: ErasureStep = {
     await removeTenant({ database, actor: { name, requestId: null, ip: null } }, subjectId);
   },
   async erase(trx, { erasure: { subjectId } }) {
-    await execute(trx, 'delete from api_key_requests where tenant_id = ?', [subjectId]);
+    await deleteKeyRequestsOfTenant(trx, subjectId);
     await closeTenant(trx, subjectId);
     return { after: null, counts: { tenants: 1, users: await forgetUsersWithoutTenant(trx, USERS_AT_ONCE) } };
   },
 };
 
 /** Columns in which users are named by their e-mail address or name. */
-const NAMED_IN: readonly (readonly [string, string])[] = [
-  ['api_key_requests', 'requester'],
-  ['api_key_requests', 'decided_by'],
-  ['api_key_requests', 'revealed_by'],
-  ['replays', 'requested_by'],
-  ['alerts', 'resolved_by'],
-  ['invitations', 'invited_by'],
-  ['users', 'password_link_by'],
-  ['user_sessions', 'password_link_by'],
-  ['user_notices', 'by'],
-];
+const NAMED_IN: NamedIn = [...KEYS_NAMED_IN, ...REPLAYS_NAMED_IN, ...ALERTS_NAMED_IN, ...USERS_NAMED_IN];
 
 /** A user with sessions, identities and links, and the name where it stands beside what they did. */
 export const userStep: ErasureStep = {
@@ -51,26 +53,21 @@ export const userStep: ErasureStep = {
     // Another one may have gone since it was asked for.
     if (user.maySignIn && operators === 1)
       throw new NotYetErased('This is the only operator who can sign in; add another one.', AGAIN_MS);
-    const users = await execute(trx, 'delete from users where id = ?', [subjectId]);
+    await deleteUser(trx, subjectId);
     const replaced = `erased user ${subjectId}`;
-    await execute(trx, 'update api_key_requests set requester = ? where requester_id = ?', [
-      replaced,
-      subjectId,
-    ]);
+    await renameRequester(trx, subjectId, replaced);
     // Where the address is another account's too, what it did stays that account's.
     const named = user.isOnly ? await replaceNames(trx, user.email, replaced) : 0;
-    const invitations = user.isOnly
-      ? await execute(trx, 'delete from invitations where email = ?', [user.email])
-      : 0;
-    const mails = user.isOnly ? await deleteMailsTo(trx, user.email) : 0;
-    return { after: null, counts: { users, names: named, invitations, mails } };
+    const invitations = user.isOnly ? await deleteInvitationsOf(trx, user.email) : 0;
+    const mails = user.isOnly ? await forgetMails(trx, user.email) : 0;
+    return { after: null, counts: { users: 1, names: named, invitations, mails } };
   },
 };
 
 /** Also those that were sent before there was an account, and the alert that one was refused. */
-async function deleteMailsTo(trx: Transaction, email: string): Promise<number> {
-  await execute(trx, `delete from alerts where kind = 'mail_failed' and subject = ?`, [email]);
-  return await execute(trx, 'delete from mails where recipient = ?', [email]);
+async function forgetMails(trx: Transaction, email: string): Promise<number> {
+  await forgetFailedMail(trx, email);
+  return await deleteMailsTo(trx, email);
 }
 
 async function replaceNames(trx: Transaction, email: string, replaced: string): Promise<number> {

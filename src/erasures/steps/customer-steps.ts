@@ -1,31 +1,36 @@
 import { lockCustomers } from '../../customers/customers-lock.ts';
+import {
+  cutOffContacts,
+  cutOffConversations,
+  type ErasedPerson,
+  eraseCustomers,
+} from '../../customers/erase-customers.ts';
 import { eraseFromBodies, FIRST_BODY } from '../../inbound/erase-bodies.ts';
 import { holdIntake, lockIntake } from '../../inbox/intake-lock.ts';
 import { shardOf } from '../../inbox/shards.ts';
+import {
+  ERASED_MESSAGE,
+  type ErasedMessage,
+  eraseMessages,
+  eraseRecipient,
+  quietMessages,
+  rememberMessages,
+  stopSends,
+} from '../../messages/erase-messages.ts';
+import { eraseUploads } from '../../messages/erase-waba-messages.ts';
+import { type FoundFile, NotYetErased, removeFound } from '../../platform/erasing.ts';
 import type { Database, Transaction } from '../../platform/postgres/database.ts';
-import { execute, query } from '../../platform/postgres/sql.ts';
+import { query } from '../../platform/postgres/sql.ts';
 import {
   type BatchEnd,
   type ErasureStep,
   type ErasureSubject,
   idUntils,
-  NotYetErased,
   type StepContext,
   sealSubject,
 } from '../erasure-step.ts';
+import { auditStep } from './audit-step.ts';
 import { judgeIds, seeIds } from './customer-ids.ts';
-import {
-  auditStep,
-  deleteWhere,
-  ERASED_MESSAGE,
-  type ErasedMessage,
-  eraseMessages,
-  type FoundFile,
-  quietMessages,
-  rememberMessages,
-  removeFound,
-  stopSends,
-} from './erase-rows.ts';
 import { eventScan, paymentScan, statusScan } from './scans.ts';
 
 const MESSAGES_PER_BATCH = 100;
@@ -60,12 +65,10 @@ const cutOff: ErasureStep = {
   },
 };
 
-type Person = { id: string; userId: string | null; waId: string | null };
-
 const PERSON = 'id, user_id as "userId", wa_id as "waId"';
 
 /** Of messages without a sender there is one contact per WABA, with an empty id. */
-function idsOf(people: readonly Person[]): string[] {
+function idsOf(people: readonly ErasedPerson[]): string[] {
   return people
     .flatMap(({ userId, waId }) => [userId, waId])
     .filter((id) => id !== null && id !== '') as string[];
@@ -76,29 +79,10 @@ async function cutOffCustomer(
   wabaId: string,
   subject: ErasureSubject,
 ): Promise<ErasureSubject> {
-  const people = await query<Person>(
-    trx,
-    `select ${PERSON} from contacts
-      where waba_id = :wabaId and (id = any (cast(:contactIds as bigint[])) or wa_id = any (cast(:ids as text[]))
-        or user_id = any (cast(:ids as text[])))
-        for update`,
-    { wabaId, contactIds: subject.contactIds, ids: subject.ids },
-  );
+  const { people, conversationIds } = await cutOffContacts(trx, wabaId, subject);
   const contactIds = people.map(({ id }) => id);
-  const conversations = await query<{ id: string }>(
-    trx,
-    `update conversations set merged_into = coalesce(merged_into, id)
-      where waba_id = ? and contact_id = any (?::bigint[]) returning id`,
-    [wabaId, contactIds],
-  );
-  await execute(
-    trx,
-    `update contacts set user_id = null, wa_id = null, parent_user_id = null, profile_name = null, username = null
-      where id = any (?::bigint[])`,
-    [contactIds],
-  );
   const ids = [...new Set([...subject.ids, ...idsOf(people)])];
-  return { ...subject, contactIds, ids, conversationIds: conversations.map(({ id }) => id) };
+  return { ...subject, contactIds, ids, conversationIds };
 }
 
 async function cutOffConversation(
@@ -128,16 +112,12 @@ async function cutOffConversation(
   const conversationIds = rows.map(({ id }) => id);
   const contactIds = rows.flatMap(({ contactId }) => contactId ?? []);
   const groupIds = rows.flatMap(({ groupId }) => groupId ?? []);
-  await execute(
+  await cutOffConversations(trx, conversationIds);
+  const people = await query<ErasedPerson>(
     trx,
-    `update conversations set merged_into = case when group_id is null then coalesce(merged_into, id) end,
-            group_id = case when group_id is not null then 'erased ' || id end
-      where id = any (?::bigint[])`,
-    [conversationIds],
+    `select ${PERSON} from contacts where id = any (?::bigint[])`,
+    [contactIds],
   );
-  const people = await query<Person>(trx, `select ${PERSON} from contacts where id = any (?::bigint[])`, [
-    contactIds,
-  ]);
   return {
     ...{ ...subject, conversationIds, contactIds },
     ids: groupIds.length > 0 ? groupIds : idsOf(people),
@@ -291,7 +271,7 @@ const uploads: ErasureStep = {
   removeFiles: async ({ database, objectStore, wabaId }) =>
     await removeFound(objectStore, await givenUp(database, wabaId)),
   async erase(trx, _context, _after, removed) {
-    const gone = await deleteWhere(trx, 'media_uploads', 'id = any (cast(:removed as uuid[]))', { removed });
+    const gone = await eraseUploads(trx, removed);
     return { after: removed.length < UPLOADS_PER_BATCH ? null : '', counts: { uploads: gone } };
   },
 };
@@ -311,31 +291,9 @@ const customer: ErasureStep = {
   async erase(trx, { erasure, wabaId, subject }): Promise<BatchEnd> {
     const { conversationIds, contactIds } = subject;
     const ids = subject.ids.filter((id) => subject.heldUntil[id] === undefined);
-    const own = { ids: conversationIds };
-    const isOwn = 'id = any (cast(:ids as bigint[]))';
-    const merged = await deleteWhere(trx, 'conversations', `${isOwn} and merged_into <> id`, own);
-    const conversations = merged + (await deleteWhere(trx, 'conversations', isOwn, own));
-    const contacts = await deleteWhere(
-      trx,
-      'contacts k',
-      `${isOwn} and not exists (select from conversations c where c.contact_id = k.id)`,
-      { ids: contactIds },
-    );
-    if (erasure.kind === 'conversation' && contacts === 0) return { after: null, counts: { conversations } };
-    const aliases = await deleteWhere(
-      trx,
-      'phone_aliases',
-      'waba_id = :wabaId and (phone = any (cast(:ids as text[])) or wa_id = any (cast(:ids as text[])))',
-      { wabaId, ids },
-    );
-    const pacing = await deleteWhere(
-      trx,
-      'send_pacing',
-      `recipient = any (cast(:ids as text[]))
-         and phone_number_id in (select phone_number_id from phone_numbers where waba_id = :wabaId)`,
-      { wabaId, ids },
-    );
-    return { after: null, counts: { conversations, contacts, aliases, pacing } };
+    const gone = await eraseCustomers(trx, { conversationIds, contactIds });
+    if (erasure.kind === 'conversation' && gone.contacts === 0) return { after: null, counts: gone };
+    return { after: null, counts: { ...gone, ...(await eraseRecipient(trx, wabaId, ids)) } };
   },
 };
 

@@ -1,8 +1,14 @@
+import { type ErasedEvent, quietEvents } from '../../deliveries/erase-events.ts';
 import { laneOf } from '../../deliveries/publish.ts';
+import {
+  eraseEventsAndPayments,
+  erasePaymentReports,
+  eraseStatusRows,
+} from '../../messages/erase-messages.ts';
 import type { Database } from '../../platform/postgres/database.ts';
-import { byteaArray, execute, query } from '../../platform/postgres/sql.ts';
+import { byteaArray, query } from '../../platform/postgres/sql.ts';
+import { eraseOrderingKeys } from '../../queue/ordering-keys.ts';
 import { type ErasureStep, idUntils, type StepContext } from '../erasure-step.ts';
-import { deleteWhere, type ErasedEvent, eraseEvents, quietEvents, rememberErased } from './erase-rows.ts';
 
 // What no id leads to, such as a status of a message that another system sent, is found by the customer's ids in its
 // text, as upstream writes them: as a JSON string of their own. What came after the cut-off is a new customer's.
@@ -45,35 +51,11 @@ export const statusScan: ErasureStep = {
       { ...from, ...sought, wabaId: context.wabaId, only: context.subject.phoneNumberId },
     );
     const theirs = page.filter(({ isTheirs }) => isTheirs);
-    await execute(
-      trx,
-      `delete from message_statuses where (phone_number_id, upstream_id, status, participant)
-         in (select * from unnest(?::text[], ?::text[], ?::text[], ?::text[]))`,
-      [
-        theirs.map((row) => row.phoneNumberId),
-        theirs.map((row) => row.upstreamId),
-        theirs.map((row) => row.status),
-        theirs.map((row) => row.participant),
-      ],
-    );
     // The state of a group's message is not about one member of it.
     const whole = theirs.filter(({ participant }) => participant === '' || context.subject.isGroup);
-    await execute(
-      trx,
-      `delete from message_states where (phone_number_id, upstream_id) in (select * from unnest(?::text[], ?::text[]))`,
-      [whole.map((row) => row.phoneNumberId), whole.map((row) => row.upstreamId)],
-    );
-    await rememberErased(
-      trx,
-      whole.map(({ phoneNumberId, upstreamId }) => ({ phoneNumberId, name: upstreamId })),
-    );
-    const keys = [...new Set(whole.map(({ upstreamId }) => laneOf(upstreamId)))];
-    const orderingKeys = await deleteWhere(
-      trx,
-      'ordering_keys',
-      'waba_id = :wabaId and key = any (cast(:keys as text[]))',
-      { wabaId: context.wabaId, keys },
-    );
+    await eraseStatusRows(trx, theirs, whole);
+    const keys = whole.map(({ upstreamId }) => laneOf(upstreamId));
+    const orderingKeys = await eraseOrderingKeys(trx, context.wabaId, keys);
     const last = page.length < ROWS_PER_BATCH ? undefined : page.at(-1);
     const counts = { statuses: theirs.length, orderingKeys };
     return { after: last === undefined ? null : JSON.stringify({ ...last, isTheirs: undefined }), counts };
@@ -98,17 +80,15 @@ export const paymentScan: ErasureStep = {
       { ...from, ...sought, wabaId: context.wabaId, only: context.subject.phoneNumberId },
     );
     const theirs = page.filter(({ isTheirs }) => isTheirs);
-    // Those whose event is still there go with it.
-    const paymentReports = await deleteWhere(
+    const paymentReports = await erasePaymentReports(
       trx,
-      'payment_reports r',
-      `event_uuid = any (cast(:ids as uuid[])) and not exists (select from events e where e.id = r.event_uuid)`,
-      { ids: theirs.map(({ id }) => id) },
+      theirs.map(({ id }) => id),
     );
-    await deleteWhere(trx, 'ordering_keys', 'waba_id = :wabaId and key = any (cast(:keys as text[]))', {
-      wabaId: context.wabaId,
-      keys: theirs.map(({ lane }) => lane),
-    });
+    await eraseOrderingKeys(
+      trx,
+      context.wabaId,
+      theirs.map(({ lane }) => lane),
+    );
     const last = page.length < ROWS_PER_BATCH ? undefined : page.at(-1);
     return {
       after: last === undefined ? null : JSON.stringify({ lane: last.lane, id: last.id }),
@@ -129,7 +109,7 @@ export const eventScan: ErasureStep = {
   },
   async erase(trx, context, after) {
     const { theirs, next } = await nextEvents(trx, context, after);
-    return { after: next, counts: await eraseEvents(trx, context.wabaId, theirs) };
+    return { after: next, counts: await eraseEventsAndPayments(trx, context.wabaId, theirs) };
   },
 };
 

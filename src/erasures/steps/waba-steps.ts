@@ -1,18 +1,35 @@
 import { findWaba } from '../../accounts/accounts.ts';
+import { UPSTREAM_TROUBLES } from '../../accounts/upstream-troubles.ts';
+import { ALERT_TABLES } from '../../alerts/alerts.ts';
+import { CUSTOMER_TABLES } from '../../customers/erase-customers.ts';
+import { type ErasedEvent, quietEvents } from '../../deliveries/erase-events.ts';
 import { eraseWabaBodies, FIRST_BODY } from '../../inbound/erase-bodies.ts';
-import type { Database, Transaction } from '../../platform/postgres/database.ts';
-import { execute, query } from '../../platform/postgres/sql.ts';
-import { deleteEmptyWaba, removeWaba } from '../account-removal.ts';
-import { type ErasureStep, NotYetErased, type StepContext } from '../erasure-step.ts';
+import { ERASED_REPEATS } from '../../inbound/repeats.ts';
+import { QUARANTINE_COUNTS } from '../../inbox/quarantine-counts.ts';
+import { eraseEventsAndPayments } from '../../messages/erase-messages.ts';
 import {
-  auditStep,
-  type ErasedEvent,
-  eraseEvents,
+  eraseFilesOfWaba,
+  eraseMessagesOfWaba,
+  eraseUploads,
+  MESSAGE_TABLES,
+  stopMessagesOfWaba,
+} from '../../messages/erase-waba-messages.ts';
+import { ALERT_NOTICES } from '../../notices/alert-notices.ts';
+import {
+  type ErasedTable,
+  eraseRowsOfWaba,
   type FoundFile,
-  quietEvents,
-  rememberErased,
+  NotYetErased,
   removeFound,
-} from './erase-rows.ts';
+} from '../../platform/erasing.ts';
+import type { Database, Transaction } from '../../platform/postgres/database.ts';
+import { query } from '../../platform/postgres/sql.ts';
+import { deleteTasks, listTasksOfWaba } from '../../platform/temporal/workflow-tasks.ts';
+import { eraseDeliveriesOfWaba, ORDERING_KEYS } from '../../queue/erase-deliveries.ts';
+import { REPLAYS } from '../../replays/replay-store.ts';
+import { deleteEmptyWaba, removeWaba } from '../account-removal.ts';
+import type { ErasureStep, StepContext } from '../erasure-step.ts';
+import { auditStep } from './audit-step.ts';
 
 const ROWS_PER_BATCH = 2_000;
 const FILES_PER_BATCH = 200;
@@ -29,45 +46,19 @@ const close: ErasureStep = {
 };
 
 /** Requests for keys are denied by the removal, and end by themselves. */
-const ENDED_BY_US = `workflow_type <> 'approveApiKey' and workflow_type not like 'erase%'`;
+const ENDING_BY_THEMSELVES = ['approveApiKey', 'erase%'];
 
 /** Ends what workflows are doing for the WABA. Those that are at it find nothing more to do. */
 const work: ErasureStep = {
   name: 'work',
   async prepare({ database, wabaId, cancelWorkflows }) {
-    await execute(
-      database,
-      `update outbound_messages set state = 'failed', finished_at = now() where waba_id = ? and state = 'queued'`,
-      [wabaId],
-    );
-    await execute(
-      database,
-      `update media set state = 'failed', error_code = 'media_erased', finished_at = now()
-        where waba_id = ? and state = 'pending'`,
-      [wabaId],
-    );
-    const sending = await query(
-      database,
-      `select 1 from outbound_messages where waba_id = ? and state = 'sending' and sending_until > clock_timestamp() limit 1`,
-      [wabaId],
-    );
-    if (sending.length > 0) throw new NotYetErased('A message is being sent.');
-    const tasks = await query<{ workflowId: string }>(
-      database,
-      `select workflow_id as "workflowId" from workflow_tasks
-        where waba_id = ? and ${ENDED_BY_US} limit ${ROWS_PER_BATCH}`,
-      [wabaId],
-    );
-    await cancelWorkflows(tasks.map(({ workflowId }) => workflowId));
+    await stopMessagesOfWaba(database, wabaId);
+    await cancelWorkflows(await listTasksOfWaba(database, wabaId, ENDING_BY_THEMSELVES, ROWS_PER_BATCH));
   },
   async erase(trx, { wabaId }) {
-    const tasks = await execute(
-      trx,
-      `delete from workflow_tasks where workflow_id = any (array(
-         select workflow_id from workflow_tasks where waba_id = ? and ${ENDED_BY_US} limit ${ROWS_PER_BATCH}))`,
-      [wabaId],
-    );
-    return { after: tasks === 0 ? null : '' };
+    const tasks = await listTasksOfWaba(trx, wabaId, ENDING_BY_THEMSELVES, ROWS_PER_BATCH);
+    await deleteTasks(trx, tasks);
+    return { after: tasks.length === 0 ? null : '' };
   },
 };
 
@@ -76,13 +67,7 @@ const files: ErasureStep = {
   removeFiles: async ({ database, objectStore, wabaId }) =>
     await removeFound(objectStore, await nextFiles(database, wabaId)),
   async erase(trx, _context, _after, removed) {
-    await execute(
-      trx,
-      `with gone as (delete from media where message_id = any (?::bigint[]) returning message_id, object_key)
-       insert into erased_files (message_id, object_key) select * from gone
-       on conflict (message_id) do update set waba_id = null`,
-      [removed],
-    );
+    await eraseFilesOfWaba(trx, removed);
     return { after: removed.length === 0 ? null : '', counts: { files: removed.length } };
   },
 };
@@ -92,7 +77,7 @@ const uploads: ErasureStep = {
   removeFiles: async ({ database, objectStore, wabaId }) =>
     await removeFound(objectStore, await nextUploads(database, wabaId)),
   async erase(trx, _context, _after, removed) {
-    const gone = await execute(trx, 'delete from media_uploads where id = any (?::uuid[])', [removed]);
+    const gone = await eraseUploads(trx, removed);
     return { after: removed.length === 0 ? null : '', counts: { uploads: gone } };
   },
 };
@@ -118,7 +103,10 @@ const events: ErasureStep = {
   prepare: async (context) => await quietEvents(context, await nextEvents(context.database, context)),
   async erase(trx, context) {
     const found = await nextEvents(trx, context);
-    return { after: found.length === 0 ? null : '', counts: await eraseEvents(trx, context.wabaId, found) };
+    return {
+      after: found.length === 0 ? null : '',
+      counts: await eraseEventsAndPayments(trx, context.wabaId, found),
+    };
   },
 };
 
@@ -134,15 +122,8 @@ async function nextEvents(database: Database, { wabaId }: StepContext): Promise<
 const deliveries: ErasureStep = {
   name: 'deliveries',
   async erase(trx, { wabaId }) {
-    const rows = await query<{ id: string }>(
-      trx,
-      `select id from deliveries where waba_id = ? limit ${ROWS_PER_BATCH}`,
-      [wabaId],
-    );
-    const ids = rows.map(({ id }) => id);
-    const attempts = await execute(trx, 'delete from attempts where delivery_id = any (?::uuid[])', [ids]);
-    await execute(trx, 'delete from deliveries where waba_id = ? and id = any (?::uuid[])', [wabaId, ids]);
-    return { after: ids.length === 0 ? null : '', counts: { deliveries: ids.length, attempts } };
+    const counts = await eraseDeliveriesOfWaba(trx, wabaId, ROWS_PER_BATCH);
+    return { after: counts.deliveries === 0 ? null : '', counts };
   },
 };
 
@@ -159,54 +140,26 @@ const rawBodies: ErasureStep = {
 const messages: ErasureStep = {
   name: 'messages',
   async erase(trx, { wabaId }) {
-    const gone = await query<{ phoneNumberId: string; name: string | null }>(
-      trx,
-      `delete from messages where id = any (array(
-         select m.id from conversations c cross join lateral (
-           select id from messages x where x.conversation_id = c.id limit ${ROWS_PER_BATCH}) as m
-          where c.waba_id = ? limit ${ROWS_PER_BATCH}))
-       returning phone_number_id as "phoneNumberId", coalesce(upstream_id, superseded_upstream_id) as name`,
-      [wabaId],
-    );
-    await rememberErased(
-      trx,
-      gone.flatMap(({ phoneNumberId, name }) => (name === null ? [] : [{ phoneNumberId, name }])),
-    );
-    return { after: gone.length === 0 ? null : '', counts: { messages: gone.length } };
+    const gone = await eraseMessagesOfWaba(trx, wabaId, ROWS_PER_BATCH);
+    return { after: gone === 0 ? null : '', counts: { messages: gone } };
   },
 };
 
-/** A table, the name under which its rows are counted, and which of them are the WABA's. */
-type Table = { table: string; count: string; key: string; where?: string; numbers?: boolean };
-
-/** What goes batch by batch. Each names its primary key, by which a batch is deleted. */
-const table = ({ table: name, count, key, where = 'true', numbers = false }: Table): ErasureStep => ({
-  name: name.replaceAll('_', ' '),
+/** A table of a room that goes batch by batch. */
+const table = (erased: ErasedTable): ErasureStep => ({
+  name: erased.table.replaceAll('_', ' '),
   async erase(trx: Transaction, { wabaId }) {
-    const own = numbers
-      ? 'phone_number_id in (select phone_number_id from phone_numbers where waba_id = ?)'
-      : 'waba_id = ?';
-    const gone = await execute(
-      trx,
-      `delete from ${name} where (${key}) in (select ${key} from ${name} where ${own} and ${where} limit ${ROWS_PER_BATCH})`,
-      [wabaId],
-    );
-    return { after: gone === 0 ? null : '', counts: { [count]: gone } };
+    const gone = await eraseRowsOfWaba(trx, erased, wabaId, ROWS_PER_BATCH);
+    return { after: gone === 0 ? null : '', counts: { [erased.count]: gone } };
   },
 });
-
-const ofNumbers = { numbers: true };
 
 /** The WABA itself, with its numbers and keys, as the removal of an empty one deletes it. */
 const waba: ErasureStep = {
   name: 'WABA',
   async erase(trx, { wabaId }) {
     const wasThere = await query(trx, 'select 1 from wabas where waba_id = ?', [wabaId]);
-    const tasks = await query(
-      trx,
-      `select 1 from workflow_tasks where waba_id = ? and workflow_type not like 'erase%'`,
-      [wabaId],
-    );
+    const tasks = await listTasksOfWaba(trx, wabaId, ['erase%'], 1);
     if (tasks.length > 0) throw new NotYetErased('Requests for API keys are being ended.');
     if (wasThere.length > 0 && !(await deleteEmptyWaba(trx, wabaId)))
       throw new NotYetErased('Something of the WABA came in meanwhile.');
@@ -217,29 +170,14 @@ const waba: ErasureStep = {
 /** How a WABA is erased. */
 export const WABA_STEPS: readonly ErasureStep[] = [
   ...[close, work, rawBodies, files, uploads],
-  table({ table: 'orders', count: 'orders', key: 'id' }),
-  table({ table: 'idempotency_keys', count: 'idempotencyKeys', key: 'waba_id, operation, key' }),
-  table({ table: 'outbound_messages', count: 'sends', key: 'message_id' }),
+  ...[table(MESSAGE_TABLES.orders), table(MESSAGE_TABLES.idempotencyKeys), table(MESSAGE_TABLES.sends)],
   ...[messages, events, deliveries],
-  table({
-    ...{ table: 'message_statuses', count: 'statuses', ...ofNumbers },
-    key: 'phone_number_id, upstream_id, status, participant',
-  }),
-  table({ table: 'message_states', count: 'states', key: 'phone_number_id, upstream_id', ...ofNumbers }),
-  table({ table: 'payment_reports', count: 'paymentReports', key: 'event_uuid' }),
-  table({ table: 'ordering_keys', count: 'orderingKeys', key: 'waba_id, key' }),
-  table({ table: 'conversations', count: 'conversations', key: 'id', where: 'merged_into <> id' }),
-  table({ table: 'conversations', count: 'conversations', key: 'id' }),
-  table({ table: 'contacts', count: 'contacts', key: 'id' }),
-  table({ table: 'catalog_products', count: 'catalogProducts', key: 'waba_id, catalog_id, retailer_id' }),
-  table({ table: 'phone_aliases', count: 'aliases', key: 'waba_id, phone' }),
-  table({ table: 'send_pacing', count: 'pacing', key: 'phone_number_id, recipient', ...ofNumbers }),
-  table({ table: 'replays', count: 'replays', key: 'id' }),
-  table({ table: 'alert_notices', count: 'alertNotices', key: 'id' }),
-  table({ table: 'alerts', count: 'alerts', key: 'id' }),
-  table({ table: 'upstream_troubles', count: 'upstreamTroubles', key: 'waba_id, kind, subject' }),
-  table({ table: 'waba_hours', count: 'activityHours', key: 'waba_id, hour' }),
-  table({ table: 'quarantine_counts', count: 'quarantineCounts', key: 'day, reason, field, waba_id' }),
-  table({ table: 'erased_repeats', count: 'repeats', key: 'waba_id' }),
+  ...[table(MESSAGE_TABLES.statuses), table(MESSAGE_TABLES.states), table(MESSAGE_TABLES.paymentReports)],
+  table(ORDERING_KEYS),
+  ...CUSTOMER_TABLES.map(table),
+  ...[table(MESSAGE_TABLES.catalogProducts), table(MESSAGE_TABLES.aliases), table(MESSAGE_TABLES.pacing)],
+  ...[REPLAYS, ALERT_NOTICES, ...ALERT_TABLES, UPSTREAM_TROUBLES, QUARANTINE_COUNTS, ERASED_REPEATS].map(
+    table,
+  ),
   ...[waba, auditStep],
 ];

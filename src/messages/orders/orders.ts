@@ -200,3 +200,13 @@ export function orderEventData(parts: OrderEventParts, serviceJson: string): str
   const { metadataJson, contactsJson, orderJson } = parts;
   return `{"metadata":${metadataJson},"contacts":${contactsJson},"order":${orderJson},"service":${serviceJson}}`;
 }
+
+const PASSED_NUMBERS = 1_000;
+
+/** Passes over a thousand numbers of orders of each tenant, which may have gone out and are not known any more. */
+export async function passOrderNumbers(database: Database): Promise<void> {
+  await execute(
+    database,
+    `update tenants set last_order_number = last_order_number + ${PASSED_NUMBERS} where last_order_number > 0`,
+  );
+}

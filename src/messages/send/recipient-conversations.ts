@@ -1,6 +1,7 @@
 import {
   drawIds,
   findContacts,
+  lockKnownConversation,
   mergeContacts,
   openConversations,
   saveContacts,
@@ -42,24 +43,6 @@ async function actualRecipient(trx: Transaction, wabaId: string, recipient: Reci
     [wabaId, recipient.waId],
   );
   return alias === undefined ? recipient : { waId: alias.waId, userId: null };
-}
-
-async function lockKnownConversation(
-  trx: Transaction,
-  wabaId: string,
-  phoneNumberId: string,
-  { waId, userId }: Recipient,
-): Promise<string | null> {
-  const column = waId === null ? 'user_id' : 'wa_id';
-  const [row] = await query<{ id: string }>(
-    trx,
-    `update conversations c set last_message_at = clock_timestamp() from contacts p
-      where p.waba_id = ? and p.${column} = ? and c.phone_number_id = ? and c.contact_id = p.id
-        and c.merged_into is null
-     returning c.id`,
-    [wabaId, waId ?? userId ?? '', phoneNumberId],
-  );
-  return row?.id ?? null;
 }
 
 async function openConversation(

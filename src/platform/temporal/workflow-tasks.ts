@@ -312,6 +312,27 @@ export async function finishTask(trx: Transaction, workflowId: string): Promise<
   await execute(trx, 'delete from workflow_tasks where workflow_id = ?', [workflowId]);
 }
 
+/** Up to `limit` workflows of the tasks of a WABA, without the types that are like one of these. */
+export async function listTasksOfWaba(
+  database: Database,
+  wabaId: string,
+  exceptTypes: readonly string[],
+  limit: number,
+): Promise<string[]> {
+  const rows = await query<{ id: string }>(
+    database,
+    `select workflow_id as id from workflow_tasks
+      where waba_id = ? and workflow_type not like all (?::text[]) limit ?`,
+    [wabaId, exceptTypes, limit],
+  );
+  return rows.map(({ id }) => id);
+}
+
+/** Deletes tasks of work that is gone. */
+export async function deleteTasks(trx: Transaction, workflowIds: readonly string[]): Promise<void> {
+  await execute(trx, 'delete from workflow_tasks where workflow_id = any (?::text[])', [workflowIds]);
+}
+
 /** As `finishTask`, unless the same work was asked for again since the workflow was last started. */
 export async function finishAskedTask(trx: Transaction, workflowId: string): Promise<void> {
   await execute(trx, 'delete from workflow_tasks where workflow_id = ? and starts > 0', [workflowId]);

@@ -1,6 +1,5 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { Type } from 'typebox';
-import type { ErasureCounts } from '../../../erasures/erasure-report.ts';
 import { erasureWorkflowId } from '../../../erasures/erasure-store.ts';
 import {
   type ErasureView,
@@ -11,6 +10,7 @@ import {
 } from '../../../erasures/erasures.ts';
 import { exportCustomer } from '../../../erasures/export-customer.ts';
 import { readCustomerReference } from '../../../messages/conversations/conversations.ts';
+import type { ErasureCounts } from '../../../platform/erasing.ts';
 import type { RequestError } from '../../../platform/request-input.ts';
 import { workflowUrl } from '../../../platform/temporal/client-connection.ts';
 import { sendExport } from '../../erasures/send-export.ts';

@@ -1,22 +1,15 @@
-import { mediaReadyEventId } from '../../deliveries/envelope.ts';
-import { laneOf } from '../../deliveries/publish.ts';
-import { erasedName, localMessageId, sendMarker } from '../../messages/messages.ts';
-import { redactAudit } from '../../platform/audit/audit.ts';
-import type { ObjectStore } from '../../platform/object-store/object-store.ts';
-import { ObjectStoreUnavailable } from '../../platform/object-store/object-store.ts';
-import type { Database, Transaction } from '../../platform/postgres/database.ts';
-import { execute, query } from '../../platform/postgres/sql.ts';
-import { removeDeliveries } from '../../queue/remove.ts';
-import { findOpenDeliveries } from '../../queue/sweep.ts';
-import type { ErasureCounts } from '../erasure-report.ts';
-import { type ErasureStep, NotYetErased, type StepTools } from '../erasure-step.ts';
+import { mediaReadyEventId } from '../deliveries/envelope.ts';
+import { type ErasedEvent, eraseEvents, quietEvents } from '../deliveries/erase-events.ts';
+import { laneOf } from '../deliveries/publish.ts';
+import { type ErasureCounts, NotYetErased, removeObjects, sumOf } from '../platform/erasing.ts';
+import type { ObjectStore } from '../platform/object-store/object-store.ts';
+import type { Database, Transaction } from '../platform/postgres/database.ts';
+import { execute, query } from '../platform/postgres/sql.ts';
+import { deleteTasks, findTasks } from '../platform/temporal/workflow-tasks.ts';
+import { eraseOrderingKeys } from '../queue/ordering-keys.ts';
+import { erasedName, localMessageId, sendMarker } from './messages.ts';
 
-const REASON = 'dropped: erased';
-const REMOVALS_AT_ONCE = 8;
-const STORE_AWAY_WAIT_MS = 10_000;
-
-/** An event to be erased. */
-export type ErasedEvent = { day: string; id: string };
+type MessageTools = Parameters<typeof quietEvents>[0] & { objectStore: Pick<ObjectStore, 'remove'> };
 
 /** A message to be erased. */
 export type ErasedMessage = {
@@ -29,137 +22,6 @@ export type ErasedMessage = {
 /** The columns of ErasedMessage, of `messages m`. */
 export const ERASED_MESSAGE = `m.id, m.phone_number_id as "phoneNumberId", m.upstream_id as "upstreamId",
   m.superseded_upstream_id as "supersededId"`;
-
-/** Adds counts up. */
-export function sumOf(...all: readonly (ErasureCounts | undefined)[]): ErasureCounts {
-  const sum: Record<string, number> = {};
-  for (const counts of all) {
-    for (const [name, count] of Object.entries(counts ?? {}))
-      if (count > 0) sum[name] = (sum[name] ?? 0) + count;
-  }
-  return sum;
-}
-
-/** Removes objects from the store. Throws NotYetErased while the store is away. */
-export async function removeObjects(
-  objectStore: Pick<ObjectStore, 'remove'>,
-  keys: readonly string[],
-): Promise<void> {
-  try {
-    for (let at = 0; at < keys.length; at += REMOVALS_AT_ONCE)
-      await Promise.all(keys.slice(at, at + REMOVALS_AT_ONCE).map((key) => objectStore.remove(key)));
-  } catch (error) {
-    if (!(error instanceof ObjectStoreUnavailable)) throw error;
-    throw new NotYetErased('The object store is away.', STORE_AWAY_WAIT_MS);
-  }
-}
-
-/** A file, with the id of its row. */
-export type FoundFile = { id: string; key: string | null };
-
-/** Removes the objects of files; returns the ids of their rows. Throws NotYetErased while the store is away. */
-export async function removeFound(
-  objectStore: Pick<ObjectStore, 'remove'>,
-  files: readonly FoundFile[],
-): Promise<string[]> {
-  await removeObjects(
-    objectStore,
-    files.flatMap(({ key }) => key ?? []),
-  );
-  return files.map(({ id }) => id);
-}
-
-/** Takes the deliveries of events out of the queue and ends their workflows. Throws NotYetErased during attempts. */
-export async function quietEvents(
-  { database, cancelWorkflows }: Pick<StepTools, 'database' | 'cancelWorkflows'>,
-  events: readonly ErasedEvent[],
-): Promise<void> {
-  const open = await query<{ id: string; workflowId: string | null }>(
-    database,
-    `select id, workflow_id as "workflowId" from deliveries
-      where event_uuid = any (?::uuid[]) and (state = 'pending' or last_error = '${REASON}')`,
-    [events.map(({ id }) => id)],
-  );
-  const ids = open.map(({ id }) => id);
-  await removeDeliveries(database, ids, { reason: REASON });
-  const left = await findOpenDeliveries(database, ids);
-  const ended = open.filter(({ id, workflowId }) => !left.has(id) && workflowId?.startsWith('delivery/'));
-  await cancelWorkflows(ended.flatMap(({ workflowId }) => workflowId ?? []));
-  if (left.size > 0) throw new NotYetErased(`${left.size} deliveries are being attempted.`);
-}
-
-/** Entries of the audit log in which an early version named events, whose ids hold numbers. */
-export const auditStep: ErasureStep = {
-  name: 'audit log',
-  async erase(trx, { wabaId }) {
-    const auditEntries = await redactAudit(trx, wabaId);
-    return { after: auditEntries === 0 ? null : '', counts: { auditEntries } };
-  },
-};
-
-/** Erases events with their deliveries, attempts and reports of payments. */
-export async function eraseEvents(
-  trx: Transaction,
-  wabaId: string,
-  events: readonly ErasedEvent[],
-): Promise<ErasureCounts> {
-  if (events.length === 0) return {};
-  const ids = events.map(({ id }) => id);
-  const deliveries = await query<{ id: string }>(
-    trx,
-    'select id from deliveries where event_uuid = any (?::uuid[])',
-    [ids],
-  );
-  const deliveryIds = deliveries.map(({ id }) => id);
-  // A replay may have queued some since `quietEvents`.
-  await removeDeliveries(trx, deliveryIds, { reason: REASON });
-  if ((await findOpenDeliveries(trx, deliveryIds)).size > 0)
-    throw new NotYetErased('A delivery is being attempted.');
-  const attempts = await deleteWhere(trx, 'attempts', 'delivery_id = any (cast(:ids as uuid[]))', {
-    ids: deliveryIds,
-  });
-  const gone = await deleteWhere(trx, 'deliveries', 'event_uuid = any (cast(:ids as uuid[]))', { ids });
-  const payments = await query<{ lane: string }>(
-    trx,
-    `delete from payment_reports where event_uuid = any (?::uuid[]) returning lane`,
-    [ids],
-  );
-  const erased = await query<{ type: string; lane: string }>(
-    trx,
-    `delete from events where (day, id) in (select * from unnest(?::date[], ?::uuid[]))
-     returning event_type as type, lane`,
-    [events.map(({ day }) => day), ids],
-  );
-  // A catalog is nobody's.
-  const lanes = [...payments, ...erased.filter(({ type }) => type !== 'order')].map(({ lane }) => lane);
-  const keys = await eraseOrderingKeys(trx, wabaId, lanes);
-  return {
-    ...{ attempts, deliveries: gone, events: erased.length, paymentReports: payments.length },
-    ...{ orderingKeys: keys },
-  };
-}
-
-async function eraseOrderingKeys(
-  trx: Transaction,
-  wabaId: string,
-  lanes: readonly string[],
-): Promise<number> {
-  const keys = [...new Set(lanes)];
-  return await deleteWhere(trx, 'ordering_keys', 'waba_id = :wabaId and key = any (cast(:keys as text[]))', {
-    wabaId,
-    keys,
-  });
-}
-
-/** Deletes the rows of a table that a condition names; returns how many. */
-export async function deleteWhere(
-  trx: Transaction,
-  table: string,
-  condition: string,
-  bindings: Readonly<Record<string, string | readonly string[]>>,
-): Promise<number> {
-  return await execute(trx, `delete from ${table} where ${condition}`, bindings);
-}
 
 /** Every name under which upstream, or we, know of messages. */
 function namesOf({ id, upstreamId, supersededId }: ErasedMessage): string[] {
@@ -214,7 +76,7 @@ export async function stopSends(database: Database, messages: readonly ErasedMes
  * message is being sent or an event attempted.
  */
 export async function quietMessages(
-  tools: StepTools,
+  tools: MessageTools,
   wabaId: string,
   messages: readonly ErasedMessage[],
 ): Promise<void> {
@@ -228,12 +90,8 @@ export async function quietMessages(
       where message_id = any (?::bigint[]) and state = 'pending'`,
     [ids],
   );
-  const tasks = await query<{ workflowId: string }>(
-    database,
-    'select workflow_id as "workflowId" from workflow_tasks where workflow_id = any (?::text[])',
-    [tasksOf(ids)],
-  );
-  await cancelWorkflows(tasks.map(({ workflowId }) => workflowId));
+  const tasks = await findTasks(database, tasksOf(ids));
+  await cancelWorkflows([...tasks]);
   const files = await query<{ key: string }>(
     database,
     'select object_key as key from media where message_id = any (?::bigint[]) and object_key is not null',
@@ -259,7 +117,7 @@ export async function eraseMessages(
 ): Promise<ErasureCounts> {
   if (messages.length === 0) return {};
   const ids = messages.map(({ id }) => id);
-  const ofEvents = await eraseEvents(trx, wabaId, await eventsOf(trx, wabaId, messages));
+  const ofEvents = await eraseEventsAndPayments(trx, wabaId, await eventsOf(trx, wabaId, messages));
   const named = namedBy(messages);
   const orderingKeys = await eraseOrderingKeys(
     trx,
@@ -275,16 +133,18 @@ export async function eraseMessages(
   const files = await eraseMediaRows(trx, ids);
   if (uploads === 'go') await giveUpUploads(trx, wabaId, ids);
   const byMessage = 'message_id = any (cast(:ids as bigint[]))';
-  const idempotencyKeys = await deleteWhere(trx, 'idempotency_keys', `waba_id = :wabaId and ${byMessage}`, {
-    wabaId,
-    ids,
-  });
+  const idempotencyKeys = await execute(
+    trx,
+    `delete from idempotency_keys where waba_id = :wabaId and ${byMessage}`,
+    {
+      wabaId,
+      ids,
+    },
+  );
   const workflowIds = [...tasksOf(ids), ...orders.map(({ id }) => `order/${id}`)];
-  await deleteWhere(trx, 'workflow_tasks', 'workflow_id = any (cast(:workflowIds as text[]))', {
-    workflowIds,
-  });
+  await deleteTasks(trx, workflowIds);
   await rememberMessages(trx, messages);
-  const gone = await deleteWhere(trx, 'messages', 'id = any (cast(:ids as bigint[]))', { ids });
+  const gone = await execute(trx, 'delete from messages where id = any (?::bigint[])', [ids]);
   return sumOf(ofEvents, {
     ...{ orderingKeys, statuses, orders: orders.length, files, idempotencyKeys, messages: gone },
   });
@@ -344,5 +204,131 @@ export async function rememberErased(
      select distinct sha256((select salt from erasure_salt) || convert_to(name, 'UTF8')) from unnest(?::text[]) as n (name)
      on conflict do nothing`,
     [named.map((one) => erasedName(one, one.name))],
+  );
+}
+
+/** Erases events with their deliveries and attempts, and reports of payments. Throws NotYetErased during an attempt. */
+export async function eraseEventsAndPayments(
+  trx: Transaction,
+  wabaId: string,
+  events: readonly ErasedEvent[],
+): Promise<ErasureCounts> {
+  if (events.length === 0) return {};
+  const payments = await query<{ lane: string }>(
+    trx,
+    'delete from payment_reports where event_uuid = any (?::uuid[]) returning lane',
+    [events.map(({ id }) => id)],
+  );
+  const ofEvents = await eraseEvents(trx, wabaId, events);
+  const orderingKeys = await eraseOrderingKeys(
+    trx,
+    wabaId,
+    payments.map(({ lane }) => lane),
+  );
+  return sumOf(ofEvents, { paymentReports: payments.length, orderingKeys });
+}
+
+type StatusKey = { phoneNumberId: string; upstreamId: string; status: string; participant: string };
+
+/** Erases single statuses, and the whole state of the messages among `whole`, which are remembered as erased. */
+export async function eraseStatusRows(
+  trx: Transaction,
+  statuses: readonly StatusKey[],
+  whole: readonly StatusKey[],
+): Promise<void> {
+  await execute(
+    trx,
+    `delete from message_statuses where (phone_number_id, upstream_id, status, participant)
+       in (select * from unnest(?::text[], ?::text[], ?::text[], ?::text[]))`,
+    [
+      statuses.map((row) => row.phoneNumberId),
+      statuses.map((row) => row.upstreamId),
+      statuses.map((row) => row.status),
+      statuses.map((row) => row.participant),
+    ],
+  );
+  await execute(
+    trx,
+    `delete from message_states where (phone_number_id, upstream_id) in (select * from unnest(?::text[], ?::text[]))`,
+    [whole.map((row) => row.phoneNumberId), whole.map((row) => row.upstreamId)],
+  );
+  await rememberErased(
+    trx,
+    whole.map(({ phoneNumberId, upstreamId }) => ({ phoneNumberId, name: upstreamId })),
+  );
+}
+
+/** Erases those of these reports of payments whose event is gone; the others go with it. Returns how many. */
+export async function erasePaymentReports(trx: Transaction, eventIds: readonly string[]): Promise<number> {
+  return await execute(
+    trx,
+    `delete from payment_reports r where event_uuid = any (cast(:eventIds as uuid[]))
+        and not exists (select from events e where e.id = r.event_uuid)`,
+    { eventIds },
+  );
+}
+
+/** Erases what is known of the phone numbers and user ids of a customer: other digits, and the pace of sends. */
+export async function eraseRecipient(
+  trx: Transaction,
+  wabaId: string,
+  ids: readonly string[],
+): Promise<{ aliases: number; pacing: number }> {
+  const aliases = await execute(
+    trx,
+    `delete from phone_aliases where waba_id = :wabaId
+        and (phone = any (cast(:ids as text[])) or wa_id = any (cast(:ids as text[])))`,
+    { wabaId, ids },
+  );
+  const pacing = await execute(
+    trx,
+    `delete from send_pacing where recipient = any (cast(:ids as text[]))
+        and phone_number_id in (select phone_number_id from phone_numbers where waba_id = :wabaId)`,
+    { wabaId, ids },
+  );
+  return { aliases, pacing };
+}
+
+/** Forgets that upstream knows phone numbers under other digits: nothing is left of these. */
+export async function forgetAliases(
+  trx: Transaction,
+  wabaId: string,
+  waIds: readonly string[],
+): Promise<void> {
+  await execute(
+    trx,
+    'delete from phone_aliases where waba_id = :wabaId and wa_id = any (cast(:waIds as text[]))',
+    { wabaId, waIds },
+  );
+}
+
+/** Marks files as expired whose objects are gone: their URLs answer 410. */
+export async function expireFiles(
+  database: Database,
+  files: readonly { id: string; key: string }[],
+): Promise<void> {
+  await execute(
+    database,
+    `with gone as (
+       update media m set state = 'expired', object_key = null
+         from unnest(cast(:ids as bigint[]), cast(:keys as text[])) as f (id, key)
+        where m.message_id = f.id and m.state = 'stored'
+       returning m.message_id, m.waba_id, f.key)
+     insert into erased_files (message_id, waba_id, object_key) select * from gone`,
+    { ids: files.map(({ id }) => id), keys: files.map(({ key }) => key) },
+  );
+}
+
+/** Upstream says nothing of a message after so long. */
+const REMEMBERED_DAYS = 400;
+
+/** Forgets up to `limit` of the oldest hashes of erased messages; returns how many. */
+export async function forgetOldErasedItems(database: Database, limit: number): Promise<number> {
+  return await execute(
+    database,
+    `delete from erased_items where key = any (array(
+       select key from erased_items where erased_at < now() - interval '${REMEMBERED_DAYS} days'
+        order by erased_at limit ?))`,
+    [limit],
   );
 }

@@ -1,9 +1,10 @@
-import { type BodyPlace, eraseRepeats, FIRST_BODY } from '../inbound/erase-bodies.ts';
-import { erasedNameOf } from '../inbound/erased-name.ts';
 import { holdIntake } from '../inbox/intake-lock.ts';
 import { shardOf } from '../inbox/shards.ts';
+import type { ErasedTable } from '../platform/erasing.ts';
 import type { Database } from '../platform/postgres/database.ts';
 import { execute, query } from '../platform/postgres/sql.ts';
+import { type BodyPlace, eraseRepeats, FIRST_BODY } from './erase-bodies.ts';
+import { erasedNameOf } from './erased-name.ts';
 
 /**
  * Goes over the raw bodies of WABAs of which upstream repeated something erased: intake made nothing of it, and here it
@@ -107,16 +108,5 @@ function dayBefore(time: Date): string {
   return new Date(time.getTime() - 86_400_000).toISOString().slice(0, 10);
 }
 
-/** Upstream says nothing of a message after so long. */
-const REMEMBERED_DAYS = 400;
-
-/** Forgets up to `limit` of the oldest hashes of erased messages; returns how many. */
-export async function forgetOldErasedItems(database: Database, limit: number): Promise<number> {
-  return await execute(
-    database,
-    `delete from erased_items where key = any (array(
-       select key from erased_items where erased_at < now() - interval '${REMEMBERED_DAYS} days'
-        order by erased_at limit ?))`,
-    [limit],
-  );
-}
+/** What a WABA leaves behind of repeats. */
+export const ERASED_REPEATS: ErasedTable = { table: 'erased_repeats', count: 'repeats', key: 'waba_id' };

@@ -1,0 +1,124 @@
+import type { ErasedTable } from '../platform/erasing.ts';
+import type { Transaction } from '../platform/postgres/database.ts';
+import { execute, query } from '../platform/postgres/sql.ts';
+
+/** What a WABA leaves behind of customers, in this order. */
+export const CUSTOMER_TABLES: readonly ErasedTable[] = [
+  { table: 'conversations', count: 'conversations', key: 'id', where: 'merged_into <> id' },
+  { table: 'conversations', count: 'conversations', key: 'id' },
+  { table: 'contacts', count: 'contacts', key: 'id' },
+];
+
+/** A customer and the ids by which upstream knew it. */
+export type ErasedPerson = { id: string; userId: string | null; waId: string | null };
+
+/**
+ * Takes the ids from customers and closes their conversations, so that whoever writes next is a new customer. Returns the
+ * customers with the ids that they had, and their conversations.
+ */
+export async function cutOffContacts(
+  trx: Transaction,
+  wabaId: string,
+  { contactIds, ids }: { contactIds: readonly string[]; ids: readonly string[] },
+): Promise<{ people: ErasedPerson[]; conversationIds: string[] }> {
+  const people = await query<ErasedPerson>(
+    trx,
+    `select id, user_id as "userId", wa_id as "waId" from contacts
+      where waba_id = :wabaId and (id = any (cast(:contactIds as bigint[])) or wa_id = any (cast(:ids as text[]))
+        or user_id = any (cast(:ids as text[])))
+        for update`,
+    { wabaId, contactIds, ids },
+  );
+  const found = people.map(({ id }) => id);
+  const conversations = await query<{ id: string }>(
+    trx,
+    `update conversations set merged_into = coalesce(merged_into, id)
+      where waba_id = ? and contact_id = any (?::bigint[]) returning id`,
+    [wabaId, found],
+  );
+  await execute(
+    trx,
+    `update contacts set user_id = null, wa_id = null, parent_user_id = null, profile_name = null, username = null
+      where id = any (?::bigint[])`,
+    [found],
+  );
+  return { people, conversationIds: conversations.map(({ id }) => id) };
+}
+
+/** Closes conversations: the next message of their customer, or group, opens another one. */
+export async function cutOffConversations(trx: Transaction, ids: readonly string[]): Promise<void> {
+  await execute(
+    trx,
+    `update conversations set merged_into = case when group_id is null then coalesce(merged_into, id) end,
+            group_id = case when group_id is not null then 'erased ' || id end
+      where id = any (?::bigint[])`,
+    [ids],
+  );
+}
+
+/** Erases conversations, and those customers that have no other; returns how many of each. */
+export async function eraseCustomers(
+  trx: Transaction,
+  { conversationIds, contactIds }: { conversationIds: readonly string[]; contactIds: readonly string[] },
+): Promise<{ conversations: number; contacts: number }> {
+  const merged = await execute(
+    trx,
+    'delete from conversations where id = any (?::bigint[]) and merged_into <> id',
+    [conversationIds],
+  );
+  const others = await execute(trx, 'delete from conversations where id = any (?::bigint[])', [
+    conversationIds,
+  ]);
+  const contacts = await execute(
+    trx,
+    `delete from contacts k where id = any (?::bigint[])
+        and not exists (select from conversations c where c.contact_id = k.id)`,
+    [contactIds],
+  );
+  return { conversations: merged + others, contacts };
+}
+
+/**
+ * Deletes those of the conversations that are still empty and had no message for so many days, with what was merged into
+ * them; returns their customers.
+ */
+export async function forgetEmptyConversations(
+  trx: Transaction,
+  { wabaId, days }: { wabaId: string; days: number },
+  conversationIds: readonly string[],
+): Promise<string[]> {
+  // A send locks its conversation alone: it is waited for, and judged by a statement that sees its message.
+  await query(
+    trx,
+    'select 1 from conversations where waba_id = :wabaId and id = any (cast(:conversationIds as bigint[])) for update',
+    { wabaId, conversationIds },
+  );
+  const gone = await query<{ contactId: string | null }>(
+    trx,
+    `with empty as (
+       select id from conversations c
+        where waba_id = :wabaId and id = any (cast(:conversationIds as bigint[]))
+          and last_message_at < now() - :days * interval '1 day'
+          and not exists (select from messages m where m.conversation_id = c.id))
+     delete from conversations where id in (select id from empty) or merged_into in (select id from empty)
+     returning contact_id as "contactId"`,
+    { wabaId, days, conversationIds },
+  );
+  return gone.flatMap(({ contactId }) => contactId ?? []);
+}
+
+/** Deletes those of the customers that have no conversation; returns the phone numbers that they had. */
+export async function forgetContacts(
+  trx: Transaction,
+  wabaId: string,
+  contactIds: readonly string[],
+): Promise<string[]> {
+  const people = await query<{ waId: string | null }>(
+    trx,
+    `delete from contacts k where waba_id = :wabaId and id = any (cast(:contactIds as bigint[]))
+        and not exists (select from conversations c where c.contact_id = k.id)
+     returning wa_id as "waId"`,
+    { wabaId, contactIds },
+  );
+  return people.flatMap(({ waId }) => waId ?? []);
+}

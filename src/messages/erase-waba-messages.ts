@@ -1,0 +1,80 @@
+import { type ErasedTable, NotYetErased } from '../platform/erasing.ts';
+import type { Database, Transaction } from '../platform/postgres/database.ts';
+import { execute, query } from '../platform/postgres/sql.ts';
+import { rememberErased } from './erase-messages.ts';
+
+const OF_NUMBERS = { numbers: true };
+
+/** The tables of this room that a WABA leaves behind and that go row by row. */
+export const MESSAGE_TABLES = {
+  orders: { table: 'orders', count: 'orders', key: 'id' },
+  idempotencyKeys: { table: 'idempotency_keys', count: 'idempotencyKeys', key: 'waba_id, operation, key' },
+  sends: { table: 'outbound_messages', count: 'sends', key: 'message_id' },
+  statuses: {
+    ...{ table: 'message_statuses', count: 'statuses', ...OF_NUMBERS },
+    key: 'phone_number_id, upstream_id, status, participant',
+  },
+  states: { table: 'message_states', count: 'states', key: 'phone_number_id, upstream_id', ...OF_NUMBERS },
+  paymentReports: { table: 'payment_reports', count: 'paymentReports', key: 'event_uuid' },
+  catalogProducts: {
+    ...{ table: 'catalog_products', count: 'catalogProducts' },
+    key: 'waba_id, catalog_id, retailer_id',
+  },
+  aliases: { table: 'phone_aliases', count: 'aliases', key: 'waba_id, phone' },
+  pacing: { table: 'send_pacing', count: 'pacing', key: 'phone_number_id, recipient', ...OF_NUMBERS },
+} as const satisfies Record<string, ErasedTable>;
+
+/** Ends what is under way for the messages of a WABA. Throws NotYetErased while one is being sent. */
+export async function stopMessagesOfWaba(database: Database, wabaId: string): Promise<void> {
+  await execute(
+    database,
+    `update outbound_messages set state = 'failed', finished_at = now() where waba_id = ? and state = 'queued'`,
+    [wabaId],
+  );
+  await execute(
+    database,
+    `update media set state = 'failed', error_code = 'media_erased', finished_at = now()
+      where waba_id = ? and state = 'pending'`,
+    [wabaId],
+  );
+  const sending = await query(
+    database,
+    `select 1 from outbound_messages where waba_id = ? and state = 'sending' and sending_until > clock_timestamp() limit 1`,
+    [wabaId],
+  );
+  if (sending.length > 0) throw new NotYetErased('A message is being sent.');
+}
+
+/** Erases the rows of files whose objects are gone; nothing says any more whose they were. */
+export async function eraseFilesOfWaba(trx: Transaction, messageIds: readonly string[]): Promise<void> {
+  await execute(
+    trx,
+    `with gone as (delete from media where message_id = any (?::bigint[]) returning message_id, object_key)
+     insert into erased_files (message_id, object_key) select * from gone
+     on conflict (message_id) do update set waba_id = null`,
+    [messageIds],
+  );
+}
+
+/** Erases the rows of uploads whose objects are gone; returns how many. */
+export async function eraseUploads(trx: Transaction, uploadIds: readonly string[]): Promise<number> {
+  return await execute(trx, 'delete from media_uploads where id = any (?::uuid[])', [uploadIds]);
+}
+
+/** Erases and remembers up to `limit` messages of a WABA; returns how many. */
+export async function eraseMessagesOfWaba(trx: Transaction, wabaId: string, limit: number): Promise<number> {
+  const gone = await query<{ phoneNumberId: string; name: string | null }>(
+    trx,
+    `delete from messages where id = any (array(
+       select m.id from conversations c cross join lateral (
+         select id from messages x where x.conversation_id = c.id limit :limit) as m
+        where c.waba_id = :wabaId limit :limit))
+     returning phone_number_id as "phoneNumberId", coalesce(upstream_id, superseded_upstream_id) as name`,
+    { wabaId, limit },
+  );
+  await rememberErased(
+    trx,
+    gone.flatMap(({ phoneNumberId, name }) => (name === null ? [] : [{ phoneNumberId, name }])),
+  );
+  return gone.length;
+}

@@ -1,0 +1,108 @@
+import { globSync } from 'node:fs';
+import { join } from 'node:path';
+import { expect, test } from 'vitest';
+import { repositoryFile } from '../deployment/compose-file.ts';
+import { ROOMS } from './import-policy.ts';
+
+const ROOT = join(import.meta.dirname, '../../..');
+
+/** Tables that more than one room writes, and why that is better than one owner. */
+const SHARED: Readonly<Record<string, { writers: readonly string[]; why: string }>> = {
+  messages: {
+    writers: ['customers', 'messages'],
+    why: 'a merge of customers moves the messages of a conversation in the transaction that merges it',
+  },
+  tenants: {
+    writers: ['accounts', 'messages'],
+    why: 'the statement that stores an order draws its number from the row of the tenant',
+  },
+  wabas: {
+    writers: ['accounts', 'alerts', 'endpoints'],
+    why: 'operations URL and allow lists are columns of a WABA, and belong to the rooms that send there',
+  },
+  webhook_endpoints: {
+    writers: ['endpoints', 'queue'],
+    why: 'a claim moves the time of the next probe, and parking its mark, in the statement that finds the deliveries',
+  },
+  workflow_tasks: {
+    writers: ['accounts', 'platform'],
+    why: 'tasks for the numbers of many WABAs are chosen and inserted by one statement',
+  },
+};
+
+/** It works in transactions that are rolled back. */
+const NEVER_COMMITTED = ['src/worker/rehearsal.ts'];
+
+const SCHEMA = repositoryFile('src/platform/postgres/migrations/schema.sql');
+const TABLES = new Set(
+  [...SCHEMA.matchAll(/^create (?:unlogged )?table (?:if not exists )?(\w+)/gm)].map(([, name = '']) => name),
+);
+const SOURCES = new Map(
+  globSync('src/**/*.ts', { cwd: ROOT })
+    .filter((path) => !NEVER_COMMITTED.includes(path))
+    .map((path) => [path, repositoryFile(path)]),
+);
+
+/** A statement, and a table or column that a room names for one that is built from the name. */
+const WRITES = [
+  /\b(?:insert\s+into|update(?:\s+only)?|delete\s+from(?:\s+only)?|truncate)\s+(\w+)/gi,
+  /\btable: '(\w+)', count: /g,
+  /^ {2}\['(\w+)', '\w+'\],$/gm,
+];
+
+/** The room, or the folder of src that is none, in which a file is. */
+function ownerOf(path: string): string {
+  return (
+    ROOMS.find((room) => path.startsWith(`${room}/`))?.slice('src/'.length) ?? path.split('/')[1] ?? path
+  );
+}
+
+/** Who writes each table. */
+function writersOf(sources: ReadonlyMap<string, string>): Map<string, string[]> {
+  const writers = new Map<string, Set<string>>();
+  for (const [path, text] of sources) {
+    for (const [, name = ''] of WRITES.flatMap((pattern) => [...text.matchAll(pattern)])) {
+      if (TABLES.has(name)) writers.set(name, (writers.get(name) ?? new Set()).add(ownerOf(path)));
+    }
+  }
+  return new Map([...writers].map(([name, owners]) => [name, [...owners].toSorted()]));
+}
+
+function shared(sources: ReadonlyMap<string, string>): Record<string, string[]> {
+  return Object.fromEntries([...writersOf(sources)].filter(([, owners]) => owners.length > 1));
+}
+
+test('each table is written by one room, but for those with a reason', () => {
+  expect(TABLES.size).toBeGreaterThan(50);
+  const expected = Object.entries(SHARED).map(([name, { writers }]) => [name, writers]);
+  expect(shared(SOURCES)).toEqual(Object.fromEntries(expected));
+  expect(expected.length).toBeLessThanOrEqual(8);
+});
+
+test('a second writer is found, however it writes', () => {
+  for (const text of [
+    'await execute(trx, `insert into api_keys (id) values (1)`, []);',
+    "await execute(trx, 'update api_keys set id = ?', [id]);",
+    'await execute(trx, `with gone as (delete from\n  api_keys) select 1`, []);',
+    "const KEYS: ErasedTable = { table: 'api_keys', count: 'keys', key: 'id' };",
+    "const NAMED: NamedIn = [\n  ['api_keys', 'name'],\n];",
+  ]) {
+    const planted = new Map([...SOURCES, ['src/mail/planted.ts', text]]);
+    expect(shared(planted)).toMatchObject({ api_keys: ['keys', 'mail'] });
+  }
+});
+
+/** Rooms name their tables to these; or all tables are of the same room; or rows move between partitions. */
+const BUILT = [
+  'src/erasures/steps/account-steps.ts',
+  'src/platform/crypto/secret-keys.ts',
+  'src/platform/erasing.ts',
+  'src/platform/postgres/partitions.ts',
+  'src/users/user-store.ts',
+  'src/worker/housekeeping/needed-rows.ts',
+];
+
+test('a statement that is built from the name of a table stands only where rooms name the table', () => {
+  const built = [...SOURCES].filter(([, text]) => /\b(?:insert into|update|delete from) \$\{/i.test(text));
+  expect(built.map(([path]) => path).toSorted()).toEqual(BUILT);
+});
