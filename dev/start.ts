@@ -4,18 +4,15 @@ import { fileURLToPath } from 'node:url';
 import { createTenant, findWaba } from '../src/accounts/accounts.ts';
 import { addWaba } from '../src/accounts/wabas.ts';
 import { storeEndpoint } from '../src/endpoints/endpoints.ts';
+import { endpointSecretPlace } from '../src/endpoints/sealed-columns.ts';
 import { findEndpointSecret, listEndpoints, setEndpointUrl } from '../src/endpoints/store.ts';
 import { API_KEY_SCOPES, hashApiKey } from '../src/keys/api-key.ts';
 import { findApiKey } from '../src/keys/api-key-store.ts';
 import { createKey } from '../src/keys/api-keys.ts';
 import { type Audited, SYSTEM } from '../src/platform/audit/audit.ts';
 import { loadConfig } from '../src/platform/config/config.ts';
-import {
-  endpointSecretPlace,
-  makeSecretBox,
-  parseEncryptionKeys,
-} from '../src/platform/crypto/secret-box.ts';
-import type { SealedDatabase } from '../src/platform/crypto/secret-keys.ts';
+import type { SealedDatabase } from '../src/platform/crypto/secret-box.ts';
+import { makeSecretBox, parseEncryptionKeys } from '../src/platform/crypto/secret-box.ts';
 import { openLogger } from '../src/platform/logger.ts';
 import { type Database, openDatabase } from '../src/platform/postgres/database.ts';
 import { migrate } from '../src/platform/postgres/migrate.ts';

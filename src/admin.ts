@@ -15,9 +15,9 @@ import { inboxCommand } from './inbound/commands/inbox-commands.ts';
 import { keyCommand, keyRequestCommand } from './keys/commands/key-commands.ts';
 import { mailCommand } from './mail/commands/mail-commands.ts';
 import { auditCommand } from './platform/audit/audit-commands.ts';
-import { secretsCommand } from './platform/crypto/secrets-commands.ts';
 import { migrateCommand } from './platform/postgres/migrate-commands.ts';
 import { replayCommand } from './replays/commands/replay-commands.ts';
+import { secretsCommand } from './secrets/commands/secrets-commands.ts';
 import { userCommand } from './users/commands/user-commands.ts';
 
 const WRONG_USAGE = 2;

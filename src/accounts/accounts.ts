@@ -1,9 +1,10 @@
 import { type Audited, recordBy } from '../platform/audit/audit.ts';
-import { accessTokenPlace, type SecretBox, SecretBoxError } from '../platform/crypto/secret-box.ts';
+import { type SecretBox, SecretBoxError } from '../platform/crypto/secret-box.ts';
 import type { Database, Transaction } from '../platform/postgres/database.ts';
 import { execute, query } from '../platform/postgres/sql.ts';
 import { checkName, checkRowId, checkUpstreamId, RequestError } from '../platform/request-input.ts';
 import { setNewTenantQuotas } from './new-tenant-quotas.ts';
+import { accessTokenPlace } from './sealed-columns.ts';
 
 /** Whose a phone number is. `removed`: an operator took it, or its WABA, away. */
 export type NumberOwner = { wabaId: string; tenantId: string; removed: boolean };

@@ -2,8 +2,7 @@ import { lockIntake } from '../inbox/intake-lock.ts';
 import { shardOf } from '../inbox/shards.ts';
 import { releaseWaitingBodies } from '../inbox/waiting-bodies.ts';
 import { type Audited, recordChange } from '../platform/audit/audit.ts';
-import { accessTokenPlace } from '../platform/crypto/secret-box.ts';
-import type { SealedDatabase } from '../platform/crypto/secret-keys.ts';
+import type { SealedDatabase } from '../platform/crypto/secret-box.ts';
 import type { Transaction } from '../platform/postgres/database.ts';
 import {
   checkAccessToken,
@@ -23,6 +22,7 @@ import {
   wabaHolder,
 } from './accounts.ts';
 import { askForNumbersAgain } from './followed-numbers.ts';
+import { accessTokenPlace } from './sealed-columns.ts';
 
 /** Members that are left out keep the value they have. */
 export type GivenPhoneNumber = { phoneNumberId: string } & Partial<Omit<PhoneNumber, 'phoneNumberId'>>;

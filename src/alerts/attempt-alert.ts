@@ -4,11 +4,12 @@ import { signStandard } from '../endpoints/webhook-signature.ts';
 import { webhookTargets } from '../endpoints/webhook-targets.ts';
 import { alertHeaders } from '../notices/alert-envelope.ts';
 import { type AlertToSend, findAlertToSend, recordAlert } from '../notices/alert-notices.ts';
-import { operationsSecretPlace, type SecretBox, SecretBoxError } from '../platform/crypto/secret-box.ts';
+import { type SecretBox, SecretBoxError } from '../platform/crypto/secret-box.ts';
 import { isSameTarget } from '../platform/http/same-target.ts';
 import type { Database } from '../platform/postgres/database.ts';
 import { publicAlertId } from '../platform/public-ids.ts';
 import { nextDelayMs } from '../platform/retry-schedule.ts';
+import { operationsSecretPlace } from './sealed-columns.ts';
 
 export type AlertActivityTools = {
   database: Database;

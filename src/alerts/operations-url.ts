@@ -5,13 +5,13 @@ import { newWebhookSecret } from '../endpoints/webhook-signature.ts';
 import { alertName } from '../notices/alert-envelope.ts';
 import { type AlertPosition, type ListedAlert, listEndpointAlerts } from '../notices/alert-notices.ts';
 import { type Audited, recordChange } from '../platform/audit/audit.ts';
-import { operationsSecretPlace } from '../platform/crypto/secret-box.ts';
-import type { SealedDatabase } from '../platform/crypto/secret-keys.ts';
+import type { SealedDatabase } from '../platform/crypto/secret-box.ts';
 import { isSameTarget } from '../platform/http/same-target.ts';
 import type { Database, Transaction } from '../platform/postgres/database.ts';
 import { execute, query } from '../platform/postgres/sql.ts';
 import { publicAlertId } from '../platform/public-ids.ts';
 import { RequestError } from '../platform/request-input.ts';
+import { operationsSecretPlace } from './sealed-columns.ts';
 
 /**
  * `secret` is what the tenant verifies signatures with; null when it stays the one that was shown before.

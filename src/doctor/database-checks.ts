@@ -4,13 +4,14 @@ import { allAlerts } from '../alerts/alerts.ts';
 import { oldestDueAt, readBacklog } from '../deliveries/backlog.ts';
 import { countInbox, oldestWaitingBodyAt } from '../inbound/inbox-admin.ts';
 import { readWaitingBodies } from '../inbox/waiting-bodies.ts';
-import { type SealedDatabase, secretStatus, unreadableSecrets } from '../platform/crypto/secret-keys.ts';
+import type { SealedDatabase } from '../platform/crypto/secret-box.ts';
 import type { Database } from '../platform/postgres/database.ts';
 import { readPartitions } from '../platform/postgres/partitions.ts';
 import { readSchemaState } from '../platform/postgres/schema-state.ts';
 import { MOST_CLOCK_SKEW_MS, readClockSkewMs, settingsThatLose } from '../platform/postgres/server-checks.ts';
 import { query } from '../platform/postgres/sql.ts';
 import { listHousekeepingSteps, listLiveWorkers } from '../platform/postgres/worker-processes.ts';
+import { secretStatus, unreadableSecrets } from '../secrets/secret-keys.ts';
 import { type Check, type Finding, fail, ok, warn } from './checks.ts';
 
 const REACH = 'start PostgreSQL, or correct HELIOGRAPH_DATABASE_URL';

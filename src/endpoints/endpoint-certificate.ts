@@ -1,10 +1,10 @@
 import { type Audited, recordChange } from '../platform/audit/audit.ts';
 import { type CertificateView, checkClientCertificate } from '../platform/crypto/client-certificate.ts';
-import { endpointClientKeyPlace } from '../platform/crypto/secret-box.ts';
-import type { SealedDatabase } from '../platform/crypto/secret-keys.ts';
+import type { SealedDatabase } from '../platform/crypto/secret-box.ts';
 import type { Database } from '../platform/postgres/database.ts';
 import { query } from '../platform/postgres/sql.ts';
 import { endpointName, knownEndpoint } from './endpoints.ts';
+import { endpointClientKeyPlace } from './sealed-columns.ts';
 import { lockEndpoint, setEndpointCertificate } from './store.ts';
 
 /** Both in PEM; the certificate may bring its chain. */

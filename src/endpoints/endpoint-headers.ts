@@ -1,7 +1,8 @@
-import { endpointHeadersPlace, type SecretBox, SecretBoxError } from '../platform/crypto/secret-box.ts';
+import { type SecretBox, SecretBoxError } from '../platform/crypto/secret-box.ts';
 import { invalidValue } from '../platform/request-input.ts';
 import type { EndpointOptions } from './endpoint-options.ts';
 import { isReservedHeader } from './reserved-headers.ts';
+import { endpointHeadersPlace } from './sealed-columns.ts';
 import type { Endpoint } from './store.ts';
 
 type StoredHeaders = { id: string; customHeadersSealed: string | null };

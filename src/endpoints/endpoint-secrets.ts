@@ -1,8 +1,8 @@
 import { type Audited, recordChange } from '../platform/audit/audit.ts';
-import { endpointSecretPlace, endpointSigningKeyPlace } from '../platform/crypto/secret-box.ts';
-import type { SealedDatabase } from '../platform/crypto/secret-keys.ts';
+import type { SealedDatabase } from '../platform/crypto/secret-box.ts';
 import { checkRowId, invalidValue, RequestError } from '../platform/request-input.ts';
 import { endpointName, knownEndpoint, unknownEndpoint } from './endpoints.ts';
+import { endpointSecretPlace, endpointSigningKeyPlace } from './sealed-columns.ts';
 import { findEndpointSecret, lockEndpoint, replaceEndpointSecret } from './store.ts';
 import { isWebhookSecret, newSigningKey, newWebhookSecret, publicKeyOf } from './webhook-signature.ts';
 

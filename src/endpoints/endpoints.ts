@@ -1,13 +1,8 @@
 import { knownWaba } from '../accounts/accounts.ts';
 import { type Actor, type Audited, recordChange } from '../platform/audit/audit.ts';
 import { type CertificateView, certificateView } from '../platform/crypto/client-certificate.ts';
-import {
-  endpointSecretPlace,
-  endpointSigningKeyPlace,
-  type SecretBox,
-  SecretBoxError,
-} from '../platform/crypto/secret-box.ts';
-import type { SealedDatabase } from '../platform/crypto/secret-keys.ts';
+import type { SealedDatabase } from '../platform/crypto/secret-box.ts';
+import { type SecretBox, SecretBoxError } from '../platform/crypto/secret-box.ts';
 import type { Database, Transaction } from '../platform/postgres/database.ts';
 import { checkRowId, RequestError } from '../platform/request-input.ts';
 import { applyOrderScope } from '../queue/order-scope.ts';
@@ -21,6 +16,7 @@ import {
   moveDetail,
 } from './endpoint-headers.ts';
 import { checkEndpointOptions, type EndpointOptions, type OptionRules } from './endpoint-options.ts';
+import { endpointSecretPlace, endpointSigningKeyPlace } from './sealed-columns.ts';
 import {
   type Endpoint,
   findEndpoint,

@@ -1,9 +1,9 @@
 import type { SecretBox } from '../platform/crypto/secret-box.ts';
-import { erasureSubjectPlace } from '../platform/crypto/secret-box.ts';
 import type { ErasureCounts } from '../platform/erasing.ts';
 import type { ObjectStore } from '../platform/object-store/object-store.ts';
 import type { Database, Transaction } from '../platform/postgres/database.ts';
 import { type Erasure, saveSubject } from './erasure-store.ts';
+import { erasureSubjectPlace } from './sealed-columns.ts';
 import type { IdTimes } from './steps/customer-ids.ts';
 
 /** What steps work with. */

@@ -1,7 +1,8 @@
-import { mailContentPlace, type SecretBox, SecretBoxError } from '../platform/crypto/secret-box.ts';
+import { type SecretBox, SecretBoxError } from '../platform/crypto/secret-box.ts';
 import type { Database } from '../platform/postgres/database.ts';
 import { nextDelayMs } from '../platform/retry-schedule.ts';
 import { findMail, type MailContent, type MailToSend, recordMail } from './mails.ts';
+import { mailContentPlace } from './sealed-columns.ts';
 import type { MailOutcome, MailSender } from './smtp.ts';
 
 /** Ids only: the e-mail is in the database. */

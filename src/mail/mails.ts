@@ -1,8 +1,9 @@
-import { mailContentPlace, type SecretBox } from '../platform/crypto/secret-box.ts';
+import type { SecretBox } from '../platform/crypto/secret-box.ts';
 import type { Database, Transaction } from '../platform/postgres/database.ts';
 import { execute, query } from '../platform/postgres/sql.ts';
 import { uuidV7 } from '../platform/public-ids.ts';
 import { finishTask, insertWorkflowTasks } from '../platform/temporal/workflow-tasks.ts';
+import { mailContentPlace } from './sealed-columns.ts';
 
 /** What an e-mail says, as text and as simple HTML. */
 export type MailContent = { subject: string; text: string; html: string };

@@ -1,8 +1,9 @@
 import type { Actor } from '../platform/audit/audit.ts';
-import { type SecretBox, SecretBoxError, totpSecretPlace } from '../platform/crypto/secret-box.ts';
+import { type SecretBox, SecretBoxError } from '../platform/crypto/secret-box.ts';
 import type { Database, Transaction } from '../platform/postgres/database.ts';
 import { execute, query } from '../platform/postgres/sql.ts';
 import { RequestError } from '../platform/request-input.ts';
+import { totpSecretPlace } from './sealed-columns.ts';
 import type { OwnSession } from './sign-in.ts';
 import { newRecoveryCodes, newTotpSecret, recoveryCodeHash, totpStep, totpUri } from './totp.ts';
 import {

@@ -27,7 +27,6 @@ import { makeMediaUrls } from '../messages/media/media-urls.ts';
 import type { Config } from '../platform/config/config.ts';
 import { openEventIdHash } from '../platform/crypto/installation-secret.ts';
 import type { SecretBox } from '../platform/crypto/secret-box.ts';
-import { reportUnreadableSecrets } from '../platform/crypto/secret-keys.ts';
 import { openGraphClient, openSendClient } from '../platform/graph/graph-client.ts';
 import type { Logger } from '../platform/logger.ts';
 import type { Loop } from '../platform/loop.ts';
@@ -46,6 +45,7 @@ import {
 } from '../platform/temporal/worker-connection.ts';
 import { taskQueues } from '../platform/temporal/workflow-options.ts';
 import { startWorkflowStarter, wakeAllTasks } from '../platform/temporal/workflow-tasks.ts';
+import { reportUnreadableSecrets } from '../secrets/secret-keys.ts';
 import { openDelivery } from './attempt-tools.ts';
 import { startHealthServer, watchHealth } from './health.ts';
 import { startHeartbeat } from './heartbeat.ts';

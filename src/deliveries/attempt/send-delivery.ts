@@ -1,13 +1,13 @@
 import { createHash } from 'node:crypto';
 import { type EndpointSettings, loadEndpointSettings } from '../../endpoints/endpoint-settings.ts';
-import { signStandard, signWith } from '../../endpoints/webhook-signature.ts';
 import {
   endpointClientKeyPlace,
   endpointHeadersPlace,
   endpointSecretPlace,
   endpointSigningKeyPlace,
-  type SecretBox,
-} from '../../platform/crypto/secret-box.ts';
+} from '../../endpoints/sealed-columns.ts';
+import { signStandard, signWith } from '../../endpoints/webhook-signature.ts';
+import type { SecretBox } from '../../platform/crypto/secret-box.ts';
 import type { Database } from '../../platform/postgres/database.ts';
 import { publicDeliveryId, publicEventId } from '../../platform/public-ids.ts';
 import type { ClaimedDelivery, WorkflowMode } from '../../queue/claim.ts';

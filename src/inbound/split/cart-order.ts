@@ -1,4 +1,4 @@
-import type { CartOrder } from '../../messages/orders.ts';
+import type { CartOrder } from '../../messages/orders/orders.ts';
 import {
   boundedIdOf,
   items,

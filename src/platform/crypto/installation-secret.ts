@@ -1,7 +1,7 @@
 import { createHmac, hkdfSync, randomBytes } from 'node:crypto';
 import { execute, query } from '../postgres/sql.ts';
-import { installationSecretPlace, SecretBoxError } from './secret-box.ts';
-import type { SealedDatabase } from './secret-keys.ts';
+import type { SealedDatabase } from './secret-box.ts';
+import { type SealedColumn, SecretBoxError } from './secret-box.ts';
 
 const NAME = 'derivation';
 const SECRET_BYTES = 32;
@@ -86,3 +86,14 @@ export function openEventIdHash(tools: SealedDatabase): EventIdHash {
 
 /** For processes that start workflows of test events only, and have no secrets for others. */
 export const ownEventIdsOnly: EventIdHash = async (eventId) => (OWN_EVENT_ID.test(eventId) ? eventId : null);
+
+/** A random secret of the installation. */
+function installationSecretPlace(name: string): string {
+  return `installation_secrets|secret|${name}`;
+}
+
+/** The column of random secrets of the installation. */
+export const INSTALLATION_SECRETS: SealedColumn = {
+  ...{ table: 'installation_secrets', idColumn: 'name', idType: 'text', column: 'secret_sealed' },
+  place: installationSecretPlace,
+};

@@ -1,4 +1,5 @@
 import { createCipheriv, createDecipheriv, createHash, randomBytes } from 'node:crypto';
+import type { Database } from '../postgres/database.ts';
 
 /** A key of 32 bytes and the id that sealed texts name it by. */
 export type EncryptionKey = { id: string; key: Uint8Array };
@@ -102,58 +103,6 @@ function open(keyById: ReadonlyMap<string, Buffer>, sealed: string, associatedDa
   }
 }
 
-/** What sealed secrets are bound to: a copy of one in another row does not open. */
-
-/** The signing secret of a webhook endpoint. */
-export function endpointSecretPlace(endpointId: string): string {
-  return `webhook_endpoints|secret|${endpointId}`;
-}
-
-/** The private key that signs an endpoint's webhooks beside its secret. */
-export function endpointSigningKeyPlace(endpointId: string): string {
-  return `webhook_endpoints|signing_key|${endpointId}`;
-}
-
-/** The private key of an endpoint's client certificate. */
-export function endpointClientKeyPlace(endpointId: string): string {
-  return `webhook_endpoints|client_key|${endpointId}`;
-}
-
-/** The headers that a tenant adds to its webhooks, as a JSON object: they often hold credentials. */
-export function endpointHeadersPlace(endpointId: string): string {
-  return `webhook_endpoints|custom_headers|${endpointId}`;
-}
-
-/** The secret that signs what is sent to a tenant's operations URL. */
-export function operationsSecretPlace(wabaId: string): string {
-  return `wabas|operations_secret|${wabaId}`;
-}
-
-/** The upstream access token of a WABA. */
-export function accessTokenPlace(wabaId: string): string {
-  return `wabas|access_token|${wabaId}`;
-}
-
-/** A random secret of the installation. */
-export function installationSecretPlace(name: string): string {
-  return `installation_secrets|secret|${name}`;
-}
-
-/** What the steps of an erasure look for. */
-export function erasureSubjectPlace(erasureId: string): string {
-  return `erasures|subject|${erasureId}`;
-}
-
-/** The secret of a user's second factor. */
-export function totpSecretPlace(userId: string): string {
-  return `user_totp|secret|${userId}`;
-}
-
-/** What an e-mail says while it is on its way: it can hold a one-time link. */
-export function mailContentPlace(mailId: string): string {
-  return `mails|content|${mailId}`;
-}
-
 /** A column of sealed texts, one per row at most. */
 export type SealedColumn = {
   table: string;
@@ -164,33 +113,8 @@ export type SealedColumn = {
   place(id: string): string;
 };
 
-const endpointColumn = { table: 'webhook_endpoints', idColumn: 'id', idType: 'bigint' } as const;
-const wabaColumn = { table: 'wabas', idColumn: 'waba_id', idType: 'text' } as const;
-
-/** Every column of sealed texts: the check of whether an encryption key is still needed looks at these. */
-export const SEALED_COLUMNS: readonly SealedColumn[] = [
-  { ...endpointColumn, column: 'secret_sealed', place: endpointSecretPlace },
-  { ...endpointColumn, column: 'previous_secret_sealed', place: endpointSecretPlace },
-  { ...endpointColumn, column: 'signing_key_sealed', place: endpointSigningKeyPlace },
-  { ...endpointColumn, column: 'previous_signing_key_sealed', place: endpointSigningKeyPlace },
-  { ...endpointColumn, column: 'client_key_sealed', place: endpointClientKeyPlace },
-  { ...endpointColumn, column: 'custom_headers_sealed', place: endpointHeadersPlace },
-  { ...wabaColumn, column: 'access_token_sealed', place: accessTokenPlace },
-  { ...wabaColumn, column: 'operations_secret_sealed', place: operationsSecretPlace },
-  {
-    ...{ table: 'installation_secrets', idColumn: 'name', idType: 'text', column: 'secret_sealed' },
-    place: installationSecretPlace,
-  },
-  {
-    ...{ table: 'erasures', idColumn: 'id', idType: 'bigint' },
-    ...{ column: 'subject_sealed', place: erasureSubjectPlace },
-  },
-  {
-    ...{ table: 'user_totp', idColumn: 'user_id', idType: 'bigint', column: 'secret_sealed' },
-    place: totpSecretPlace,
-  },
-  { table: 'mails', idColumn: 'id', idType: 'uuid', column: 'content_sealed', place: mailContentPlace },
-];
+/** A database with the box that seals and opens its secret columns. */
+export type SealedDatabase = { database: Database; secretBox: SecretBox };
 
 const TOKEN_BYTES = 32;
 const TOKEN = /^[A-Za-z0-9_-]{43}$/;

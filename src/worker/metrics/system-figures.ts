@@ -9,7 +9,6 @@ import {
 } from '../../deliveries/backlog.ts';
 import { countInbox, oldestWaitingBodyAt } from '../../inbound/inbox-admin.ts';
 import { readWaitingBodies } from '../../inbox/waiting-bodies.ts';
-import { countSealed, type SealedCount } from '../../platform/crypto/secret-keys.ts';
 import type { Database, Transaction } from '../../platform/postgres/database.ts';
 import { isCanceled, isLockTimeout } from '../../platform/postgres/error-class.ts';
 import { readPartitions } from '../../platform/postgres/partitions.ts';
@@ -17,6 +16,7 @@ import { recentRead } from '../../platform/postgres/recent-read.ts';
 import { query } from '../../platform/postgres/sql.ts';
 import { listHousekeepingSteps } from '../../platform/postgres/worker-processes.ts';
 import type { QueueState } from '../../queue/states.ts';
+import { countSealed, type SealedCount } from '../../secrets/secret-keys.ts';
 
 /** What waits, over all tenants and processes. Ages are 0 where nothing waits. */
 export type SystemFigures = {

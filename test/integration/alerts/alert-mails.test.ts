@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
 import { queueAlertMails } from '../../../src/alerts/alert-mails.ts';
 import { markAlertsRead } from '../../../src/alerts/alerts.ts';
-import { mailContentPlace } from '../../../src/platform/crypto/secret-box.ts';
+import { mailContentPlace } from '../../../src/mail/sealed-columns.ts';
 import type { Database } from '../../../src/platform/postgres/database.ts';
 import { execute, query } from '../../../src/platform/postgres/sql.ts';
 import { addEndpoint, seedFixtureAccounts, testSecretBox } from '../../support/test-accounts.ts';

@@ -1,9 +1,8 @@
 import { TestWorkflowEnvironment } from '@temporalio/testing';
 import { Webhook } from 'standardwebhooks';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, inject, test } from 'vitest';
+import { type ErasedEvent, eraseEvents } from '../../../src/deliveries/erase-events.ts';
 import type { DeliveryNews } from '../../../src/deliveries/run-news.ts';
-import { eraseEvents } from '../../../src/deliveries/erase-events.ts';
-import { type ErasedEvent } from '../../../src/deliveries/erase-events.ts';
 import { insertBodies } from '../../../src/inbound/inbox.ts';
 import { loadConfig } from '../../../src/platform/config/config.ts';
 import { query } from '../../../src/platform/postgres/sql.ts';

@@ -1,8 +1,9 @@
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { startProber } from '../../../src/deliveries/dispatch/queue-upkeep.ts';
 import { FIRST_LIMIT } from '../../../src/deliveries/loop/attempt-limits.ts';
+import { endpointSecretPlace } from '../../../src/endpoints/sealed-columns.ts';
 import { loadConfig } from '../../../src/platform/config/config.ts';
-import { endpointSecretPlace, makeSecretBox } from '../../../src/platform/crypto/secret-box.ts';
+import { makeSecretBox } from '../../../src/platform/crypto/secret-box.ts';
 import { openObjectStore } from '../../../src/platform/object-store/object-store.ts';
 import type { DatabasePool } from '../../../src/platform/postgres/database.ts';
 import { execute, query } from '../../../src/platform/postgres/sql.ts';

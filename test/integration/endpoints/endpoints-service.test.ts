@@ -4,8 +4,8 @@ import { deleteEndpoint, enableEndpoint, holdEndpoint } from '../../../src/endpo
 import { rotateSecret } from '../../../src/endpoints/endpoint-secrets.ts';
 import { endpointsOfWabas } from '../../../src/endpoints/endpoint-settings.ts';
 import { addEndpoint, endpointStatus, updateEndpoint } from '../../../src/endpoints/endpoints.ts';
+import { endpointHeadersPlace, endpointSecretPlace } from '../../../src/endpoints/sealed-columns.ts';
 import { SYSTEM } from '../../../src/platform/audit/audit.ts';
-import { endpointHeadersPlace, endpointSecretPlace } from '../../../src/platform/crypto/secret-box.ts';
 import { makeAddressGuard } from '../../../src/platform/http/outbound-url.ts';
 import type { Database } from '../../../src/platform/postgres/database.ts';
 import { execute, query } from '../../../src/platform/postgres/sql.ts';

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import type { NewMail } from '../../../src/mail/mails.ts';
+import { mailContentPlace } from '../../../src/mail/sealed-columns.ts';
 import { OPERATOR_COMMAND } from '../../../src/platform/audit/audit.ts';
-import { mailContentPlace } from '../../../src/platform/crypto/secret-box.ts';
 import type { Database } from '../../../src/platform/postgres/database.ts';
 import { query } from '../../../src/platform/postgres/sql.ts';
 import { acceptInvitation, invitationBehind, inviteUser } from '../../../src/users/invitations.ts';

@@ -5,8 +5,12 @@ import { type Database, type DatabasePool, openDatabase } from '../../../src/pla
 import { type DailyTable, DAILY_TABLES as TABLES } from '../../../src/platform/postgres/partitions.ts';
 import { query } from '../../../src/platform/postgres/sql.ts';
 import { claimDue } from '../../../src/queue/claim.ts';
-import { applyRetention, dropDay, type RetentionDays } from '../../../src/worker/housekeeping/expired-days.ts';
 import { forgetOldOrderingKeys } from '../../../src/queue/ordering-keys.ts';
+import {
+  applyRetention,
+  dropDay,
+  type RetentionDays,
+} from '../../../src/worker/housekeeping/expired-days.ts';
 import { buffersTouched } from '../../support/buffers-touched.ts';
 import { dueShares } from '../../support/due-shares.ts';
 import { silentLogger } from '../../support/silent-logger.ts';

@@ -11,7 +11,7 @@ export const FLOORS = [
   ['src/inbound'],
   ['src/alerts'],
   ['src/erasures'],
-  ['src/doctor', 'src/reconcile'],
+  ['src/doctor', 'src/reconcile', 'src/secrets'],
 ] as const;
 
 export const ROOMS = FLOORS.flat();

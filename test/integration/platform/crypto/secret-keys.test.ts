@@ -2,39 +2,36 @@ import { createPrivateKey } from 'node:crypto';
 import { generate } from 'selfsigned';
 import { expect, test } from 'vitest';
 import { findWaba, saveWaba } from '../../../../src/accounts/accounts.ts';
+import { accessTokenPlace } from '../../../../src/accounts/sealed-columns.ts';
 import {
   findOperationsUrl,
   rotateOperationsSecret,
   setOperationsUrl,
 } from '../../../../src/alerts/operations-url.ts';
+import { operationsSecretPlace } from '../../../../src/alerts/sealed-columns.ts';
 import { openEndpoint } from '../../../../src/deliveries/attempt/send-delivery.ts';
 import { setClientCertificate } from '../../../../src/endpoints/endpoint-certificate.ts';
 import { rotateSecret, rotateSigningKey } from '../../../../src/endpoints/endpoint-secrets.ts';
 import { loadEndpointSettings } from '../../../../src/endpoints/endpoint-settings.ts';
 import { addEndpoint, endpointStatus, updateEndpoint } from '../../../../src/endpoints/endpoints.ts';
 import { publicKeyOf } from '../../../../src/endpoints/webhook-signature.ts';
+import { erasureSubjectPlace } from '../../../../src/erasures/sealed-columns.ts';
 import { findMail, queueMail } from '../../../../src/mail/mails.ts';
+import { mailContentPlace } from '../../../../src/mail/sealed-columns.ts';
 import { SYSTEM } from '../../../../src/platform/audit/audit.ts';
 import { openEventIdHash } from '../../../../src/platform/crypto/installation-secret.ts';
-import {
-  accessTokenPlace,
-  erasureSubjectPlace,
-  mailContentPlace,
-  makeSecretBox,
-  operationsSecretPlace,
-  SEALED_COLUMNS,
-  type SecretBox,
-  totpSecretPlace,
-} from '../../../../src/platform/crypto/secret-box.ts';
+import { makeSecretBox, type SecretBox } from '../../../../src/platform/crypto/secret-box.ts';
+import { makeAddressGuard } from '../../../../src/platform/http/outbound-url.ts';
+import type { Database } from '../../../../src/platform/postgres/database.ts';
+import { execute, query } from '../../../../src/platform/postgres/sql.ts';
+import { SEALED_COLUMNS } from '../../../../src/secrets/sealed-columns.ts';
 import {
   reencryptSecrets,
   reportUnreadableSecrets,
   secretStatus,
   unreadableSecrets,
-} from '../../../../src/platform/crypto/secret-keys.ts';
-import { makeAddressGuard } from '../../../../src/platform/http/outbound-url.ts';
-import type { Database } from '../../../../src/platform/postgres/database.ts';
-import { execute, query } from '../../../../src/platform/postgres/sql.ts';
+} from '../../../../src/secrets/secret-keys.ts';
+import { totpSecretPlace } from '../../../../src/users/sealed-columns.ts';
 import { runAdmin } from '../../../support/admin-cli.ts';
 import { seedFixtureAccounts } from '../../../support/test-accounts.ts';
 import { testDatabase } from '../../../support/test-database.ts';

@@ -1,6 +1,6 @@
 import { Command } from 'commander';
-import { adminAction, alignedFields, alignedTable } from '../cli/admin-action.ts';
-import { reencryptSecrets, secretStatus, unreadableSecrets } from './secret-keys.ts';
+import { adminAction, alignedFields, alignedTable } from '../../platform/cli/admin-action.ts';
+import { reencryptSecrets, secretStatus, unreadableSecrets } from '../secret-keys.ts';
 
 /** `admin secrets …` */
 export function secretsCommand(): Command {

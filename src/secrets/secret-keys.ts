@@ -1,7 +1,13 @@
-import { type Audited, recordAudit } from '../audit/audit.ts';
-import type { Database } from '../postgres/database.ts';
-import { execute, query } from '../postgres/sql.ts';
-import { SEALED_COLUMNS, type SealedColumn, type SecretBox, SecretBoxError } from './secret-box.ts';
+import { type Audited, recordAudit } from '../platform/audit/audit.ts';
+import {
+  type SealedColumn,
+  type SealedDatabase,
+  type SecretBox,
+  SecretBoxError,
+} from '../platform/crypto/secret-box.ts';
+import type { Database } from '../platform/postgres/database.ts';
+import { execute, query } from '../platform/postgres/sql.ts';
+import { SEALED_COLUMNS } from './sealed-columns.ts';
 
 /** What encryption keys are needed for. */
 export type SecretStatus = {
@@ -132,9 +138,6 @@ function opened(secretBox: SecretBox, { place }: SealedColumn, { id, sealed }: S
     throw error;
   }
 }
-
-/** A database with the box that seals and opens its secret columns. */
-export type SealedDatabase = { database: Database; secretBox: SecretBox };
 
 /** How many sealed texts of a column an encryption key made. */
 export type SealedCount = { table: string; column: string; keyId: string; count: number };
