@@ -95,9 +95,9 @@ test('a second writer is found, however it writes', () => {
 /** Rooms name their tables to these; or all tables are of the same room; or rows move between partitions. */
 const BUILT = [
   'src/erasures/steps/account-steps.ts',
-  'src/platform/crypto/secret-keys.ts',
   'src/platform/erasing.ts',
   'src/platform/postgres/partitions.ts',
+  'src/secrets/secret-keys.ts',
   'src/users/user-store.ts',
   'src/worker/housekeeping/needed-rows.ts',
 ];
