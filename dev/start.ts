@@ -11,7 +11,7 @@ import { findApiKey } from '../src/keys/api-key-store.ts';
 import { createKey } from '../src/keys/api-keys.ts';
 import { type Audited, SYSTEM } from '../src/platform/audit/audit.ts';
 import { loadConfig } from '../src/platform/config/config.ts';
-import type { SealedDatabase } from '../src/platform/crypto/secret-box.ts';
+import type { SealedDatabase } from '../src/platform/crypto/sealed-database.ts';
 import { makeSecretBox, parseEncryptionKeys } from '../src/platform/crypto/secret-box.ts';
 import { openLogger } from '../src/platform/logger.ts';
 import { type Database, openDatabase } from '../src/platform/postgres/database.ts';

@@ -5,7 +5,7 @@ import type * as Wabas from '../../src/accounts/wabas.ts';
 import type * as Endpoints from '../../src/endpoints/endpoints.ts';
 import type { StoredEndpointOptions } from '../../src/endpoints/store.ts';
 import { SYSTEM } from '../../src/platform/audit/audit.ts';
-import type { SealedDatabase } from '../../src/platform/crypto/secret-box.ts';
+import type { SealedDatabase } from '../../src/platform/crypto/sealed-database.ts';
 import type * as Databases from '../../src/platform/postgres/database.ts';
 import type { DatabasePool } from '../../src/platform/postgres/database.ts';
 import type { Target } from '../run-plan.ts';

@@ -5,7 +5,7 @@ import { newWebhookSecret } from '../endpoints/webhook-signature.ts';
 import { alertName } from '../notices/alert-envelope.ts';
 import { type AlertPosition, type ListedAlert, listEndpointAlerts } from '../notices/alert-notices.ts';
 import { type Audited, recordChange } from '../platform/audit/audit.ts';
-import type { SealedDatabase } from '../platform/crypto/secret-box.ts';
+import type { SealedDatabase } from '../platform/crypto/sealed-database.ts';
 import { isSameTarget } from '../platform/http/same-target.ts';
 import type { Database, Transaction } from '../platform/postgres/database.ts';
 import { execute, query } from '../platform/postgres/sql.ts';

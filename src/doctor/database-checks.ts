@@ -4,7 +4,7 @@ import { allAlerts } from '../alerts/alerts.ts';
 import { oldestDueAt, readBacklog } from '../deliveries/backlog.ts';
 import { countInbox, oldestWaitingBodyAt } from '../inbound/inbox-admin.ts';
 import { readWaitingBodies } from '../inbox/waiting-bodies.ts';
-import type { SealedDatabase } from '../platform/crypto/secret-box.ts';
+import type { SealedDatabase } from '../platform/crypto/sealed-database.ts';
 import type { Database } from '../platform/postgres/database.ts';
 import { readPartitions } from '../platform/postgres/partitions.ts';
 import { readSchemaState } from '../platform/postgres/schema-state.ts';

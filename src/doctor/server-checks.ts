@@ -6,7 +6,7 @@ import { connect } from 'node:tls';
 import { listWabas, openAccessToken } from '../accounts/accounts.ts';
 import { makeMailSender } from '../mail/smtp.ts';
 import type { Config } from '../platform/config/config.ts';
-import type { SealedDatabase } from '../platform/crypto/secret-box.ts';
+import type { SealedDatabase } from '../platform/crypto/sealed-database.ts';
 import { openAccountClient } from '../platform/graph/graph-client.ts';
 import { GraphError } from '../platform/graph/graph-error.ts';
 import { certificateEndMs, certificateFiles } from '../platform/metrics/process-metrics.ts';

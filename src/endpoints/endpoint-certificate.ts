@@ -1,6 +1,6 @@
 import { type Audited, recordChange } from '../platform/audit/audit.ts';
 import { type CertificateView, checkClientCertificate } from '../platform/crypto/client-certificate.ts';
-import type { SealedDatabase } from '../platform/crypto/secret-box.ts';
+import type { SealedDatabase } from '../platform/crypto/sealed-database.ts';
 import type { Database } from '../platform/postgres/database.ts';
 import { query } from '../platform/postgres/sql.ts';
 import { endpointName, knownEndpoint } from './endpoints.ts';

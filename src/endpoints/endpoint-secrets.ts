@@ -1,5 +1,5 @@
 import { type Audited, recordChange } from '../platform/audit/audit.ts';
-import type { SealedDatabase } from '../platform/crypto/secret-box.ts';
+import type { SealedDatabase } from '../platform/crypto/sealed-database.ts';
 import { checkRowId, invalidValue, RequestError } from '../platform/request-input.ts';
 import { endpointName, knownEndpoint, unknownEndpoint } from './endpoints.ts';
 import { endpointSecretPlace, endpointSigningKeyPlace } from './sealed-columns.ts';

@@ -1,7 +1,7 @@
 import { knownWaba } from '../accounts/accounts.ts';
 import { type Actor, type Audited, recordChange } from '../platform/audit/audit.ts';
 import { type CertificateView, certificateView } from '../platform/crypto/client-certificate.ts';
-import type { SealedDatabase } from '../platform/crypto/secret-box.ts';
+import type { SealedDatabase } from '../platform/crypto/sealed-database.ts';
 import { type SecretBox, SecretBoxError } from '../platform/crypto/secret-box.ts';
 import type { Database, Transaction } from '../platform/postgres/database.ts';
 import { checkRowId, RequestError } from '../platform/request-input.ts';

@@ -1,10 +1,6 @@
 import { type Audited, recordAudit } from '../platform/audit/audit.ts';
-import {
-  type SealedColumn,
-  type SealedDatabase,
-  type SecretBox,
-  SecretBoxError,
-} from '../platform/crypto/secret-box.ts';
+import type { SealedDatabase } from '../platform/crypto/sealed-database.ts';
+import { type SealedColumn, type SecretBox, SecretBoxError } from '../platform/crypto/secret-box.ts';
 import type { Database } from '../platform/postgres/database.ts';
 import { execute, query } from '../platform/postgres/sql.ts';
 import { SEALED_COLUMNS } from './sealed-columns.ts';

@@ -1,5 +1,5 @@
-import { newWebhookSecret } from '../../src/endpoints/webhook-signature.ts';
 import { endpointSecretPlace } from '../../src/endpoints/sealed-columns.ts';
+import { newWebhookSecret } from '../../src/endpoints/webhook-signature.ts';
 import type { Database } from '../../src/platform/postgres/database.ts';
 import { execute, query } from '../../src/platform/postgres/sql.ts';
 import { enqueueDeliveries } from '../../src/queue/enqueue.ts';

@@ -1,9 +1,9 @@
 import { insertTenant, savePhoneNumber, saveWaba } from '../../src/accounts/accounts.ts';
+import { endpointSecretPlace } from '../../src/endpoints/sealed-columns.ts';
 import { insertEndpoint, nextEndpointId } from '../../src/endpoints/store.ts';
 import { newWebhookSecret } from '../../src/endpoints/webhook-signature.ts';
 import { type EventIdHash, openEventIdHash } from '../../src/platform/crypto/installation-secret.ts';
 import { makeSecretBox, type SecretBox } from '../../src/platform/crypto/secret-box.ts';
-import { endpointSecretPlace } from '../../src/endpoints/sealed-columns.ts';
 import type { EventType } from '../../src/platform/event-type.ts';
 import type { Database } from '../../src/platform/postgres/database.ts';
 

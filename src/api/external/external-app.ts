@@ -10,7 +10,7 @@ import type { PolicyDefaults } from '../../accounts/tenant-policies.ts';
 import type { TestEventTools } from '../../deliveries/test-event.ts';
 import type { OptionRules } from '../../endpoints/endpoint-options.ts';
 import type { MediaUrls } from '../../messages/media/media-urls.ts';
-import type { SealedDatabase } from '../../platform/crypto/secret-box.ts';
+import type { SealedDatabase } from '../../platform/crypto/sealed-database.ts';
 import type { ObjectStore } from '../../platform/object-store/object-store.ts';
 import type { Database } from '../../platform/postgres/database.ts';
 import type { KeyTools } from '../keys/api-key-auth.ts';

@@ -1,7 +1,7 @@
 import { AccessTokenProblem, openAccessToken } from '../../accounts/accounts.ts';
 import { sendErrorAdvice } from '../../messages/send/upstream-errors.ts';
 import type { Config } from '../../platform/config/config.ts';
-import type { SealedDatabase } from '../../platform/crypto/secret-box.ts';
+import type { SealedDatabase } from '../../platform/crypto/sealed-database.ts';
 import type { AccountClient } from '../../platform/graph/graph-client.ts';
 import { GraphError } from '../../platform/graph/graph-error.ts';
 import { ApiError } from '../errors/api-error.ts';

@@ -2,7 +2,7 @@ import type { TestEventTools } from '../../deliveries/test-event.ts';
 import type { OptionRules } from '../../endpoints/endpoint-options.ts';
 import type { MediaUrls } from '../../messages/media/media-urls.ts';
 import type { Config } from '../../platform/config/config.ts';
-import type { SealedDatabase } from '../../platform/crypto/secret-box.ts';
+import type { SealedDatabase } from '../../platform/crypto/sealed-database.ts';
 import type { ObjectStore } from '../../platform/object-store/object-store.ts';
 import type { Database } from '../../platform/postgres/database.ts';
 import type { TemporalConnection } from '../../platform/temporal/client-connection.ts';

@@ -1,6 +1,6 @@
 import { createHmac, timingSafeEqual } from 'node:crypto';
 import { lazyInstallationKey } from '../../platform/crypto/installation-secret.ts';
-import type { SealedDatabase } from '../../platform/crypto/secret-box.ts';
+import type { SealedDatabase } from '../../platform/crypto/sealed-database.ts';
 import { query } from '../../platform/postgres/sql.ts';
 
 /** Where stored inbound media is served: the product spec's public path root. */

@@ -1,6 +1,6 @@
 import { createHmac, hkdfSync, randomBytes } from 'node:crypto';
 import { execute, query } from '../postgres/sql.ts';
-import type { SealedDatabase } from './secret-box.ts';
+import type { SealedDatabase } from './sealed-database.ts';
 import { type SealedColumn, SecretBoxError } from './secret-box.ts';
 
 const NAME = 'derivation';

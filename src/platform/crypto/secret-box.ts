@@ -1,5 +1,4 @@
 import { createCipheriv, createDecipheriv, createHash, randomBytes } from 'node:crypto';
-import type { Database } from '../postgres/database.ts';
 
 /** A key of 32 bytes and the id that sealed texts name it by. */
 export type EncryptionKey = { id: string; key: Uint8Array };
@@ -112,9 +111,6 @@ export type SealedColumn = {
   idType: 'bigint' | 'text' | 'uuid';
   place(id: string): string;
 };
-
-/** A database with the box that seals and opens its secret columns. */
-export type SealedDatabase = { database: Database; secretBox: SecretBox };
 
 const TOKEN_BYTES = 32;
 const TOKEN = /^[A-Za-z0-9_-]{43}$/;

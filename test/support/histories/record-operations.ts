@@ -1,8 +1,8 @@
 import { saveOperationsUrl } from '../../../src/alerts/operations-url.ts';
+import { operationsSecretPlace } from '../../../src/alerts/sealed-columns.ts';
 import { newWebhookSecret } from '../../../src/endpoints/webhook-signature.ts';
 import { alertWorkflowId, insertEndpointAlert } from '../../../src/notices/alert-notices.ts';
 import { SYSTEM } from '../../../src/platform/audit/audit.ts';
-import { operationsSecretPlace } from '../../../src/alerts/sealed-columns.ts';
 import { execute, query } from '../../../src/platform/postgres/sql.ts';
 import { startReplay } from '../../../src/replays/replays.ts';
 import { publish, settleLive } from '../../integration/replays/replay-fixtures.ts';

@@ -11,7 +11,8 @@ export const FLOORS = [
   ['src/inbound'],
   ['src/alerts'],
   ['src/erasures'],
-  ['src/doctor', 'src/reconcile', 'src/secrets'],
+  ['src/secrets'],
+  ['src/doctor', 'src/reconcile'],
 ] as const;
 
 export const ROOMS = FLOORS.flat();
