@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto';
 import { endpointsOfWabas, type Subscriber } from '../endpoints/endpoint-settings.ts';
+import { formatTakes } from '../endpoints/event-format.ts';
 import { type EventType, includesType } from '../platform/event-type.ts';
 import { tracing } from '../platform/metrics/metrics.ts';
 import type { Database, Transaction } from '../platform/postgres/database.ts';
@@ -298,9 +299,10 @@ export function newDelivery(event: MadeEvent, endpointId: string, lane: string, 
   };
 }
 
-function wants({ wabaId, eventTypes, phoneNumberIds }: Subscriber, event: MadeEvent): boolean {
+function wants({ wabaId, eventTypes, phoneNumberIds, format }: Subscriber, event: MadeEvent): boolean {
   return (
     wabaId === event.wabaId &&
+    formatTakes(format, event.type) &&
     includesType(eventTypes, event.type) &&
     (phoneNumberIds === null || event.phoneNumberId === null || phoneNumberIds.includes(event.phoneNumberId))
   );

@@ -10,6 +10,8 @@ type WebhookHeadersInput = {
   signature: string;
   /** Takes the place of the list in X-Service-Signature when the endpoint has another signature profile. */
   profileSignature?: string | undefined;
+  /** Of endpoints with the format `meta`. */
+  hubSignature?: string | undefined;
   eventType: string;
   /** The event's `eventId` exactly as in the body; not unique and possibly not ASCII. */
   eventId: string;
@@ -25,6 +27,7 @@ export function webhookHeaders(input: WebhookHeadersInput): Record<string, strin
     'content-type': 'application/json',
     'user-agent': USER_AGENT,
     'X-Service-Signature': input.profileSignature ?? input.signature,
+    ...(input.hubSignature === undefined ? {} : { 'X-Hub-Signature-256': input.hubSignature }),
     'webhook-id': input.webhookId,
     'webhook-timestamp': String(input.timestampSeconds),
     'webhook-signature': input.signature,

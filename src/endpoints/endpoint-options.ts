@@ -12,6 +12,10 @@ export type EndpointOptions = GivenSettings & {
   url?: string;
   /** Null as a value removes one header; headers that are not named stay. Null: none. */
   customHeaders?: Readonly<Record<string, string | null>> | null;
+  /** For the format `meta`: any text; without it one is made. */
+  appSecret?: string;
+  /** For the format `meta`: the URL must then prove that it knows this text. It is not stored. */
+  verifyToken?: string;
 };
 
 export type OptionRules = SettingLimits & { database: Database; urlRules: UrlRules };

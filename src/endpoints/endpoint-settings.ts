@@ -2,6 +2,7 @@ import type { EventType } from '../platform/event-type.ts';
 import type { Database } from '../platform/postgres/database.ts';
 import { query } from '../platform/postgres/sql.ts';
 import type { WorkflowMode } from '../queue/claim.ts';
+import type { EventFormat } from './event-format.ts';
 import type { SignatureProfile } from './webhook-signature.ts';
 
 export type EndpointMode = 'open' | 'probing' | 'paused' | 'disabled';
@@ -23,6 +24,9 @@ export type EndpointSettings = {
   previousSigningKeySealed: string | null;
   previousSigningKeyExpiresAt: Date | null;
   customHeadersSealed: string | null;
+  format: EventFormat;
+  /** Null only for the format `heliograph`. */
+  appSecretSealed: string | null;
   /** A chain in PEM; its key is there exactly when it is. */
   clientCertificate: string | null;
   clientKeySealed: string | null;
@@ -50,7 +54,7 @@ export async function loadEndpointSettings(
             asymmetric_signature as "asymmetricSignature", signing_key_sealed as "signingKeySealed",
             previous_signing_key_sealed as "previousSigningKeySealed",
             previous_signing_key_expires_at as "previousSigningKeyExpiresAt",
-            custom_headers_sealed as "customHeadersSealed",
+            custom_headers_sealed as "customHeadersSealed", format, app_secret_sealed as "appSecretSealed",
             client_certificate as "clientCertificate", client_key_sealed as "clientKeySealed", signature_profile as "signatureProfile",
             a.webhook_allow as "targetsAllow", a.webhook_deny as "targetsDeny",
             timeout_ms as "timeoutMs", retry_schedule_seconds as "retryScheduleSeconds",
@@ -93,6 +97,7 @@ export type Subscriber = {
   /** Null: every type, also those to come; likewise numbers. */
   eventTypes: EventType[] | null;
   phoneNumberIds: string[] | null;
+  format: EventFormat;
   orderScope: OrderScope;
   mode: EndpointMode;
   version: number;
@@ -106,7 +111,7 @@ export async function endpointsOfWabas(
   return await query<Subscriber>(
     database,
     `select id, waba_id as "wabaId", event_types as "eventTypes", phone_number_ids as "phoneNumberIds",
-            order_scope as "orderScope", mode, version
+            format, order_scope as "orderScope", mode, version
        from webhook_endpoints where waba_id = any (?::text[]) order by id`,
     [wabaIds],
   );

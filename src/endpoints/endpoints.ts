@@ -8,6 +8,7 @@ import { checkRowId, RequestError } from '../platform/request-input.ts';
 import { applyOrderScope } from '../queue/order-scope.ts';
 import { hasReplayHeads } from '../queue/replay-queue.ts';
 import { countWaiting, type WaitingDeliveries } from '../queue/waiting.ts';
+import { changeAppSecret, refuseUpstreamSecrets, verifyCallback } from './endpoint-app-secret.ts';
 import {
   changeSealedHeaders,
   customHeaderNames,
@@ -16,6 +17,7 @@ import {
   moveDetail,
 } from './endpoint-headers.ts';
 import { checkEndpointOptions, type EndpointOptions, type OptionRules } from './endpoint-options.ts';
+import type { EventFormat } from './event-format.ts';
 import { endpointSecretPlace, endpointSigningKeyPlace } from './sealed-columns.ts';
 import {
   type Endpoint,
@@ -35,7 +37,10 @@ import { newSigningKey, newWebhookSecret, publicKeyOf } from './webhook-signatur
 export const MAX_ENDPOINTS = 100;
 
 /** `secret` is what the tenant verifies signatures with; it is shown this once. */
-export type CreatedEndpoint = EndpointView & { secret: string };
+export type CreatedEndpoint = EndpointView & MadeAppSecret & { secret: string };
+
+/** The app secret that was made for the endpoint, shown this once; null: none was made. */
+type MadeAppSecret = { appSecret: string | null };
 
 /** The other endpoints of the WABA with the same URL: each event arrives there once for each of them. */
 type SameUrl = { sameUrlEndpointIds: string[] };
@@ -62,8 +67,8 @@ export type EndpointStatus = EndpointView & { waiting: WaitingDeliveries };
 
 /**
  * Adds a webhook endpoint with a signing secret of its own.
- * Throws RequestError: `invalid_value`, `unknown_waba`, `too_many_endpoints`, `unknown_phone_number`, or the code of
- * the refused URL.
+ * Throws RequestError: `invalid_value`, `unknown_waba`, `too_many_endpoints`, `unknown_phone_number`,
+ * `url_not_verified`, or the code of the refused URL.
  */
 export async function addEndpoint(
   tools: SealedDatabase & OptionRules & Audited,
@@ -76,16 +81,30 @@ export async function addEndpoint(
     throw new RequestError('too_many_endpoints', message);
   }
   const { url = options.url, ...checked } = await checkEndpointOptions(tools, wabaId, options);
-  const created = await storeEndpoint(tools, wabaId, { ...checked, url }, options.customHeaders ?? {});
+  await verifyIfAsked(tools, wabaId, { ...checked, url }, options);
+  const created = await storeEndpoint(tools, wabaId, { ...checked, url }, options);
   return { ...created, ...(await sameUrlOf(tools.database, created)) };
 }
 
-/** Adds an endpoint whose settings have been checked. Throws RequestError `invalid_value` for the headers. */
+type Verified = { url: string; format?: EventFormat };
+
+async function verifyIfAsked(
+  tools: OptionRules,
+  wabaId: string,
+  { url, format = 'heliograph' }: Verified,
+  options: EndpointOptions,
+): Promise<void> {
+  refuseUpstreamSecrets(format, options);
+  const { verifyToken } = options;
+  if (verifyToken !== undefined) await verifyCallback(tools, wabaId, { url, verifyToken });
+}
+
+/** Adds an endpoint whose settings have been checked. Throws RequestError `invalid_value` for headers and secrets. */
 export async function storeEndpoint(
   { database, secretBox, actor }: SealedDatabase & Audited,
   wabaId: string,
   settings: Partial<StoredEndpointOptions> & { url: string },
-  customHeaders: Readonly<Record<string, string | null>> = {},
+  options: Pick<EndpointOptions, 'customHeaders' | 'appSecret'> = {},
 ): Promise<CreatedEndpoint> {
   const id = await nextEndpointId(database);
   const secret = newWebhookSecret();
@@ -93,18 +112,22 @@ export async function storeEndpoint(
   const customHeadersSealed = changeSealedHeaders(
     secretBox,
     { id, customHeadersSealed: null },
-    customHeaders,
+    options.customHeaders ?? {},
   );
   const signingKeySealed = signsWithKey(settings) ? newSealedKey(secretBox, id) : null;
   const urlSetByKey = actor.apiKey?.id ?? null;
-  const endpoint = { ...settings, id, secretSealed, signingKeySealed, customHeadersSealed, urlSetByKey };
+  const { format = 'heliograph' } = settings;
+  const app = changeAppSecret(secretBox, { id, format, appSecretSealed: null }, options.appSecret);
+  const { appSecretSealed } = app;
+  const sealed = { secretSealed, signingKeySealed, customHeadersSealed, appSecretSealed };
+  const endpoint = { ...settings, ...sealed, id, urlSetByKey };
   await database.transaction(async (trx) => {
     await insertEndpoint(trx, wabaId, endpoint);
     const detail = { host: new URL(settings.url).host };
     await recordChange(trx, actor, { wabaId, action: 'endpoint.created', target: endpointName(id), detail });
   });
   const stored = await knownEndpoint(database, wabaId, id);
-  return { ...endpointView(secretBox, stored), secret };
+  return { ...endpointView(secretBox, stored), secret, appSecret: app.made };
 }
 
 /**
@@ -117,12 +140,14 @@ export async function updateEndpoint(
   wabaId: string,
   endpointId: string,
   options: EndpointOptions,
-): Promise<EndpointView & EndpointMove & SameUrl> {
+): Promise<EndpointView & EndpointMove & SameUrl & MadeAppSecret> {
   const { database, secretBox, actor } = tools;
-  const { url: presentUrl } = await knownEndpoint(database, wabaId, endpointId);
+  const { url: presentUrl, format: presentFormat } = await knownEndpoint(database, wabaId, endpointId);
   // Names are resolved before the row is locked: that can take seconds.
   const checked = await checkEndpointOptions(tools, wabaId, options, presentUrl);
-  const { view, move } = await database.transaction(async (trx) => {
+  const verified = { url: presentUrl, format: presentFormat, ...checked };
+  await verifyIfAsked(tools, wabaId, verified, options);
+  const { view, move, appSecret } = await database.transaction(async (trx) => {
     if (!(await lockEndpoint(trx, wabaId, endpointId))) throw unknownEndpoint(endpointId);
     const present = await knownEndpoint(trx, wabaId, endpointId);
     const { move, customHeadersSealed } = headersAfterChange(secretBox, present, {
@@ -133,7 +158,10 @@ export async function updateEndpoint(
     if (checked.url !== undefined && checked.url !== present.url)
       await refuseMoveUnderReplay(trx, actor, present.id);
     const urlSetByKey = actor.apiKey?.id ?? null;
-    const settings = { ...present, orderScope, ...checked, customHeadersSealed, urlSetByKey };
+    const app = changeAppSecret(secretBox, { ...present, ...checked }, options.appSecret);
+    const { appSecretSealed } = app;
+    const sealed = { customHeadersSealed, appSecretSealed };
+    const settings = { ...present, orderScope, ...checked, ...sealed, urlSetByKey };
     await saveEndpointOptions(trx, wabaId, settings);
     if (signsWithKey(checked) && present.signingKeySealed === null) {
       const change = { id: present.id, sealed: newSealedKey(secretBox, present.id), overlapHours: 0 };
@@ -144,9 +172,9 @@ export async function updateEndpoint(
     const detail = { changed, ...moveDetail(present.url, updated.url, move) };
     const target = endpointName(endpointId);
     await recordChange(trx, actor, { wabaId, action: 'endpoint.updated', target, detail });
-    return { view: endpointView(secretBox, updated), move };
+    return { view: endpointView(secretBox, updated), move, appSecret: app.made };
   });
-  const besides = { ...move, ...(await sameUrlOf(database, view)) };
+  const besides = { ...move, appSecret, ...(await sameUrlOf(database, view)) };
   if (view.wantedOrderScope === null || !(await applyOrderScope(database, endpointId)))
     return { ...view, ...besides };
   return { ...endpointView(secretBox, await knownEndpoint(database, wabaId, endpointId)), ...besides };
@@ -250,6 +278,7 @@ type PublicKey = { publicKey: string; expiresAt: Date | null };
 export type EndpointView = Omit<
   Endpoint,
   | 'customHeadersSealed'
+  | 'appSecretSealed'
   | 'signingKeySealed'
   | 'previousSigningKeySealed'
   | 'previousSigningKeyExpiresAt'
@@ -265,6 +294,7 @@ export type EndpointView = Omit<
 function endpointView(secretBox: SecretBox, endpoint: Endpoint): EndpointView {
   const {
     customHeadersSealed,
+    appSecretSealed,
     signingKeySealed,
     previousSigningKeySealed,
     previousSigningKeyExpiresAt,

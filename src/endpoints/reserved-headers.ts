@@ -3,7 +3,7 @@ const RESERVED_NAMES = new Set(
    forwarded host http2-settings idempotency-key keep-alive origin proxy-authenticate proxy-authorization
    proxy-connection referer set-cookie te trailer transfer-encoding upgrade user-agent via`.split(/\s+/),
 );
-const RESERVED_PREFIXES = ['x-service-', 'webhook-', 'x-forwarded-', 'sec-', ':'];
+const RESERVED_PREFIXES = ['x-service-', 'x-hub-signature', 'webhook-', 'x-forwarded-', 'sec-', ':'];
 
 /**
  * Whether a tenant's custom header may not have this name: ours, those that say where and how the body is sent,

@@ -7,6 +7,11 @@ export function endpointSecretPlace(endpointId: string): string {
   return `webhook_endpoints|secret|${endpointId}`;
 }
 
+/** The app secret that signs webhooks in the upstream platform's form. */
+export function endpointAppSecretPlace(endpointId: string): string {
+  return `webhook_endpoints|app_secret|${endpointId}`;
+}
+
 /** The private key that signs an endpoint's webhooks beside its secret. */
 export function endpointSigningKeyPlace(endpointId: string): string {
   return `webhook_endpoints|signing_key|${endpointId}`;
@@ -28,6 +33,7 @@ const COLUMN = { table: 'webhook_endpoints', idColumn: 'id', idType: 'bigint' } 
 export const ENDPOINT_SECRETS: readonly SealedColumn[] = [
   { ...COLUMN, column: 'secret_sealed', place: endpointSecretPlace },
   { ...COLUMN, column: 'previous_secret_sealed', place: endpointSecretPlace },
+  { ...COLUMN, column: 'app_secret_sealed', place: endpointAppSecretPlace },
   { ...COLUMN, column: 'signing_key_sealed', place: endpointSigningKeyPlace },
   { ...COLUMN, column: 'previous_signing_key_sealed', place: endpointSigningKeyPlace },
   { ...COLUMN, column: 'client_key_sealed', place: endpointClientKeyPlace },

@@ -88,6 +88,27 @@ export const SETTINGS = {
       byDefault: 'all',
     },
   }),
+  format: choiceSetting({
+    section: 'what',
+    title: 'The format',
+    names: ['heliograph', 'meta'],
+    fallback: 'heliograph',
+    description:
+      '`meta`: the body is the webhook body of the upstream platform, signed in `X-Hub-Signature-256` with the app secret, for software that speaks its API. Types without such a form (`order`, `media.ready`) are not sent.',
+    portal: {
+      field: 'format',
+      label: 'Format',
+      hint: 'Cloud API is for software that expects the webhooks of a Meta app, such as Chatwoot or n8n. It receives messages, statuses and payments.',
+      widget: 'list',
+      choices: { heliograph: 'Heliograph', meta: 'WhatsApp Cloud API' },
+      show: (format) => ({ heliograph: 'Heliograph', meta: 'WhatsApp Cloud API' })[format],
+    },
+    command: {
+      flags: '--format <format>',
+      help: 'form of the bodies: heliograph, or meta (as the upstream platform sends them)',
+      label: 'format',
+    },
+  }),
   retryScheduleSeconds: numbersSetting({
     section: 'retries',
     maxItems: MAX_RETRIES,

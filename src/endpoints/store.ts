@@ -5,7 +5,11 @@ import type { Kind } from './setting.ts';
 import { type StoredSettings, settingsOf } from './settings.ts';
 
 /** What a tenant may choose for an endpoint, as it is stored. */
-export type StoredEndpointOptions = StoredSettings & { url: string; customHeadersSealed: string | null };
+export type StoredEndpointOptions = StoredSettings & {
+  url: string;
+  customHeadersSealed: string | null;
+  appSecretSealed: string | null;
+};
 
 export type Endpoint = StoredEndpointOptions & {
   id: string;
@@ -47,6 +51,7 @@ const COLUMNS = settingsOf().map(([name, { kind }]) => ({
 }));
 
 const ENDPOINT = `id, waba_id as "wabaId", url, custom_headers_sealed as "customHeadersSealed",
+  app_secret_sealed as "appSecretSealed",
   ${COLUMNS.map(({ name, column }) => `${column} as "${name}"`).join(', ')},
   wanted_order_scope as "wantedOrderScope",
   mode, mode_reason as "modeReason", mode_changed_at as "modeChangedAt", failing_since as "failingSince",
@@ -90,11 +95,12 @@ export async function insertEndpoint(
   const fallbacks = settingsOf().map(([name, { fallback }]) => [name, fallback]);
   await execute(
     database,
-    `insert into webhook_endpoints (id, waba_id, secret_sealed, signing_key_sealed, url, url_set_by_key, custom_headers_sealed, ${columns})
-     values (:id, :wabaId, :secretSealed, :signingKeySealed, :url, :urlSetByKey, :customHeadersSealed, ${parameters})`,
+    `insert into webhook_endpoints (id, waba_id, secret_sealed, signing_key_sealed, url, url_set_by_key, custom_headers_sealed, app_secret_sealed, ${columns})
+     values (:id, :wabaId, :secretSealed, :signingKeySealed, :url, :urlSetByKey, :customHeadersSealed, :appSecretSealed, ${parameters})`,
     {
       urlSetByKey: null,
       customHeadersSealed: null,
+      appSecretSealed: null,
       signingKeySealed: null,
       wabaId,
       ...Object.fromEntries(fallbacks),
@@ -196,7 +202,8 @@ export async function saveEndpointOptions(
     `update webhook_endpoints
         set url = :url, url_set_at = case when url = :url then url_set_at else now() end,
             url_set_by_key = case when url = :url then url_set_by_key else cast(:urlSetByKey as bigint) end,
-            custom_headers_sealed = :customHeadersSealed, ${settings.join(', ')},
+            custom_headers_sealed = :customHeadersSealed, app_secret_sealed = :appSecretSealed,
+            ${settings.join(', ')},
             version = version + 1, updated_at = now()
       where waba_id = :wabaId and id = :id`,
     { wabaId, ...endpoint },

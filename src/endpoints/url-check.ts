@@ -27,14 +27,15 @@ export async function checkWabaUrl(
   const { lookupsPerMinute, ...rules } = urlRules;
   const targets = await webhookTargets(database, wabaId);
   const beforeLookup = async () => {
-    if (lookupsPerMinute !== undefined) await takeLookup(database, wabaId, lookupsPerMinute);
+    if (lookupsPerMinute !== undefined) await takeUrlLookup(database, wabaId, lookupsPerMinute);
   };
   const verdict = await checkEndpointUrl(url, { ...rules, ...options, targets, beforeLookup });
   if (!verdict.ok) throw new RequestError(verdict.code, verdict.message);
   return verdict.url;
 }
 
-async function takeLookup(database: Database, wabaId: string, limit: number): Promise<void> {
+/** Counts a request that is made for a URL. Throws RateLimitError when a WABA has made too many within a minute. */
+export async function takeUrlLookup(database: Database, wabaId: string, limit: number): Promise<void> {
   const taken = openRateLimitStore(database, { kind: 'url_check', windowSeconds: 60 });
   const { consumed, remainingMs } = await taken.add(wabaId, 1);
   if (consumed <= limit) return;

@@ -100,6 +100,11 @@ export function signWith(profile: SignatureProfile, input: SignatureInput): stri
   }
 }
 
+/** What `X-Hub-Signature-256` says: the upstream platform signs the raw body with the app secret, whatever its form. */
+export function signAsUpstream(appSecret: string, body: Uint8Array): string {
+  return `sha256=${hexHmac(appSecret, body)}`;
+}
+
 function hexHmac(key: string, ...parts: (string | Uint8Array)[]): string {
   const hmac = createHmac('sha256', key);
   for (const part of parts) hmac.update(part);

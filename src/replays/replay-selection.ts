@@ -1,3 +1,4 @@
+import { FORMAT_TAKES_EVENT } from '../endpoints/event-format.ts';
 import { type EventType, typeIsAmong, typeIsWanted } from '../platform/event-type.ts';
 import type { Database } from '../platform/postgres/database.ts';
 import { type Binding, query } from '../platform/postgres/sql.ts';
@@ -84,6 +85,7 @@ export function selectedUnsent(wabaId: string, selection: ReplaySelection, span:
       from events ev
       join webhook_endpoints e on e.waba_id = ev.waba_id
        and ${typeIsWanted('ev.event_type', 'e.event_types')}
+       and ${FORMAT_TAKES_EVENT}
        and (e.phone_number_ids is null or ev.phone_number_id is null or ev.phone_number_id = any (e.phone_number_ids))
      where ${conditions.join(' and ')} and ev.day >= cast(:fromDay as date) and ev.day <= cast(:lastDay as date)
        and ev.id >= :fromId and ev.id < :toId

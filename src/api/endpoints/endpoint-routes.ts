@@ -162,7 +162,7 @@ function updateWebhookEndpoint(app: ExternalApp, { accounts }: ExternalContext):
         'server before: `droppedHeaderNames` names them. `secretRotationAdvised` is then true: the server before still ' +
         'knows the signing secret. `sameUrlEndpointIds` names other endpoints with the same URL.',
       tag: 'Webhook endpoints',
-      errors: ['invalid_url', 'unknown_phone_number', 'url_is_webhook_endpoint'],
+      errors: ['invalid_url', 'unknown_phone_number', 'url_is_webhook_endpoint', 'url_not_verified'],
       requests: { url: { url: 'https://shop.example/hook' }, 'all events': { eventTypes: null } },
       answers: { 200: { description: 'The endpoint as it is now.' } },
     }),
@@ -174,14 +174,15 @@ function updateWebhookEndpoint(app: ExternalApp, { accounts }: ExternalContext):
   const options = { schema, config: SCOPES.manageWebhooks };
   app.patch('/api/external/webhook-endpoints/:id', options, async (request) => {
     const { wabaId } = accountOf(request);
-    const { id, droppedHeaderNames, secretRotationAdvised, sameUrlEndpointIds } = await updateEndpoint(
-      { ...accounts, actor: apiActorOf(request) },
-      wabaId,
-      accountObjectId(request.params.id),
-      request.body,
-    );
+    const { id, droppedHeaderNames, secretRotationAdvised, sameUrlEndpointIds, appSecret } =
+      await updateEndpoint(
+        { ...accounts, actor: apiActorOf(request) },
+        wabaId,
+        accountObjectId(request.params.id),
+        request.body,
+      );
     const changed = endpointJson(await endpointStatus(accounts, wabaId, id));
-    return { ...changed, droppedHeaderNames, secretRotationAdvised, sameUrlEndpointIds };
+    return { ...changed, droppedHeaderNames, secretRotationAdvised, sameUrlEndpointIds, appSecret };
   });
 }
 
@@ -195,7 +196,13 @@ function createWebhookEndpoint(app: ExternalApp, { accounts }: ExternalContext):
         'Up to 100 in a WABA. `secret` is in this answer only. `sameUrlEndpointIds` names other endpoints with the same ' +
         'URL, which then receives each event once for each of them.',
       tag: 'Webhook endpoints',
-      errors: ['invalid_url', 'unknown_phone_number', 'url_is_webhook_endpoint', 'too_many_endpoints'],
+      errors: [
+        'invalid_url',
+        'unknown_phone_number',
+        'url_is_webhook_endpoint',
+        'url_not_verified',
+        'too_many_endpoints',
+      ],
       requests: {
         'everything by default': { url: 'https://shop.example/hook' },
         'some events, custom header': {
@@ -203,6 +210,12 @@ function createWebhookEndpoint(app: ExternalApp, { accounts }: ExternalContext):
           description: 'shop server',
           eventTypes: ['message', 'status'],
           customHeaders: { 'X-Token': 'a value of yours' },
+        },
+        'as a Meta app': {
+          url: 'https://chat.example/webhooks/whatsapp/+12025550143',
+          format: 'meta',
+          appSecret: 'the app secret that the software knows',
+          verifyToken: 'the token that the software expects',
         },
       },
       answers: {

@@ -27,6 +27,18 @@ const THEN = settingsOf('retries', 'signature', 'limits', 'order');
 const OPTIONS = {
   ...requestMembers(FIRST),
   customHeaders: Type.Optional(nullable(Type.Record(Type.String(), nullable(Type.String())))),
+  appSecret: Type.Optional(
+    Type.String({
+      description:
+        'For the format `meta`: the secret of `X-Hub-Signature-256`, any text. Without it, one is made.',
+    }),
+  ),
+  verifyToken: Type.Optional(
+    Type.String({
+      description:
+        'For the format `meta`: the URL is verified with this token first, as the upstream platform does it (`hub.challenge`). It is not stored.',
+    }),
+  ),
   ...requestMembers(THEN),
 };
 
@@ -120,6 +132,10 @@ export const EndpointWithWaiting = Type.Object(
   { title: 'WebhookEndpoint' },
 );
 
+const APP_SECRET = nullable(
+  Type.String({ description: 'The app secret that was made, shown this once; null: none was made.' }),
+);
+
 /** An endpoint that was changed, and what another origin of its URL meant for its secrets. */
 export const ChangedEndpoint = Type.Object(
   {
@@ -127,6 +143,7 @@ export const ChangedEndpoint = Type.Object(
     waiting: Waiting,
     droppedHeaderNames: Type.Array(Type.String(), { examples: [[]] }),
     secretRotationAdvised: Type.Boolean(),
+    appSecret: APP_SECRET,
     sameUrlEndpointIds: Type.Array(text('3'), { examples: [[]] }),
   },
   { title: 'ChangedWebhookEndpoint' },
@@ -137,6 +154,7 @@ export const CreatedEndpoint = Type.Object(
   {
     ...ENDPOINT_MEMBERS,
     secret: text(EXAMPLE_SECRET),
+    appSecret: APP_SECRET,
     sameUrlEndpointIds: Type.Array(text('3'), { examples: [[]] }),
   },
   { title: 'CreatedWebhookEndpoint' },

@@ -189,6 +189,13 @@ export const ERROR_CODES = define({
     message: 'The endpoint signs with no private key.',
     advice: 'Set "asymmetricSignature" of the endpoint to "ed25519" first; a key is made then.',
   },
+  url_not_verified: {
+    status: 422,
+    type: 'invalid_request_error',
+    message: 'The URL could not be verified.',
+    advice:
+      'The server must respond to a GET with hub.verify_token with status 200 and the value of hub.challenge as its body.',
+  },
   url_is_webhook_endpoint: {
     status: 409,
     type: 'invalid_request_error',

@@ -1,12 +1,13 @@
 import { createHash } from 'node:crypto';
 import { type EndpointSettings, loadEndpointSettings } from '../../endpoints/endpoint-settings.ts';
 import {
+  endpointAppSecretPlace,
   endpointClientKeyPlace,
   endpointHeadersPlace,
   endpointSecretPlace,
   endpointSigningKeyPlace,
 } from '../../endpoints/sealed-columns.ts';
-import { signStandard, signWith } from '../../endpoints/webhook-signature.ts';
+import { signAsUpstream, signStandard, signWith } from '../../endpoints/webhook-signature.ts';
 import type { SecretBox } from '../../platform/crypto/secret-box.ts';
 import type { Database } from '../../platform/postgres/database.ts';
 import { publicDeliveryId, publicEventId } from '../../platform/public-ids.ts';
@@ -14,6 +15,7 @@ import type { ClaimedDelivery, WorkflowMode } from '../../queue/claim.ts';
 import type { EndpointLimiter } from '../loop/attempt-limits.ts';
 import type { HttpSender, SendResult } from '../sender/http-sender.ts';
 import type { ConnectionTerms } from '../sender/origin-pools.ts';
+import { upstreamBody } from '../upstream-format.ts';
 import { webhookHeaders } from '../webhook-request.ts';
 
 type Sendable = Pick<
@@ -37,14 +39,15 @@ export async function sendDelivery(
   timeoutMs: number,
 ): Promise<SentRequest> {
   const startedAt = new Date();
-  const headers = headersOf(endpoint, delivery, startedAt.getTime());
+  const body = endpoint.appSecret === null ? delivery.body : upstreamBody(delivery.body);
+  const headers = headersOf(endpoint, { ...delivery, body }, startedAt.getTime());
   const { url, terms, wabaId } = endpoint;
-  const result = await sender.send({ url, headers, body: delivery.body, timeoutMs, ...terms });
+  const result = await sender.send({ url, headers, body, timeoutMs, ...terms });
   return { wabaId, url, startedAt, result };
 }
 
 function headersOf(endpoint: SendableEndpoint, delivery: Sendable, nowMs: number): Record<string, string> {
-  const { signatureProfile, customHeaders } = endpoint;
+  const { signatureProfile, customHeaders, appSecret } = endpoint;
   const inForce = (secrets: readonly SigningSecret[]) =>
     secrets.filter(({ expiresMs }) => expiresMs > nowMs).map(({ secret }) => secret);
   const secrets = inForce(endpoint.secrets);
@@ -56,6 +59,7 @@ function headersOf(endpoint: SendableEndpoint, delivery: Sendable, nowMs: number
     timestampSeconds,
     signature: signStandard({ ...signed, secrets: [...secrets, ...inForce(endpoint.signingKeys)] }),
     profileSignature: signatureProfile === 'standard' ? undefined : signWith(signatureProfile, signed),
+    hubSignature: appSecret === null ? undefined : signAsUpstream(appSecret, delivery.body),
     eventType: delivery.eventType,
     eventId: delivery.eventId,
     deliveryId: publicDeliveryId(delivery.deliveryId),
@@ -87,6 +91,8 @@ export type SendableEndpoint = Pick<
   terms: ConnectionTerms;
   /** The headers that the tenant adds. */
   customHeaders: Record<string, string>;
+  /** Of an endpoint with the format `meta`; null: bodies are in Heliograph's format. */
+  appSecret: string | null;
   /** The present one first. */
   secrets: readonly SigningSecret[];
   /** Private keys, likewise; none unless the endpoint asks for such a signature. */
@@ -121,6 +127,7 @@ export function openEndpoint(
     customHeaders: JSON.parse(
       customHeadersSealed === null ? '{}' : secretBox.open(customHeadersSealed, endpointHeadersPlace(id)),
     ),
+    appSecret: openAppSecret(settings, secretBox),
     secrets: [
       ...opened(secretPlace, settings.secretSealed, null),
       ...opened(secretPlace, settings.previousSecretSealed, settings.previousSecretExpiresAt),
@@ -133,6 +140,15 @@ export function openEndpoint(
             ...opened(keyPlace, settings.previousSigningKeySealed, settings.previousSigningKeyExpiresAt),
           ],
   };
+}
+
+function openAppSecret(
+  { id, format, appSecretSealed }: EndpointSettings,
+  secretBox: SecretBox,
+): string | null {
+  if (format !== 'meta') return null;
+  if (appSecretSealed === null) throw new Error(`endpoint ${id} has no app secret`);
+  return secretBox.open(appSecretSealed, endpointAppSecretPlace(id));
 }
 
 function openCertificate(

@@ -24,13 +24,15 @@ const POOL_LIMITS = { maxOrigins: 512, originIdleMs: 60_000, connectionMaxAgeMs:
 
 type SendRequest = ConnectionTerms & {
   url: string;
+  /** POST unless it is named. */
+  method?: 'GET' | 'POST';
   headers: Record<string, string>;
-  body: Uint8Array;
+  body: Uint8Array | null;
   timeoutMs?: number;
 };
 
 export type HttpSender = {
-  /** POSTs once. Never rejects: trouble with the URL, the network or the receiver is a result too. */
+  /** Sends once. Never rejects: trouble with the URL, the network or the receiver is a result too. */
   send(request: SendRequest): Promise<SendResult>;
   /** Refuses new requests, waits for those in flight and closes all connections. */
   close(): Promise<void>;
@@ -48,7 +50,7 @@ export function makeHttpSender(options: HttpSenderOptions): HttpSender {
   const pools = makeOriginPools({ ...POOL_LIMITS, ...options, resolve });
   let closed = false;
   return {
-    async send({ url, headers, body, timeoutMs = totalTimeoutMs, ...terms }) {
+    async send({ url, method = 'POST', headers, body, timeoutMs = totalTimeoutMs, ...terms }) {
       const startMs = performance.now();
       if (closed)
         return undispatched({ errorClass: 'aborted', message: 'The sender is shutting down.' }, startMs);
@@ -57,7 +59,7 @@ export function makeHttpSender(options: HttpSenderOptions): HttpSender {
         const errorClass = verdict.code === 'address_not_allowed' ? 'blocked_address' : 'invalid_url';
         return undispatched({ errorClass, message: verdict.message }, startMs);
       }
-      return runExchange(pools, { url: new URL(verdict.url), headers, body, timeoutMs, terms });
+      return runExchange(pools, { url: new URL(verdict.url), method, headers, body, timeoutMs, terms });
     },
     async close() {
       closed = true;
@@ -83,8 +85,9 @@ const MAX_KEPT_BYTES = 4 * 1024;
 
 type ExchangeRequest = {
   url: URL;
+  method: 'GET' | 'POST';
   headers: Record<string, string>;
-  body: Uint8Array;
+  body: Uint8Array | null;
   /** Over everything: waiting for a connection, DNS, TCP, TLS, response and its body. */
   timeoutMs: number;
   terms: ConnectionTerms;
@@ -93,9 +96,9 @@ type ExchangeRequest = {
 /** One request on its way. Settled at most once; what undici reports after that is ignored. */
 type Exchange = ReturnType<typeof newExchange>;
 
-/** POSTs once on a pooled connection and always resolves, at the latest when the time is up. */
+/** Sends once on a pooled connection and always resolves, at the latest when the time is up. */
 function runExchange(pools: OriginPools, request: ExchangeRequest): Promise<SendResult> {
-  const { url, headers, body, timeoutMs, terms } = request;
+  const { url, method, headers, body, timeoutMs, terms } = request;
   const { promise, resolve } = Promise.withResolvers<SendResult>();
   const exchange = newExchange(resolve);
   const lease = pools.acquire(url.origin, terms);
@@ -105,7 +108,7 @@ function runExchange(pools: OriginPools, request: ExchangeRequest): Promise<Send
     lease.release();
   };
   const path = `${url.pathname}${url.search}`;
-  lease.dispatch({ origin: url.origin, path, method: 'POST', headers, body }, exchangeHandler(exchange));
+  lease.dispatch({ origin: url.origin, path, method, headers, body }, exchangeHandler(exchange));
   return promise;
 }
 

@@ -109,12 +109,17 @@ function endpointAddCommand(): Command {
       text: alignedFields([
         ['id', endpoint.id],
         ['secret', endpoint.secret],
+        ...appSecretRow(endpoint),
         ['URL', endpoint.url],
         ['WABA', endpoint.wabaId],
         ['events', endpoint.eventTypes ?? 'all'],
       ]),
     };
   });
+}
+
+function appSecretRow({ appSecret }: { appSecret: string | null }): [string, string][] {
+  return appSecret === null ? [] : [['app secret', appSecret]];
 }
 
 type UpdateOptions = EndpointCommandOptions & { url?: string; removeHeader?: string[]; clearHeaders?: true };
@@ -151,14 +156,16 @@ function endpointUpdateCommand(): Command {
     const changed = await endpointStatus(tools, wabaId, id);
     const note = `the order scope becomes "${changed.wantedOrderScope}" once nothing of the present one is open, or while it is paused.`;
     const notes = changed.wantedOrderScope === null ? [] : [note];
-    const { droppedHeaderNames, secretRotationAdvised, sameUrlEndpointIds } = move;
+    const { droppedHeaderNames, secretRotationAdvised, sameUrlEndpointIds, appSecret } = move;
     const sameUrl = url === undefined ? null : sameUrlNotice(move);
     const { json, ...described } = describeEndpoint(tools.config, changed, [
       ...notes,
       ...moveNotes(id, move),
       ...(sameUrl === null ? [] : [sameUrl]),
+      ...appSecretRow(move).map(([name, secret]) => `${name}, shown this once: ${secret}`),
     ]);
-    return { ...described, json: { ...json, droppedHeaderNames, secretRotationAdvised, sameUrlEndpointIds } };
+    const besides = { droppedHeaderNames, secretRotationAdvised, sameUrlEndpointIds, appSecret };
+    return { ...described, json: { ...json, ...besides } };
   });
 }
 

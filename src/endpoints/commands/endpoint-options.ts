@@ -18,6 +18,8 @@ const PARSERS: Record<Kind, (text: string) => unknown> = {
 export type EndpointCommandOptions = Record<string, unknown> & {
   header?: Record<string, string | null>;
   headersStdin?: true;
+  appSecretStdin?: true;
+  verifyToken?: string;
 };
 
 /** Adds what can be chosen for an endpoint; `default` as a value goes back to what holds without the option. */
@@ -25,7 +27,12 @@ export function withEndpointOptions(command: Command): Command {
   addSettings(command, settingsOf('where', 'what'));
   command
     .option('--header <name: value>', 'header that its webhooks carry; may be repeated', parseHeader)
-    .option('--headers-stdin', 'read headers as a JSON object from standard input, for credentials');
+    .option('--headers-stdin', 'read headers as a JSON object from standard input, for credentials')
+    .option(
+      '--app-secret-stdin',
+      'read the app secret for --format meta from standard input; else one is made',
+    )
+    .option('--verify-token <text>', 'for --format meta: let the URL prove first that it knows this token');
   addSettings(command, settingsOf('retries', 'signature', 'limits', 'order'));
   return command;
 }
@@ -45,7 +52,12 @@ function parsed({ kind, command }: AnySetting, text: string): unknown {
 
 /** The options as the accounts take them; reads standard input when headers are to come from there. */
 export async function givenEndpointOptions(options: EndpointCommandOptions): Promise<EndpointOptions> {
-  const customHeaders = options.headersStdin
+  const { headersStdin, appSecretStdin, verifyToken } = options;
+  if (headersStdin && appSecretStdin) {
+    throw invalidValue('Standard input is either headers or the app secret: change one after the other.');
+  }
+  const appSecret = appSecretStdin ? (await readStdin()).trim() : undefined;
+  const customHeaders = headersStdin
     ? { ...(await readHeadersFromStdin()), ...options.header }
     : options.header;
   const given = settingsOf().flatMap(([name, { kind, command }]) => {
@@ -53,7 +65,12 @@ export async function givenEndpointOptions(options: EndpointCommandOptions): Pro
     if (value === undefined) return [];
     return [[name, value === 'default' && kind !== 'text' ? null : value]];
   });
-  return { ...Object.fromEntries(given), ...(customHeaders !== undefined && { customHeaders }) };
+  return {
+    ...Object.fromEntries(given),
+    ...(customHeaders !== undefined && { customHeaders }),
+    ...(appSecret !== undefined && { appSecret }),
+    ...(verifyToken !== undefined && { verifyToken }),
+  };
 }
 
 function parseList(text: string): string[] {

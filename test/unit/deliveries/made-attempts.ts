@@ -29,6 +29,7 @@ export function madeAttempt(result: SendResult, n = 0): MadeAttempt {
       retryScheduleMs: [],
       workflows: 'auto',
       customHeaders: {},
+      appSecret: null,
       secrets: [],
       signingKeys: [],
       terms: {},

@@ -45,6 +45,10 @@ export type ChangedWebhookEndpoint = {
     description: string;
     eventTypes: Array<'message' | 'status' | 'payment' | 'order' | 'media.ready' | 'test' | string> | null;
     phoneNumberIds: Array<string> | null;
+    /**
+     * `meta`: the body is the webhook body of the upstream platform, signed in `X-Hub-Signature-256` with the app secret, for software that speaks its API. Types without such a form (`order`, `media.ready`) are not sent.
+     */
+    format: 'heliograph' | 'meta';
     customHeaderNames: Array<string> | null;
     retryScheduleSeconds: Array<number> | null;
     timeoutMs: number | null;
@@ -78,6 +82,7 @@ export type ChangedWebhookEndpoint = {
     waiting: WaitingDeliveries;
     droppedHeaderNames: Array<string>;
     secretRotationAdvised: boolean;
+    appSecret: string | null;
     sameUrlEndpointIds: Array<string>;
 };
 
@@ -183,6 +188,10 @@ export type CreatedWebhookEndpoint = {
     description: string;
     eventTypes: Array<'message' | 'status' | 'payment' | 'order' | 'media.ready' | 'test' | string> | null;
     phoneNumberIds: Array<string> | null;
+    /**
+     * `meta`: the body is the webhook body of the upstream platform, signed in `X-Hub-Signature-256` with the app secret, for software that speaks its API. Types without such a form (`order`, `media.ready`) are not sent.
+     */
+    format: 'heliograph' | 'meta';
     customHeaderNames: Array<string> | null;
     retryScheduleSeconds: Array<number> | null;
     timeoutMs: number | null;
@@ -214,6 +223,7 @@ export type CreatedWebhookEndpoint = {
     createdAt: string;
     updatedAt: string;
     secret: string;
+    appSecret: string | null;
     sameUrlEndpointIds: Array<string>;
 };
 
@@ -413,7 +423,7 @@ export type Error = {
  *
  * What programs tell errors apart by. Each is explained at /docs/errors.
  */
-export type ErrorCode = 'invalid_api_key' | 'expired_api_key' | 'ip_not_allowed' | 'insufficient_scope' | 'invalid_signature' | 'media_url_expired' | 'invalid_media_signature' | 'verification_failed' | 'invalid_parameter' | 'invalid_cursor' | 'invalid_request' | 'invalid_json' | 'not_found' | 'route_not_found' | 'method_not_allowed' | 'erased' | 'unknown_customer' | 'unknown_conversation' | 'request_timeout' | 'body_too_large' | 'storage_quota_exceeded' | 'upload_quota_exceeded' | 'unsupported_media_type' | 'waiting_choice_required' | 'secret_in_use' | 'no_signing_key' | 'url_is_webhook_endpoint' | 'no_operations_url' | 'too_many_endpoints' | 'nothing_to_replay' | 'delivery_settled' | 'attempt_under_way' | 'delivery_not_first' | 'delivery_held' | 'endpoint_not_enabled' | 'too_many_replays' | 'replay_finished' | 'replay_too_large' | 'invalid_url' | 'unknown_phone_number' | 'unknown_endpoint' | 'unknown_delivery' | 'unknown_media' | 'media_expired' | 'wrong_media_type' | 'unsupported_file_type' | 'file_too_large' | 'invalid_multipart' | 'too_many_uploads' | 'message_not_inbound' | 'payment_configuration_required' | 'idempotency_key_in_flight' | 'idempotency_key_reused' | 'upstream_refused' | 'access_token_missing' | 'upstream_unavailable' | 'message_not_sent' | 'rate_limit_exceeded' | 'headers_too_large' | 'internal_error' | 'service_unavailable';
+export type ErrorCode = 'invalid_api_key' | 'expired_api_key' | 'ip_not_allowed' | 'insufficient_scope' | 'invalid_signature' | 'media_url_expired' | 'invalid_media_signature' | 'verification_failed' | 'invalid_parameter' | 'invalid_cursor' | 'invalid_request' | 'invalid_json' | 'not_found' | 'route_not_found' | 'method_not_allowed' | 'erased' | 'unknown_customer' | 'unknown_conversation' | 'request_timeout' | 'body_too_large' | 'storage_quota_exceeded' | 'upload_quota_exceeded' | 'unsupported_media_type' | 'waiting_choice_required' | 'secret_in_use' | 'no_signing_key' | 'url_not_verified' | 'url_is_webhook_endpoint' | 'no_operations_url' | 'too_many_endpoints' | 'nothing_to_replay' | 'delivery_settled' | 'attempt_under_way' | 'delivery_not_first' | 'delivery_held' | 'endpoint_not_enabled' | 'too_many_replays' | 'replay_finished' | 'replay_too_large' | 'invalid_url' | 'unknown_phone_number' | 'unknown_endpoint' | 'unknown_delivery' | 'unknown_media' | 'media_expired' | 'wrong_media_type' | 'unsupported_file_type' | 'file_too_large' | 'invalid_multipart' | 'too_many_uploads' | 'message_not_inbound' | 'payment_configuration_required' | 'idempotency_key_in_flight' | 'idempotency_key_reused' | 'upstream_refused' | 'access_token_missing' | 'upstream_unavailable' | 'message_not_sent' | 'rate_limit_exceeded' | 'headers_too_large' | 'internal_error' | 'service_unavailable';
 
 /**
  * Event
@@ -753,9 +763,18 @@ export type NewWebhookEndpoint = {
     description?: string | null;
     eventTypes?: Array<'message' | 'status' | 'payment' | 'order' | 'media.ready' | 'test' | string> | null;
     phoneNumberIds?: Array<string> | null;
+    format?: 'heliograph' | 'meta' | null;
     customHeaders?: {
         [key: string]: string | null;
     } | null;
+    /**
+     * For the format `meta`: the secret of `X-Hub-Signature-256`, any text. Without it, one is made.
+     */
+    appSecret?: string;
+    /**
+     * For the format `meta`: the URL is verified with this token first, as the upstream platform does it (`hub.challenge`). It is not stored.
+     */
+    verifyToken?: string;
     retryScheduleSeconds?: Array<number> | null;
     timeoutMs?: number | null;
     signatureProfile?: 'standard' | 'github' | 'stripe' | null;
@@ -2703,6 +2722,10 @@ export type WebhookEndpoint = {
     description: string;
     eventTypes: Array<'message' | 'status' | 'payment' | 'order' | 'media.ready' | 'test' | string> | null;
     phoneNumberIds: Array<string> | null;
+    /**
+     * `meta`: the body is the webhook body of the upstream platform, signed in `X-Hub-Signature-256` with the app secret, for software that speaks its API. Types without such a form (`order`, `media.ready`) are not sent.
+     */
+    format: 'heliograph' | 'meta';
     customHeaderNames: Array<string> | null;
     retryScheduleSeconds: Array<number> | null;
     timeoutMs: number | null;
@@ -2744,9 +2767,18 @@ export type WebhookEndpointChange = {
     description?: string | null;
     eventTypes?: Array<'message' | 'status' | 'payment' | 'order' | 'media.ready' | 'test' | string> | null;
     phoneNumberIds?: Array<string> | null;
+    format?: 'heliograph' | 'meta' | null;
     customHeaders?: {
         [key: string]: string | null;
     } | null;
+    /**
+     * For the format `meta`: the secret of `X-Hub-Signature-256`, any text. Without it, one is made.
+     */
+    appSecret?: string;
+    /**
+     * For the format `meta`: the URL is verified with this token first, as the upstream platform does it (`hub.challenge`). It is not stored.
+     */
+    verifyToken?: string;
     retryScheduleSeconds?: Array<number> | null;
     timeoutMs?: number | null;
     signatureProfile?: 'standard' | 'github' | 'stripe' | null;
@@ -4047,6 +4079,8 @@ export type CreateWebhookEndpointErrors = {
      * `invalid_url`: Webhooks cannot be sent to this URL.
      *
      * `unknown_phone_number`: The WABA has no such phone number.
+     *
+     * `url_not_verified`: The URL could not be verified.
      */
     422: Error;
     /**
@@ -4239,6 +4273,8 @@ export type UpdateWebhookEndpointErrors = {
      * `invalid_url`: Webhooks cannot be sent to this URL.
      *
      * `unknown_phone_number`: The WABA has no such phone number.
+     *
+     * `url_not_verified`: The URL could not be verified.
      */
     422: Error;
     /**
@@ -4407,6 +4443,10 @@ export type EnableWebhookEndpointResponses = {
         description: string;
         eventTypes: Array<'message' | 'status' | 'payment' | 'order' | 'media.ready' | 'test' | string> | null;
         phoneNumberIds: Array<string> | null;
+        /**
+         * `meta`: the body is the webhook body of the upstream platform, signed in `X-Hub-Signature-256` with the app secret, for software that speaks its API. Types without such a form (`order`, `media.ready`) are not sent.
+         */
+        format: 'heliograph' | 'meta';
         customHeaderNames: Array<string> | null;
         retryScheduleSeconds: Array<number> | null;
         timeoutMs: number | null;

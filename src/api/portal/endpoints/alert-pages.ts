@@ -76,7 +76,7 @@ function sendAlertSecret(
   return sendSecretPage(request, reply, {
     title,
     secret,
-    signatures: { signatureProfile: 'standard', asymmetricSignature: 'none' },
+    signatures: { format: 'heliograph', signatureProfile: 'standard', asymmetricSignature: 'none' },
     next: { label: 'Go to the operations URL', href: `${endpointsPath(wabaOf(request).wabaId)}/alerts` },
     overlap: 'From the next alert on, only this secret signs.',
   });

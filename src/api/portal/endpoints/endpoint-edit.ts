@@ -36,7 +36,7 @@ import {
   valuesOf,
 } from './endpoint-form-values.ts';
 import { endpointPath, endpointsPath, toolsOf } from './endpoint-status.ts';
-import { sendSecretPage } from './secret-page.ts';
+import { sendAppSecretPage, sendSecretPage } from './secret-page.ts';
 
 type Shown = {
   /** Null: a new one. */
@@ -62,6 +62,7 @@ export function endpointCreatePages(app: PortalApp, context: PortalContext): voi
         return sendSecretPage(request, reply, {
           title: 'The endpoint is added',
           secret: created.secret,
+          appSecret: created.appSecret,
           signatures: created,
           next: { label: 'Go to the endpoint', href: endpointPath(wabaId, created.id) },
           overlap: sameUrlNotice(created),
@@ -90,7 +91,10 @@ export function endpointEditPages(app: PortalApp, context: PortalContext): void 
     return await submitted(request, reply, context, { endpoint, values }, async () => {
       const { wabaId } = wabaOf(request);
       const move = await updateEndpoint(toolsOf(request, context), wabaId, endpoint.id, optionsOf(values));
-      return reply.redirect(`${endpointPath(wabaId, endpoint.id)}?done=${doneCode(move)}`, 303);
+      const href = `${endpointPath(wabaId, endpoint.id)}?done=${doneCode(move)}`;
+      return move.appSecret === null
+        ? reply.redirect(href, 303)
+        : sendAppSecretPage(request, reply, { appSecret: move.appSecret, signatures: move, href });
     });
   });
 }
@@ -222,7 +226,30 @@ ${fieldsOf(view, 'where')}`;
 }
 
 function whatFields(view: EndpointFormView): Markup {
-  return html`<div class="columns">${fieldsOf(view, 'what')}</div>`;
+  return html`<div class="columns">${fieldsOf(view, 'what')}${upstreamFields(view)}</div>`;
+}
+
+/** What a Meta app has, for the format that imitates its webhooks. Neither is shown again. */
+function upstreamFields(view: EndpointFormView): Child {
+  const { appSecret, verifyToken } = view.values;
+  return [
+    textField({
+      label: 'App secret',
+      name: 'appSecret',
+      value: appSecret,
+      autocomplete: 'off',
+      hint: 'For the format WhatsApp Cloud API: signs X-Hub-Signature-256. Empty: the present one stays, or one is made.',
+      error: problem(view, 'appSecret'),
+    }),
+    textField({
+      label: 'Verify token',
+      name: 'verifyToken',
+      value: verifyToken,
+      autocomplete: 'off',
+      hint: 'For the format WhatsApp Cloud API: the server must prove on saving that it knows this token. Empty: no check.',
+      error: problem(view, 'verifyToken'),
+    }),
+  ];
 }
 
 function howFields(view: EndpointFormView): Markup {

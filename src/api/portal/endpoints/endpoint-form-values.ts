@@ -17,6 +17,9 @@ export type EndpointFormValues = {
   /** `Name: value` line by line. */
   newHeaders: string;
   removedHeaders: string[];
+  /** For the format `meta`; empty: as it is. */
+  appSecret: string;
+  verifyToken: string;
 };
 
 /** More than any endpoint has: what is written by hand is explained where it is saved. */
@@ -33,6 +36,8 @@ export const EndpointForm = formOf({
   ),
   newHeaders: formLine(16_384),
   removedHeaders: formLines(MAX_VALUES),
+  appSecret: formLine(),
+  verifyToken: formLine(),
   check: formLine(),
 });
 
@@ -42,6 +47,8 @@ export const NEW_ENDPOINT: EndpointFormValues = {
   settings: ofEach((_, setting) => defaultTexts(setting)),
   newHeaders: '',
   removedHeaders: [],
+  appSecret: '',
+  verifyToken: '',
 };
 
 /** The fields as an endpoint has them. */
@@ -59,6 +66,8 @@ export function readEndpointForm(form: FormValues): EndpointFormValues {
     settings: ofEach((_, { portal }) => form.list(portal.field)),
     newHeaders: form.text('newHeaders'),
     removedHeaders: form.list('removedHeaders'),
+    appSecret: form.text('appSecret').trim(),
+    verifyToken: form.text('verifyToken').trim(),
   };
 }
 
@@ -67,9 +76,15 @@ export function readEndpointForm(form: FormValues): EndpointFormValues {
  * and no header; everything else is judged where REST has it judged.
  */
 export function optionsOf(values: EndpointFormValues): EndpointOptions & { url: string } {
-  const { url, settings } = values;
+  const { url, settings, appSecret, verifyToken } = values;
   const given = ofEach((name, setting) => valueIn(name, setting, settings[name])) as GivenSettings;
-  return { url, ...given, customHeaders: headersIn(values) };
+  return {
+    url,
+    ...given,
+    customHeaders: headersIn(values),
+    ...(appSecret !== '' && { appSecret }),
+    ...(verifyToken !== '' && { verifyToken }),
+  };
 }
 
 /** What the field of a setting shows where nothing was chosen. */

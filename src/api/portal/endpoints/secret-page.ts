@@ -6,11 +6,13 @@ import { codeBlock } from '../components/copyable.ts';
 import { type Child, html, type Markup } from '../markup.ts';
 import { endpointsPath } from './endpoint-status.ts';
 
-type Signatures = Pick<EndpointView, 'signatureProfile' | 'asymmetricSignature'>;
+type Signatures = Pick<EndpointView, 'format' | 'signatureProfile' | 'asymmetricSignature'>;
 
 type NewSecret = {
   title: string;
   secret: string;
+  /** Made with it; null: there is none. */
+  appSecret?: string | null;
   /** As the endpoint has them. */
   signatures: Signatures;
   next: { label: string; href: string };
@@ -35,10 +37,38 @@ export function sendSecretPage(request: FastifyRequest, reply: FastifyReply, mad
     },
     body: html`<div class="card secret"><h2>Signing secret</h2>
 ${codeBlock(made.secret, 'The signing secret')}
+${
+  made.appSecret &&
+  html`<h2>App secret</h2>
+${codeBlock(made.appSecret, 'The app secret')}`
+}
 ${made.overlap && html`<p>${made.overlap}</p>`}
 <p><a class="button primary" href="${made.next.href}">${made.next.label}</a></p></div>
 <h2>Verify the signature of each webhook</h2>
 ${verifySamples(made.signatures)}`,
+  });
+}
+
+/** Likewise for the app secret that was made when an endpoint got the format `meta`. */
+export function sendAppSecretPage(
+  request: FastifyRequest,
+  reply: FastifyReply,
+  { appSecret, signatures, href }: { appSecret: string; signatures: Signatures; href: string },
+): FastifyReply {
+  return sendPage(reply, {
+    title: 'The endpoint is saved',
+    active: 'endpoints',
+    trail: [{ label: 'Webhook endpoints', href: endpointsPath(wabaOf(request).wabaId) }],
+    assets: ['webhooks.css'],
+    notice: {
+      kind: 'warning',
+      text: 'Copy the app secret now and store it like a password. It is not shown again.',
+    },
+    body: html`<div class="card secret"><h2>App secret</h2>
+${codeBlock(appSecret, 'The app secret')}
+<p><a class="button primary" href="${href}">Go to the endpoint</a></p></div>
+<h2>Verify the signature of each webhook</h2>
+${verifySamples(signatures)}`,
   });
 }
 
@@ -96,6 +126,15 @@ const STRIPE: Sample = {
 const event = Stripe.webhooks.constructEvent(rawBody, request.headers['x-service-signature'], process.env.WEBHOOK_SECRET);`,
 };
 
+const META: Sample = {
+  label: 'Node.js, X-Hub-Signature-256 as the WhatsApp Cloud API has it',
+  code: `import { createHmac, timingSafeEqual } from 'node:crypto';
+
+const expected = 'sha256=' + createHmac('sha256', process.env.APP_SECRET).update(rawBody).digest('hex');
+const given = request.headers['x-hub-signature-256'] ?? '';
+const isValid = given.length === expected.length && timingSafeEqual(Buffer.from(given), Buffer.from(expected));`,
+};
+
 const ED25519: Sample = {
   label: 'Node.js, with the public key',
   code: `import { createPublicKey, verify } from 'node:crypto';
@@ -113,9 +152,13 @@ const isFresh = Math.abs(Date.now() / 1000 - Number(time)) <= 300;`,
 };
 
 /** How a receiver checks the signature, with code to copy; the endpoint's own form first. */
-export function verifySamples({ signatureProfile, asymmetricSignature }: Signatures): Markup {
+export function verifySamples({ format, signatureProfile, asymmetricSignature }: Signatures): Markup {
   const profile = signatureProfile === 'github' ? [GITHUB] : signatureProfile === 'stripe' ? [STRIPE] : [];
-  const own = asymmetricSignature === 'ed25519' ? [...profile, ED25519] : profile;
+  const own = [
+    ...(format === 'meta' ? [META] : []),
+    ...profile,
+    ...(asymmetricSignature === 'ed25519' ? [ED25519] : []),
+  ];
   return html`${[...own, ...STANDARD_SAMPLES].map(
     ({ label, code }, at) =>
       html`<details class="sample" ${at === 0 && html`open`}><summary>${label}</summary>${codeBlock(code, label)}</details>`,

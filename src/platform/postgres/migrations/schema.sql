@@ -167,6 +167,9 @@ create table webhook_endpoints (
   signing_key_sealed text,
   previous_signing_key_sealed text,
   previous_signing_key_expires_at timestamptz,
+  -- `meta`: bodies in the envelope of the upstream platform, signed with the app secret too.
+  format text not null default 'heliograph' check (format in ('heliograph', 'meta')),
+  app_secret_sealed text,
   -- What the sender shows to a server that asks for a certificate: a chain in PEM, and the private key of its first one.
   client_certificate text,
   client_key_sealed text,

@@ -61,6 +61,8 @@ async function filled() {
     url: 'https://shop.example/a',
     customHeaders,
     asymmetricSignature: 'ed25519',
+    format: 'meta',
+    appSecret: 'app secret',
   });
   const { secret } = await rotateSecret(old, WABA, id, {});
   await rotateSigningKey(old, WABA, id, {});
@@ -120,6 +122,7 @@ async function openAll(database: Database, secretBox: SecretBox, id: string) {
     publicKeys: endpoint.signingKeys.map(({ secret }) => publicKeyOf(secret)),
     clientKey: endpoint.terms.clientCertificate?.privateKey,
     headers: endpoint.customHeaders,
+    appSecret: endpoint.appSecret,
     token: secretBox.open(sealedToken, accessTokenPlace(WABA)),
     operations: secretBox.open(operations, operationsSecretPlace(WABA)),
   };
@@ -179,7 +182,7 @@ test('after k2,k1 and reencrypt nothing needs k1, and k2 alone opens everything'
   ]);
   expect(await unreadableSecrets(only)).toEqual([]);
   expect(await openAll(database, only.secretBox, id)).toEqual({
-    ...{ ...expected, headers: { Authorization: 'Bearer s3cret' }, token: 'token' },
+    ...{ ...expected, headers: { Authorization: 'Bearer s3cret' }, token: 'token', appSecret: 'app secret' },
   });
   const sealed = (await findMail(database, mailId))?.contentSealed ?? '';
   expect(only.secretBox.open(sealed, mailContentPlace(mailId))).toContain('link');
@@ -209,7 +212,12 @@ test('what changes meanwhile wins, and what an old process writes is found by an
   expect(await tablesWith(database, 'k1')).toEqual([]);
   const { secretBox } = toolsWith(makeSecretBox([K2]));
   expect(await openAll(database, secretBox, id)).toMatchObject({
-    ...{ ...news, token: 'token', headers: { Authorization: 'Bearer s3cret', 'X-New': 'yes' } },
+    ...{
+      ...news,
+      token: 'token',
+      appSecret: 'app secret',
+      headers: { Authorization: 'Bearer s3cret', 'X-New': 'yes' },
+    },
   });
 });
 

@@ -1,0 +1,88 @@
+import { randomBytes } from 'node:crypto';
+import type { SecretBox } from '../platform/crypto/secret-box.ts';
+import { endpointAppSecretPlace } from './sealed-columns.ts';
+import { invalidValue, RequestError } from '../platform/request-input.ts';
+import type { EndpointOptions, OptionRules } from './endpoint-options.ts';
+import type { EventFormat } from './event-format.ts';
+import { takeUrlLookup } from './url-check.ts';
+import { webhookTargets } from './webhook-targets.ts';
+
+const MAX_CHARS = 512;
+const TIMEOUT_MS = 5_000;
+
+/** The sealed app secret of an endpoint after a change; `made` is shown once, null when none was made. */
+export type AppSecretChange = { appSecretSealed: string | null; made: string | null };
+
+/** A new app secret in the form of the upstream platform: 32 hex digits. */
+function newAppSecret(): string {
+  return randomBytes(16).toString('hex');
+}
+
+/**
+ * Checks the secrets that only the format `meta` knows, before anything is sent or stored.
+ * Throws RequestError `invalid_value`.
+ */
+export function refuseUpstreamSecrets(
+  format: EventFormat,
+  { appSecret, verifyToken }: Pick<EndpointOptions, 'appSecret' | 'verifyToken'>,
+): void {
+  for (const [name, text] of Object.entries({ appSecret, verifyToken })) {
+    if (text === undefined) continue;
+    if (format !== 'meta') throw invalidValue(`"${name}" is for endpoints with the format meta.`, name);
+    if (text === '' || text.length > MAX_CHARS) {
+      throw invalidValue(`"${name}" must have 1 to ${MAX_CHARS} characters.`, name);
+    }
+  }
+}
+
+/** Seals the app secret that is given, or makes one when an endpoint of the format `meta` has none yet. */
+export function changeAppSecret(
+  secretBox: SecretBox,
+  { id, format, appSecretSealed }: { id: string; format: EventFormat; appSecretSealed: string | null },
+  given: string | undefined,
+): AppSecretChange {
+  const seal = (secret: string) => secretBox.seal(secret, endpointAppSecretPlace(id));
+  if (given !== undefined) return { appSecretSealed: seal(given), made: null };
+  if (format !== 'meta' || appSecretSealed !== null) return { appSecretSealed, made: null };
+  const made = newAppSecret();
+  return { appSecretSealed: seal(made), made };
+}
+
+/**
+ * Asks the server at a URL to prove that it expects webhooks, as the upstream platform does: it must return the
+ * challenge. Throws RequestError: `url_not_verified`, `rate_limit_exceeded`.
+ */
+export async function verifyCallback(
+  { database, urlRules }: OptionRules,
+  wabaId: string,
+  { url, verifyToken }: { url: string; verifyToken: string },
+): Promise<void> {
+  if (urlRules.lookupsPerMinute !== undefined) {
+    await takeUrlLookup(database, wabaId, urlRules.lookupsPerMinute);
+  }
+  const challenge = String(randomBytes(4).readUInt32BE());
+  const address = new URL(url);
+  address.searchParams.set('hub.mode', 'subscribe');
+  address.searchParams.set('hub.challenge', challenge);
+  address.searchParams.set('hub.verify_token', verifyToken);
+  // Loaded here: processes that verify nothing do not pay for it.
+  const { makeHttpSender } = await import('../deliveries/sender/http-sender.ts');
+  const { allowHttp, guard, resolve } = urlRules;
+  const limits = { connectTimeoutMs: TIMEOUT_MS, totalTimeoutMs: TIMEOUT_MS };
+  const sender = makeHttpSender({ allowHttp, guard, resolve, ...limits });
+  try {
+    const targets = await webhookTargets(database, wabaId);
+    const result = await sender.send({ url: address.href, method: 'GET', headers: {}, body: null, targets });
+    if (result.outcome === 'error') throw refused(result.message);
+    if (result.statusCode !== 200) throw refused(`The server responded with status ${result.statusCode}.`);
+    if (result.body.toString('utf8').trim() !== challenge) {
+      throw refused('The response is not the value of hub.challenge.');
+    }
+  } finally {
+    await sender.close();
+  }
+}
+
+function refused(reason: string): RequestError {
+  return new RequestError('url_not_verified', `The URL could not be verified. ${reason}`, 'verifyToken');
+}

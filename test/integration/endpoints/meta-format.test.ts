@@ -1,0 +1,191 @@
+import { createHmac } from 'node:crypto';
+import { expect, onTestFinished, test } from 'vitest';
+import { openEndpoint, sendDelivery } from '../../../src/deliveries/attempt/send-delivery.ts';
+import { makeHttpSender } from '../../../src/deliveries/sender/http-sender.ts';
+import { loadEndpointSettings } from '../../../src/endpoints/endpoint-settings.ts';
+import { addEndpoint, endpointStatus, updateEndpoint } from '../../../src/endpoints/endpoints.ts';
+import { SYSTEM } from '../../../src/platform/audit/audit.ts';
+import { endpointAppSecretPlace } from '../../../src/endpoints/sealed-columns.ts';
+import { makeAddressGuard } from '../../../src/platform/http/outbound-url.ts';
+import { query } from '../../../src/platform/postgres/sql.ts';
+import { startAdmin } from '../../support/admin-cli.ts';
+import { takeIn } from '../../support/take-in.ts';
+import { seedFixtureAccounts, testSecretBox } from '../../support/test-accounts.ts';
+import { testDatabase } from '../../support/test-database.ts';
+import { fixtureBody } from '../../support/upstream-fixtures.ts';
+import { type Behaviour, startReceiver } from '../../support/webhook-receiver.ts';
+import { startTestApi, WABA } from '../api/api-harness.ts';
+import { externalClient } from '../api/external-client.ts';
+import { addUser, tenantOf } from '../portal/portal-browser.ts';
+
+const ENDPOINTS = '/api/external/webhook-endpoints';
+const RULES = { allowHttp: true, guard: makeAddressGuard({ allowCidrs: ['127.0.0.0/8'] }) };
+const APP_SECRET = 'any text: grüße 👋';
+
+/** As software behind a Meta app responds to the verification of its URL. */
+const verifying =
+  (token: string): Behaviour =>
+  ({ path }, response) => {
+    const { searchParams } = new URL(path, 'http://receiver.example');
+    const isRight =
+      searchParams.get('hub.mode') === 'subscribe' && searchParams.get('hub.verify_token') === token;
+    response.writeHead(isRight ? 200 : 403).end(isRight ? searchParams.get('hub.challenge') : 'no');
+    return isRight ? 200 : 403;
+  };
+
+async function startReceiving(behaviour?: Behaviour) {
+  const { database } = await testDatabase();
+  await seedFixtureAccounts(database);
+  const receiver = await startReceiver(behaviour);
+  const sender = makeHttpSender({ ...RULES, connectTimeoutMs: 5_000, totalTimeoutMs: 5_000 });
+  onTestFinished(async () => {
+    await sender.close();
+    await receiver.close();
+  });
+  const urlRules = { ...RULES, resolve: async () => ['127.0.0.1'] };
+  const tools = { database, secretBox: testSecretBox, urlRules, maxTimeoutMs: 15_000, actor: SYSTEM };
+  /** Makes an attempt of each delivery that is queued for the endpoint. */
+  const attempt = async (id: string, attempts = 0) => {
+    const [settings] = await loadEndpointSettings(database, [id]);
+    if (settings === undefined) throw new Error('the endpoint is gone');
+    const defaults = { timeoutMs: 5_000, retryScheduleMs: [], workflows: 'failures' as const };
+    const endpoint = openEndpoint(settings, { secretBox: testSecretBox, defaults });
+    const queued = await query<{ eventUuid: string; eventType: string; eventId: string; body: Buffer }>(
+      database,
+      `select ev.id as "eventUuid", ev.event_type as "eventType", ev.event_id as "eventId", ev.body
+         from deliveries d join events ev on ev.day = d.event_day and ev.id = d.event_uuid
+        where d.endpoint_id = ? order by d.id`,
+      [id],
+    );
+    for (const delivery of queued) {
+      const parts = { deliveryId: delivery.eventUuid, attempts, replay: attempts > 0, sequence: '1' };
+      await sendDelivery(sender, endpoint, { ...delivery, ...parts } as never, 5_000);
+    }
+    return receiver.received.splice(0);
+  };
+  return { database, tools, receiver, attempt };
+}
+
+test('messages, statuses and payments arrive as upstream sent them, signed by the app secret, the same bytes each time', async () => {
+  const { database, tools, receiver, attempt } = await startReceiving();
+  const { id, appSecret } = await addEndpoint(tools, WABA, {
+    ...{ url: receiver.url, format: 'meta', appSecret: APP_SECRET },
+  });
+  expect(appSecret).toBeNull();
+  const payment = fixtureBody('pay_captured_upi')
+    .toString()
+    .replace('900000000000202', WABA)
+    .replace('800000000000221', '800000000000111');
+  const names = ['in_text', 'in_order', 'in_image_caption_url', 'st_sent_v24'];
+  await takeIn(database, ...names.map(fixtureBody), Buffer.from(payment));
+  const first = await attempt(id);
+  expect(first.map(({ headers }) => headers['x-service-event-type']).sort()).toEqual([
+    ...['message', 'message', 'message', 'payment', 'status'],
+  ]);
+  const changes = first.map(({ body }) => JSON.parse(body)).flatMap(({ entry }) => entry[0].changes);
+  const sent = JSON.parse(fixtureBody('in_text').toString()).entry[0].changes[0];
+  expect(changes).toContainEqual(sent);
+  for (const { headers, body } of first) {
+    const expected = createHmac('sha256', APP_SECRET).update(body).digest('hex');
+    expect(headers['x-hub-signature-256']).toBe(`sha256=${expected}`);
+    expect(headers['webhook-id']).toBe(headers['idempotency-key']);
+  }
+  const again = await attempt(id, 1);
+  expect(again.map(({ body }) => body)).toEqual(first.map(({ body }) => body));
+});
+
+test('the app secret is made where none is given, kept over changes, replaced on request, and never shown again', async () => {
+  const { database, tools, receiver } = await startReceiving();
+  const { id, appSecret } = await addEndpoint(tools, WABA, { url: receiver.url });
+  expect(appSecret).toBeNull();
+  const made = await updateEndpoint(tools, WABA, id, { format: 'meta' });
+  expect(made.appSecret).toMatch(/^[0-9a-f]{32}$/);
+  const stored = async () => {
+    const rows = await query<{ sealed: string; text: string }>(
+      database,
+      'select app_secret_sealed as sealed, webhook_endpoints::text as text from webhook_endpoints',
+    );
+    expect(rows[0]?.text).not.toContain(made.appSecret);
+    return testSecretBox.open(rows[0]?.sealed ?? '', endpointAppSecretPlace(id));
+  };
+  expect(await stored()).toBe(made.appSecret);
+  expect((await updateEndpoint(tools, WABA, id, { description: 'chat' })).appSecret).toBeNull();
+  expect(await stored()).toBe(made.appSecret);
+  await updateEndpoint(tools, WABA, id, { appSecret: APP_SECRET });
+  expect(await stored()).toBe(APP_SECRET);
+  expect(JSON.stringify(await endpointStatus(tools, WABA, id))).not.toMatch(/appSecret|any text/);
+});
+
+test('with a verify token, the URL must return the challenge, when it is added and when it is changed', async () => {
+  const { tools, receiver } = await startReceiving(verifying('right'));
+  const wanted = { url: `${receiver.url}/hook?a=1`, format: 'meta' };
+  const wrong = addEndpoint(tools, WABA, { ...wanted, verifyToken: 'wrong' });
+  await expect(wrong).rejects.toMatchObject({ code: 'url_not_verified', param: 'verifyToken' });
+  const { id } = await addEndpoint(tools, WABA, { ...wanted, verifyToken: 'right' });
+  expect(receiver.received.at(-1)?.path).toMatch(
+    /^\/hook\?a=1&hub\.mode=subscribe&hub\.challenge=\d+&hub\.verify_token=right$/,
+  );
+  receiver.behave((_webhook, response) => {
+    response.writeHead(200).end('hello');
+    return 200;
+  });
+  const change = updateEndpoint(tools, WABA, id, { url: `${receiver.url}/b`, verifyToken: 'right' });
+  await expect(change).rejects.toMatchObject({ code: 'url_not_verified' });
+  expect((await endpointStatus(tools, WABA, id)).url).toBe(wanted.url);
+});
+
+test('the URL is verified at allowed addresses only', async () => {
+  const { tools, receiver } = await startReceiving(verifying('right'));
+  const guard = makeAddressGuard({ allowCidrs: [] });
+  const strict = { ...tools, urlRules: { ...tools.urlRules, guard } };
+  const given = { url: receiver.url, format: 'meta', verifyToken: 'right' };
+  await expect(addEndpoint(strict, WABA, given)).rejects.toMatchObject({ code: 'address_not_allowed' });
+  expect(receiver.received).toEqual([]);
+});
+
+test('REST: what is for the format meta is refused without it; a made secret stands in one answer', async () => {
+  const call = await externalClient(await startTestApi());
+  const url = 'https://93.184.216.34/a';
+  for (const wrong of [{ appSecret: 'a' }, { verifyToken: 'a' }, { format: 'meta', appSecret: '' }]) {
+    const answer = await call('POST', ENDPOINTS, { url, ...wrong });
+    expect([answer.statusCode, answer.json().error.code]).toEqual([400, 'invalid_parameter']);
+  }
+  const created = (await call('POST', ENDPOINTS, { url, format: 'meta' })).json();
+  expect(created).toMatchObject({ format: 'meta', appSecret: expect.stringMatching(/^[0-9a-f]{32}$/) });
+  const shown = (await call('GET', `${ENDPOINTS}/${created.id}`)).body;
+  expect(shown).not.toContain(created.appSecret);
+  const changed = (await call('PATCH', `${ENDPOINTS}/${created.id}`, { appSecret: APP_SECRET })).json();
+  expect(changed).toMatchObject({ format: 'meta', appSecret: null });
+});
+
+test('CLI and portal add such an endpoint and show its app secret once', async () => {
+  const { json } = await startAdmin();
+  const added = await json(
+    'endpoint',
+    'add',
+    '--waba',
+    WABA,
+    '--url',
+    'http://127.0.0.1:9/hook',
+    '--format',
+    'meta',
+  );
+  expect(added).toMatchObject({ format: 'meta', appSecret: expect.stringMatching(/^[0-9a-f]{32}$/) });
+  expect(JSON.stringify(await json('endpoint', 'show', added.id))).not.toContain(added.appSecret);
+
+  const api = await startTestApi();
+  const tenantId = await tenantOf(api.database, WABA);
+  const admin = await addUser(api, { email: 'admin@store.example', role: 'admin', tenantId });
+  await admin.get(`/portal/w/${WABA}/endpoints/new`);
+  const fields = { url: 'https://93.184.216.34/a', format: 'meta' };
+  const page = await admin.post(`/portal/w/${WABA}/endpoints`, fields);
+  const made = /App secret<\/h2>\s*.*?([0-9a-f]{32})/s.exec(page.body)?.[1];
+  expect(made).toBeDefined();
+  const [endpoint] = await query<{ id: string }>(api.database, 'select id from webhook_endpoints');
+  const path = `/portal/w/${WABA}/endpoints/${endpoint?.id}`;
+  const own = await admin.get(path);
+  expect(own.body).toContain('WhatsApp Cloud API');
+  expect(own.body).not.toContain(made);
+  const saved = await admin.post(`${path}/edit`, { ...fields, appSecret: APP_SECRET });
+  expect(saved.statusCode).toBe(303);
+});
