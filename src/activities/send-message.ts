@@ -119,9 +119,9 @@ async function attempt(
   token: string,
 ): Promise<SendResult> {
   const { database, sender, sending, logger } = tools;
-  const { phoneNumberId, payloadJson, upstreamMedia } = turn;
+  const { phoneNumberId, upstreamPath, payloadJson, upstreamMedia } = turn;
   const payload = upstreamMedia.size === 0 ? payloadJson : withUpstreamMedia(payloadJson, upstreamMedia);
-  const outcome = await sender.sendMessage(phoneNumberId, payload, token);
+  const outcome = await sender.sendMessage(phoneNumberId, payload, token, upstreamPath);
   await forgetRefusedMedia(tools, turn, outcome);
   const verdict = judgeSend(outcome, { ...turn, retryMs: sending.retryHours * HOUR_MS });
   if (outcome.kind === 'refused' && isTokenError(outcome) && 'error' in verdict) {

@@ -17,11 +17,13 @@ import { openTemporalConnection, type TemporalConnection } from '../platform/tem
 import { externalRoutes } from './external/external-routes.ts';
 import { makePageCursors } from './external/page.ts';
 import { makeUpstreamCalls } from './external/upstream-calls.ts';
+import { facadeRoutes } from './graph/facade-routes.ts';
 import { checkClock, checkObjectStore, createReadiness, healthRoutes } from './health/health-routes.ts';
 import { upstreamWebhookRoutes } from './inbound/upstream-webhook.ts';
 import { receivedMediaRoutes } from './messages/received-media/received-media.ts';
 import { createOutcomeWaiter } from './messages/send/outcome-waiter.ts';
 import { createSendStarter } from './messages/send/send-starter.ts';
+import { makeUploadSlots } from './messages/uploads/media-routes.ts';
 import { docsPage } from './openapi/document-routes.ts';
 import { addOpenApiDocument } from './openapi/openapi-document.ts';
 import { pageRoutes } from './pages/page-routes.ts';
@@ -170,7 +172,10 @@ function registerAccountRoutes(app: FastifyInstance, deps: ApiDependencies): voi
     starter: createSendStarter(config, temporal, shares.database, deps.logger),
     outcomes: createOutcomeWaiter(shares.database, config.database, deps.logger),
   };
-  app.register(externalRoutes, { ...toolsOn(shares), limits, sends, policyDefaults: policyDefaults(config) });
+  const uploadSlots = makeUploadSlots();
+  const external = { ...toolsOn(shares), limits, sends, uploadSlots, policyDefaults: policyDefaults(config) };
+  app.register(externalRoutes, external);
+  app.register(facadeRoutes, external);
   const portalShares = shareConnections(portalDatabase, PORTAL_SHARE, deps.operatorDatabase);
   app.register(portalRoutes, {
     ...toolsOn(portalShares),

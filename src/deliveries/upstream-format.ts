@@ -12,8 +12,18 @@ export function upstreamBody(eventBody: Uint8Array): Buffer {
   const type = stringOf(member(event, 'eventType')) ?? '';
   const wabaId = sourceIn(event, 'wabaId') ?? '"0"';
   const envelope = (id: string, change: string) =>
-    Buffer.from(`{"object":"whatsapp_business_account","entry":[{"id":${id},"changes":[${change}]}]}`);
+    Buffer.from(
+      escaped(`{"object":"whatsapp_business_account","entry":[{"id":${id},"changes":[${change}]}]}`),
+    );
   return type === 'test' ? envelope('"0"', testChange(event)) : envelope(wabaId, changeOf(type, event));
+}
+
+/**
+ * Upstream documents its signature as that of a body whose other characters are escaped, and some receivers escape what
+ * they got before they check it: a body that is escaped already is right for them and for all others.
+ */
+function escaped(json: string): string {
+  return json.replace(/[\u0080-\uffff]/g, (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`);
 }
 
 function changeOf(type: string, event: JsonNode): string {

@@ -46,9 +46,18 @@ export function apiKeyHints(key: string): { prefix: string; last4: string } {
 
 /**
  * What a key may be limited to: reading all, reading events with their bodies, sending messages, changing webhook
- * endpoints and sending events again, exporting all data of a customer, erasing it.
+ * endpoints and sending events again, exporting all data of a customer, erasing it, and calling upstream's own API
+ * through us (src/api/graph).
  */
-export const API_KEY_SCOPES = ['read', 'read_events', 'send', 'manage_webhooks', 'export', 'erase'] as const;
+export const API_KEY_SCOPES = [
+  'read',
+  'read_events',
+  'send',
+  'manage_webhooks',
+  'export',
+  'erase',
+  'graph',
+] as const;
 
 /** What a key may do unless more is asked for. */
 export const LEAST_SCOPES: readonly ApiKeyScope[] = ['read'];

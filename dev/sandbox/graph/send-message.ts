@@ -54,9 +54,11 @@ function readSend(context: UpstreamContext, body: unknown): SendRequest | GraphF
   return invalidParameter(100, details);
 }
 
-/** POST /{version}/{phone}/messages: sends a message, or marks one as read. */
+const SENDS_PATH = `${GRAPH_OBJECT_PATH}/:edge(^(?:marketing_)?messages$)`;
+
+/** POST /{version}/{phone}/messages and /marketing_messages: sends a message, or marks one as read. */
 export function registerSendMessage(app: FastifyInstance, context: UpstreamContext): void {
-  app.post<GraphObjectRoute>(`${GRAPH_OBJECT_PATH}/messages`, async (request, reply) => {
+  app.post<GraphObjectRoute>(SENDS_PATH, async (request, reply) => {
     const { id } = request.params;
     const phone = context.phones.find(id);
     if (phone === undefined) {

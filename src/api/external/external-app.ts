@@ -16,6 +16,7 @@ import type { Database } from '../../platform/postgres/database.ts';
 import type { KeyTools } from '../keys/api-key-auth.ts';
 import type { OutcomeWaiter } from '../messages/send/outcome-waiter.ts';
 import type { SendStarter } from '../messages/send/send-starter.ts';
+import type { UploadSlots } from '../messages/uploads/media-routes.ts';
 import type { DownloadShares } from '../shares/download-shares.ts';
 import type { PageCursors } from './page.ts';
 import type { UpstreamCalls } from './upstream-calls.ts';
@@ -46,6 +47,7 @@ export type ExternalContext = KeyTools & {
   sends: { starter: SendStarter; outcomes: OutcomeWaiter };
   /** For files to send. */
   uploadStore: ObjectStore;
+  uploadSlots: UploadSlots;
   exportStore: ObjectStore;
   exports: DownloadShares;
   /** For what upstream is asked while a tenant waits. */

@@ -159,6 +159,7 @@ export const SCOPES = {
   manageWebhooks: { scopes: ['manage_webhooks'] },
   export: { scopes: ['export'] },
   erase: { scopes: ['erase'] },
+  graph: { scopes: ['graph'] },
 } as const satisfies Record<string, { scopes: readonly ApiKeyScope[] }>;
 
 /** Throws ApiError 403 unless a key with the scopes `has` may use the route of this request. */

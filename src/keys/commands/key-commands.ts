@@ -41,7 +41,7 @@ function createCommand(): Command {
     )
     .option(
       '--scopes <scopes>',
-      'what it may do, comma separated: read (the default), read_events, send, manage_webhooks, export, erase',
+      'what it may do, comma separated: read (the default), read_events, send, manage_webhooks, export, erase, graph',
       parseList,
     )
     .option(

@@ -69,6 +69,21 @@ export async function findReadableMessage(
   return row ?? null;
 }
 
+/** The Message_Id of an inbound message by upstream's id of it; null: the WABA has none such. */
+export async function findInboundByUpstreamId(
+  database: Database,
+  wabaId: string,
+  { phoneNumberId, upstreamId }: { phoneNumberId: string; upstreamId: string },
+): Promise<string | null> {
+  const [row] = await query<{ id: string }>(
+    database,
+    `select id from messages
+      where phone_number_id = ? and upstream_id = ? and waba_id = ? and direction = 'inbound'`,
+    [phoneNumberId, upstreamId, wabaId],
+  );
+  return row?.id ?? null;
+}
+
 /** Notes that an inbound message was marked as read, unless it was before; returns when. */
 export async function markMessageRead(database: Database, wabaId: string, messageId: string): Promise<Date> {
   const [row] = await query<{ readAt: Date }>(

@@ -20,6 +20,9 @@ export async function drawMessageId(trx: Transaction): Promise<string> {
   return row.id;
 }
 
+/** The last part of the path of upstream's call that sends a message. */
+export type SendPath = 'messages' | 'marketing_messages';
+
 export type NewOutboundMessage = {
   id: string;
   wabaId: string;
@@ -38,11 +41,12 @@ export type NewOutboundMessage = {
   payment: OrderPayment | null;
   /** The key that sends it. */
   apiKeyId?: string | null;
+  upstreamPath?: SendPath;
 };
 
 /** Stores a message that is to be sent. */
 export async function insertOutboundMessage(trx: Transaction, message: NewOutboundMessage): Promise<void> {
-  const { recipient, mediaIds, payment, apiKeyId = null, ...row } = message;
+  const { recipient, mediaIds, payment, apiKeyId = null, upstreamPath = 'messages', ...row } = message;
   await execute(
     trx,
     `insert into messages (id, waba_id, phone_number_id, conversation_id, direction, type, content, context_id,
@@ -53,14 +57,15 @@ export async function insertOutboundMessage(trx: Transaction, message: NewOutbou
   await execute(
     trx,
     `insert into outbound_messages (message_id, waba_id, phone_number_id, recipient, media_ids, payment_reference,
-                                    payment_configuration, api_key_id)
-     values (?, ?, ?, ?, ?::uuid[], ?, ?, ?)`,
+                                    payment_configuration, api_key_id, upstream_path)
+     values (?, ?, ?, ?, ?::uuid[], ?, ?, ?, ?)`,
     [
       ...[message.id, message.wabaId, message.phoneNumberId, recipient],
       mediaIds.length === 0 ? null : mediaIds,
       payment?.referenceId ?? null,
       payment?.configuration ?? null,
       apiKeyId,
+      upstreamPath,
     ],
   );
 }
@@ -72,6 +77,7 @@ export type SendTurn =
       kind: 'send';
       attempt: number;
       phoneNumberId: string;
+      upstreamPath: SendPath;
       recipient: string;
       payloadJson: string;
       /** What upstream calls its files of ours, by our uuid. */
@@ -97,6 +103,7 @@ type Row = {
   numberMs: number | null;
   leftMs: number | null;
   ageMs: number;
+  upstreamPath: SendPath;
   payloadJson: string;
   mediaIds: string[] | null;
   /** Of its number; null: the installation's. */
@@ -144,9 +151,10 @@ export async function takeSendTurn(
         where message_id = ?`,
       [timeoutMs, messageId],
     );
-    const { phoneNumberId, recipient, payloadJson, ageMs } = row;
+    const { phoneNumberId, upstreamPath, recipient, payloadJson, ageMs } = row;
     const attempt = row.attempts + 1;
-    return { kind: 'send', attempt, phoneNumberId, recipient, payloadJson, upstreamMedia, ageMs };
+    const message = { phoneNumberId, upstreamPath, recipient, payloadJson };
+    return { kind: 'send', attempt, ...message, upstreamMedia, ageMs };
   });
 }
 
@@ -155,7 +163,7 @@ async function lockMessage(trx: Transaction, wabaId: string, messageId: string):
     `cast(extract(epoch from o.${column} - clock_timestamp()) * 1000 as double precision)`;
   const [row] = await query<Row>(
     trx,
-    `select o.state, o.attempts, o.phone_number_id as "phoneNumberId", o.recipient, m.content as "payloadJson",
+    `select o.state, o.attempts, o.phone_number_id as "phoneNumberId", o.recipient, o.upstream_path as "upstreamPath", m.content as "payloadJson",
             o.media_ids as "mediaIds", n.messages_per_second as "messagesPerSecond", ${untilMs('pair_at')} as "pairMs", ${untilMs('number_at')} as "numberMs",
             ${untilMs('sending_until')} as "leftMs", -${untilMs('created_at')} as "ageMs"
        from outbound_messages o join messages m on m.id = o.message_id

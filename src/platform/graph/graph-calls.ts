@@ -223,10 +223,16 @@ export type SendOutcome =
   /** It may have reached upstream: sending it again might send it twice. */
   | { kind: 'ambiguous'; reason: string };
 
-type SendCall = { phoneNumberId: string; payloadJson: string; token: string; timeoutMs: number };
+type SendCall = {
+  phoneNumberId: string;
+  path: string;
+  payloadJson: string;
+  token: string;
+  timeoutMs: number;
+};
 
 /**
- * Sends one message: `POST /{phone number id}/messages`. Never throws and never repeats anything by itself: the
+ * Sends one message: `POST /{phone number id}/messages`, or another path of that kind. Never throws and never repeats anything by itself: the
  * upstream API has no idempotency key, so the caller decides whether to risk a second message.
  */
 export async function sendMessage(connection: GraphConnection, call: SendCall): Promise<SendOutcome> {
@@ -238,7 +244,7 @@ export async function sendMessage(connection: GraphConnection, call: SendCall): 
     yield body;
   }
   try {
-    const answer = await request(graphUrl(connection, [call.phoneNumberId, 'messages']), {
+    const answer = await request(graphUrl(connection, [call.phoneNumberId, call.path]), {
       dispatcher: connection.agent,
       method: 'POST',
       headers: {

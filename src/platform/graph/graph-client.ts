@@ -31,6 +31,7 @@ import {
   readText,
 } from './graph-connection.ts';
 import { GraphError, graphErrorOf, noAnswer } from './graph-error.ts';
+import { type PassedAnswer, type PassedCall, passOn } from './graph-pass.ts';
 
 /** The calls to the upstream platform's Graph API; each throws GraphError and has a time limit of its own. */
 export type GraphClient = {
@@ -48,7 +49,8 @@ export type GraphClient = {
 
 /** The calls that send messages: apart, because they wait longer and must not be held up by the others. */
 export type SendClient = {
-  sendMessage(phoneNumberId: string, payloadJson: string, token: string): Promise<SendOutcome>;
+  /** `path` is the last part of the path of the call; `messages` unless it is named. */
+  sendMessage(phoneNumberId: string, payloadJson: string, token: string, path?: string): Promise<SendOutcome>;
   /** Throws GraphError; when its signal aborts, its reason. */
   uploadMedia(call: Omit<MediaUploadCall, 'timeoutMs'>): Promise<string>;
   close(): Promise<void>;
@@ -64,6 +66,8 @@ export type AccountClient = {
   lookUpPayment(lookup: Omit<PaymentLookup, 'timeoutMs'>): Promise<unknown[]>;
   listPhoneNumbers(wabaId: string, token: string): Promise<UpstreamPhoneNumber[]>;
   listSubscribedApps(wabaId: string, token: string): Promise<SubscribedApp[]>;
+  /** Passes a call of a tenant on as it is; the answer, whatever it says, is for the caller to judge. */
+  passOn(call: PassedCall): Promise<PassedAnswer>;
   close(): Promise<void>;
 };
 
@@ -80,8 +84,8 @@ export function openSendClient(config: Pick<Config, 'upstream' | 'sending'>): Se
   const limits = { connections: SEND_CONNECTIONS, answerTimeoutMs: timeoutMs };
   const connection = openGraphConnection(config.upstream, limits);
   return {
-    sendMessage: (phoneNumberId, payloadJson, token) =>
-      sendMessage(connection, { phoneNumberId, payloadJson, token, timeoutMs }),
+    sendMessage: (phoneNumberId, payloadJson, token, path = 'messages') =>
+      sendMessage(connection, { path, phoneNumberId, payloadJson, token, timeoutMs }),
     uploadMedia: (call) => uploadMedia(connection, { ...call, timeoutMs: UPLOAD_TIMEOUT_MS }),
     close: () => connection.agent.destroy(),
   };
@@ -98,6 +102,7 @@ export function openAccountClient(config: Pick<Config, 'upstream'>): AccountClie
     lookUpPayment: (lookup) => lookUpPayment(connection, { ...lookup, timeoutMs }),
     listPhoneNumbers: (wabaId, token) => listPhoneNumbers(connection, wabaId, token),
     listSubscribedApps: (wabaId, token) => listSubscribedApps(connection, wabaId, token),
+    passOn: (call) => passOn({ ...connection, graphUrl: config.upstream.graphUrl }, call, timeoutMs),
     close: () => connection.agent.destroy(),
   };
 }

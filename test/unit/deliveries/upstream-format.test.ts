@@ -33,7 +33,8 @@ describe('the body of an endpoint with the format meta', () => {
       expect(again.quarantined, name).toEqual([]);
       const [read] = again.items;
       expect(again.items, name).toHaveLength(1);
-      for (const member of ['kind', 'wabaId', 'phoneNumberId', 'dedupKey', 'eventId', 'eventData'] as const) {
+      expect(JSON.parse(read?.eventData ?? ''), name).toEqual(JSON.parse(item.eventData));
+      for (const member of ['kind', 'wabaId', 'phoneNumberId', 'dedupKey', 'eventId'] as const) {
         expect(read?.[member], `${name}: ${member}`).toBe(item[member]);
       }
     }
@@ -45,6 +46,13 @@ describe('the body of an endpoint with the format meta', () => {
       '{"object":"whatsapp_business_account","entry":[{"id":"9","changes":[{"value":{"messaging_product":"whatsapp",' +
         '"metadata":{"phone_number_id":"8"},"messages":[{"id":"wamid.1","n":1.0}]},"field":"messages"}]}]}',
     );
+  });
+
+  test('has only ASCII, so that receivers who escape it before they check the signature find it right', () => {
+    const data = '{"metadata":{},"contacts":[],"message":{"text":{"body":"grüße 👋"}}}';
+    const body = upstreamBody(eventOf('message', data)).toString();
+    expect(body).toContain('gr\\u00fc\\u00dfe \\ud83d\\udc4b');
+    expect(JSON.parse(body).entry[0].changes[0].value.messages[0].text.body).toBe('grüße 👋');
   });
 
   test('of an opted-in field, is upstream’s value as it came', () => {

@@ -4,7 +4,11 @@ import {
   takeIdempotencyKey,
 } from '../../../messages/send/idempotency-keys.ts';
 import { mediaUsesOf, orderPaymentOf } from '../../../messages/send/message-content.ts';
-import { drawMessageId, insertOutboundMessage } from '../../../messages/send/outbound-messages.ts';
+import {
+  drawMessageId,
+  insertOutboundMessage,
+  type SendPath,
+} from '../../../messages/send/outbound-messages.ts';
 import { lockRecipientConversation, type Recipient } from '../../../messages/send/recipient-conversations.ts';
 import type { Database } from '../../../platform/postgres/database.ts';
 import { insertWorkflowTasks } from '../../../platform/temporal/workflow-tasks.ts';
@@ -26,7 +30,7 @@ export async function queueMessage(
   database: Database,
   { wabaId, keyId }: { wabaId: string; keyId: string | null },
   request: SendRequest,
-  key: IdempotencyKey | null,
+  { key, upstreamPath }: { key: IdempotencyKey | null; upstreamPath?: SendPath },
 ): Promise<string | null> {
   return await database.transaction(async (trx) => {
     if (key !== null && !(await takeIdempotencyKey(trx, wabaId, key, HOLD_MS))) return null;
@@ -48,6 +52,7 @@ export async function queueMessage(
       mediaIds: [...mediaIds],
       payment: orderPaymentOf(whole),
       apiKeyId: keyId,
+      ...(upstreamPath !== undefined && { upstreamPath }),
     });
     if (key !== null) await bindIdempotencyKey(trx, wabaId, key, id);
     await insertWorkflowTasks(trx, [sendTask(wabaId, id)], START_WITHIN_MS);

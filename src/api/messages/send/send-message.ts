@@ -10,12 +10,16 @@ import {
 } from '../../../messages/send/idempotency-keys.ts';
 import { findMediaUploads } from '../../../messages/send/media-uploads.ts';
 import { type MediaUse, mediaUsesOf } from '../../../messages/send/message-content.ts';
-import { findSendProgress } from '../../../messages/send/outbound-messages.ts';
+import {
+  findSendProgress,
+  type SendPath,
+  type SendProgress,
+} from '../../../messages/send/outbound-messages.ts';
 import type { Database } from '../../../platform/postgres/database.ts';
 import { ApiError } from '../../errors/api-error.ts';
 import type { ExternalApp, ExternalContext } from '../../external/external-app.ts';
 import { NoQuery, sendJsonText } from '../../external/schema-kit.ts';
-import { accountOf, SCOPES } from '../../keys/api-key-auth.ts';
+import { type Account, accountOf, SCOPES } from '../../keys/api-key-auth.ts';
 import { documented } from '../../openapi/documented.ts';
 import { validatorCompiler } from '../../plugins/validation.ts';
 import { sendProblem, sendWarnings } from './check-send.ts';
@@ -50,7 +54,12 @@ export function sendMessageRoute(app: ExternalApp, context: ExternalContext): vo
   app.post('/api/external/messages', options, async (request, reply) => {
     const key = idempotencyKeyOf(request, OPERATION);
     const body = request.body as SendRequest;
-    const { response, replayed } = await respondToSend(context, request, body, key);
+    const warnings = sendWarnings(body);
+    const { publicUrl } = context;
+    const respond: Respond = (messageId, progress) =>
+      sendResponse(messageId, progress, { publicUrl, requestId: request.id, warnings });
+    const call = { account: accountOf(request), body, key, respond };
+    const { response, replayed } = await respondToSend(context, call);
     if (replayed) reply.header('idempotent-replayed', 'true');
     return sendText(reply, response);
   });
@@ -72,53 +81,56 @@ function sendText(reply: FastifyReply, { status, body }: SendResponse): FastifyR
   return sendJsonText(reply.code(status), body);
 }
 
+type Respond = (messageId: string, progress: SendProgress) => SendResponse;
+
+/** A checked request to send, and how its outcome is told. */
+export type SendCall = {
+  account: Pick<Account, 'wabaId' | 'keyId' | 'tenantId'>;
+  body: SendRequest;
+  key: IdempotencyKey | null;
+  respond: Respond;
+  /** Which of upstream's calls sends it; `messages` unless it is named. */
+  upstreamPath?: SendPath;
+};
+
 type Responded = { response: SendResponse; replayed: boolean };
 
-async function respondToSend(
-  context: ExternalContext,
-  request: FastifyRequest,
-  body: SendRequest,
-  key: IdempotencyKey | null,
-): Promise<Responded> {
+/** Sends a message once, or repeats the response to it. Throws ApiError. */
+export async function respondToSend(context: ExternalContext, call: SendCall): Promise<Responded> {
   const { database, sends } = context;
-  const { wabaId } = accountOf(request);
+  const { account, body, key } = call;
+  const { wabaId } = account;
   const known = key === null ? null : await findIdempotencyKey(database, wabaId, key);
-  if (key !== null && known !== null) return await repeat(context, request, key, known);
+  if (key !== null && known !== null) return await repeat(context, call, key, known);
   const numbers = await listPhoneNumbers(database, wabaId);
   if (!numbers.some(({ phoneNumberId }) => phoneNumberId === body.phoneNumberId)) {
     throw new ApiError('unknown_phone_number', { param: 'phoneNumberId' });
   }
   await checkMedia(database, wabaId, body);
-  const messageId = await queueMessage(database, accountOf(request), body, key);
-  if (messageId === null) return await repeatTaken(context, request, key);
-  void sends.starter.start(accountOf(request), messageId);
-  return { response: await finalResponse(context, request, messageId, key), replayed: false };
+  const messageId = await queueMessage(database, account, body, call);
+  if (messageId === null) return await repeatTaken(context, call);
+  void sends.starter.start(account, messageId);
+  return { response: await finalResponse(context, call, messageId), replayed: false };
 }
 
 /** Waits for the outcome; its response is the response to all repetitions. */
 async function finalResponse(
-  { database, publicUrl, sends }: ExternalContext,
-  request: FastifyRequest,
+  { database, sends }: ExternalContext,
+  { account: { wabaId }, key, respond }: SendCall,
   messageId: string,
-  key: IdempotencyKey | null,
 ): Promise<SendResponse> {
-  const { wabaId } = accountOf(request);
   const progress = await sends.outcomes.wait(wabaId, messageId);
-  const warnings = sendWarnings(request.body as SendRequest);
-  const response = sendResponse(messageId, progress, { publicUrl, requestId: request.id, warnings });
+  const response = respond(messageId, progress);
   return key === null ? response : await saveIdempotentResponse(database, wabaId, key, response);
 }
 
 /** The key was taken between our look and our attempt to take it. */
-async function repeatTaken(
-  context: ExternalContext,
-  request: FastifyRequest,
-  key: IdempotencyKey | null,
-): Promise<Responded> {
-  const { wabaId } = accountOf(request);
+async function repeatTaken(context: ExternalContext, call: SendCall): Promise<Responded> {
+  const { account, key } = call;
+  const { wabaId } = account;
   const known = key === null ? null : await findIdempotencyKey(context.database, wabaId, key);
   if (key === null || known === null) throw new Error('the key was taken and is not there');
-  return await repeat(context, request, key, known);
+  return await repeat(context, call, key, known);
 }
 
 const RETRY_AFTER_SECONDS = '1';
@@ -129,18 +141,18 @@ const RETRY_AFTER_SECONDS = '1';
  */
 async function repeat(
   context: ExternalContext,
-  request: FastifyRequest,
+  call: SendCall,
   key: IdempotencyKey,
   known: KnownKey,
 ): Promise<Responded> {
   const { database } = context;
-  const { wabaId } = accountOf(request);
+  const { wabaId } = call.account;
   if (!known.sameRequest) throw new ApiError('idempotency_key_reused', { param: 'Idempotency-Key' });
   if (known.response !== null) return { response: known.response, replayed: true };
   const progress = await findSendProgress(database, wabaId, known.messageId);
   const isAbandoned = known.heldMs === 0 && (await holdIdempotencyKey(database, wabaId, key, HOLD_MS));
   if (isAbandoned || (progress !== null && isOutcome(progress))) {
-    return { response: await finalResponse(context, request, known.messageId, key), replayed: true };
+    return { response: await finalResponse(context, call, known.messageId), replayed: true };
   }
   throw new ApiError('idempotency_key_in_flight', { headers: { 'retry-after': RETRY_AFTER_SECONDS } });
 }
@@ -152,7 +164,7 @@ const PRINTABLE = /^[\x21-\x7e](?:[\x20-\x7e]{0,253}[\x21-\x7e])?$/;
  * The Idempotency-Key of a request, bound to its body; null without one. Throws ApiError 400 for one that is not 1 to
  * 255 visible ASCII characters.
  */
-function idempotencyKeyOf(request: FastifyRequest, operation: string): IdempotencyKey | null {
+export function idempotencyKeyOf(request: FastifyRequest, operation: string): IdempotencyKey | null {
   const key = request.headers['idempotency-key'];
   if (key === undefined) return null;
   if (typeof key !== 'string' || !PRINTABLE.test(key)) {

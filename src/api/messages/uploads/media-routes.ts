@@ -92,7 +92,7 @@ const PER_TENANT = 6;
 const RETRY_AFTER = { 'retry-after': '2' };
 
 /** How many uploads are under way in this process. */
-type UploadSlots = {
+export type UploadSlots = {
   /**
    * Takes a slot; the returned function releases it. When all are taken, the oldest upload of the tenant with the most
    * is cut for a tenant that has fewer. Throws ApiError 429 or 503.
@@ -195,7 +195,7 @@ function deleteMedia(app: ExternalApp, { database, uploadStore }: ExternalContex
 }
 
 /** A large file takes its time; the server itself ends requests that take more than a minute to arrive. */
-const HANDLER_TIMEOUT_MS = 90_000;
+export const UPLOAD_TIMEOUT_MS = 90_000;
 
 /** Of the form around the file. */
 const FORM_BYTES = 64 * 1024;
@@ -234,37 +234,41 @@ function uploadMedia(app: ExternalApp, context: ExternalContext): void {
     body: UploadBody,
     response: { 201: UploadedMedia },
   };
-  const slots = makeUploadSlots();
   const options = {
     schema,
     validatorCompiler: formValidator,
     config: { ...SCOPES.send, readsBody: true },
-    handlerTimeout: HANDLER_TIMEOUT_MS,
+    handlerTimeout: UPLOAD_TIMEOUT_MS,
   };
   app.post('/api/external/media', options, async (request, reply) => {
-    const account = accountOf(request);
-    const { wabaId, tenantId } = account;
-    try {
-      checkHead(request);
-      // Parts of a request whose client is gone would be waited for without end, and the slot be kept.
-      if (request.raw.destroyed) throw new ApiError('invalid_multipart');
-      const cut = Promise.withResolvers<never>();
-      cut.promise.catch(() => {});
-      const release = slots.take(tenantId, cut.reject);
-      const form = openUploadForm(request, cut.promise);
-      const uuid = await store(context, form, account).finally(release);
-      reply.code(201).header('location', `/api/external/media/${publicMediaId(uuid)}`);
-      return await findMedia(context.database, wabaId, publicMediaId(uuid));
-    } finally {
-      // What is left of a body that was refused is passed over, so that its sender gets to read the answer.
-      request.raw.unpipe();
-      request.raw.resume();
-    }
+    const { wabaId } = accountOf(request);
+    const uuid = await takeUpload(context, request);
+    reply.code(201).header('location', `/api/external/media/${publicMediaId(uuid)}`);
+    return await findMedia(context.database, wabaId, publicMediaId(uuid));
   });
 }
 
+/** Stores the file of an upload, within the slots of its tenant, and returns its uuid. Throws ApiError. */
+export async function takeUpload(context: ExternalContext, request: FastifyRequest): Promise<string> {
+  const account = accountOf(request);
+  try {
+    checkHead(request);
+    // Parts of a request whose client is gone would be waited for without end, and the slot be kept.
+    if (request.raw.destroyed) throw new ApiError('invalid_multipart');
+    const cut = Promise.withResolvers<never>();
+    cut.promise.catch(() => {});
+    const release = context.uploadSlots.take(account.tenantId, cut.reject);
+    const form = openUploadForm(request, cut.promise);
+    return await store(context, form, account).finally(release);
+  } finally {
+    // What is left of a body that was refused is passed over, so that its sender gets to read the answer.
+    request.raw.unpipe();
+    request.raw.resume();
+  }
+}
+
 /** The body is a stream: it is checked while it is read. */
-const formValidator: typeof validatorCompiler = (route) =>
+export const formValidator: typeof validatorCompiler = (route) =>
   route.httpPart === 'body' ? (value: unknown) => ({ value }) : validatorCompiler(route);
 
 function checkHead(request: FastifyRequest): void {

@@ -55,6 +55,7 @@ const SCOPE_LABELS: Readonly<Record<ApiKeyScope, string>> = {
   manage_webhooks: 'manage_webhooks: endpoints, secrets, replays',
   export: 'export: all data of a customer as one archive',
   erase: 'erase: customers and conversations, for good',
+  graph: 'graph: the WhatsApp Cloud API, for software that speaks it',
 };
 
 /** What the form says, for the service; what is no number is refused there. */

@@ -95,7 +95,7 @@ create table api_keys (
   revoked_at timestamptz,
   last_used_at timestamptz,
   scopes text[] not null default '{read}'
-    check (scopes <> '{}' and scopes <@ '{read,read_events,send,manage_webhooks,export,erase}'),
+    check (scopes <> '{}' and scopes <@ '{read,read_events,send,manage_webhooks,export,erase,graph}'),
   -- Networks that it may be used from; null: anywhere.
   allowed_networks text[]
 );
@@ -405,6 +405,8 @@ create table media (
   finished_at timestamptz
 );
 
+-- What the Cloud API facade is asked for.
+create index media_upstream on media (waba_id, upstream_media_id) where upstream_media_id is not null;
 -- What tenants keep no longer.
 create index media_age on media (waba_id, finished_at) where state = 'stored';
 -- Files are never inserted as stored: rows come before bytes.
@@ -717,6 +719,8 @@ create table outbound_messages (
   message_id bigint primary key references messages on delete cascade,
   waba_id text not null references wabas,
   phone_number_id text not null references phone_numbers,
+  -- Which of upstream's calls sends it.
+  upstream_path text not null default 'messages' check (upstream_path in ('messages', 'marketing_messages')),
   -- Digits of a phone, or a business-scoped user id.
   recipient text not null,
   state text not null default 'queued' check (state in ('queued', 'sending', 'accepted', 'failed', 'unknown')),

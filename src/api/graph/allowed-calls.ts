@@ -1,0 +1,143 @@
+/** What a path begins with: an object of the key's own WABA, as far as that can be told without asking upstream. */
+export type OwnObject = 'waba' | 'number' | 'template' | 'flow';
+
+export type Method = 'GET' | 'POST' | 'DELETE';
+
+type Edge = { methods: readonly Method[]; query: readonly string[]; hasPart?: true };
+
+const PAGE = ['limit', 'before', 'after'];
+const FIELDS = ['fields'];
+const LIST = [...FIELDS, ...PAGE];
+const EVERY: readonly Method[] = ['GET', 'POST', 'DELETE'];
+const READ: readonly Method[] = ['GET'];
+const CHANGE: readonly Method[] = ['GET', 'POST'];
+
+const edge = (methods: readonly Method[], query: readonly string[] = FIELDS): Edge => ({ methods, query });
+
+/**
+ * Every call that is passed on: by the object that the path begins with and the rest of the path (empty: the object
+ * itself). What is not here is refused: subscriptions and callbacks, registration, users, businesses, and other edges
+ * behind which objects of others may be.
+ */
+const CALLS: Readonly<Record<OwnObject, Readonly<Record<string, Edge>>>> = {
+  waba: {
+    '': edge(READ),
+    phone_numbers: edge(READ, LIST),
+    subscribed_apps: edge(READ, []),
+    message_templates: edge(EVERY, [
+      ...LIST,
+      ...['name', 'status', 'category', 'language', 'content', 'name_or_content', 'quality_score', 'hsm_id'],
+    ]),
+    message_template_previews: edge(READ, [
+      'category',
+      'languages',
+      'language',
+      'add_security_recommendation',
+    ]),
+    template_analytics: edge(READ, [
+      ...PAGE,
+      ...['start', 'end', 'granularity', 'template_ids', 'metric_types', 'product_type'],
+    ]),
+    flows: edge(CHANGE, LIST),
+  },
+  number: {
+    '': edge(READ),
+    whatsapp_business_profile: edge(CHANGE),
+    message_qrdls: edge(EVERY, [...LIST, 'code', 'prefilled_message', 'generate_qr_image']),
+    'message_qrdls/*': edge(['GET', 'DELETE']),
+    block_users: edge(EVERY, LIST),
+    conversational_automation: edge(CHANGE),
+    whatsapp_commerce_settings: edge(CHANGE, [...FIELDS, 'is_cart_enabled', 'is_catalog_visible']),
+    whatsapp_business_encryption: edge(CHANGE),
+  },
+  template: { '': edge(CHANGE) },
+  flow: {
+    '': edge(EVERY),
+    assets: edge(CHANGE, LIST),
+    publish: edge(['POST'], []),
+    deprecate: edge(['POST'], []),
+  },
+};
+
+/** Members that `fields` may name, the first in place of none; what leads to another object, or says where webhooks go, is none of them. */
+const OBJECT_FIELDS: Readonly<Record<OwnObject, string>> = {
+  waba: `id name currency timezone_id message_template_namespace account_review_status country status ownership_type
+    business_verification_status health_status is_enabled_for_insights marketing_messages_lite_api_status
+    marketing_messages_onboarding_status`,
+  number: `id display_phone_number verified_name quality_rating quality_score code_verification_status status
+    name_status new_name_status account_mode platform_type host_platform messaging_limit_tier throughput
+    whatsapp_business_manager_messaging_limit country_code country_dial_code is_official_business_account
+    is_pin_enabled is_on_biz_app last_onboarded_time username health_status conversational_automation
+    search_visibility eligibility_for_api_business_global_search`,
+  template: `id name status category language components quality_score rejected_reason previous_category
+    correct_category sub_category library_template_name parameter_format message_send_ttl_seconds created_time
+    last_updated_time allow_category_change cta_url_link_tracking_opted_out degrees_of_freedom_spec bid_spec`,
+  flow: `id name status categories validation_errors json_version data_api_version data_channel_uri endpoint_uri
+    preview health_status`,
+};
+
+/** Of edges whose entries are no objects of their own. */
+const EDGE_FIELDS: Readonly<Record<string, string>> = {
+  whatsapp_business_profile:
+    'about address description email messaging_product profile_picture_url vertical websites',
+  message_qrdls: 'code prefilled_message deep_link_url qr_image_url creation_time',
+  'message_qrdls/*': 'code prefilled_message deep_link_url qr_image_url creation_time',
+  block_users: 'wa_id user_id messaging_product',
+  conversational_automation: 'id enable_welcome_message prompts commands',
+  whatsapp_commerce_settings: 'id is_cart_enabled is_catalog_visible',
+  whatsapp_business_encryption: 'business_public_key business_public_key_signature_status',
+  assets: 'name asset_type download_url',
+};
+
+const OF_LIST: Readonly<Record<string, OwnObject>> = {
+  phone_numbers: 'number',
+  message_templates: 'template',
+  flows: 'flow',
+};
+
+/** What upstream computes for a field; the arguments are plain words and numbers. */
+const COMPUTED =
+  /^(?:preview\.invalidate\((?:true|false)\)|qr_image_url\.format\((?:SVG|PNG)\)|health_status\.phone_number\(\d{1,32}\))$/;
+
+/** The call for this object and rest of the path; null: it is not passed on. */
+export function allowedCall(object: OwnObject, method: string, rest: readonly string[]): Edge | null {
+  const [name = '', part] = rest;
+  if (rest.length > 2 || (part !== undefined && !/^[A-Za-z0-9_-]{1,64}$/.test(part))) return null;
+  const key = part === undefined ? name : `${name}/*`;
+  const calls = CALLS[object];
+  const call = Object.hasOwn(calls, key) ? calls[key] : undefined;
+  return call?.methods.some((allowed) => allowed === method) ? call : null;
+}
+
+const PLAIN = /^[a-z0-9_]+$/;
+
+/**
+ * The fields that are asked of upstream. Clients ask for all that they know: names that are not passed on are left out, as
+ * upstream leaves out what a token has no right to. Null: something else than names, which may lead to other objects.
+ */
+export function passedFields(object: OwnObject, rest: readonly string[], fields: string): string | null {
+  const key = rest.length > 1 ? `${rest[0]}/*` : (rest[0] ?? '');
+  const list = EDGE_FIELDS[key] ?? OBJECT_FIELDS[OF_LIST[key] ?? object];
+  const known = new Set(list.split(/\s+/));
+  const asked = fields.split(',').map((field) => field.trim());
+  const isPassed = (field: string) => known.has(field) || isComputed(field, known);
+  if (asked.some((field) => field !== '' && !PLAIN.test(field) && !isPassed(field))) return null;
+  return asked.filter(isPassed).join(',') || (list.split(/\s+/)[0] ?? '');
+}
+
+function isComputed(field: string, known: ReadonlySet<string>): boolean {
+  return COMPUTED.test(field) && known.has(field.slice(0, field.indexOf('.')));
+}
+
+/** Members with which a body could become another call, or name the token or the fields of the answer. */
+const CONTROL_MEMBERS = new Set(
+  `access_token application_id appsecret_proof batch callback debug fields format id ids include_headers method metadata pretty
+   relative_url return_ssl_resources suppress_http_code webhook_configuration override_callback_uri`.split(
+    /\s+/,
+  ),
+);
+
+/** Whether a member of a body says how upstream carries the call out, and not what it is about. */
+export function isControlMember(name: string): boolean {
+  return CONTROL_MEMBERS.has(name.toLowerCase());
+}

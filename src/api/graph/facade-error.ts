@@ -1,0 +1,102 @@
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import type { ApiError } from '../errors/api-error.ts';
+import { classifyError } from '../plugins/errors.ts';
+import { setBaseHeaders } from '../plugins/request-hooks.ts';
+
+type Parts = { status: number; code: number; message: string; details?: string; subcode?: number };
+
+/** An error that clients of upstream's API are told in upstream's form. */
+export class FacadeError extends Error {
+  readonly parts: Parts;
+  constructor(parts: Parts, cause?: unknown) {
+    super(parts.message, { cause });
+    this.name = 'FacadeError';
+    this.parts = parts;
+  }
+}
+
+/**
+ * The one answer to what the facade does not pass on: an object of others, one that does not exist, and a call that is
+ * not allowed are not told apart.
+ */
+export function notAllowed(): FacadeError {
+  const message = '(#10) Application does not have permission for this action';
+  const details =
+    'The object is none of the WABA of the API key, or the call is not among those that are passed on.';
+  return new FacadeError({ status: 403, code: 10, message, details });
+}
+
+/** A parameter that cannot be passed on, or makes no message. */
+export function wrongParameter(details: string): FacadeError {
+  return new FacadeError({ status: 400, code: 100, message: '(#100) Invalid parameter', details });
+}
+
+/** The body of an error as upstream writes it. */
+export function errorJson({ code, message, details, subcode, status }: Parts, traceId: string): string {
+  return JSON.stringify({
+    error: {
+      message,
+      type: 'OAuthException',
+      code,
+      ...(subcode !== undefined && { error_subcode: subcode }),
+      ...(details !== undefined && { error_data: { messaging_product: 'whatsapp', details } }),
+      ...(status === 429 || status === 503 ? { is_transient: true } : {}),
+      fbtrace_id: traceId,
+    },
+  });
+}
+
+const FORBIDDEN_CODES = new Set([3, 10, 368, 131005, 131031, 130497]);
+const SERVER_CODES = new Set([1, 131000, 131016, 131045, 131057]);
+
+/** The HTTP status that upstream gives an error of this code (its page of error codes). */
+export function statusOfCode(code: unknown): number {
+  if (typeof code !== 'number') return 400;
+  if (code === 0 || code === 190) return 401;
+  if (code === 2 || code === 133004) return 503;
+  if (FORBIDDEN_CODES.has(code) || (code >= 200 && code <= 299)) return 403;
+  return SERVER_CODES.has(code) ? 500 : 400;
+}
+
+/** Answers anything that was thrown in upstream's form. */
+export function sendFacadeError(thrown: unknown, request: FastifyRequest, reply: FastifyReply): void {
+  const { status, body, headers } = answerTo(thrown, request);
+  if (status >= 500) request.log.warn({ err: thrown }, 'a call of the facade could not be answered');
+  setBaseHeaders(request, reply);
+  reply.code(status).headers(headers).type('application/json; charset=utf-8').send(body);
+}
+
+type Answer = { status: number; body: string; headers: Readonly<Record<string, string>> };
+
+function answerTo(thrown: unknown, request: FastifyRequest): Answer {
+  if (thrown instanceof FacadeError) {
+    return { status: thrown.parts.status, body: errorJson(thrown.parts, request.id), headers: {} };
+  }
+  const error = classifyError(thrown);
+  const { upstream } = error.extras;
+  if (upstream !== undefined && error.code === 'upstream_refused') {
+    const { code } = upstream as { code?: unknown };
+    return { status: statusOfCode(code), body: JSON.stringify({ error: upstream }), headers: error.headers };
+  }
+  const parts = partsOf(error);
+  return { status: parts.status, body: errorJson(parts, request.id), headers: error.headers };
+}
+
+function partsOf({ code, status, message, param }: ApiError): Parts {
+  const details = param === null ? message : `${param}: ${message}`;
+  if (code === 'expired_api_key') return { status, code: 190, subcode: 463, message: tokenText(message) };
+  if (status === 401) return { status, code: 190, message: tokenText(message) };
+  if (status === 403) return { status, code: 10, message: `(#10) ${message}` };
+  if (status === 429) return { status, code: 4, message: '(#4) Application request limit reached', details };
+  if (code === 'service_unavailable' || code === 'upstream_unavailable')
+    return { status: 503, code: 2, message: '(#2) Service temporarily unavailable', details };
+  if (code === 'access_token_missing')
+    return { status: 500, code: 131000, message: '(#131000) Something went wrong', details };
+  if (status >= 500) return { status, code: 131000, message: '(#131000) Something went wrong', details };
+  const known = status === 413 || status === 409 ? status : 400;
+  return { status: known, code: 100, message: '(#100) Invalid parameter', details };
+}
+
+function tokenText(message: string): string {
+  return `Invalid OAuth access token - ${message}`;
+}

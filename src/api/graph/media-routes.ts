@@ -1,0 +1,131 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import multipart from '@fastify/multipart';
+import type { FastifyRequest } from 'fastify';
+import { findReceivedMedia, type ReceivedMedia } from '../../messages/media/media-by-upstream-id.ts';
+import { deleteMediaUpload, findMediaUploads } from '../../messages/send/media-uploads.ts';
+import { countedAddress } from '../../platform/http/counted-address.ts';
+import { mediaUuidOf, publicMediaId } from '../../platform/public-ids.ts';
+import type { ExternalApp, ExternalContext } from '../external/external-app.ts';
+import { accountOf, SCOPES } from '../keys/api-key-auth.ts';
+import { formValidator, takeUpload, UPLOAD_TIMEOUT_MS } from '../messages/uploads/media-routes.ts';
+import { goneSignal } from '../shares/download-shares.ts';
+import { FacadeError, notAllowed } from './facade-error.ts';
+import { FACADE_ROOT, type ObjectRoute, requireNumber } from './facade-paths.ts';
+
+/** Media ids of upstream's are digits; those of files that were uploaded here are ours. */
+const UPSTREAM_MEDIA_ID = /^\d{1,64}$/;
+
+/** POST /{phone number id}/media: the file is kept here and given to upstream with the first message that names it. */
+export function facadeUploads(app: ExternalApp, context: ExternalContext): void {
+  app.register(async (forms: ExternalApp) => {
+    forms.removeAllContentTypeParsers();
+    await forms.register(multipart, { throwFileSizeLimit: false });
+    const options = {
+      schema: { body: {} },
+      validatorCompiler: formValidator,
+      config: { ...SCOPES.graph, readsBody: true },
+      handlerTimeout: UPLOAD_TIMEOUT_MS,
+    };
+    forms.post<ObjectRoute>(`${FACADE_ROOT}/:id/media`, options, async (request) => {
+      await requireNumber(context.database, accountOf(request).wabaId, request.params.id);
+      return { id: publicMediaId(await takeUpload(context, request)) };
+    });
+  });
+}
+
+/** The bytes of files that were uploaded; those of received ones have addresses of their own. */
+export function facadeDownloads(app: ExternalApp, context: ExternalContext): void {
+  const { uploadStore, exports } = context;
+  const options = { config: SCOPES.graph };
+  app.get<ObjectRoute>(`${FACADE_ROOT}/uploaded_media/:id`, options, async (request, reply) => {
+    const { wabaId, tenantId } = accountOf(request);
+    const file = await findUpload(context, wabaId, request.params.id);
+    if (file === null) throw notAllowed();
+    const owners = { file: file.uuid, address: countedAddress(request.ip), tenant: tenantId };
+    const gone = goneSignal(reply);
+    const bytes = await exports.open(owners, gone, () =>
+      uploadStore.getRange(file.objectKey, undefined, gone),
+    );
+    return reply.type(file.mimeType).header('content-length', file.sizeBytes).send(bytes);
+  });
+}
+
+/** What upstream answers to GET /{media id}. */
+type MediaObject = {
+  messaging_product: 'whatsapp';
+  url: string;
+  mime_type: string | null;
+  sha256: string | null;
+  file_size: number | null;
+  id: string;
+};
+
+/** The object of a file of the WABA, uploaded or received; null: it has none under this id. */
+export async function mediaObject(
+  context: ExternalContext,
+  request: FastifyRequest<ObjectRoute>,
+): Promise<MediaObject | null> {
+  const { wabaId } = accountOf(request);
+  const { id } = request.params;
+  const upload = await findUpload(context, wabaId, id);
+  if (upload !== null) {
+    const { mimeType, sha256, sizeBytes } = upload;
+    const url = `${context.publicUrl}/graph/${request.params.version}/uploaded_media/${id}`;
+    return { messaging_product: 'whatsapp', url, mime_type: mimeType, sha256, file_size: sizeBytes, id };
+  }
+  if (!UPSTREAM_MEDIA_ID.test(id)) return null;
+  const media = await storedMedia(context, wabaId, id);
+  if (media === null) return null;
+  const { objectKey, mimeType, sha256, sizeBytes } = media;
+  if (media.state !== 'stored' || objectKey === null) throw notStored(media);
+  const { mediaUrl } = (await context.mediaUrls.linksOf(wabaId))(objectKey);
+  return {
+    messaging_product: 'whatsapp',
+    url: mediaUrl,
+    mime_type: mimeType,
+    sha256,
+    file_size: sizeBytes,
+    id,
+  };
+}
+
+/** Deletes an uploaded file; false: the WABA has none under this id. Received ones are upstream's to delete. */
+export async function deleteUpload(context: ExternalContext, wabaId: string, id: string): Promise<boolean> {
+  const uuid = mediaUuidOf(id);
+  if (uuid === null) return false;
+  // Its bytes go with the next round of housekeeping.
+  return (await deleteMediaUpload(context.database, wabaId, uuid)) !== null;
+}
+
+async function findUpload({ database }: ExternalContext, wabaId: string, id: string) {
+  const uuid = mediaUuidOf(id);
+  if (uuid === null) return null;
+  const [file] = await findMediaUploads(database, wabaId, [uuid]);
+  return file === undefined || file.isExpired ? null : file;
+}
+
+const LOOK_EVERY_MS = 250;
+const WAIT_MS = 10_000;
+
+/** The webhook of a file is often faster than the file: it is waited for. */
+async function storedMedia(
+  { database }: ExternalContext,
+  wabaId: string,
+  id: string,
+): Promise<ReceivedMedia | null> {
+  const deadline = performance.now() + WAIT_MS;
+  for (;;) {
+    const media = await findReceivedMedia(database, wabaId, id);
+    if (media?.state !== 'pending' || performance.now() >= deadline) return media;
+    await sleep(LOOK_EVERY_MS);
+  }
+}
+
+function notStored({ state }: ReceivedMedia): FacadeError {
+  if (state === 'pending') {
+    const details = 'The file is still being fetched: ask again.';
+    return new FacadeError({ status: 503, code: 131_016, message: '(#131016) Service unavailable', details });
+  }
+  const details = 'The file could not be fetched, or is not kept any more.';
+  return new FacadeError({ status: 400, code: 131_052, message: '(#131052) Media download error', details });
+}

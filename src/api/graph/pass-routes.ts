@@ -1,0 +1,211 @@
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import { noteTokenRefused } from '../../accounts/access-tokens.ts';
+import { isTokenError } from '../../platform/graph/graph-error.ts';
+import type { PassedAnswer, PassedCall } from '../../platform/graph/graph-pass.ts';
+import { isMembers, membersOf } from '../../platform/json/json-members.ts';
+import { openRateLimitStore } from '../../platform/postgres/rate-limit-store.ts';
+import type { ExternalApp, ExternalContext } from '../external/external-app.ts';
+import { sendJsonText } from '../external/schema-kit.ts';
+import { callUpstream } from '../external/upstream-calls.ts';
+import { accountOf, SCOPES } from '../keys/api-key-auth.ts';
+import { allowedCall, isControlMember, type Method, type OwnObject, passedFields } from './allowed-calls.ts';
+import { answerForTenant } from './answer-text.ts';
+import { errorJson, FacadeError, notAllowed, statusOfCode, wrongParameter } from './facade-error.ts';
+import { FACADE_ROOT, hasNumber, type ObjectRoute } from './facade-paths.ts';
+import { deleteUpload, mediaObject } from './media-routes.ts';
+import { makeOwnedObjects, type OwnedObjects } from './owned-objects.ts';
+
+/** Upstream allows 5,000 calls an hour for a WABA; what the service asks for itself needs some of them. */
+const CALLS_PER_HOUR = 4_000;
+const OBJECT_ID = /^\d{1,32}$/;
+const BODY_LIMIT_BYTES = 1024 * 1024;
+const FORM_LIMIT_BYTES = 12 * 1024 * 1024;
+
+type Pass = { context: ExternalContext; owned: OwnedObjects; pauses: Map<string, number> };
+type PassRequest = FastifyRequest<ObjectRoute & { Params: { edge?: string; part?: string }; Body: unknown }>;
+
+/** Calls about the WABA's own objects, which are passed on with its token, and files by their ids. */
+export function facadePasses(app: ExternalApp, context: ExternalContext): void {
+  const pass: Pass = { context, owned: makeOwnedObjects(), pauses: new Map() };
+  app.register(async (scope: ExternalApp) => {
+    readForms(scope);
+    for (const path of ['/:id', '/:id/:edge', '/:id/:edge/:part']) {
+      scope.route<ObjectRoute & { Params: { edge?: string; part?: string }; Body: unknown }>({
+        method: ['GET', 'POST', 'DELETE'],
+        url: `${FACADE_ROOT}${path}`,
+        config: SCOPES.graph,
+        bodyLimit: path.includes('edge') ? FORM_LIMIT_BYTES : BODY_LIMIT_BYTES,
+        exposeHeadRoute: false,
+        handler: async (request, reply) => await answer(pass, request as PassRequest, reply),
+      });
+    }
+  });
+}
+
+/** Forms are small here (the JSON of a flow), so they are read as a whole. */
+function readForms(scope: ExternalApp): void {
+  scope.addContentTypeParser('multipart/form-data', { parseAs: 'buffer' }, (request, body, done) => {
+    new Response(new Uint8Array(body as Buffer), {
+      headers: { 'content-type': request.headers['content-type'] ?? '' },
+    })
+      .formData()
+      .then(
+        (form) => done(null, form),
+        () => done(wrongParameter('The form cannot be read.')),
+      );
+  });
+  scope.addContentTypeParser(
+    'application/x-www-form-urlencoded',
+    { parseAs: 'string' },
+    (_request, body, done) => done(null, Object.fromEntries(new URLSearchParams(String(body)))),
+  );
+}
+
+async function answer(pass: Pass, request: PassRequest, reply: FastifyReply): Promise<unknown> {
+  const { wabaId } = accountOf(request);
+  const { id, edge, part } = request.params;
+  const rest = [edge, part].filter((segment) => segment !== undefined);
+  if (rest.length === 0 && request.method === 'GET') {
+    const media = await mediaObject(pass.context, request);
+    if (media !== null) return media;
+  }
+  if (rest.length === 0 && request.method === 'DELETE' && (await deleteUpload(pass.context, wabaId, id))) {
+    return { success: true };
+  }
+  const call = await harmlessCall(pass, request, rest);
+  const { status, retryAfter, text } = await callOnce(pass, wabaId, call, baseUrlOf(pass.context, request));
+  if (request.method !== 'GET' && status < 300) pass.owned.forget(wabaId);
+  if (retryAfter !== undefined) reply.header('retry-after', retryAfter);
+  return sendJsonText(reply.code(status), text);
+}
+
+type HarmlessCall = Omit<PassedCall, 'token'>;
+
+function baseUrlOf({ publicUrl }: ExternalContext, request: PassRequest): string {
+  return `${publicUrl}/graph/${request.params.version}`;
+}
+
+/** Throws FacadeError for a call that is not passed on. */
+async function harmlessCall(pass: Pass, request: PassRequest, rest: string[]): Promise<HarmlessCall> {
+  const { id } = request.params;
+  const version = request.params.version;
+  const object = await objectOf(pass, request, id, rest);
+  const allowed = object === null ? null : allowedCall(object, request.method, rest);
+  if (object === null || allowed === null) throw notAllowed();
+  const query = new URLSearchParams();
+  for (const [name, value] of Object.entries(request.query)) {
+    if (name === 'appsecret_proof') continue;
+    if (!allowed.query.includes(name) || typeof value !== 'string') {
+      throw wrongParameter(`The parameter ${name.slice(0, 100)} is not passed on.`);
+    }
+    query.set(name, value);
+  }
+  const asked = query.get('fields');
+  const fields = asked === null ? '' : passedFields(object, rest, asked);
+  if (fields === null) throw wrongParameter('Of the fields only plain names are passed on.');
+  if (asked !== null) query.set('fields', fields);
+  const body = await harmlessBody(pass, request);
+  return { method: request.method as Method, version, path: [id, ...rest], query, body };
+}
+
+async function objectOf(
+  pass: Pass,
+  request: PassRequest,
+  id: string,
+  rest: readonly string[],
+): Promise<OwnObject | null> {
+  const { wabaId } = accountOf(request);
+  if (id === wabaId) return 'waba';
+  if (await hasNumber(pass.context.database, wabaId, id)) return 'number';
+  const isCall = (['template', 'flow'] as const).some((kind) => allowedCall(kind, request.method, rest));
+  return OBJECT_ID.test(id) && isCall ? await askForKind(pass, request, id) : null;
+}
+
+async function askForKind(pass: Pass, request: PassRequest, id: string): Promise<OwnObject | null> {
+  const { wabaId } = accountOf(request);
+  const version = request.params.version;
+  return await pass.owned.kindOf(wabaId, id, async (edge, query) => {
+    const call = { method: 'GET' as const, version, path: [wabaId, edge], query, body: null };
+    const { status, text } = await callOnce(pass, wabaId, call, baseUrlOf(pass.context, request));
+    // A WABA without flows, or a token without the right to them, has none.
+    if (status >= 500)
+      throw new FacadeError({ status: 503, code: 2, message: '(#2) Service temporarily unavailable' });
+    return text;
+  });
+}
+
+/** What a body says, written anew; null without one. */
+async function harmlessBody(pass: Pass, request: PassRequest): Promise<PassedCall['body']> {
+  const { body } = request;
+  if (body === undefined || body === null || request.method === 'GET') return null;
+  const isForm = body instanceof FormData;
+  if (!isForm && !isMembers(body)) throw wrongParameter('The body must be a JSON object or a form.');
+  const entries: [string, unknown][] = isForm ? [...body.entries()] : Object.entries(body);
+  const control = entries.find(([name]) => isControlMember(name));
+  if (control !== undefined) throw wrongParameter(`The member ${control[0]} is not passed on.`);
+  for (const [name, value] of entries.filter(([name]) => name === 'clone_flow_id')) {
+    const isOwn =
+      OBJECT_ID.test(String(value)) && (await askForKind(pass, request, String(value))) === 'flow';
+    if (!isOwn) throw wrongParameter(`${name}: The WABA has no such flow.`);
+  }
+  return isForm ? { form: body } : { json: JSON.stringify(body) };
+}
+
+/** Calls upstream within its limits. The answer holds neither the token nor an address of upstream's pages. */
+async function callOnce(
+  pass: Pass,
+  wabaId: string,
+  call: HarmlessCall,
+  baseUrl: string,
+): Promise<PassedAnswer> {
+  const { context } = pass;
+  await keepWithinLimits(pass, wabaId);
+  let used = '';
+  const passed = await callUpstream(context, wabaId, (client, token) => {
+    used = token;
+    return client.passOn({ ...call, token });
+  });
+  const text = answerForTenant(passed.text, { baseUrl, token: used });
+  if (text === null) {
+    throw new FacadeError({
+      status: 502,
+      code: 2,
+      message: '(#2) The answer of the platform cannot be read',
+    });
+  }
+  if (passed.status < 300) return { ...passed, text };
+  return await refusedAnswer(pass, wabaId, { ...passed, text });
+}
+
+const THROTTLED = new Set([4, 17, 613, 80_007, 80_008]);
+const PAUSE_MS = 60_000;
+
+async function refusedAnswer(pass: Pass, wabaId: string, refused: PassedAnswer): Promise<PassedAnswer> {
+  const { code } = membersOf(membersOf(JSON.parse(refused.text)).error);
+  if (refused.status === 429 || (typeof code === 'number' && THROTTLED.has(code))) {
+    pass.pauses.set(wabaId, Date.now() + PAUSE_MS);
+  }
+  const known = typeof code === 'number' ? code : null;
+  if (!isTokenError({ httpStatus: refused.status, code: known })) return refused;
+  // To the client, code 190 would mean its own key: it is the operator who has to act.
+  await noteTokenRefused(pass.context.database, wabaId, 'The upstream platform refused the access token.');
+  const details = 'The WABA has no usable upstream access token.';
+  const message = '(#131000) Something went wrong';
+  const text = errorJson({ status: 500, code: 131_000, message, details }, '');
+  return { ...refused, status: statusOfCode(131_000), text };
+}
+
+/** Throws FacadeError while upstream has asked to wait, or when an hour's calls are used up. */
+async function keepWithinLimits({ context, pauses }: Pass, wabaId: string): Promise<void> {
+  const until = pauses.get(wabaId) ?? 0;
+  if (until > Date.now()) throw throttled('The platform has asked to wait: ask again in a minute.');
+  pauses.delete(wabaId);
+  const calls = openRateLimitStore(context.database, { kind: 'graph_call', windowSeconds: 3_600 });
+  const { consumed } = await calls.add(wabaId, 1);
+  if (consumed > CALLS_PER_HOUR) throw throttled(`A WABA has ${CALLS_PER_HOUR} such calls an hour.`);
+}
+
+function throttled(details: string): FacadeError {
+  const message = '(#80008) There have been too many calls to this WhatsApp Business account.';
+  return new FacadeError({ status: 429, code: 80_008, message, details });
+}

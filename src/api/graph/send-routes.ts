@@ -1,0 +1,112 @@
+import { findInboundByUpstreamId, markMessageRead } from '../../messages/conversations/message-detail.ts';
+import type { SendPath, SendProgress } from '../../messages/send/outbound-messages.ts';
+import { isMembers } from '../../platform/json/json-members.ts';
+import type { ExternalApp, ExternalContext } from '../external/external-app.ts';
+import { sendJsonText } from '../external/schema-kit.ts';
+import { callUpstream } from '../external/upstream-calls.ts';
+import { accountOf, SCOPES } from '../keys/api-key-auth.ts';
+import { sendProblem } from '../messages/send/check-send.ts';
+import { Envelope, type SendRequest, typeOf } from '../messages/send/send-body.ts';
+import { idempotencyKeyOf, respondToSend } from '../messages/send/send-message.ts';
+import { type SendResponse, sendErrorOf } from '../messages/send/send-response.ts';
+import { errorJson, statusOfCode, wrongParameter } from './facade-error.ts';
+import { FACADE_ROOT, type ObjectRoute, requireNumber } from './facade-paths.ts';
+
+const BODY_LIMIT_BYTES = 256 * 1024;
+
+type SendRoute = ObjectRoute & { Body: unknown };
+
+/** POST /{phone number id}/messages and /marketing_messages: sent as by our own API, answered as by upstream's. */
+export function facadeSends(app: ExternalApp, context: ExternalContext): void {
+  const options = { config: SCOPES.graph, bodyLimit: BODY_LIMIT_BYTES };
+  for (const upstreamPath of ['messages', 'marketing_messages'] as const satisfies SendPath[]) {
+    app.post<SendRoute>(`${FACADE_ROOT}/:id/${upstreamPath}`, options, async (request, reply) => {
+      const account = accountOf(request);
+      const { id } = request.params;
+      await requireNumber(context.database, account.wabaId, id);
+      if (!isMembers(request.body)) throw wrongParameter('The body must be a JSON object.');
+      if (request.body.status !== undefined) return await markRead(context, account.wabaId, id, request.body);
+      const body = sendRequestOf(id, request.body);
+      const problem = sendProblem(body);
+      if (problem !== null) throw wrongParameter(`${problem.param}: ${problem.message}`);
+      const key = idempotencyKeyOf(request, `graph/${id}/${upstreamPath}`);
+      const respond = (messageId: string, progress: SendProgress) =>
+        facadeResponse({ body, messageId, traceId: request.id }, progress);
+      const { response, replayed } = await respondToSend(context, {
+        account,
+        body,
+        key,
+        respond,
+        upstreamPath,
+      });
+      if (replayed) reply.header('idempotent-replayed', 'true');
+      return sendJsonText(reply.code(response.status), response.body);
+    });
+  }
+}
+
+const OWN_MEMBERS = new Set(Object.keys(Envelope.properties).filter((name) => name !== 'extra'));
+
+/** The request of our API: members beside the content that it does not have go out as they are. */
+function sendRequestOf(phoneNumberId: string, given: Record<string, unknown>): SendRequest {
+  const request: Record<string, unknown> = { phoneNumberId };
+  const extra: Record<string, unknown> = {};
+  const type = typeOf(given);
+  for (const [name, value] of Object.entries(given)) {
+    if (value === null || name === 'phoneNumberId') continue;
+    if (OWN_MEMBERS.has(name) || name === type) request[name] = value;
+    else extra[name] = value;
+  }
+  return { ...request, phoneNumberId, ...(Object.keys(extra).length > 0 && { extra }) };
+}
+
+type Sent = { body: SendRequest; messageId: string; traceId: string };
+
+/**
+ * Upstream's answer to a send. A message that still waits after about 10 s is answered as accepted with an id of ours, as
+ * a client that sent it again would send it twice.
+ */
+function facadeResponse({ body, messageId, traceId }: Sent, progress: SendProgress): SendResponse {
+  const { state, upstreamId, upstreamStatus, waId } = progress;
+  const error = sendErrorOf(progress.error);
+  if (state === 'failed' || state === 'unknown') {
+    const upstream = error?.upstream ?? null;
+    if (state === 'failed' && typeof upstream?.code === 'number') {
+      return { status: statusOfCode(upstream.code), body: JSON.stringify({ error: upstream }) };
+    }
+    const message = '(#131000) Something went wrong';
+    const details = error?.message ?? 'The message was not sent.';
+    const parts = { status: 500, code: 131_000, message, details };
+    return { status: parts.status, body: errorJson(parts, traceId) };
+  }
+  const input = body.to ?? body.recipient ?? '';
+  const ids = body.to === undefined ? { user_id: input } : { wa_id: waId ?? body.to.replace(/\D/g, '') };
+  const message = {
+    id: upstreamId ?? `local:${messageId}`,
+    ...(upstreamStatus !== null && { message_status: upstreamStatus }),
+  };
+  const answer = { messaging_product: 'whatsapp', contacts: [{ input, ...ids }], messages: [message] };
+  return { status: 200, body: JSON.stringify(answer) };
+}
+
+/** A read receipt, with a typing indicator if wanted: `{status: "read", message_id}`. */
+async function markRead(
+  context: ExternalContext,
+  wabaId: string,
+  phoneNumberId: string,
+  body: Record<string, unknown>,
+): Promise<{ success: true }> {
+  const { status, message_id: upstreamId, typing_indicator: typing } = body;
+  if (status !== 'read') throw wrongParameter('status: The parameter must be "read".');
+  if (typeof upstreamId !== 'string' || upstreamId === '' || upstreamId.length > 512) {
+    throw wrongParameter('message_id: The parameter must be the id of a message.');
+  }
+  const typingIndicator = isMembers(typing);
+  await callUpstream(context, wabaId, (client, token) =>
+    client.sendReadReceipt({ phoneNumberId, upstreamId, typingIndicator, token }),
+  );
+  const { database } = context;
+  const id = await findInboundByUpstreamId(database, wabaId, { phoneNumberId, upstreamId });
+  if (id !== null) await markMessageRead(database, wabaId, id);
+  return { success: true };
+}

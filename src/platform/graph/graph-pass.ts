@@ -1,0 +1,52 @@
+import { request } from 'undici';
+import { asGraphError, firstOf, type GraphConnection, readText, USER_AGENT } from './graph-connection.ts';
+
+/** A call of a tenant to upstream's API that was found harmless. */
+export type PassedCall = {
+  method: 'GET' | 'POST' | 'DELETE';
+  /** As `v26.0`. */
+  version: string;
+  /** Segments of the path; each is encoded. */
+  path: readonly string[];
+  query: URLSearchParams;
+  token: string;
+  /** A form is written anew: none of its bytes is the tenant's but values. */
+  body: { json: string } | { form: FormData } | null;
+};
+
+export type PassedAnswer = { status: number; retryAfter: string | undefined; text: string };
+
+/** Templates with examples, and the JSON of flows. */
+const MAX_ANSWER_BYTES = 8 * 1024 * 1024;
+
+/** Passes a call on. Throws GraphError when there is no answer; redirects are answers. */
+export async function passOn(
+  { agent, graphUrl }: Pick<GraphConnection, 'agent'> & { graphUrl: string },
+  { method, version, path, query, token, body }: PassedCall,
+  timeoutMs: number,
+): Promise<PassedAnswer> {
+  const url = new URL(`${graphUrl}/${[version, ...path].map(encodeURIComponent).join('/')}`);
+  url.search = query.toString();
+  const headers = { authorization: `Bearer ${token}`, accept: 'application/json', 'user-agent': USER_AGENT };
+  const content =
+    body === null
+      ? { headers }
+      : 'json' in body
+        ? { body: body.json, headers: { ...headers, 'content-type': 'application/json' } }
+        : await encodedForm(body.form, headers);
+  try {
+    const signal = AbortSignal.timeout(timeoutMs);
+    const answer = await request(url, { dispatcher: agent, method, signal, ...content });
+    const text = await readText(answer.body, MAX_ANSWER_BYTES);
+    return { status: answer.statusCode, retryAfter: firstOf(answer.headers['retry-after']), text };
+  } catch (error) {
+    throw asGraphError(error);
+  }
+}
+
+async function encodedForm(form: FormData, headers: Record<string, string>) {
+  const encoded = new Response(form);
+  const contentType = encoded.headers.get('content-type') ?? '';
+  const body = Buffer.from(await encoded.arrayBuffer());
+  return { body, headers: { ...headers, 'content-type': contentType } };
+}

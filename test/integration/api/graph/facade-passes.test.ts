@@ -1,0 +1,278 @@
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { accessTokenPlace } from '../../../../src/platform/crypto/secret-box.ts';
+import { execute } from '../../../../src/platform/postgres/sql.ts';
+import { testSecretBox } from '../../../support/test-accounts.ts';
+import { addKey, OTHER_WABA, startTestApi, type TestApi, testConfig, WABA } from '../api-harness.ts';
+import { addFacadeKey } from './facade-key.ts';
+
+const TOKEN = 'EAAG/token+of=upstream';
+const NUMBER = '800000000000111';
+const [FOREIGN_NUMBER, TEMPLATE, FLOW] = ['800000000000221', '77001', '66001'];
+
+type Call = { method: string; url: string; authorization: string | undefined; body: string };
+
+/** Upstream as far as the facade passes calls on: it says what it was asked. */
+async function startUpstream() {
+  const calls: Call[] = [];
+  let answer: (call: Call) => { status?: number; json: unknown } = () => ({ json: { success: true } });
+  const server = createServer(async (request, response) => {
+    let body = '';
+    for await (const chunk of request) body += chunk;
+    const { method = '', url = '', headers } = request;
+    const call = { method, url, authorization: headers.authorization, body };
+    calls.push(call);
+    const list = /^\/v26\.0\/900000000000101\/(message_templates|flows)\?fields=id/.exec(url)?.[1];
+    const own = { message_templates: TEMPLATE, flows: FLOW } as Record<string, string>;
+    const { status = 200, json } =
+      list === undefined ? answer(call) : { json: { data: [{ id: own[list] }] } };
+    response.writeHead(status, { 'content-type': 'application/json' }).end(JSON.stringify(json));
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  afterAll(() => void server.close());
+  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  const reply = (next: typeof answer) => {
+    answer = next;
+  };
+  return { url, calls, reply };
+}
+
+let api: TestApi;
+let upstream: Awaited<ReturnType<typeof startUpstream>>;
+let key: string;
+
+beforeAll(async () => {
+  upstream = await startUpstream();
+  api = await startTestApi(
+    async () => ({
+      config: testConfig({
+        HELIOGRAPH_UPSTREAM_GRAPH_URL: upstream.url,
+        HELIOGRAPH_ENCRYPTION_KEYS: `test:${Buffer.alloc(32, 7).toString('base64')}`,
+      }),
+    }),
+    afterAll,
+  );
+  for (const wabaId of [WABA, OTHER_WABA]) {
+    const sealed = testSecretBox.seal(TOKEN, accessTokenPlace(wabaId));
+    await execute(api.database, 'update wabas set access_token_sealed = ? where waba_id = ?', [
+      sealed,
+      wabaId,
+    ]);
+  }
+  key = await addFacadeKey(api.database, WABA);
+});
+beforeEach(() => {
+  upstream.calls.length = 0;
+  upstream.reply(() => ({ json: { success: true } }));
+});
+
+type Asked = { method?: string; body?: unknown; bearer?: string | null };
+
+async function ask(path: string, { method = 'GET', body, bearer = key }: Asked = {}) {
+  const headers = {
+    ...(bearer !== null && { authorization: `Bearer ${bearer}` }),
+    ...(body !== undefined && { 'content-type': 'application/json' }),
+  };
+  const payload = body === undefined ? {} : { payload: JSON.stringify(body) };
+  const answer = await api.app.inject({ method: method as 'GET', url: `/graph${path}`, headers, ...payload });
+  expect(answer.body).not.toContain(TOKEN);
+  return { status: answer.statusCode, json: answer.json(), text: answer.body };
+}
+
+const PASSED: [string, string, unknown?][] = [
+  ['GET', `/${WABA}?fields=id,name`],
+  ['GET', `/${WABA}/phone_numbers?limit=2`],
+  ['GET', `/${WABA}/message_templates?name=a&fields=name,status`],
+  ['POST', `/${WABA}/message_templates`, { name: 'a', language: 'en', category: 'UTILITY', components: [] }],
+  ['DELETE', `/${WABA}/message_templates?name=a`],
+  ['GET', `/${WABA}/flows`],
+  ['POST', `/${WABA}/flows`, { name: 'f', categories: ['OTHER'] }],
+  ['GET', `/${NUMBER}?fields=verified_name,quality_rating`],
+  ['GET', `/${NUMBER}/whatsapp_business_profile?fields=about,websites`],
+  ['POST', `/${NUMBER}/whatsapp_business_profile`, { messaging_product: 'whatsapp', about: 'open' }],
+  ['POST', `/${NUMBER}/message_qrdls`, { prefilled_message: 'Hi', generate_qr_image: 'PNG' }],
+  ['DELETE', `/${NUMBER}/message_qrdls/ABC123`],
+  ['DELETE', `/${NUMBER}/block_users`, { messaging_product: 'whatsapp', block_users: [{ user: '1' }] }],
+  ['GET', `/${TEMPLATE}?fields=name,components`],
+  ['POST', `/${TEMPLATE}`, { components: [] }],
+  ['GET', `/${FLOW}?fields=id,preview.invalidate(false)`],
+  ['POST', `/${FLOW}/publish`],
+  ['DELETE', `/${FLOW}`],
+];
+
+describe('calls about the WABA’s own objects', () => {
+  test.each(PASSED)(
+    '%s %s is passed on with the token of the WABA, and nothing else',
+    async (method, path, body) => {
+      const { status, json } = await ask(`/v26.0${path}`, { method, body });
+      expect([status, json]).toEqual([200, { success: true }]);
+      const call = upstream.calls.at(-1);
+      expect(decodeURIComponent(call?.url ?? '')).toBe(`/v26.0${path}`);
+      expect(call).toMatchObject({ method, authorization: `Bearer ${TOKEN}` });
+      expect(call?.body).toBe(body === undefined ? '' : JSON.stringify(body));
+    },
+  );
+
+  test('an upload of a flow’s JSON is written anew', async () => {
+    const form = new FormData();
+    form.set('asset_type', 'FLOW_JSON');
+    form.set('file', new Blob(['{"version":"7.0"}'], { type: 'application/json' }), 'flow.json');
+    const encoded = new Response(form);
+    const headers = {
+      authorization: `Bearer ${key}`,
+      'content-type': encoded.headers.get('content-type') ?? '',
+    };
+    const payload = Buffer.from(await encoded.arrayBuffer());
+    const url = `/graph/v26.0/${FLOW}/assets`;
+    const answer = await api.app.inject({ method: 'POST', url, headers, payload });
+    expect([answer.statusCode, answer.json()]).toEqual([200, { success: true }]);
+    expect(upstream.calls.at(-1)?.body).toContain('{"version":"7.0"}');
+    form.set('access_token', 'x');
+    const wrong = new Response(form);
+    const type = { 'content-type': wrong.headers.get('content-type') ?? '' };
+    const refused = await api.app.inject({
+      ...{ method: 'POST', url, headers: { ...headers, ...type } },
+      payload: Buffer.from(await wrong.arrayBuffer()),
+    });
+    expect([refused.statusCode, refused.json().error.code]).toEqual([400, 100]);
+  });
+
+  test('addresses of further pages lead to the facade and hold no token', async () => {
+    const page = `${upstream.url}/v26.0/${WABA}/message_templates?access_token=${encodeURIComponent(TOKEN)}&limit=1&after=QVFI`;
+    upstream.reply(() => ({
+      json: {
+        data: [{ id: 12345, big: 1 }],
+        paging: { cursors: { after: 'QVFI' }, next: page, previous: page },
+      },
+    }));
+    const { json } = await ask(`/v26.0/${WABA}/message_templates?limit=1`);
+    const next = `https://gateway.example/graph/v26.0/${WABA}/message_templates?limit=1&after=QVFI`;
+    expect(json.paging).toMatchObject({ next: expect.stringMatching(/^https?:\/\/[^/]+\/graph\/v26\.0\//) });
+    expect(new URL(json.paging.next).search).toBe(new URL(next).search);
+    expect(json.paging.previous).toBe(json.paging.next);
+  });
+
+  test('an answer that holds the token anywhere is not given', async () => {
+    upstream.reply(() => ({ json: { data: [{ about: `see ${TOKEN}` }] } }));
+    const { status, json } = await ask(`/v26.0/${NUMBER}/whatsapp_business_profile`);
+    expect([status, json.error.code]).toEqual([502, 2]);
+  });
+
+  test('upstream’s errors are passed on; one about the token is not taken for the client’s', async () => {
+    const error = { message: '(#100) No', type: 'OAuthException', code: 100, fbtrace_id: 'A' };
+    upstream.reply(() => ({ status: 400, json: { error } }));
+    expect(await ask(`/v26.0/${WABA}/flows`)).toMatchObject({ status: 400, json: { error } });
+    upstream.reply(() => ({ status: 401, json: { error: { ...error, code: 190 } } }));
+    const { status, json } = await ask(`/v26.0/${WABA}/flows`);
+    expect([status, json.error.code]).toEqual([500, 131000]);
+  });
+
+  test('after upstream has said that there were too many calls, none is made for a minute', async () => {
+    upstream.reply(() => ({ status: 400, json: { error: { message: 'x', code: 80008 } } }));
+    const bearer = await addFacadeKey(api.database, OTHER_WABA);
+    await ask(`/v26.0/${OTHER_WABA}/phone_numbers`, { bearer });
+    const before = upstream.calls.length;
+    const { status, json } = await ask(`/v26.0/${OTHER_WABA}/phone_numbers`, { bearer });
+    expect([status, json.error.code, json.error.is_transient]).toEqual([429, 80008, true]);
+    expect(upstream.calls).toHaveLength(before);
+  });
+});
+
+const REFUSED: [string, string, unknown?][] = [
+  ['GET', `/${OTHER_WABA}`],
+  ['GET', `/${OTHER_WABA}/message_templates`],
+  ['POST', `/${FOREIGN_NUMBER}/messages`, { messaging_product: 'whatsapp', to: '1', text: { body: 'x' } }],
+  ['GET', `/${FOREIGN_NUMBER}/whatsapp_business_profile`],
+  ['GET', '/55001'],
+  ['POST', '/55001', { components: [] }],
+  ['DELETE', '/55001'],
+  ['POST', `/${WABA}/subscribed_apps`, { override_callback_uri: 'https://x.example' }],
+  ['DELETE', `/${WABA}/subscribed_apps`],
+  ['GET', `/${WABA}/assigned_users`],
+  ['GET', `/${WABA}/client_whatsapp_business_accounts`],
+  ['POST', `/${NUMBER}`, { webhook_configuration: { override_callback_uri: 'https://x.example' } }],
+  ['POST', `/${NUMBER}/register`, { pin: '000000' }],
+  ['POST', `/${NUMBER}/deregister`],
+  ['GET', `/${NUMBER}/message_history`],
+  ['GET', '/me'],
+  ['GET', '/me/accounts'],
+  ['GET', '/debug_token?input_token=x'],
+  ['GET', '/oauth/access_token'],
+  ['GET', `/${NUMBER}/message_qrdls/..%2f..%2f${OTHER_WABA}`],
+  ['GET', `/${WABA}%2fflows`],
+  ['GET', `/${WABA}/flows/a/b`],
+  ['PUT', `/${WABA}`],
+];
+
+describe('what is not passed on', () => {
+  test.each(REFUSED)(
+    '%s %s is refused in one form, and upstream never hears of it',
+    async (method, path, body) => {
+      const { status, json } = await ask(`/v26.0${path}`, { method, body });
+      expect([status, json.error.code, json.error.type]).toEqual([403, 10, 'OAuthException']);
+      const foreign = upstream.calls.filter(({ url }) => !url.includes(`/${WABA}/`));
+      expect(foreign).toEqual([]);
+    },
+  );
+
+  test('a foreign object and one that does not exist are not told apart', async () => {
+    const answers = [await ask(`/v26.0/${FOREIGN_NUMBER}`), await ask('/v26.0/800000000000999')];
+    const [foreign, missing] = answers.map(({ status, json }) => ({ status, ...json.error, fbtrace_id: '' }));
+    expect(foreign).toEqual(missing);
+  });
+
+  test.each([
+    `/${WABA}?fields=owner_business{client_whatsapp_business_accounts}`,
+    `/${WABA}?fields=phone_numbers.limit(1){id}`,
+    `/${WABA}/message_templates?method=delete`,
+    `/${WABA}/message_templates?ids=${OTHER_WABA}`,
+    `/${WABA}/message_templates?limit=1&limit=2`,
+  ])('the query of %s is refused', async (path) => {
+    const { status, json } = await ask(`/v26.0${path}`);
+    expect([status, json.error.code]).toEqual([400, 100]);
+    expect(upstream.calls).toEqual([]);
+  });
+
+  test('fields that lead to other objects, or say where webhooks go, are left out', async () => {
+    await ask(`/v26.0/${WABA}?fields=id,owner_business,name,subscribed_apps`);
+    await ask(`/v26.0/${NUMBER}?fields=webhook_configuration`);
+    const asked = upstream.calls.map(({ url }) => new URL(url, upstream.url).searchParams.get('fields'));
+    expect(asked).toEqual(['id,name', 'id']);
+  });
+
+  test.each([
+    { method: 'DELETE' },
+    { access_token: 'x' },
+    { fields: 'owner_business' },
+    { webhook_configuration: {} },
+    { clone_flow_id: '55001' },
+  ])('a body with %j is refused', async (extra) => {
+    const path = `/v26.0/${WABA}/flows`;
+    const { status, json } = await ask(path, { method: 'POST', body: { name: 'f', ...extra } });
+    expect([status, json.error.code]).toEqual([400, 100]);
+    expect(upstream.calls.filter(({ method }) => method !== 'GET')).toEqual([]);
+  });
+
+  test('a key without the scope, a wrong one and none get upstream’s errors about tokens', async () => {
+    const { key: other } = await addKey(api.database);
+    const path = `/v26.0/${WABA}`;
+    expect(await ask(path, { bearer: other })).toMatchObject({ status: 403, json: { error: { code: 10 } } });
+    for (const bearer of ['EAAG', `ck_${'0'.repeat(64)}`, null]) {
+      expect(await ask(path, { bearer })).toMatchObject({ status: 401, json: { error: { code: 190 } } });
+    }
+    expect(upstream.calls).toEqual([]);
+  });
+
+  test('a key of the facade opens nothing else', async () => {
+    const headers = { authorization: `Bearer ${key}` };
+    const answer = await api.app.inject({ url: '/api/external/conversations', headers });
+    expect(answer.statusCode).toBe(403);
+  });
+
+  test('a key in the query is taken like the header, and not passed on', async () => {
+    const { status } = await ask(`/v26.0/${WABA}/message_templates?access_token=${key}`, { bearer: null });
+    expect(status).toBe(200);
+    expect(upstream.calls.at(-1)?.url).toBe(`/v26.0/${WABA}/message_templates`);
+  });
+});

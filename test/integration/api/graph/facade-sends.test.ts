@@ -1,0 +1,196 @@
+import { createHash } from 'node:crypto';
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { execute, query } from '../../../../src/platform/postgres/sql.ts';
+import { takeIn } from '../../../support/take-in.ts';
+import { fixtureBody } from '../../../support/upstream-fixtures.ts';
+import { NUMBER, type SendingStack, startSendingStack, WABA } from '../../messages/send/sending-stack.ts';
+import { addFacadeKey } from './facade-key.ts';
+
+let stack: SendingStack;
+let key: string;
+
+beforeAll(async () => {
+  stack = await startSendingStack({ HELIOGRAPH_SEND_TIMEOUT_MS: '4000' });
+  key = await addFacadeKey(stack.database, WABA);
+});
+afterAll(() => stack.stop());
+beforeEach(() => stack.clearUpstream());
+
+let customers = 0;
+const customer = () => `1202557${String(1_000 + customers++)}`;
+
+async function post(path: string, body: unknown, headers: Record<string, string> = {}) {
+  const answer = await stack.app.inject({
+    ...{ method: 'POST', url: `/graph/v26.0/${path}` },
+    headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json', ...headers },
+    payload: JSON.stringify(body),
+  });
+  return { status: answer.statusCode, json: answer.json(), headers: answer.headers };
+}
+
+const get = async (url: string) => {
+  const answer = await stack.app.inject({ url, headers: { authorization: `Bearer ${key}` } });
+  return { status: answer.statusCode, json: () => answer.json(), bytes: answer.rawPayload };
+};
+
+const text = (to: string, body = 'Hello') => ({
+  messaging_product: 'whatsapp',
+  recipient_type: 'individual',
+  to,
+  type: 'text',
+  text: { body },
+});
+
+describe('a message sent through the facade', () => {
+  test('is a message of its conversation, and is answered as upstream does', async () => {
+    const to = customer();
+    const { status, json } = await post(`${NUMBER}/messages`, text(`+${to}`));
+    expect([status, json]).toEqual([
+      200,
+      {
+        messaging_product: 'whatsapp',
+        contacts: [{ input: `+${to}`, wa_id: to }],
+        messages: [{ id: expect.stringMatching(/^wamid\./) }],
+      },
+    ]);
+    const [stored] = await query<{ direction: string; conversation: string }>(
+      stack.database,
+      'select direction, conversation_id as conversation from messages where upstream_id = ?',
+      [json.messages[0].id],
+    );
+    expect(stored).toEqual({ direction: 'outbound', conversation: expect.stringMatching(/^\d+$/) });
+  });
+
+  test('to marketing_messages goes to that call, with the members that only it has', async () => {
+    const body = {
+      ...text(customer()),
+      product_policy: 'CLOUD_API_FALLBACK',
+      message_activity_sharing: true,
+    };
+    expect((await post(`${NUMBER}/marketing_messages`, body)).status).toBe(200);
+    expect((await stack.sent())[0]?.body).toMatchObject({
+      product_policy: 'CLOUD_API_FALLBACK',
+      message_activity_sharing: true,
+    });
+    const { data } = (await (await fetch(`${stack.sandboxUrl}/sandbox/requests`)).json()) as {
+      data: { path: string }[];
+    };
+    expect(data.map(({ path }) => path)).toContain(`/v26.0/${NUMBER}/marketing_messages`);
+  });
+
+  test('goes out once under one Idempotency-Key', async () => {
+    const body = text(customer());
+    const headers = { 'idempotency-key': 'order-1' };
+    const first = await post(`${NUMBER}/messages`, body, headers);
+    const again = await post(`${NUMBER}/messages`, body, headers);
+    expect(again.json).toEqual(first.json);
+    expect(again.headers['idempotent-replayed']).toBe('true');
+    expect(await stack.sent()).toHaveLength(1);
+  });
+
+  test('that upstream refuses is answered with its own error', async () => {
+    await stack.addFault({ match: 'send', kind: 'status', status: 400, code: 131_047 });
+    const { status, json } = await post(`${NUMBER}/messages`, text(customer()));
+    expect([status, json.error.code]).toEqual([400, 131047]);
+    expect(json.error.message).toEqual(expect.any(String));
+  });
+
+  test('that is none is refused in upstream’s form', async () => {
+    for (const wrong of [
+      [],
+      'x',
+      { ...text('1'), to: undefined },
+      { ...text(customer()), text: undefined },
+    ]) {
+      const { status, json } = await post(`${NUMBER}/messages`, wrong);
+      expect([status, json.error.code, json.error.type]).toEqual([400, 100, 'OAuthException']);
+    }
+    expect(await stack.sent()).toEqual([]);
+  });
+
+  test('a read receipt marks the message in its conversation too', async () => {
+    await takeIn(stack.database, fixtureBody('in_text'));
+    const [message] = await query<{ id: string }>(
+      stack.database,
+      `select upstream_id as id from messages where direction = 'inbound' and read_at is null limit 1`,
+    );
+    const receipt = { messaging_product: 'whatsapp', status: 'read', message_id: message?.id };
+    expect(await post(`${NUMBER}/messages`, receipt)).toMatchObject({ status: 200, json: { success: true } });
+    const read = await query(
+      stack.database,
+      'select 1 from messages where upstream_id = ? and read_at is not null',
+      [message?.id ?? ''],
+    );
+    expect(read).toHaveLength(1);
+  });
+});
+
+const JPEG = Buffer.concat([
+  Buffer.from('ffd8ffe000104a46494600010100000100010000', 'hex'),
+  Buffer.alloc(64, 7),
+]);
+
+async function upload(): Promise<string> {
+  const form = new FormData();
+  form.set('messaging_product', 'whatsapp');
+  form.set('type', 'image/jpeg');
+  form.set('file', new Blob([JPEG], { type: 'image/jpeg' }), 'mug.jpg');
+  const encoded = new Response(form);
+  const answer = await stack.app.inject({
+    ...{ method: 'POST', url: `/graph/v26.0/${NUMBER}/media` },
+    headers: { authorization: `Bearer ${key}`, 'content-type': encoded.headers.get('content-type') ?? '' },
+    payload: Buffer.from(await encoded.arrayBuffer()),
+  });
+  expect(answer.statusCode).toBe(200);
+  expect(Object.keys(answer.json())).toEqual(['id']);
+  return answer.json().id;
+}
+
+describe('a file', () => {
+  test('is uploaded, described, downloaded, sent and deleted by its id', async () => {
+    const id = await upload();
+    const { status, json } = await get(`/graph/v26.0/${id}`);
+    const sha256 = createHash('sha256').update(JPEG).digest('hex');
+    const described = { messaging_product: 'whatsapp', id, mime_type: 'image/jpeg', sha256 };
+    expect([status, json()]).toEqual([
+      200,
+      { ...described, file_size: JPEG.length, url: expect.any(String) },
+    ]);
+    const { pathname } = new URL(json().url);
+    expect((await get(pathname)).bytes).toEqual(JPEG);
+    const image = { ...text(customer()), type: 'image', text: undefined, image: { id } };
+    expect((await post(`${NUMBER}/messages`, image)).status).toBe(200);
+    expect((await stack.sent())[0]?.body).toMatchObject({ image: { id: expect.stringMatching(/^\d+$/) } });
+    const remove = {
+      method: 'DELETE',
+      url: `/graph/v26.0/${id}`,
+      headers: { authorization: `Bearer ${key}` },
+    };
+    expect((await stack.app.inject(remove as never)).json()).toEqual({ success: true });
+    for (const path of [`/graph/v26.0/${id}`, pathname]) expect((await get(path)).status).toBe(403);
+  });
+
+  test('that a customer sent is described by upstream’s id of it, with an address of ours', async () => {
+    await takeIn(stack.database, fixtureBody('in_image_caption_url'));
+    const [media] = await query<{ id: string; message: string }>(
+      stack.database,
+      'select upstream_media_id as id, message_id as message from media',
+    );
+    await execute(
+      stack.database,
+      `update media set state = 'stored', object_key = 'k1', served_type = 'image/jpeg', size_bytes = 5, sha256 = 'ab'`,
+    );
+    const { status, json } = await get(`/graph/v26.0/${media?.id}`);
+    expect(status).toBe(200);
+    expect(json()).toMatchObject({
+      id: media?.id,
+      file_size: 5,
+      url: expect.stringContaining('/received_media/k1'),
+    });
+    const other = await addFacadeKey(stack.database, '900000000000202');
+    const foreign = await stack.app.inject({
+      ...{ url: `/graph/v26.0/${media?.id}`, headers: { authorization: `Bearer ${other}` } },
+    });
+    expect(foreign.statusCode).not.toBe(200);
+  });
+});
