@@ -26,7 +26,17 @@ const CALLS: Readonly<Record<OwnObject, Readonly<Record<string, Edge>>>> = {
     subscribed_apps: edge(READ, []),
     message_templates: edge(EVERY, [
       ...LIST,
-      ...['name', 'status', 'category', 'language', 'content', 'name_or_content', 'quality_score', 'hsm_id'],
+      ...[
+        'name',
+        'status',
+        'category',
+        'language',
+        'content',
+        'name_or_content',
+        'quality_score',
+        'hsm_id',
+        'summary',
+      ],
     ]),
     message_template_previews: edge(READ, [
       'category',

@@ -4,15 +4,15 @@ import type { FastifyRequest } from 'fastify';
 import { findReceivedMedia, type ReceivedMedia } from '../../messages/media/media-by-upstream-id.ts';
 import { deleteMediaUpload, findMediaUploads } from '../../messages/send/media-uploads.ts';
 import { countedAddress } from '../../platform/http/counted-address.ts';
-import { mediaUuidOf, publicMediaId } from '../../platform/public-ids.ts';
 import type { ExternalApp, ExternalContext } from '../external/external-app.ts';
 import { accountOf, SCOPES } from '../keys/api-key-auth.ts';
 import { formValidator, takeUpload, UPLOAD_TIMEOUT_MS } from '../messages/uploads/media-routes.ts';
 import { goneSignal } from '../shares/download-shares.ts';
 import { FacadeError, notAllowed } from './facade-error.ts';
 import { FACADE_ROOT, type ObjectRoute, requireNumber } from './facade-paths.ts';
+import { facadeMediaId, uploadUuidOf } from './media-ids.ts';
 
-/** Media ids of upstream's are digits; those of files that were uploaded here are ours. */
+/** Of received files; those of uploaded ones are looked for first. */
 const UPSTREAM_MEDIA_ID = /^\d{1,64}$/;
 
 /** POST /{phone number id}/media: the file is kept here and given to upstream with the first message that names it. */
@@ -28,7 +28,7 @@ export function facadeUploads(app: ExternalApp, context: ExternalContext): void 
     };
     forms.post<ObjectRoute>(`${FACADE_ROOT}/:id/media`, options, async (request) => {
       await requireNumber(context.database, accountOf(request).wabaId, request.params.id);
-      return { id: publicMediaId(await takeUpload(context, request)) };
+      return { id: facadeMediaId(await takeUpload(context, request)) };
     });
   });
 }
@@ -91,14 +91,14 @@ export async function mediaObject(
 
 /** Deletes an uploaded file; false: the WABA has none under this id. Received ones are upstream's to delete. */
 export async function deleteUpload(context: ExternalContext, wabaId: string, id: string): Promise<boolean> {
-  const uuid = mediaUuidOf(id);
+  const uuid = uploadUuidOf(id);
   if (uuid === null) return false;
   // Its bytes go with the next round of housekeeping.
   return (await deleteMediaUpload(context.database, wabaId, uuid)) !== null;
 }
 
 async function findUpload({ database }: ExternalContext, wabaId: string, id: string) {
-  const uuid = mediaUuidOf(id);
+  const uuid = uploadUuidOf(id);
   if (uuid === null) return null;
   const [file] = await findMediaUploads(database, wabaId, [uuid]);
   return file === undefined || file.isExpired ? null : file;

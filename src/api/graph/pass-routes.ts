@@ -100,6 +100,8 @@ async function harmlessCall(pass: Pass, request: PassRequest, rest: string[]): P
     }
     query.set(name, value);
   }
+  // Counts of a list, by their names.
+  if (!/^[a-z_,]*$/.test(query.get('summary') ?? '')) throw wrongParameter('The summary is not passed on.');
   const asked = query.get('fields');
   const fields = asked === null ? '' : passedFields(object, rest, asked);
   if (fields === null) throw wrongParameter('Of the fields only plain names are passed on.');

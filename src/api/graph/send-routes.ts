@@ -11,6 +11,7 @@ import { idempotencyKeyOf, respondToSend } from '../messages/send/send-message.t
 import { type SendResponse, sendErrorOf } from '../messages/send/send-response.ts';
 import { errorJson, statusOfCode, wrongParameter } from './facade-error.ts';
 import { FACADE_ROOT, type ObjectRoute, requireNumber } from './facade-paths.ts';
+import { withOurMediaIds } from './media-ids.ts';
 
 const BODY_LIMIT_BYTES = 256 * 1024;
 
@@ -54,7 +55,7 @@ function sendRequestOf(phoneNumberId: string, given: Record<string, unknown>): S
   const type = typeOf(given);
   for (const [name, value] of Object.entries(given)) {
     if (value === null || name === 'phoneNumberId') continue;
-    if (OWN_MEMBERS.has(name) || name === type) request[name] = value;
+    if (OWN_MEMBERS.has(name) || name === type) request[name] = withOurMediaIds(value);
     else extra[name] = value;
   }
   return { ...request, phoneNumberId, ...(Object.keys(extra).length > 0 && { extra }) };

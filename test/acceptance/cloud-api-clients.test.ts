@@ -1,0 +1,92 @@
+import { spawn } from 'node:child_process';
+import { randomBytes, randomInt } from 'node:crypto';
+import { copyFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { createInterface } from 'node:readline';
+import { fileURLToPath } from 'node:url';
+import { expect, onTestFinished, test } from 'vitest';
+import { api } from './support/customer.ts';
+import { npmPackages } from './support/npm-packages.ts';
+import { pythonEnvironment } from './support/python-environment.ts';
+import { admin, description } from './support/stack.ts';
+import { postUpstream, textBody } from './support/upstream.ts';
+
+/** Clients that others wrote, from their registries: only their base address is another one. */
+const PYWA = 'pywa==4.5.0';
+const NPM = ['whatsapp-api-js@6.3.0', '@kapso/whatsapp-cloud-api@0.3.0'];
+
+const scriptOf = (name: string) => fileURLToPath(new URL(`cloud-api/${name}`, import.meta.url));
+
+type Result = { sent: string[]; [member: string]: unknown };
+
+/** Runs a client, adds its webhook as an endpoint once it listens, and writes to it as a customer does. */
+async function talk(program: string, script: string) {
+  const { apiUrl, caPath, tenants } = description();
+  const [{ wabaId, phoneNumberIds } = { wabaId: '', phoneNumberIds: [] }] = tenants;
+  const { apiKey } = await admin('key', 'create', '--waba', wabaId, '--scopes', 'graph');
+  const [secret, customer] = [
+    `any text ${randomBytes(4).toString('hex')}`,
+    `1202555${randomInt(1000, 9999)}`,
+  ];
+  const args = [script, `${apiUrl}/graph`, String(apiKey), phoneNumberIds[0] ?? '', wabaId, customer, secret];
+  // Files have addresses of the public port, whose certificate the stack's own authority signed.
+  const env = { ...process.env, NODE_EXTRA_CA_CERTS: caPath, SSL_CERT_FILE: caPath };
+  const client = spawn(program, args, { stdio: ['ignore', 'pipe', 'pipe'], env });
+  onTestFinished(() => void client.kill());
+  let errors = '';
+  client.stderr.on('data', (chunk) => {
+    errors += chunk;
+  });
+  const lines = createInterface({ input: client.stdout })[Symbol.asyncIterator]();
+  const next = async () => {
+    const { value, done } = await lines.next();
+    if (done) throw new Error(`the client ended: ${errors}`);
+    return JSON.parse(value);
+  };
+  const { url } = await next();
+  const endpoint = await api<{ id: string }>('POST', '/api/external/webhook-endpoints', {
+    ...{ url, format: 'meta', appSecret: secret, verifyToken: 'verify me' },
+  });
+  onTestFinished(async () => {
+    await api('DELETE', `/api/external/webhook-endpoints/${endpoint.id}`);
+  });
+  const text = `grüße 👋 ${randomBytes(4).toString('hex')}`;
+  await write(customer, text);
+  const result = (await next()) as Result;
+  for (const id of result.sent) expect(id).toMatch(/^wamid\./);
+  const sent = await (await fetch(`${description().sandboxUrl}/sandbox/sent`)).text();
+  for (const id of result.sent) expect(sent).toContain(id);
+  return { result, customer, text };
+}
+
+/** A text of a customer with the ids that upstream gives since 2026: without them pywa reads nothing. */
+async function write(customer: string, text: string): Promise<void> {
+  const body = JSON.parse(textBody(`wamid.client-${randomBytes(8).toString('hex')}`, text));
+  const { contacts, messages } = body.entry[0].changes[0].value;
+  const userId = `US.${customer}`;
+  Object.assign(contacts[0], { wa_id: customer, user_id: userId });
+  Object.assign(messages[0], { from: customer, from_user_id: userId });
+  expect(await postUpstream(JSON.stringify(body))).toBe(200);
+}
+
+test('pywa sends, uploads, reads and receives', async () => {
+  const python = await pythonEnvironment('pywa', [PYWA]);
+  if (python === null) return;
+  const { result, customer, text } = await talk(python.python, scriptOf('client.py'));
+  expect(result).toMatchObject({
+    media: [expect.stringMatching(/^\d{37}$/), 'image/jpeg', expect.any(Number)],
+    received: [{ text, from: customer, name: 'Asha' }],
+  });
+});
+
+test('whatsapp-api-js and @kapso/whatsapp-cloud-api send, upload, read and receive', async () => {
+  const place = await npmPackages('cloud-api', NPM);
+  const script = join(place, 'clients.mjs');
+  await copyFile(scriptOf('clients.mjs'), script);
+  const { result, customer, text } = await talk(process.execPath, script);
+  expect(result).toMatchObject({
+    media: ['image/jpeg', 84, true, 'image/jpeg'],
+    refused: ['GraphApiError', 403, 10],
+    received: { api: [{ text, from: customer, name: 'Asha' }], kapso: [{ text, from: customer }] },
+  });
+});

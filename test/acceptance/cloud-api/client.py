@@ -1,0 +1,70 @@
+"""Runs pywa against the facade: its base address is all that differs. Prints one JSON object."""
+import json
+import sys
+import threading
+from http.server import BaseHTTPRequestHandler, HTTPServer
+from urllib.parse import parse_qs, urlparse
+
+from pywa import WhatsApp, types
+
+base, token, phone, waba, customer, secret = sys.argv[1:7]
+got = []
+done = threading.Event()
+client = WhatsApp(phone_id=phone, token=token, app_secret=secret, verify_token="verify me", server=None, waba_id=waba)
+client.api._session.base_url = base + "/v26.0"
+
+
+@client.on_message
+def on_message(_, message: types.Message):
+    got.append({"id": message.id, "text": message.text, "from": message.from_user.wa_id, "name": message.from_user.name})
+    done.set()
+
+
+class Handler(BaseHTTPRequestHandler):
+    def do_GET(self):
+        query = {name: values[0] for name, values in parse_qs(urlparse(self.path).query).items()}
+        self.answer(client.webhook_challenge_handler(vt=query.get("hub.verify_token"), ch=query.get("hub.challenge")))
+
+    def do_POST(self):
+        body = self.rfile.read(int(self.headers["content-length"]))
+        self.answer(client.webhook_update_handler(update=body, hmac_header=self.headers.get("X-Hub-Signature-256")))
+
+    def answer(self, result):
+        text, status = result
+        self.send_response(status)
+        self.end_headers()
+        self.wfile.write(str(text).encode())
+
+    def log_message(self, *_):
+        pass
+
+
+server = HTTPServer(("127.0.0.1", 0), Handler)
+threading.Thread(target=server.serve_forever, daemon=True).start()
+print(json.dumps({"url": f"http://127.0.0.1:{server.server_port}/"}), flush=True)
+sent = client.send_message(to=customer, text="Hello from pywa")
+buttons = client.send_message(
+    to=customer, text="Shall we?", buttons=[types.Button(title="Yes", callback_data="yes")]
+)
+media = client.upload_media(media=b"\xff\xd8\xff\xe0" + b"\0" * 64, mime_type="image/jpeg", filename="a.jpg")
+media_id = media if isinstance(media, str) else media.id
+image = client.send_image(to=customer, image=media_id)
+url = client.get_media_url(media_id=media_id)
+data = client.get_media_bytes(url=url.url) if hasattr(client, "get_media_bytes") else b""
+try:
+    client.send_message(to=customer, text="x" * 5000)
+    error = None
+except Exception as failure:  # what pywa makes of upstream's error form
+    error = [type(failure).__name__, getattr(failure, "error_code", None) or getattr(failure, "code", None)]
+done.wait(20)
+print(
+    json.dumps(
+        {
+            "sent": [str(sent.id), str(buttons.id), str(image.id)],
+            "media": [media_id, url.mime_type, len(data)],
+            "error": error,
+            "received": got,
+        }
+    ),
+    flush=True,
+)

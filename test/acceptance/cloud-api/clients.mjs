@@ -1,0 +1,92 @@
+// Runs the two npm clients against the facade: the base address is all that differs. Prints a line of JSON each.
+import { createServer } from 'node:http';
+import { WhatsAppClient } from '@kapso/whatsapp-cloud-api';
+import { normalizeWebhook, verifySignature } from '@kapso/whatsapp-cloud-api/server';
+import { WhatsAppAPI } from 'whatsapp-api-js';
+import { Text } from 'whatsapp-api-js/messages';
+
+const [base, token, phone, waba, customer, secret] = process.argv.slice(2);
+const JPEG = Buffer.concat([
+  Buffer.from('ffd8ffe000104a46494600010100000100010000', 'hex'),
+  Buffer.alloc(64),
+]);
+const received = { api: [], kapso: [] };
+const arrived = Promise.withResolvers();
+
+const api = new WhatsAppAPI({
+  token,
+  appSecret: secret,
+  webhookVerifyToken: 'verify me',
+  v: 'v26.0',
+  ponyfill: {
+    fetch: (url, options) => fetch(String(url).replace('https://graph.facebook.com', base), options),
+    subtle: crypto.subtle,
+  },
+});
+api.on.message = ({ from, message, name }) => {
+  received.api.push({ id: message.id, text: message.text?.body, from, name });
+};
+
+const server = createServer(async (request, response) => {
+  try {
+    if (request.method === 'GET') {
+      const query = new URL(request.url, 'http://localhost').searchParams;
+      return response.end(await api.get(Object.fromEntries(query)));
+    }
+    const chunks = [];
+    for await (const chunk of request) chunks.push(chunk);
+    const rawBody = Buffer.concat(chunks);
+    const signatureHeader = request.headers['x-hub-signature-256'];
+    await api.post(JSON.parse(rawBody), rawBody.toString(), signatureHeader);
+    if (!verifySignature({ appSecret: secret, rawBody, signatureHeader }))
+      throw new Error('kapso: signature');
+    const { messages } = normalizeWebhook(JSON.parse(rawBody));
+    received.kapso.push(...messages.map(({ id, from, text }) => ({ id, from, text: text?.body })));
+    response.end('ok');
+    if (received.kapso.length > 0) arrived.resolve();
+  } catch (error) {
+    received.error = String(error);
+    response.writeHead(401).end();
+  }
+});
+await new Promise((resolve) => server.listen(0, '127.0.0.1', resolve));
+console.log(JSON.stringify({ url: `http://127.0.0.1:${server.address().port}/` }));
+
+const kapso = new WhatsAppClient({ accessToken: token, baseUrl: base, graphVersion: 'v26.0' });
+const apiSent = await api.sendMessage(phone, customer, new Text('Hello from whatsapp-api-js'));
+const form = new FormData();
+form.set('file', new Blob([JPEG], { type: 'image/jpeg' }), 'a.jpg');
+form.set('type', 'image/jpeg');
+const apiMedia = await api.uploadMedia(phone, form);
+const apiObject = await api.retrieveMedia(apiMedia.id, phone);
+const apiBytes = await (await api.fetchMedia(apiObject.url)).arrayBuffer();
+const apiDeleted = await api.deleteMedia(apiMedia.id, phone);
+const kapsoSent = await kapso.messages.sendText({
+  phoneNumberId: phone,
+  to: customer,
+  body: 'Hello from kapso',
+});
+const kapsoMedia = await kapso.media.upload({
+  ...{
+    phoneNumberId: phone,
+    type: 'image/jpeg',
+    file: new Blob([JPEG], { type: 'image/jpeg' }),
+    fileName: 'a.jpg',
+  },
+});
+const kapsoObject = await kapso.media.get({ mediaId: kapsoMedia.id, phoneNumberId: phone });
+const templates = await kapso.templates.list({ businessAccountId: waba, limit: 2 });
+const refused = await kapso.messages
+  .sendText({ phoneNumberId: '1', to: customer, body: 'x' })
+  .catch((error) => error);
+await Promise.race([arrived.promise, new Promise((resolve) => setTimeout(resolve, 20_000))]);
+console.log(
+  JSON.stringify({
+    sent: [apiSent.messages?.[0]?.id, kapsoSent.messages?.[0]?.id],
+    media: [apiObject.mime_type, apiBytes.byteLength, apiDeleted.success, kapsoObject.mimeType],
+    templates: templates.data.length,
+    refused: [refused.name, refused.httpStatus, refused.code],
+    received,
+  }),
+);
+process.exit(0);
