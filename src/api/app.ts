@@ -23,7 +23,7 @@ import { upstreamWebhookRoutes } from './inbound/upstream-webhook.ts';
 import { receivedMediaRoutes } from './messages/received-media/received-media.ts';
 import { createOutcomeWaiter } from './messages/send/outcome-waiter.ts';
 import { createSendStarter } from './messages/send/send-starter.ts';
-import { makeUploadSlots } from './messages/uploads/media-routes.ts';
+import { makeUploadSlots } from './messages/uploads/upload-slots.ts';
 import { docsPage } from './openapi/document-routes.ts';
 import { addOpenApiDocument } from './openapi/openapi-document.ts';
 import { pageRoutes } from './pages/page-routes.ts';

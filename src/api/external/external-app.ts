@@ -16,7 +16,7 @@ import type { Database } from '../../platform/postgres/database.ts';
 import type { KeyTools } from '../keys/api-key-auth.ts';
 import type { OutcomeWaiter } from '../messages/send/outcome-waiter.ts';
 import type { SendStarter } from '../messages/send/send-starter.ts';
-import type { UploadSlots } from '../messages/uploads/media-routes.ts';
+import type { UploadSlots } from '../messages/uploads/upload-slots.ts';
 import type { DownloadShares } from '../shares/download-shares.ts';
 import type { PageCursors } from './page.ts';
 import type { UpstreamCalls } from './upstream-calls.ts';

@@ -1,5 +1,6 @@
 import { request } from 'undici';
-import { asGraphError, firstOf, type GraphConnection, readText, USER_AGENT } from './graph-connection.ts';
+import { USER_AGENT } from '../http/user-agent.ts';
+import { asGraphError, firstOf, type GraphConnection, readText } from './graph-connection.ts';
 
 /** A call of a tenant to upstream's API that was found harmless. */
 export type PassedCall = {

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { makeUploadSlots } from '../../../../src/api/messages/uploads/media-routes.ts';
+import { makeUploadSlots } from '../../../../src/api/messages/uploads/upload-slots.ts';
 
 test('when all slots are taken, the tenant with the most makes room for one with fewer', () => {
   const slots = makeUploadSlots();
