@@ -1,5 +1,4 @@
 import { type AttemptVerdict, judgeAttempt } from '../deliveries/judge-outcome.ts';
-import type { HttpSender } from '../deliveries/sender/http-sender.ts';
 import { signStandard } from '../endpoints/webhook-signature.ts';
 import { webhookTargets } from '../endpoints/webhook-targets.ts';
 import { alertHeaders } from '../notices/alert-envelope.ts';
@@ -9,6 +8,7 @@ import { isSameTarget } from '../platform/http/same-target.ts';
 import type { Database } from '../platform/postgres/database.ts';
 import { publicAlertId } from '../platform/public-ids.ts';
 import { nextDelayMs } from '../platform/retry-schedule.ts';
+import type { HttpSender } from '../platform/sender/http-sender.ts';
 import { operationsSecretPlace } from './sealed-columns.ts';
 
 export type AlertActivityTools = {

@@ -1,8 +1,8 @@
 import { MIN_RETRY_DELAY_MS, nextDelayMs, withinRetryLimits } from '../platform/retry-schedule.ts';
+import type { SendResult } from '../platform/sender/http-sender.ts';
 import type { DeliveryEnd } from '../queue/delivery-log.ts';
 import { TROUBLE_STATUS } from '../queue/retry.ts';
 import type { RunOfDelivery, RunRoom } from '../queue/settle.ts';
-import type { SendResult } from './sender/http-sender.ts';
 
 /** Runs that show failing deliveries: how many all together may have open, and one endpoint that says nothing else. */
 export type RunLimits = {

@@ -1,7 +1,5 @@
+import { UPSTREAM } from '../platform/event-type.ts';
 import { items, type JsonNode, member, parseJson, sourceOf, stringOf } from '../platform/json/json-text.ts';
-
-/** An opted-in upstream field, as `upstream.account_update`. */
-const UPSTREAM_PREFIX = 'upstream.';
 
 /**
  * An event's stored body as a webhook body of the upstream platform: one entry with one change with one item. It is made
@@ -11,11 +9,19 @@ export function upstreamBody(eventBody: Uint8Array): Buffer {
   const event = parseJson(Buffer.from(eventBody).toString('utf8'), { deepNodes: 'mark' });
   const type = stringOf(member(event, 'eventType')) ?? '';
   const wabaId = sourceIn(event, 'wabaId') ?? '"0"';
-  const envelope = (id: string, change: string) =>
-    Buffer.from(
-      escaped(`{"object":"whatsapp_business_account","entry":[{"id":${id},"changes":[${change}]}]}`),
-    );
-  return type === 'test' ? envelope('"0"', testChange(event)) : envelope(wabaId, changeOf(type, event));
+  if (type === 'test') return envelope('"0"', testChange(event));
+  // Only entries of other fields than `messages` say when they were made.
+  const time = type.startsWith(UPSTREAM) ? `"time":${occurredAtSeconds(event)},` : '';
+  return envelope(wabaId, changeOf(type, event), time);
+}
+
+function envelope(id: string, change: string, time = ''): Buffer {
+  const entry = `{"id":${id},${time}"changes":[${change}]}`;
+  return Buffer.from(escaped(`{"object":"whatsapp_business_account","entry":[${entry}]}`));
+}
+
+function occurredAtSeconds(event: JsonNode): number {
+  return Math.floor(Date.parse(stringOf(member(event, 'occurredAt')) ?? '') / 1_000);
 }
 
 /**
@@ -37,7 +43,7 @@ function changeOf(type: string, event: JsonNode): string {
       return messagesChange(data, 'statuses', sourceIn(data, 'raw'));
     default: {
       const value = sourceIn(data, 'value');
-      if (type.startsWith(UPSTREAM_PREFIX) && value !== null) {
+      if (type.startsWith(UPSTREAM) && value !== null) {
         return `{"value":${value},"field":${sourceIn(data, 'field')}}`;
       }
       // An event that waited while its endpoint got this format: receivers ignore fields that they do not know.
@@ -59,11 +65,10 @@ function messagesChange(data: JsonNode | null, list: 'messages' | 'statuses', it
 
 /** What the upstream platform's dashboard sends as a test: a message to a number of no account. */
 function testChange(event: JsonNode): string {
-  const occurredAt = Date.parse(stringOf(member(event, 'occurredAt')) ?? '');
   const message = {
     from: '16315551181',
     id: stringOf(member(event, 'eventId')),
-    timestamp: String(Math.floor(occurredAt / 1_000)),
+    timestamp: String(occurredAtSeconds(event)),
     type: 'text',
     text: { body: 'this is a text message' },
   };

@@ -1,9 +1,10 @@
 import { randomBytes } from 'node:crypto';
 import type { SecretBox } from '../platform/crypto/secret-box.ts';
-import { endpointAppSecretPlace } from './sealed-columns.ts';
 import { invalidValue, RequestError } from '../platform/request-input.ts';
+import { makeHttpSender } from '../platform/sender/http-sender.ts';
 import type { EndpointOptions, OptionRules } from './endpoint-options.ts';
 import type { EventFormat } from './event-format.ts';
+import { endpointAppSecretPlace } from './sealed-columns.ts';
 import { takeUrlLookup } from './url-check.ts';
 import { webhookTargets } from './webhook-targets.ts';
 
@@ -65,8 +66,6 @@ export async function verifyCallback(
   address.searchParams.set('hub.mode', 'subscribe');
   address.searchParams.set('hub.challenge', challenge);
   address.searchParams.set('hub.verify_token', verifyToken);
-  // Loaded here: processes that verify nothing do not pay for it.
-  const { makeHttpSender } = await import('../deliveries/sender/http-sender.ts');
   const { allowHttp, guard, resolve } = urlRules;
   const limits = { connectTimeoutMs: TIMEOUT_MS, totalTimeoutMs: TIMEOUT_MS };
   const sender = makeHttpSender({ allowHttp, guard, resolve, ...limits });

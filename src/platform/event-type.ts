@@ -9,7 +9,8 @@ export type UpstreamEventType = `upstream.${string}`;
 
 export type EventType = CoreEventType | UpstreamEventType;
 
-const UPSTREAM = 'upstream.';
+/** Before the name of a field. */
+export const UPSTREAM = 'upstream.';
 
 /** Stands for every field of upstream, also those to come. */
 export const ALL_UPSTREAM = 'upstream.*';

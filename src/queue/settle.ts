@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { USER_AGENT } from '../platform/http/user-agent.ts';
 import { type Database, type Transaction, undone } from '../platform/postgres/database.ts';
 import { byteaArray, execute, query, textArray } from '../platform/postgres/sql.ts';
+import type { PhaseTimings } from '../platform/sender/phase-timings.ts';
 import type { ClaimedDelivery, Orphan } from './claim.ts';
 
 export type Claim = { deliveryId: string; token: string };
@@ -230,18 +231,6 @@ function recordColumns(records: readonly AttemptRecord[]) {
     responseBodies: byteaArray(records.map((r) => r.responseBody)),
   };
 }
-
-/** Where the time of one attempt went, in ms. Null is a phase that was not reached or, on a reused connection, not needed. */
-export type PhaseTimings = {
-  dnsMs: number | null;
-  connectMs: number | null;
-  tlsMs: number | null;
-  /** From handing the request to a ready connection to the first byte of the response. */
-  firstByteMs: number | null;
-  /** From the call to the outcome: waiting for a connection, all phases and the body. */
-  totalMs: number;
-  reused: boolean;
-};
 
 /** One attempt, as it is logged. A repeated number is the trace of an attempt that was cut off: the first stays. */
 export type AttemptRecord = {

@@ -7,7 +7,6 @@ import { settleAttempts } from '../deliveries/attempt/settle-attempts.ts';
 import { makeEndpointHealth } from '../deliveries/breaker.ts';
 import { EndpointLimiter } from '../deliveries/loop/attempt-limits.ts';
 import { DueFinder } from '../deliveries/loop/claiming.ts';
-import { type HttpSender, makeHttpSender } from '../deliveries/sender/http-sender.ts';
 import { loadEndpointSettings } from '../endpoints/endpoint-settings.ts';
 import { endpointSecretPlace } from '../endpoints/sealed-columns.ts';
 import { newWebhookSecret } from '../endpoints/webhook-signature.ts';
@@ -27,6 +26,7 @@ import type { SecretBox } from '../platform/crypto/secret-box.ts';
 import { makeAddressGuard } from '../platform/http/outbound-url.ts';
 import { type Database, type Transaction, undone } from '../platform/postgres/database.ts';
 import { execute } from '../platform/postgres/sql.ts';
+import { type HttpSender, makeHttpSender } from '../platform/sender/http-sender.ts';
 import { type ClaimedDelivery, claimDue } from '../queue/claim.ts';
 import type { DirectClaimer } from '../queue/enqueue.ts';
 

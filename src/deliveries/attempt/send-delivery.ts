@@ -11,10 +11,10 @@ import { signAsUpstream, signStandard, signWith } from '../../endpoints/webhook-
 import type { SecretBox } from '../../platform/crypto/secret-box.ts';
 import type { Database } from '../../platform/postgres/database.ts';
 import { publicDeliveryId, publicEventId } from '../../platform/public-ids.ts';
+import type { HttpSender, SendResult } from '../../platform/sender/http-sender.ts';
+import type { ConnectionTerms } from '../../platform/sender/origin-pools.ts';
 import type { ClaimedDelivery, WorkflowMode } from '../../queue/claim.ts';
 import type { EndpointLimiter } from '../loop/attempt-limits.ts';
-import type { HttpSender, SendResult } from '../sender/http-sender.ts';
-import type { ConnectionTerms } from '../sender/origin-pools.ts';
 import { upstreamBody } from '../upstream-format.ts';
 import { webhookHeaders } from '../webhook-request.ts';
 

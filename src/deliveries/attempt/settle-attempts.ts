@@ -9,6 +9,7 @@ import {
 import { shownUrl } from '../../platform/http/outbound-url.ts';
 import type { Database, Transaction } from '../../platform/postgres/database.ts';
 import { isTransientError } from '../../platform/postgres/error-class.ts';
+import { isTimeout } from '../../platform/sender/http-sender.ts';
 import type { ClaimedDelivery, Orphan } from '../../queue/claim.ts';
 import {
   type AttemptRecord,
@@ -24,7 +25,6 @@ import {
 } from '../../queue/settle.ts';
 import { type EndpointHealth, isRepetition, probeDelayMs } from '../breaker.ts';
 import { isTrouble, judgeOutcome, type RunLimits, type SettledOutcome } from '../judge-outcome.ts';
-import { isTimeout } from '../sender/http-sender.ts';
 import type { SendableEndpoint, SentRequest } from './send-delivery.ts';
 
 export type SettlementTools = {

@@ -3,6 +3,7 @@ import type { SecretBox } from '../../platform/crypto/secret-box.ts';
 import type { Logger } from '../../platform/logger.ts';
 import { type Loop, type LoopStatus, startLoop } from '../../platform/loop.ts';
 import type { Database } from '../../platform/postgres/database.ts';
+import type { HttpSender } from '../../platform/sender/http-sender.ts';
 import {
   type ClaimedDelivery,
   claimDue,
@@ -25,7 +26,6 @@ import {
 import type { MadeAttempt, SettlementTools } from '../attempt/settle-attempts.ts';
 import type { AttemptOutcome } from '../judge-outcome.ts';
 import { AT_LIMIT, LOOK_AGAIN, NOT_CLAIMING, waitOf } from '../run-news.ts';
-import type { HttpSender } from '../sender/http-sender.ts';
 import { type EndpointLimiter, makeSlots, type UnderWay } from './attempt-limits.ts';
 import { type Begun, type ClaimRun, DueFinder, makeDirectClaims, newClaim, noteClaim } from './claiming.ts';
 import { type AttemptRun, type DeliveryRuns, labelOf } from './delivery-runs.ts';

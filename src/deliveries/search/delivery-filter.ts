@@ -2,8 +2,8 @@ import { EVENT_TYPES, type EventType, eventTypeNamed, typeIsAmong } from '../../
 import { MAX_ID_CHARS } from '../../platform/json/json-text.ts';
 import type { Binding } from '../../platform/postgres/sql.ts';
 import { checkingMember, checkRowId, invalidValue, shown } from '../../platform/request-input.ts';
+import { SEND_ERROR_CLASSES } from '../../platform/sender/send-error.ts';
 import { DELIVERY_STATES, type DeliveryState } from '../log/deliveries.ts';
-import { SEND_ERROR_CLASSES } from '../sender/send-error.ts';
 
 /** Which deliveries are looked for, as the user writes it; what is missing or empty restricts nothing. */
 export type GivenDeliveryFilter = {

@@ -2,10 +2,10 @@ import { cpus } from 'node:os';
 import { Counter, Histogram, Registry } from '@prometheus-io/client';
 import type { AttemptObserver, MadeAttempt } from '../../deliveries/attempt/settle-attempts.ts';
 import type { SettledOutcome } from '../../deliveries/judge-outcome.ts';
-import type { SendResult } from '../../deliveries/sender/http-sender.ts';
 import { type CountOutcome, makeOutcomeCounter, tracing } from '../../platform/metrics/metrics.ts';
 import type { WorkerPeers } from '../../platform/postgres/worker-processes.ts';
 import { msOfUuidV7, publicDeliveryId } from '../../platform/public-ids.ts';
+import type { SendResult } from '../../platform/sender/http-sender.ts';
 import type { DeliveryLabel } from '../../queue/claim.ts';
 
 /** What the parts of a worker count with; made once per process and handed to them. */

@@ -1,13 +1,13 @@
 import { createHmac } from 'node:crypto';
 import { expect, onTestFinished, test } from 'vitest';
 import { openEndpoint, sendDelivery } from '../../../src/deliveries/attempt/send-delivery.ts';
-import { makeHttpSender } from '../../../src/deliveries/sender/http-sender.ts';
 import { loadEndpointSettings } from '../../../src/endpoints/endpoint-settings.ts';
 import { addEndpoint, endpointStatus, updateEndpoint } from '../../../src/endpoints/endpoints.ts';
-import { SYSTEM } from '../../../src/platform/audit/audit.ts';
 import { endpointAppSecretPlace } from '../../../src/endpoints/sealed-columns.ts';
+import { SYSTEM } from '../../../src/platform/audit/audit.ts';
 import { makeAddressGuard } from '../../../src/platform/http/outbound-url.ts';
 import { query } from '../../../src/platform/postgres/sql.ts';
+import { makeHttpSender } from '../../../src/platform/sender/http-sender.ts';
 import { startAdmin } from '../../support/admin-cli.ts';
 import { takeIn } from '../../support/take-in.ts';
 import { seedFixtureAccounts, testSecretBox } from '../../support/test-accounts.ts';

@@ -1,6 +1,5 @@
 import type { Client } from '@temporalio/client';
 import { Worker } from '@temporalio/worker';
-import { makeHttpSender } from '../../../src/deliveries/sender/http-sender.ts';
 import type { MailSender } from '../../../src/mail/smtp.ts';
 import { type Config, loadConfig } from '../../../src/platform/config/config.ts';
 import { parseEncryptionKeys } from '../../../src/platform/crypto/secret-box.ts';
@@ -8,6 +7,7 @@ import { makeAddressGuard } from '../../../src/platform/http/outbound-url.ts';
 import type { Logger } from '../../../src/platform/logger.ts';
 import { openObjectStore } from '../../../src/platform/object-store/object-store.ts';
 import type { Database } from '../../../src/platform/postgres/database.ts';
+import { makeHttpSender } from '../../../src/platform/sender/http-sender.ts';
 import {
   connectTemporal,
   registerSearchAttributes,

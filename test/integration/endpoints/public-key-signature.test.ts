@@ -1,11 +1,11 @@
 import { expect, onTestFinished, test } from 'vitest';
 import { openEndpoint, sendDelivery } from '../../../src/deliveries/attempt/send-delivery.ts';
-import { makeHttpSender } from '../../../src/deliveries/sender/http-sender.ts';
 import { rotateSigningKey } from '../../../src/endpoints/endpoint-secrets.ts';
 import { loadEndpointSettings } from '../../../src/endpoints/endpoint-settings.ts';
 import { addEndpoint, endpointStatus, updateEndpoint } from '../../../src/endpoints/endpoints.ts';
 import { SYSTEM } from '../../../src/platform/audit/audit.ts';
 import { makeAddressGuard } from '../../../src/platform/http/outbound-url.ts';
+import { makeHttpSender } from '../../../src/platform/sender/http-sender.ts';
 import { startAdmin } from '../../support/admin-cli.ts';
 import { verifiesWebhook } from '../../support/ed25519-reference.ts';
 import { seedFixtureAccounts, testSecretBox } from '../../support/test-accounts.ts';

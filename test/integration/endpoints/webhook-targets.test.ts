@@ -1,12 +1,12 @@
 import { expect, onTestFinished, test } from 'vitest';
 import { setOperationsUrl } from '../../../src/alerts/operations-url.ts';
 import { openEndpoint, sendDelivery } from '../../../src/deliveries/attempt/send-delivery.ts';
-import { makeHttpSender } from '../../../src/deliveries/sender/http-sender.ts';
 import { loadEndpointSettings } from '../../../src/endpoints/endpoint-settings.ts';
 import { addEndpoint, updateEndpoint } from '../../../src/endpoints/endpoints.ts';
 import { limitWebhookTargets, webhookTargets } from '../../../src/endpoints/webhook-targets.ts';
 import { SYSTEM } from '../../../src/platform/audit/audit.ts';
 import { makeAddressGuard } from '../../../src/platform/http/outbound-url.ts';
+import { makeHttpSender } from '../../../src/platform/sender/http-sender.ts';
 import { startAdmin } from '../../support/admin-cli.ts';
 import { seedFixtureAccounts, testSecretBox } from '../../support/test-accounts.ts';
 import { testDatabase } from '../../support/test-database.ts';

@@ -1,13 +1,13 @@
 import { createServer, type RequestListener } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { expect, onTestFinished, test } from 'vitest';
-import { makeHttpSender } from '../../../src/deliveries/sender/http-sender.ts';
 import {
   openAccountClient,
   openGraphClient,
   openSendClient,
 } from '../../../src/platform/graph/graph-client.ts';
 import { makeAddressGuard } from '../../../src/platform/http/outbound-url.ts';
+import { makeHttpSender } from '../../../src/platform/sender/http-sender.ts';
 import { cpuMsOf, LONG_TEXTS, PUMPS } from '../../support/long-texts.ts';
 
 /** By the square of the length it would be several seconds. */

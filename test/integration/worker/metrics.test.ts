@@ -1,12 +1,12 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { findFreePorts } from '../../../dev/embedded/ports.ts';
 import { RunShare } from '../../../src/deliveries/loop/run-share.ts';
-import { type HttpSender, makeHttpSender } from '../../../src/deliveries/sender/http-sender.ts';
 import { insertBodies } from '../../../src/inbound/inbox.ts';
 import { loadConfig } from '../../../src/platform/config/config.ts';
 import { makeAddressGuard } from '../../../src/platform/http/outbound-url.ts';
 import type { Scrape } from '../../../src/platform/metrics/metrics-server.ts';
 import { type DatabasePool, openDatabase } from '../../../src/platform/postgres/database.ts';
+import { type HttpSender, makeHttpSender } from '../../../src/platform/sender/http-sender.ts';
 import { type HealthServer, judgeHealth, startHealthServer } from '../../../src/worker/health.ts';
 import { storeFigures } from '../../../src/worker/metrics/shared-figures.ts';
 import { readSystemFigures } from '../../../src/worker/metrics/system-figures.ts';

@@ -17,9 +17,6 @@ export const FLOORS = [
 
 export const ROOMS = FLOORS.flat();
 
-/** What other rooms may import of a room: the files directly in it, those named after their folder, and these folders. */
-const PUBLIC_FOLDERS = ['src/deliveries/sender'];
-
 const EVERY_ROOM = 'the rooms';
 const LOWER = 'public files of lower floors';
 const PLATFORM = 'src/platform';
@@ -79,7 +76,7 @@ export const PACKAGES: Readonly<Record<string, readonly string[]>> = {
   minio: ['src/platform/object-store'],
   nodemailer: ['src/mail'],
   pg: ['src/platform/postgres', 'dev'],
-  undici: ['src/deliveries/sender', 'src/platform/graph', 'dev'],
+  undici: ['src/platform/sender', 'src/platform/graph', 'dev'],
 };
 
 /** Folders whose code runs where there are no servers and no system: all that they import from outside. */
@@ -145,12 +142,7 @@ function holds(target: string, to: string, from: string): boolean {
 
 function isPublic(path: string): boolean {
   const room = roomOf(path);
-  return (
-    room !== undefined &&
-    (posix.dirname(path) === room ||
-      isNamedAfterFolder(path) ||
-      PUBLIC_FOLDERS.some((folder) => isBelow(path, folder)))
-  );
+  return room !== undefined && (posix.dirname(path) === room || isNamedAfterFolder(path));
 }
 
 /** `media/media.ts`: what the folder shows to other rooms. */

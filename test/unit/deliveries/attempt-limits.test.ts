@@ -7,7 +7,7 @@ import {
   FIRST_LIMIT,
   type UnderWay,
 } from '../../../src/deliveries/loop/attempt-limits.ts';
-import type { SendResult } from '../../../src/deliveries/sender/http-sender.ts';
+import type { SendResult } from '../../../src/platform/sender/http-sender.ts';
 import { failure, response } from './send-results.ts';
 
 const ID = '7';

@@ -2,13 +2,13 @@ import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { probeDelayMs } from '../../../src/deliveries/breaker.ts';
 import { type AttemptMade, isTrouble, judgeOutcome } from '../../../src/deliveries/judge-outcome.ts';
-import type { SendErrorClass } from '../../../src/deliveries/sender/send-error.ts';
 import {
   DEFAULT_RETRY_SCHEDULE_MS,
   MAX_RETRY_DELAY_MS,
   MIN_RETRY_DELAY_MS,
   nextDelayMs,
 } from '../../../src/platform/retry-schedule.ts';
+import type { SendErrorClass } from '../../../src/platform/sender/send-error.ts';
 import { failure, response } from './send-results.ts';
 
 const DAY_MS = 86_400_000;

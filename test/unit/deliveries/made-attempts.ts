@@ -1,6 +1,6 @@
 import type { MadeAttempt } from '../../../src/deliveries/attempt/settle-attempts.ts';
-import type { SendResult } from '../../../src/deliveries/sender/http-sender.ts';
 import { uuidV7 } from '../../../src/platform/public-ids.ts';
+import type { SendResult } from '../../../src/platform/sender/http-sender.ts';
 
 /** A first attempt of the delivery `delivery-<n>` that got this answer. */
 export function madeAttempt(result: SendResult, n = 0): MadeAttempt {

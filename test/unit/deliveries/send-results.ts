@@ -1,5 +1,5 @@
-import type { SendResult } from '../../../src/deliveries/sender/http-sender.ts';
-import type { SendErrorClass } from '../../../src/deliveries/sender/send-error.ts';
+import type { SendResult } from '../../../src/platform/sender/http-sender.ts';
+import type { SendErrorClass } from '../../../src/platform/sender/send-error.ts';
 
 const PHASES = { dnsMs: null, connectMs: null, tlsMs: null, firstByteMs: null, reused: true };
 

@@ -1,7 +1,7 @@
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
-import { accessTokenPlace } from '../../../../src/platform/crypto/secret-box.ts';
+import { accessTokenPlace } from '../../../../src/accounts/sealed-columns.ts';
 import { execute } from '../../../../src/platform/postgres/sql.ts';
 import { testSecretBox } from '../../../support/test-accounts.ts';
 import { addKey, OTHER_WABA, startTestApi, type TestApi, testConfig, WABA } from '../api-harness.ts';

@@ -1,8 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { HttpSender, SendResult } from '../../../../src/deliveries/sender/http-sender.ts';
 import type { Database } from '../../../../src/platform/postgres/database.ts';
 import { query } from '../../../../src/platform/postgres/sql.ts';
 import { deliveryUuidOf } from '../../../../src/platform/public-ids.ts';
+import type { HttpSender, SendResult } from '../../../../src/platform/sender/http-sender.ts';
 import { failure, response } from '../../../unit/deliveries/send-results.ts';
 
 /** One request as the receivers saw it. */

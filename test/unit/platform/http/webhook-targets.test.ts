@@ -1,5 +1,4 @@
 import { expect, test } from 'vitest';
-import { makeHttpSender } from '../../../../src/deliveries/sender/http-sender.ts';
 import {
   checkEndpointUrl,
   InvalidTargetError,
@@ -8,6 +7,7 @@ import {
   parseTarget,
   type WebhookTarget,
 } from '../../../../src/platform/http/outbound-url.ts';
+import { makeHttpSender } from '../../../../src/platform/sender/http-sender.ts';
 
 const to = (hostname: string, ...addresses: string[]): WebhookTarget => ({
   ...{ hostname, port: 443, addresses: addresses.length === 0 ? null : addresses },

@@ -6,7 +6,7 @@ import {
   type AddressGuard,
   type ResolveHost,
   type TargetLists,
-} from '../../platform/http/outbound-url.ts';
+} from '../http/outbound-url.ts';
 import { errorCode, SendError, tlsFailure } from './send-error.ts';
 
 const MAX_RESPONSE_HEADER_BYTES = 16 * 1024;

@@ -1,7 +1,6 @@
 import type { Dispatcher } from 'undici';
-import { judgeEndpointUrl, makeHostResolver, type ResolveHost } from '../../platform/http/outbound-url.ts';
-import { parseRetryAfter } from '../../platform/http/retry-after.ts';
-import type { PhaseTimings } from '../../queue/settle.ts';
+import { judgeEndpointUrl, makeHostResolver, type ResolveHost } from '../http/outbound-url.ts';
+import { parseRetryAfter } from '../http/retry-after.ts';
 import {
   type ConnectionAware,
   type ConnectionPhases,
@@ -11,6 +10,7 @@ import {
   type OriginPools,
   type PoolRules,
 } from './origin-pools.ts';
+import type { PhaseTimings } from './phase-timings.ts';
 import { classifySendError, type SendErrorClass, type SendFailure } from './send-error.ts';
 
 export type HttpSenderOptions = Omit<PoolRules, 'resolve' | keyof typeof POOL_LIMITS> &

@@ -3,12 +3,12 @@ import { createServer as createHttpsServer } from 'node:https';
 import { type AddressInfo, createServer as createTcpServer, type Server, type Socket } from 'node:net';
 import { generate } from 'selfsigned';
 import { onTestFinished } from 'vitest';
+import { makeAddressGuard } from '../../../src/platform/http/outbound-url.ts';
 import {
   type HttpSenderOptions,
   makeHttpSender,
   type SendResult,
-} from '../../../src/deliveries/sender/http-sender.ts';
-import { makeAddressGuard } from '../../../src/platform/http/outbound-url.ts';
+} from '../../../src/platform/sender/http-sender.ts';
 
 /** A sender that may reach loopback over http; closed when the test ends. */
 export function testSender(options: Partial<HttpSenderOptions> = {}) {
