@@ -3,6 +3,7 @@ import { tenantCommand } from './accounts/commands/tenant-commands.ts';
 import { wabaCommand } from './accounts/commands/waba-commands.ts';
 import { alertsCommand } from './alerts/commands/alert-commands.ts';
 import { operationsUrlCommand } from './alerts/commands/operations-url-commands.ts';
+import { replayCommand } from './api/replays/replay-command.ts';
 import { deliveryCommand } from './deliveries/commands/delivery-commands.ts';
 import { endpointTestCommand } from './deliveries/commands/endpoint-test-command.ts';
 import { eventsCommand, findCommand } from './deliveries/commands/find-command.ts';
@@ -16,7 +17,6 @@ import { keyCommand, keyRequestCommand } from './keys/commands/key-commands.ts';
 import { mailCommand } from './mail/commands/mail-commands.ts';
 import { auditCommand } from './platform/audit/audit-commands.ts';
 import { migrateCommand } from './platform/postgres/migrate-commands.ts';
-import { replayCommand } from './replays/commands/replay-commands.ts';
 import { secretsCommand } from './secrets/commands/secrets-commands.ts';
 import { userCommand } from './users/commands/user-commands.ts';
 

@@ -18,8 +18,9 @@ import { listTemplates } from '../messages/send/list-templates.ts';
 import { sendMessageRoute } from '../messages/send/send-message.ts';
 import { mediaRoutes } from '../messages/uploads/media-routes.ts';
 import { openApiDocumentRoute } from '../openapi/document-routes.ts';
+import { addOperations } from '../operations/operation-route.ts';
 import { refuseNullBody, refuseWhileClosing, requireStorableValues } from '../plugins/request-hooks.ts';
-import { getReplay, listReplays, replayEvent, startReplayOfMany, switchReplays } from '../replays/replays.ts';
+import { REPLAY_OPERATIONS } from '../replays/replays.ts';
 import { guardBodies } from '../shares/client-shares.ts';
 import type { ExternalApp, ExternalContext } from './external-app.ts';
 
@@ -58,11 +59,7 @@ export async function externalRoutes(scope: FastifyInstance, context: ExternalCo
     messageMedia(secured, context);
     eventList(secured, context);
     getEvent(secured, context);
-    replayEvent(secured, context);
-    startReplayOfMany(secured, context);
-    listReplays(secured, context);
-    getReplay(secured, context);
-    switchReplays(secured, context);
+    addOperations(secured, context, REPLAY_OPERATIONS);
     webhookRoutes(secured, context);
     retryRoutes(secured, context);
     ownKey(secured, context);

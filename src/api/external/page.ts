@@ -61,6 +61,30 @@ export function pageOf<Row>(
   return { rows: shown, hasMore, nextCursor: hasMore && last !== undefined ? cursorAfter(last) : null };
 }
 
+/** A list's query without filters. */
+export const PageQuery = Type.Object(PAGE_PARAMETERS, { additionalProperties: false });
+
+type Listing<Row> = {
+  /** Names the list in its cursors. */
+  name: string;
+  /** Reads rows behind `after`, the position of the last row before; empty: the first rows. */
+  find(after: readonly string[], limit: { limit?: number }): Promise<readonly Row[]>;
+  /** The sort values of a row. */
+  position(row: Row): readonly string[];
+};
+
+/** The page of a list that a request asks for; for a command, which has no cursors, all that the list gives. */
+export async function readPage<Row>(
+  { cursors, wabaId }: { cursors: PageCursors | null; wabaId: string },
+  { limit, cursor }: { limit?: number; cursor?: string },
+  { name, find, position }: Listing<Row>,
+): Promise<{ rows: readonly Row[]; hasMore: boolean; nextCursor: string | null }> {
+  if (cursors === null) return { rows: await find([], {}), hasMore: false, nextCursor: null };
+  const scope = [wabaId, name];
+  const found = await find(positionOf(cursors, scope, cursor) ?? [], { limit: rowsToRead(limit) });
+  return pageOf(found, limit, (row) => cursors.encode(scope, position(row)));
+}
+
 /** What a cursor is good for: owner, route and filters. A cursor made for another scope does not open. */
 type CursorScope = readonly (string | null)[];
 

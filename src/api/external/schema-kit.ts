@@ -1,5 +1,6 @@
 import { type TSchema, Type } from 'typebox';
-import { ApiError, notFound } from '../errors/api-error.ts';
+import { invalidValue } from '../../platform/request-input.ts';
+import { notFound } from '../errors/api-error.ts';
 
 /** A text in a response. */
 export function text(example: string) {
@@ -11,9 +12,9 @@ export function count(example: number) {
   return Type.Integer({ examples: [example] });
 }
 
-/** A time in a response. */
+/** A time in a response; the serializer writes a Date in ISO 8601. */
 export function dateTime(example = '2026-11-21T09:30:00.000Z') {
-  return Type.String({ format: 'date-time', examples: [example] });
+  return Type.Unsafe<Date | string>(Type.String({ format: 'date-time', examples: [example] }));
 }
 
 /** A member that is always there and may be null, as it is in the example unless one is given. */
@@ -75,15 +76,12 @@ export const Time = Type.String({
   examples: ['2026-11-19T00:00:00Z'],
 });
 
-/** The instant a parameter names; null without one. Throws ApiError 400. */
+/** The instant a parameter names; null without one. Throws RequestError `invalid_value`. */
 export function timeOf(param: string, text: string | undefined): Date | null {
   if (text === undefined) return null;
   const time = new Date(text);
   if (Number.isFinite(time.getTime()) && time.getTime() >= 0) return time;
-  throw new ApiError('invalid_parameter', {
-    param,
-    message: 'The parameter must be a time such as 2027-01-31T12:00:00Z.',
-  });
+  throw invalidValue('The parameter must be a time such as 2027-01-31T12:00:00Z.', param);
 }
 
 type TextReply = {

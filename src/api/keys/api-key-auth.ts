@@ -162,6 +162,8 @@ export const SCOPES = {
   graph: { scopes: ['graph'] },
 } as const satisfies Record<string, { scopes: readonly ApiKeyScope[] }>;
 
+export type ScopeName = keyof typeof SCOPES;
+
 /** Throws ApiError 403 unless a key with the scopes `has` may use the route of this request. */
 function checkScopes(request: FastifyRequest, has: readonly ApiKeyScope[]): void {
   const { scopes: wanted = [] } = request.routeOptions.config;

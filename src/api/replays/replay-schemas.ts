@@ -26,8 +26,12 @@ export const ReplayRequest = Type.Object(
   { title: 'ReplayRequest', additionalProperties: false },
 );
 
-/** The selection of a request. Throws ApiError 400 for a time that is none. */
-export function selectionOf({ dryRun, from, to, ...given }: Static<typeof ReplayRequest>): GivenSelection {
+/** The selection of a request. Throws RequestError `invalid_value` for a time that is none. */
+export function selectionOf({
+  from,
+  to,
+  ...given
+}: Omit<Static<typeof ReplayRequest>, 'dryRun'>): GivenSelection {
   return {
     ...given,
     from: timeOf('from', from) ?? undefined,
@@ -74,12 +78,20 @@ export const ReplayWithOutcomes = Type.Object(
   { title: 'ReplayDetails' },
 );
 
+export const ReplayCount = Type.Object(
+  {
+    dryRun: Type.Literal(true),
+    deliveries: count(1_250),
+    byType: Type.Record(Type.String(), Type.Integer(), { examples: [{ message: 1_000, payment: 250 }] }),
+    byEndpoint: Type.Record(Type.String(), Type.Integer(), { examples: [{ 3: 1_250 }] }),
+    oldest: nullable(dateTime(), '2026-11-19T00:00:04.120Z'),
+    newest: nullable(dateTime(), '2026-11-21T09:29:58.001Z'),
+    skipped: Type.Object({ pending: count(2), noBody: Type.Integer(), endpointGone: Type.Integer() }),
+  },
+  { title: 'ReplayCount' },
+);
+
 /** A replay as tenants see it. */
 export function replayJson<View extends ReplayView>({ replayId, wabaId, ...shown }: View) {
-  return {
-    id: replayId,
-    ...shown,
-    createdAt: shown.createdAt.toISOString(),
-    finishedAt: shown.finishedAt?.toISOString() ?? null,
-  };
+  return { id: replayId, ...shown };
 }

@@ -1,5 +1,5 @@
 import { type Command, InvalidArgumentError, Option } from 'commander';
-import { readStdin } from '../../platform/cli/given-text.ts';
+import { parseList, parseNumber, readStdin } from '../../platform/cli/given-text.ts';
 import { invalidValue } from '../../platform/request-input.ts';
 import type { EndpointOptions } from '../endpoint-options.ts';
 import type { Kind } from '../setting.ts';
@@ -73,19 +73,6 @@ export async function givenEndpointOptions(options: EndpointCommandOptions): Pro
   };
 }
 
-function parseList(text: string): string[] {
-  return text
-    .split(',')
-    .map((part) => part.trim())
-    .filter((part) => part !== '');
-}
-
-/** Reads a whole number. Throws commander's InvalidArgumentError. */
-export function parseNumber(text: string): number {
-  if (/^\d{1,15}$/.test(text)) return Number(text);
-  throw new InvalidArgumentError('Write a whole number, or "default".');
-}
-
 /** Reads one `--header <name>: <value>`. Throws commander's InvalidArgumentError. */
 function parseHeader(
   text: string,
@@ -97,7 +84,6 @@ function parseHeader(
   return { ...earlier, [name.trim()]: value.trim() };
 }
 
-/** More than headers or a secret can have: a wrong file is refused at once. */
 /** Reads headers as JSON from standard input: `{"Authorization": "Bearer …", "X-Old": null}`. */
 async function readHeadersFromStdin(): Promise<Record<string, string | null>> {
   const headers = parseJson(await readStdin());

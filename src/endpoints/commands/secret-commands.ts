@@ -1,9 +1,8 @@
 import { Command } from 'commander';
 import { adminAction, alignedFields } from '../../platform/cli/admin-action.ts';
-import { readStdin } from '../../platform/cli/given-text.ts';
+import { parseNumber, readStdin } from '../../platform/cli/given-text.ts';
 import { rotateSecret, rotateSigningKey } from '../endpoint-secrets.ts';
 import { endpointForOperator } from '../endpoints.ts';
-import { parseNumber } from './endpoint-options.ts';
 
 type RotateOptions = { overlapHours: number; secretStdin?: true };
 

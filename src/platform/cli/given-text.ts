@@ -1,4 +1,5 @@
 import { readFile } from 'node:fs/promises';
+import { InvalidArgumentError } from 'commander';
 import { invalidValue } from '../request-input.ts';
 
 const MAX_INPUT_CHARS = 65_536;
@@ -20,4 +21,18 @@ export async function readNamedFile(path: string): Promise<string> {
   } catch {
     throw invalidValue(`The file ${path} cannot be read.`);
   }
+}
+
+/** Reads values that are separated by commas. */
+export function parseList(text: string): string[] {
+  return text
+    .split(',')
+    .map((part) => part.trim())
+    .filter((part) => part !== '');
+}
+
+/** Reads a whole number. Throws commander's InvalidArgumentError. */
+export function parseNumber(text: string): number {
+  if (/^\d{1,15}$/.test(text)) return Number(text);
+  throw new InvalidArgumentError('Write a whole number, or "default".');
 }

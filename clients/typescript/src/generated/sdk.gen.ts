@@ -232,7 +232,7 @@ export class HeliographApi extends HeyApiClient {
     /**
      * Send an event again
      *
-     * To every endpoint that had it or takes such events now, or to the one that the body names: also to one that is newer than the event, if the key has `read_events` or `read` too.
+     * To every endpoint that had it or accepts such events now, or to the endpoint that the body names: also to one that is newer than the event, if the key has `read_events` or `read` too.
      *
      * Scope: `manage_webhooks`.
      */
@@ -266,7 +266,7 @@ export class HeliographApi extends HeyApiClient {
     /**
      * Send many events again
      *
-     * Either `deliveryIds`, or a filter of at least one other member. `not_sent` in `states` means events that an endpoint takes now and never had; without `states` they are part of it. What is sent again goes behind new events, with the same `webhook-id`. With `dryRun` it is counted only. Events that are older than the URL of their endpoint need a key with `read_events` or `read` too.
+     * Either `deliveryIds`, or a filter of at least one other member. `not_sent` in `states` selects events that an endpoint accepts now and never had; without `states` they are included. They are sent behind new events, with the same `webhook-id`. `dryRun` only counts. Events that are older than the URL of their endpoint require a key with `read_events` or `read` too.
      *
      * Scope: `manage_webhooks`.
      */
@@ -285,7 +285,7 @@ export class HeliographApi extends HeyApiClient {
     /**
      * Get a replay
      *
-     * How far it is, and what came of what it sent.
+     * Progress and delivery outcomes.
      *
      * Scope: `read` or `manage_webhooks`.
      */
@@ -338,7 +338,7 @@ export class HeliographApi extends HeyApiClient {
     /**
      * Cancel a replay
      *
-     * Queues nothing more, for good. What is queued is still sent.
+     * Queues nothing more, permanently. Queued deliveries are still sent.
      *
      * Scope: `manage_webhooks`.
      */

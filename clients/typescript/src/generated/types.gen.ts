@@ -3696,7 +3696,7 @@ export type StartReplayError = StartReplayErrors[keyof StartReplayErrors];
 
 export type StartReplayResponses = {
     /**
-     * With `dryRun`: what would be sent.
+     * With `dryRun`: the counts.
      */
     200: ReplayCount;
     /**
@@ -3828,7 +3828,7 @@ export type PauseReplayError = PauseReplayErrors[keyof PauseReplayErrors];
 
 export type PauseReplayResponses = {
     /**
-     * The replay as it is now.
+     * The replay after the change.
      */
     200: ReplayDetails;
 };
@@ -3900,7 +3900,7 @@ export type ResumeReplayError = ResumeReplayErrors[keyof ResumeReplayErrors];
 
 export type ResumeReplayResponses = {
     /**
-     * The replay as it is now.
+     * The replay after the change.
      */
     200: ReplayDetails;
 };
@@ -3972,7 +3972,7 @@ export type CancelReplayError = CancelReplayErrors[keyof CancelReplayErrors];
 
 export type CancelReplayResponses = {
     /**
-     * The replay as it is now.
+     * The replay after the change.
      */
     200: ReplayDetails;
 };

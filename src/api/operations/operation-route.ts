@@ -1,0 +1,78 @@
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import type { ExternalApp, ExternalContext } from '../external/external-app.ts';
+import { NoBody, NoQuery } from '../external/schema-kit.ts';
+import { accountOf, apiActorOf, SCOPES } from '../keys/api-key-auth.ts';
+import { documented } from '../openapi/documented.ts';
+import type { ApiCall, Operation } from './operation.ts';
+
+/** Leaves time for the start of a workflow within the time that a request may take. */
+const TEST_EVENT_WAIT_MS = 8_000;
+
+const WITH_BODY = new Set(['POST', 'PUT', 'PATCH']);
+
+/** Adds the routes of operations. Their schemas validate requests, and the OpenAPI document is made of them. */
+export function addOperations(
+  app: ExternalApp,
+  context: ExternalContext,
+  operations: readonly Operation[],
+): void {
+  for (const each of operations) addOperation(app, context, each);
+}
+
+function addOperation(app: ExternalApp, context: ExternalContext, operation: Operation): void {
+  const { method, path: url, scope, route = {} } = operation;
+  app.route({
+    ...route,
+    method,
+    url,
+    schema: schemaOf(operation),
+    config: { ...route.config, ...SCOPES[scope] },
+    handler: async (request, reply) => {
+      const call = callOf(request, reply, context);
+      const result = await operation.run(call, inputOf(request, operation) as never);
+      const status = operation.status?.(result) ?? onlyStatus(operation);
+      if (status !== null) reply.code(status);
+      const location = operation.location?.(result) ?? null;
+      if (location !== null) reply.header('location', location);
+      return operation.json === undefined ? result : operation.json(result, call);
+    },
+  });
+}
+
+function schemaOf(operation: Operation) {
+  const { id: operationId, method, params, query = NoQuery, body, answers, ...docs } = operation;
+  return {
+    ...documented({ ...docs, operationId, answers }),
+    ...(params !== undefined && { params }),
+    querystring: query,
+    ...(WITH_BODY.has(method) && { body: body ?? NoBody }),
+    response: Object.fromEntries(Object.entries(answers).map(([status, { schema }]) => [status, schema])),
+  };
+}
+
+/** Of several, `run` or `status` chooses. */
+function onlyStatus({ answers }: Operation): number | null {
+  const [status, ...others] = Object.keys(answers);
+  return others.length === 0 ? Number(status) : null;
+}
+
+function inputOf(request: FastifyRequest, { checkId }: Operation): object {
+  const params = request.params as Readonly<Record<string, string>>;
+  const { id } = params;
+  const checked = checkId === undefined || id === undefined ? {} : { id: checkId(id) };
+  return { ...(request.query as object), ...(request.body as object | undefined), ...params, ...checked };
+}
+
+function callOf(request: FastifyRequest, reply: FastifyReply, context: ExternalContext): ApiCall {
+  const account = accountOf(request);
+  const name = `API key ${account.keyId}`;
+  const { accounts, startDelivery } = context;
+  return {
+    ...context,
+    ...{ account, request, reply, wabaId: account.wabaId },
+    tools: { ...accounts, actor: apiActorOf(request) },
+    by: { name, inText: name },
+    testEvents: { startDelivery, waitMs: TEST_EVENT_WAIT_MS },
+    timeoutMs: undefined,
+  };
+}

@@ -1,0 +1,143 @@
+import type { Command } from 'commander';
+import type { FastifyReply, FastifyRequest, RouteShorthandOptions } from 'fastify';
+import type { Static, TSchema } from 'typebox';
+import type { TestEventTools } from '../../deliveries/test-event.ts';
+import type { OptionRules } from '../../endpoints/endpoint-options.ts';
+import type { Audited } from '../../platform/audit/audit.ts';
+import type { AdminOutcome, AdminTools } from '../../platform/cli/admin-action.ts';
+import type { SealedDatabase } from '../../platform/crypto/secret-keys.ts';
+import type { ExternalContext } from '../external/external-app.ts';
+import type { PageCursors } from '../external/page.ts';
+import type { Account, ScopeName } from '../keys/api-key-auth.ts';
+import type { AnswerDocs, OperationDocs } from '../openapi/documented.ts';
+
+/** A call of an operation, by a request to the API or by an admin command. */
+export type Call = {
+  tools: SealedDatabase & OptionRules & Audited;
+  wabaId: string;
+  /** The caller, for lists and for sentences: "operator", "an operator"; of an API key both are "API key 3". */
+  by: { name: string; inText: string };
+  testEvents: Pick<TestEventTools, 'startDelivery' | 'waitMs'>;
+  /** Null: a command lists without pages. */
+  cursors: PageCursors | null;
+  /** Null: a command waits for the database as long as it takes. */
+  timeoutMs: null | undefined;
+};
+
+/** A call by a request to the API. */
+export type ApiCall = Call &
+  ExternalContext & { account: Account; request: FastifyRequest; reply: FastifyReply };
+
+/** An option of a command for one member of the input; its schema gives the parser. */
+export type OptionDescription = {
+  flags: string;
+  help: string;
+  default?: unknown;
+  isRequired?: true;
+  /** The option is repeated for several values, which are otherwise separated by commas. */
+  isRepeated?: true;
+  /** The help lists the values of the enumeration, and commander refuses others. */
+  showsChoices?: true;
+};
+
+/** What a command needs to print a result. */
+type Shown<Input> = { tools: AdminTools; call: Call; input: Input };
+
+/** The admin command of an operation. */
+export type CommandDescription<Input, Result> = {
+  /** Behind `admin`: "replay pause". */
+  name: string;
+  help: string;
+  /** Behind `admin`. */
+  example: string;
+  /** The help of `--waba`, or how to find the WABA of the object that the command names. */
+  waba: string | ((tools: AdminTools, id: string) => Promise<string>);
+  /** Help for the id. */
+  argument?: string;
+  options?: { readonly [Member in keyof Input]?: OptionDescription };
+  /** Adds options that stand for no single member; `read` makes members of them. */
+  extend?(command: Command): void;
+  read?(options: Readonly<Record<string, unknown>>): Promise<Partial<Input>>;
+  /** The command needs `--yes`, and says without it what would be deleted. */
+  confirmDeletion?(call: Call, input: Input): Promise<string>;
+  show(result: Result, shown: Shown<Input>): AdminOutcome | Promise<AdminOutcome>;
+};
+
+/** What every door needs to know of an operation. */
+type Described<
+  Params extends TSchema,
+  Query extends TSchema,
+  Body extends TSchema,
+  Answers extends Readonly<Record<number, TSchema>>,
+> = Omit<OperationDocs, 'operationId' | 'answers'> & {
+  /** The `operationId` of the OpenAPI document. */
+  id: string;
+  method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
+  path: `/${string}`;
+  scope: ScopeName;
+  /** The path's own parameters; `checkId` refuses an id that cannot exist. */
+  params?: Params;
+  checkId?: (id: string) => string;
+  /** Without one, a request may have no query. */
+  query?: Query;
+  /** Without one, the body of a request that may have one must be empty. */
+  body?: Body;
+  answers: { readonly [Status in keyof Answers]: AnswerDocs & { schema: Answers[Status] } };
+  /** How the route differs from others. */
+  route?: Pick<RouteShorthandOptions, 'bodyLimit' | 'handlerTimeout' | 'validatorCompiler' | 'config'>;
+};
+
+/** Parameters, query and body together. */
+type InputOf<Params extends TSchema, Query extends TSchema, Body extends TSchema> = Static<Params> &
+  Static<Query> &
+  Static<Body>;
+
+/** The body of any of the answers. */
+type AnswerOf<Answers extends Readonly<Record<number, TSchema>>> = Static<
+  Extract<Answers[keyof Answers], TSchema>
+>;
+
+/** An operation of which the types of input and result are forgotten. */
+export type Operation = Described<TSchema, TSchema, TSchema, Readonly<Record<number, TSchema>>> & {
+  run(call: ApiCall, input: never): Promise<unknown>;
+  json?(result: unknown, call: ApiCall): unknown;
+  status?(result: unknown): number;
+  location?(result: unknown): string | null;
+  command?: CommandDescription<never, unknown>;
+};
+
+/** Describes an operation of the API and its admin command: both run the same code. */
+export function operation<
+  Params extends TSchema,
+  Query extends TSchema,
+  Body extends TSchema,
+  Answers extends Readonly<Record<number, TSchema>>,
+  Result,
+>(
+  described: Described<Params, Query, Body, Answers> & {
+    run(call: Call, input: InputOf<Params, Query, Body>): Promise<Result>;
+    /** The result as the API returns it. */
+    json(result: NoInfer<Result>, call: ApiCall): AnswerOf<Answers>;
+    /** The status, where there are several. */
+    status?(result: NoInfer<Result>): number;
+    /** The path of what was created. */
+    location?(result: NoInfer<Result>): string | null;
+    command: CommandDescription<InputOf<Params, Query, Body>, NoInfer<Result>>;
+  },
+): Operation {
+  return described as unknown as Operation;
+}
+
+/** Describes an operation that only the API offers; `run` returns its answer. */
+export function restOperation<
+  Params extends TSchema,
+  Query extends TSchema,
+  Body extends TSchema,
+  Answers extends Readonly<Record<number, TSchema>>,
+>(
+  described: Described<Params, Query, Body, Answers> & {
+    run(call: ApiCall, input: InputOf<Params, Query, Body>): Promise<AnswerOf<Answers>>;
+  },
+): Operation {
+  return described as unknown as Operation;
+}
