@@ -2,14 +2,12 @@ import { Command, type CommanderError } from 'commander';
 import { tenantCommand } from './accounts/commands/tenant-commands.ts';
 import { wabaCommand } from './accounts/commands/waba-commands.ts';
 import { alertsCommand } from './alerts/commands/alert-commands.ts';
-import { operationsUrlCommand } from './alerts/commands/operations-url-commands.ts';
+import { deliveryCommand } from './api/deliveries/retries.ts';
+import { endpointCommand } from './api/endpoints/endpoint-command.ts';
+import { operationsUrlCommand } from './api/endpoints/operations-url.ts';
 import { replayCommand } from './api/replays/replay-command.ts';
-import { deliveryCommand } from './deliveries/commands/delivery-commands.ts';
-import { endpointTestCommand } from './deliveries/commands/endpoint-test-command.ts';
 import { eventsCommand, findCommand } from './deliveries/commands/find-command.ts';
-import { endpointRetryCommand } from './deliveries/commands/retry-command.ts';
 import { topCommand } from './doctor/top-command.ts';
-import { endpointCommand } from './endpoints/commands/endpoint-commands.ts';
 import { eraseCommand, erasuresCommand, exportCommand } from './erasures/commands/erase-commands.ts';
 import { tenantRemoveCommand, wabaRemoveCommand } from './erasures/commands/removal-commands.ts';
 import { inboxCommand } from './inbound/commands/inbox-commands.ts';
@@ -33,7 +31,7 @@ export function buildAdminCommand(): Command {
     userCommand(),
     keyCommand(),
     keyRequestCommand(),
-    endpointCommand().addCommand(endpointRetryCommand()).addCommand(endpointTestCommand()),
+    endpointCommand(),
     operationsUrlCommand(),
     alertsCommand(),
     mailCommand(),

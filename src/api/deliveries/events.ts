@@ -21,11 +21,9 @@ import { EventTypeSchema } from '../../platform/event-type-schema.ts';
 import type { Database } from '../../platform/postgres/database.ts';
 import { eventUuidOf, publicDeliveryId, publicEventId } from '../../platform/public-ids.ts';
 import { notFound } from '../errors/api-error.ts';
-import type { ExternalApp, ExternalContext } from '../external/external-app.ts';
 import { PAGE_PARAMETERS, pageSize, positionOf } from '../external/page.ts';
-import { listOf, NoQuery, parameter, sendJsonText, Time, timeOf } from '../external/schema-kit.ts';
-import { accountOf, SCOPES } from '../keys/api-key-auth.ts';
-import { documented } from '../openapi/documented.ts';
+import { listOf, parameter, sendJsonText, Time, timeOf } from '../external/schema-kit.ts';
+import { restOperation } from '../operations/operation.ts';
 import { DELIVERY_STATES, EventDetails, EventItem, EventParams } from './event-schemas.ts';
 
 /** Upstream chooses ids: they may be long, but no text that the database cannot hold. */
@@ -71,34 +69,28 @@ const EventQuery = Type.Object(
   { additionalProperties: false },
 );
 
-const docs = documented({
-  operationId: 'listEvents',
+const list = restOperation({
+  id: 'listEvents',
+  method: 'GET',
+  path: '/api/external/events',
+  scope: 'readEvents',
   summary: 'List events',
   description:
-    'What was sent or is to be sent to webhook endpoints, the newest first; `body` is what webhooks carry, byte for byte. With `order=asc` and the cursor of the last page a tenant that was down reads everything it missed.',
+    'The events for webhook endpoints, sent or pending, the newest first; `body` is the body of the webhook, byte for byte. With `order=asc` and the cursor of the last page a tenant that was down reads every event that it missed.',
   tag: 'Events',
+  query: EventQuery,
   answers: {
     200: {
       description: 'A page of events. It can hold fewer than `limit`, even none, although `hasMore` is true.',
+      schema: listOf(EventItem),
       example: { hasMore: true, nextCursor: 'AAABlq3kZ0B2' },
     },
   },
-});
-
-/**
- * GET /api/external/events: the events of a WABA, the newest first. With order=asc the list has no gaps: it ends
- * before events that other transactions may still put in between, and its cursor goes on from there later.
- */
-export function eventList(app: ExternalApp, { database, cursors }: ExternalContext): void {
-  const schema = {
-    ...docs,
-    querystring: EventQuery,
-    response: { 200: listOf(EventItem) },
-  };
-  app.get('/api/external/events', { schema, config: SCOPES.readEvents }, async (request, reply) => {
-    const { wabaId } = accountOf(request);
-    const { limit, cursor, order = 'desc' } = request.query;
-    const filter = filterOf(request.query);
+  // In ascending order the list has no gaps: it ends before events that other transactions may still put in between,
+  // and its cursor goes on from there later.
+  run: async ({ database, wabaId, cursors, reply }, input) => {
+    const { limit, cursor, order = 'desc' } = input;
+    const filter = filterOf(input);
     const scope = [wabaId, 'events', order, JSON.stringify(filter)];
     const [afterId = null] = positionOf(cursors, scope, cursor) ?? [];
     if (order === 'asc') {
@@ -118,8 +110,8 @@ export function eventList(app: ExternalApp, { database, cursors }: ExternalConte
       eventJson(event, bodies.get(event.id), { deliverySummary: summaries.get(event.id) }),
     );
     return sendJsonText(reply, listJson(data, page, nextCursor));
-  });
-}
+  },
+});
 
 function listJson(data: readonly string[], { hasMore }: EventPage, nextCursor: string | null): string {
   return `{"data":[${data.join(',')}],"hasMore":${hasMore},"nextCursor":${JSON.stringify(nextCursor)}}`;
@@ -141,26 +133,21 @@ function filterOf(query: Static<typeof EventQuery>): EventFilter {
 const MAX_DELIVERIES = 50;
 const MAX_ATTEMPTS_EACH = 25;
 
-/** GET /api/external/events/:id: one event with its deliveries and their attempts. */
-export function getEvent(app: ExternalApp, { database }: ExternalContext): void {
-  const schema = {
-    ...documented({
-      operationId: 'getEvent',
-      summary: 'Get an event',
-      description:
-        'With its newest 50 deliveries and their newest 25 attempts each. Signatures and the values of custom headers are left out.',
-      tag: 'Events',
-      answers: { 200: { description: 'The event.' } },
-    }),
-    params: EventParams,
-    querystring: NoQuery,
-    response: { 200: EventDetails },
-  };
-  app.get('/api/external/events/:id', { schema, config: SCOPES.readEvents }, async (request, reply) => {
-    const { wabaId } = accountOf(request);
-    const event = await eventOfPath(database, wabaId, request.params.id);
+const get = restOperation({
+  id: 'getEvent',
+  method: 'GET',
+  path: '/api/external/events/:id',
+  scope: 'readEvents',
+  summary: 'Get an event',
+  description:
+    'With its newest 50 deliveries and their newest 25 attempts each. Signatures and the values of custom headers are left out.',
+  tag: 'Events',
+  params: EventParams,
+  answers: { 200: { description: 'The event.', schema: EventDetails } },
+  run: async ({ database, wabaId, reply }, { id }) => {
+    const event = await eventOfPath(database, wabaId, id);
     const deliveries = await listEventDeliveries(database, wabaId, event, MAX_DELIVERIES);
-    const ids = deliveries.map(({ id }) => id);
+    const ids = deliveries.map((delivery) => delivery.id);
     const [attempts, bodies] = await Promise.all([
       listDeliveryAttempts(database, wabaId, ids, MAX_ATTEMPTS_EACH),
       readEventBodies(database, wabaId, [event]),
@@ -170,8 +157,11 @@ export function getEvent(app: ExternalApp, { database }: ExternalContext): void 
       deliveryOf(event, delivery, byDelivery.get(delivery.id) ?? []),
     );
     return sendJsonText(reply, eventJson(event, bodies.get(event.id), { deliveries: shown }));
-  });
-}
+  },
+});
+
+/** In the order of the document. */
+export const EVENT_OPERATIONS = [list, get];
 
 /** The event that a path names. Throws ApiError 404, also for another WABA's. */
 export async function eventOfPath(database: Database, wabaId: string, id: string): Promise<ListedEvent> {

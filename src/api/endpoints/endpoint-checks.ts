@@ -3,22 +3,19 @@ import { sendTestEvent } from '../../deliveries/test-event.ts';
 import { readEndpointStatistics } from '../../endpoints/endpoint-statistics.ts';
 import { endpointStatus } from '../../endpoints/endpoints.ts';
 import { ApiError } from '../errors/api-error.ts';
-import type { ExternalApp, ExternalContext } from '../external/external-app.ts';
 import {
   accountObjectId,
   count,
   dateTime,
-  NoBody,
-  NoQuery,
   nullable,
   parameter,
   Time,
   text,
   timeOf,
 } from '../external/schema-kit.ts';
-import { accountOf, apiActorOf, SCOPES } from '../keys/api-key-auth.ts';
-import { documented } from '../openapi/documented.ts';
-import { IdParams, Waiting } from './endpoint-schemas.ts';
+import { operation, restOperation } from '../operations/operation.ts';
+import { IdParams, Waiting, wabaOfEndpoint } from './endpoint-schemas.ts';
+import { describeTestEvent } from './endpoint-text.ts';
 
 const STEP_MS = { minute: 60_000, hour: 3_600_000 };
 const DEFAULT_STEPS = { minute: 60, hour: 24 };
@@ -55,40 +52,30 @@ const Statistics = Type.Object(
   { title: 'WebhookEndpointStatistics' },
 );
 
-const docs = documented({
-  operationId: 'getWebhookEndpointStatistics',
+/** Counts attempts per minute or hour. */
+export const webhookEndpointStatistics = restOperation({
+  id: 'getWebhookEndpointStatistics',
+  method: 'GET',
+  path: '/api/external/webhook-endpoints/:id/statistics',
+  scope: 'readWebhooks',
   summary: 'Statistics of a webhook endpoint',
-  description: 'Attempts per minute or hour, 1,440 steps at most, and what waits. Test events do not count.',
+  description:
+    'Attempts per minute or hour, 1,440 steps at most, and the pending deliveries. Test events do not count.',
   tag: 'Webhook endpoints',
-  answers: { 200: { description: 'The steps in which there were attempts.' } },
-});
-
-/** GET /api/external/webhook-endpoints/:id/statistics: attempts per minute or hour, and what waits. */
-export function webhookEndpointStatistics(app: ExternalApp, { accounts }: ExternalContext): void {
-  const schema = {
-    ...docs,
-    params: IdParams,
-    querystring: StatisticsQuery,
-    response: { 200: Statistics },
-  };
-  const options = { schema, config: SCOPES.readWebhooks };
-  app.get('/api/external/webhook-endpoints/:id/statistics', options, async (request) => {
-    const { wabaId } = accountOf(request);
-    const { interval = 'hour' } = request.query;
-    const range = rangeOf(request.query, interval);
-    const { id, waiting } = await endpointStatus(accounts, wabaId, accountObjectId(request.params.id));
+  params: IdParams,
+  checkId: accountObjectId,
+  query: StatisticsQuery,
+  answers: { 200: { description: 'The steps in which there were attempts.', schema: Statistics } },
+  run: async ({ accounts, wabaId }, input) => {
+    const { interval = 'hour' } = input;
+    const range = rangeOf(input, interval);
+    const { id, waiting } = await endpointStatus(accounts, wabaId, input.id);
     const steps = await readEndpointStatistics(accounts.database, wabaId, id, { interval, ...range });
-    return {
-      endpointId: id,
-      interval,
-      since: range.since.toISOString(),
-      until: range.until.toISOString(),
-      total: withMean(steps.reduce(add, NOTHING)),
-      waiting,
-      data: steps.map((step) => ({ at: step.at.toISOString(), ...withMean(step) })),
-    };
-  });
-}
+    const total = withMean(steps.reduce(add, NOTHING));
+    const data = steps.map((step) => ({ at: step.at, ...withMean(step) }));
+    return { endpointId: id, interval, ...range, total, waiting, data };
+  },
+});
 
 /** Whole steps; the one under way is the last unless `until` is earlier. */
 function rangeOf(query: Static<typeof StatisticsQuery>, interval: 'minute' | 'hour') {
@@ -124,9 +111,6 @@ function withMean({ successes, failures, totalMs }: Sums) {
   return { successes, failures, meanDurationMs };
 }
 
-/** Leaves time for the start of the workflow within the time that a request may take. */
-const WAIT_MS = 8_000;
-
 const TestOutcome = Type.Object(
   {
     endpointId: text('3'),
@@ -141,43 +125,49 @@ const TestOutcome = Type.Object(
   { title: 'TestOutcome' },
 );
 
-/**
- * POST /api/external/webhook-endpoints/:id/test: sends the `test` event to this endpoint and tells what came of it;
- * 202 while nothing has, also when it could not be started yet.
- */
-export function testWebhookEndpoint(app: ExternalApp, { accounts, startDelivery }: ExternalContext): void {
-  const schema = {
-    ...documented({
-      operationId: 'testWebhookEndpoint',
-      summary: 'Send a test event',
-      description:
-        'To this endpoint only, also while it is paused, once. Waits up to 8 seconds for what comes of it.',
-      tag: 'Webhook endpoints',
-      requests: { empty: {} },
-      answers: {
-        200: {
-          description: 'What came of it.',
-          example: { state: 'delivered', statusCode: 200, durationMs: 82.4 },
-        },
-        202: { description: 'Nothing yet: look at `GET /api/external/events/{id}`.' },
-      },
-    }),
-    params: IdParams,
-    querystring: NoQuery,
-    body: NoBody,
-    response: { 200: TestOutcome, 202: TestOutcome },
-  };
-  const options = { schema, config: SCOPES.manageWebhooks };
-  app.post('/api/external/webhook-endpoints/:id/test', options, async (request, reply) => {
-    const { wabaId } = accountOf(request);
-    const actor = apiActorOf(request);
-    const tools = { database: accounts.database, actor, startDelivery, waitMs: WAIT_MS };
-    const result = await sendTestEvent(tools, wabaId, accountObjectId(request.params.id));
-    const { webhookId, startError, workflowId, ...outcome } = result;
+/** Sends the test event to one endpoint; the outcome is pending also when it could not be started yet. */
+export const testWebhookEndpoint = operation({
+  id: 'testWebhookEndpoint',
+  method: 'POST',
+  path: '/api/external/webhook-endpoints/:id/test',
+  scope: 'manageWebhooks',
+  summary: 'Send a test event',
+  description: 'To this endpoint only, once, even if it is paused. Waits up to 8 seconds for the outcome.',
+  tag: 'Webhook endpoints',
+  requests: { empty: {} },
+  params: IdParams,
+  checkId: accountObjectId,
+  answers: {
+    200: {
+      description: 'The outcome.',
+      schema: TestOutcome,
+      example: { state: 'delivered', statusCode: 200, durationMs: 82.4 },
+    },
+    202: {
+      description: 'There is no outcome yet: look at `GET /api/external/events/{id}`.',
+      schema: TestOutcome,
+    },
+  },
+  run: ({ tools, wabaId, testEvents }, { id }) =>
+    sendTestEvent({ database: tools.database, actor: tools.actor, ...testEvents }, wabaId, id),
+  status: ({ state }) => (state === 'pending' ? 202 : 200),
+  json: ({ webhookId, startError, workflowId, ...outcome }, { request }) => {
     if (startError !== null) {
       request.log.warn({ err: startError, workflowId }, 'the workflow of a test event could not be started');
     }
-    reply.code(outcome.state === 'pending' ? 202 : 200);
     return { id: webhookId, ...outcome };
-  });
-}
+  },
+  command: {
+    name: 'endpoint test',
+    help:
+      'send the test event to an endpoint, whatever its mode and filters, and wait for the response; ' +
+      'the exit code is 0 when the event was stored, the outcome is in "state"',
+    example: 'endpoint test 3 --json',
+    waba: wabaOfEndpoint,
+    argument: 'the id of the endpoint',
+    show: async (result, { tools, call }) => {
+      const { url } = await endpointStatus(call.tools, call.wabaId, result.endpointId);
+      return describeTestEvent(tools.config, url, result);
+    },
+  },
+});

@@ -1,5 +1,6 @@
 import { type TSchema, type TUnsafe, Type } from 'typebox';
 import type { EndpointOptions } from '../../endpoints/endpoint-options.ts';
+import { endpointForOperator } from '../../endpoints/endpoints.ts';
 import {
   type AnySetting,
   SETTINGS,
@@ -7,6 +8,7 @@ import {
   type StoredSettings,
   settingsOf,
 } from '../../endpoints/settings.ts';
+import type { Database } from '../../platform/postgres/database.ts';
 import { count, dateTime, idParams, nullable, text } from '../external/schema-kit.ts';
 
 const DATE_TIME = dateTime('2026-11-20T10:00:00.000Z');
@@ -104,7 +106,7 @@ const ENDPOINT_MEMBERS = {
     Type.Array(
       Type.Object({
         publicKey: text(EXAMPLE_PUBLIC_KEY),
-        expiresAt: nullable(Type.String({ description: 'Null: the key that signs at present.' })),
+        expiresAt: nullable({ ...DATE_TIME, description: 'Null: the key that signs at present.' }),
       }),
       {
         description:
@@ -161,3 +163,8 @@ export const CreatedEndpoint = Type.Object(
 );
 
 export const IdParams = idParams('The id of the endpoint.', EXAMPLE_ID);
+
+/** The WABA of an endpoint, for commands. Throws RequestError: `invalid_value`, `unknown_endpoint`. */
+export async function wabaOfEndpoint(tools: { database: Database }, id: string): Promise<string> {
+  return (await endpointForOperator(tools, id)).wabaId;
+}

@@ -1,18 +1,13 @@
 import { Type } from 'typebox';
 import { rotateSecret, rotateSigningKey } from '../../endpoints/endpoint-secrets.ts';
-import type { ExternalApp, ExternalContext } from '../external/external-app.ts';
-import { accountObjectId, dateTime, NoQuery, nullable, text } from '../external/schema-kit.ts';
-import { accountOf, apiActorOf, SCOPES } from '../keys/api-key-auth.ts';
-import { documented } from '../openapi/documented.ts';
-import { EXAMPLE_PUBLIC_KEY, EXAMPLE_SECRET, IdParams } from './endpoint-schemas.ts';
+import { alignedFields } from '../../platform/cli/admin-action.ts';
+import { readStdin } from '../../platform/cli/given-text.ts';
+import { accountObjectId, dateTime, nullable, text } from '../external/schema-kit.ts';
+import { operation } from '../operations/operation.ts';
+import { EXAMPLE_PUBLIC_KEY, EXAMPLE_SECRET, IdParams, wabaOfEndpoint } from './endpoint-schemas.ts';
+import { untilText } from './endpoint-text.ts';
 
-const Rotation = Type.Object(
-  {
-    overlapHours: Type.Optional(Type.Number({ minimum: 0, maximum: 168 })),
-    secret: Type.Optional(Type.String()),
-  },
-  { additionalProperties: false },
-);
+const OverlapHours = Type.Optional(Type.Number({ minimum: 0, maximum: 168 }));
 
 const RotatedSecret = Type.Object(
   {
@@ -23,45 +18,55 @@ const RotatedSecret = Type.Object(
   { title: 'RotatedSecret' },
 );
 
-/** POST /api/external/webhook-endpoints/:id/rotate-secret: the new secret is in this answer only. */
-export function rotateWebhookEndpointSecret(app: ExternalApp, { accounts }: ExternalContext): void {
-  const schema = {
-    ...documented({
-      operationId: 'rotateWebhookEndpointSecret',
-      summary: 'Give a webhook endpoint a new secret',
-      description:
-        '`secret` is in this answer only. The old one signs too for `overlapHours`, 24 unless given. Bring one of your own if you like.',
-      tag: 'Webhook endpoints',
-      errors: ['secret_in_use'],
-      requests: { 'a day of both': {}, 'at once': { overlapHours: 0 } },
-      answers: { 200: { description: 'The new secret.' } },
+/** Makes a new signing secret and shows it, this once. */
+export const rotateWebhookEndpointSecret = operation({
+  id: 'rotateWebhookEndpointSecret',
+  method: 'POST',
+  path: '/api/external/webhook-endpoints/:id/rotate-secret',
+  scope: 'manageWebhooks',
+  summary: 'Give a webhook endpoint a new secret',
+  description:
+    '`secret` is in this answer only. The old secret signs too for `overlapHours`, 24 unless given. You may bring the new `secret`.',
+  tag: 'Webhook endpoints',
+  errors: ['secret_in_use'],
+  requests: { 'a day of both': {}, 'at once': { overlapHours: 0 } },
+  params: IdParams,
+  checkId: accountObjectId,
+  body: Type.Object(
+    { overlapHours: OverlapHours, secret: Type.Optional(Type.String()) },
+    { additionalProperties: false },
+  ),
+  answers: { 200: { description: 'The new secret.', schema: RotatedSecret } },
+  run: ({ tools, wabaId }, { id, ...rotation }) => rotateSecret(tools, wabaId, id, rotation),
+  json: (rotated) => rotated,
+  command: {
+    name: 'endpoint rotate-secret',
+    help: 'give an endpoint another signing secret and print it; the present secret signs too for a while',
+    example: 'endpoint rotate-secret 3 --overlap-hours 48 --json',
+    waba: wabaOfEndpoint,
+    options: {
+      overlapHours: {
+        flags: '--overlap-hours <hours>',
+        help: 'how long both sign, 0 to 168; the secret before the present one ends at once',
+        default: 24,
+      },
+    },
+    extend: (command) =>
+      command.option(
+        '--secret-stdin',
+        "read the new secret from standard input: the tenant's own, whsec_ and base64",
+      ),
+    read: async ({ secretStdin }) => (secretStdin ? { secret: (await readStdin()).trim() } : {}),
+    show: (rotated) => ({
+      json: rotated,
+      text: alignedFields([
+        ['id', rotated.id],
+        ['secret', rotated.secret],
+        ['old secret', untilText(rotated.previousSecretExpiresAt)],
+      ]),
     }),
-    params: IdParams,
-    querystring: NoQuery,
-    body: Rotation,
-    response: { 200: RotatedSecret },
-  };
-  const options = { schema, config: SCOPES.manageWebhooks };
-  app.post('/api/external/webhook-endpoints/:id/rotate-secret', options, async (request) => {
-    const { wabaId } = accountOf(request);
-    const endpointId = accountObjectId(request.params.id);
-    const rotated = await rotateSecret(
-      { ...accounts, actor: apiActorOf(request) },
-      wabaId,
-      endpointId,
-      request.body,
-    );
-    return {
-      ...rotated,
-      previousSecretExpiresAt: rotated.previousSecretExpiresAt?.toISOString() ?? null,
-    };
-  });
-}
-
-const KeyRotation = Type.Object(
-  { overlapHours: Type.Optional(Type.Number({ minimum: 0, maximum: 168 })) },
-  { additionalProperties: false },
-);
+  },
+});
 
 const RotatedSigningKey = Type.Object(
   {
@@ -72,29 +77,43 @@ const RotatedSigningKey = Type.Object(
   { title: 'RotatedSigningKey' },
 );
 
-/** POST /api/external/webhook-endpoints/:id/rotate-signing-key: the private key is never shown. */
-export function rotateWebhookEndpointSigningKey(app: ExternalApp, { accounts }: ExternalContext): void {
-  const schema = {
-    ...documented({
-      operationId: 'rotateWebhookEndpointSigningKey',
-      summary: 'Give a webhook endpoint a new signing key',
-      description:
-        'For an endpoint with `asymmetricSignature`: `publicKey` verifies what the new private key signs. The old key signs too for `overlapHours`, 24 unless given.',
-      tag: 'Webhook endpoints',
-      errors: ['no_signing_key'],
-      requests: { 'a day of both': {}, 'at once': { overlapHours: 0 } },
-      answers: { 200: { description: 'The new public key.' } },
+/** Makes a new key pair; the private key is never shown. */
+export const rotateWebhookEndpointSigningKey = operation({
+  id: 'rotateWebhookEndpointSigningKey',
+  method: 'POST',
+  path: '/api/external/webhook-endpoints/:id/rotate-signing-key',
+  scope: 'manageWebhooks',
+  summary: 'Give a webhook endpoint a new signing key',
+  description:
+    'For an endpoint with `asymmetricSignature`: `publicKey` verifies the signatures of the new private key. The old key signs too for `overlapHours`, 24 unless given.',
+  tag: 'Webhook endpoints',
+  errors: ['no_signing_key'],
+  requests: { 'a day of both': {}, 'at once': { overlapHours: 0 } },
+  params: IdParams,
+  checkId: accountObjectId,
+  body: Type.Object({ overlapHours: OverlapHours }, { additionalProperties: false }),
+  answers: { 200: { description: 'The new public key.', schema: RotatedSigningKey } },
+  run: ({ tools, wabaId }, { id, ...rotation }) => rotateSigningKey(tools, wabaId, id, rotation),
+  json: (rotated) => rotated,
+  command: {
+    name: 'endpoint rotate-signing-key',
+    help: 'give an endpoint with a public-key signature another key pair and print the public key',
+    example: 'endpoint rotate-signing-key 3 --overlap-hours 48 --json',
+    waba: wabaOfEndpoint,
+    options: {
+      overlapHours: {
+        flags: '--overlap-hours <hours>',
+        help: 'how long the present key signs too, 0 to 168',
+        default: 24,
+      },
+    },
+    show: (rotated) => ({
+      json: rotated,
+      text: alignedFields([
+        ['id', rotated.id],
+        ['public key', rotated.publicKey],
+        ['old key', untilText(rotated.previousKeyExpiresAt)],
+      ]),
     }),
-    params: IdParams,
-    querystring: NoQuery,
-    body: KeyRotation,
-    response: { 200: RotatedSigningKey },
-  };
-  const options = { schema, config: SCOPES.manageWebhooks };
-  app.post('/api/external/webhook-endpoints/:id/rotate-signing-key', options, async (request) => {
-    const { wabaId } = accountOf(request);
-    const tools = { ...accounts, actor: apiActorOf(request) };
-    const rotated = await rotateSigningKey(tools, wabaId, accountObjectId(request.params.id), request.body);
-    return { ...rotated, previousKeyExpiresAt: rotated.previousKeyExpiresAt?.toISOString() ?? null };
-  });
-}
+  },
+});

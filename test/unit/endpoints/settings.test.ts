@@ -7,6 +7,7 @@ import {
   EndpointWithWaiting,
   NewEndpoint,
 } from '../../../src/api/endpoints/endpoint-schemas.ts';
+import { describeEndpoint } from '../../../src/api/endpoints/endpoint-text.ts';
 import { endpointForm } from '../../../src/api/portal/endpoints/endpoint-edit.ts';
 import {
   optionsOf,
@@ -15,7 +16,6 @@ import {
 } from '../../../src/api/portal/endpoints/endpoint-form-values.ts';
 import { settingsList } from '../../../src/api/portal/endpoints/endpoint-page.ts';
 import { formValues } from '../../../src/api/portal/form-values.ts';
-import { describeEndpoint } from '../../../src/endpoints/commands/endpoint-commands.ts';
 import {
   givenEndpointOptions,
   withEndpointOptions,

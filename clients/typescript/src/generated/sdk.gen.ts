@@ -202,7 +202,7 @@ export class HeliographApi extends HeyApiClient {
     /**
      * List events
      *
-     * What was sent or is to be sent to webhook endpoints, the newest first; `body` is what webhooks carry, byte for byte. With `order=asc` and the cursor of the last page a tenant that was down reads everything it missed.
+     * The events for webhook endpoints, sent or pending, the newest first; `body` is the body of the webhook, byte for byte. With `order=asc` and the cursor of the last page a tenant that was down reads every event that it missed.
      *
      * Scope: `read` or `read_events`.
      */
@@ -357,7 +357,7 @@ export class HeliographApi extends HeyApiClient {
     /**
      * List webhook endpoints
      *
-     * The oldest first, with what waits for each. Secrets and values of headers are never shown. A key without `manage_webhooks` gets the origins of URLs and hashes of the rest.
+     * The oldest first, each with its pending deliveries. Secrets and values of headers are never shown. A key without `manage_webhooks` gets the origins of URLs and hashes of the rest.
      *
      * Scope: `read` or `manage_webhooks`.
      */
@@ -391,7 +391,7 @@ export class HeliographApi extends HeyApiClient {
     /**
      * Delete a webhook endpoint
      *
-     * What waits for it is dropped; the log stays.
+     * Its pending deliveries are dropped; the log stays.
      *
      * Scope: `manage_webhooks`.
      */
@@ -406,7 +406,7 @@ export class HeliographApi extends HeyApiClient {
     /**
      * Get a webhook endpoint
      *
-     * With what waits for it. A key without `manage_webhooks` gets the origin of the URL and a hash of the rest.
+     * With its pending deliveries. A key without `manage_webhooks` gets the origin of the URL and a hash of the rest.
      *
      * Scope: `read` or `manage_webhooks`.
      */
@@ -459,7 +459,7 @@ export class HeliographApi extends HeyApiClient {
     /**
      * Enable a webhook endpoint
      *
-     * Lets what waits go, or drops it: say which when any does.
+     * Enables the endpoint. If deliveries are pending, `waiting` is required: send or drop them.
      *
      * Scope: `manage_webhooks`.
      */
@@ -478,7 +478,7 @@ export class HeliographApi extends HeyApiClient {
     /**
      * Give a webhook endpoint a new secret
      *
-     * `secret` is in this answer only. The old one signs too for `overlapHours`, 24 unless given. Bring one of your own if you like.
+     * `secret` is in this answer only. The old secret signs too for `overlapHours`, 24 unless given. You may bring the new `secret`.
      *
      * Scope: `manage_webhooks`.
      */
@@ -497,7 +497,7 @@ export class HeliographApi extends HeyApiClient {
     /**
      * Give a webhook endpoint a new signing key
      *
-     * For an endpoint with `asymmetricSignature`: `publicKey` verifies what the new private key signs. The old key signs too for `overlapHours`, 24 unless given.
+     * For an endpoint with `asymmetricSignature`: `publicKey` verifies the signatures of the new private key. The old key signs too for `overlapHours`, 24 unless given.
      *
      * Scope: `manage_webhooks`.
      */
@@ -516,7 +516,7 @@ export class HeliographApi extends HeyApiClient {
     /**
      * Send a test event
      *
-     * To this endpoint only, also while it is paused, once. Waits up to 8 seconds for what comes of it.
+     * To this endpoint only, once, even if it is paused. Waits up to 8 seconds for the outcome.
      *
      * Scope: `manage_webhooks`.
      */
@@ -535,7 +535,7 @@ export class HeliographApi extends HeyApiClient {
     /**
      * Statistics of a webhook endpoint
      *
-     * Attempts per minute or hour, 1,440 steps at most, and what waits. Test events do not count.
+     * Attempts per minute or hour, 1,440 steps at most, and the pending deliveries. Test events do not count.
      *
      * Scope: `read` or `manage_webhooks`.
      */
@@ -548,9 +548,9 @@ export class HeliographApi extends HeyApiClient {
     }
     
     /**
-     * Have alerts sent nowhere
+     * Remove the URL for alerts
      *
-     * They are still listed.
+     * Alerts are not sent; they are still listed.
      *
      * Scope: `manage_webhooks`.
      */
@@ -563,9 +563,9 @@ export class HeliographApi extends HeyApiClient {
     }
     
     /**
-     * Where alerts go
+     * Get the URL for alerts
      *
-     * Null when they go nowhere. A key without `manage_webhooks` gets the origin and a hash of the rest.
+     * Null when alerts are not sent. A key without `manage_webhooks` gets the origin and a hash of the rest.
      *
      * Scope: `read` or `manage_webhooks`.
      */
@@ -578,9 +578,9 @@ export class HeliographApi extends HeyApiClient {
     }
     
     /**
-     * Have alerts sent to a URL
+     * Set the URL for alerts
      *
-     * `secret` is in the first answer only; later changes of the URL keep it and answer null. `secretRotationAdvised`: the URL leads to another server, and the one before still knows the secret.
+     * `secret` is in the first answer only; later changes of the URL keep it and answer null. `secretRotationAdvised`: the URL leads to another server, and the server before still knows the secret.
      *
      * Scope: `manage_webhooks`.
      */
@@ -599,7 +599,7 @@ export class HeliographApi extends HeyApiClient {
     /**
      * Make a new secret for alerts
      *
-     * The old one ends at once; the new one is in this answer only.
+     * The old secret ends at once; the new secret is in this answer only.
      *
      * Scope: `manage_webhooks`.
      */
@@ -652,7 +652,7 @@ export class HeliographApi extends HeyApiClient {
     /**
      * Drop a delivery
      *
-     * It is not sent any more and stays in the log, and the next event of its ordering key is sent. A replay can send it. For a delivery that is dropped already, nothing changes.
+     * It is not sent and stays in the log, and the next event of its ordering key is sent. A replay can send it. Dropping it again changes nothing.
      *
      * Scope: `manage_webhooks`.
      */
@@ -671,7 +671,7 @@ export class HeliographApi extends HeyApiClient {
     /**
      * Retry a webhook endpoint now
      *
-     * Makes the next attempt of every delivery now that waits for a retry, as fast as the limits of the endpoint allow and in order. While the endpoint is probed, its next probe goes out now (`probed`). With `more` ask again for the rest.
+     * Makes the next attempt of every delivery that waits for a retry now, as fast as the limits of the endpoint allow and in order. While the endpoint is probed, its next probe goes out now (`probed`). If `more` is true, ask again for the rest.
      *
      * Scope: `manage_webhooks`.
      */

@@ -4295,7 +4295,7 @@ export type UpdateWebhookEndpointError = UpdateWebhookEndpointErrors[keyof Updat
 
 export type UpdateWebhookEndpointResponses = {
     /**
-     * The endpoint as it is now.
+     * The endpoint after the change.
      */
     200: ChangedWebhookEndpoint;
 };
@@ -4363,7 +4363,7 @@ export type PauseWebhookEndpointError = PauseWebhookEndpointErrors[keyof PauseWe
 
 export type PauseWebhookEndpointResponses = {
     /**
-     * The endpoint as it is now.
+     * The endpoint after the change.
      */
     200: WebhookEndpoint;
 };
@@ -4435,7 +4435,7 @@ export type EnableWebhookEndpointError = EnableWebhookEndpointErrors[keyof Enabl
 
 export type EnableWebhookEndpointResponses = {
     /**
-     * The endpoint as it is now.
+     * The endpoint after the change.
      */
     200: {
         id: string;
@@ -4690,11 +4690,11 @@ export type TestWebhookEndpointError = TestWebhookEndpointErrors[keyof TestWebho
 
 export type TestWebhookEndpointResponses = {
     /**
-     * What came of it.
+     * The outcome.
      */
     200: TestOutcome;
     /**
-     * Nothing yet: look at `GET /api/external/events/{id}`.
+     * There is no outcome yet: look at `GET /api/external/events/{id}`.
      */
     202: TestOutcome;
 };

@@ -1,0 +1,386 @@
+import { Type } from 'typebox';
+import {
+  type EndpointCommandOptions,
+  givenEndpointOptions,
+  withEndpointOptions,
+} from '../../endpoints/commands/endpoint-options.ts';
+import type { EndpointMove } from '../../endpoints/endpoint-headers.ts';
+import { deleteEndpoint, enableEndpoint, holdEndpoint } from '../../endpoints/endpoint-modes.ts';
+import {
+  addEndpoint,
+  type EndpointView,
+  endpointStatus,
+  endpointsOf,
+  sameUrlNotice,
+  updateEndpoint,
+} from '../../endpoints/endpoints.ts';
+import { alignedFields } from '../../platform/cli/admin-action.ts';
+import { invalidValue } from '../../platform/request-input.ts';
+import { shownCount } from '../../queue/waiting.ts';
+import { PageQuery, readPage } from '../external/page.ts';
+import { accountObjectId, count, listOf, text } from '../external/schema-kit.ts';
+import { urlFor } from '../keys/api-key-auth.ts';
+import { operation } from '../operations/operation.ts';
+import {
+  ChangedEndpoint,
+  CreatedEndpoint,
+  EndpointChange,
+  EndpointWithWaiting,
+  IdParams,
+  NewEndpoint,
+  wabaOfEndpoint,
+} from './endpoint-schemas.ts';
+import { describeEndpoint, describeEndpoints } from './endpoint-text.ts';
+
+const PATH = '/api/external/webhook-endpoints';
+
+/** Lists the endpoints of a WABA. */
+export const listWebhookEndpoints = operation({
+  id: 'listWebhookEndpoints',
+  method: 'GET',
+  path: PATH,
+  scope: 'readWebhooks',
+  summary: 'List webhook endpoints',
+  description:
+    'The oldest first, each with its pending deliveries. Secrets and values of headers are never shown. A key without `manage_webhooks` gets the origins of URLs and hashes of the rest.',
+  tag: 'Webhook endpoints',
+  query: PageQuery,
+  answers: { 200: { description: 'A page of endpoints.', schema: listOf(EndpointWithWaiting) } },
+  run: (call, input) =>
+    readPage(call, input, {
+      name: 'webhook-endpoints',
+      find: ([afterId = '0'], limit) => endpointsOf(call.tools, call.wabaId, { afterId, ...limit }),
+      position: ({ id }) => [id],
+    }),
+  json: ({ rows, ...page }, { request }) => ({
+    data: rows.map((row) => endpointJson({ ...row, url: urlFor(request, row.url) })),
+    ...page,
+  }),
+  command: {
+    name: 'endpoint list',
+    help: 'list the webhook endpoints of a WABA',
+    example: 'endpoint list --waba 900000000000101',
+    waba: 'the WABA',
+    show: ({ rows }, { call }) => describeEndpoints(rows, call.wabaId),
+  },
+});
+
+/** Shows one endpoint. */
+export const getWebhookEndpoint = operation({
+  id: 'getWebhookEndpoint',
+  method: 'GET',
+  path: `${PATH}/:id`,
+  scope: 'readWebhooks',
+  summary: 'Get a webhook endpoint',
+  description:
+    'With its pending deliveries. A key without `manage_webhooks` gets the origin of the URL and a hash of the rest.',
+  tag: 'Webhook endpoints',
+  params: IdParams,
+  checkId: accountObjectId,
+  answers: { 200: { description: 'The endpoint.', schema: EndpointWithWaiting } },
+  run: ({ tools, wabaId }, { id }) => endpointStatus(tools, wabaId, id),
+  json: (endpoint, { request }) => endpointJson({ ...endpoint, url: urlFor(request, endpoint.url) }),
+  command: {
+    name: 'endpoint show',
+    help: 'show a webhook endpoint, its mode and its pending deliveries',
+    example: 'endpoint show 3',
+    waba: wabaOfEndpoint,
+    show: (endpoint, { tools }) => describeEndpoint(tools.config, endpoint),
+  },
+});
+
+/** Adds an endpoint and shows its secret, this once. */
+export const createWebhookEndpoint = operation({
+  id: 'createWebhookEndpoint',
+  method: 'POST',
+  path: PATH,
+  scope: 'manageWebhooks',
+  summary: 'Add a webhook endpoint',
+  description:
+    'Up to 100 in a WABA. `secret` is in this answer only. `sameUrlEndpointIds` names other endpoints with the same ' +
+    'URL, which then receives each event once for each of them.',
+  tag: 'Webhook endpoints',
+  errors: ['invalid_url', 'unknown_phone_number', 'url_is_webhook_endpoint', 'too_many_endpoints'],
+  requests: {
+    'everything by default': { url: 'https://shop.example/hook' },
+    'some events, custom header': {
+      url: 'https://shop.example/hook',
+      description: 'shop server',
+      eventTypes: ['message', 'status'],
+      customHeaders: { 'X-Token': 'a value of yours' },
+    },
+  },
+  body: NewEndpoint,
+  answers: {
+    201: {
+      description: 'The endpoint; events that come from now on are sent to it.',
+      schema: CreatedEndpoint,
+      headers: ['Location'],
+    },
+  },
+  run: ({ tools, wabaId }, options) => addEndpoint(tools, wabaId, options),
+  location: ({ id }) => `${PATH}/${id}`,
+  json: endpointJson,
+  command: {
+    name: 'endpoint add',
+    help: 'add a webhook endpoint; prints the secret that verifies its signatures',
+    example: 'endpoint add --waba 900000000000101 --url https://shop.example/webhooks --json',
+    waba: 'the WABA whose events it receives',
+    options: {
+      url: {
+        flags: '--url <url>',
+        help: 'where they are sent, https:// unless the settings allow http',
+        isRequired: true,
+      },
+    },
+    extend: withEndpointOptions,
+    read: (options) => givenEndpointOptions(options as EndpointCommandOptions),
+    show: (endpoint) => {
+      const notice = sameUrlNotice(endpoint);
+      return {
+        json: endpoint,
+        notes: notice === null ? [] : [notice],
+        text: alignedFields([
+          ['id', endpoint.id],
+          ['secret', endpoint.secret],
+          ['URL', endpoint.url],
+          ['WABA', endpoint.wabaId],
+          ['events', endpoint.eventTypes ?? 'all'],
+        ]),
+      };
+    },
+  },
+});
+
+/** Changes the settings of an endpoint. */
+export const updateWebhookEndpoint = operation({
+  id: 'updateWebhookEndpoint',
+  method: 'PATCH',
+  path: `${PATH}/:id`,
+  scope: 'manageWebhooks',
+  summary: 'Change a webhook endpoint',
+  description:
+    'Changes the members that are given; null goes back to the default. When scheme, host or port of `url` change, ' +
+    '`customHeaders` that are not given in the same request are forgotten, because their values were meant for the ' +
+    'server before: `droppedHeaderNames` names them. `secretRotationAdvised` is then true: the server before still ' +
+    'knows the signing secret. `sameUrlEndpointIds` names other endpoints with the same URL.',
+  tag: 'Webhook endpoints',
+  errors: ['invalid_url', 'unknown_phone_number', 'url_is_webhook_endpoint'],
+  requests: { url: { url: 'https://shop.example/hook' }, 'all events': { eventTypes: null } },
+  params: IdParams,
+  checkId: accountObjectId,
+  body: EndpointChange,
+  answers: { 200: { description: 'The endpoint after the change.', schema: ChangedEndpoint } },
+  run: async ({ tools, wabaId }, { id, ...options }) => {
+    const move = await updateEndpoint(tools, wabaId, id, options);
+    return { move, endpoint: await endpointStatus(tools, wabaId, id) };
+  },
+  json: ({ move, endpoint }) => ({ ...endpointJson(endpoint), ...moveMembers(move) }),
+  command: {
+    name: 'endpoint update',
+    help: 'change the given settings of a webhook endpoint; "default" as a value goes back to the default',
+    example: 'endpoint update 3 --events message,status --timeout-ms 5000',
+    waba: wabaOfEndpoint,
+    options: {
+      url: {
+        flags: '--url <url>',
+        help: 'where its webhooks are sent, pending deliveries included; custom headers go to another host only if given again',
+      },
+    },
+    extend: (command) =>
+      withEndpointOptions(command)
+        .option('--remove-header <name...>', 'remove these custom headers')
+        .option('--clear-headers', 'remove all custom headers'),
+    read: readChange,
+    show: ({ move, endpoint }, { tools, input }) => {
+      const scope = `the order scope becomes "${endpoint.wantedOrderScope}" when no delivery is pending, or when the endpoint is paused.`;
+      const sameUrl = input.url === undefined ? null : sameUrlNotice(move);
+      const described = describeEndpoint(tools.config, endpoint, [
+        ...(endpoint.wantedOrderScope === null ? [] : [scope]),
+        ...moveNotes(endpoint.id, move),
+        ...(sameUrl === null ? [] : [sameUrl]),
+      ]);
+      return { ...described, json: { ...described.json, ...moveMembers(move) } };
+    },
+  },
+});
+
+type ChangeOptions = EndpointCommandOptions & { url?: string; removeHeader?: string[]; clearHeaders?: true };
+
+async function readChange(options: ChangeOptions) {
+  const { url, removeHeader = [], clearHeaders } = options;
+  const { customHeaders, ...given } = await givenEndpointOptions(options);
+  const headers = { ...Object.fromEntries(removeHeader.map((name) => [name, null])), ...customHeaders };
+  const namesHeaders = Object.keys(headers).length > 0;
+  if (clearHeaders && namesHeaders) throw invalidValue('--clear-headers goes with no other header option.');
+  const change = {
+    ...given,
+    ...(namesHeaders && { customHeaders: headers }),
+    ...(clearHeaders && { customHeaders: null }),
+  };
+  if (url === undefined && Object.keys(change).length === 0) {
+    throw invalidValue('Name a setting to change; see --help.');
+  }
+  return change;
+}
+
+type Move = EndpointMove & { sameUrlEndpointIds: string[] };
+
+function moveMembers({ droppedHeaderNames, secretRotationAdvised, sameUrlEndpointIds }: Move) {
+  return { droppedHeaderNames, secretRotationAdvised, sameUrlEndpointIds };
+}
+
+function moveNotes(id: string, { droppedHeaderNames, secretRotationAdvised }: EndpointMove): string[] {
+  const names = droppedHeaderNames.join(', ');
+  const dropped = `the URL leads to another server, so these custom headers were dropped: ${names}; give them again with --header.`;
+  const rotate = `the server before still knows the signing secret: "endpoint rotate-secret ${id}" makes a new one.`;
+  return [...(names === '' ? [] : [dropped]), ...(secretRotationAdvised ? [rotate] : [])];
+}
+
+/** Deletes an endpoint and drops its pending deliveries. */
+export const deleteWebhookEndpoint = operation({
+  id: 'deleteWebhookEndpoint',
+  method: 'DELETE',
+  path: `${PATH}/:id`,
+  scope: 'manageWebhooks',
+  summary: 'Delete a webhook endpoint',
+  description: 'Its pending deliveries are dropped; the log stays.',
+  tag: 'Webhook endpoints',
+  params: IdParams,
+  checkId: accountObjectId,
+  answers: {
+    200: {
+      description: 'How many were dropped.',
+      schema: Type.Object({ id: text('3'), deleted: Type.Literal(true), dropped: count(2) }),
+    },
+  },
+  run: ({ tools, wabaId }, { id }) => deleteEndpoint(tools, wabaId, id),
+  json: ({ id, dropped }) => ({ id, deleted: true as const, dropped }),
+  command: {
+    name: 'endpoint delete',
+    help: 'delete a webhook endpoint and drop its pending deliveries; the log of its deliveries stays',
+    example: 'endpoint delete 3 --yes',
+    waba: wabaOfEndpoint,
+    confirmDeletion: async ({ tools, wabaId }, { id }) => {
+      const { url, waiting } = await endpointStatus(tools, wabaId, id);
+      return `Endpoint ${id} (${url}) would be deleted with ${shownCount(waiting)} pending deliveries`;
+    },
+    show: (deleted) => {
+      const dropped = deleted.dropped.toLocaleString('en-US');
+      const text = `Endpoint ${deleted.id} is deleted; ${dropped} pending deliveries were dropped.`;
+      return { json: deleted, text };
+    },
+  },
+});
+
+/** Holds the deliveries of an endpoint for a while. */
+export const pauseWebhookEndpoint = operation({
+  id: 'pauseWebhookEndpoint',
+  method: 'POST',
+  path: `${PATH}/:id/pause`,
+  scope: 'manageWebhooks',
+  summary: 'Pause a webhook endpoint',
+  description: 'Events wait until it is enabled.',
+  tag: 'Webhook endpoints',
+  requests: { 'without a reason': {}, 'with a reason': { reason: 'release' } },
+  params: IdParams,
+  checkId: accountObjectId,
+  body: Type.Object({ reason: Type.Optional(Type.String()) }, { additionalProperties: false }),
+  answers: {
+    200: {
+      description: 'The endpoint after the change.',
+      schema: EndpointWithWaiting,
+      example: { mode: 'paused', modeReason: 'release' },
+    },
+  },
+  run: async ({ tools, wabaId }, { id, reason = '' }) => {
+    await holdEndpoint(tools, wabaId, { id, mode: 'paused', reason });
+    return await endpointStatus(tools, wabaId, id);
+  },
+  json: endpointJson,
+  command: {
+    name: 'endpoint pause',
+    help: 'let its events wait for a while; none is lost',
+    example: 'endpoint pause 3',
+    waba: wabaOfEndpoint,
+    options: {
+      reason: {
+        flags: '--reason <text>',
+        help: 'the reason that operators and tenants see',
+        default: 'paused by an operator',
+      },
+    },
+    show: (endpoint, { tools }) => describeEndpoint(tools.config, endpoint),
+  },
+});
+
+const Enabling = Type.Object(
+  { waiting: Type.Optional(Type.Enum(['send', 'drop'])) },
+  { additionalProperties: false },
+);
+
+/** Sends the events of an endpoint again. */
+export const enableWebhookEndpoint = operation({
+  id: 'enableWebhookEndpoint',
+  method: 'POST',
+  path: `${PATH}/:id/enable`,
+  scope: 'manageWebhooks',
+  summary: 'Enable a webhook endpoint',
+  description: 'Enables the endpoint. If deliveries are pending, `waiting` is required: send or drop them.',
+  tag: 'Webhook endpoints',
+  errors: ['waiting_choice_required'],
+  requests: {
+    'nothing is pending': {},
+    'send pending deliveries': { waiting: 'send' },
+    'drop them': { waiting: 'drop' },
+  },
+  params: IdParams,
+  checkId: accountObjectId,
+  body: Enabling,
+  answers: {
+    200: {
+      description: 'The endpoint after the change.',
+      schema: Type.Object({ ...EndpointWithWaiting.properties, dropped: Type.Integer() }),
+    },
+  },
+  run: async ({ tools, wabaId, by }, { id, waiting = null }) => {
+    const { dropped } = await enableEndpoint(tools, wabaId, { id, waiting, by: by.inText });
+    return { dropped, endpoint: await endpointStatus(tools, wabaId, id) };
+  },
+  json: ({ dropped, endpoint }) => ({ ...endpointJson(endpoint), dropped }),
+  command: {
+    name: 'endpoint enable',
+    help: 'send its events (again)',
+    example: 'endpoint enable 3 --waiting send',
+    waba: wabaOfEndpoint,
+    options: {
+      waiting: {
+        flags: '--waiting <what>',
+        help: 'send pending events first, in order, or drop them permanently; required when there are any',
+        showsChoices: true,
+      },
+    },
+    show: ({ dropped, endpoint }, { tools, input }) => {
+      const notes =
+        input.waiting === 'drop' ? [`${dropped.toLocaleString('en-US')} deliveries were dropped.`] : [];
+      const described = describeEndpoint(tools.config, endpoint, notes);
+      return { ...described, json: { ...described.json, dropped } };
+    },
+  },
+});
+
+/** An endpoint as tenants see it. */
+function endpointJson<View extends EndpointView>({ wabaId, version, probeFailures, ...shown }: View) {
+  return shown;
+}
+
+/** In the order of the document. */
+export const ENDPOINT_OPERATIONS = [
+  listWebhookEndpoints,
+  createWebhookEndpoint,
+  getWebhookEndpoint,
+  updateWebhookEndpoint,
+  deleteWebhookEndpoint,
+  pauseWebhookEndpoint,
+  enableWebhookEndpoint,
+];
