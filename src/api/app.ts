@@ -155,6 +155,7 @@ function registerAccountRoutes(app: FastifyInstance, deps: ApiDependencies): voi
   const upstream = makeUpstreamCalls(config);
   const temporal = deps.temporal ?? ownConnection(app, config);
   const exports = shareDownloads(app, EXPORT_LIMITS);
+  const uploadSlots = makeUploadSlots();
   const toolsOn = (shares: ConnectionShares) => ({
     ...{
       database: shares.database,
@@ -163,6 +164,7 @@ function registerAccountRoutes(app: FastifyInstance, deps: ApiDependencies): voi
       accounts: { ...rules, database: shares.database },
     },
     ...{ startDelivery, cursors, publicUrl, uploadStore, exportStore, exports, probeStore, upstream },
+    uploadSlots,
     mediaUrls: mediaUrlsOf(config, shares.database),
   });
 

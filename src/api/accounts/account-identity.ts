@@ -1,9 +1,7 @@
 import { Type } from 'typebox';
 import { findAccountIdentity } from '../../accounts/accounts.ts';
-import type { ExternalApp, ExternalContext } from '../external/external-app.ts';
-import { count, NoQuery, text } from '../external/schema-kit.ts';
-import { accountOf, SCOPES } from '../keys/api-key-auth.ts';
-import { documented } from '../openapi/documented.ts';
+import { count, text } from '../external/schema-kit.ts';
+import { restOperation } from '../operations/operation.ts';
 
 const AccountIdentity = Type.Object(
   {
@@ -24,43 +22,34 @@ const AccountIdentity = Type.Object(
 
 const PATHS = [
   {
-    url: '/me',
-    operationId: 'getAccountIdentity',
+    path: '/me',
+    id: 'getAccountIdentity',
     description: 'The tenant, the WABA, and the phone numbers that a request may name as `phoneNumberId`.',
   },
   {
-    url: '/api/external/me',
-    operationId: 'getAccountIdentityUnderPrefix',
-    description: 'The same as `GET /me`, below the prefix of everything else.',
+    path: '/api/external/me',
+    id: 'getAccountIdentityUnderPrefix',
+    description: 'The same as `GET /me`, below the prefix of all other operations.',
   },
-];
+] as const;
 
-/** GET /me: whose the key is, and the numbers that its requests may name. */
-export function accountIdentity(app: ExternalApp, { database }: ExternalContext): void {
-  for (const { url, ...named } of PATHS) {
-    const docs = documented({
-      ...named,
-      summary: 'Whose the key is',
-      tag: 'Account',
-      answers: { 200: { description: 'The account of the key.' } },
-    });
-    app.get(
-      url,
-      {
-        schema: { ...docs, querystring: NoQuery, response: { 200: AccountIdentity } },
-        // A sender needs the numbers.
-        config: SCOPES.any,
-      },
-      async (request) => {
-        const { wabaId, tenantId } = accountOf(request);
-        const identity = await findAccountIdentity(database, wabaId);
-        if (identity === null) throw new Error('the WABA of an API key is missing');
-        const phoneNumbers = identity.phoneNumbers.map(({ qualityRating, ...number }) => ({
-          ...number,
-          ...(qualityRating !== null && { qualityRating }),
-        }));
-        return { userId: Number(tenantId), wabaId, businessName: identity.businessName, phoneNumbers };
-      },
-    );
-  }
-}
+/** Shows whose the key is, and the numbers that its requests may name. A sender needs the numbers. */
+export const IDENTITY_OPERATIONS = PATHS.map((named) =>
+  restOperation({
+    ...named,
+    method: 'GET',
+    scope: 'any',
+    summary: 'Get the account of the key',
+    tag: 'Account',
+    answers: { 200: { schema: AccountIdentity, description: 'The account of the key.' } },
+    run: async ({ database, account: { wabaId, tenantId } }) => {
+      const identity = await findAccountIdentity(database, wabaId);
+      if (identity === null) throw new Error('the WABA of an API key is missing');
+      const phoneNumbers = identity.phoneNumbers.map(({ qualityRating, ...number }) => ({
+        ...number,
+        ...(qualityRating !== null && { qualityRating }),
+      }));
+      return { userId: Number(tenantId), wabaId, businessName: identity.businessName, phoneNumbers };
+    },
+  }),
+);

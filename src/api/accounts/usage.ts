@@ -1,10 +1,8 @@
 import { Type } from 'typebox';
 import { effectivePolicy, readTenantPolicy } from '../../accounts/tenant-policies.ts';
 import { readTenantUsage } from '../../accounts/tenant-usage.ts';
-import type { ExternalApp, ExternalContext } from '../external/external-app.ts';
-import { count, NoQuery, nullable } from '../external/schema-kit.ts';
-import { accountOf, SCOPES } from '../keys/api-key-auth.ts';
-import { documented } from '../openapi/documented.ts';
+import { count, nullable } from '../external/schema-kit.ts';
+import { restOperation } from '../operations/operation.ts';
 
 const limit = (example: number) => nullable(Type.Integer(), example);
 
@@ -21,23 +19,19 @@ const Usage = Type.Object(
   { title: 'Usage' },
 );
 
-/** GET /api/external/usage: what the business stores and has uploaded today, and its quotas. */
-export function usageRoute(app: ExternalApp, { database, policyDefaults }: ExternalContext): void {
-  const schema = {
-    ...documented({
-      operationId: 'getUsage',
-      summary: 'Usage and quotas',
-      description:
-        'Of all WABAs of the business together. A `max…` of null: no quota. `stored` counts received and uploaded files; ' +
-        '`uploadedToday` begins anew at midnight UTC. `keptDays`: after so many days things go; null: never. `mediaUrlTtlSeconds`: for how long a `mediaUrl` is valid; null: it does not expire.',
-      tag: 'Account',
-      answers: { 200: { description: 'What is used, and the quotas.' } },
-    }),
-    querystring: NoQuery,
-    response: { 200: Usage },
-  };
-  app.get('/api/external/usage', { schema, config: SCOPES.any }, async (request) => {
-    const { tenantId } = accountOf(request);
+/** Shows what the business stores and has uploaded today, and its quotas. */
+export const getUsage = restOperation({
+  id: 'getUsage',
+  method: 'GET',
+  path: '/api/external/usage',
+  scope: 'any',
+  summary: 'Usage and quotas',
+  description:
+    'Of all WABAs of the business together. A `max…` of null: no quota. `stored` counts received and uploaded files; ' +
+    '`uploadedToday` starts again at midnight UTC. `keptDays`: the days after which data is deleted; null: never. `mediaUrlTtlSeconds`: the seconds for which a `mediaUrl` is valid; null: it does not expire.',
+  tag: 'Account',
+  answers: { 200: { schema: Usage, description: 'The usage and the quotas.' } },
+  run: async ({ database, policyDefaults, account: { tenantId } }) => {
     const [usage, own] = await Promise.all([
       readTenantUsage(database, tenantId),
       readTenantPolicy(database, tenantId),
@@ -55,5 +49,5 @@ export function usageRoute(app: ExternalApp, { database, policyDefaults }: Exter
       },
       mediaUrlTtlSeconds: policy.mediaUrlTtlSeconds,
     };
-  });
-}
+  },
+});

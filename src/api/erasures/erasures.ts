@@ -9,20 +9,17 @@ import {
 import { exportCustomer } from '../../erasures/export-customer.ts';
 import { readCustomerReference } from '../../messages/conversations/conversations.ts';
 import { ApiError } from '../errors/api-error.ts';
-import type { ExternalApp, ExternalContext } from '../external/external-app.ts';
-import { PAGE_PARAMETERS, pageOf, positionOf, rowsToRead } from '../external/page.ts';
+import { PageQuery, readPage } from '../external/page.ts';
 import {
   accountObjectId,
   dateTime,
   idParams,
   listOf,
-  NoQuery,
   nullable,
   parameter,
   text,
 } from '../external/schema-kit.ts';
-import { accountOf, apiActorOf, SCOPES } from '../keys/api-key-auth.ts';
-import { documented } from '../openapi/documented.ts';
+import { restOperation } from '../operations/operation.ts';
 import { sendExport } from './send-export.ts';
 
 const EXAMPLE_ID = '7';
@@ -99,9 +96,9 @@ function erasureJson(erasure: ErasureView): Static<typeof Erasure> {
   const kind = erasure.kind === 'conversation' ? 'conversation' : 'customer';
   return {
     ...{ id, kind, subjectId, state, requestedBy, waitsFor, counts: { ...counts }, refused: { ...refused } },
-    createdAt: erasure.createdAt.toISOString(),
-    startedAt: erasure.startedAt?.toISOString() ?? null,
-    finishedAt: erasure.finishedAt?.toISOString() ?? null,
+    createdAt: erasure.createdAt,
+    startedAt: erasure.startedAt,
+    finishedAt: erasure.finishedAt,
     report: report === null ? null : { report: { ...report.report }, signature: report.signature },
   };
 }
@@ -115,32 +112,25 @@ const IN_PROGRESS = {
   report: null,
 };
 
-/** POST /api/external/erasures */
-export function requestErasure(app: ExternalApp, { accounts }: ExternalContext): void {
-  const schema = {
-    ...documented({
-      operationId: 'requestErasure',
-      summary: 'Erase a customer or a conversation',
-      description:
-        'For good: messages, files, events and their deliveries, and what is known of the customer. Name either `customer` or `conversationId`. What the customer writes afterwards is accepted as from a new customer. While an erasure of the same subject is open, that one is returned.',
-      tag: 'Erasures',
-      errors: ['unknown_customer', 'unknown_conversation'],
-      requests: {
-        customer: { customer: '+1 202-555-0143' },
-        conversation: { conversationId: '42' },
-      },
-      answers: {
-        202: { description: 'It is erased.', example: IN_PROGRESS, headers: ['Location'] },
-      },
-    }),
-    querystring: NoQuery,
-    body: ErasureRequest,
-    response: { 202: Erasure },
-  };
-  app.post('/api/external/erasures', { schema, config: SCOPES.erase }, async (request, reply) => {
-    const { wabaId } = accountOf(request);
-    const { customer, conversationId } = request.body;
-    const tools = { ...accounts, actor: apiActorOf(request) };
+const requestErasure = restOperation({
+  id: 'requestErasure',
+  method: 'POST',
+  path: '/api/external/erasures',
+  scope: 'erase',
+  summary: 'Erase a customer or a conversation',
+  description:
+    'Permanently: messages, files, events and their deliveries, and the data of the customer. Name either `customer` or `conversationId`. Messages that the customer writes afterwards are accepted as from a new customer. While an erasure of the same subject is open, that one is returned.',
+  tag: 'Erasures',
+  errors: ['unknown_customer', 'unknown_conversation'],
+  requests: {
+    customer: { customer: '+1 202-555-0143' },
+    conversation: { conversationId: '42' },
+  },
+  body: ErasureRequest,
+  answers: {
+    202: { schema: Erasure, description: 'It is erased.', example: IN_PROGRESS, headers: ['Location'] },
+  },
+  run: async ({ tools, wabaId, reply }, { customer, conversationId }) => {
     if ((customer === undefined) === (conversationId === undefined)) {
       const message = 'Name either customer or conversationId.';
       throw new ApiError('invalid_parameter', { param: 'customer', message });
@@ -151,86 +141,72 @@ export function requestErasure(app: ExternalApp, { accounts }: ExternalContext):
         : await eraseConversation(tools, wabaId, conversationId);
     reply.code(202).header('location', `/api/external/erasures/${erasure.erasureId}`);
     return erasureJson(erasure);
-  });
-}
+  },
+});
 
-/** GET /api/external/erasures: the newest first. */
-export function listErasures(app: ExternalApp, { accounts, cursors }: ExternalContext): void {
-  const schema = {
-    ...documented({
-      operationId: 'listErasures',
-      summary: 'List erasures',
-      description: 'The newest first.',
-      tag: 'Erasures',
-      answers: { 200: { description: 'A page of erasures.' } },
-    }),
-    querystring: Type.Object(PAGE_PARAMETERS, { additionalProperties: false }),
-    response: { 200: listOf(Erasure) },
-  };
-  app.get('/api/external/erasures', { schema, config: SCOPES.erase }, async (request) => {
-    const { wabaId } = accountOf(request);
-    const { limit, cursor } = request.query;
-    const scope = [wabaId, 'erasures'];
-    const [beforeId = null] = positionOf(cursors, scope, cursor) ?? [];
-    const found = await erasuresOf(accounts, wabaId, { beforeId, limit: rowsToRead(limit) });
-    const { rows, ...page } = pageOf(found, limit, ({ erasureId }) => cursors.encode(scope, [erasureId]));
+const list = restOperation({
+  id: 'listErasures',
+  method: 'GET',
+  path: '/api/external/erasures',
+  scope: 'erase',
+  summary: 'List erasures',
+  description: 'The newest first.',
+  tag: 'Erasures',
+  query: PageQuery,
+  answers: { 200: { schema: listOf(Erasure), description: 'A page of erasures.' } },
+  run: async (call, input) => {
+    const { rows, ...page } = await readPage(call, input, {
+      name: 'erasures',
+      find: ([beforeId = null], limit) => erasuresOf(call.tools, call.wabaId, { beforeId, ...limit }),
+      position: ({ erasureId }) => [erasureId],
+    });
     return { data: rows.map(erasureJson), ...page };
-  });
-}
+  },
+});
 
-/** GET /api/external/erasures/:id */
-export function getErasure(app: ExternalApp, { accounts }: ExternalContext): void {
-  const schema = {
-    ...documented({
-      operationId: 'getErasure',
-      summary: 'Get an erasure',
-      description: 'How far it is; once it is done, with the signed report.',
-      tag: 'Erasures',
-      answers: { 200: { description: 'The erasure.', example: { state: 'done' } } },
-    }),
-    params: idParams('The id of the erasure.', EXAMPLE_ID),
-    querystring: NoQuery,
-    response: { 200: Erasure },
-  };
-  app.get('/api/external/erasures/:id', { schema, config: SCOPES.erase }, async (request) => {
-    const { wabaId } = accountOf(request);
-    return erasureJson(await erasureOf(accounts, wabaId, accountObjectId(request.params.id)));
-  });
-}
+const get = restOperation({
+  id: 'getErasure',
+  method: 'GET',
+  path: '/api/external/erasures/:id',
+  scope: 'erase',
+  summary: 'Get an erasure',
+  description: 'Its progress; once it is done, with the signed report.',
+  tag: 'Erasures',
+  params: idParams('The id of the erasure.', EXAMPLE_ID),
+  checkId: accountObjectId,
+  answers: { 200: { schema: Erasure, description: 'The erasure.', example: { state: 'done' } } },
+  run: async ({ tools, wabaId }, { id }) => erasureJson(await erasureOf(tools, wabaId, id)),
+});
 
 const ExportRequest = Type.Object(
   { customer: Customer },
   { title: 'ExportRequest', additionalProperties: false },
 );
 
-/** POST /api/external/exports: a body, since a phone number in a path would end in logs. */
-export function exportOfCustomer(
-  app: ExternalApp,
-  { accounts, exportStore, exports }: ExternalContext,
-): void {
-  const zip = Type.String({ format: 'binary', examples: ['PK…'] });
-  const schema = {
-    ...documented({
-      operationId: 'exportCustomer',
-      summary: 'Export the data of a customer',
-      description:
-        'A zip archive: `customer.json`, `conversations.json`, `messages.ndjson` and `payments.ndjson` (one JSON object per line), and the files that messages carried. A WABA has one export at a time: another waits for ten seconds, and is then answered 503.',
-      tag: 'Erasures',
-      errors: ['unknown_customer'],
-      requests: { customer: { customer: '+1 202-555-0143' } },
-      answers: { 200: { description: 'The archive.', type: 'application/zip' } },
-    }),
-    querystring: NoQuery,
-    body: ExportRequest,
-    response: { 200: zip },
-  };
-  app.post('/api/external/exports', { schema, config: SCOPES.export }, async (request, reply) => {
-    const account = accountOf(request);
-    const tools = { ...accounts, objectStore: exportStore, actor: apiActorOf(request) };
-    const customer = readCustomerReference(request.body.customer);
+const Archive = Type.String({ format: 'binary', examples: ['PK…'] });
+
+/** A body, since a phone number in a path would end in logs. */
+const exportData = restOperation({
+  id: 'exportCustomer',
+  method: 'POST',
+  path: '/api/external/exports',
+  scope: 'export',
+  summary: 'Export the data of a customer',
+  description:
+    'A zip archive: `customer.json`, `conversations.json`, `messages.ndjson` and `payments.ndjson` (one JSON object per line), and the files that messages carried. A WABA has one export at a time: another waits for ten seconds, and is then answered 503.',
+  tag: 'Erasures',
+  errors: ['unknown_customer'],
+  requests: { customer: { customer: '+1 202-555-0143' } },
+  body: ExportRequest,
+  answers: { 200: { schema: Archive, description: 'The archive.', type: 'application/zip' } },
+  run: async ({ tools, exportStore, exports, account, request, reply }, input) => {
+    const customer = readCustomerReference(input.customer);
     // The schema describes the archive as text.
     return (await sendExport({ request, reply, exports }, account, () =>
-      exportCustomer(tools, account.wabaId, customer),
+      exportCustomer({ ...tools, objectStore: exportStore }, account.wabaId, customer),
     )) as never;
-  });
-}
+  },
+});
+
+/** In the order of the document. */
+export const ERASURE_OPERATIONS = [requestErasure, list, get, exportData];

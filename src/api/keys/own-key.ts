@@ -1,10 +1,8 @@
 import { Type } from 'typebox';
 import { API_KEY_SCOPES } from '../../keys/api-key.ts';
 import { findApiKeyDetails } from '../../keys/api-key-store.ts';
-import type { ExternalApp, ExternalContext } from '../external/external-app.ts';
-import { dateTime, NoQuery, nullable, text } from '../external/schema-kit.ts';
-import { documented } from '../openapi/documented.ts';
-import { accountOf, SCOPES } from './api-key-auth.ts';
+import { dateTime, nullable, text } from '../external/schema-kit.ts';
+import { restOperation } from '../operations/operation.ts';
 
 const OwnKey = Type.Object(
   {
@@ -21,29 +19,20 @@ const OwnKey = Type.Object(
   { title: 'ApiKey' },
 );
 
-/** GET /api/external/key: the key of this very request, whatever its scopes. */
-export function ownKey(app: ExternalApp, { database }: ExternalContext): void {
-  const schema = {
-    ...documented({
-      operationId: 'getOwnKey',
-      summary: 'The key of this request',
-      description: 'What is known about the API key that the request carries; never the key itself.',
-      tag: 'Account',
-      answers: { 200: { description: 'The key.' } },
-    }),
-    querystring: NoQuery,
-    response: { 200: OwnKey },
-  };
-  app.get('/api/external/key', { schema, config: SCOPES.any }, async (request) => {
-    const { wabaId, keyId } = accountOf(request);
+/** Shows the key of the request, whatever its scopes. */
+export const getOwnKey = restOperation({
+  id: 'getOwnKey',
+  method: 'GET',
+  path: '/api/external/key',
+  scope: 'any',
+  summary: 'Get the key of this request',
+  description: 'The name, scopes and times of the API key that the request carries; never the key itself.',
+  tag: 'Account',
+  answers: { 200: { schema: OwnKey, description: 'The key.' } },
+  run: async ({ database, account: { wabaId, keyId } }) => {
     const key = await findApiKeyDetails(database, wabaId, keyId);
     if (key === null) throw new Error('the API key of a request is missing');
     const { state, revokedAt, ...shown } = key;
-    return {
-      ...shown,
-      createdAt: key.createdAt.toISOString(),
-      expiresAt: key.expiresAt?.toISOString() ?? null,
-      lastUsedAt: key.lastUsedAt?.toISOString() ?? null,
-    };
-  });
-}
+    return shown;
+  },
+});

@@ -1,11 +1,9 @@
 import { type Static, Type } from 'typebox';
 import { listConversationMessages, type MessageFilter } from '../../messages/conversations/message-list.ts';
 import { notFound } from '../errors/api-error.ts';
-import type { ExternalApp, ExternalContext } from '../external/external-app.ts';
 import { PAGE_PARAMETERS, pageSize, positionOf } from '../external/page.ts';
 import { idParams, objectId, parameter, sendJsonText, Time, timeOf } from '../external/schema-kit.ts';
-import { accountOf, SCOPES } from '../keys/api-key-auth.ts';
-import { documented } from '../openapi/documented.ts';
+import { restOperation } from '../operations/operation.ts';
 import { MessageList, messageTexts } from './message-json.ts';
 
 const MessageQuery = Type.Object(
@@ -30,52 +28,39 @@ const MessageQuery = Type.Object(
   { additionalProperties: false },
 );
 
-const docs = documented({
-  operationId: 'listConversationMessages',
+/** Lists the messages of a conversation, the newest first unless asked otherwise: a client that waits for media polls for the last ones. */
+export const listMessages = restOperation({
+  id: 'listConversationMessages',
+  method: 'GET',
+  path: '/api/external/conversations/:id/messages',
+  scope: 'read',
   summary: 'List the messages of a conversation',
   description:
     'In both directions, the newest first. For the media of a message, ask until `mediaPending` is false: then `mediaUrl` is a link, or `mediaError` is present.',
   tag: 'Conversations',
-  answers: { 200: { description: 'A page of messages.' } },
+  params: idParams('The id of the conversation.', '42'),
+  checkId: objectId,
+  query: MessageQuery,
+  answers: { 200: { schema: MessageList, description: 'A page of messages.' } },
+  run: async ({ database, wabaId, cursors, mediaUrls, reply }, input) => {
+    const conversationId = input.id;
+    const { limit, cursor, order = 'desc' } = input;
+    const filter = filterOf(input);
+    const scope = [wabaId, 'messages', conversationId, order, JSON.stringify(filter)];
+    const [afterId = null] = positionOf(cursors, scope, cursor) ?? [];
+    const walk = { order, afterId, limit: pageSize(limit) };
+    const page = await listConversationMessages(database, wabaId, conversationId, walk, filter);
+    if (page === null) throw notFound();
+    const { messages, hasMore, position } = page;
+    const data = await messageTexts(database, wabaId, messages, mediaUrls);
+    const isGoneOnFrom = position !== null && (hasMore || order === 'asc');
+    const nextCursor = isGoneOnFrom ? JSON.stringify(cursors.encode(scope, [position])) : null;
+    return sendJsonText(
+      reply,
+      `{"data":[${data.join(',')}],"hasMore":${hasMore},"nextCursor":${nextCursor}}`,
+    );
+  },
 });
-
-/**
- * GET /api/external/conversations/:id/messages: the messages of a conversation, the newest first unless asked
- * otherwise, because a client that waits for media polls for what came last. With order=asc the cursor of the last page goes
- * on from there later.
- */
-export function conversationMessages(app: ExternalApp, context: ExternalContext): void {
-  const { database, cursors, mediaUrls } = context;
-  const schema = {
-    ...docs,
-    params: idParams('The id of the conversation.', '42'),
-    querystring: MessageQuery,
-    response: { 200: MessageList },
-  };
-  app.get(
-    '/api/external/conversations/:id/messages',
-    { schema, config: SCOPES.read },
-    async (request, reply) => {
-      const { wabaId } = accountOf(request);
-      const conversationId = objectId(request.params.id);
-      const { limit, cursor, order = 'desc' } = request.query;
-      const filter = filterOf(request.query);
-      const scope = [wabaId, 'messages', conversationId, order, JSON.stringify(filter)];
-      const [afterId = null] = positionOf(cursors, scope, cursor) ?? [];
-      const walk = { order, afterId, limit: pageSize(limit) };
-      const page = await listConversationMessages(database, wabaId, conversationId, walk, filter);
-      if (page === null) throw notFound();
-      const { messages, hasMore, position } = page;
-      const data = await messageTexts(database, wabaId, messages, mediaUrls);
-      const isGoneOnFrom = position !== null && (hasMore || order === 'asc');
-      const nextCursor = isGoneOnFrom ? JSON.stringify(cursors.encode(scope, [position])) : null;
-      return sendJsonText(
-        reply,
-        `{"data":[${data.join(',')}],"hasMore":${hasMore},"nextCursor":${nextCursor}}`,
-      );
-    },
-  );
-}
 
 function filterOf(query: Static<typeof MessageQuery>): MessageFilter {
   return {

@@ -10,14 +10,13 @@ import {
 } from '../../messages/conversations/conversations.ts';
 import { listConversationMessages } from '../../messages/conversations/message-list.ts';
 import { notFound } from '../errors/api-error.ts';
-import type { ExternalApp, ExternalContext } from '../external/external-app.ts';
+import type { ExternalContext } from '../external/external-app.ts';
 import { PAGE_PARAMETERS, pageOf, positionOf, rowsToRead } from '../external/page.ts';
 import {
   count,
   dateTime,
   idParams,
   listOf,
-  NoQuery,
   nullable,
   objectId,
   parameter,
@@ -26,9 +25,8 @@ import {
   text,
   timeOf,
 } from '../external/schema-kit.ts';
-import { accountOf, SCOPES } from '../keys/api-key-auth.ts';
-import { documented } from '../openapi/documented.ts';
 import { exampleOf } from '../openapi/schemas.ts';
+import { restOperation } from '../operations/operation.ts';
 import { Message, messageTexts } from './message-json.ts';
 
 /** A conversation as lists show it. */
@@ -57,8 +55,8 @@ function conversationMembers(row: ConversationRow) {
     phoneNumberId,
     customer: { waId, userId, name, username },
     ...(groupId !== null && { group: { id: groupId } }),
-    lastMessageAt: lastMessageAt.toISOString(),
-    createdAt: createdAt.toISOString(),
+    lastMessageAt,
+    createdAt,
   };
 }
 
@@ -108,52 +106,43 @@ const ConversationQuery = Type.Object(
 );
 
 /**
- * GET /api/external/conversations: the conversations of a WABA, the most recently active first. With order=asc the
- * list has no gaps: what becomes active while it is walked moves ahead of the walk, and its cursor goes on from there
- * later.
+ * Lists the conversations of a WABA, the most recently active first. With order=asc the list has no gaps: a conversation
+ * that becomes active while it is walked moves ahead of the walk, and its cursor goes on from there later.
  */
-export function conversations(app: ExternalApp, context: ExternalContext): void {
-  const schema = {
-    ...documented({
-      operationId: 'listConversations',
-      summary: 'List conversations',
-      description: 'The most recently active first.',
-      tag: 'Conversations',
-      answers: {
-        200: {
-          description: 'A page of conversations.',
-          example: { hasMore: true, nextCursor: 'AAABlq3kZ0B2' },
-        },
-      },
-    }),
-    querystring: ConversationQuery,
-    response: { 200: listOf(Conversation) },
-  };
-  app.get('/api/external/conversations', { schema, config: SCOPES.read }, async (request) =>
-    pageOfConversations(context, accountOf(request).wabaId, request.query),
-  );
-}
+export const listAllConversations = restOperation({
+  id: 'listConversations',
+  method: 'GET',
+  path: '/api/external/conversations',
+  scope: 'read',
+  summary: 'List conversations',
+  description: 'The most recently active first.',
+  tag: 'Conversations',
+  query: ConversationQuery,
+  answers: {
+    200: {
+      schema: listOf(Conversation),
+      description: 'A page of conversations.',
+      example: { hasMore: true, nextCursor: 'AAABlq3kZ0B2' },
+    },
+  },
+  run: (call, input) => pageOfConversations(call, call.wabaId, input),
+});
 
-/** POST /api/external/conversations/search: the same list, with the filters in the body. */
-export function searchConversations(app: ExternalApp, context: ExternalContext): void {
-  const schema = {
-    ...documented({
-      operationId: 'searchConversations',
-      summary: 'Search conversations',
-      description:
-        'As `GET /api/external/conversations`, with the filters in the body: phone numbers do not belong in addresses, which stand in logs of proxies.',
-      tag: 'Conversations',
-      requests: { customer: { customer: '+1 202-555-0143' }, all: {} },
-      answers: { 200: { description: 'A page of conversations.' } },
-    }),
-    querystring: NoQuery,
-    body: ConversationSearch,
-    response: { 200: listOf(Conversation) },
-  };
-  app.post('/api/external/conversations/search', { schema, config: SCOPES.read }, async (request) =>
-    pageOfConversations(context, accountOf(request).wabaId, request.body),
-  );
-}
+/** The same list, with the filters in the body. */
+export const searchConversations = restOperation({
+  id: 'searchConversations',
+  method: 'POST',
+  path: '/api/external/conversations/search',
+  scope: 'read',
+  summary: 'Search conversations',
+  description:
+    'As `GET /api/external/conversations`, with the filters in the body: phone numbers do not belong in addresses, which stand in logs of proxies.',
+  tag: 'Conversations',
+  requests: { customer: { customer: '+1 202-555-0143' }, all: {} },
+  body: ConversationSearch,
+  answers: { 200: { schema: listOf(Conversation), description: 'A page of conversations.' } },
+  run: (call, input) => pageOfConversations(call, call.wabaId, input),
+});
 
 async function pageOfConversations(
   { database, cursors }: Pick<ExternalContext, 'database' | 'cursors'>,
@@ -210,24 +199,20 @@ const DetailedConversation = Type.Object(
   { title: 'ConversationDetails' },
 );
 
-/** GET /api/external/conversations/:id: one conversation with its newest message. */
-export function getConversation(app: ExternalApp, { database, mediaUrls }: ExternalContext): void {
-  const schema = {
-    ...documented({
-      operationId: 'getConversation',
-      summary: 'Get a conversation',
-      description:
-        'With its newest message, how many there are, and whether the customer service window is open.',
-      tag: 'Conversations',
-      answers: { 200: { description: 'The conversation.' } },
-    }),
-    params: idParams('The id of the conversation.', '42'),
-    querystring: NoQuery,
-    response: { 200: DetailedConversation },
-  };
-  app.get('/api/external/conversations/:id', { schema, config: SCOPES.read }, async (request, reply) => {
-    const { wabaId } = accountOf(request);
-    const id = objectId(request.params.id);
+/** Shows one conversation with its newest message. */
+export const getConversation = restOperation({
+  id: 'getConversation',
+  method: 'GET',
+  path: '/api/external/conversations/:id',
+  scope: 'read',
+  summary: 'Get a conversation',
+  description:
+    'With its newest message, how many there are, and whether the customer service window is open.',
+  tag: 'Conversations',
+  params: idParams('The id of the conversation.', '42'),
+  checkId: objectId,
+  answers: { 200: { schema: DetailedConversation, description: 'The conversation.' } },
+  run: async ({ database, wabaId, mediaUrls, reply }, { id }) => {
     const [conversation, newest] = await Promise.all([
       findConversation(database, wabaId, id),
       listConversationMessages(database, wabaId, id, { order: 'desc', afterId: null, limit: 1 }),
@@ -236,8 +221,8 @@ export function getConversation(app: ExternalApp, { database, mediaUrls }: Exter
     const [lastMessage = 'null'] = await messageTexts(database, wabaId, newest.messages, mediaUrls);
     const members = JSON.stringify(membersOf(conversation));
     return sendJsonText(reply, `${members.slice(0, -1)},"lastMessage":${lastMessage}}`);
-  });
-}
+  },
+});
 
 function membersOf(row: ConversationDetail) {
   const { phoneNumberId, displayPhoneNumber, verifiedName, inboundCount, outboundCount, lastInboundAt } = row;
@@ -253,8 +238,8 @@ function membersOf(row: ConversationDetail) {
     },
     customerServiceWindow: {
       isOpen: row.isWindowOpen,
-      expiresAt: expiresAt?.toISOString() ?? null,
-      lastInboundAt: lastInboundAt?.toISOString() ?? null,
+      expiresAt,
+      lastInboundAt,
     },
   };
 }

@@ -4,10 +4,8 @@ import { findInboundMedia } from '../../messages/conversations/message-list.ts';
 import { isFileErased } from '../../messages/media/media.ts';
 import type { Database } from '../../platform/postgres/database.ts';
 import { ApiError, notFound } from '../errors/api-error.ts';
-import type { ExternalApp, ExternalContext } from '../external/external-app.ts';
-import { idParams, NoQuery, nullable, objectId, text } from '../external/schema-kit.ts';
-import { accountOf, SCOPES } from '../keys/api-key-auth.ts';
-import { documented } from '../openapi/documented.ts';
+import { idParams, nullable, objectId, text } from '../external/schema-kit.ts';
+import { restOperation } from '../operations/operation.ts';
 import { MediaError, mediaAddress, mediaDescription, mediaErrorOf } from './message-json.ts';
 
 const PATH = '/received_media/pP0mK1v3rQ9sZ2xYb7Lw4tNc6uHd8eFa';
@@ -30,24 +28,20 @@ const StoredMedia = Type.Object(
   { title: 'MessageMedia' },
 );
 
-/** GET /api/external/messages/:id/media: the media of an inbound message, also while it is awaited. */
-export function messageMedia(app: ExternalApp, { database, mediaUrls }: ExternalContext): void {
-  const schema = {
-    ...documented({
-      operationId: 'getMessageMedia',
-      summary: 'Get the media of a message',
-      description: 'Of an inbound message, also while it is awaited. `mediaUrl` needs no API key.',
-      tag: 'Media',
-      errors: ['erased'],
-      answers: { 200: { description: 'The media.' } },
-    }),
-    params: idParams('The `serviceMessageId`.', '1042'),
-    querystring: NoQuery,
-    response: { 200: StoredMedia },
-  };
-  app.get('/api/external/messages/:id/media', { schema, config: SCOPES.read }, async (request) => {
-    const { wabaId } = accountOf(request);
-    const messageId = objectId(request.params.id);
+/** Shows the media of an inbound message, also while it is pending. */
+export const getMessageMedia = restOperation({
+  id: 'getMessageMedia',
+  method: 'GET',
+  path: '/api/external/messages/:id/media',
+  scope: 'read',
+  summary: 'Get the media of a message',
+  description: 'Of an inbound message, also while they are pending. `mediaUrl` needs no API key.',
+  tag: 'Media',
+  errors: ['erased'],
+  params: idParams('The `serviceMessageId`.', '1042'),
+  checkId: objectId,
+  answers: { 200: { schema: StoredMedia, description: 'The media.' } },
+  run: async ({ database, wabaId, mediaUrls }, { id: messageId }) => {
     const media = await findInboundMedia(database, wabaId, messageId);
     if (media === null) throw await withoutMedia(database, wabaId, messageId);
     if (media.mediaState === 'expired') throw new ApiError('erased');
@@ -63,8 +57,8 @@ export function messageMedia(app: ExternalApp, { database, mediaUrls }: External
       sha256: media.sha256,
       ...mediaErrorOf(media),
     };
-  });
-}
+  },
+});
 
 /** The error for a message without a received file; of another WABA's message it says only that there is none. */
 async function withoutMedia(database: Database, wabaId: string, messageId: string): Promise<ApiError> {

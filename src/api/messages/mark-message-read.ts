@@ -1,11 +1,9 @@
 import { Type } from 'typebox';
 import { findReadableMessage, markMessageRead } from '../../messages/conversations/message-detail.ts';
 import { ApiError, notFound } from '../errors/api-error.ts';
-import type { ExternalApp, ExternalContext } from '../external/external-app.ts';
-import { dateTime, idParams, NoQuery, objectId, text } from '../external/schema-kit.ts';
+import { dateTime, idParams, objectId, text } from '../external/schema-kit.ts';
 import { callUpstream } from '../external/upstream-calls.ts';
-import { accountOf, SCOPES } from '../keys/api-key-auth.ts';
-import { documented } from '../openapi/documented.ts';
+import { restOperation } from '../operations/operation.ts';
 
 const ReadMessage = Type.Object({
   serviceMessageId: text('4711'),
@@ -15,8 +13,12 @@ const ReadMessage = Type.Object({
   typingIndicator: Type.Boolean(),
 });
 
-const docs = documented({
-  operationId: 'markMessageRead',
+/** Marks an inbound message as read upstream. */
+export const markMessageReadOperation = restOperation({
+  id: 'markMessageRead',
+  method: 'POST',
+  path: '/api/external/messages/:id/read',
+  scope: 'send',
   summary: 'Mark a message as read',
   description:
     'Shows the customer that an inbound message was read. Upstream marks the ones before it too, but `readAt` is of ' +
@@ -25,31 +27,20 @@ const docs = documented({
   tag: 'Messages',
   errors: ['message_not_inbound', 'upstream_refused', 'access_token_missing', 'upstream_unavailable'],
   requests: { read: {}, typing: { typingIndicator: true } },
-  answers: { 200: { description: 'Upstream has marked it.' } },
-});
-
-/** POST /api/external/messages/:id/read: marks an inbound message as read upstream. */
-export function markMessageReadRoute(app: ExternalApp, context: ExternalContext): void {
-  const schema = {
-    ...docs,
-    params: idParams('The id of the object.', '4711'),
-    querystring: NoQuery,
-    body: Type.Object({ typingIndicator: Type.Optional(Type.Boolean()) }, { additionalProperties: false }),
-    response: { 200: ReadMessage },
-  };
-  const { database } = context;
-  app.post('/api/external/messages/:id/read', { schema, config: SCOPES.send }, async (request) => {
-    const { wabaId } = accountOf(request);
-    const id = objectId(request.params.id);
+  params: idParams('The id of the object.', '4711'),
+  checkId: objectId,
+  body: Type.Object({ typingIndicator: Type.Optional(Type.Boolean()) }, { additionalProperties: false }),
+  answers: { 200: { schema: ReadMessage, description: 'Upstream has marked it.' } },
+  run: async (call, { id, typingIndicator = false }) => {
+    const { database, wabaId } = call;
     const message = await findReadableMessage(database, wabaId, id);
     if (message === null) throw notFound();
     const { direction, phoneNumberId, upstreamId } = message;
     if (direction !== 'inbound' || upstreamId === null) throw new ApiError('message_not_inbound');
-    const { typingIndicator = false } = request.body;
-    await callUpstream(context, wabaId, (client, token) =>
+    await callUpstream(call, wabaId, (client, token) =>
       client.sendReadReceipt({ phoneNumberId, upstreamId, typingIndicator, token }),
     );
     const readAt = await markMessageRead(database, wabaId, id);
-    return { serviceMessageId: id, metaMessageId: upstreamId, readAt: readAt.toISOString(), typingIndicator };
-  });
-}
+    return { serviceMessageId: id, metaMessageId: upstreamId, readAt, typingIndicator };
+  },
+});

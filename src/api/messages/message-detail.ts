@@ -11,20 +11,17 @@ import { adviceFor } from '../../messages/send/send-error.ts';
 import { sendErrorAdvice } from '../../messages/send/upstream-errors.ts';
 import { isMembers } from '../../platform/json/json-members.ts';
 import { notFound } from '../errors/api-error.ts';
-import type { ExternalApp, ExternalContext } from '../external/external-app.ts';
 import {
   count,
   dateTime,
   idParams,
-  NoQuery,
   nullable,
   objectId,
   sendJsonText,
   text,
   upstreamObject,
 } from '../external/schema-kit.ts';
-import { accountOf, SCOPES } from '../keys/api-key-auth.ts';
-import { documented } from '../openapi/documented.ts';
+import { restOperation } from '../operations/operation.ts';
 import { Message, messageMembers, messageText } from './message-json.ts';
 import { sendErrorOf } from './send/send-response.ts';
 
@@ -70,13 +67,20 @@ const DetailedMessage = Type.Object(
 /** A message to a group has a status for each member. */
 const MAX_STATUSES = 1_000;
 
-const docs = documented({
-  operationId: 'getMessage',
+/** Shows a message, inbound or outbound, with the history of its statuses. */
+export const getMessage = restOperation({
+  id: 'getMessage',
+  method: 'GET',
+  path: '/api/external/messages/:id',
+  scope: 'read',
   summary: 'Get a message',
   description: 'Inbound or outbound, with its state and each status that upstream reported.',
   tag: 'Messages',
+  params: idParams('The `serviceMessageId`.', '1042'),
+  checkId: objectId,
   answers: {
     200: {
+      schema: DetailedMessage,
       description: 'The message.',
       example: {
         serviceMessageId: '4711',
@@ -96,20 +100,8 @@ const docs = documented({
       },
     },
   },
-});
-
-/** GET /api/external/messages/:id: one message, inbound or outbound, with the history of its statuses. */
-export function messageDetail(app: ExternalApp, { database, mediaUrls }: ExternalContext): void {
-  const schema = {
-    ...docs,
-    params: idParams('The `serviceMessageId`.', '1042'),
-    querystring: NoQuery,
-    response: { 200: DetailedMessage },
-  };
-  const options = { schema, config: SCOPES.read };
-  app.get('/api/external/messages/:id', options, async (request, reply) => {
-    const { wabaId } = accountOf(request);
-    const message = await findMessage(database, wabaId, objectId(request.params.id));
+  run: async ({ database, wabaId, mediaUrls, reply }, { id }) => {
+    const message = await findMessage(database, wabaId, id);
     if (message === null) throw notFound();
     const { phoneNumberId } = message;
     const upstreamId = message.upstreamId ?? localMessageId(message.id);
@@ -119,8 +111,8 @@ export function messageDetail(app: ExternalApp, { database, mediaUrls }: Externa
       mediaUrls.linksOf(wabaId),
     ]);
     return sendJsonText(reply, detailJson(message, { statuses, annotations }, linkTo));
-  });
-}
+  },
+});
 
 function detailJson(
   message: MessageDetail,

@@ -41,22 +41,22 @@ export function documented(docs: OperationDocs) {
 
 /** The parts of the API, in the order of the document. */
 export const TAGS = [
-  { name: 'Account', description: 'Whose the API key is, and what it may do.' },
-  { name: 'Messages', description: 'Sending messages, and what became of them.' },
+  { name: 'Account', description: 'The account and the scopes of the API key.' },
+  { name: 'Messages', description: 'Sending messages, and their states.' },
   { name: 'Media', description: 'Files that customers sent, and files to send.' },
-  { name: 'Conversations', description: 'What was said, by customer and phone number.' },
+  { name: 'Conversations', description: 'Conversations and their messages.' },
   { name: 'Templates', description: 'Message templates of the WABA.' },
-  { name: 'Payments', description: 'What became of payments that messages asked for.' },
-  { name: 'Events', description: 'What was sent to webhook endpoints, attempt by attempt.' },
+  { name: 'Payments', description: 'The states of payments that messages requested.' },
+  { name: 'Events', description: 'Events for webhook endpoints, with each delivery and attempt.' },
   { name: 'Replays', description: 'Sending events again.' },
   {
     name: 'Erasures',
-    description: 'Erasing customers and conversations, and exporting what is stored of a customer.',
+    description: 'Erasing customers and conversations, and exporting the data of a customer.',
   },
-  { name: 'Webhook endpoints', description: 'Where events are sent, and how.' },
-  { name: 'Endpoint alerts', description: 'Who is told when an endpoint fails.' },
+  { name: 'Webhook endpoints', description: 'The servers that receive events, and their settings.' },
+  { name: 'Endpoint alerts', description: 'Alerts about endpoints, and the URL that receives them.' },
   { name: 'Service', description: 'The service itself.' },
-  { name: 'Webhooks', description: 'What the service sends to your endpoints.' },
+  { name: 'Webhooks', description: 'The requests that the service sends to your endpoints.' },
 ] as const;
 
 type Tag = (typeof TAGS)[number]['name'];

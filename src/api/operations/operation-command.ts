@@ -8,8 +8,6 @@ import type { Call, CommandDescription, Operation, OptionDescription } from './o
 
 type Members = Record<string, unknown>;
 
-type AnyCommand = CommandDescription<Members, unknown>;
-
 /** Several admin commands below one word. */
 export function commandGroup(name: string, description: string, parts: readonly Command[]): Command {
   const group = new Command(name).description(description);
@@ -19,7 +17,7 @@ export function commandGroup(name: string, description: string, parts: readonly 
 
 /** The admin command of an operation. Throws for one that has none. */
 export function operationCommand(operation: Operation): Command {
-  const described = operation.command as AnyCommand | undefined;
+  const described = operation.command;
   if (described === undefined) throw new Error(`the operation ${operation.id} has no command`);
   const { name, help, example, waba, argument, options = {} } = described;
   const command = new Command(name.split(' ').at(-1)).description(help);
@@ -39,14 +37,14 @@ export function operationCommand(operation: Operation): Command {
       if (described.confirmDeletion !== undefined && given.yes !== true) {
         throw invalidValue(`${await described.confirmDeletion(call, input)}: say so with --yes.`);
       }
-      const result = await operation.run(call as never, input as never);
+      const result = await operation.run(call, input);
       return await described.show(result, { tools, call, input });
     });
   });
 }
 
 /** The schema of one member of the input. Throws for a member that the operation does not have. */
-function memberSchema({ id, params, query, body }: Operation, member: string): TSchema {
+export function memberSchema({ id, params, query, body }: Operation, member: string): TSchema {
   for (const part of [params, query, body]) {
     const { properties = {} } = { ...part } as { properties?: Readonly<Record<string, TSchema>> };
     if (properties[member] !== undefined) return properties[member];
@@ -67,7 +65,7 @@ function optionOf(described: OptionDescription, schema: TSchema): Option {
     : option.argParser(parseList);
 }
 
-function membersOf({ options = {} }: AnyCommand, given: Members): Members {
+function membersOf({ options = {} }: CommandDescription<Members, unknown>, given: Members): Members {
   const members = Object.entries(options).flatMap(([member, option]) => {
     const value = option === undefined ? undefined : given[new Option(option.flags).attributeName()];
     return value === undefined ? [] : [[member, value]];

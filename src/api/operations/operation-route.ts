@@ -1,3 +1,4 @@
+import multipart from '@fastify/multipart';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { ExternalApp, ExternalContext } from '../external/external-app.ts';
 import { NoBody, NoQuery } from '../external/schema-kit.ts';
@@ -10,13 +11,22 @@ const TEST_EVENT_WAIT_MS = 8_000;
 
 const WITH_BODY = new Set(['POST', 'PUT', 'PATCH']);
 
-/** Adds the routes of operations. Their schemas validate requests, and the OpenAPI document is made of them. */
+/**
+ * Adds the routes of operations. Their schemas validate requests, and the OpenAPI document is made of them. Forms are
+ * read in a scope of their own: no other route takes them.
+ */
 export function addOperations(
   app: ExternalApp,
   context: ExternalContext,
   operations: readonly Operation[],
 ): void {
-  for (const each of operations) addOperation(app, context, each);
+  const isForm = ({ requestType }: Operation) => requestType === 'multipart/form-data';
+  for (const each of operations.filter((one) => !isForm(one))) addOperation(app, context, each);
+  app.register(async (forms: ExternalApp) => {
+    forms.removeAllContentTypeParsers();
+    await forms.register(multipart, { throwFileSizeLimit: false });
+    for (const each of operations.filter(isForm)) addOperation(forms, context, each);
+  });
 }
 
 function addOperation(app: ExternalApp, context: ExternalContext, operation: Operation): void {
@@ -29,7 +39,7 @@ function addOperation(app: ExternalApp, context: ExternalContext, operation: Ope
     config: { ...route.config, ...SCOPES[scope] },
     handler: async (request, reply) => {
       const call = callOf(request, reply, context);
-      const result = await operation.run(call, inputOf(request, operation) as never);
+      const result = await operation.run(call, inputOf(request, operation));
       const status = operation.status?.(result) ?? onlyStatus(operation);
       if (status !== null) reply.code(status);
       const location = operation.location?.(result) ?? null;
@@ -56,7 +66,7 @@ function onlyStatus({ answers }: Operation): number | null {
   return others.length === 0 ? Number(status) : null;
 }
 
-function inputOf(request: FastifyRequest, { checkId }: Operation): object {
+function inputOf(request: FastifyRequest, { checkId }: Operation): Record<string, unknown> {
   const params = request.params as Readonly<Record<string, string>>;
   const { id } = params;
   const checked = checkId === undefined || id === undefined ? {} : { id: checkId(id) };

@@ -99,11 +99,11 @@ type AnswerOf<Answers extends Readonly<Record<number, TSchema>>> = Static<
 
 /** An operation of which the types of input and result are forgotten. */
 export type Operation = Described<TSchema, TSchema, TSchema, Readonly<Record<number, TSchema>>> & {
-  run(call: ApiCall, input: never): Promise<unknown>;
+  run(call: Call | ApiCall, input: Record<string, unknown>): Promise<unknown>;
   json?(result: unknown, call: ApiCall): unknown;
   status?(result: unknown): number;
   location?(result: unknown): string | null;
-  command?: CommandDescription<never, unknown>;
+  command?: CommandDescription<Record<string, unknown>, unknown>;
 };
 
 /** Describes an operation of the API and its admin command: both run the same code. */

@@ -1,3 +1,5 @@
+import { IDENTITY_OPERATIONS } from '../accounts/account-identity.ts';
+import { getUsage } from '../accounts/usage.ts';
 import { EVENT_OPERATIONS } from '../deliveries/events.ts';
 import { RETRY_OPERATIONS } from '../deliveries/retries.ts';
 import { listEndpointAlerts } from '../endpoints/endpoint-alerts.ts';
@@ -8,11 +10,29 @@ import {
   rotateWebhookEndpointSigningKey,
 } from '../endpoints/endpoint-secrets.ts';
 import { OPERATIONS_URL_OPERATIONS } from '../endpoints/operations-url.ts';
+import { ERASURE_OPERATIONS } from '../erasures/erasures.ts';
+import { getOwnKey } from '../keys/own-key.ts';
+import { listMessages } from '../messages/conversation-messages.ts';
+import { getConversation, listAllConversations, searchConversations } from '../messages/conversations.ts';
+import { getMessageMedia } from '../messages/get-message-media.ts';
+import { markMessageReadOperation } from '../messages/mark-message-read.ts';
+import { getMessage } from '../messages/message-detail.ts';
+import { getPayment } from '../messages/payments/get-payment.ts';
+import { listTemplates } from '../messages/send/list-templates.ts';
+import { sendMessage } from '../messages/send/send-message.ts';
+import { MEDIA_OPERATIONS } from '../messages/uploads/media-routes.ts';
 import { REPLAY_OPERATIONS } from '../replays/replays.ts';
 import type { Operation } from './operation.ts';
 
 /** Every operation that needs an API key, in the order of the document. To import it starts nothing. */
 export const OPERATIONS: readonly Operation[] = [
+  ...IDENTITY_OPERATIONS,
+  getUsage,
+  listAllConversations,
+  searchConversations,
+  getConversation,
+  listMessages,
+  getMessageMedia,
   ...EVENT_OPERATIONS,
   ...REPLAY_OPERATIONS,
   ...ENDPOINT_OPERATIONS,
@@ -23,4 +43,12 @@ export const OPERATIONS: readonly Operation[] = [
   ...OPERATIONS_URL_OPERATIONS,
   listEndpointAlerts,
   ...RETRY_OPERATIONS,
+  getOwnKey,
+  getMessage,
+  sendMessage,
+  markMessageReadOperation,
+  ...MEDIA_OPERATIONS,
+  listTemplates,
+  getPayment,
+  ...ERASURE_OPERATIONS,
 ];

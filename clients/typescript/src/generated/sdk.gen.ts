@@ -76,7 +76,7 @@ export class HeliographApi extends HeyApiClient {
     }
     
     /**
-     * Whose the key is
+     * Get the account of the key
      *
      * The tenant, the WABA, and the phone numbers that a request may name as `phoneNumberId`.
      *
@@ -91,9 +91,9 @@ export class HeliographApi extends HeyApiClient {
     }
     
     /**
-     * Whose the key is
+     * Get the account of the key
      *
-     * The same as `GET /me`, below the prefix of everything else.
+     * The same as `GET /me`, below the prefix of all other operations.
      *
      * Scope: any.
      */
@@ -108,7 +108,7 @@ export class HeliographApi extends HeyApiClient {
     /**
      * Usage and quotas
      *
-     * Of all WABAs of the business together. A `max…` of null: no quota. `stored` counts received and uploaded files; `uploadedToday` begins anew at midnight UTC. `keptDays`: after so many days things go; null: never. `mediaUrlTtlSeconds`: for how long a `mediaUrl` is valid; null: it does not expire.
+     * Of all WABAs of the business together. A `max…` of null: no quota. `stored` counts received and uploaded files; `uploadedToday` starts again at midnight UTC. `keptDays`: the days after which data is deleted; null: never. `mediaUrlTtlSeconds`: the seconds for which a `mediaUrl` is valid; null: it does not expire.
      *
      * Scope: any.
      */
@@ -187,7 +187,7 @@ export class HeliographApi extends HeyApiClient {
     /**
      * Get the media of a message
      *
-     * Of an inbound message, also while it is awaited. `mediaUrl` needs no API key.
+     * Of an inbound message, also while they are pending. `mediaUrl` needs no API key.
      *
      * Scope: `read`.
      */
@@ -688,9 +688,9 @@ export class HeliographApi extends HeyApiClient {
     }
     
     /**
-     * The key of this request
+     * Get the key of this request
      *
-     * What is known about the API key that the request carries; never the key itself.
+     * The name, scopes and times of the API key that the request carries; never the key itself.
      *
      * Scope: any.
      */
@@ -758,7 +758,7 @@ export class HeliographApi extends HeyApiClient {
     /**
      * Delete an uploaded file
      *
-     * Messages cannot name it any more. One that still waits may fail for want of it, also when upstream has the file already: delete a file when the messages that name it have gone out.
+     * Messages cannot name it any more. A pending message that names it may fail, even if upstream has the file already: delete a file when the messages that name it are sent.
      *
      * Scope: `send`.
      */
@@ -771,9 +771,9 @@ export class HeliographApi extends HeyApiClient {
     }
     
     /**
-     * An uploaded file
+     * Get an uploaded file
      *
-     * What is known of a file. One that has expired answers as one that does not exist.
+     * The description of a file. An expired file answers as one that does not exist.
      *
      * Scope: `read`.
      */
@@ -786,9 +786,9 @@ export class HeliographApi extends HeyApiClient {
     }
     
     /**
-     * Message templates
+     * List message templates
      *
-     * Asks the upstream platform for the templates of the WABA, each time anew. `components` and what else upstream says of a template stand as upstream wrote them; the names of a template’s own members are in camelCase.
+     * Asks the upstream platform for the templates of the WABA with each request. `components` and further members stand as upstream wrote them; the names of the members of a template are in camelCase.
      *
      * Scope: `read`.
      */
@@ -801,9 +801,9 @@ export class HeliographApi extends HeyApiClient {
     }
     
     /**
-     * What became of a payment
+     * Get a payment
      *
-     * The state of the payment that an `order_details` message asked for, from the `payment` events of the WABA: what upstream dated last counts. `transactions` and `refunds` hold the latest report of each, the newest first, as upstream wrote them. Without a report `status` is null. Webhooks alone are no proof of a payment: with `refresh=true` upstream is asked, and `upstream.payments` holds what it says; the events stay as they are.
+     * The state of the payment that an `order_details` message asked for, from the `payment` events of the WABA: the report with the latest upstream date counts. `transactions` and `refunds` hold the latest report of each, the newest first, as upstream wrote them. Without a report `status` is null. Webhooks alone are no proof of a payment: with `refresh=true` upstream is asked, and `upstream.payments` holds its answer; the events stay unchanged.
      *
      * Scope: `read`.
      */
@@ -833,7 +833,7 @@ export class HeliographApi extends HeyApiClient {
     /**
      * Erase a customer or a conversation
      *
-     * For good: messages, files, events and their deliveries, and what is known of the customer. Name either `customer` or `conversationId`. What the customer writes afterwards is accepted as from a new customer. While an erasure of the same subject is open, that one is returned.
+     * Permanently: messages, files, events and their deliveries, and the data of the customer. Name either `customer` or `conversationId`. Messages that the customer writes afterwards are accepted as from a new customer. While an erasure of the same subject is open, that one is returned.
      *
      * Scope: `erase`.
      */
@@ -852,7 +852,7 @@ export class HeliographApi extends HeyApiClient {
     /**
      * Get an erasure
      *
-     * How far it is; once it is done, with the signed report.
+     * Its progress; once it is done, with the signed report.
      *
      * Scope: `erase`.
      */

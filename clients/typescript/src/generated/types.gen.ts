@@ -3011,7 +3011,7 @@ export type GetUsageError = GetUsageErrors[keyof GetUsageErrors];
 
 export type GetUsageResponses = {
     /**
-     * What is used, and the quotas.
+     * The usage and the quotas.
      */
     200: Usage;
 };

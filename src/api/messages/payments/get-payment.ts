@@ -9,11 +9,10 @@ import {
 import { isMembers } from '../../../platform/json/json-members.ts';
 import { publicEventId } from '../../../platform/public-ids.ts';
 import { ApiError, notFound } from '../../errors/api-error.ts';
-import type { ExternalApp, ExternalContext } from '../../external/external-app.ts';
+import type { ExternalContext } from '../../external/external-app.ts';
 import { dateTime, nullable, parameter, text, upstreamObject } from '../../external/schema-kit.ts';
 import { callUpstream } from '../../external/upstream-calls.ts';
-import { accountOf, SCOPES } from '../../keys/api-key-auth.ts';
-import { documented } from '../../openapi/documented.ts';
+import { restOperation } from '../../operations/operation.ts';
 
 const Anything = Type.Object({}, { additionalProperties: true });
 
@@ -77,14 +76,18 @@ const PaymentParams = Type.Object({
   referenceId: parameter(Type.String(), '`reference_id` of the order message.', 'order-7'),
 });
 
-const docs = documented({
-  operationId: 'getPayment',
-  summary: 'What became of a payment',
+/** Shows a payment as the WABA was told of it. */
+export const getPayment = restOperation({
+  id: 'getPayment',
+  method: 'GET',
+  path: '/api/external/payments/:referenceId',
+  scope: 'read',
+  summary: 'Get a payment',
   description:
-    'The state of the payment that an `order_details` message asked for, from the `payment` events of the WABA: what ' +
-    'upstream dated last counts. `transactions` and `refunds` hold the latest report of each, the newest first, as ' +
+    'The state of the payment that an `order_details` message asked for, from the `payment` events of the WABA: the ' +
+    'report with the latest upstream date counts. `transactions` and `refunds` hold the latest report of each, the newest first, as ' +
     'upstream wrote them. Without a report `status` is null. Webhooks alone are no proof of a payment: with ' +
-    '`refresh=true` upstream is asked, and `upstream.payments` holds what it says; the events stay as they are.',
+    '`refresh=true` upstream is asked, and `upstream.payments` holds its answer; the events stay unchanged.',
   tag: 'Payments',
   errors: [
     'payment_configuration_required',
@@ -92,39 +95,31 @@ const docs = documented({
     'access_token_missing',
     'upstream_unavailable',
   ],
-  answers: { 200: { description: 'The payment.' } },
-});
-
-/** GET /api/external/payments/:referenceId: what became of a payment, from what the WABA was told of it. */
-export function getPayment(app: ExternalApp, context: ExternalContext): void {
-  const schema = {
-    ...docs,
-    params: PaymentParams,
-    querystring: PaymentQuery,
-    response: { 200: Payment },
-  };
-  app.get('/api/external/payments/:referenceId', { schema, config: SCOPES.read }, async (request) => {
-    const { wabaId } = accountOf(request);
-    const { referenceId } = request.params;
-    const { phoneNumberId = null, refresh, paymentConfiguration = null } = request.query;
-    const { view, order } = await findPayment(context, wabaId, referenceId, phoneNumberId);
+  params: PaymentParams,
+  query: PaymentQuery,
+  answers: { 200: { schema: Payment, description: 'The payment.' } },
+  run: async (call, input) => {
+    const { wabaId } = call;
+    const { referenceId } = input;
+    const { phoneNumberId = null, refresh, paymentConfiguration = null } = input;
+    const { view, order } = await findPayment(call, wabaId, referenceId, phoneNumberId);
     if (refresh !== 'true') return view;
     const configuration = paymentConfiguration ?? order?.configuration ?? null;
     if (configuration === null) {
       throw new ApiError('payment_configuration_required', { param: 'paymentConfiguration' });
     }
-    const askedAt = new Date().toISOString();
-    const payments = await callUpstream(context, wabaId, (client, token) =>
+    const askedAt = new Date();
+    const payments = await callUpstream(call, wabaId, (client, token) =>
       client.lookUpPayment({ phoneNumberId: view.phoneNumberId, configuration, referenceId, token }),
     );
     return { ...view, upstream: { askedAt, payments: payments.filter(isMembers) } };
-  });
-}
+  },
+});
 
 const MAX_REFERENCE_CHARS = 512;
 
 async function findPayment(
-  { database }: ExternalContext,
+  { database }: Pick<ExternalContext, 'database'>,
   wabaId: string,
   referenceId: string,
   phoneNumberId: string | null,

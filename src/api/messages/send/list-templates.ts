@@ -1,11 +1,9 @@
 import { Type } from 'typebox';
 import type { TemplateFilter } from '../../../platform/graph/graph-calls.ts';
-import type { ExternalApp, ExternalContext } from '../../external/external-app.ts';
 import { PAGE_PARAMETERS, pageSize, positionOf } from '../../external/page.ts';
 import { listOf, parameter, text, upstreamObject } from '../../external/schema-kit.ts';
 import { callUpstream } from '../../external/upstream-calls.ts';
-import { accountOf, SCOPES } from '../../keys/api-key-auth.ts';
-import { documented } from '../../openapi/documented.ts';
+import { restOperation } from '../../operations/operation.ts';
 
 const TemplateQuery = Type.Object(
   {
@@ -54,33 +52,31 @@ const Template = Type.Object(
   { additionalProperties: true },
 );
 
-const docs = documented({
-  operationId: 'listTemplates',
-  summary: 'Message templates',
+/** Lists the message templates of the WABA, as upstream knows them now. */
+export const listTemplates = restOperation({
+  id: 'listTemplates',
+  method: 'GET',
+  path: '/api/external/templates',
+  scope: 'read',
+  summary: 'List message templates',
   description:
-    'Asks the upstream platform for the templates of the WABA, each time anew. `components` and what else upstream ' +
-    'says of a template stand as upstream wrote them; the names of a template’s own members are in camelCase.',
+    'Asks the upstream platform for the templates of the WABA with each request. `components` and further members ' +
+    'stand as upstream wrote them; the names of the members of a template are in camelCase.',
   tag: 'Templates',
   errors: ['upstream_refused', 'access_token_missing', 'upstream_unavailable'],
-  answers: { 200: { description: 'A page of templates.' } },
-});
-
-/** GET /api/external/templates: the message templates of the WABA, as upstream knows them now. */
-export function listTemplates(app: ExternalApp, context: ExternalContext): void {
-  const schema = { ...docs, querystring: TemplateQuery, response: { 200: listOf(Template) } };
-  const { cursors } = context;
-  app.get('/api/external/templates', { schema, config: SCOPES.read }, async (request) => {
-    const { wabaId } = accountOf(request);
-    const { limit, cursor, ...filter } = request.query;
+  query: TemplateQuery,
+  answers: { 200: { schema: listOf(Template), description: 'A page of templates.' } },
+  run: async (call, { limit, cursor, ...filter }) => {
+    const { cursors, wabaId } = call;
     const scope = [wabaId, 'templates', JSON.stringify(orderedFilter(filter))];
     const [after = null] = positionOf(cursors, scope, cursor) ?? [];
-    const page = await callUpstream(context, wabaId, (client, token) =>
+    const page = await callUpstream(call, wabaId, (client, token) =>
       client.listMessageTemplates(wabaId, { filter, limit: pageSize(limit), after, token }),
     );
     const nextCursor = page.after === null ? null : cursors.encode(scope, [page.after]);
     return { data: page.templates.map(templateJson), hasMore: nextCursor !== null, nextCursor };
-  });
-}
+  },
+});
 
 /** The same for the same filter, in whatever order the query names its parts. */
 function orderedFilter({ name, status, category, language }: TemplateFilter) {

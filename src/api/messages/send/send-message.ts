@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import type { FastifyReply, FastifyRequest } from 'fastify';
+import type { FastifyRequest } from 'fastify';
 import { listPhoneNumbers } from '../../../accounts/accounts.ts';
 import {
   findIdempotencyKey,
@@ -17,10 +17,10 @@ import {
 } from '../../../messages/send/outbound-messages.ts';
 import type { Database } from '../../../platform/postgres/database.ts';
 import { ApiError } from '../../errors/api-error.ts';
-import type { ExternalApp, ExternalContext } from '../../external/external-app.ts';
-import { NoQuery, sendJsonText } from '../../external/schema-kit.ts';
-import { type Account, accountOf, SCOPES } from '../../keys/api-key-auth.ts';
-import { documented } from '../../openapi/documented.ts';
+import type { ExternalContext } from '../../external/external-app.ts';
+import { sendJsonText } from '../../external/schema-kit.ts';
+import { type Account, accountOf } from '../../keys/api-key-auth.ts';
+import { restOperation } from '../../operations/operation.ts';
 import { validatorCompiler } from '../../plugins/validation.ts';
 import { sendProblem, sendWarnings } from './check-send.ts';
 import { isOutcome } from './outcome-waiter.ts';
@@ -34,37 +34,6 @@ const OPERATION = 'sendMessage';
 /** Templates with carousels and lists of products are large. */
 const BODY_LIMIT_BYTES = 256 * 1024;
 
-/**
- * POST /api/external/messages: sends a message to a customer. The upstream message object stands in the body as it is;
- * the response waits for upstream, for about 10 s.
- */
-export function sendMessageRoute(app: ExternalApp, context: ExternalContext): void {
-  const schema = {
-    ...sendDocs,
-    querystring: NoQuery,
-    body: SendBody,
-    response: { 200: SentMessage, 202: SentMessage },
-  };
-  const options = {
-    schema,
-    validatorCompiler: sendValidator,
-    config: SCOPES.send,
-    bodyLimit: BODY_LIMIT_BYTES,
-  };
-  app.post('/api/external/messages', options, async (request, reply) => {
-    const key = idempotencyKeyOf(request, OPERATION);
-    const body = request.body as SendRequest;
-    const warnings = sendWarnings(body);
-    const { publicUrl } = context;
-    const respond: Respond = (messageId, progress) =>
-      sendResponse(messageId, progress, { publicUrl, requestId: request.id, warnings });
-    const call = { account: accountOf(request), body, key, respond };
-    const { response, replayed } = await respondToSend(context, call);
-    if (replayed) reply.header('idempotent-replayed', 'true');
-    return sendText(reply, response);
-  });
-}
-
 /** The forms of the body are distinguished by hand, so that an error names the one member that is wrong. */
 const sendValidator: typeof validatorCompiler = (route) => {
   if (route.httpPart !== 'body') return validatorCompiler(route);
@@ -75,11 +44,6 @@ const sendValidator: typeof validatorCompiler = (route) => {
     return { error: new ApiError('invalid_parameter', { ...(param !== '' && { param }), message }) };
   };
 };
-
-/** Already serialized: a repeated response is the first one, byte for byte. */
-function sendText(reply: FastifyReply, { status, body }: SendResponse): FastifyReply {
-  return sendJsonText(reply.code(status), body);
-}
 
 type Respond = (messageId: string, progress: SendProgress) => SendResponse;
 
@@ -250,9 +214,12 @@ const requests = {
   },
 };
 
-/** What the document says about sending. */
-const sendDocs = documented({
-  operationId: 'sendMessage',
+/** Sends a message to a customer. The upstream message object stands in the body as it is. */
+export const sendMessage = restOperation({
+  id: OPERATION,
+  method: 'POST',
+  path: '/api/external/messages',
+  scope: 'send',
   summary: 'Send a message',
   description:
     'The body is the upstream platform’s own message object with `phoneNumberId` in front, and `to` or `recipient`; with both, upstream uses `to`. The response waits up to about 10 seconds for upstream. Upstream checks its own limits. A type or a member that the service does not know is passed on, with an entry in `warnings`; members beside the content go into `extra`.',
@@ -269,13 +236,29 @@ const sendDocs = documented({
     'message_not_sent',
   ],
   requests,
+  body: SendBody,
   answers: {
-    200: { description: 'Upstream has the message.', headers: ['Idempotent-Replayed'] },
+    200: { schema: SentMessage, description: 'Upstream has the message.', headers: ['Idempotent-Replayed'] },
     202: {
+      schema: SentMessage,
       description:
         '`queued`: the message goes out by itself. `unknown`: it may have reached upstream, and is not sent again.',
       example: { metaMessageId: null, state: 'queued' },
       headers: ['Idempotent-Replayed'],
     },
+  },
+  route: { validatorCompiler: sendValidator, bodyLimit: BODY_LIMIT_BYTES },
+  run: async (call) => {
+    const { request, reply, publicUrl } = call;
+    const key = idempotencyKeyOf(request, OPERATION);
+    const body = request.body as SendRequest;
+    const warnings = sendWarnings(body);
+    const respond: Respond = (messageId, progress) =>
+      sendResponse(messageId, progress, { publicUrl, requestId: request.id, warnings });
+    const sent = { account: accountOf(request), body, key, respond };
+    const { response, replayed } = await respondToSend(call, sent);
+    if (replayed) reply.header('idempotent-replayed', 'true');
+    // Already serialized: a repeated response is the first one, byte for byte.
+    return sendJsonText(reply.code(response.status), response.body);
   },
 });

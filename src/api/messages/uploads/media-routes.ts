@@ -1,5 +1,4 @@
 import { randomBytes } from 'node:crypto';
-import multipart from '@fastify/multipart';
 import type { FastifyRequest } from 'fastify';
 import { type Static, Type } from 'typebox';
 import {
@@ -16,10 +15,10 @@ import type { Database } from '../../../platform/postgres/database.ts';
 import { mediaUuidOf, publicMediaId, uuidV7 } from '../../../platform/public-ids.ts';
 import { RequestError } from '../../../platform/request-input.ts';
 import { ApiError, notFound } from '../../errors/api-error.ts';
-import type { ExternalApp, ExternalContext } from '../../external/external-app.ts';
-import { count, dateTime, idParams, NoQuery, nullable, text } from '../../external/schema-kit.ts';
-import { type Account, accountOf, SCOPES } from '../../keys/api-key-auth.ts';
-import { documented } from '../../openapi/documented.ts';
+import type { ExternalContext } from '../../external/external-app.ts';
+import { count, dateTime, idParams, nullable, text } from '../../external/schema-kit.ts';
+import type { Account } from '../../keys/api-key-auth.ts';
+import { restOperation } from '../../operations/operation.ts';
 import { validatorCompiler } from '../../plugins/validation.ts';
 import { openUploadForm, type UploadForm } from './upload-form.ts';
 
@@ -62,8 +61,8 @@ async function findMedia(
   const { mediaType, mimeType, sizeBytes, sha256, fileName, createdAt, expiresAt } = file;
   return {
     ...{ id, mediaType, mimeType, sizeBytes, sha256, fileName },
-    createdAt: createdAt.toISOString(),
-    expiresAt: expiresAt.toISOString(),
+    createdAt,
+    expiresAt,
   };
 }
 
@@ -74,58 +73,38 @@ function uploadUuid(id: string): string {
   return uuid;
 }
 
-/** Everything about files to send. Forms are read in a scope of their own: no other route takes them. */
-export function mediaRoutes(app: ExternalApp, context: ExternalContext): void {
-  getMedia(app, context);
-  deleteMedia(app, context);
-  app.register(async (forms: ExternalApp) => {
-    forms.removeAllContentTypeParsers();
-    await forms.register(multipart, { throwFileSizeLimit: false });
-    uploadMedia(forms, context);
-  });
-}
-
-/** GET /api/external/media/:id: what is known of an uploaded file. */
-function getMedia(app: ExternalApp, { database }: ExternalContext): void {
-  const schema = {
-    ...documented({
-      operationId: 'getMedia',
-      summary: 'An uploaded file',
-      description: 'What is known of a file. One that has expired answers as one that does not exist.',
-      tag: 'Media',
-      answers: { 200: { description: 'The file.' } },
-    }),
-    params: MediaParams,
-    querystring: NoQuery,
-    response: { 200: UploadedMedia },
-  };
-  app.get('/api/external/media/:id', { schema, config: SCOPES.read }, async (request) => {
-    const { wabaId } = accountOf(request);
-    return await findMedia(database, wabaId, request.params.id);
-  });
-}
+/** Shows an uploaded file. */
+const getMedia = restOperation({
+  id: 'getMedia',
+  method: 'GET',
+  path: '/api/external/media/:id',
+  scope: 'read',
+  summary: 'Get an uploaded file',
+  description: 'The description of a file. An expired file answers as one that does not exist.',
+  tag: 'Media',
+  params: MediaParams,
+  answers: { 200: { schema: UploadedMedia, description: 'The file.' } },
+  run: async ({ database, wabaId }, { id }) => {
+    return await findMedia(database, wabaId, id);
+  },
+});
 
 const Deleted = Type.Object({ id: UploadedMedia.properties.id, deleted: Type.Literal(true) });
 
-/** DELETE /api/external/media/:id: the file cannot be sent any more, and its bytes are removed. */
-function deleteMedia(app: ExternalApp, { database, uploadStore }: ExternalContext): void {
-  const schema = {
-    ...documented({
-      operationId: 'deleteMedia',
-      summary: 'Delete an uploaded file',
-      description:
-        'Messages cannot name it any more. One that still waits may fail for want of it, also when upstream has the ' +
-        'file already: delete a file when the messages that name it have gone out.',
-      tag: 'Media',
-      answers: { 200: { description: 'It is gone.' } },
-    }),
-    params: MediaParams,
-    querystring: NoQuery,
-    response: { 200: Deleted },
-  };
-  app.delete('/api/external/media/:id', { schema, config: SCOPES.send }, async (request) => {
-    const { wabaId } = accountOf(request);
-    const { id } = request.params;
+/** The file cannot be sent any more, and its bytes are removed. */
+const deleteMedia = restOperation({
+  id: 'deleteMedia',
+  method: 'DELETE',
+  path: '/api/external/media/:id',
+  scope: 'send',
+  summary: 'Delete an uploaded file',
+  description:
+    'Messages cannot name it any more. A pending message that names it may fail, even if upstream has the file ' +
+    'already: delete a file when the messages that name it are sent.',
+  tag: 'Media',
+  params: MediaParams,
+  answers: { 200: { schema: Deleted, description: 'It is gone.' } },
+  run: async ({ database, wabaId, uploadStore, request }, { id }) => {
     const uuid = uploadUuid(id);
     const objectKey = await deleteMediaUpload(database, wabaId, uuid);
     if (objectKey === null) throw notFound();
@@ -137,19 +116,27 @@ function deleteMedia(app: ExternalApp, { database, uploadStore }: ExternalContex
       request.log.warn({ err: error, mediaId: id }, 'the bytes of a deleted file are removed later');
     }
     return { id, deleted: true as const };
-  });
-}
+  },
+});
 
 /** A large file takes its time; the server itself ends requests that take more than a minute to arrive. */
-export const UPLOAD_TIMEOUT_MS = 90_000;
+const HANDLER_TIMEOUT_MS = 90_000;
 
 /** Of the form around the file. */
 const FORM_BYTES = 64 * 1024;
 
 const KEY_BYTES = 24;
 
-const docs = documented({
-  operationId: 'uploadMedia',
+/** The body is a stream: it is checked while it is read. */
+const formValidator: typeof validatorCompiler = (route) =>
+  route.httpPart === 'body' ? (value: unknown) => ({ value }) : validatorCompiler(route);
+
+/** Stores a file for sends, streamed into the object store. */
+const uploadMedia = restOperation({
+  id: 'uploadMedia',
+  method: 'POST',
+  path: '/api/external/media',
+  scope: 'send',
   summary: 'Upload a file to send',
   description:
     'A form with one file. Its `id` stands for the file in messages, where an upstream media id would: ' +
@@ -169,53 +156,33 @@ const docs = documented({
     'storage_quota_exceeded',
     'upload_quota_exceeded',
   ],
-  answers: { 201: { description: 'The file can be sent.', headers: ['Location'] } },
-});
-
-/** POST /api/external/media: takes a file for sends, streamed into the object store. */
-function uploadMedia(app: ExternalApp, context: ExternalContext): void {
-  const schema = {
-    ...docs,
-    querystring: NoQuery,
-    body: UploadBody,
-    response: { 201: UploadedMedia },
-  };
-  const options = {
-    schema,
+  body: UploadBody,
+  answers: { 201: { schema: UploadedMedia, description: 'The file can be sent.', headers: ['Location'] } },
+  route: {
     validatorCompiler: formValidator,
-    config: { ...SCOPES.send, readsBody: true },
-    handlerTimeout: UPLOAD_TIMEOUT_MS,
-  };
-  app.post('/api/external/media', options, async (request, reply) => {
-    const { wabaId } = accountOf(request);
-    const uuid = await takeUpload(context, request);
-    reply.code(201).header('location', `/api/external/media/${publicMediaId(uuid)}`);
-    return await findMedia(context.database, wabaId, publicMediaId(uuid));
-  });
-}
-
-/** Stores the file of an upload, within the slots of its tenant, and returns its uuid. Throws ApiError. */
-export async function takeUpload(context: ExternalContext, request: FastifyRequest): Promise<string> {
-  const account = accountOf(request);
-  try {
-    checkHead(request);
-    // Parts of a request whose client is gone would be waited for without end, and the slot be kept.
-    if (request.raw.destroyed) throw new ApiError('invalid_multipart');
-    const cut = Promise.withResolvers<never>();
-    cut.promise.catch(() => {});
-    const release = context.uploadSlots.take(account.tenantId, cut.reject);
-    const form = openUploadForm(request, cut.promise);
-    return await store(context, form, account).finally(release);
-  } finally {
-    // What is left of a body that was refused is passed over, so that its sender gets to read the answer.
-    request.raw.unpipe();
-    request.raw.resume();
-  }
-}
-
-/** The body is a stream: it is checked while it is read. */
-export const formValidator: typeof validatorCompiler = (route) =>
-  route.httpPart === 'body' ? (value: unknown) => ({ value }) : validatorCompiler(route);
+    config: { readsBody: true },
+    handlerTimeout: HANDLER_TIMEOUT_MS,
+  },
+  run: async (call) => {
+    const { account, wabaId, request, reply, uploadSlots } = call;
+    try {
+      checkHead(request);
+      // Parts of a request whose client is gone would be waited for without end, and the slot be kept.
+      if (request.raw.destroyed) throw new ApiError('invalid_multipart');
+      const cut = Promise.withResolvers<never>();
+      cut.promise.catch(() => {});
+      const release = uploadSlots.take(account.tenantId, cut.reject);
+      const form = openUploadForm(request, cut.promise);
+      const uuid = await store(call, form, account).finally(release);
+      reply.code(201).header('location', `/api/external/media/${publicMediaId(uuid)}`);
+      return await findMedia(call.database, wabaId, publicMediaId(uuid));
+    } finally {
+      // What is left of a body that was refused is passed over, so that its sender gets to read the answer.
+      request.raw.unpipe();
+      request.raw.resume();
+    }
+  },
+});
 
 function checkHead(request: FastifyRequest): void {
   if (!request.isMultipart()) {
@@ -253,3 +220,6 @@ async function store(
     throw new ApiError('service_unavailable', { cause: error, headers: { 'retry-after': '2' } });
   }
 }
+
+/** In the order of the document. */
+export const MEDIA_OPERATIONS = [getMedia, deleteMedia, uploadMedia];
