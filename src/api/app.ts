@@ -174,8 +174,7 @@ function registerAccountRoutes(app: FastifyInstance, deps: ApiDependencies): voi
     starter: createSendStarter(config, temporal, shares.database, deps.logger),
     outcomes: createOutcomeWaiter(shares.database, config.database, deps.logger),
   };
-  const uploadSlots = makeUploadSlots();
-  const external = { ...toolsOn(shares), limits, sends, uploadSlots, policyDefaults: policyDefaults(config) };
+  const external = { ...toolsOn(shares), limits, sends, policyDefaults: policyDefaults(config) };
   app.register(externalRoutes, external);
   app.register(facadeRoutes, external);
   const portalShares = shareConnections(portalDatabase, PORTAL_SHARE, deps.operatorDatabase);

@@ -4,7 +4,6 @@ import {
   givenEndpointOptions,
   withEndpointOptions,
 } from '../../endpoints/commands/endpoint-options.ts';
-import type { EndpointMove } from '../../endpoints/endpoint-headers.ts';
 import { deleteEndpoint, enableEndpoint, holdEndpoint } from '../../endpoints/endpoint-modes.ts';
 import {
   addEndpoint,
@@ -30,7 +29,13 @@ import {
   NewEndpoint,
   wabaOfEndpoint,
 } from './endpoint-schemas.ts';
-import { describeEndpoint, describeEndpoints } from './endpoint-text.ts';
+import {
+  appSecretRow,
+  describeEndpoint,
+  describeEndpoints,
+  moveMembers,
+  moveNotes,
+} from './endpoint-text.ts';
 
 const PATH = '/api/external/webhook-endpoints';
 
@@ -100,7 +105,13 @@ export const createWebhookEndpoint = operation({
     'Up to 100 in a WABA. `secret` is in this answer only. `sameUrlEndpointIds` names other endpoints with the same ' +
     'URL, which then receives each event once for each of them.',
   tag: 'Webhook endpoints',
-  errors: ['invalid_url', 'unknown_phone_number', 'url_is_webhook_endpoint', 'too_many_endpoints'],
+  errors: [
+    'invalid_url',
+    'unknown_phone_number',
+    'url_is_webhook_endpoint',
+    'url_not_verified',
+    'too_many_endpoints',
+  ],
   requests: {
     'everything by default': { url: 'https://shop.example/hook' },
     'some events, custom header': {
@@ -108,6 +119,12 @@ export const createWebhookEndpoint = operation({
       description: 'shop server',
       eventTypes: ['message', 'status'],
       customHeaders: { 'X-Token': 'a value of yours' },
+    },
+    'as a Meta app': {
+      url: 'https://chat.example/webhooks/whatsapp/+12025550143',
+      format: 'meta',
+      appSecret: 'the app secret that the software knows',
+      verifyToken: 'the token that the software expects',
     },
   },
   body: NewEndpoint,
@@ -143,6 +160,7 @@ export const createWebhookEndpoint = operation({
         text: alignedFields([
           ['id', endpoint.id],
           ['secret', endpoint.secret],
+          ...appSecretRow(endpoint),
           ['URL', endpoint.url],
           ['WABA', endpoint.wabaId],
           ['events', endpoint.eventTypes ?? 'all'],
@@ -165,7 +183,7 @@ export const updateWebhookEndpoint = operation({
     'server before: `droppedHeaderNames` names them. `secretRotationAdvised` is then true: the server before still ' +
     'knows the signing secret. `sameUrlEndpointIds` names other endpoints with the same URL.',
   tag: 'Webhook endpoints',
-  errors: ['invalid_url', 'unknown_phone_number', 'url_is_webhook_endpoint'],
+  errors: ['invalid_url', 'unknown_phone_number', 'url_is_webhook_endpoint', 'url_not_verified'],
   requests: { url: { url: 'https://shop.example/hook' }, 'all events': { eventTypes: null } },
   params: IdParams,
   checkId: accountObjectId,
@@ -199,6 +217,7 @@ export const updateWebhookEndpoint = operation({
         ...(endpoint.wantedOrderScope === null ? [] : [scope]),
         ...moveNotes(endpoint.id, move),
         ...(sameUrl === null ? [] : [sameUrl]),
+        ...appSecretRow(move).map(([name, secret]) => `${name}, shown this once: ${secret}`),
       ]);
       return { ...described, json: { ...described.json, ...moveMembers(move) } };
     },
@@ -222,19 +241,6 @@ async function readChange(options: ChangeOptions) {
     throw invalidValue('Name a setting to change; see --help.');
   }
   return change;
-}
-
-type Move = EndpointMove & { sameUrlEndpointIds: string[] };
-
-function moveMembers({ droppedHeaderNames, secretRotationAdvised, sameUrlEndpointIds }: Move) {
-  return { droppedHeaderNames, secretRotationAdvised, sameUrlEndpointIds };
-}
-
-function moveNotes(id: string, { droppedHeaderNames, secretRotationAdvised }: EndpointMove): string[] {
-  const names = droppedHeaderNames.join(', ');
-  const dropped = `the URL leads to another server, so these custom headers were dropped: ${names}; give them again with --header.`;
-  const rotate = `the server before still knows the signing secret: "endpoint rotate-secret ${id}" makes a new one.`;
-  return [...(names === '' ? [] : [dropped]), ...(secretRotationAdvised ? [rotate] : [])];
 }
 
 /** Deletes an endpoint and drops its pending deliveries. */

@@ -1,5 +1,6 @@
 import type { TestEventResult } from '../../deliveries/test-event.ts';
 import { certificateRows } from '../../endpoints/commands/certificate-commands.ts';
+import type { EndpointMove } from '../../endpoints/endpoint-headers.ts';
 import type { EndpointStatus } from '../../endpoints/endpoints.ts';
 import {
   type InstallationSettings,
@@ -159,4 +160,29 @@ export function describeTestEvent(
 
 function firstLine(error: unknown): string {
   return (error instanceof Error ? error.message : String(error)).split('\n', 1)[0] ?? '';
+}
+
+/** The app secret that was made, shown once. */
+export function appSecretRow({ appSecret }: { appSecret: string | null }): [string, string][] {
+  return appSecret === null ? [] : [['app secret', appSecret]];
+}
+
+type Move = EndpointMove & { sameUrlEndpointIds: string[]; appSecret: string | null };
+
+/** What a change of the URL led to, as JSON members. */
+export function moveMembers({
+  droppedHeaderNames,
+  secretRotationAdvised,
+  sameUrlEndpointIds,
+  appSecret,
+}: Move) {
+  return { droppedHeaderNames, secretRotationAdvised, sameUrlEndpointIds, appSecret };
+}
+
+/** What a change of the URL led to, in words. */
+export function moveNotes(id: string, { droppedHeaderNames, secretRotationAdvised }: EndpointMove): string[] {
+  const names = droppedHeaderNames.join(', ');
+  const dropped = `the URL leads to another server, so these custom headers were dropped: ${names}; give them again with --header.`;
+  const rotate = `the server before still knows the signing secret: "endpoint rotate-secret ${id}" makes a new one.`;
+  return [...(names === '' ? [] : [dropped]), ...(secretRotationAdvised ? [rotate] : [])];
 }

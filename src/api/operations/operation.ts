@@ -5,7 +5,7 @@ import type { TestEventTools } from '../../deliveries/test-event.ts';
 import type { OptionRules } from '../../endpoints/endpoint-options.ts';
 import type { Audited } from '../../platform/audit/audit.ts';
 import type { AdminOutcome, AdminTools } from '../../platform/cli/admin-action.ts';
-import type { SealedDatabase } from '../../platform/crypto/secret-keys.ts';
+import type { SealedDatabase } from '../../platform/crypto/sealed-database.ts';
 import type { ExternalContext } from '../external/external-app.ts';
 import type { PageCursors } from '../external/page.ts';
 import type { Account, ScopeName } from '../keys/api-key-auth.ts';

@@ -17,7 +17,7 @@ import { RequestError } from '../../../platform/request-input.ts';
 import { ApiError, notFound } from '../../errors/api-error.ts';
 import type { ExternalContext } from '../../external/external-app.ts';
 import { count, dateTime, idParams, nullable, text } from '../../external/schema-kit.ts';
-import type { Account } from '../../keys/api-key-auth.ts';
+import { type Account, accountOf } from '../../keys/api-key-auth.ts';
 import { restOperation } from '../../operations/operation.ts';
 import { validatorCompiler } from '../../plugins/validation.ts';
 import { openUploadForm, type UploadForm } from './upload-form.ts';
@@ -120,7 +120,7 @@ const deleteMedia = restOperation({
 });
 
 /** A large file takes its time; the server itself ends requests that take more than a minute to arrive. */
-const HANDLER_TIMEOUT_MS = 90_000;
+export const UPLOAD_TIMEOUT_MS = 90_000;
 
 /** Of the form around the file. */
 const FORM_BYTES = 64 * 1024;
@@ -128,7 +128,7 @@ const FORM_BYTES = 64 * 1024;
 const KEY_BYTES = 24;
 
 /** The body is a stream: it is checked while it is read. */
-const formValidator: typeof validatorCompiler = (route) =>
+export const formValidator: typeof validatorCompiler = (route) =>
   route.httpPart === 'body' ? (value: unknown) => ({ value }) : validatorCompiler(route);
 
 /** Stores a file for sends, streamed into the object store. */
@@ -161,28 +161,34 @@ const uploadMedia = restOperation({
   route: {
     validatorCompiler: formValidator,
     config: { readsBody: true },
-    handlerTimeout: HANDLER_TIMEOUT_MS,
+    handlerTimeout: UPLOAD_TIMEOUT_MS,
   },
   run: async (call) => {
-    const { account, wabaId, request, reply, uploadSlots } = call;
-    try {
-      checkHead(request);
-      // Parts of a request whose client is gone would be waited for without end, and the slot be kept.
-      if (request.raw.destroyed) throw new ApiError('invalid_multipart');
-      const cut = Promise.withResolvers<never>();
-      cut.promise.catch(() => {});
-      const release = uploadSlots.take(account.tenantId, cut.reject);
-      const form = openUploadForm(request, cut.promise);
-      const uuid = await store(call, form, account).finally(release);
-      reply.code(201).header('location', `/api/external/media/${publicMediaId(uuid)}`);
-      return await findMedia(call.database, wabaId, publicMediaId(uuid));
-    } finally {
-      // What is left of a body that was refused is passed over, so that its sender gets to read the answer.
-      request.raw.unpipe();
-      request.raw.resume();
-    }
+    const { wabaId, request, reply } = call;
+    const uuid = await takeUpload(call, request);
+    reply.code(201).header('location', `/api/external/media/${publicMediaId(uuid)}`);
+    return await findMedia(call.database, wabaId, publicMediaId(uuid));
   },
 });
+
+/** Stores the file of an upload, within the slots of its tenant, and returns its uuid. Throws ApiError. */
+export async function takeUpload(context: ExternalContext, request: FastifyRequest): Promise<string> {
+  const account = accountOf(request);
+  try {
+    checkHead(request);
+    // Parts of a request whose client is gone would be waited for without end, and the slot be kept.
+    if (request.raw.destroyed) throw new ApiError('invalid_multipart');
+    const cut = Promise.withResolvers<never>();
+    cut.promise.catch(() => {});
+    const release = context.uploadSlots.take(account.tenantId, cut.reject);
+    const form = openUploadForm(request, cut.promise);
+    return await store(context, form, account).finally(release);
+  } finally {
+    // What is left of a body that was refused is passed over, so that its sender gets to read the answer.
+    request.raw.unpipe();
+    request.raw.resume();
+  }
+}
 
 function checkHead(request: FastifyRequest): void {
   if (!request.isMultipart()) {
