@@ -108,8 +108,14 @@ test('to import the descriptions starts nothing: a process that does only that e
 });
 
 describe('members', () => {
-  /** Members that no option stands for alone; the options of their commands are `--header` and `--secret-stdin`. */
-  const READ = new Set(['customHeaders', 'secret', ...settingsOf().map(([name]) => name as string)]);
+  /** Members that are read from `--header`, `--secret-stdin`, `--app-secret-stdin`, `--verify-token` and the settings' options. */
+  const READ = new Set([
+    'customHeaders',
+    'secret',
+    'appSecret',
+    'verifyToken',
+    ...settingsOf().map(([name]) => name as string),
+  ]);
 
   test.each(WITH_COMMAND.map((each) => [each.command?.name ?? '', each] as const))(
     'admin %s takes every member of its operation, and no other',

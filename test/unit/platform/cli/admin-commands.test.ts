@@ -21,7 +21,7 @@ test('the admin command line explains every command with an example of it, and o
       'tenant usage',
       'tenant remove',
     ],
-    ...['waba add', 'waba list', 'waba set-token', 'waba set-pace', 'waba remove', 'waba remove-number'],
+    ...['waba add', 'waba list', 'waba set-token', 'waba set-pace', 'waba remove-number', 'waba remove'],
     ...[
       'user set-up-link',
       'user list',
