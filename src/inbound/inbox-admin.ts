@@ -23,8 +23,11 @@ export async function listQuarantineReasons(database: Database, days: number): P
   );
 }
 
-/** What is counted and is no trouble: upstream sends more than there are events for. */
-const EXPECTED = ['unknown_field', 'value_errors', 'message_echo', 'no_items'];
+/**
+ * What is counted and is no trouble: upstream sends more than there are events for. An app also receives other fields than
+ * messages of WABAs that nobody here has (`unknown_waba`); their messages are another matter (`unknown_phone_number`).
+ */
+const EXPECTED = ['unknown_field', 'unknown_waba', 'value_errors', 'message_echo', 'no_items'];
 
 /** Payloads of a WABA that could not be read. `tenantId` is null where no tenant has the WABA. */
 export type UnreadableTotal = {

@@ -42,7 +42,7 @@ const EventQuery = Type.Object(
     type: Type.Optional(
       parameter(
         EventTypeSchema,
-        'Events of this type only; `upstream.*`: of all fields of upstream beside the six.',
+        'Events of this type only; `upstream.*`: of all fields of upstream beside the six. Without it, the list has the six only.',
         'message',
       ),
     ),

@@ -1,4 +1,4 @@
-import { type EventType, includesType } from '../../platform/event-type.ts';
+import { type EventType, includesType, typeIsWanted } from '../../platform/event-type.ts';
 import type { Database } from '../../platform/postgres/database.ts';
 import { LOCKS_MAX_AGE_MS, recentRead } from '../../platform/postgres/recent-read.ts';
 import { query } from '../../platform/postgres/sql.ts';
@@ -8,6 +8,7 @@ import { type DeliveryState, summarizeDeliveries } from './deliveries.ts';
 
 /** Which events to list; null means no restriction. Times are Unix time in ms, `untilMs` is exclusive. */
 export type EventFilter = {
+  /** Null: the six events of the product spec. */
   eventType: EventType | null;
   eventId: string | null;
   phoneNumberId: string | null;
@@ -143,7 +144,7 @@ async function readDay(
   database: Database,
   wabaId: string,
   page: Range & { day: string; order: 'asc' | 'desc'; limit: number },
-  { eventId }: EventFilter,
+  { eventId, eventType }: EventFilter,
 ): Promise<ListedEvent[]> {
   const direction = page.order === 'asc' ? 'asc' : 'desc';
   const { day, afterId, beforeId, limit } = page;
@@ -152,6 +153,7 @@ async function readDay(
     `${EVENTS}
       where day = :day and waba_id = :wabaId and id > :afterId and id < :beforeId
             ${eventId === null ? '' : 'and event_id = :eventId'}
+            ${eventType === null ? `and ${typeIsWanted('event_type', 'cast(null as text[])')}` : ''}
       order by id ${direction} limit :limit`,
     { wabaId, day, afterId, beforeId, limit, eventId },
   );

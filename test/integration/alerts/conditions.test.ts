@@ -135,7 +135,8 @@ describe('conditions', () => {
     await count('missing_id', WABA);
     await count('unknown_field', OTHER_WABA);
     await count('missing_id', OTHER_WABA, 2);
-    await count('unknown_waba', '123');
+    await count('unknown_phone_number', '123');
+    await count('unknown_waba', '456');
     await look();
     expect(await seen()).toEqual([`payloads_quarantined ${WABA}`]);
     expect(await seen(stranger)).toEqual([]);

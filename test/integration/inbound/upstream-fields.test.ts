@@ -1,6 +1,7 @@
-import { describe, expect, test } from 'vitest';
+import { describe, expect, test, vi } from 'vitest';
 import { eraseCustomer } from '../../../src/erasures/erasures.ts';
 import { insertBodies } from '../../../src/inbound/inbox.ts';
+import { listUnreadable } from '../../../src/inbound/inbox-admin.ts';
 import type { EventType } from '../../../src/platform/event-type.ts';
 import type { Database } from '../../../src/platform/postgres/database.ts';
 import { execute, query } from '../../../src/platform/postgres/sql.ts';
@@ -187,6 +188,9 @@ describe('a change in another field than messages', () => {
       { reason: 'not_signed_for_waba', field: 'message_template_status_update' },
       { reason: 'unknown_waba', field: 'account_update' },
     ]);
+    // Nobody is to be warned of WABAs of which an app happens to receive further fields.
+    const troubles = await listUnreadable(database, 10);
+    expect(troubles.map(({ reasons }) => reasons)).toEqual([['not_signed_for_waba']]);
     await insertBodies(database, [signedFor([WABA])]);
     await drainInbox(database);
     expect(await storedEvents(database)).toHaveLength(1);
@@ -242,6 +246,15 @@ describe('the API', () => {
     expect((await count({ eventTypes: ['upstream.message_template_status_update'] })).deliveries).toBe(1);
     expect((await count({ eventTypes: ['upstream.*'] })).deliveries).toBe(3);
     const list = async (type: string) => (await call('GET', `/api/external/events?type=${type}`)).json().data;
+    for (const order of ['asc', 'desc']) {
+      const page = async () => (await call('GET', `/api/external/events?order=${order}&limit=1`)).json();
+      await vi.waitUntil(async () => (await page()).data.length > 0, 10_000);
+      expect([order, (await page()).data[0].eventType, (await page()).hasMore]).toEqual([
+        order,
+        'message',
+        false,
+      ]);
+    }
     expect(await list('upstream.*')).toHaveLength(2);
     expect(await list('message')).toHaveLength(1);
     const [event] = await list('upstream.message_template_status_update');

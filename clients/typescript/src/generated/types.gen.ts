@@ -3371,7 +3371,7 @@ export type ListEventsData = {
          */
         order?: 'asc' | 'desc';
         /**
-         * Events of this type only; `upstream.*`: of all fields of upstream beside the six.
+         * Events of this type only; `upstream.*`: of all fields of upstream beside the six. Without it, the list has the six only.
          */
         type?: 'message' | 'status' | 'payment' | 'order' | 'media.ready' | 'test' | string;
         /**
