@@ -1,8 +1,11 @@
 import { Argument, Command, InvalidArgumentError } from 'commander';
+import { KNOWN_FIELDS } from '../../../src/platform/upstream-fields.ts';
 import { DEMO_PHONE_NUMBER_ID } from '../demo-accounts.ts';
 import { type CommandEnvironment, sandboxAction, webhookOutcome } from './sandbox-action.ts';
+import { SandboxCommandError } from './sandbox-client.ts';
 
 type PaymentOptions = { reference?: string; amount?: number; refund?: number; phone?: string; from?: string };
+type FieldOptions = { phone?: string };
 type StatusOptions = { phone?: string; to?: string; code?: number };
 
 /** Minor units of a decimal amount, without going through a binary fraction. */
@@ -68,7 +71,33 @@ function statusCommand(environment: CommandEnvironment): Command {
   });
 }
 
-/** The commands that report on messages and payments as the platform. */
+function fieldCommand(environment: CommandEnvironment): Command {
+  const command = new Command('field')
+    .description('report a change in another webhook field than messages')
+    .argument('<field>', `${KNOWN_FIELDS.join(', ')}, or any other with a value`)
+    .argument('[value]', 'what is reported, as JSON; for the fields above the example of the event catalogue')
+    .option('--phone <id>', `phone number id of the business, ${DEMO_PHONE_NUMBER_ID} unless given`);
+  const example = 'field message_template_status_update';
+  return sandboxAction<FieldOptions>(command, environment, example, async ({ client, args, options }) => {
+    const [field, value] = args;
+    const answer = await client.post('/sandbox/fields', {
+      field,
+      ...(value === undefined ? {} : { value: parseValue(value) }),
+      ...(options.phone === undefined ? {} : { phoneNumberId: options.phone }),
+    });
+    return webhookOutcome(`a change in ${field}`, answer);
+  });
+}
+
+function parseValue(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch (error) {
+    throw new SandboxCommandError('invalid_json', 'The value is not JSON.', { cause: error });
+  }
+}
+
+/** The commands that report on messages, payments and the account as the platform. */
 export function statusCommands(environment: CommandEnvironment): Command[] {
-  return [paymentCommand(environment), statusCommand(environment)];
+  return [paymentCommand(environment), statusCommand(environment), fieldCommand(environment)];
 }

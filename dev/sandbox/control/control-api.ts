@@ -8,6 +8,7 @@ import {
 } from '../demo-accounts.ts';
 import { type FaultRequest, faultProblem, faultRequestSchema } from '../fault-register.ts';
 import { rejectForeignPages } from '../loopback-only.ts';
+import { buildFieldChange, type FieldRequest, fieldRequestProperties } from '../payloads/field-change.ts';
 import { type BuiltBody, buildInboundMessage } from '../payloads/inbound-message.ts';
 import { type InboundRequest, inboundRequestProperties } from '../payloads/inbound-request.ts';
 import { isMediaType, type MediaReference } from '../payloads/media-content.ts';
@@ -215,7 +216,7 @@ function isPayment(request: TypedRequest): request is { type: 'payment' } & Paym
   return request.type === 'payment';
 }
 
-function phoneOf(context: UpstreamContext, request: TypedRequest): PhoneNumber {
+function phoneOf(context: UpstreamContext, request: { phoneNumberId?: string }): PhoneNumber {
   const id = request.phoneNumberId ?? DEMO_PHONE_NUMBER_ID;
   const phone = context.phones.find(id);
   if (phone === undefined) {
@@ -291,7 +292,7 @@ const phoneNumberSchema = schemaOf(['wabaId', 'phoneNumberId', 'displayPhoneNumb
   codeVerificationStatus: { type: 'string', maxLength: 50 },
 });
 
-/** /sandbox/inbound builds and sends a body of any type; /sandbox/phone-numbers adds a number. */
+/** /sandbox/inbound and /sandbox/fields build and send a body of any type; /sandbox/phone-numbers adds a number. */
 function registerInboundRoutes(app: FastifyInstance, context: UpstreamContext): void {
   app.post<{ Body: TypedRequest }>('/sandbox/inbound', { schema: { body: bodySchema } }, async (request) => {
     const phone = phoneOf(context, request.body);
@@ -299,6 +300,13 @@ function registerInboundRoutes(app: FastifyInstance, context: UpstreamContext): 
     const bytes = serializeWebhookBody(built.body);
     const answer = await reported(context, request.body, phone, built, bytes);
     return { id: built.id, to: phone, ...answer, sizeBytes: bytes.length, body: built.body };
+  });
+  const fieldSchema = { body: schemaOf(['field'], fieldRequestProperties) };
+  app.post<{ Body: FieldRequest }>('/sandbox/fields', { schema: fieldSchema }, async ({ body: request }) => {
+    const phone = phoneOf(context, request);
+    const body = buildFieldChange(request, phone);
+    if (body === null) throw new ControlError(400, 'unknown_field', `Give a value of ${request.field}.`);
+    return { to: phone, ...(await sendToIngress(context, serializeWebhookBody(body))), body };
   });
   app.post<{ Body: PhoneNumber }>(
     '/sandbox/phone-numbers',

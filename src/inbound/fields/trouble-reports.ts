@@ -47,18 +47,19 @@ function templateQuality(value: Value): Report[] {
 
 function templateCategory(value: Value): Report[] {
   const subject = text(value.message_template_id);
-  const [before, after] = [text(value.previous_category), text(value.new_category)];
-  const correct = text(value.correct_category);
-  if (subject === '' || (after === '' && correct === '')) return [];
-  const change = correct ? `is to become ${correct}` : `is now ${after}`;
-  const reason = `${template(value)} ${change}${before && `; it was ${before}`}. Upstream bills it as such.`;
+  // With a change that is to come, the new category is the present one.
+  const [coming, present] = [text(value.correct_category), text(value.new_category)];
+  const before = coming === '' ? text(value.previous_category) : present;
+  if (subject === '' || (present === '' && coming === '')) return [];
+  const change = coming ? `is to become ${coming}` : `is now ${present}`;
+  const reason = `${template(value)} ${change}${before && `; it ${coming ? 'is' : 'was'} ${before}`}. Upstream bills it as such.`;
   return [{ kind: 'template_stopped', subject: `category of ${subject}`, reason, days: DAYS }];
 }
 
 function numberQuality(value: Value): Report[] {
   const number = text(value.display_phone_number);
   const event = text(value.event).toUpperCase();
-  const limit = text(value.current_limit);
+  const limit = text(value.max_daily_conversations_per_business) || text(value.current_limit);
   if (number === '') return [];
   const flag = { kind: 'number_restricted', subject: `flag of ${number}`, days: null } as const;
   if (event === 'FLAGGED') {
@@ -106,7 +107,12 @@ function account(value: Value): Report[] {
   }
 }
 
-/** Each after upstream's reference of webhooks (developers.facebook.com/docs/whatsapp). */
+/**
+ * Each after webhooks/reference/<field> below developers.facebook.com/documentation/business-messaging/whatsapp. That page
+ * has only throughput left of `phone_number_quality_update`: `FLAGGED`, `UNFLAGGED`, `UPGRADE` and `DOWNGRADE` are after the
+ * older docs/whatsapp/business-management-api/webhooks/components. `restriction_info` is a list there and an object in the
+ * forwards of some providers.
+ */
 const READERS: Readonly<Record<string, Reader>> = {
   message_template_status_update: templateStatus,
   message_template_quality_update: templateQuality,

@@ -30,7 +30,7 @@ const template = (event: string, secondsAgo: number, reason = 'NONE') =>
 const quality = (event: string, secondsAgo: number) =>
   report(
     'phone_number_quality_update',
-    { display_phone_number: '12025550100', event, current_limit: 'TIER_1K' },
+    { display_phone_number: '12025550100', event, max_daily_conversations_per_business: 'TIER_1K' },
     secondsAgo,
   );
 
@@ -76,7 +76,15 @@ describe('what upstream reports about a business is an alert, without any endpoi
       'The template cart has dropped to the quality RED.',
       'The template cart is now MARKETING; it was UTILITY. Upstream bills it as such.',
     ]);
-    await takeIn(database, score('GREEN', 70));
+    const coming = { correct_category: 'UTILITY', new_category: 'MARKETING', category_update_timestamp: 1 };
+    await takeIn(
+      database,
+      score('GREEN', 70),
+      report('template_category_update', { ...category, previous_category: undefined, ...coming }, 50),
+    );
+    expect(await reasons()).toEqual([
+      'The template cart is to become UTILITY; it is MARKETING. Upstream bills it as such.',
+    ]);
     await execute(
       database,
       `update upstream_troubles set until = now() - interval '1 second' where until > now()`,

@@ -15,27 +15,32 @@ const NUMBER = { display_phone_number: '12025550100' };
 const USER = { wa_id: '12025550143', user_id: 'US.10000000000000000143' };
 
 /**
- * What upstream reports in each field, after its documents (developers.facebook.com/docs/whatsapp, the reference of
- * webhooks). It passes through unmodified, so these show its form and promise nothing.
+ * The form of what upstream reports in each field. Upstream's pages that it is after are below
+ * developers.facebook.com/documentation/business-messaging/whatsapp, read in November 2026: `calls` after
+ * calling/user-initiated-calls and calling/reference, `flows` after flows/guides/flowswebhooks, `group_…` after
+ * groups/webhooks, `payment_configuration_update` after payments/payments-in/onboarding-apis, all others after
+ * webhooks/reference/<field>. `user_id` beside `wa_id` is after business-scoped-user-ids. The values are made up.
  */
 const UPSTREAM_VALUES: Readonly<Record<UpstreamField, Record<string, unknown>>> = {
   account_alerts: {
     entity_type: 'BUSINESS',
-    entity_id: 700000000000001,
-    alert_severity: 'INFORMATIONAL',
-    alert_status: 'NONE',
-    alert_type: 'OBA_APPROVED',
-    alert_description: 'Your request for an official business account was approved.',
+    entity_id: '700000000000001',
+    alert_info: {
+      alert_severity: 'INFORMATIONAL',
+      alert_status: 'NONE',
+      alert_type: 'OBA_APPROVED',
+      alert_description: 'Your request for an official business account was approved.',
+    },
   },
   account_review_update: { decision: 'APPROVED' },
   account_update: { event: 'ACCOUNT_VIOLATION', violation_info: { violation_type: 'ADULT' } },
   automatic_events: {
     ...VALUE,
     automatic_events: [
-      { id: 'wamid.HBgLMTIwMjU1NTAxNDMVAgASGBQz', event_name: 'LeadSubmitted', timestamp: '1790000000' },
+      { id: 'wamid.HBgLMTIwMjU1NTAxNDMVAgASGBQz', event_name: 'LeadSubmitted', timestamp: 1790000000 },
     ],
   },
-  business_capability_update: { max_daily_conversation_per_phone: 2000, max_phone_numbers_per_business: 25 },
+  business_capability_update: { max_daily_conversations_per_business: 2000, max_phone_numbers_per_waba: 25 },
   calls: {
     ...VALUE,
     calls: [
@@ -45,15 +50,17 @@ const UPSTREAM_VALUES: Readonly<Record<UpstreamField, Record<string, unknown>>> 
         to: '12025550100',
         event: 'terminate',
         direction: 'USER_INITIATED',
-        timestamp: '1790000042',
+        timestamp: '1790000000',
         status: 'COMPLETED',
+        start_time: '1789999950',
+        end_time: '1789999990',
         duration: 40,
       },
     ],
   },
   flows: {
     event: 'FLOW_STATUS_CHANGE',
-    message: 'Flow Booking changed its status from DRAFT to PUBLISHED',
+    message: 'Flow Booking changed status from DRAFT to PUBLISHED',
     flow_id: '600000000000001',
     old_status: 'DRAFT',
     new_status: 'PUBLISHED',
@@ -147,8 +154,12 @@ const UPSTREAM_VALUES: Readonly<Record<UpstreamField, Record<string, unknown>>> 
     requested_verified_name: 'Asha Shop',
     rejection_reason: null,
   },
-  phone_number_quality_update: { ...NUMBER, event: 'FLAGGED', current_limit: 'TIER_1K' },
-  security: { ...NUMBER, event: 'PIN_CHANGED', requester: '100000000000001' },
+  phone_number_quality_update: {
+    ...NUMBER,
+    event: 'THROUGHPUT_UPGRADE',
+    max_daily_conversations_per_business: 'TIER_UNLIMITED',
+  },
+  security: { ...NUMBER, event: 'PIN_RESET_REQUEST', requester: '100000000000001' },
   smb_app_state_sync: {
     ...VALUE,
     state_sync: [
@@ -188,6 +199,11 @@ const UPSTREAM_VALUES: Readonly<Record<UpstreamField, Record<string, unknown>>> 
     ],
   },
 };
+
+/** What upstream reports in a field, for example. */
+export function upstreamValue(field: UpstreamField): Record<string, unknown> {
+  return UPSTREAM_VALUES[field];
+}
 
 /** The event of a field, as the service makes it of the value above. */
 export function upstreamExample(field: UpstreamField): { eventId: string } {

@@ -4,6 +4,8 @@ import { join } from 'node:path';
 import type { Command } from 'commander';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { createSandboxCommand } from '../../../../dev/sandbox/cli.ts';
+import { splitUpstreamBody } from '../../../../src/inbound/split/upstream-items.ts';
+import { KNOWN_FIELDS } from '../../../../src/platform/upstream-fields.ts';
 import { graph, startSandbox } from './sandbox-harness.ts';
 
 async function temporaryFolder(): Promise<string> {
@@ -141,6 +143,26 @@ describe('sending commands', () => {
     expect(lastValue().statuses).toMatchObject([
       { id: 'wamid.x', status: 'failed', errors: [{ code: 131047 }] },
     ]);
+  });
+
+  test('field reports what the catalogue shows for each known field, or a given value', async () => {
+    const { stateFile, ingress } = await startStack();
+    const lastBody = () => ingress.webhooks.at(-1)?.bytes ?? Buffer.alloc(0);
+    for (const field of KNOWN_FIELDS) {
+      expect((await run(stateFile, 'field', field, '--phone', '800000000000221')).exitCode).toBe(0);
+      const { items, quarantined } = splitUpstreamBody(lastBody());
+      expect(quarantined).toEqual([]);
+      expect(items).toMatchObject([{ kind: 'upstream', field, wabaId: '900000000000202' }]);
+      expect([null, '800000000000221']).toContain(items[0]?.phoneNumberId);
+      const reportedMs = items[0]?.kind === 'upstream' ? items[0].reportedAt?.getTime() : 0;
+      expect(reportedMs).toBeGreaterThan(Date.now() - 60_000);
+    }
+    await run(stateFile, 'field', 'some_field', '{"a":1}');
+    expect(JSON.parse(lastBody().toString()).entry[0].changes).toEqual([
+      { field: 'some_field', value: { a: 1 } },
+    ]);
+    expect((await run(stateFile, 'field', 'some_field')).error).toContain('Give a value of some_field.');
+    expect((await run(stateFile, 'field', 'some_field', '{')).error).toContain('not JSON');
   });
 
   test('inbound sends any type with given members', async () => {
