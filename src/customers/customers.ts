@@ -131,7 +131,8 @@ async function mergeConversations(trx: Transaction, kept: string, dropped: strin
   await execute(trx, 'update messages set conversation_id = ? where conversation_id = ?', [kept, dropped]);
   await execute(
     trx,
-    `update conversations k set last_message_at = greatest(k.last_message_at, d.last_message_at)
+    `update conversations k set last_message_at = greatest(k.last_message_at, d.last_message_at),
+            last_call_at = greatest(k.last_call_at, d.last_call_at)
        from conversations d where k.id = ? and d.id = ?`,
     [kept, dropped],
   );
@@ -243,4 +244,18 @@ export async function lockKnownConversation(
     [wabaId, waId ?? userId ?? '', phoneNumberId],
   );
   return row?.id ?? null;
+}
+
+/** Notes calls that open the customer service window: when each conversation had its last one. */
+export async function noteCalls(
+  trx: Transaction,
+  calls: readonly { conversationId: string; at: Date }[],
+): Promise<void> {
+  await execute(
+    trx,
+    `update conversations c set last_call_at = greatest(c.last_call_at, g.at)
+       from (select id, max(at) as at from unnest(?::bigint[], ?::timestamptz[]) as g (id, at) group by id) as g
+      where c.id = g.id`,
+    [calls.map(({ conversationId }) => conversationId), calls.map(({ at }) => at)],
+  );
 }

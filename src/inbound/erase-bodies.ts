@@ -15,6 +15,7 @@ import {
 } from '../platform/json/json-text.ts';
 import type { Transaction } from '../platform/postgres/database.ts';
 import { byteaArray, query } from '../platform/postgres/sql.ts';
+import { recipientOf } from './split/echoes.ts';
 import { ERASED_PART, isErased, type PersonIds } from './split/item-context.ts';
 import {
   type IdentityChange,
@@ -250,6 +251,12 @@ export function idsInMessage(rawJson: string): string[] {
   const message = parseJson(rawJson, { deepNodes: 'mark' });
   const sender = { waId: idOf(member(message, 'from')), userId: idOf(member(message, 'from_user_id')) };
   return idsOf(sender, readIdentityChange(message, stringOf(member(message, 'type')) ?? ''));
+}
+
+/** The ids by which a message that the business wrote in the WhatsApp Business app names its recipient. */
+export function idsInEcho(rawJson: string): string[] {
+  const { waId, userId } = recipientOf(parseJson(rawJson, { deepNodes: 'mark' }));
+  return [waId, userId].flatMap((id) => id ?? []);
 }
 
 type Part = Pick<QuarantinedPart, 'path' | 'phoneNumberId'>;

@@ -193,6 +193,8 @@ const DetailedConversation = Type.Object(
       isOpen: Type.Boolean({ examples: [true] }),
       expiresAt: nullable(dateTime(), '2026-11-22T09:29:58.000Z'),
       lastInboundAt: nullable(dateTime(), '2026-11-21T09:29:58.000Z'),
+      /** When the customer last called or accepted a call. */
+      lastCallAt: nullable(dateTime()),
     }),
     lastMessage: nullable(Message, exampleOf(Message)),
   },
@@ -225,9 +227,10 @@ export const getConversation = restOperation({
 });
 
 function membersOf(row: ConversationDetail) {
-  const { phoneNumberId, displayPhoneNumber, verifiedName, inboundCount, outboundCount, lastInboundAt } = row;
-  const expiresAt =
-    lastInboundAt === null || row.groupId !== null ? null : new Date(lastInboundAt.getTime() + WINDOW_MS);
+  const { phoneNumberId, displayPhoneNumber, verifiedName, inboundCount, outboundCount } = row;
+  const { lastInboundAt, lastCallAt } = row;
+  const openedMs = Math.max(lastInboundAt?.getTime() ?? 0, lastCallAt?.getTime() ?? 0);
+  const expiresAt = openedMs === 0 || row.groupId !== null ? null : new Date(openedMs + WINDOW_MS);
   return {
     ...conversationMembers(row),
     phoneNumber: { phoneNumberId, displayPhoneNumber, verifiedName },
@@ -240,6 +243,7 @@ function membersOf(row: ConversationDetail) {
       isOpen: row.isWindowOpen,
       expiresAt,
       lastInboundAt,
+      lastCallAt,
     },
   };
 }

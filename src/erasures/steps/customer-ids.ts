@@ -1,4 +1,4 @@
-import { idsInMessage } from '../../inbound/erase-bodies.ts';
+import { idsInEcho, idsInMessage } from '../../inbound/erase-bodies.ts';
 import type { Database } from '../../platform/postgres/database.ts';
 import { query } from '../../platform/postgres/sql.ts';
 
@@ -17,10 +17,16 @@ export async function seeIds(
   seen: IdTimes,
   before: string | null,
 ): Promise<{ seen: IdTimes; next: string | null }> {
-  const page = await query<{ id: string; at: string; recipient: string | null; content: string | null }>(
+  const page = await query<{
+    id: string;
+    at: string;
+    isEcho: boolean;
+    recipient: string | null;
+    content: string | null;
+  }>(
     database,
     `select m.id, to_char(m.created_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as at, o.recipient,
-            case when m.direction = 'inbound' then m.content end as content
+            m.origin is not null as "isEcho", case when m.direction = 'inbound' or m.origin is not null then m.content end as content
        from unnest(cast(:conversationIds as bigint[])) as c (id)
       cross join lateral (select * from messages x where x.conversation_id = c.id and x.waba_id = :wabaId
                              and x.id < coalesce(cast(:before as bigint), 9223372036854775807)
@@ -30,8 +36,8 @@ export async function seeIds(
     { conversationIds, wabaId, before },
   );
   const all: Record<string, string> = { ...seen };
-  for (const { at, recipient, content } of page) {
-    const ids = content === null ? [recipient] : idsInMessage(content);
+  for (const { at, isEcho, recipient, content } of page) {
+    const ids = content === null ? [recipient] : isEcho ? idsInEcho(content) : idsInMessage(content);
     for (const id of ids) if (id !== null && id !== '') all[id] ??= at;
   }
   return { seen: all, next: page.length < MESSAGES_PER_PAGE ? null : (page.at(-1)?.id ?? null) };

@@ -131,7 +131,7 @@ function knownConversations(stored: readonly ContactWithConversations[]): Map<st
 }
 
 /** Resolves when ids are given; `done` when the rows are there. */
-async function writeContacts(
+export async function writeContacts(
   trx: Transaction,
   customers: BatchCustomers,
   drawn: readonly DrawnIds[],
@@ -278,7 +278,7 @@ const DESCRIPTION = ['profileName', 'username', 'parentUserId'] as const;
  * The customers of one batch, found by user id or phone. Sightings and changes are applied in the order in which
  * upstream sent them; `merges` lists stored contacts that turned out to be the same person.
  */
-class BatchCustomers {
+export class BatchCustomers {
   readonly merges: { wabaId: string; keptId: string; droppedId: string }[] = [];
   readonly changed = new Set<BatchCustomer>();
   readonly #by = { userId: new Map<string, BatchCustomer>(), waId: new Map<string, BatchCustomer>() };

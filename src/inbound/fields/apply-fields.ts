@@ -1,9 +1,15 @@
 import { noteTroubles } from '../../accounts/upstream-troubles.ts';
 import type { Transaction } from '../../platform/postgres/database.ts';
 import type { Owned } from '../split/upstream-items.ts';
+import { applyCalls } from './calls.ts';
+import { applyEchoes } from './echoes.ts';
+import { valuesOfNumbers } from './field-values.ts';
 import { troubleReports } from './trouble-reports.ts';
 
-/** What changes in other fields than `messages` lead to beside their events; no statement where there are none. */
+/**
+ * What changes in other fields than `messages` lead to beside their events; no statement where there are none. The caller
+ * holds the lock of customers (locks.ts).
+ */
 export async function applyFields(trx: Transaction, owned: readonly Owned[]): Promise<void> {
   const fields = owned.map(({ item }) => item).filter((item) => item.kind === 'upstream');
   if (fields.length === 0) return;
@@ -12,4 +18,8 @@ export async function applyFields(trx: Transaction, owned: readonly Owned[]): Pr
     trx,
     fields.flatMap((item) => troubleReports(item, now)),
   );
+  const values = await valuesOfNumbers(trx, fields, ['calls', 'smb_message_echoes']);
+  const of = (field: string) => values.filter((one) => one.field === field);
+  await applyCalls(trx, of('calls'), now);
+  await applyEchoes(trx, of('smb_message_echoes'));
 }

@@ -194,7 +194,8 @@ async function writeItems(
     written,
     applyFields(trx, fresh),
   ]);
-  if (!messages.some(hasParts) && !statuses.some(isMarked) && !events.some(isPayment)) {
+  const isAllSent = fresh.every(isOfNumber) && !messages.some(hasParts) && !statuses.some(isMarked);
+  if (isAllSent && !events.some(isPayment)) {
     return new LastStatements(sent.then(([, , , published]) => published.claimed));
   }
   const [, , , published] = await sent;

@@ -253,13 +253,15 @@ export function readIdentityChange(message: JsonNode, type: string): IdentityCha
   };
 }
 
-function readTargetId(message: JsonNode, type: string): string | null {
+/** The message that one is about: a reaction, an edit, a deletion. Throws OversizedIdError. */
+export function readTargetId(message: JsonNode, type: string): string | null {
   if (type === 'reaction') return idOf(member(member(message, 'reaction'), 'message_id'));
   if (type !== 'edit' && type !== 'revoke') return null;
   return idOf(member(member(message, type), 'original_message_id'));
 }
 
-function readContextId(message: JsonNode, type: string): string | null {
+/** The message that one replies to. Throws OversizedIdError. */
+export function readContextId(message: JsonNode, type: string): string | null {
   const own = idOf(member(member(message, 'context'), 'id'));
   if (own !== null || type !== 'edit') return own;
   return idOf(member(member(member(member(message, 'edit'), 'message'), 'context'), 'id'));
@@ -374,7 +376,8 @@ function readMediaReference(message: JsonNode): MediaReference | null {
 }
 
 /** The edits that take the short-lived media `url` out of a message, and out of a message inside its `edit`. */
-function mediaUrlRemovals(message: JsonNode): TextEdit[] {
+/** The short-lived addresses of a message's files. */
+export function mediaUrlRemovals(message: JsonNode): TextEdit[] {
   const type = stringOf(member(message, 'type'));
   if (type === null) return [];
   // All members of that name, because a receiver may read another repetition than we do.

@@ -149,7 +149,9 @@ export type ConversationDetail = ConversationRow & {
   outboundCount: number;
   /** When the customer last wrote, by upstream's clock; null: not among the messages that were looked at. */
   lastInboundAt: Date | null;
-  /** Whether that was less than 24 hours ago, by the database's clock; a group has no such window. */
+  /** When the customer last called or accepted a call. */
+  lastCallAt: Date | null;
+  /** Whether one of them was less than 24 hours ago, by the database's clock; a group has no such window. */
   isWindowOpen: boolean;
 };
 
@@ -180,8 +182,8 @@ export async function findConversation(
     database,
     `select ${CONVERSATION_COLUMNS}, n.display_phone_number as "displayPhoneNumber",
             n.verified_name as "verifiedName", counted.inbound as "inboundCount", counted.outbound as "outboundCount",
-            written.at as "lastInboundAt",
-            coalesce(written.at > now() - interval '24 hours' and c.group_id is null, false) as "isWindowOpen"
+            written.at as "lastInboundAt", c.last_call_at as "lastCallAt",
+            coalesce(greatest(written.at, c.last_call_at) > now() - interval '24 hours' and c.group_id is null, false) as "isWindowOpen"
        from (select coalesce(merged_into, id) as id from conversations
               where waba_id = :wabaId and id = :conversationId) as kept
        join conversations c on c.id = kept.id and c.waba_id = :wabaId

@@ -244,13 +244,15 @@ export type ConversationMessage = {
   sendState: SendState | null;
   /** The key that sent it; null for inbound messages. */
   apiKeyId: string | null;
+  /** Where the business wrote it; null: it came or was sent through the platform. */
+  origin: 'business_app' | null;
 } & MessageMedia;
 
 /** The select list of ConversationMessage but for `content`, over MESSAGE_JOINS. */
 export const MESSAGE_COLUMNS = `m.id, coalesce(o.upstream_id, m.upstream_id, m.superseded_upstream_id) as "upstreamId", n.id as "supersededBy",
   m.conversation_id as "conversationId", m.phone_number_id as "phoneNumberId", m.direction, m.type,
   m.sent_at as "sentAt", m.created_at as "createdAt", m.read_at as "readAt", m.context_id as "contextId", r.id as "repliedId",
-  m.target_id as "targetId", m.group_sender as "groupSender", s.status, s.status_at as "statusAt", o.state as "sendState", o.api_key_id as "apiKeyId", ${mediaColumns('d')}`;
+  m.target_id as "targetId", m.group_sender as "groupSender", s.status, s.status_at as "statusAt", o.state as "sendState", o.api_key_id as "apiKeyId", m.origin, ${mediaColumns('d')}`;
 
 /** What MESSAGE_COLUMNS needs besides `messages m`: at most one row of each. */
 export const MESSAGE_JOINS = `
@@ -278,7 +280,7 @@ export type MessageAnnotation = {
 
 /** The kinds, and how many of each are looked at: who reacts again and again must not make reading slow. */
 const KINDS = `(values ('inbound', 'reaction', 100), ('outbound', 'reaction', 20), ('inbound', 'edit', 100),
-  ('inbound', 'revoke', 1)) as k (direction, type, newest)`;
+  ('inbound', 'revoke', 1), ('outbound', 'edit', 100), ('outbound', 'revoke', 1)) as k (direction, type, newest)`;
 
 const MAX_CONTENT_BYTES = 65_536;
 

@@ -136,6 +136,7 @@ export type ConversationDetails = {
         isOpen: boolean;
         expiresAt: string | null;
         lastInboundAt: string | null;
+        lastCallAt: string | null;
     };
     lastMessage: Message | null;
 };
@@ -571,6 +572,7 @@ export type Message = {
     phoneNumberId: string;
     direction: 'inbound' | 'outbound';
     type: string;
+    origin?: 'business_app';
     timestamp: string | null;
     createdAt: string;
     readAt?: string | null;
@@ -614,6 +616,7 @@ export type MessageDetails = {
     phoneNumberId: string;
     direction: 'inbound' | 'outbound';
     type: string;
+    origin?: 'business_app';
     timestamp: string | null;
     createdAt: string;
     readAt?: string | null;

@@ -75,13 +75,13 @@ function windowOf({ groupId, isWindowOpen }: ConversationDetail): Markup {
   if (groupId !== null)
     return html`${badge('off', 'None')} groups have no window, and sending to them is not supported yet`;
   return isWindowOpen
-    ? html`${badge('good', 'Open')} free-form messages can be sent until 24 hours after the customer's last one`
-    : html`${badge('off', 'Closed')} only templates can be sent until the customer writes again`;
+    ? html`${badge('good', 'Open')} free-form messages can be sent until 24 hours after the customer's last message or call`
+    : html`${badge('off', 'Closed')} only templates can be sent until the customer writes or calls again`;
 }
 
 function about(conversation: ConversationDetail): Markup {
-  const { waId, userId, groupId, displayPhoneNumber, verifiedName, inboundCount, outboundCount } =
-    conversation;
+  const { waId, userId, groupId, displayPhoneNumber, verifiedName, lastCallAt } = conversation;
+  const { inboundCount, outboundCount } = conversation;
   const isCountedInPart = inboundCount + outboundCount >= MAX_COUNTED_MESSAGES;
   const counted = isCountedInPart ? ` of the newest ${MAX_COUNTED_MESSAGES.toLocaleString('en-US')}` : '';
   return detailList([
@@ -92,6 +92,7 @@ function about(conversation: ConversationDetail): Markup {
       groupId === null ? 'Last message of the customer' : 'Last message from the group',
       exactTime(conversation.lastInboundAt, 'no recent message'),
     ],
+    ...(lastCallAt === null ? [] : [['Last call of the customer', exactTime(lastCallAt)] as const]),
     ['Messages', `${inboundCount} in, ${outboundCount} out${counted}`],
   ]);
 }
@@ -189,8 +190,8 @@ function messageView(
   const object = readMessage(message.content);
   const side = message.direction === 'inbound' ? 'customer' : 'business';
   return html`<li class="message ${side}" id="m${message.id}"><article>
-<header><strong>${side === 'business' ? 'Business' : (message.groupSender ?? 'Customer')}</strong> <span class="faint">${message.type.replaceAll('_', ' ')}</span> ${exactTime(message.sentAt ?? message.createdAt)}</header>
-${quote(message, shown)}${revokedAt !== undefined && html`<p>${badge('off', 'Deleted by the customer')}</p>`}
+<header><strong>${side === 'business' ? 'Business' : (message.groupSender ?? 'Customer')}</strong> <span class="faint">${message.type.replaceAll('_', ' ')}${message.origin !== null && ', written in the WhatsApp Business app'}</span> ${exactTime(message.sentAt ?? message.createdAt)}</header>
+${quote(message, shown)}${revokedAt !== undefined && html`<p>${badge('off', `Deleted by the ${side}`)}</p>`}
 ${mediaOf(message, mediaPath)}${messageWords(message.type, edited === null ? object : readMessage(edited))}
 ${editedAt !== undefined && html`<p class="faint">Edited ${exactTime(new Date(editedAt))}</p>`}
 ${reactions.length > 0 && html`<p class="reactions">${reactions.map(({ emoji, from }) => html`<span title="${from}">${emoji}</span> `)}</p>`}

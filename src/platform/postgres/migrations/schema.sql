@@ -318,6 +318,8 @@ create table conversations (
   created_at timestamptz not null default now(),
   last_message_at timestamptz not null default now(),
   group_id text,
+  -- When the customer last called, or accepted a call: it opens the customer service window, as a message does.
+  last_call_at timestamptz,
   -- With one customer or with a group.
   constraint conversations_with_whom check (num_nonnulls(contact_id, group_id) = 1)
 );
@@ -352,7 +354,9 @@ create table messages (
   -- The upstream id of a placeholder, once another message has it. The placeholder stays where it was listed.
   superseded_upstream_id text,
   -- Who of the group wrote it: the user id, else the phone.
-  group_sender text
+  group_sender text,
+  -- Null: it came or was sent through the platform. business_app: the business wrote it in the WhatsApp Business app.
+  origin text check (origin in ('business_app'))
 );
 create unique index messages_upstream on messages (phone_number_id, upstream_id);
 -- A walk by id; filters and times are judged in the index, so that what they pass over is cheap.

@@ -222,6 +222,7 @@ describe('one conversation', () => {
     expect(old.shown.customerServiceWindow).toEqual({
       isOpen: false,
       expiresAt: new Date(old.sentAt.getTime() + 86_400_000).toISOString(),
+      lastCallAt: null,
       lastInboundAt: old.sentAt.toISOString(),
     });
     // Upstream tells of a new number; the customer wrote nothing.

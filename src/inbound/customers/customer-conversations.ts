@@ -1,0 +1,58 @@
+import {
+  type ConversationPair,
+  findContacts,
+  findConversations,
+  openConversations,
+} from '../../customers/customers.ts';
+import type { Transaction } from '../../platform/postgres/database.ts';
+import { query } from '../../platform/postgres/sql.ts';
+import type { PersonIds } from '../split/item-context.ts';
+import { BatchCustomers, writeContacts } from './save-customers.ts';
+
+/** A customer, by at least one id, and the number with which they had to do. */
+export type SeenCustomer = PersonIds & { wabaId: string; phoneNumberId: string };
+
+/**
+ * The conversations of customers, opened where there are none, in the order of `seen`. The caller holds the lock of
+ * customers (locks.ts). `isActivity`: something was said in them, so they move to the top and stay locked.
+ */
+export async function conversationsWith(
+  trx: Transaction,
+  seen: readonly SeenCustomer[],
+  { isActivity }: { isActivity: boolean },
+): Promise<string[]> {
+  const known = await underKnownPhones(trx, seen);
+  const customers = new BatchCustomers(await findContacts(trx, known));
+  const nothing = { parentUserId: null, name: null, username: null };
+  const found = known.map((one) => customers.see({ ...one, ...nothing }));
+  const { done } = await writeContacts(trx, customers, []);
+  await done;
+  const pairs = known.map(({ wabaId, phoneNumberId }, index): ConversationPair => {
+    const customer = found[index];
+    const partnerId = customer === undefined ? null : customers.current(customer).id;
+    return { wabaId, phoneNumberId, partnerId: partnerId ?? '' };
+  });
+  const distinct = [...new Map(pairs.map((pair) => [keyOf(pair), pair])).values()];
+  const there = isActivity ? [] : await findConversations(trx, 'contact', distinct);
+  const thereKeys = new Set(there.map(keyOf));
+  const missing = distinct.filter((pair) => !thereKeys.has(keyOf(pair)));
+  const opened = await openConversations(trx, 'contact', missing);
+  const ids = new Map([...there, ...opened].map((row) => [keyOf(row), row.id]));
+  return pairs.map((pair) => ids.get(keyOf(pair)) ?? '');
+}
+
+function keyOf({ phoneNumberId, partnerId }: Omit<ConversationPair, 'wabaId'>): string {
+  return `${phoneNumberId} ${partnerId}`;
+}
+
+/** Upstream may name a phone as somebody dialled it; its responses to messages told under which digits it knows it. */
+async function underKnownPhones(trx: Transaction, seen: readonly SeenCustomer[]): Promise<SeenCustomer[]> {
+  const rows = await query<{ wabaId: string; phone: string; waId: string }>(
+    trx,
+    `select waba_id as "wabaId", phone, wa_id as "waId" from phone_aliases
+      where (waba_id, phone) in (select * from unnest(?::text[], ?::text[]))`,
+    [seen.map(({ wabaId }) => wabaId), seen.map(({ waId }) => waId)],
+  );
+  const actual = new Map(rows.map(({ wabaId, phone, waId }) => [`${wabaId} ${phone}`, waId]));
+  return seen.map((one) => ({ ...one, waId: actual.get(`${one.wabaId} ${one.waId}`) ?? one.waId }));
+}

@@ -1,0 +1,22 @@
+import { noteCalls } from '../../customers/customers.ts';
+import type { Transaction } from '../../platform/postgres/database.ts';
+import { conversationsWith } from '../customers/customer-conversations.ts';
+import { readCalls } from '../split/calls.ts';
+import type { FieldValue } from './field-values.ts';
+
+/** Opens the customer service window of who called; a caller without a conversation has one from then on. */
+export async function applyCalls(trx: Transaction, values: readonly FieldValue[], now: Date): Promise<void> {
+  const calls = values.flatMap(({ wabaId, phoneNumberId, value }) =>
+    readCalls(value).map((call) => ({ ...call, wabaId, phoneNumberId })),
+  );
+  if (calls.length === 0) return;
+  const conversations = await conversationsWith(trx, calls, { isActivity: false });
+  await noteCalls(
+    trx,
+    // A time in the future would keep the window open.
+    calls.map(({ at }, index) => ({
+      conversationId: conversations[index] ?? '',
+      at: at > now ? now : at,
+    })),
+  );
+}
