@@ -231,6 +231,7 @@ describe('one conversation', () => {
     expect(open.shown.customerServiceWindow).toEqual({
       isOpen: true,
       expiresAt: new Date(open.sentAt.getTime() + 86_400_000).toISOString(),
+      lastCallAt: null,
       lastInboundAt: open.sentAt.toISOString(),
     });
     // An older one that comes late does not close it.
