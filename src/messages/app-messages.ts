@@ -2,8 +2,13 @@ import type { Transaction } from '../platform/postgres/database.ts';
 import { execute, textArray } from '../platform/postgres/sql.ts';
 import { erasedName } from './messages.ts';
 
-/** A message that the business wrote in the WhatsApp Business app. */
-export type NewAppMessage = {
+/** Where a message is from that neither came nor was sent through the platform. */
+export type MessageOrigin = 'business_app' | 'history';
+
+/** A message of the WhatsApp Business app. */
+type NewAppMessage = {
+  direction: 'inbound' | 'outbound';
+  origin: MessageOrigin;
   wabaId: string;
   phoneNumberId: string;
   conversationId: string;
@@ -16,18 +21,18 @@ export type NewAppMessage = {
   sentAt: Date | null;
 };
 
-/** Stores messages of the business that were not sent through us, but for those that are there and those that were erased. */
+/** Stores messages of the WhatsApp Business app, but for those that are there and those that were erased. */
 export async function insertAppMessages(trx: Transaction, messages: readonly NewAppMessage[]): Promise<void> {
   await execute(
     trx,
     `insert into messages (waba_id, phone_number_id, conversation_id, direction, upstream_id, type, content, context_id,
                            target_id, sent_at, origin)
-     select g.waba_id, g.phone_number_id, g.conversation_id, 'outbound', g.upstream_id, g.type, g.content, g.context_id,
-            g.target_id, g.sent_at, 'business_app'
+     select g.waba_id, g.phone_number_id, g.conversation_id, g.direction, g.upstream_id, g.type, g.content, g.context_id,
+            g.target_id, g.sent_at, g.origin
        from unnest(?::text[], ?::text[], ?::bigint[], ?::text[], ?::text[], ?::text[], ?::text[], ?::text[],
-                   ?::timestamptz[], ?::text[]) with ordinality
+                   ?::timestamptz[], ?::text[], ?::text[], ?::text[]) with ordinality
          as g (waba_id, phone_number_id, conversation_id, upstream_id, type, content, context_id, target_id, sent_at,
-               name, n)
+               direction, origin, name, n)
       where not exists (select from erased_items e
                          where e.key = sha256((select salt from erasure_salt) || convert_to(g.name, 'UTF8')) offset 0)
       order by g.n
@@ -42,7 +47,31 @@ export async function insertAppMessages(trx: Transaction, messages: readonly New
       messages.map((m) => m.contextId),
       messages.map((m) => m.targetId),
       messages.map((m) => m.sentAt),
+      messages.map((m) => m.direction),
+      messages.map((m) => m.origin),
       messages.map((m) => erasedName(m, m.upstreamId)),
+    ],
+  );
+}
+
+/** Notes how far messages were before the number came to the platform, unless upstream has reported on them since. */
+export async function noteFormerStates(
+  trx: Transaction,
+  states: readonly { phoneNumberId: string; upstreamId: string; status: string; at: Date | null }[],
+): Promise<void> {
+  if (states.length === 0) return;
+  await execute(
+    trx,
+    `insert into message_states (phone_number_id, upstream_id, status, status_at)
+     select g.* from unnest(?::text[], ?::text[], ?::text[], ?::timestamptz[])
+              as g (phone_number_id, upstream_id, status, status_at)
+       join messages m on m.phone_number_id = g.phone_number_id and m.upstream_id = g.upstream_id
+     on conflict (phone_number_id, upstream_id) do nothing`,
+    [
+      states.map(({ phoneNumberId }) => phoneNumberId),
+      states.map(({ upstreamId }) => upstreamId),
+      states.map(({ status }) => status),
+      states.map(({ at }) => at),
     ],
   );
 }

@@ -26,7 +26,7 @@ export async function seeIds(
   }>(
     database,
     `select m.id, to_char(m.created_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as at, o.recipient,
-            m.origin is not null as "isEcho", case when m.direction = 'inbound' or m.origin is not null then m.content end as content
+            m.direction = 'outbound' as "isEcho", case when m.direction = 'inbound' or m.origin is not null then m.content end as content
        from unnest(cast(:conversationIds as bigint[])) as c (id)
       cross join lateral (select * from messages x where x.conversation_id = c.id and x.waba_id = :wabaId
                              and x.id < coalesce(cast(:before as bigint), 9223372036854775807)

@@ -6,6 +6,7 @@ import {
   eraseCustomers,
 } from '../../customers/erase-customers.ts';
 import { eraseFromBodies, FIRST_BODY } from '../../inbound/erase-bodies.ts';
+import { dropHistory } from '../../inbound/history.ts';
 import { holdIntake, lockIntake } from '../../inbox/intake-lock.ts';
 import { shardOf } from '../../inbox/shards.ts';
 import {
@@ -61,9 +62,22 @@ const cutOff: ErasureStep = {
     // From here on a status of one of these would bring the customer back.
     await rememberMessages(trx, await newestMessages(trx, wabaId, cut, null));
     await sealSubject(trx, secretBox, erasure.id, cut);
-    return { after: null };
+    return { after: null, counts: { historyPieces: await dropHistoryOf(trx, wabaId, cut) } };
   },
 };
+
+/** What waits to be put into the conversations of a customer, under ids that are known by now. */
+const history: ErasureStep = {
+  name: 'history',
+  async erase(trx, { wabaId, subject }) {
+    return { after: null, counts: { historyPieces: await dropHistoryOf(trx, wabaId, subject) } };
+  },
+};
+
+async function dropHistoryOf(trx: Transaction, wabaId: string, subject: ErasureSubject): Promise<number> {
+  const { ids: waIds, isGroup, phoneNumberId } = subject;
+  return isGroup ? 0 : await dropHistory(trx, { wabaId, waIds, phoneNumberId });
+}
 
 const PERSON = 'id, user_id as "userId", wa_id as "waId"';
 
@@ -299,6 +313,6 @@ const customer: ErasureStep = {
 
 /** How a customer, or a conversation, is erased. */
 export const CUSTOMER_STEPS: readonly ErasureStep[] = [
-  ...[cutOff, remembered, findIds, rawBodies, messages, groupMessages],
+  ...[cutOff, remembered, findIds, history, rawBodies, messages, groupMessages],
   ...[statusScan, paymentScan, eventScan, uploads, customer, auditStep],
 ];

@@ -4,6 +4,7 @@ import { ALERT_TABLES } from '../../alerts/alerts.ts';
 import { CUSTOMER_TABLES } from '../../customers/erase-customers.ts';
 import { type ErasedEvent, quietEvents } from '../../deliveries/erase-events.ts';
 import { eraseWabaBodies, FIRST_BODY } from '../../inbound/erase-bodies.ts';
+import { HISTORY_PIECES } from '../../inbound/history.ts';
 import { ERASED_REPEATS } from '../../inbound/repeats.ts';
 import { QUARANTINE_COUNTS } from '../../inbox/quarantine-counts.ts';
 import { eraseEventsAndPayments } from '../../messages/erase-messages.ts';
@@ -174,7 +175,7 @@ export const WABA_STEPS: readonly ErasureStep[] = [
   ...[messages, events, deliveries],
   ...[table(MESSAGE_TABLES.statuses), table(MESSAGE_TABLES.states), table(MESSAGE_TABLES.paymentReports)],
   table(ORDERING_KEYS),
-  ...CUSTOMER_TABLES.map(table),
+  ...[HISTORY_PIECES, ...CUSTOMER_TABLES].map(table),
   ...[table(MESSAGE_TABLES.catalogProducts), table(MESSAGE_TABLES.aliases), table(MESSAGE_TABLES.pacing)],
   ...[REPLAYS, ALERT_NOTICES, ...ALERT_TABLES, UPSTREAM_TROUBLES, QUARANTINE_COUNTS, ERASED_REPEATS].map(
     table,

@@ -1,5 +1,7 @@
 import { noteTroubles } from '../../accounts/upstream-troubles.ts';
 import type { Transaction } from '../../platform/postgres/database.ts';
+import { keepHistory } from '../history.ts';
+import { readHistory } from '../split/history.ts';
 import type { Owned } from '../split/upstream-items.ts';
 import { applyCalls } from './calls.ts';
 import { applyEchoes } from './echoes.ts';
@@ -18,8 +20,14 @@ export async function applyFields(trx: Transaction, owned: readonly Owned[]): Pr
     trx,
     fields.flatMap((item) => troubleReports(item, now)),
   );
-  const values = await valuesOfNumbers(trx, fields, ['calls', 'smb_message_echoes']);
+  const values = await valuesOfNumbers(trx, fields, ['calls', 'smb_message_echoes', 'history']);
   const of = (field: string) => values.filter((one) => one.field === field);
   await applyCalls(trx, of('calls'), now);
   await applyEchoes(trx, of('smb_message_echoes'));
+  await keepHistory(
+    trx,
+    of('history').flatMap(({ wabaId, phoneNumberId, value }) =>
+      readHistory(value).map((piece) => ({ ...piece, wabaId, phoneNumberId })),
+    ),
+  );
 }

@@ -19,9 +19,8 @@ export async function applyEchoes(trx: Transaction, values: readonly FieldValue[
   await insertAppMessages(
     trx,
     echoes.map(({ rawJson: content, recipient: _, ...echo }, index) => ({
-      ...echo,
-      content,
-      conversationId: conversations[index] ?? '',
+      ...{ ...echo, content, conversationId: conversations[index] ?? '' },
+      ...({ direction: 'outbound', origin: 'business_app' } as const),
     })),
   );
 }

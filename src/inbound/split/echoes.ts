@@ -10,9 +10,8 @@ import {
 import { type PersonIds, timestampOf } from './item-context.ts';
 import { mediaUrlRemovals, readContextId, readTargetId } from './upstream-items.ts';
 
-/** A message that the business wrote to a customer in the WhatsApp Business app. */
-export type Echo = {
-  recipient: PersonIds;
+/** A message of the WhatsApp Business app. */
+export type AppMessage = {
   upstreamId: string;
   type: string;
   contextId: string | null;
@@ -21,6 +20,9 @@ export type Echo = {
   /** The upstream message as it is written, without the short-lived media `url`. */
   rawJson: string;
 };
+
+/** A message that the business wrote to a customer. */
+export type Echo = AppMessage & { recipient: PersonIds };
 
 const MAX_TYPE_CHARS = 128;
 
@@ -32,7 +34,10 @@ const MAX_TYPE_CHARS = 128;
 export function readEchoes(value: JsonNode): Echo[] {
   return items(member(value, 'message_echoes')).flatMap((echo) => {
     try {
-      return readEcho(echo) ?? [];
+      const message = readAppMessage(echo);
+      const recipient = recipientOf(echo);
+      if (message === null || (recipient.waId === null && recipient.userId === null)) return [];
+      return [{ ...message, recipient }];
     } catch {
       // An id is too long.
       return [];
@@ -40,27 +45,29 @@ export function readEchoes(value: JsonNode): Echo[] {
   });
 }
 
-function readEcho(echo: JsonNode): Echo | null {
-  const recipient = recipientOf(echo);
-  const upstreamId = idOf(member(echo, 'id'));
-  if (upstreamId === null || (recipient.waId === null && recipient.userId === null)) return null;
-  const type = storableText(stringOf(member(echo, 'type')) || 'unknown', MAX_TYPE_CHARS);
+/** Null for what has no id. Throws OversizedIdError. */
+export function readAppMessage(message: JsonNode): AppMessage | null {
+  const upstreamId = idOf(member(message, 'id'));
+  if (upstreamId === null) return null;
+  const type = storableText(stringOf(member(message, 'type')) || 'unknown', MAX_TYPE_CHARS);
   return {
-    ...{ recipient, upstreamId, type },
-    contextId: readContextId(echo, type),
-    targetId: readTargetId(echo, type),
-    sentAt: timestampOf(member(echo, 'timestamp')),
-    rawJson: sourceWithEdits(echo, mediaUrlRemovals(echo)),
+    ...{ upstreamId, type },
+    contextId: readContextId(message, type),
+    targetId: readTargetId(message, type),
+    sentAt: timestampOf(member(message, 'timestamp')),
+    rawJson: sourceWithEdits(message, mediaUrlRemovals(message)),
   };
 }
-
-const PHONE = /^\+?\d+$/;
 
 /** Whom an echo is for. Throws OversizedIdError. */
 export function recipientOf(echo: JsonNode): PersonIds {
   const to = idOf(member(echo, 'to'));
-  return {
-    waId: to !== null && PHONE.test(to) ? to.replace('+', '') : to,
-    userId: idOf(member(echo, 'to_user_id')),
-  };
+  return { waId: to === null ? null : phoneDigits(to), userId: idOf(member(echo, 'to_user_id')) };
+}
+
+const PHONE = /^\+?\d+$/;
+
+/** A phone as upstream writes it elsewhere, without the plus sign. */
+export function phoneDigits(id: string): string {
+  return PHONE.test(id) ? id.replace('+', '') : id;
 }

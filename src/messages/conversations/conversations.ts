@@ -194,11 +194,16 @@ export async function findConversation(
                cast(count(*) filter (where k.direction = 'outbound') as integer) as outbound
           from (${newest(MAX_COUNTED_MESSAGES)}) as k) as counted
       cross join lateral (
-        select max(coalesce(m.sent_at, m.created_at)) as at
-          from (select k.id from (${newest(MAX_SCANNED_MESSAGES)}) as k
+        select greatest(max(recent.at), (
+                 select h.sent_at from messages h
+                  where h.conversation_id = c.id and h.origin = 'history' and h.direction = 'inbound'
+                    and h.sent_at is not null and h.type not in ${NOT_WRITTEN}
+                  order by h.sent_at desc limit 1)) as at
+          from (select m.at from (${newest(MAX_SCANNED_MESSAGES)}) as k
+                 cross join lateral (select coalesce(x.sent_at, x.created_at) as at from messages x
+                                      where x.id = k.id and x.origin is null offset 0) as m
                  where k.direction = 'inbound' and k.type not in ${NOT_WRITTEN}
-                 order by k.id desc limit ${NEWEST_INBOUND}) as recent
-          join messages m on m.id = recent.id) as written`,
+                 order by k.id desc limit ${NEWEST_INBOUND}) as recent) as written`,
     { wabaId, conversationId },
   );
   return row ?? null;

@@ -1,6 +1,7 @@
 import { member, parseJson, sourceOf, stringOf } from '../../platform/json/json-text.ts';
 import type { Database } from '../../platform/postgres/database.ts';
 import { query } from '../../platform/postgres/sql.ts';
+import type { MessageOrigin } from '../app-messages.ts';
 import type { SendState } from '../send/outbound-messages.ts';
 
 /** Which messages of a conversation to list; null means no restriction. `until` is exclusive. */
@@ -245,7 +246,7 @@ export type ConversationMessage = {
   /** The key that sent it; null for inbound messages. */
   apiKeyId: string | null;
   /** Where the business wrote it; null: it came or was sent through the platform. */
-  origin: 'business_app' | null;
+  origin: MessageOrigin | null;
 } & MessageMedia;
 
 /** The select list of ConversationMessage but for `content`, over MESSAGE_JOINS. */

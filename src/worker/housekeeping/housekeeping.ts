@@ -4,6 +4,7 @@ import { forgetOldHours } from '../../alerts/silence.ts';
 import { forgetOldFailures } from '../../endpoints/endpoint-failures.ts';
 import { foldOldMinutes, forgetOldChartHours } from '../../endpoints/endpoint-health.ts';
 import { tenantRetentionSteps } from '../../erasures/tenant-retention.ts';
+import { ingestHistory } from '../../inbound/history.ts';
 import { forgetOldDedupKeys } from '../../inbound/intake/dedup-keys.ts';
 import { sweepRepeats } from '../../inbound/repeats.ts';
 import { forgetOldMails } from '../../mail/mails.ts';
@@ -133,6 +134,7 @@ export function housekeepingSteps(tools: HousekeepingTools): HousekeepingStep[] 
   return [
     { name: 'partitions', run: () => makePartitions(database) },
     { name: 'deleted endpoints', run: (ending) => dropForGoneEndpoints(database, ending) },
+    { name: 'history', run: (ending) => ingestHistory(database, ending), everyMs: POLL_MS },
     { name: 'retention', run: (ending) => applyRetention(tools, retentionDays, ending) },
     ...tenantRetentionSteps(tools).map((step) => ({ everyMs: AGAIN_MS, ...step })),
     {

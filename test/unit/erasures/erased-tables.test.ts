@@ -23,6 +23,7 @@ const TABLES = {
       'messages',
       'message_statuses',
       'message_states',
+      'history_pieces',
     ],
     ...[
       'media',

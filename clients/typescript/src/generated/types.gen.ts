@@ -572,7 +572,7 @@ export type Message = {
     phoneNumberId: string;
     direction: 'inbound' | 'outbound';
     type: string;
-    origin?: 'business_app';
+    origin?: 'business_app' | 'history';
     timestamp: string | null;
     createdAt: string;
     readAt?: string | null;
@@ -616,7 +616,7 @@ export type MessageDetails = {
     phoneNumberId: string;
     direction: 'inbound' | 'outbound';
     type: string;
-    origin?: 'business_app';
+    origin?: 'business_app' | 'history';
     timestamp: string | null;
     createdAt: string;
     readAt?: string | null;

@@ -1,4 +1,5 @@
 import { Type } from 'typebox';
+import type { MessageOrigin } from '../../../messages/app-messages.ts';
 import {
   type ConversationDetail,
   findConversation,
@@ -180,6 +181,11 @@ async function messageViews(
   });
 }
 
+const ORIGINS: Readonly<Record<MessageOrigin, string>> = {
+  business_app: ', written in the WhatsApp Business app',
+  history: ', from the history of the WhatsApp Business app',
+};
+
 function messageView(
   message: ConversationMessage,
   annotations: readonly MessageAnnotation[],
@@ -190,7 +196,7 @@ function messageView(
   const object = readMessage(message.content);
   const side = message.direction === 'inbound' ? 'customer' : 'business';
   return html`<li class="message ${side}" id="m${message.id}"><article>
-<header><strong>${side === 'business' ? 'Business' : (message.groupSender ?? 'Customer')}</strong> <span class="faint">${message.type.replaceAll('_', ' ')}${message.origin !== null && ', written in the WhatsApp Business app'}</span> ${exactTime(message.sentAt ?? message.createdAt)}</header>
+<header><strong>${side === 'business' ? 'Business' : (message.groupSender ?? 'Customer')}</strong> <span class="faint">${message.type.replaceAll('_', ' ')}${message.origin !== null && ORIGINS[message.origin]}</span> ${exactTime(message.sentAt ?? message.createdAt)}</header>
 ${quote(message, shown)}${revokedAt !== undefined && html`<p>${badge('off', `Deleted by the ${side}`)}</p>`}
 ${mediaOf(message, mediaPath)}${messageWords(message.type, edited === null ? object : readMessage(edited))}
 ${editedAt !== undefined && html`<p class="faint">Edited ${exactTime(new Date(editedAt))}</p>`}

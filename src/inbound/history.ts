@@ -1,0 +1,126 @@
+import { findNumberOwners } from '../accounts/accounts.ts';
+import { lockCustomers } from '../customers/customers-lock.ts';
+import { shardOf } from '../inbox/shards.ts';
+import { insertAppMessages, noteFormerStates } from '../messages/app-messages.ts';
+import type { ErasedTable } from '../platform/erasing.ts';
+import type { Database, Transaction } from '../platform/postgres/database.ts';
+import { isTransientError } from '../platform/postgres/error-class.ts';
+import { execute, query, textArray } from '../platform/postgres/sql.ts';
+import { conversationsWith } from './customers/customer-conversations.ts';
+import { type HistoryPiece, readHistoryMessages } from './split/history.ts';
+
+/** A piece of history and whose it is. */
+export type OwnedPiece = HistoryPiece & { wabaId: string; phoneNumberId: string };
+
+/** Keeps history until there is time for it: what comes now goes first. */
+export async function keepHistory(trx: Transaction, pieces: readonly OwnedPiece[]): Promise<void> {
+  if (pieces.length === 0) return;
+  await execute(
+    trx,
+    `insert into history_pieces (waba_id, phone_number_id, wa_id, business_phone, phase, chunk, messages)
+     select waba_id, phone_number_id, wa_id, business_phone, phase, chunk, messages
+       from unnest(?::text[], ?::text[], ?::text[], ?::text[], ?::integer[], ?::integer[], ?::text[]) with ordinality
+         as g (waba_id, phone_number_id, wa_id, business_phone, phase, chunk, messages, n) order by n`,
+    [
+      pieces.map(({ wabaId }) => wabaId),
+      pieces.map(({ phoneNumberId }) => phoneNumberId),
+      pieces.map(({ waId }) => waId),
+      pieces.map(({ businessPhone }) => businessPhone),
+      pieces.map(({ phase }) => phase),
+      pieces.map(({ chunk }) => chunk),
+      textArray(pieces.map(({ messagesJson }) => messagesJson)),
+    ],
+  );
+}
+
+/** Chunks come in any order: those of one moment have their order again when each has waited so long. */
+const SETTLED_SECONDS = 20;
+
+/** Pieces that cannot be stored were left out. */
+class HistoryError extends Error {
+  constructor(pieces: number, cause: unknown) {
+    super(`${pieces} pieces of history cannot be stored; they are in their events alone`, { cause });
+    this.name = 'HistoryError';
+  }
+}
+
+/**
+ * Puts the history that waits into its conversations, phase by phase and chunk by chunk, each piece in a short transaction
+ * beside what comes now, until there is none or `ending` is aborted. One that cannot be stored holds up no other.
+ */
+export async function ingestHistory(
+  database: Database,
+  ending: AbortSignal,
+  settledSeconds = SETTLED_SECONDS,
+): Promise<void> {
+  const failures: unknown[] = [];
+  while (!ending.aborted) {
+    const [next] = await query<{ id: string; wabaId: string }>(
+      database,
+      `select id, waba_id as "wabaId" from history_pieces where received_at <= now() - ? * interval '1 second'
+        order by phone_number_id, phase, chunk, id limit 1`,
+      [settledSeconds],
+    );
+    if (next === undefined) break;
+    try {
+      await database.transaction((trx) => ingestPiece(trx, next));
+    } catch (error) {
+      if (isTransientError(error)) throw error;
+      await execute(database, 'delete from history_pieces where id = ?', [next.id]);
+      failures.push(error);
+    }
+  }
+  if (failures.length > 0) throw new HistoryError(failures.length, failures[0]);
+}
+
+async function ingestPiece(trx: Transaction, { id, wabaId }: { id: string; wabaId: string }): Promise<void> {
+  await lockCustomers(trx, shardOf(wabaId));
+  // Whoever erased the customer meanwhile has taken it away.
+  const [piece] = await query<OwnedPiece>(
+    trx,
+    `delete from history_pieces where id = ?
+     returning waba_id as "wabaId", phone_number_id as "phoneNumberId", wa_id as "waId", phase, chunk,
+               business_phone as "businessPhone", messages as "messagesJson"`,
+    [id],
+  );
+  if (piece === undefined) return;
+  const { phoneNumberId, waId } = piece;
+  const owner = (await findNumberOwners(trx, [phoneNumberId])).get(phoneNumberId);
+  const messages = readHistoryMessages(piece);
+  if (owner?.wabaId !== wabaId || owner.removed || messages.length === 0) return;
+  const seen = { wabaId, phoneNumberId, waId, userId: null };
+  const [conversationId = ''] = await conversationsWith(trx, [seen], { isActivity: true });
+  await insertAppMessages(
+    trx,
+    messages.map(({ rawJson: content, state: _, ...message }) => ({
+      ...{ ...message, content, wabaId, phoneNumberId, conversationId },
+      origin: 'history' as const,
+    })),
+  );
+  await noteFormerStates(
+    trx,
+    messages.flatMap(({ state, upstreamId, sentAt }) =>
+      state === null ? [] : [{ phoneNumberId, upstreamId, status: state, at: sentAt }],
+    ),
+  );
+}
+
+/** Forgets the history with customers that waits; null: at every number. */
+export async function dropHistory(
+  trx: Transaction,
+  {
+    wabaId,
+    waIds,
+    phoneNumberId,
+  }: { wabaId: string; waIds: readonly string[]; phoneNumberId: string | null },
+): Promise<number> {
+  return await execute(
+    trx,
+    `delete from history_pieces where waba_id = :wabaId and wa_id = any (cast(:waIds as text[]))
+        and (cast(:phoneNumberId as text) is null or phone_number_id = :phoneNumberId)`,
+    { wabaId, waIds: [...waIds], phoneNumberId },
+  );
+}
+
+/** What a WABA leaves behind of the history that waits. */
+export const HISTORY_PIECES: ErasedTable = { table: 'history_pieces', count: 'historyPieces', key: 'id' };

@@ -1,0 +1,99 @@
+import {
+  boundedIdOf,
+  items,
+  type JsonNode,
+  member,
+  parseJson,
+  sourceOf,
+  stringOf,
+  textOf,
+} from '../../platform/json/json-text.ts';
+import { type AppMessage, phoneDigits, readAppMessage } from './echoes.ts';
+import { timestampOf } from './item-context.ts';
+
+/** Some messages of one thread, the oldest first, as upstream wrote them. */
+export type HistoryPiece = {
+  waId: string;
+  businessPhone: string | null;
+  phase: number;
+  chunk: number;
+  /** A JSON array. */
+  messagesJson: string;
+};
+
+/** As many messages as one short transaction stores. */
+const MESSAGES_PER_PIECE = 100;
+
+/**
+ * The messages of a value of the field `history`. Its form is after webhooks/reference/history below
+ * developers.facebook.com/documentation/business-messaging/whatsapp: several threads, each with one customer; thousands of
+ * messages in one value; no files, whose ids come in further values and are in the event alone.
+ */
+export function readHistory(value: JsonNode): HistoryPiece[] {
+  const display = boundedIdOf(member(member(value, 'metadata'), 'display_phone_number'));
+  const businessPhone = display === null ? null : display.replace(/\D/g, '');
+  return items(member(value, 'history')).flatMap((part) => {
+    const metadata = member(part, 'metadata');
+    const [phase, chunk] = [wholeNumberOf(metadata, 'phase'), wholeNumberOf(metadata, 'chunk_order')];
+    return items(member(part, 'threads')).flatMap((thread) => {
+      const id = boundedIdOf(member(thread, 'id'));
+      if (id === null) return [];
+      const about = { waId: phoneDigits(id), businessPhone, phase, chunk };
+      return piecesOf(thread).map((messagesJson) => ({ ...about, messagesJson }));
+    });
+  });
+}
+
+const MAX_INTEGER = 2 ** 31 - 1;
+
+function wholeNumberOf(node: JsonNode | null, name: string): number {
+  const number = Number(textOf(member(node, name)) ?? 0);
+  return Number.isInteger(number) && number >= 0 && number <= MAX_INTEGER ? number : 0;
+}
+
+function piecesOf(thread: JsonNode): string[] {
+  const timeOf = (message: JsonNode) => timestampOf(member(message, 'timestamp'))?.getTime() ?? 0;
+  const inOrder = items(member(thread, 'messages'))
+    .filter((message) => message.kind === 'object' && !message.tooDeep)
+    .map((message) => ({ atMs: timeOf(message), json: sourceOf(message) }))
+    .sort((one, other) => one.atMs - other.atMs);
+  const pieces: string[] = [];
+  for (let from = 0; from < inOrder.length; from += MESSAGES_PER_PIECE) {
+    const some = inOrder.slice(from, from + MESSAGES_PER_PIECE);
+    pieces.push(`[${some.map(({ json }) => json).join(',')}]`);
+  }
+  return pieces;
+}
+
+/** A message from before the number came to the platform; `state` is what became of one of the business. */
+export type HistoryMessage = AppMessage & { direction: 'inbound' | 'outbound'; state: string | null };
+
+const STATES: Readonly<Record<string, string>> = {
+  pending: 'accepted',
+  sent: 'sent',
+  delivered: 'delivered',
+  read: 'read',
+  played: 'played',
+  error: 'failed',
+};
+
+/** The messages of a piece; those without a usable id are left out. */
+export function readHistoryMessages({
+  messagesJson,
+  businessPhone,
+}: Pick<HistoryPiece, 'messagesJson' | 'businessPhone'>): HistoryMessage[] {
+  return items(parseJson(messagesJson, { deepNodes: 'mark' })).flatMap((node) => {
+    try {
+      const message = readAppMessage(node);
+      if (message === null) return [];
+      const isOfBusiness =
+        stringOf(member(node, 'from')) === businessPhone || textOf(member(node, 'to')) !== null;
+      const status = stringOf(member(member(node, 'history_context'), 'status'))?.toLowerCase() ?? '';
+      const state = isOfBusiness && Object.hasOwn(STATES, status) ? (STATES[status] ?? null) : null;
+      return [{ ...message, direction: isOfBusiness ? ('outbound' as const) : ('inbound' as const), state }];
+    } catch {
+      // An id is too long.
+      return [];
+    }
+  });
+}
