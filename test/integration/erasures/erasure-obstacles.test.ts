@@ -183,7 +183,8 @@ test('the customer goes out of bodies that wait or are in quarantine; these are 
   await retryInbox(database, ['quarantined']);
   await drainInbox(database);
   const added = (await storedEvents(database)).map(({ eventId }) => eventId);
-  expect(added.toSorted()).toEqual([BO.wamid(1), BO.wamid('parked')].toSorted());
+  const ofBo = [BO.wamid(1), BO.wamid('parked'), `upstream.user_preferences:${BO.waId}`];
+  expect(added.toSorted()).toEqual(ofBo.toSorted());
   expect(await tablesHolding(database, TRACES)).toEqual([]);
 });
 
