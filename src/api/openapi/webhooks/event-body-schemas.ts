@@ -174,6 +174,7 @@ export const UPSTREAM_EVENT_BODY = Type.Object(
     eventType: Type.String({
       pattern: UPSTREAM_TYPE_PATTERN,
       description: '`upstream.` and the field.',
+      examples: ['upstream.account_update'],
     }),
     ...envelopeMembers(
       Type.Union([Type.String(), Type.Null()], {
