@@ -19,7 +19,7 @@ const edge = (methods: readonly Method[], query: readonly string[] = FIELDS): Ed
  * itself). What is not here is refused: subscriptions and callbacks, registration, users, businesses, and other edges
  * behind which objects of others may be.
  */
-const CALLS: Readonly<Record<OwnObject, Readonly<Record<string, Edge>>>> = {
+export const ALLOWED_CALLS: Readonly<Record<OwnObject, Readonly<Record<string, Edge>>>> = {
   waba: {
     '': edge(READ),
     phone_numbers: edge(READ, LIST),
@@ -114,7 +114,7 @@ export function allowedCall(object: OwnObject, method: string, rest: readonly st
   const [name = '', part] = rest;
   if (rest.length > 2 || (part !== undefined && !/^[A-Za-z0-9_-]{1,64}$/.test(part))) return null;
   const key = part === undefined ? name : `${name}/*`;
-  const calls = CALLS[object];
+  const calls = ALLOWED_CALLS[object];
   const call = Object.hasOwn(calls, key) ? calls[key] : undefined;
   return call?.methods.some((allowed) => allowed === method) ? call : null;
 }

@@ -1,6 +1,6 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { ApiError } from '../errors/api-error.ts';
-import { classifyError } from '../plugins/errors.ts';
+import { classifyError, logError } from '../plugins/errors.ts';
 import { setBaseHeaders } from '../plugins/request-hooks.ts';
 
 type Parts = { status: number; code: number; message: string; details?: string; subcode?: number };
@@ -61,7 +61,8 @@ export function statusOfCode(code: unknown): number {
 /** Answers anything that was thrown in upstream's form. */
 export function sendFacadeError(thrown: unknown, request: FastifyRequest, reply: FastifyReply): void {
   const { status, body, headers } = answerTo(thrown, request);
-  if (status >= 500) request.log.warn({ err: thrown }, 'a call of the facade could not be answered');
+  if (!(thrown instanceof FacadeError)) logError(classifyError(thrown), request);
+  else if (status >= 500) request.log.warn({ err: thrown }, 'a call of the facade could not be answered');
   setBaseHeaders(request, reply);
   reply.code(status).headers(headers).type('application/json; charset=utf-8').send(body);
 }

@@ -1,14 +1,23 @@
 import type { FastifyRequest } from 'fastify';
 import { listPhoneNumbers } from '../../accounts/accounts.ts';
 import type { Database } from '../../platform/postgres/database.ts';
+import type { ExternalContext } from '../external/external-app.ts';
 import { notAllowed } from './facade-error.ts';
 
-/** Upstream names versions as `v26.0`. */
-export const FACADE_ROOT = '/graph/:version(^v\\d+\\.\\d+$)';
+/** Upstream names versions as `v26.0`, and takes paths without one too. */
+export const FACADE_ROOTS = ['/graph/:version(^v\\d+\\.\\d+$)', '/graph'] as const;
 
-type ObjectParams = { version: string; id: string };
+type ObjectParams = { version?: string; id: string };
 
 export type ObjectRoute = { Params: ObjectParams; Querystring: Record<string, string | string[]> };
+
+/** The address of the facade as the client of this request writes it, without a slash at the end. */
+export function facadeUrl(
+  { publicUrl }: Pick<ExternalContext, 'publicUrl'>,
+  { params: { version } }: FastifyRequest<ObjectRoute>,
+): string {
+  return version === undefined ? `${publicUrl}/graph` : `${publicUrl}/graph/${version}`;
+}
 
 export async function hasNumber(database: Database, wabaId: string, id: string): Promise<boolean> {
   const numbers = await listPhoneNumbers(database, wabaId);

@@ -4,12 +4,13 @@ import type { FastifyRequest } from 'fastify';
 import { findReceivedMedia, type ReceivedMedia } from '../../messages/media/media-by-upstream-id.ts';
 import { deleteMediaUpload, findMediaUploads } from '../../messages/send/media-uploads.ts';
 import { countedAddress } from '../../platform/http/counted-address.ts';
+import { ObjectMissing } from '../../platform/object-store/object-store.ts';
 import type { ExternalApp, ExternalContext } from '../external/external-app.ts';
 import { accountOf, SCOPES } from '../keys/api-key-auth.ts';
 import { formValidator, takeUpload, UPLOAD_TIMEOUT_MS } from '../messages/uploads/media-routes.ts';
 import { goneSignal } from '../shares/download-shares.ts';
 import { FacadeError, notAllowed } from './facade-error.ts';
-import { FACADE_ROOT, type ObjectRoute, requireNumber } from './facade-paths.ts';
+import { FACADE_ROOTS, facadeUrl, type ObjectRoute, requireNumber } from './facade-paths.ts';
 import { facadeMediaId, uploadUuidOf } from './media-ids.ts';
 
 /** Of received files; those of uploaded ones are looked for first. */
@@ -26,28 +27,36 @@ export function facadeUploads(app: ExternalApp, context: ExternalContext): void 
       config: { ...SCOPES.graph, readsBody: true },
       handlerTimeout: UPLOAD_TIMEOUT_MS,
     };
-    forms.post<ObjectRoute>(`${FACADE_ROOT}/:id/media`, options, async (request) => {
-      await requireNumber(context.database, accountOf(request).wabaId, request.params.id);
-      return { id: facadeMediaId(await takeUpload(context, request)) };
-    });
+    for (const root of FACADE_ROOTS) {
+      forms.post<ObjectRoute>(`${root}/:id/media`, options, async (request) => {
+        await requireNumber(context.database, accountOf(request).wabaId, request.params.id);
+        return { id: facadeMediaId(await takeUpload(context, request)) };
+      });
+    }
   });
 }
 
 /** The bytes of files that were uploaded; those of received ones have addresses of their own. */
 export function facadeDownloads(app: ExternalApp, context: ExternalContext): void {
   const { uploadStore, exports } = context;
-  const options = { config: SCOPES.graph };
-  app.get<ObjectRoute>(`${FACADE_ROOT}/uploaded_media/:id`, options, async (request, reply) => {
-    const { wabaId, tenantId } = accountOf(request);
-    const file = await findUpload(context, wabaId, request.params.id);
-    if (file === null) throw notAllowed();
-    const owners = { file: file.uuid, address: countedAddress(request.ip), tenant: tenantId };
-    const gone = goneSignal(reply);
-    const bytes = await exports.open(owners, gone, () =>
-      uploadStore.getRange(file.objectKey, undefined, gone),
-    );
-    return reply.type(file.mimeType).header('content-length', file.sizeBytes).send(bytes);
-  });
+  const options = { config: SCOPES.graph, exposeHeadRoute: false };
+  for (const root of FACADE_ROOTS) {
+    app.get<ObjectRoute>(`${root}/uploaded_media/:id`, options, async (request, reply) => {
+      const { wabaId, tenantId } = accountOf(request);
+      const file = await findUpload(context, wabaId, request.params.id);
+      if (file === null) throw notAllowed();
+      const owners = { file: file.uuid, address: countedAddress(request.ip), tenant: tenantId };
+      const gone = goneSignal(reply);
+      const bytes = await exports
+        .open(owners, gone, () => uploadStore.getRange(file.objectKey, undefined, gone))
+        .catch((error: unknown) => {
+          if (!(error instanceof ObjectMissing)) throw error;
+          request.log.error({ err: error }, 'an uploaded file is missing in the object store');
+          throw downloadError();
+        });
+      return reply.type(file.mimeType).header('content-length', file.sizeBytes).send(bytes);
+    });
+  }
 }
 
 /** What upstream answers to GET /{media id}. */
@@ -70,7 +79,7 @@ export async function mediaObject(
   const upload = await findUpload(context, wabaId, id);
   if (upload !== null) {
     const { mimeType, sha256, sizeBytes } = upload;
-    const url = `${context.publicUrl}/graph/${request.params.version}/uploaded_media/${id}`;
+    const url = `${facadeUrl(context, request)}/uploaded_media/${id}`;
     return { messaging_product: 'whatsapp', url, mime_type: mimeType, sha256, file_size: sizeBytes, id };
   }
   if (!UPSTREAM_MEDIA_ID.test(id)) return null;
@@ -126,6 +135,10 @@ function notStored({ state }: ReceivedMedia): FacadeError {
     const details = 'The file is still being fetched: ask again.';
     return new FacadeError({ status: 503, code: 131_016, message: '(#131016) Service unavailable', details });
   }
+  return downloadError();
+}
+
+function downloadError(): FacadeError {
   const details = 'The file could not be fetched, or is not kept any more.';
   return new FacadeError({ status: 400, code: 131_052, message: '(#131052) Media download error', details });
 }

@@ -11,7 +11,7 @@ import { accountOf, SCOPES } from '../keys/api-key-auth.ts';
 import { allowedCall, isControlMember, type Method, type OwnObject, passedFields } from './allowed-calls.ts';
 import { answerForTenant } from './answer-text.ts';
 import { errorJson, FacadeError, notAllowed, statusOfCode, wrongParameter } from './facade-error.ts';
-import { FACADE_ROOT, hasNumber, type ObjectRoute } from './facade-paths.ts';
+import { FACADE_ROOTS, facadeUrl, hasNumber, type ObjectRoute } from './facade-paths.ts';
 import { deleteUpload, mediaObject } from './media-routes.ts';
 import { makeOwnedObjects, type OwnedObjects } from './owned-objects.ts';
 
@@ -29,10 +29,11 @@ export function facadePasses(app: ExternalApp, context: ExternalContext): void {
   const pass: Pass = { context, owned: makeOwnedObjects(), pauses: new Map() };
   app.register(async (scope: ExternalApp) => {
     readForms(scope);
-    for (const path of ['/:id', '/:id/:edge', '/:id/:edge/:part']) {
+    const paths = ['/:id', '/:id/:edge', '/:id/:edge/:part'];
+    for (const path of FACADE_ROOTS.flatMap((root) => paths.map((rest) => `${root}${rest}`))) {
       scope.route<ObjectRoute & { Params: { edge?: string; part?: string }; Body: unknown }>({
         method: ['GET', 'POST', 'DELETE'],
-        url: `${FACADE_ROOT}${path}`,
+        url: path,
         config: SCOPES.graph,
         bodyLimit: path.includes('edge') ? FORM_LIMIT_BYTES : BODY_LIMIT_BYTES,
         exposeHeadRoute: false,
@@ -73,17 +74,13 @@ async function answer(pass: Pass, request: PassRequest, reply: FastifyReply): Pr
     return { success: true };
   }
   const call = await harmlessCall(pass, request, rest);
-  const { status, retryAfter, text } = await callOnce(pass, wabaId, call, baseUrlOf(pass.context, request));
+  const { status, retryAfter, text } = await callOnce(pass, wabaId, call, facadeUrl(pass.context, request));
   if (request.method !== 'GET' && status < 300) pass.owned.forget(wabaId);
   if (retryAfter !== undefined) reply.header('retry-after', retryAfter);
   return sendJsonText(reply.code(status), text);
 }
 
 type HarmlessCall = Omit<PassedCall, 'token'>;
-
-function baseUrlOf({ publicUrl }: ExternalContext, request: PassRequest): string {
-  return `${publicUrl}/graph/${request.params.version}`;
-}
 
 /** Throws FacadeError for a call that is not passed on. */
 async function harmlessCall(pass: Pass, request: PassRequest, rest: string[]): Promise<HarmlessCall> {
@@ -128,7 +125,7 @@ async function askForKind(pass: Pass, request: PassRequest, id: string): Promise
   const version = request.params.version;
   return await pass.owned.kindOf(wabaId, id, async (edge, query) => {
     const call = { method: 'GET' as const, version, path: [wabaId, edge], query, body: null };
-    const { status, text } = await callOnce(pass, wabaId, call, baseUrlOf(pass.context, request));
+    const { status, text } = await callOnce(pass, wabaId, call, facadeUrl(pass.context, request));
     // A WABA without flows, or a token without the right to them, has none.
     if (status >= 500)
       throw new FacadeError({ status: 503, code: 2, message: '(#2) Service temporarily unavailable' });

@@ -1,3 +1,4 @@
+import type { FastifyReply, FastifyRequest } from 'fastify';
 import { findInboundByUpstreamId, markMessageRead } from '../../messages/conversations/message-detail.ts';
 import type { SendPath, SendProgress } from '../../messages/send/outbound-messages.ts';
 import { isMembers } from '../../platform/json/json-members.ts';
@@ -10,7 +11,7 @@ import { Envelope, type SendRequest, typeOf } from '../messages/send/send-body.t
 import { idempotencyKeyOf, respondToSend } from '../messages/send/send-message.ts';
 import { type SendResponse, sendErrorOf } from '../messages/send/send-response.ts';
 import { errorJson, statusOfCode, wrongParameter } from './facade-error.ts';
-import { FACADE_ROOT, type ObjectRoute, requireNumber } from './facade-paths.ts';
+import { FACADE_ROOTS, type ObjectRoute, requireNumber } from './facade-paths.ts';
 import { withOurMediaIds } from './media-ids.ts';
 
 const BODY_LIMIT_BYTES = 256 * 1024;
@@ -21,29 +22,40 @@ type SendRoute = ObjectRoute & { Body: unknown };
 export function facadeSends(app: ExternalApp, context: ExternalContext): void {
   const options = { config: SCOPES.graph, bodyLimit: BODY_LIMIT_BYTES };
   for (const upstreamPath of ['messages', 'marketing_messages'] as const satisfies SendPath[]) {
-    app.post<SendRoute>(`${FACADE_ROOT}/:id/${upstreamPath}`, options, async (request, reply) => {
-      const account = accountOf(request);
-      const { id } = request.params;
-      await requireNumber(context.database, account.wabaId, id);
-      if (!isMembers(request.body)) throw wrongParameter('The body must be a JSON object.');
-      if (request.body.status !== undefined) return await markRead(context, account.wabaId, id, request.body);
-      const body = sendRequestOf(id, request.body);
-      const problem = sendProblem(body);
-      if (problem !== null) throw wrongParameter(`${problem.param}: ${problem.message}`);
-      const key = idempotencyKeyOf(request, `graph/${id}/${upstreamPath}`);
-      const respond = (messageId: string, progress: SendProgress) =>
-        facadeResponse({ body, messageId, traceId: request.id }, progress);
-      const { response, replayed } = await respondToSend(context, {
-        account,
-        body,
-        key,
-        respond,
-        upstreamPath,
+    for (const root of FACADE_ROOTS) {
+      app.post<SendRoute>(`${root}/:id/${upstreamPath}`, options, async (request, reply) => {
+        return await answerSend(context, request, reply, upstreamPath);
       });
-      if (replayed) reply.header('idempotent-replayed', 'true');
-      return sendJsonText(reply.code(response.status), response.body);
-    });
+    }
   }
+}
+
+async function answerSend(
+  context: ExternalContext,
+  request: FastifyRequest<SendRoute>,
+  reply: FastifyReply,
+  upstreamPath: SendPath,
+): Promise<unknown> {
+  const account = accountOf(request);
+  const { id } = request.params;
+  await requireNumber(context.database, account.wabaId, id);
+  if (!isMembers(request.body)) throw wrongParameter('The body must be a JSON object.');
+  if (request.body.status !== undefined) return await markRead(context, account.wabaId, id, request.body);
+  const body = sendRequestOf(id, request.body);
+  const problem = sendProblem(body);
+  if (problem !== null) throw wrongParameter(`${problem.param}: ${problem.message}`);
+  const key = idempotencyKeyOf(request, `graph/${id}/${upstreamPath}`);
+  const respond = (messageId: string, progress: SendProgress) =>
+    facadeResponse({ body, messageId, traceId: request.id }, progress);
+  const { response, replayed } = await respondToSend(context, {
+    account,
+    body,
+    key,
+    respond,
+    upstreamPath,
+  });
+  if (replayed) reply.header('idempotent-replayed', 'true');
+  return sendJsonText(reply.code(response.status), response.body);
 }
 
 const OWN_MEMBERS = new Set(Object.keys(Envelope.properties).filter((name) => name !== 'extra'));

@@ -21,8 +21,8 @@ export function makeErrorSender(publicUrl: string) {
   };
 }
 
-/** Error = a defect that someone must mend. What is away for a while is a warning; readiness tells about it. */
-function logError(error: ApiError, request: FastifyRequest): void {
+/** Error = a defect that someone must fix. What is away for a while is a warning; readiness tells about it. */
+export function logError(error: ApiError, request: FastifyRequest): void {
   if (error.status < 500) return;
   const line = { err: error.cause ?? error, method: request.method, route: request.routeOptions.url };
   const isElsewhere = error.code === 'service_unavailable' || error.code === 'upstream_unavailable';

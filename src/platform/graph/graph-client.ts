@@ -102,7 +102,7 @@ export function openAccountClient(config: Pick<Config, 'upstream'>): AccountClie
     lookUpPayment: (lookup) => lookUpPayment(connection, { ...lookup, timeoutMs }),
     listPhoneNumbers: (wabaId, token) => listPhoneNumbers(connection, wabaId, token),
     listSubscribedApps: (wabaId, token) => listSubscribedApps(connection, wabaId, token),
-    passOn: (call) => passOn({ ...connection, graphUrl: config.upstream.graphUrl }, call, timeoutMs),
+    passOn: (call) => passOn({ ...connection, upstream: config.upstream }, call, timeoutMs),
     close: () => connection.agent.destroy(),
   };
 }

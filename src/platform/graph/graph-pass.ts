@@ -1,12 +1,13 @@
 import { request } from 'undici';
+import type { Config } from '../config/config.ts';
 import { USER_AGENT } from '../http/user-agent.ts';
 import { asGraphError, firstOf, type GraphConnection, readText } from './graph-connection.ts';
 
 /** A call of a tenant to upstream's API that was found harmless. */
 export type PassedCall = {
   method: 'GET' | 'POST' | 'DELETE';
-  /** As `v26.0`. */
-  version: string;
+  /** As `v26.0`; undefined: that of the service. */
+  version: string | undefined;
   /** Segments of the path; each is encoded. */
   path: readonly string[];
   query: URLSearchParams;
@@ -22,11 +23,13 @@ const MAX_ANSWER_BYTES = 8 * 1024 * 1024;
 
 /** Passes a call on. Throws GraphError when there is no answer; redirects are answers. */
 export async function passOn(
-  { agent, graphUrl }: Pick<GraphConnection, 'agent'> & { graphUrl: string },
+  { agent, upstream }: Pick<GraphConnection, 'agent'> & Pick<Config, 'upstream'>,
   { method, version, path, query, token, body }: PassedCall,
   timeoutMs: number,
 ): Promise<PassedAnswer> {
-  const url = new URL(`${graphUrl}/${[version, ...path].map(encodeURIComponent).join('/')}`);
+  const { graphUrl, graphVersion } = upstream;
+  const segments = [version ?? graphVersion, ...path].map(encodeURIComponent);
+  const url = new URL(`${graphUrl}/${segments.join('/')}`);
   url.search = query.toString();
   const headers = { authorization: `Bearer ${token}`, accept: 'application/json', 'user-agent': USER_AGENT };
   const content =

@@ -23,6 +23,16 @@ export type MatrixRoute = {
   exampleBodies: readonly unknown[];
 };
 
+/** Texts that no object has for an id. */
+export const IMPOSSIBLE_IDS = [
+  ...['0', '-1', '1.0', '1e3', '0x1', '9223372036854775807', '9223372036854775808', '9'.repeat(5000)],
+  ...['abc', '\u0000', '1\u0000', ' ', '💩', "1'--", '١', 'null', '__proto__', '../me', 'evt_', 'evt_x'],
+  ...[`evt_${'0'.repeat(32)}`, `evt_${'f'.repeat(32)}`, `dlv_${'0'.repeat(32)}`],
+];
+
+/** The routes of `/graph/…`. */
+export const isOfFacade = (url: string) => /^\/graph(\/|$)/.test(url);
+
 /** Every registered route, one per method. */
 export function matrixRoutes(routes: readonly RouteOptions[]): MatrixRoute[] {
   return routes.flatMap(({ method, url, schema, config }) =>

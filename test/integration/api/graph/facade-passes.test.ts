@@ -1,65 +1,20 @@
-import { createServer } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
-import { accessTokenPlace } from '../../../../src/accounts/sealed-columns.ts';
-import { execute } from '../../../../src/platform/postgres/sql.ts';
-import { testSecretBox } from '../../../support/test-accounts.ts';
-import { addKey, OTHER_WABA, startTestApi, type TestApi, testConfig, WABA } from '../api-harness.ts';
+import { addKey, OTHER_WABA, startTestApi, type TestApi, WABA } from '../api-harness.ts';
 import { addFacadeKey } from './facade-key.ts';
+import { startRecordingUpstream, TOKEN, UPSTREAM_OBJECTS } from './recording-upstream.ts';
 
-const TOKEN = 'EAAG/token+of=upstream';
 const NUMBER = '800000000000111';
-const [FOREIGN_NUMBER, TEMPLATE, FLOW] = ['800000000000221', '77001', '66001'];
-
-type Call = { method: string; url: string; authorization: string | undefined; body: string };
-
-/** Upstream as far as the facade passes calls on: it says what it was asked. */
-async function startUpstream() {
-  const calls: Call[] = [];
-  let answer: (call: Call) => { status?: number; json: unknown } = () => ({ json: { success: true } });
-  const server = createServer(async (request, response) => {
-    let body = '';
-    for await (const chunk of request) body += chunk;
-    const { method = '', url = '', headers } = request;
-    const call = { method, url, authorization: headers.authorization, body };
-    calls.push(call);
-    const list = /^\/v26\.0\/900000000000101\/(message_templates|flows)\?fields=id/.exec(url)?.[1];
-    const own = { message_templates: TEMPLATE, flows: FLOW } as Record<string, string>;
-    const { status = 200, json } =
-      list === undefined ? answer(call) : { json: { data: [{ id: own[list] }] } };
-    response.writeHead(status, { 'content-type': 'application/json' }).end(JSON.stringify(json));
-  });
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  afterAll(() => void server.close());
-  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
-  const reply = (next: typeof answer) => {
-    answer = next;
-  };
-  return { url, calls, reply };
-}
+const FOREIGN_NUMBER = '800000000000221';
+const { template: TEMPLATE, flow: FLOW } = UPSTREAM_OBJECTS[WABA];
 
 let api: TestApi;
-let upstream: Awaited<ReturnType<typeof startUpstream>>;
+let upstream: Awaited<ReturnType<typeof startRecordingUpstream>>;
 let key: string;
 
 beforeAll(async () => {
-  upstream = await startUpstream();
-  api = await startTestApi(
-    async () => ({
-      config: testConfig({
-        HELIOGRAPH_UPSTREAM_GRAPH_URL: upstream.url,
-        HELIOGRAPH_ENCRYPTION_KEYS: `test:${Buffer.alloc(32, 7).toString('base64')}`,
-      }),
-    }),
-    afterAll,
-  );
-  for (const wabaId of [WABA, OTHER_WABA]) {
-    const sealed = testSecretBox.seal(TOKEN, accessTokenPlace(wabaId));
-    await execute(api.database, 'update wabas set access_token_sealed = ? where waba_id = ?', [
-      sealed,
-      wabaId,
-    ]);
-  }
+  upstream = await startRecordingUpstream();
+  api = await startTestApi(upstream.overrides, afterAll);
+  await upstream.addTokens(api.database);
   key = await addFacadeKey(api.database, WABA);
 });
 beforeEach(() => {
@@ -113,6 +68,14 @@ describe('calls about the WABA’s own objects', () => {
       expect(call?.body).toBe(body === undefined ? '' : JSON.stringify(body));
     },
   );
+
+  test('a path without a version is passed on with that of the service; further pages have none', async () => {
+    const page = `${upstream.url}/v26.0/${NUMBER}/block_users?limit=1&after=QVFI`;
+    upstream.reply(() => ({ json: { data: [], paging: { next: page } } }));
+    const { status, json } = await ask(`/${NUMBER}/block_users?limit=1`);
+    expect([status, upstream.calls.at(-1)?.url]).toEqual([200, `/v26.0/${NUMBER}/block_users?limit=1`]);
+    expect(new URL(json.paging.next).pathname).toBe(`/graph/${NUMBER}/block_users`);
+  });
 
   test('an upload of a flow’s JSON is written anew', async () => {
     const form = new FormData();
