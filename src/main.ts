@@ -76,6 +76,9 @@ if (name === 'admin' || isHelp) {
 if (name === 'reconcile' || isHelp) {
   program.addCommand((await import('./reconcile/commands/reconcile-command.ts')).reconcileCommand());
 }
+if (name === 'mcp' || isHelp) {
+  program.addCommand((await import('./mcp/mcp-command.ts')).mcpCommand());
+}
 if (isCheckout && (name === 'sandbox' || isHelp)) {
   program.addCommand((await import('../dev/sandbox/cli.ts')).createSandboxCommand());
 }

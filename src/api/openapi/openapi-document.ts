@@ -14,6 +14,7 @@ import {
   RATE_HEADERS,
   sharedErrorAnswers,
 } from './error-responses.ts';
+import { IDEMPOTENCY_KEY } from './idempotency-key.ts';
 import { type Components, documentSchema, exampleOf, type ParameterDocs, parameterDocs } from './schemas.ts';
 import { webhookOperations } from './webhooks/webhook-operations.ts';
 
@@ -24,16 +25,6 @@ const DESCRIPTION = `REST API of a tenant's server to Heliograph, the gateway be
 * Lists have \`data\`, \`hasMore\` and \`nextCursor\`, which goes back as \`cursor\`.
 * Every error is \`{"error": {"code": …}}\`; the codes are explained at \`/docs/errors\`.
 * Members may be added to answers and events at any time: ignore those you do not know.`;
-
-const IDEMPOTENCY_KEY = {
-  name: 'Idempotency-Key',
-  in: 'header',
-  required: false,
-  description:
-    'Makes a repetition harmless: the first answer is given again. 1 to 255 visible ASCII characters, kept for 48 hours.',
-  schema: { type: 'string', minLength: 1, maxLength: 255 },
-  example: 'order-7-ready',
-};
 
 type RouteDocs = { docs: OperationDocs; route: RouteFacts };
 

@@ -41,6 +41,11 @@ export const HOUSE: readonly Rule[] = [
     holds: 'the worker process',
     mayImport: ['src/activities', EVERY_ROOM, PLATFORM],
   },
+  {
+    folder: 'src/mcp',
+    holds: 'the MCP server, a client of the API',
+    mayImport: ['src/api/operations', 'src/api/openapi/idempotency-key.ts', 'src/keys/api-key.ts', PLATFORM],
+  },
   ...FLOORS.flatMap((rooms, floor) =>
     rooms.map((folder) => ({ folder, holds: `a room on floor ${floor}`, mayImport: [LOWER, PLATFORM] })),
   ),
@@ -66,6 +71,7 @@ export const HOUSE: readonly Rule[] = [
 
 /** Packages that only these folders import. */
 export const PACKAGES: Readonly<Record<string, readonly string[]>> = {
+  '@modelcontextprotocol/server': ['src/mcp'],
   '@temporalio/activity': ['src/activities', 'src/platform/temporal'],
   '@temporalio/client': ['src/platform/temporal', 'src/worker', 'src/deliveries/dispatch'],
   '@temporalio/worker': ['src/platform/temporal', 'src/worker'],

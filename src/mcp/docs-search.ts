@@ -1,0 +1,96 @@
+import { readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+
+/** The documents for tenants, which are shipped with the program. */
+const FOLDER = fileURLToPath(new URL('../../docs/tenants', import.meta.url));
+
+/** A piece of a document: `headings` say where it is. */
+export type Passage = { document: string; headings: string; text: string };
+
+const MAX_PASSAGE_CHARS = 1_800;
+
+/** The documents for tenants in passages, in which `search` looks. */
+export function readPassages(folder = FOLDER): Passage[] {
+  const documents = readdirSync(folder, { recursive: true, encoding: 'utf8' }).filter((path) =>
+    path.endsWith('.md'),
+  );
+  return documents
+    .toSorted()
+    .flatMap((document) => passagesOf(document, readFileSync(join(folder, document), 'utf8')));
+}
+
+/** Cuts a document at its headings, and long parts at the ends of lines. */
+export function passagesOf(document: string, markdown: string): Passage[] {
+  const passages: Passage[] = [];
+  let path: string[] = [];
+  let text = '';
+  let isCode = false;
+  const end = () => {
+    if (text.trim() !== '') passages.push({ document, headings: path.join(' › '), text: text.trim() });
+    text = '';
+  };
+  for (const line of markdown.split('\n')) {
+    const heading = isCode ? null : /^(#+) (.+)$/.exec(line);
+    if (line.startsWith('```')) isCode = !isCode;
+    if (heading !== null || text.length + line.length > MAX_PASSAGE_CHARS) end();
+    if (heading === null) text += `${line}\n`;
+    else path = [...path.slice(0, (heading[1]?.length ?? 1) - 1), heading[2] ?? ''];
+  }
+  end();
+  return passages;
+}
+
+/** Weights of BM25: how soon repetitions of a word stop to count, and how much long passages lose. */
+const SATURATION = 1.2;
+const LENGTH_WEIGHT = 0.75;
+
+/** A word in a heading says more than one in the text. */
+const HEADING_WEIGHT = 3;
+
+/** The passages that suit the words of a query best (BM25), the best first. */
+export function searchPassages(passages: readonly Passage[], query: string, limit: number): Passage[] {
+  const words = [...new Set(wordsOf(query))].filter((word) => !EMPTY_WORDS.has(word));
+  const counted = passages.map((passage) => countWords(passage));
+  const averageSize = counted.reduce((sum, { size }) => sum + size, 0) / Math.max(1, counted.length);
+  const weights = words.map((word) => {
+    const holders = counted.filter(({ counts }) => counts.has(word)).length;
+    return [word, Math.log(1 + (counted.length - holders + 0.5) / (holders + 0.5))] as const;
+  });
+  const scored = counted.map(({ passage, counts, size }) => {
+    const length = 1 - LENGTH_WEIGHT + (LENGTH_WEIGHT * size) / averageSize;
+    const score = weights.reduce((sum, [word, weight]) => {
+      const count = counts.get(word) ?? 0;
+      return sum + (weight * count * (SATURATION + 1)) / (count + SATURATION * length);
+    }, 0);
+    return { passage, score };
+  });
+  return scored
+    .filter(({ score }) => score > 0)
+    .toSorted((one, other) => other.score - one.score)
+    .slice(0, limit)
+    .map(({ passage }) => passage);
+}
+
+function countWords(passage: Passage): { passage: Passage; counts: Map<string, number>; size: number } {
+  const counts = new Map<string, number>();
+  const add = (text: string, weight: number) => {
+    for (const word of wordsOf(text)) counts.set(word, (counts.get(word) ?? 0) + weight);
+  };
+  add(passage.text, 1);
+  add(`${passage.document} ${passage.headings}`, HEADING_WEIGHT);
+  return { passage, counts, size: passage.text.length };
+}
+
+/** They are in every question and say nothing about its subject. */
+const EMPTY_WORDS = new Set(
+  'a an and are be can do does for from get how i if in is it my of on or that the to what when which why with you'.split(
+    ' ',
+  ),
+);
+
+/** Words without the endings of plurals, and the parts of names such as `X-Service-Sequence` and `order_details`. */
+function wordsOf(text: string): string[] {
+  const found = text.toLowerCase().match(/[\p{L}\p{N}]+/gu) ?? [];
+  return found.map((word) => (word.length > 3 ? word.replace(/(?<!s)s$/, '') : word));
+}

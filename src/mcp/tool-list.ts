@@ -1,0 +1,78 @@
+import type { Operation } from '../api/operations/operation.ts';
+import { OPERATIONS } from '../api/operations/operations.ts';
+import type { AllowedLevel } from './allowed-levels.ts';
+
+type Level = 'read' | AllowedLevel;
+
+/** The scope of an operation decides its level, so that no list can make a change out to be a look. */
+const LEVELS: Partial<Record<Operation['scope'], Level>> = {
+  any: 'read',
+  read: 'read',
+  readEvents: 'read',
+  readWebhooks: 'read',
+  send: 'send',
+  manageWebhooks: 'operate',
+};
+
+/**
+ * What no description of an operation says: whether a call loses something or cannot be taken back, and whether to
+ * repeat it changes nothing more.
+ */
+type Effect = { isDestructive: boolean; isIdempotent: boolean };
+
+const LOOKS: Effect = { isDestructive: false, isIdempotent: true };
+const ADDS: Effect = { isDestructive: false, isIdempotent: false };
+const SETS: Effect = { isDestructive: false, isIdempotent: true };
+
+/** The operations that are tools. Nobody creates keys, changes URLs, shows secrets, deletes or erases through a model. */
+const CHOSEN: Readonly<Record<string, Effect>> = {
+  getAccountIdentity: LOOKS,
+  getUsage: LOOKS,
+  // Its sibling with a GET would put phone numbers into addresses.
+  searchConversations: LOOKS,
+  getConversation: LOOKS,
+  listConversationMessages: LOOKS,
+  getMessage: LOOKS,
+  listEvents: LOOKS,
+  getEvent: LOOKS,
+  listReplays: LOOKS,
+  getReplay: LOOKS,
+  listWebhookEndpoints: LOOKS,
+  getWebhookEndpoint: LOOKS,
+  getWebhookEndpointStatistics: LOOKS,
+  listEndpointAlerts: LOOKS,
+  getOwnKey: LOOKS,
+  listTemplates: LOOKS,
+  getPayment: LOOKS,
+  sendMessage: { isDestructive: true, isIdempotent: false },
+  markMessageRead: SETS,
+  testWebhookEndpoint: ADDS,
+  retryDelivery: ADDS,
+  retryWebhookEndpoint: ADDS,
+  replayEvent: ADDS,
+  startReplay: ADDS,
+  pauseReplay: SETS,
+  resumeReplay: SETS,
+  cancelReplay: { isDestructive: true, isIdempotent: true },
+  pauseWebhookEndpoint: SETS,
+  // It can drop what waits.
+  enableWebhookEndpoint: { isDestructive: true, isIdempotent: true },
+};
+
+export type OperationTool = { operation: Operation; effect: Effect; level: Level };
+
+/** The operations that are tools at these levels, and those that only read, in the order of the API's document. */
+export function operationTools(allowed: readonly AllowedLevel[]): OperationTool[] {
+  const tools = OPERATIONS.flatMap((operation) => {
+    const effect = CHOSEN[operation.id];
+    return effect === undefined ? [] : [{ operation, effect, level: levelOf(operation) }];
+  });
+  const levels: readonly Level[] = ['read', ...allowed];
+  return tools.filter(({ level }) => levels.includes(level));
+}
+
+function levelOf({ id, scope }: Operation): Level {
+  const level = LEVELS[scope];
+  if (level === undefined) throw new Error(`the operation ${id} of the scope ${scope} cannot be a tool`);
+  return level;
+}

@@ -1,0 +1,109 @@
+import { request } from 'node:http';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { serveHttp } from '../../../src/mcp/mcp-http.ts';
+import { makeTools } from '../../../src/mcp/mcp-server.ts';
+import { addKey, OTHER_WABA, startTestApi, type TestApi, WABA } from '../api/api-harness.ts';
+import { ERAS, httpClient, listen } from './mcp-clients.ts';
+
+let api: TestApi;
+let closeApi: () => Promise<void>;
+let server: Awaited<ReturnType<typeof serveHttp>>;
+let key: string;
+const logged: string[] = [];
+
+beforeAll(async () => {
+  api = await startTestApi(undefined, (close) => {
+    closeApi = close;
+  });
+  ({ key } = await addKey(api.database));
+  server = await serveHttp(makeTools([]), {
+    ...{ host: '127.0.0.1', port: 0, allowedHosts: ['mcp.example'], apiUrl: await listen(api.app) },
+    log: (line) => logged.push(line),
+  });
+});
+afterAll(async () => {
+  await server.close();
+  await closeApi();
+});
+
+/** As a program does that sets every header itself. */
+async function post(headers: Record<string, string>, body = '{}', path = '/mcp'): Promise<number> {
+  return await new Promise((resolve, reject) => {
+    const sent = request(server.url, { method: 'POST', path, headers }, (response) => {
+      response.resume();
+      resolve(response.statusCode ?? 0);
+    });
+    sent.once('error', reject);
+    sent.end(body);
+  });
+}
+
+const INITIALIZE = JSON.stringify({
+  ...{ jsonrpc: '2.0', id: 1, method: 'initialize' },
+  params: {
+    ...{ protocolVersion: '2025-06-18', capabilities: {} },
+    clientInfo: { name: 'test', version: '1' },
+  },
+});
+
+const asCaller = () => ({
+  authorization: `Bearer ${key}`,
+  'content-type': 'application/json',
+  accept: 'application/json, text/event-stream',
+});
+
+test.each(ERAS)('callers that begin with %s see what their own key may see', async (era) => {
+  const other = await addKey(api.database, OTHER_WABA);
+  for (const [callerKey, wabaId] of [
+    [key, WABA],
+    [other.key, OTHER_WABA],
+  ] as const) {
+    const caller = await httpClient(server.url, callerKey, era);
+    const { isError, text } = await caller.call('getAccountIdentity');
+    expect([isError, text]).toEqual([false, expect.stringContaining(`"${wabaId}"`)]);
+    expect((await caller.client.listTools()).tools.map(({ name }) => name)).not.toContain('sendMessage');
+    await caller.close();
+  }
+});
+
+test('a key that the API refuses is refused by each tool', async () => {
+  const caller = await httpClient(server.url, `ck_${'0'.repeat(64)}`);
+  expect(await caller.call('listEvents')).toMatchObject({
+    isError: true,
+    text: expect.stringContaining('"invalid_api_key"'),
+  });
+  await caller.close();
+});
+
+describe('a request', () => {
+  test('is served with the right headers', async () => {
+    expect(await post(asCaller(), INITIALIZE)).toBe(200);
+    expect(await post({ ...asCaller(), host: 'mcp.example' }, INITIALIZE)).toBe(200);
+    expect(await post({ ...asCaller(), origin: 'http://localhost:6274' }, INITIALIZE)).toBe(200);
+  });
+
+  test('without a key is refused, and with something that is no key', async () => {
+    const { authorization, ...others } = asCaller();
+    expect(await post(others, INITIALIZE)).toBe(401);
+    expect(await post({ ...others, authorization: 'Bearer ck_short' }, INITIALIZE)).toBe(401);
+    expect(await post({ ...others, authorization: authorization.replace('Bearer', 'Basic') })).toBe(401);
+  });
+
+  test('from a page of another origin, or by a name that is not ours, is refused', async () => {
+    expect(await post({ ...asCaller(), origin: 'https://evil.example' }, INITIALIZE)).toBe(403);
+    expect(await post({ ...asCaller(), origin: 'null' }, INITIALIZE)).toBe(403);
+    expect(await post({ ...asCaller(), host: 'evil.example' }, INITIALIZE)).toBe(403);
+  });
+
+  test('to another path, of another kind or size is refused', async () => {
+    expect(await post(asCaller(), INITIALIZE, '/')).toBe(404);
+    expect(await post(asCaller(), INITIALIZE, '//')).toBe(404);
+    expect(await post({ ...asCaller(), 'content-type': 'text/plain' }, INITIALIZE)).toBe(415);
+    expect(await post(asCaller(), '{')).toBe(400);
+    expect(await post(asCaller(), JSON.stringify({ long: 'x'.repeat(600_000) }))).toBe(413);
+  });
+
+  test('leaves the key in no log', () => {
+    expect(logged.join('\n')).not.toContain(key);
+  });
+});

@@ -1,0 +1,70 @@
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { operationTools } from '../../../src/mcp/tool-list.ts';
+import { addAccountObjects } from '../api/account-objects.ts';
+import { addKey, NUMBER, startTestApi, type TestApi, WABA } from '../api/api-harness.ts';
+import { publishOne } from '../deliveries/event-fixtures.ts';
+import { listen, type McpClient, stdioClient } from './mcp-clients.ts';
+
+let api: TestApi;
+let closeApi: () => Promise<void>;
+let mcp: McpClient;
+
+beforeAll(async () => {
+  api = await startTestApi(undefined, (close) => {
+    closeApi = close;
+  });
+  await addAccountObjects(api.database, { wabaId: WABA, phoneNumberId: NUMBER });
+  const { key } = await addKey(api.database);
+  const url = await listen(api.app);
+  mcp = await stdioClient({ HELIOGRAPH_URL: url, HELIOGRAPH_API_KEY: key }, ['--allow', 'operate']);
+});
+afterAll(async () => {
+  await mcp.close();
+  await closeApi();
+});
+
+const done = async (name: string, args: Record<string, unknown>) => {
+  const { isError, text } = await mcp.call(name, args);
+  expect([isError, text]).toEqual([false, text]);
+  return JSON.parse(text);
+};
+
+test('only what was allowed is there, and a host sees what changes something', async () => {
+  const { tools } = await mcp.client.listTools();
+  const operate = operationTools(['operate']).filter(({ level }) => level === 'operate');
+  const changing = tools.filter(({ annotations }) => annotations?.readOnlyHint !== true);
+  expect(changing.map(({ name }) => name)).toEqual(operate.map(({ operation }) => operation.id));
+  const hints = Object.fromEntries(changing.map(({ name, annotations }) => [name, annotations]));
+  expect(hints.cancelReplay).toMatchObject({ destructiveHint: true, idempotentHint: true });
+  expect(hints.retryDelivery).toMatchObject({ destructiveHint: false, idempotentHint: false });
+  expect(tools.map(({ name }) => name)).not.toContain('sendMessage');
+});
+
+test('an endpoint is paused and enabled', async () => {
+  const [{ id }] = (await done('listWebhookEndpoints', {})).data;
+  expect(await done('pauseWebhookEndpoint', { id, reason: 'release' })).toMatchObject({
+    mode: 'paused',
+    modeReason: 'release',
+  });
+  expect(await done('enableWebhookEndpoint', { id })).toMatchObject({ mode: 'open' });
+});
+
+test('failed deliveries are counted and sent again, and the replay is stopped', async () => {
+  const [{ id }] = (await done('listWebhookEndpoints', {})).data;
+  const selection = { endpointId: id, states: ['failed'] };
+  expect(await done('startReplay', { ...selection, dryRun: true })).toMatchObject({
+    dryRun: true,
+    deliveries: 2,
+  });
+  const [event] = (await done('listEvents', { state: 'failed' })).data;
+  const replay = await done('replayEvent', { id: event.id, endpointId: id });
+  expect(await done('pauseReplay', { id: replay.id })).toMatchObject({ id: replay.id, state: 'paused' });
+  expect(await done('cancelReplay', { id: replay.id })).toMatchObject({ id: replay.id, state: 'cancelled' });
+});
+
+test('a pending delivery is retried', async () => {
+  const eventId = await publishOne(api.database, 'new');
+  const { deliveries } = await done('getEvent', { id: eventId });
+  const [{ id }] = deliveries;
+  expect(await done('retryDelivery', { id })).toMatchObject({ id, state: 'pending' });
+});

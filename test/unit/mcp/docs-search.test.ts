@@ -1,0 +1,51 @@
+import { describe, expect, test } from 'vitest';
+import { passagesOf, readPassages, searchPassages } from '../../../src/mcp/docs-search.ts';
+
+const PASSAGES = readPassages();
+
+const found = (query: string) =>
+  searchPassages(PASSAGES, query, 3).map(({ document, headings }) => `${document} ${headings}`);
+
+describe('searchDocs', () => {
+  test.each([
+    ['how do I check the signature of a webhook', 'Check the signature'],
+    ['retry schedule', 'Responses and retries'],
+    ['Idempotency-Key', 'Idempotency-Key'],
+    ['rate limits 429', 'Rate limits'],
+    ['order of events', 'Webhooks › Order'],
+  ])('finds %s among the first three', (query, heading) => {
+    expect(found(query)).toContainEqual(expect.stringContaining(heading));
+  });
+
+  test('finds an error code of the platform in a long table', () => {
+    const [passage] = searchPassages(PASSAGES, '131047', 1);
+    expect(passage).toMatchObject({
+      document: 'upstream-errors.md',
+      text: expect.stringContaining('131047'),
+    });
+  });
+
+  test('finds nothing for words that are nowhere, and for none', () => {
+    expect([found('zyzzogeton'), found(''), found('how do I')]).toEqual([[], [], []]);
+  });
+
+  test('passages are short, and hold every line but headings', () => {
+    for (const { text } of PASSAGES) expect(text.length).toBeLessThan(4_000);
+    const markdown = [
+      '# A',
+      'one',
+      '## B',
+      '```',
+      '# no heading',
+      '```',
+      'x'.repeat(1_790),
+      'two'.repeat(9),
+    ].join('\n');
+    expect(passagesOf('a.md', markdown)).toEqual([
+      { document: 'a.md', headings: 'A', text: 'one' },
+      { document: 'a.md', headings: 'A › B', text: '```\n# no heading\n```' },
+      { document: 'a.md', headings: 'A › B', text: 'x'.repeat(1_790) },
+      { document: 'a.md', headings: 'A › B', text: 'two'.repeat(9) },
+    ]);
+  });
+});

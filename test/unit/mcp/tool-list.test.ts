@@ -1,0 +1,33 @@
+import { expect, test } from 'vitest';
+import { OPERATIONS } from '../../../src/api/operations/operations.ts';
+import { ALLOWED_LEVELS } from '../../../src/mcp/allowed-levels.ts';
+import { operationTools } from '../../../src/mcp/tool-list.ts';
+
+const idsAt = (...levels: Parameters<typeof operationTools>[0]) =>
+  operationTools(levels).map(({ operation }) => operation.id);
+
+test('without more, a tool never needs a scope that changes something', () => {
+  const scopes = new Set(operationTools([]).map(({ operation }) => operation.scope));
+  expect([...scopes].toSorted()).toEqual(['any', 'read', 'readEvents', 'readWebhooks']);
+  // A search is a POST because of its phone numbers.
+  const changing = operationTools([]).filter(({ operation }) => operation.method !== 'GET');
+  expect(changing.map(({ operation }) => operation.id)).toEqual(['searchConversations']);
+});
+
+test('each level adds its own tools and nothing of the other', () => {
+  const read = idsAt();
+  const added = (level: (typeof ALLOWED_LEVELS)[number]) => idsAt(level).filter((id) => !read.includes(id));
+  expect(added('send')).toEqual(['sendMessage', 'markMessageRead']);
+  expect(added('operate')).toHaveLength(10);
+  expect(idsAt(...ALLOWED_LEVELS)).toHaveLength(read.length + 12);
+});
+
+test('nothing that shows a secret, deletes or erases is a tool', () => {
+  const offered = new Set(idsAt(...ALLOWED_LEVELS));
+  const kept = OPERATIONS.filter(({ id, method, scope, path }) => {
+    const isSecret = /secret|signing-key|operations-url/.test(path) || id === 'createWebhookEndpoint';
+    return isSecret || method === 'DELETE' || scope === 'erase' || scope === 'export';
+  });
+  expect(kept.length).toBeGreaterThan(8);
+  expect(kept.filter(({ id }) => offered.has(id))).toEqual([]);
+});
