@@ -12,7 +12,8 @@ const TIMEOUTS_IN_A_ROW = 5;
 /** After thousands of successes within the minutes that are looked at, the share alone would take thousands of failures. */
 const FAILURES_IN_A_ROW = 30;
 
-type Minute = { minute: number; successes: number; failures: number };
+/** `inARow`: its failures since the last success. */
+type Minute = { minute: number; successes: number; failures: number; inARow: number };
 
 type CountedAttempt = {
   deliveryId: string;
@@ -42,18 +43,21 @@ export type EndpointHealth = ReturnType<typeof makeEndpointHealth>;
 export function makeEndpointHealth(now: () => number = Date.now) {
   const windows = new Map<string, Minute[]>();
   const timeouts = new Map<string, Set<string>>();
-  const failures = new Map<string, number>();
   let deltas = new Map<string, EndpointCounts>();
 
   const count = (endpointId: string, minute: number, { ok, isRepetition }: CountedAttempt): Minute[] => {
     const window = (windows.get(endpointId) ?? []).filter((m) => m.minute > minute - BREAKER.minutes);
     let current = window.at(-1);
     if (current?.minute !== minute) {
-      current = { minute, successes: 0, failures: 0 };
+      current = { minute, successes: 0, failures: 0, inARow: 0 };
       window.push(current);
     }
     if (ok) current.successes += 1;
-    else if (!isRepetition) current.failures += 1;
+    if (ok) for (const counted of window) counted.inARow = 0;
+    if (!ok && !isRepetition) {
+      current.failures += 1;
+      current.inARow += 1;
+    }
     windows.set(endpointId, window);
     return window;
   };
@@ -65,12 +69,6 @@ export function makeEndpointHealth(now: () => number = Date.now) {
     return timeouts.get(endpointId)?.size ?? 0;
   };
 
-  const failuresInARow = (endpointId: string, { ok, isRepetition }: CountedAttempt): number => {
-    if (ok) failures.delete(endpointId);
-    else if (!isRepetition) failures.set(endpointId, (failures.get(endpointId) ?? 0) + 1);
-    return failures.get(endpointId) ?? 0;
-  };
-
   return {
     /** Counts an attempt; true when with it the endpoint has to be taken for down. Counting then starts anew. */
     record(endpointId: string, attempt: CountedAttempt): boolean {
@@ -79,9 +77,9 @@ export function makeEndpointHealth(now: () => number = Date.now) {
       addDelta(deltas, endpointId, attempt);
       const window = count(endpointId, minute, attempt);
       const hangs = timeoutsInARow(endpointId, attempt) >= TIMEOUTS_IN_A_ROW;
-      const failsEach = failuresInARow(endpointId, attempt) >= FAILURES_IN_A_ROW;
-      if (ok || !(hangs || failsEach || isDown(window))) return false;
-      for (const counted of [windows, timeouts, failures]) counted.delete(endpointId);
+      if (ok || !(hangs || isDown(window))) return false;
+      windows.delete(endpointId);
+      timeouts.delete(endpointId);
       return true;
     },
     /** What was counted since the last call. */
@@ -108,9 +106,10 @@ function addDelta(
 }
 
 function isDown(window: readonly Minute[]): boolean {
-  const sumOf = (outcome: 'failures' | 'successes') =>
-    window.reduce((sum, minute) => sum + minute[outcome], 0);
+  const sumOf = (counted: 'failures' | 'successes' | 'inARow') =>
+    window.reduce((sum, minute) => sum + minute[counted], 0);
   const [failures, successes] = [sumOf('failures'), sumOf('successes')];
+  if (sumOf('inARow') >= FAILURES_IN_A_ROW) return true;
   return failures >= BREAKER.leastFailures && failures >= BREAKER.share * (failures + successes);
 }
 

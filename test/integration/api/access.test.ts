@@ -37,8 +37,9 @@ beforeAll(async () => {
 });
 afterAll(() => close());
 
-test('every route that answers GET answers HEAD', () => {
-  const found = api.routes.flatMap(({ method, url }) => [method].flat().map((one) => `${one} ${url}`));
+test('every route that answers GET answers HEAD, except those of the facade, whose methods are those of upstream', () => {
+  const own = api.routes.filter(({ url }) => !url.startsWith('/graph'));
+  const found = own.flatMap(({ method, url }) => [method].flat().map((one) => `${one} ${url}`));
   // Of a page with and without a slash at the end, the hook is told of one only.
   const pathOf = (route: string) => route.split(' ')[1]?.replace(/(?<=.)\/$/, '');
   const paths = (method: string) =>

@@ -114,17 +114,16 @@ test('property: it is down exactly when the failures since it last was are at le
       const { health, first, wait } = healthAt();
       let seen: { minute: number; ok: boolean }[] = [];
       let minute = 0;
-      let inARow = 0;
       for (const [index, { waitMinutes, ok: even }] of plan.entries()) {
         wait(waitMinutes * MINUTE_MS);
         minute += waitMinutes;
         const ok = even && index % 10 >= bias;
         seen = [...seen.filter((one) => one.minute > minute - BREAKER.minutes), { minute, ok }];
         const failures = seen.filter((one) => !one.ok).length;
-        inARow = ok ? 0 : inARow + 1;
-        const expected = !ok && ((failures >= 10 && failures >= 0.7 * seen.length) || inARow === 30);
+        const inARow = seen.length - 1 - seen.findLastIndex((one) => one.ok);
+        const expected = !ok && ((failures >= 10 && failures >= 0.7 * seen.length) || inARow >= 30);
         expect(health.record('7', { ...first(), ok })).toBe(expected);
-        if (expected) [seen, inARow] = [[], 0];
+        if (expected) seen = [];
       }
     }),
   );
