@@ -42,7 +42,7 @@ export function guessOf(
   const looks = shards
     .toSorted((a, b) => a - b)
     .map((shard) => ({ shard, floor: memory.of(shard).floor, known: memory.of(shard).epoch() }));
-  return looks.some(({ known }) => known === null) ? null : { shards: looks, bodies, messages };
+  return { shards: looks, bodies, messages };
 }
 
 /**
