@@ -9,8 +9,8 @@ import { dayOfUuidV7, uuidV7 } from '../platform/public-ids.ts';
 import type { ClaimedDelivery } from '../queue/claim.ts';
 import {
   claimedOf,
-  claimParameters,
   type DirectClaimer,
+  queueParameters,
   releaseEvent,
   wakeDispatcher,
   wantedBy,
@@ -74,20 +74,21 @@ export async function publishTo(
 ): Promise<Published> {
   if (events.length === 0) return { events: [], claimed: [] };
   const planned = planPublishing(subscribers, events, options);
-  const sql = `select heads, numbers from publish_events(${PUBLISH_PARAMETERS})`;
+  const sql = `select heads, last_numbers as "lastNumbers" from publish_events(${PUBLISH_PARAMETERS})`;
   const [row] = await query<StoredEvents>(trx, sql, planned.parameters);
-  return planned.published(trx, row ?? { heads: null, numbers: [] });
+  return planned.published(trx, row ?? { heads: null, lastNumbers: [] });
 }
 
 /** SQL: those of the function publish_events, by the names that `planPublishing` gives them. */
-export const PUBLISH_PARAMETERS = `:days, :ids, :wabaIds, :tenantIds, :phoneNumberIds, :eventTypes, :eventIds, :eventLanes,
-  :conversationIds, :messageIds, :upstreamIds, :bodies, :occurredAt, :deliveryEvents, :endpointIds, :lanes, :deliveryDays,
-  :deliveryIds, :claimed, :token, :leaseMs`;
+export const PUBLISH_PARAMETERS = `:keyWabas, :keys, :keyEvents, :eventKeys, :eventsBehind,
+  :days, :ids, :wabaIds, :tenantIds, :phoneNumberIds, :eventTypes, :eventIds, :conversationIds, :messageIds, :upstreamIds,
+  :bodies, :occurredAt, :deliveryWabas, :endpointIds, :lanes, :deliveryDays, :deliveryIds, :eventDays, :eventUuids, :released,
+  :firsts, :claimed, :token, :leaseMs`;
 
 type PublishOptions = { occurredAt: Date; claimer: DirectClaimer | null };
 
 /** What the function publish_events returns. */
-export type StoredEvents = { heads: string[] | null; numbers: string[] };
+export type StoredEvents = { heads: string[] | null; lastNumbers: string[] };
 
 /**
  * Serializes events and chooses who receives them. `parameters` are those of the function publish_events; `published` gets
@@ -102,19 +103,17 @@ export function planPublishing(
   const made = events.map((event) => makeEvent(event, occurredAt));
   const deliveries = fanOut(made, subscribers);
   const wanted = wantedBy(claimer, deliveries);
+  const keys = keysOf(made);
   const parameters = {
+    ...keyColumns(keys),
     ...eventColumns(made),
     occurredAt,
-    deliveryEvents: deliveries.map((d) => d.eventNumber),
-    endpointIds: deliveries.map((d) => d.endpointId),
-    lanes: deliveries.map((d) => d.lane),
-    deliveryDays: deliveries.map((d) => d.deliveryDay),
-    deliveryIds: deliveries.map((d) => d.deliveryId),
-    ...claimParameters(deliveries, wanted, claimer),
+    deliveryWabas: deliveries.map((d) => d.wabaId),
+    ...queueParameters(deliveries, wanted, claimer),
   };
-  const published = (database: Database, { heads, numbers }: StoredEvents): Published => {
+  const published = (database: Database, { heads, lastNumbers }: StoredEvents): Published => {
     tracing.note?.({ name: 'publish', about: made, startMs, endMs: Date.now() });
-    const stored = made.map((event, index) => ({ ...event, sequence: numbers[index] ?? '1' }));
+    const stored = made.map((event, index) => ({ ...event, sequence: keys.numberOf(index, lastNumbers) }));
     const claimed = claimedOf(wanted, heads);
     if (claimed.length < (heads?.length ?? 0)) wakeDispatcher(database);
     const lastOfLane = new Map(deliveries.map((delivery) => [placeOf(delivery), delivery]));
@@ -171,6 +170,51 @@ function makeEvent(event: NewEvent, occurredAt: Date): MadeEvent {
   return { ...event, uuid, day: dayOfUuidV7(uuid), lane: laneOf(event.laneKey), body };
 }
 
+/** The ordering keys of events, each once. */
+type Keys = {
+  /** In the one order in which all publishers lock them, with how many of the events have each. */
+  keys: { wabaId: string; lane: string; events: number }[];
+  /** Of each event the place of its key, from 0, and how many of the events come behind it in that key. */
+  places: { key: number; behind: number }[];
+  /** The sequence of an event, by the last number of each key. */
+  numberOf(index: number, lastNumbers: readonly string[]): string;
+};
+
+function keysOf(made: readonly Pick<MadeEvent, 'wabaId' | 'lane'>[]): Keys {
+  const nameOf = ({ wabaId, lane }: Pick<MadeEvent, 'wabaId' | 'lane'>) => `${wabaId} ${lane}`;
+  const groups = Map.groupBy(made, nameOf);
+  const names = [...groups.keys()].sort();
+  const placeOfName = new Map(names.map((name, place) => [name, place]));
+  const left = new Map([...groups].map(([name, events]) => [name, events.length]));
+  const places = made.map((event) => {
+    const name = nameOf(event);
+    const behind = (left.get(name) ?? 1) - 1;
+    left.set(name, behind);
+    return { key: placeOfName.get(name) ?? 0, behind };
+  });
+  return {
+    keys: names.flatMap((name) => {
+      const events = groups.get(name) ?? [];
+      return events.slice(0, 1).map(({ wabaId, lane }) => ({ wabaId, lane, events: events.length }));
+    }),
+    places,
+    numberOf: (index, lastNumbers) => {
+      const { key, behind } = places[index] ?? { key: 0, behind: 0 };
+      return String(BigInt(lastNumbers[key] ?? 1) - BigInt(behind));
+    },
+  };
+}
+
+function keyColumns({ keys, places }: Keys) {
+  return {
+    keyWabas: keys.map(({ wabaId }) => wabaId),
+    keys: keys.map(({ lane }) => lane),
+    keyEvents: keys.map(({ events }) => events),
+    eventKeys: places.map(({ key }) => key + 1),
+    eventsBehind: places.map(({ behind }) => behind),
+  };
+}
+
 function eventColumns(made: readonly MadeEvent[]) {
   return {
     days: made.map((event) => event.day),
@@ -180,7 +224,6 @@ function eventColumns(made: readonly MadeEvent[]) {
     phoneNumberIds: made.map((event) => event.phoneNumberId),
     eventTypes: made.map((event) => event.type),
     eventIds: made.map((event) => event.eventId),
-    eventLanes: made.map((event) => event.lane),
     conversationIds: made.map((event) => event.conversationId),
     messageIds: made.map((event) => event.messageId),
     upstreamIds: made.map((event) => event.upstreamId ?? null),

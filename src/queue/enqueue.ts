@@ -47,17 +47,10 @@ export async function enqueueDeliveries<Delivery extends QueuedDelivery>(
   const [row] = await query<{ heads: string[] | null }>(
     trx,
     `select enqueue_deliveries(:endpointIds, :lanes, :released, :replays, :deliveryDays, :deliveryIds, :eventDays,
-                               :eventUuids, :claimed, :token, :leaseMs) as heads`,
+                               :eventUuids, :firsts, :claimed, :token, :leaseMs) as heads`,
     {
-      endpointIds: deliveries.map((d) => d.endpointId),
-      lanes: deliveries.map((d) => d.lane),
-      released: deliveries.map((d) => d.released),
+      ...queueParameters(deliveries, wanted, claimer),
       replays: deliveries.map((d) => d.replay ?? false),
-      deliveryDays: deliveries.map((d) => d.deliveryDay),
-      deliveryIds: deliveries.map((d) => d.deliveryId),
-      eventDays: deliveries.map((d) => d.eventDay),
-      eventUuids: deliveries.map((d) => d.eventUuid),
-      ...claimParameters(deliveries, wanted, claimer),
     },
   );
   return claimedOf(wanted, row?.heads ?? null);
@@ -82,26 +75,37 @@ export function wantedBy<Delivery extends QueuedDelivery>(
   claimer: DirectClaimer | null,
   deliveries: readonly Delivery[],
 ): Set<Delivery> {
-  const lanes = new Set<string>();
-  const wanted = new Set<Delivery>();
-  if (claimer === null) return wanted;
-  for (const delivery of deliveries) {
-    const lane = `${delivery.endpointId} ${delivery.lane}`;
-    if (lanes.has(lane)) continue;
-    lanes.add(lane);
-    const mayTake = delivery.open === true && delivery.released;
-    if (mayTake && claimer.take(delivery.endpointId)) wanted.add(delivery);
-  }
-  return wanted;
+  if (claimer === null) return new Set();
+  const mayTake = [...firstsOf(deliveries)].filter(({ open, released }) => open === true && released);
+  return new Set(mayTake.filter(({ endpointId }) => claimer.take(endpointId)));
 }
 
-/** The parameters by which enqueue_deliveries and publish_events claim. */
-export function claimParameters<Delivery extends QueuedDelivery>(
+/** Of each lane the first. */
+function firstsOf<Delivery extends QueuedDelivery>(deliveries: readonly Delivery[]): Set<Delivery> {
+  const firsts = new Map<string, Delivery>();
+  for (const delivery of deliveries) {
+    const place = `${delivery.endpointId} ${delivery.lane}`;
+    if (!firsts.has(place)) firsts.set(place, delivery);
+  }
+  return new Set(firsts.values());
+}
+
+/** The parameters by which enqueue_deliveries and publish_events queue and claim. */
+export function queueParameters<Delivery extends QueuedDelivery>(
   deliveries: readonly Delivery[],
   wanted: ReadonlySet<Delivery>,
   claimer: DirectClaimer | null,
 ) {
+  const firsts = firstsOf(deliveries);
   return {
+    endpointIds: deliveries.map((d) => d.endpointId),
+    lanes: deliveries.map((d) => d.lane),
+    released: deliveries.map((d) => d.released),
+    deliveryDays: deliveries.map((d) => d.deliveryDay),
+    deliveryIds: deliveries.map((d) => d.deliveryId),
+    eventDays: deliveries.map((d) => d.eventDay),
+    eventUuids: deliveries.map((d) => d.eventUuid),
+    firsts: deliveries.map((d) => firsts.has(d)),
     claimed: deliveries.map((d) => wanted.has(d)),
     token: claimer?.token ?? null,
     leaseMs: claimer?.leaseMs ?? 0,

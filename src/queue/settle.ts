@@ -166,7 +166,7 @@ export async function settleDeliveries(
   const rows = await query<SettledRow | ClaimedDelivery | Orphan>(
     database,
     `select settled, promoted, ${CLAIM_COLUMNS} from settle_and_follow(
-       :ids, :tokens, :nextStates, :attempts, :probes, :delaysMs, :runs, :days, :logStates, :errors, :workflowIds,
+       :ids, :tokens, :nextStates, :attempts, :probes, :delaysMs, :runs, :logDays, :days, :logStates, :errors, :workflowIds,
        :wabaIds, :endpointIds, :started, :durationsMs, :dnsMs, :connectMs, :tlsMs, :firstByteMs, :reused, :statusCodes,
        :errorClasses, :errorMessages, :urls, :addresses, :customHeaders, :responseHeaders, :responseBodies, :worker,
        :userAgent, :follows, :followToken, :leaseMs)`,
@@ -178,6 +178,7 @@ export async function settleDeliveries(
       probes: settled.map((s) => s.probes),
       delaysMs: settled.map((s) => s.delayMs),
       runs: settled.map((s) => s.run),
+      logDays: [...new Set(settled.map((s) => s.deliveryDay))],
       days: settled.map((s) => s.deliveryDay),
       logStates: settled.map((s) => s.logState),
       errors: settled.map((s) => s.error),

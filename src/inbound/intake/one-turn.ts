@@ -60,7 +60,7 @@ export async function ingestGuessed(
   const options = { occurredAt: new Date(), claimer: ways.claimer };
   const { parameters, published } = planPublishing([...subscribers.values()].flat(), events, options);
   const startMs = performance.now();
-  const sent = query<StoredEvents | { heads: null; numbers: null }>(database, INGEST, {
+  const sent = query<StoredEvents | { heads: null; lastNumbers: null }>(database, INGEST, {
     ...parameters,
     ...{ locks: INGEST_LOCKS, waitMs: ways.waitMs },
     ...shardColumns(shards),
@@ -73,7 +73,7 @@ export async function ingestGuessed(
   });
   ways.onSent();
   const [row] = await sent;
-  if (row === undefined || row.numbers === null) return null;
+  if (row === undefined || row.lastNumbers === null) return null;
   const tookMs = performance.now() - startMs;
   for (const { floor } of shards) floor.looked({ tookMs, ids: [], firstDay: null });
   return published(database, row).claimed;
@@ -120,7 +120,7 @@ function messageColumns(messages: readonly KnownMessage[]) {
   };
 }
 
-const INGEST = `select heads, numbers from ingest_messages(
+const INGEST = `select heads, last_numbers as "lastNumbers" from ingest_messages(
   :locks, :waitMs, :shards, :epochs, :fromIds, :fromDay, :wabas, :endpoints, :bodyWabas, :bodyShards, :rawBodies, :signedFor,
   :areNew, :senderIds, :userIds, :waIds, :parentUserIds, :profileNames, :usernames, :itemKeys, :erasedNames,
   :types, :contents, :contextIds, :targetIds, :sentTimes, ${PUBLISH_PARAMETERS})`;

@@ -5,6 +5,7 @@
 -- Queueing and settling, which every delivery goes through, are functions so that each is one round trip instead of seven,
 -- which is most of what they cost at low rates (docs/decisions/0020). They decide nothing but order and ownership; what an
 -- attempt means is said in TypeScript. Their plans must not depend on statistics, which a new day's partition does not have.
+-- They read their arrays by subscript: an unnest of many arrays starts a function for each, which cost a third of their time.
 
 -- Partitions of days, with the storage settings of the default partition. Housekeeping (src/platform/postgres/partitions.ts) makes
 -- those of the days to come without keeping others waiting; this is for an empty database.
@@ -221,7 +222,8 @@ begin
                               and b.state = 'queued') then blocking_kind(event_day, event_uuid) end;
 end $$;
 
--- Queues deliveries in the order given; returns the ids of those that became the heads of their lanes.
+-- Queues deliveries in the order given; returns the ids of those that became the heads of their lanes. firsts: which of
+-- them is the first of its lane among them.
 --
 -- The insert of a head either succeeds or meets the present head and locks it, so no other can finish that head before the
 -- rows behind it are visible to the promotion that follows. Positions of waiting rows are drawn under that lock, hence
@@ -231,28 +233,23 @@ end $$;
 --
 -- Nested loops are off because the join is over as many rows as there are deliveries, whatever the planner expects.
 create or replace function enqueue_deliveries(
-  endpoint_ids bigint[], lanes text[], released boolean[], replays boolean[], delivery_days date[],
+  endpoint_ids bigint[], lanes text[], are_released boolean[], replays boolean[], delivery_days date[],
   delivery_ids uuid[], event_days date[], event_uuids uuid[],
-  claimed boolean[], claim_token uuid, lease_ms double precision
+  firsts boolean[], claimed boolean[], claim_token uuid, lease_ms double precision
 ) returns uuid[] language plpgsql set enable_hashjoin = on set enable_nestloop = off as $$
 #variable_conflict use_column
 declare
   heads uuid[];
 begin
-  with given as (
-    select * from unnest(endpoint_ids, lanes, released, replays, delivery_days, delivery_ids, event_days,
-                         event_uuids, claimed) with ordinality
-      as g (endpoint_id, lane, released, replay, delivery_day, delivery_id, event_day, event_uuid, claimed, n)
-  ), firsts as (
-    select distinct on (endpoint_id, lane) * from given order by endpoint_id, lane, n
-  ), inserted as (
+  with inserted as (
     insert into delivery_queue (endpoint_id, lane, state, released, replay, delivery_day, delivery_id, event_day,
                                 event_uuid, token, lease_until)
-    select endpoint_id, lane, case when claimed then 'claimed' when f.released then 'due' else 'unreleased' end,
-           f.released, replay, delivery_day, delivery_id, event_day, event_uuid,
-           case when claimed then claim_token end,
-           case when claimed then clock_timestamp() + lease_ms * interval '1 millisecond' end
-      from firsts f order by endpoint_id, lane
+    select endpoint_ids[n], lanes[n],
+           case when claimed[n] then 'claimed' when are_released[n] then 'due' else 'unreleased' end,
+           are_released[n], replays[n], delivery_days[n], delivery_ids[n], event_days[n], event_uuids[n],
+           case when claimed[n] then claim_token end,
+           case when claimed[n] then clock_timestamp() + lease_ms * interval '1 millisecond' end
+      from generate_subscripts(delivery_ids, 1) as n where firsts[n] order by endpoint_ids[n], lanes[n]
     on conflict (endpoint_id, lane) where state <> 'queued' do update
        set lane = excluded.lane,
            blocks = case when delivery_queue.state = 'retrying' and delivery_queue.blocks is null
@@ -264,78 +261,65 @@ begin
   if coalesce(cardinality(heads), 0) < cardinality(delivery_ids) then
     insert into delivery_queue (endpoint_id, lane, state, released, replay, delivery_day, delivery_id, event_day,
                                 event_uuid)
-    select g.endpoint_id, g.lane, 'queued', g.released, g.replay, g.delivery_day, g.delivery_id, g.event_day,
-           g.event_uuid
-      from unnest(endpoint_ids, lanes, released, replays, delivery_days, delivery_ids, event_days, event_uuids)
-             with ordinality
-        as g (endpoint_id, lane, released, replay, delivery_day, delivery_id, event_day, event_uuid, n)
-      left join unnest(heads) as h (delivery_id) on h.delivery_id = g.delivery_id
+    select endpoint_ids[n], lanes[n], 'queued', are_released[n], replays[n], delivery_days[n], delivery_ids[n],
+           event_days[n], event_uuids[n]
+      from generate_subscripts(delivery_ids, 1) as n
+      left join unnest(heads) as h (delivery_id) on h.delivery_id = delivery_ids[n]
      where h.delivery_id is null
-     order by g.n;
+     order by n;
   end if;
   return heads;
 end $$;
 
 -- Numbers events within their keys (1, 2, 3 … in the order given; a key's row stays locked until commit, so numbers follow
 -- the order in which events are stored), stores them with their deliveries and queues these. A message's id may be left to
--- be found by its upstream id. Returns the heads as enqueue_deliveries does, and the numbers. Wakes the dispatchers only
--- for heads that were not claimed.
+-- be found by its upstream id. Returns the heads as enqueue_deliveries does, and the last number of each key. Wakes the
+-- dispatchers only for heads that were not claimed.
 --
--- Nested loops are off because the joins are over as many rows as there are events, whatever the planner expects.
+-- keys: each once, with how many of the events have it, in the one order in which all lock them. event_keys: the place of
+-- each event's key among them; events_behind: how many of the events come later in that key.
 create or replace function publish_events(
+  key_wabas text[], keys text[], key_events integer[], event_keys integer[], events_behind integer[],
   days date[], ids uuid[], waba_ids text[], tenant_ids bigint[], phone_number_ids text[], event_types text[],
-  event_ids text[], event_lanes text[], conversation_ids bigint[], message_ids bigint[], upstream_ids text[],
-  bodies bytea[], occurred_at timestamptz,
-  delivery_events integer[], endpoint_ids bigint[], lanes text[], delivery_days date[], delivery_ids uuid[],
-  claimed boolean[], claim_token uuid, lease_ms double precision,
-  out heads uuid[], out numbers bigint[]
-) language plpgsql set enable_hashjoin = on set enable_nestloop = off as $$
+  event_ids text[], conversation_ids bigint[], message_ids bigint[], upstream_ids text[],
+  bodies bytea[], made_at timestamptz,
+  delivery_wabas text[], endpoint_ids bigint[], lanes text[], delivery_days date[], delivery_ids uuid[],
+  event_days date[], event_uuids uuid[], are_released boolean[],
+  firsts boolean[], claimed boolean[], claim_token uuid, lease_ms double precision,
+  out heads uuid[], out last_numbers bigint[]
+) language plpgsql as $$
 #variable_conflict use_column
 declare
-  event_days date[];
-  event_uuids uuid[];
-  released boolean[];
-  owners text[];
   floor bigint := coalesce((select f.last_sequence from ordering_key_floor f where f.ends_at > now()), 0);
+  drawn_keys text[];
 begin
-  with given as (
-    select u.waba_id, u.lane, u.n, row_number() over (partition by u.waba_id, u.lane order by u.n) as own
-      from unnest(waba_ids, event_lanes) with ordinality as u (waba_id, lane, n)
-  ), counted as (
-    select waba_id, lane, count(*) as events from given group by waba_id, lane
-  ), drawn as (
+  with drawn as (
     insert into ordering_keys (waba_id, key, last_sequence)
-    select waba_id, lane, floor + events from counted order by waba_id, lane
+    select key_wabas[n], keys[n], floor + key_events[n] from generate_subscripts(keys, 1) as n
     on conflict (waba_id, key) do update
        set last_sequence = ordering_keys.last_sequence + excluded.last_sequence - floor, used_month = excluded.used_month
-    returning waba_id, key, last_sequence
+    returning key, last_sequence
   )
-  select array_agg(d.last_sequence - c.events + g.own order by g.n) into numbers
-    from given g
-    join counted c on c.waba_id = g.waba_id and c.lane = g.lane
-    join drawn d on d.waba_id = g.waba_id and d.key = g.lane;
+  select array_agg(d.key), array_agg(d.last_sequence) into drawn_keys, last_numbers from drawn d;
+  if drawn_keys is distinct from keys then
+    raise exception 'the numbers of ordering keys did not come back in their order';
+  end if;
   insert into events (day, id, waba_id, tenant_id, phone_number_id, event_type, event_id, lane, sequence,
                       conversation_id, message_id, body, occurred_at)
-  select e.day, e.id, e.waba_id, e.tenant_id, e.phone_number_id, e.event_type, e.event_id, e.lane, e.sequence,
-         e.conversation_id,
-         coalesce(e.message_id, (select m.id from messages m
-                                  where m.phone_number_id = e.phone_number_id and m.upstream_id = e.upstream_id)),
-         e.body, case when e.body is not null then publish_events.occurred_at end
-    from unnest(days, ids, waba_ids, tenant_ids, phone_number_ids, event_types, event_ids, event_lanes, numbers,
-                conversation_ids, message_ids, upstream_ids, bodies)
-      as e (day, id, waba_id, tenant_id, phone_number_id, event_type, event_id, lane, sequence, conversation_id,
-            message_id, upstream_id, body);
+  select days[n], ids[n], waba_ids[n], tenant_ids[n], phone_number_ids[n], event_types[n], event_ids[n],
+         keys[event_keys[n]], last_numbers[event_keys[n]] - events_behind[n], conversation_ids[n],
+         coalesce(message_ids[n], (select m.id from messages m
+                                    where m.phone_number_id = phone_number_ids[n] and m.upstream_id = upstream_ids[n])),
+         bodies[n], case when bodies[n] is not null then made_at end
+    from generate_subscripts(ids, 1) as n;
   if cardinality(delivery_ids) = 0 then
     return;
   end if;
-  select array_agg(days[d.e] order by n), array_agg(ids[d.e] order by n),
-         array_agg(bodies[d.e] is not null order by n), array_agg(waba_ids[d.e] order by n)
-    into event_days, event_uuids, released, owners
-    from unnest(delivery_events) with ordinality as d (e, n);
   insert into deliveries (day, id, waba_id, endpoint_id, event_day, event_uuid)
-  select * from unnest(delivery_days, delivery_ids, owners, endpoint_ids, event_days, event_uuids);
-  heads := enqueue_deliveries(endpoint_ids, lanes, released, array_fill(false, array[cardinality(delivery_ids)]),
-                              delivery_days, delivery_ids, event_days, event_uuids, claimed, claim_token, lease_ms);
+  select delivery_days[n], delivery_ids[n], delivery_wabas[n], endpoint_ids[n], event_days[n], event_uuids[n]
+    from generate_subscripts(delivery_ids, 1) as n;
+  heads := enqueue_deliveries(endpoint_ids, lanes, are_released, array_fill(false, array[cardinality(delivery_ids)]),
+                              delivery_days, delivery_ids, event_days, event_uuids, firsts, claimed, claim_token, lease_ms);
 end $$;
 
 -- Ingests bodies with plain messages, of customers who are known or never wrote: locks their shards, compares what intake remembers with what is stored,
@@ -355,84 +339,96 @@ create or replace function ingest_messages(
   are_new boolean[], sender_ids bigint[], user_ids text[], wa_ids text[], parent_user_ids text[], profile_names text[], usernames text[],
   item_keys bytea[], erased_names text[],
   message_types text[], contents text[], context_ids text[], target_ids text[], sent_times timestamptz[],
+  key_wabas text[], keys text[], key_events integer[], event_keys integer[], events_behind integer[],
   days date[], ids uuid[], waba_ids text[], tenant_ids bigint[], phone_number_ids text[], event_types text[],
-  event_ids text[], event_lanes text[], conversation_ids bigint[], message_ids bigint[], upstream_ids text[],
-  bodies bytea[], occurred_at timestamptz,
-  delivery_events integer[], endpoint_ids bigint[], lanes text[], delivery_days date[], delivery_ids uuid[],
-  claimed boolean[], claim_token uuid, lease_ms double precision,
-  out heads uuid[], out numbers bigint[]
+  event_ids text[], conversation_ids bigint[], message_ids bigint[], upstream_ids text[],
+  bodies bytea[], made_at timestamptz,
+  delivery_wabas text[], endpoint_ids bigint[], lanes text[], delivery_days date[], delivery_ids uuid[],
+  event_days date[], event_uuids uuid[], are_released boolean[],
+  firsts boolean[], claimed boolean[], claim_token uuid, lease_ms double precision,
+  out heads uuid[], out last_numbers bigint[]
 ) language plpgsql set enable_seqscan = off as $$
 #variable_conflict use_column
+declare
+  one_shard integer;
+  one_waba text;
+  -- An assignment starts no executor, as perform does.
+  is_done boolean;
+  published record;
 begin
-  perform set_config('lock_timeout', wait_ms::text, true);
-  if not (select bool_and(pg_try_advisory_xact_lock(lock_classes[1], s)) from unnest(shards) as s) then
+  is_done := set_config('lock_timeout', wait_ms::text, true) is not null;
+  foreach one_shard in array shards loop
+    if not pg_try_advisory_xact_lock(lock_classes[1], one_shard) then
+      return;
+    end if;
+  end loop;
+  foreach one_shard in array shards loop
+    is_done := pg_advisory_xact_lock(lock_classes[2], one_shard) is null;
+  end loop;
+  is_done := pg_advisory_xact_lock_shared(lock_classes[3]::bigint) is null;
+  foreach one_waba in array wabas loop
+    is_done := pg_advisory_xact_lock_shared(lock_classes[4], order_scope_group(one_waba)) is null;
+  end loop;
+  if exists (
+       select from generate_subscripts(shards, 1) as n
+        where (select e.epoch from intake_epochs e where e.shard = shards[n]) is distinct from epochs[n]
+           or exists (select from inbox i where i.received_day >= from_day and i.state = 'new' and i.shard = shards[n]
+                         and i.id >= from_ids[n] offset 0))
+     or exists (
+       select from generate_subscripts(wabas, 1) as n
+        where endpoints[n] <> (select coalesce(string_agg(w.id || ' ' || w.version, ',' order by w.id), '')
+                                 from webhook_endpoints w where w.waba_id = wabas[n]))
+     or exists (
+       select from generate_subscripts(item_keys, 1) as n
+        where not are_new[n]
+              and (not exists (select from contacts c where c.id = sender_ids[n] and c.waba_id = waba_ids[n]
+                                  and array[c.user_id, c.wa_id, c.parent_user_id, c.profile_name, c.username]
+                                    = array[user_ids[n], wa_ids[n], parent_user_ids[n], profile_names[n], usernames[n]]
+                                offset 0)
+                   or not exists (select from conversations v where v.id = conversation_ids[n] and v.merged_into is null
+                                     and v.contact_id = sender_ids[n] and v.phone_number_id = phone_number_ids[n] offset 0))
+           or exists (select from dedup_keys d where d.key = item_keys[n] offset 0)
+           or exists (select from messages m where m.phone_number_id = phone_number_ids[n]
+                         and m.upstream_id = upstream_ids[n] offset 0)
+           or exists (select from erased_items e where e.key = sha256(
+                        (select salt from erasure_salt) || convert_to(erased_names[n], 'UTF8')) offset 0)) then
     return;
   end if;
-  perform pg_advisory_xact_lock(lock_classes[2], s) from unnest(shards) as s;
-  perform pg_advisory_xact_lock_shared(lock_classes[3]::bigint);
-  perform pg_advisory_xact_lock_shared(lock_classes[4], order_scope_group(w)) from unnest(wabas) as w;
-  if exists (
-       select from unnest(shards, epochs, from_ids) as g (shard, epoch, from_id)
-        where (select e.epoch from intake_epochs e where e.shard = g.shard) is distinct from g.epoch
-           or exists (select from inbox i where i.received_day >= from_day and i.state = 'new' and i.shard = g.shard
-                         and i.id >= g.from_id offset 0))
-     or exists (
-       select from unnest(wabas, endpoints) as g (waba_id, known)
-        where g.known <> (select coalesce(string_agg(w.id || ' ' || w.version, ',' order by w.id), '')
-                            from webhook_endpoints w where w.waba_id = g.waba_id))
-     or exists (
-       select from unnest(sender_ids, waba_ids, user_ids, wa_ids, parent_user_ids, profile_names, usernames,
-                          phone_number_ids, conversation_ids, upstream_ids, item_keys, erased_names, are_new)
-                as g (sender_id, waba_id, user_id, wa_id, parent_user_id, profile_name, username,
-                      phone_number_id, conversation_id, upstream_id, item_key, erased_name, is_new)
-        where case when g.is_new
-                   then exists (select from contacts c where c.waba_id = g.waba_id and c.user_id = g.user_id offset 0)
-                     or exists (select from contacts c where c.waba_id = g.waba_id and c.wa_id = g.wa_id offset 0)
-                   else not exists (select from contacts c where c.id = g.sender_id and c.waba_id = g.waba_id
-                                       and array[c.user_id, c.wa_id, c.parent_user_id, c.profile_name, c.username]
-                                         = array[g.user_id, g.wa_id, g.parent_user_id, g.profile_name, g.username] offset 0)
-                     or not exists (select from conversations v where v.id = g.conversation_id and v.merged_into is null
-                                       and v.contact_id = g.sender_id and v.phone_number_id = g.phone_number_id offset 0)
-              end
-           or exists (select from dedup_keys d where d.key = g.item_key offset 0)
-           or exists (select from messages m where m.phone_number_id = g.phone_number_id
-                         and m.upstream_id = g.upstream_id offset 0)
-           or exists (select from erased_items e where e.key = sha256(
-                        (select salt from erasure_salt) || convert_to(g.erased_name, 'UTF8')) offset 0)) then
-    return;
+  if true = any (are_new) then
+    if exists (
+         select from generate_subscripts(item_keys, 1) as n
+          where are_new[n]
+            and (exists (select from contacts c where c.waba_id = waba_ids[n] and c.user_id = user_ids[n] offset 0)
+                 or exists (select from contacts c where c.waba_id = waba_ids[n] and c.wa_id = wa_ids[n] offset 0))) then
+      return;
+    end if;
+    insert into contacts (id, waba_id, user_id, parent_user_id, wa_id, profile_name, username)
+    select distinct on (sender_ids[n]) sender_ids[n], waba_ids[n], user_ids[n], parent_user_ids[n], wa_ids[n],
+           profile_names[n], usernames[n]
+      from generate_subscripts(item_keys, 1) as n where are_new[n] order by sender_ids[n];
+    insert into conversations (id, waba_id, phone_number_id, contact_id, last_message_at)
+    select distinct on (conversation_ids[n]) conversation_ids[n], waba_ids[n], phone_number_ids[n], sender_ids[n],
+           clock_timestamp()
+      from generate_subscripts(item_keys, 1) as n where are_new[n] order by conversation_ids[n];
   end if;
   insert into dedup_keys (key) select k from unnest(item_keys) as k order by k;
   insert into inbox (waba_id, shard, body, signed_for, state, processed_at)
-  select b.waba_id, b.shard, b.body, string_to_array(b.signed_for, '+'), 'done', now()
-    from unnest(body_wabas, body_shards, raw_bodies, signed_for) with ordinality as b (waba_id, shard, body, signed_for, n)
-   order by b.n;
-  if true = any (are_new) then
-    insert into contacts (id, waba_id, user_id, parent_user_id, wa_id, profile_name, username)
-    select distinct on (c.id) c.id, c.waba_id, c.user_id, c.parent_user_id, c.wa_id, c.profile_name, c.username
-      from unnest(are_new, sender_ids, waba_ids, user_ids, parent_user_ids, wa_ids, profile_names, usernames)
-             as c (is_new, id, waba_id, user_id, parent_user_id, wa_id, profile_name, username)
-     where c.is_new order by c.id;
-    insert into conversations (id, waba_id, phone_number_id, contact_id, last_message_at)
-    select distinct on (v.id) v.id, v.waba_id, v.phone_number_id, v.contact_id, clock_timestamp()
-      from unnest(are_new, conversation_ids, waba_ids, phone_number_ids, sender_ids)
-             as v (is_new, id, waba_id, phone_number_id, contact_id)
-     where v.is_new order by v.id;
-  end if;
+  select body_wabas[n], body_shards[n], raw_bodies[n], string_to_array(signed_for[n], '+'), 'done', now()
+    from generate_subscripts(raw_bodies, 1) as n;
   if false = any (are_new) then
     update conversations set last_message_at = clock_timestamp() where id = any (conversation_ids);
   end if;
   insert into messages (waba_id, phone_number_id, conversation_id, direction, upstream_id, type, content, context_id,
                         target_id, sent_at)
-  select m.waba_id, m.phone_number_id, m.conversation_id, 'inbound', m.upstream_id, m.type, m.content, m.context_id,
-         m.target_id, m.sent_at
-    from unnest(waba_ids, phone_number_ids, conversation_ids, upstream_ids, message_types, contents, context_ids,
-                target_ids, sent_times) with ordinality
-           as m (waba_id, phone_number_id, conversation_id, upstream_id, type, content, context_id, target_id, sent_at, n)
-   order by m.n;
-  select p.heads, p.numbers into heads, numbers
-    from publish_events(days, ids, waba_ids, tenant_ids, phone_number_ids, event_types, event_ids, event_lanes,
-                        conversation_ids, message_ids, upstream_ids, bodies, occurred_at, delivery_events, endpoint_ids, lanes,
-                        delivery_days, delivery_ids, claimed, claim_token, lease_ms) p;
+  select waba_ids[n], phone_number_ids[n], conversation_ids[n], 'inbound', upstream_ids[n], message_types[n],
+         contents[n], context_ids[n], target_ids[n], sent_times[n]
+    from generate_subscripts(item_keys, 1) as n;
+  published := publish_events(
+    key_wabas, keys, key_events, event_keys, events_behind, days, ids, waba_ids, tenant_ids, phone_number_ids,
+    event_types, event_ids, conversation_ids, message_ids, upstream_ids, bodies, made_at, delivery_wabas, endpoint_ids,
+    lanes, delivery_days, delivery_ids, event_days, event_uuids, are_released, firsts, claimed, claim_token, lease_ms);
+  heads := published.heads;
+  last_numbers := published.last_numbers;
 end $$;
 
 -- Makes the oldest waiting delivery of each of these lanes its head, and returns the new heads. The one way up for a
@@ -678,7 +674,7 @@ end $$;
 create or replace function settle_and_follow(
   ids uuid[], tokens uuid[], next_states text[], attempt_numbers integer[], probe_counts integer[],
   delays_ms double precision[], runs text[],
-  days date[], log_states text[], errors text[], workflow_ids text[],
+  log_days date[], days date[], log_states text[], errors text[], workflow_ids text[],
   waba_ids text[], endpoint_ids bigint[], started timestamptz[], durations_ms double precision[],
   dns_ms real[], connect_ms real[], tls_ms real[], first_byte_ms real[], reused boolean[], status_codes integer[],
   error_classes text[], error_messages text[], urls text[],
@@ -730,39 +726,33 @@ begin
   end if;
   if coalesce(cardinality(lane_endpoints), 0) + coalesce(cardinality(followed_endpoints), 0) < cardinality(ours) then
     update delivery_queue q
-       set state = r.next_state, token = null, lease_until = null, run = coalesce(q.run, r.run), attempts = r.attempts,
-           probes = r.probes,
-           next_attempt_at = clock_timestamp() + r.delay_ms * interval '1 millisecond', scheduled_at = null,
+       set state = next_states[n], token = null, lease_until = null, run = coalesce(q.run, runs[n]),
+           attempts = attempt_numbers[n], probes = probe_counts[n],
+           next_attempt_at = clock_timestamp() + delays_ms[n] * interval '1 millisecond', scheduled_at = null,
            first_failed_at = coalesce(q.first_failed_at, clock_timestamp()),
            blocks = blocks_now(q.endpoint_id, q.lane, q.event_day, q.event_uuid)
-      from unnest(ids, next_states, attempt_numbers, probe_counts, delays_ms, runs)
-             as r (id, next_state, attempts, probes, delay_ms, run)
-     where q.delivery_id = r.id and r.next_state is not null and r.id = any (ours);
+      from generate_subscripts(ids, 1) as n
+     where q.delivery_id = ids[n] and next_states[n] is not null and ids[n] = any (ours);
   end if;
   insert into attempts (delivery_id, attempt, waba_id, endpoint_id, started_at, duration_ms, dns_ms, connect_ms, tls_ms,
                         first_byte_ms, reused, status_code, error_class, error_message, url, remote_address,
                         user_agent, custom_headers, response_headers, response_body, worker, workflow_id)
-  select a.id, a.attempt, a.waba_id, a.endpoint_id, a.started_at, a.duration_ms, a.dns_ms, a.connect_ms, a.tls_ms,
-         a.first_byte_ms, a.reused, a.status_code, a.error_class, a.error_message, a.url, a.address,
-         settle_and_follow.user_agent, a.custom_headers, a.response_headers::jsonb, a.response_body, worker_name,
-         a.workflow_id
-    from unnest(ids, attempt_numbers, waba_ids, endpoint_ids, started, durations_ms, dns_ms, connect_ms, tls_ms,
-                first_byte_ms, reused, status_codes, error_classes, error_messages, urls, addresses, custom_headers,
-                response_headers_json, response_bodies, workflow_ids)
-      as a (id, attempt, waba_id, endpoint_id, started_at, duration_ms, dns_ms, connect_ms, tls_ms, first_byte_ms,
-            reused, status_code, error_class, error_message, url, address, custom_headers, response_headers,
-            response_body, workflow_id)
-   where a.id = any (ours)
+  select ids[n], attempt_numbers[n], waba_ids[n], endpoint_ids[n], started[n], durations_ms[n], dns_ms[n], connect_ms[n],
+         tls_ms[n], first_byte_ms[n], reused[n], status_codes[n], error_classes[n], error_messages[n], urls[n],
+         addresses[n], settle_and_follow.user_agent, custom_headers[n], response_headers_json[n]::jsonb,
+         response_bodies[n], worker_name, workflow_ids[n]
+    from generate_subscripts(ids, 1) as n
+   where ids[n] = any (ours)
   on conflict do nothing;
-  for log_day in select distinct d from unnest(days) as d loop
+  foreach log_day in array log_days loop
     update deliveries d
-       set state = p.state, attempts = p.attempts, last_status_code = p.status_code, last_error = p.error,
-           next_attempt_at = clock_timestamp() + p.delay_ms * interval '1 millisecond',
-           finished_at = case when p.state = 'pending' then null else clock_timestamp() end,
-           workflow_id = coalesce(p.workflow_id, d.workflow_id)
-      from unnest(ids, days, log_states, attempt_numbers, status_codes, errors, delays_ms, workflow_ids)
-             as p (id, day, state, attempts, status_code, error, delay_ms, workflow_id)
-     where p.day = log_day and d.day = log_day and d.id = any (ours) and d.id = p.id;
+       set state = log_states[n], attempts = attempt_numbers[n], last_status_code = status_codes[n],
+           last_error = errors[n],
+           next_attempt_at = clock_timestamp() + delays_ms[n] * interval '1 millisecond',
+           finished_at = case when log_states[n] = 'pending' then null else clock_timestamp() end,
+           workflow_id = coalesce(workflow_ids[n], d.workflow_id)
+      from generate_subscripts(ids, 1) as n
+     where days[n] = log_day and d.day = log_day and d.id = any (ours) and d.id = ids[n];
   end loop;
   -- Endpoints in trouble that accepted a delivery. Somebody else's lock is not waited for: the next success says the same.
   -- Where attempts failed too, the caller changes endpoints in the order of their ids; nothing is locked before that.
@@ -783,6 +773,9 @@ begin
   return query select s.id, due_lanes, null::uuid, null::date, null::bigint, null::integer, null::date, null::uuid,
                       null::integer, null::integer, null::boolean, null::text, null::text, null::bigint, null::bytea
                  from unnest(ours) as s (id);
+  if followers is null then
+    return;
+  end if;
   return query select null::uuid, 0, c.delivery_id, c.delivery_day, c.endpoint_id, c.endpoint_version, c.event_day, c.event_uuid,
                       c.attempts, c.probes, c.replay, c.event_type, c.event_id, c.sequence, c.body
                  from queued_with_events(followers) c order by c.position;
