@@ -13,16 +13,19 @@ const START_TIMEOUT_MS = 3_000;
  * Temporal is away or refuses; `close` ends the connection, which is one of its own unless one is given.
  */
 export function openDeliveryStarter(
-  config: Pick<Config, 'temporal' | 'webhooks'>,
+  config: Pick<Config, 'temporal' | 'webhooks' | 'api'>,
   temporal: TemporalConnection = openTemporalConnection(config),
 ): { start(label: DeliveryLabel): Promise<string>; close(): Promise<void> } {
-  const taskQueue = taskQueues(config.temporal.taskQueuePrefix).deliveries;
-  const leaseMs = leaseMsFor(config.webhooks.timeoutMs);
+  const tools = {
+    taskQueue: taskQueues(config.temporal.taskQueuePrefix).deliveries,
+    leaseMs: leaseMsFor(config.webhooks.timeoutMs),
+    ...{ eager: false, publicUrl: config.api.publicUrl },
+  };
   return {
     start: async (label) => {
       const hash = await ownEventIdsOnly(label.eventId);
       const begin = { eventIdHash: hash, news: null, held: false };
-      const options = deliveryStart({ taskQueue, leaseMs, eager: false }, label, begin);
+      const options = deliveryStart(tools, label, begin);
       await temporal.use(START_TIMEOUT_MS, (client) =>
         client.workflow.start('deliverEvent', { ...options, workflowIdConflictPolicy: 'USE_EXISTING' }),
       );

@@ -319,7 +319,7 @@ function startTemporalLoops(
   const eventIdHash = openEventIdHash({ database, secretBox: delivery.secretBox });
   const isLeader = () => peers().isLeader;
   const tools = { database, client, logger, leaseMs, eventIdHash, taskQueue: queues.deliveries, isLeader };
-  const runs = makeRunClient({ ...tools, onStart: noteStart });
+  const runs = makeRunClient({ ...tools, publicUrl: config.api.publicUrl, onStart: noteStart });
   delivery.runs.connect(runs);
   const ofSession = { deliveries: queues.deliveries, session: queues.session(worker) };
   return [

@@ -13,6 +13,7 @@ type RunClientTools = {
   logger: Logger;
   taskQueue: string;
   leaseMs: number;
+  publicUrl: string;
   eventIdHash: EventIdHash;
   /** For traces: a run was started at `startMs` (Unix time). */
   onStart: (label: DeliveryLabel, start: { startMs: number; workflowId: string }) => void;

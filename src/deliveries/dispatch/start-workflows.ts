@@ -20,12 +20,15 @@ export type DeliverEventInput = {
   held: boolean;
 };
 
+/** `publicUrl`: where the portal is. */
+type DeliveryStartTools = { taskQueue: string; leaseMs: number; eager: boolean; publicUrl: string };
+
 /**
  * How the run of a delivery is started. `eager` hands the first task to a worker of this process, which must run one.
  * `eventIdHash` is null when it is not known: then only its id finds it.
  */
 export function deliveryStart(
-  { taskQueue, leaseMs, eager }: { taskQueue: string; leaseMs: number; eager: boolean },
+  { taskQueue, leaseMs, eager, publicUrl }: DeliveryStartTools,
   label: DeliveryLabel,
   { eventIdHash, ...begin }: Pick<DeliverEventInput, 'news' | 'held'> & { eventIdHash: string | null },
 ): WorkflowStartOptions<(input: DeliverEventInput) => Promise<string>> {
@@ -38,7 +41,7 @@ export function deliveryStart(
     args: [{ deliveryId, deliveryDay, leaseMs, ...begin }],
     typedSearchAttributes: searchAttributes({ ...label, eventId: eventIdHash }),
     staticSummary: `${label.eventType} → ${hostOf(label.endpointUrl)}`,
-    staticDetails: detailsOf(label, eventIdHash),
+    staticDetails: detailsOf(label, eventIdHash, publicUrl),
   };
 }
 
@@ -47,12 +50,14 @@ function hostOf(url: string): string {
 }
 
 /** Markdown; values come from outside, so each stands in a code span that it cannot close. */
-function detailsOf(label: DeliveryLabel, eventIdHash: string | null): string {
+function detailsOf(label: DeliveryLabel, eventIdHash: string | null, publicUrl: string): string {
   const code = (text: string) => `\`${text.replaceAll('`', "'").slice(0, 300)}\``;
+  const deliveryId = publicDeliveryId(label.deliveryId);
+  const page = `${publicUrl}/portal/w/${encodeURIComponent(label.wabaId)}/deliveries/${deliveryId}`;
   return [
     `Event ${code(label.eventType)} for endpoint ${label.endpointId}: ${code(shownUrl(label.endpointUrl))}`,
     `HeliographEventId ${code(eventIdHash ?? 'not known')}: a hash of the eventId. \`admin events search-attribute <eventId>\` prints it.`,
-    `Tenant ${label.tenantId}, WABA ${code(label.wabaId)}, delivery ${code(publicDeliveryId(label.deliveryId))}`,
+    `Tenant ${label.tenantId}, WABA ${code(label.wabaId)}, [delivery ${deliveryId}](${page})`,
     'Cancel drops the delivery and lets the next of its lane go. Terminate and pause change nothing: a worker makes the attempts. One that blocks its lane for too long steps aside and keeps its retries.',
   ].join('\n\n');
 }

@@ -4,6 +4,7 @@ import { FIRST_LIMIT } from '../../../src/deliveries/loop/attempt-limits.ts';
 import { makeAddressGuard } from '../../../src/platform/http/outbound-url.ts';
 import type { Database } from '../../../src/platform/postgres/database.ts';
 import { query } from '../../../src/platform/postgres/sql.ts';
+import { publicDeliveryId } from '../../../src/platform/public-ids.ts';
 import { type HttpSender, makeHttpSender } from '../../../src/platform/sender/http-sender.ts';
 import { type DeliveryLabel, releaseExpired } from '../../../src/queue/claim.ts';
 import { removeDelivery } from '../../../src/queue/remove.ts';
@@ -75,10 +76,13 @@ describe('an attempt', () => {
          join events ev on ev.day = q.event_day and ev.id = q.event_uuid limit 1`,
     );
     if (label === undefined) throw new Error('no label');
-    const start = deliveryStart({ taskQueue: 'q', leaseMs: 1, eager: false }, label, {
+    const publicUrl = 'https://gateway.example';
+    const start = deliveryStart({ taskQueue: 'q', leaseMs: 1, eager: false, publicUrl }, label, {
       ...{ eventIdHash: 'hash', news: null, held: false },
     });
     expect(start.staticDetails).toContain('/***');
+    const page = `${publicUrl}/portal/w/${label.wabaId}/deliveries/${publicDeliveryId(label.deliveryId)}`;
+    expect(start.staticDetails).toContain(`](${page})`);
     expect(JSON.stringify(start)).not.toContain('geheim');
   });
 

@@ -95,7 +95,10 @@ test('the run of a delivery that ended without it ends as that did, and is termi
       return client.workflow.start('deliverEvent', { workflowId, taskQueue, args: [{}] });
     }),
   );
-  const runTools = { client, logger: silentLogger, leaseMs: 1, taskQueue, onStart: () => undefined };
+  const runTools = {
+    ...{ client, logger: silentLogger, leaseMs: 1, taskQueue, onStart: () => undefined },
+    publicUrl: 'https://gateway.example',
+  };
   const runs = makeRunClient({ ...runTools, eventIdHash: testEventIdHash(store.database) });
   const asked: string[] = [];
   const noted = {
