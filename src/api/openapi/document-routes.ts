@@ -53,8 +53,11 @@ function withEntityTag(json: string): { json: string; etag: string } {
   return { json, etag: `"${digest}"` };
 }
 
+/** The page that tries requests out. */
+export const EXPLORER_PATH = '/docs/explorer';
+
 /** Nothing leaves the host, and no script or style stands in the page itself. */
-const CONTENT_SECURITY_POLICY = [
+export const STRICT_SCRIPT_POLICY = [
   "default-src 'none'",
   "script-src 'self'",
   "style-src 'self'",
@@ -65,12 +68,12 @@ const CONTENT_SECURITY_POLICY = [
   "frame-ancestors 'none'",
 ].join('; ');
 
-/** GET /docs: the OpenAPI document for people, with everything it needs served from here. */
-export function docsPage(app: FastifyInstance): void {
+/** GET /docs/explorer: the OpenAPI document to try out, with everything it needs served from here. */
+export function explorerPage(app: FastifyInstance): void {
   const css = readFileSync(join(import.meta.dirname, 'docs-page.css'), 'utf8');
   app.register(fastifySwaggerUi, {
-    routePrefix: '/docs',
-    staticCSP: CONTENT_SECURITY_POLICY,
+    routePrefix: EXPLORER_PATH,
+    staticCSP: STRICT_SCRIPT_POLICY,
     theme: { title: 'External API · Heliograph', css: [{ filename: 'docs-page.css', content: css }] },
     uiConfig: {
       // The standalone layout has a bar that asks for the address of a document.

@@ -3,19 +3,23 @@ import { join } from 'node:path';
 import type { FastifyInstance, FastifyReply } from 'fastify';
 import type { Config } from '../../platform/config/config.ts';
 import { ERROR_CODES } from '../errors/error-codes.ts';
+import { EXPLORER_PATH } from '../openapi/document-routes.ts';
+import { docsSite } from './docs-site.ts';
 
 /** The few pages that need no key. */
 export async function pageRoutes(scope: FastifyInstance, { config }: { config: Config }): Promise<void> {
   pageStyle(scope);
   homePage(scope, config);
-  errorPage(scope);
+  const errors = htmlPage('Errors · Heliograph', errorsBody());
+  await docsSite(scope, (reply) => sendPage(reply, errors));
 }
 
 /** GET /: says what runs here, for a visitor with a browser. */
 function homePage(scope: FastifyInstance, config: Config): void {
   const links = [
     ['Portal', '/portal', 'webhook endpoints, deliveries and API keys'],
-    ['External API', '/docs', 'the REST API, to read and to try out'],
+    ['Documentation', '/docs', 'for tenant developers and operators, with the API reference'],
+    ['API explorer', EXPLORER_PATH, 'the External API to try out'],
     ['OpenAPI', '/api/external/openapi.json', 'the OpenAPI document'],
     ['Errors', '/docs/errors', 'the meaning of every error code'],
     ['Connection test', '/api/external/test', 'works without an API key'],
@@ -48,13 +52,8 @@ const EXAMPLE = `{
   }
 }`;
 
-/** GET /docs/errors: what every error code means, where `docUrl` of an error answer leads. */
-function errorPage(scope: FastifyInstance): void {
-  const html = htmlPage('Errors · Heliograph', body());
-  scope.get('/docs/errors', (_request, reply) => sendPage(reply, html));
-}
-
-function body(): string {
+/** The meaning of every error code, where `docUrl` of an error leads; the site has more beside it. */
+function errorsBody(): string {
   const codes = Object.entries(ERROR_CODES).sort(([, one], [, other]) => one.status - other.status);
   const contents = codes.map(
     ([code, { status }]) => `<li>${status} <a href="#${code}"><code>${code}</code></a></li>`,
@@ -66,7 +65,7 @@ function body(): string {
 <p>${escapeHtml(advice)}</p>`,
   );
   return `<h1>Errors</h1>
-<p>Every error answer is JSON of this shape. Tell <code>code</code> apart in programs; <code>message</code> is for people and may change. The request id is also in the header <code>X-Request-Id</code>. The API itself: <a href="/docs">/docs</a>.</p>
+<p>Every error answer is JSON of this shape. Tell <code>code</code> apart in programs; <code>message</code> is for people and may change. The request id is also in the header <code>X-Request-Id</code>. The API itself: <a href="${EXPLORER_PATH}">${EXPLORER_PATH}</a>.</p>
 <pre><code>${escapeHtml(EXAMPLE)}</code></pre>
 <ul class="codes">
 ${contents.join('\n')}

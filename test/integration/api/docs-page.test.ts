@@ -30,8 +30,8 @@ async function openPage(path: string): Promise<{ page: Page; said: string[]; ask
   return { page, said, asked };
 }
 
-test('/docs shows and tries the API in a browser, asks nobody else, and breaks no rule of its strict policy', async () => {
-  const { page, said, asked } = await openPage('/docs');
+test('/docs/explorer shows and tries the API in a browser, asks nobody else, and breaks no rule of its strict policy', async () => {
+  const { page, said, asked } = await openPage('/docs/explorer');
   await page.waitForSelector('#operations-Events-listEvents', { timeout: 60_000 });
   expect(await page.title()).toContain('Heliograph');
   await page.click('#operations-Events-listEvents .opblock-summary');
@@ -45,7 +45,7 @@ test('/docs shows and tries the API in a browser, asks nobody else, and breaks n
   expect(asked).toContain(`${base}/api/external/test`);
   expect(asked.filter((url) => !url.startsWith(base) && !url.startsWith('data:'))).toEqual([]);
   expect(said).toEqual([]);
-  const { 'content-security-policy': policy } = (await api.app.inject('/docs')).headers;
+  const { 'content-security-policy': policy } = (await api.app.inject('/docs/explorer')).headers;
   expect(policy).toMatch(/^default-src 'none'; script-src 'self'; style-src 'self';/);
   expect(policy).not.toContain('unsafe');
 }, 120_000);
@@ -70,13 +70,13 @@ describe('the pages', () => {
 
   test('/ names portal and documentation', async () => {
     const { payload } = await api.app.inject('/');
-    for (const path of ['/portal', '/docs', '/docs/errors', '/api/external/openapi.json']) {
+    for (const path of ['/portal', '/docs', '/docs/explorer', '/docs/errors', '/api/external/openapi.json']) {
       expect(payload).toContain(`href="${path}"`);
     }
   });
 
   test('below /docs a file that is not there has the usual answer', async () => {
-    const missing = await api.app.inject('/docs/static/nothing.js');
+    const missing = await api.app.inject('/docs/explorer/static/nothing.js');
     expect([missing.statusCode, missing.json().error.code]).toEqual([404, 'route_not_found']);
   });
 });
