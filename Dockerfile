@@ -14,12 +14,27 @@ COPY deploy/image/prune.js /tmp/
 # took goes, and native code of other systems.
 RUN node bin/stripped-types.js && node src/main.ts bundle-workflows && node /tmp/prune.js
 
+# The documentation at /docs. It is the same for every system, so it is built on the one that builds.
+FROM --platform=$BUILDPLATFORM node:24.21.0-slim AS site
+WORKDIR /app
+COPY package.json package-lock.json .npmrc ./
+RUN npm ci --ignore-scripts
+COPY README.md CONTRIBUTING.md SECURITY.md CHANGELOG.md CODE_OF_CONDUCT.md ./
+COPY clients/typescript/README.md ./clients/typescript/README.md
+COPY docs ./docs
+COPY scripts ./scripts
+COPY site ./site
+COPY src ./src
+COPY test/support/openapi-document.ts test/support/silent-logger.ts ./test/support/
+RUN node scripts/docs-site.ts
+
 FROM node:24.21.0-slim
 ENV NODE_ENV=production MALLOC_ARENA_MAX=1
 # Nothing is installed in a container.
 RUN rm -rf /usr/local/lib/node_modules /usr/local/bin/npm /usr/local/bin/npx /usr/local/bin/corepack /usr/local/bin/yarn* /opt/yarn*
 WORKDIR /app
 COPY --from=build /app ./
+COPY --from=site /app/site/dist ./site/dist
 # An existing account without privileges; it owns nothing in /app.
 USER node
 EXPOSE 8080

@@ -34,7 +34,7 @@ const ACCEPTANCE = {
 
 /** They wait for minutes, for a build or for Temporal, and are short: by their size they would be begun at the end. */
 const WAITING =
-  /\/test\/integration\/(deployment\/proxy-downloads|worker\/deaf-worker|deliveries\/session-workflow)\.test\.ts$/;
+  /\/test\/integration\/(deployment\/proxy-downloads|worker\/deaf-worker|deliveries\/session-workflow|docs\/docs-site)\.test\.ts$/;
 
 /** Begins with the files that wait, so that others run beside them. */
 class WaitingFirst extends BaseSequencer {

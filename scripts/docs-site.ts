@@ -12,6 +12,7 @@ import { homePage } from './site/home-page.ts';
 import { llmsFullText, llmsText, withoutFrontmatter } from './site/llms-text.ts';
 import { sidebarOf } from './site/navigation.ts';
 import { openApiDocument } from './site/openapi-document.ts';
+import { STAMP_FILE, sourceStamp } from './site/source-stamp.ts';
 
 /**
  * Builds the site of docs/, the API reference, the event catalogue and the errors into site/dist, which the gateway serves at
@@ -59,6 +60,7 @@ async function buildSite(base: string, out: string, sourceUrl: string | null): P
   write(fresh, 'llms-full.txt', llmsFullText(sidebar, pages, base));
   const broken = brokenLinks(fresh, base);
   if (broken.length > 0) throw new Error(`links that lead nowhere:\n${broken.join('\n')}`);
+  write(fresh, STAMP_FILE, sourceStamp(ROOT));
   rmSync(out, { recursive: true, force: true });
   renameSync(fresh, out);
 }

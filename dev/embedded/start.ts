@@ -310,6 +310,7 @@ export function readyBanner(data: BannerData, colored: boolean): string {
       `${bold(email)} ${dim('password')} ${bold(password)}`,
     ]),
     ['API', cyan(description.apiUrl)],
+    ['Documentation', cyan(`${description.apiUrl}/docs`)],
     ['API over https', `${cyan(description.publicUrl)} ${dim(`(trust ${description.caPath})`)}`],
     ['Webhook ingress', cyan(`${description.ingressUrl}/upstream/webhook`)],
     ['Temporal UI', cyan(description.temporalUiUrl)],

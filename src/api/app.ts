@@ -82,6 +82,8 @@ export type ApiDependencies = {
   settings?: Readonly<Record<string, string>>;
   /** The console of the sandbox, in development. */
   consolePages?: ConsolePages | undefined;
+  /** Where the documentation is built, unless it is the usual folder. */
+  docsFolder?: string;
   /** Whether the process is about to stop, which makes it not ready. */
   isDraining?: () => boolean;
   /** It serves the port that operators' pages have of their own. */
@@ -109,7 +111,7 @@ export function buildApp(deps: ApiDependencies, tls?: TlsFiles): FastifyInstance
     now,
   });
   app.register(healthRoutes, { readiness });
-  app.register(pageRoutes, { config });
+  app.register(pageRoutes, { config, docsFolder: deps.docsFolder });
   const { keepAtOnce } = deps;
   const direct = keepAtOnce === undefined ? {} : { keepAtOnce };
   app.register(upstreamWebhookRoutes, { config, database: ingressDatabase, ...direct });

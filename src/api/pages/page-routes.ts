@@ -7,11 +7,14 @@ import { EXPLORER_PATH } from '../openapi/document-routes.ts';
 import { docsSite } from './docs-site.ts';
 
 /** The few pages that need no key. */
-export async function pageRoutes(scope: FastifyInstance, { config }: { config: Config }): Promise<void> {
+export async function pageRoutes(
+  scope: FastifyInstance,
+  { config, docsFolder }: { config: Config; docsFolder: string | undefined },
+): Promise<void> {
   pageStyle(scope);
   homePage(scope, config);
   const errors = htmlPage('Errors · Heliograph', errorsBody());
-  await docsSite(scope, (reply) => sendPage(reply, errors));
+  await docsSite(scope, (reply) => sendPage(reply, errors), docsFolder);
 }
 
 /** GET /: says what runs here, for a visitor with a browser. */

@@ -63,6 +63,8 @@ export async function startTestApi(
     objectStore,
     logger: silentLogger,
     consolePages: sandboxPages,
+    // Whatever `npm run docs` has built here.
+    docsFolder: '/nonexistent',
     ...(await overrides(url)),
   });
   const routes: RouteOptions[] = [];

@@ -27,10 +27,15 @@ describe('Dockerfile', () => {
     }
   });
 
-  test('runs the Node.js version that the tests run on, in both stages', () => {
-    const bases = [...DOCKERFILE.matchAll(/^FROM ([^\s@]+)/gm)].map(([, image]) => image);
+  test('runs the Node.js version that the tests run on, in all stages', () => {
+    const bases = [...DOCKERFILE.matchAll(/^FROM (?:--platform=\S+ )?([^\s@]+)/gm)].map(([, image]) => image);
     const image = `node:${packageJson.devDependencies.node}-slim`;
-    expect(bases).toEqual([image, image]);
+    expect(bases).toEqual([image, image, image]);
+  });
+
+  test('has the documentation built where the gateway looks for it', () => {
+    expect(DOCKERFILE).toContain('\nRUN node scripts/docs-site.ts\n');
+    expect(DOCKERFILE).toContain('\nCOPY --from=site /app/site/dist ./site/dist\n');
   });
 
   test('does not run as root', () => {

@@ -1,0 +1,46 @@
+import { spawn } from 'node:child_process';
+import { openSync, readFileSync, writeFileSync } from 'node:fs';
+import { setPriority } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { STAMP_FILE, sourceStamp } from './site/source-stamp.ts';
+
+/**
+ * Runs before `npm start`: builds the documentation where it is missing or older than its sources. The build takes ten
+ * seconds of a processor, so nobody waits for it; until it is done, /docs leads to the API explorer.
+ */
+
+const ROOT = fileURLToPath(new URL('..', import.meta.url));
+const SITE = join(ROOT, 'site');
+const LOW_PRIORITY = 10;
+
+function readText(path: string): string {
+  try {
+    return readFileSync(path, 'utf8');
+  } catch {
+    return '';
+  }
+}
+
+function isRunning(pid: number): boolean {
+  try {
+    return pid > 0 && process.kill(pid, 0);
+  } catch {
+    return false;
+  }
+}
+
+function buildBeside(): void {
+  const pidFile = join(SITE, 'build.pid');
+  if (isRunning(Number(readText(pidFile)))) return;
+  const log = openSync(join(SITE, 'build.log'), 'w');
+  const script = join(ROOT, 'scripts/docs-site.ts');
+  const child = spawn(process.execPath, [script], { cwd: ROOT, detached: true, stdio: ['ignore', log, log] });
+  if (child.pid === undefined) return;
+  writeFileSync(pidFile, String(child.pid));
+  setPriority(child.pid, LOW_PRIORITY);
+  child.unref();
+  process.stdout.write('The documentation is being built for /docs (site/build.log).\n');
+}
+
+if (readText(join(SITE, 'dist', STAMP_FILE)) !== sourceStamp(ROOT)) buildBeside();

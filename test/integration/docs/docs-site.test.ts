@@ -1,0 +1,165 @@
+import { execFile } from 'node:child_process';
+import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
+import { setPriority, tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { promisify } from 'node:util';
+import { type Browser, type BrowserContextOptions, chromium, type Page } from 'playwright-core';
+import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
+import { brokenLinks } from '../../../scripts/site/check-links.ts';
+import { openApiDocument } from '../../../scripts/site/openapi-document.ts';
+import { ERROR_CODES } from '../../../src/api/errors/error-codes.ts';
+import { operationsOf } from '../../support/openapi-document.ts';
+import { startTestApi, type TestApi } from '../api/api-harness.ts';
+
+/** The site as `npm run docs` builds it, served by the gateway and read in a browser. */
+
+const run = promisify(execFile);
+const PROJECT = fileURLToPath(new URL('../../../', import.meta.url));
+
+const site = mkdtempSync(join(tmpdir(), 'heliograph-docs-'));
+let api: TestApi;
+let close: () => Promise<void>;
+let base: string;
+let browser: Browser;
+
+beforeAll(async () => {
+  const built = run(process.execPath, ['scripts/docs-site.ts', '--out', join(site, 'dist')], {
+    cwd: PROJECT,
+  });
+  // Other files wait for their servers meanwhile: the build takes only what they leave.
+  if (built.child.pid !== undefined) setPriority(built.child.pid, 10);
+  api = await startTestApi(
+    async () => ({ docsFolder: join(site, 'dist') }),
+    (closeApi) => {
+      close = closeApi;
+    },
+  );
+  base = await api.app.listen({ host: '127.0.0.1', port: 0 });
+  browser = await chromium.launch({ executablePath: '/usr/bin/chromium', args: ['--no-sandbox'] });
+  // Before it is built, the addresses that others know answer already.
+  expect((await api.app.inject('/docs')).headers.location).toBe('/docs/explorer');
+  expect((await api.app.inject('/docs/errors')).payload).toContain('id="invalid_parameter"');
+  expect((await api.app.inject('/llms.txt')).statusCode).toBe(404);
+  await built;
+}, 180_000);
+afterAll(async () => {
+  await browser?.close();
+  await close();
+  rmSync(site, { recursive: true, force: true });
+});
+
+type Visit = { page: Page; said: string[]; asked: string[] };
+
+/** A page with what the browser complained about and whom it asked. */
+async function visit(path: string, options: BrowserContextOptions = {}): Promise<Visit> {
+  const context = await browser.newContext(options);
+  onTestFinished(() => context.close());
+  const page = await context.newPage();
+  const said: string[] = [];
+  const asked: string[] = [];
+  page.on('console', (message) => said.push(`${message.type()}: ${message.text()}`));
+  page.on('pageerror', (error) => said.push(String(error)));
+  page.on('request', (request) => asked.push(request.url()));
+  await page.goto(`${base}${path}`, { waitUntil: 'networkidle' });
+  return { page, said, asked };
+}
+
+function expectQuiet({ said, asked }: Visit): void {
+  expect(said).toEqual([]);
+  expect(asked.length).toBeGreaterThan(3);
+  expect(asked.filter((url) => !url.startsWith(base) && !url.startsWith('data:'))).toEqual([]);
+}
+
+test('a reader goes from the first page to an event and finds a page by its words, without a request to others', async () => {
+  const visited = await visit('/docs');
+  const { page } = visited;
+  await page.click('.VPFeatures a:has-text("Event catalogue")');
+  await page.click('.vp-doc a:has-text("media.ready")');
+  await page.waitForURL('**/docs/events/media-ready');
+  expect(await page.textContent('.vp-doc')).toContain('"eventType": "media.ready"');
+  await page.click('.VPNavBarSearch button');
+  await page.fill('.search-input', 'rotate the secret');
+  await page.locator('.VPLocalSearchBox .result').first().click();
+  await page.waitForURL((url) => !url.pathname.endsWith('media-ready'));
+  await page.click('.VPSwitchAppearance >> visible=true');
+  expect(await page.getAttribute('html', 'class')).toContain('dark');
+  expectQuiet(visited);
+});
+
+test('the reference shows each operation and each code of error below its own anchor', async () => {
+  for (const { tags = [], operationId = '', method, path } of operationsOf(await openApiDocument())) {
+    const file = `${String(tags[0]).toLowerCase().replaceAll(' ', '-')}.html`;
+    const html = readFileSync(join(site, 'dist/api', file), 'utf8');
+    expect(html, operationId).toContain(` id="${operationId.toLowerCase()}"`);
+    expect(html).toContain(`verb-${method.toLowerCase()}`);
+    expect(html).toContain(path);
+  }
+  const errors = (await api.app.inject('/docs/errors')).payload;
+  for (const code of Object.keys(ERROR_CODES)) expect(errors).toContain(` id="${code}"`);
+  const visited = await visit('/docs/errors#insufficient_scope', { colorScheme: 'dark' });
+  expect(await visited.page.getAttribute('html', 'class')).toContain('dark');
+  expect(await visited.page.locator('[id="insufficient_scope"]').isVisible()).toBe(true);
+  expectQuiet(visited);
+});
+
+test.each(['/docs/', '/docs/tenants/webhooks', '/docs/api/messages', '/docs/events/', '/docs/errors'])(
+  'on a phone, %s is no wider than the screen',
+  async (path) => {
+    const visited = await visit(path, {
+      viewport: { width: 390, height: 844 },
+      isMobile: true,
+      hasTouch: true,
+    });
+    expect(await visited.page.evaluate('document.documentElement.scrollWidth')).toBeLessThanOrEqual(390);
+    expectQuiet(visited);
+  },
+);
+
+test('the policy allows no script or style within a page, and no page has one', async () => {
+  const { headers } = await api.app.inject('/docs/tenants/webhooks');
+  expect(headers['content-security-policy']).toMatch(
+    /^default-src 'none'; script-src 'self'; style-src 'self';/,
+  );
+  expect(headers['content-security-policy']).not.toContain('unsafe');
+  const pages = readdirSync(join(site, 'dist'), { recursive: true, encoding: 'utf8' }).filter((name) =>
+    name.endsWith('.html'),
+  );
+  expect(pages.length).toBeGreaterThan(100);
+  for (const page of pages) {
+    const html = readFileSync(join(site, 'dist', page), 'utf8');
+    expect(html, page).not.toMatch(/<script(?![^>]* src=)|<style|<[a-z][^<>]* style=/);
+  }
+});
+
+test('llms.txt names the pages, each of which is there as Markdown', async () => {
+  const { payload, headers } = await api.app.inject('/llms.txt');
+  expect(headers['content-type']).toContain('text/plain');
+  expect(payload).toMatch(/^# Heliograph\n\n> .+\n\n## Tenant developers\n/);
+  const links = [...payload.matchAll(/^- \[.+?\]\((\/docs\/\S+\.md)\): \S/gm)].map(([, link = '']) => link);
+  expect(links.length).toBeGreaterThan(40);
+  expect(links).toContain('/docs/tenants/webhooks.md');
+  for (const link of links) {
+    const page = await api.app.inject(link);
+    expect([link, page.statusCode]).toEqual([link, 200]);
+    expect(page.payload).toMatch(/^# /m);
+  }
+  const full = (await api.app.inject('/llms-full.txt')).payload;
+  expect(full).toContain('# Webhooks');
+  expect(full).toContain('{#sendmessage}');
+});
+
+test('a link that leads nowhere is found', () => {
+  expect(brokenLinks(join(site, 'dist'), '/docs/')).toEqual([]);
+  rmSync(join(site, 'dist/tenants/mcp.html'));
+  expect(brokenLinks(join(site, 'dist'), '/docs/')).toContain('tenants/webhooks.html → /docs/tenants/mcp');
+});
+
+test('a path that is no page has an answer for people, and the usual one for programs', async () => {
+  const page = await api.app.inject({ url: '/docs/nothing', headers: { accept: 'text/html' } });
+  expect([page.statusCode, page.headers['content-type']]).toEqual([404, 'text/html; charset=utf-8']);
+  for (const url of ['/docs/nothing', '/docs/../package.json', '/docs/%2e%2e/%2e%2e/package.json']) {
+    const answer = await api.app.inject(url);
+    expect([url, answer.statusCode, answer.json().error.code]).toEqual([url, 404, 'route_not_found']);
+  }
+});
