@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'vitest';
+import { upstreamExample } from '../../../src/api/openapi/webhooks/upstream-examples.ts';
 import { STANDARD_SAMPLES } from '../../../src/api/portal/endpoints/secret-page.ts';
 import { webhookHeaders } from '../../../src/deliveries/webhook-request.ts';
 import { SETTINGS } from '../../../src/platform/config/settings.ts';
@@ -20,6 +21,12 @@ describe('docs/tenants/webhooks.md', () => {
   test.each(EVENT_TYPES)('the example of %s is what the service makes of an upstream body', (type) => {
     const expected = JSON.stringify(JSON.parse(exampleEvents()[type]), null, 2);
     expect(documentedExample(type)).toBe(expected);
+  });
+
+  test('the example of a field of upstream is that of the API description', () => {
+    const field = 'message_template_status_update';
+    const expected = JSON.stringify(upstreamExample(field), null, 2);
+    expect(documentedExample(`upstream.${field}`)).toBe(expected);
   });
 
   test('names every header of a webhook', () => {

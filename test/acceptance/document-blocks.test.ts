@@ -1,0 +1,411 @@
+import { execFile, spawn } from 'node:child_process';
+import { randomBytes, randomInt } from 'node:crypto';
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/client';
+import { StdioClientTransport } from '@modelcontextprotocol/client/stdio';
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
+import { blocksThatBegin, blockThatBegins } from '../support/document-blocks.ts';
+import { api, newestConversation } from './support/customer.ts';
+import { npmPackages } from './support/npm-packages.ts';
+import { missingPrograms } from './support/programs.ts';
+import { pythonEnvironment } from './support/python-environment.ts';
+import { description, PROJECT } from './support/stack.ts';
+import { startTenantServer } from './support/tenant-server.ts';
+
+/**
+ * The blocks of code in docs/tenants beside those of the quick-starts, run against the real stack: as they stand, but for
+ * ids and addresses of examples, in whose place those of the stack come.
+ */
+
+const run = promisify(execFile);
+const ENDPOINTS = '/api/external/webhook-endpoints';
+
+let folder: string;
+beforeAll(() => {
+  folder = mkdtempSync(join(tmpdir(), 'heliograph-blocks-'));
+});
+afterAll(() => rmSync(folder, { recursive: true, force: true }));
+
+const tenant = () => {
+  const [first] = description().tenants;
+  if (first === undefined) throw new Error('the stack has no tenant');
+  return first;
+};
+
+/** Text with examples replaced by what the stack has; each of them must be there. */
+function replaced(text: string, values: Readonly<Record<string, string>>): string {
+  return Object.entries(values).reduce((result, [example, value]) => {
+    if (!result.includes(example)) throw new Error(`the block has no ${example}: ${text}`);
+    return result.replaceAll(example, value);
+  }, text);
+}
+
+/** Runs commands of a block; anything but a success of a request fails the test. */
+async function shell(commands: string, env: Record<string, string> = {}): Promise<string> {
+  const failing = commands.replaceAll('curl -s ', 'curl -sS --fail-with-body ');
+  const { apiUrl } = description();
+  const variables = { HELIOGRAPH_URL: apiUrl, HELIOGRAPH_API_KEY: tenant().apiKey, ...env };
+  const options = { cwd: folder, env: { ...process.env, ...variables } };
+  return (await run('sh', ['-euc', failing], options)).stdout;
+}
+
+describe('api.md', () => {
+  /** What the curl blocks need, by the request that a block has. */
+  const NEEDED: Readonly<
+    Record<string, (customer: string, conversation: string) => Promise<Record<string, string>>>
+  > = {
+    '/read"': async (_customer, conversation) => {
+      const path = `/api/external/conversations/${conversation}/messages?limit=1`;
+      const { data } = await api<{ data: { serviceMessageId: string }[] }>('GET', path);
+      return { '4711': data[0]?.serviceMessageId ?? '' };
+    },
+    'mug.jpg': async () => {
+      writeFileSync(join(folder, 'mug.jpg'), Buffer.from('ffd8ffe000104a46494600010100000100010000', 'hex'));
+      return {};
+    },
+    'conversations/search': async (_customer, conversation) => ({
+      'conversations/42': `conversations/${conversation}`,
+    }),
+    '"endpointId": "3"': async () => ({ '"endpointId": "3"': `"endpointId": "${tenant().endpointId}"` }),
+    'external/erasures': async (customer) => {
+      const { id } = await api<{ id: string }>('POST', '/api/external/erasures', { customer });
+      return { '+1 202-555-0143': customer, 'erasures/7': `erasures/${id}` };
+    },
+    'external/exports': async (customer) => ({ '+1 202-555-0143': customer }),
+    'payments/order-7': async () => {
+      await api(
+        'POST',
+        '/api/external/messages',
+        orderDetails(
+          'order-7',
+          {
+            type: 'payment_gateway',
+            payment_gateway: { type: 'razorpay', configuration_name: 'main', razorpay: {} },
+          },
+          'INR',
+        ),
+      );
+      return {};
+    },
+  };
+
+  /** The cursor of the list in the block; the list is about two seconds behind. */
+  async function nextCursor(): Promise<string> {
+    const path = '/api/external/events?order=asc&since=2026-11-19T00:00:00Z&limit=100';
+    const list = () => api<{ nextCursor: string | null }>('GET', path);
+    await expect.poll(async () => (await list()).nextCursor, { timeout: 10_000 }).not.toBeNull();
+    return (await list()).nextCursor ?? '';
+  }
+
+  const CURL = blocksThatBegin('api.md', 'curl -s').map((block) => ({
+    title: /\/api[^"]*/.exec(block)?.[0],
+    block,
+  }));
+
+  test.each(CURL)('$title', async ({ block }) => {
+    const { phone } = await newestConversation();
+    const { data } = await api<{ data: { id: string }[] }>('GET', '/api/external/conversations?limit=1');
+    const need = Object.entries(NEEDED).find(([part]) => block.includes(part))?.[1];
+    const values = (await need?.(phone, data[0]?.id ?? '')) ?? {};
+    const printed = await shell(replaced(block, values), {
+      NEXT_CURSOR: block.includes('NEXT_CURSOR') ? await nextCursor() : '',
+    });
+    if (block.includes('customer.zip')) {
+      expect(readFileSync(join(folder, 'customer.zip')).subarray(0, 2).toString()).toBe('PK');
+    } else expect(printed).toMatch(/^\{/);
+    const [, endpointId] = /"id":"(\d+)","url":"https:\/\/shop/.exec(printed) ?? [];
+    if (endpointId !== undefined) await api('DELETE', `${ENDPOINTS}/${endpointId}`);
+  });
+
+  test('the message is sent as it stands', async () => {
+    const [head = '', body = ''] = blockThatBegins('api.md', 'POST /api/external/messages').split('\n\n');
+    const [start = '', ...lines] = head.split('\n');
+    const [method = '', path = ''] = start.split(' ');
+    const headers = Object.fromEntries(lines.map((line) => line.split(': ') as [string, string]));
+    const response = await fetch(`${description().apiUrl}${path}`, {
+      method,
+      headers: {
+        ...headers,
+        Authorization: `Bearer ${tenant().apiKey}`,
+        'Idempotency-Key': `${headers['Idempotency-Key']}-${randomBytes(4).toString('hex')}`,
+        'Content-Type': 'application/json',
+      },
+      body: replaced(body, { '800000000000111': tenant().phoneNumberIds[0] ?? '' }),
+    });
+    expect(response.status, await response.text()).toBe(200);
+  });
+
+  test('the way to pay is known: a message with it is sent without a warning', async () => {
+    const payment = JSON.parse(blockThatBegins('api.md', '{"type": "pix_dynamic_code"'));
+    const sent = await api<{ warnings?: unknown }>(
+      'POST',
+      '/api/external/messages',
+      orderDetails('order-8', payment, 'BRL'),
+    );
+    expect(sent.warnings).toBeUndefined();
+  });
+
+  test('the error is one of the API', async () => {
+    const documented = JSON.parse(blockThatBegins('api.md', '{\n  "error"'));
+    const response = await fetch(`${description().apiUrl}/api/external/events?limit=101`, {
+      headers: { authorization: `Bearer ${tenant().apiKey}` },
+    });
+    const { error } = (await response.json()) as { error: Record<string, unknown> };
+    expect(Object.keys(documented.error)).toEqual(Object.keys(error));
+    for (const member of ['type', 'code', 'message', 'param'])
+      expect(documented.error[member]).toBe(error[member]);
+  });
+
+  test('the next send fails after the command of the sandbox', async () => {
+    const command = blockThatBegins('api.md', 'npm run sandbox -- fault');
+    const place = mkdtempSync(join(folder, 'sandbox-'));
+    const sandbox = `node ${join(PROJECT, 'bin/heliograph.js')} sandbox --url ${description().sandboxUrl}`;
+    const script = command.replace('npm run sandbox --', sandbox.replace(/ --url .*$/, ''));
+    await run('sh', ['-euc', `${script.trim()} --url ${description().sandboxUrl}`], { cwd: place });
+    const body = {
+      phoneNumberId: tenant().phoneNumberIds[0],
+      to: '+12025550143',
+      type: 'text',
+      text: { body: 'x' },
+    };
+    await expect(api('POST', '/api/external/messages', body)).rejects.toThrow(/132001|424/);
+  });
+});
+
+function orderDetails(reference: string, payment: object, currency: string): object {
+  const amount = { value: 100, offset: 100 };
+  const parameters = {
+    ...{ reference_id: reference, type: 'digital-goods', currency, total_amount: amount },
+    payment_type: currency === 'BRL' ? 'br' : 'upi',
+    payment_settings: [payment],
+    order: {
+      status: 'pending',
+      items: [{ retailer_id: 'mug', name: 'Mug', amount, quantity: 1 }],
+      subtotal: amount,
+    },
+  };
+  return {
+    ...{ phoneNumberId: tenant().phoneNumberIds[0], to: '+12025550143', type: 'interactive' },
+    interactive: {
+      type: 'order_details',
+      body: { text: 'Your order' },
+      action: { name: 'review_and_pay', parameters },
+    },
+  };
+}
+
+describe('webhooks.md verifies a real webhook, and refuses one that was changed:', () => {
+  /** A webhook as it arrives at an endpoint with both kinds of signature. */
+  async function webhook() {
+    const server = await startTenantServer();
+    const endpoint = await api<{ id: string; secret: string; publicKeys: { key: string }[] }>(
+      'POST',
+      ENDPOINTS,
+      {
+        ...{ url: `${server.url}/hook`, asymmetricSignature: 'ed25519' },
+      },
+    );
+    await api('POST', `${ENDPOINTS}/${endpoint.id}/test`, {});
+    await api('DELETE', `${ENDPOINTS}/${endpoint.id}`);
+    await server.goAway();
+    // The endpoint also receives what other tests cause.
+    const received = server.received().find(({ headers }) => headers['x-service-event-type'] === 'test');
+    const publicKey = /whpk_[\w+/=]+/.exec(JSON.stringify(endpoint.publicKeys))?.[0] ?? '';
+    return {
+      secret: endpoint.secret,
+      publicKey,
+      headers: received?.headers ?? {},
+      body: received?.body ?? '',
+    };
+  }
+
+  async function verifies(file: string, program: string, text: string): Promise<void> {
+    const { secret, publicKey, headers, body } = await webhook();
+    const place = mkdtempSync(join(folder, 'verify-'));
+    symlinkSync(join(PROJECT, 'node_modules'), join(place, 'node_modules'));
+    writeFileSync(join(place, file), text);
+    for (const [given, isRight] of [
+      [body, true],
+      [`${body} `, false],
+    ] as const) {
+      const env = {
+        ...{ ...process.env, WEBHOOK_SECRET: secret, WEBHOOK_PUBLIC_KEY: publicKey },
+        ...{ BODY: given, HEADERS: JSON.stringify(headers) },
+      };
+      const outcome = run(program, [file], { cwd: place, env });
+      if (isRight) expect((await outcome).stdout.trim()).toBe('verified');
+      else await expect(outcome).rejects.toMatchObject({ code: expect.any(Number) });
+    }
+  }
+
+  test('Node.js', async () => {
+    const block = blockThatBegins('webhooks.md', 'import { Webhook }');
+    // Stands for Express: calls the handler with the raw body.
+    const before = `const kept = [];
+const express = { raw: () => null };
+const queue = { add: (id, event) => kept.push(id, event.eventType) };
+const response = { sendStatus: (status) => kept.push(status) };
+const app = { post: (_path, _raw, handler) =>
+  handler({ body: Buffer.from(process.env.BODY), headers: JSON.parse(process.env.HEADERS) }, response) };\n`;
+    const after =
+      "\nif (kept[0] !== 204 || kept[2] !== 'test') throw new Error(JSON.stringify(kept));\nconsole.log('verified');\n";
+    await verifies('verify.mjs', process.execPath, `${before}${block}${after}`);
+  });
+
+  test('Node.js with a public key', async () => {
+    const block = blockThatBegins('webhooks.md', 'import { createPublicKey');
+    const before = `const request = { headers: JSON.parse(process.env.HEADERS) };
+const rawBody = Buffer.from(process.env.BODY);\n`;
+    const after = "\nif (!isValid || !isFresh) process.exit(1);\nconsole.log('verified');\n";
+    await verifies('verify.mjs', process.execPath, `${before}${block}${after}`);
+  });
+
+  test('Python', async ({ skip }) => {
+    const python = await pythonEnvironment('webhooks', ['standardwebhooks==1.1.0']);
+    if (python === null) return skip();
+    const before = `import json\nimport os as system\nraw_body = system.environ["BODY"]\nheaders = json.loads(system.environ["HEADERS"])\n`;
+    const after = '\nassert event["eventType"] == "test"\nprint("verified")\n';
+    await verifies(
+      'verify.py',
+      python.python,
+      `${before}${blockThatBegins('webhooks.md', 'import os')}${after}`,
+    );
+  });
+
+  test('PHP', async ({ skip }) => {
+    if ((await missingPrograms({ php: 'php-cli' })).length > 0) return skip();
+    const before = `<?php\n$rawBody = getenv('BODY');\n$headers = json_decode(getenv('HEADERS'), true);\n`;
+    const after = `\nif (!$valid || !$fresh) exit(1);\necho 'verified';\n`;
+    await verifies('verify.php', 'php', `${before}${blockThatBegins('webhooks.md', '$key =')}${after}`);
+  });
+});
+
+test('customer-data.md verifies the report of an erasure', async ({ skip }) => {
+  if ((await missingPrograms({ jq: 'jq', xxd: 'xxd', openssl: 'openssl' })).length > 0) return skip();
+  const { phone } = await newestConversation();
+  const { id } = await api<{ id: string }>('POST', '/api/external/erasures', { customer: phone });
+  const erasure = () => api<{ state: string; report: object }>('GET', `/api/external/erasures/${id}`);
+  await expect.poll(async () => (await erasure()).state, { timeout: 60_000 }).toBe('done');
+  const { report } = await erasure();
+  const block = blockThatBegins('customer-data.md', 'jq -cSj');
+  writeFileSync(join(folder, 'report.json'), JSON.stringify(report));
+  expect(await shell(block)).toMatch(/Verified Successfully/);
+  writeFileSync(join(folder, 'report.json'), JSON.stringify(report).replace('"version":1', '"version":2'));
+  await expect(shell(block)).rejects.toMatchObject({ code: 1 });
+});
+
+describe('cloud-api.md', () => {
+  const BASE = 'https://<your Heliograph>/graph';
+  const values = () => ({ base: `${description().apiUrl}/graph`, phone: tenant().phoneNumberIds[0] ?? '' });
+  const to = () => `1202555${randomInt(1000, 9999)}`;
+
+  test('the endpoint is added, and verified as Meta does it', async () => {
+    const server = createServer((request, response) =>
+      response.end(new URL(request.url ?? '', 'http://server').searchParams.get('hub.challenge')),
+    );
+    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+    onTestFinished(() => void server.close());
+    const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/webhooks`;
+    const block = blockThatBegins('cloud-api.md', 'curl -s');
+    const printed = await shell(replaced(block, { 'https://chat.example/webhooks/whatsapp': url }));
+    const { id, format } = JSON.parse(printed);
+    await api('DELETE', `${ENDPOINTS}/${id}`);
+    expect(format).toBe('meta');
+  });
+
+  test('pywa sends', async ({ skip }) => {
+    const python = await pythonEnvironment('pywa', ['pywa==4.5.0']);
+    if (python === null) return skip();
+    const { base, phone } = values();
+    const block = replaced(blockThatBegins('cloud-api.md', 'from pywa'), {
+      ...{ [BASE]: base, '<phone number id>': phone, 'ck_…': tenant().apiKey },
+    });
+    const text = `app = None\n${block}\nprint(client.send_message(to="${to()}", text="Hello").id)\n`;
+    writeFileSync(join(folder, 'cloud.py'), text);
+    expect((await run(python.python, ['cloud.py'], { cwd: folder })).stdout).toMatch(/^wamid\./);
+  });
+
+  test.each([
+    [() => blockThatBegins('cloud-api.md', 'import { WhatsAppAPI }'), 'whatsapp-api-js'],
+    [() => blockThatBegins('cloud-api.md', 'import { WhatsAppClient }'), '@kapso/whatsapp-cloud-api'],
+  ])('the client for JavaScript sends (%#)', async (block, name) => {
+    const place = await npmPackages('cloud-api', [
+      'whatsapp-api-js@6.3.0',
+      '@kapso/whatsapp-cloud-api@0.3.0',
+    ]);
+    const { base, phone } = values();
+    const text = replaced(block(), { [BASE]: base, 'ck_…': tenant().apiKey });
+    const send =
+      name === 'whatsapp-api-js'
+        ? `import { Text } from 'whatsapp-api-js/messages';\nconst sent = await api.sendMessage('${phone}', '${to()}', new Text('Hello'));`
+        : `const sent = await client.messages.sendText({ phoneNumberId: '${phone}', to: '${to()}', body: 'Hello' });`;
+    const own = join(folder, name.replaceAll('/', '-'));
+    mkdirSync(own);
+    symlinkSync(join(place, 'node_modules'), join(own, 'node_modules'));
+    writeFileSync(join(own, 'cloud.mjs'), `${text}\n${send}\nconsole.log(sent.messages[0].id);\n`);
+    expect((await run(process.execPath, ['cloud.mjs'], { cwd: own })).stdout).toMatch(/^wamid\./);
+  });
+});
+
+describe('mcp.md', () => {
+  type Server = { command: string; args: string[]; env: Record<string, string> };
+
+  const serverOf = (block: string): Server => {
+    const { mcpServers, servers } = JSON.parse(block);
+    return (mcpServers ?? servers).heliograph;
+  };
+
+  test('the settings of the assistants start the server, with the command that Claude Code is given too', async () => {
+    const claude = blockThatBegins('mcp.md', 'claude mcp add heliograph').replaceAll('\\\n', '');
+    for (const block of [
+      blockThatBegins('mcp.md', '{\n  "mcpServers"'),
+      blockThatBegins('mcp.md', '{\n  "inputs"'),
+    ]) {
+      const { command, args, env } = serverOf(block);
+      expect(claude.split('-- ').at(-1)?.trim()).toBe([command, ...args].join(' '));
+      expect(Object.keys(env)).toEqual(['HELIOGRAPH_URL', 'HELIOGRAPH_API_KEY']);
+      const transport = new StdioClientTransport({
+        ...{ command, args: args.map((arg) => arg.replace('/path/to/heliograph', PROJECT)) },
+        env: {
+          PATH: process.env.PATH ?? '',
+          HELIOGRAPH_URL: description().apiUrl,
+          HELIOGRAPH_API_KEY: tenant().apiKey,
+        },
+      });
+      const client = new Client({ name: 'documents', version: '1.0.0' });
+      await client.connect(transport);
+      const { tools } = await client.listTools();
+      await client.close();
+      expect(tools.map(({ name }) => name)).toContain('listEvents');
+    }
+  });
+
+  test('the command by HTTP serves the address and takes the header that Claude Code is given', async () => {
+    const claude = blockThatBegins('mcp.md', 'claude mcp add --transport');
+    const [, address = ''] = /(http:\S+)/.exec(claude) ?? [];
+    expect(claude).toContain('--header "Authorization: Bearer ck_…"');
+    const port = String(randomInt(20_000, 30_000));
+    const command = replaced(blockThatBegins('mcp.md', 'node bin/heliograph.js mcp'), {
+      ...{ 'https://gateway.example': description().apiUrl, '8765': port },
+    });
+    const child = spawn('sh', ['-euc', `exec ${command}`], { cwd: PROJECT, stdio: 'ignore' });
+    onTestFinished(() => void child.kill());
+    const url = new URL(address.replace('8765', port));
+    const headers = { authorization: `Bearer ${tenant().apiKey}` };
+    const isListening = () =>
+      fetch(url, { headers }).then(
+        () => true,
+        () => false,
+      );
+    await expect.poll(isListening, { timeout: 30_000 }).toBe(true);
+    const client = new Client({ name: 'documents', version: '1.0.0' });
+    await client.connect(new StreamableHTTPClientTransport(url, { requestInit: { headers } }));
+    expect((await client.listTools()).tools.length).toBeGreaterThan(5);
+    await client.close();
+  });
+});

@@ -1,0 +1,89 @@
+import { expect, test } from 'vitest';
+import { documentBlocks } from '../../support/document-blocks.ts';
+import { repositoryFile } from './compose-file.ts';
+
+/** Where blocks are run: a name in the comment before a block, or the document and how the block begins. */
+const RUN_BY_NAME: readonly { name: RegExp; test: string }[] = [
+  { name: /^(file|run): /, test: 'test/acceptance/quick-starts.test.ts' },
+  { name: /^example: endpoint alert$/, test: 'test/unit/endpoints/alert-envelope.test.ts' },
+  { name: /^example: /, test: 'test/unit/deployment/webhook-docs.test.ts' },
+];
+const RUN_BY_BEGINNING: readonly [document: string, beginning: string][] = [
+  ['api.md', 'curl -s'],
+  ['api.md', 'POST /api/external/messages'],
+  ['api.md', '{"type": "pix_dynamic_code"'],
+  ['api.md', 'npm run sandbox -- fault'],
+  ['api.md', '{\n  "error"'],
+  ['cloud-api.md', 'curl -s'],
+  ['cloud-api.md', 'from pywa'],
+  ['cloud-api.md', 'import { WhatsAppAPI }'],
+  ['cloud-api.md', 'import { WhatsAppClient }'],
+  ['customer-data.md', 'jq -cSj'],
+  ['mcp.md', '{\n  "mcpServers"'],
+  ['mcp.md', '{\n  "inputs"'],
+  ['mcp.md', 'node bin/heliograph.js mcp'],
+  ['webhooks.md', 'import { Webhook }'],
+  ['webhooks.md', 'import os'],
+  ['webhooks.md', '$key ='],
+  ['webhooks.md', 'import { createPublicKey'],
+];
+
+/** Blocks that nothing runs, each with the reason. */
+const NOT_RUN: readonly [document: string, beginning: string, reason: string][] = [
+  [
+    'mcp.md',
+    'claude mcp add heliograph',
+    'a program of others that needs an account; the command behind -- is compared with the JSON',
+  ],
+  [
+    'mcp.md',
+    'claude mcp add --transport',
+    'a program of others that needs an account; its address and header are those that the test of --http sends',
+  ],
+  ['webhooks.md', 'key       =', 'pseudo-code; quick-start/curl.md computes the same, and is run'],
+  [
+    'webhooks.md',
+    'ssl_client_certificate',
+    'a fragment of a configuration of nginx; test/integration has client certificates on a real TLS server',
+  ],
+];
+
+const matches = (block: { document: string; code: string }, document: string, beginning: string) =>
+  block.document === document && block.code.startsWith(beginning);
+
+test.each(documentBlocks())(
+  'the block of $document that begins with $code is run, or has a reason',
+  (block) => {
+    const byName = RUN_BY_NAME.find(({ name }) => block.marker !== null && name.test(block.marker));
+    const ways = [
+      byName?.test,
+      ...RUN_BY_BEGINNING.filter(([document, beginning]) => matches(block, document, beginning)),
+      ...NOT_RUN.filter(([document, beginning]) => matches(block, document, beginning)),
+    ].filter((way) => way !== undefined);
+    expect(ways).toHaveLength(1);
+  },
+);
+
+test('each of these blocks exists, and the acceptance test names those that it runs', () => {
+  const blocks = documentBlocks();
+  for (const [document, beginning] of [...RUN_BY_BEGINNING, ...NOT_RUN]) {
+    expect(
+      blocks.some((block) => matches(block, document, beginning)),
+      `${document}: ${beginning}`,
+    ).toBe(true);
+  }
+  const acceptance = repositoryFile('test/acceptance/document-blocks.test.ts');
+  for (const [document, beginning] of RUN_BY_BEGINNING) {
+    expect(acceptance.replaceAll('\\n', '\n'), beginning).toMatch(
+      new RegExp(
+        `blocks?That\\w+\\('${document}', ['"\`]${beginning.replaceAll(/[$()*+.?[\\\]^{|}]/g, '\\$&')}`,
+      ),
+    );
+  }
+  for (const { test: file } of RUN_BY_NAME) expect(repositoryFile(file).length).toBeGreaterThan(0);
+  const quickStarts = repositoryFile('test/acceptance/quick-starts.test.ts');
+  for (const { marker } of blocks) {
+    const [, name] = /^run: (\S+)$/.exec(marker ?? '') ?? [];
+    if (name !== undefined) expect(quickStarts).toContain(`'${name}'`);
+  }
+});
