@@ -62,8 +62,9 @@ describe('versions', () => {
 });
 
 describe('workflows', () => {
-  test('of checks and of releases are there', () => {
-    expect(WORKFLOWS.toSorted()).toEqual(['.github/workflows/ci.yml', '.github/workflows/release.yml']);
+  test('of checks, of the documentation and of releases are there', () => {
+    const names = ['ci', 'docs', 'release'];
+    expect(WORKFLOWS.toSorted()).toEqual(names.map((name) => `.github/workflows/${name}.yml`));
   });
 
   describe.skipIf(GO === undefined)('as actionlint reads them', () => {
