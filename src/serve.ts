@@ -125,7 +125,7 @@ async function endWorker(
 ): Promise<never> {
   logger.info('worker stops');
   setTimeout(() => {
-    logger.error('not stopped in time: ending now, leases and Temporal bring back what was under way');
+    logger.error('shutdown timed out; work in progress will be retried');
     process.exit(1);
   }, drainTimeoutMs).unref();
   const running = await Promise.race([starting, nothingAfter(STILL_STARTING_MS)]);

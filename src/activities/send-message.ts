@@ -136,11 +136,14 @@ async function attempt(
       return await goBack(tools, input, turn, verdict);
     case 'failed':
       await untilRecorded(() => recordFailed(database, input, verdict.error));
-      logger.warn({ ...input, error: loggedSendError(verdict.error) }, 'a message was refused for good');
+      logger.warn({ ...input, error: loggedSendError(verdict.error) }, 'a message was refused permanently');
       return { outcome: 'failed', summary: sendErrorText(verdict.error) };
     case 'unknown':
       await untilRecorded(() => recordUnknown(database, input, verdict.error));
-      logger.warn({ ...input, error: loggedSendError(verdict.error) }, 'a message may have gone out or not');
+      logger.warn(
+        { ...input, error: loggedSendError(verdict.error) },
+        'it is unknown whether a message was sent',
+      );
       return { outcome: 'unknown', summary: sendErrorText(verdict.error) };
   }
 }
@@ -189,7 +192,7 @@ async function failForMedia(
 async function endLost({ database, logger }: SendMessageTools, input: SendMessageInput): Promise<SendResult> {
   const error = unknownOutcome('the process that sent it ended before it had recorded one');
   await recordUnknown(database, input, error);
-  logger.warn({ ...input, error: loggedSendError(error) }, 'a message may have gone out or not');
+  logger.warn({ ...input, error: loggedSendError(error) }, 'it is unknown whether a message was sent');
   return { outcome: 'unknown', summary: sendErrorText(error) };
 }
 
@@ -220,7 +223,7 @@ async function noteToken(
 ): Promise<void> {
   if (problem === null) return;
   await noteTokenRefused(database, input.wabaId, problem).catch((error: unknown) =>
-    logger.warn({ ...input, err: error }, 'a refused access token was not noted'),
+    logger.warn({ ...input, err: error }, 'a refused access token was not recorded'),
   );
 }
 
@@ -235,7 +238,7 @@ async function followAlias(
   if (!isAlias) return;
   await database
     .transaction((trx) => followPhoneAlias(trx, input.wabaId, recipient, waId))
-    .catch((error: unknown) => logger.warn({ ...input, err: error }, 'a phone alias was not kept'));
+    .catch((error: unknown) => logger.warn({ ...input, err: error }, 'a phone alias was not stored'));
 }
 
 function asActivityFailure(tools: SendMessageTools, input: SendMessageInput, error: unknown): unknown {

@@ -115,7 +115,7 @@ async function noteToken(
   const problem = tokenProblemOf(error);
   if (problem === null) return;
   await noteTokenRefused(database, input.wabaId, problem).catch((failure: unknown) =>
-    logger.warn({ ...input, err: failure }, 'a refused access token was not noted'),
+    logger.warn({ ...input, err: failure }, 'a refused access token was not recorded'),
   );
 }
 

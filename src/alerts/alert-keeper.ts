@@ -56,9 +56,9 @@ export async function keepAlerts(tools: AlertKeeperTools, now: Date): Promise<vo
   });
   await runStep(database, ALERTS_STEP, EVERY_MS, async () => {
     const failed = await turn(tools, now);
-    for (const { kind, error } of failed)
-      logger.warn({ kind, err: error }, 'a kind of alert was not looked at');
-    if (failed.length > 0) throw new Error(`not looked at: ${failed.map(({ kind }) => kind).join(', ')}`);
+    for (const { kind, error } of failed) logger.warn({ kind, err: error }, 'alert check failed');
+    if (failed.length > 0)
+      throw new Error(`alert checks failed: ${failed.map(({ kind }) => kind).join(', ')}`);
   });
 }
 

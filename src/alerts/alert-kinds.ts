@@ -47,7 +47,7 @@ export const KINDS: Readonly<Record<AlertKind, KindDescription>> = {
       'Most or all attempts at a webhook endpoint fail. Its deliveries are kept: retried by the schedule, or, while the endpoint is `probing`, held back while a probe tests it.',
     steps: [
       'Open the endpoint and look at the last attempts: status code, error and response of the server.',
-      'The tenant fixes the server. A probe, the next event or the next retry finds out by itself, and what waits is sent in order. "Retry now" on the page of the endpoint does not wait for that.',
+      'The tenant fixes the server. A probe, the next event or the next retry notices it, and the pending deliveries are sent in order. "Retry now" on the page of the endpoint does not wait for that.',
       'If it takes longer, pause the endpoint: nothing is tried and nothing is lost.',
     ],
   },
@@ -57,11 +57,11 @@ export const KINDS: Readonly<Record<AlertKind, KindDescription>> = {
     notice: 'disabled',
     toldAtOnce: true,
     meaning:
-      'A webhook endpoint was switched off because every attempt failed for days, or because it answered 410 Gone. Its events are kept.',
+      'A webhook endpoint was switched off because every attempt failed for days, or because it returned 410 Gone. Its events are kept.',
     steps: [
       'The tenant fixes the server, or changes the URL of the endpoint.',
       'Send a test event; it goes out although the endpoint is disabled.',
-      'Enable the endpoint and choose whether what waits is sent or dropped.',
+      'Enable the endpoint and choose whether to send or drop its pending deliveries.',
     ],
   },
   deliveries_failed: {
@@ -69,8 +69,7 @@ export const KINDS: Readonly<Record<AlertKind, KindDescription>> = {
     audience: 'tenant',
     notice: 'deliveries_failed',
     toldAtOnce: true,
-    meaning:
-      'Deliveries used up all their attempts in the last 24 hours and are not tried again by themselves.',
+    meaning: 'Deliveries used up all their attempts in the last 24 hours and are not retried automatically.',
     steps: [
       'Filter the deliveries by this endpoint and the state "failed", and read the last error.',
       'The tenant fixes the cause at the server.',
@@ -82,7 +81,7 @@ export const KINDS: Readonly<Record<AlertKind, KindDescription>> = {
     audience: 'tenant',
     notice: 'backlog',
     meaning:
-      'A webhook endpoint takes its deliveries, but more slowly than events come: the oldest has been due for over 15 minutes.',
+      'A webhook endpoint accepts its deliveries, but more slowly than events come: the oldest has been due for over 15 minutes.',
     steps: [
       'Look at the response times of the endpoint. A server should respond at once and do its work later.',
       'Raise the limits of the endpoint (attempts at a time, attempts per second) if you set them.',
@@ -94,7 +93,7 @@ export const KINDS: Readonly<Record<AlertKind, KindDescription>> = {
     audience: 'tenant',
     notice: 'api_key.expiring',
     meaning:
-      'An API key expires within 14 days, or expired in the last 14. From then on every request with it is answered 401.',
+      'An API key expires within 14 days, or expired in the last 14. From then on every request with it returns 401.',
     steps: [
       'Make a new key, or ask for one that replaces it, and give it to the programs that use the old one.',
       'The list of API keys shows when the old key was last used.',
@@ -108,9 +107,9 @@ export const KINDS: Readonly<Record<AlertKind, KindDescription>> = {
     meaning:
       'The certificate that Heliograph shows to the server of an endpoint expires within 14 days, or has expired. The server then refuses its connections.',
     steps: [
-      'Have the authority of the present certificate issue a new one.',
+      'Ask the authority of the current certificate to issue a new one.',
       'Set it on the page of the endpoint, under "Client certificate". It is used from the next attempt on.',
-      'If the server asks for none any more, remove it there.',
+      'If the server no longer requires a certificate, remove it there.',
     ],
   },
   url_set_by_key: {
@@ -121,7 +120,7 @@ export const KINDS: Readonly<Record<AlertKind, KindDescription>> = {
     steps: [
       'Check that one of your programs did it, and that the server is yours.',
       'If not, revoke the API key at once, then delete the endpoint or change its URL.',
-      'Read in the audit log from which address the key was used, and what else it changed.',
+      'Read in the audit log from which address the key was used, and its other changes.',
     ],
   },
   access_token_refused: {
@@ -132,7 +131,7 @@ export const KINDS: Readonly<Record<AlertKind, KindDescription>> = {
       'The upstream platform refuses the access token of a WABA (code 190 or status 401), or there is none that can be used. Messages cannot be sent and media cannot be fetched; webhooks still arrive.',
     steps: [
       'Make a new permanent token for the system user of the upstream app, with the permissions whatsapp_business_messaging and whatsapp_business_management.',
-      'An operator stores it on the page of the WABA or with "admin waba set-token". It is tried at once, and the alert ends when upstream takes it.',
+      'An operator stores it on the page of the WABA or with "admin waba set-token". It is tried at once, and the alert ends when upstream accepts it.',
       'Media that waits is fetched then, for up to 7 days after it came. Messages that failed have to be sent again.',
     ],
   },
@@ -145,7 +144,7 @@ export const KINDS: Readonly<Record<AlertKind, KindDescription>> = {
     steps: [
       'Stop campaigns from this number, and write only to customers who expect it.',
       'Read in the WhatsApp Manager of the business which messages were reported, and change those templates.',
-      'A flagged number whose quality stays low gets a lower limit. The alert ends when upstream takes the flag back; a lower limit is reported for 7 days.',
+      'A flagged number whose quality stays low gets a lower limit. The alert ends when upstream removes the flag; a lower limit is reported for 7 days.',
     ],
   },
   account_restricted: {
@@ -156,8 +155,8 @@ export const KINDS: Readonly<Record<AlertKind, KindDescription>> = {
       'The upstream platform reports that the account violated a policy, or is restricted, banned or deleted. Messages may be refused.',
     steps: [
       'Open the Business Support Home of the business at the upstream platform: it names the policy and the date.',
-      'Correct what violates it, and ask for a review there if it is a mistake.',
-      'A violation or restriction is reported for 7 days, a ban until upstream takes it back.',
+      'Fix the violation, or ask for a review there if it is a mistake.',
+      'A violation or restriction is reported for 7 days, a ban until upstream lifts it.',
     ],
   },
   template_stopped: {
@@ -178,7 +177,7 @@ export const KINDS: Readonly<Record<AlertKind, KindDescription>> = {
     audience: 'both',
     notice: 'waba.silent',
     meaning:
-      'Nothing came from the upstream platform for a WABA, although in each of the last four weeks there was traffic in the same hours. A public holiday can be the reason too.',
+      'No webhooks came from the upstream platform for a WABA, although in each of the last four weeks there was traffic in the same hours. A public holiday can be the reason too.',
     steps: [
       'Send a message to a number of the WABA from a phone. If it arrives, all is well and the alert ends by itself.',
       'If not, look at the upstream app: is it subscribed to the WABA, is the webhook address right and active, is the field "messages" subscribed?',
@@ -190,12 +189,12 @@ export const KINDS: Readonly<Record<AlertKind, KindDescription>> = {
     audience: 'both',
     notice: 'payloads.quarantined',
     meaning:
-      'Parts of bodies of the upstream platform could not be read, today or yesterday, and gave no event. They are kept as they came.',
+      'Parts of bodies of the upstream platform could not be read, today or yesterday, and were quarantined. They are kept unchanged.',
     steps: [
       'Operators see the reasons under System health and with "admin inbox status".',
       'The reason phone_number_not_of_waba: the number is not of this WABA at the upstream platform.',
       'The reason not_signed_for_waba: an app secret that is bound to WABAs signed for the number of another WABA. Ask the owner of that app why.',
-      'Other reasons mostly mean that upstream sends something new: upgrade Heliograph, then run "admin inbox retry" while the bodies are kept.',
+      'Other reasons mostly mean that upstream sends a new type of data: upgrade Heliograph, then run "admin inbox retry" while the bodies are kept.',
     ],
   },
   intake_backlog: {
@@ -204,18 +203,19 @@ export const KINDS: Readonly<Record<AlertKind, KindDescription>> = {
     meaning:
       'Bodies of the upstream platform are stored, but the oldest has waited for intake for over 5 minutes.',
     steps: [
-      'See that a worker runs: System health lists the worker processes.',
-      'Look at the log of the workers for the loop "intake", and at PostgreSQL: locks, disk, connections.',
+      'Check that a worker runs: System health lists the worker processes.',
+      'Check the log of the workers for the loop "intake", and PostgreSQL: locks, disk, connections.',
       'If the workers are busy, start more of them.',
     ],
   },
   intake_failed: {
-    title: 'Bodies could not be taken in',
+    title: 'Bodies could not be ingested',
     audience: 'operator',
-    meaning: 'Bodies of the upstream platform could not be stored as events. They are kept, without end.',
+    meaning:
+      'Bodies of the upstream platform could not be stored as events. They are kept until they are ingested.',
     steps: [
       'Read why with "admin inbox status" and in the log of the workers.',
-      'Upgrade Heliograph or mend the cause, then run "admin inbox retry".',
+      'Upgrade Heliograph or fix the cause, then run "admin inbox retry".',
     ],
   },
   delivery_backlog: {
@@ -223,8 +223,8 @@ export const KINDS: Readonly<Record<AlertKind, KindDescription>> = {
     audience: 'operator',
     meaning: 'A delivery to an endpoint that works has been due for over 10 minutes.',
     steps: [
-      'See under System health whether one endpoint is slow or all of them wait.',
-      'If all wait: see that workers run and that attempts can be recorded (log of the workers, disk of PostgreSQL).',
+      'Check under System health whether one endpoint is slow or all of them wait.',
+      'If all wait: check that workers run and that attempts can be recorded (log of the workers, disk of PostgreSQL).',
       'If the workers are busy, start more of them.',
     ],
   },
@@ -235,7 +235,7 @@ export const KINDS: Readonly<Record<AlertKind, KindDescription>> = {
     steps: [
       'Read the reason below and in Temporal, under the workflows sendMail.',
       'Try the settings with "admin mail test <address>".',
-      'If the address is wrong, invite the person again with the right one.',
+      'If the address is wrong, invite the person again with the correct one.',
     ],
   },
 };

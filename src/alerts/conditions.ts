@@ -47,7 +47,7 @@ const LOOKS: Readonly<Record<AlertKind, Look>> = {
   deliveries_failed: async (database) =>
     (await listFinalFailures(database, MOST)).map(({ id, failed, lastHour, ...owner }) => ({
       ...{ kind: 'deliveries_failed', ...owner, subject: id, latestAt: lastHour },
-      reason: `${counted(failed, 'delivery', 'deliveries')} to endpoint ${id} failed for good in 24 hours.`,
+      reason: `${counted(failed, 'delivery', 'deliveries')} to endpoint ${id} failed permanently in 24 hours.`,
       details: { endpointId: id, failed },
     })),
   endpoint_backlog: async (database) => {
@@ -86,7 +86,7 @@ const LOOKS: Readonly<Record<AlertKind, Look>> = {
     (await listUnreadable(database, MOST)).map(({ wabaId, tenantId, count, reasons, lastDay }) => ({
       ...{ kind: 'payloads_quarantined', tenantId, subject: wabaId, latestAt: new Date(lastDay) },
       wabaId: tenantId === null ? null : wabaId,
-      reason: `${counted(count, 'part', 'parts')} of bodies of WABA ${wabaId} gave no event since yesterday: ${reasons.join(', ')}.`,
+      reason: `${counted(count, 'item', 'items')} for WABA ${wabaId} were quarantined since yesterday: ${reasons.join(', ')}.`,
       details: { count, reasons: reasons.join(', ') },
     })),
   intake_backlog: async (database, now) =>
@@ -97,7 +97,7 @@ const LOOKS: Readonly<Record<AlertKind, Look>> = {
   intake_failed: async (database) => {
     const { failed = 0 } = await countInbox(database, ['failed']);
     if (failed === 0) return [];
-    const reason = `${counted(failed, 'body', 'bodies')} of the upstream platform could not be taken in.`;
+    const reason = `${counted(failed, 'body', 'bodies')} of the upstream platform could not be ingested.`;
     return [{ ...INSTALLATION, kind: 'intake_failed', reason, details: { failed } }];
   },
   delivery_backlog: async (database, now) =>
@@ -190,7 +190,7 @@ async function silentWabas(database: Database, now: Date): Promise<Condition[] |
   const until = new Date(hourOf(noted));
   return (await listSilentWabas(database, until, MOST)).map(({ since, ...owner }) => ({
     ...{ kind: 'waba_silent', ...owner, subject: owner.wabaId, latestAt: null },
-    reason: `Nothing came for WABA ${owner.wabaId} since ${since.toISOString().slice(0, 16).replace('T', ' ')} UTC, unlike in the last four weeks.`,
+    reason: `No webhooks for WABA ${owner.wabaId} since ${since.toISOString().slice(0, 16).replace('T', ' ')} UTC; it is usually active at this time.`,
     details: { since: since.toISOString() },
   }));
 }

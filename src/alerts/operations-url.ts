@@ -53,7 +53,7 @@ export async function setOperationsUrl(
   if (endpoint !== undefined) {
     throw new RequestError(
       'url_is_webhook_endpoint',
-      `Webhook endpoint ${endpoint.id} has this URL. Alerts are no events: give them a path of their own.`,
+      `Webhook endpoint ${endpoint.id} has this URL. Use a different URL: alerts must not go to a webhook endpoint.`,
     );
   }
   if (stored?.secretSealed) {

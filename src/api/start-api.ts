@@ -192,7 +192,7 @@ async function closeServers(
   const closed = Promise.all(servers.map((server) => server.close()));
   const isClosed = await Promise.race([closed.then(() => true), sleep(timeoutMs, false, { ref: false })]);
   if (isClosed) return;
-  logger.warn('requests were still under way and are cut');
+  logger.warn('requests were still in progress and are aborted');
   for (const server of servers) server.server.closeAllConnections();
 }
 

@@ -65,7 +65,7 @@ async function checkSchemaState(database: Database): Promise<Finding[]> {
   if (functions !== 'current') found.push(warn('its functions are of another version', migrate));
   if (invalidIndexes.length > 0)
     found.push(warn(`no query uses these indexes: ${invalidIndexes.join(', ')}`, migrate));
-  if (isRunning) found.push(warn('a migration is under way', 'wait for its end'));
+  if (isRunning) found.push(warn('a migration is in progress', 'wait until it ends'));
   if (later.length > 0)
     found.push(
       warn(`a later version migrated it: ${later.join(', ')}`, 'bring all processes to one version'),
@@ -155,7 +155,7 @@ async function checkSecrets(tools: SealedDatabase): Promise<Finding[]> {
 async function checkWorkers(database: Database): Promise<Finding> {
   const workers = await listLiveWorkers(database);
   if (workers.length === 0)
-    return fail('no worker runs: nothing is taken in or delivered', 'start "heliograph worker"');
+    return fail('no worker runs: nothing is ingested or delivered', 'start "heliograph worker"');
   return ok(`${workers.length}: ${workers.join(', ')}`);
 }
 
@@ -239,7 +239,7 @@ async function checkHousekeeping(database: Database): Promise<Finding[]> {
   return failing.map(({ step, failingSince, error }) =>
     warn(
       `${step} has failed for ${durationOf(ageOf(failingSince))}: ${error}`,
-      'mend the reason; it is tried every 10 minutes',
+      'fix the cause; it is retried every 10 minutes',
     ),
   );
 }

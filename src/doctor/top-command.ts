@@ -31,9 +31,9 @@ type Sight = { json: object; lines: ScreenLine[] };
 export function topCommand(): Command {
   const command = new Command('top')
     .description(
-      'what the installation does now: throughput, backlog, busiest and failing endpoints, workers',
+      'show the current state of the installation: throughput, backlog, busiest and failing endpoints, workers',
     )
-    .option('--once', 'print it once; so it is too where the output is no terminal');
+    .option('--once', 'print once and exit (default when the output is not a terminal)');
   return adminAction<{ once?: boolean; json?: boolean }>(
     command,
     'top --once',

@@ -66,7 +66,7 @@ export async function tellFailures(trx: Transaction, endpointId: string): Promis
     endpointId,
   ]);
   const count = failed.toLocaleString('en-US');
-  const reason = `${count} ${failed === 1 ? 'delivery has' : 'deliveries have'} failed for good: no more attempts are made`;
+  const reason = `${count} ${failed === 1 ? 'delivery has' : 'deliveries have'} failed permanently: no more attempts are made`;
   const details = { failed, since: untold[0]?.hour.toISOString() ?? null };
   const alert = 'deliveries_failed' as const;
   await insertEndpointAlert(trx, { wabaId: endpoint.waba_id, endpointId, alert, reason, details });

@@ -108,7 +108,7 @@ function refuse(message: string): CustomHeadersVerdict {
 
 /** What a change of the URL meant for the endpoint's secrets. */
 export type EndpointMove = {
-  /** Custom headers that were forgotten: their values were meant for the server before. */
+  /** Custom headers that were forgotten: their values were meant for the previous server. */
   droppedHeaderNames: string[];
   /** The URL leads to another server, and the one before still knows the signing secret. */
   secretRotationAdvised: boolean;

@@ -66,7 +66,7 @@ async function refuseIfAnyWaits(database: Database, id: string): Promise<void> {
   throw new RequestError(
     'waiting_choice_required',
     `${number} ${number === '1' ? 'delivery waits' : 'deliveries wait'} for endpoint ${id}: ` +
-      'choose "send" to send what waits first, in order, or "drop" to drop it for good.',
+      'choose "send" to send the pending deliveries first, in order, or "drop" to drop them permanently.',
   );
 }
 

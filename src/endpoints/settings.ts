@@ -41,7 +41,7 @@ export const SETTINGS = {
       hint: 'For example “orders to the warehouse”.',
       maxLength: 200,
     },
-    command: { flags: '--description <text>', help: 'what it is for', label: 'description' },
+    command: { flags: '--description <text>', help: 'its purpose', label: 'description' },
   }),
   eventTypes: textsSetting<EventType>({
     section: 'what',
@@ -105,7 +105,7 @@ export const SETTINGS = {
     },
     command: {
       flags: '--format <format>',
-      help: 'form of the bodies: heliograph, or meta (as the upstream platform sends them)',
+      help: 'format of the bodies: heliograph, or meta (as the upstream platform sends them)',
       label: 'format',
     },
   }),
@@ -169,7 +169,7 @@ export const SETTINGS = {
     },
     command: {
       flags: '--signature <profile>',
-      help: 'form of X-Service-Signature: standard, github or stripe',
+      help: 'format of X-Service-Signature: standard, github or stripe',
       label: 'signature',
     },
   }),
@@ -194,7 +194,8 @@ export const SETTINGS = {
   }),
   maxInFlight: numberSetting({
     section: 'limits',
-    description: 'Most requests under way at once, divided among the worker processes of the installation.',
+    description:
+      'Maximum requests in progress at once, divided among the worker processes of the installation.',
     check: (count) => wholeNumber('The in-flight limit', count, 1, 500),
     portal: {
       field: 'maxInFlight',
@@ -242,7 +243,7 @@ export const SETTINGS = {
     },
     command: {
       flags: '--block-limit <seconds>',
-      help: 'let what fails for so long step aside for others of its key; 0 or never: it blocks them (default: the setting)',
+      help: 'how long a failing delivery may block its key; 0 or never: forever (default: the setting)',
       words: { never: 0 },
       label: 'block limit',
       show: (seconds) => (seconds === 0 ? 'never' : `${seconds} s`),
@@ -254,16 +255,16 @@ export const SETTINGS = {
     names: ['auto', 'always', 'failures'],
     fallback: null,
     description:
-      'Which deliveries have a workflow run that an operator sees: `auto` (first attempts in calm traffic, and failures), `always` (every delivery; its requests are made inside its run, which costs milliseconds and limits how many go out per second) or `failures`. Null: as the installation says.',
+      'Which deliveries have a workflow run that an operator sees: `auto` (first attempts in calm traffic, and failures), `always` (every delivery; its requests are made inside its run, which costs milliseconds and limits how many go out per second) or `failures`. Null: the installation’s value.',
     portal: {
       field: 'deliveryWorkflows',
       label: 'Workflow runs',
       hint: 'Which deliveries an operator finds in Temporal. “Always” makes each request inside its own run: slower, and traceable one by one.',
       widget: 'list',
       choices: {
-        auto: 'In calm traffic, and what fails',
+        auto: 'In calm traffic, and failures',
         always: 'Always: each request inside its run',
-        failures: 'Only what fails',
+        failures: 'Only failures',
       },
       byDefault: ({ deliveryWorkflows }) => deliveryWorkflows,
     },
@@ -276,7 +277,7 @@ export const SETTINGS = {
   maxRetryWorkflows: numberSetting({
     section: 'limits',
     description:
-      'How many of its failing deliveries have a workflow run at once, as far as other tenants leave room. Deliveries without a run are retried at the same times. Null: as the installation says.',
+      'How many of its failing deliveries have a workflow run at once, as far as other tenants leave room. Deliveries without a run are retried at the same times. Null: the installation’s value.',
     check: (count) => wholeNumber('The number of workflow runs for retries', count, 0, 1_000),
     portal: {
       field: 'maxRetryWorkflows',
@@ -301,7 +302,7 @@ export const SETTINGS = {
       label: 'Ordering',
       widget: 'radios',
       choices: {
-        event: 'Event: what belongs together stays in order (recommended)',
+        event: 'Event: related events stay in order (recommended)',
         conversation: 'Conversation: all events of one customer, one after the other',
         endpoint: 'Endpoint: everything in order; an event that fails blocks all others until it steps aside',
       },
@@ -309,7 +310,7 @@ export const SETTINGS = {
     },
     command: {
       flags: '--order-scope <scope>',
-      help: 'what is delivered one after the other: event, conversation or endpoint',
+      help: 'scope of the order: event, conversation or endpoint',
       label: 'order scope',
     },
   }),

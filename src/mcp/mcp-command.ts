@@ -19,7 +19,10 @@ export function mcpCommand(): Command {
     .option('--url <url>', 'base URL of the gateway; otherwise HELIOGRAPH_URL')
     .option('--key-file <path>', 'a file with the API key (ck_…); otherwise HELIOGRAPH_API_KEY')
     .addOption(
-      new Option('--allow <level...>', 'beside reading: send messages; operate endpoints and deliveries')
+      new Option(
+        '--allow <level...>',
+        'in addition to reading: send messages; operate endpoints and deliveries',
+      )
         .choices(ALLOWED_LEVELS)
         .default([]),
     )

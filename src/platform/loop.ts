@@ -79,13 +79,13 @@ function makeTurns({ name, logger, turn }: LoopOptions) {
       beganAtMs = performance.now();
       try {
         const more = await turn();
-        if (backOffMs > 0) logger.info({ loop: name }, 'working again');
+        if (backOffMs > 0) logger.info({ loop: name }, 'loop recovered');
         backOffMs = 0;
         return more;
       } catch (error) {
         if (backOffMs === 0) {
           failingFromMs = performance.now();
-          logger.warn({ loop: name, err: error }, 'waiting and trying again');
+          logger.warn({ loop: name, err: error }, 'loop failed, retrying');
         }
         backOffMs = Math.min(LONGEST_BACK_OFF_MS, Math.max(FIRST_BACK_OFF_MS, backOffMs * 2));
         return false;

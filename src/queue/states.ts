@@ -114,7 +114,7 @@ export const TRANSITIONS: readonly Transition[] = [
     from: ['claimed'],
     to: ['gone'],
     by: 'settle, in the transaction that records the attempt',
-    when: 'the token matches; delivered or failed for good',
+    when: 'the token matches; delivered or failed permanently',
   },
   {
     from: ['queued', ...HEADS],

@@ -20,14 +20,14 @@ export const FILE_LOOKS: readonly Look[] = [
   {
     kind: 'media_without_object',
     what: 'received files that are not in the object store',
-    mending:
+    remedy:
       'fetched again from upstream under the same address; what upstream no longer has ends as media_lost',
     run: lookAtMedia,
   },
   {
     kind: 'upload_without_object',
     what: 'uploaded files that are not in the object store',
-    mending: 'given up: the tenant is told to upload again',
+    remedy: 'given up: the tenant is told to upload again',
     run: async (tools, tally) => {
       for await (const file of missingFiles(tools, listReadyUploads, FIRST_UUID)) {
         tally.found(file.id, tools.fix && (await giveUpUpload(tools.database, file)));
@@ -37,7 +37,7 @@ export const FILE_LOOKS: readonly Look[] = [
   {
     kind: 'erased_object',
     what: 'objects of files that were erased',
-    mending: 'removed',
+    remedy: 'removed',
     run: async (tools, tally) => {
       for await (const objects of pagesOf(tools.objectStore.list())) {
         const keys = objects.map(({ key }) => key);
@@ -51,7 +51,7 @@ export const FILE_LOOKS: readonly Look[] = [
   {
     kind: 'object_without_row',
     what: 'objects that no row names',
-    mending: 'kept; --remove-objects <hours> with --fix removes those older than that',
+    remedy: 'kept; --remove-objects <hours> with --fix removes those older than that',
     run: lookAtObjects,
   },
 ];

@@ -9,18 +9,18 @@ export type Finding = {
   /** For people. */
   what: string;
   found: number;
-  mended: number;
-  /** Found and not mended. */
+  fixed: number;
+  /** Found and not fixed. */
   left: number;
   examples: string[];
-  /** What was done, or what mends the rest. */
+  /** What was done, or what fixes the rest. */
   note: string;
   /** Why the look could not be finished; null: it was. */
   problem: string | null;
 };
 
 export type ReconcileOptions = {
-  /** Mend, and not only look. */
+  /** Fix, and not only report. */
   fix: boolean;
   /** Objects that no row names are removed when they are older than this, in ms; null: they stay. */
   removeObjectsAfterMs: number | null;
@@ -34,7 +34,7 @@ export type ReconcileTools = AdminTools &
 
 /** Counts what a look finds. */
 export type Tally = {
-  found(example: string, isMended: boolean): void;
+  found(example: string, isFixed: boolean): void;
   note(text: string): void;
 };
 
@@ -43,7 +43,7 @@ export type Look = {
   kind: string;
   what: string;
   /** What `--fix` does. */
-  mending: string;
+  remedy: string;
   run(tools: ReconcileTools, tally: Tally): Promise<void>;
 };
 
@@ -51,15 +51,15 @@ const MOST_EXAMPLES = 5;
 
 /** Carries a look out. One that cannot be finished, as when a server is away, stops no other. */
 export async function carryOut(look: Look, tools: ReconcileTools): Promise<Finding> {
-  const { kind, what, mending } = look;
+  const { kind, what, remedy } = look;
   const finding: Finding = {
-    ...{ kind, what, found: 0, mended: 0, left: 0, examples: [], problem: null },
-    note: mending,
+    ...{ kind, what, found: 0, fixed: 0, left: 0, examples: [], problem: null },
+    note: remedy,
   };
   const tally: Tally = {
-    found: (example, isMended) => {
+    found: (example, isFixed) => {
       finding.found += 1;
-      finding[isMended ? 'mended' : 'left'] += 1;
+      finding[isFixed ? 'fixed' : 'left'] += 1;
       if (finding.examples.length < MOST_EXAMPLES) finding.examples.push(example);
     },
     note: (text) => {

@@ -7,7 +7,7 @@ import { WORKFLOW_LOOKS } from './workflows.ts';
 const LOOKS = [...TABLE_LOOKS, ...WORKFLOW_LOOKS, ...FILE_LOOKS, ...LATER_LOOKS];
 
 /**
- * Compares database, object store and Temporal with each other, as after one of them was restored, and mends what
+ * Compares database, object store and Temporal with each other, as after one of them was restored, and fixes what
  * differs with `fix`. Each step is small and complete in itself: who is interrupted begins again. `onFinding` is told of
  * each look as it ends.
  */
@@ -23,11 +23,11 @@ export async function reconcile(
     findings.push(finding);
     onFinding(finding);
   }
-  const mended = findings.filter((finding) => finding.mended > 0);
-  if (mended.length > 0) {
+  const fixed = findings.filter((finding) => finding.fixed > 0);
+  if (fixed.length > 0) {
     await recordBy(tools.database, tools.actor, {
       ...{ tenantId: null, wabaId: null, action: 'installation.reconciled', target: 'installation' },
-      detail: Object.fromEntries(mended.map((finding) => [finding.kind, finding.mended])),
+      detail: Object.fromEntries(fixed.map((finding) => [finding.kind, finding.fixed])),
     });
   }
   return findings;

@@ -13,19 +13,19 @@ export const TABLE_LOOKS: readonly Look[] = [
   {
     kind: 'sequence_behind_table',
     what: 'ids that would be drawn twice, because their sequence is behind the table',
-    mending: 'the sequence goes on behind the table',
+    remedy: 'the sequence goes on behind the table',
     run: lookAtSequences,
   },
   {
     kind: 'ids_given_out',
     what: 'ids that Temporal knows and the database has not drawn yet: it was restored to an earlier moment',
-    mending: 'passed over with --rewound and --fix, ids as well as X-Service-Sequence and order numbers',
+    remedy: 'passed over with --rewound and --fix, ids as well as X-Service-Sequence and order numbers',
     run: lookAtGivenIds,
   },
   {
     kind: 'partition_missing',
     what: 'days of today and the next week without partitions',
-    mending: 'made',
+    remedy: 'made',
     run: lookAtPartitions,
   },
 ];
@@ -35,13 +35,13 @@ export const LATER_LOOKS: readonly Look[] = [
   {
     kind: 'erasure_forgotten',
     what: 'erasures that Temporal knows as done and whose data is back',
-    mending: 'asked for again',
+    remedy: 'asked for again',
     run: lookAtErasures,
   },
   {
     kind: 'upstream_numbers',
     what: 'phone numbers of WABAs, as upstream has them',
-    mending: 'looked up with --fix',
+    remedy: 'looked up with --fix',
     run: async ({ database, fix }, tally) => {
       if (fix) tally.note(`${await askForAllNumbersAnew(database)} WABAs are looked up within half an hour`);
     },
@@ -82,18 +82,18 @@ const PASSED_OTHERWISE = 1_000n;
 
 async function lookAtGivenIds(tools: ReconcileTools, tally: Tally): Promise<void> {
   const { database, fix, rewound } = tools;
-  const isMended = fix && rewound;
+  const isFixed = fix && rewound;
   const known = await readKnownIds(tools);
   for (const sequence of await listIdSequences(database)) {
     const { table } = sequence;
     const [id, lastId] = [known.get(table) ?? 0n, await readLastId(database, sequence)];
-    if (isMended) {
+    if (isFixed) {
       const from = id > lastId ? id : lastId;
       await passIds(database, sequence, from + (PASSED[table] ?? PASSED_OTHERWISE));
     }
-    if (id > lastId) tally.found(`${table}: ${id}`, isMended);
+    if (id > lastId) tally.found(`${table}: ${id}`, isFixed);
   }
-  if (isMended) {
+  if (isFixed) {
     const keys = await passSequences(database);
     await passOrderNumbers(database);
     tally.note(`ids, order numbers and the X-Service-Sequence of ${keys} ordering keys were passed over`);

@@ -23,20 +23,20 @@ const LIST_MS = 30 * 60_000;
 export const WORKFLOW_LOOKS: readonly Look[] = [
   {
     kind: 'send_already_made',
-    what: 'messages to be sent that Temporal knows as sent',
-    mending: 'ended as unknown: they are not sent twice',
+    what: 'pending messages that Temporal has as sent',
+    remedy: 'ended as unknown: they are not sent twice',
     run: lookAtSends,
   },
   {
     kind: 'task_without_workflow',
-    what: 'work to be done (media, orders, sends, replays, key requests, erasures, alerts, numbers) whose workflow does not run',
-    mending: 'woken: a worker starts the workflow again',
+    what: 'pending work (media, orders, sends, replays, key requests, erasures, alerts, numbers) whose workflow does not run',
+    remedy: 'woken: a worker starts the workflow again',
     run: lookAtTasks,
   },
   {
     kind: 'workflow_without_row',
     what: 'workflows that run and whose rows are gone',
-    mending: 'terminated',
+    remedy: 'terminated',
     run: lookAtWorkflows,
   },
 ];

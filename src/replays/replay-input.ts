@@ -32,7 +32,7 @@ export function checkSelection(given: GivenSelection, now: Date): ReplaySelectio
   const filters = [ofEndpoint, from, to, eventTypes, states].filter((value) => value !== undefined);
   if (!isList && filters.length === 0) {
     throw invalidValue(
-      'Say what to send again: deliveries, or an endpoint, a time range, event types or states.',
+      'Choose the deliveries to send again: ids, or an endpoint, a time range, event types or states.',
     );
   }
   if (isList && filters.length > 0) {
@@ -69,7 +69,7 @@ function listOfDeliveries({ deliveryIds, eventIds }: GivenSelection): string[] |
 function checkDeliveryIds(ids: readonly string[]): string[] {
   if (ids.length === 0) throw invalidValue('Name at least one delivery.');
   if (ids.length > MAX_IDS)
-    throw invalidValue(`Name at most ${MAX_IDS} deliveries at once; take a filter for more.`);
+    throw invalidValue(`Name at most ${MAX_IDS} deliveries at once; use a filter for more.`);
   return [...new Set(ids)].map((id) => {
     const parts = DELIVERY_ID.exec(id)?.slice(1);
     if (parts === undefined) {

@@ -60,7 +60,7 @@ export async function reportUnreadableSecrets(tools: SealedDatabase, logger: Log
       'stored secrets cannot be opened with HELIOGRAPH_ENCRYPTION_KEYS: put the missing keys back (admin secrets status)',
     );
   } catch (error) {
-    logger.warn({ err: error }, 'whether the stored secrets can be opened is not known');
+    logger.warn({ err: error }, 'could not check stored secrets');
   }
 }
 

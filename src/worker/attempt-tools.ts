@@ -68,7 +68,8 @@ export function openDelivery(config: Config, tools: DeliveryTools) {
     calm,
     onStarted: (label) =>
       void recordWorkflow(database, [{ ...label, workflowId: deliveryWorkflowId(label) }]).catch(onTrouble),
-    onTrouble: (error) => logger.warn({ err: error }, 'runs of deliveries cannot be started at present'),
+    onTrouble: (error) =>
+      logger.warn({ err: error }, 'workflow runs of deliveries cannot be started at present'),
   });
   const defaults = { timeoutMs, retryScheduleMs, workflows: config.delivery.workflows };
   const loop = new DeliveryLoop({ ...settlement, logger, sender, limiter, secretBox, defaults, runs });
@@ -141,7 +142,7 @@ function openSender(config: Config, logger: Logger): HttpSender {
   const { allowHttp, connectTimeoutMs, timeoutMs } = config.webhooks;
   const guard = makeAddressGuard(config.webhooks);
   const onUnusableName: UnusableNameObserver = (cause) =>
-    logger.info(cause, 'the name in a webhook URL leads to no address that webhooks are sent to');
+    logger.info(cause, 'the host of a webhook URL has no allowed address');
   return makeHttpSender({ guard, allowHttp, connectTimeoutMs, totalTimeoutMs: timeoutMs, onUnusableName });
 }
 

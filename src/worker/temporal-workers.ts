@@ -87,12 +87,12 @@ async function keepRunning(
       if (run.stopping) worker.shutdown();
       if ((await Promise.race([ended, hangs(worker, run, options)])) === 'hangs') {
         void ended.catch(() => undefined);
-        options.logger.warn({ taskQueue: entry.taskQueue }, 'a Temporal worker hangs; making a new one');
+        options.logger.warn({ taskQueue: entry.taskQueue }, 'a Temporal worker hangs; replacing it');
         if (!run.stopping) connection = await connectAnew(run, options);
       }
     } catch (error) {
       const { taskQueue } = entry;
-      options.logger.warn({ err: error, taskQueue }, 'a Temporal worker ended; making a new one');
+      options.logger.warn({ err: error, taskQueue }, 'a Temporal worker ended; replacing it');
     }
     worker = null;
     if (!run.deafSinceMs.has(entry)) run.deafSinceMs.set(entry, performance.now());

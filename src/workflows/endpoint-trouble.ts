@@ -115,7 +115,7 @@ function takeUpdates(endpointId: string, trouble: Trouble): void {
   );
   take(
     'enable',
-    'Take deliveries again. "send": what waits goes out first; "drop": it is dropped for good.',
+    'Take deliveries again. "send": what waits goes out first; "drop": it is dropped permanently.',
     (waiting) =>
       waiting === 'send' || waiting === 'drop'
         ? refuseIn(['failing', 'recovering'], 'the endpoint takes deliveries already')

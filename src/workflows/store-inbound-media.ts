@@ -66,6 +66,6 @@ function detailsOf({ messageId }: StoreInboundMediaInput, result: MediaResult): 
     case 'finished':
       return `**Nothing to do** for message ${messageId}. ${result.summary}`;
     case 'failed':
-      return `**Failed for good** (\`${result.code}\`), message ${messageId}. ${result.summary}`;
+      return `**Failed permanently** (\`${result.code}\`), message ${messageId}. ${result.summary}`;
   }
 }

@@ -17,9 +17,7 @@ import { listTenantUsage } from '../tenant-usage.ts';
 
 /** `admin tenant policy` */
 export function showPolicyCommand(): Command {
-  const command = new Command('policy')
-    .description('show what a tenant has in place of the installation’s settings')
-    .argument('<tenantId>');
+  const command = new Command('policy').description('show the overrides of a tenant').argument('<tenantId>');
   return adminAction(command, 'tenant policy 1', async ({ tools, args }) => {
     const [userId = ''] = args;
     await knownTenant(tools.database, userId);
@@ -33,7 +31,7 @@ const DEFAULT_LIMIT = 50;
 /** `admin tenant usage` */
 export function usageCommand(): Command {
   const command = new Command('usage')
-    .description('what tenants store and have uploaded today (UTC), those nearest to a quota first')
+    .description('show the storage and today’s uploads (UTC) of tenants, those nearest to a quota first')
     .option('--limit <n>', 'how many tenants at most', parseLimit, DEFAULT_LIMIT);
   return adminAction<{ limit: number }>(command, 'tenant usage', async ({ tools, options }) => {
     const tenants = await listTenantUsage(tools.database, options.limit);
@@ -66,7 +64,7 @@ function parseLimit(text: string): number {
 /** `admin tenant set-policy` */
 export function setPolicyCommand(): Command {
   const command = new Command('set-policy')
-    .description('give a tenant values of its own; "default" takes one away')
+    .description('override settings for a tenant; "default" removes an override')
     .argument('<tenantId>');
   for (const name of POLICY_NAMES) {
     const { unit, about } = POLICY_VALUES[name];

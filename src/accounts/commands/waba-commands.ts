@@ -38,7 +38,9 @@ export function wabaCommand(): Command {
 
 function addCommand(): Command {
   const command = new Command('add')
-    .description('add a WABA with its numbers to a tenant, or bring it up to date; what is not given stays')
+    .description(
+      'add a WABA with its numbers to a tenant, or update it; options that are not given change nothing',
+    )
     .requiredOption('--tenant <tenantId>', 'whose it is')
     .requiredOption('--waba <id>', 'its id at the upstream platform')
     .option('--number <id[:display[:name]]>', 'a phone number; may be repeated', parsePhoneNumber)
@@ -87,7 +89,9 @@ async function storedToken(tools: AdminTools, wabaId: string): Promise<string> {
 function describeSaved(waba: SavedWaba): AdminOutcome {
   const notes: string[] = [];
   if (waba.phoneNumbers.length === 0) {
-    notes.push('the WABA has no phone number yet: what comes for its numbers is kept, but makes no events.');
+    notes.push(
+      'the WABA has no phone number yet: webhooks for its numbers are stored, but create no events.',
+    );
   }
   if (!waba.hasAccessToken) {
     notes.push('the WABA has no access token yet: media cannot be fetched (admin waba set-token).');
@@ -232,7 +236,7 @@ function setPaceCommand(): Command {
 function numberRemoveCommand(): Command {
   const command = new Command('remove-number')
     .description(
-      'take a number away from a WABA, whatever upstream lists; "waba add --number" brings it back',
+      'remove a number from a WABA, even if upstream still lists it; "waba add --number" adds it again',
     )
     .argument('<wabaId>')
     .argument('<phoneNumberId>');

@@ -8,7 +8,7 @@ const MOST_LISTED = 500;
 /** `admin alerts …` */
 export function alertsCommand(): Command {
   return new Command('alerts')
-    .description('what needs attention: endpoints, keys, tokens, silent WABAs, backlogs, quarantine')
+    .description('problems that need attention: endpoints, keys, tokens, silent WABAs, backlogs, quarantine')
     .addCommand(listCommand())
     .addCommand(resolveCommand());
 }
@@ -45,7 +45,7 @@ function listCommand(): Command {
 
 function resolveCommand(): Command {
   const command = new Command('resolve')
-    .description('end an alert; it comes back once its condition was over and begins anew')
+    .description('resolve an alert; it reopens only if the condition clears and returns')
     .argument('<alert>', 'its id, as admin alerts list prints it');
   const example = 'alerts resolve alr_019a1b2c3d4e7f5061728394a5b6c7d8';
   return adminAction(command, example, async ({ tools, args }) => {

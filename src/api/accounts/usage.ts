@@ -25,7 +25,7 @@ export const getUsage = restOperation({
   method: 'GET',
   path: '/api/external/usage',
   scope: 'any',
-  summary: 'Usage and quotas',
+  summary: 'Get usage and quotas',
   description:
     'Of all WABAs of the business together. A `max…` of null: no quota. `stored` counts received and uploaded files; ' +
     '`uploadedToday` starts again at midnight UTC. `keptDays`: the days after which data is deleted; null: never. `mediaUrlTtlSeconds`: the seconds for which a `mediaUrl` is valid; null: it does not expire.',

@@ -35,14 +35,14 @@ const EventQuery = Type.Object(
     order: Type.Optional(
       parameter(
         Type.Enum(['asc', 'desc'], { default: 'desc' }),
-        '`asc` lists without gaps, about two seconds behind, and always gives a cursor to go on from later.',
+        '`asc` lists without gaps, about two seconds behind, and always gives a cursor to continue from later.',
         'asc',
       ),
     ),
     type: Type.Optional(
       parameter(
         EventTypeSchema,
-        'Events of this type only; `upstream.*`: of all fields of upstream beside the six. Without it, the list has the six only.',
+        'Events of this type only; `upstream.*`: of all fields of upstream except the six. Without it, the list has the six only.',
         'message',
       ),
     ),
@@ -61,7 +61,7 @@ const EventQuery = Type.Object(
       ),
     ),
     state: Type.Optional(
-      parameter(Type.Enum([...DELIVERY_STATES]), 'Events that stand so at one endpoint at least.', 'failed'),
+      parameter(Type.Enum([...DELIVERY_STATES]), 'Events in this state at one endpoint at least.', 'failed'),
     ),
     since: Type.Optional(parameter(Time, 'Events stored at this time or later.', '2026-11-19T00:00:00Z')),
     until: Type.Optional(parameter(Time, 'Events stored before this time.', '2026-11-21T00:00:00Z')),

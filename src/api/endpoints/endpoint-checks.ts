@@ -58,7 +58,7 @@ export const webhookEndpointStatistics = restOperation({
   method: 'GET',
   path: '/api/external/webhook-endpoints/:id/statistics',
   scope: 'readWebhooks',
-  summary: 'Statistics of a webhook endpoint',
+  summary: 'Get the statistics of a webhook endpoint',
   description:
     'Attempts per minute or hour, 1,440 steps at most, and the pending deliveries. Test events do not count.',
   tag: 'Webhook endpoints',
@@ -144,7 +144,7 @@ export const testWebhookEndpoint = operation({
       example: { state: 'delivered', statusCode: 200, durationMs: 82.4 },
     },
     202: {
-      description: 'There is no outcome yet: look at `GET /api/external/events/{id}`.',
+      description: 'There is no outcome yet: see `GET /api/external/events/{id}`.',
       schema: TestOutcome,
     },
   },

@@ -180,7 +180,7 @@ export const updateWebhookEndpoint = operation({
   description:
     'Changes the members that are given; null goes back to the default. When scheme, host or port of `url` change, ' +
     '`customHeaders` that are not given in the same request are forgotten, because their values were meant for the ' +
-    'server before: `droppedHeaderNames` names them. `secretRotationAdvised` is then true: the server before still ' +
+    'previous server: `droppedHeaderNames` names them. `secretRotationAdvised` is then true: the previous server still ' +
     'knows the signing secret. `sameUrlEndpointIds` names other endpoints with the same URL.',
   tag: 'Webhook endpoints',
   errors: ['invalid_url', 'unknown_phone_number', 'url_is_webhook_endpoint', 'url_not_verified'],

@@ -32,7 +32,7 @@ const OPTIONS = {
   appSecret: Type.Optional(
     Type.String({
       description:
-        'For the format `meta`: the secret of `X-Hub-Signature-256`, any text. Without it, one is made.',
+        'For the format `meta`: the secret of `X-Hub-Signature-256`, any text. Without it, one is generated.',
     }),
   ),
   verifyToken: Type.Optional(
@@ -106,11 +106,11 @@ const ENDPOINT_MEMBERS = {
     Type.Array(
       Type.Object({
         publicKey: text(EXAMPLE_PUBLIC_KEY),
-        expiresAt: nullable({ ...DATE_TIME, description: 'Null: the key that signs at present.' }),
+        expiresAt: nullable({ ...DATE_TIME, description: 'Null: the current key.' }),
       }),
       {
         description:
-          'What the `v1a` signatures are verified with, the present key first; empty unless `asymmetricSignature` is `ed25519`.',
+          'Public keys that verify the `v1a` signatures, the current key first; empty unless `asymmetricSignature` is `ed25519`.',
       },
     ),
     [],

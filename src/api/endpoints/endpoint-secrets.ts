@@ -24,7 +24,7 @@ export const rotateWebhookEndpointSecret = operation({
   method: 'POST',
   path: '/api/external/webhook-endpoints/:id/rotate-secret',
   scope: 'manageWebhooks',
-  summary: 'Give a webhook endpoint a new secret',
+  summary: 'Rotate the secret of a webhook endpoint',
   description:
     '`secret` is in this answer only. The old secret signs too for `overlapHours`, 24 unless given. You may bring the new `secret`.',
   tag: 'Webhook endpoints',
@@ -47,7 +47,7 @@ export const rotateWebhookEndpointSecret = operation({
     options: {
       overlapHours: {
         flags: '--overlap-hours <hours>',
-        help: 'how long both sign, 0 to 168; the secret before the present one ends at once',
+        help: 'how long both sign, 0 to 168; an older secret ends at once',
         default: 24,
       },
     },
@@ -83,7 +83,7 @@ export const rotateWebhookEndpointSigningKey = operation({
   method: 'POST',
   path: '/api/external/webhook-endpoints/:id/rotate-signing-key',
   scope: 'manageWebhooks',
-  summary: 'Give a webhook endpoint a new signing key',
+  summary: 'Rotate the signing key of a webhook endpoint',
   description:
     'For an endpoint with `asymmetricSignature`: `publicKey` verifies the signatures of the new private key. The old key signs too for `overlapHours`, 24 unless given.',
   tag: 'Webhook endpoints',

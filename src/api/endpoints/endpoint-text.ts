@@ -183,6 +183,6 @@ export function moveMembers({
 export function moveNotes(id: string, { droppedHeaderNames, secretRotationAdvised }: EndpointMove): string[] {
   const names = droppedHeaderNames.join(', ');
   const dropped = `the URL leads to another server, so these custom headers were dropped: ${names}; give them again with --header.`;
-  const rotate = `the server before still knows the signing secret: "endpoint rotate-secret ${id}" makes a new one.`;
+  const rotate = `the previous server still knows the signing secret: "endpoint rotate-secret ${id}" makes a new one.`;
   return [...(names === '' ? [] : [dropped]), ...(secretRotationAdvised ? [rotate] : [])];
 }

@@ -67,7 +67,7 @@ const clear = operation({
   description: 'Alerts are not sent; they are still listed.',
   tag: 'Endpoint alerts',
   answers: {
-    200: { description: 'There is no URL any more.', schema: OperationsUrl, example: { url: null } },
+    200: { description: 'The URL was removed.', schema: OperationsUrl, example: { url: null } },
   },
   run: ({ tools, wabaId }) => clearOperationsUrl(tools, wabaId),
   json: () => ({ url: null }),
@@ -91,7 +91,7 @@ const set = operation({
   summary: 'Set the URL for alerts',
   description:
     '`secret` is in the first answer only; later changes of the URL keep it and answer null. ' +
-    '`secretRotationAdvised`: the URL leads to another server, and the server before still knows the secret.',
+    '`secretRotationAdvised`: the URL leads to another server, and the previous server still knows the secret.',
   tag: 'Endpoint alerts',
   errors: ['invalid_url', 'url_is_webhook_endpoint'],
   requests: { url: { url: EXAMPLE_URL } },
@@ -142,7 +142,7 @@ function savedJson({ url, secret, secretRotationAdvised }: SavedOperationsUrl) {
 }
 
 function describeSaved(saved: SavedOperationsUrl): AdminOutcome {
-  const note = `the server before still knows the secret: "operations-url rotate-secret --waba ${saved.wabaId}" makes a new one.`;
+  const note = `the previous server still knows the secret: "operations-url rotate-secret --waba ${saved.wabaId}" makes a new one.`;
   return {
     json: saved,
     notes: saved.secretRotationAdvised ? [note] : [],
@@ -159,6 +159,6 @@ export const OPERATIONS_URL_OPERATIONS = [get, clear, set, rotate];
 
 /** `admin operations-url …` */
 export function operationsUrlCommand(): Command {
-  const description = 'where a tenant hears that one of its webhook endpoints is in trouble';
+  const description = 'where a tenant receives alerts about its webhook endpoints';
   return commandGroup('operations-url', description, [set, get, rotate, clear].map(operationCommand));
 }

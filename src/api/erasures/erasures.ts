@@ -193,7 +193,7 @@ const exportData = restOperation({
   scope: 'export',
   summary: 'Export the data of a customer',
   description:
-    'A zip archive: `customer.json`, `conversations.json`, `messages.ndjson` and `payments.ndjson` (one JSON object per line), and the files that messages carried. A WABA has one export at a time: another waits for ten seconds, and is then answered 503.',
+    'A zip archive: `customer.json`, `conversations.json`, `messages.ndjson` and `payments.ndjson` (one JSON object per line), and the files that messages carried. A WABA has one export at a time: another waits for ten seconds, and then gets a 503.',
   tag: 'Erasures',
   errors: ['unknown_customer'],
   requests: { customer: { customer: '+1 202-555-0143' } },

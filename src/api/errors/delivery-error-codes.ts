@@ -9,7 +9,7 @@ export const DELIVERY_ERROR_CODES = {
   attempt_under_way: {
     status: 409,
     type: 'invalid_request_error',
-    message: 'An attempt is under way; look again in a moment.',
+    message: 'An attempt is in progress; check again in a moment.',
     advice: 'Wait for its outcome: GET /api/external/events/{id} shows it.',
   },
   delivery_not_first: {
@@ -22,12 +22,13 @@ export const DELIVERY_ERROR_CODES = {
     status: 409,
     type: 'invalid_request_error',
     message: 'The delivery may not be sent yet.',
-    advice: 'Its order waits for catalog data, which ends by itself, or its replay is paused: resume that.',
+    advice:
+      'Its order waits for catalog data, which takes a moment, or its replay is paused: resume the replay.',
   },
   endpoint_not_enabled: {
     status: 409,
     type: 'invalid_request_error',
     message: 'The endpoint is paused or disabled.',
-    advice: 'POST /api/external/webhook-endpoints/{id}/enable sends what waits.',
+    advice: 'POST /api/external/webhook-endpoints/{id}/enable sends the pending deliveries.',
   },
 } as const;

@@ -46,12 +46,12 @@ export const ERROR_CODES = define({
     type: 'authentication_error',
     message: 'The API key lacks a scope.',
     advice:
-      'The message names the scope. Take a key that has it; GET /api/external/key shows the scopes of a key.',
+      'The message names the scope. Use a key that has it; GET /api/external/key shows the scopes of a key.',
   },
   invalid_signature: {
     status: 401,
     type: 'authentication_error',
-    message: 'X-Hub-Signature-256 does not sign this body.',
+    message: 'The X-Hub-Signature-256 header does not match the body.',
     advice:
       'Concerns POST /upstream/webhook only. The app secret of the upstream app and the one in the settings differ, or something on the way changed the body.',
   },
@@ -60,7 +60,7 @@ export const ERROR_CODES = define({
     type: 'authentication_error',
     message: 'The URL of this file has expired.',
     advice:
-      'Concerns GET /received_media/… only. Ask GET /api/external/messages/{id}/media for a fresh "mediaUrl". How long one is valid is set for the installation or for your business.',
+      'Concerns GET /received_media/… only. Ask GET /api/external/messages/{id}/media for a fresh "mediaUrl". The installation or your business sets how long it is valid.',
   },
   invalid_media_signature: {
     status: 403,
@@ -72,7 +72,7 @@ export const ERROR_CODES = define({
   verification_failed: {
     status: 403,
     type: 'authentication_error',
-    message: 'The verification token is not the right one.',
+    message: 'The verification token does not match.',
     advice:
       'Concerns GET /upstream/webhook only. Enter the verify token of the settings in the upstream app.',
   },
@@ -81,14 +81,14 @@ export const ERROR_CODES = define({
     type: 'invalid_request_error',
     message: 'A parameter is not valid.',
     advice:
-      'The member "param" names the parameter, "message" says what it must be. Unknown parameters are refused.',
+      '"param" names the parameter, and "message" describes the valid values. Unknown parameters are refused.',
   },
   invalid_cursor: {
     status: 400,
     type: 'invalid_request_error',
     message: 'The cursor is not valid for this list.',
     advice:
-      'Pass "nextCursor" of the page before, unchanged, to the same path with the same filters and a key of the same WABA; or start again without a cursor.',
+      'Pass "nextCursor" of the previous page, unchanged, to the same path with the same filters and a key of the same WABA; or start again without a cursor.',
   },
   invalid_request: {
     status: 400,
@@ -124,7 +124,7 @@ export const ERROR_CODES = define({
     status: 410,
     type: 'invalid_request_error',
     message: 'The file was erased, or is past the time for which the business keeps files.',
-    advice: 'Nothing brings it back; ask for it no more.',
+    advice: 'The file was deleted permanently. Do not request it again.',
   },
   unknown_customer: {
     status: 422,
@@ -155,14 +155,14 @@ export const ERROR_CODES = define({
     type: 'invalid_request_error',
     message: 'The stored files of the business have reached their quota.',
     advice:
-      'GET /api/external/usage shows the quota. Delete uploaded files that you no longer send, wait until files end, or ask the operator for more.',
+      'GET /api/external/usage shows the quota. Delete uploaded files that you no longer send, wait until files expire, or ask the operator for more.',
   },
   upload_quota_exceeded: {
     status: 429,
     type: 'rate_limit_error',
     message: 'The uploads of this day have reached their quota.',
     advice:
-      'GET /api/external/usage shows the quota. "Retry-After" tells when the next day (UTC) begins; or ask the operator for more.',
+      'GET /api/external/usage shows the quota. "Retry-After" gives the seconds until the next day (UTC); or ask the operator for more.',
   },
   unsupported_media_type: {
     status: 415,
@@ -173,9 +173,9 @@ export const ERROR_CODES = define({
   waiting_choice_required: {
     status: 409,
     type: 'invalid_request_error',
-    message: 'Deliveries wait for the endpoint: say what becomes of them.',
+    message: 'The endpoint has pending deliveries. Choose "send" or "drop".',
     advice:
-      'Send "waiting": "send" to have what waits sent first, in order, or "drop" to drop it for good. What is dropped can be replayed.',
+      'Send "waiting": "send" to send the pending deliveries first, in order, or "drop" to drop them permanently. A replay can send dropped deliveries.',
   },
   secret_in_use: {
     status: 409,
@@ -186,7 +186,7 @@ export const ERROR_CODES = define({
   no_signing_key: {
     status: 409,
     type: 'invalid_request_error',
-    message: 'The endpoint signs with no private key.',
+    message: 'The endpoint has no private key for signatures.',
     advice: 'Set "asymmetricSignature" of the endpoint to "ed25519" first; a key is made then.',
   },
   url_not_verified: {
@@ -200,18 +200,18 @@ export const ERROR_CODES = define({
     status: 409,
     type: 'invalid_request_error',
     message: 'A webhook endpoint has this URL.',
-    advice: 'Alerts are no events: give them a path of their own.',
+    advice: 'Use a different URL: alerts must not go to a webhook endpoint.',
   },
   no_operations_url: {
     status: 409,
     type: 'invalid_request_error',
     message: 'There is no operations URL.',
-    advice: 'Set one with PUT /api/external/operations-url; the answer holds its secret.',
+    advice: 'Set one with PUT /api/external/operations-url; the response contains its secret.',
   },
   too_many_endpoints: {
     status: 409,
     type: 'invalid_request_error',
-    message: 'The WABA has as many webhook endpoints as it may have.',
+    message: 'The WABA has reached its limit of webhook endpoints.',
     advice: 'Change one of those you have, or delete one first.',
   },
   nothing_to_replay: {
@@ -219,7 +219,7 @@ export const ERROR_CODES = define({
     type: 'invalid_request_error',
     message: 'There is nothing to send again in this selection.',
     advice:
-      'What is still being delivered is not sent again, nor is what an endpoint never had or one that is deleted. "dryRun": true tells what is selected and what is passed over.',
+      'A replay skips pending deliveries, deleted endpoints, and events that an endpoint never received. "dryRun": true counts the selected and the skipped deliveries.',
   },
   ...DELIVERY_ERROR_CODES,
   too_many_replays: {
@@ -245,31 +245,31 @@ export const ERROR_CODES = define({
     type: 'invalid_request_error',
     message: 'Webhooks cannot be sent to this URL.',
     advice:
-      'Take an https URL of a server that can be reached from the Internet; "message" says what is wrong.',
+      'Use an https URL of a server that can be reached from the Internet; "message" names the problem.',
   },
   unknown_phone_number: {
     status: 422,
     type: 'invalid_request_error',
     message: 'The WABA has no such phone number.',
-    advice: 'Take a phoneNumberId of GET /me.',
+    advice: 'Use a phoneNumberId returned by GET /me.',
   },
   unknown_endpoint: {
     status: 422,
     type: 'invalid_request_error',
     message: 'There is no such webhook endpoint.',
-    advice: 'Take an id of GET /api/external/webhook-endpoints.',
+    advice: 'Use an id returned by GET /api/external/webhook-endpoints.',
   },
   unknown_delivery: {
     status: 422,
     type: 'invalid_request_error',
     message: 'There is no such delivery.',
-    advice: 'Take ids of deliveries from GET /api/external/events/:id.',
+    advice: 'Use delivery ids returned by GET /api/external/events/:id.',
   },
   unknown_media: {
     status: 422,
     type: 'invalid_request_error',
     message: 'There is no such uploaded file.',
-    advice: 'Take an id that POST /api/external/media answered with, and a key of the same WABA.',
+    advice: 'Use an id returned by POST /api/external/media, and a key of the same WABA.',
   },
   media_expired: {
     status: 422,
@@ -281,14 +281,14 @@ export const ERROR_CODES = define({
     status: 422,
     type: 'invalid_request_error',
     message: 'The uploaded file cannot be sent as this type.',
-    advice: 'Send it as the "mediaType" that POST /api/external/media answered with.',
+    advice: 'Send it as the "mediaType" returned by POST /api/external/media.',
   },
   unsupported_file_type: {
     status: 422,
     type: 'invalid_request_error',
-    message: 'The upstream platform takes no files of this type.',
+    message: 'The upstream platform does not accept files of this type.',
     advice:
-      'The message lists the types, or says that the file is of another. Say the right one in the field "type", before the file, or as the Content-Type of the part.',
+      'The message lists the types, or says that the file has a different one. Give the correct type in the field "type", before the file, or as the Content-Type of the part.',
   },
   file_too_large: {
     status: 413,
@@ -313,33 +313,33 @@ export const ERROR_CODES = define({
     status: 422,
     type: 'invalid_request_error',
     message: 'Only a message of a customer can be marked as read.',
-    advice: 'Take the serviceMessageId of a message whose "direction" is "inbound".',
+    advice: 'Use the serviceMessageId of a message whose "direction" is "inbound".',
   },
   payment_configuration_required: {
     status: 422,
     type: 'invalid_request_error',
-    message: 'The payment configuration is not known.',
+    message: 'The payment configuration is unknown.',
     advice:
-      'The order message was not sent through this service, or names no configuration: say its name in the parameter "paymentConfiguration".',
+      'The order message was not sent through this service, or names no configuration: give its name in the parameter "paymentConfiguration".',
   },
   idempotency_key_in_flight: {
     status: 409,
     type: 'invalid_request_error',
-    message: 'The request that brought this Idempotency-Key is still under way.',
+    message: 'A request with this Idempotency-Key is still in progress.',
     advice: 'Repeat the request after the time in the header Retry-After; nothing is done twice.',
   },
   idempotency_key_reused: {
     status: 422,
     type: 'invalid_request_error',
     message: 'The Idempotency-Key was used with another body.',
-    advice: 'Take a new key for each request, and repeat a request with the body that it had.',
+    advice: 'Use a new key for each request, and repeat a request with the same body.',
   },
   upstream_refused: {
     status: 424,
     type: 'upstream_error',
     message: 'The upstream platform refused the request.',
     advice:
-      'The member "upstream" holds the upstream platform’s own error as it came, "advice" what to do about it where that is known. Nothing was sent.',
+      'The member "upstream" contains the unchanged error of the upstream platform, and "advice" the solution where one is known. Nothing was sent.',
   },
   access_token_missing: {
     status: 424,
@@ -352,20 +352,20 @@ export const ERROR_CODES = define({
     type: 'upstream_error',
     message: 'The upstream platform does not answer at the moment.',
     advice:
-      'Try again after the time in the header Retry-After. The member "upstream" holds the upstream platform’s error when there is one.',
+      'Try again after the time in the header Retry-After. The member "upstream" contains the upstream platform’s error when there is one.',
   },
   message_not_sent: {
     status: 424,
     type: 'upstream_error',
     message: 'The message could not be sent.',
-    advice: 'The message says why. Nothing was sent: send it again when the cause is mended.',
+    advice: 'The message says why. Nothing was sent: fix the cause, then send it again.',
   },
   rate_limit_exceeded: {
     status: 429,
     type: 'rate_limit_error',
     message: 'Too many requests.',
     advice:
-      'Wait for the seconds in the header Retry-After. RateLimit-Remaining on every answer tells how many requests are left in the window; attempts with keys that are not valid are limited by address.',
+      'Wait for the seconds in the header Retry-After. RateLimit-Remaining in every response shows how many requests are left in the window; attempts with keys that are not valid are limited by address.',
   },
   headers_too_large: {
     status: 431,
@@ -377,7 +377,8 @@ export const ERROR_CODES = define({
     status: 500,
     type: 'api_error',
     message: 'Something went wrong on our side.',
-    advice: 'Try again. If it goes on, tell the operator the request id: the log has the cause under it.',
+    advice:
+      'Try again. If it persists, send the request id to the operator, who can find the cause in the log.',
   },
   service_unavailable: {
     status: 503,

@@ -18,7 +18,7 @@ export const PAGE_PARAMETERS = {
   cursor: Type.Optional(
     parameter(
       Type.String(),
-      '`nextCursor` of the page before, with the same filters. Left out: the first page.',
+      '`nextCursor` of the previous page, with the same filters. Left out: the first page.',
       'AAABlq3kZ0B2',
     ),
   ),

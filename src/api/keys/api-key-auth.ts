@@ -117,7 +117,7 @@ function createKeyUsage(database: Database, log: FastifyBaseLogger) {
     note(wabaId: string, keyId: string): void {
       if (underWay.has(keyId)) return;
       const noted = noteApiKeyUse(database, wabaId, keyId)
-        .catch((error: unknown) => log.debug({ err: error }, 'use of an API key was not noted'))
+        .catch((error: unknown) => log.debug({ err: error }, 'use of an API key was not recorded'))
         .finally(() => underWay.delete(keyId));
       underWay.set(keyId, noted);
     },

@@ -12,7 +12,7 @@ const MessageQuery = Type.Object(
     order: Type.Optional(
       parameter(
         Type.Enum(['asc', 'desc'], { default: 'desc' }),
-        '`asc`: the oldest first, and the last page gives a cursor to go on from later.',
+        '`asc`: the oldest first, and the last page gives a cursor to continue from later.',
         'desc',
       ),
     ),

@@ -72,7 +72,7 @@ const ConversationSearch = Type.Object(
     order: Type.Optional(
       parameter(
         Type.Enum(['asc', 'desc'], { default: 'desc' }),
-        '`asc` lists without gaps, and always gives a cursor to go on from later.',
+        '`asc` lists without gaps, and always gives a cursor to continue from later.',
         'desc',
       ),
     ),

@@ -21,9 +21,9 @@ export const markMessageReadOperation = restOperation({
   scope: 'send',
   summary: 'Mark a message as read',
   description:
-    'Shows the customer that an inbound message was read. Upstream marks the ones before it too, but `readAt` is of ' +
+    'Shows the customer that an inbound message was read. Upstream also marks earlier messages, but `readAt` is of ' +
     'the named message only. With `typingIndicator` the customer sees for up to 25 seconds, or until the next ' +
-    'message, that an answer is being written. Calling it again is harmless. Upstream takes messages of the last 30 days.',
+    'message, that an answer is being written. Calling it again is harmless. Upstream accepts messages of the last 30 days.',
   tag: 'Messages',
   errors: ['message_not_inbound', 'upstream_refused', 'access_token_missing', 'upstream_unavailable'],
   requests: { read: {}, typing: { typingIndicator: true } },

@@ -35,7 +35,7 @@ export function operationCommand(operation: Operation): Command {
     const wabaId = typeof waba === 'string' ? String(given.waba) : await waba(tools, args[0] ?? '');
     return await withCall(tools, wabaId, async (call) => {
       if (described.confirmDeletion !== undefined && given.yes !== true) {
-        throw invalidValue(`${await described.confirmDeletion(call, input)}: say so with --yes.`);
+        throw invalidValue(`${await described.confirmDeletion(call, input)}: confirm with --yes.`);
       }
       const result = await operation.run(call, input);
       return await described.show(result, { tools, call, input });

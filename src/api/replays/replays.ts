@@ -82,14 +82,14 @@ const SWITCHES = [
     summary: 'Pause a replay',
     description: 'Queues nothing more until it is resumed.',
     state: 'paused',
-    help: 'send nothing more of a replay until it is resumed; retries go on',
+    help: 'pause a replay: nothing more is sent until it is resumed, except retries',
   },
   {
     action: 'resume',
     summary: 'Resume a replay',
-    description: 'Goes on where it was paused.',
+    description: 'Continues where it was paused.',
     state: 'running',
-    help: 'go on with a paused replay',
+    help: 'resume a paused replay',
   },
   {
     action: 'cancel',
@@ -225,14 +225,19 @@ const replayEvent = restOperation({
   scope: 'manageWebhooks',
   summary: 'Send an event again',
   description:
-    'To every endpoint that had it or accepts such events now, or to the endpoint that the body names: also to one that is newer than the event, if the key has `read_events` or `read` too.',
+    'To every endpoint that had it or accepts such events now, or to the endpoint that the body names. The endpoint may be newer than the event if the key also has `read_events` or `read`.',
   tag: 'Events',
   errors: ['unknown_endpoint', 'nothing_to_replay', 'too_many_replays'],
   requests: { everywhere: {}, 'one endpoint': { endpointId: '3' } },
   params: EventParams,
   body: Target,
   answers: {
-    201: { description: 'It is sent again.', schema: Replay, example: REPLAYED, headers: ['Location'] },
+    201: {
+      description: 'The event is sent again.',
+      schema: Replay,
+      example: REPLAYED,
+      headers: ['Location'],
+    },
   },
   run: async ({ tools, wabaId, by, reply }, { id, endpointId }) => {
     const event = await eventOfPath(tools.database, wabaId, id);

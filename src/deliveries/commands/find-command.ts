@@ -42,7 +42,7 @@ type EventReport = Awaited<ReturnType<typeof findEvents>>['events'][number];
 export function findCommand(): Command {
   const command = new Command('find')
     .description(
-      'find what an id names, of all tenants: events with their deliveries, attempts and workflows, and other objects',
+      'find the object of an id, of all tenants: events with their deliveries, attempts and workflows, and others',
     )
     .argument('<id>', ID_KINDS)
     .option('--limit <n>', 'how many events at most, the newest first', parseLimit, DEFAULT_LIMIT);

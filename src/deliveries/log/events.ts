@@ -12,7 +12,7 @@ export type EventFilter = {
   eventType: EventType | null;
   eventId: string | null;
   phoneNumberId: string | null;
-  /** Events that stand so at one endpoint at least. */
+  /** Events in this state at one endpoint at least. */
   deliveryState: DeliveryState | null;
   sinceMs: number | null;
   untilMs: number | null;

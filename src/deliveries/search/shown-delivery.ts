@@ -86,7 +86,7 @@ export async function wabaOfDelivery(
 }
 
 export function attemptUnderWay(): RequestError {
-  return new RequestError('attempt_under_way', 'An attempt is under way; look again in a moment.');
+  return new RequestError('attempt_under_way', 'An attempt is in progress; check again in a moment.');
 }
 
 function knownUuid(deliveryId: string): string {

@@ -18,7 +18,7 @@ export function endpointCertificateCommand(): Command {
       'the certificate in PEM, its chain behind it; - reads it from standard input, with the key',
     )
     .option('--key-stdin', 'read its private key in PEM, without passphrase, from standard input')
-    .option('--remove', 'show none any more');
+    .option('--remove', 'remove the client certificate');
   const example = 'endpoint client-certificate 3 --certificate client.pem --key-stdin < client.key';
   return adminAction<CertificateOptions>(command, example, async ({ tools, args, options }) => {
     const { id, wabaId } = await endpointForOperator(tools, args[0] ?? '');

@@ -8,11 +8,11 @@ type TargetOptions = { waba: string; allow?: string[]; deny?: string[] };
 /** `admin endpoint targets` */
 export function endpointTargetsCommand(): Command {
   const command = new Command('targets')
-    .description('show or set where the webhooks and alerts of a WABA may go; what is denied wins')
+    .description('show or set where the webhooks and alerts of a WABA may go; --deny overrides --allow')
     .requiredOption('--waba <id>', 'the WABA')
     .option(
       '--allow <targets>',
-      'only these: names, *.names, addresses or networks, with :port if only that; "" for anywhere',
+      'allowed only: host, *.domain, IP or CIDR, optionally with :port; "" for anywhere',
       parseList,
     )
     .option('--deny <targets>', 'not these; "" for none', parseList);

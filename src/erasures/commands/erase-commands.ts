@@ -36,7 +36,7 @@ type Yes = { yes?: true };
 /** `admin erase …` */
 export function eraseCommand(): Command {
   return new Command('erase')
-    .description('erase data for good: rows, bodies, files; "erasures" tells how far it is')
+    .description('erase data permanently: rows, bodies, files; "erasures" shows the progress')
     .addCommand(customerCommand())
     .addCommand(conversationCommand())
     .addCommand(wabaCommand())
@@ -48,12 +48,12 @@ type CustomerOptions = Yes & { waba: string; phone?: string; userId?: string; cu
 
 function customerCommand(): Command {
   const command = new Command('customer')
-    .description('a customer of a WABA, with everything they wrote or were written')
+    .description('a customer of a WABA, with all messages in both directions')
     .requiredOption('--waba <id>', 'of which WABA')
     .option('--phone <digits>', 'by phone number')
     .option('--user-id <id>', 'by business-scoped user id')
     .option('--customer <id>', 'by our id')
-    .option('--yes', 'yes, erase it');
+    .option('--yes', 'confirm the erasure');
   const example = 'erase customer --waba 900000000000101 --phone 12025550143 --yes';
   return adminAction<CustomerOptions>(command, example, async ({ tools, options }) => {
     confirmed(options, `The customer of WABA ${options.waba}`);
@@ -73,7 +73,7 @@ function conversationCommand(): Command {
     .description('a conversation; its customer too, unless they have another')
     .argument('<id>')
     .requiredOption('--waba <id>', 'of which WABA')
-    .option('--yes', 'yes, erase it');
+    .option('--yes', 'confirm the erasure');
   const example = 'erase conversation 42 --waba 900000000000101 --yes';
   return adminAction<Yes & { waba: string }>(command, example, async ({ tools, args, options }) => {
     const [id = ''] = args;
@@ -84,9 +84,9 @@ function conversationCommand(): Command {
 
 function wabaCommand(): Command {
   const command = new Command('waba')
-    .description('a WABA with its history, also one that was removed; another tenant can have it then')
+    .description('a WABA with its history, also one that was removed; another tenant can then add it')
     .argument('<wabaId>')
-    .option('--yes', 'yes, erase it');
+    .option('--yes', 'confirm the erasure');
   return adminAction<Yes>(command, 'erase waba 900000000000101 --yes', async ({ tools, args, options }) => {
     const [id = ''] = args;
     confirmed(options, `WABA ${id} with its history`);
@@ -98,7 +98,7 @@ function tenantCommand(): Command {
   const command = new Command('tenant')
     .description('a tenant with its WABAs and the users that belong nowhere else')
     .argument('<id>')
-    .option('--yes', 'yes, erase it');
+    .option('--yes', 'confirm the erasure');
   return adminAction<Yes>(command, 'erase tenant 3 --yes', async ({ tools, args, options }) => {
     const [id = ''] = args;
     confirmed(options, `Tenant ${id} with its WABAs and their history`);
@@ -108,9 +108,9 @@ function tenantCommand(): Command {
 
 function userCommand(): Command {
   const command = new Command('user')
-    .description('a user of the portal; the audit log keeps what they did')
+    .description('a user of the portal; the audit log keeps their actions')
     .argument('<id or e-mail address>')
-    .option('--yes', 'yes, erase it');
+    .option('--yes', 'confirm the erasure');
   return adminAction<Yes>(command, 'erase user 7 --yes', async ({ tools, args, options }) => {
     const { id } = await userNamed(tools, args[0] ?? '');
     confirmed(options, `User ${id}`);
@@ -120,7 +120,7 @@ function userCommand(): Command {
 }
 
 function confirmed({ yes }: Yes, what: string): void {
-  if (!yes) throw invalidValue(`${what} would be erased for good: say so with --yes.`);
+  if (!yes) throw invalidValue(`${what} would be erased permanently: confirm with --yes.`);
 }
 
 /** `admin export …` */
@@ -174,7 +174,7 @@ async function writeNewFile(path: string, content: Readable): Promise<void> {
 /** `admin erasures …` */
 export function erasuresCommand(): Command {
   return new Command('erasures')
-    .description('what was erased, and the signed reports')
+    .description('list erasures and print their signed reports')
     .addCommand(listCommand())
     .addCommand(showCommand())
     .addCommand(verifyCommand());
@@ -200,7 +200,7 @@ function listCommand(): Command {
 
 function showCommand(): Command {
   const command = new Command('show')
-    .description('show how far an erasure is; with --report its signed report only')
+    .description('show the progress of an erasure; with --report its signed report only')
     .argument('<id>')
     .option('--report', 'print the report as JSON, for a file');
   return adminAction<{ report?: true }>(command, 'erasures show 7', async ({ tools, args, options }) => {

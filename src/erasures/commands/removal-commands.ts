@@ -8,16 +8,16 @@ import { removeTenant, removeWaba } from '../account-removal.ts';
 export function wabaRemoveCommand(): Command {
   const command = new Command('remove')
     .description(
-      'take a WABA away: its keys, its token, and its endpoints with what waits; its history stays',
+      'remove a WABA: its keys, its token, and its endpoints with their pending deliveries; its history is kept',
     )
     .argument('<wabaId>')
-    .option('--yes', 'yes, remove it');
+    .option('--yes', 'confirm the removal');
   const example = 'waba remove 900000000000101 --yes';
   return adminAction<{ yes?: true }>(command, example, async ({ tools, args, options }) => {
     const [wabaId = ''] = args;
     const { businessName } = await knownWaba(tools.database, wabaId);
     if (!options.yes)
-      throw invalidValue(`WABA ${wabaId} of ${businessName} would be removed: say so with --yes.`);
+      throw invalidValue(`WABA ${wabaId} of ${businessName} would be removed: confirm with --yes.`);
     const removed = await removeWaba(tools, wabaId);
     const history = removed.kept
       ? 'its history is kept, and only its tenant can have it again'
@@ -32,14 +32,14 @@ export function wabaRemoveCommand(): Command {
 /** `admin tenant remove` */
 export function tenantRemoveCommand(): Command {
   const command = new Command('remove')
-    .description('take a tenant away: its WABAs (see waba remove), keys, endpoints and memberships')
+    .description('remove a tenant: its WABAs (see waba remove), keys, endpoints and memberships')
     .argument('<tenantId>')
-    .option('--yes', 'yes, remove it');
+    .option('--yes', 'confirm the removal');
   return adminAction<{ yes?: true }>(command, 'tenant remove 3 --yes', async ({ tools, args, options }) => {
     const [userId = ''] = args;
     const { businessName } = await knownTenant(tools.database, userId);
     if (!options.yes)
-      throw invalidValue(`Tenant ${userId} (${businessName}) would be removed: say so with --yes.`);
+      throw invalidValue(`Tenant ${userId} (${businessName}) would be removed: confirm with --yes.`);
     const { wabaIds, kept } = await removeTenant(tools, userId);
     return {
       json: { userId: Number(userId), wabaIds, kept },

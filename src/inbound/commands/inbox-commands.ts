@@ -51,8 +51,8 @@ function statusCommand(): Command {
 function retryCommand(): Command {
   const command = new Command('retry')
     .description(
-      'take in failed and quarantined bodies again, after an upgrade or after adding a number; ' +
-        'items that caused events before cause none again',
+      'ingest failed and quarantined bodies again, after an upgrade or after adding a number; ' +
+        'items already processed create no second event',
     )
     .option('--failed-only', 'only bodies that failed');
   return adminAction<{ failedOnly?: boolean }>(command, 'inbox retry', async ({ tools, options }) => {

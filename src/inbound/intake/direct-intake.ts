@@ -245,8 +245,7 @@ async function keepAndTakeIn(tools: IntakeTools, batch: Batch, given: Ways): Pro
     if (!isTakenIn)
       await withClaims(tools, (claims) => takeInUnknown(tools, batch, { known, owned, claims, ways }));
   } catch (error) {
-    if (!(error instanceof NotNowError))
-      tools.logger.debug({ err: error }, 'bodies are kept first and taken in then');
+    if (!(error instanceof NotNowError)) tools.logger.debug({ err: error }, 'falling back to normal intake');
     return 'not now';
   }
   tools.memory.stored();

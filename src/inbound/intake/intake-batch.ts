@@ -86,7 +86,7 @@ async function takeInAtOnceOrInPieces(tools: IntakeTools, shards: readonly Shard
       return { claimed: [], outcomes: [], more: shards.map(({ shard }) => shard) };
     }
     if (only === undefined || !isRefused) throw error;
-    tools.logger.warn({ err: error }, 'an upstream body cannot be stored as it is: looking for the item');
+    tools.logger.warn({ err: error }, 'an upstream body cannot be stored: isolating the item');
     return await takeInPieces(tools, only);
   }
 }

@@ -187,9 +187,9 @@ class Intake implements IntakeLoop {
       for (const shard of await takeInShards(this.#tools, shards)) this.#wanted.add(shard);
       for (const shard of shards) this.#backOff.delete(shard);
       if (this.#backOff.size === 0) this.#failingFromMs = null;
-      if (!wasCalm && this.#backOff.size === 0) logger.info({ loop: 'intake' }, 'working again');
+      if (!wasCalm && this.#backOff.size === 0) logger.info({ loop: 'intake' }, 'loop recovered');
     } catch (error) {
-      if (wasCalm) logger.warn({ loop: 'intake', shards, err: error }, 'waiting and trying again');
+      if (wasCalm) logger.warn({ loop: 'intake', shards, err: error }, 'loop failed, retrying');
       this.#failingFromMs ??= performance.now();
       for (const shard of shards) this.#putOff(shard);
     }

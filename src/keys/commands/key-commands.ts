@@ -33,7 +33,7 @@ function createCommand(): Command {
   const command = new Command('create')
     .description('make an API key for a WABA; it is shown this once and cannot be read back')
     .requiredOption('--waba <id>', 'the WABA that the key acts for')
-    .option('--name <name>', 'what it is for', 'made by an operator')
+    .option('--name <name>', 'its purpose', 'made by an operator')
     .option(
       '--expires <ISO time>',
       'when it ends, such as 2027-01-31T12:00:00Z (default: never)',
@@ -41,7 +41,7 @@ function createCommand(): Command {
     )
     .option(
       '--scopes <scopes>',
-      'what it may do, comma separated: read (the default), read_events, send, manage_webhooks, export, erase, graph',
+      'its scopes, comma separated: read (the default), read_events, send, manage_webhooks, export, erase, graph',
       parseList,
     )
     .option(
@@ -126,7 +126,7 @@ function listCommand(): Command {
 
 function revokeCommand(): Command {
   const command = new Command('revoke')
-    .description('revoke an API key for good; the next request with it returns 401')
+    .description('revoke an API key permanently; the next request with it returns 401')
     .argument('<id>', 'the id of the key, as key list shows it');
   return adminAction(command, 'key revoke 7', async ({ tools, args }) => {
     const revoked = await revokeKeyAsOperator(tools, args[0] ?? '');

@@ -13,7 +13,7 @@ export function mailCommand(): Command {
 
 function testCommand(): Command {
   const command = new Command('test')
-    .description('send an e-mail at once and print what the mail server says')
+    .description('send an e-mail at once and print the response of the mail server')
     .argument('<address>', 'who gets it');
   return adminAction(command, 'mail test you@example.com', async ({ tools, args }) => {
     const { mail, api } = tools.config;

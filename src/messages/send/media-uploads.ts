@@ -264,7 +264,7 @@ export async function removeSpentUploads(tools: {
     if (inARow === FAILURES_IN_A_ROW) break;
   }
   if (lastError !== null) {
-    logger.warn({ err: lastError, failures }, 'uploaded files that have expired are removed later');
+    logger.warn({ err: lastError, failures }, 'expired uploads could not be removed; retrying later');
   }
   return failures;
 }

@@ -6,7 +6,7 @@ import { type AuditFinding, exportAudit, verifyAudit } from './audit-chain.ts';
 /** `admin audit …` */
 export function auditCommand(): Command {
   return new Command('audit')
-    .description('the log of who changed and read what')
+    .description('the log of changes and of reads')
     .addCommand(verifyCommand())
     .addCommand(exportCommand());
 }

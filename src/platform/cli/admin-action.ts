@@ -49,7 +49,7 @@ export function adminAction<Options>(
     .option('--json', 'print JSON for programs')
     .option(
       '--data-dir <path>',
-      'state of the npm start to work on, unless the environment names a database',
+      'state of the npm start to use, unless the environment names a database',
       '.data',
     )
     .addHelpText('after', `\nExample:\n  ${program} ${example}`)
@@ -114,7 +114,7 @@ export function adminFailure(error: unknown, databaseUrl: string | null): AdminF
     return { code: 'encryption_keys', message, exitCode: 1 };
   }
   if (error instanceof GraphError) {
-    const message = `The upstream platform did not tell the phone numbers: ${error.message}`;
+    const message = `Could not read the phone numbers from the upstream platform: ${error.message}`;
     return { code: 'upstream', message, exitCode: 1 };
   }
   if (error instanceof ObjectStoreUnavailable) {

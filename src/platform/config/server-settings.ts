@@ -97,7 +97,7 @@ export const SERVER_SETTINGS = {
     kind: 'choice',
     choices: ['default', 'AES256', 'aws:kms'],
     fallback: 'default',
-    about: 'server-side encryption that is asked for with every object; default: what the bucket is set to',
+    about: 'server-side encryption requested with every object; default: the setting of the bucket',
   }),
   HELIOGRAPH_OBJECT_STORE_KMS_KEY_ID: optional('text', 'key for aws:kms; empty: that of the account'),
 };

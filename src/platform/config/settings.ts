@@ -44,17 +44,17 @@ export const SETTINGS = {
   HELIOGRAPH_API_DRAIN_NOTICE_MS: durationMs(
     '3000',
     120_000,
-    'how long an API that was told to stop says so in /readyz before it closes its ports: longer than load balancers take to notice',
+    'how long a stopping API reports this in /readyz before it closes its ports: longer than load balancers take to notice',
   ),
   HELIOGRAPH_API_DRAIN_TIMEOUT_MS: durationMs(
     '15000',
     600_000,
-    'after it, how long requests under way may take before they are cut',
+    'after it, how long requests in progress may take before they are aborted',
   ),
   HELIOGRAPH_WORKER_DRAIN_TIMEOUT_MS: durationMs(
     '30000',
     600_000,
-    'how long a worker that was told to stop may take to finish what is under way',
+    'how long a stopping worker may take to finish its work in progress',
   ),
   HELIOGRAPH_PUBLIC_URL: setting({
     kind: 'url',
@@ -184,7 +184,7 @@ export const SETTINGS = {
     fallback: '200',
     minimum: 1,
     maximum: 100000,
-    about: 'open runs of deliveries that failed; deliveries beyond it are retried without a run',
+    about: 'open runs of deliveries that failed; deliveries above it are retried without a run',
   }),
   HELIOGRAPH_RETRY_WORKFLOWS_PER_ENDPOINT: setting({
     kind: 'integer',
@@ -199,11 +199,11 @@ export const SETTINGS = {
   ),
   HELIOGRAPH_RETENTION_EVENTS_DAYS: retentionDays(
     '90',
-    'events and the log of their deliveries; what is not delivered yet is kept',
+    'events and the log of their deliveries; pending deliveries are kept',
   ),
   HELIOGRAPH_RETENTION_ATTEMPTS_DAYS: retentionDays(
     '30',
-    'what was sent and answered at each attempt, at most as long as the deliveries',
+    'the request and response of each attempt, at most as long as the deliveries',
   ),
   HELIOGRAPH_MEDIA_MAX_BYTES: setting({
     kind: 'integer',
@@ -218,7 +218,7 @@ export const SETTINGS = {
     minimum: 0,
     maximum: 31_536_000,
     about:
-      'URLs of received files (`mediaUrl`) are signed and expire after so many seconds, at most 1 year; 0: they are not signed and do not expire, unless the tenant has a value of its own',
+      'URLs of received files (`mediaUrl`) are signed and expire after so many seconds, at most 1 year; 0: they are not signed and do not expire, unless the tenant overrides it',
   }),
   HELIOGRAPH_SEND_MESSAGES_PER_SECOND: setting({
     kind: 'integer',

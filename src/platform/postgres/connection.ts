@@ -260,7 +260,7 @@ export function listenToDatabase(options: ListenerOptions): DatabaseListener {
     silentSinceMs = null;
     watchConnection(fresh, heartbeat.everyMs, (askedAtMs) => {
       silentSinceMs ??= askedAtMs;
-      logger.warn('the database does not answer its listener: connecting anew');
+      logger.warn('the listener gets no response from the database: reconnecting');
       void cutConnection(fresh);
     });
     for (const handle of Object.values(handlers)) handle('');

@@ -11,7 +11,7 @@ export function migrateCommand(): Command {
 
 function statusCommand(): Command {
   const command = new Command('status').description(
-    'tell which migrations the database has, lacks, or has of a later version; exit code 1: it lacks some',
+    'list the migrations that the database has, lacks, or has of a later version; exit code 1: it lacks some',
   );
   return adminAction(command, 'migrate status', async ({ tools }) => {
     const state = await readSchemaState(tools.database);

@@ -169,11 +169,11 @@ export async function openTemporalUpkeep(
     try {
       const made = await bringBack();
       if (made.length === 0) return;
-      logger.warn({ made }, 'Temporal lost its data: what starts need was made anew');
+      logger.warn({ made }, 'Temporal lost its data: namespace and search attributes recreated');
       await onRebuilt();
     } catch (error) {
       if (error instanceof SearchAttributesMissingError) logger.warn(error.message);
-      else logger.debug({ err: error }, 'what starts need could not be looked up in Temporal');
+      else logger.debug({ err: error }, 'namespace and search attributes could not be checked in Temporal');
     }
   });
   let namespaceId = namespaceInfo?.id;
@@ -182,7 +182,7 @@ export async function openTemporalUpkeep(
     async look(withinMs) {
       const { namespaceInfo: found } = await connection.withDeadline(Date.now() + withinMs, describe);
       if (found?.id === namespaceId) return;
-      logger.warn({ namespace }, 'Temporal lost its data: what should run is started anew');
+      logger.warn({ namespace }, 'Temporal lost its data: pending workflows are started again');
       await onRebuilt();
       namespaceId = found?.id;
     },

@@ -135,7 +135,7 @@ export async function startOrReplace(start: StartOrReplace): Promise<StartAnswer
   const reason = await whyStuck(start);
   if (reason === null) return 'running';
   const { workflowId } = options;
-  logger.warn({ workflowId, reason }, 'a workflow that could not go on is terminated and started anew');
+  logger.warn({ workflowId, reason }, 'a stuck workflow is terminated and started again');
   await client.workflow.start(workflowType, { ...options, workflowIdConflictPolicy: 'TERMINATE_EXISTING' });
   return 'replaced';
 }

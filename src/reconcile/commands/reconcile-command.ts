@@ -13,9 +13,9 @@ const HOUR_MS = 3_600_000;
 /** `heliograph reconcile` */
 export function reconcileCommand(): Command {
   const command = new Command('reconcile')
-    .description('find and mend what differs between database, object store and Temporal after a restore')
-    .option('--dry-run', 'only look; so it does without --fix')
-    .option('--fix', 'mend what can be mended')
+    .description('find and fix differences between database, object store and Temporal after a restore')
+    .option('--dry-run', 'report only (the default)')
+    .option('--fix', 'fix the differences that can be fixed')
     .option(
       '--rewound',
       'the database was restored to an earlier moment: pass over ids and sequence numbers that were given out since',
@@ -57,8 +57,8 @@ function wholeHours(text: string): number {
 function describe(findings: readonly Finding[], fix: boolean): AdminOutcome {
   const isDone = !isLeft(findings);
   const table = alignedTable(
-    ['DIFFERENCE', 'FOUND', 'MENDED', 'LEFT', 'WHAT'],
-    findings.map((one) => [one.kind, one.found, one.mended, one.left, textOf(one)]),
+    ['DIFFERENCE', 'FOUND', 'FIXED', 'LEFT', 'WHAT'],
+    findings.map((one) => [one.kind, one.found, one.fixed, one.left, textOf(one)]),
     '',
   );
   return {

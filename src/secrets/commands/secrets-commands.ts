@@ -12,7 +12,7 @@ export function secretsCommand(): Command {
 
 function statusCommand(): Command {
   const command = new Command('status').description(
-    'count the stored secrets by the key that encrypted them, and tell which keys nothing needs',
+    'count the stored secrets by the key that encrypted them, and list the keys that are no longer needed',
   );
   return adminAction(command, 'secrets status', async ({ tools }) => {
     const [status, unreadable] = await Promise.all([secretStatus(tools), unreadableSecrets(tools)]);
@@ -52,7 +52,7 @@ function statusCommand(): Command {
 
 function reencryptCommand(): Command {
   const command = new Command('reencrypt').description(
-    'encrypt with the first key what others encrypted, while everything runs; cut off, run it again',
+    'encrypt all stored secrets with the first key, online; safe to rerun if interrupted',
   );
   return adminAction(command, 'secrets reencrypt', async ({ tools }) => {
     const progress = (count: number) => process.stderr.write(`${count.toLocaleString('en-US')} so far\n`);

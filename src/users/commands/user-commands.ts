@@ -208,7 +208,7 @@ function removeCommand(): Command {
   const command = new Command('remove')
     .description('remove an account, or with --tenant only its membership there; it cannot be undone')
     .argument('<user>', WHO)
-    .option('--tenant <tenantId>', 'the tenant that the user shall not belong to any more');
+    .option('--tenant <tenantId>', 'the tenant to remove the user from');
   return adminAction<{ tenant?: string }>(
     command,
     'user remove asha@store.example --tenant 1',
@@ -282,7 +282,7 @@ function signOutCommand(): Command {
 
 function totpResetCommand(): Command {
   const command = new Command('totp-reset')
-    .description('take the second factor from a user who has lost it; all sessions end')
+    .description('remove the second factor of a user who has lost it; all sessions end')
     .argument('<user>', WHO);
   return adminAction(command, 'user totp-reset asha@store.example', async ({ tools, args }) => {
     const { id, email } = await userNamed(tools, args[0] ?? '');

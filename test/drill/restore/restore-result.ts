@@ -34,9 +34,9 @@ export type Restored = {
   };
   /** Acknowledged and forgotten with the restore. */
   forgotten: { bodies: number; events: number; repeated: number };
-  /** What the look before the mending found. */
+  /** What the look before the fix found. */
   found: Record<string, number>;
-  /** What `--fix` could not mend. */
+  /** What `--fix` could not fix. */
   left: string[];
 };
 

@@ -79,7 +79,7 @@ async function restoreDatabase(
   const restoredMs = Date.now();
   print(`PostgreSQL is back; its newest commit is ${seconds(lostMs - newestMs)} s older than the loss`);
   await installation.heliograph('migrate');
-  const { found, left } = await mend(run, '--rewound');
+  const { found, left } = await fixDifferences(run, '--rewound');
   const reconciledMs = Date.now();
   const gap = { fromMs: newestMs, toMs: Date.now() };
   gaps.push(gap);
@@ -124,7 +124,7 @@ export async function loseTemporal(run: Run): Promise<Restored> {
   rmSync(installation.paths.temporal, { recursive: true, force: true });
   mkdirSync(installation.paths.temporal, { mode: 0o700 });
   await installation.start(['temporal']);
-  return await mendRunning(run, 'Temporal alone, empty', lostMs, 0);
+  return await fixRunning(run, 'Temporal alone, empty', lostMs, 0);
 }
 
 /** The object store is gone, and put back as it was at the last backup; everything else goes on. */
@@ -135,12 +135,12 @@ export async function loseObjectStore(run: Run): Promise<Restored> {
   await installation.stop(['minio'], 'kill');
   await copyDirectory(join(installation.paths.copies, 'objects'), installation.paths.objects);
   await installation.start(['minio']);
-  return await mendRunning(run, 'object store alone, an older copy', lostMs, 0);
+  return await fixRunning(run, 'object store alone, an older copy', lostMs, 0);
 }
 
-async function mendRunning(run: Run, name: string, lostMs: number, rpo: number): Promise<Restored> {
+async function fixRunning(run: Run, name: string, lostMs: number, rpo: number): Promise<Restored> {
   const restoredMs = Date.now();
-  const { found, left } = await mend(run);
+  const { found, left } = await fixDifferences(run);
   const reconciledMs = Date.now();
   const after = await follow(run, lostMs, reconciledMs);
   return {
@@ -235,19 +235,19 @@ export function missingOf({ accounts, taken }: Run, bodies: readonly SentBody[])
   }, 0);
 }
 
-const MENDING_TRIES = 5;
+const FIX_TRIES = 5;
 
-/** A look, and what an operator does then: mends, and again until every look could be finished. */
-async function mend({ installation, print }: Run, ...more: string[]) {
+/** A look, and what an operator does then: fixes, and again until every look could be finished. */
+async function fixDifferences({ installation, print }: Run, ...more: string[]) {
   const found = await installation.reconcile();
   for (const { kind, found: count, problem } of found) {
     if (count > 0 || problem !== null) print(`reconcile: ${kind} ${problem ?? count}`);
   }
   for (let tries = 1; ; tries += 1) {
-    const mended = await installation.reconcile('--fix', ...more);
-    const isFinished = mended.every(({ problem }) => problem === null);
-    if (isFinished || tries === MENDING_TRIES) return { found, left: unfinished(mended) };
-    print('a look could not be finished; mending again');
+    const fixed = await installation.reconcile('--fix', ...more);
+    const isFinished = fixed.every(({ problem }) => problem === null);
+    if (isFinished || tries === FIX_TRIES) return { found, left: unfinished(fixed) };
+    print('a look could not be finished; fixing again');
   }
 }
 

@@ -59,7 +59,9 @@ describe('admin waba add --from-upstream', () => {
     const add = ['waba', 'add', '--tenant', String(before[0].userId), '--waba', WABA, '--from-upstream'];
     const run = await admin([...add, '--access-token', 'EAAGexpired']);
     expect(run).toMatchObject({ exitCode: 1, stdout: '' });
-    expect(run.stderr).toMatch(/^error: The upstream platform did not tell the phone numbers: [^\n]+\n$/);
+    expect(run.stderr).toMatch(
+      /^error: Could not read the phone numbers from the upstream platform: [^\n]+\n$/,
+    );
     expect(run.stderr).not.toContain('EAAGexpired');
     expect(await json('waba', 'list')).toEqual(before);
   });

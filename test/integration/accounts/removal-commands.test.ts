@@ -15,7 +15,7 @@ test('admin renames a tenant, and takes numbers, WABAs and tenants away when it 
   expect((await json('waba', 'list'))[0].phoneNumbers).toHaveLength(1);
   expect(await admin(['waba', 'remove', WABA])).toMatchObject({
     exitCode: 2,
-    stderr: expect.stringMatching(/say so with --yes/),
+    stderr: expect.stringMatching(/confirm with --yes/),
   });
   expect(await json('waba', 'remove', WABA, '--yes')).toEqual({
     ...{ wabaId: WABA, endpoints: 0, dropped: 0, kept: false },

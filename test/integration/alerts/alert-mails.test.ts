@@ -160,7 +160,7 @@ test('operators are told of the installation; nobody who does not want it, or is
   const sent = await mails();
   expect(sent.map(({ recipient, subject }) => [recipient, subject])).toEqual([
     // The refused e-mail is an alert too, but none that an e-mail tells.
-    ['op@host.example', 'Alert: Bodies could not be taken in'],
+    ['op@host.example', 'Alert: Bodies could not be ingested'],
   ]);
   const kinds = await query<{ kind: string }>(database, 'select kind from alerts order by kind');
   expect(kinds.map(({ kind }) => kind)).toEqual(['intake_failed', 'mail_failed']);

@@ -119,7 +119,7 @@ test("every list filter of the operator's guide is understood by Temporal and fi
     'open workflows of an endpoint': [['deliverEvent RUNNING', 'endpointTrouble RUNNING']],
     'workflows of a WABA or tenant': [all, all],
     'deliveries with a workflow that are pending': [pending],
-    'deliveries that failed for good': [['deliverEvent FAILED']],
+    'deliveries that failed permanently': [['deliverEvent FAILED']],
     'pending deliveries of an event type': [pending],
     'endpoints in trouble: one run each': [['endpointTrouble RUNNING']],
     'media downloads in progress': [['storeInboundMedia RUNNING']],

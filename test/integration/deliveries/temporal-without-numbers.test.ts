@@ -148,7 +148,7 @@ test('neither Temporal nor the log holds a customer’s number or wamid after me
   // The scan saw inputs, results, search attributes and summaries.
   for (const text of ['"messageId"', 'Upstream accepted it.', 'HeliographEventId', 'message → '])
     expect(seen).toContain(text);
-  expect(lines.join('')).toContain('a message was refused for good');
+  expect(lines.join('')).toContain('a message was refused permanently');
   expect(lines.filter((line) => tracesIn(line).length > 0)).toEqual([]);
 });
 

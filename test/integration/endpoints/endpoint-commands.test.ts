@@ -220,7 +220,7 @@ describe('admin endpoint', () => {
     await queueRows(database, [row, newQueuedRow(id, 'a')]);
     const warned = await admin(['endpoint', 'delete', id]);
     expect(warned).toMatchObject({ exitCode: 2 });
-    expect(warned.stderr).toContain('2 pending deliveries: say so with --yes');
+    expect(warned.stderr).toContain('2 pending deliveries: confirm with --yes');
     expect(await json('endpoint', 'show', id)).toMatchObject({ mode: 'open', waiting: { count: 2 } });
     await execute(
       database,

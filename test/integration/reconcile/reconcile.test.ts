@@ -54,11 +54,11 @@ async function differences(options: ReconcileOptions): Promise<Record<string, Fi
 
 /** Only this kind is found, a look changes nothing, and after a fix it is gone. */
 async function expectMended(kind: string, fix: ReconcileOptions = FIX): Promise<Finding> {
-  expect(await differences(LOOK)).toMatchObject({ [kind]: { found: 1, mended: 0, left: 1 } });
-  const mended = await differences(fix);
-  expect(Object.keys(mended)).toEqual([kind]);
-  expect(mended[kind]).toMatchObject({ found: 1, mended: 1, left: 0 });
-  return mended[kind] as Finding;
+  expect(await differences(LOOK)).toMatchObject({ [kind]: { found: 1, fixed: 0, left: 1 } });
+  const fixed = await differences(fix);
+  expect(Object.keys(fixed)).toEqual([kind]);
+  expect(fixed[kind]).toMatchObject({ found: 1, fixed: 1, left: 0 });
+  return fixed[kind] as Finding;
 }
 
 type Row = { id: string; state: string; objectKey: string; errorCode: string | null };
@@ -161,7 +161,7 @@ describe('files', () => {
   test('an object that no row names stays, until an age is given that it has', async () => {
     const key = `left-${randomBytes(8).toString('hex')}`;
     await stack.objectStore.put(key, cut(JPEG), { contentType: 'image/jpeg' });
-    const left = { object_without_row: { found: 1, mended: 0, left: 1 } };
+    const left = { object_without_row: { found: 1, fixed: 0, left: 1 } };
     expect(await differences(FIX)).toMatchObject(left);
     expect(await differences({ ...FIX, removeObjectsAfterMs: HOUR_MS })).toMatchObject(left);
     expect(await differences({ ...LOOK, removeObjectsAfterMs: 0 })).toMatchObject(left);
@@ -305,7 +305,7 @@ describe('tables', () => {
       );
     const before = await keys();
     await eventually('Temporal lists it', async () => 'ids_given_out' in (await differences(LOOK)));
-    expect(await differences(FIX)).toMatchObject({ ids_given_out: { found: 1, mended: 0, left: 1 } });
+    expect(await differences(FIX)).toMatchObject({ ids_given_out: { found: 1, fixed: 0, left: 1 } });
     expect(await keys()).toEqual(before);
     await expectMended('ids_given_out', { ...FIX, rewound: true });
     const next = `select nextval(pg_get_serial_sequence('messages', 'id')) as id`;
@@ -333,7 +333,7 @@ describe('tables', () => {
     expect(await differences(LOOK)).toEqual({});
   });
 
-  test('upstream is asked for the numbers of every WABA, and the audit log says what was mended', async () => {
+  test('upstream is asked for the numbers of every WABA, and the audit log says what was fixed', async () => {
     const tasks = `select workflow_id from workflow_tasks where workflow_type = 'refreshNumbers'`;
     await query(stack.database, 'delete from workflow_tasks');
     await differences(LOOK);
@@ -357,7 +357,7 @@ describe('the command', () => {
       HELIOGRAPH_OBJECT_STORE_BUCKET: stack.config.objectStore.bucket,
     });
 
-  test('looks and says so with its exit code; --fix mends', async () => {
+  test('looks and says so with its exit code; --fix fixes', async () => {
     await query(stack.database, 'delete from workflow_tasks');
     const { upstreamId, row } = await storedPicture();
     await stack.objectStore.remove(row.objectKey);
@@ -370,7 +370,7 @@ describe('the command', () => {
     expect(ok).toBe(true);
     expect(findings.find(({ kind }) => kind === 'media_without_object')).toMatchObject({
       found: 1,
-      mended: 1,
+      fixed: 1,
     });
     await eventually('it is back', async () => (await mediaOf(upstreamId)).state, { is: 'stored' });
     expect((await run(settings(), ['--dry-run'])).exitCode).toBe(0);

@@ -129,7 +129,7 @@ test('checks a running installation, and finds what is wrong with what to do', a
   expect(broken.stdout).toMatch(/^fail {2}workers .*\n +→ start "heliograph worker"$/m);
   expect(broken.stdout).toMatch(/^fail {2}object store .*\n +→ start the object store/m);
   expect(broken.stdout).toMatch(
-    /^warn {2}alerts .*Bodies could not be taken in \(installation\) .*3 bodies failed\n +→ see docs\/operators\/runbooks\.md#bodies-could-not-be-taken-in: Read why/m,
+    /^warn {2}alerts .*Bodies could not be ingested \(installation\) .*3 bodies failed\n +→ see docs\/operators\/runbooks\.md#bodies-could-not-be-ingested: Read why/m,
   );
   expect(broken.stdout).toMatch(/^warn {2}deliveries .*most attempts fail.*\n +→ "admin top" names/m);
   expect(broken.stdout).toMatch(/^fail {2}mail .*\n +→ correct HELIOGRAPH_SMTP_\*/m);

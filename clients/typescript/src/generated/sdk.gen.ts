@@ -106,7 +106,7 @@ export class HeliographApi extends HeyApiClient {
     }
     
     /**
-     * Usage and quotas
+     * Get usage and quotas
      *
      * Of all WABAs of the business together. A `max…` of null: no quota. `stored` counts received and uploaded files; `uploadedToday` starts again at midnight UTC. `keptDays`: the days after which data is deleted; null: never. `mediaUrlTtlSeconds`: the seconds for which a `mediaUrl` is valid; null: it does not expire.
      *
@@ -232,7 +232,7 @@ export class HeliographApi extends HeyApiClient {
     /**
      * Send an event again
      *
-     * To every endpoint that had it or accepts such events now, or to the endpoint that the body names: also to one that is newer than the event, if the key has `read_events` or `read` too.
+     * To every endpoint that had it or accepts such events now, or to the endpoint that the body names. The endpoint may be newer than the event if the key also has `read_events` or `read`.
      *
      * Scope: `manage_webhooks`.
      */
@@ -319,7 +319,7 @@ export class HeliographApi extends HeyApiClient {
     /**
      * Resume a replay
      *
-     * Goes on where it was paused.
+     * Continues where it was paused.
      *
      * Scope: `manage_webhooks`.
      */
@@ -421,7 +421,7 @@ export class HeliographApi extends HeyApiClient {
     /**
      * Change a webhook endpoint
      *
-     * Changes the members that are given; null goes back to the default. When scheme, host or port of `url` change, `customHeaders` that are not given in the same request are forgotten, because their values were meant for the server before: `droppedHeaderNames` names them. `secretRotationAdvised` is then true: the server before still knows the signing secret. `sameUrlEndpointIds` names other endpoints with the same URL.
+     * Changes the members that are given; null goes back to the default. When scheme, host or port of `url` change, `customHeaders` that are not given in the same request are forgotten, because their values were meant for the previous server: `droppedHeaderNames` names them. `secretRotationAdvised` is then true: the previous server still knows the signing secret. `sameUrlEndpointIds` names other endpoints with the same URL.
      *
      * Scope: `manage_webhooks`.
      */
@@ -476,7 +476,7 @@ export class HeliographApi extends HeyApiClient {
     }
     
     /**
-     * Give a webhook endpoint a new secret
+     * Rotate the secret of a webhook endpoint
      *
      * `secret` is in this answer only. The old secret signs too for `overlapHours`, 24 unless given. You may bring the new `secret`.
      *
@@ -495,7 +495,7 @@ export class HeliographApi extends HeyApiClient {
     }
     
     /**
-     * Give a webhook endpoint a new signing key
+     * Rotate the signing key of a webhook endpoint
      *
      * For an endpoint with `asymmetricSignature`: `publicKey` verifies the signatures of the new private key. The old key signs too for `overlapHours`, 24 unless given.
      *
@@ -533,7 +533,7 @@ export class HeliographApi extends HeyApiClient {
     }
     
     /**
-     * Statistics of a webhook endpoint
+     * Get the statistics of a webhook endpoint
      *
      * Attempts per minute or hour, 1,440 steps at most, and the pending deliveries. Test events do not count.
      *
@@ -580,7 +580,7 @@ export class HeliographApi extends HeyApiClient {
     /**
      * Set the URL for alerts
      *
-     * `secret` is in the first answer only; later changes of the URL keep it and answer null. `secretRotationAdvised`: the URL leads to another server, and the server before still knows the secret.
+     * `secret` is in the first answer only; later changes of the URL keep it and answer null. `secretRotationAdvised`: the URL leads to another server, and the previous server still knows the secret.
      *
      * Scope: `manage_webhooks`.
      */
@@ -720,7 +720,7 @@ export class HeliographApi extends HeyApiClient {
     /**
      * Send a message
      *
-     * The body is the upstream platform’s own message object with `phoneNumberId` in front, and `to` or `recipient`; with both, upstream uses `to`. The response waits up to about 10 seconds for upstream. Upstream checks its own limits. A type or a member that the service does not know is passed on, with an entry in `warnings`; members beside the content go into `extra`.
+     * The body is the upstream platform’s own message object with `phoneNumberId` in front, and `to` or `recipient`; with both, upstream uses `to`. The response waits up to about 10 seconds for upstream. Upstream checks its own limits. A type or a member that the service does not know is passed on, with an entry in `warnings`; members outside the content go into `extra`.
      *
      * Scope: `send`.
      */
@@ -739,7 +739,7 @@ export class HeliographApi extends HeyApiClient {
     /**
      * Mark a message as read
      *
-     * Shows the customer that an inbound message was read. Upstream marks the ones before it too, but `readAt` is of the named message only. With `typingIndicator` the customer sees for up to 25 seconds, or until the next message, that an answer is being written. Calling it again is harmless. Upstream takes messages of the last 30 days.
+     * Shows the customer that an inbound message was read. Upstream also marks earlier messages, but `readAt` is of the named message only. With `typingIndicator` the customer sees for up to 25 seconds, or until the next message, that an answer is being written. Calling it again is harmless. Upstream accepts messages of the last 30 days.
      *
      * Scope: `send`.
      */
@@ -758,7 +758,7 @@ export class HeliographApi extends HeyApiClient {
     /**
      * Delete an uploaded file
      *
-     * Messages cannot name it any more. A pending message that names it may fail, even if upstream has the file already: delete a file when the messages that name it are sent.
+     * Messages can no longer name it. A pending message that names it may fail, even if upstream has the file already: delete a file when the messages that name it are sent.
      *
      * Scope: `send`.
      */
@@ -773,7 +773,7 @@ export class HeliographApi extends HeyApiClient {
     /**
      * Get an uploaded file
      *
-     * The description of a file. An expired file answers as one that does not exist.
+     * The description of a file. An expired file returns 404, as an unknown one does.
      *
      * Scope: `read`.
      */
@@ -803,7 +803,7 @@ export class HeliographApi extends HeyApiClient {
     /**
      * Get a payment
      *
-     * The state of the payment that an `order_details` message asked for, from the `payment` events of the WABA: the report with the latest upstream date counts. `transactions` and `refunds` hold the latest report of each, the newest first, as upstream wrote them. Without a report `status` is null. Webhooks alone are no proof of a payment: with `refresh=true` upstream is asked, and `upstream.payments` holds its answer; the events stay unchanged.
+     * The state of the payment that an `order_details` message asked for, from the `payment` events of the WABA: the report with the latest upstream date counts. `transactions` and `refunds` contain the latest report of each, the newest first, as upstream wrote them. Without a report `status` is null. Webhooks alone are no proof of a payment: with `refresh=true` upstream is asked, and `upstream.payments` contains its response; the events stay unchanged.
      *
      * Scope: `read`.
      */
@@ -867,7 +867,7 @@ export class HeliographApi extends HeyApiClient {
     /**
      * Export the data of a customer
      *
-     * A zip archive: `customer.json`, `conversations.json`, `messages.ndjson` and `payments.ndjson` (one JSON object per line), and the files that messages carried. A WABA has one export at a time: another waits for ten seconds, and is then answered 503.
+     * A zip archive: `customer.json`, `conversations.json`, `messages.ndjson` and `payments.ndjson` (one JSON object per line), and the files that messages carried. A WABA has one export at a time: another waits for ten seconds, and then gets a 503.
      *
      * Scope: `export`.
      */

@@ -159,11 +159,11 @@ export type ConversationSearch = {
      */
     limit?: number;
     /**
-     * `nextCursor` of the page before, with the same filters. Left out: the first page.
+     * `nextCursor` of the previous page, with the same filters. Left out: the first page.
      */
     cursor?: string;
     /**
-     * `asc` lists without gaps, and always gives a cursor to go on from later.
+     * `asc` lists without gaps, and always gives a cursor to continue from later.
      */
     order?: 'asc' | 'desc';
     /**
@@ -487,7 +487,7 @@ export type ExportRequest = {
 /**
  * InboundMessage
  *
- * The upstream message as it came.
+ * The unchanged upstream message.
  */
 export type InboundMessage = {
     /**
@@ -535,7 +535,7 @@ export type MediaReadyEvent = {
      */
     phoneNumberId: string;
     /**
-     * What happened, not unique: deduplicate by the header webhook-id.
+     * The id of the subject, not unique: deduplicate by the header webhook-id.
      */
     eventId: string;
     /**
@@ -682,7 +682,7 @@ export type MessageEvent = {
      */
     phoneNumberId: string;
     /**
-     * What happened, not unique: deduplicate by the header webhook-id.
+     * The id of the subject, not unique: deduplicate by the header webhook-id.
      */
     eventId: string;
     /**
@@ -771,7 +771,7 @@ export type NewWebhookEndpoint = {
         [key: string]: string | null;
     } | null;
     /**
-     * For the format `meta`: the secret of `X-Hub-Signature-256`, any text. Without it, one is made.
+     * For the format `meta`: the secret of `X-Hub-Signature-256`, any text. Without it, one is generated.
      */
     appSecret?: string;
     /**
@@ -815,7 +815,7 @@ export type OrderEvent = {
      */
     phoneNumberId: string;
     /**
-     * What happened, not unique: deduplicate by the header webhook-id.
+     * The id of the subject, not unique: deduplicate by the header webhook-id.
      */
     eventId: string;
     /**
@@ -826,7 +826,7 @@ export type OrderEvent = {
         metadata: PhoneNumberMetadata;
         contacts: Array<CustomerContact>;
         /**
-         * The upstream cart as it came.
+         * The unchanged upstream cart.
          */
         order: {
             catalog_id?: string;
@@ -881,7 +881,7 @@ export type PaymentEvent = {
      */
     phoneNumberId: string;
     /**
-     * What happened, not unique: deduplicate by the header webhook-id.
+     * The id of the subject, not unique: deduplicate by the header webhook-id.
      */
     eventId: string;
     /**
@@ -912,7 +912,7 @@ export type PaymentEvent = {
          */
         timestamp?: string;
         /**
-         * The upstream status as it came.
+         * The unchanged upstream status.
          */
         raw: {
             [key: string]: unknown;
@@ -2500,7 +2500,7 @@ export type SentMessage = {
     waId?: string;
     advice?: string;
     /**
-     * What the service does not know and passed on as it is.
+     * Types and members that the service does not know and passed on unchanged.
      */
     warnings?: Array<SendWarning>;
 };
@@ -2523,7 +2523,7 @@ export type StatusEvent = {
      */
     phoneNumberId: string;
     /**
-     * What happened, not unique: deduplicate by the header webhook-id.
+     * The id of the subject, not unique: deduplicate by the header webhook-id.
      */
     eventId: string;
     /**
@@ -2555,7 +2555,7 @@ export type TestEvent = {
      */
     phoneNumberId: string;
     /**
-     * What happened, not unique: deduplicate by the header webhook-id.
+     * The id of the subject, not unique: deduplicate by the header webhook-id.
      */
     eventId: string;
     /**
@@ -2627,7 +2627,7 @@ export type UpstreamEvent = {
      */
     phoneNumberId: string | null;
     /**
-     * What happened, not unique: deduplicate by the header webhook-id.
+     * The id of the subject, not unique: deduplicate by the header webhook-id.
      */
     eventId: string;
     /**
@@ -2649,7 +2649,7 @@ export type UpstreamEvent = {
 /**
  * UpstreamStatus
  *
- * The upstream status as it came.
+ * The unchanged upstream status.
  */
 export type UpstreamStatus = {
     /**
@@ -2775,7 +2775,7 @@ export type WebhookEndpointChange = {
         [key: string]: string | null;
     } | null;
     /**
-     * For the format `meta`: the secret of `X-Hub-Signature-256`, any text. Without it, one is made.
+     * For the format `meta`: the secret of `X-Hub-Signature-256`, any text. Without it, one is generated.
      */
     appSecret?: string;
     /**
@@ -3030,11 +3030,11 @@ export type ListConversationsData = {
          */
         limit?: number;
         /**
-         * `nextCursor` of the page before, with the same filters. Left out: the first page.
+         * `nextCursor` of the previous page, with the same filters. Left out: the first page.
          */
         cursor?: string;
         /**
-         * `asc` lists without gaps, and always gives a cursor to go on from later.
+         * `asc` lists without gaps, and always gives a cursor to continue from later.
          */
         order?: 'asc' | 'desc';
         /**
@@ -3224,11 +3224,11 @@ export type ListConversationMessagesData = {
          */
         limit?: number;
         /**
-         * `nextCursor` of the page before, with the same filters. Left out: the first page.
+         * `nextCursor` of the previous page, with the same filters. Left out: the first page.
          */
         cursor?: string;
         /**
-         * `asc`: the oldest first, and the last page gives a cursor to go on from later.
+         * `asc`: the oldest first, and the last page gives a cursor to continue from later.
          */
         order?: 'asc' | 'desc';
         /**
@@ -3366,15 +3366,15 @@ export type ListEventsData = {
          */
         limit?: number;
         /**
-         * `nextCursor` of the page before, with the same filters. Left out: the first page.
+         * `nextCursor` of the previous page, with the same filters. Left out: the first page.
          */
         cursor?: string;
         /**
-         * `asc` lists without gaps, about two seconds behind, and always gives a cursor to go on from later.
+         * `asc` lists without gaps, about two seconds behind, and always gives a cursor to continue from later.
          */
         order?: 'asc' | 'desc';
         /**
-         * Events of this type only; `upstream.*`: of all fields of upstream beside the six. Without it, the list has the six only.
+         * Events of this type only; `upstream.*`: of all fields of upstream except the six. Without it, the list has the six only.
          */
         type?: 'message' | 'status' | 'payment' | 'order' | 'media.ready' | 'test' | string;
         /**
@@ -3386,7 +3386,7 @@ export type ListEventsData = {
          */
         phoneNumberId?: string;
         /**
-         * Events that stand so at one endpoint at least.
+         * Events in this state at one endpoint at least.
          */
         state?: 'pending' | 'delivered' | 'failed' | 'dropped';
         /**
@@ -3570,7 +3570,7 @@ export type ReplayEventError = ReplayEventErrors[keyof ReplayEventErrors];
 
 export type ReplayEventResponses = {
     /**
-     * It is sent again.
+     * The event is sent again.
      */
     201: Replay;
 };
@@ -3586,7 +3586,7 @@ export type ListReplaysData = {
          */
         limit?: number;
         /**
-         * `nextCursor` of the page before, with the same filters. Left out: the first page.
+         * `nextCursor` of the previous page, with the same filters. Left out: the first page.
          */
         cursor?: string;
     };
@@ -3991,7 +3991,7 @@ export type ListWebhookEndpointsData = {
          */
         limit?: number;
         /**
-         * `nextCursor` of the page before, with the same filters. Left out: the first page.
+         * `nextCursor` of the previous page, with the same filters. Left out: the first page.
          */
         cursor?: string;
     };
@@ -4067,7 +4067,7 @@ export type CreateWebhookEndpointErrors = {
     /**
      * `url_is_webhook_endpoint`: A webhook endpoint has this URL.
      *
-     * `too_many_endpoints`: The WABA has as many webhook endpoints as it may have.
+     * `too_many_endpoints`: The WABA has reached its limit of webhook endpoints.
      */
     409: Error;
     /**
@@ -4409,7 +4409,7 @@ export type EnableWebhookEndpointErrors = {
      */
     404: Error;
     /**
-     * `waiting_choice_required`: Deliveries wait for the endpoint: say what becomes of them.
+     * `waiting_choice_required`: The endpoint has pending deliveries. Choose "send" or "drop".
      */
     409: Error;
     /**
@@ -4596,7 +4596,7 @@ export type RotateWebhookEndpointSigningKeyErrors = {
      */
     404: Error;
     /**
-     * `no_signing_key`: The endpoint signs with no private key.
+     * `no_signing_key`: The endpoint has no private key for signatures.
      */
     409: Error;
     /**
@@ -4697,7 +4697,7 @@ export type TestWebhookEndpointResponses = {
      */
     200: TestOutcome;
     /**
-     * There is no outcome yet: look at `GET /api/external/events/{id}`.
+     * There is no outcome yet: see `GET /api/external/events/{id}`.
      */
     202: TestOutcome;
 };
@@ -4813,7 +4813,7 @@ export type DeleteOperationsUrlError = DeleteOperationsUrlErrors[keyof DeleteOpe
 
 export type DeleteOperationsUrlResponses = {
     /**
-     * There is no URL any more.
+     * The URL was removed.
      */
     200: OperationsUrl;
 };
@@ -5006,7 +5006,7 @@ export type ListEndpointAlertsData = {
          */
         limit?: number;
         /**
-         * `nextCursor` of the page before, with the same filters. Left out: the first page.
+         * `nextCursor` of the previous page, with the same filters. Left out: the first page.
          */
         cursor?: string;
     };
@@ -5093,7 +5093,7 @@ export type RetryDeliveryErrors = {
     /**
      * `delivery_settled`: The delivery is delivered, failed or dropped.
      *
-     * `attempt_under_way`: An attempt is under way; look again in a moment.
+     * `attempt_under_way`: An attempt is in progress; check again in a moment.
      *
      * `delivery_not_first`: The delivery waits behind an earlier one of its ordering key.
      *
@@ -5173,7 +5173,7 @@ export type DropDeliveryErrors = {
     /**
      * `delivery_settled`: The delivery is delivered, failed or dropped.
      *
-     * `attempt_under_way`: An attempt is under way; look again in a moment.
+     * `attempt_under_way`: An attempt is in progress; check again in a moment.
      */
     409: Error;
     /**
@@ -5411,7 +5411,7 @@ export type SendMessageErrors = {
      */
     403: Error;
     /**
-     * `idempotency_key_in_flight`: The request that brought this Idempotency-Key is still under way.
+     * `idempotency_key_in_flight`: A request with this Idempotency-Key is still in progress.
      */
     409: Error;
     /**
@@ -5462,7 +5462,7 @@ export type SendMessageResponses = {
      */
     200: SentMessage;
     /**
-     * `queued`: the message goes out by itself. `unknown`: it may have reached upstream, and is not sent again.
+     * `queued`: the message is sent automatically. `unknown`: it may have reached upstream, and is not sent again.
      */
     202: SentMessage;
 };
@@ -5603,7 +5603,7 @@ export type DeleteMediaError = DeleteMediaErrors[keyof DeleteMediaErrors];
 
 export type DeleteMediaResponses = {
     /**
-     * It is gone.
+     * The file was deleted.
      */
     200: {
         id: string;
@@ -5678,7 +5678,7 @@ export type ListTemplatesData = {
          */
         limit?: number;
         /**
-         * `nextCursor` of the page before, with the same filters. Left out: the first page.
+         * `nextCursor` of the previous page, with the same filters. Left out: the first page.
          */
         cursor?: string;
         /**
@@ -5810,7 +5810,7 @@ export type GetPaymentErrors = {
      */
     404: Error;
     /**
-     * `payment_configuration_required`: The payment configuration is not known.
+     * `payment_configuration_required`: The payment configuration is unknown.
      */
     422: Error;
     /**
@@ -5884,7 +5884,7 @@ export type ListErasuresData = {
          */
         limit?: number;
         /**
-         * `nextCursor` of the page before, with the same filters. Left out: the first page.
+         * `nextCursor` of the previous page, with the same filters. Left out: the first page.
          */
         cursor?: string;
     };
@@ -6166,7 +6166,7 @@ export type UploadMediaErrors = {
      */
     415: Error;
     /**
-     * `unsupported_file_type`: The upstream platform takes no files of this type.
+     * `unsupported_file_type`: The upstream platform does not accept files of this type.
      */
     422: Error;
     /**

@@ -85,9 +85,9 @@ export const getPayment = restOperation({
   summary: 'Get a payment',
   description:
     'The state of the payment that an `order_details` message asked for, from the `payment` events of the WABA: the ' +
-    'report with the latest upstream date counts. `transactions` and `refunds` hold the latest report of each, the newest first, as ' +
+    'report with the latest upstream date counts. `transactions` and `refunds` contain the latest report of each, the newest first, as ' +
     'upstream wrote them. Without a report `status` is null. Webhooks alone are no proof of a payment: with ' +
-    '`refresh=true` upstream is asked, and `upstream.payments` holds its answer; the events stay unchanged.',
+    '`refresh=true` upstream is asked, and `upstream.payments` contains its response; the events stay unchanged.',
   tag: 'Payments',
   errors: [
     'payment_configuration_required',

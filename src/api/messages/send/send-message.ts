@@ -222,7 +222,7 @@ export const sendMessage = restOperation({
   scope: 'send',
   summary: 'Send a message',
   description:
-    'The body is the upstream platform’s own message object with `phoneNumberId` in front, and `to` or `recipient`; with both, upstream uses `to`. The response waits up to about 10 seconds for upstream. Upstream checks its own limits. A type or a member that the service does not know is passed on, with an entry in `warnings`; members beside the content go into `extra`.',
+    'The body is the upstream platform’s own message object with `phoneNumberId` in front, and `to` or `recipient`; with both, upstream uses `to`. The response waits up to about 10 seconds for upstream. Upstream checks its own limits. A type or a member that the service does not know is passed on, with an entry in `warnings`; members outside the content go into `extra`.',
   tag: 'Messages',
   idempotent: true,
   errors: [
@@ -242,7 +242,7 @@ export const sendMessage = restOperation({
     202: {
       schema: SentMessage,
       description:
-        '`queued`: the message goes out by itself. `unknown`: it may have reached upstream, and is not sent again.',
+        '`queued`: the message is sent automatically. `unknown`: it may have reached upstream, and is not sent again.',
       example: { metaMessageId: null, state: 'queued' },
       headers: ['Idempotent-Replayed'],
     },

@@ -20,7 +20,7 @@ export const SentMessage = Type.Object(
     advice: Type.Optional(Type.String()),
     warnings: Type.Optional(
       Type.Array(Type.Object({ param: Type.String(), message: Type.String() }, { title: 'SendWarning' }), {
-        description: 'What the service does not know and passed on as it is.',
+        description: 'Types and members that the service does not know and passed on unchanged.',
       }),
     ),
   },

@@ -80,7 +80,7 @@ const getMedia = restOperation({
   path: '/api/external/media/:id',
   scope: 'read',
   summary: 'Get an uploaded file',
-  description: 'The description of a file. An expired file answers as one that does not exist.',
+  description: 'The description of a file. An expired file returns 404, as an unknown one does.',
   tag: 'Media',
   params: MediaParams,
   answers: { 200: { schema: UploadedMedia, description: 'The file.' } },
@@ -99,11 +99,11 @@ const deleteMedia = restOperation({
   scope: 'send',
   summary: 'Delete an uploaded file',
   description:
-    'Messages cannot name it any more. A pending message that names it may fail, even if upstream has the file ' +
+    'Messages can no longer name it. A pending message that names it may fail, even if upstream has the file ' +
     'already: delete a file when the messages that name it are sent.',
   tag: 'Media',
   params: MediaParams,
-  answers: { 200: { schema: Deleted, description: 'It is gone.' } },
+  answers: { 200: { schema: Deleted, description: 'The file was deleted.' } },
   run: async ({ database, wabaId, uploadStore, request }, { id }) => {
     const uuid = uploadUuid(id);
     const objectKey = await deleteMediaUpload(database, wabaId, uuid);

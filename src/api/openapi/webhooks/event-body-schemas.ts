@@ -17,7 +17,7 @@ function envelopeMembers<N extends TSchema, T extends TSchema>(phoneNumberId: N,
     wabaId: Type.String({ description: 'The WhatsApp Business Account.' }),
     phoneNumberId,
     eventId: Type.String({
-      description: 'What happened, not unique: deduplicate by the header webhook-id.',
+      description: 'The id of the subject, not unique: deduplicate by the header webhook-id.',
     }),
     occurredAt: Type.String({
       format: 'date-time',
@@ -58,7 +58,7 @@ const InboundMessage = Type.Object(
     ),
     text: Type.Optional(Type.Object({ body: Type.Optional(Type.String()) })),
   },
-  { title: 'InboundMessage', description: 'The upstream message as it came.' },
+  { title: 'InboundMessage', description: 'The unchanged upstream message.' },
 );
 
 const MessageStatus = Type.Object(
@@ -68,7 +68,7 @@ const MessageStatus = Type.Object(
     timestamp: Type.Optional(Type.String({ description: 'Seconds since 1970.' })),
     recipient_id: Type.Optional(Type.String()),
   },
-  { title: 'UpstreamStatus', description: 'The upstream status as it came.' },
+  { title: 'UpstreamStatus', description: 'The unchanged upstream status.' },
 );
 
 const Money = Type.Object(
@@ -98,7 +98,7 @@ const Payment = Type.Object({
   ),
   recipient_id: Type.Optional(Type.String()),
   timestamp: Type.Optional(Type.String({ description: 'Seconds since 1970.' })),
-  raw: Type.Object({}, { additionalProperties: true, description: 'The upstream status as it came.' }),
+  raw: Type.Object({}, { additionalProperties: true, description: 'The unchanged upstream status.' }),
 });
 
 const CART_LINE = {
@@ -121,7 +121,7 @@ const Order = Type.Object({
         }),
       ),
     },
-    { description: 'The upstream cart as it came.' },
+    { description: 'The unchanged upstream cart.' },
   ),
   service: Type.Object({
     order_id: Type.Integer(),

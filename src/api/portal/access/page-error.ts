@@ -30,7 +30,7 @@ export function pageNotFound(): PageError {
   return new PageError(
     404,
     'Not found',
-    'There is nothing here. The address may be mistyped, or what it named is gone.',
+    'There is nothing here. The address may be mistyped, or its object was deleted.',
   );
 }
 

@@ -203,7 +203,7 @@ function valueField(
   const range = `${minimum.toLocaleString('en-US')} to ${bound.toLocaleString('en-US')} ${unit}`;
   return textField({
     ...{ name, type: 'number', label: `${label}, in ${unit}` },
-    hint: `${about} ${range}. Empty: as the installation has it.`,
+    hint: `${about} ${range}. Leave empty to use the installation’s value.`,
     value: given?.text(name) ?? String(own[name] ?? ''),
     error: error?.param === name ? error.message : null,
   });

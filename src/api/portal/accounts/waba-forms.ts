@@ -41,8 +41,8 @@ export function targetForm(
   wabaId: string,
   { allow, deny, error }: TargetLists & { error: string | null },
 ): Markup {
-  const fields = html`${textArea({ label: 'Only to', name: 'allow', rows: 3, value: allow.join('\n'), error, hint: 'Names, *.names, addresses or networks, with :port if only that, one to a line. Empty: anywhere that the installation allows.' })}
-${textArea({ label: 'Not to', name: 'deny', rows: 3, value: deny.join('\n'), hint: 'As above; what stands here wins.' })}
+  const fields = html`${textArea({ label: 'Only to', name: 'allow', rows: 3, value: allow.join('\n'), error, hint: 'One per line: host, *.domain, IP or CIDR, optionally with :port. Empty: anywhere that the installation allows.' })}
+${textArea({ label: 'Not to', name: 'deny', rows: 3, value: deny.join('\n'), hint: 'As above; this list overrides the other.' })}
 <div class="buttons"><button>Save the targets</button></div>`;
   return postForm(viewer, `/portal/operator/wabas/${wabaId}/targets`, fields);
 }

@@ -118,7 +118,7 @@ async function showAlerts(
     ...place,
     lead:
       viewer.tenantId === null
-        ? 'What needs attention, of the installation and of all tenants. The bell counts what is new: what operators can mend and you have not read.'
+        ? 'What needs attention, of the installation and of all tenants. The bell counts what is new: what operators can fix and you have not read.'
         : 'What needs attention. The bell counts what you have not read.',
     actions: isNew && actionButton(viewer, `${PATH}/read`, 'Mark all as read'),
     done: DONE,

@@ -265,7 +265,7 @@ function nextStep(delivery: DeliveryDetail, now: Date): Child {
     case 'delivered':
       return `${at}after ${count}.`;
     case 'failed':
-      return `for good ${at}after ${count}: ${lastError ?? 'no reason recorded'}. No more attempts follow, unless you replay it.`;
+      return `permanently ${at}after ${count}: ${lastError ?? 'no reason recorded'}. No more attempts follow, unless you replay it.`;
     case 'dropped':
       return `${at}after ${count}: ${lastError ?? 'no reason recorded'}. It is not sent unless you replay it.`;
     case 'pending':

@@ -98,7 +98,7 @@ async function sendAlerts(
   const view = {
     title: 'Operations URL',
     active: 'endpoints',
-    lead: 'The operations URL receives an alert when an endpoint fails, is disabled or recovers, and when deliveries failed for good. Use another server than that of your endpoints.',
+    lead: 'The operations URL receives an alert when an endpoint fails, is disabled or recovers, and when deliveries failed permanently. Use another server than that of your endpoints.',
     trail: [{ label: 'Webhook endpoints', href: path }],
     assets: ['webhooks.css'],
     done: DONE,

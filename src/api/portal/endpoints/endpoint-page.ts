@@ -197,7 +197,7 @@ function figures(
     },
     { label: 'Failed attempts', value: failures.toLocaleString('en-US') },
     {
-      label: 'Failed for good, 24 h',
+      label: 'Failed permanently, 24 h',
       value: failed,
       note: failed === 0 ? 'no failures' : html`<a href="${failedPath(wabaId, id)}">Show them</a>`,
       ...(failed > 0 && { tone: 'bad' as const }),
@@ -260,7 +260,7 @@ export function settingsList(endpoint: EndpointView, defaults: InstallationSetti
     ([name, setting]): [string, Child] => {
       const shown = shownValue(setting, endpoint[name], defaults);
       const isWaiting = name === 'orderScope' && wantedOrderScope !== null;
-      const wanted = html`${shown}; by ${wantedOrderScope} once nothing of the present order is open, or while it is paused`;
+      const wanted = html`${shown}; changes to ${wantedOrderScope} when no delivery is pending, or when the endpoint is paused`;
       return [setting.portal.label, isWaiting ? wanted : shown];
     },
   );

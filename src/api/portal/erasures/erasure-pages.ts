@@ -101,7 +101,7 @@ function listPage(app: PortalApp, context: PortalContext): void {
     return sendPage(reply, {
       title: 'Erasures',
       active: 'erasures',
-      lead: 'Customers and conversations that were erased for good, each with a signed report.',
+      lead: 'Customers and conversations that were erased permanently, each with a signed report.',
       actions: found.length > 0 && add,
       body:
         found.length === 0
@@ -259,13 +259,13 @@ function exportFields(
 }
 
 function eraseFields({ customer, conversationId }: Values, problems: Problems): Markup {
-  const hint = html`Type <code>${CONFIRMATION}</code>. Messages, files, events and deliveries are erased for good; what your own systems have received stays there.`;
+  const hint = html`Type <code>${CONFIRMATION}</code>. Messages, files, events and deliveries are erased permanently; what your own systems have received stays there.`;
   const confirm = { label: 'Confirmation', name: 'confirm', required: true, maxLength: 16, hint };
   const one = { label: 'Or the id of one conversation', name: 'conversationId', maxLength: 18 };
   return html`${textField({ ...WHOM, name: 'customer', value: customer, error: problems.customer ?? null })}
 ${textField({ ...one, value: conversationId, error: problems.conversationId ?? null })}
 ${textField({ ...confirm, error: problems.confirm ?? null })}
-<button class="danger">Erase for good</button>`;
+<button class="danger">Erase permanently</button>`;
 }
 
 /** POST /portal/w/:wabaId/erasures/export: a form, so that no number stands in an address. */

@@ -54,7 +54,7 @@ function listPage(app: PortalApp, context: PortalContext): void {
     return sendPage(reply, {
       title: 'Erasures',
       active: ACTIVE,
-      lead: 'What was erased for good, each with a signed report. Customers are erased on the pages of their WABA.',
+      lead: 'What was erased permanently, each with a signed report. Customers are erased on the pages of their WABA.',
       body: html`${found.length === 0 ? emptyState('No erasures yet', 'Nothing was erased so far.') : list}
 <section class="card"><h2>Erase a WABA, a tenant or a user</h2>${eraseForm(viewerOf(request))}</section>`,
     });
@@ -83,7 +83,7 @@ function eraseAction(app: PortalApp, context: PortalContext): void {
     const show = (error: string) => {
       const body = html`<section class="card">${eraseForm(viewer, { kind, id, error })}</section>`;
       const trail = [{ label: 'Erasures', href: PATH }];
-      return sendPage(reply, { title: 'Erase for good', active: ACTIVE, trail, body }, 422);
+      return sendPage(reply, { title: 'Erase permanently', active: ACTIVE, trail, body }, 422);
     };
     if (id === '' || request.body.confirm.trim() !== `${kind} ${id}`)
       return show('Type the kind and the id, such as: waba 900000000000101');
@@ -112,7 +112,7 @@ async function eraseOf(
 type Problem = { kind?: string; id?: string; error?: string };
 
 function eraseForm(viewer: Viewer, { kind = 'waba', id = '', error }: Problem = {}): Markup {
-  const hint = html`Type the kind and the id, such as <code>waba 900000000000101</code>. Backups and the audit log keep what they have; everything else goes for good.`;
+  const hint = html`Type the kind and the id, such as <code>waba 900000000000101</code>. Backups and the audit log keep what they have; everything else is erased permanently.`;
   const confirm = { label: 'Confirmation', name: 'confirm', required: true, maxLength: 80, hint };
   return postForm(
     viewer,
@@ -120,6 +120,6 @@ function eraseForm(viewer: Viewer, { kind = 'waba', id = '', error }: Problem = 
     html`${selectField({ label: 'Erase', name: 'kind', value: kind, options: KINDS })}
 ${textField({ label: 'Id', name: 'id', value: id, required: true, maxLength: 64 })}
 ${textField({ ...confirm, error: error ?? null })}
-<button class="danger">Erase for good</button>`,
+<button class="danger">Erase permanently</button>`,
   );
 }

@@ -54,7 +54,7 @@ const SCOPE_LABELS: Readonly<Record<ApiKeyScope, string>> = {
   send: 'send: messages to customers',
   manage_webhooks: 'manage_webhooks: endpoints, secrets, replays',
   export: 'export: all data of a customer as one archive',
-  erase: 'erase: customers and conversations, for good',
+  erase: 'erase: customers and conversations, permanently',
   graph: 'graph: the WhatsApp Cloud API, for software that speaks it',
 };
 

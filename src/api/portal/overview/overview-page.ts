@@ -104,7 +104,7 @@ function statsOf(
       ...(oldestMs > 60_000 && { tone: 'waiting' as const }),
     },
     {
-      label: 'Failed for good',
+      label: 'Failed permanently',
       value: failedCount.toLocaleString('en-US'),
       note: failedCount === 0 ? 'no failures' : 'no more attempts follow',
       ...(failedCount > 0 && { tone: 'bad' as const }),
@@ -133,7 +133,7 @@ function needsALook(endpoints: readonly EndpointStatus[], failed: ReadonlyMap<st
       { label: 'Status', kind: 'narrow' },
       'Details',
       { label: 'Pending', kind: 'number' },
-      { label: 'Failed for good', kind: 'number' },
+      { label: 'Failed permanently', kind: 'number' },
     ],
     troubled.map((endpoint) => [
       html`<a class="break" href="${endpointPath(endpoint.wabaId, endpoint.id)}">${shownUrl(endpoint.url)}</a>`,

@@ -105,6 +105,6 @@ export async function announceSetUp(config: Config, database: Database, logger: 
       'the portal has no users: this link makes the first operator',
     );
   } catch (error) {
-    logger.warn({ err: error }, 'whether the portal has users is not known');
+    logger.warn({ err: error }, 'could not check whether the portal has users');
   }
 }
