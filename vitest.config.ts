@@ -9,7 +9,7 @@ const SIDE_BY_SIDE = { maxWorkers: 5, isolate: false, sequence: { groupOrder: 0 
 
 /** Tests that compare times or fill the machine have it for themselves. */
 const TIMED = [
-  'test/integration/deliveries/{unrecordable,dead-endpoint,hanging-endpoints,kill-worker,many-endpoints,order-scope-load,delivery-loop,retry-storm}.test.ts',
+  'test/integration/deliveries/{unrecordable,dead-endpoint,hanging-endpoints,kill-worker,many-endpoints,delivery-loop,retry-storm}.test.ts',
   'test/integration/inbound/neighbours.test.ts',
   'test/integration/portal/deliveries/page-times.test.ts',
   'test/integration/messages/send/kill-processes.test.ts',

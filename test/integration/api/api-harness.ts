@@ -10,6 +10,7 @@ import { openObjectStore } from '../../../src/platform/object-store/object-store
 import type { Database } from '../../../src/platform/postgres/database.ts';
 import { query } from '../../../src/platform/postgres/sql.ts';
 import { silentLogger } from '../../support/silent-logger.ts';
+import { TEMPORAL_AWAY } from '../../support/temporal-away.ts';
 import { seedFixtureAccounts } from '../../support/test-accounts.ts';
 import { createTestDatabase } from '../../support/test-database.ts';
 
@@ -48,7 +49,7 @@ export type TestApi = {
   routes: RouteOptions[];
 };
 
-/** The API on a database of its own with the fixtures' accounts, closed when the test or file ends. */
+/** The API on a database of its own with the fixtures' accounts and without Temporal, closed when the test or file ends. */
 export async function startTestApi(
   overrides: (databaseUrl: string) => Promise<Partial<ApiDependencies>> = async () => ({}),
   atEnd: (close: () => Promise<void>) => void = onTestFinished,
@@ -62,6 +63,7 @@ export async function startTestApi(
     database,
     objectStore,
     logger: silentLogger,
+    temporal: TEMPORAL_AWAY,
     consolePages: sandboxPages,
     // Whatever `npm run docs` has built here.
     docsFolder: '/nonexistent',

@@ -381,7 +381,7 @@ describe('the command', () => {
     const { exitCode, stdout } = await run(away, []);
     expect(exitCode).toBe(1);
     expect(stdout).toMatch(/^media_without_object .*NOT FINISHED: The object store is not available/m);
-    expect(stdout).toMatch(/^task_without_workflow +0 +0 +0 +work/m);
+    expect(stdout).toMatch(/^task_without_workflow +0 +0 +0 +pending work/m);
     expect(stdout).toMatch(/\d of \d+ checks could not be completed\.\n$/);
     expect(await run(settings(), ['--fix', '--dry-run'])).toMatchObject({
       exitCode: 2,
