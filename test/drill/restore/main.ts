@@ -1,6 +1,5 @@
-import { writeFileSync } from 'node:fs';
 import { parseArgs } from 'node:util';
-import { onStopSignals } from '../../../dev/embedded/start.ts';
+import { runDrillCommand } from '../drill-command.ts';
 import { type RestoreOptions, reportOf } from './restore-result.ts';
 import { runRestoreDrill } from './run-restore-drill.ts';
 
@@ -24,43 +23,7 @@ knows is lost, disordered, altered or sent twice. Prints what was lost (RPO) and
 Exit code 0: all is well. 1: something was not; the data is kept. 2: wrong options.
 `;
 
-const print = (line: string) => void process.stdout.write(`${line}\n`);
-
-process.exitCode = await main();
-
-async function main(): Promise<number> {
-  let parsed: ReturnType<typeof readOptions>;
-  try {
-    parsed = readOptions();
-  } catch (error) {
-    process.stderr.write(`${(error as Error).message}\n\n${HELP}`);
-    return 2;
-  }
-  if (parsed === null) {
-    process.stdout.write(HELP);
-    return 0;
-  }
-  const abort = new AbortController();
-  const release = onStopSignals({
-    onFirst: () => {
-      print('stopping everything');
-      abort.abort();
-    },
-    onSecond: () => process.exit(130),
-  });
-  try {
-    const result = await runRestoreDrill(parsed.options, { print, signal: abort.signal });
-    process.stdout.write(reportOf(result));
-    if (parsed.json !== undefined) writeFileSync(parsed.json, `${JSON.stringify(result, null, 2)}\n`);
-    return result.ok ? 0 : 1;
-  } catch (error) {
-    if (abort.signal.aborted) return 130;
-    process.stderr.write(`${(error as Error).stack}\n`);
-    return 1;
-  } finally {
-    release();
-  }
-}
+process.exitCode = await runDrillCommand({ help: HELP, readOptions, run: runRestoreDrill, reportOf });
 
 function readOptions(): { options: RestoreOptions; json: string | undefined } | null {
   const text = { type: 'string' } as const;

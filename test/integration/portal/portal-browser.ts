@@ -126,3 +126,13 @@ export async function tenantOf(database: Database, wabaId: string): Promise<stri
   const { rows } = await database.raw('select tenant_id from wabas where waba_id = ?', [wabaId]);
   return rows[0].tenant_id;
 }
+
+/** Sends a form from the page of the account, whose token is good for every form. */
+export async function postSignedIn(
+  browser: PortalBrowser,
+  path: string,
+  fields: Record<string, string> = {},
+): Promise<LightMyRequestResponse> {
+  await browser.get('/portal/account');
+  return await browser.post(path, fields);
+}

@@ -10,6 +10,7 @@ import {
   openBrowser,
   PASSWORD,
   type PortalBrowser,
+  postSignedIn,
   signInWith,
   tenantOf,
 } from '../portal-browser.ts';
@@ -52,15 +53,14 @@ const userRow = async (email: string) =>
       [email],
     )
   )[0];
-const post = async (browser: PortalBrowser, path: string, fields: Record<string, string> = {}) => {
-  await browser.get('/portal/account');
-  return await browser.post(path, fields);
-};
 
 describe('an invitation', () => {
   test('is shown once by the administrator’s page, and makes the user it says', async () => {
     const email = newEmail();
-    const shown = await post(admin, `${PAGE}/invite`, { email: ` ${email.toUpperCase()} `, role: 'member' });
+    const shown = await postSignedIn(admin, `${PAGE}/invite`, {
+      email: ` ${email.toUpperCase()} `,
+      role: 'member',
+    });
     const [, path = ''] =
       /https:\/\/heliograph\.example(\/portal\/invitations\/[\w-]{43})/.exec(shown.body) ?? [];
     const list = await admin.get(PAGE);
@@ -157,7 +157,7 @@ describe('an invitation', () => {
       email,
     ]);
     const withdraw = (browser: PortalBrowser, page: string) =>
-      post(browser, `${page}/invitations/${row?.id}/withdraw`);
+      postSignedIn(browser, `${page}/invitations/${row?.id}/withdraw`);
     expect((await withdraw(otherAdmin, `/portal/w/${OTHER_WABA}/users`)).statusCode).toBe(404);
     expect((await openBrowser(api.app).get(path)).statusCode).toBe(200);
     expect((await withdraw(admin, PAGE)).statusCode).toBe(303);
@@ -171,7 +171,7 @@ describe('an invitation', () => {
     [{ email: 'x@store.example', role: 'operator' }, 'An operator belongs to no tenant.'],
     [{ email: 'x@store.example', role: 'emperor' }, 'The role must be one of'],
   ])('is refused for %j, beside the field', async (fields, text) => {
-    const answer = await post(admin, `${PAGE}/invite`, fields);
+    const answer = await postSignedIn(admin, `${PAGE}/invite`, fields);
     expect(answer.statusCode).toBe(422);
     expect(answer.body).toContain(text);
   });
@@ -179,7 +179,7 @@ describe('an invitation', () => {
 
 describe('users of a tenant', () => {
   const action = (browser: PortalBrowser, id: string | undefined, name: string, fields = {}) =>
-    post(browser, `${PAGE}/${id}/${name}`, fields);
+    postSignedIn(browser, `${PAGE}/${id}/${name}`, fields);
 
   test('change their role and are signed out by it', async () => {
     const email = newEmail();
@@ -215,7 +215,7 @@ describe('users of a tenant', () => {
     const kept = await invite(newEmail());
     const linkOf = async (shown: Promise<{ body: string }>) =>
       /(\/portal\/invitations\/[\w-]{43})/.exec((await shown).body)?.[1] ?? '';
-    const made = await linkOf(post(second, `${PAGE}/invite`, { email: newEmail(), role: 'admin' }));
+    const made = await linkOf(postSignedIn(second, `${PAGE}/invite`, { email: newEmail(), role: 'admin' }));
     const user = await userRow(email);
     const password = await linkOf(action(admin, user?.id, 'password-link'));
     for (const path of [made, password, kept]) {

@@ -15,6 +15,7 @@ import {
   openBrowser,
   PASSWORD,
   type PortalBrowser,
+  postSignedIn,
   signInWith,
   tenantOf,
 } from '../portal-browser.ts';
@@ -45,11 +46,6 @@ beforeAll(async () => {
 });
 afterAll(() => close());
 
-const post = async (browser: PortalBrowser, path: string, fields: Record<string, string> = {}) => {
-  await browser.get('/portal/account');
-  return await browser.post(path, fields);
-};
-
 let count = 0;
 async function newOwner(role = 'admin') {
   count += 1;
@@ -61,7 +57,7 @@ async function newOwner(role = 'admin') {
 
 /** A browser that is signed in with the password that an administrator set by a link for this user. */
 async function signedInByLink({ email, id }: { email: string; id: string }): Promise<PortalBrowser> {
-  const link = linkIn(await post(maker, `${USERS}/${id}/password-link`));
+  const link = linkIn(await postSignedIn(maker, `${USERS}/${id}/password-link`));
   const browser = openBrowser(api.app);
   await browser.get(link);
   await browser.post(link, { password: BY_LINK });
@@ -72,7 +68,7 @@ async function signedInByLink({ email, id }: { email: string; id: string }): Pro
 /** Changes the password, and signs in with it in a new browser. */
 async function changeAndSignIn(browser: PortalBrowser, email: string): Promise<PortalBrowser> {
   const change = { current: BY_LINK, password: NEXT };
-  expect((await post(browser, '/portal/account/password', change)).statusCode).toBe(303);
+  expect((await postSignedIn(browser, '/portal/account/password', change)).statusCode).toBe(303);
   const again = openBrowser(api.app);
   await signInWith(again, email, NEXT);
   return again;
@@ -101,7 +97,7 @@ test('a password that is changed in a marked session stays marked: at the next s
   expect(await markupProblems(page.body)).toEqual([]);
   expect(page.body).not.toContain('I have read this');
   expect((await again.post('/portal/account/notices', { upTo: '999999999' })).statusCode).toBe(404);
-  await post(again, `${USERS}/invite`, { email: `by-${owner.email}`, role: 'member' });
+  await postSignedIn(again, `${USERS}/invite`, { email: `by-${owner.email}`, role: 'member' });
   const [entry] = await query<{ detail: object }>(
     api.database,
     `select detail from audit_log where action = 'user.invited' and target = ?`,
@@ -116,7 +112,7 @@ test('a password that is changed in a marked session stays marked: at the next s
 test('a marked session makes no link for its own account, which would be its own proof', async () => {
   const owner = await newOwner();
   const browser = await signedInByLink(owner);
-  const refused = await post(browser, `${USERS}/${owner.id}/password-link`);
+  const refused = await postSignedIn(browser, `${USERS}/${owner.id}/password-link`);
   expect([refused.statusCode, linkIn(refused)]).toEqual([422, '']);
 });
 
@@ -132,7 +128,7 @@ test('a marked session sets up no second factor, before and after the password i
   );
   const code = new TOTP({ secret }).generate({ timestamp: nowMs });
   for (const marked of [browser, await changeAndSignIn(browser, owner.email)]) {
-    const answer = await post(marked, FACTOR, { sealed, code });
+    const answer = await postSignedIn(marked, FACTOR, { sealed, code });
     expect([answer.statusCode, answer.body.includes(MAKER)]).toEqual([422, true]);
   }
   expect(await factors(owner.id)).toEqual([]);
@@ -148,8 +144,8 @@ test('a marked session that has set one up before this rule gets no recovery cod
     'update user_sessions set second_factor_at = now() where user_id = ? returning id',
     [owner.id],
   );
-  expect((await post(browser, `${FACTOR}/recovery-codes`)).statusCode).toBe(422);
-  expect((await post(browser, `${FACTOR}/remove`)).statusCode).toBe(422);
+  expect((await postSignedIn(browser, `${FACTOR}/recovery-codes`)).statusCode).toBe(422);
+  expect((await postSignedIn(browser, `${FACTOR}/remove`)).statusCode).toBe(422);
   expect(await factors(owner.id)).toHaveLength(1);
 });
 
@@ -209,11 +205,11 @@ test('another operator than the maker ends the mark, after which the user signs 
 test('an operator does not confirm the password of a link that the same operator made', async () => {
   const owner = await newOwner('operator');
   const operator = await addUser(api, { email: 'both@host.example', role: 'operator', tenantId: null });
-  const made = linkIn(await post(operator, `/portal/operator/users/${owner.id}/password-link`));
+  const made = linkIn(await postSignedIn(operator, `/portal/operator/users/${owner.id}/password-link`));
   const browser = openBrowser(api.app);
   await browser.get(made);
   await browser.post(made, { password: BY_LINK });
-  const refused = await post(operator, `/portal/operator/users/${owner.id}/confirm-password`);
+  const refused = await postSignedIn(operator, `/portal/operator/users/${owner.id}/confirm-password`);
   expect([refused.statusCode, refused.body.includes('another operator')]).toEqual([422, true]);
 });
 

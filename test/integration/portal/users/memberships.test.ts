@@ -12,6 +12,7 @@ import {
   linkIn,
   openBrowser,
   type PortalBrowser,
+  postSignedIn,
   signInWith,
   tenantOf,
 } from '../portal-browser.ts';
@@ -48,12 +49,8 @@ const newEmail = () => {
   count += 1;
   return `person${count}@elsewhere.example`;
 };
-const post = async (browser: PortalBrowser, path: string, fields: Record<string, string> = {}) => {
-  await browser.get('/portal/account');
-  return await browser.post(path, fields);
-};
 const invite = async (browser: PortalBrowser, page: string, email: string, role = 'member') =>
-  linkIn(await post(browser, `${page}/invite`, { email, role }));
+  linkIn(await postSignedIn(browser, `${page}/invite`, { email, role }));
 const accept = async (link: string, password: string) => {
   const browser = openBrowser(api.app);
   await browser.get(link);
@@ -80,7 +77,7 @@ describe('an address that a tenant took for itself', () => {
     expect(answer.statusCode).toBe(303);
     expect(await start(owner)).toBe(`/portal/w/${OTHER_WABA}`);
     expect((await owner.get(`/portal/w/${WABA}`)).statusCode).toBe(404);
-    const asOperator = await post(operator, '/portal/operator/users/invite', {
+    const asOperator = await postSignedIn(operator, '/portal/operator/users/invite', {
       email,
       role: 'operator',
       tenant: '',
@@ -109,7 +106,7 @@ describe('an address that a tenant took for itself', () => {
         .replaceAll(/name="_csrf" value="[^"]+"|<time.*?<\/time>/g, '');
     const seen = await Promise.all(
       [known, unknown].map(async (email) => {
-        const made = await post(admin, `${USERS}/invite`, { email, role: 'member' });
+        const made = await postSignedIn(admin, `${USERS}/invite`, { email, role: 'member' });
         const guest = openBrowser(api.app);
         const form = await guest.get(linkIn(made));
         const weak = await guest.post(linkIn(made), { name: 'A', password: 'short' });
@@ -148,7 +145,7 @@ describe('an address that a tenant took for itself', () => {
       `sign-in-account:${account}`,
     ]);
     const [taken = ''] = (await usersOf(email)).slice(1);
-    await post(admin, `${USERS}/${taken}/remove`);
+    await postSignedIn(admin, `${USERS}/${taken}/remove`);
     const { answer } = await accept(await invite(admin, USERS, email), OWN);
     expect(answer.statusCode).toBe(429);
     expect((await signInWith(openBrowser(api.app), email, OWN)).statusCode).toBe(303);
@@ -180,7 +177,9 @@ describe('an address that a tenant took for itself', () => {
     const { browser: owner } = await accept(await invite(otherAdmin, OTHER_USERS, email, 'admin'), OWN);
     const kept = await invite(owner, OTHER_USERS, newEmail());
     const [taken = ''] = await usersOf(email);
-    expect((await post(admin, `${USERS}/${taken}/remove`)).headers.location).toBe(`${USERS}?done=removed`);
+    expect((await postSignedIn(admin, `${USERS}/${taken}/remove`)).headers.location).toBe(
+      `${USERS}?done=removed`,
+    );
     expect((await openBrowser(api.app).get(kept)).statusCode).toBe(200);
     expect(await start(owner)).toBe(`/portal/w/${OTHER_WABA}`);
     expect((await signInWith(openBrowser(api.app), email, TAKEN)).statusCode).toBe(422);
@@ -228,7 +227,9 @@ describe('a further tenant', () => {
     const page = await browser.get(`/portal/w/${OTHER_WABA}`);
     expect(page.body).toContain('<details class="switcher">');
     expect(await markupProblems(page.body)).toEqual([]);
-    expect((await post(browser, '/portal/tenant', { tenant: tenantId })).headers.location).toBe('/portal');
+    expect((await postSignedIn(browser, '/portal/tenant', { tenant: tenantId })).headers.location).toBe(
+      '/portal',
+    );
     expect([await seen(OTHER_WABA), await seen(WABA)]).toEqual([new Set([404]), new Set([200])]);
     // Administrator there, plain member here.
     expect((await browser.get(USERS)).statusCode).toBe(403);
@@ -243,7 +244,7 @@ describe('a further tenant', () => {
   test('that one does not belong to cannot be gone to', async () => {
     const browser = await addUser(api, { email: newEmail(), role: 'admin', tenantId });
     for (const tenant of [otherTenantId, '', '0', 'x', '%00']) {
-      expect((await post(browser, '/portal/tenant', { tenant })).statusCode).toBe(404);
+      expect((await postSignedIn(browser, '/portal/tenant', { tenant })).statusCode).toBe(404);
     }
     expect(await start(browser)).toBe(`/portal/w/${WABA}`);
   });
@@ -254,7 +255,7 @@ describe('a further tenant', () => {
     await joinTenant(api, browser, { email, role: 'member', tenantId });
     expect((await browser.get('/portal/operator/users')).statusCode).toBe(403);
     expect((await browser.get(`/portal/w/${OTHER_WABA}`)).statusCode).toBe(404);
-    await post(browser, '/portal/tenant', { tenant: '' });
+    await postSignedIn(browser, '/portal/tenant', { tenant: '' });
     expect((await browser.get('/portal/operator/users')).statusCode).toBe(200);
   });
 });
@@ -270,12 +271,12 @@ describe('a membership', () => {
     const question = await admin.get(`${USERS}/${id}/remove`);
     expect(question.body).toContain('loses all access to Fixture Store');
     expect(await markupProblems(question.body)).toEqual([]);
-    await post(admin, `${USERS}/${id}/remove`);
+    await postSignedIn(admin, `${USERS}/${id}/remove`);
     expect((await here.get('/portal/account')).statusCode).toBe(303);
     expect(await start(there)).toBe(`/portal/w/${OTHER_WABA}`);
     expect((await there.get('/portal/account')).body).not.toContain('Fixture Store');
-    expect((await post(there, '/portal/tenant', { tenant: tenantId })).statusCode).toBe(404);
-    await post(otherAdmin, `${OTHER_USERS}/${id}/remove`);
+    expect((await postSignedIn(there, '/portal/tenant', { tenant: tenantId })).statusCode).toBe(404);
+    await postSignedIn(otherAdmin, `${OTHER_USERS}/${id}/remove`);
     expect((await there.get('/portal/account')).statusCode).toBe(303);
     expect((await signInWith(there, email)).statusCode).toBe(422);
     expect(await usersOf(email)).toEqual([]);
@@ -288,9 +289,9 @@ describe('a membership', () => {
     const browser = await addUser(api, { email, role: 'admin', tenantId });
     await joinTenant(api, browser, { email, role: 'admin', tenantId: otherTenantId });
     const [id = ''] = await usersOf(email);
-    await post(admin, `${USERS}/${id}/disable`);
+    await postSignedIn(admin, `${USERS}/${id}/disable`);
     expect(await start(browser)).toBe(`/portal/w/${OTHER_WABA}`);
-    expect((await post(browser, '/portal/tenant', { tenant: tenantId })).statusCode).toBe(404);
+    expect((await postSignedIn(browser, '/portal/tenant', { tenant: tenantId })).statusCode).toBe(404);
     expect(await start(browser)).toBe(`/portal/w/${OTHER_WABA}`);
   });
 
@@ -342,11 +343,11 @@ test('an operator removes an account everywhere, but neither himself nor the las
   const question = await operator.get(`/portal/operator/users/${id}/remove`);
   expect(question.body).toContain('Fixture Store');
   expect(await markupProblems(question.body)).toEqual([]);
-  const done = await post(operator, `/portal/operator/users/${id}/remove`);
+  const done = await postSignedIn(operator, `/portal/operator/users/${id}/remove`);
   expect(done.headers.location).toBe('/portal/operator/users?done=removed');
   expect((await browser.get('/portal/account')).statusCode).toBe(303);
   const [own = ''] = await usersOf('op@host.example');
-  expect((await post(operator, `/portal/operator/users/${own}/remove`)).statusCode).toBe(422);
+  expect((await postSignedIn(operator, `/portal/operator/users/${own}/remove`)).statusCode).toBe(422);
 });
 
 test('a password that opens two accounts of an address leads to the one used last, and says so', async () => {

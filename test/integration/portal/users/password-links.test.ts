@@ -9,6 +9,7 @@ import {
   openBrowser,
   PASSWORD,
   type PortalBrowser,
+  postSignedIn,
   signInWith,
   tenantOf,
 } from '../portal-browser.ts';
@@ -44,15 +45,10 @@ async function newUser(role = 'admin') {
   return { email, browser, id: row?.id ?? '' };
 }
 
-const post = async (browser: PortalBrowser, path: string, fields: Record<string, string> = {}) => {
-  await browser.get('/portal/account');
-  return await browser.post(path, fields);
-};
-
 /** The link that somebody makes for somebody else, and what the page answered. */
 const makeLink = async (maker: PortalBrowser, id: string) => {
   const page = maker === operator ? '/portal/operator/users' : USERS;
-  return await post(maker, `${page}/${id}/password-link`);
+  return await postSignedIn(maker, `${page}/${id}/password-link`);
 };
 
 const use = async (link: string, password = BY_LINK) => {
@@ -84,7 +80,7 @@ describe('a link for a new password that another made', () => {
   test('works for a day, as it opens an account that there is; an invitation for seven', async () => {
     const { id } = await newUser();
     await makeLink(admin, id);
-    await post(admin, `${USERS}/invite`, { email: 'week@store.example', role: 'member' });
+    await postSignedIn(admin, `${USERS}/invite`, { email: 'week@store.example', role: 'member' });
     const [days] = await query(
       api.database,
       `select array_agg(distinct round(extract(epoch from expires_at - created_at) / 86400)) filter (where user_id is null) as "invited",
@@ -99,10 +95,13 @@ describe('a link for a new password that another made', () => {
     const { browser: maker } = await use(linkIn(await makeLink(admin, id)));
     await signInWith(maker, email, BY_LINK);
     const invited = `invited-by-${id}@store.example`;
-    await post(maker, `${USERS}/invite`, { email: invited, role: 'member' });
+    await postSignedIn(maker, `${USERS}/invite`, { email: invited, role: 'member' });
     // A password of his own does not wash the session clean.
-    await post(maker, '/portal/account/password', { current: BY_LINK, password: 'another one of the maker' });
-    await post(maker, `${USERS}/invite`, { email: invited, role: 'admin' });
+    await postSignedIn(maker, '/portal/account/password', {
+      current: BY_LINK,
+      password: 'another one of the maker',
+    });
+    await postSignedIn(maker, `${USERS}/invite`, { email: invited, role: 'admin' });
     const entries = await query<{ action: string; actor: string; detail: Record<string, string> }>(
       api.database,
       `select action, actor, detail from audit_log where target in (?, ?) and id >
@@ -147,9 +146,9 @@ describe('a link for a new password that another made', () => {
     const refused = await joinTenant(api, browser, other);
     expect(refused.statusCode).toBe(422);
     expect(refused.body).toContain('a link made by maker@store.example');
-    await post(browser, '/portal/account/password', { current: BY_LINK, password: PASSWORD });
+    await postSignedIn(browser, '/portal/account/password', { current: BY_LINK, password: PASSWORD });
     expect((await joinTenant(api, browser, other)).statusCode).toBe(422);
-    await post(operator, `/portal/operator/users/${id}/confirm-password`);
+    await postSignedIn(operator, `/portal/operator/users/${id}/confirm-password`);
     await signInWith(browser, email, PASSWORD);
     expect((await joinTenant(api, browser, other)).statusCode).toBe(303);
   });
