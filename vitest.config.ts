@@ -32,17 +32,32 @@ const ACCEPTANCE = {
   hookTimeout: 240_000,
 };
 
-/** They wait for minutes, for a build or for Temporal, and are short: by their size they would be begun at the end. */
-const WAITING =
-  /\/test\/integration\/(deployment\/proxy-downloads|worker\/deaf-worker|deliveries\/session-workflow|docs\/docs-site)\.test\.ts$/;
+/** They wait for a minute or longer, mostly for Temporal or a build, and hardly use the processors. */
+const WAITING = new RegExp(
+  `/test/integration/(${[
+    'deployment/proxy-downloads',
+    'docs/docs-site',
+    'deliveries/(backlog-return|backlog-return-causes|dead-workers|session-workflow|stuck-workflow)',
+    'deliveries/temporal-(away|frozen)',
+    'platform/temporal/connection',
+    'worker/deaf-worker',
+  ].join('|')})\\.test\\.ts$`,
+);
 
-/** Begins with the files that wait, so that others run beside them. */
-class WaitingFirst extends BaseSequencer {
+/** So many other files begin between two that wait. */
+const BETWEEN = 8;
+
+/**
+ * Begins early with the files that wait: at the end nothing would be left to run beside them. One after the other, because
+ * a few at a time are enough to keep the processors idle.
+ */
+class WaitingEarly extends BaseSequencer {
   override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
     const { waiting = [], others = [] } = Object.groupBy(await super.sort(files), ({ moduleId }) =>
       WAITING.test(moduleId) ? 'waiting' : 'others',
     );
-    return [...waiting, ...others];
+    const spread = waiting.flatMap((file, n) => [file, ...others.slice(n * BETWEEN, (n + 1) * BETWEEN)]);
+    return [...spread, ...others.slice(waiting.length * BETWEEN)];
   }
 }
 
@@ -60,7 +75,7 @@ const INTEGRATION = {
 export default defineConfig({
   test: {
     pool: 'forks',
-    sequence: { sequencer: WaitingFirst },
+    sequence: { sequencer: WaitingEarly },
     projects: [
       {
         test: {
