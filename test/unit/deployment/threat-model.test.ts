@@ -45,6 +45,6 @@ test.each([
   for (const file of files) {
     expect(file).toMatch(/\.test\.ts$/);
     expect(existsSync(`${ROOT}test/${file}`), file).toBe(true);
-    expect(readFileSync(`${ROOT}test/${file}`, 'utf8')).toMatch(/\b(test|it)(\.each)?\(/);
+    expect(readFileSync(`${ROOT}test/${file}`, 'utf8')).toMatch(/\b(test|it)(\.each)?[(<]/);
   }
 });
