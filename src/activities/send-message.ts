@@ -129,7 +129,9 @@ async function attempt(
   }
   switch (verdict.kind) {
     case 'accepted':
-      await untilRecorded(() => recordAccepted(database, input, verdict));
+      await untilRecorded(() =>
+        recordAccepted(database, input, { ...verdict, waId: phoneOf(verdict.waId, turn) }),
+      );
       await followAlias(tools, input, turn.recipient, verdict.waId);
       return { outcome: 'accepted', summary: 'Upstream accepted it.' };
     case 'again':
@@ -146,6 +148,11 @@ async function attempt(
       );
       return { outcome: 'unknown', summary: sendErrorText(verdict.error) };
   }
+}
+
+/** Upstream repeats the id of a group where it names the phone of a person. */
+function phoneOf(waId: string | null, { recipient }: { recipient: string }): string | null {
+  return waId === recipient && !/^\d+$/.test(recipient) ? null : waId;
 }
 
 /** Records the way back, then throws the failure after which the next attempt comes. */

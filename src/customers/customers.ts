@@ -1,5 +1,6 @@
 import type { Transaction } from '../platform/postgres/database.ts';
 import { execute, query } from '../platform/postgres/sql.ts';
+import { moveMember } from './groups.ts';
 
 /** A customer of one WABA, known by a business-scoped user id, a phone (wa_id), or both. */
 export type Contact = {
@@ -124,6 +125,7 @@ export async function mergeContacts(
   );
   for (const { kept, dropped } of doubles) await mergeConversations(trx, kept, dropped);
   await execute(trx, 'update conversations set contact_id = ? where contact_id = ?', [keptId, droppedId]);
+  await moveMember(trx, keptId, droppedId);
   await execute(trx, 'delete from contacts where waba_id = ? and id = ?', [wabaId, droppedId]);
 }
 

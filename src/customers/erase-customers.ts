@@ -1,13 +1,23 @@
 import type { ErasedTable } from '../platform/erasing.ts';
 import type { Transaction } from '../platform/postgres/database.ts';
 import { execute, query } from '../platform/postgres/sql.ts';
+import { forgetMembers, GROUP_TABLES } from './groups.ts';
 
 /** What a WABA leaves behind of customers, in this order. */
 export const CUSTOMER_TABLES: readonly ErasedTable[] = [
+  ...GROUP_TABLES,
   { table: 'conversations', count: 'conversations', key: 'id', where: 'merged_into <> id' },
   { table: 'conversations', count: 'conversations', key: 'id' },
   { table: 'contacts', count: 'contacts', key: 'id' },
 ];
+
+/** SQL: whether a customer (`contacts k`) has no conversation and is in no group. */
+export const IS_ALONE = `not exists (select from conversations c where c.contact_id = k.id)
+  and not exists (select from group_members g where g.contact_id = k.id and g.state <> 'left')`;
+
+/** SQL: whether nothing is left of a conversation (`conversations c`): a group that upstream still has stays known. */
+export const IS_EMPTY = `not exists (select from messages m where m.conversation_id = c.id)
+  and not exists (select from group_details d where d.conversation_id = c.id and d.state in ('active', 'suspended'))`;
 
 /** A customer and the ids by which upstream knew it. */
 export type ErasedPerson = { id: string; userId: string | null; waId: string | null };
@@ -42,6 +52,7 @@ export async function cutOffContacts(
       where id = any (?::bigint[])`,
     [found],
   );
+  await forgetMembers(trx, found);
   return { people, conversationIds: conversations.map(({ id }) => id) };
 }
 
@@ -72,7 +83,7 @@ export async function eraseCustomers(
   const contacts = await execute(
     trx,
     `delete from contacts k where id = any (?::bigint[])
-        and not exists (select from conversations c where c.contact_id = k.id)`,
+        and ${IS_ALONE}`,
     [contactIds],
   );
   return { conversations: merged + others, contacts };
@@ -99,7 +110,7 @@ export async function forgetEmptyConversations(
        select id from conversations c
         where waba_id = :wabaId and id = any (cast(:conversationIds as bigint[]))
           and last_message_at < now() - :days * interval '1 day'
-          and not exists (select from messages m where m.conversation_id = c.id))
+          and ${IS_EMPTY})
      delete from conversations where id in (select id from empty) or merged_into in (select id from empty)
      returning contact_id as "contactId"`,
     { wabaId, days, conversationIds },
@@ -116,7 +127,7 @@ export async function forgetContacts(
   const people = await query<{ waId: string | null }>(
     trx,
     `delete from contacts k where waba_id = :wabaId and id = any (cast(:contactIds as bigint[]))
-        and not exists (select from conversations c where c.contact_id = k.id)
+        and ${IS_ALONE}
      returning wa_id as "waId"`,
     { wabaId, contactIds },
   );

@@ -1,5 +1,10 @@
 import { lockCustomers } from '../customers/customers-lock.ts';
-import { forgetContacts, forgetEmptyConversations } from '../customers/erase-customers.ts';
+import {
+  forgetContacts,
+  forgetEmptyConversations,
+  IS_ALONE,
+  IS_EMPTY,
+} from '../customers/erase-customers.ts';
 import { expireEventsOf } from '../deliveries/erase-events.ts';
 import { holdIntake, lockIntake } from '../inbox/intake-lock.ts';
 import { shardOf } from '../inbox/shards.ts';
@@ -199,7 +204,7 @@ async function expireConversationsOf(database: Database, limit: Limit, after: Ne
   const [afterAt = '-infinity', afterId = '0'] = after?.split(' ') ?? [];
   const walked = await query<{ id: string; at: string; isEmpty: boolean }>(
     database,
-    `select id, at, not exists (select from messages m where m.conversation_id = c.id) as "isEmpty"
+    `select id, at, ${IS_EMPTY} as "isEmpty"
        from (select id, to_char(last_message_at, 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as at from conversations
               where waba_id = :wabaId and merged_into is null and last_message_at < now() - :days * interval '1 day'
                 and (last_message_at, id) > (cast(:afterAt as timestamptz), cast(:afterId as bigint))
@@ -257,7 +262,7 @@ async function expireContactsOf(database: Database, limit: Limit, after: Next): 
   const [afterAt = '-infinity', afterId = '0'] = after?.split(' ') ?? [];
   const walked = await query<{ id: string; at: string; isAlone: boolean }>(
     database,
-    `select id, at, not exists (select from conversations c where c.contact_id = k.id) as "isAlone"
+    `select id, at, ${IS_ALONE} as "isAlone"
        from (select id, to_char(updated_at, 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as at from contacts
               where waba_id = :wabaId and updated_at < now() - :days * interval '1 day'
                 and (updated_at, id) > (cast(:afterAt as timestamptz), cast(:afterId as bigint))

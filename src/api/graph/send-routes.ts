@@ -93,9 +93,12 @@ function facadeResponse({ body, messageId, traceId }: Sent, progress: SendProgre
     return { status: parts.status, body: errorJson(parts, traceId) };
   }
   const input = body.to ?? body.recipient ?? '';
-  const ids = body.to === undefined ? { user_id: input } : { wa_id: waId ?? body.to.replace(/\D/g, '') };
+  const isGroup = body.recipient_type === 'group';
+  const phone = waId ?? (isGroup ? input : input.replace(/\D/g, ''));
+  const ids = body.to === undefined ? { user_id: input } : { wa_id: phone };
   const message = {
     id: upstreamId ?? `local:${messageId}`,
+    ...(isGroup && { group_id: input }),
     ...(upstreamStatus !== null && { message_status: upstreamStatus }),
   };
   const answer = { messaging_product: 'whatsapp', contacts: [{ input, ...ids }], messages: [message] };

@@ -46,7 +46,10 @@ function keyOf({ phoneNumberId, partnerId }: Omit<ConversationPair, 'wabaId'>): 
 }
 
 /** Upstream may name a phone as somebody dialled it; its responses to messages told under which digits it knows it. */
-async function underKnownPhones(trx: Transaction, seen: readonly SeenCustomer[]): Promise<SeenCustomer[]> {
+export async function underKnownPhones<Seen extends SeenCustomer>(
+  trx: Transaction,
+  seen: readonly Seen[],
+): Promise<Seen[]> {
   const rows = await query<{ wabaId: string; phone: string; waId: string }>(
     trx,
     `select waba_id as "wabaId", phone, wa_id as "waId" from phone_aliases

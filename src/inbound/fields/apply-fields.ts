@@ -1,12 +1,16 @@
 import { noteTroubles } from '../../accounts/upstream-troubles.ts';
 import type { Transaction } from '../../platform/postgres/database.ts';
 import { keepHistory } from '../history.ts';
+import { GROUP_FIELDS } from '../split/groups.ts';
 import { readHistory } from '../split/history.ts';
 import type { Owned } from '../split/upstream-items.ts';
 import { applyCalls } from './calls.ts';
 import { applyEchoes } from './echoes.ts';
 import { valuesOfNumbers } from './field-values.ts';
+import { applyGroups } from './groups.ts';
 import { troubleReports } from './trouble-reports.ts';
+
+const APPLIED_FIELDS: readonly string[] = ['calls', 'smb_message_echoes', 'history', ...GROUP_FIELDS];
 
 /**
  * What changes in other fields than `messages` lead to beside their events; no statement where there are none. The caller
@@ -20,10 +24,15 @@ export async function applyFields(trx: Transaction, owned: readonly Owned[]): Pr
     trx,
     fields.flatMap((item) => troubleReports(item, now)),
   );
-  const values = await valuesOfNumbers(trx, fields, ['calls', 'smb_message_echoes', 'history']);
+  const values = await valuesOfNumbers(trx, fields, APPLIED_FIELDS);
   const of = (field: string) => values.filter((one) => one.field === field);
   await applyCalls(trx, of('calls'), now);
   await applyEchoes(trx, of('smb_message_echoes'));
+  await applyGroups(
+    trx,
+    values.filter(({ field }) => GROUP_FIELDS.includes(field)),
+    now,
+  );
   await keepHistory(
     trx,
     of('history').flatMap(({ wabaId, phoneNumberId, value }) =>

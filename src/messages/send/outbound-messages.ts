@@ -28,7 +28,7 @@ export type NewOutboundMessage = {
   wabaId: string;
   phoneNumberId: string;
   conversationId: string;
-  /** Digits of a phone, or a business-scoped user id. */
+  /** Digits of a phone, a business-scoped user id, or the id of a group. */
   recipient: string;
   type: string;
   /** The upstream message object that is to be sent, JSON text. */

@@ -11,8 +11,11 @@ import { shardOf } from '../../inbox/shards.ts';
 import type { Transaction } from '../../platform/postgres/database.ts';
 import { execute, query } from '../../platform/postgres/sql.ts';
 
-/** Whom a message is for: a phone (digits) or a business-scoped user id. */
-export type Recipient = { waId: string; userId: null } | { waId: null; userId: string };
+/** A person whom a message is for: a phone (digits) or a business-scoped user id. */
+type Person = { waId: string; userId: null } | { waId: null; userId: string };
+
+/** Whom a message is for. */
+export type Recipient = Person | { groupId: string };
 
 /**
  * The conversation of a number with a recipient, opened if there is none, and locked until the transaction ends:
@@ -27,6 +30,8 @@ export async function lockRecipientConversation(
   phoneNumberId: string,
   recipient: Recipient,
 ): Promise<string> {
+  if ('groupId' in recipient)
+    return await lockGroupConversation(trx, wabaId, phoneNumberId, recipient.groupId);
   const known = await actualRecipient(trx, wabaId, recipient);
   return (
     (await lockKnownConversation(trx, wabaId, phoneNumberId, known)) ??
@@ -34,8 +39,22 @@ export async function lockRecipientConversation(
   );
 }
 
+/** Opened by the statement that locks it: nothing else has to be known of a group. */
+async function lockGroupConversation(
+  trx: Transaction,
+  wabaId: string,
+  phoneNumberId: string,
+  groupId: string,
+): Promise<string> {
+  const [conversation] = await openConversations(trx, 'group', [
+    { wabaId, phoneNumberId, partnerId: groupId },
+  ]);
+  if (conversation === undefined) throw new Error('the conversation of the group was not opened');
+  return conversation.id;
+}
+
 /** Upstream may know a phone under other digits; its answers told which. */
-async function actualRecipient(trx: Transaction, wabaId: string, recipient: Recipient): Promise<Recipient> {
+async function actualRecipient(trx: Transaction, wabaId: string, recipient: Person): Promise<Person> {
   if (recipient.waId === null) return recipient;
   const [alias] = await query<{ waId: string }>(
     trx,
@@ -49,7 +68,7 @@ async function openConversation(
   trx: Transaction,
   wabaId: string,
   phoneNumberId: string,
-  recipient: Recipient,
+  recipient: Person,
 ): Promise<string> {
   await lockCustomers(trx, shardOf(wabaId));
   const [contact] = await findContacts(trx, [{ wabaId, ...recipient }]);
@@ -61,7 +80,7 @@ async function openConversation(
   return conversation.id;
 }
 
-async function addContact(trx: Transaction, wabaId: string, recipient: Recipient): Promise<string> {
+async function addContact(trx: Transaction, wabaId: string, recipient: Person): Promise<string> {
   const [drawn] = await drawIds(trx, 1);
   if (drawn === undefined) throw new Error('no contact id was drawn');
   const { contactId: id } = drawn;

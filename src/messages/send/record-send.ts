@@ -128,7 +128,7 @@ type FailedSend = {
   messageId: string;
   phoneNumberId: string;
   displayPhoneNumber: string;
-  /** Digits of a phone, or a business-scoped user id. */
+  /** Digits of a phone, a business-scoped user id, or the id of a group. */
   recipient: string;
   /** The upstream message object, JSON text. */
   content: string;
@@ -143,13 +143,16 @@ type FailedSend = {
 export function failedStatus(send: FailedSend): { id: string; statusJson: string; dataJson: string } {
   const id = localMessageId(send.messageId);
   const isPhone = /^\d+$/.test(send.recipient);
-  const { biz_opaque_callback_data: opaque } = JSON.parse(send.content) as Record<string, unknown>;
+  const { biz_opaque_callback_data: opaque, recipient_type: kind } = JSON.parse(send.content) as Record<
+    string,
+    unknown
+  >;
   const status = {
     id,
     status: 'failed',
     timestamp: String(Math.floor(send.at.getTime() / 1_000)),
     recipient_id: send.recipient,
-    ...(isPhone ? {} : { recipient_user_id: send.recipient }),
+    ...(kind === 'group' ? { recipient_type: kind } : isPhone ? {} : { recipient_user_id: send.recipient }),
     ...(typeof opaque === 'string' ? { biz_opaque_callback_data: opaque } : {}),
     errors: [statusErrorOf(send.error)],
   };

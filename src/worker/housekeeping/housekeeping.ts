@@ -1,6 +1,7 @@
 import { forgetOldTroubles } from '../../accounts/upstream-troubles.ts';
 import { forgetOldAlerts } from '../../alerts/alerts.ts';
 import { forgetOldHours } from '../../alerts/silence.ts';
+import { forgetLeftMembers } from '../../customers/groups.ts';
 import { forgetOldFailures } from '../../endpoints/endpoint-failures.ts';
 import { foldOldMinutes, forgetOldChartHours } from '../../endpoints/endpoint-health.ts';
 import { tenantRetentionSteps } from '../../erasures/tenant-retention.ts';
@@ -154,6 +155,10 @@ export function housekeepingSteps(tools: HousekeepingTools): HousekeepingStep[] 
     {
       name: 'idempotency keys',
       run: (ending) => inBatches((limit) => forgetOldIdempotencyKeys(database, limit), ending),
+    },
+    {
+      name: 'group members',
+      run: (ending) => inBatches((limit) => forgetLeftMembers(database, limit), ending),
     },
     {
       name: 'send pacing',

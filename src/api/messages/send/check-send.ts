@@ -2,7 +2,7 @@ import type { TSchema } from 'typebox';
 import { Compile, type Validator } from 'typebox/compile';
 import { isMembers } from '../../../platform/json/json-members.ts';
 import { joined, memberProblem, type Problem } from './problems.ts';
-import { Envelope, isTypeName, type SendRequest, shapeOf, typeOf } from './send-body.ts';
+import { Envelope, GroupEnvelope, isTypeName, type SendRequest, shapeOf, typeOf } from './send-body.ts';
 import { extraProblem } from './upstream-payload.ts';
 
 /** Compiled when first needed: a tenant uses few of the shapes. */
@@ -23,7 +23,7 @@ export function sendProblem(body: unknown): Problem | null {
   const { [type]: content, ...envelope } = body;
   const { shape } = shapeOf(type, content);
   return (
-    shapeProblem(Envelope, envelope, '') ??
+    shapeProblem(body.recipient_type === 'group' ? GroupEnvelope : Envelope, envelope, '') ??
     (content === undefined ? { param: type, message: 'The parameter is missing.' } : null) ??
     shapeProblem(shape, content, type) ??
     recipientProblem(body as SendRequest) ??
@@ -33,7 +33,14 @@ export function sendProblem(body: unknown): Problem | null {
 
 const DIGITS = { minimum: 4, maximum: 17 };
 
-function recipientProblem({ to, recipient }: SendRequest): Problem | null {
+function recipientProblem({ to, recipient, recipient_type: kind }: SendRequest): Problem | null {
+  if (kind === 'group') {
+    if (recipient !== undefined) {
+      return { param: 'recipient', message: 'A group is named by to alone.' };
+    }
+    const message = 'With recipient_type group, to is the id of the group, not a phone number.';
+    return /^\+?[0-9.-]{1,20}$/.test(to ?? '') ? { param: 'to', message } : null;
+  }
   if (to === undefined) {
     return recipient === undefined ? { param: 'to', message: 'Give to or recipient.' } : null;
   }

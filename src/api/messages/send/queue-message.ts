@@ -45,7 +45,7 @@ export async function queueMessage(
     const mediaIds = new Set(mediaUsesOf(whole).flatMap(({ uuid }) => uuid ?? []));
     await insertOutboundMessage(trx, {
       ...{ id, wabaId, phoneNumberId, conversationId, type: String(typeOf(request)) },
-      recipient: recipient.waId ?? recipient.userId,
+      recipient: 'groupId' in recipient ? recipient.groupId : (recipient.waId ?? recipient.userId),
       content,
       contextId: request.context?.message_id ?? null,
       targetId: reaction?.message_id ?? null,
@@ -71,7 +71,8 @@ export function sendTask(wabaId: string, messageId: string) {
   };
 }
 
-function recipientOf({ to, recipient }: SendRequest): Recipient {
+function recipientOf({ to, recipient, recipient_type: kind }: SendRequest): Recipient {
+  if (kind === 'group') return { groupId: to ?? '' };
   if (to !== undefined) return { waId: to.replace(/\D/g, ''), userId: null };
   return { waId: null, userId: recipient ?? '' };
 }

@@ -4,6 +4,9 @@ import { CONTENT_SHAPES, MessageId } from './shapes/content-shapes.ts';
 import { INTERACTIVE_SHAPES } from './shapes/interactive-shapes.ts';
 
 const PHONE = '^\\+?[0-9 ().-]{4,32}$';
+/** Upstream's ids of groups are base64; other signs of such ids are let through. */
+const GROUP_ID = '^[A-Za-z0-9+/=_.:@-]{5,256}$';
+const PHONE_OR_GROUP = '^(?:\\+?[0-9 ().-]{4,32}|[A-Za-z0-9+/=_.:@-]{5,256})$';
 const BUSINESS_SCOPED_ID = '^[A-Z]{2}\\.(ENT\\.)?[A-Za-z0-9]{1,128}$';
 const MAX_DATA_CHARS = 512;
 
@@ -12,21 +15,44 @@ const shortText = (maxLength: number) => Type.String({ minLength: 1, maxLength }
 /** The members of a request besides its type and its content. */
 const COMMON = {
   phoneNumberId: shortText(64),
-  to: Type.Optional(Type.String({ pattern: PHONE, examples: ['+12025550143'] })),
+  to: Type.Optional(
+    Type.String({
+      pattern: PHONE_OR_GROUP,
+      description: 'A phone number; with the `recipient_type` `group`, the id of a group.',
+      examples: ['+12025550143'],
+    }),
+  ),
   recipient: Type.Optional(
     Type.String({ pattern: BUSINESS_SCOPED_ID, examples: ['US.13491208655302741918'] }),
   ),
   messaging_product: Type.Optional(Type.Literal('whatsapp')),
-  recipient_type: Type.Optional(Type.Literal('individual')),
+  recipient_type: Type.Optional(Type.Enum(['individual', 'group'])),
   context: Type.Optional(Type.Object({ message_id: MessageId }, { additionalProperties: false })),
   biz_opaque_callback_data: Type.Optional(shortText(MAX_DATA_CHARS)),
   recipient_identity_key_hash: Type.Optional(shortText(MAX_DATA_CHARS)),
   extra: Type.Optional(Type.Object({}, { additionalProperties: true })),
 };
 
-/** A request without its content. */
+/** A request to a person without its content. */
 export const Envelope = Type.Object(
-  { ...COMMON, type: Type.Optional(Type.String()) },
+  {
+    ...COMMON,
+    to: Type.Optional(Type.String({ pattern: PHONE, examples: ['+12025550143'] })),
+    type: Type.Optional(Type.String()),
+  },
+  { additionalProperties: false },
+);
+
+/** A request to a group without its content. */
+export const GroupEnvelope = Type.Object(
+  {
+    ...COMMON,
+    to: Type.String({
+      pattern: GROUP_ID,
+      examples: ['Y2FwaV9ncm91cDoxMjAyNTU1MDEwMDoxMjAzNjM0MDQ2OTQyMzM4MjAZD'],
+    }),
+    type: Type.Optional(Type.String()),
+  },
   { additionalProperties: false },
 );
 
@@ -35,6 +61,7 @@ export type SendRequest = {
   phoneNumberId: string;
   to?: string;
   recipient?: string;
+  recipient_type?: 'individual' | 'group';
   type?: string;
   context?: { message_id: string };
   biz_opaque_callback_data?: string;

@@ -20,7 +20,7 @@ export function messageOf({ phoneNumberId: _, extra, ...message }: SendRequest):
     ...message,
     type: typeOf(message),
     messaging_product: 'whatsapp',
-    recipient_type: 'individual',
+    recipient_type: message.recipient_type ?? 'individual',
     ...extra,
   };
 }

@@ -332,6 +332,33 @@ create index conversations_activity on conversations (waba_id, last_message_at d
 create index conversations_activity_of_number on conversations (phone_number_id, last_message_at desc, id desc)
   where merged_into is null;
 
+-- What upstream reported of groups of WhatsApp, by the time of each report: reports overtake each other.
+create table group_details (
+  conversation_id bigint primary key references conversations on delete cascade,
+  waba_id text not null references wabas,
+  subject text,
+  subject_at timestamptz,
+  description text,
+  description_at timestamptz,
+  -- Null: upstream said nothing of it.
+  state text check (state in ('active', 'suspended', 'deleted')),
+  state_at timestamptz
+);
+create index group_details_waba on group_details (waba_id);
+
+-- Who is in a group or asks to be. Who left is kept for a while, so that an older report does not bring him back.
+create table group_members (
+  conversation_id bigint not null references conversations on delete cascade,
+  contact_id bigint not null references contacts on delete cascade,
+  waba_id text not null references wabas,
+  state text not null check (state in ('member', 'requested', 'left')),
+  at timestamptz not null,
+  primary key (conversation_id, contact_id)
+);
+create index group_members_contact on group_members (contact_id);
+create index group_members_waba on group_members (waba_id);
+create index group_members_left on group_members (at) where state = 'left';
+
 -- No foreign keys: its number, WABA and conversation are looked up in the transaction that stores it, and none of them
 -- is ever deleted; checking that three times per message costs about a sixth of its way through the database.
 create table messages (

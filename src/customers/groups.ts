@@ -1,0 +1,147 @@
+import type { ErasedTable } from '../platform/erasing.ts';
+import type { Database, Transaction } from '../platform/postgres/database.ts';
+import { execute, query } from '../platform/postgres/sql.ts';
+
+/** What upstream says of a group: it can be used, it is blocked, or it is gone for good. */
+export type GroupState = 'active' | 'suspended' | 'deleted';
+
+/** How a group has a person. */
+export type MemberState = 'member' | 'requested' | 'left';
+
+/** What was reported of the group of a conversation; a text without its time is not reported. */
+export type GroupNews = {
+  conversationId: string;
+  wabaId: string;
+  subject: string | null;
+  subjectAt: Date | null;
+  description: string | null;
+  descriptionAt: Date | null;
+  state: GroupState | null;
+  stateAt: Date | null;
+};
+
+/** Keeps what was reported of groups, at most one per conversation, unless something newer is known. */
+export async function noteGroups(trx: Transaction, news: readonly GroupNews[]): Promise<void> {
+  if (news.length === 0) return;
+  const newer = (name: string) => `excluded.${name}_at >= coalesce(d.${name}_at, '-infinity')`;
+  await execute(
+    trx,
+    `insert into group_details as d (conversation_id, waba_id, subject, subject_at, description, description_at, state, state_at)
+     select * from unnest(?::bigint[], ?::text[], ?::text[], ?::timestamptz[], ?::text[], ?::timestamptz[], ?::text[],
+                          ?::timestamptz[])
+     on conflict (conversation_id) do update
+        set subject = case when ${newer('subject')} then excluded.subject else d.subject end,
+            subject_at = greatest(d.subject_at, excluded.subject_at),
+            description = case when ${newer('description')} then excluded.description else d.description end,
+            description_at = greatest(d.description_at, excluded.description_at),
+            state = case when d.state = 'deleted' or excluded.state is null then d.state
+                         when excluded.state = 'deleted' or ${newer('state')} then excluded.state else d.state end,
+            state_at = greatest(d.state_at, excluded.state_at)`,
+    [
+      news.map((one) => one.conversationId),
+      news.map((one) => one.wabaId),
+      news.map((one) => one.subject),
+      news.map((one) => one.subjectAt),
+      news.map((one) => one.description),
+      news.map((one) => one.descriptionAt),
+      news.map((one) => one.state),
+      news.map((one) => one.stateAt),
+    ],
+  );
+  const deleted = news.filter(({ state }) => state === 'deleted').map(({ conversationId }) => conversationId);
+  if (deleted.length > 0) {
+    await execute(trx, 'delete from group_members where conversation_id = any (?::bigint[])', [deleted]);
+  }
+}
+
+/** How the group of a conversation has a contact since a time. */
+export type NewMember = {
+  conversationId: string;
+  contactId: string;
+  wabaId: string;
+  state: MemberState;
+  at: Date;
+};
+
+/** Keeps who is in groups, at most one entry per person and group, unless something newer is known. A deleted group has nobody. */
+export async function noteMembers(trx: Transaction, members: readonly NewMember[]): Promise<void> {
+  if (members.length === 0) return;
+  await execute(
+    trx,
+    `insert into group_members as g (conversation_id, contact_id, waba_id, state, at)
+     select n.* from unnest(?::bigint[], ?::bigint[], ?::text[], ?::text[], ?::timestamptz[])
+              as n (conversation_id, contact_id, waba_id, state, at)
+      where not exists (select from group_details d where d.conversation_id = n.conversation_id and d.state = 'deleted')
+     on conflict (conversation_id, contact_id) do update set state = excluded.state, at = excluded.at
+      where excluded.at >= g.at`,
+    [
+      members.map((one) => one.conversationId),
+      members.map((one) => one.contactId),
+      members.map((one) => one.wabaId),
+      members.map((one) => one.state),
+      members.map((one) => one.at),
+    ],
+  );
+}
+
+/** Gives the places in groups of a contact to the one that it turned out to be. */
+export async function moveMember(trx: Transaction, keptId: string, droppedId: string): Promise<void> {
+  await execute(
+    trx,
+    `insert into group_members as g (conversation_id, contact_id, waba_id, state, at)
+     select conversation_id, :keptId, waba_id, state, at from group_members where contact_id = :droppedId
+     on conflict (conversation_id, contact_id) do update set state = excluded.state, at = excluded.at
+      where excluded.at > g.at`,
+    { keptId, droppedId },
+  );
+}
+
+/** Takes customers out of all groups. */
+export async function forgetMembers(trx: Transaction, contactIds: readonly string[]): Promise<void> {
+  await execute(trx, 'delete from group_members where contact_id = any (?::bigint[])', [contactIds]);
+}
+
+/** A person in a group, or who asks to be. */
+export type GroupMember = {
+  waId: string | null;
+  userId: string | null;
+  name: string | null;
+  username: string | null;
+  state: Exclude<MemberState, 'left'>;
+  /** Since when. */
+  at: Date;
+};
+
+/** Upstream lets eight people into a group. */
+const MOST_MEMBERS = 1_024;
+
+/** Who is in the group of a conversation, as far as upstream reported it: the first who came first. */
+export async function listGroupMembers(database: Database, conversationId: string): Promise<GroupMember[]> {
+  return await query<GroupMember>(
+    database,
+    `select k.wa_id as "waId", nullif(k.user_id, '') as "userId", k.profile_name as name, k.username, g.state, g.at
+       from group_members g join contacts k on k.id = g.contact_id
+      where g.conversation_id = ? and g.state <> 'left' order by g.at, g.contact_id limit ${MOST_MEMBERS}`,
+    [conversationId],
+  );
+}
+
+/** Upstream repeats what was not answered for 7 days. */
+const LEFT_KEPT_DAYS = 14;
+
+/** Forgets up to `limit` of those who left groups long ago; returns how many. */
+export async function forgetLeftMembers(database: Database, limit: number): Promise<number> {
+  return await execute(
+    database,
+    `delete from group_members where (conversation_id, contact_id) in (
+       select conversation_id, contact_id from group_members
+        where state = 'left' and at < now() - interval '${LEFT_KEPT_DAYS} days' order by at limit ?)`,
+    [limit],
+  );
+}
+
+/** What a WABA leaves behind of groups, in this order. */
+export const GROUP_TABLES: readonly ErasedTable[] = [
+  { table: 'group_members', count: 'groupMembers', key: 'conversation_id, contact_id' },
+  { table: 'group_details', count: 'groups', key: 'conversation_id' },
+];
