@@ -1,6 +1,7 @@
 import { Command } from 'commander';
 import { bodyCommands } from './commands/body-commands.ts';
 import { faultCommand } from './commands/fault-commands.ts';
+import { groupCommand } from './commands/group-commands.ts';
 import { messageCommands } from './commands/message-commands.ts';
 import type { CommandEnvironment } from './commands/sandbox-action.ts';
 import { serverCommands } from './commands/server-commands.ts';
@@ -28,6 +29,7 @@ export function createSandboxCommand(overrides: Partial<CommandEnvironment> = {}
     ...messageCommands(environment),
     ...statusCommands(environment),
     ...bodyCommands(environment),
+    groupCommand(environment),
     faultCommand(environment),
     ...serverCommands(environment),
   ];

@@ -2,6 +2,8 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { FastifyBaseLogger } from 'fastify';
 import type { ChatLog } from './chat-log.ts';
 import type { PhoneNumber } from './demo-accounts.ts';
+import { groupStatuses } from './graph/groups.ts';
+import type { GroupRecipient } from './group-register.ts';
 import { buildMessageStatus } from './payloads/message-status.ts';
 import { serializeWebhookBody } from './payloads/webhook-body.ts';
 import type { WebhookSender } from './upstream-webhook-sender.ts';
@@ -12,6 +14,8 @@ type AcceptedMessage = {
   phone: PhoneNumber;
   recipientId?: string;
   recipientUserId?: string;
+  /** The group that it went to. */
+  group?: GroupRecipient;
   opaqueData?: string;
 };
 
@@ -42,13 +46,15 @@ export function createStatusLadder(options: {
     options.log.warn('a status webhook was given up after %d attempts', MAX_ATTEMPTS);
   }
 
-  async function climb({ phone, ...message }: AcceptedMessage): Promise<void> {
+  async function climb({ phone, group, ...message }: AcceptedMessage): Promise<void> {
     for (const status of LADDER) {
       await sleep(options.delayMs, undefined, { signal });
       options.chat.note(message.id, status);
       const timestampSeconds = Math.floor(options.now() / 1000);
-      const { body } = buildMessageStatus({ ...message, status, timestampSeconds }, phone);
-      await sendUntilAccepted(serializeWebhookBody(body));
+      for (const fields of group === undefined ? [{}] : groupStatuses(group, status)) {
+        const { body } = buildMessageStatus({ ...message, status, timestampSeconds, fields }, phone);
+        await sendUntilAccepted(serializeWebhookBody(body));
+      }
     }
   }
 

@@ -1,6 +1,7 @@
 import type { ChatLog } from './chat-log.ts';
 import type { PhoneDirectory } from './demo-accounts.ts';
 import type { FaultRegister } from './fault-register.ts';
+import type { GroupRegister } from './group-register.ts';
 import type { MediaStore } from './media-store.ts';
 import type { MediaUrls } from './media-url.ts';
 import type { StatusLadder } from './status-ladder.ts';
@@ -18,6 +19,7 @@ export type UpstreamContext = {
   /** Messages of customers that were marked as read. */
   receipts: BoundedList<ReadReceipt>;
   chat: ChatLog;
+  groups: GroupRegister;
   media: MediaStore;
   mediaUrls: MediaUrls;
   sender: WebhookSender;

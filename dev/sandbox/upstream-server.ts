@@ -4,6 +4,7 @@ import { controlApi } from './control/control-api.ts';
 import { createPhoneDirectory } from './demo-accounts.ts';
 import { createFaultRegister } from './fault-register.ts';
 import { graphApi } from './graph/graph-api.ts';
+import { createGroupRegister } from './group-register.ts';
 import { requireDevelopment, requireLoopback } from './loopback-only.ts';
 import { createMediaStore } from './media-store.ts';
 import { createMediaUrls } from './media-url.ts';
@@ -58,6 +59,7 @@ function createContext(
     sent: createBoundedList(MAX_SENT_MESSAGES),
     receipts: createBoundedList(MAX_SENT_MESSAGES),
     chat,
+    groups: createGroupRegister(now),
     media: createMediaStore(now),
     mediaUrls: createMediaUrls({
       baseUrl: runtime.baseUrl,

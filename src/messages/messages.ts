@@ -163,7 +163,9 @@ export async function recordStatuses(
 
 function statesAfter(statuses: readonly NewStatus[], current: readonly MessageState[]): MessageState[] {
   const states = new Map(current.map((state) => [`${state.phoneNumberId} ${state.upstreamId}`, state]));
-  for (const { phoneNumberId, upstreamId, status, at } of statuses) {
+  for (const { phoneNumberId, upstreamId, status, participant, at } of statuses) {
+    // The others of the group may have it: upstream reports the failure of a whole message without a participant.
+    if (participant !== null && status === 'failed') continue;
     const key = `${phoneNumberId} ${upstreamId}`;
     const before = states.get(key);
     const after = nextStatus(before?.status ?? null, status);

@@ -6,7 +6,7 @@ import { type CommandEnvironment, sandboxAction, webhookOutcome } from './sandbo
 import { type SandboxClient, SandboxCommandError } from './sandbox-client.ts';
 
 /** Options for sender and recipient. */
-type SenderOptions = { from?: string; name?: string; phone?: string };
+type SenderOptions = { from?: string; name?: string; phone?: string; group?: string };
 type MediaOptions = SenderOptions & { caption?: string };
 type OrderOptions = SenderOptions & { catalog?: string; item?: CartItemOption[] };
 type CartItemOption = { retailerId: string; quantity: number; itemPrice: number; currency: string };
@@ -18,13 +18,15 @@ function withSender(command: Command): Command {
   return command
     .option('--from <digits>', 'phone number of the customer')
     .option('--name <name>', 'name of the customer')
+    .option('--group <id>', 'write in this group')
     .option('--phone <id>', `phone number id of the business, ${DEMO_PHONE_NUMBER_ID} unless given`);
 }
 
-function senderFields({ from, name, phone }: SenderOptions): Record<string, string> {
+function senderFields({ from, name, phone, group }: SenderOptions): Record<string, string> {
   return {
     ...(from === undefined ? {} : { from: from.replace(/\D/g, '') }),
     ...(name === undefined ? {} : { name }),
+    ...(group === undefined ? {} : { groupId: group }),
     ...(phone === undefined ? {} : { phoneNumberId: phone }),
   };
 }

@@ -1,11 +1,6 @@
 import type { FastifyInstance } from 'fastify';
 import type { ChatEntry } from '../chat-log.ts';
-import {
-  DEMO_CUSTOMERS,
-  DEMO_PHONE_NUMBER_ID,
-  type DemoCustomer,
-  type PhoneNumber,
-} from '../demo-accounts.ts';
+import { DEMO_CUSTOMERS, type DemoCustomer, type PhoneNumber } from '../demo-accounts.ts';
 import { type FaultRequest, faultProblem, faultRequestSchema } from '../fault-register.ts';
 import { rejectForeignPages } from '../loopback-only.ts';
 import { buildFieldChange, type FieldRequest, fieldRequestProperties } from '../payloads/field-change.ts';
@@ -25,11 +20,9 @@ import {
 import { createRandomSource } from '../payloads/sources.ts';
 import { type JsonObject, serializeWebhookBody } from '../payloads/webhook-body.ts';
 import type { UpstreamContext } from '../upstream-context.ts';
-import {
-  IngressUnreachableError,
-  type SignatureForm,
-  type WebhookAnswer,
-} from '../upstream-webhook-sender.ts';
+import type { SignatureForm, WebhookAnswer } from '../upstream-webhook-sender.ts';
+import { ControlError, phoneOf, sendToIngress } from './control-error.ts';
+import { registerGroupRoutes } from './group-routes.ts';
 
 /** The part of the server with which tests and the command line steer it. */
 export async function controlApi(app: FastifyInstance, context: UpstreamContext): Promise<void> {
@@ -43,6 +36,7 @@ export async function controlApi(app: FastifyInstance, context: UpstreamContext)
   registerWebhookRoutes(app, context);
   registerInboundRoutes(app, context);
   registerChatRoutes(app, context);
+  registerGroupRoutes(app, context);
   await app.register((scope) => mediaRoutes(scope, context));
 }
 
@@ -85,7 +79,7 @@ function changeOf({ body }: BuiltBody): BuiltValue {
 function recordInbound(context: UpstreamContext, phone: PhoneNumber, built: BuiltBody): ChatEntry {
   const { contacts, messages, statuses } = changeOf(built);
   const message = messages?.[0] ?? statuses?.[0] ?? {};
-  const customer = message.from ?? message.from_user_id ?? message.recipient_id;
+  const customer = message.group_id ?? message.from ?? message.from_user_id ?? message.recipient_id;
   return context.chat.add(
     {
       side: 'customer',
@@ -216,19 +210,6 @@ function isPayment(request: TypedRequest): request is { type: 'payment' } & Paym
   return request.type === 'payment';
 }
 
-function phoneOf(context: UpstreamContext, request: { phoneNumberId?: string }): PhoneNumber {
-  const id = request.phoneNumberId ?? DEMO_PHONE_NUMBER_ID;
-  const phone = context.phones.find(id);
-  if (phone === undefined) {
-    throw new ControlError(
-      404,
-      'unknown_phone_number',
-      `No phone number ${id}; add it with POST /sandbox/phone-numbers.`,
-    );
-  }
-  return phone;
-}
-
 /** The media object that a message refers to: the named one, or a fixture of its own. */
 function mediaOf(context: UpstreamContext, request: InboundRequest): MediaReference | undefined {
   if (!isMediaType(request.type) && request.mediaId === undefined) {
@@ -345,21 +326,6 @@ function bytesOf({ body, bodyBase64 }: WebhookRequest): Buffer {
   return typeof body === 'string' ? Buffer.from(body) : serializeWebhookBody(body);
 }
 
-/** Posts a webhook to the ingress and turns silence into an error for the developer. */
-async function sendToIngress(
-  context: UpstreamContext,
-  body: Buffer,
-  signature?: SignatureForm,
-): Promise<WebhookAnswer> {
-  try {
-    return await context.sender.send(body, signature);
-  } catch (error) {
-    throw error instanceof IngressUnreachableError
-      ? new ControlError(502, 'ingress_unreachable', error.message, { cause: error })
-      : error;
-  }
-}
-
 /** /sandbox/webhooks sends given bytes, signed; /sandbox/verify does the subscription handshake. */
 function registerWebhookRoutes(app: FastifyInstance, context: UpstreamContext): void {
   app.post<{ Body: WebhookRequest }>(
@@ -376,17 +342,4 @@ function registerWebhookRoutes(app: FastifyInstance, context: UpstreamContext): 
     });
     return { ...answer, verified: answer.status === 200 && answer.responseBody === challenge };
   });
-}
-
-/** A control request that cannot be carried out; its message is for the developer. */
-class ControlError extends Error {
-  override name = 'ControlError';
-  readonly statusCode: number;
-  readonly code: string;
-
-  constructor(statusCode: number, code: string, message: string, options?: ErrorOptions) {
-    super(message, options);
-    this.statusCode = statusCode;
-    this.code = code;
-  }
 }

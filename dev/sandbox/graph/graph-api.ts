@@ -5,6 +5,7 @@ import type { LoggedRequest } from '../upstream-records.ts';
 import { answerFault } from './fault-answer.ts';
 import { invalidParameter, objectMissing, tokenInvalid } from './graph-failure.ts';
 import { GRAPH_OBJECT_PATH, type GraphObjectRoute, graphPage } from './graph-page.ts';
+import { deleteGroup, groupObject, registerGroups } from './groups.ts';
 import { registerMediaDownload } from './media-download.ts';
 import { registerMessageTemplates } from './message-templates.ts';
 import { phoneNumberObject, pickFields } from './phone-number-object.ts';
@@ -63,6 +64,7 @@ export async function graphApi(app: FastifyInstance, context: UpstreamContext): 
   registerMessageTemplates(app, context);
   registerPayments(app, context);
   registerSendMessage(app, context);
+  registerGroups(app, context);
   registerSubscribedApps(app, context);
 }
 
@@ -79,9 +81,13 @@ function hasValidToken(authorization: string | undefined, accessToken: string | 
   return accessToken === undefined || timingSafeEqual(digest(token), digest(accessToken));
 }
 
-/** DELETE /{version}/{media}: the media object is gone from now on. */
+/** DELETE /{version}/{media or group}: it is gone from now on. */
 function registerMediaDelete(app: FastifyInstance, context: UpstreamContext): void {
   app.delete<GraphObjectRoute>(GRAPH_OBJECT_PATH, async (request, reply) => {
+    const ended = deleteGroup(context, request.params.id);
+    if (ended !== undefined) {
+      return ended;
+    }
     if (!context.media.remove(request.params.id)) {
       const { status, body } = objectMissing(request.params.id);
       return reply.code(status).send(body);
@@ -198,6 +204,10 @@ function registerObjectLookup(app: FastifyInstance, context: UpstreamContext): v
     const [first] = context.phones.ofWaba(id);
     if (first !== undefined) {
       return pickFields({ id, name: first.verifiedName, currency: 'USD' }, request.query.fields);
+    }
+    const group = context.groups.find(id);
+    if (group !== undefined) {
+      return pickFields(groupObject(group), request.query.fields);
     }
     return answerMedia(context, id, reply);
   });

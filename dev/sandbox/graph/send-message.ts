@@ -15,15 +15,18 @@ function accept(
   send: SendRequest,
   body: unknown,
 ): Record<string, unknown> {
-  // The structure of real ids holds a phone number; sends to user ids use the digits of the id.
-  const id = outboundWamid(send.waId ?? (send.userId ?? '').replace(/\D/g, ''), createRandomSource());
+  // The structure of real ids holds a phone number; sends to user ids and groups use the digits of the id.
+  const id = outboundWamid(
+    send.waId ?? (send.userId ?? send.groupId ?? '').replace(/\D/g, ''),
+    createRandomSource(),
+  );
   context.sent.add({ at: new Date().toISOString(), id, phoneNumberId: phone.phoneNumberId, body });
   context.chat.add(
     {
       side: 'business',
       id,
       phoneNumberId: phone.phoneNumberId,
-      customer: send.waId ?? send.userId ?? '',
+      customer: send.waId ?? send.userId ?? send.groupId ?? '',
       customerName: null,
       message: body as JsonObject,
     },
@@ -34,13 +37,15 @@ function accept(
     phone,
     ...(send.waId === undefined ? {} : { recipientId: send.waId }),
     ...(send.userId === undefined ? {} : { recipientUserId: send.userId }),
+    ...(send.groupId === undefined ? {} : { group: context.groups.recipientOf(send.groupId) }),
     ...(send.opaqueData === undefined ? {} : { opaqueData: send.opaqueData }),
   });
-  const recipient = send.waId === undefined ? { user_id: send.userId } : { wa_id: send.waId };
+  const waId = send.waId ?? send.groupId;
+  const recipient = waId === undefined ? { user_id: send.userId } : { wa_id: waId };
   return {
     messaging_product: 'whatsapp',
     contacts: [{ input: send.input, ...recipient }],
-    messages: [{ id }],
+    messages: [{ id, ...(send.groupId === undefined ? {} : { group_id: send.groupId }) }],
   };
 }
 
@@ -92,6 +97,7 @@ type SendRequest = {
   /** The recipient's phone number in digits, unless only a user id was named. */
   waId?: string;
   userId?: string;
+  groupId?: string;
   opaqueData?: string;
 };
 
@@ -102,6 +108,9 @@ function isObject(value: unknown): value is Record<string, unknown> {
 }
 
 function recipientOf(body: Record<string, unknown>): SendRequest | undefined {
+  if (body.recipient_type === 'group') {
+    return typeof body.to === 'string' && body.to !== '' ? { input: body.to, groupId: body.to } : undefined;
+  }
   if (typeof body.to === 'string' && /\d/.test(body.to)) {
     return { input: body.to, waId: body.to.replace(/\D/g, '') };
   }

@@ -52,6 +52,7 @@ export function buildInboundMessage(
   const message = {
     ...(from === '' ? {} : { from }),
     ...(request.userId === undefined ? {} : { from_user_id: request.userId }),
+    ...(request.groupId === undefined ? {} : { group_id: request.groupId }),
     id,
     timestamp: timestampSeconds(request),
     type: request.type,

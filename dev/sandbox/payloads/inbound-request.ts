@@ -15,6 +15,8 @@ export type InboundRequest = {
   name?: string;
   userId?: string;
   username?: string;
+  /** The group that it is written in. */
+  groupId?: string;
   /** The wamid of a message of the business that this one answers. */
   replyTo?: string;
   forwarded?: boolean;
@@ -84,7 +86,7 @@ const cartItemSchema = {
 export const inboundRequestProperties = {
   type: { type: 'string', minLength: 1, maxLength: 100 },
   timestampSeconds: { type: 'integer', minimum: 0 },
-  ...properties('seed phoneNumberId from name userId username replyTo', optional.string),
+  ...properties('seed phoneNumberId from name userId username groupId replyTo', optional.string),
   ...properties('body caption filename mediaId mimeType address interactiveType', optional.string),
   ...properties('choiceId title description responseJson payload text emoji targetId', optional.string),
   ...properties('catalogId newPhone unsupportedType', optional.string),

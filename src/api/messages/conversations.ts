@@ -1,4 +1,5 @@
 import { type Static, Type } from 'typebox';
+import { type GroupMember, listGroupMembers } from '../../customers/groups.ts';
 import {
   type ConversationDetail,
   type ConversationFilter,
@@ -29,6 +30,18 @@ import { exampleOf } from '../openapi/schemas.ts';
 import { restOperation } from '../operations/operation.ts';
 import { Message, messageTexts } from './message-json.ts';
 
+/** A group as upstream reported it. */
+const Group = Type.Object(
+  {
+    id: text('Y2FwaV9ncm91cDoxMjAyNTU1MDEwMDoxMjAzNjM0MDQ2OTQyMzM4MjAZD'),
+    /** Null: upstream has not reported any. */
+    subject: nullable(Type.String(), 'Trip to Lisbon'),
+    /** Null: upstream has reported nothing of it. */
+    state: nullable(Type.Enum(['active', 'suspended', 'deleted']), 'active'),
+  },
+  { title: 'Group' },
+);
+
 /** A conversation as lists show it. */
 const Conversation = Type.Object(
   {
@@ -40,7 +53,7 @@ const Conversation = Type.Object(
       name: nullable(Type.String(), 'Asha Tester'),
       username: nullable(Type.String()),
     }),
-    group: Type.Optional(Type.Object({ id: Type.String() })),
+    group: Type.Optional(Group),
     lastMessageAt: dateTime('2026-11-21T09:30:00.001Z'),
     createdAt: dateTime('2026-11-02T16:20:11.500Z'),
   },
@@ -49,15 +62,19 @@ const Conversation = Type.Object(
 
 /** The members of a conversation. */
 function conversationMembers(row: ConversationRow) {
-  const { id, phoneNumberId, waId, userId, name, username, groupId, lastMessageAt, createdAt } = row;
+  const { id, phoneNumberId, waId, userId, name, username, lastMessageAt, createdAt } = row;
   return {
     id,
     phoneNumberId,
     customer: { waId, userId, name, username },
-    ...(groupId !== null && { group: { id: groupId } }),
+    ...groupMember(row),
     lastMessageAt,
     createdAt,
   };
+}
+
+function groupMember({ groupId, groupSubject, groupState }: ConversationRow) {
+  return groupId === null ? {} : { group: { id: groupId, subject: groupSubject, state: groupState } };
 }
 
 const Customer = parameter(
@@ -175,9 +192,32 @@ function filterOf(query: Static<typeof ConversationSearch>): ConversationFilter 
 
 const WINDOW_MS = 24 * 3_600_000;
 
+const DetailedGroup = Type.Object(
+  {
+    ...Group.properties,
+    description: nullable(Type.String()),
+    /** Who is in it or asks to be, as far as upstream reported it; the first who came first. */
+    members: Type.Array(
+      Type.Object(
+        {
+          waId: nullable(Type.String(), '12025550143'),
+          userId: nullable(Type.String()),
+          name: nullable(Type.String(), 'Asha Tester'),
+          username: nullable(Type.String()),
+          state: Type.Enum(['member', 'requested']),
+          since: dateTime('2026-11-21T09:29:58.000Z'),
+        },
+        { title: 'GroupMember' },
+      ),
+    ),
+  },
+  { title: 'GroupDetails' },
+);
+
 const DetailedConversation = Type.Object(
   {
     ...Conversation.properties,
+    group: Type.Optional(DetailedGroup),
     phoneNumber: Type.Object({
       phoneNumberId: text('800000000000111'),
       displayPhoneNumber: text('+1 202-555-0100'),
@@ -221,16 +261,24 @@ export const getConversation = restOperation({
     ]);
     if (conversation === null || newest === null) throw notFound();
     const [lastMessage = 'null'] = await messageTexts(database, wabaId, newest.messages, mediaUrls);
-    const members = JSON.stringify(membersOf(conversation));
+    const inGroup = conversation.groupId === null ? [] : await listGroupMembers(database, conversation.id);
+    const members = JSON.stringify({ ...membersOf(conversation), ...detailedGroup(conversation, inGroup) });
     return sendJsonText(reply, `${members.slice(0, -1)},"lastMessage":${lastMessage}}`);
   },
 });
+
+function detailedGroup(row: ConversationDetail, members: readonly GroupMember[]) {
+  const { group } = groupMember(row);
+  if (group === undefined) return {};
+  const inIt = members.map(({ at, ...member }) => ({ ...member, since: at }));
+  return { group: { ...group, description: row.groupDescription, members: inIt } };
+}
 
 function membersOf(row: ConversationDetail) {
   const { phoneNumberId, displayPhoneNumber, verifiedName, inboundCount, outboundCount } = row;
   const { lastInboundAt, lastCallAt } = row;
   const openedMs = Math.max(lastInboundAt?.getTime() ?? 0, lastCallAt?.getTime() ?? 0);
-  const expiresAt = openedMs === 0 || row.groupId !== null ? null : new Date(openedMs + WINDOW_MS);
+  const expiresAt = openedMs === 0 ? null : new Date(openedMs + WINDOW_MS);
   return {
     ...conversationMembers(row),
     phoneNumber: { phoneNumberId, displayPhoneNumber, verifiedName },

@@ -6,6 +6,7 @@ import {
   type MessageStatus,
 } from '../../messages/conversations/message-detail.ts';
 import { listAnnotations, type MessageAnnotation } from '../../messages/conversations/message-list.ts';
+import { listParticipants, type Participant } from '../../messages/conversations/participants.ts';
 import { localMessageId } from '../../messages/messages.ts';
 import { adviceFor } from '../../messages/send/send-error.ts';
 import { sendErrorAdvice } from '../../messages/send/upstream-errors.ts';
@@ -22,7 +23,7 @@ import {
   upstreamObject,
 } from '../external/schema-kit.ts';
 import { restOperation } from '../operations/operation.ts';
-import { Message, messageMembers, messageText } from './message-json.ts';
+import { Message, messageMembers, messageText, participantMembers } from './message-json.ts';
 import { sendErrorOf } from './send/send-response.ts';
 
 const Anything = Type.Object({}, { additionalProperties: true });
@@ -33,6 +34,8 @@ const Status = Type.Object(
     timestamp: nullable(dateTime(), '2026-11-21T09:30:04.000Z'),
     receivedAt: dateTime('2026-11-21T09:30:04.310Z'),
     recipientId: Type.Optional(text('12025550143')),
+    /** Of a message to a group: the member it is about; absent: all of it. */
+    participant: Type.Optional(text('12025550143')),
     pricing: Type.Optional(
       upstreamObject({ billable: true, pricing_model: 'PMP', type: 'regular', category: 'utility' }),
     ),
@@ -105,25 +108,31 @@ export const getMessage = restOperation({
     if (message === null) throw notFound();
     const { phoneNumberId } = message;
     const upstreamId = message.upstreamId ?? localMessageId(message.id);
-    const [statuses, annotations, linkTo] = await Promise.all([
+    const [statuses, annotations, linkTo, participants] = await Promise.all([
       listMessageStatuses(database, { phoneNumberId, upstreamId }, MAX_STATUSES),
       listAnnotations(database, wabaId, [message]),
       mediaUrls.linksOf(wabaId),
+      listParticipants(database, [message]),
     ]);
-    return sendJsonText(reply, detailJson(message, { statuses, annotations }, linkTo));
+    const about = { statuses, annotations, participants: participants.get(message.id) };
+    return sendJsonText(reply, detailJson(message, about, linkTo));
   },
 });
 
+type AboutMessage = {
+  statuses: readonly MessageStatus[];
+  annotations: readonly MessageAnnotation[];
+  participants: readonly Participant[] | undefined;
+};
+
 function detailJson(
   message: MessageDetail,
-  {
-    statuses,
-    annotations,
-  }: { statuses: readonly MessageStatus[]; annotations: readonly MessageAnnotation[] },
+  { statuses, annotations, participants }: AboutMessage,
   linkTo: Parameters<typeof messageMembers>[2],
 ): string {
   return messageText(message, annotations, {
     ...messageMembers(message, annotations, linkTo),
+    ...participantMembers(participants),
     ...(message.sendState !== null && outboundMembers(message)),
     statuses: statuses.map(statusJson),
   });
@@ -150,13 +159,14 @@ function outboundMembers({ content, attempts, upstreamStatus, waId, sendError }:
   };
 }
 
-function statusJson({ status, at, receivedAt, content }: MessageStatus) {
+function statusJson({ status, at, receivedAt, content, participant }: MessageStatus) {
   const { recipient_id: recipientId, pricing, conversation, errors } = parsed(content);
   return {
     status,
     timestamp: at?.toISOString() ?? null,
     receivedAt: receivedAt.toISOString(),
     ...(typeof recipientId === 'string' && { recipientId }),
+    ...(participant !== '' && { participant }),
     ...(isMembers(pricing) && { pricing }),
     ...(isMembers(conversation) && { conversation }),
     ...(Array.isArray(errors) && { errors: errors.filter(isMembers).map(withAdvice) }),

@@ -7,6 +7,7 @@ import {
   type MessageMedia,
   reactionEmoji,
 } from '../../messages/conversations/message-list.ts';
+import { listParticipants, type Participant } from '../../messages/conversations/participants.ts';
 import type { MediaLink, MediaUrls } from '../../messages/media/media-urls.ts';
 import type { Database } from '../../platform/postgres/database.ts';
 import { dateTime, listOf, nullable, text, upstreamObject } from '../external/schema-kit.ts';
@@ -21,14 +22,18 @@ export async function messageTexts(
   messages: readonly ConversationMessage[],
   mediaUrls: MediaUrls,
 ): Promise<string[]> {
-  const [annotations, linkTo] = await Promise.all([
+  const [annotations, linkTo, participants] = await Promise.all([
     listAnnotations(database, wabaId, messages),
     mediaUrls.linksOf(wabaId),
+    listParticipants(database, messages),
   ]);
   const annotationsOf = byMessage(annotations);
   return messages.map((message) => {
     const annotations = annotationsOf(message);
-    return messageText(message, annotations, messageMembers(message, annotations, linkTo));
+    return messageText(message, annotations, {
+      ...messageMembers(message, annotations, linkTo),
+      ...participantMembers(participants.get(message.id)),
+    });
   });
 }
 
@@ -78,6 +83,17 @@ export function messageMembers(
     ...(row.groupSender !== null && { sender: row.groupSender }),
     ...mediaMembers(row, linkTo),
     ...annotationMembers(annotations),
+  };
+}
+
+/** With whom of a group a message is; absent for all other messages. */
+export function participantMembers(participants: readonly Participant[] = []) {
+  if (participants.length === 0) return {};
+  return {
+    participants: participants.map(({ participant, status, at }) => ({
+      ...{ participant, status },
+      statusAt: at?.toISOString() ?? null,
+    })),
   };
 }
 
@@ -202,6 +218,19 @@ export const Message = Type.Object(
     supersededBy: Type.Optional(Type.String()),
     /** Of a group's messages: who of the group wrote it, the user id if there is one, else the wa_id. */
     sender: Type.Optional(Type.String()),
+    /** Of a message to a group: the furthest status of each member that upstream has reported on. */
+    participants: Type.Optional(
+      Type.Array(
+        Type.Object(
+          {
+            participant: text('12025550143'),
+            status: text('read'),
+            statusAt: nullable(DATE_TIME),
+          },
+          { title: 'MessageParticipant' },
+        ),
+      ),
+    ),
     mediaPending: Type.Boolean(),
     mediaUrl: nullable(
       Type.String(),

@@ -1,3 +1,4 @@
+import type { GroupState } from '../../customers/groups.ts';
 import type { Database } from '../../platform/postgres/database.ts';
 import { LOCKS_MAX_AGE_MS, recentRead } from '../../platform/postgres/recent-read.ts';
 import { query } from '../../platform/postgres/sql.ts';
@@ -11,6 +12,9 @@ export type ConversationRow = {
   username: string | null;
   /** The group that it is with; null: it is with one customer. */
   groupId: string | null;
+  /** What upstream reported of the group; null: nothing. */
+  groupSubject: string | null;
+  groupState: GroupState | null;
   lastMessageAt: Date;
   createdAt: Date;
   /** `lastMessageAt` with all its digits: a Date has no microseconds, and a cursor must not skip any. */
@@ -34,9 +38,10 @@ export type ConversationWalk = {
   limit: number;
 };
 
-/** The select list of ConversationRow, over `conversations c` and `contacts u`. */
+/** The select list of ConversationRow, over `conversations c`, `contacts u` and `group_details g`. */
 const CONVERSATION_COLUMNS = `c.id, c.phone_number_id as "phoneNumberId", u.wa_id as "waId",
   nullif(u.user_id, '') as "userId", u.profile_name as "name", u.username, c.group_id as "groupId",
+  g.subject as "groupSubject", g.state as "groupState",
   c.last_message_at as "lastMessageAt", c.created_at as "createdAt",
   cast(c.last_message_at as text) as "lastMessageAtText"`;
 
@@ -74,6 +79,7 @@ export async function listConversations(
               where ${conditions.join(' and ')}
               order by c.last_message_at ${direction}, c.id ${direction} limit ${MAX_ROWS}) as c
        left join contacts u on u.id = c.contact_id and u.waba_id = c.waba_id
+       left join group_details g on g.conversation_id = c.id
       order by c.last_message_at ${direction}, c.id ${direction} limit :limit`,
     {
       ...{ wabaId, phoneNumberId, ...customer, since, horizon },
@@ -149,9 +155,10 @@ export type ConversationDetail = ConversationRow & {
   outboundCount: number;
   /** When the customer last wrote, by upstream's clock; null: not among the messages that were looked at. */
   lastInboundAt: Date | null;
+  groupDescription: string | null;
   /** When the customer last called or accepted a call. */
   lastCallAt: Date | null;
-  /** Whether one of them was less than 24 hours ago, by the database's clock; a group has no such window. */
+  /** Whether one of them was less than 24 hours ago, by the database's clock; of a group whoever of it wrote. */
   isWindowOpen: boolean;
 };
 
@@ -183,11 +190,13 @@ export async function findConversation(
     `select ${CONVERSATION_COLUMNS}, n.display_phone_number as "displayPhoneNumber",
             n.verified_name as "verifiedName", counted.inbound as "inboundCount", counted.outbound as "outboundCount",
             written.at as "lastInboundAt", c.last_call_at as "lastCallAt",
-            coalesce(greatest(written.at, c.last_call_at) > now() - interval '24 hours' and c.group_id is null, false) as "isWindowOpen"
+            g.description as "groupDescription",
+            coalesce(greatest(written.at, c.last_call_at) > now() - interval '24 hours', false) as "isWindowOpen"
        from (select coalesce(merged_into, id) as id from conversations
               where waba_id = :wabaId and id = :conversationId) as kept
        join conversations c on c.id = kept.id and c.waba_id = :wabaId
        left join contacts u on u.id = c.contact_id and u.waba_id = c.waba_id
+       left join group_details g on g.conversation_id = c.id
        join phone_numbers n on n.phone_number_id = c.phone_number_id
       cross join lateral (
         select cast(count(*) filter (where k.direction = 'inbound') as integer) as inbound,

@@ -11,7 +11,14 @@ export type MessageDetail = ConversationMessage & {
 };
 
 /** A status as it was stored; `content` is the upstream status object as JSON text. */
-export type MessageStatus = { status: string; at: Date | null; receivedAt: Date; content: string };
+export type MessageStatus = {
+  status: string;
+  at: Date | null;
+  receivedAt: Date;
+  content: string;
+  /** The member of a group that it is about; empty: it is about the message as a whole. */
+  participant: string;
+};
 
 /** One message of a WABA, inbound or outbound; null when there is none such. */
 export async function findMessage(
@@ -38,7 +45,7 @@ export async function listMessageStatuses(
 ): Promise<MessageStatus[]> {
   return await query<MessageStatus>(
     database,
-    `select status, at, received_at as "receivedAt", content from message_statuses
+    `select status, at, received_at as "receivedAt", content, participant from message_statuses
       where phone_number_id = ? and upstream_id = ?
       order by received_at, at, array_position(array['sent', 'delivered', 'read', 'played', 'failed'], status)
       limit ?`,

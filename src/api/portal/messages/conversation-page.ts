@@ -1,4 +1,5 @@
 import { Type } from 'typebox';
+import { listGroupMembers } from '../../../customers/groups.ts';
 import type { MessageOrigin } from '../../../messages/app-messages.ts';
 import {
   type ConversationDetail,
@@ -11,13 +12,14 @@ import {
   listConversationMessages,
   type MessageAnnotation,
 } from '../../../messages/conversations/message-list.ts';
+import { listParticipants } from '../../../messages/conversations/participants.ts';
 import { listOf, type Members, membersOf, textOf } from '../../../platform/json/json-members.ts';
 import { annotationMembers, editedContent, mediaAddress, mediaErrorOf } from '../../messages/message-json.ts';
 import { PAGES } from '../access/page-access.ts';
 import { pageNotFound } from '../access/page-error.ts';
 import { sendPage } from '../access/send-page.ts';
 import { noteRead, viewerOf, wabaOf } from '../access/viewer.ts';
-import { badge, type Tone } from '../components/badge.ts';
+import { badge } from '../components/badge.ts';
 import { codeBlock, copyable } from '../components/copyable.ts';
 import { detailList, emptyState } from '../components/table.ts';
 import { exactTime } from '../components/time.ts';
@@ -26,6 +28,7 @@ import { mayChange } from '../endpoints/endpoint-status.ts';
 import { erasuresPath } from '../erasures/erasure-pages.ts';
 import { html, type Markup, nothing } from '../markup.ts';
 import type { PortalApp, PortalContext } from '../portal-app.ts';
+import { groupMembers, groupRows, participantList, statusBadge } from './group-parts.ts';
 
 const PAGE_SIZE = 20;
 
@@ -47,6 +50,7 @@ export function conversationPage(app: PortalApp, context: PortalContext): void {
     const scope = [waba.wabaId, 'portal-messages', id];
     const [afterId = null] = cursors.decode(scope, request.query.cursor ?? '') ?? [];
     const walk = { order: 'desc' as const, afterId, limit: PAGE_SIZE };
+    const inGroup = conversation.groupId === null ? [] : await listGroupMembers(database, conversation.id);
     const page = await listConversationMessages(database, waba.wabaId, id, walk);
     const messages = await messageViews(context, waba.wabaId, page?.messages.toReversed() ?? []);
     const path = `/portal/w/${waba.wabaId}/conversations`;
@@ -61,6 +65,7 @@ export function conversationPage(app: PortalApp, context: PortalContext): void {
         html`<a class="button" href="${erasuresPath(waba.wabaId)}/new?conversationId=${conversation.id}">Erase</a>`,
       assets: ['conversations.css'],
       body: html`${about(conversation)}
+${conversation.groupId !== null && groupMembers(inGroup)}
 ${earlier !== null && html`<p class="earlier"><a class="button" href="${earlier}">Earlier messages</a></p>`}
 ${messages.length === 0 ? emptyState('No messages', 'This part of the thread has no messages.') : html`<ol class="thread">${messages}</ol>`}
 ${afterId !== null && html`<p class="earlier"><a class="button" href="${path}/${id}">Newest messages</a></p>`}`,
@@ -68,16 +73,16 @@ ${afterId !== null && html`<p class="earlier"><a class="button" href="${path}/${
   });
 }
 
-function nameOf({ groupId, name, username, waId }: ConversationDetail): string {
-  return groupId !== null ? 'Group' : (name ?? username ?? waId ?? 'Conversation');
+function nameOf({ groupId, groupSubject, name, username, waId }: ConversationDetail): string {
+  return groupId !== null ? (groupSubject ?? 'Group') : (name ?? username ?? waId ?? 'Conversation');
 }
 
 function windowOf({ groupId, isWindowOpen }: ConversationDetail): Markup {
-  if (groupId !== null)
-    return html`${badge('off', 'None')} groups have no window, and sending to them is not supported yet`;
+  const last = groupId === null ? "the customer's last message or call" : 'the last message of a member';
+  const next = groupId === null ? 'the customer writes or calls again' : 'a member writes';
   return isWindowOpen
-    ? html`${badge('good', 'Open')} free-form messages can be sent until 24 hours after the customer's last message or call`
-    : html`${badge('off', 'Closed')} only templates can be sent until the customer writes or calls again`;
+    ? html`${badge('good', 'Open')} free-form messages can be sent until 24 hours after ${last}`
+    : html`${badge('off', 'Closed')} only templates can be sent until ${next}`;
 }
 
 function about(conversation: ConversationDetail): Markup {
@@ -86,7 +91,9 @@ function about(conversation: ConversationDetail): Markup {
   const isCountedInPart = inboundCount + outboundCount >= MAX_COUNTED_MESSAGES;
   const counted = isCountedInPart ? ` of the newest ${MAX_COUNTED_MESSAGES.toLocaleString('en-US')}` : '';
   return detailList([
-    groupId === null ? ['Customer', copyable(waId ?? userId ?? 'unknown')] : ['Group', copyable(groupId)],
+    ...(groupId === null
+      ? [['Customer', copyable(waId ?? userId ?? 'unknown')] as const]
+      : groupRows(conversation, groupId)),
     ['Your number', html`${verifiedName} <span class="faint">${displayPhoneNumber}</span>`],
     ['Service window', windowOf(conversation)],
     [
@@ -170,14 +177,18 @@ async function messageViews(
   wabaId: string,
   messages: readonly ConversationMessage[],
 ): Promise<Markup[]> {
-  const annotations = await listAnnotations(database, wabaId, messages);
-  const linkTo = await mediaUrls.linksOf(wabaId);
+  const [annotations, linkTo, participants] = await Promise.all([
+    listAnnotations(database, wabaId, messages),
+    mediaUrls.linksOf(wabaId),
+    listParticipants(database, messages),
+  ]);
   const byTarget = Map.groupBy(annotations, ({ phoneNumberId, targetId }) => `${phoneNumberId} ${targetId}`);
   const shown = new Set(messages.map(({ id }) => id));
   return messages.map((message) => {
     const about = byTarget.get(`${message.phoneNumberId} ${message.upstreamId}`) ?? [];
     const { mediaPath } = mediaAddress(message, linkTo);
-    return messageView(message, about, { shown, mediaPath });
+    const ofGroup = participantList(participants.get(message.id));
+    return messageView(message, about, { shown, mediaPath, ofGroup });
   });
 }
 
@@ -189,7 +200,7 @@ const ORIGINS: Readonly<Record<MessageOrigin, string>> = {
 function messageView(
   message: ConversationMessage,
   annotations: readonly MessageAnnotation[],
-  { shown, mediaPath }: { shown: ReadonlySet<string>; mediaPath: string | null },
+  { shown, mediaPath, ofGroup }: { shown: ReadonlySet<string>; mediaPath: string | null; ofGroup: Markup },
 ): Markup {
   const { reactions, editedAt, revokedAt } = annotationMembers(annotations);
   const edited = editedContent(annotations);
@@ -201,7 +212,7 @@ ${quote(message, shown)}${revokedAt !== undefined && html`<p>${badge('off', `Del
 ${mediaOf(message, mediaPath)}${messageWords(message.type, edited === null ? object : readMessage(edited))}
 ${editedAt !== undefined && html`<p class="faint">Edited ${exactTime(new Date(editedAt))}</p>`}
 ${reactions.length > 0 && html`<p class="reactions">${reactions.map(({ emoji, from }) => html`<span title="${from}">${emoji}</span> `)}</p>`}
-<footer>${stateBadge(message)}<details><summary>Details</summary><p class="faint">Message <code>${message.id}</code>, upstream <code>${message.upstreamId ?? 'no id yet'}</code>${message.apiKeyId !== null && html`, sent with API key ${message.apiKeyId}`}</p>${codeBlock(shownJson(message.content), `Message ${message.id} as upstream has it`)}</details></footer>
+<footer>${stateBadge(message)}${ofGroup}<details><summary>Details</summary><p class="faint">Message <code>${message.id}</code>, upstream <code>${message.upstreamId ?? 'no id yet'}</code>${message.apiKeyId !== null && html`, sent with API key ${message.apiKeyId}`}</p>${codeBlock(shownJson(message.content), `Message ${message.id} as upstream has it`)}</details></footer>
 </article></li>
 `;
 }
@@ -244,16 +255,8 @@ function mediaOf(message: ConversationMessage, mediaPath: string | null): Markup
   return html`<p>${player}<a href="${mediaPath}">${name}</a> <span class="faint">${mimeType}</span></p>`;
 }
 
-const TONES: Readonly<Record<string, Tone>> = {
-  failed: 'bad',
-  read: 'good',
-  played: 'good',
-  delivered: 'good',
-  sent: 'neutral',
-};
-
 function stateBadge({ direction, status, sendState, readAt }: ConversationMessage): Markup {
   if (direction === 'inbound') return readAt === null ? nothing : badge('neutral', 'marked as read');
   const state = status ?? sendState ?? 'accepted';
-  return badge(TONES[state] ?? 'waiting', state);
+  return statusBadge(state);
 }

@@ -73,7 +73,7 @@ function conversationListPage(app: PortalApp, { database, cursors, now }: Portal
     );
     const at = new Date(now());
     const list = rows.map((row) => [
-      html`<a href="${path}/${row.id}">${row.groupId !== null ? 'Group' : (row.name ?? row.username ?? 'No name')}</a>`,
+      html`<a href="${path}/${row.id}">${row.groupId !== null ? (row.groupSubject ?? 'Group') : (row.name ?? row.username ?? 'No name')}</a>`,
       html`<code>${row.groupId ?? row.waId ?? row.userId ?? '–'}</code>`,
       html`<code>${row.phoneNumberId}</code>`,
       timeAgo(row.lastMessageAt, at),

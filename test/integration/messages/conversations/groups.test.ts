@@ -22,7 +22,7 @@ function textFrom(from: string, id: string, more: object = {}): Buffer {
 
 const inGroup = { group_id: GROUP };
 
-test('what is said in a group has a conversation of its own, and opens no window to who said it', async () => {
+test('what is said in a group has a conversation of its own, and opens the window of the group alone', async () => {
   const { database, ...api } = await startTestApi();
   const { get, page } = await apiClient({ database, ...api });
   const reaction = (emoji: string) => ({
@@ -53,7 +53,7 @@ test('what is said in a group has a conversation of its own, and opens no window
   const nobody = { waId: null, userId: null, name: null, username: null };
   const group = data.find((row) => 'group' in row);
   const [alone, ...others] = data.filter((row) => row !== group);
-  expect(group).toMatchObject({ group: { id: GROUP }, customer: nobody });
+  expect(group).toMatchObject({ group: { id: GROUP, subject: null, state: null }, customer: nobody });
   expect([alone, others]).toMatchObject([{ customer: { waId: '111', name: 'Name of 111' } }, []]);
   expect(alone).not.toHaveProperty('group');
 
@@ -73,7 +73,7 @@ test('what is said in a group has a conversation of its own, and opens no window
   ]);
 
   expect((await get(`${LIST}/${group?.id}`)).json()).toMatchObject({
-    customerServiceWindow: { isOpen: false, expiresAt: null, lastInboundAt: expect.any(String) },
+    customerServiceWindow: { isOpen: true, expiresAt: expect.any(String), lastInboundAt: expect.any(String) },
     messageCounts: { inbound: 6, outbound: 0 },
   });
   expect((await get(`${LIST}/${alone?.id}`)).json().customerServiceWindow.isOpen).toBe(true);
