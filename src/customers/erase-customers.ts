@@ -83,7 +83,7 @@ export async function eraseCustomers(
   const contacts = await execute(
     trx,
     `delete from contacts k where id = any (?::bigint[])
-        and ${IS_ALONE}`,
+        and not exists (select from conversations c where c.contact_id = k.id)`,
     [contactIds],
   );
   return { conversations: merged + others, contacts };

@@ -81,7 +81,11 @@ async function customerText(database: Database, { wabaId, customerId, ids }: Sub
               'userId', nullif(user_id, ''), 'parentUserId', parent_user_id, 'name', profile_name, 'username', username,
               'createdAt', created_at, 'updatedAt', updated_at,
               'otherNumbers', coalesce((select jsonb_agg(phone) from phone_aliases
-                                         where waba_id = :wabaId and wa_id = any (cast(:ids as text[]))), '[]')) as text) as text
+                                         where waba_id = :wabaId and wa_id = any (cast(:ids as text[]))), '[]'),
+              'groups', coalesce((select jsonb_agg(jsonb_build_object('conversationId', cast(g.conversation_id as text),
+                                    'subject', d.subject, 'state', g.state, 'since', g.at) order by g.conversation_id)
+                                    from group_members g left join group_details d on d.conversation_id = g.conversation_id
+                                   where g.contact_id = contacts.id), '[]')) as text) as text
        from contacts where waba_id = :wabaId and id = :customerId`,
     { wabaId, customerId, ids },
   );

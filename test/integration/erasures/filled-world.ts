@@ -32,6 +32,17 @@ export async function customerIdOf(database: Database, who: Person): Promise<str
   return row?.id ?? '0';
 }
 
+/** What upstream reports of the group. */
+function groupBody(field: string, report: object): Buffer {
+  return bodyOf([{ field, groups: [{ group_id: GROUP, timestamp: '1790000000', ...report }] }]);
+}
+
+/** Of a status of a message to the group: which member it is about. */
+const ofGroup = ({ waId }: Person) => ({
+  ...{ id: 'wamid.to-group', recipient_type: 'group', recipient_id: GROUP, recipient_user_id: undefined },
+  recipient_participant_id: waId,
+});
+
 /** All kinds of rows that hold something of Asha, among Bo's. */
 export async function fill(world: ErasureWorld): Promise<{ keys: string[]; body: Buffer }> {
   const { database } = world;
@@ -62,6 +73,19 @@ export async function fill(world: ErasureWorld): Promise<{ keys: string[]; body:
       {
         contacts: [contactOf(ASHA), contactOf(BO)],
         messages: [messageOf(ASHA, 'g1', { group_id: GROUP }), messageOf(BO, 'g1', { group_id: GROUP })],
+      },
+    ]),
+    groupBody('group_lifecycle_update', { type: 'group_create', subject: 'A trip' }),
+    groupBody('group_participants_update', {
+      type: 'group_participants_add',
+      added_participants: [ASHA, BO].map(({ waId, userId }) => ({ wa_id: waId, user_id: userId })),
+    }),
+    bodyOf([
+      {
+        statuses: [
+          { ...statusOf(ASHA, 'out-g', 'read'), ...ofGroup(ASHA) },
+          { ...statusOf(BO, 'out-g', 'read'), ...ofGroup(BO) },
+        ],
       },
     ]),
     bodyOf([

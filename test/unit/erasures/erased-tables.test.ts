@@ -25,6 +25,7 @@ const TABLES = {
       'message_states',
       'history_pieces',
     ],
+    ...['group_details', 'group_members'],
     ...[
       'media',
       'orders',
