@@ -1,13 +1,14 @@
 import { findNumberOwners } from '../accounts/accounts.ts';
 import { lockCustomers } from '../customers/customers-lock.ts';
 import { shardOf } from '../inbox/shards.ts';
-import { insertAppMessages, noteFormerStates } from '../messages/app-messages.ts';
+import { completePlaceholders, insertAppMessages, noteFormerStates } from '../messages/app-messages.ts';
 import type { ErasedTable } from '../platform/erasing.ts';
 import type { Database, Transaction } from '../platform/postgres/database.ts';
 import { isTransientError } from '../platform/postgres/error-class.ts';
 import { execute, query, textArray } from '../platform/postgres/sql.ts';
+import { FILE_EVERY_MS, saveAppMedia } from './app-media.ts';
 import { conversationsWith } from './customers/customer-conversations.ts';
-import { type HistoryPiece, readHistoryMessages } from './split/history.ts';
+import { type HistoryMessage, type HistoryPiece, readHistoryMessages, UNKNOWN } from './split/history.ts';
 
 /** A piece of history and whose it is. */
 export type OwnedPiece = HistoryPiece & { wabaId: string; phoneNumberId: string };
@@ -36,6 +37,9 @@ export async function keepHistory(trx: Transaction, pieces: readonly OwnedPiece[
 /** Chunks come in any order: those of one moment have their order again when each has waited so long. */
 const SETTLED_SECONDS = 20;
 
+/** Files are to leave slots for those that come now; the next turn is a minute later. */
+const FILES_PER_TURN = 100;
+
 /** Pieces that cannot be stored were left out. */
 class HistoryError extends Error {
   constructor(pieces: number, cause: unknown) {
@@ -54,7 +58,8 @@ export async function ingestHistory(
   settledSeconds = SETTLED_SECONDS,
 ): Promise<void> {
   const failures: unknown[] = [];
-  while (!ending.aborted) {
+  let files = 0;
+  while (!ending.aborted && files < FILES_PER_TURN) {
     const [next] = await query<{ id: string; wabaId: string }>(
       database,
       `select id, waba_id as "wabaId" from history_pieces where received_at <= now() - ? * interval '1 second'
@@ -63,7 +68,8 @@ export async function ingestHistory(
     );
     if (next === undefined) break;
     try {
-      await database.transaction((trx) => ingestPiece(trx, next));
+      const startMs = files * FILE_EVERY_MS;
+      files += await database.transaction((trx) => ingestPiece(trx, next, startMs));
     } catch (error) {
       if (isTransientError(error)) throw error;
       await execute(database, 'delete from history_pieces where id = ?', [next.id]);
@@ -73,7 +79,12 @@ export async function ingestHistory(
   if (failures.length > 0) throw new HistoryError(failures.length, failures[0]);
 }
 
-async function ingestPiece(trx: Transaction, { id, wabaId }: { id: string; wabaId: string }): Promise<void> {
+/** Stores a piece; returns how many files of it are to be fetched, the first of them in `startMs`. */
+async function ingestPiece(
+  trx: Transaction,
+  { id, wabaId }: { id: string; wabaId: string },
+  startMs: number,
+): Promise<number> {
   await lockCustomers(trx, shardOf(wabaId));
   // Whoever erased the customer meanwhile has taken it away.
   const [piece] = await query<OwnedPiece>(
@@ -83,25 +94,41 @@ async function ingestPiece(trx: Transaction, { id, wabaId }: { id: string; wabaI
                business_phone as "businessPhone", messages as "messagesJson"`,
     [id],
   );
-  if (piece === undefined) return;
+  if (piece === undefined) return 0;
   const { phoneNumberId, waId } = piece;
   const owner = (await findNumberOwners(trx, [phoneNumberId])).get(phoneNumberId);
-  const messages = readHistoryMessages(piece);
-  if (owner?.wabaId !== wabaId || owner.removed || messages.length === 0) return;
-  const seen = { wabaId, phoneNumberId, waId, userId: null };
-  const [conversationId = ''] = await conversationsWith(trx, [seen], { isActivity: true });
-  await insertAppMessages(
+  const messages = readHistoryMessages(piece).map((message) => ({ ...message, wabaId, phoneNumberId }));
+  if (owner?.wabaId !== wabaId || owner.removed || messages.length === 0) return 0;
+  const withFile = messages.filter(({ media }) => media !== null);
+  await completePlaceholders(
     trx,
-    messages.map(({ rawJson: content, state: _, ...message }) => ({
-      ...{ ...message, content, wabaId, phoneNumberId, conversationId },
-      origin: 'history' as const,
-    })),
+    withFile.map(({ rawJson: content, ...message }) => ({ ...message, content })),
   );
+  if (waId !== UNKNOWN) await insertPiece(trx, { wabaId, phoneNumberId, waId }, messages);
   await noteFormerStates(
     trx,
     messages.flatMap(({ state, upstreamId, sentAt }) =>
       state === null ? [] : [{ phoneNumberId, upstreamId, status: state, at: sentAt }],
     ),
+  );
+  return await saveAppMedia(trx, withFile, startMs);
+}
+
+async function insertPiece(
+  trx: Transaction,
+  about: { wabaId: string; phoneNumberId: string; waId: string },
+  messages: readonly HistoryMessage[],
+): Promise<void> {
+  const { wabaId, phoneNumberId } = about;
+  const [conversationId = ''] = await conversationsWith(trx, [{ ...about, userId: null }], {
+    isActivity: true,
+  });
+  await insertAppMessages(
+    trx,
+    messages.map(({ rawJson: content, state: _state, media: _media, ...message }) => ({
+      ...{ ...message, content, wabaId, phoneNumberId, conversationId },
+      origin: 'history' as const,
+    })),
   );
 }
 

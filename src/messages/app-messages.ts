@@ -1,6 +1,6 @@
 import type { Transaction } from '../platform/postgres/database.ts';
-import { execute, textArray } from '../platform/postgres/sql.ts';
-import { erasedName } from './messages.ts';
+import { execute, query, textArray } from '../platform/postgres/sql.ts';
+import { erasedName, messageKey } from './messages.ts';
 
 /** Where a message is from that neither came nor was sent through the platform. */
 export type MessageOrigin = 'business_app' | 'history';
@@ -50,6 +50,41 @@ export async function insertAppMessages(trx: Transaction, messages: readonly New
       messages.map((m) => m.direction),
       messages.map((m) => m.origin),
       messages.map((m) => erasedName(m, m.upstreamId)),
+    ],
+  );
+}
+
+/** The Message_Ids of those of these messages that are of the WhatsApp Business app, keyed by `messageKey`. */
+export async function findAppMessageIds(
+  trx: Transaction,
+  messages: readonly { phoneNumberId: string; upstreamId: string }[],
+): Promise<Map<string, string>> {
+  const rows = await query<{ id: string; phoneNumberId: string; upstreamId: string }>(
+    trx,
+    `select id, phone_number_id as "phoneNumberId", upstream_id as "upstreamId" from messages
+      where (phone_number_id, upstream_id) in (select * from unnest(?::text[], ?::text[])) and origin is not null`,
+    [messages.map(({ phoneNumberId }) => phoneNumberId), messages.map(({ upstreamId }) => upstreamId)],
+  );
+  return new Map(rows.map((row) => [messageKey(row.phoneNumberId, row.upstreamId), row.id]));
+}
+
+/** Puts messages with files in the place of those that history told of without them. */
+export async function completePlaceholders(
+  trx: Transaction,
+  messages: readonly { phoneNumberId: string; upstreamId: string; type: string; content: string }[],
+): Promise<void> {
+  if (messages.length === 0) return;
+  await execute(
+    trx,
+    `update messages m set type = g.type, content = g.content
+       from unnest(?::text[], ?::text[], ?::text[], ?::text[]) as g (phone_number_id, upstream_id, type, content)
+      where m.phone_number_id = g.phone_number_id and m.upstream_id = g.upstream_id
+        and m.origin = 'history' and m.type = 'media_placeholder'`,
+    [
+      messages.map(({ phoneNumberId }) => phoneNumberId),
+      messages.map(({ upstreamId }) => upstreamId),
+      messages.map(({ type }) => type),
+      textArray(messages.map(({ content }) => content)),
     ],
   );
 }

@@ -1,6 +1,6 @@
 import { Type } from 'typebox';
 import { findMessage } from '../../messages/conversations/message-detail.ts';
-import { findInboundMedia } from '../../messages/conversations/message-list.ts';
+import { findReceivedMedia } from '../../messages/conversations/message-list.ts';
 import { isFileErased } from '../../messages/media/media.ts';
 import type { Database } from '../../platform/postgres/database.ts';
 import { ApiError, notFound } from '../errors/api-error.ts';
@@ -28,21 +28,22 @@ const StoredMedia = Type.Object(
   { title: 'MessageMedia' },
 );
 
-/** Shows the media of an inbound message, also while it is pending. */
+/** Shows the media of a message that upstream reported, also while it is pending. */
 export const getMessageMedia = restOperation({
   id: 'getMessageMedia',
   method: 'GET',
   path: '/api/external/messages/:id/media',
   scope: 'read',
   summary: 'Get the media of a message',
-  description: 'Of an inbound message, also while they are pending. `mediaUrl` needs no API key.',
+  description:
+    'Of an inbound message, or one of the WhatsApp Business app, also while they are pending. `mediaUrl` needs no API key.',
   tag: 'Media',
   errors: ['erased'],
   params: idParams('The `serviceMessageId`.', '1042'),
   checkId: objectId,
   answers: { 200: { schema: StoredMedia, description: 'The media.' } },
   run: async ({ database, wabaId, mediaUrls }, { id: messageId }) => {
-    const media = await findInboundMedia(database, wabaId, messageId);
+    const media = await findReceivedMedia(database, wabaId, messageId);
     if (media === null) throw await withoutMedia(database, wabaId, messageId);
     if (media.mediaState === 'expired') throw new ApiError('erased');
     return {

@@ -1,5 +1,6 @@
 import { insertAppMessages } from '../../messages/app-messages.ts';
 import type { Transaction } from '../../platform/postgres/database.ts';
+import { saveAppMedia } from '../app-media.ts';
 import { conversationsWith } from '../customers/customer-conversations.ts';
 import { readEchoes } from '../split/echoes.ts';
 import type { FieldValue } from './field-values.ts';
@@ -18,9 +19,10 @@ export async function applyEchoes(trx: Transaction, values: readonly FieldValue[
   const conversations = await conversationsWith(trx, seen, { isActivity: true });
   await insertAppMessages(
     trx,
-    echoes.map(({ rawJson: content, recipient: _, ...echo }, index) => ({
+    echoes.map(({ rawJson: content, recipient: _recipient, media: _media, ...echo }, index) => ({
       ...{ ...echo, content, conversationId: conversations[index] ?? '' },
       ...({ direction: 'outbound', origin: 'business_app' } as const),
     })),
   );
+  await saveAppMedia(trx, echoes);
 }

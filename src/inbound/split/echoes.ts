@@ -1,3 +1,4 @@
+import type { MediaReference } from '../../messages/media/media.ts';
 import {
   idOf,
   items,
@@ -8,7 +9,7 @@ import {
   stringOf,
 } from '../../platform/json/json-text.ts';
 import { type PersonIds, timestampOf } from './item-context.ts';
-import { mediaUrlRemovals, readContextId, readTargetId } from './upstream-items.ts';
+import { mediaUrlRemovals, readContextId, readMediaReference, readTargetId } from './upstream-items.ts';
 
 /** A message of the WhatsApp Business app. */
 export type AppMessage = {
@@ -17,6 +18,8 @@ export type AppMessage = {
   contextId: string | null;
   targetId: string | null;
   sentAt: Date | null;
+  /** Its file, where upstream gives an id of one. */
+  media: MediaReference | null;
   /** The upstream message as it is written, without the short-lived media `url`. */
   rawJson: string;
 };
@@ -55,8 +58,15 @@ export function readAppMessage(message: JsonNode): AppMessage | null {
     contextId: readContextId(message, type),
     targetId: readTargetId(message, type),
     sentAt: timestampOf(member(message, 'timestamp')),
+    media: fileOf(message),
     rawJson: sourceWithEdits(message, mediaUrlRemovals(message)),
   };
+}
+
+/** Without an id there is nothing to fetch, and nobody to blame: history comes without ids at first. */
+function fileOf(message: JsonNode): MediaReference | null {
+  const media = readMediaReference(message);
+  return media === null || media.upstreamMediaId === null ? null : media;
 }
 
 /** Whom an echo is for. Throws OversizedIdError. */

@@ -27,22 +27,41 @@ const MESSAGES_PER_PIECE = 100;
 /**
  * The messages of a value of the field `history`. Its form is after webhooks/reference/history below
  * developers.facebook.com/documentation/business-messaging/whatsapp: several threads, each with one customer; thousands of
- * messages in one value; no files, whose ids come in further values and are in the event alone.
+ * messages in one value, at first without the ids of files: those of the last 14 days come in further values, as `messages`.
  */
 export function readHistory(value: JsonNode): HistoryPiece[] {
   const display = boundedIdOf(member(member(value, 'metadata'), 'display_phone_number'));
   const businessPhone = display === null ? null : display.replace(/\D/g, '');
-  return items(member(value, 'history')).flatMap((part) => {
+  const threads = items(member(value, 'history')).flatMap((part) => {
     const metadata = member(part, 'metadata');
     const [phase, chunk] = [wholeNumberOf(metadata, 'phase'), wholeNumberOf(metadata, 'chunk_order')];
     return items(member(part, 'threads')).flatMap((thread) => {
       const id = boundedIdOf(member(thread, 'id'));
       if (id === null) return [];
       const about = { waId: phoneDigits(id), businessPhone, phase, chunk };
-      return piecesOf(thread).map((messagesJson) => ({ ...about, messagesJson }));
+      return piecesOf(member(thread, 'messages')).map((messagesJson) => ({ ...about, messagesJson }));
     });
   });
+  return [...threads, ...filesIn(value, businessPhone)];
 }
+
+/** Behind all threads. */
+const PHASE_OF_FILES = 3;
+
+/** Messages with the ids of their files, which follow those of the threads; each by itself, as each names its customer. */
+function filesIn(value: JsonNode, businessPhone: string | null): HistoryPiece[] {
+  return items(member(value, 'messages')).flatMap((message) => {
+    if (message.kind !== 'object' || message.tooDeep) return [];
+    const [from, to] = [boundedIdOf(member(message, 'from')), boundedIdOf(member(message, 'to'))];
+    const customer = to ?? (from === businessPhone ? null : from);
+    const waId = customer === null ? UNKNOWN : phoneDigits(customer);
+    const messagesJson = `[${sourceOf(message)}]`;
+    return [{ waId, businessPhone, phase: PHASE_OF_FILES, chunk: 0, messagesJson }];
+  });
+}
+
+/** Of a piece that does not say with whom it is: it completes what is there. */
+export const UNKNOWN = '';
 
 const MAX_INTEGER = 2 ** 31 - 1;
 
@@ -51,9 +70,9 @@ function wholeNumberOf(node: JsonNode | null, name: string): number {
   return Number.isInteger(number) && number >= 0 && number <= MAX_INTEGER ? number : 0;
 }
 
-function piecesOf(thread: JsonNode): string[] {
+function piecesOf(messages: JsonNode | null): string[] {
   const timeOf = (message: JsonNode) => timestampOf(member(message, 'timestamp'))?.getTime() ?? 0;
-  const inOrder = items(member(thread, 'messages'))
+  const inOrder = items(messages)
     .filter((message) => message.kind === 'object' && !message.tooDeep)
     .map((message) => ({ atMs: timeOf(message), json: sourceOf(message) }))
     .sort((one, other) => one.atMs - other.atMs);

@@ -361,7 +361,7 @@ function describeMedia(type: string, content: JsonNode | null) {
 }
 
 /** The media of a message, also of one that an `edit` carries; null when there is none. Throws OversizedIdError. */
-function readMediaReference(message: JsonNode): MediaReference | null {
+export function readMediaReference(message: JsonNode): MediaReference | null {
   const type = stringOf(member(message, 'type'));
   if (type === null) return null;
   const content = member(message, type);

@@ -197,19 +197,19 @@ function mediaColumns(alias: string): string {
     ${alias}.sha256, ${alias}.error_code as "errorCode", ${alias}.error_message as "errorMessage"`;
 }
 
-type InboundMedia = MessageMedia & { id: string; upstreamId: string };
+type ReceivedMedia = MessageMedia & { id: string; upstreamId: string };
 
-/** The media of an inbound message; null when the WABA has no such message or it carries no media. */
-export async function findInboundMedia(
+/** The media of a message that upstream reported; null when the WABA has no such message or it carries no media. */
+export async function findReceivedMedia(
   database: Database,
   wabaId: string,
   messageId: string,
-): Promise<InboundMedia | null> {
-  const [row] = await query<InboundMedia>(
+): Promise<ReceivedMedia | null> {
+  const [row] = await query<ReceivedMedia>(
     database,
     `select m.id, coalesce(m.upstream_id, m.superseded_upstream_id) as "upstreamId", ${mediaColumns('d')}
        from messages m join media d on d.message_id = m.id and d.waba_id = m.waba_id
-      where m.waba_id = ? and m.id = ? and m.direction = 'inbound'`,
+      where m.waba_id = ? and m.id = ?`,
     [wabaId, messageId],
   );
   return row ?? null;

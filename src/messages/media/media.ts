@@ -147,6 +147,8 @@ export type MediaOwner = {
   conversationId: string;
   upstreamId: string;
   mimeType: string;
+  /** Of the WhatsApp Business app: nobody is told of its file. */
+  isOfApp: boolean;
   /** It had been stored and announced before its file was lost. */
   wasStored: boolean;
 };
@@ -174,7 +176,7 @@ export async function markMediaStored(
      returning w.tenant_id as "tenantId", m.phone_number_id as "phoneNumberId",
                m.conversation_id as "conversationId",
                coalesce(m.upstream_id, m.superseded_upstream_id) as "upstreamId", media.mime_type as "mimeType",
-               pending.was_stored as "wasStored"`,
+               m.origin is not null as "isOfApp", pending.was_stored as "wasStored"`,
     { wabaId, messageId, ...stored },
   );
   return owner ?? null;

@@ -231,8 +231,8 @@ export async function finishMediaTask(
 }
 
 /**
- * Makes stored media known, in one transaction: the row, the `media.ready` event in the lane of its message, the end
- * of the task. False: an earlier run had done it, and nothing changed.
+ * Makes stored media known, in one transaction: the row, the `media.ready` event in the lane of its message (of one of
+ * the WhatsApp Business app there was no `message`, so there is none), the end of the task. False: an earlier run had done it, and nothing changed.
  */
 export async function publishStored(
   { database, mediaUrls }: { database: Database; mediaUrls: Pick<MediaUrls, 'linksOf'> },
@@ -249,6 +249,7 @@ export async function publishStored(
     if (owner === null) return false;
     if (owner.wasStored) return true;
     await checkStorageQuota(trx, wabaId);
+    if (owner.isOfApp) return true;
     const { tenantId, phoneNumberId, conversationId, upstreamId, mimeType } = owner;
     const dataJson = mediaReadyData({
       metaMessageId: upstreamId,
