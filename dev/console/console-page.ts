@@ -10,6 +10,7 @@ import { chatThread } from './chat-thread.ts';
 import { choiceFields, composer, noComposer } from './composer.ts';
 import { type ConsoleChoice, mayPlay } from './console-choice.ts';
 import type { ConsoleState, ShownWebhook } from './console-state.ts';
+import { fieldForm } from './field-form.ts';
 import { consoleAssetUrl } from './sample-files.ts';
 import { answerButtons, burstButton, tenantControls, tenantSummary } from './tenant-controls.ts';
 
@@ -48,6 +49,7 @@ ${answerHelp(choice, apiUrl)}
 <div class="tenant-head"><h2 id="received-title">Webhooks of the sample tenant</h2><span class="live-sign" id="live-sign" role="status" hidden></span><noscript><a class="button" href="/portal/sandbox?${live.toString()}">Reload</a></noscript>${burstButton(viewer, state)}</div>
 <div id="summary" data-part="summary">${tenantSummary(state)}</div>
 ${tenantControls(viewer, state)}
+${fieldForm(viewer, state)}
 <p class="console-problem" id="console-problem" role="alert" hidden></p>
 <div class="received-box"><div class="received-head" aria-hidden="true"><span>Time</span><span>Event</span><span>Summary</span><span>Checks</span><span>Latency</span></div>
 <ol class="received" id="received" data-part="received">${receivedList(state)}</ol></div>

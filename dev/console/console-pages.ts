@@ -10,6 +10,7 @@ import { EMOJIS } from './chat-thread.ts';
 import { type AskedChoice, type ConsoleChoice, consolePath, mayPlay, readChoice } from './console-choice.ts';
 import { consoleViews, sendConsole } from './console-views.ts';
 import { CustomerFormError, customerMessage, type Sender } from './customer-messages.ts';
+import { fieldChange } from './field-form.ts';
 import { type FormFile, takeMultipartForms } from './multipart-form.ts';
 import { consoleAssets } from './sample-files.ts';
 import {
@@ -74,7 +75,7 @@ const AT_A_TIME = 10;
 const LOOK_AGAIN_MS = 700;
 
 type Tools = { context: PortalContext; client: SandboxClient };
-type Act = (choice: ConsoleChoice) => Promise<'sent' | 'tenant' | 'burst'>;
+type Act = (choice: ConsoleChoice) => Promise<'sent' | 'tenant' | 'burst' | 'field'>;
 
 /** The forms of the console: each answers a script with JSON, and a browser without one with the page. */
 function consoleActions(app: PortalApp, context: PortalContext, client: SandboxClient): void {
@@ -82,6 +83,7 @@ function consoleActions(app: PortalApp, context: PortalContext, client: SandboxC
   messageForm(app, tools);
   tapForm(app, tools);
   tenantForm(app, tools);
+  fieldForm(app, tools);
 }
 
 function messageForm(app: PortalApp, tools: Tools): void {
@@ -150,6 +152,22 @@ function tenantForm(app: PortalApp, tools: Tools): void {
   );
 }
 
+function fieldForm(app: PortalApp, tools: Tools): void {
+  const body = Type.Object({
+    ...CHOICE,
+    field: Type.String({ maxLength: 100 }),
+    value: Type.Optional(Type.String({ maxLength: 65_536 })),
+  });
+  app.post('/portal/sandbox/fields', { config: PAGES.signedIn, schema: { body } }, async (request, reply) =>
+    act(tools, request, reply, request.body, async ({ number }) => {
+      const { field, value = '' } = request.body;
+      const { status } = await tools.client.sendField(fieldChange({ field, value }, number.phoneNumberId));
+      if (status !== 200) throw refusedByGateway(status);
+      return 'field';
+    }),
+  );
+}
+
 /** Does what a form asks, for those who may, and answers. */
 async function act(
   { context, client }: Tools,
@@ -202,8 +220,11 @@ async function replyOf(
 
 async function send(client: SandboxClient, message: Record<string, unknown>): Promise<void> {
   const { status } = await client.send(message);
-  if (status !== 200)
-    throw new SandboxRefusedError(`The gateway answered ${status} to the platform's webhook.`);
+  if (status !== 200) throw refusedByGateway(status);
+}
+
+function refusedByGateway(status: number): SandboxRefusedError {
+  return new SandboxRefusedError(`The gateway answered ${status} to the platform's webhook.`);
 }
 
 async function burst(client: SandboxClient, sender: Sender): Promise<'burst'> {

@@ -30,6 +30,7 @@ const DONE = {
   sent: 'The message was sent.',
   tenant: 'The responses of the sample tenant are changed.',
   burst: '100 messages were sent.',
+  field: 'The change was reported.',
 };
 
 const line = Type.Optional(Type.String({ maxLength: 100 }));

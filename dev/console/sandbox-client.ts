@@ -87,6 +87,9 @@ export function createSandboxClient({
     /** What a customer does: a message or a payment. */
     send: async (inbound: Record<string, unknown>): Promise<{ id: string; status: number }> =>
       await control('/sandbox/inbound', json(inbound)),
+    /** What the platform reports in another webhook field than messages. */
+    sendField: async (change: Record<string, unknown>): Promise<{ status: number }> =>
+      await control('/sandbox/fields', json(change)),
     storeMedia: async (file: { bytes: Uint8Array; mimeType: string; filename: string }): Promise<string> => {
       const path = `/sandbox/media?${new URLSearchParams({ filename: file.filename })}`;
       const headers = { 'content-type': file.mimeType };

@@ -167,6 +167,8 @@ async function submit(form, submitter) {
 function sent(form) {
   for (const field of form.querySelectorAll('input[name="text"], input[type="file"]')) field.value = '';
   for (const menu of document.querySelectorAll('.attach[open], .tap[open]')) menu.open = false;
+  const done = form.querySelector('[data-done]');
+  if (done !== null) done.hidden = false;
   if (form.classList.contains('write')) {
     replyTo('', '');
     form.elements.text.focus();

@@ -1,3 +1,4 @@
+import { join } from 'node:path';
 import type { Command } from 'commander';
 import { requireDevelopment, SandboxRefusedError } from '../loopback-only.ts';
 import { createSandboxClient, type SandboxClient, SandboxCommandError } from './sandbox-client.ts';
@@ -11,10 +12,13 @@ export type CommandEnvironment = {
   setExitCode: (code: number) => void;
 };
 
+/** In the directory of `npm start`. */
+const STATE_FILE = 'embedded.json';
+
 /** What a command did: for programs, for people, and whether it counts as a success. */
 type CommandOutcome = { json: Record<string, unknown>; text: string; ok: boolean };
 
-type CommonOptions = { json?: boolean; url?: string };
+type CommonOptions = { json?: boolean; url?: string; dataDir?: string };
 
 /** What an action gets. */
 type ActionInput<Options> = { client: SandboxClient; args: string[]; options: Options };
@@ -56,13 +60,18 @@ export function sandboxAction<Options>(
 ): Command {
   return command
     .option('--url <url>', 'address of the sandbox (default: the one of the running npm start)')
+    .option(
+      '--data-dir <path>',
+      'where the running npm start keeps its state, if it was started with --data-dir',
+    )
     .option('--json', 'print one JSON object')
     .addHelpText('after', `\nExample:\n  npm run sandbox -- ${example}`)
     .action(async () => {
       const options = command.opts<CommonOptions & Options>();
       await reportingErrors(environment, options, async () => {
         const client = await createSandboxClient({
-          stateFile: environment.stateFile,
+          stateFile:
+            options.dataDir === undefined ? environment.stateFile : join(options.dataDir, STATE_FILE),
           ...(options.url === undefined ? {} : { url: options.url }),
         });
         const outcome = await run({ client, args: command.args, options });

@@ -26,7 +26,7 @@ async function sandboxUrlIn(stateFile: string): Promise<string> {
   try {
     text = await readFile(stateFile, 'utf8');
   } catch (error) {
-    const message = `Heliograph is not running here (no ${stateFile}): run npm start first.`;
+    const message = `Heliograph is not running here (no ${stateFile}; give the --data-dir of npm start if it has one): run npm start first.`;
     throw new SandboxCommandError('not_running', message, { cause: error });
   }
   try {

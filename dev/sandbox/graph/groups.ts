@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import type { FastifyInstance } from 'fastify';
-import type { GroupRecipient, SandboxGroup } from '../group-register.ts';
+import type { SandboxGroup } from '../group-register.ts';
 import { buildGroupChange, type GroupAction } from '../payloads/group-change.ts';
 import { serializeWebhookBody } from '../payloads/webhook-body.ts';
 import type { UpstreamContext } from '../upstream-context.ts';
@@ -72,11 +72,4 @@ function requested(): Record<string, unknown> {
 function tell(context: UpstreamContext, action: GroupAction, group: SandboxGroup): void {
   const body = serializeWebhookBody(buildGroupChange(action, group, [], Date.now()));
   context.sender.send(body).catch(() => undefined);
-}
-
-/** One status of a message to a group: as a whole when it is sent, of each member afterwards. */
-export function groupStatuses(group: GroupRecipient, status: string): Record<string, unknown>[] {
-  const whole = { recipient_id: group.id, recipient_type: 'group' };
-  if (status === 'sent' || status === 'failed') return [whole];
-  return group.members.map((waId) => ({ ...whole, recipient_participant_id: waId }));
 }

@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import type { SandboxGroup } from '../group-register.ts';
+import type { GroupRecipient, SandboxGroup } from '../group-register.ts';
 import type { JsonObject } from './webhook-body.ts';
 
 /** What can happen to a group. */
@@ -85,4 +85,11 @@ export function buildGroupChange(
     object: 'whatsapp_business_account',
     entry: [{ id: phone.wabaId, time: seconds, changes }],
   };
+}
+
+/** One status of a message to a group: as a whole when it is sent, of each member afterwards. */
+export function groupStatuses(group: GroupRecipient, status: string): JsonObject[] {
+  const whole = { recipient_id: group.id, recipient_type: 'group' };
+  if (status === 'sent' || status === 'failed') return [whole];
+  return group.members.map((waId) => ({ ...whole, recipient_participant_id: waId }));
 }

@@ -1,4 +1,3 @@
-import type { GroupState, MemberState } from '../../customers/groups.ts';
 import {
   boundedIdOf,
   items,
@@ -8,6 +7,8 @@ import {
   stringOf,
 } from '../../platform/json/json-text.ts';
 import { type PersonIds, timestampOf } from './item-context.ts';
+
+type MemberState = 'member' | 'requested' | 'left';
 
 /** A person and how a group has them. */
 export type GroupPerson = PersonIds & {
@@ -22,7 +23,7 @@ export type GroupReport = {
   at: Date | null;
   subject: string | null;
   description: string | null;
-  state: GroupState | null;
+  state: 'active' | 'suspended' | 'deleted' | null;
   people: GroupPerson[];
 };
 

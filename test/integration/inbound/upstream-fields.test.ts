@@ -207,7 +207,10 @@ describe('a change in another field than messages', () => {
     await world.erase(erasureId);
     expect(await tablesHolding(world.database, [ASHA.waId])).toEqual([]);
     const left = (await storedEvents(world.database)).filter(({ type }) => type.startsWith('upstream.'));
-    expect(left.map(({ eventId }) => eventId)).toEqual(['upstream.group_lifecycle_update:group-447711', 'upstream.user_preferences:12025550999']);
+    expect(left.map(({ eventId }) => eventId)).toEqual([
+      'upstream.group_lifecycle_update:group-447711',
+      'upstream.user_preferences:12025550999',
+    ]);
   });
 });
 

@@ -187,7 +187,7 @@ export class HeliographApi extends HeyApiClient {
     /**
      * Get the media of a message
      *
-     * Of an inbound message, also while they are pending. `mediaUrl` needs no API key.
+     * Of an inbound message, or one of the WhatsApp Business app, also while they are pending. `mediaUrl` needs no API key.
      *
      * Scope: `read`.
      */

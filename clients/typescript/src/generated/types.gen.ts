@@ -98,9 +98,7 @@ export type Conversation = {
         name: string | null;
         username: string | null;
     };
-    group?: {
-        id: string;
-    };
+    group?: Group;
     lastMessageAt: string;
     createdAt: string;
 };
@@ -117,9 +115,7 @@ export type ConversationDetails = {
         name: string | null;
         username: string | null;
     };
-    group?: {
-        id: string;
-    };
+    group?: GroupDetails;
     lastMessageAt: string;
     createdAt: string;
     phoneNumber: {
@@ -485,6 +481,38 @@ export type ExportRequest = {
 };
 
 /**
+ * Group
+ */
+export type Group = {
+    id: string;
+    subject: string | null;
+    state: 'active' | 'suspended' | 'deleted' | null;
+};
+
+/**
+ * GroupDetails
+ */
+export type GroupDetails = {
+    id: string;
+    subject: string | null;
+    state: 'active' | 'suspended' | 'deleted' | null;
+    description: string | null;
+    members: Array<GroupMember>;
+};
+
+/**
+ * GroupMember
+ */
+export type GroupMember = {
+    waId: string | null;
+    userId: string | null;
+    name: string | null;
+    username: string | null;
+    state: 'member' | 'requested';
+    since: string;
+};
+
+/**
  * InboundMessage
  *
  * The unchanged upstream message.
@@ -587,6 +615,7 @@ export type Message = {
     targetId?: string;
     supersededBy?: string;
     sender?: string;
+    participants?: Array<MessageParticipant>;
     mediaPending: boolean;
     mediaUrl: string | null;
     mediaError?: MediaError;
@@ -631,6 +660,7 @@ export type MessageDetails = {
     targetId?: string;
     supersededBy?: string;
     sender?: string;
+    participants?: Array<MessageParticipant>;
     mediaPending: boolean;
     mediaUrl: string | null;
     mediaError?: MediaError;
@@ -724,6 +754,15 @@ export type MessageMedia = {
 };
 
 /**
+ * MessageParticipant
+ */
+export type MessageParticipant = {
+    participant: string;
+    status: string;
+    statusAt: string | null;
+};
+
+/**
  * MessageReaction
  */
 export type MessageReaction = {
@@ -742,6 +781,7 @@ export type MessageStatus = {
     timestamp: string | null;
     receivedAt: string;
     recipientId?: string;
+    participant?: string;
     pricing?: {
         [key: string]: unknown;
     };
@@ -1075,10 +1115,13 @@ export type SavedOperationsUrl = {
  */
 export type SendAudio = {
     phoneNumberId: string;
+    /**
+     * A phone number; with the `recipient_type` `group`, the id of a group.
+     */
     to?: string;
     recipient?: string;
     messaging_product?: 'whatsapp';
-    recipient_type?: 'individual';
+    recipient_type?: 'individual' | 'group';
     context?: {
         message_id: string;
     };
@@ -1100,10 +1143,13 @@ export type SendAudio = {
  */
 export type SendContacts = {
     phoneNumberId: string;
+    /**
+     * A phone number; with the `recipient_type` `group`, the id of a group.
+     */
     to?: string;
     recipient?: string;
     messaging_product?: 'whatsapp';
-    recipient_type?: 'individual';
+    recipient_type?: 'individual' | 'group';
     context?: {
         message_id: string;
     };
@@ -1158,10 +1204,13 @@ export type SendContacts = {
  */
 export type SendDocument = {
     phoneNumberId: string;
+    /**
+     * A phone number; with the `recipient_type` `group`, the id of a group.
+     */
     to?: string;
     recipient?: string;
     messaging_product?: 'whatsapp';
-    recipient_type?: 'individual';
+    recipient_type?: 'individual' | 'group';
     context?: {
         message_id: string;
     };
@@ -1184,10 +1233,13 @@ export type SendDocument = {
  */
 export type SendImage = {
     phoneNumberId: string;
+    /**
+     * A phone number; with the `recipient_type` `group`, the id of a group.
+     */
     to?: string;
     recipient?: string;
     messaging_product?: 'whatsapp';
-    recipient_type?: 'individual';
+    recipient_type?: 'individual' | 'group';
     context?: {
         message_id: string;
     };
@@ -1209,10 +1261,13 @@ export type SendImage = {
  */
 export type SendInteractiveAddressMessage = {
     phoneNumberId: string;
+    /**
+     * A phone number; with the `recipient_type` `group`, the id of a group.
+     */
     to?: string;
     recipient?: string;
     messaging_product?: 'whatsapp';
-    recipient_type?: 'individual';
+    recipient_type?: 'individual' | 'group';
     context?: {
         message_id: string;
     };
@@ -1273,10 +1328,13 @@ export type SendInteractiveAddressMessage = {
  */
 export type SendInteractiveButton = {
     phoneNumberId: string;
+    /**
+     * A phone number; with the `recipient_type` `group`, the id of a group.
+     */
     to?: string;
     recipient?: string;
     messaging_product?: 'whatsapp';
-    recipient_type?: 'individual';
+    recipient_type?: 'individual' | 'group';
     context?: {
         message_id: string;
     };
@@ -1328,10 +1386,13 @@ export type SendInteractiveButton = {
  */
 export type SendInteractiveCallPermissionRequest = {
     phoneNumberId: string;
+    /**
+     * A phone number; with the `recipient_type` `group`, the id of a group.
+     */
     to?: string;
     recipient?: string;
     messaging_product?: 'whatsapp';
-    recipient_type?: 'individual';
+    recipient_type?: 'individual' | 'group';
     context?: {
         message_id: string;
     };
@@ -1377,10 +1438,13 @@ export type SendInteractiveCallPermissionRequest = {
  */
 export type SendInteractiveCarousel = {
     phoneNumberId: string;
+    /**
+     * A phone number; with the `recipient_type` `group`, the id of a group.
+     */
     to?: string;
     recipient?: string;
     messaging_product?: 'whatsapp';
-    recipient_type?: 'individual';
+    recipient_type?: 'individual' | 'group';
     context?: {
         message_id: string;
     };
@@ -1465,10 +1529,13 @@ export type SendInteractiveCarousel = {
  */
 export type SendInteractiveCatalogMessage = {
     phoneNumberId: string;
+    /**
+     * A phone number; with the `recipient_type` `group`, the id of a group.
+     */
     to?: string;
     recipient?: string;
     messaging_product?: 'whatsapp';
-    recipient_type?: 'individual';
+    recipient_type?: 'individual' | 'group';
     context?: {
         message_id: string;
     };
@@ -1517,10 +1584,13 @@ export type SendInteractiveCatalogMessage = {
  */
 export type SendInteractiveCtaUrl = {
     phoneNumberId: string;
+    /**
+     * A phone number; with the `recipient_type` `group`, the id of a group.
+     */
     to?: string;
     recipient?: string;
     messaging_product?: 'whatsapp';
-    recipient_type?: 'individual';
+    recipient_type?: 'individual' | 'group';
     context?: {
         message_id: string;
     };
@@ -1570,10 +1640,13 @@ export type SendInteractiveCtaUrl = {
  */
 export type SendInteractiveFlow = {
     phoneNumberId: string;
+    /**
+     * A phone number; with the `recipient_type` `group`, the id of a group.
+     */
     to?: string;
     recipient?: string;
     messaging_product?: 'whatsapp';
-    recipient_type?: 'individual';
+    recipient_type?: 'individual' | 'group';
     context?: {
         message_id: string;
     };
@@ -1634,10 +1707,13 @@ export type SendInteractiveFlow = {
  */
 export type SendInteractiveList = {
     phoneNumberId: string;
+    /**
+     * A phone number; with the `recipient_type` `group`, the id of a group.
+     */
     to?: string;
     recipient?: string;
     messaging_product?: 'whatsapp';
-    recipient_type?: 'individual';
+    recipient_type?: 'individual' | 'group';
     context?: {
         message_id: string;
     };
@@ -1691,10 +1767,13 @@ export type SendInteractiveList = {
  */
 export type SendInteractiveLocationRequestMessage = {
     phoneNumberId: string;
+    /**
+     * A phone number; with the `recipient_type` `group`, the id of a group.
+     */
     to?: string;
     recipient?: string;
     messaging_product?: 'whatsapp';
-    recipient_type?: 'individual';
+    recipient_type?: 'individual' | 'group';
     context?: {
         message_id: string;
     };
@@ -1740,10 +1819,13 @@ export type SendInteractiveLocationRequestMessage = {
  */
 export type SendInteractiveNewType = {
     phoneNumberId: string;
+    /**
+     * A phone number; with the `recipient_type` `group`, the id of a group.
+     */
     to?: string;
     recipient?: string;
     messaging_product?: 'whatsapp';
-    recipient_type?: 'individual';
+    recipient_type?: 'individual' | 'group';
     context?: {
         message_id: string;
     };
@@ -1763,10 +1845,13 @@ export type SendInteractiveNewType = {
  */
 export type SendInteractiveOrderDetails = {
     phoneNumberId: string;
+    /**
+     * A phone number; with the `recipient_type` `group`, the id of a group.
+     */
     to?: string;
     recipient?: string;
     messaging_product?: 'whatsapp';
-    recipient_type?: 'individual';
+    recipient_type?: 'individual' | 'group';
     context?: {
         message_id: string;
     };
@@ -1938,10 +2023,13 @@ export type SendInteractiveOrderDetails = {
  */
 export type SendInteractiveOrderStatus = {
     phoneNumberId: string;
+    /**
+     * A phone number; with the `recipient_type` `group`, the id of a group.
+     */
     to?: string;
     recipient?: string;
     messaging_product?: 'whatsapp';
-    recipient_type?: 'individual';
+    recipient_type?: 'individual' | 'group';
     context?: {
         message_id: string;
     };
@@ -1994,10 +2082,13 @@ export type SendInteractiveOrderStatus = {
  */
 export type SendInteractiveProduct = {
     phoneNumberId: string;
+    /**
+     * A phone number; with the `recipient_type` `group`, the id of a group.
+     */
     to?: string;
     recipient?: string;
     messaging_product?: 'whatsapp';
-    recipient_type?: 'individual';
+    recipient_type?: 'individual' | 'group';
     context?: {
         message_id: string;
     };
@@ -2044,10 +2135,13 @@ export type SendInteractiveProduct = {
  */
 export type SendInteractiveProductList = {
     phoneNumberId: string;
+    /**
+     * A phone number; with the `recipient_type` `group`, the id of a group.
+     */
     to?: string;
     recipient?: string;
     messaging_product?: 'whatsapp';
-    recipient_type?: 'individual';
+    recipient_type?: 'individual' | 'group';
     context?: {
         message_id: string;
     };
@@ -2099,10 +2193,13 @@ export type SendInteractiveProductList = {
  */
 export type SendInteractiveRequestContactInfo = {
     phoneNumberId: string;
+    /**
+     * A phone number; with the `recipient_type` `group`, the id of a group.
+     */
     to?: string;
     recipient?: string;
     messaging_product?: 'whatsapp';
-    recipient_type?: 'individual';
+    recipient_type?: 'individual' | 'group';
     context?: {
         message_id: string;
     };
@@ -2148,10 +2245,13 @@ export type SendInteractiveRequestContactInfo = {
  */
 export type SendInteractiveVoiceCall = {
     phoneNumberId: string;
+    /**
+     * A phone number; with the `recipient_type` `group`, the id of a group.
+     */
     to?: string;
     recipient?: string;
     messaging_product?: 'whatsapp';
-    recipient_type?: 'individual';
+    recipient_type?: 'individual' | 'group';
     context?: {
         message_id: string;
     };
@@ -2202,10 +2302,13 @@ export type SendInteractiveVoiceCall = {
  */
 export type SendLocation = {
     phoneNumberId: string;
+    /**
+     * A phone number; with the `recipient_type` `group`, the id of a group.
+     */
     to?: string;
     recipient?: string;
     messaging_product?: 'whatsapp';
-    recipient_type?: 'individual';
+    recipient_type?: 'individual' | 'group';
     context?: {
         message_id: string;
     };
@@ -2228,10 +2331,13 @@ export type SendLocation = {
  */
 export type SendNewType = {
     phoneNumberId: string;
+    /**
+     * A phone number; with the `recipient_type` `group`, the id of a group.
+     */
     to?: string;
     recipient?: string;
     messaging_product?: 'whatsapp';
-    recipient_type?: 'individual';
+    recipient_type?: 'individual' | 'group';
     context?: {
         message_id: string;
     };
@@ -2245,7 +2351,7 @@ export type SendNewType = {
         [key: string]: unknown;
     } | Array<{
         [key: string]: unknown;
-    }> | string | string | string | 'whatsapp' | 'individual' | {
+    }> | string | string | string | 'whatsapp' | 'individual' | 'group' | {
         message_id: string;
     } | string | {
         [key: string]: unknown;
@@ -2257,10 +2363,13 @@ export type SendNewType = {
  */
 export type SendReaction = {
     phoneNumberId: string;
+    /**
+     * A phone number; with the `recipient_type` `group`, the id of a group.
+     */
     to?: string;
     recipient?: string;
     messaging_product?: 'whatsapp';
-    recipient_type?: 'individual';
+    recipient_type?: 'individual' | 'group';
     context?: {
         message_id: string;
     };
@@ -2281,10 +2390,13 @@ export type SendReaction = {
  */
 export type SendSticker = {
     phoneNumberId: string;
+    /**
+     * A phone number; with the `recipient_type` `group`, the id of a group.
+     */
     to?: string;
     recipient?: string;
     messaging_product?: 'whatsapp';
-    recipient_type?: 'individual';
+    recipient_type?: 'individual' | 'group';
     context?: {
         message_id: string;
     };
@@ -2305,10 +2417,13 @@ export type SendSticker = {
  */
 export type SendTemplate = {
     phoneNumberId: string;
+    /**
+     * A phone number; with the `recipient_type` `group`, the id of a group.
+     */
     to?: string;
     recipient?: string;
     messaging_product?: 'whatsapp';
-    recipient_type?: 'individual';
+    recipient_type?: 'individual' | 'group';
     context?: {
         message_id: string;
     };
@@ -2433,10 +2548,13 @@ export type SendTemplate = {
  */
 export type SendText = {
     phoneNumberId: string;
+    /**
+     * A phone number; with the `recipient_type` `group`, the id of a group.
+     */
     to?: string;
     recipient?: string;
     messaging_product?: 'whatsapp';
-    recipient_type?: 'individual';
+    recipient_type?: 'individual' | 'group';
     context?: {
         message_id: string;
     };
@@ -2457,10 +2575,13 @@ export type SendText = {
  */
 export type SendVideo = {
     phoneNumberId: string;
+    /**
+     * A phone number; with the `recipient_type` `group`, the id of a group.
+     */
     to?: string;
     recipient?: string;
     messaging_product?: 'whatsapp';
-    recipient_type?: 'individual';
+    recipient_type?: 'individual' | 'group';
     context?: {
         message_id: string;
     };

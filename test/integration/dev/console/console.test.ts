@@ -2,6 +2,7 @@ import { Webhook } from 'standardwebhooks';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { startReceiver } from '../../../../dev/sandbox/receiver/receiver.ts';
 import { loadConfig } from '../../../../src/platform/config/config.ts';
+import { KNOWN_FIELDS } from '../../../../src/platform/upstream-fields.ts';
 import { testSettings } from '../../../support/test-settings.ts';
 import { call, postJson, startSandbox } from '../../../unit/dev/sandbox/sandbox-harness.ts';
 import { NUMBER, OTHER_NUMBER, OTHER_WABA, PUBLIC_URL, startTestApi, WABA } from '../../api/api-harness.ts';
@@ -76,6 +77,8 @@ describe('who may do what', () => {
     expect(answer.statusCode).toBe(404);
     const tenant = await other.post('/portal/sandbox/tenant', { ...from, answer: 'error' });
     expect(tenant.statusCode).toBe(404);
+    const field = await other.post('/portal/sandbox/fields', { ...from, field: 'account_update' });
+    expect(field.statusCode).toBe(404);
     expect(sent()).toEqual([]);
   });
 
@@ -89,6 +92,7 @@ describe('who may do what', () => {
       ['messages', { kind: 'hello' }],
       ['taps', { tap: 'react 1 👍' }],
       ['tenant', { answer: 'error' }],
+      ['fields', { field: 'account_update' }],
     ] as const) {
       expect((await member.post(`/portal/sandbox/${path}`, { ...from, ...fields })).statusCode).toBe(403);
     }
@@ -212,6 +216,9 @@ describe('the phone', () => {
       ['taps', { tap: 'react 1 👍' }],
       ['taps', { tap: 'choose 1 99' }],
       ['taps', { tap: 'x' }],
+      ['fields', { field: 'messages' }],
+      ['fields', { field: 'toString' }],
+      ['fields', { field: 'account_update', value: '{' }],
       ['tenant', { answer: 'constructor' }],
       ['tenant', { answer: 'error', times: 'toString' }],
     ];
@@ -225,6 +232,19 @@ describe('the phone', () => {
     }
     expect((await admin.post('/portal/sandbox/messages', from)).statusCode).toBe(400);
     expect(sent()).toEqual([]);
+  });
+
+  test('reports a change in any known field: the sample of the catalogue, or a value that was written', async () => {
+    const { user, sent } = await startConsole();
+    const admin = await user('admin');
+    for (const field of KNOWN_FIELDS) {
+      const answer = await admin.post('/portal/sandbox/fields', { ...from, field }, JSON_ANSWER);
+      expect([field, answer.statusCode]).toEqual([field, 200]);
+      expect(sent().at(-1)).toMatchObject({ entry: [{ id: WABA, changes: [{ field }] }] });
+    }
+    const own = { field: 'calls', value: '{"calls":[]}' };
+    expect((await admin.post('/portal/sandbox/fields', { ...from, ...own })).statusCode).toBe(303);
+    expect(sent().at(-1).entry[0].changes).toEqual([{ field: 'calls', value: { calls: [] } }]);
   });
 
   test('reacts to a message, answers it, and taps its buttons, which are looked up in the chat', async () => {
