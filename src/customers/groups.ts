@@ -6,7 +6,7 @@ import { execute, query } from '../platform/postgres/sql.ts';
 export type GroupState = 'active' | 'suspended' | 'deleted';
 
 /** How a group has a person. */
-export type MemberState = 'member' | 'requested' | 'left';
+type MemberState = 'member' | 'requested' | 'left';
 
 /** What was reported of the group of a conversation; a text without its time is not reported. */
 export type GroupNews = {

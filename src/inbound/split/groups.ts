@@ -11,7 +11,7 @@ import { type PersonIds, timestampOf } from './item-context.ts';
 type MemberState = 'member' | 'requested' | 'left';
 
 /** A person and how a group has them. */
-export type GroupPerson = PersonIds & {
+type GroupPerson = PersonIds & {
   parentUserId: string | null;
   username: string | null;
   state: MemberState;
