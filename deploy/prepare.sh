@@ -42,6 +42,7 @@ keep_secret verify-token "$(random 16)"
 keep_secret encryption-keys "k1:$(head -c 32 /dev/urandom | base64)"
 keep_secret oidc-client-secret ''
 keep_secret smtp-url ''
+keep_secret webhook-proxy ''
 keep_secret app-secrets ''
 # Of the proxy, where its certificate comes from files.
 keep_readable "$tls/chain.pem" ''

@@ -18,6 +18,7 @@ export const ALERT_KINDS = [
   'intake_backlog',
   'intake_failed',
   'delivery_backlog',
+  'egress_proxy_down',
   'mail_failed',
 ] as const;
 
@@ -226,6 +227,17 @@ export const KINDS: Readonly<Record<AlertKind, KindDescription>> = {
       'Check under System health whether one endpoint is slow or all of them wait.',
       'If all wait: check that workers run and that attempts can be recorded (log of the workers, disk of PostgreSQL).',
       'If the workers are busy, start more of them.',
+    ],
+  },
+  egress_proxy_down: {
+    title: 'Egress proxy down',
+    audience: 'operator',
+    meaning:
+      'A worker cannot send webhooks, because the egress proxy (`HELIOGRAPH_WEBHOOK_PROXY`) cannot be reached or does not accept its credentials. Deliveries wait and use up no attempts; no endpoint is probed or disabled for it.',
+    steps: [
+      'Read the reason below, and run "heliograph doctor" where the worker runs.',
+      'See that the proxy runs and that workers may connect to it; after a change of its password, change the setting and restart.',
+      'Nothing has to be sent again: what waits goes out within seconds of the return of the proxy.',
     ],
   },
   mail_failed: {

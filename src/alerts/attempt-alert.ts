@@ -8,7 +8,7 @@ import { isSameTarget } from '../platform/http/same-target.ts';
 import type { Database } from '../platform/postgres/database.ts';
 import { publicAlertId } from '../platform/public-ids.ts';
 import { nextDelayMs } from '../platform/retry-schedule.ts';
-import type { HttpSender } from '../platform/sender/http-sender.ts';
+import { type HttpSender, isProxyFailure } from '../platform/sender/http-sender.ts';
 import { operationsSecretPlace } from './sealed-columns.ts';
 
 export type AlertActivityTools = {
@@ -46,6 +46,10 @@ export async function attemptAlert(
   const target = targetOf(alert);
   if (!target.ok) return await giveUp(tools, input, target.reason, false);
   const verdict = await send(tools, input, alert, target);
+  if (verdict.kind === 'ours') {
+    await recordAlert(tools.database, input, { state: 'waiting', attempted: false, error: verdict.reason });
+    return { state: 'waiting', summary: `${verdict.reason}.`, delayMs: PROXY_WAIT_MS };
+  }
   if (verdict.kind === 'delivered') {
     await recordAlert(tools.database, input, { state: 'delivered', attempted: true, error: null });
     return {
@@ -76,7 +80,7 @@ async function send(
   input: SendEndpointAlertInput,
   { alert, body }: AlertToSend,
   target: { url: string; secretSealed: string },
-): Promise<AttemptVerdict> {
+): Promise<AttemptVerdict | { kind: 'ours'; reason: string }> {
   const timestampSeconds = Math.floor(Date.now() / 1_000);
   const alertId = publicAlertId(input.alertId);
   const secret = opened(() => secretBox.open(target.secretSealed, operationsSecretPlace(input.wabaId)));
@@ -85,8 +89,15 @@ async function send(
   const signature = signStandard({ secrets, id: alertId, timestampSeconds, body });
   const targets = await webhookTargets(database, input.wabaId);
   const headers = alertHeaders({ alertId, alert, timestampSeconds, signature });
-  return judgeAttempt(await sender.send({ url: target.url, headers, body, timeoutMs, targets }));
+  const result = await sender.send({ url: target.url, headers, body, timeoutMs, targets });
+  const verdict = judgeAttempt(result);
+  return isProxyFailure(result) && verdict.kind === 'retry'
+    ? { kind: 'ours', reason: verdict.reason }
+    : verdict;
 }
+
+/** A fault of our egress proxy uses up no attempt. */
+const PROXY_WAIT_MS = 30_000;
 
 const UNREADABLE_SECRET = 'the secret of the operations URL cannot be read (HELIOGRAPH_ENCRYPTION_KEYS)';
 

@@ -10,7 +10,7 @@ import { listFailedMails } from '../mail/mails.ts';
 import { shownUrl } from '../platform/http/outbound-url.ts';
 import type { Database } from '../platform/postgres/database.ts';
 import { query } from '../platform/postgres/sql.ts';
-import { listHousekeepingSteps } from '../platform/postgres/worker-processes.ts';
+import { listHousekeepingSteps, listProxyTroubles } from '../platform/postgres/worker-processes.ts';
 import type { AlertKind } from './alert-kinds.ts';
 import { listOperationsUrlsSetByKeys } from './operations-url.ts';
 import { ACTIVITY_STEP, hourOf, listSilentWabas } from './silence.ts';
@@ -105,6 +105,11 @@ const LOOKS: Readonly<Record<AlertKind, Look>> = {
       ...{ kind: 'delivery_backlog', minutes: LATE_MINUTES.deliveries },
       reason: `A delivery has been due for more than ${LATE_MINUTES.deliveries} minutes.`,
     }),
+  egress_proxy_down: async (database) => {
+    const troubles = await listProxyTroubles(database);
+    if (troubles.length === 0) return [];
+    return [{ ...INSTALLATION, kind: 'egress_proxy_down', reason: troubles.join(' '), details: {} }];
+  },
   mail_failed: async (database) =>
     (await listFailedMails(database, MOST)).map(({ recipient, error, failedAt }) => ({
       ...{ ...INSTALLATION, kind: 'mail_failed', subject: recipient, latestAt: failedAt },

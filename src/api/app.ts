@@ -199,8 +199,8 @@ function ownConnection(app: FastifyInstance, config: Config): TemporalConnection
 
 /** By which the sender judges endpoints too. */
 function endpointRules({ webhooks }: Config) {
-  const { allowHttp, ports } = webhooks;
-  const rules = { allowHttp, ports, guard: makeAddressGuard(webhooks), resolve: makeHostResolver() };
+  const { allowHttp, ports, proxy } = webhooks;
+  const rules = { allowHttp, ports, proxy, guard: makeAddressGuard(webhooks), resolve: makeHostResolver() };
   const urlRules = { ...rules, lookupsPerMinute: LOOKUPS_PER_MINUTE };
   return { urlRules, maxTimeoutMs: webhooks.timeoutMs };
 }

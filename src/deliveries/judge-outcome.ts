@@ -1,5 +1,5 @@
 import { MIN_RETRY_DELAY_MS, nextDelayMs, withinRetryLimits } from '../platform/retry-schedule.ts';
-import type { SendResult } from '../platform/sender/http-sender.ts';
+import { isProxyFailure, type SendResult } from '../platform/sender/http-sender.ts';
 import type { DeliveryEnd } from '../queue/delivery-log.ts';
 import { TROUBLE_STATUS } from '../queue/retry.ts';
 import type { RunOfDelivery, RunRoom } from '../queue/settle.ts';
@@ -39,6 +39,11 @@ export function judgeOutcome(made: AttemptMade, now: RunRoom, limits: RunLimits)
   if (verdict.kind === 'delivered') return { state: 'delivered', statusCode: verdict.statusCode, attempt };
   const { reason } = verdict;
   if (made.eventType === 'test') return { state: 'failed', reason, attempt };
+  // The fault is ours, so it uses up no retry; whether a probe or not, it is made again soon.
+  if (isProxyFailure(made.result)) {
+    const delayMs = PROXY_WAIT_MS * (1 + Math.random());
+    return { state: 'retrying', reason, attempt, delayMs, isExtra: true, run: ownRun(made) };
+  }
   const isProbe = made.isProbe && now.mode === 'probing';
   const retryAfterMs = verdict.kind === 'retry' ? verdict.retryAfterMs : null;
   if (isProbe && retryAfterMs !== null) {
@@ -50,6 +55,9 @@ export function judgeOutcome(made: AttemptMade, now: RunRoom, limits: RunLimits)
     return { state: 'deferred', reason, attempt, run: takeRun(made, now, limits) };
   return failedAttempt(made, verdict, now, limits);
 }
+
+/** Each attempt is recorded, and the next one waits in the queue if the proxy is still down. */
+const PROXY_WAIT_MS = 2_000;
 
 type Retry = Extract<AttemptVerdict, { kind: 'retry' }>;
 
@@ -93,6 +101,7 @@ function takeRun(made: AttemptMade, room: RunRoom, limits: RunLimits): RunOfDeli
 
 /** Whether a failure says that the server was in trouble, rather than that it refused this event. */
 export function isTrouble(result: SendResult): boolean {
+  if (isProxyFailure(result)) return false;
   if (result.outcome === 'error') return true;
   const { least, others } = TROUBLE_STATUS;
   return result.statusCode >= least || others.some((status) => status === result.statusCode);

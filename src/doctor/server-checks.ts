@@ -11,6 +11,7 @@ import { openAccountClient } from '../platform/graph/graph-client.ts';
 import { GraphError } from '../platform/graph/graph-error.ts';
 import { certificateEndMs, certificateFiles } from '../platform/metrics/process-metrics.ts';
 import { type ObjectStore, openObjectStore } from '../platform/object-store/object-store.ts';
+import { lookAtProxy } from '../platform/sender/proxy-tunnel.ts';
 import { openTemporalConnection } from '../platform/temporal/client-connection.ts';
 import { SEARCH_ATTRIBUTE_NAMES, taskQueues } from '../platform/temporal/workflow-options.ts';
 import { type Check, type Finding, fail, ok, warn } from './checks.ts';
@@ -38,6 +39,11 @@ export function serverChecks(config: Config, tools: SealedDatabase): Check[] {
       name: 'public address',
       todo: 'correct HELIOGRAPH_PUBLIC_URL, DNS or the proxy (with Compose, its certificate: PROXY_TLS in .env); upstream and tenants come this way',
       run: () => checkPublicAddress(config),
+    },
+    {
+      name: 'egress proxy',
+      todo: 'start the proxy of HELIOGRAPH_WEBHOOK_PROXY, or correct the setting; deliveries wait meanwhile',
+      run: () => checkProxy(config),
     },
     { name: 'mail', todo: 'correct HELIOGRAPH_SMTP_*', run: () => checkMail(config) },
     {
@@ -234,6 +240,22 @@ function ending(which: string, endMs: number): Finding {
   if (leftMs <= 0) return fail(`the certificate ${which} has ended`, todo);
   const text = `the certificate ${which} ends in ${durationOf(leftMs)}`;
   return leftMs < SOON_MS ? warn(text, todo) : ok(text);
+}
+
+const PROXY_WITHIN_MS = 5_000;
+
+/** With a request that the proxy should refuse. */
+async function checkProxy({ webhooks: { proxy } }: Config): Promise<Finding> {
+  if (proxy === null) return ok('HELIOGRAPH_WEBHOOK_PROXY is not set: webhooks are sent directly');
+  const { trouble, isOpenInside } = await lookAtProxy(proxy, PROXY_WITHIN_MS);
+  if (trouble !== null)
+    return fail(trouble, 'start the proxy, or correct HELIOGRAPH_WEBHOOK_PROXY; deliveries wait meanwhile');
+  if (isOpenInside)
+    return warn(
+      'the egress proxy makes connections to its own loopback address',
+      'have it refuse internal addresses: docs/operators/connections.md, egress proxy',
+    );
+  return ok('the egress proxy accepts our credentials and refuses its own loopback address');
 }
 
 async function checkMail({ mail }: Config): Promise<Finding> {

@@ -2,6 +2,7 @@ import { randomBytes } from 'node:crypto';
 import type { SecretBox } from '../platform/crypto/secret-box.ts';
 import { invalidValue, RequestError } from '../platform/request-input.ts';
 import { makeHttpSender } from '../platform/sender/http-sender.ts';
+import { makeProxyRoute } from '../platform/sender/proxy-route.ts';
 import type { EndpointOptions, OptionRules } from './endpoint-options.ts';
 import type { EventFormat } from './event-format.ts';
 import { endpointAppSecretPlace } from './sealed-columns.ts';
@@ -66,9 +67,10 @@ export async function verifyCallback(
   address.searchParams.set('hub.mode', 'subscribe');
   address.searchParams.set('hub.challenge', challenge);
   address.searchParams.set('hub.verify_token', verifyToken);
-  const { allowHttp, guard, resolve } = urlRules;
+  const { allowHttp, guard, resolve, proxy } = urlRules;
+  const route = proxy ? makeProxyRoute(proxy) : undefined;
   const limits = { connectTimeoutMs: TIMEOUT_MS, totalTimeoutMs: TIMEOUT_MS };
-  const sender = makeHttpSender({ allowHttp, guard, resolve, ...limits });
+  const sender = makeHttpSender({ allowHttp, guard, resolve, route, ...limits });
   try {
     const targets = await webhookTargets(database, wabaId);
     const result = await sender.send({ url: address.href, method: 'GET', headers: {}, body: null, targets });

@@ -152,19 +152,19 @@ export async function startProbing(
   return true;
 }
 
-/** A probe got no success: the next one waits for `probeAfterMs`. */
+/** A probe got no success: the next one waits for `probeAfterMs`. One that failed by a fault of ours does not count. */
 export async function recordFailedProbe(
   trx: Transaction,
   endpointId: string,
-  probeAfterMs: number,
+  { probeAfterMs, counts = true }: { probeAfterMs: number; counts?: boolean },
 ): Promise<void> {
   await execute(
     trx,
     `update webhook_endpoints
-        set probe_failures = probe_failures + 1,
+        set probe_failures = probe_failures + cast(:added as integer),
             next_probe_at = clock_timestamp() + :probeAfterMs * interval '1 millisecond'
       where id = :endpointId and mode = 'probing'`,
-    { endpointId, probeAfterMs },
+    { endpointId, probeAfterMs, added: counts ? 1 : 0 },
   );
 }
 

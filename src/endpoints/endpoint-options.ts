@@ -22,10 +22,11 @@ export type OptionRules = SettingLimits & { database: Database; urlRules: UrlRul
 
 /** The rules by which commands of this process judge an endpoint: those of the sender. */
 export function optionRulesOf({ config, database }: { config: Config; database: Database }): OptionRules {
-  const { allowHttp, ports } = config.webhooks;
+  const { allowHttp, ports, proxy } = config.webhooks;
   const urlRules = {
     allowHttp,
     ports,
+    proxy,
     guard: makeAddressGuard(config.webhooks),
     resolve: makeHostResolver(),
   };

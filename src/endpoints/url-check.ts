@@ -1,3 +1,4 @@
+import type { EgressProxy } from '../platform/http/egress-proxy-url.ts';
 import { checkEndpointUrl, type EndpointUrlCheck, type ResolveHost } from '../platform/http/outbound-url.ts';
 import type { Database } from '../platform/postgres/database.ts';
 import { openRateLimitStore } from '../platform/postgres/rate-limit-store.ts';
@@ -7,6 +8,8 @@ import { webhookTargets } from './webhook-targets.ts';
 /** The rules by which the sender judges URLs too, so that what is accepted here is what is sent to. */
 export type UrlRules = Pick<EndpointUrlCheck, 'allowHttp' | 'guard' | 'ports'> & {
   resolve: ResolveHost;
+  /** Through which the server at a URL is asked; without it, directly. */
+  proxy?: EgressProxy | null;
   /** How many names are looked up for a WABA; without it any number, for operators. */
   lookupsPerMinute?: number;
 };
@@ -24,7 +27,7 @@ export async function checkWabaUrl(
   url: string,
   options: Pick<EndpointUrlCheck, 'presentUrl' | 'unresolved'> = {},
 ): Promise<string> {
-  const { lookupsPerMinute, ...rules } = urlRules;
+  const { lookupsPerMinute, proxy: _, ...rules } = urlRules;
   const targets = await webhookTargets(database, wabaId);
   const beforeLookup = async () => {
     if (lookupsPerMinute !== undefined) await takeUrlLookup(database, wabaId, lookupsPerMinute);

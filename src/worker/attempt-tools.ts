@@ -27,6 +27,7 @@ import type { Database, DatabasePool } from '../platform/postgres/database.ts';
 import { isTransientError } from '../platform/postgres/error-class.ts';
 import { type HttpSender, makeHttpSender } from '../platform/sender/http-sender.ts';
 import type { UnusableNameObserver } from '../platform/sender/origin-pools.ts';
+import { makeProxyRoute, type ProxyRoute } from '../platform/sender/proxy-route.ts';
 import { deliveryWorkflowId } from '../queue/claim.ts';
 import { recordWorkflow } from '../queue/delivery-log.ts';
 import { makeRecordGate, type RecordGate } from '../queue/settle.ts';
@@ -47,13 +48,17 @@ type DeliveryTools = {
 export function openDelivery(config: Config, tools: DeliveryTools) {
   const { database, upkeepDatabase, objectStore, logger, worker, onAttempt } = tools;
   const { timeoutMs, retryScheduleMs } = config.webhooks;
-  const sender = openSender(config, logger);
+  const route = openRoute(config, logger, () => loop.wake());
+  const sender = openSender(config, logger, route);
   const encryptionKeys = parseEncryptionKeys(config.encryptionKeys);
   const secretBox = makeSecretBox(encryptionKeys);
   const health = makeEndpointHealth();
   const { limiter, calm, runLimits, shareWith } = openLimits(config, () => runs.mayStart());
   const stopping = new AbortController();
-  const gate = openGate(database, logger, () => loop.wake());
+  const gate = whileProxyWorks(
+    openGate(database, logger, () => loop.wake()),
+    route,
+  );
   const onTrouble = logTrouble(logger, {
     transient: 'the delivery loop waits and tries again',
     defect: 'a delivery could not be attempted or recorded; its lease brings it back',
@@ -76,6 +81,7 @@ export function openDelivery(config: Config, tools: DeliveryTools) {
   const leaseMs = leaseMsFor(timeoutMs);
   return {
     ...{ worker, secretBox, health, limiter, loop, runs, troubleWatch, leaseMs, shareWith },
+    proxyTrouble: () => route?.trouble() ?? null,
     activities: {
       deliver: {
         ...makeDeliverEventActivities({ database: upkeepDatabase, loop, runs }),
@@ -138,12 +144,36 @@ function logTrouble(logger: Logger, texts: { transient: string; defect: string }
   };
 }
 
-function openSender(config: Config, logger: Logger): HttpSender {
+/** Watches the egress proxy; undefined where there is none. */
+function openRoute(
+  { webhooks: { proxy } }: Config,
+  logger: Logger,
+  wake: () => void,
+): ProxyRoute | undefined {
+  if (proxy === null) return undefined;
+  return makeProxyRoute(proxy, {
+    onDown: (trouble) =>
+      logger.error({ reason: trouble }, 'nothing is delivered until the egress proxy works'),
+    onUp: () => {
+      logger.info('the egress proxy works again');
+      wake();
+    },
+  });
+}
+
+/** What is sent while the proxy is down would only fail: deliveries wait as they are. */
+function whileProxyWorks(gate: RecordGate, route: ProxyRoute | undefined): RecordGate {
+  if (route === undefined) return gate;
+  return { ...gate, isOpen: () => gate.isOpen() && route.trouble() === null };
+}
+
+function openSender(config: Config, logger: Logger, route: ProxyRoute | undefined): HttpSender {
   const { allowHttp, connectTimeoutMs, timeoutMs } = config.webhooks;
   const guard = makeAddressGuard(config.webhooks);
   const onUnusableName: UnusableNameObserver = (cause) =>
     logger.info(cause, 'the host of a webhook URL has no allowed address');
-  return makeHttpSender({ guard, allowHttp, connectTimeoutMs, totalTimeoutMs: timeoutMs, onUnusableName });
+  const limits = { connectTimeoutMs, totalTimeoutMs: timeoutMs };
+  return makeHttpSender({ guard, allowHttp, route, ...limits, onUnusableName });
 }
 
 /** The activities for the task queue of operations: replays, erasures, alerts, e-mails, key requests. They open nothing of their own. */

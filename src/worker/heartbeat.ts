@@ -21,6 +21,8 @@ export function startHeartbeat(tools: {
   worker: string;
   /** What it did lately; not given: nothing. */
   runs?: { share: { lately(): RecentAttempts } };
+  /** What is wrong with the egress proxy. */
+  proxyTrouble?: () => string | null;
   onPeers: (peers: WorkerPeers) => void;
 }): Loop {
   const { database, worker, runs } = tools;
@@ -29,7 +31,7 @@ export function startHeartbeat(tools: {
     pollMs: BEAT_MS,
     logger: tools.logger,
     turn: async () => {
-      tools.onPeers(await reportWorker(database, worker, runs?.share.lately()));
+      tools.onPeers(await reportWorker(database, worker, runs?.share.lately(), tools.proxyTrouble?.()));
       return false;
     },
   });

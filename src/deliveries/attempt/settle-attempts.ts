@@ -9,7 +9,7 @@ import {
 import { shownUrl } from '../../platform/http/outbound-url.ts';
 import type { Database, Transaction } from '../../platform/postgres/database.ts';
 import { isTransientError } from '../../platform/postgres/error-class.ts';
-import { isTimeout } from '../../platform/sender/http-sender.ts';
+import { isProxyFailure, isTimeout } from '../../platform/sender/http-sender.ts';
 import type { ClaimedDelivery, Orphan } from '../../queue/claim.ts';
 import {
   type AttemptRecord,
@@ -210,7 +210,7 @@ const verdicts = new WeakMap<MadeAttempt, boolean>();
  */
 function countAttempt({ health }: SettlementTools, attempt: MadeAttempt, ok: boolean): boolean {
   const { deliveryId, eventType, endpoint, sent, attempts, probes, isProbe } = attempt;
-  if (eventType === 'test') return false;
+  if (eventType === 'test' || isProxyFailure(sent.result)) return false;
   const known = verdicts.get(attempt);
   if (known !== undefined) return known;
   const isDown = health.record(endpoint.id, {
@@ -264,7 +264,8 @@ async function changeModes(
     } else if (attempt.isProbe && (outcome.state === 'deferred' || outcome.state === 'retrying')) {
       const failures = endpoints.get(endpoint.id)?.probeFailures ?? 0;
       const probeAfterMs = probeDelayMs(endpoint.retryScheduleMs, failures, Math.random);
-      await recordFailedProbe(trx, endpoint.id, probeAfterMs);
+      const isOurs = isProxyFailure(attempt.sent.result);
+      await recordFailedProbe(trx, endpoint.id, { probeAfterMs, counts: !isOurs });
     } else if (outcome.state === 'delivered' && attempt.isProbe && (await endProbing(trx, endpoint.id))) {
       reopened += 1;
     }

@@ -3,7 +3,7 @@ import type { SecretBox } from '../../platform/crypto/secret-box.ts';
 import type { Logger } from '../../platform/logger.ts';
 import { type Loop, type LoopStatus, startLoop } from '../../platform/loop.ts';
 import type { Database } from '../../platform/postgres/database.ts';
-import type { HttpSender } from '../../platform/sender/http-sender.ts';
+import { type HttpSender, isProxyFailure } from '../../platform/sender/http-sender.ts';
 import {
   type ClaimedDelivery,
   claimDue,
@@ -310,7 +310,8 @@ export class DeliveryLoop {
       void this.#tools.runs.end(run, label, null);
       return this.#end(attempt);
     }
-    this.#tools.limiter.end(attempt, sent.result);
+    // A proxy that fails says nothing about how fast the endpoint is.
+    this.#tools.limiter.end(attempt, isProxyFailure(sent.result) ? null : sent.result);
     for (const slots of Object.values(this.#slots)) slots.responded(attempt);
     const hasRun = run?.hasRun === true;
     const workflowId = hasRun ? deliveryWorkflowId(label) : this.#shownBy;

@@ -1,3 +1,4 @@
+import { parseEgressProxy } from '../http/egress-proxy-url.ts';
 import { readAppSecret, readSettings } from './read-settings.ts';
 
 /** The validated settings of one process. Frozen; made once in main.ts and handed down. */
@@ -100,6 +101,8 @@ function webhooksSettings(settings: Settings) {
     ports: isDevelopment ? [] : settings.list('HELIOGRAPH_WEBHOOK_PORTS').map(Number),
     deny: settings.list('HELIOGRAPH_WEBHOOK_DENY'),
     nat64Prefixes: settings.networks('HELIOGRAPH_WEBHOOK_NAT_PREFIXES'),
+    /** Null: direct connections. */
+    proxy: parseEgressProxy(settings.text('HELIOGRAPH_WEBHOOK_PROXY')),
     timeoutMs: settings.integer('HELIOGRAPH_WEBHOOK_TIMEOUT_MS'),
     connectTimeoutMs: settings.integer('HELIOGRAPH_WEBHOOK_CONNECT_TIMEOUT_MS'),
     retryScheduleMs: settings

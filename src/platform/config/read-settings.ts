@@ -6,7 +6,7 @@ import { parseEncryptionKeys } from '../crypto/secret-box.ts';
 import { DatabaseUrlError, parseDatabaseUrl, tlsOptionsOf } from '../postgres/database-url.ts';
 import type { Setting } from './setting.ts';
 import { SETTINGS, type SettingName } from './settings.ts';
-import { webhookProblems } from './webhook-problems.ts';
+import { webhookProblems, webhookProxyProblems } from './webhook-problems.ts';
 
 /** Names every setting that is missing or wrong; safe to print, for it never holds a value of a secret. */
 export class InvalidSettingsError extends Error {
@@ -196,6 +196,7 @@ function contradictions(env: Environment): string[] {
     problems.push('HELIOGRAPH_PUBLIC_URL must start with https:// because media URLs are https');
   }
   problems.push(...webhookProblems((name) => splitList(settingValue(env, name) ?? '')));
+  problems.push(...webhookProxyProblems(settingValue(env, 'HELIOGRAPH_WEBHOOK_PROXY') ?? ''));
   problems.push(...keyProblems(env), ...tlsProblems(env), ...objectStoreProblems(env), ...mailProblems(env));
   return [...problems, ...openIdContradictions(env, production)];
 }

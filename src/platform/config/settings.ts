@@ -138,6 +138,13 @@ export const SETTINGS = {
     'cidrs',
     'NAT64 prefixes of the own network, of 32, 40, 48, 56, 64 or 96 bits; the IPv4 addresses behind them are checked',
   ),
+  HELIOGRAPH_WEBHOOK_PROXY: setting({
+    kind: 'text',
+    fallback: '',
+    secret: true,
+    about:
+      'egress proxy (HTTP CONNECT) for webhooks, checks of URLs and notices to operations URLs: http://user:password@host:port; empty: direct connections',
+  }),
   HELIOGRAPH_WEBHOOK_TIMEOUT_MS: setting({
     kind: 'integer',
     fallback: '15000',

@@ -1,3 +1,4 @@
+import { InvalidProxyError, parseEgressProxy } from '../http/egress-proxy-url.ts';
 import { makeAddressGuard } from '../http/outbound-url.ts';
 import type { SettingName } from './settings.ts';
 
@@ -18,6 +19,17 @@ export function webhookProblems(list: (name: SettingName) => string[]): string[]
   if (!isUsable({ nat64Prefixes: list('HELIOGRAPH_WEBHOOK_NAT_PREFIXES') }))
     problems.push('HELIOGRAPH_WEBHOOK_NAT_PREFIXES must be IPv6 networks of 32, 40, 48, 56, 64 or 96 bits');
   return problems;
+}
+
+/** What is wrong with the URL of the proxy, without anything of it: it may hold a password. */
+export function webhookProxyProblems(url: string): string[] {
+  try {
+    parseEgressProxy(url);
+    return [];
+  } catch (error) {
+    if (!(error instanceof InvalidProxyError)) throw error;
+    return [`HELIOGRAPH_WEBHOOK_PROXY ${error.message}`];
+  }
 }
 
 function isPort(text: string): boolean {

@@ -23,20 +23,23 @@ export async function reportWorker(
   database: Database,
   id: string,
   recent: RecentAttempts = { attempts: 0, withRun: 0 },
+  proxyTrouble: string | null = null,
 ): Promise<WorkerPeers> {
   const [row] = await query<WorkerPeers>(
     database,
     `with reported as (
-       insert into worker_processes as w (id, recent_attempts, recent_with_run) values (:id, :attempts, :withRun)
+       insert into worker_processes as w (id, recent_attempts, recent_with_run, proxy_trouble)
+       values (:id, :attempts, :withRun, :proxyTrouble)
        on conflict (id) do update
-          set seen_at = now(), recent_attempts = excluded.recent_attempts, recent_with_run = excluded.recent_with_run
+          set seen_at = now(), recent_attempts = excluded.recent_attempts, recent_with_run = excluded.recent_with_run,
+              proxy_trouble = excluded.proxy_trouble
      )
      select count(*)::integer + 1 as count, count(*) filter (where id < :id)::integer as rank,
             coalesce(bool_or(split_part(id, ':', 1) <> split_part(:id, ':', 1)), false) as "isElsewhere",
             not coalesce(bool_or(id < :id), false) as "isLeader"
        from worker_processes
       where id <> :id and seen_at > now() - cast(:aliveSeconds as integer) * interval '1 second'`,
-    { id, ...recent, aliveSeconds: ALIVE_SECONDS },
+    { id, ...recent, proxyTrouble, aliveSeconds: ALIVE_SECONDS },
   );
   return row ?? { count: 1, rank: 0, isElsewhere: false, isLeader: true };
 }
@@ -50,6 +53,17 @@ export async function listLiveWorkers(database: Database): Promise<string[]> {
     [ALIVE_SECONDS],
   );
   return rows.map(({ id }) => id);
+}
+
+/** What live worker processes find wrong with the egress proxy, each reason once. */
+export async function listProxyTroubles(database: Database): Promise<string[]> {
+  const rows = await query<{ trouble: string }>(
+    database,
+    `select distinct proxy_trouble as trouble from worker_processes
+      where proxy_trouble is not null and seen_at > now() - cast(? as integer) * interval '1 second' order by 1`,
+    [ALIVE_SECONDS],
+  );
+  return rows.map(({ trouble }) => trouble);
 }
 
 /** Takes a process that ends off the list, and those that died long ago. */

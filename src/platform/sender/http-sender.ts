@@ -11,6 +11,7 @@ import {
   type PoolRules,
 } from './origin-pools.ts';
 import type { PhaseTimings } from './phase-timings.ts';
+import { LOOK_WITHIN_MS, type ProxyRoute } from './proxy-route.ts';
 import { classifySendError, type SendErrorClass, type SendFailure } from './send-error.ts';
 
 export type HttpSenderOptions = Omit<PoolRules, 'resolve' | keyof typeof POOL_LIMITS> &
@@ -59,7 +60,8 @@ export function makeHttpSender(options: HttpSenderOptions): HttpSender {
         const errorClass = verdict.code === 'address_not_allowed' ? 'blocked_address' : 'invalid_url';
         return undispatched({ errorClass, message: verdict.message }, startMs);
       }
-      return runExchange(pools, { url: new URL(verdict.url), method, headers, body, timeoutMs, terms });
+      const exchange = { url: new URL(verdict.url), method, headers, body, timeoutMs, terms };
+      return runExchange(pools, options.route, exchange);
     },
     async close() {
       closed = true;
@@ -97,19 +99,30 @@ type ExchangeRequest = {
 type Exchange = ReturnType<typeof newExchange>;
 
 /** Sends once on a pooled connection and always resolves, at the latest when the time is up. */
-function runExchange(pools: OriginPools, request: ExchangeRequest): Promise<SendResult> {
+function runExchange(
+  pools: OriginPools,
+  route: ProxyRoute | undefined,
+  request: ExchangeRequest,
+): Promise<SendResult> {
   const { url, method, headers, body, timeoutMs, terms } = request;
   const { promise, resolve } = Promise.withResolvers<SendResult>();
-  const exchange = newExchange(resolve);
+  const exchange = newExchange(resolve, route);
   const lease = pools.acquire(url.origin, terms);
   const timer = setTimeout(() => cancelLate(exchange), timeoutMs);
+  const doubt = route && setTimeout(() => void route.look(), doubtAfterMs(timeoutMs));
   exchange.stop = () => {
     clearTimeout(timer);
+    clearTimeout(doubt);
     lease.release();
   };
   const path = `${url.pathname}${url.search}`;
   lease.dispatch({ origin: url.origin, path, method, headers, body }, exchangeHandler(exchange));
   return promise;
+}
+
+/** The look whether the proxy is why nothing comes is over when the time is. */
+function doubtAfterMs(timeoutMs: number): number {
+  return Math.max(Math.ceil(timeoutMs / 5), timeoutMs - 2 * LOOK_WITHIN_MS);
 }
 
 /** The result of a request that was never dispatched. */
@@ -123,8 +136,9 @@ function undispatched(failure: SendFailure, startMs: number): SendResult {
   };
 }
 
-function newExchange(resolve: (result: SendResult) => void) {
+function newExchange(resolve: (result: SendResult) => void, route: ProxyRoute | undefined) {
   return {
+    route,
     startMs: performance.now(),
     resolve: resolve as typeof resolve | null,
     stop: (): void => undefined,
@@ -179,7 +193,7 @@ function exchangeHandler(exchange: Exchange): ConnectionAware {
     },
     onResponseError(_controller, error) {
       const reusedUnanswered = exchange.reused && exchange.firstByteMs === null;
-      fail(exchange, classifySendError(error, { reusedUnanswered }));
+      void blame(exchange, classifySendError(error, { reusedUnanswered }));
     },
   };
 }
@@ -211,10 +225,26 @@ function fail(exchange: Exchange, failure: SendFailure): void {
   settle(exchange, { outcome: 'error', ...failure, ...measured(exchange) });
 }
 
+/** A connection ends with the proxy that carries it, which is no fault of the receiver. */
+const MAY_BE_THE_PROXY = new Set<SendErrorClass>(['reset', 'closed', 'timeout', 'tls', 'other']);
+
+async function blame(exchange: Exchange, failure: SendFailure): Promise<void> {
+  const { route } = exchange;
+  if (route === undefined) return fail(exchange, failure);
+  if (failure.errorClass === 'proxy') void route.look();
+  else if (MAY_BE_THE_PROXY.has(failure.errorClass)) await route.look();
+  failUnlessProxy(exchange, failure);
+}
+
+function failUnlessProxy(exchange: Exchange, failure: SendFailure): void {
+  const trouble = MAY_BE_THE_PROXY.has(failure.errorClass) ? exchange.route?.trouble() : null;
+  fail(exchange, trouble ? { errorClass: 'proxy', message: trouble } : failure);
+}
+
 /** Ends the request from our side: the result is given at once, the connection is destroyed if it was in use. */
 function cancelLate(exchange: Exchange): void {
   const message = timeoutText(exchange);
-  fail(exchange, { errorClass: 'timeout', message });
+  failUnlessProxy(exchange, { errorClass: 'timeout', message });
   exchange.controller?.abort(new Error(message));
 }
 
@@ -286,6 +316,11 @@ export type SendResult =
       timings: PhaseTimings;
       remoteAddress: string | null;
     };
+
+/** Whether our own egress proxy failed: nothing is known of the receiver, and no endpoint is to blame. */
+export function isProxyFailure(result: SendResult): boolean {
+  return result.outcome === 'error' && result.errorClass === 'proxy';
+}
 
 /** Whether the receiver did not answer, or could not be reached, in time. */
 export function isTimeout(result: SendResult): boolean {

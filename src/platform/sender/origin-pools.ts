@@ -7,6 +7,8 @@ import {
   type ResolveHost,
   type TargetLists,
 } from '../http/outbound-url.ts';
+import type { ProxyRoute } from './proxy-route.ts';
+import { openTunnel } from './proxy-tunnel.ts';
 import { errorCode, SendError, tlsFailure } from './send-error.ts';
 
 const MAX_RESPONSE_HEADER_BYTES = 16 * 1024;
@@ -158,6 +160,8 @@ type ConnectRules = ConnectionTerms & {
   connectTimeoutMs: number;
   /** Certificates to trust in place of the well-known ones. */
   ca?: string | undefined;
+  /** Through which every connection is made; without it they are made directly. */
+  route?: ProxyRoute | undefined;
 };
 
 /** The TLS session of an origin, kept so that the next connection needs a shorter handshake. */
@@ -189,15 +193,19 @@ function makeGuardedConnector(
       socket?.destroy();
       callback(error ?? connectionFailed(), null);
     };
-    const timer = setTimeout(
-      () => finish(new SendError('timeout', 'The connection was not made in time.')),
-      rules.connectTimeoutMs,
-    );
+    const cancelled = new AbortController();
+    const timer = setTimeout(() => {
+      finish(new SendError('timeout', 'The connection was not made in time.'));
+      cancelled.abort();
+    }, rules.connectTimeoutMs);
     checkedAddresses(target, rules, phases)
-      .then((addresses) => {
+      .then(async (addresses) => {
         if (finished) return;
-        socket = openSocket(target, addresses, rules, tlsSession);
-        watchSocket(socket, target.protocol === 'https:', phases, finish);
+        const tunnel = await tunnelTo(target, addresses, rules, { phases, signal: cancelled.signal });
+        if (finished) return void tunnel?.destroy();
+        socket = openSocket(target, { addresses, tunnel }, rules, tlsSession);
+        if (tunnel === null) watchSocket(socket, target.protocol === 'https:', phases, finish);
+        else watchTunnel(socket, target.protocol === 'https:', phases, finish);
       })
       .catch((error: unknown) => finish(error instanceof Error ? error : connectionFailed()));
   };
@@ -240,9 +248,43 @@ function unusableName(host: string, reason: string, { onUnusableName }: ConnectR
   return new SendError('dns', ADDRESS_REFUSED_TEXT);
 }
 
+/** More addresses of a name are not tried: they share the time. */
+const MOST_ADDRESSES = 3;
+
+/** A tunnel through the proxy to the first of the checked addresses that it reaches; null without a proxy. */
+async function tunnelTo(
+  { port, protocol }: buildConnector.Options,
+  addresses: readonly string[],
+  { route, connectTimeoutMs }: ConnectRules,
+  { phases, signal }: { phases: ConnectionPhases; signal: AbortSignal },
+): Promise<Socket | null> {
+  if (route === undefined) return null;
+  const startMs = performance.now();
+  const tried = addresses.slice(0, MOST_ADDRESSES);
+  let failure: SendError = connectionFailed();
+  for (const address of tried) {
+    const within = AbortSignal.any([signal, AbortSignal.timeout(Math.ceil(connectTimeoutMs / tried.length))]);
+    phases.remoteAddress = address;
+    const target = { address, port: Number(port) || (protocol === 'https:' ? 443 : 80) };
+    try {
+      const tunnel = await openTunnel(route.proxy, target, within);
+      phases.connectMs = elapsedMs(startMs);
+      return tunnel;
+    } catch (error) {
+      failure = error instanceof SendError ? error : connectionFailed();
+      if (signal.aborted) break;
+      // A proxy that answers others only lets this address wait.
+      if (failure.errorClass === 'proxy' && (!within.aborted || !(await route.look()))) break;
+      if (failure.errorClass === 'proxy')
+        failure = new SendError('timeout', 'The connection was not made in time.');
+    }
+  }
+  throw failure;
+}
+
 function openSocket(
   target: buildConnector.Options,
-  addresses: readonly string[],
+  { addresses, tunnel }: { addresses: readonly string[]; tunnel: Socket | null },
   rules: ConnectRules,
   tlsSession: TlsSessionSlot,
 ): Socket {
@@ -256,10 +298,12 @@ function openSocket(
     autoSelectFamilyAttemptTimeout: Math.max(250, Math.floor(rules.connectTimeoutMs / 3)),
     noDelay: true,
   };
-  if (!secure) return connectTcp(options);
+  if (!secure) return tunnel ?? connectTcp(options);
   const { clientCertificate } = rules;
   const socket = connectTls({
-    ...options,
+    ...(tunnel === null ? options : { socket: tunnel }),
+    // Node checks the certificate of an address, which has no servername, against it.
+    host: target.hostname,
     servername: isIP(target.hostname) === 0 ? target.hostname : '',
     ALPNProtocols: ['http/1.1'],
     session: tlsSession.session,
@@ -301,6 +345,22 @@ function watchSocket(
   });
   // Stays for the life of the socket: an error between two owners must never be unhandled.
   socket.on('error', (error) => finish(secure && connectedMs !== null ? handshakeError(error) : error));
+}
+
+/** The tunnel is there: only TLS, with the receiver, is left. */
+function watchTunnel(
+  socket: Socket,
+  secure: boolean,
+  phases: ConnectionPhases,
+  finish: (error: Error | null) => void,
+): void {
+  const startMs = performance.now();
+  socket.on('error', (error) => finish(handshakeError(error)));
+  socket.once('secureConnect', () => {
+    phases.tlsMs = elapsedMs(startMs);
+    finish(null);
+  });
+  if (!secure) finish(null);
 }
 
 function connectionFailed(): SendError {

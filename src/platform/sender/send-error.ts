@@ -13,6 +13,9 @@ export const SEND_ERROR_CLASSES = [
   'closed',
   'protocol',
   'unreachable',
+  /** Our own egress proxy does not work: nothing is known of the receiver. */
+  'proxy',
+  'proxy_refused',
   'aborted',
   'other',
 ] as const;

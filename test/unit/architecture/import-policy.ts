@@ -61,6 +61,7 @@ export const HOUSE: readonly Rule[] = [
     holds: 'settings',
     mayImport: [
       'src/platform/crypto/secret-box.ts',
+      'src/platform/http/egress-proxy-url.ts',
       'src/platform/http/outbound-url.ts',
       'src/platform/postgres/database-url.ts',
     ],

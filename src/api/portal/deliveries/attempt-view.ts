@@ -172,6 +172,10 @@ const ERRORS: Readonly<Record<string, string>> = {
   closed: 'The server closed the connection before its response was complete.',
   protocol: 'The response is not valid HTTP/1.1.',
   unreachable: 'There is no route to the address of the server.',
+  proxy:
+    'The egress proxy of this installation did not work. This is no fault of your server: the attempt uses up no retry and is made again.',
+  proxy_refused:
+    'The egress proxy of this installation does not let webhooks reach this address. Ask your operator to allow it.',
   aborted: 'Heliograph was stopping; the attempt is repeated.',
   other: 'The request failed for another reason.',
 };

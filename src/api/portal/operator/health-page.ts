@@ -13,9 +13,16 @@ import {
 import { LATELY_MINUTES } from '../../../deliveries/loop/run-share.ts';
 import type { QuarantineTotal } from '../../../inbound/inbox-admin.ts';
 import { countInbox, listQuarantineReasons, oldestWaitingBodyAt } from '../../../inbound/inbox-admin.ts';
+import type { EgressProxy } from '../../../platform/http/egress-proxy-url.ts';
 import { shownUrl } from '../../../platform/http/outbound-url.ts';
+import type { Database } from '../../../platform/postgres/database.ts';
 import { query } from '../../../platform/postgres/sql.ts';
-import { type HousekeepingStep, listHousekeepingSteps } from '../../../platform/postgres/worker-processes.ts';
+import {
+  type HousekeepingStep,
+  listHousekeepingSteps,
+  listProxyTroubles,
+} from '../../../platform/postgres/worker-processes.ts';
+import { lookAtProxy } from '../../../platform/sender/proxy-tunnel.ts';
 import { countWaiting, shownCount, type WaitingDeliveries } from '../../../queue/waiting.ts';
 import { checkObjectStore } from '../../health/health-routes.ts';
 import { PAGES } from '../access/page-access.ts';
@@ -341,13 +348,26 @@ const ANSWER_WITHIN_MS = 2_000;
 /** Asks every part at the same time; one without a response in time counts as down. */
 async function checkParts({ database, probeStore, temporal, config }: PortalContext): Promise<Part[]> {
   const { namespace } = config.temporal;
+  const { proxy } = config.webhooks;
   return await Promise.all([
     check('PostgreSQL', 'stores everything', () => query(database, 'select 1')),
     check('Temporal', 'runs workflows', () =>
       temporal.use(ANSWER_WITHIN_MS, (client) => client.workflowService.describeNamespace({ namespace })),
     ),
     check('Object store', 'stores media', () => checkObjectStore(probeStore)),
+    ...(proxy === null
+      ? []
+      : [check('Egress proxy', 'carries webhooks', () => requireProxy(database, proxy))]),
   ]);
+}
+
+/** It has to work for this process and for the workers, which may be elsewhere. */
+async function requireProxy(database: Database, proxy: EgressProxy): Promise<void> {
+  const [{ trouble }, troubles] = await Promise.all([
+    lookAtProxy(proxy, ANSWER_WITHIN_MS),
+    listProxyTroubles(database),
+  ]);
+  if (trouble !== null || troubles.length > 0) throw new Error(trouble ?? troubles.join(' '));
 }
 
 async function check(name: string, purpose: string, ask: () => Promise<unknown>): Promise<Part> {

@@ -737,6 +737,8 @@ create table worker_processes (
   -- Attempts that it made in the last 15 minutes, and those of them that a run of their delivery shows.
   recent_attempts bigint not null default 0,
   recent_with_run bigint not null default 0,
+  -- Why it cannot send webhooks through the egress proxy; null: it can, or there is none.
+  proxy_trouble text,
   seen_at timestamptz not null default now()
 );
 
