@@ -1,8 +1,9 @@
 import { createHash } from 'node:crypto';
 import { endpointsOfWabas, type Subscriber } from '../endpoints/endpoint-settings.ts';
+import { filterOf } from '../endpoints/event-filter.ts';
 import { formatTakes } from '../endpoints/event-format.ts';
 import { type EventType, includesType } from '../platform/event-type.ts';
-import { tracing } from '../platform/metrics/metrics.ts';
+import { filteredDeliveries, tracing } from '../platform/metrics/metrics.ts';
 import type { Database, Transaction } from '../platform/postgres/database.ts';
 import { byteaArray, execute, query } from '../platform/postgres/sql.ts';
 import { dayOfUuidV7, uuidV7 } from '../platform/public-ids.ts';
@@ -16,6 +17,7 @@ import {
   wantedBy,
 } from '../queue/enqueue.ts';
 import { lockPublishing, ORDER_SCOPE_LOCK } from '../queue/publishing-locks.ts';
+import { removeDeliveries } from '../queue/remove.ts';
 import { serializeEvent } from './envelope.ts';
 
 export type NewEvent = {
@@ -256,15 +258,28 @@ type PlannedDelivery = ReturnType<typeof newDelivery> & {
 };
 
 function fanOut(events: readonly MadeEvent[], subscribers: readonly Subscriber[]): PlannedDelivery[] {
-  return events.flatMap((event, index) =>
-    subscribers
-      .filter((endpoint) => wants(endpoint, event))
+  return events.flatMap((event, index) => {
+    const isTaken = contentJudge(event.dataJson);
+    return subscribers
+      .filter((endpoint) => wants(endpoint, event) && (endpoint.filter === null || isTaken(endpoint.filter)))
       .map((endpoint) => {
         const open = endpoint.mode === 'open';
         const delivery = newDelivery(event, endpoint.id, laneAt(endpoint, event), open);
         return { ...delivery, event, eventNumber: index + 1, endpointVersion: endpoint.version };
-      }),
-  );
+      });
+  });
+}
+
+/** Judges an event by filters; its data is read once, when a filter asks. What is not known yet is judged at its release. */
+function contentJudge(dataJson: string | null): (filter: readonly string[]) => boolean {
+  let data: { value: unknown } | null = null;
+  return (filter) => {
+    if (dataJson === null) return true;
+    data ??= { value: JSON.parse(dataJson) };
+    const isTaken = filterOf(filter)(data.value);
+    if (!isTaken) filteredDeliveries.note?.();
+    return isTaken;
+  };
 }
 
 function placeOf({ endpointId, lane }: PlannedDelivery): string {
@@ -321,9 +336,27 @@ export async function releaseReservedEvent(
     event.day,
     event.uuid,
   ]);
+  await dropFiltered(trx, event);
   await releaseEvent(trx, event.uuid);
   wakeDispatcher(trx);
   return true;
+}
+
+/** A reserved event is queued for endpoints before its data is known: those whose filter does not take it get none. */
+async function dropFiltered(
+  trx: Transaction,
+  { wabaId, uuid, dataJson }: { wabaId: string; uuid: string; dataJson: string },
+): Promise<void> {
+  const queued = await query<{ deliveryId: string; filter: string[] }>(
+    trx,
+    `select q.delivery_id as "deliveryId", w.filter
+       from webhook_endpoints w join delivery_queue q on q.endpoint_id = w.id and q.event_uuid = :uuid and not q.released
+      where w.waba_id = :wabaId and w.filter is not null and not q.replay`,
+    { wabaId, uuid },
+  );
+  const isTaken = contentJudge(dataJson);
+  const unwanted = queued.filter(({ filter }) => !isTaken(filter)).map(({ deliveryId }) => deliveryId);
+  await removeDeliveries(trx, unwanted, { reason: 'the filter of the endpoint does not take this event' });
 }
 
 /** One delivery of an event, to be stored and queued. `open`: its endpoint takes deliveries at present. */
@@ -342,7 +375,11 @@ export function newDelivery(event: MadeEvent, endpointId: string, lane: string, 
   };
 }
 
-function wants({ wabaId, eventTypes, phoneNumberIds, format }: Subscriber, event: MadeEvent): boolean {
+/** Whether an endpoint takes events of this type and number; its content filter is judged apart. */
+export function wants(
+  { wabaId, eventTypes, phoneNumberIds, format }: Subscriber,
+  event: Pick<NewEvent, 'wabaId' | 'type' | 'phoneNumberId'>,
+): boolean {
   return (
     wabaId === event.wabaId &&
     formatTakes(format, event.type) &&

@@ -97,6 +97,8 @@ export type Subscriber = {
   /** Null: every type, also those to come; likewise numbers. */
   eventTypes: EventType[] | null;
   phoneNumberIds: string[] | null;
+  /** Conditions on `data`; null: every event. */
+  filter: string[] | null;
   format: EventFormat;
   orderScope: OrderScope;
   mode: EndpointMode;
@@ -111,7 +113,7 @@ export async function endpointsOfWabas(
   return await query<Subscriber>(
     database,
     `select id, waba_id as "wabaId", event_types as "eventTypes", phone_number_ids as "phoneNumberIds",
-            format, order_scope as "orderScope", mode, version
+            filter, format, order_scope as "orderScope", mode, version
        from webhook_endpoints where waba_id = any (?::text[]) order by id`,
     [wabaIds],
   );

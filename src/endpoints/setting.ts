@@ -31,7 +31,7 @@ export type SettingLimits = { maxTimeoutMs: number };
 export type Section = 'where' | 'what' | 'retries' | 'signature' | 'limits' | 'order';
 
 /** How a value is read from a form or a command line, and of which type its column is. */
-export type Kind = 'text' | 'choice' | 'texts' | 'number' | 'numbers';
+export type Kind = 'text' | 'choice' | 'texts' | 'lines' | 'number' | 'numbers';
 
 type Text = string | ((defaults: InstallationSettings) => string);
 
@@ -66,8 +66,8 @@ type PortalField<Stored> = {
   choices?: Readonly<Record<string, string>>;
   /** Further choices, which most users leave alone. */
   more?: { summary: string; choices: Readonly<Record<string, string>> };
-  /** `radios` shows all choices at once. */
-  widget: 'line' | 'ticks' | 'radios' | 'list';
+  /** `radios` shows all choices at once; `lines` has one value to a line. */
+  widget: 'line' | 'lines' | 'ticks' | 'radios' | 'list';
   /** On the page of an endpoint: what stands there for a null, and for a value that does not speak for itself. */
   byDefault?: Text;
   show?(value: NonNullable<Stored>): string;
@@ -148,6 +148,26 @@ export function textsSetting<Item extends string>(
     answer: Type.Array(item),
     fallback: null,
     portal: { ...own.portal, widget: 'ticks' },
+  };
+}
+
+/** Free texts, one to a line; null: none. */
+export function linesSetting(
+  own: Doors<string[]> & {
+    description: string;
+    maxItems: number;
+    check: (texts: readonly string[]) => string[];
+  },
+): Setting<readonly string[], string[] | null> {
+  const { maxItems, description, ...setting } = own;
+  return {
+    example: null,
+    ...setting,
+    kind: 'lines',
+    request: Type.Array(Type.String(), { minItems: 1, maxItems, description }),
+    answer: Type.Array(Type.String(), { description }),
+    fallback: null,
+    portal: { ...own.portal, widget: 'lines' },
   };
 }
 

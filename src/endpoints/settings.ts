@@ -10,8 +10,10 @@ import { EventTypeSchema } from '../platform/event-type-schema.ts';
 import { checkDescription, invalidValue, shown } from '../platform/request-input.ts';
 import { MAX_RETRY_DELAY_MS, MIN_RETRY_DELAY_MS } from '../platform/retry-schedule.ts';
 import { KNOWN_FIELDS } from '../platform/upstream-fields.ts';
+import { CONDITION_FORMS, checkFilter, FILTER_LIMITS } from './event-filter.ts';
 import {
   choiceSetting,
+  linesSetting,
   numberSetting,
   numbersSetting,
   type Section,
@@ -86,6 +88,27 @@ export const SETTINGS = {
       help: 'phone number ids, comma separated (default: all, also those to come)',
       label: 'numbers',
       byDefault: 'all',
+    },
+  }),
+  filter: linesSetting({
+    section: 'what',
+    maxItems: FILTER_LIMITS.conditions,
+    description: `Conditions on \`data\`, all of which must hold for an event to be sent: ${CONDITION_FORMS}. Null: every event. Test events and replays are sent whatever it says.`,
+    check: checkFilter,
+    portal: {
+      field: 'filter',
+      label: 'Content filter',
+      hint: 'One condition to a line, on the data of the event; all must hold. For example: $.message.type equals "text", $.message.from in ["15550100", "15550101"], not $.message.referral exists. Empty: every event.',
+      byDefault: 'every event',
+      show: (conditions) => conditions.join(' and '),
+      isMonospaced: true,
+    },
+    command: {
+      flags: '--filter <conditions>',
+      help: `conditions on data, separated by ";", all of which must hold: ${CONDITION_FORMS}`,
+      label: 'filter',
+      byDefault: 'every event',
+      show: (conditions) => conditions.join('; '),
     },
   }),
   format: choiceSetting({

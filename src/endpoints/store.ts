@@ -39,6 +39,7 @@ const SQL_TYPES = {
   text: 'text',
   choice: 'text',
   texts: 'text[]',
+  lines: 'text[]',
   number: 'integer',
   numbers: 'integer[]',
 } as const satisfies Record<Kind, string>;

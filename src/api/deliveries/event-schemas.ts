@@ -81,6 +81,13 @@ const Delivery = Type.Object(
 
 /** One event with its deliveries, the newest first, and their attempts, the oldest first. */
 export const EventDetails = Type.Object(
-  { ...EVENT_MEMBERS, deliveries: Type.Array(Delivery) },
+  {
+    ...EVENT_MEMBERS,
+    filteredEndpointIds: Type.Array(Type.String({ examples: ['4'] }), {
+      description:
+        'Endpoints that take events of this type and number and have no delivery of it, because their content filter, as it is now, does not take it.',
+    }),
+    deliveries: Type.Array(Delivery),
+  },
   { title: 'EventDetails' },
 );

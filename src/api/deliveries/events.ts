@@ -1,4 +1,5 @@
 import { type Static, Type } from 'typebox';
+import { endpointsThatFilter } from '../../deliveries/filtered-endpoints.ts';
 import {
   type EventAttempt,
   type LoggedDelivery,
@@ -152,11 +153,18 @@ const get = restOperation({
       listDeliveryAttempts(database, wabaId, ids, MAX_ATTEMPTS_EACH),
       readEventBodies(database, wabaId, [event]),
     ]);
+    const filteredEndpointIds = await endpointsThatFilter(database, wabaId, {
+      event,
+      body: bodies.get(event.id),
+    });
     const byDelivery = Map.groupBy(attempts, ({ deliveryId }) => deliveryId);
     const shown = deliveries.map((delivery) =>
       deliveryOf(event, delivery, byDelivery.get(delivery.id) ?? []),
     );
-    return sendJsonText(reply, eventJson(event, bodies.get(event.id), { deliveries: shown }));
+    return sendJsonText(
+      reply,
+      eventJson(event, bodies.get(event.id), { filteredEndpointIds, deliveries: shown }),
+    );
   },
 });
 

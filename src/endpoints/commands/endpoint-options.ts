@@ -10,6 +10,7 @@ const PARSERS: Record<Kind, (text: string) => unknown> = {
   text: (text) => text,
   choice: (text) => text,
   texts: parseList,
+  lines: (text) => text.split(/\r?\n|;(?=\s*(?:not\s+)?\$)/).filter((line) => line.trim() !== ''),
   number: parseNumber,
   numbers: (text) => parseList(text).map(parseNumber),
 };

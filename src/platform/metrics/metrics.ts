@@ -26,6 +26,19 @@ type Tracing = {
 /** Where parts of the path of a message tell what they did. Nothing listens, and nothing is made, unless traces are switched on. */
 export const tracing: Tracing = { note: null, inActivity: null };
 
+/** Where publishing tells of a delivery that the filter of an endpoint spared; nothing listens outside of workers. */
+export const filteredDeliveries: { note: (() => void) | null } = { note: null };
+
+/** Counts what filters of endpoints spare. */
+export function countFilteredDeliveries(registry: Registry): void {
+  const filtered = new Counter({
+    name: 'heliograph_deliveries_filtered_total',
+    help: 'Events that were not sent to an endpoint because its content filter does not take them.',
+    registers: [registry],
+  });
+  filteredDeliveries.note = () => filtered.inc();
+}
+
 /** Upstream gives up after 5 s; whatever comes near that is worth a bucket. */
 const ACKNOWLEDGE_BUCKETS_SECONDS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5];
 

@@ -2,7 +2,12 @@ import { cpus } from 'node:os';
 import { Counter, Histogram, Registry } from '@prometheus-io/client';
 import type { AttemptObserver, MadeAttempt } from '../../deliveries/attempt/settle-attempts.ts';
 import type { SettledOutcome } from '../../deliveries/judge-outcome.ts';
-import { type CountOutcome, makeOutcomeCounter, tracing } from '../../platform/metrics/metrics.ts';
+import {
+  type CountOutcome,
+  countFilteredDeliveries,
+  makeOutcomeCounter,
+  tracing,
+} from '../../platform/metrics/metrics.ts';
 import type { WorkerPeers } from '../../platform/postgres/worker-processes.ts';
 import { msOfUuidV7, publicDeliveryId } from '../../platform/public-ids.ts';
 import type { SendResult } from '../../platform/sender/http-sender.ts';
@@ -19,6 +24,7 @@ export type WorkerMetrics = {
 
 export function makeWorkerMetrics(): WorkerMetrics {
   const registry = new Registry();
+  countFilteredDeliveries(registry);
   return {
     registry,
     attempt: makeAttemptMetrics(registry),

@@ -181,13 +181,21 @@ describe('limits', () => {
         number: [-1, 0, 1, 60, 1_000, 10_001, 999_999_999],
         numbers: [[1], [0], [999_999_999], Array.from({ length: 21 }, () => 60)],
         text: ['shop', 'x'.repeat(201)],
+        lines: [
+          ['$.text.body equals "hi"'],
+          ['text equals 1'],
+          ['$.a in []', 'not $.b exists'],
+          ['$.a like 1'],
+        ],
         texts: [['nothing'], ['message'], ['800000000000111']],
         choice: ['nothing', 'none', 'event', 'standard', 'auto'],
       }[kind];
       const operation = operationOf('updateWebhookEndpoint');
       for (const value of values) {
         const rest = await byRest(operation, { id: endpointId, [name]: value });
-        const run = await byCommand(operation, { id: endpointId }, [`${flag}=${String(value)}`]);
+        const run = await byCommand(operation, { id: endpointId }, [
+          `${flag}=${kind === 'lines' ? [value].flat().join('\n') : String(value)}`,
+        ]);
         expect([name, value, run.refused, IN_THE_API[run.code ?? ''] ?? run.code]).toEqual([
           name,
           value,

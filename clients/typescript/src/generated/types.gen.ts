@@ -45,6 +45,7 @@ export type ChangedWebhookEndpoint = {
     description: string;
     eventTypes: Array<'message' | 'status' | 'payment' | 'order' | 'media.ready' | 'test' | string> | null;
     phoneNumberIds: Array<string> | null;
+    filter: Array<string> | null;
     /**
      * `meta`: the body is the webhook body of the upstream platform, signed in `X-Hub-Signature-256` with the app secret, for software that speaks its API. Types without such a form (`order`, `media.ready`) are not sent.
      */
@@ -185,6 +186,7 @@ export type CreatedWebhookEndpoint = {
     description: string;
     eventTypes: Array<'message' | 'status' | 'payment' | 'order' | 'media.ready' | 'test' | string> | null;
     phoneNumberIds: Array<string> | null;
+    filter: Array<string> | null;
     /**
      * `meta`: the body is the webhook body of the upstream platform, signed in `X-Hub-Signature-256` with the app secret, for software that speaks its API. Types without such a form (`order`, `media.ready`) are not sent.
      */
@@ -458,6 +460,10 @@ export type EventDetails = {
     body: {
         [key: string]: unknown;
     } | null;
+    /**
+     * Endpoints that take events of this type and number and have no delivery of it, because their content filter, as it is now, does not take it.
+     */
+    filteredEndpointIds: Array<string>;
     deliveries: Array<Delivery>;
 };
 
@@ -806,6 +812,7 @@ export type NewWebhookEndpoint = {
     description?: string | null;
     eventTypes?: Array<'message' | 'status' | 'payment' | 'order' | 'media.ready' | 'test' | string> | null;
     phoneNumberIds?: Array<string> | null;
+    filter?: Array<string> | null;
     format?: 'heliograph' | 'meta' | null;
     customHeaders?: {
         [key: string]: string | null;
@@ -2846,6 +2853,7 @@ export type WebhookEndpoint = {
     description: string;
     eventTypes: Array<'message' | 'status' | 'payment' | 'order' | 'media.ready' | 'test' | string> | null;
     phoneNumberIds: Array<string> | null;
+    filter: Array<string> | null;
     /**
      * `meta`: the body is the webhook body of the upstream platform, signed in `X-Hub-Signature-256` with the app secret, for software that speaks its API. Types without such a form (`order`, `media.ready`) are not sent.
      */
@@ -2891,6 +2899,7 @@ export type WebhookEndpointChange = {
     description?: string | null;
     eventTypes?: Array<'message' | 'status' | 'payment' | 'order' | 'media.ready' | 'test' | string> | null;
     phoneNumberIds?: Array<string> | null;
+    filter?: Array<string> | null;
     format?: 'heliograph' | 'meta' | null;
     customHeaders?: {
         [key: string]: string | null;
@@ -4567,6 +4576,7 @@ export type EnableWebhookEndpointResponses = {
         description: string;
         eventTypes: Array<'message' | 'status' | 'payment' | 'order' | 'media.ready' | 'test' | string> | null;
         phoneNumberIds: Array<string> | null;
+        filter: Array<string> | null;
         /**
          * `meta`: the body is the webhook body of the upstream platform, signed in `X-Hub-Signature-256` with the app secret, for software that speaks its API. Types without such a form (`order`, `media.ready`) are not sent.
          */

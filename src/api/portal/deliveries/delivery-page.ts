@@ -1,6 +1,8 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { Type } from 'typebox';
+import { endpointsThatFilter } from '../../../deliveries/filtered-endpoints.ts';
 import type { DeliveryDetail } from '../../../deliveries/log/deliveries.ts';
+import { findEvent } from '../../../deliveries/log/events.ts';
 import { obstacleToRetry, retryDelivery } from '../../../deliveries/retry-now.ts';
 import {
   cancelDelivery,
@@ -44,7 +46,8 @@ export function deliveryPage(app: PortalApp, context: PortalContext): void {
     await noteDeliveryRead(request, context, report);
     const { eventId } = report.delivery;
     const eventIdHash = eventId === null ? null : await openEventIdHash(context.accounts)(eventId);
-    return sendDelivery(request, reply, context, { ...report, eventIdHash });
+    const filteredAt = await filteredEndpoints(context, report);
+    return sendDelivery(request, reply, context, { ...report, eventIdHash, filteredAt });
   });
   app.get(`${PATH}/body`, options, async (request, reply) => {
     const report = await deliveryOf(context, wabaOf(request).wabaId, request.params.id);
@@ -113,7 +116,12 @@ function sendDelivery(
   request: FastifyRequest,
   reply: FastifyReply,
   context: PortalContext,
-  { delivery, attempts, eventIdHash }: DeliveryReport & { eventIdHash: string | null },
+  {
+    delivery,
+    attempts,
+    eventIdHash,
+    filteredAt,
+  }: DeliveryReport & { eventIdHash: string | null; filteredAt: string[] },
 ): FastifyReply {
   const viewer = viewerOf(request);
   const waba = wabaOf(request);
@@ -129,7 +137,7 @@ function sendDelivery(
     done: DONE,
     assets: ['webhooks.css'],
     body: html`<div class="card state"><p>${deliveryBadge(delivery.state, delivery.attempts)} ${nextStep(delivery, new Date(context.now()))}</p></div>
-<div class="card">${detailList(facts(context, viewer, delivery, eventIdHash))}</div>
+<div class="card">${detailList([...facts(context, viewer, delivery, eventIdHash), ...filterRows(delivery.wabaId, filteredAt)])}</div>
 <h2>Attempts</h2>
 ${
   shown === undefined
@@ -188,6 +196,25 @@ function facts(
     rows.push(['Replay', html`<a href="${base}/replays/${replayId}">${replayId}</a>${what}`]);
   }
   return [...rows, ...temporalRows(context, viewer, delivery, eventIdHash)];
+}
+
+/** Other endpoints whose content filter does not take this event, as it is now. */
+async function filteredEndpoints(
+  { database }: PortalContext,
+  { delivery }: DeliveryReport,
+): Promise<string[]> {
+  const event = await findEvent(database, delivery.wabaId, delivery.eventUuid);
+  if (event === null) return [];
+  const body = delivery.body?.toString('utf8');
+  return await endpointsThatFilter(database, delivery.wabaId, { event, body });
+}
+
+function filterRows(wabaId: string, endpointIds: readonly string[]): [string, Child][] {
+  if (endpointIds.length === 0) return [];
+  const links = endpointIds.map(
+    (id) => html`<a href="${endpointPath(wabaId, id)}/filter">endpoint ${id}</a> `,
+  );
+  return [['Filtered at', html`${links}<span class="faint">by the content filter as it is now</span>`]];
 }
 
 /** The operators' address of the Temporal UI may be an inner one. */

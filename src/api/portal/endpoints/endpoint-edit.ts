@@ -278,6 +278,8 @@ function settingField(view: EndpointFormView, name: SettingName, { portal, fallb
   switch (portal.widget) {
     case 'line':
       return textField({ ...field, value, ...(maxLength !== undefined && { maxLength }) });
+    case 'lines':
+      return textArea({ ...field, value, rows: 3, maxLength: 16_384 });
     case 'radios':
       return radios({ ...field, value, options });
     case 'list':

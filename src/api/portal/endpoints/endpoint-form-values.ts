@@ -31,7 +31,7 @@ export const EndpointForm = formOf({
   ...Object.fromEntries(
     settingsOf().map(([, { kind, portal }]) => [
       portal.field,
-      kind === 'texts' ? formLines(MAX_VALUES) : formLine(4_096),
+      kind === 'texts' ? formLines(MAX_VALUES) : formLine(kind === 'lines' ? 16_384 : 4_096),
     ]),
   ),
   newHeaders: formLine(16_384),
@@ -99,7 +99,8 @@ function ofEach<Value>(make: (name: SettingName, setting: AnySetting) => Value):
 
 function textsOf({ kind, portal }: AnySetting, value: unknown): string[] {
   if (value === null) return [];
-  if (Array.isArray(value)) return kind === 'texts' ? [...value] : [value.join(', ')];
+  if (Array.isArray(value))
+    return kind === 'texts' ? [...value] : [value.join(kind === 'lines' ? '\n' : ', ')];
   return [typeof value === 'number' ? String(value / (portal.perUnit ?? 1)) : String(value)];
 }
 
@@ -112,6 +113,10 @@ function valueIn(name: SettingName, { kind, portal }: AnySetting, texts: readonl
       return text || null;
     case 'texts':
       return texts.length === 0 ? null : texts;
+    case 'lines': {
+      const lines = text.split(/\r?\n/).filter((line) => line.trim() !== '');
+      return lines.length === 0 ? null : lines;
+    }
     case 'number': {
       const { perUnit = 1 } = portal;
       const number = numberIn(name, text);

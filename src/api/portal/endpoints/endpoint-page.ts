@@ -134,7 +134,7 @@ ${
     : html`${deliveryTable({ ...table, deliveries: recent.deliveries })}<p><a href="${base}?endpointId=${id}">All deliveries to this endpoint</a></p>`
 }
 <h2>Settings</h2>
-<div class="card">${settingsList(endpoint, defaults)}</div>
+<div class="card">${settingsList(endpoint, defaults)}<p><a href="${path}/filter">Try a content filter on recent events</a></p></div>
 <h2 id="secret">Signing secret</h2>
 <div class="card">${secretControls(viewer, path, endpoint)}</div>
 ${endpoint.asymmetricSignature !== 'none' && html`<h2 id="public-key">Public key</h2><div class="card">${publicKeyControls(viewer, path, endpoint)}</div>`}

@@ -40,6 +40,7 @@ import {
   urlFor,
   waitingText,
 } from './endpoint-status.ts';
+import { filterPages } from './filter-page.ts';
 
 /** A WABA's webhook endpoints and their alerts. */
 export function endpointPages(app: PortalApp, context: PortalContext): void {
@@ -49,6 +50,7 @@ export function endpointPages(app: PortalApp, context: PortalContext): void {
   alertPages(app, context);
   endpointPage(app, context);
   endpointEditPages(app, context);
+  filterPages(app, context);
   endpointModeActions(app, context);
   endpointRetryAction(app, context);
   endpointSecretActions(app, context);

@@ -158,6 +158,8 @@ create table webhook_endpoints (
   updated_at timestamptz not null default now(),
   -- Of what follows, null means the installation's setting, or no limit.
   phone_number_ids text[],
+  -- Conditions on `data` that must all hold; null: every event.
+  filter text[],
   custom_headers_sealed text,
   retry_schedule_seconds integer[],
   timeout_ms integer,

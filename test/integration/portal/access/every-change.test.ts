@@ -17,6 +17,7 @@ const WITHOUT_PROOF = [
   'POST /portal/tenant',
   'POST /portal/w/:wabaId/conversations/search',
   'POST /portal/w/:wabaId/deliveries/search',
+  'POST /portal/w/:wabaId/endpoints/:id/filter',
   'POST /portal/w/:wabaId/endpoints/:id/test',
   'POST /portal/w/:wabaId/replays/:id/cancel',
   'POST /portal/w/:wabaId/replays/:id/pause',
