@@ -119,7 +119,7 @@ function failureOf({ statusCode, isDenial }: Answer): SendError | null {
 }
 
 /** A failure that is ours: nothing is known of the receiver. */
-export function proxyFailure(reason: string): SendError {
+function proxyFailure(reason: string): SendError {
   return new SendError('proxy', `The egress proxy of this installation does not work: ${reason}.`);
 }
 
