@@ -7,6 +7,7 @@ import type { SubscribedApp, UpstreamPhoneNumber } from '../../../platform/graph
 import type { AccountClient } from '../../../platform/graph/graph-client.ts';
 import { GraphError } from '../../../platform/graph/graph-error.ts';
 import { shownUrl } from '../../../platform/http/outbound-url.ts';
+import { badge } from '../components/badge.ts';
 import { utcText } from '../components/time.ts';
 import type { PortalContext } from '../portal-app.ts';
 
@@ -19,11 +20,25 @@ export type Finding = {
   advice?: string;
 };
 
+/** How a state is shown. */
+export const SIGNS = {
+  good: badge('good', 'OK'),
+  bad: badge('bad', 'Problem'),
+  attention: badge('waiting', 'Attention'),
+  unknown: badge('off', 'Unknown'),
+};
+
+/** In the order of the way of a webhook. */
+export type WabaFindings = Record<
+  'token' | 'subscription' | 'numbers' | 'following' | 'activity' | 'items' | 'endpoints',
+  Finding
+>;
+
 /**
  * Why would no webhook arrive? Goes the way of one, from the upstream app to the tenant's endpoint, and asks at each
  * step what can be asked from here.
  */
-export async function checkWaba(context: PortalContext, wabaId: string): Promise<Finding[]> {
+export async function checkWaba(context: PortalContext, wabaId: string): Promise<WabaFindings> {
   const { accounts, database } = context;
   const token = await openAccessToken(accounts, wabaId).catch((error: unknown) => {
     if (error instanceof AccessTokenProblem) return null;
@@ -41,26 +56,31 @@ export async function checkWaba(context: PortalContext, wabaId: string): Promise
   const quarantined = arrivals.quarantined.map(
     ({ reason, count }) => `${reason.replaceAll('_', ' ')}: ${count}`,
   );
-  return [
-    tokenFinding(token, upstreamNumbers),
-    subscriptionFinding(apps, `${context.publicUrl}/upstream/webhook`),
-    numberFinding(numbers, upstreamNumbers),
-    followingFinding(lookup, waiting),
-    {
+  return {
+    token: tokenFinding(token, upstreamNumbers),
+    subscription: subscriptionFinding(apps, callbackUrlOf(context)),
+    numbers: numberFinding(numbers, upstreamNumbers),
+    following: followingFinding(lookup, waiting),
+    activity: {
       question: 'Has any message been received or sent?',
       state: arrivals.lastActivityAt === null ? 'unknown' : 'good',
       answer: arrivals.lastActivityAt === null ? 'Never.' : `Last at ${utcText(arrivals.lastActivityAt)}.`,
       advice: 'Send a message to the number from a phone and check again.',
     },
-    {
+    items: {
       question: 'Did every received item create an event?',
       state: quarantined.length === 0 ? 'good' : 'attention',
       answer: quarantined.length === 0 ? 'Yes.' : `Not in the last 7 days: ${quarantined.join(', ')}.`,
       advice:
         'These items are in quarantine: heliograph admin inbox status shows them, and heliograph admin inbox retry processes them again.',
     },
-    endpointFinding(endpoints),
-  ];
+    endpoints: endpointFinding(endpoints),
+  };
+}
+
+/** Where upstream is to send the webhooks of every WABA. */
+export function callbackUrlOf({ publicUrl }: Pick<PortalContext, 'publicUrl'>): string {
+  return `${publicUrl}/upstream/webhook`;
 }
 
 function endpointFinding(endpoints: readonly Endpoint[]): Finding {

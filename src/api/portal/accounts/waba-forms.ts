@@ -29,9 +29,16 @@ export function addWabaForm(
   return postForm(viewer, `/portal/operator/tenants/${tenantId}/wabas`, fields);
 }
 
-/** Gives a WABA another token, and takes its numbers over from upstream. */
-export function tokenForm(viewer: Viewer, wabaId: string, error: string | null): Markup {
-  const fields = html`${textField({ ...TOKEN_FIELD, error })}<button class="primary">Check and save the token</button>`;
+/** Shown after a token was saved. */
+export const TOKEN_SAVED = 'Upstream accepted the token; the WABA and its numbers are saved.';
+
+/** Gives a WABA another token, and copies its numbers from upstream; `from` is the page that shows the result. */
+export function tokenForm(
+  viewer: Viewer,
+  wabaId: string,
+  { error, from }: { error: string | null; from: 'waba' | 'set-up' },
+): Markup {
+  const fields = html`<input type="hidden" name="from" value="${from}">${textField({ ...TOKEN_FIELD, error })}<button class="primary">Check and save the token</button>`;
   return postForm(viewer, `/portal/operator/wabas/${wabaId}/access-token`, fields);
 }
 

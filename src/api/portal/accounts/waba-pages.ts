@@ -10,15 +10,15 @@ import { PAGES } from '../access/page-access.ts';
 import { pageNotFound } from '../access/page-error.ts';
 import { sendPage } from '../access/send-page.ts';
 import { actorOf, type Viewer, viewerOf, wabaOf } from '../access/viewer.ts';
-import { badge } from '../components/badge.ts';
 import { postForm, selectField, textField } from '../components/form.ts';
 import { dataTable, emptyState } from '../components/table.ts';
 import { formLine, linesOf } from '../form-values.ts';
 import { html, type Markup, nothing } from '../markup.ts';
 import type { PortalApp, PortalContext } from '../portal-app.ts';
 import { removalForm } from './removal-pages.ts';
-import { callGraph, checkWaba, type Finding } from './waba-check.ts';
-import { addWabaForm, targetForm, tokenForm } from './waba-forms.ts';
+import { callGraph, checkWaba, type Finding, SIGNS } from './waba-check.ts';
+import { addWabaForm, TOKEN_SAVED, targetForm, tokenForm } from './waba-forms.ts';
+import { sendSetUp, wabaSetUpPage } from './waba-set-up.ts';
 
 const ACTIVE = 'operator/tenants';
 const TENANTS = { label: 'Tenants', href: '/portal/operator/tenants' };
@@ -31,13 +31,14 @@ const DONE = {
   pace: 'The sending rate of the number is set.',
   'no-pace': 'Nothing was changed: the rate must be 1 to 1,000 messages per second, or empty.',
   'number-removed': 'The number is removed; its history is kept.',
-  saved: 'Upstream accepted the token; the WABA and its numbers are saved.',
+  saved: TOKEN_SAVED,
   targets: 'The targets are saved. They count from the next attempt on.',
 };
 
 /** The operator's pages of WABAs. */
 export function wabaPages(app: PortalApp, context: PortalContext): void {
   wabaPage(app, context);
+  wabaSetUpPage(app, context);
   addWabaAction(app, context);
   tokenAction(app, context);
   numberPaceAction(app, context);
@@ -72,9 +73,9 @@ async function showWaba(
     title: `WABA ${wabaId}`,
     active: ACTIVE,
     trail: [TENANTS, { label: businessName, href: `${TENANTS.href}/${tenantId}` }],
-    actions: html`<a class="button" href="/portal/w/${wabaId}">Open in the portal</a>`,
+    actions: html`<a class="button" href="/portal/operator/wabas/${wabaId}/set-up">Guided set-up</a><a class="button" href="/portal/w/${wabaId}">Open in the portal</a>`,
     done: DONE,
-    body: html`<h2>Self-check</h2>${findingTable(findings)}
+    body: html`<h2>Self-check</h2>${findingTable(Object.values(findings))}
 <h2>Numbers</h2>${
       numbers.length === 0
         ? emptyState('No numbers yet', 'Numbers are copied from upstream with the access token.')
@@ -98,7 +99,7 @@ async function showWaba(
     }
 ${pace}
 <section class="card"><h2>Targets of webhooks and alerts</h2>${targetForm(viewer, wabaId, problem.targets ?? { ...targets, error: null })}</section>
-<section class="card"><h2>Replace the access token</h2>${tokenForm(viewer, wabaId, problem.token ?? null)}</section>
+<section class="card"><h2>Replace the access token</h2>${tokenForm(viewer, wabaId, { error: problem.token ?? null, from: 'waba' })}</section>
 <section class="card"><h2>Remove the WABA</h2>${removalForm(viewer, `/portal/operator/wabas/${wabaId}/remove`, wabaId)}</section>`,
   };
   return sendPage(reply, view, Object.keys(problem).length === 0 ? 200 : 422);
@@ -109,13 +110,6 @@ function removeNumberButton(viewer: Viewer, wabaId: string, phoneNumberId: strin
   const path = `/portal/operator/wabas/${wabaId}/remove-number`;
   return postForm(viewer, path, html`${id}<button class="danger">Remove</button>`);
 }
-
-const SIGNS = {
-  good: badge('good', 'OK'),
-  bad: badge('bad', 'Problem'),
-  attention: badge('waiting', 'Attention'),
-  unknown: badge('off', 'Unknown'),
-};
 
 function findingTable(findings: readonly Finding[]): Markup {
   return dataTable(
@@ -140,7 +134,7 @@ function addWabaAction(app: PortalApp, context: PortalContext): void {
     if (tenant === null) throw pageNotFound();
     const wabaId = request.body.wabaId.trim();
     const problem = await saveChecked(request, context, { tenantId: id, ...request.body, wabaId });
-    if (problem === null) return reply.redirect(`/portal/operator/wabas/${wabaId}?done=saved`, 303);
+    if (problem === null) return reply.redirect(`/portal/operator/wabas/${wabaId}/set-up?done=saved`, 303);
     const viewer = viewerOf(request);
     const view = {
       title: 'Add a WABA',
@@ -154,12 +148,16 @@ function addWabaAction(app: PortalApp, context: PortalContext): void {
 
 /** POST /portal/operator/wabas/:wabaId/access-token */
 function tokenAction(app: PortalApp, context: PortalContext): void {
-  const body = Type.Object({ accessToken: formLine(MAX_TOKEN_CHARS) });
+  const body = Type.Object({ accessToken: formLine(MAX_TOKEN_CHARS), from: Type.Optional(formLine()) });
   const options = { config: PAGES.operator, schema: { body } };
   app.post('/portal/operator/wabas/:wabaId/access-token', options, async (request, reply) => {
     const { wabaId, tenantId } = wabaOf(request);
-    const problem = await saveChecked(request, context, { ...request.body, wabaId, tenantId });
-    if (problem === null) return reply.redirect(`/portal/operator/wabas/${wabaId}?done=saved`, 303);
+    const { accessToken, from } = request.body;
+    const problem = await saveChecked(request, context, { accessToken, wabaId, tenantId });
+    const isSetUp = from === 'set-up';
+    const page = `/portal/operator/wabas/${wabaId}${isSetUp ? '/set-up' : ''}`;
+    if (problem === null) return reply.redirect(`${page}?done=saved`, 303);
+    if (isSetUp) return sendSetUp(request, reply, context, problem);
     return showWaba(request, reply, context, { token: problem });
   });
 }

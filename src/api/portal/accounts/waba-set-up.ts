@@ -1,0 +1,166 @@
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import { PAGES } from '../access/page-access.ts';
+import { sendPage } from '../access/send-page.ts';
+import { type Viewer, viewerOf, wabaOf } from '../access/viewer.ts';
+import { copyable } from '../components/copyable.ts';
+import { type Child, html, type Markup } from '../markup.ts';
+import type { PortalApp, PortalContext } from '../portal-app.ts';
+import { callbackUrlOf, checkWaba, type Finding, SIGNS, type WabaFindings } from './waba-check.ts';
+import { TOKEN_SAVED, tokenForm } from './waba-forms.ts';
+
+/** One of the things that must be done until webhooks of a WABA arrive at its tenant. */
+type Step = {
+  id: string;
+  title: string;
+  findings: readonly Finding[];
+  /** What to do, in the order in which it is done. */
+  todo: readonly Child[];
+  /** What can be done from here. */
+  action?: Child;
+};
+
+/** GET /portal/operator/wabas/:wabaId/set-up: the six steps until webhooks arrive, each with its state. */
+export function wabaSetUpPage(app: PortalApp, context: PortalContext): void {
+  app.get('/portal/operator/wabas/:wabaId/set-up', { config: PAGES.operator }, async (request, reply) =>
+    sendSetUp(request, reply, context, null),
+  );
+}
+
+/** Sends the page; `tokenProblem` says why a token was not saved. */
+export async function sendSetUp(
+  request: FastifyRequest,
+  reply: FastifyReply,
+  context: PortalContext,
+  tokenProblem: string | null,
+): Promise<FastifyReply> {
+  const { wabaId, tenantId, businessName } = wabaOf(request);
+  const [findings, address] = await Promise.all([checkWaba(context, wabaId), addressFinding(context)]);
+  const place = { viewer: viewerOf(request), wabaId, callbackUrl: callbackUrlOf(context), tokenProblem };
+  const steps = stepsOf(place, { ...findings, address });
+  const done = steps.filter(isDone).length;
+  const next = steps.find((step) => !isDone(step));
+  const path = `/portal/operator/wabas/${wabaId}/set-up`;
+  const view = {
+    title: 'Set up the WABA',
+    active: 'operator/tenants',
+    lead: `${businessName}, WABA ${wabaId}: ${done} of ${steps.length} steps are done.${next === undefined ? ' Webhooks arrive and are delivered.' : ` Next: ${lowerFirst(next.title)}.`}`,
+    trail: [
+      { label: 'Tenants', href: '/portal/operator/tenants' },
+      { label: businessName, href: `/portal/operator/tenants/${tenantId}` },
+      { label: `WABA ${wabaId}`, href: `/portal/operator/wabas/${wabaId}` },
+    ],
+    done: { saved: TOKEN_SAVED },
+    actions: html`<a class="button primary" href="${path}">Check all again</a>`,
+    body: html`${steps.map((step, index) => stepCard(step, { number: index + 1, path, isNext: step === next }))}`,
+  };
+  return sendPage(reply, view, tokenProblem === null ? 200 : 422);
+}
+
+type Place = { viewer: Viewer; wabaId: string; callbackUrl: string; tokenProblem: string | null };
+
+function stepsOf(
+  { viewer, wabaId, callbackUrl, tokenProblem }: Place,
+  found: WabaFindings & { address: Finding },
+): Step[] {
+  const base = `/portal/w/${wabaId}`;
+  return [
+    {
+      id: 'address',
+      title: 'The service has a public address',
+      findings: [found.address],
+      todo: [
+        'Point DNS at the service and give it a certificate that upstream trusts; self-signed ones are refused.',
+        html`Enter in the app of the upstream platform, under Webhooks, this callback URL and the verify token of the settings: ${copyable(callbackUrl)}`,
+      ],
+    },
+    {
+      id: 'token',
+      title: 'Upstream accepts the access token',
+      findings: [found.token],
+      todo: [
+        'In the business settings, create a system user and give it the WABA and the app.',
+        'Generate a token that does not expire, with the permissions whatsapp_business_messaging and whatsapp_business_management, and save it here.',
+      ],
+      action: tokenForm(viewer, wabaId, { error: tokenProblem, from: 'set-up' }),
+    },
+    {
+      id: 'subscription',
+      title: 'The app is subscribed to the WABA',
+      findings: [found.subscription],
+      todo: [
+        'In the app, subscribe to the fields messages, phone_number_quality_update, phone_number_name_update and account_update, and to others that the tenant wants. Publish the app: until then, upstream sends test webhooks only.',
+        html`Subscribe the app to the WABA with its token: ${copyable(`POST /${wabaId}/subscribed_apps`)}`,
+      ],
+    },
+    {
+      id: 'numbers',
+      title: 'The phone numbers are known',
+      // A worker looks them up later than the token was saved: that it has not yet is no step to do.
+      findings: found.following.state === 'bad' ? [found.numbers, found.following] : [found.numbers],
+      todo: [
+        'Numbers are copied from upstream when the token is saved, and daily. Save it again to copy now.',
+      ],
+    },
+    {
+      id: 'endpoint',
+      title: 'The tenant has an endpoint',
+      findings: [found.endpoints],
+      todo: [
+        'The tenant adds the URL of its server under Webhooks and keeps the signing secret.',
+        'A test event shows whether the server responds and verifies the signature.',
+      ],
+      action: html`<p><a class="button" href="${base}/endpoints">Webhooks of the tenant</a></p>`,
+    },
+    {
+      id: 'message',
+      title: 'A first message arrives',
+      findings: [found.activity, found.items],
+      todo: ['Send a message to one of the numbers from a phone, then check again.'],
+      action: html`<p><a class="button" href="${base}/deliveries">Deliveries of the tenant</a></p>`,
+    },
+  ];
+}
+
+/** Abbreviations in a title stay as they are. */
+function lowerFirst(text: string): string {
+  return text.charAt(0).toLowerCase() + text.slice(1);
+}
+
+function isDone({ findings }: Step): boolean {
+  return findings.every(({ state }) => state === 'good');
+}
+
+function stepCard(
+  step: Step,
+  { number, path, isNext }: { number: number; path: string; isNext: boolean },
+): Markup {
+  const done = isDone(step);
+  const rows = step.findings.map(
+    ({ state, question, answer, advice }) =>
+      html`<p>${SIGNS[state]} ${question} <strong>${answer}</strong>${state !== 'good' && advice !== undefined && html`<br><span class="faint">${advice}</span>`}</p>`,
+  );
+  return html`<section class="card" id="${step.id}"><h2><span aria-hidden="true">${done ? '✓' : `${number}.`}</span> ${step.title}${done ? html` <span class="unseen">: done</span>` : ''}</h2>
+${rows}
+<details ${(isNext || !done) && html`open`}><summary>What to do</summary><ol>${step.todo.map((line) => html`<li>${line}</li>`)}</ol>${step.action ?? ''}</details>
+<div class="buttons"><a class="button" href="${path}#${step.id}">Check again</a></div></section>`;
+}
+
+const ADDRESS_WITHIN_MS = 3_000;
+
+/** As `heliograph doctor` asks; a service that cannot reach itself by its public name may be reached by others. */
+async function addressFinding({ publicUrl }: PortalContext): Promise<Finding> {
+  const question = 'Does the service respond at its public address?';
+  const advice = 'Run heliograph doctor; correct HELIOGRAPH_PUBLIC_URL, DNS, the certificate or the proxy.';
+  try {
+    const response = await fetch(`${publicUrl}/readyz`, { signal: AbortSignal.timeout(ADDRESS_WITHIN_MS) });
+    if (response.ok) return { question, state: 'good', answer: `${publicUrl} is ready.` };
+    return { question, state: 'bad', answer: `${publicUrl}/readyz returns ${response.status}.`, advice };
+  } catch {
+    return {
+      question,
+      state: 'unknown',
+      answer: `${publicUrl} cannot be reached from here.`,
+      advice: `${advice} In some networks a service cannot reach itself by its public name, though others can.`,
+    };
+  }
+}
