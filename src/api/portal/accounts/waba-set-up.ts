@@ -40,6 +40,8 @@ export async function sendSetUp(
   const done = steps.filter(isDone).length;
   const next = steps.find((step) => !isDone(step));
   const path = `/portal/operator/wabas/${wabaId}/set-up`;
+  // A link that differs in nothing but its fragment loads no page again.
+  const recheckPath = `${path}?after=${Date.now()}`;
   const view = {
     title: 'Set up the WABA',
     active: 'operator/tenants',
@@ -51,7 +53,7 @@ export async function sendSetUp(
     ],
     done: { saved: TOKEN_SAVED },
     actions: html`<a class="button primary" href="${path}">Check all again</a>`,
-    body: html`${steps.map((step, index) => stepCard(step, { number: index + 1, path, isNext: step === next }))}`,
+    body: html`${steps.map((step, index) => stepCard(step, { number: index + 1, recheckPath }))}`,
   };
   return sendPage(reply, view, tokenProblem === null ? 200 : 422);
 }
@@ -130,19 +132,16 @@ function isDone({ findings }: Step): boolean {
   return findings.every(({ state }) => state === 'good');
 }
 
-function stepCard(
-  step: Step,
-  { number, path, isNext }: { number: number; path: string; isNext: boolean },
-): Markup {
+function stepCard(step: Step, { number, recheckPath }: { number: number; recheckPath: string }): Markup {
   const done = isDone(step);
   const rows = step.findings.map(
     ({ state, question, answer, advice }) =>
       html`<p>${SIGNS[state]} ${question} <strong>${answer}</strong>${state !== 'good' && advice !== undefined && html`<br><span class="faint">${advice}</span>`}</p>`,
   );
-  return html`<section class="card" id="${step.id}"><h2><span aria-hidden="true">${done ? '✓' : `${number}.`}</span> ${step.title}${done ? html` <span class="unseen">: done</span>` : ''}</h2>
+  return html`<section class="card" id="${step.id}"><h2><span aria-hidden="true">${done ? '✓' : `${number}.`}</span> ${step.title}${done && html` <span class="unseen">: done</span>`}</h2>
 ${rows}
-<details ${(isNext || !done) && html`open`}><summary>What to do</summary><ol>${step.todo.map((line) => html`<li>${line}</li>`)}</ol>${step.action ?? ''}</details>
-<div class="buttons"><a class="button" href="${path}#${step.id}">Check again</a></div></section>`;
+<details ${!done && html`open`}><summary>What to do</summary><ol>${step.todo.map((line) => html`<li>${line}</li>`)}</ol>${step.action ?? ''}</details>
+${!done && html`<div class="buttons"><a class="button" href="${recheckPath}#${step.id}">Check again</a></div>`}</section>`;
 }
 
 const ADDRESS_WITHIN_MS = 3_000;
