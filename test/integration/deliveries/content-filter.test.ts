@@ -37,7 +37,10 @@ async function sentTo(database: Database, endpointId: string) {
 }
 
 test('an event that the filter does not take makes no delivery for this endpoint and one for the others', async () => {
-  const { database, all, some } = await twoEndpoints('$.message.type equals "text"', 'not $.message.context exists');
+  const { database, all, some } = await twoEndpoints(
+    '$.message.type equals "text"',
+    'not $.message.context exists',
+  );
   let counted = 0;
   filteredDeliveries.note = () => {
     counted += 1;

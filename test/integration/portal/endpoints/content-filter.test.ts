@@ -12,7 +12,9 @@ test('a filter is set in the form, tried on recent events without being saved, a
   expect(page.body).toContain('$.message.type equals &quot;text&quot; and not $.message.context exists');
   const tried = await admin.get(`${PATH}/${id}/filter`);
   expect(tried.body).toContain('1 of 2 events are taken');
-  const other = await admin.post(`${PATH}/${id}/filter`, { filter: '$.message.type in ["location", "text"]' });
+  const other = await admin.post(`${PATH}/${id}/filter`, {
+    filter: '$.message.type in ["location", "text"]',
+  });
   expect(other.body).toContain('2 of 2 events are taken');
   const wrong = await admin.post(`${PATH}/${id}/filter`, { filter: '$.message.type like "t"' });
   expect([wrong.statusCode, wrong.body.includes('has no operator')]).toEqual([422, true]);
