@@ -237,7 +237,7 @@ export const KINDS: Readonly<Record<AlertKind, KindDescription>> = {
     steps: [
       'Read the reason below, and run "heliograph doctor" where the worker runs.',
       'See that the proxy runs and that workers may connect to it; after a change of its password, change the setting and restart.',
-      'Nothing has to be sent again: what waits goes out within seconds of the return of the proxy.',
+      'Nothing has to be sent again: waiting deliveries go out within seconds after the proxy returns.',
     ],
   },
   mail_failed: {

@@ -285,6 +285,16 @@ const rawBody = Buffer.from(process.env.BODY);\n`;
   });
 });
 
+test('webhooks.md has a content filter that an endpoint accepts', async () => {
+  const { filter } = JSON.parse(blockThatBegins('webhooks.md', '{ "filter"'));
+  const server = await startTenantServer();
+  const { id } = await api<{ id: string }>('POST', ENDPOINTS, { url: `${server.url}/hook`, filter });
+  const stored = await api<{ filter: string[] }>('GET', `${ENDPOINTS}/${id}`);
+  await api('DELETE', `${ENDPOINTS}/${id}`);
+  await server.goAway();
+  expect(stored.filter).toEqual(filter);
+});
+
 test('customer-data.md verifies the report of an erasure', async ({ skip }) => {
   if ((await missingPrograms({ jq: 'jq', xxd: 'xxd', openssl: 'openssl' })).length > 0) return skip();
   const { phone } = await newestConversation();

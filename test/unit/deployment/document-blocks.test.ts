@@ -26,6 +26,7 @@ const RUN_BY_BEGINNING: readonly [document: string, beginning: string][] = [
   ['webhooks.md', 'import os'],
   ['webhooks.md', '$key ='],
   ['webhooks.md', 'import { createPublicKey'],
+  ['webhooks.md', '{ "filter"'],
 ];
 
 /** Blocks that nothing runs, each with the reason. */
@@ -39,6 +40,11 @@ const NOT_RUN: readonly [document: string, beginning: string, reason: string][] 
     'mcp.md',
     'claude mcp add --transport',
     'a program of others that needs an account; its address and header are those that the test of --http sends',
+  ],
+  [
+    'temporal.md',
+    'pip install temporalio',
+    'test/integration/examples/temporal-recipe.test.ts starts receiver.py with these variables where temporalio is installed',
   ],
   ['webhooks.md', 'key       =', 'pseudo-code; quick-start/curl.md computes the same, and is run'],
   [
