@@ -173,8 +173,12 @@ describe('every page and form', () => {
     expect(searches.length).toBeGreaterThan(2);
     const before = await digest();
     for (const route of searches) {
-      const { status } = await ask('operator', route, { wabaId: WABA });
-      expect([route.name, status]).toEqual([route.name, 303]);
+      // The audit log has what operators see of tenants.
+      const role = route.access === 'member' ? 'member' : 'operator';
+      const { status } = await ask(role, route, { wabaId: WABA, id: ids.endpoint ?? '' });
+      // A filter is too long for an address: its form shows the result itself.
+      const found = route.url.endsWith('/filter') ? 200 : 303;
+      expect([route.name, status]).toEqual([route.name, found]);
     }
     expect(await digest()).toEqual(before);
   });
