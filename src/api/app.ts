@@ -14,6 +14,8 @@ import type { Database } from '../platform/postgres/database.ts';
 import { checkSchema } from '../platform/postgres/schema-state.ts';
 import { query } from '../platform/postgres/sql.ts';
 import { openTemporalConnection, type TemporalConnection } from '../platform/temporal/client-connection.ts';
+import { makeStreamPlaces, type StreamLimits } from './deliveries/event-stream-places.ts';
+import { makeEventWatches } from './deliveries/event-watch.ts';
 import { externalRoutes } from './external/external-routes.ts';
 import { makePageCursors } from './external/page.ts';
 import { makeUpstreamCalls } from './external/upstream-calls.ts';
@@ -88,6 +90,8 @@ export type ApiDependencies = {
   isDraining?: () => boolean;
   /** It serves the port that operators' pages have of their own. */
   isOperatorListener?: boolean;
+  /** Of streams of events; for tests. */
+  streamLimits?: StreamLimits;
   /** The clock, milliseconds since 1970; for tests. */
   now?: () => number;
 };
@@ -176,7 +180,17 @@ function registerAccountRoutes(app: FastifyInstance, deps: ApiDependencies): voi
     starter: createSendStarter(config, temporal, shares.database, deps.logger),
     outcomes: createOutcomeWaiter(shares.database, config.database, deps.logger),
   };
-  const external = { ...toolsOn(shares), limits, sends, policyDefaults: policyDefaults(config) };
+  const eventStreams = {
+    places: makeStreamPlaces(app, lookupDatabase, deps.streamLimits),
+    watches: makeEventWatches(app.log),
+  };
+  const external = {
+    ...toolsOn(shares),
+    eventStreams,
+    limits,
+    sends,
+    policyDefaults: policyDefaults(config),
+  };
   app.register(externalRoutes, external);
   app.register(facadeRoutes, external);
   const portalShares = shareConnections(portalDatabase, PORTAL_SHARE, deps.operatorDatabase);

@@ -1,12 +1,14 @@
 import { knownWaba } from '../accounts/accounts.ts';
 import { endpointName } from '../endpoints/endpoints.ts';
+import { formatTakes } from '../endpoints/event-format.ts';
 import { listEndpoints } from '../endpoints/store.ts';
 import { type Audited, recordChange } from '../platform/audit/audit.ts';
+import type { CoreEventType } from '../platform/event-type.ts';
 import type { Database, Transaction } from '../platform/postgres/database.ts';
 import { openRateLimitStore } from '../platform/postgres/rate-limit-store.ts';
 import { query } from '../platform/postgres/sql.ts';
 import { publicDeliveryId, publicEventId } from '../platform/public-ids.ts';
-import { checkRowId, RateLimitError, RequestError } from '../platform/request-input.ts';
+import { checkRowId, invalidValue, RateLimitError, RequestError } from '../platform/request-input.ts';
 import type { DeliveryLabel } from '../queue/claim.ts';
 import { insertDeliveries, recordWorkflow } from '../queue/delivery-log.ts';
 import { enqueueTest } from '../queue/enqueue.ts';
@@ -19,6 +21,15 @@ export type TestEventTools = {
   startDelivery: (label: DeliveryLabel) => Promise<string>;
   /** Longest wait for the outcome, in ms. */
   waitMs: number;
+};
+
+/** An event of another type that a test sends in place of the `test` event. */
+export type SampleEvent = {
+  type: CoreEventType;
+  /** JSON text of `data`. */
+  dataOf: (eventId: string) => string;
+  /** That of an earlier test; null: a new one. */
+  eventId: string | null;
 };
 
 export type TestEventResult = TestEventProgress & {
@@ -38,13 +49,15 @@ const MAX_PER_MINUTE = 30;
 
 /**
  * Sends the `test` event to one endpoint and waits for the outcome. It is sent whatever the endpoint's filters
- * and mode, once, without retries. When Temporal is away it stays queued: state `pending` with a startError.
- * Throws RequestError: `invalid_value`, `unknown_waba`, `unknown_endpoint`, `rate_limit_exceeded`.
+ * and mode, once, without retries. A sample in its place is sent as its type is: when the endpoint is open, with retries.
+ * When Temporal is away it stays queued: state `pending` with a startError. Throws RequestError: `invalid_value`,
+ * `unknown_waba`, `unknown_endpoint`, `rate_limit_exceeded`, `test_event_pending`.
  */
 export async function sendTestEvent(
   tools: TestEventTools & Audited,
   wabaId: string,
   endpointId: string,
+  sample: SampleEvent | null = null,
 ): Promise<TestEventResult> {
   const { database } = tools;
   const { tenantId, businessName } = await knownWaba(database, wabaId);
@@ -53,9 +66,13 @@ export async function sendTestEvent(
   if (endpoint === undefined) {
     throw new RequestError('unknown_endpoint', `There is no webhook endpoint ${endpointId}.`);
   }
+  if (sample !== null && !formatTakes(endpoint.format, sample.type)) {
+    const message = `An endpoint with the format ${endpoint.format} receives no ${sample.type} events.`;
+    throw invalidValue(message, 'sample');
+  }
   await takeTestEvent(database, endpointId);
   const tenant = { id: tenantId, businessName };
-  const stored = await insertTestEvent(database, wabaId, { endpoint, tenant });
+  const stored = await insertTestEvent(database, wabaId, { endpoint, tenant, sample });
   const target = endpointName(endpointId);
   const detail = { eventId: stored.eventId };
   await recordChange(database, tools.actor, { wabaId, action: 'endpoint.test_event', target, detail });
@@ -110,6 +127,7 @@ async function settled(
 type TestEventTarget = {
   endpoint: { id: string; url: string };
   tenant: { id: string; businessName: string };
+  sample?: SampleEvent | null;
 };
 
 type StoredTestEvent = DeliveryLabel & { eventUuid: string };
@@ -128,12 +146,14 @@ export async function insertTestEvent(
   wabaId: string,
   target: TestEventTarget,
 ): Promise<StoredTestEvent> {
+  const given = target.sample?.eventId ?? null;
   for (let numbers = 1; numbers <= MAX_NUMBERS; numbers += 1) {
-    const eventId = await nextTestEventId(database);
+    const eventId = given ?? (await nextTestEventId(database));
     try {
       return await database.transaction((trx) => storeInLane(trx, wabaId, target, eventId));
     } catch (error) {
       if (!(error instanceof LaneTakenError)) throw error;
+      if (given !== null) throw new RequestError('test_event_pending', `${given} is still being delivered.`);
     }
   }
   throw new Error(`${MAX_NUMBERS} test events in a row found their lane taken`);
@@ -149,19 +169,19 @@ async function nextTestEventId(database: Database): Promise<string> {
 async function storeInLane(
   trx: Transaction,
   wabaId: string,
-  { endpoint, tenant }: TestEventTarget,
+  { endpoint, tenant, sample = null }: TestEventTarget,
   eventId: string,
 ): Promise<StoredTestEvent> {
   const event = {
     wabaId,
     tenantId: tenant.id,
     phoneNumberId: TEST_PHONE_NUMBER_ID,
-    type: 'test' as const,
+    type: sample?.type ?? ('test' as const),
     eventId,
     laneKey: eventId,
     conversationId: null,
     messageId: null,
-    dataJson: testEventData(tenant.businessName),
+    dataJson: sample?.dataOf(eventId) ?? testEventData(tenant.businessName),
   };
   const [published] = await insertEvents(trx, [event], new Date());
   if (published === undefined) throw new Error('the test event was not stored');
@@ -170,7 +190,7 @@ async function storeInLane(
   if (!(await enqueueTest(trx, delivery))) throw new LaneTakenError();
   const { deliveryId, deliveryDay, eventUuid } = delivery;
   const label = { endpointId: endpoint.id, endpointUrl: endpoint.url, tenantId: tenant.id };
-  return { deliveryId, deliveryDay, eventUuid, eventId, eventType: 'test', wabaId, ...label };
+  return { deliveryId, deliveryDay, eventUuid, eventId, eventType: event.type, wabaId, ...label };
 }
 
 type TestEventProgress = {

@@ -121,7 +121,7 @@ function listJson(data: readonly string[], { hasMore }: EventPage, nextCursor: s
 function filterOf(query: Static<typeof EventQuery>): EventFilter {
   return {
     // A type that no event can have selects none.
-    eventType: (query.type as EventType | undefined) ?? null,
+    eventTypes: query.type === undefined ? null : [query.type as EventType],
     eventId: query.eventId ?? null,
     phoneNumberId: query.phoneNumberId ?? null,
     deliveryState: query.state ?? null,
@@ -180,7 +180,7 @@ export async function eventOfPath(database: Database, wabaId: string, id: string
 }
 
 /** An event as JSON text, in which the body stands exactly as it is sent; `members` come before it. */
-function eventJson(event: ListedEvent, body: string | undefined, members: object): string {
+export function eventJson(event: ListedEvent, body: string | undefined, members: object): string {
   const known = JSON.stringify({
     id: publicEventId(event.id),
     eventType: event.eventType,

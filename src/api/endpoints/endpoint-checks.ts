@@ -16,6 +16,7 @@ import {
 import { operation, restOperation } from '../operations/operation.ts';
 import { IdParams, Waiting, wabaOfEndpoint } from './endpoint-schemas.ts';
 import { describeTestEvent } from './endpoint-text.ts';
+import { SAMPLE_NAMES, sampleEvent } from './sample-events.ts';
 
 const STEP_MS = { minute: 60_000, hour: 3_600_000 };
 const DEFAULT_STEPS = { minute: 60, hour: 24 };
@@ -125,6 +126,26 @@ const TestOutcome = Type.Object(
   { title: 'TestOutcome' },
 );
 
+const TestRequest = Type.Object(
+  {
+    sample: Type.Optional(
+      parameter(
+        Type.Enum([...SAMPLE_NAMES]),
+        'The event to send: the `test` event unless another sample is named. Samples have made-up contents, the `phoneNumberId` `TEST_PHONE_NUMBER_ID` and an `eventId` of `test_…`.',
+        'image',
+      ),
+    ),
+    eventId: Type.Optional(
+      parameter(
+        Type.String({ pattern: '^test_[1-9][0-9]{0,17}$' }),
+        'The `eventId` of an earlier test, to see that both count: events may share an `eventId`, and only `webhook-id` tells duplicates apart. With `sample` only.',
+        'test_1',
+      ),
+    ),
+  },
+  { title: 'TestRequest', additionalProperties: false },
+);
+
 /** Sends the test event to one endpoint; the outcome is pending also when it could not be started yet. */
 export const testWebhookEndpoint = operation({
   id: 'testWebhookEndpoint',
@@ -132,10 +153,13 @@ export const testWebhookEndpoint = operation({
   path: '/api/external/webhook-endpoints/:id/test',
   scope: 'manageWebhooks',
   summary: 'Send a test event',
-  description: 'To this endpoint only, once, even if it is paused. Waits up to 8 seconds for the outcome.',
+  description:
+    'To this endpoint only, once, even if it is paused. Waits up to 8 seconds for the outcome. With `sample`, an event of another type with made-up contents is sent as such events are: with retries, and when the endpoint is enabled.',
   tag: 'Webhook endpoints',
-  requests: { empty: {} },
+  errors: ['test_event_pending'],
+  requests: { test: {}, image: { sample: 'image' } },
   params: IdParams,
+  body: TestRequest,
   checkId: accountObjectId,
   answers: {
     200: {
@@ -148,8 +172,13 @@ export const testWebhookEndpoint = operation({
       schema: TestOutcome,
     },
   },
-  run: ({ tools, wabaId, testEvents }, { id }) =>
-    sendTestEvent({ database: tools.database, actor: tools.actor, ...testEvents }, wabaId, id),
+  run: ({ tools, wabaId, testEvents }, { id, sample, eventId }) =>
+    sendTestEvent(
+      { database: tools.database, actor: tools.actor, ...testEvents },
+      wabaId,
+      id,
+      sampleEvent(sample ?? 'test', eventId ?? null),
+    ),
   status: ({ state }) => (state === 'pending' ? 202 : 200),
   json: ({ webhookId, startError, workflowId, ...outcome }, { request }) => {
     if (startError !== null) {

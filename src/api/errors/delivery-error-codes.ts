@@ -25,6 +25,12 @@ export const DELIVERY_ERROR_CODES = {
     advice:
       'Its order waits for catalog data, which takes a moment, or its replay is paused: resume the replay.',
   },
+  test_event_pending: {
+    status: 409,
+    type: 'invalid_request_error',
+    message: 'The test event with this eventId is still being delivered.',
+    advice: 'Send it again after its outcome: GET /api/external/events/{id} shows it.',
+  },
   endpoint_not_enabled: {
     status: 409,
     type: 'invalid_request_error',

@@ -309,6 +309,13 @@ export const ERROR_CODES = define({
     message: 'Too many files are being uploaded at a time.',
     advice: 'Upload a few files at a time, and try again after the time in the header Retry-After.',
   },
+  too_many_streams: {
+    status: 429,
+    type: 'rate_limit_error',
+    message: 'Too many streams of events are open at a time.',
+    advice:
+      'A key has 5 streams at a time, and a business 20. Close one, or try again after the time in the header Retry-After.',
+  },
   message_not_inbound: {
     status: 422,
     type: 'invalid_request_error',

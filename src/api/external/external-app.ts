@@ -13,6 +13,7 @@ import type { MediaUrls } from '../../messages/media/media-urls.ts';
 import type { SealedDatabase } from '../../platform/crypto/sealed-database.ts';
 import type { ObjectStore } from '../../platform/object-store/object-store.ts';
 import type { Database } from '../../platform/postgres/database.ts';
+import type { EventStreams } from '../deliveries/event-watch.ts';
 import type { KeyTools } from '../keys/api-key-auth.ts';
 import type { OutcomeWaiter } from '../messages/send/outcome-waiter.ts';
 import type { SendStarter } from '../messages/send/send-starter.ts';
@@ -50,6 +51,8 @@ export type ExternalContext = KeyTools & {
   uploadSlots: UploadSlots;
   exportStore: ObjectStore;
   exports: DownloadShares;
+  /** Live events of WABAs. */
+  eventStreams: EventStreams;
   /** For what upstream is asked while a tenant waits. */
   upstream: UpstreamCalls;
 };

@@ -1,5 +1,6 @@
 import { IDENTITY_OPERATIONS } from '../accounts/account-identity.ts';
 import { getUsage } from '../accounts/usage.ts';
+import { streamEvents } from '../deliveries/event-stream.ts';
 import { EVENT_OPERATIONS } from '../deliveries/events.ts';
 import { RETRY_OPERATIONS } from '../deliveries/retries.ts';
 import { listEndpointAlerts } from '../endpoints/endpoint-alerts.ts';
@@ -34,6 +35,7 @@ export const OPERATIONS: readonly Operation[] = [
   listMessages,
   getMessageMedia,
   ...EVENT_OPERATIONS,
+  streamEvents,
   ...REPLAY_OPERATIONS,
   ...ENDPOINT_OPERATIONS,
   rotateWebhookEndpointSecret,

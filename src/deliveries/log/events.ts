@@ -9,7 +9,7 @@ import { type DeliveryState, summarizeDeliveries } from './deliveries.ts';
 /** Which events to list; null means no restriction. Times are Unix time in ms, `untilMs` is exclusive. */
 export type EventFilter = {
   /** Null: the six events of the product spec. */
-  eventType: EventType | null;
+  eventTypes: readonly EventType[] | null;
   eventId: string | null;
   phoneNumberId: string | null;
   /** Events in this state at one endpoint at least. */
@@ -60,7 +60,7 @@ export async function listEvents(
 ): Promise<EventPage> {
   const range = await rangeOf(database, wabaId, filter, walk);
   const page = makePage(walk);
-  const isFiltered = filter.eventType ?? filter.phoneNumberId ?? filter.deliveryState;
+  const isFiltered = filter.eventTypes ?? filter.phoneNumberId ?? filter.deliveryState;
   const batch = isFiltered === null ? walk.limit + 1 : BATCH;
   for (const day of daysOf(range, walk.order)) {
     for (let rest = range; ; ) {
@@ -144,7 +144,7 @@ async function readDay(
   database: Database,
   wabaId: string,
   page: Range & { day: string; order: 'asc' | 'desc'; limit: number },
-  { eventId, eventType }: EventFilter,
+  { eventId, eventTypes }: EventFilter,
 ): Promise<ListedEvent[]> {
   const direction = page.order === 'asc' ? 'asc' : 'desc';
   const { day, afterId, beforeId, limit } = page;
@@ -153,7 +153,7 @@ async function readDay(
     `${EVENTS}
       where day = :day and waba_id = :wabaId and id > :afterId and id < :beforeId
             ${eventId === null ? '' : 'and event_id = :eventId'}
-            ${eventType === null ? `and ${typeIsWanted('event_type', 'cast(null as text[])')}` : ''}
+            ${eventTypes === null ? `and ${typeIsWanted('event_type', 'cast(null as text[])')}` : ''}
       order by id ${direction} limit :limit`,
     { wabaId, day, afterId, beforeId, limit, eventId },
   );
@@ -163,11 +163,11 @@ async function matching(
   database: Database,
   wabaId: string,
   rows: readonly ListedEvent[],
-  { eventType, phoneNumberId, deliveryState }: EventFilter,
+  { eventTypes, phoneNumberId, deliveryState }: EventFilter,
 ): Promise<readonly ListedEvent[]> {
   const fitting = rows.filter(
     (row) =>
-      (eventType === null || includesType([eventType], row.eventType)) &&
+      includesType(eventTypes, row.eventType) &&
       (phoneNumberId === null || row.phoneNumberId === phoneNumberId),
   );
   if (deliveryState === null) return fitting;

@@ -7,7 +7,7 @@ import { NUMBER, OTHER_WABA, WABA } from '../api/api-harness.ts';
 
 const ANY: EventFilter = {
   ...{
-    eventType: null,
+    eventTypes: null,
     eventId: null,
     phoneNumberId: null,
     deliveryState: null,

@@ -422,7 +422,7 @@ export type Error = {
  *
  * What programs tell errors apart by. Each is explained at /docs/errors.
  */
-export type ErrorCode = 'invalid_api_key' | 'expired_api_key' | 'ip_not_allowed' | 'insufficient_scope' | 'invalid_signature' | 'media_url_expired' | 'invalid_media_signature' | 'verification_failed' | 'invalid_parameter' | 'invalid_cursor' | 'invalid_request' | 'invalid_json' | 'not_found' | 'route_not_found' | 'method_not_allowed' | 'erased' | 'unknown_customer' | 'unknown_conversation' | 'request_timeout' | 'body_too_large' | 'storage_quota_exceeded' | 'upload_quota_exceeded' | 'unsupported_media_type' | 'waiting_choice_required' | 'secret_in_use' | 'no_signing_key' | 'url_not_verified' | 'url_is_webhook_endpoint' | 'no_operations_url' | 'too_many_endpoints' | 'nothing_to_replay' | 'delivery_settled' | 'attempt_under_way' | 'delivery_not_first' | 'delivery_held' | 'endpoint_not_enabled' | 'too_many_replays' | 'replay_finished' | 'replay_too_large' | 'invalid_url' | 'unknown_phone_number' | 'unknown_endpoint' | 'unknown_delivery' | 'unknown_media' | 'media_expired' | 'wrong_media_type' | 'unsupported_file_type' | 'file_too_large' | 'invalid_multipart' | 'too_many_uploads' | 'message_not_inbound' | 'payment_configuration_required' | 'idempotency_key_in_flight' | 'idempotency_key_reused' | 'upstream_refused' | 'access_token_missing' | 'upstream_unavailable' | 'message_not_sent' | 'rate_limit_exceeded' | 'headers_too_large' | 'internal_error' | 'service_unavailable';
+export type ErrorCode = 'invalid_api_key' | 'expired_api_key' | 'ip_not_allowed' | 'insufficient_scope' | 'invalid_signature' | 'media_url_expired' | 'invalid_media_signature' | 'verification_failed' | 'invalid_parameter' | 'invalid_cursor' | 'invalid_request' | 'invalid_json' | 'not_found' | 'route_not_found' | 'method_not_allowed' | 'erased' | 'unknown_customer' | 'unknown_conversation' | 'request_timeout' | 'body_too_large' | 'storage_quota_exceeded' | 'upload_quota_exceeded' | 'unsupported_media_type' | 'waiting_choice_required' | 'secret_in_use' | 'no_signing_key' | 'url_not_verified' | 'url_is_webhook_endpoint' | 'no_operations_url' | 'too_many_endpoints' | 'nothing_to_replay' | 'delivery_settled' | 'attempt_under_way' | 'delivery_not_first' | 'delivery_held' | 'test_event_pending' | 'endpoint_not_enabled' | 'too_many_replays' | 'replay_finished' | 'replay_too_large' | 'invalid_url' | 'unknown_phone_number' | 'unknown_endpoint' | 'unknown_delivery' | 'unknown_media' | 'media_expired' | 'wrong_media_type' | 'unsupported_file_type' | 'file_too_large' | 'invalid_multipart' | 'too_many_uploads' | 'too_many_streams' | 'message_not_inbound' | 'payment_configuration_required' | 'idempotency_key_in_flight' | 'idempotency_key_reused' | 'upstream_refused' | 'access_token_missing' | 'upstream_unavailable' | 'message_not_sent' | 'rate_limit_exceeded' | 'headers_too_large' | 'internal_error' | 'service_unavailable';
 
 /**
  * Event
@@ -2711,6 +2711,20 @@ export type TestOutcome = {
 };
 
 /**
+ * TestRequest
+ */
+export type TestRequest = {
+    /**
+     * The event to send: the `test` event unless another sample is named. Samples have made-up contents, the `phoneNumberId` `TEST_PHONE_NUMBER_ID` and an `eventId` of `test_…`.
+     */
+    sample?: 'test' | 'message' | 'image' | 'location' | 'button' | 'status' | 'status.failed' | 'payment' | 'order' | 'media.ready';
+    /**
+     * The `eventId` of an earlier test, to see that both count: events may share an `eventId`, and only `webhook-id` tells duplicates apart. With `sample` only.
+     */
+    eventId?: string;
+};
+
+/**
  * UploadedMedia
  */
 export type UploadedMedia = {
@@ -3628,6 +3642,66 @@ export type GetEventResponses = {
 };
 
 export type GetEventResponse = GetEventResponses[keyof GetEventResponses];
+
+export type StreamEventsData = {
+    body?: never;
+    path?: never;
+    query?: {
+        /**
+         * Events of these types only, separated by commas; `upstream.*`: of all fields of upstream beside the six. Without it, the stream has the six only.
+         */
+        types?: string;
+        /**
+         * The `id` of the last block that was read: the stream goes on behind it. The header `Last-Event-ID` does the same and comes first.
+         */
+        cursor?: string;
+    };
+    url: '/api/external/events/stream';
+};
+
+export type StreamEventsErrors = {
+    /**
+     * `invalid_parameter`: A parameter is not valid.
+     *
+     * `invalid_cursor`: The cursor is not valid for this list.
+     */
+    400: Error;
+    /**
+     * `invalid_api_key`: The request carries no valid API key.
+     *
+     * `expired_api_key`: The API key has expired.
+     */
+    401: Error;
+    /**
+     * `insufficient_scope`: The API key lacks a scope.
+     */
+    403: Error;
+    /**
+     * `rate_limit_exceeded`: Too many requests.
+     *
+     * `too_many_streams`: Too many streams of events are open at a time.
+     */
+    429: Error;
+    /**
+     * `internal_error`: Something went wrong on our side.
+     */
+    500: Error;
+    /**
+     * `service_unavailable`: The service cannot answer at the moment.
+     */
+    503: Error;
+};
+
+export type StreamEventsError = StreamEventsErrors[keyof StreamEventsErrors];
+
+export type StreamEventsResponses = {
+    /**
+     * The stream.
+     */
+    200: string;
+};
+
+export type StreamEventsResponse = StreamEventsResponses[keyof StreamEventsResponses];
 
 export type ReplayEventData = {
     body?: {
@@ -4764,9 +4838,7 @@ export type RotateWebhookEndpointSigningKeyResponses = {
 export type RotateWebhookEndpointSigningKeyResponse = RotateWebhookEndpointSigningKeyResponses[keyof RotateWebhookEndpointSigningKeyResponses];
 
 export type TestWebhookEndpointData = {
-    body?: {
-        [key: string]: never;
-    };
+    body?: TestRequest;
     path: {
         /**
          * The id of the endpoint.
@@ -4798,6 +4870,10 @@ export type TestWebhookEndpointErrors = {
      * `not_found`: There is no such object.
      */
     404: Error;
+    /**
+     * `test_event_pending`: The test event with this eventId is still being delivered.
+     */
+    409: Error;
     /**
      * `body_too_large`: The request body is too large.
      */
