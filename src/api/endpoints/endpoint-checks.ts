@@ -194,6 +194,17 @@ export const testWebhookEndpoint = operation({
     example: 'endpoint test 3 --json',
     waba: wabaOfEndpoint,
     argument: 'the id of the endpoint',
+    options: {
+      sample: {
+        flags: '--sample <name>',
+        help: 'send a sample of this event in place of the test event',
+        showsChoices: true,
+      },
+      eventId: {
+        flags: '--event-id <id>',
+        help: 'the eventId of an earlier test; with --sample only',
+      },
+    },
     show: async (result, { tools, call }) => {
       const { url } = await endpointStatus(call.tools, call.wabaId, result.endpointId);
       return describeTestEvent(tools.config, url, result);

@@ -1,0 +1,116 @@
+import { createInterface } from 'node:readline';
+import { Writable } from 'node:stream';
+import type { AccountIdentity, ApiKey } from '../../typescript/src/generated/types.gen.js';
+import { makeApiClient } from './api-client.ts';
+import { type Command, type Context, textOf } from './command.ts';
+import { EXIT, wrongUsage } from './failure.ts';
+import { fields } from './output.ts';
+
+const KEY = /^ck_[0-9a-f]{64}$/;
+
+const login: Command = {
+  name: 'login',
+  summary: 'store the URL of the service and an API key',
+  details:
+    'The key is checked first. It is stored in a file that only you can read (mode 0600), or in the key ring of the desktop. Without a terminal, the key is read from standard input.',
+  options: { keyring: { type: 'boolean', help: 'store the key in the key ring (needs secret-tool)' } },
+  examples: ['heliograph login --url https://gateway.example'],
+  async run(context, _operands, values) {
+    const url = await askUrl(context, textOf(values, 'url'));
+    const apiKey = await askKey(context);
+    if (!KEY.test(apiKey)) throw wrongUsage('An API key is ck_ and 64 digits: copy it again.');
+    const api = makeApiClient({ url, apiKey });
+    const identity = await api.call<AccountIdentity>('GET', '/me');
+    const place = context.profile.save(api.account, values.keyring === true);
+    if (context.isJson) context.output.json({ url, wabaId: identity.wabaId, storedIn: place });
+    else
+      context.output.line(
+        `Logged in to ${url} for ${identity.businessName} (WABA ${identity.wabaId}). The key is in ${place}.`,
+      );
+    return EXIT.ok;
+  },
+};
+
+async function askUrl(context: Context, given: string | undefined): Promise<string> {
+  const known = given ?? context.env.HELIOGRAPH_URL ?? context.profile.storedUrl();
+  const text =
+    given ??
+    (context.isInteractive
+      ? await ask(context, `URL of the service${known === undefined ? '' : ` [${known}]`}: `)
+      : known);
+  const url = URL.parse((text === '' ? known : text) ?? '');
+  if (url === null || !/^https?:$/.test(url.protocol)) {
+    throw wrongUsage('Name the service with --url, such as https://gateway.example.');
+  }
+  if (url.protocol === 'http:' && !/^(localhost|127\.|\[::1\])/.test(url.hostname)) {
+    context.output.note('Warning: with http, everybody on the way can read the key. Use https.');
+  }
+  return `${url.origin}${url.pathname}`.replace(/\/+$/, '');
+}
+
+async function askKey(context: Context): Promise<string> {
+  if (context.isInteractive) return (await ask(context, 'API key (it is not shown): ', true)).trim();
+  let text = '';
+  for await (const piece of context.stdin) text += piece;
+  return text.trim();
+}
+
+async function ask({ stdin }: Context, question: string, isHidden = false): Promise<string> {
+  const mute = new Writable({ write: (_piece, _encoding, done) => done() });
+  process.stderr.write(question);
+  const prompt = createInterface({ input: stdin, output: isHidden ? mute : process.stderr, terminal: true });
+  const reply = await new Promise<string>((resolve) => {
+    prompt.once('line', resolve);
+    prompt.once('SIGINT', () => process.exit(EXIT.interrupted));
+  });
+  prompt.close();
+  if (isHidden) process.stderr.write('\n');
+  return reply.trim();
+}
+
+const logout: Command = {
+  name: 'logout',
+  summary: 'forget the API key and where sessions of listen were',
+  details: 'The key stays valid. An operator, or you in the portal, can revoke it.',
+  async run({ profile, output }) {
+    const wasStored = profile.remove();
+    output.line(
+      wasStored ? 'Logged out. The key stays valid until it is revoked.' : 'You were not logged in.',
+    );
+    return EXIT.ok;
+  },
+};
+
+const whoami: Command = {
+  name: 'whoami',
+  summary: 'show the account, the phone numbers and the API key',
+  async run({ api, output, isJson, profile }) {
+    const client = api();
+    const [identity, key] = await Promise.all([
+      client.call<AccountIdentity>('GET', '/me'),
+      client.call<ApiKey>('GET', '/api/external/key'),
+    ]);
+    const openFile = profile.openFile();
+    if (openFile !== null)
+      output.note(`Warning: other users can read ${openFile}. Run: chmod 600 ${openFile}`);
+    if (isJson) output.json({ url: client.account.url, identity, key });
+    else {
+      output.line(
+        fields([
+          ['service', client.account.url],
+          ['business', identity.businessName],
+          ['WABA', identity.wabaId],
+          ...identity.phoneNumbers.map(
+            (one) => ['number', `${one.phoneNumberId}  ${one.displayPhoneNumber}`] as const,
+          ),
+          ['key', `${key.prefix}…${key.lastFour}  ${key.name}`],
+          ['scopes', key.scopes.join(', ')],
+          ['expires', key.expiresAt ?? 'never'],
+        ]),
+      );
+    }
+    return EXIT.ok;
+  },
+};
+
+export const ACCOUNT_COMMANDS: readonly Command[] = [login, logout, whoami];

@@ -1,0 +1,160 @@
+import { randomUUID } from 'node:crypto';
+import type {
+  AccountIdentity,
+  SentMessage,
+  TestOutcome,
+  TestRequest,
+  WebhookEndpointList,
+} from '../../typescript/src/generated/types.gen.js';
+import type { ApiClient } from './api-client.ts';
+import { type Command, textOf, type Values } from './command.ts';
+import { readBody } from './commands-live.ts';
+import { EXIT, wrongUsage } from './failure.ts';
+import { fields, printable, table } from './output.ts';
+
+type Sample = NonNullable<TestRequest['sample']>;
+
+const SAMPLES: readonly Sample[] = [
+  'test',
+  'message',
+  'image',
+  'location',
+  'button',
+  'status',
+  'status.failed',
+  'payment',
+  'order',
+  'media.ready',
+];
+
+const trigger: Command = {
+  name: 'trigger',
+  operands: '<sample>',
+  count: [1, 1],
+  choices: SAMPLES,
+  summary: 'send a sample event to an endpoint',
+  details: `Samples: ${SAMPLES.join(', ')}. They go the way of every event: stored, signed, delivered, retried. "listen" gets them too. With --same-event-id two events with one eventId are sent: a server that deduplicates by eventId instead of webhook-id loses the second.`,
+  options: {
+    to: {
+      type: 'string',
+      value: '<endpoint>',
+      help: 'id of the endpoint; not needed when there is only one',
+    },
+    'same-event-id': { type: 'boolean', help: 'send two events with one eventId' },
+  },
+  examples: ['heliograph trigger image --to 3', 'heliograph trigger status --to 3 --same-event-id'],
+  async run({ api, output, isJson }, [name = ''], values) {
+    const sample = SAMPLES.find((one) => one === name);
+    if (sample === undefined)
+      throw wrongUsage(`There is no sample ${JSON.stringify(name)}. Samples: ${SAMPLES.join(', ')}.`);
+    const isTwice = values['same-event-id'] === true;
+    if (isTwice && sample === 'test')
+      throw wrongUsage('A test event always has a new eventId: take another sample.');
+    const client = api();
+    const path = `/api/external/webhook-endpoints/${encodeURIComponent(textOf(values, 'to') ?? (await onlyEndpoint(client)))}/test`;
+    const body: TestRequest = sample === 'test' ? {} : { sample };
+    const outcomes = [await client.call<TestOutcome>('POST', path, { body })];
+    const eventId = outcomes[0]?.eventId ?? '';
+    if (isTwice) outcomes.push(await client.call<TestOutcome>('POST', path, { body: { ...body, eventId } }));
+    if (isJson) output.json(isTwice ? outcomes : outcomes[0]);
+    else {
+      const rows = outcomes.map(({ state, statusCode, error, durationMs, id, ...one }) => [
+        ...[state, one.eventId, id, statusCode === null ? printable(error ?? '') : `HTTP ${statusCode}`],
+        durationMs === null ? '' : `${Math.round(durationMs)} ms`,
+      ]);
+      output.line(table(['STATE', 'EVENT ID', 'WEBHOOK-ID', 'RESPONSE', 'TIME'], rows));
+      if (isTwice)
+        output.note('Both count: the eventId is the same, the webhook-id is not. Deduplicate by webhook-id.');
+    }
+    return outcomes.every(({ state }) => state === 'delivered') ? EXIT.ok : EXIT.failed;
+  },
+};
+
+async function onlyEndpoint(api: ApiClient): Promise<string> {
+  const { data } = await api.call<WebhookEndpointList>('GET', '/api/external/webhook-endpoints');
+  const [only, ...others] = data;
+  if (only === undefined)
+    throw wrongUsage(
+      'There is no endpoint yet: add one in the portal, or with POST /api/external/webhook-endpoints.',
+    );
+  if (others.length === 0) return only.id;
+  const list = data.map(({ id, url }) => `${id} (${url})`).join(', ');
+  throw wrongUsage(`Name the endpoint with --to: ${list}.`);
+}
+
+const send: Command = {
+  name: 'send',
+  summary: 'send a message to a customer',
+  options: {
+    to: { type: 'string', value: '<number>', help: 'phone number of the customer, such as +12025550143' },
+    text: { type: 'string', value: '<text>', help: 'send this text' },
+    from: {
+      type: 'string',
+      value: '<phoneNumberId>',
+      help: 'number to send from; not needed when there is only one',
+    },
+    body: {
+      type: 'string',
+      value: '<json|@file|->',
+      help: 'the whole message as JSON, in place of --to and --text',
+    },
+    'idempotency-key': {
+      type: 'string',
+      value: '<key>',
+      help: 'a request with the same key sends nothing twice',
+    },
+  },
+  examples: [
+    'heliograph send --to +12025550143 --text "Your order is ready."',
+    'heliograph send --body @message.json',
+  ],
+  async run({ api, output, isJson }, _operands, values) {
+    const client = api();
+    const key = textOf(values, 'idempotency-key') ?? randomUUID();
+    const message = await messageOf(client, values);
+    const headers = { 'idempotency-key': key };
+    const sent = await client
+      .call<SentMessage>('POST', '/api/external/messages', { body: message, headers })
+      .catch((error: unknown) => {
+        output.note(`To try again without sending twice: --idempotency-key ${key}`);
+        throw error;
+      });
+    if (isJson) output.json(sent);
+    else {
+      output.line(
+        fields([
+          ['state', sent.state],
+          ['serviceMessageId', sent.serviceMessageId],
+          ['metaMessageId', sent.metaMessageId ?? undefined],
+          ['advice', sent.advice],
+        ]),
+      );
+    }
+    return EXIT.ok;
+  },
+};
+
+async function messageOf(api: ApiClient, values: Values): Promise<unknown> {
+  const [given, to, body] = [textOf(values, 'body'), textOf(values, 'to'), textOf(values, 'text')];
+  if (given !== undefined) {
+    try {
+      return JSON.parse(readBody(given).toString('utf8'));
+    } catch (error) {
+      throw wrongUsage(`--body is no JSON: ${(error as Error).message}`);
+    }
+  }
+  if (to === undefined || body === undefined)
+    throw wrongUsage('Say --to <number> and --text <text>, or --body <json>.');
+  const phoneNumberId = textOf(values, 'from') ?? (await onlyNumber(api));
+  return { phoneNumberId, to, type: 'text', text: { body } };
+}
+
+async function onlyNumber(api: ApiClient): Promise<string> {
+  const { phoneNumbers } = await api.call<AccountIdentity>('GET', '/me');
+  const [only, ...others] = phoneNumbers;
+  if (only !== undefined && others.length === 0) return only.phoneNumberId;
+  const list = phoneNumbers.map((one) => `${one.phoneNumberId} (${one.displayPhoneNumber})`).join(', ');
+  throw wrongUsage(`Name the number to send from with --from: ${list}.`);
+}
+
+export const SENDING_COMMANDS: readonly Command[] = [trigger, send];

@@ -1,0 +1,188 @@
+import { randomUUID } from 'node:crypto';
+import type { StreamedEvent } from './event-block.ts';
+import { networkCode, networkProblem } from './failure.ts';
+import { webhookHeaders } from './signature.ts';
+
+/** An attempt to forward an event to the server of the user. */
+export type Forwarded = {
+  event: StreamedEvent;
+  body: Buffer;
+  deliveryId: string;
+  attempt: number;
+  /** Null: there was no response. */
+  status: number | null;
+  error: string | null;
+  durationMs: number;
+  responseBody: string;
+  isDelivered: boolean;
+};
+
+export type ForwarderOptions = {
+  url: string;
+  secret: string;
+  /** As at the service: 15 seconds. */
+  timeoutMs: number;
+  /** An event waits for so long while nothing listens at the URL. */
+  maxRefusedMs: number;
+  onForwarded(forwarded: Forwarded): void;
+  /** Everything up to this cursor is forwarded or has failed. */
+  onSettled(cursor: string, event: StreamedEvent): void;
+};
+
+const MAX_WAITING = 200;
+const MAX_UNDER_WAY = 10;
+const MAX_KEPT = 500;
+const MAX_RESPONSE_CHARS = 400;
+const REFUSED_AGAIN_MS = 300;
+
+type Waiting = { event: StreamedEvent; cursor: string; isSettled: boolean };
+
+/** Forwards events as the service delivers them: those with one `eventId` one after the other, others side by side. */
+export function makeForwarder(options: ForwarderOptions) {
+  const waiting: Waiting[] = [];
+  const lanes = new Map<string, Promise<void>>();
+  const kept: Forwarded[] = [];
+  const places = makePlaces(MAX_UNDER_WAY);
+  const stopping = new AbortController();
+  let roomy = Promise.withResolvers<void>();
+  let userAgent = 'Heliograph';
+
+  const note = (forwarded: Forwarded): void => {
+    kept.push(forwarded);
+    if (kept.length > MAX_KEPT) kept.shift();
+    options.onForwarded(forwarded);
+  };
+  const settle = (one: Waiting): void => {
+    one.isSettled = true;
+    let last: Waiting | undefined;
+    while (waiting[0]?.isSettled === true) last = waiting.shift();
+    if (last !== undefined) options.onSettled(last.cursor, last.event);
+    if (waiting.length < MAX_WAITING) {
+      roomy.resolve();
+      roomy = Promise.withResolvers<void>();
+    }
+  };
+  const send = async (event: StreamedEvent, deliveryId: string, attempt: number): Promise<void> => {
+    await places.take();
+    try {
+      const made = { event, deliveryId, attempt, userAgent };
+      const forwarded = await forward(made, options, stopping.signal);
+      if (!stopping.signal.aborted) note(forwarded);
+    } finally {
+      places.free();
+    }
+  };
+  const inLane = (event: StreamedEvent, work: () => Promise<void>): Promise<void> => {
+    const lane = (lanes.get(event.eventId) ?? Promise.resolve()).then(work);
+    lanes.set(event.eventId, lane);
+    void lane.finally(() => {
+      if (lanes.get(event.eventId) === lane) lanes.delete(event.eventId);
+    });
+    return lane;
+  };
+
+  return {
+    setUserAgent(name: string): void {
+      userAgent = name;
+    },
+    /** Takes an event over; waits while many are waiting for the server of the user. */
+    async add(event: StreamedEvent, cursor: string): Promise<void> {
+      while (waiting.length >= MAX_WAITING && !stopping.signal.aborted) await roomy.promise;
+      if (stopping.signal.aborted) return;
+      const one = { event, cursor, isSettled: false };
+      waiting.push(one);
+      void inLane(event, async () => {
+        if (!stopping.signal.aborted) await send(event, newDeliveryId(), 1);
+        if (!stopping.signal.aborted) settle(one);
+      });
+    },
+    /** Makes another attempt for an event. */
+    retry({ event, deliveryId, attempt }: Forwarded): void {
+      void inLane(event, () => send(event, deliveryId, attempt + 1));
+    },
+    /** Attempts, the oldest first; of each delivery only the last one. */
+    latest(): Forwarded[] {
+      return [...new Map(kept.map((one) => [one.deliveryId, one])).values()];
+    },
+    /** All attempts that are kept, the oldest first. */
+    attempts: (): readonly Forwarded[] => kept,
+    waitingCount: () => waiting.length,
+    /** Resolves when nothing is under way. */
+    async idle(): Promise<void> {
+      while (lanes.size > 0) await Promise.all(lanes.values());
+    },
+    stop(): void {
+      stopping.abort();
+      roomy.resolve();
+    },
+  };
+}
+
+export type Forwarder = ReturnType<typeof makeForwarder>;
+
+function newDeliveryId(): string {
+  return `dlv_${randomUUID().replaceAll('-', '')}`;
+}
+
+function makePlaces(count: number) {
+  const waiting: (() => void)[] = [];
+  let taken = 0;
+  return {
+    async take(): Promise<void> {
+      if (taken < count) taken += 1;
+      else await new Promise<void>((resolve) => waiting.push(resolve));
+    },
+    free(): void {
+      const next = waiting.shift();
+      if (next === undefined) taken -= 1;
+      else next();
+    },
+  };
+}
+
+type Made = { event: StreamedEvent; deliveryId: string; attempt: number; userAgent: string };
+
+async function forward(made: Made, options: ForwarderOptions, stop: AbortSignal): Promise<Forwarded> {
+  const { event, deliveryId, attempt } = made;
+  const body = event.body ?? Buffer.alloc(0);
+  const beganAt = performance.now();
+  const base = { event, body, deliveryId, attempt };
+  for (;;) {
+    const startedAt = performance.now();
+    try {
+      const { status, responseBody } = await post(made, body, options, stop);
+      const durationMs = performance.now() - startedAt;
+      const isDelivered = status >= 200 && status < 300;
+      return { ...base, status, error: null, durationMs, responseBody, isDelivered };
+    } catch (error) {
+      const isRefused = networkCode(error) === 'ECONNREFUSED';
+      const isLate = performance.now() - beganAt > options.maxRefusedMs;
+      if (!isRefused || isLate || stop.aborted) {
+        const durationMs = performance.now() - startedAt;
+        const problem = networkProblem(error);
+        return { ...base, status: null, error: problem, durationMs, responseBody: '', isDelivered: false };
+      }
+      // A server that restarts after each change of its source is away for a moment.
+      await new Promise((resolve) => setTimeout(resolve, REFUSED_AGAIN_MS));
+    }
+  }
+}
+
+async function post(
+  made: Made,
+  body: Buffer,
+  { url, secret, timeoutMs }: ForwarderOptions,
+  stop: AbortSignal,
+) {
+  const timestampSeconds = Math.floor(Date.now() / 1_000);
+  const response = await fetch(url, {
+    method: 'POST',
+    // The service follows none either.
+    redirect: 'manual',
+    headers: webhookHeaders(secret, body, { ...made, timestampSeconds }),
+    body: new Uint8Array(body),
+    signal: AbortSignal.any([stop, AbortSignal.timeout(timeoutMs)]),
+  });
+  const responseBody = (await response.text()).slice(0, MAX_RESPONSE_CHARS);
+  return { status: response.status, responseBody };
+}

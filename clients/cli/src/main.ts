@@ -1,0 +1,20 @@
+#!/usr/bin/env node
+import { run } from './run.ts';
+
+// A reader that has seen enough, as of "| head", ends the command.
+process.stdout.on('error', () => process.exit(0));
+
+run(process.argv.slice(2), process).then(
+  (exitCode) => {
+    process.exitCode = exitCode;
+    // Requests that nobody waits for any more must not keep the process.
+    if (process.stdout.writableLength === 0) process.exit(exitCode);
+    process.stdout.once('drain', () => process.exit(exitCode));
+  },
+  (error: unknown) => {
+    process.stderr.write(
+      `${error instanceof Error ? error.stack : String(error)}\nThis is a mistake in heliograph-cli: please report it.\n`,
+    );
+    process.exit(1);
+  },
+);

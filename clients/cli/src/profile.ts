@@ -1,0 +1,110 @@
+import { spawnSync } from 'node:child_process';
+import { chmodSync, mkdirSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { homedir } from 'node:os';
+import { join } from 'node:path';
+import { EXIT, Failure } from './failure.ts';
+
+type Environment = Readonly<Record<string, string | undefined>>;
+
+/** Whom to speak to, and as whom. */
+export type Account = { url: string; apiKey: string };
+
+type Stored = { url: string; apiKey?: string; inKeyring?: true };
+
+/** Where a session of `listen` was, by account and types. */
+export type Session = { cursor: string; at: string; secret: string };
+
+const KEYRING = ['service', 'heliograph-cli'];
+
+/** Files of the user: the key (mode 0600) and where sessions of `listen` were. */
+export function openProfile(env: Environment) {
+  const base =
+    env.XDG_CONFIG_HOME || (process.platform === 'win32' && env.APPDATA) || join(homedir(), '.config');
+  const directory = env.HELIOGRAPH_CONFIG_DIR || join(base, 'heliograph');
+  const path = (name: string) => join(directory, name);
+
+  const read = <T>(name: string): T | null => {
+    try {
+      return JSON.parse(readFileSync(path(name), 'utf8')) as T;
+    } catch (error) {
+      if ((error as { code?: string }).code === 'ENOENT') return null;
+      throw new Failure(EXIT.failed, `${path(name)} cannot be read: ${(error as Error).message}`);
+    }
+  };
+  /** Renamed into place, so that a process that is killed leaves no half of a file. */
+  const write = (name: string, value: unknown): void => {
+    mkdirSync(directory, { recursive: true, mode: 0o700 });
+    const draft = path(`.${name}.${process.pid}`);
+    writeFileSync(draft, JSON.stringify(value), { mode: 0o600 });
+    chmodSync(draft, 0o600);
+    renameSync(draft, path(name));
+  };
+
+  return {
+    /** The account to use: options and environment come before what `login` has stored. Throws Failure without a key. */
+    account(given: { url?: string | undefined }): Account {
+      const stored = read<Stored>('login.json');
+      const url = given.url ?? env.HELIOGRAPH_URL ?? stored?.url;
+      const apiKey = env.HELIOGRAPH_API_KEY ?? storedKey(stored);
+      if (url === undefined || apiKey === undefined) {
+        throw new Failure(
+          EXIT.key,
+          'You are not logged in. Run "heliograph login", or set HELIOGRAPH_URL and HELIOGRAPH_API_KEY.',
+        );
+      }
+      return { url: url.replace(/\/+$/, ''), apiKey };
+    },
+    storedUrl: () => read<Stored>('login.json')?.url,
+    /** The key file if others can read it. */
+    openFile(): string | null {
+      if (process.platform === 'win32') return null;
+      try {
+        return (statSync(path('login.json')).mode & 0o077) === 0 ? null : path('login.json');
+      } catch {
+        return null;
+      }
+    },
+    /** Stores the account; returns where the key is. */
+    save({ url, apiKey }: Account, useKeyring: boolean): string {
+      if (!useKeyring) {
+        write('login.json', { url, apiKey });
+        return path('login.json');
+      }
+      const args = ['store', '--label', 'Heliograph API key', ...KEYRING, 'url', url];
+      const { status } = spawnSync('secret-tool', args, {
+        input: apiKey,
+        stdio: ['pipe', 'ignore', 'ignore'],
+      });
+      if (status !== 0) {
+        throw new Failure(
+          EXIT.failed,
+          'The key ring did not take the key: is secret-tool installed and unlocked?',
+        );
+      }
+      write('login.json', { url, inKeyring: true });
+      return 'the key ring';
+    },
+    /** Forgets the account. False: there was none. */
+    remove(): boolean {
+      const stored = read<Stored>('login.json');
+      if (stored?.inKeyring === true) spawnSync('secret-tool', ['clear', ...KEYRING, 'url', stored.url]);
+      rmSync(path('login.json'), { force: true });
+      rmSync(path('sessions.json'), { force: true });
+      return stored !== null;
+    },
+    session: (name: string) => read<Record<string, Session>>('sessions.json')?.[name] ?? null,
+    saveSession(name: string, session: Session): void {
+      write('sessions.json', { ...read<Record<string, Session>>('sessions.json'), [name]: session });
+    },
+  };
+}
+
+export type Profile = ReturnType<typeof openProfile>;
+
+function storedKey(stored: Stored | null): string | undefined {
+  if (stored?.inKeyring !== true) return stored?.apiKey;
+  const { stdout } = spawnSync('secret-tool', ['lookup', ...KEYRING, 'url', stored.url], {
+    encoding: 'utf8',
+  });
+  return stdout?.trim() || undefined;
+}
