@@ -5,6 +5,7 @@ import { makeApiClient } from './api-client.ts';
 import { type Command, type Context, textOf } from './command.ts';
 import { EXIT, wrongUsage } from './failure.ts';
 import { fields } from './output.ts';
+import { webUrl } from './web-url.ts';
 
 const KEY = /^ck_[0-9a-f]{64}$/;
 
@@ -38,8 +39,8 @@ async function askUrl(context: Context, given: string | undefined): Promise<stri
     (context.isInteractive
       ? await ask(context, `URL of the service${known === undefined ? '' : ` [${known}]`}: `)
       : known);
-  const url = URL.parse((text === '' ? known : text) ?? '');
-  if (url === null || !/^https?:$/.test(url.protocol)) {
+  const url = webUrl((text === '' ? known : text) ?? '');
+  if (url === null) {
     throw wrongUsage('Name the service with --url, such as https://gateway.example.');
   }
   if (url.protocol === 'http:' && !/^(localhost|127\.|\[::1\])/.test(url.hostname)) {

@@ -7,6 +7,7 @@ import { listen } from './listen.ts';
 import { printable } from './output.ts';
 import { secretBytes } from './signature.ts';
 import { diagnose } from './verify.ts';
+import { webUrl } from './web-url.ts';
 
 const TYPES = {
   type: 'string',
@@ -179,9 +180,8 @@ const doctor: Command = {
   },
   examples: ['heliograph doctor https://shop.example/webhooks'],
   async run({ output, isJson, env }, [url = ''], values) {
-    const parsed = URL.parse(url);
-    if (parsed === null || !/^https?:$/.test(parsed.protocol))
-      throw wrongUsage('The URL must begin with https:// or http://.');
+    const parsed = webUrl(url);
+    if (parsed === null) throw wrongUsage('The URL must begin with https:// or http://.');
     const secret = textOf(values, 'secret') ?? env.HELIOGRAPH_WEBHOOK_SECRET ?? null;
     if (secret !== null && secretBytes(secret) === null)
       throw wrongUsage('The secret must begin with whsec_ and be base64.');

@@ -44,9 +44,14 @@ export function makeForwarder(options: ForwarderOptions) {
   const kept: Forwarded[] = [];
   const places = makePlaces(MAX_UNDER_WAY);
   const stopping = new AbortController();
-  let roomy = Promise.withResolvers<void>();
+  let onRoom: (() => void)[] = [];
   let userAgent = 'Heliograph';
 
+  const wakeAdders = (): void => {
+    const all = onRoom;
+    onRoom = [];
+    for (const wake of all) wake();
+  };
   const note = (forwarded: Forwarded): void => {
     kept.push(forwarded);
     if (kept.length > MAX_KEPT) kept.shift();
@@ -57,10 +62,7 @@ export function makeForwarder(options: ForwarderOptions) {
     let last: Waiting | undefined;
     while (waiting[0]?.isSettled === true) last = waiting.shift();
     if (last !== undefined) options.onSettled(last.cursor, last.event);
-    if (waiting.length < MAX_WAITING) {
-      roomy.resolve();
-      roomy = Promise.withResolvers<void>();
-    }
+    if (waiting.length < MAX_WAITING) wakeAdders();
   };
   const send = async (event: StreamedEvent, deliveryId: string, attempt: number): Promise<void> => {
     await places.take();
@@ -87,7 +89,9 @@ export function makeForwarder(options: ForwarderOptions) {
     },
     /** Takes an event over; waits while many are waiting for the server of the user. */
     async add(event: StreamedEvent, cursor: string): Promise<void> {
-      while (waiting.length >= MAX_WAITING && !stopping.signal.aborted) await roomy.promise;
+      while (waiting.length >= MAX_WAITING && !stopping.signal.aborted) {
+        await new Promise<void>((resolve) => onRoom.push(resolve));
+      }
       if (stopping.signal.aborted) return;
       const one = { event, cursor, isSettled: false };
       waiting.push(one);
@@ -113,7 +117,7 @@ export function makeForwarder(options: ForwarderOptions) {
     },
     stop(): void {
       stopping.abort();
-      roomy.resolve();
+      wakeAdders();
     },
   };
 }

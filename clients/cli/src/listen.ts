@@ -10,6 +10,7 @@ import { readKeys } from './listen-keys.ts';
 import { forwardedLine } from './listen-lines.ts';
 import type { Session } from './profile.ts';
 import { secretBytes } from './signature.ts';
+import { webUrl } from './web-url.ts';
 
 export type ListenOptions = {
   forwardTo: string;
@@ -42,8 +43,8 @@ export async function listen(context: Context, options: ListenOptions): Promise<
 }
 
 function localUrl(text: string): string {
-  const url = URL.parse(/^\d+$/.test(text) ? `http://localhost:${text}/` : text);
-  if (url !== null && /^https?:$/.test(url.protocol)) return url.href;
+  const url = webUrl(/^\d+$/.test(text) ? `http://localhost:${text}/` : text);
+  if (url !== null) return url.href;
   throw wrongUsage('--forward-to must be a URL such as http://localhost:3000/webhooks, or a port.');
 }
 

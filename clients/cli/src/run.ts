@@ -85,7 +85,9 @@ export async function run(
 function commandNamed(name: string): Command {
   const command = COMMANDS.find((one) => one.name === name);
   if (command !== undefined) return command;
-  const close = COMMANDS.filter((one) => name !== '' && one.name.startsWith(name.slice(0, 1))).map((one) => one.name);
+  const close = COMMANDS.filter((one) => name !== '' && one.name.startsWith(name.slice(0, 1))).map(
+    (one) => one.name,
+  );
   const hint = close.length === 0 ? '' : ` Do you mean ${close.join(' or ')}?`;
   throw wrongUsage(`There is no command ${JSON.stringify(name)}.${hint} See heliograph --help.`);
 }

@@ -176,11 +176,6 @@ function otherBody(body: Buffer, signs: Signs): Verdict | null {
       'json_encode of PHP does that: verify the raw bytes.',
     ],
     [
-      Buffer.from(text, 'latin1'),
-      'The body was read as UTF-8, but its bytes are others.',
-      'Read the body as bytes.',
-    ],
-    [
       Buffer.from(body.toString('latin1'), 'utf8'),
       'The body was read in another encoding than UTF-8.',
       'Read the body as bytes.',

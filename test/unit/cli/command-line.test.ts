@@ -1,0 +1,121 @@
+import { mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { Readable, Writable } from 'node:stream';
+import { describe, expect, onTestFinished, test } from 'vitest';
+import type { Command } from '../../../clients/cli/src/command.ts';
+import { timeOf } from '../../../clients/cli/src/commands-events.ts';
+import { completionScript } from '../../../clients/cli/src/completion.ts';
+import { printable, table } from '../../../clients/cli/src/output.ts';
+import { openProfile } from '../../../clients/cli/src/profile.ts';
+import { readArguments, run } from '../../../clients/cli/src/run.ts';
+
+async function heliograph(...args: string[]) {
+  const written = { stdout: '', stderr: '' };
+  const into = (name: keyof typeof written) =>
+    new Writable({
+      write(piece, _encoding, done) {
+        written[name] += piece;
+        done();
+      },
+    }) as unknown as NodeJS.WriteStream;
+  const stdin = Readable.from([]) as unknown as NodeJS.ReadStream & { fd: 0 };
+  const env = { HELIOGRAPH_CONFIG_DIR: directory() };
+  const streams = {
+    stdin,
+    stdout: into('stdout') as NodeJS.WriteStream & { fd: 1 },
+    stderr: into('stderr') as NodeJS.WriteStream & { fd: 2 },
+  };
+  return { exitCode: await run(args, { ...streams, env }), ...written };
+}
+
+function directory(): string {
+  const path = mkdtempSync(join(tmpdir(), 'heliograph-cli-'));
+  onTestFinished(() => rmSync(path, { recursive: true, force: true }));
+  return path;
+}
+
+describe('the command line', () => {
+  test('shows help for the tool and for each of its commands', async () => {
+    const { stdout, exitCode } = await heliograph('--help');
+    expect(exitCode).toBe(0);
+    const names = [...stdout.matchAll(/^ {2}([a-z]+) .*$/gm)].map(([, name]) => name ?? '');
+    expect(names).toEqual(
+      expect.arrayContaining(['login', 'listen', 'trigger', 'verify', 'doctor', 'completion']),
+    );
+    for (const name of names) {
+      const help = await heliograph(name, '--help');
+      expect([name, help.exitCode, help.stdout]).toEqual([name, 0, expect.stringContaining('--json')]);
+    }
+  });
+
+  test.each([
+    [['lsten'], 2, /no command "lsten"\. Do you mean .*listen/],
+    [['events', '--stat', 'failed'], 2, /Unknown option '--stat'/],
+    [['trigger'], 2, /Usage: heliograph trigger <sample>/],
+    [['trigger', 'picture'], 2, /There is no sample "picture"/],
+    [['listen'], 2, /--forward-to/],
+    [['listen', '--forward-to', 'ftp://x'], 2, /must be a URL/],
+    [['verify', '--secret', 'x'], 2, /--body/],
+    [['events'], 3, /not logged in/],
+    [['events', '--url', 'http://127.0.0.1:9'], 3, /not logged in/],
+  ])('refuses %j with %i and clear words', async (args, exitCode, words) => {
+    const result = await heliograph(...args);
+    expect([result.exitCode, result.stderr]).toEqual([exitCode, expect.stringMatching(words)]);
+  });
+
+  test('takes options that are repeated, and no operand too many', () => {
+    const command: Command = {
+      name: 'x',
+      summary: '',
+      options: { header: { type: 'string', help: '', multiple: true } },
+      run: async () => 0,
+    };
+    expect(readArguments(command, ['--header', 'a: 1', '--header=b: 2']).values.header).toEqual([
+      'a: 1',
+      'b: 2',
+    ]);
+    expect(() => readArguments(command, ['y'])).toThrow('Usage');
+  });
+
+  test('understands times of the past', () => {
+    expect(timeOf('2h', 'since', Date.parse('2026-11-21T09:30:00Z'))).toBe('2026-11-21T07:30:00.000Z');
+    expect(timeOf('2026-11-21T09:30:00+05:30', 'since')).toBe('2026-11-21T04:00:00.000Z');
+    expect(() => timeOf('soon', 'since')).toThrow('--since');
+  });
+
+  test('completes commands, options and samples in each shell', async () => {
+    for (const shell of ['bash', 'zsh', 'fish']) {
+      const { stdout } = await heliograph('completion', shell);
+      for (const word of ['listen', 'forward-to', 'status.failed'])
+        expect([shell, stdout]).toEqual([shell, expect.stringContaining(word)]);
+    }
+    expect(() => completionScript('powershell', [])).toThrow('bash, zsh, fish');
+  });
+});
+
+describe('the profile', () => {
+  test('keeps the key in a file that only its owner can read, and says so of one that others can', () => {
+    const env = { HELIOGRAPH_CONFIG_DIR: join(directory(), 'deep') };
+    const profile = openProfile(env);
+    const path = profile.save({ url: 'https://gateway.example', apiKey: 'ck_1' }, false);
+    expect(statSync(path).mode & 0o777).toBe(0o600);
+    expect(profile.openFile()).toBeNull();
+    expect(profile.account({})).toEqual({ url: 'https://gateway.example', apiKey: 'ck_1' });
+    writeFileSync(path, readFileSync(path), { mode: 0o644 });
+    expect(profile.account({ url: 'https://other.example/' }).url).toBe('https://other.example');
+    expect(openProfile({ ...env, HELIOGRAPH_API_KEY: 'ck_2' }).account({}).apiKey).toBe('ck_2');
+    expect([profile.remove(), profile.remove()]).toEqual([true, false]);
+    expect(() => profile.account({})).toThrow('not logged in');
+  });
+});
+
+describe('output', () => {
+  test('has columns as wide as their cells, colours aside', () => {
+    expect(table(['A', 'B'], [['\u001b[31mlong\u001b[0m', 'x']])).toBe('A     B\n\u001b[31mlong\u001b[0m  x');
+  });
+
+  test('of others obeys nothing in a terminal', () => {
+    expect(printable('a\u001b[2Jb\u009b1m')).toBe('a\ufffd[2Jb\ufffd1m');
+  });
+});
