@@ -67,13 +67,13 @@ async function cursorOf(
   if (before === null || before.cursor === '' || resume === false) return null;
   if (resume === true) return before.cursor;
   const missed = await countMissed(api, before, types);
-  if (missed === '0') return before.cursor;
+  if (missed === null) return before.cursor;
   if (!context.isInteractive) {
-    context.output.note(`${missed} events came since the last session. --resume forwards them too.`);
+    context.output.note(`${missed} came since the last session. --resume forwards them too.`);
     return null;
   }
   const prompt = createInterface({ input: context.stdin, output: process.stderr });
-  const question = `${missed} events came since the last session (${before.at}). Forward them too? [Y/n] `;
+  const question = `${missed} came since the last session (${before.at}). Forward them too? [Y/n] `;
   const reply = await new Promise<string>((resolve) => prompt.question(question, resolve));
   prompt.close();
   return /^n/i.test(reply.trim()) ? null : before.cursor;
@@ -81,14 +81,19 @@ async function cursorOf(
 
 const COUNTED = 100;
 
-async function countMissed(api: ApiClient, { at }: Session, types: string | undefined): Promise<string> {
-  if (at === '') return '0';
+/** "3 events"; null: nothing came. */
+async function countMissed(
+  api: ApiClient,
+  { at }: Session,
+  types: string | undefined,
+): Promise<string | null> {
+  if (at === '') return null;
   const wanted = types?.split(',');
   // The list takes one type. A millisecond later, so that the last event itself does not count.
   const since = new Date(Date.parse(at) + 1).toISOString();
   const counts = await Promise.all(
     (wanted ?? [undefined]).map(async (type) => {
-      const query = { since, order: 'asc', limit: String(COUNTED), type: type?.trim() };
+      const query = { since, limit: String(COUNTED), type: type?.trim() };
       const page = await api.call<{ data: unknown[]; hasMore: boolean }>('GET', '/api/external/events', {
         query,
       });
@@ -96,7 +101,9 @@ async function countMissed(api: ApiClient, { at }: Session, types: string | unde
     }),
   );
   const sum = counts.reduce((total, { count }) => total + count, 0);
-  return `${counts.some(({ hasMore }) => hasMore) ? 'More than ' : ''}${sum}`;
+  if (sum === 0) return null;
+  const isMore = counts.some(({ hasMore }) => hasMore);
+  return `${isMore ? 'More than ' : ''}${sum} ${sum === 1 ? 'event' : 'events'}`;
 }
 
 /** Stores how far the session has come, a few times a second at most, and at its end. */
