@@ -2,6 +2,7 @@ import type { ApiClient } from './api-client.ts';
 import { refused } from './api-client.ts';
 import { type Block, makeBlockReader, readEvent, type StreamedEvent } from './event-block.ts';
 import { EXIT, Failure, networkProblem } from './failure.ts';
+import { linkedAbort } from './linked-abort.ts';
 
 export type StreamOptions = {
   api: ApiClient;
@@ -20,6 +21,7 @@ export type StreamOptions = {
 
 /** A heartbeat comes every 15 seconds. */
 const SILENCE_MS = 40_000;
+const SILENT = 'nothing came for 40 seconds';
 const MAX_WAIT_MS = 30_000;
 
 /** Why the service ends a stream for good. */
@@ -65,38 +67,49 @@ async function attempt(
   position: Position,
   onOpen: () => void,
 ): Promise<{ problem: string; waitMs: number }> {
-  const silence = new AbortController();
-  const timer = setTimeout(() => silence.abort(), SILENCE_MS);
+  const abort = linkedAbort(signal, SILENCE_MS);
   try {
     const headers = position.cursor === null ? {} : { 'last-event-id': position.cursor };
-    const request = { query: { types }, headers };
     const response = await api.open(
       '/api/external/events/stream',
-      request,
-      AbortSignal.any([signal, silence.signal]),
+      { query: { types }, headers },
+      abort.signal,
     );
     if (response.status !== 200 || response.body === null) return await notOpened(api, response);
     onOpen();
     const read = makeBlockReader();
-    for await (const piece of response.body.pipeThrough(new TextDecoderStream())) {
+    for await (const piece of piecesOf(response.body, abort.signal)) {
       for (const block of read(piece)) {
-        timer.refresh();
         if (block.event === 'end') return ended(block, position);
         await take(block, position, options);
         // The reader may have waited long for the receiver.
-        timer.refresh();
+        abort.refresh();
       }
     }
-    return { problem: 'the connection was closed', waitMs: 0 };
+    return { problem: abort.isLate() ? SILENT : 'the connection was closed', waitMs: 0 };
   } catch (error) {
     if (error instanceof Failure) throw error;
-    return {
-      problem: silence.signal.aborted ? 'nothing came for 40 seconds' : networkProblem(error),
-      waitMs: 0,
-    };
+    return { problem: abort.isLate() ? SILENT : networkProblem(error), waitMs: 0 };
   } finally {
-    clearTimeout(timer);
-    silence.abort();
+    abort.release();
+  }
+}
+
+/** The text of a body until it ends or the signal is aborted, which does not always reach the body of a response. */
+async function* piecesOf(body: ReadableStream<Uint8Array>, signal: AbortSignal): AsyncGenerator<string> {
+  const reader = body.getReader();
+  const decoder = new TextDecoder();
+  const cancel = (): void => void reader.cancel().catch(() => {});
+  signal.addEventListener('abort', cancel);
+  try {
+    for (;;) {
+      const { done, value } = await reader.read();
+      if (done || signal.aborted) return;
+      yield decoder.decode(value, { stream: true });
+    }
+  } finally {
+    signal.removeEventListener('abort', cancel);
+    cancel();
   }
 }
 

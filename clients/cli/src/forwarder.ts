@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import type { StreamedEvent } from './event-block.ts';
 import { networkCode, networkProblem } from './failure.ts';
+import { linkedAbort } from './linked-abort.ts';
 import { webhookHeaders } from './signature.ts';
 
 /** An attempt to forward an event to the server of the user. */
@@ -179,14 +180,19 @@ async function post(
   stop: AbortSignal,
 ) {
   const timestampSeconds = Math.floor(Date.now() / 1_000);
-  const response = await fetch(url, {
-    method: 'POST',
-    // The service follows none either.
-    redirect: 'manual',
-    headers: webhookHeaders(secret, body, { ...made, timestampSeconds }),
-    body: new Uint8Array(body),
-    signal: AbortSignal.any([stop, AbortSignal.timeout(timeoutMs)]),
-  });
-  const responseBody = (await response.text()).slice(0, MAX_RESPONSE_CHARS);
-  return { status: response.status, responseBody };
+  const abort = linkedAbort(stop, timeoutMs);
+  try {
+    const response = await fetch(url, {
+      method: 'POST',
+      // The service follows none either.
+      redirect: 'manual',
+      headers: webhookHeaders(secret, body, { ...made, timestampSeconds }),
+      body: new Uint8Array(body),
+      signal: abort.signal,
+    });
+    const responseBody = (await response.text()).slice(0, MAX_RESPONSE_CHARS);
+    return { status: response.status, responseBody };
+  } finally {
+    abort.release();
+  }
 }

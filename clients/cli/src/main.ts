@@ -7,9 +7,8 @@ process.stdout.on('error', () => process.exit(0));
 run(process.argv.slice(2), process).then(
   (exitCode) => {
     process.exitCode = exitCode;
-    // Requests that nobody waits for any more must not keep the process.
-    if (process.stdout.writableLength === 0) process.exit(exitCode);
-    process.stdout.once('drain', () => process.exit(exitCode));
+    // Requests that nobody waits for any more must not keep the process; what is written must be.
+    process.stdout.write('', () => process.exit(exitCode));
   },
   (error: unknown) => {
     process.stderr.write(
