@@ -145,6 +145,8 @@ async function forwardStream(context: Context, course: Course & { secret: string
     },
     onSettled: (reached, event) => session.reached(reached, event.createdAt),
   });
+  // An event that waits for its turn must not hold up the end.
+  stop.signal.addEventListener('abort', () => forwarder.stop());
   let exitCode: ExitCode = EXIT.ok;
   const interrupt = (): void => {
     exitCode = EXIT.interrupted;

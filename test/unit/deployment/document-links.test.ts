@@ -4,7 +4,7 @@ import { fileURLToPath } from 'node:url';
 import { describe, expect, test } from 'vitest';
 
 const ROOT = fileURLToPath(new URL('../../../', import.meta.url));
-const DOCUMENTS = ['*.md', 'docs/**/*.md', 'clients/typescript/README.md'].flatMap((pattern) =>
+const DOCUMENTS = ['*.md', 'docs/**/*.md', 'clients/*/README.md'].flatMap((pattern) =>
   globSync(pattern, { cwd: ROOT }),
 );
 

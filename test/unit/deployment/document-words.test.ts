@@ -6,7 +6,7 @@ import { repositoryFile } from './compose-file.ts';
 const ROOT = fileURLToPath(new URL('../../../', import.meta.url));
 
 /** Decisions and the changelog tell of their time, in the words of their time. */
-const DOCUMENTS = ['*.md', 'docs/**/*.md', 'clients/typescript/README.md']
+const DOCUMENTS = ['*.md', 'docs/**/*.md', 'clients/*/README.md']
   .flatMap((pattern) => globSync(pattern, { cwd: ROOT }))
   .filter((path) => path !== 'CHANGELOG.md' && !path.startsWith('docs/decisions/'));
 
