@@ -22,7 +22,7 @@ export function forwardedLine(forwarded: Forwarded, { style }: Pick<Output, 'sty
 }
 
 /** How the two last deliveries of one `eventId` differ; null when no two are kept. */
-export function diffOfLast(
+function diffOfLast(
   attempts: readonly Forwarded[],
 ): { before: Forwarded; after: Forwarded; lines: DiffLine[] } | null {
   for (const after of attempts.toReversed()) {

@@ -34,14 +34,14 @@ const StreamQuery = Type.Object(
     types: Type.Optional(
       parameter(
         Type.String({ maxLength: 1_024 }),
-        'Events of these types only, separated by commas; `upstream.*`: of all fields of upstream beside the six. Without it, the stream has the six only.',
+        'Events of these types only, separated by commas; `upstream.*`: events of all upstream fields. Without it, the stream has the six only.',
         'message,status',
       ),
     ),
     cursor: Type.Optional(
       parameter(
         Type.String(),
-        'The `id` of the last block that was read: the stream goes on behind it. The header `Last-Event-ID` does the same and comes first.',
+        'The `id` of the last block that was read: the stream continues behind it. The header `Last-Event-ID` does the same and comes first.',
         'AAABlq3kZ0B2',
       ),
     ),
@@ -63,7 +63,7 @@ export const streamEvents = restOperation({
   scope: 'readEvents',
   summary: 'Stream events',
   description:
-    'Live events as server-sent events, without gaps, about two seconds behind. `data` is an event as in the list, without `deliverySummary`, in one line; `id` is the cursor to go on from. Every 15 seconds a comment comes, with an `id`. Before the service ends a stream, a block with `event: end` says why. A key has 5 streams at a time.',
+    'Live events as server-sent events, without gaps, about two seconds behind. `data` is an event as in the list, without `deliverySummary`, in one line; `id` is the cursor to resume from. Every 15 seconds a comment comes, with an `id`. Before the service ends a stream, a block with `event: end` says why. A key has 5 streams at a time.',
   tag: 'Events',
   errors: ['too_many_streams', 'invalid_cursor'],
   query: StreamQuery,

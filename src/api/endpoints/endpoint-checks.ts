@@ -138,7 +138,7 @@ const TestRequest = Type.Object(
     eventId: Type.Optional(
       parameter(
         Type.String({ pattern: '^test_[1-9][0-9]{0,17}$' }),
-        'The `eventId` of an earlier test, to see that both count: events may share an `eventId`, and only `webhook-id` tells duplicates apart. With `sample` only.',
+        'The `eventId` of an earlier test, to see that both count: events may share an `eventId`, and only `webhook-id` identifies a duplicate. With `sample` only.',
         'test_1',
       ),
     ),

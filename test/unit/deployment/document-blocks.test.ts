@@ -31,6 +31,13 @@ const RUN_BY_BEGINNING: readonly [document: string, beginning: string][] = [
 
 /** Blocks that nothing runs, each with the reason. */
 const NOT_RUN: readonly [document: string, beginning: string, reason: string][] = [
+  ...['npm install --global', 'heliograph listen', 'heliograph trigger', 'heliograph verify'].map(
+    (beginning): [string, string, string] => [
+      'cli.md',
+      beginning,
+      'test/acceptance/cli.test.ts packs the tool, and runs these commands with the addresses of its stack',
+    ],
+  ),
   [
     'mcp.md',
     'claude mcp add heliograph',

@@ -232,7 +232,7 @@ export class HeliographApi extends HeyApiClient {
     /**
      * Stream events
      *
-     * Live events as server-sent events, without gaps, about two seconds behind. `data` is an event as in the list, without `deliverySummary`, in one line; `id` is the cursor to go on from. Every 15 seconds a comment comes, with an `id`. Before the service ends a stream, a block with `event: end` says why. A key has 5 streams at a time.
+     * Live events as server-sent events, without gaps, about two seconds behind. `data` is an event as in the list, without `deliverySummary`, in one line; `id` is the cursor to resume from. Every 15 seconds a comment comes, with an `id`. Before the service ends a stream, a block with `event: end` says why. A key has 5 streams at a time.
      *
      * Scope: `read` or `read_events`.
      */

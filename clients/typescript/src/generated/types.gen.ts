@@ -2719,7 +2719,7 @@ export type TestRequest = {
      */
     sample?: 'test' | 'message' | 'image' | 'location' | 'button' | 'status' | 'status.failed' | 'payment' | 'order' | 'media.ready';
     /**
-     * The `eventId` of an earlier test, to see that both count: events may share an `eventId`, and only `webhook-id` tells duplicates apart. With `sample` only.
+     * The `eventId` of an earlier test, to see that both count: events may share an `eventId`, and only `webhook-id` identifies a duplicate. With `sample` only.
      */
     eventId?: string;
 };
@@ -3648,11 +3648,11 @@ export type StreamEventsData = {
     path?: never;
     query?: {
         /**
-         * Events of these types only, separated by commas; `upstream.*`: of all fields of upstream beside the six. Without it, the stream has the six only.
+         * Events of these types only, separated by commas; `upstream.*`: events of all upstream fields. Without it, the stream has the six only.
          */
         types?: string;
         /**
-         * The `id` of the last block that was read: the stream goes on behind it. The header `Last-Event-ID` does the same and comes first.
+         * The `id` of the last block that was read: the stream continues behind it. The header `Last-Event-ID` does the same and comes first.
          */
         cursor?: string;
     };
