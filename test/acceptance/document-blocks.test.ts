@@ -18,8 +18,8 @@ import { description, PROJECT } from './support/stack.ts';
 import { startTenantServer } from './support/tenant-server.ts';
 
 /**
- * The blocks of code in docs/tenants beside those of the quick-starts, run against the real stack: as they stand, but for
- * ids and addresses of examples, in whose place those of the stack come.
+ * The blocks of code in docs/tenants beside those of the quick-starts and of live-blocks.test.ts, run against the real
+ * stack: as they stand, but for ids and addresses of examples, in whose place those of the stack come.
  */
 
 const run = promisify(execFile);
@@ -102,7 +102,7 @@ describe('api.md', () => {
     return (await list()).nextCursor ?? '';
   }
 
-  const CURL = blocksThatBegin('api.md', 'curl -s').map((block) => ({
+  const CURL = blocksThatBegin('api.md', 'curl -s ').map((block) => ({
     title: /\/api[^"]*/.exec(block)?.[0],
     block,
   }));

@@ -9,11 +9,16 @@ const RUN_BY_NAME: readonly { name: RegExp; test: string }[] = [
   { name: /^example: /, test: 'test/unit/deployment/webhook-docs.test.ts' },
 ];
 const RUN_BY_BEGINNING: readonly [document: string, beginning: string][] = [
-  ['api.md', 'curl -s'],
+  ['api.md', 'curl -s '],
+  ['api.md', 'curl -sN'],
   ['api.md', 'POST /api/external/messages'],
   ['api.md', '{"type": "pix_dynamic_code"'],
   ['api.md', 'npm run sandbox -- fault'],
   ['api.md', '{\n  "error"'],
+  ['cli.md', 'npm install --global'],
+  ['cli.md', 'heliograph listen'],
+  ['cli.md', 'heliograph trigger'],
+  ['cli.md', 'heliograph verify'],
   ['cloud-api.md', 'curl -s'],
   ['cloud-api.md', 'from pywa'],
   ['cloud-api.md', 'import { WhatsAppAPI }'],
@@ -31,13 +36,6 @@ const RUN_BY_BEGINNING: readonly [document: string, beginning: string][] = [
 
 /** Blocks that nothing runs, each with the reason. */
 const NOT_RUN: readonly [document: string, beginning: string, reason: string][] = [
-  ...['npm install --global', 'heliograph listen', 'heliograph trigger', 'heliograph verify'].map(
-    (beginning): [string, string, string] => [
-      'cli.md',
-      beginning,
-      'test/acceptance/cli.test.ts packs the tool, and runs these commands with the addresses of its stack',
-    ],
-  ),
   [
     'mcp.md',
     'claude mcp add heliograph',
@@ -77,7 +75,7 @@ test.each(documentBlocks())(
   },
 );
 
-test('each of these blocks exists, and the acceptance test names those that it runs', () => {
+test('each of these blocks exists, and the acceptance tests name those that they run', () => {
   const blocks = documentBlocks();
   for (const [document, beginning] of [...RUN_BY_BEGINNING, ...NOT_RUN]) {
     expect(
@@ -85,7 +83,9 @@ test('each of these blocks exists, and the acceptance test names those that it r
       `${document}: ${beginning}`,
     ).toBe(true);
   }
-  const acceptance = repositoryFile('test/acceptance/document-blocks.test.ts');
+  const acceptance = ['document-blocks', 'live-blocks']
+    .map((name) => repositoryFile(`test/acceptance/${name}.test.ts`))
+    .join('\n');
   for (const [document, beginning] of RUN_BY_BEGINNING) {
     expect(acceptance.replaceAll('\\n', '\n'), beginning).toMatch(
       new RegExp(
