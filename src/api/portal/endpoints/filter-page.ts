@@ -90,7 +90,7 @@ async function verdictTable(
   { wabaId, eventTypes, phoneNumberIds }: Endpoint,
   filter: string[] | null,
 ): Promise<Markup> {
-  const everything = { eventType: null, eventId: null, phoneNumberId: null, deliveryState: null };
+  const everything = { eventTypes, eventId: null, phoneNumberId: null, deliveryState: null };
   const span = { ...everything, sinceMs: null, untilMs: null };
   const page = await listEvents(database, wabaId, span, { order: 'desc', afterId: null, limit: SHOWN * 5 });
   const events = page.events
