@@ -7,7 +7,8 @@ import type { Database, Transaction } from '../platform/postgres/database.ts';
 import { execute, query } from '../platform/postgres/sql.ts';
 import { deleteTasks, findTasks } from '../platform/temporal/workflow-tasks.ts';
 import { eraseOrderingKeys } from '../queue/ordering-keys.ts';
-import { erasedName, localMessageId, sendMarker } from './messages.ts';
+import { erasedName, localMessageId } from './messages.ts';
+import { sendMarker } from './statuses.ts';
 
 type MessageTools = Parameters<typeof quietEvents>[0] & { objectStore: Pick<ObjectStore, 'remove'> };
 

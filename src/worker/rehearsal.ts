@@ -15,7 +15,7 @@ import { type IntakeMemory, makeIntakeMemory, readBody } from '../inbound/intake
 import { commitItems, sortItems } from '../inbound/intake/commit-items.ts';
 import { makeInboxFloor } from '../inbound/intake/inbox-floor.ts';
 import { originsOf } from '../inbound/intake/item-origins.ts';
-import { isPlainMessage } from '../inbound/intake/known-customers.ts';
+import { isPlain } from '../inbound/intake/known-customers.ts';
 import { ingestGuessed } from '../inbound/intake/one-turn.ts';
 import { tryIntakeLocks } from '../inbound/locks.ts';
 import type { Owned } from '../inbound/split/upstream-items.ts';
@@ -136,7 +136,7 @@ async function ingestKnown(
     claimer,
   }: { bodies: readonly Buffer[]; owned: readonly Owned[]; memory: IntakeMemory; claimer: DirectClaimer },
 ): Promise<ClaimedDelivery[]> {
-  if (one === undefined || !isPlainMessage(one)) return [];
+  if (one === undefined || !isPlain(one)) return [];
   const customer = memory.customers.find(one);
   if (customer === null) return [];
   // Others may rehearse at the same time, and only one transaction has a shard.
@@ -144,7 +144,7 @@ async function ingestKnown(
   const part = { body, signedFor: null, wabaId: one.wabaId, shard };
   const guess = {
     shards: [{ shard, floor: makeInboxFloor(), known: null }],
-    ...{ bodies: [part], messages: [{ owned: one, customer }] },
+    ...{ bodies: [part], items: [{ owned: one, customer }] },
   };
   const ways = { claimer, waitMs: LOCK_WAIT_MS, onSent: () => undefined };
   return (await ingestGuessed(trx, guess, ways)) ?? [];

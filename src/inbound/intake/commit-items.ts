@@ -24,15 +24,12 @@ import { insertMedia } from '../../messages/media/media.ts';
 import {
   findMessageIds,
   insertInboundMessages,
-  lockMessageStates,
-  type MessageState,
-  markedMessageId,
   messageKey,
   type NewInboundMessage,
-  recordStatuses,
 } from '../../messages/messages.ts';
 import { insertOrders } from '../../messages/orders/orders.ts';
 import { insertPaymentReports, type NewPaymentReport } from '../../messages/payments.ts';
+import { markedMessageId, recordStatuses } from '../../messages/statuses.ts';
 import { upstreamTypeOf } from '../../platform/event-type.ts';
 import { LastStatements, type Transaction } from '../../platform/postgres/database.ts';
 import { insertWorkflowTasks } from '../../platform/temporal/workflow-tasks.ts';
@@ -137,15 +134,14 @@ export async function commitItems(
   if (owned.length === 0) await mayWrite;
   if (owned.length === 0) return new LastStatements(Promise.resolve([]));
   const ofNumbers = owned.filter(isOfNumber);
-  const [fresh, contacts, drawn, states, subscribers] = await Promise.all([
+  const [fresh, contacts, drawn, subscribers] = await Promise.all([
     claimNewItems(trx, owned),
     findCustomers(trx, ofNumbers),
     drawForNewCustomers(trx, ofNumbers),
-    lockMessageStates(trx, owned.filter(isOwnedStatus).map(statusOf)),
     findSubscribers(trx, [...new Set(owned.map(({ wabaId }) => wabaId))]),
     mayWrite,
   ]);
-  const read = { contacts, drawn, states, subscribers };
+  const read = { contacts, drawn, subscribers };
   return await writeItems(trx, fresh, read, { claimer, isAffordable, customers });
 }
 
@@ -153,7 +149,6 @@ export async function commitItems(
 type ReadForItems = {
   contacts: readonly ContactWithConversations[];
   drawn: readonly DrawnIds[];
-  states: readonly MessageState[];
   subscribers: readonly Subscriber[];
 };
 
@@ -164,7 +159,7 @@ type ReadForItems = {
 async function writeItems(
   trx: Transaction,
   fresh: readonly Owned[],
-  { contacts, drawn, states, subscribers }: ReadForItems,
+  { contacts, drawn, subscribers }: ReadForItems,
   {
     claimer,
     isAffordable,
@@ -189,7 +184,7 @@ async function writeItems(
   const sent = Promise.all([
     touchConversations(trx, touched),
     insertInboundMessages(trx, messageRows(messages, conversations)),
-    recordStatuses(trx, statuses.map(statusOf), states),
+    recordStatuses(trx, statuses.map(statusOf)),
     publishTo(trx, subscribers, events, { occurredAt: new Date(), claimer }),
     written,
     applyFields(trx, fresh),

@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto';
-import { erasedName, markedMessageId, sendMarker } from '../../messages/messages.ts';
+import { erasedName } from '../../messages/messages.ts';
+import { markedMessageId, sendMarker } from '../../messages/statuses.ts';
 import type { Database, Transaction } from '../../platform/postgres/database.ts';
 import { byteaArray, execute, query } from '../../platform/postgres/sql.ts';
 import { erasedNameOf } from '../erased-name.ts';
@@ -63,7 +64,7 @@ const CLAIM = `
   )`;
 
 /** A status of an erased message whose upstream id never became known carries our mark. */
-function erasedMarkOf(item: UpstreamItem): string | null {
+export function erasedMarkOf(item: UpstreamItem): string | null {
   if (item.kind !== 'status') return null;
   const messageId = markedMessageId(item.rawJson);
   return messageId === null ? null : erasedName(item, sendMarker(messageId));

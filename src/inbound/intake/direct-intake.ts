@@ -7,18 +7,13 @@ import type { ClaimedDelivery } from '../../queue/claim.ts';
 import type { DirectClaims } from '../../queue/enqueue.ts';
 import { insertTakenIn, type KeepAtOnce, newBodies } from '../inbox.ts';
 import { tryIntakeLocks } from '../locks.ts';
-import {
-  type MessageItem,
-  type Owned,
-  splitUpstreamBody,
-  type UpstreamItem,
-} from '../split/upstream-items.ts';
+import { type Owned, splitUpstreamBody, type UpstreamItem } from '../split/upstream-items.ts';
 import { lookOf, noteEpochs, type ShardMemory } from './backlog.ts';
 import { commitItems, type IsAffordable, type KnownOwners, sortItems } from './commit-items.ts';
 import { type IntakeTools, tracedItem } from './intake-batch.ts';
 import type { IntakeLoop } from './intake-loop.ts';
 import { type ItemOrigins, originsOf, refusalOf } from './item-origins.ts';
-import { isPlainMessage } from './known-customers.ts';
+import { isPlain, type PlainItem } from './known-customers.ts';
 import { guessOf, ingestGuessed } from './one-turn.ts';
 import { readAhead } from './read-ahead.ts';
 
@@ -234,14 +229,14 @@ async function keepAndTakeIn(tools: IntakeTools, batch: Batch, given: Ways): Pro
   const startMs = Date.now();
   const known = { owners: tools.memory.owners, held: new Set(batch.shards), origins: batch.origins };
   const owned = ownedOf(batch.items, known);
-  const messages = plainMessagesOf(owned);
+  const plain = plainItemsOf(owned);
   // One statement waits for no lock. And which of two gets the lock first is up to the machine: behind one, all wait.
-  const awaited = given.before.filter(({ isOneStatement }) => isOneStatement || messages !== null);
+  const awaited = given.before.filter(({ isOneStatement }) => isOneStatement || plain !== null);
   const before = given.before.filter((one) => !awaited.includes(one));
   try {
     if ((await Promise.all(awaited.map(({ isKept }) => isKept))).includes(false)) return 'not now';
     const ways = { ...given, before };
-    const isTakenIn = messages !== null && (await takeInMessages(tools, batch, messages, ways));
+    const isTakenIn = plain !== null && (await takeInPlain(tools, batch, plain, ways));
     if (!isTakenIn)
       await withClaims(tools, (claims) => takeInUnknown(tools, batch, { known, owned, claims, ways }));
   } catch (error) {
@@ -273,29 +268,30 @@ async function withClaims(
 }
 
 /** Null where there are none, or other items beside them. */
-function plainMessagesOf(owned: readonly Owned[] | null): Owned<MessageItem>[] | null {
-  const messages = owned?.filter(isPlainMessage) ?? [];
-  return messages.length > 0 && messages.length === owned?.length ? messages : null;
+function plainItemsOf(owned: readonly Owned[] | null): Owned<PlainItem>[] | null {
+  const plain = owned?.filter(isPlain) ?? [];
+  return plain.length > 0 && plain.length === owned?.length ? plain : null;
 }
 
 /** In one statement, behind a look at those customers who are not remembered; false where something is not as it was then. */
-async function takeInMessages(
+async function takeInPlain(
   tools: IntakeTools,
   batch: Batch,
-  messages: readonly Owned<MessageItem>[],
+  items: readonly Owned<PlainItem>[],
   { waitMs, onSent, onOneStatement }: Ways,
 ): Promise<boolean> {
   const { database, memory } = tools;
   if (batch.shards.some((shard) => memory.of(shard).epoch() === null)) return false;
   onOneStatement();
-  const find = await readAhead(database, memory.customers, messages);
-  const guess = find && guessOf(memory, batch, messages, { find, mostDeliveries: MOST.deliveries });
+  const find = await readAhead(database, memory.customers, items);
+  const guess = find && guessOf(memory, batch, items, { find, mostDeliveries: MOST.deliveries });
   if (guess === null) return false;
   const gather = setTimeout(onSent, GATHER_MS);
   const ways = { waitMs, onSent: batch.bodies.length >= MANY_BODIES ? onSent : () => undefined };
   const ingest = (claimer: DirectClaims | null) => ingestGuessed(database, guess, { ...ways, claimer });
   const isDone = await withClaims(tools, ingest).finally(() => clearTimeout(gather));
-  for (const { owned, customer } of isDone ? guess.messages : [])
+  if (!isDone) memory.customers.forgetRecipients(items);
+  for (const { owned, customer } of isDone ? guess.items : [])
     if (customer.isNew) memory.customers.add(owned, customer);
   return isDone;
 }

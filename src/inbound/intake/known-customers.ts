@@ -1,29 +1,36 @@
 import type { Contact } from '../../customers/customers.ts';
 import type { Subscriber } from '../../endpoints/endpoint-settings.ts';
 import type { SavedCustomers } from '../customers/save-customers.ts';
-import type { MessageItem, Owned, UpstreamItem } from '../split/upstream-items.ts';
+import type { PersonIds } from '../split/item-context.ts';
+import type { StatusItem } from '../split/status-items.ts';
+import type { MessageItem, Owned } from '../split/upstream-items.ts';
 
-/** A customer about whom a message says nothing new, and who receives the events of the WABA. */
+/** A message from one person, or a status of a message to one. */
+export type PlainItem = MessageItem | StatusItem;
+
+/** Null: who got the message of a status never wrote, and has no conversation. */
+type Person = { contact: Contact; conversationId: string } | null;
+
+/** A customer about whom an item says nothing new, and who receives the events of the WABA. */
 export type KnownCustomer = {
-  contact: Contact;
-  conversationId: string;
+  person: Person;
   subscribers: readonly Subscriber[];
   /** Contact and conversation are still to be stored, under these ids. */
   isNew: boolean;
 };
 
-/** Null for a customer who is not known, or about whom the message says something new. */
-export type FindCustomer = (owned: Owned<MessageItem>) => KnownCustomer | null;
+/** Null for a customer who is not known, or about whom the item says something new. */
+export type FindCustomer = (owned: Owned<PlainItem>) => KnownCustomer | null;
 
 /** About 1 KiB each. */
 const MOST_CUSTOMERS = 10_000;
 
 /**
- * Customers who wrote lately, as the database had them then. Who relies on it has the database compare
- * (`requireKnown`): another process may have changed them since.
+ * Customers of late messages and statuses, as the database had them then. Who relies on it has the database compare:
+ * another process may have changed them since.
  */
 export class KnownCustomers {
-  readonly #bySender = new Map<string, Pick<KnownCustomer, 'contact' | 'conversationId'>>();
+  readonly #persons = new Map<string, Person>();
   readonly #subscribers = new Map<string, readonly Subscriber[]>();
 
   /** Notes who sent these items, and who receives their events. */
@@ -33,65 +40,80 @@ export class KnownCustomers {
     subscribers: readonly Subscriber[],
   ): void {
     for (const owned of items) {
-      if (!isPlainMessage(owned)) continue;
+      if (!isPlain(owned) || owned.item.kind !== 'message') continue;
       const contact = senders.get(owned.item);
       const conversationId = conversations.get(owned.item);
       if (contact === undefined || conversationId === undefined) continue;
       const own = subscribers.filter((one) => one.wabaId === owned.wabaId);
-      this.add(owned, { contact, conversationId, subscribers: own });
+      this.add(owned, { person: { contact, conversationId }, subscribers: own });
     }
   }
 
-  /** Notes who sent a message, and who receives the events of its WABA. */
-  add(
-    owned: Owned<MessageItem>,
-    { contact, conversationId, subscribers }: Omit<KnownCustomer, 'isNew'>,
-  ): void {
-    if (this.#bySender.size > MOST_CUSTOMERS) this.clear();
-    this.#bySender.set(senderKeyOf(owned), { contact, conversationId });
+  /** Notes whom an item is about, and who receives the events of its WABA. */
+  add(owned: Owned<PlainItem>, { person, subscribers }: Omit<KnownCustomer, 'isNew'>): void {
+    if (this.#persons.size > MOST_CUSTOMERS) this.clear();
+    this.#persons.set(personKeyOf(owned), person);
     this.#subscribers.set(owned.wabaId, subscribers);
   }
 
-  find(owned: Owned<MessageItem>): KnownCustomer | null {
-    const known = this.#bySender.get(senderKeyOf(owned));
+  find(owned: Owned<PlainItem>): KnownCustomer | null {
+    const person = this.#persons.get(personKeyOf(owned));
     const subscribers = this.#subscribers.get(owned.wabaId);
-    if (known === undefined || subscribers === undefined) return null;
-    return saysNothingNew(owned.item, known.contact) ? { ...known, subscribers, isNew: false } : null;
+    if (person === undefined || subscribers === undefined) return null;
+    return saysNothingNew(owned.item, person) ? { person, subscribers, isNew: false } : null;
+  }
+
+  /** For items of which not all is as noted. What is stored of senders is noted by `note`, of recipients it is looked up again. */
+  forgetRecipients(items: readonly Owned<PlainItem>[]): void {
+    for (const owned of items) if (owned.item.kind === 'status') this.#persons.delete(personKeyOf(owned));
   }
 
   clear(): void {
-    this.#bySender.clear();
+    this.#persons.clear();
     this.#subscribers.clear();
   }
 }
 
-/** A message from one person, without what becomes rows of its own beside it. */
-export function isPlainMessage(owned: Owned): owned is Owned<MessageItem> {
-  const { item } = owned as Owned<UpstreamItem>;
-  return (
-    item.kind === 'message' &&
-    !item.placeholder &&
-    item.groupId === null &&
-    item.identityChange === null &&
-    item.media === null &&
-    item.order === null &&
-    (item.sender.userId ?? item.sender.waId) !== null
+/** A message without parts that become rows of their own, or a status; from or to one person. */
+export function isPlain(owned: Owned): owned is Owned<PlainItem> {
+  const { item } = owned;
+  if (item.kind === 'upstream' || item.kind === 'payment' || item.groupId !== null) return false;
+  const { userId, waId } = personOf(item);
+  if (userId === null && waId === null) return false;
+  if (item.kind === 'status') return item.participant === null;
+  return !item.placeholder && item.identityChange === null && item.media === null && item.order === null;
+}
+
+function personOf(item: PlainItem): PersonIds {
+  return item.kind === 'message' ? item.sender : item.recipient;
+}
+
+/** The same for items about one customer, under the same ids, of one number. */
+export function personKeyOf({ wabaId, item }: Owned<PlainItem>): string {
+  const { userId, waId } = personOf(item);
+  return `${wabaId} ${item.phoneNumberId} ${userId} ${waId}`;
+}
+
+/** Whether what an item says about its customer is stored. Both ids of a recipient make a contact, one alone does not. */
+export function saysNothingNew(item: PlainItem, person: Person): boolean {
+  const { userId, waId } = personOf(item);
+  if (person === null) return item.kind === 'status' && (userId === null || waId === null);
+  const { contact } = person;
+  const ids = [
+    [userId, contact.userId],
+    [waId, contact.waId],
+  ] as const;
+  return [...ids, ...descriptionIn(item, contact)].every(
+    ([value, known]) => value === null || value === known,
   );
 }
 
-/** The same for messages of one sender, under the same ids, to one number. */
-export function senderKeyOf({ wabaId, item: { phoneNumberId, sender } }: Owned<MessageItem>): string {
-  return `${wabaId} ${phoneNumberId} ${sender.userId} ${sender.waId}`;
-}
-
-/** Whether what a message says about its sender is stored. */
-export function saysNothingNew({ sender }: MessageItem, contact: Contact): boolean {
-  const said = [
-    [sender.userId, contact.userId],
-    [sender.waId, contact.waId],
-    [sender.parentUserId, contact.parentUserId],
-    [sender.name, contact.profileName],
-    [sender.username, contact.username],
+function descriptionIn(item: PlainItem, contact: Contact) {
+  if (item.kind === 'status') return [];
+  const { parentUserId, name, username } = item.sender;
+  return [
+    [parentUserId, contact.parentUserId],
+    [name, contact.profileName],
+    [username, contact.username],
   ] as const;
-  return said.every(([value, known]) => value === null || value === known);
 }

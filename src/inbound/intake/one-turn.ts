@@ -1,48 +1,60 @@
 import { PUBLISH_PARAMETERS, planPublishing, type StoredEvents } from '../../deliveries/publish.ts';
 import type { NewBody } from '../../inbox/bodies.ts';
-import { erasedName, messageKey } from '../../messages/messages.ts';
+import { messageKey } from '../../messages/messages.ts';
+import { markedMessageId, statesKept } from '../../messages/statuses.ts';
 import type { Database } from '../../platform/postgres/database.ts';
 import { byteaArray, query, textArray } from '../../platform/postgres/sql.ts';
 import type { ClaimedDelivery } from '../../queue/claim.ts';
 import type { DirectClaimer } from '../../queue/enqueue.ts';
+import { erasedNameOf } from '../erased-name.ts';
 import { INGEST_LOCKS } from '../locks.ts';
-import type { MessageItem, Owned } from '../split/upstream-items.ts';
+import type { Owned } from '../split/upstream-items.ts';
 import { type IntakeMemory, lookOf, type ShardMemory } from './backlog.ts';
 import { eventOf } from './commit-items.ts';
-import { dedupKeyOf } from './dedup-keys.ts';
-import type { FindCustomer, KnownCustomer } from './known-customers.ts';
+import { dedupKeyOf, erasedMarkOf } from './dedup-keys.ts';
+import type { FindCustomer, KnownCustomer, PlainItem } from './known-customers.ts';
 
-/** Bodies with plain messages, and what has to be true for them to be stored as they are. */
+/** Bodies with plain items, and what has to be true for them to be stored as they are. */
 export type Guess = {
   shards: readonly (Pick<ShardMemory, 'shard' | 'floor'> & { known: string | null })[];
   bodies: readonly NewBody[];
-  messages: readonly KnownMessage[];
+  items: readonly KnownItem[];
 };
 
-type KnownMessage = { owned: Owned<MessageItem>; customer: KnownCustomer };
+type KnownItem = { owned: Owned<PlainItem>; customer: KnownCustomer };
 
-/** Null where a customer is not found, a message comes twice, or there would be more than so many deliveries. */
+/** Null where a customer is not found, an item comes twice, or there would be more than so many deliveries. */
 export function guessOf(
   memory: IntakeMemory,
   { bodies, shards }: { bodies: readonly NewBody[]; shards: readonly number[] },
-  owned: readonly Owned<MessageItem>[],
+  owned: readonly Owned<PlainItem>[],
   { find, mostDeliveries }: { find: FindCustomer; mostDeliveries: number },
 ): Guess | null {
-  const messages: KnownMessage[] = [];
+  const items: KnownItem[] = [];
   const keys = new Set<string>();
   let deliveries = 0;
   for (const one of owned) {
     const customer = find(one);
     if (customer === null) return null;
     deliveries += customer.subscribers.length;
-    keys.add(messageKey(one.item.phoneNumberId, one.item.upstreamId));
-    messages.push({ owned: one, customer });
+    keys.add(uniqueKeyOf(one.item));
+    items.push({ owned: one, customer });
   }
-  if (deliveries > mostDeliveries || keys.size < messages.length) return null;
+  if (deliveries > mostDeliveries || keys.size < items.length) return null;
+  // The message may be from whom the status is for.
+  if (items.some(isAboutNobody) && items.some(({ customer }) => customer.isNew)) return null;
   const looks = shards
     .toSorted((a, b) => a - b)
     .map((shard) => ({ shard, floor: memory.of(shard).floor, known: memory.of(shard).epoch() }));
-  return { shards: looks, bodies, messages };
+  return { shards: looks, bodies, items };
+}
+
+function uniqueKeyOf(item: PlainItem): string {
+  return item.kind === 'message' ? messageKey(item.phoneNumberId, item.upstreamId) : item.dedupKey;
+}
+
+function isAboutNobody({ customer: { person } }: KnownItem): boolean {
+  return person === null;
 }
 
 /**
@@ -52,11 +64,13 @@ export function guessOf(
  */
 export async function ingestGuessed(
   database: Database,
-  { shards, bodies, messages }: Guess,
+  { shards, bodies, items }: Guess,
   ways: { claimer: DirectClaimer | null; waitMs: number; onSent: () => void },
 ): Promise<ClaimedDelivery[] | null> {
-  const subscribers = new Map(messages.map(({ owned, customer }) => [owned.wabaId, customer.subscribers]));
-  const events = messages.map(({ owned, customer }) => eventOf(owned, customer.conversationId));
+  const subscribers = new Map(items.map(({ owned, customer }) => [owned.wabaId, customer.subscribers]));
+  const events = items.map(({ owned, customer: { person } }) =>
+    eventOf(owned, person?.conversationId ?? null),
+  );
   const options = { occurredAt: new Date(), claimer: ways.claimer };
   const { parameters, published } = planPublishing([...subscribers.values()].flat(), events, options);
   const startMs = performance.now();
@@ -69,7 +83,9 @@ export async function ingestGuessed(
       some.map(({ id, version }) => `${id} ${version}`).join(),
     ),
     ...bodyColumns(bodies),
-    ...messageColumns(messages),
+    ...itemColumns(items),
+    ...messageColumns(items),
+    ...statusColumns(items),
   });
   ways.onSent();
   const [row] = await sent;
@@ -99,28 +115,53 @@ function bodyColumns(bodies: readonly NewBody[]) {
   };
 }
 
-function messageColumns(messages: readonly KnownMessage[]) {
-  const contacts = messages.map(({ customer: { contact } }) => contact);
-  const items = messages.map(({ owned: { item } }) => item);
+function itemColumns(known: readonly KnownItem[]) {
+  const contacts = known.map(({ customer: { person } }) => person?.contact ?? null);
+  const items = known.map(({ owned: { item } }) => item);
+  const persons = known.map(({ owned: { item }, customer: { person } }) =>
+    person === null && item.kind === 'status' ? item.recipient : person?.contact,
+  );
   return {
-    areNew: messages.map(({ customer }) => customer.isNew),
-    senderIds: contacts.map(({ id }) => id),
-    userIds: contacts.map(({ userId }) => userId),
-    waIds: contacts.map(({ waId }) => waId),
-    parentUserIds: contacts.map(({ parentUserId }) => parentUserId),
-    profileNames: contacts.map(({ profileName }) => profileName),
-    usernames: contacts.map(({ username }) => username),
+    areNew: known.map(({ customer }) => customer.isNew),
+    personIds: contacts.map((contact) => contact?.id ?? null),
+    userIds: persons.map((person) => person?.userId ?? null),
+    waIds: persons.map((person) => person?.waId ?? null),
+    parentUserIds: contacts.map((contact) => contact?.parentUserId ?? null),
+    profileNames: contacts.map((contact) => contact?.profileName ?? null),
+    usernames: contacts.map((contact) => contact?.username ?? null),
     itemKeys: byteaArray(items.map(dedupKeyOf)),
-    erasedNames: items.map((item) => erasedName(item, item.upstreamId)),
-    types: items.map(({ type }) => type),
-    contents: textArray(items.map(({ rawJson }) => rawJson)),
-    contextIds: items.map(({ contextId }) => contextId),
-    targetIds: items.map(({ targetId }) => targetId),
-    sentTimes: items.map(({ sentAt }) => sentAt),
+    erasedNames: items.map(erasedNameOf),
+    erasedMarks: items.map(erasedMarkOf),
+    markedIds: items.map(({ kind, rawJson }) => (kind === 'status' ? markedMessageId(rawJson) : null)),
   };
 }
 
-const INGEST = `select heads, last_numbers as "lastNumbers" from ingest_messages(
+/** Null for statuses. */
+function messageColumns(known: readonly KnownItem[]) {
+  const messages = known.map(({ owned: { item } }) => (item.kind === 'message' ? item : null));
+  return {
+    types: messages.map((item) => item?.type ?? null),
+    contents: textArray(messages.map((item) => item?.rawJson ?? null)),
+    contextIds: messages.map((item) => item?.contextId ?? null),
+    targetIds: messages.map((item) => item?.targetId ?? null),
+    sentTimes: messages.map((item) => item?.sentAt ?? null),
+  };
+}
+
+function statusColumns(known: readonly KnownItem[]) {
+  const statuses = known.flatMap(({ owned: { item } }) => (item.kind === 'status' ? [item] : []));
+  return {
+    statusNumbers: statuses.map(({ phoneNumberId }) => phoneNumberId),
+    statusIds: statuses.map(({ upstreamId }) => upstreamId),
+    statuses: statuses.map(({ status }) => status),
+    statusTimes: statuses.map(({ at }) => at),
+    statusContents: textArray(statuses.map(({ rawJson }) => rawJson)),
+    statesKept: statuses.map(({ status }) => statesKept(status)),
+  };
+}
+
+const INGEST = `select heads, last_numbers as "lastNumbers" from ingest_items(
   :locks, :waitMs, :shards, :epochs, :fromIds, :fromDay, :wabas, :endpoints, :bodyWabas, :bodyShards, :rawBodies, :signedFor,
-  :areNew, :senderIds, :userIds, :waIds, :parentUserIds, :profileNames, :usernames, :itemKeys, :erasedNames,
-  :types, :contents, :contextIds, :targetIds, :sentTimes, ${PUBLISH_PARAMETERS})`;
+  :areNew, :personIds, :userIds, :waIds, :parentUserIds, :profileNames, :usernames,
+  :itemKeys, :erasedNames, :erasedMarks, :markedIds, :types, :contents, :contextIds, :targetIds, :sentTimes,
+  :statusNumbers, :statusIds, :statuses, :statusTimes, :statusContents, :statesKept, ${PUBLISH_PARAMETERS})`;

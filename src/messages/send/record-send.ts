@@ -2,7 +2,8 @@ import { publishEvents } from '../../deliveries/publish.ts';
 import type { Database, Transaction } from '../../platform/postgres/database.ts';
 import { retryBriefly } from '../../platform/temporal/activity-kit.ts';
 import { finishTask } from '../../platform/temporal/workflow-tasks.ts';
-import { localMessageId, recordStatuses } from '../messages.ts';
+import { localMessageId } from '../messages.ts';
+import { recordStatuses } from '../statuses.ts';
 import {
   acceptMessage,
   announceOutcome,
@@ -119,7 +120,7 @@ async function publishFailure(
     at,
     content: statusJson,
   };
-  await recordStatuses(trx, [status], []);
+  await recordStatuses(trx, [status]);
   const base = { wabaId, tenantId, phoneNumberId, conversationId, messageId };
   await publishEvents(trx, [{ ...base, type: 'status', eventId: id, laneKey: id, dataJson }], at);
 }

@@ -4,18 +4,26 @@ import { mergeContacts } from '../../../src/customers/customers.ts';
 import { newBodies } from '../../../src/inbound/inbox.ts';
 import { makeIntakeMemory } from '../../../src/inbound/intake/backlog.ts';
 import { makeDirectIntake } from '../../../src/inbound/intake/direct-intake.ts';
-import { isPlainMessage } from '../../../src/inbound/intake/known-customers.ts';
+import { isPlain } from '../../../src/inbound/intake/known-customers.ts';
 import { guessOf, ingestGuessed } from '../../../src/inbound/intake/one-turn.ts';
 import { readAhead } from '../../../src/inbound/intake/read-ahead.ts';
 import { splitUpstreamBody } from '../../../src/inbound/split/upstream-items.ts';
 import type { SignedBody } from '../../../src/inbox/bodies.ts';
 import { erasedName } from '../../../src/messages/messages.ts';
+import { sendMarker } from '../../../src/messages/statuses.ts';
 import { type Database, openDatabase } from '../../../src/platform/postgres/database.ts';
 import { query } from '../../../src/platform/postgres/sql.ts';
-import { ACCOUNT, bodyOf, imageMessage, textMessage } from '../../support/load/upstream-bodies.ts';
+import {
+  ACCOUNT,
+  bodyOf,
+  imageMessage,
+  messageStatus,
+  textMessage,
+} from '../../support/load/upstream-bodies.ts';
 import { intakeTools, storedEvents } from '../../support/take-in.ts';
 import { addEndpoint, seedFixtureAccounts } from '../../support/test-accounts.ts';
 import { testWorkerDatabase } from '../../support/test-database.ts';
+import { eventually } from '../../support/webhook-receiver.ts';
 import { type PostgresProxy, startPostgresProxy } from '../api/postgres-proxy.ts';
 
 let database: Database;
@@ -62,6 +70,115 @@ test('a message of a known customer is kept, taken in and committed in one round
   expect(await writesFor(bodyOf(ACCOUNT, [imageMessage('wamid.9', '123')]))).toBeGreaterThan(2);
   const eventIds = (await storedEvents(database)).map(({ eventId }) => eventId);
   expect(eventIds).toEqual([1, 5, 6, 7, 8, 9].map((n) => `wamid.${n}`));
+});
+
+const status = (id: string, state: string) => bodyOf(ACCOUNT, [messageStatus(id, state)]);
+
+/** What is stored of the message of a status. */
+async function stateOf(upstreamId: string) {
+  const [row] = await query<{ state: string; statuses: string[] }>(
+    database,
+    `select status as state, array(select m.status from message_statuses m where m.upstream_id = s.upstream_id order by 1) as statuses
+       from message_states s where upstream_id = ?`,
+    [upstreamId],
+  );
+  return row;
+}
+
+/** The conversations of the events of statuses, in the order of their event ids. */
+async function conversationsOfStatuses() {
+  const rows = await query<{ id: string | null }>(
+    database,
+    `select conversation_id as id from events where event_type = 'status' order by event_id, sequence`,
+  );
+  return rows.map(({ id }) => id);
+}
+
+describe('statuses', () => {
+  test('of a known customer take one round trip, also beside messages, and move the state forward only', async () => {
+    expect(await writesFor(status('wamid.out', 'read'))).toBe(1);
+    expect(await writesFor(status('wamid.out', 'delivered'))).toBe(1);
+    const mixed = bodyOf(ACCOUNT, [
+      messageStatus('wamid.out', 'sent'),
+      textMessage('wamid.5', 'hello'),
+      messageStatus('wamid.other', 'sent'),
+      messageStatus('wamid.other', 'delivered'),
+    ]);
+    expect(await writesFor(mixed)).toBe(1);
+    expect(await stateOf('wamid.out')).toEqual({ state: 'read', statuses: ['delivered', 'read', 'sent'] });
+    expect(await stateOf('wamid.other')).toEqual({ state: 'delivered', statuses: ['delivered', 'sent'] });
+    const [conversation] = (await outcome()).conversations;
+    expect(await conversationsOfStatuses()).toEqual(Array.from({ length: 5 }, () => conversation));
+    expect((await storedEvents(database)).map(({ eventId }) => eventId)).toContain('wamid.5');
+  });
+
+  test('for somebody who never wrote have no conversation until that person writes', async () => {
+    const toAda = (id: string) => Buffer.from(String(status(id, 'sent')).replaceAll(CUSTOMER, ADA));
+    // Behind a look at who that is.
+    expect(await writesFor(toAda('wamid.5'))).toBe(2);
+    expect(await writesFor(toAda('wamid.6'))).toBe(1);
+    expect(await keepAll([toAda('wamid.7'), bodyFrom('wamid.8', ADA), toAda('wamid.9')])).toBe(true);
+    const conversation = (await outcome()).conversations.at(-1);
+    expect(await writesFor(toAda('wamid.99'))).toBe(1);
+    const none = [null, null];
+    expect((await conversationsOfStatuses()).slice(0, 2)).toEqual(none);
+    expect((await conversationsOfStatuses()).slice(-2)).toEqual([conversation, conversation]);
+  });
+
+  test('that came before count once', async () => {
+    expect(await keep(status('wamid.out', 'sent'))).toBe(true);
+    expect(await keep(status('wamid.out', 'sent'))).toBe(true);
+    expect(await keepAll([status('wamid.out', 'read'), status('wamid.out', 'read')])).toBe(true);
+    expect(await conversationsOfStatuses()).toHaveLength(2);
+  });
+
+  test('of an erased message come again as nothing, by its id and by its mark', async () => {
+    const mark = sendMarker('17');
+    for (const name of ['wamid.5', mark])
+      await query(
+        database,
+        `insert into erased_items (key) select sha256(salt || convert_to(?, 'UTF8')) from erasure_salt`,
+        [erasedName(ACCOUNT, name)],
+      );
+    expect(await keep(status('wamid.out', 'sent'))).toBe(true);
+    expect(await keep(status('wamid.5', 'read'))).toBe(true);
+    const marked = messageStatus('wamid.6', 'read');
+    marked.json.biz_opaque_callback_data = mark;
+    expect(await keep(bodyOf(ACCOUNT, [marked]))).toBe(true);
+    expect(await conversationsOfStatuses()).toHaveLength(1);
+    expect(await stateOf('wamid.5')).toBeUndefined();
+  });
+
+  test('with the mark of a send that got no answer end it', async () => {
+    await query(
+      database,
+      `with message as (
+         insert into messages (waba_id, phone_number_id, conversation_id, direction, type, content)
+         select waba_id, phone_number_id, conversation_id, 'outbound', 'text', '{}' from messages limit 1
+         returning id, waba_id, phone_number_id
+       )
+       insert into outbound_messages (message_id, waba_id, phone_number_id, recipient, state, attempts)
+       select id, waba_id, phone_number_id, '12025550143', 'unknown', 1 from message`,
+    );
+    const [sent] = await query<{ id: string }>(database, 'select message_id as id from outbound_messages');
+    const marked = messageStatus('wamid.sent', 'sent');
+    marked.json.biz_opaque_callback_data = sendMarker(sent?.id ?? '');
+    expect(await keep(bodyOf(ACCOUNT, [marked]))).toBe(true);
+    const [row] = await query(
+      database,
+      'select o.state, m.upstream_id as "upstreamId" from outbound_messages o join messages m on m.id = o.message_id',
+    );
+    expect(row).toEqual({ state: 'accepted', upstreamId: 'wamid.sent' });
+    // From now on its statuses are like any other, once what the first led to is announced.
+    let count = 0;
+    const another = async () => {
+      count += 1;
+      const next = messageStatus('wamid.sent', `state ${count}`);
+      next.json.biz_opaque_callback_data = sendMarker(sent?.id ?? '');
+      return await writesFor(bodyOf(ACCOUNT, [next]));
+    };
+    await eventually('a status takes one round trip', another, { is: 1 });
+  });
 });
 
 const CUSTOMER = '12025550143';
@@ -131,7 +248,7 @@ test('a customer whom another process stores behind the look is stored once', as
   );
   memory.of(part.shard).adopt(epoch?.epoch ?? '');
   const { items } = splitUpstreamBody(body);
-  const owned = items.map((item) => ({ item, wabaId: ACCOUNT.wabaId, tenantId: '1' })).filter(isPlainMessage);
+  const owned = items.map((item) => ({ item, wabaId: ACCOUNT.wabaId, tenantId: '1' })).filter(isPlain);
   const find = await readAhead(database, memory.customers, owned);
   const batch = { bodies: [part], shards: [part.shard] };
   const guess = find && guessOf(memory, batch, owned, { find, mostDeliveries: 10 });

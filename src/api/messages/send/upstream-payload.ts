@@ -1,4 +1,4 @@
-import { sendMarker } from '../../../messages/messages.ts';
+import { sendMarker } from '../../../messages/statuses.ts';
 import { joined, type Problem } from './problems.ts';
 import { Envelope, RESERVED_MEMBERS, type SendRequest, typeOf } from './send-body.ts';
 

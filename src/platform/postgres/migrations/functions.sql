@@ -322,23 +322,40 @@ begin
                               delivery_days, delivery_ids, event_days, event_uuids, firsts, claimed, claim_token, lease_ms);
 end $$;
 
--- Ingests bodies with plain messages, of customers who are known or never wrote: locks their shards, compares what intake remembers with what is stored,
--- and stores bodies, messages, events and deliveries. Each statement sees what was committed before it began, so the
--- comparison is made behind the locks. The parameters from `days` on, one event for each message, and the result are those
--- of publish_events. Without numbers nothing is stored: another transaction has a shard, or something is not as remembered, or
--- a message came before.
+-- Moves the states of messages forward by these statuses, in the order given; kept: the states in which a message stays,
+-- separated by commas, null for any.
+create or replace function move_message_states(
+  phone_number_ids text[], message_ids text[], statuses text[], times timestamptz[], kept text[]
+) returns void language plpgsql as $$
+begin
+  for n in 1 .. coalesce(cardinality(statuses), 0) loop
+    insert into message_states as s (phone_number_id, upstream_id, status, status_at)
+    values (phone_number_ids[n], message_ids[n], statuses[n], times[n])
+    on conflict (phone_number_id, upstream_id) do update set status = excluded.status, status_at = excluded.status_at
+     where s.status <> all (string_to_array(kept[n], ','));
+  end loop;
+end $$;
+
+-- Ingests bodies with plain messages and statuses, of customers who are known or never wrote: locks their shards, compares
+-- what intake remembers with what is stored, and stores bodies, messages, statuses, events and deliveries. Each statement
+-- sees what was committed before it began, so the comparison is made behind the locks. The parameters from `key_wabas` on, one event
+-- for each item, and the result are those of publish_events. Without numbers nothing is stored: another transaction
+-- has a shard, or something is not as remembered, or an item came before, or tells of a send that is still open.
 --
 -- lock_classes: those of intake, customers, publishing and order scopes. shards: in ascending order, each with its epoch and
--- the id from which on older bodies are looked for. endpoints: of each WABA, id and version of each of its endpoints. are_new: the
--- sender is to be stored, and the conversation, under the ids given; several messages of one say the same about it.
+-- the id from which on older bodies are looked for. endpoints: of each WABA, id and version of each of its endpoints.
+-- person_ids: the contact of each item, null where there is none. are_new: the sender is to be stored, and the conversation, under
+-- the ids given; several messages of one say the same about it. What is of messages only is null for statuses, which have their own
+-- columns from status_numbers on. marked_ids: the message that a status names as sent by us.
 -- What is compared is asked for row by row, by its key, whatever the planner expects.
-create or replace function ingest_messages(
+create or replace function ingest_items(
   lock_classes integer[], wait_ms integer, shards integer[], epochs bigint[], from_ids bigint[], from_day date,
   wabas text[], endpoints text[],
   body_wabas text[], body_shards smallint[], raw_bodies bytea[], signed_for text[],
-  are_new boolean[], sender_ids bigint[], user_ids text[], wa_ids text[], parent_user_ids text[], profile_names text[], usernames text[],
-  item_keys bytea[], erased_names text[],
+  are_new boolean[], person_ids bigint[], user_ids text[], wa_ids text[], parent_user_ids text[], profile_names text[], usernames text[],
+  item_keys bytea[], erased_names text[], erased_marks text[], marked_ids bigint[],
   message_types text[], contents text[], context_ids text[], target_ids text[], sent_times timestamptz[],
+  status_numbers text[], status_ids text[], statuses text[], status_times timestamptz[], status_contents text[], states_kept text[],
   key_wabas text[], keys text[], key_events integer[], event_keys integer[], events_behind integer[],
   days date[], ids uuid[], waba_ids text[], tenant_ids bigint[], phone_number_ids text[], event_types text[],
   event_ids text[], conversation_ids bigint[], message_ids bigint[], upstream_ids text[],
@@ -380,13 +397,13 @@ begin
                                  from webhook_endpoints w where w.waba_id = wabas[n]))
      or exists (
        select from generate_subscripts(item_keys, 1) as n
-        where not are_new[n]
-              and (not exists (select from contacts c where c.id = sender_ids[n] and c.waba_id = waba_ids[n]
+        where person_ids[n] is not null and not are_new[n]
+              and (not exists (select from contacts c where c.id = person_ids[n] and c.waba_id = waba_ids[n]
                                   and array[c.user_id, c.wa_id, c.parent_user_id, c.profile_name, c.username]
                                     = array[user_ids[n], wa_ids[n], parent_user_ids[n], profile_names[n], usernames[n]]
                                 offset 0)
                    or not exists (select from conversations v where v.id = conversation_ids[n] and v.merged_into is null
-                                     and v.contact_id = sender_ids[n] and v.phone_number_id = phone_number_ids[n] offset 0))
+                                     and v.contact_id = person_ids[n] and v.phone_number_id = phone_number_ids[n] offset 0))
            or exists (select from dedup_keys d where d.key = item_keys[n] offset 0)
            or exists (select from messages m where m.phone_number_id = phone_number_ids[n]
                          and m.upstream_id = upstream_ids[n] offset 0)
@@ -394,20 +411,31 @@ begin
                         (select salt from erasure_salt) || convert_to(erased_names[n], 'UTF8')) offset 0)) then
     return;
   end if;
+  if (true = any (are_new) or array_position(person_ids, null) is not null)
+     and exists (
+       select from generate_subscripts(item_keys, 1) as n
+        where (are_new[n] or person_ids[n] is null)
+          and (exists (select from contacts c where c.waba_id = waba_ids[n] and c.user_id = user_ids[n] offset 0)
+               or exists (select from contacts c where c.waba_id = waba_ids[n] and c.wa_id = wa_ids[n] offset 0))) then
+    return;
+  end if;
+  if cardinality(statuses) > 0
+     and exists (
+       select from generate_subscripts(item_keys, 1) as n
+        where exists (select from outbound_messages o
+                       where o.message_id = marked_ids[n] and o.phone_number_id = phone_number_ids[n]
+                         and o.state in ('queued', 'sending', 'unknown') offset 0)
+           or exists (select from erased_items e where e.key = sha256(
+                        (select salt from erasure_salt) || convert_to(erased_marks[n], 'UTF8')) offset 0)) then
+    return;
+  end if;
   if true = any (are_new) then
-    if exists (
-         select from generate_subscripts(item_keys, 1) as n
-          where are_new[n]
-            and (exists (select from contacts c where c.waba_id = waba_ids[n] and c.user_id = user_ids[n] offset 0)
-                 or exists (select from contacts c where c.waba_id = waba_ids[n] and c.wa_id = wa_ids[n] offset 0))) then
-      return;
-    end if;
     insert into contacts (id, waba_id, user_id, parent_user_id, wa_id, profile_name, username)
-    select distinct on (sender_ids[n]) sender_ids[n], waba_ids[n], user_ids[n], parent_user_ids[n], wa_ids[n],
+    select distinct on (person_ids[n]) person_ids[n], waba_ids[n], user_ids[n], parent_user_ids[n], wa_ids[n],
            profile_names[n], usernames[n]
-      from generate_subscripts(item_keys, 1) as n where are_new[n] order by sender_ids[n];
+      from generate_subscripts(item_keys, 1) as n where are_new[n] order by person_ids[n];
     insert into conversations (id, waba_id, phone_number_id, contact_id, last_message_at)
-    select distinct on (conversation_ids[n]) conversation_ids[n], waba_ids[n], phone_number_ids[n], sender_ids[n],
+    select distinct on (conversation_ids[n]) conversation_ids[n], waba_ids[n], phone_number_ids[n], person_ids[n],
            clock_timestamp()
       from generate_subscripts(item_keys, 1) as n where are_new[n] order by conversation_ids[n];
   end if;
@@ -415,14 +443,23 @@ begin
   insert into inbox (waba_id, shard, body, signed_for, state, processed_at)
   select body_wabas[n], body_shards[n], raw_bodies[n], string_to_array(signed_for[n], '+'), 'done', now()
     from generate_subscripts(raw_bodies, 1) as n;
-  if false = any (are_new) then
-    update conversations set last_message_at = clock_timestamp() where id = any (conversation_ids);
+  if cardinality(statuses) > 0 then
+    insert into message_statuses (phone_number_id, upstream_id, status, participant, at, content)
+    select status_numbers[n], status_ids[n], statuses[n], '', status_times[n], status_contents[n]
+      from generate_subscripts(statuses, 1) as n
+    on conflict do nothing;
+    is_done := move_message_states(status_numbers, status_ids, statuses, status_times, states_kept) is null;
   end if;
-  insert into messages (waba_id, phone_number_id, conversation_id, direction, upstream_id, type, content, context_id,
-                        target_id, sent_at)
-  select waba_ids[n], phone_number_ids[n], conversation_ids[n], 'inbound', upstream_ids[n], message_types[n],
-         contents[n], context_ids[n], target_ids[n], sent_times[n]
-    from generate_subscripts(item_keys, 1) as n;
+  if cardinality(statuses) < cardinality(item_keys) then
+    update conversations set last_message_at = clock_timestamp()
+     where id = any (array(select conversation_ids[n] from generate_subscripts(item_keys, 1) as n
+                            where message_types[n] is not null and not are_new[n]));
+    insert into messages (waba_id, phone_number_id, conversation_id, direction, upstream_id, type, content, context_id,
+                          target_id, sent_at)
+    select waba_ids[n], phone_number_ids[n], conversation_ids[n], 'inbound', upstream_ids[n], message_types[n],
+           contents[n], context_ids[n], target_ids[n], sent_times[n]
+      from generate_subscripts(item_keys, 1) as n where message_types[n] is not null;
+  end if;
   published := publish_events(
     key_wabas, keys, key_events, event_keys, events_behind, days, ids, waba_ids, tenant_ids, phone_number_ids,
     event_types, event_ids, conversation_ids, message_ids, upstream_ids, bodies, made_at, delivery_wabas, endpoint_ids,

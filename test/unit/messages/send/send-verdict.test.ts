@@ -1,8 +1,8 @@
 import { describe, expect, test } from 'vitest';
-import { markedMessageId, sendMarker } from '../../../../src/messages/messages.ts';
 import { failedStatus } from '../../../../src/messages/send/record-send.ts';
 import { sendRetryDelayMs } from '../../../../src/messages/send/send-pacing.ts';
 import { judgeSend } from '../../../../src/messages/send/send-verdict.ts';
+import { markedMessageId, sendMarker } from '../../../../src/messages/statuses.ts';
 
 const FIRST = { attempt: 1, ageMs: 0, retryMs: 3_600_000 };
 
