@@ -338,15 +338,15 @@ end $$;
 
 -- Ingests bodies with plain messages and statuses, of customers who are known or never wrote: locks their shards, compares
 -- what intake remembers with what is stored, and stores bodies, messages, statuses, events and deliveries. Each statement
--- sees what was committed before it began, so the comparison is made behind the locks. The parameters from `key_wabas` on, one event
--- for each item, and the result are those of publish_events. Without numbers nothing is stored: another transaction
--- has a shard, or something is not as remembered, or an item came before, or tells of a send that is still open.
+-- sees what was committed before it began, so the comparison is made behind the locks. The parameters from `key_wabas` on,
+-- one event for each item, and the result are those of publish_events. Without numbers nothing is stored: another
+-- transaction has a shard, something is not as remembered, or an item came before or tells of a send that is still open.
 --
 -- lock_classes: those of intake, customers, publishing and order scopes. shards: in ascending order, each with its epoch and
 -- the id from which on older bodies are looked for. endpoints: of each WABA, id and version of each of its endpoints.
--- person_ids: the contact of each item, null where there is none. are_new: the sender is to be stored, and the conversation, under
--- the ids given; several messages of one say the same about it. What is of messages only is null for statuses, which have their own
--- columns from status_numbers on. marked_ids: the message that a status names as sent by us.
+-- person_ids: the contact of each item, null where there is none. are_new: the sender is to be stored, and the
+-- conversation, under the ids given; several messages of one say the same about it. Members of messages are null for
+-- statuses, which have arrays of their own from status_numbers on. marked_ids: the message that a status names as sent by us.
 -- What is compared is asked for row by row, by its key, whatever the planner expects.
 create or replace function ingest_items(
   lock_classes integer[], wait_ms integer, shards integer[], epochs bigint[], from_ids bigint[], from_day date,
