@@ -25,7 +25,6 @@ import { detailList, emptyState } from '../components/table.ts';
 import { exactTime } from '../components/time.ts';
 import { prettyJson, shownText } from '../deliveries/shown-text.ts';
 import { mayChange } from '../endpoints/endpoint-status.ts';
-import { erasuresPath } from '../erasures/erasure-pages.ts';
 import { html, type Markup, nothing } from '../markup.ts';
 import type { PortalApp, PortalContext } from '../portal-app.ts';
 import { groupMembers, groupRows, participantList, statusBadge } from './group-parts.ts';
@@ -62,7 +61,7 @@ export function conversationPage(app: PortalApp, context: PortalContext): void {
       trail: [{ label: 'Conversations', href: path }],
       actions:
         mayChange(viewerOf(request)) &&
-        html`<a class="button" href="${erasuresPath(waba.wabaId)}/new?conversationId=${conversation.id}">Erase</a>`,
+        html`<a class="button" href="/portal/w/${waba.wabaId}/erasures/new?conversationId=${conversation.id}">Erase</a>`,
       assets: ['conversations.css'],
       body: html`${about(conversation)}
 ${conversation.groupId !== null && groupMembers(inGroup)}

@@ -1,0 +1,185 @@
+import type { FastifyReply } from 'fastify';
+import type { RequestError } from '../../../platform/request-input.ts';
+import { orShown, sendFormPage } from '../access/page-error.ts';
+import { postForm } from '../components/form.ts';
+import type { Notice } from '../components/notice.ts';
+import { type FormValues, formValues } from '../form-values.ts';
+import { type Child, html, type Markup } from '../markup.ts';
+import type { PageView } from '../page.ts';
+import type { PortalApp, PortalContext } from '../portal-app.ts';
+import { bodyOf, type FormField, fieldMarkup } from './form-fields.ts';
+import { queryOf } from './view-page.ts';
+import { type Place, Visit } from './visit.ts';
+
+/** A form that was sent and not accepted: it is shown again with what it had. */
+export type Refused = { values: FormValues; error: RequestError };
+
+/** The values of the fields of one form. */
+type Given<Name extends string> = { text(name: Name): string; list(name: Name): string[] };
+
+/** A form: its fields, and what it does. `Subject` is what the page is about. */
+export type Form<Name extends string, Subject> = {
+  /** The route that it is sent to. */
+  action: string;
+  fields: readonly FormField<Name, Subject>[];
+  /** Its button. */
+  button: string;
+  /** Left out: the main action of the page. */
+  look?: 'danger' | 'plain';
+  /** What the fields have at first. */
+  values?: (subject: Subject, visit: Visit) => Partial<Record<Name, string | readonly string[]>>;
+  /** Returns where to go, or a page. Throws RequestError for what is wrong. */
+  submit: (visit: Visit, given: Given<Name>, subject: Subject) => Promise<string | FastifyReply>;
+  /** The field that an error is about. Left out: that of its parameter. */
+  fieldOf?: (error: RequestError) => string | null;
+};
+
+type ShownForm<Subject> = { subject: Subject; refused?: Refused | null; cancelHref?: string | null };
+
+/** The form as a part of a page. What is wrong stands beside its field. */
+export function formMarkup<Name extends string, Subject>(
+  visit: Visit,
+  form: Form<Name, Subject>,
+  { subject, refused = null, cancelHref = null }: ShownForm<Subject>,
+): Markup {
+  const first: Readonly<Record<string, string | readonly string[] | undefined>> =
+    form.values?.(subject, visit) ?? {};
+  const wrong = refused === null ? null : fieldOf(form, refused.error);
+  const fields = shownFields(form, subject).map((field) =>
+    fieldMarkup(field, {
+      subject,
+      values: refused === null ? [first[field.name] ?? ''].flat() : keptValues(field, refused),
+      error: field.name === wrong ? (refused?.error.message ?? null) : null,
+    }),
+  );
+  const cancel = cancelHref !== null && html`<a class="button" href="${cancelHref}">Cancel</a>`;
+  const buttons = html`<div class="buttons"><button ${form.look !== 'plain' && html`class="${form.look ?? 'primary'}"`}>${form.button}</button>${cancel}</div>`;
+  return postForm(
+    visit.viewer,
+    visit.at(form.action),
+    html`${fields.map((field) => [field, '\n'])}${buttons}`,
+  );
+}
+
+/** A secret is not sent back, and a confirmation must be typed each time. */
+function keptValues({ name, type, isTypedAgain }: FormField<string, never>, { values }: Refused): string[] {
+  return type === 'password' || isTypedAgain ? [] : values.list(name);
+}
+
+function shownFields<Name extends string, Subject>({ fields }: Form<Name, Subject>, subject: Subject) {
+  return fields.filter(({ isShown }) => isShown === undefined || isShown(subject));
+}
+
+function fieldOf<Name extends string, Subject>(
+  form: Form<Name, Subject>,
+  error: RequestError,
+): string | null {
+  return form.fieldOf === undefined ? error.param : form.fieldOf(error);
+}
+
+/** What is wrong with a form and has no field to stand beside. */
+function unplaced<Name extends string, Subject>(
+  form: Form<Name, Subject>,
+  subject: Subject,
+  refused: Refused | null,
+): Notice | null {
+  if (refused === null) return null;
+  const wrong = fieldOf(form, refused.error);
+  if (shownFields(form, subject).some(({ name }) => name === wrong)) return null;
+  return { kind: 'error', text: refused.error.message };
+}
+
+/** Where a form is sent to, and what shows it again when it is refused. */
+type FormAction<Name extends string, Subject> = Pick<Place, 'access'> & {
+  form: Form<Name, Subject>;
+  load: (visit: Visit) => Promise<Subject>;
+  show: (visit: Visit, refused: Refused, subject: Subject) => Promise<FastifyReply>;
+  query?: readonly string[];
+};
+
+/** The route that takes a form: it leads on, or shows the form again with what is wrong. */
+export function formAction<Name extends string, Subject>(
+  app: PortalApp,
+  context: PortalContext,
+  { access, form, load, show, query = [] }: FormAction<Name, Subject>,
+): void {
+  const schema = { querystring: queryOf(query), body: bodyOf(form.fields) };
+  app.post(form.action, { config: access, schema }, async (request, reply) => {
+    const visit = new Visit(request, reply, context);
+    const values = formValues(request.body);
+    const subject = await load(visit);
+    return await orShown(
+      async () => {
+        const next = await form.submit(visit, values, subject);
+        return typeof next === 'string' ? reply.redirect(next, 303) : next;
+      },
+      (error) => show(visit, { values, error }, subject),
+    );
+  });
+}
+
+type PageText<Subject, Text> = Text | ((subject: Subject, visit: Visit) => Text);
+
+/** A page with one form. */
+type FormPage<Name extends string, Subject> = Place &
+  Omit<Form<Name, Subject>, 'action'> & {
+    /** The route that the form is sent to. Left out: the path. */
+    action?: string;
+    /** The form stands on another page; this one only shows what is wrong with it. */
+    isPart?: boolean;
+    title: PageText<Subject, string>;
+    lead?: PageText<Subject, Child>;
+    trail: (subject: Subject, visit: Visit) => NonNullable<PageView['trail']>;
+    /** The subject of the page. Throws where there is none. Left out: the page has none. */
+    load?: (visit: Visit) => Promise<Subject>;
+    heading?: string;
+    /** What stands over the form. */
+    above?: (subject: Subject, visit: Visit) => Child;
+    /** Parameters that the page reads. */
+    query?: readonly string[];
+  };
+
+/** A page with a form, and the route that takes it. Returns the form, for the pages that it stands on. */
+export function formPage<Name extends string, Subject>(
+  app: PortalApp,
+  context: PortalContext,
+  page: FormPage<Name, Subject>,
+): Form<Name, Subject> {
+  const { access, active, query = [], load = noSubject<Subject> } = page;
+  const form: Form<Name, Subject> = { ...page, action: page.action ?? page.path };
+  const show = async (visit: Visit, refused: Refused | null, subject: Subject) => {
+    const trail = page.trail(subject, visit);
+    const back = trail.at(-1)?.href ?? null;
+    const view = {
+      title: textOf(page.title, subject, visit),
+      lead: textOf(page.lead ?? null, subject, visit),
+      active,
+      trail,
+      notice: unplaced(form, subject, refused),
+      body: html`${page.above?.(subject, visit)}<section class="card">${page.heading && html`<h2>${page.heading}</h2>`}${formMarkup(visit, form, { subject, refused, cancelHref: back })}</section>`,
+    };
+    return sendFormPage(visit.reply, view, refused?.error ?? null);
+  };
+  if (!page.isPart) {
+    app.get(
+      page.path,
+      { config: access, schema: { querystring: queryOf(query) } },
+      async (request, reply) => {
+        const visit = new Visit(request, reply, context);
+        return await show(visit, null, await load(visit));
+      },
+    );
+  }
+  formAction(app, context, { access, form, load, show });
+  return form;
+}
+
+async function noSubject<Subject>(): Promise<Subject> {
+  return null as Subject;
+}
+
+function textOf<Subject, Text>(text: PageText<Subject, Text>, subject: Subject, visit: Visit): Text {
+  return typeof text === 'function'
+    ? (text as (subject: Subject, visit: Visit) => Text)(subject, visit)
+    : text;
+}

@@ -1,0 +1,49 @@
+import type { FastifyReply } from 'fastify';
+import { Type } from 'typebox';
+import { sendPage } from '../access/send-page.ts';
+import type { Markup } from '../markup.ts';
+import type { PageView } from '../page.ts';
+import type { PortalApp, PortalContext } from '../portal-app.ts';
+import { type Place, Visit } from './visit.ts';
+
+/** What pages may have behind their path, as a schema. */
+export function queryOf(names: readonly string[]) {
+  const text = Type.Optional(Type.String({ maxLength: 2_048 }));
+  return Type.Object(
+    Object.fromEntries(['done', ...names].map((name): [string, typeof text] => [name, text])),
+  );
+}
+
+type ViewPage = Place & {
+  /** The parameters that it reads. */
+  query?: readonly string[];
+  view: (visit: Visit) => PageView | Promise<PageView>;
+};
+
+/** A page that shows something and changes nothing. */
+export function viewPage(
+  app: PortalApp,
+  context: PortalContext,
+  { path, access, active, query = [], view }: ViewPage,
+): void {
+  app.get(path, { config: access, schema: { querystring: queryOf(query) } }, async (request, reply) =>
+    sendPage(reply, { active, ...(await view(new Visit(request, reply, context))) }),
+  );
+}
+
+type Download = Omit<Place, 'active'> & { send: (visit: Visit) => Promise<FastifyReply> };
+
+/** A file. */
+export function download(app: PortalApp, context: PortalContext, { path, access, send }: Download): void {
+  app.get(path, { config: access }, async (request, reply) => send(new Visit(request, reply, context)));
+}
+
+type LivePiece = Omit<Place, 'active'> & { piece: (visit: Visit) => Promise<Markup> };
+
+/** A piece of a page that a script fetches again and again. */
+export function livePiece(app: PortalApp, context: PortalContext, { path, access, piece }: LivePiece): void {
+  app.get(path, { config: { ...access, polled: true } }, async (request, reply) => {
+    const markup = await piece(new Visit(request, reply, context));
+    return reply.type('text/html; charset=utf-8').send(markup.toString());
+  });
+}

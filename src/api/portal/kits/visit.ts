@@ -1,0 +1,74 @@
+import type { FastifyContextConfig, FastifyReply, FastifyRequest } from 'fastify';
+import type { Actor, Audited } from '../../../platform/audit/audit.ts';
+import { accountObjectId } from '../../external/schema-kit.ts';
+import { actorOf, type Viewer, viewerOf, wabaOf } from '../access/viewer.ts';
+import { formValues } from '../form-values.ts';
+import type { PortalContext } from '../portal-app.ts';
+
+/** Where a page is: its path, its audience (one of `PAGES`), and its entry in the navigation. */
+export type Place = { path: string; access: FastifyContextConfig; active: string };
+
+/** One request of a signed-in user, as the functions of a description see it. */
+export class Visit {
+  readonly request: FastifyRequest;
+  readonly reply: FastifyReply;
+  readonly context: PortalContext;
+  constructor(request: FastifyRequest, reply: FastifyReply, context: PortalContext) {
+    this.request = request;
+    this.reply = reply;
+    this.context = context;
+  }
+
+  get viewer(): Viewer {
+    return viewerOf(this.request);
+  }
+
+  /** The WABA in the path. Throws on pages without `:wabaId`. */
+  get waba(): ReturnType<typeof wabaOf> {
+    return wabaOf(this.request);
+  }
+
+  /** Its id; null on pages of all WABAs. */
+  get wabaId(): string | null {
+    return this.request.portalWaba?.wabaId ?? null;
+  }
+
+  /** Whether the viewer gets the buttons that change something. */
+  get mayChange(): boolean {
+    return this.viewer.role !== 'member';
+  }
+
+  /** The `:id` of the path. Throws ApiError 404 where it cannot be one. */
+  get id(): string {
+    return accountObjectId((this.request.params as { id?: string }).id ?? '');
+  }
+
+  /** The services that change something, on behalf of the viewer. */
+  get tools(): PortalContext['accounts'] & Audited {
+    return { ...this.context.accounts, actor: this.actor };
+  }
+
+  get actor(): Actor {
+    return actorOf(this.request);
+  }
+
+  get now(): Date {
+    return new Date(this.context.now());
+  }
+
+  /** The path of this page. */
+  get path(): string {
+    return this.at(this.request.routeOptions.url ?? '');
+  }
+
+  /** The path of a route, with the parameters that this page has: `/portal/w/:wabaId/keys`. */
+  at(route: string): string {
+    const params = this.request.params as Readonly<Record<string, string>>;
+    return route.replaceAll(/:(\w+)/g, (_, name: string) => encodeURIComponent(params[name] ?? ''));
+  }
+
+  /** A parameter behind the path; '' when it is missing. */
+  query(name: string): string {
+    return formValues(this.request.query).text(name);
+  }
+}
