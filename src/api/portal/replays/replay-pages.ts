@@ -1,5 +1,4 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import { Type } from 'typebox';
 import { listEndpoints } from '../../../endpoints/store.ts';
 import { ALL_UPSTREAM, EVENT_TYPES, upstreamTypeOf } from '../../../platform/event-type.ts';
 import { shownUrl } from '../../../platform/http/outbound-url.ts';
@@ -16,9 +15,8 @@ import {
   startReplay,
   switchReplay,
 } from '../../../replays/replays.ts';
-import { accountObjectId } from '../../external/schema-kit.ts';
 import { PAGES, withoutFreshProof } from '../access/page-access.ts';
-import { orShown, pageNotFound } from '../access/page-error.ts';
+import { orShown } from '../access/page-error.ts';
 import { sendPage } from '../access/send-page.ts';
 import { type Viewer, viewerOf, wabaOf } from '../access/viewer.ts';
 import {
@@ -31,11 +29,14 @@ import {
   textField,
 } from '../components/form.ts';
 import { noticeBox } from '../components/notice.ts';
-import { pager } from '../components/pager.ts';
-import { dataTable, detailList, emptyState, statRow } from '../components/table.ts';
+import { dataTable, detailList, statRow } from '../components/table.ts';
 import { exactTime, timeAgo, utcText } from '../components/time.ts';
-import { endpointOption, mayChange, toolsOf } from '../endpoints/endpoint-status.ts';
-import { EMPTY_FORM, formValues } from '../form-values.ts';
+import { endpointOption, toolsOf } from '../endpoints/endpoint-status.ts';
+import { formValues } from '../form-values.ts';
+import { action } from '../kits/action.ts';
+import { type ListColumn, listPage } from '../kits/list-page.ts';
+import { livePiece, viewPage } from '../kits/view-page.ts';
+import type { Visit } from '../kits/visit.ts';
 import { type Child, html, type Markup } from '../markup.ts';
 import type { PortalApp, PortalContext } from '../portal-app.ts';
 import {
@@ -54,67 +55,41 @@ export function replayPages(app: PortalApp, context: PortalContext): void {
   replayPage(app, context);
 }
 
-const SHOWN = 50;
+const LIST = '/portal/w/:wabaId/replays';
 
-const COLUMNS = [
-  { label: 'Replay', kind: 'narrow' },
-  { label: 'Status', kind: 'narrow' },
-  'Selection',
-  { label: 'Queued', kind: 'number' },
-  { label: 'Skipped', kind: 'number' },
-  'Requested by',
-  { label: 'Started', kind: 'narrow' },
-  { label: 'Finished', kind: 'narrow' },
-] as const;
+const COLUMNS: ListColumn<ReplayView>[] = [
+  {
+    label: 'Replay',
+    kind: 'narrow',
+    cell: ({ replayId }, { path }) => html`<a href="${path}/${replayId}">${replayId}</a>`,
+  },
+  { label: 'Status', kind: 'narrow', cell: ({ state }) => replayBadge(state) },
+  { label: 'Selection', cell: selectionText },
+  { label: 'Queued', kind: 'number', cell: ({ queued, total }) => `${number(queued)} of ${number(total)}` },
+  { label: 'Skipped', kind: 'number', cell: ({ skipped }) => number(skipped) },
+  { label: 'Requested by', cell: ({ requestedBy }) => requestedBy },
+  { label: 'Started', kind: 'narrow', cell: ({ createdAt }, { now }) => timeAgo(createdAt, now) },
+  { label: 'Finished', kind: 'narrow', cell: ({ finishedAt }, { now }) => timeAgo(finishedAt, now) },
+];
+
+function number(value: number): string {
+  return value.toLocaleString('en-US');
+}
 
 /** GET /portal/w/:wabaId/replays: the newest first. */
 function replayListPage(app: PortalApp, context: PortalContext): void {
-  const { cursors } = context;
-  app.get('/portal/w/:wabaId/replays', { config: PAGES.member }, async (request, reply) => {
-    const waba = wabaOf(request);
-    const viewer = viewerOf(request);
-    const path = replaysPath(waba.wabaId);
-    const cursor = formValues(request.query).text('cursor');
-    const scope = [waba.wabaId, 'portal replays'];
-    const beforeId = cursor === '' ? null : cursors.decode(scope, cursor)?.[0];
-    if (beforeId === undefined) throw pageNotFound();
-    const found = await replaysOf(context, waba.wabaId, { beforeId, limit: SHOWN + 1 });
-    const shown = found.slice(0, SHOWN);
-    const last = found.length > SHOWN ? shown.at(-1) : undefined;
-    const add = mayChange(viewer) && html`<a class="button primary" href="${path}/new">New replay</a>`;
-    return sendPage(reply, {
-      title: 'Replays',
-      active: 'replays',
-      lead: 'A replay sends events again: those that failed while a server was down, or all of a period.',
-      actions: found.length > 0 && add,
-      body:
-        found.length === 0
-          ? emptyState(
-              'No replays yet',
-              'A replay sends deliveries again. It starts with a dry run, and you can pause and cancel it.',
-              add,
-            )
-          : html`${dataTable(
-              'Replays',
-              COLUMNS,
-              shown.map((replay) => rowOf(path, replay, new Date(context.now()))),
-            )}${pager({ firstHref: cursor === '' ? null : path, nextHref: last === undefined ? null : `${path}?cursor=${cursors.encode(scope, [last.replayId])}` })}`,
-    });
+  listPage(app, context, {
+    ...{ path: LIST, access: PAGES.member, active: 'replays', title: 'Replays', columns: COLUMNS },
+    lead: 'A replay sends events again: those that failed while a server was down, or all of a period.',
+    add: { label: 'New replay', path: `${LIST}/new`, isPrimary: true },
+    empty: {
+      title: 'No replays yet',
+      text: 'A replay sends deliveries again. It starts with a dry run, and you can pause and cancel it.',
+    },
+    pageSize: 50,
+    find: async ({ waba }, wanted) => await replaysOf(context, waba.wabaId, wanted),
+    positionOf: ({ replayId }) => [replayId],
   });
-}
-
-function rowOf(path: string, replay: ReplayView, now: Date): Child[] {
-  const number = (value: number) => value.toLocaleString('en-US');
-  return [
-    html`<a href="${path}/${replay.replayId}">${replay.replayId}</a>`,
-    replayBadge(replay.state),
-    selectionText(replay),
-    `${number(replay.queued)} of ${number(replay.total)}`,
-    number(replay.skipped),
-    replay.requestedBy,
-    timeAgo(replay.createdAt, now),
-    timeAgo(replay.finishedAt, now),
-  ];
 }
 
 type Step = { values: ReplayFormValues; count?: ReplayCount; error?: RequestError };
@@ -182,8 +157,7 @@ async function sendStep(
   return sendPage(reply, view, error === undefined ? 200 : status);
 }
 
-const PATH = '/portal/w/:wabaId/replays/:id';
-const Params = Type.Object({ wabaId: Type.String(), id: Type.String() });
+const PATH = `${LIST}/:id`;
 const MAX_IDS_SHOWN = 20;
 
 const DONE = {
@@ -194,39 +168,40 @@ const DONE = {
 
 /** GET /portal/w/:wabaId/replays/:id, POST …/pause, …/resume and …/cancel */
 function replayPage(app: PortalApp, context: PortalContext): void {
-  const options = { config: PAGES.member, schema: { params: Params } };
-  app.get(PATH, options, async (request, reply) => {
-    const waba = wabaOf(request);
-    const viewer = viewerOf(request);
-    const replay = await replayOf(context, waba.wabaId, accountObjectId(request.params.id));
-    const path = `${replaysPath(waba.wabaId)}/${replay.replayId}`;
-    const isOver = (replay.state === 'done' || replay.state === 'cancelled') && replay.outcomes.pending === 0;
-    const progress = progressView(replay);
-    return sendPage(reply, {
-      title: `Replay ${replay.replayId}`,
-      active: 'replays',
-      lead: selectionText(replay),
-      trail: [{ label: 'Replays', href: replaysPath(waba.wabaId) }],
-      actions: mayChange(viewer) && buttons(viewer, path, replay),
-      done: DONE,
-      assets: ['webhooks.css'],
-      body: html`${isOver ? progress : html`<div data-live="${path}/progress" data-live-ms="2000">${progress}</div>`}
+  const place = { access: PAGES.member, active: 'replays' };
+  const find = async ({ waba, id }: Visit) => await replayOf(context, waba.wabaId, id);
+  viewPage(app, context, {
+    ...{ ...place, path: PATH },
+    view: async (visit) => {
+      const { path, viewer } = visit;
+      const replay = await find(visit);
+      const isOver =
+        (replay.state === 'done' || replay.state === 'cancelled') && replay.outcomes.pending === 0;
+      const progress = progressView(replay);
+      return {
+        title: `Replay ${replay.replayId}`,
+        lead: selectionText(replay),
+        trail: [{ label: 'Replays', href: visit.at(LIST) }],
+        actions: visit.mayChange && buttons(viewer, path, replay),
+        done: DONE,
+        assets: ['webhooks.css'],
+        body: html`${isOver ? progress : html`<div data-live="${path}/progress" data-live-ms="2000">${progress}</div>`}
 <div class="card">${detailList(facts(context, viewer, replay))}</div>`,
-    });
+      };
+    },
   });
-  const polled = { ...options, config: { ...PAGES.member, polled: true } };
-  app.get(`${PATH}/progress`, polled, async (request, reply) => {
-    const replay = await replayOf(context, wabaOf(request).wabaId, accountObjectId(request.params.id));
-    return reply.type('text/html; charset=utf-8').send(progressView(replay).toString());
+  livePiece(app, context, {
+    ...{ path: `${PATH}/progress`, access: PAGES.member },
+    piece: async (visit) => progressView(await find(visit)),
   });
-  for (const action of ['pause', 'resume', 'cancel'] as const) {
-    const config = withoutFreshProof(PAGES.admin, 'it stops or continues a replay that exists');
-    const changing = { config, schema: { params: Params, body: EMPTY_FORM } };
-    app.post(`${PATH}/${action}`, changing, async (request, reply) => {
-      const { wabaId } = wabaOf(request);
-      const id = accountObjectId(request.params.id);
-      await switchReplay(toolsOf(request, context), wabaId, id, action);
-      return reply.redirect(`${replaysPath(wabaId)}/${id}?done=${action}`, 303);
+  for (const change of ['pause', 'resume', 'cancel'] as const) {
+    action(app, context, {
+      path: `${PATH}/${change}`,
+      access: withoutFreshProof(PAGES.admin, 'it stops or continues a replay that exists'),
+      act: async (visit) => {
+        await switchReplay(visit.tools, visit.waba.wabaId, visit.id, change);
+        return `${visit.at(PATH)}?done=${change}`;
+      },
     });
   }
 }
