@@ -25,7 +25,7 @@ const WHOM = { label: 'Phone number or user id of the customer', maxLength: 256 
 /** /portal/w/:wabaId/erasures/new: whose data, with a word to type before it goes; and a form that exports it. */
 export function eraseCustomerPages(app: PortalApp, context: PortalContext): void {
   const place = { access: PAGES.admin, active: 'erasures' };
-  const trail = (_: null, visit: Visit) => [{ label: 'Erasures', href: visit.at(PATH) }];
+  const trail = (visit: Visit) => [{ label: 'Erasures', href: visit.at(PATH) }];
   const exporting = formPage(app, context, {
     ...{ ...place, path: `${PATH}/export`, isPart: true, title: 'Export a customer', trail },
     fields: [{ ...WHOM, name: 'exported', required: true }],

@@ -14,15 +14,16 @@ import { PAGES } from '../access/page-access.ts';
 import { sendPage } from '../access/send-page.ts';
 import { actorOf, type Viewer, viewerOf } from '../access/viewer.ts';
 import { postForm, textField } from '../components/form.ts';
-import { pager } from '../components/pager.ts';
 import { detailList, emptyState } from '../components/table.ts';
 import { formLine } from '../form-values.ts';
+import { rowTable, showList } from '../kits/list-page.ts';
+import { viewPage } from '../kits/view-page.ts';
+import type { Visit } from '../kits/visit.ts';
 import { html, type Markup } from '../markup.ts';
 import type { PortalApp, PortalContext } from '../portal-app.ts';
-import { requestFacts, requestTable } from './key-tables.ts';
+import { requestColumns, requestFacts } from './key-tables.ts';
 
 const PATH = '/portal/operator/approvals';
-const PAGE_SIZE = 25;
 const TITLE = 'Approvals';
 const ACTIVE = 'operator/approvals';
 
@@ -31,36 +32,42 @@ const DONE = {
   denied: 'Denied. The tenant sees your note.',
 };
 
+const REQUESTS = {
+  caption: 'All requests for API keys',
+  columns: requestColumns(PATH).toSpliced(
+    1,
+    0,
+    { label: 'Tenant', cell: ({ businessName }) => businessName },
+    { label: 'WABA', cell: ({ wabaId }) => html`<code>${wabaId}</code>` },
+  ),
+};
+
 /** /portal/operator/approvals: requests for API keys that wait for an operator, and what became of earlier ones. */
 export function approvalPages(app: PortalApp, context: PortalContext): void {
-  const { database, cursors, now } = context;
-  const querystring = Type.Object({
-    cursor: Type.Optional(Type.String()),
-  });
-  app.get(PATH, { config: PAGES.operator, schema: { querystring } }, async (request, reply) => {
-    const { cursor } = request.query;
-    const [beforeId = null] = (cursor !== undefined && cursors.decode([PATH], cursor)) || [];
-    const [waiting, all] = await Promise.all([
-      waitingKeyRequests({ database }),
-      allKeyRequests({ database }, { beforeId, limit: PAGE_SIZE + 1 }),
-    ]);
-    const rows = all.slice(0, PAGE_SIZE);
-    const last = all.length > PAGE_SIZE ? rows.at(-1) : undefined;
-    const nextHref = last && `${PATH}?cursor=${cursors.encode([PATH], [last.id])}`;
-    const view = { now: new Date(now()), hrefOf: (id: string) => `${PATH}/${id}`, hasTenants: true };
-    const body = html`${beforeId === null && waitingPart(waiting, view)}
-${rows.length > 0 && html`<h2>All requests</h2>${requestTable('All requests for API keys', rows, view)}`}
-${pager({ firstHref: beforeId === null ? null : PATH, nextHref: nextHref ?? null })}`;
-    const lead = 'Requests of tenants for API keys. A request without a decision expires after 7 days.';
-    return sendPage(reply, { title: TITLE, active: ACTIVE, lead, done: DONE, body });
+  viewPage(app, context, {
+    ...{ path: PATH, access: PAGES.operator, active: ACTIVE, query: ['cursor'] },
+    view: async (visit) => {
+      const [waiting, all] = await Promise.all([
+        waitingKeyRequests(context),
+        showList(visit, {
+          ...{ ...REQUESTS, pageSize: 25 },
+          find: async (_, wanted) => await allKeyRequests(context, wanted),
+          positionOf: ({ id }) => [id],
+        }),
+      ]);
+      const lead = 'Requests of tenants for API keys. A request without a decision expires after 7 days.';
+      const body = html`${all.isFirstPage && waitingPart(visit, waiting)}
+${!all.isEmpty && html`<h2>All requests</h2>${all.markup}`}`;
+      return { title: TITLE, lead, done: DONE, body };
+    },
   });
   approvalPage(app, context);
 }
 
-function waitingPart(waiting: readonly KeyRequest[], view: Parameters<typeof requestTable>[2]): Markup {
+function waitingPart(visit: Visit, waiting: readonly KeyRequest[]): Markup {
   return waiting.length === 0
     ? emptyState('No pending requests', 'Requests for API keys are listed here.')
-    : html`<h2>Pending (${waiting.length})</h2>${requestTable('Pending requests', waiting, view)}`;
+    : html`<h2>Pending (${waiting.length})</h2>${rowTable(visit, { ...REQUESTS, caption: 'Pending requests' }, waiting)}`;
 }
 
 function approvalPage(app: PortalApp, context: PortalContext): void {

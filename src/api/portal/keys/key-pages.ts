@@ -1,34 +1,33 @@
-import type { FastifyReply, FastifyRequest } from 'fastify';
-import { type Static, Type } from 'typebox';
+import type { FastifyReply } from 'fastify';
 import type { ApiKeyDetails } from '../../../keys/api-key-store.ts';
 import { limitKey, listKeys, revokeKey } from '../../../keys/api-keys.ts';
 import type { KeyRequest } from '../../../keys/key-request-store.ts';
 import { keyRequestOf, keyRequestsOf, requestKey, withdrawKeyRequest } from '../../../keys/key-requests.ts';
 import { type RevealedKey, revealKey } from '../../../keys/reveal-key.ts';
-import { RequestError } from '../../../platform/request-input.ts';
-import { accountObjectId } from '../../external/schema-kit.ts';
 import { PAGES } from '../access/page-access.ts';
-import { pageNotFound, roleRefused } from '../access/page-error.ts';
+import { orShown, pageNotFound, roleRefused } from '../access/page-error.ts';
 import { sendPage } from '../access/send-page.ts';
-import { actorOf, type Viewer, viewerOf, wabaOf } from '../access/viewer.ts';
+import type { Viewer } from '../access/viewer.ts';
 import { codeBlock } from '../components/copyable.ts';
-import { actionButton, postForm } from '../components/form.ts';
-import type { Notice } from '../components/notice.ts';
-import { numberedPage, numberedPager, pager } from '../components/pager.ts';
+import { actionButton } from '../components/form.ts';
 import { detailList } from '../components/table.ts';
 import { exactTime, timeAgo } from '../components/time.ts';
-import { EMPTY_FORM, linesOf } from '../form-values.ts';
-import { html, type Markup } from '../markup.ts';
+import { linesOf } from '../form-values.ts';
+import { action } from '../kits/action.ts';
+import { confirmationPage } from '../kits/confirmation-page.ts';
+import { formPage } from '../kits/form-page.ts';
+import { type List, listPage, showList } from '../kits/list-page.ts';
+import { viewPage } from '../kits/view-page.ts';
+import type { Visit } from '../kits/visit.ts';
+import { type Child, html, type Markup } from '../markup.ts';
+import type { PageView } from '../page.ts';
 import type { PortalApp, PortalContext } from '../portal-app.ts';
-import { emptyKeyForm, KeyForm, keyForm, keyRequestOfForm, networkField } from './key-form.ts';
-import { KEYS_PATH, keysPath, keyTable, keyView, requestFacts, requestTable } from './key-tables.ts';
+import { firstValues, KEY_FIELDS, keyRequestOfForm, NETWORKS } from './key-form.ts';
+import { KEY_COLUMNS, keyText, requestColumns, requestFacts } from './key-tables.ts';
 
-const KEYS_PER_PAGE = 50;
-const REQUESTS_PER_PAGE = 25;
-
-/** Fields of the form, beside which an error stands; without a key there is none to replace. */
-const FIELDS_WITHOUT_KEYS = ['purpose', 'scopes', 'allowedNetworks', 'validDays'];
-const FIELDS = [...FIELDS_WITHOUT_KEYS, 'replacesKeyId', 'overlapHours'];
+const PATH = '/portal/w/:wabaId/keys';
+const SEEN = { access: PAGES.member, active: 'keys' };
+const CHANGED = { access: PAGES.admin, active: 'keys' };
 
 const DONE = {
   asked:
@@ -40,52 +39,26 @@ const DONE = {
 
 /** /portal/w/:wabaId/keys: the API keys of a WABA; asking for one, revealing it once, revoking it. */
 export function keyPages(app: PortalApp, context: PortalContext): void {
-  const { database, now } = context;
-  const text = Type.Optional(Type.String());
-  const querystring = Type.Object({ done: text, page: text, cursor: text });
-  app.get(KEYS_PATH, { config: PAGES.member, schema: { querystring } }, async (request, reply) => {
-    const { wabaId } = wabaOf(request);
-    const path = keysPath(request);
-    const [keys, requests] = await Promise.all([
-      listKeys({ database }, wabaId),
-      requestPart(context, wabaId, path, request.query.cursor),
-    ]);
-    const canChange = viewerOf(request).role !== 'member';
-    const shown = numberedPage(newestFirst(keys), request.query.page, KEYS_PER_PAGE);
-    const body = html`${keyTable(shown.rows, { path, canChange, now: new Date(now()) })}${numberedPager(shown, (number) => `${path}?page=${number}`)}
-${requests}`;
-    return sendPage(reply, {
-      ...keyView(request),
-      title: 'API keys',
-      lead: 'Your systems call the API with these keys. After an operator has approved a request, you can show its key once; later you see only its first and last characters.',
-      actions:
-        canChange && keys.length > 0 && html`<a class="button primary" href="${path}/new">Request a key</a>`,
-      done: DONE,
-      body,
-    });
+  listPage(app, context, {
+    ...{ ...SEEN, path: PATH, title: 'API keys', done: DONE, columns: KEY_COLUMNS, pageSize: 50 },
+    lead: 'Your systems call the API with these keys. After an operator has approved a request, you can show its key once; later you see only its first and last characters.',
+    add: { label: 'Request a key', path: `${PATH}/new`, isPrimary: true },
+    empty: {
+      title: 'No API keys yet',
+      text: 'Your systems need a key to call the API. An operator approves your request; then you can show the key once.',
+    },
+    find: async (visit) => newestFirst(await keysOf(visit)),
+    below: requestPart,
+    query: ['cursor'],
   });
-  newKeyPages(app, context);
+  newKeyPage(app, context);
   keyRequestPages(app, context);
-  revokeKeyPages(app, context);
-  keyNetworkPages(app, context);
+  revokeKeyPage(app, context);
+  keyNetworkPage(app, context);
 }
 
-/** The newest requests, or those that a cursor leads to. */
-async function requestPart(
-  { database, cursors, now }: PortalContext,
-  wabaId: string,
-  path: string,
-  cursor: string | undefined,
-): Promise<Markup | false> {
-  const [beforeId = null] = (cursor !== undefined && cursors.decode([path], cursor)) || [];
-  const found = await keyRequestsOf({ database }, wabaId, { beforeId, limit: REQUESTS_PER_PAGE + 1 });
-  const rows = found.slice(0, REQUESTS_PER_PAGE);
-  if (rows.length === 0) return false;
-  const last = found.length > REQUESTS_PER_PAGE ? rows.at(-1) : undefined;
-  const nextHref = last === undefined ? null : `${path}?cursor=${cursors.encode([path], [last.id])}`;
-  const firstHref = beforeId === null ? null : path;
-  const view = { now: new Date(now()), hrefOf: (id: string) => `${path}/requests/${id}` };
-  return html`<h2>Requests</h2>${requestTable('Requests for API keys', rows, view)}${pager({ firstHref, nextHref, label: 'More requests' })}`;
+async function keysOf({ context, waba }: Visit): Promise<ApiKeyDetails[]> {
+  return await listKeys(context, waba.wabaId);
 }
 
 function newestFirst(keys: readonly ApiKeyDetails[]): ApiKeyDetails[] {
@@ -93,189 +66,132 @@ function newestFirst(keys: readonly ApiKeyDetails[]): ApiKeyDetails[] {
   return [...active.reverse(), ...keys.filter(({ state }) => state !== 'active').reverse()];
 }
 
-function newKeyPages(app: PortalApp, { database }: PortalContext): void {
-  const show = async (
-    request: FastifyRequest,
-    reply: FastifyReply,
-    { form, error }: { form: KeyForm | null; error: RequestError | null },
-    replace = '',
-  ) => {
-    const keys = await listKeys({ database }, wabaOf(request).wabaId);
-    const replaced = keys.find(({ id, state }) => id === replace && state === 'active') ?? null;
-    const path = keysPath(request);
-    const filled = form ?? emptyKeyForm(replaced);
-    const fields = keys.some(({ state }) => state === 'active') ? FIELDS : FIELDS_WITHOUT_KEYS;
-    const unplaced = error !== null && !fields.includes(error.param ?? '') ? error.message : null;
-    const view = {
-      ...keyView(request),
-      title: replaced === null ? 'Request an API key' : 'Replace an API key',
-      lead: 'An operator approves or denies the request within 7 days. Then you can show the key within 7 days.',
-      trail: [{ label: 'API keys', href: path }],
-      notice: unplaced === null ? null : { kind: 'error' as const, text: unplaced },
-      body: keyForm(viewerOf(request), `${path}/requests`, { form: filled, keys, error }),
-    };
-    return sendPage(reply, view, error === null ? 200 : 422);
-  };
+const REQUESTS: List<KeyRequest> = {
+  caption: 'Requests for API keys',
+  columns: requestColumns(`${PATH}/requests`),
+  pageSize: 25,
+  pagerLabel: 'More requests',
+  find: async ({ context, waba }, wanted) => await keyRequestsOf(context, waba.wabaId, wanted),
+  positionOf: ({ id }) => [id],
+};
 
-  const querystring = Type.Object({ replace: Type.Optional(Type.String()) });
-  app.get(`${KEYS_PATH}/new`, { config: PAGES.admin, schema: { querystring } }, async (request, reply) =>
-    show(request, reply, { form: null, error: null }, request.query.replace),
-  );
-  app.post(
-    `${KEYS_PATH}/requests`,
-    { config: PAGES.admin, schema: { body: KeyForm } },
-    async (request, reply) => {
-      const { userId, email } = viewerOf(request);
-      const tools = { database, actor: actorOf(request) };
-      const requester = { id: userId, name: email };
-      try {
-        await requestKey(tools, wabaOf(request).wabaId, requester, keyRequestOfForm(request.body));
-      } catch (error) {
-        if (!(error instanceof RequestError)) throw error;
-        return await show(request, reply, { form: request.body, error });
-      }
-      return reply.redirect(`${keysPath(request)}?done=asked`, 303);
+/** The newest requests, or those that a cursor leads to. */
+async function requestPart(visit: Visit): Promise<Child> {
+  const { markup, isEmpty } = await showList(visit, REQUESTS);
+  return !isEmpty && html`<h2>Requests</h2>${markup}`;
+}
+
+function toKeys(visit: Visit): { label: string; href: string }[] {
+  return [{ label: 'API keys', href: visit.at(PATH) }];
+}
+
+function newKeyPage(app: PortalApp, context: PortalContext): void {
+  formPage(app, context, {
+    ...{ ...CHANGED, path: `${PATH}/new`, action: `${PATH}/requests`, query: ['replace'] },
+    load: async (visit) => {
+      const keys = (await keysOf(visit)).filter(({ state }) => state === 'active');
+      return { keys, replaced: keys.find(({ id }) => id === visit.query('replace')) ?? null };
     },
-  );
+    title: ({ replaced }) => (replaced === null ? 'Request an API key' : 'Replace an API key'),
+    lead: 'An operator approves or denies the request within 7 days. Then you can show the key within 7 days.',
+    trail: toKeys,
+    fields: KEY_FIELDS,
+    values: firstValues,
+    button: 'Request the key',
+    submit: async (visit, given) => {
+      const { userId: id, email: name } = visit.viewer;
+      await requestKey(visit.tools, visit.waba.wabaId, { id, name }, keyRequestOfForm(given));
+      return `${visit.at(PATH)}?done=asked`;
+    },
+  });
 }
 
 /** Revoking a key, on a page that asks first. */
-function revokeKeyPages(app: PortalApp, { database, now }: PortalContext): void {
-  const params = Type.Object({ wabaId: Type.String(), id: Type.String() });
-  app.get(`${KEYS_PATH}/:id/revoke`, { config: PAGES.admin, schema: { params } }, async (request, reply) => {
-    const { id } = request.params;
-    const keys = await listKeys({ database }, wabaOf(request).wabaId);
-    const key = keys.find((one) => one.id === id && one.state !== 'revoked');
-    if (key === undefined) throw pageNotFound();
-    const path = keysPath(request);
-    const facts = detailList([
-      ['Key', html`<code>${key.prefix}…${key.lastFour}</code>`],
-      ['Name', key.name],
-      ['Scopes', key.scopes.join(', ')],
-      ['Last used', timeAgo(key.lastUsedAt, new Date(now()), 'never')],
-    ]);
-    const buttons = html`<div class="buttons"><button class="danger">Revoke this key</button><a class="button" href="${path}">Cancel</a></div>`;
-    return sendPage(reply, {
-      ...keyView(request),
-      title: 'Revoke an API key?',
-      trail: [{ label: 'API keys', href: path }],
-      lead: 'Every further request with this key is refused. You cannot undo this.',
-      body: html`<div class="card">${facts}</div>${postForm(viewerOf(request), `${path}/${key.id}/revoke`, buttons)}`,
-    });
-  });
-
-  const schema = { params, body: EMPTY_FORM };
-  app.post(`${KEYS_PATH}/:id/revoke`, { config: PAGES.admin, schema }, async (request, reply) => {
-    const tools = { database, actor: actorOf(request) };
-    await revokeKey(tools, wabaOf(request).wabaId, accountObjectId(request.params.id));
-    return reply.redirect(`${keysPath(request)}?done=revoked`, 303);
+function revokeKeyPage(app: PortalApp, context: PortalContext): void {
+  confirmationPage(app, context, {
+    ...{ ...CHANGED, path: `${PATH}/:id/revoke`, title: () => 'Revoke an API key?', trail: toKeys },
+    load: async (visit) => oneKey(await keysOf(visit), visit, ({ state }) => state !== 'revoked'),
+    lead: 'Every further request with this key is refused. You cannot undo this.',
+    body: (key, { now }) =>
+      detailList([
+        ['Key', keyText(key)],
+        ['Name', key.name],
+        ['Scopes', key.scopes.join(', ')],
+        ['Last used', timeAgo(key.lastUsedAt, now, 'never')],
+      ]),
+    button: 'Revoke this key',
+    act: async (visit) => {
+      await revokeKey(visit.tools, visit.waba.wabaId, visit.id);
+      return `${visit.at(PATH)}?done=revoked`;
+    },
   });
 }
 
 /** From where a key may be used. */
-function keyNetworkPages(app: PortalApp, { database }: PortalContext): void {
-  const params = Type.Object({ wabaId: Type.String(), id: Type.String() });
-  const show = async (
-    request: FastifyRequest<{ Params: Static<typeof params> }>,
-    reply: FastifyReply,
-    given: { value: string; error: string } | null = null,
-  ) => {
-    const keys = await listKeys({ database }, wabaOf(request).wabaId);
-    const key = keys.find((one) => one.id === request.params.id && one.state === 'active');
-    if (key === undefined) throw pageNotFound();
-    const path = keysPath(request);
-    const field = networkField(given?.value ?? key.allowedNetworks?.join('\n') ?? '', given?.error ?? null);
-    const view = {
-      ...keyView(request),
-      title: 'Networks of an API key',
-      trail: [{ label: 'API keys', href: path }],
-      lead: html`<code>${key.prefix}…${key.lastFour}</code> ${key.name}`,
-      body: postForm(
-        viewerOf(request),
-        `${path}/${key.id}/networks`,
-        html`${field}<div class="buttons"><button class="primary">Save</button><a class="button" href="${path}">Cancel</a></div>`,
-      ),
-    };
-    return sendPage(reply, view, given === null ? 200 : 422);
-  };
-  const path = `${KEYS_PATH}/:id/networks`;
-  app.get(path, { config: PAGES.admin, schema: { params } }, async (request, reply) => show(request, reply));
-  const body = Type.Object({ allowedNetworks: Type.String({ maxLength: 4_096 }) });
-  const options = { config: PAGES.admin, schema: { params, body } };
-  app.post(path, options, async (request, reply) => {
-    const value = request.body.allowedNetworks;
-    const tools = { database, actor: actorOf(request) };
-    try {
-      await limitKey(tools, wabaOf(request).wabaId, accountObjectId(request.params.id), linesOf(value));
-    } catch (error) {
-      if (!(error instanceof RequestError) || error.code !== 'invalid_value') throw error;
-      return await show(request, reply, { value, error: error.message });
-    }
-    return reply.redirect(`${keysPath(request)}?done=limited`, 303);
+function keyNetworkPage(app: PortalApp, context: PortalContext): void {
+  formPage(app, context, {
+    ...{ ...CHANGED, path: `${PATH}/:id/networks`, title: 'Networks of an API key' },
+    load: async (visit) => oneKey(await keysOf(visit), visit, ({ state }) => state === 'active'),
+    lead: (key) => html`${keyText(key)} ${key.name}`,
+    trail: toKeys,
+    fields: [NETWORKS],
+    values: ({ allowedNetworks }) => ({ allowedNetworks: allowedNetworks?.join('\n') ?? '' }),
+    button: 'Save',
+    fieldOf: () => NETWORKS.name,
+    submit: async (visit, given) => {
+      await limitKey(visit.tools, visit.waba.wabaId, visit.id, linesOf(given.text('allowedNetworks')));
+      return `${visit.at(PATH)}?done=limited`;
+    },
   });
 }
 
-const PATH = `${KEYS_PATH}/requests/:id`;
+function oneKey(
+  keys: readonly ApiKeyDetails[],
+  { id }: Visit,
+  isMeant: (key: ApiKeyDetails) => boolean,
+): ApiKeyDetails {
+  const key = keys.find((one) => one.id === id && isMeant(one));
+  if (key === undefined) throw pageNotFound();
+  return key;
+}
+
+const REQUEST_PATH = `${PATH}/requests/:id`;
 
 /** One request for a key: how it stands, revealing its key once, withdrawing it. */
 function keyRequestPages(app: PortalApp, context: PortalContext): void {
-  const { database } = context;
-  const params = Type.Object({ wabaId: Type.String(), id: Type.String() });
-  app.get(PATH, { config: PAGES.member, schema: { params } }, async (request, reply) =>
-    showRequest(request, reply, context, {
-      id: accountObjectId(request.params.id),
-      notice: null,
-      status: 200,
-    }),
-  );
-
-  const schema = { params, body: EMPTY_FORM };
-  app.post(`${PATH}/reveal`, { config: PAGES.admin, schema }, async (request, reply) => {
-    const id = accountObjectId(request.params.id);
-    const tools = { database, actor: actorOf(request) };
-    const found = await keyRequestOf({ database }, wabaOf(request).wabaId, id);
-    if (!mayReveal(viewerOf(request), found)) throw roleRefused();
-    try {
+  viewPage(app, context, { ...SEEN, path: REQUEST_PATH, view: requestView });
+  action(app, context, {
+    ...{ ...CHANGED, path: `${REQUEST_PATH}/reveal` },
+    act: async (visit) => {
+      if (!mayReveal(visit.viewer, await requestOf(visit))) throw roleRefused();
       // Shown right here: a page that could be fetched again would have to keep the key.
-      const key = await revealKey(tools, wabaOf(request).wabaId, id);
-      return showKey(request, reply, context, key);
-    } catch (error) {
-      return await showRefusal(request, reply, context, { id, error });
-    }
+      return await orRefused(visit, async () =>
+        showKey(visit, await revealKey(visit.tools, visit.waba.wabaId, visit.id)),
+      );
+    },
   });
-
-  app.post(`${PATH}/withdraw`, { config: PAGES.admin, schema }, async (request, reply) => {
-    const id = accountObjectId(request.params.id);
-    const tools = { database, actor: actorOf(request) };
-    try {
-      await withdrawKeyRequest(tools, wabaOf(request).wabaId, id, viewerOf(request).userId);
-    } catch (error) {
-      return await showRefusal(request, reply, context, { id, error });
-    }
-    return reply.redirect(`${keysPath(request)}?done=withdrawn`, 303);
+  action(app, context, {
+    ...{ ...CHANGED, path: `${REQUEST_PATH}/withdraw` },
+    act: async (visit) =>
+      await orRefused(visit, async () => {
+        await withdrawKeyRequest(visit.tools, visit.waba.wabaId, visit.id, visit.viewer.userId);
+        return `${visit.at(PATH)}?done=withdrawn`;
+      }),
   });
 }
 
-type Shown = { id: string; notice: Notice | null; status: number };
+async function requestOf({ context, waba, id }: Visit): Promise<KeyRequest> {
+  return await keyRequestOf(context, waba.wabaId, id);
+}
 
-async function showRequest(
-  request: FastifyRequest,
-  reply: FastifyReply,
-  { database, now }: PortalContext,
-  { id, notice, status }: Shown,
-): Promise<FastifyReply> {
-  const viewer = viewerOf(request);
-  const found = await keyRequestOf({ database }, wabaOf(request).wabaId, id);
-  const path = keysPath(request);
-  const view = {
-    ...keyView(request),
+async function requestView(visit: Visit): Promise<PageView> {
+  const found = await requestOf(visit);
+  return {
     title: `Request ${found.id}`,
-    trail: [{ label: 'API keys', href: path }],
-    notice,
-    body: html`<div class="card">${detailList(requestFacts(found, new Date(now())))}</div>
-${nextSteps(viewer, `${path}/requests/${found.id}`, found)}`,
+    trail: toKeys(visit),
+    body: html`<div class="card">${detailList(requestFacts(found, visit.now))}</div>
+${nextSteps(visit.viewer, visit.at(REQUEST_PATH), found)}`,
   };
-  return sendPage(reply, view, status);
 }
 
 /** Operators approve, so the keys of tenants are not for them to see: only what they asked for themselves. */
@@ -292,40 +208,31 @@ function nextSteps(viewer: Viewer, path: string, request: KeyRequest): Markup {
 <div class="buttons">${canReveal && actionButton(viewer, `${path}/reveal`, 'Show the key once', 'primary')}${mayWithdraw && actionButton(viewer, `${path}/withdraw`, 'Withdraw the request')}</div>`;
 }
 
-/** A request that is refused shows how it stands instead. Rethrows what is no refusal, and what is not there. */
-async function showRefusal(
-  request: FastifyRequest,
-  reply: FastifyReply,
-  context: PortalContext,
-  { id, error }: { id: string; error: unknown },
-): Promise<FastifyReply> {
-  if (!(error instanceof RequestError) || error.code.startsWith('unknown_')) throw error;
-  const notice = { kind: 'error' as const, text: error.message };
-  return await showRequest(request, reply, context, { id, notice, status: 409 });
+/** A request that is refused shows how it stands instead. */
+async function orRefused<Next>(visit: Visit, act: () => Promise<Next>): Promise<Next | FastifyReply> {
+  return await orShown<Next | FastifyReply>(act, async (error) => {
+    if (error.code.startsWith('unknown_')) throw error;
+    const notice = { kind: 'error' as const, text: error.message };
+    return sendPage(visit.reply, { ...(await requestView(visit)), active: 'keys', notice }, 409);
+  });
 }
 
 /** The one page that shows a key: it is in no URL and no log, and nothing can show it again. */
-function showKey(
-  request: FastifyRequest,
-  reply: FastifyReply,
-  { publicUrl }: PortalContext,
-  key: RevealedKey,
-): FastifyReply {
-  const path = keysPath(request);
-  const example = `curl -H 'Authorization: Bearer ${key.apiKey}' ${publicUrl}/me`;
+function showKey(visit: Visit, key: RevealedKey): FastifyReply {
+  const example = `curl -H 'Authorization: Bearer ${key.apiKey}' ${visit.context.publicUrl}/me`;
   const replaced =
     key.replacesKeyId !== null &&
     html`<p>API key ${key.replacesKeyId} ${key.replacedEndsAt === null ? 'stays valid until it is revoked.' : html`stays valid until ${exactTime(key.replacedEndsAt)}.`}</p>`;
-  return sendPage(reply, {
-    ...keyView(request),
+  return sendPage(visit.reply, {
     title: 'Your API key',
-    trail: [{ label: 'API keys', href: path }],
+    active: 'keys',
+    trail: toKeys(visit),
     notice: { kind: 'warning', text: 'Store it now. Heliograph does not keep it and cannot show it again.' },
     body: html`${codeBlock(key.apiKey, 'API key')}
 <p>${key.name}: ${key.scopes.join(', ')}; valid ${key.expiresAt === null ? 'until revoked' : html`until ${exactTime(key.expiresAt)}`}.</p>
 ${replaced}
 <h2>Try it</h2>
 ${codeBlock(example, 'Example')}
-<p><a class="button" href="${path}">I have stored it</a></p>`,
+<p><a class="button" href="${visit.at(PATH)}">I have stored it</a></p>`,
   });
 }

@@ -1,13 +1,10 @@
-import type { FastifyRequest } from 'fastify';
 import type { ApiKeyDetails } from '../../../keys/api-key-store.ts';
 import type { KeyRequest, KeyRequestState } from '../../../keys/key-request-store.ts';
-import { wabaOf } from '../access/viewer.ts';
 import { badge, type Tone } from '../components/badge.ts';
-import { dataTable, emptyState } from '../components/table.ts';
 import { timeAgo } from '../components/time.ts';
+import type { ListColumn } from '../kits/list-page.ts';
+import type { Visit } from '../kits/visit.ts';
 import { type Child, html, type Markup } from '../markup.ts';
-
-type TableView = { path: string; canChange: boolean; now: Date };
 
 const KEY_TONES = { active: 'good', expired: 'off', revoked: 'off' } as const;
 
@@ -35,64 +32,41 @@ function requestBadge(state: KeyRequestState): Markup {
 }
 
 /** Keys: what may be shown of them after the one time. */
-export function keyTable(keys: readonly ApiKeyDetails[], { path, canChange, now }: TableView): Markup {
-  if (keys.length === 0) {
-    return emptyState(
-      'No API keys yet',
-      'Your systems need a key to call the API. An operator approves your request; then you can show the key once.',
-      canChange && html`<a class="button primary" href="${path}/new">Request a key</a>`,
-    );
-  }
-  const labels = ['Key', 'Name', 'Scopes', 'Networks', 'Status', 'Created', 'Last used', 'Expires', ''];
-  return dataTable(
-    'API keys',
-    labels,
-    keys.map((key) => [
-      html`<code>${key.prefix}…${key.lastFour}</code>`,
-      html`<span class="break">${key.name}</span>`,
-      key.scopes.join(', '),
-      key.allowedNetworks?.join(', ') ?? html`<span class="faint">anywhere</span>`,
-      badge(KEY_TONES[key.state], key.state),
-      timeAgo(key.createdAt, now),
-      timeAgo(key.lastUsedAt, now, 'never'),
-      timeAgo(key.expiresAt, now, 'never'),
-      canChange && key.state === 'active' && keyActions(path, key.id),
-    ]),
-  );
+export const KEY_COLUMNS: ListColumn<ApiKeyDetails>[] = [
+  { label: 'Key', cell: keyText },
+  { label: 'Name', cell: ({ name }) => html`<span class="break">${name}</span>` },
+  { label: 'Scopes', cell: ({ scopes }) => scopes.join(', ') },
+  {
+    label: 'Networks',
+    cell: ({ allowedNetworks }) => allowedNetworks?.join(', ') ?? html`<span class="faint">anywhere</span>`,
+  },
+  { label: 'Status', cell: ({ state }) => badge(KEY_TONES[state], state) },
+  { label: 'Created', cell: ({ createdAt }, { now }) => timeAgo(createdAt, now) },
+  { label: 'Last used', cell: ({ lastUsedAt }, { now }) => timeAgo(lastUsedAt, now, 'never') },
+  { label: 'Expires', cell: ({ expiresAt }, { now }) => timeAgo(expiresAt, now, 'never') },
+  { label: '', cell: keyActions },
+];
+
+/** The first and last characters of a key. */
+export function keyText({ prefix, lastFour }: ApiKeyDetails): Markup {
+  return html`<code>${prefix}…${lastFour}</code>`;
 }
 
-function keyActions(path: string, keyId: string): Markup {
-  return html`<div class="buttons"><a class="button" href="${path}/new?replace=${keyId}">Replace</a><a class="button" href="${path}/${keyId}/networks">Networks</a><a class="button danger" href="${path}/${keyId}/revoke">Revoke</a></div>`;
+function keyActions({ id, state }: ApiKeyDetails, { mayChange, path }: Visit): Child {
+  if (!mayChange || state !== 'active') return false;
+  return html`<div class="buttons"><a class="button" href="${path}/new?replace=${id}">Replace</a><a class="button" href="${path}/${id}/networks">Networks</a><a class="button danger" href="${path}/${id}/revoke">Revoke</a></div>`;
 }
 
-/** Requests with their state and who decided. */
-export function requestTable(
-  caption: string,
-  requests: readonly KeyRequest[],
-  { now, hrefOf, hasTenants = false }: { now: Date; hrefOf: (id: string) => string; hasTenants?: boolean },
-): Markup {
-  const labels = [
-    'Request',
-    ...(hasTenants ? ['Tenant', 'WABA'] : []),
-    'Purpose',
-    'Requested by',
-    'Requested',
-    'Status',
-    'Decided by',
+/** Requests with their state and who decided; `path`: where the page of one is. */
+export function requestColumns(path: string): ListColumn<KeyRequest>[] {
+  return [
+    { label: 'Request', cell: ({ id }, visit) => html`<a href="${visit.at(path)}/${id}">${id}</a>` },
+    { label: 'Purpose', cell: ({ purpose }) => html`<span class="break">${purpose}</span>` },
+    { label: 'Requested by', cell: ({ requester }) => requester },
+    { label: 'Requested', cell: ({ createdAt }, { now }) => timeAgo(createdAt, now) },
+    { label: 'Status', cell: ({ state }) => requestBadge(state) },
+    { label: 'Decided by', cell: ({ decidedBy }) => decidedBy ?? html`<span class="faint">–</span>` },
   ];
-  return dataTable(
-    caption,
-    labels,
-    requests.map((request) => [
-      html`<a href="${hrefOf(request.id)}">${request.id}</a>`,
-      ...(hasTenants ? [request.businessName, html`<code>${request.wabaId}</code>`] : []),
-      html`<span class="break">${request.purpose}</span>`,
-      request.requester,
-      timeAgo(request.createdAt, now),
-      requestBadge(request.state),
-      request.decidedBy ?? html`<span class="faint">–</span>`,
-    ]),
-  );
 }
 
 /** All there is to say of a request. */
@@ -124,16 +98,4 @@ function replacedText({ replacesKeyId, overlapHours }: KeyRequest): string {
   if (replacesKeyId === null) return 'no key';
   if (overlapHours === null) return `API key ${replacesKeyId}, which stays valid until it is revoked`;
   return `API key ${replacesKeyId}, which ends ${overlapHours} hours after the new key is shown`;
-}
-
-export const KEYS_PATH = '/portal/w/:wabaId/keys';
-
-/** Where the keys of this request's WABA are. */
-export function keysPath(request: FastifyRequest): string {
-  return `/portal/w/${wabaOf(request).wabaId}/keys`;
-}
-
-/** What all pages about keys have in common. */
-export function keyView(request: FastifyRequest) {
-  return { waba: wabaOf(request), active: 'keys' };
 }

@@ -17,6 +17,8 @@ export type FormField<Name extends string, Subject> = {
   placeholder?: string;
   rows?: number;
   maxLength?: number;
+  /** A form without it is accepted. */
+  mayBeMissing?: boolean;
   /** It is empty when the form is shown again, such as a confirmation. */
   isTypedAgain?: boolean;
   /** What is longer is refused before anything looks at it. */
@@ -39,7 +41,7 @@ export function bodyOf<Name extends string, Subject>(fields: readonly FormField<
 function schemaOf<Name extends string, Subject>(field: FormField<Name, Subject>): TSchema {
   if (field.widget === 'ticks') return Type.Optional(formLines(20));
   const text = formLine(field.limit ?? (field.widget === 'lines' ? 10_000 : 1_024));
-  return field.isShown === undefined ? text : Type.Optional(text);
+  return field.isShown !== undefined || field.mayBeMissing ? Type.Optional(text) : text;
 }
 
 type ShownField<Subject> = { subject: Subject; values: readonly string[]; error: string | null };
@@ -49,7 +51,16 @@ export function fieldMarkup<Name extends string, Subject>(
   field: FormField<Name, Subject>,
   { subject, values, error }: ShownField<Subject>,
 ): Child {
-  const { widget, hint, options = [], limit: _, isShown: __, isTypedAgain: ___, ...given } = field;
+  const {
+    widget,
+    hint,
+    options = [],
+    limit: _,
+    isShown: __,
+    isTypedAgain: ___,
+    mayBeMissing: ____,
+    ...given
+  } = field;
   const [value = ''] = values;
   const shown = {
     ...given,

@@ -15,7 +15,7 @@ import { type Place, Visit } from './visit.ts';
 export type Refused = { values: FormValues; error: RequestError };
 
 /** The values of the fields of one form. */
-type Given<Name extends string> = { text(name: Name): string; list(name: Name): string[] };
+export type Given<Name extends string> = { text(name: Name): string; list(name: Name): string[] };
 
 /** A form: its fields, and what it does. `Subject` is what the page is about. */
 export type Form<Name extends string, Subject> = {
@@ -129,7 +129,7 @@ type FormPage<Name extends string, Subject> = Place &
     isPart?: boolean;
     title: PageText<Subject, string>;
     lead?: PageText<Subject, Child>;
-    trail: (subject: Subject, visit: Visit) => NonNullable<PageView['trail']>;
+    trail: (visit: Visit, subject: Subject) => NonNullable<PageView['trail']>;
     /** The subject of the page. Throws where there is none. Left out: the page has none. */
     load?: (visit: Visit) => Promise<Subject>;
     heading?: string;
@@ -148,7 +148,7 @@ export function formPage<Name extends string, Subject>(
   const { access, active, query = [], load = noSubject<Subject> } = page;
   const form: Form<Name, Subject> = { ...page, action: page.action ?? page.path };
   const show = async (visit: Visit, refused: Refused | null, subject: Subject) => {
-    const trail = page.trail(subject, visit);
+    const trail = page.trail(visit, subject);
     const back = trail.at(-1)?.href ?? null;
     const view = {
       title: textOf(page.title, subject, visit),

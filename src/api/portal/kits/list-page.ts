@@ -43,7 +43,8 @@ export type List<Row> = {
   filters?: readonly FormField<string, Visit>[];
   /** The button of that form. */
   filterLabel?: string;
-  empty: (visit: Visit, filters: Wanted['filters']) => Empty;
+  /** Left out: nothing stands there. */
+  empty?: (visit: Visit, filters: Wanted['filters']) => Empty;
   /** For a screen reader, where a page has several lists. */
   pagerLabel?: string;
 };
@@ -55,18 +56,23 @@ export async function showList<Row>(visit: Visit, list: List<Row>): Promise<Show
   const names = (list.filters ?? []).map(({ name }) => name);
   const filters = Object.fromEntries(names.map((name) => [name, visit.query(name)]));
   const { rows, links, isFirstPage } = await rowsOf(visit, list, filters);
-  const columns = list.columns.map(
-    ({ label, kind }): Column => (kind === undefined ? label : { label, kind }),
-  );
-  const table = () =>
-    dataTable(
-      list.caption,
-      columns,
-      rows.map((row) => list.columns.map(({ cell }) => cell(row, visit))),
-    );
-  const { title, text, action } = list.empty(visit, filters);
-  const markup = html`${filterForm(visit, list, filters)}${rows.length === 0 ? emptyState(title, text, action) : table()}${links}`;
+  const markup = html`${filterForm(visit, list, filters)}${rows.length === 0 ? nothingFound(list.empty?.(visit, filters)) : rowTable(visit, list, rows)}${links}`;
   return { markup, isEmpty: rows.length === 0, isFirstPage };
+}
+
+function nothingFound(empty: Empty | undefined): Markup | false {
+  return empty !== undefined && emptyState(empty.title, empty.text, empty.action);
+}
+
+/** The table alone. */
+export function rowTable<Row>(
+  visit: Visit,
+  { caption, columns }: Pick<List<Row>, 'caption' | 'columns'>,
+  rows: readonly Row[],
+): Markup {
+  const heads = columns.map(({ label, kind }): Column => (kind === undefined ? label : { label, kind }));
+  const cells = rows.map((row) => columns.map(({ cell }) => cell(row, visit)));
+  return dataTable(caption, heads, cells);
 }
 
 const FIRST = { after: null, beforeId: null };
@@ -122,7 +128,7 @@ export type ListPage<Row> = Place &
     /** Left out: the title. */
     caption?: string;
     lead: string | ((visit: Visit) => Promise<Child>);
-    empty: Empty | List<Row>['empty'];
+    empty: Empty | NonNullable<List<Row>['empty']>;
     /** The way to another one, for those who may change something: beside the heading, or in the empty list. */
     add?: { label: string; path: string; isPrimary?: boolean };
     /** Buttons beside the heading. */
@@ -141,7 +147,7 @@ export type ShowPage = (visit: Visit, refused?: Refused | null) => Promise<Fasti
 export function listPage<Row>(app: PortalApp, context: PortalContext, page: ListPage<Row>): ShowPage {
   const show: ShowPage = async (visit, refused = null) => {
     const add = addLink(visit, page.add);
-    const empty: List<Row>['empty'] = (...asked) => {
+    const empty = (...asked: Parameters<NonNullable<List<Row>['empty']>>) => {
       const shown = typeof page.empty === 'function' ? page.empty(...asked) : page.empty;
       return { ...(add && { action: add }), ...shown };
     };
