@@ -14,7 +14,7 @@ import { secondFactorPages } from '../users/second-factor-page.ts';
 import { setUpPages } from '../users/set-up-page.ts';
 import { createKnownDevices, createSignInLimit } from '../users/sign-in-limit.ts';
 import { signInPages } from '../users/sign-in-page.ts';
-import { tenantUserPages } from '../users/users-page.ts';
+import { userPages } from '../users/user-pages.ts';
 import type { FormTokens } from './form-tokens.ts';
 import { requireFreshProof } from './fresh-proof.ts';
 import { PAGES, withoutFreshProof } from './page-access.ts';
@@ -39,7 +39,7 @@ export function accessPages(app: PortalApp, context: PortalContext, tokens: Form
   invitationPages(app, context, { tokens, limit, hasOidc, hasPasswords });
   accountPages(app, context, { limit, hasOidc });
   startPage(app, context);
-  tenantUserPages(app, context);
+  userPages(app, context);
 }
 
 const OPERATORS_ELSEWHERE = {

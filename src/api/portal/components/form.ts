@@ -16,8 +16,14 @@ export function actionButton(
   return html`<form method="post" action="${action}" class="inline"><input type="hidden" name="_csrf" value="${viewer.csrfToken}"><button class="${kind}">${label}</button></form>`;
 }
 
-/** What every field has; `error` is about its present value. */
-export type FieldView = { label: string; name: string; hint?: Child; error?: string | null };
+/** What every field has; `error` is about its present value. `id`: where the page has two fields of the name. */
+export type FieldView = {
+  label: string;
+  name: string;
+  id?: string;
+  hint?: Child;
+  error?: string | null;
+};
 
 /** A line of text. */
 export function textField(
@@ -38,7 +44,7 @@ export function textField(
     placeholder = '',
     maxLength = 2_048,
   } = field;
-  const input = html`<input id="${name}" name="${name}" type="${type}" value="${value}" autocomplete="${autocomplete}" ${placeholder !== '' && html`placeholder="${placeholder}"`} ${type !== 'number' && type !== 'datetime-local' && type !== 'date' && html`maxlength="${maxLength}"`} ${field.required && html`required`} ${described(field)}>`;
+  const input = html`<input id="${idOf(field)}" name="${name}" type="${type}" value="${value}" autocomplete="${autocomplete}" ${placeholder !== '' && html`placeholder="${placeholder}"`} ${type !== 'number' && type !== 'datetime-local' && type !== 'date' && html`maxlength="${maxLength}"`} ${field.required && html`required`} ${described(field)}>`;
   return wrapped(field, input);
 }
 
@@ -49,7 +55,7 @@ export function textArea(
   const { name, value = '', rows = 4, maxLength = 10_000, isSecret = false } = field;
   return wrapped(
     field,
-    html`<textarea id="${name}" name="${name}" rows="${rows}" maxlength="${maxLength}" ${isSecret && html`autocomplete="off" spellcheck="false"`} ${described(field)}>${value}</textarea>`,
+    html`<textarea id="${idOf(field)}" name="${name}" rows="${rows}" maxlength="${maxLength}" ${isSecret && html`autocomplete="off" spellcheck="false"`} ${described(field)}>${value}</textarea>`,
   );
 }
 
@@ -63,7 +69,7 @@ export function selectField(
   );
   return wrapped(
     field,
-    html`<select id="${field.name}" name="${field.name}" ${described(field)}>${options}</select>`,
+    html`<select id="${idOf(field)}" name="${field.name}" ${described(field)}>${options}</select>`,
   );
 }
 
@@ -97,15 +103,21 @@ ${options.map(
 }
 
 function wrapped(field: FieldView, control: Markup): Markup {
-  return html`<div class="field ${field.error && 'wrong'}"><label for="${field.name}">${field.label}</label>${hintOf(field)}${control}</div>`;
+  return html`<div class="field ${field.error && 'wrong'}"><label for="${idOf(field)}">${field.label}</label>${hintOf(field)}${control}</div>`;
 }
 
-function hintOf({ name, hint, error }: FieldView): Markup {
-  return html`${hint && html`<p class="hint" id="${name}-hint">${hint}</p>`}${error && html`<p class="problem" id="${name}-problem">${error}</p>`}`;
+function idOf({ id, name }: FieldView): string {
+  return id ?? name;
 }
 
-function described({ name, hint, error }: FieldView): Markup {
-  const ids = [hint && `${name}-hint`, error && `${name}-problem`].filter(Boolean).join(' ');
+function hintOf({ hint, error, ...field }: FieldView): Markup {
+  const id = idOf(field);
+  return html`${hint && html`<p class="hint" id="${id}-hint">${hint}</p>`}${error && html`<p class="problem" id="${id}-problem">${error}</p>`}`;
+}
+
+function described({ hint, error, ...field }: FieldView): Markup {
+  const id = idOf(field);
+  const ids = [hint && `${id}-hint`, error && `${id}-problem`].filter(Boolean).join(' ');
   return html`${ids && html`aria-describedby="${ids}"`} ${error && html`aria-invalid="true"`}`;
 }
 

@@ -3,12 +3,15 @@ import { checkboxes, selectField, textArea, textField } from '../components/form
 import { formLine, formLines } from '../form-values.ts';
 import type { Child } from '../markup.ts';
 
-type Option = { value: string; label: string };
+/** One of several values to choose from. */
+export type Option = { value: string; label: string };
 
 /** A field of a form. What depends on the subject of the page is a function of it. */
 export type FormField<Name extends string, Subject> = {
   name: Name;
   label: string;
+  /** Where the page has two fields of the name. */
+  id?: string;
   /** Left out: a line of text. */
   widget?: 'line' | 'lines' | 'list' | 'ticks';
   type?: NonNullable<Parameters<typeof textField>[0]['type']>;
@@ -51,22 +54,12 @@ export function fieldMarkup<Name extends string, Subject>(
   field: FormField<Name, Subject>,
   { subject, values, error }: ShownField<Subject>,
 ): Child {
-  const {
-    widget,
-    hint,
-    options = [],
-    limit: _,
-    isShown: __,
-    isTypedAgain: ___,
-    mayBeMissing: ____,
-    ...given
-  } = field;
-  const [value = ''] = values;
+  const { widget, hint, options = [] } = field;
   const shown = {
-    ...given,
-    value,
+    ...field,
+    value: values[0] ?? '',
+    hint: typeof hint === 'function' ? hint(subject) : hint,
     error,
-    ...(hint !== undefined && { hint: typeof hint === 'function' ? hint(subject) : hint }),
   };
   const choices = typeof options === 'function' ? options(subject) : options;
   if (widget === 'lines') return textArea(shown);

@@ -34,13 +34,19 @@ export type Form<Name extends string, Subject> = {
   fieldOf?: (error: RequestError) => string | null;
 };
 
-type ShownForm<Subject> = { subject: Subject; refused?: Refused | null; cancelHref?: string | null };
+type ShownForm<Subject> = {
+  subject: Subject;
+  refused?: Refused | null;
+  cancelHref?: string | null;
+  /** What stands behind the path that it is sent to: the part of a list that it leads back to. */
+  search?: string;
+};
 
 /** The form as a part of a page. What is wrong stands beside its field. */
 export function formMarkup<Name extends string, Subject>(
   visit: Visit,
   form: Form<Name, Subject>,
-  { subject, refused = null, cancelHref = null }: ShownForm<Subject>,
+  { subject, refused = null, cancelHref = null, search = '' }: ShownForm<Subject>,
 ): Markup {
   const first: Readonly<Record<string, string | readonly string[] | undefined>> =
     form.values?.(subject, visit) ?? {};
@@ -56,7 +62,7 @@ export function formMarkup<Name extends string, Subject>(
   const buttons = html`<div class="buttons"><button ${form.look !== 'plain' && html`class="${form.look ?? 'primary'}"`}>${form.button}</button>${cancel}</div>`;
   return postForm(
     visit.viewer,
-    visit.at(form.action),
+    `${visit.at(form.action)}${search}`,
     html`${fields.map((field) => [field, '\n'])}${buttons}`,
   );
 }

@@ -6,7 +6,7 @@ import { type Child, html, type Markup } from '../markup.ts';
 import { hrefWith } from '../navigation.ts';
 import type { PageView } from '../page.ts';
 import type { PortalApp, PortalContext } from '../portal-app.ts';
-import { type FormField, fieldMarkup } from './form-fields.ts';
+import { type FormField, fieldMarkup, type Option } from './form-fields.ts';
 import type { Refused } from './form-page.ts';
 import { queryOf } from './view-page.ts';
 import { type Place, Visit } from './visit.ts';
@@ -27,6 +27,11 @@ export type Wanted = {
   limit: number;
 };
 
+/** A field over a list. */
+export type Filter = Omit<FormField<string, null>, 'options'> & {
+  options?: (visit: Visit) => Promise<readonly Option[]>;
+};
+
 /** What stands where the table would. */
 export type Empty = { title: string; text: Child; action?: Child };
 
@@ -40,7 +45,7 @@ export type List<Row> = {
   /** The position of a row, for the cursor of the next page. Left out: `find` returns all rows, and pages have numbers. */
   positionOf?: (row: Row) => readonly string[];
   /** Parameters behind the path that narrow the list; `field` stands over it in a form. */
-  filters?: readonly FormField<string, Visit>[];
+  filters?: readonly Filter[];
   /** The button of that form. */
   filterLabel?: string;
   /** Left out: nothing stands there. */
@@ -55,8 +60,11 @@ type ShownList = { markup: Markup; isEmpty: boolean; isFirstPage: boolean };
 export async function showList<Row>(visit: Visit, list: List<Row>): Promise<ShownList> {
   const names = (list.filters ?? []).map(({ name }) => name);
   const filters = Object.fromEntries(names.map((name) => [name, visit.query(name)]));
-  const { rows, links, isFirstPage } = await rowsOf(visit, list, filters);
-  const markup = html`${filterForm(visit, list, filters)}${rows.length === 0 ? nothingFound(list.empty?.(visit, filters)) : rowTable(visit, list, rows)}${links}`;
+  const [form, { rows, links, isFirstPage }] = await Promise.all([
+    filterForm(visit, list, filters),
+    rowsOf(visit, list, filters),
+  ]);
+  const markup = html`${form}${rows.length === 0 ? nothingFound(list.empty?.(visit, filters)) : rowTable(visit, list, rows)}${links}`;
   return { markup, isEmpty: rows.length === 0, isFirstPage };
 }
 
@@ -106,15 +114,22 @@ async function rowsOf<Row>(
   return { rows, links, isFirstPage: after === null };
 }
 
-function filterForm<Row>(
+async function filterForm<Row>(
   visit: Visit,
   { filters: fields = [], filterLabel = 'Filter' }: List<Row>,
   filters: Wanted['filters'],
-): Markup | false {
+): Promise<Markup | false> {
   if (fields.length === 0) return false;
+  const filled = fields.map(async (field) => {
+    const options = (await field.options?.(visit)) ?? [];
+    return fieldMarkup(
+      { ...field, options },
+      { subject: null, values: [filters[field.name] ?? ''], error: null },
+    );
+  });
   const isNarrowed = Object.values(filters).some((value) => value !== '');
   return html`<form method="get" action="${visit.path}" class="filters">
-${fields.map((field) => fieldMarkup(field, { subject: visit, values: [filters[field.name] ?? ''], error: null }))}
+${await Promise.all(filled)}
 <button>${filterLabel}</button>${isNarrowed && html`<a href="${visit.path}">Show all</a>`}</form>`;
 }
 
@@ -127,7 +142,7 @@ export type ListPage<Row> = Place &
     title: string;
     /** Left out: the title. */
     caption?: string;
-    lead: string | ((visit: Visit) => Promise<Child>);
+    lead: string | ((visit: Visit) => Child | Promise<Child>);
     empty: Empty | NonNullable<List<Row>['empty']>;
     /** The way to another one, for those who may change something: beside the heading, or in the empty list. */
     add?: { label: string; path: string; isPrimary?: boolean };
@@ -145,7 +160,8 @@ export type ShowPage = (visit: Visit, refused?: Refused | null) => Promise<Fasti
 
 /** A page with a list. The function that is returned shows it for the forms that stand on it. */
 export function listPage<Row>(app: PortalApp, context: PortalContext, page: ListPage<Row>): ShowPage {
-  const show: ShowPage = async (visit, refused = null) => {
+  const show: ShowPage = async (from, refused = null) => {
+    const visit = from.on(page.path);
     const add = addLink(visit, page.add);
     const empty = (...asked: Parameters<NonNullable<List<Row>['empty']>>) => {
       const shown = typeof page.empty === 'function' ? page.empty(...asked) : page.empty;

@@ -17,7 +17,8 @@ export function queryOf(names: readonly string[]) {
 type ViewPage = Place & {
   /** The parameters that it reads. */
   query?: readonly string[];
-  view: (visit: Visit) => PageView | Promise<PageView>;
+  /** What it shows; a string: where to go instead. */
+  view: (visit: Visit) => PageView | Promise<PageView | string>;
 };
 
 /** A page that shows something and changes nothing. */
@@ -26,9 +27,11 @@ export function viewPage(
   context: PortalContext,
   { path, access, active, query = [], view }: ViewPage,
 ): void {
-  app.get(path, { config: access, schema: { querystring: queryOf(query) } }, async (request, reply) =>
-    sendPage(reply, { active, ...(await view(new Visit(request, reply, context))) }),
-  );
+  const schema = { querystring: queryOf(query) };
+  app.get(path, { config: access, schema }, async (request, reply) => {
+    const shown = await view(new Visit(request, reply, context));
+    return typeof shown === 'string' ? reply.redirect(shown, 303) : sendPage(reply, { active, ...shown });
+  });
 }
 
 type Download = Omit<Place, 'active'> & { send: (visit: Visit) => Promise<FastifyReply> };

@@ -6,17 +6,32 @@ import { formValues } from '../form-values.ts';
 import type { PortalContext } from '../portal-app.ts';
 
 /** Where a page is: its path, its audience (one of `PAGES`), and its entry in the navigation. */
-export type Place = { path: string; access: FastifyContextConfig; active: string };
+export type Place = { path: string; access: Access; active: string };
+
+type Access = FastifyContextConfig & Required<Pick<FastifyContextConfig, 'pageAccess'>>;
 
 /** One request of a signed-in user, as the functions of a description see it. */
 export class Visit {
   readonly request: FastifyRequest;
   readonly reply: FastifyReply;
   readonly context: PortalContext;
-  constructor(request: FastifyRequest, reply: FastifyReply, context: PortalContext) {
+  /** The route of the page. */
+  readonly route: string;
+  constructor(
+    request: FastifyRequest,
+    reply: FastifyReply,
+    context: PortalContext,
+    route = request.routeOptions.url ?? '',
+  ) {
     this.request = request;
     this.reply = reply;
     this.context = context;
+    this.route = route;
+  }
+
+  /** The same request on another page, which shows a form that was sent elsewhere. */
+  on(route: string): Visit {
+    return new Visit(this.request, this.reply, this.context, route);
   }
 
   get viewer(): Viewer {
@@ -38,9 +53,19 @@ export class Visit {
     return this.viewer.role !== 'member';
   }
 
+  /** The tenant of that WABA; null on pages of all tenants. */
+  get tenantId(): string | null {
+    return this.request.portalWaba?.tenantId ?? null;
+  }
+
   /** The `:id` of the path. Throws ApiError 404 where it cannot be one. */
   get id(): string {
-    return accountObjectId((this.request.params as { id?: string }).id ?? '');
+    return accountObjectId(this.param('id'));
+  }
+
+  /** A parameter of the path. */
+  param(name: string): string {
+    return (this.request.params as Readonly<Record<string, string>>)[name] ?? '';
   }
 
   /** The services that change something, on behalf of the viewer. */
@@ -58,13 +83,12 @@ export class Visit {
 
   /** The path of this page. */
   get path(): string {
-    return this.at(this.request.routeOptions.url ?? '');
+    return this.at(this.route);
   }
 
   /** The path of a route, with the parameters that this page has: `/portal/w/:wabaId/keys`. */
   at(route: string): string {
-    const params = this.request.params as Readonly<Record<string, string>>;
-    return route.replaceAll(/:(\w+)/g, (_, name: string) => encodeURIComponent(params[name] ?? ''));
+    return route.replaceAll(/:(\w+)/g, (_, name: string) => encodeURIComponent(this.param(name)));
   }
 
   /** A parameter behind the path; '' when it is missing. */

@@ -8,7 +8,6 @@ import { wabaPages } from '../accounts/waba-pages.ts';
 import { dataTable } from '../components/table.ts';
 import { html } from '../markup.ts';
 import type { PortalApp, PortalContext } from '../portal-app.ts';
-import { operatorUserPages } from '../users/user-pages.ts';
 import { healthPage } from './health-page.ts';
 
 /** The pages of operators: the installation, its tenants and their WABAs. */
@@ -17,7 +16,6 @@ export function operatorPages(app: PortalApp, context: PortalContext): void {
   tenantPages(app, context);
   wabaPages(app, context);
   removalPages(app, context);
-  operatorUserPages(app, context);
   settingsPage(app, context);
 }
 
