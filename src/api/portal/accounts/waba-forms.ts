@@ -1,55 +1,81 @@
-import type { TargetLists } from '../../../platform/http/outbound-url.ts';
-import type { Viewer } from '../access/viewer.ts';
-import { postForm, textArea, textField } from '../components/form.ts';
-import { html, type Markup } from '../markup.ts';
+import { addWaba } from '../../../accounts/wabas.ts';
+import { checkAccessToken, checkUpstreamId, invalidValue } from '../../../platform/request-input.ts';
+import { type Form, type FormPage, formPage } from '../kits/form-page.ts';
+import type { Visit } from '../kits/visit.ts';
+import type { PortalApp, PortalContext } from '../portal-app.ts';
+import { callGraph } from './waba-check.ts';
 
-const TOKEN_FIELD = {
-  label: 'Access token',
+const TOKEN = {
   name: 'accessToken',
+  label: 'Access token',
   type: 'password',
   required: true,
   maxLength: 4_096,
+  // With room for what is pasted along with it; the check of the token says what is wrong.
+  limit: 8_192,
   hint: 'Of a system user with whatsapp_business_messaging and whatsapp_business_management. It is checked against upstream at once, kept encrypted and never shown again.',
 } as const;
 
-/** Adds a WABA to a tenant; its numbers come from upstream. */
-export function addWabaForm(
-  viewer: Viewer,
-  tenantId: string,
-  { wabaId, error }: { wabaId: string; error: string | null },
-): Markup {
-  const id = {
-    label: 'WABA id',
-    name: 'wabaId',
-    value: wabaId,
-    hint: 'Digits only, as WhatsApp Manager shows it.',
-  };
-  const fields = html`${textField({ ...id, error, required: true, maxLength: 64 })}${textField(TOKEN_FIELD)}
-<button class="primary">Check and add the WABA</button>`;
-  return postForm(viewer, `/portal/operator/tenants/${tenantId}/wabas`, fields);
+type AddPage<Subject> = Pick<
+  FormPage<'wabaId', Subject>,
+  'path' | 'access' | 'active' | 'isPart' | 'load' | 'trail'
+>;
+
+/** Adds a WABA to the tenant of the path; its numbers come from upstream. */
+export function addWabaPage<Subject>(
+  app: PortalApp,
+  context: PortalContext,
+  page: AddPage<Subject>,
+): Form<'wabaId' | 'accessToken', Subject> {
+  return formPage(app, context, {
+    ...{ ...page, title: 'Add a WABA', button: 'Check and add the WABA' },
+    fields: [
+      {
+        name: 'wabaId',
+        label: 'WABA id',
+        required: true,
+        maxLength: 64,
+        hint: 'Digits only, as WhatsApp Manager shows it.',
+      },
+      TOKEN,
+    ],
+    fieldOf: () => 'wabaId',
+    submit: async (visit, given) => {
+      const wabaId = given.text('wabaId').trim();
+      await saveChecked(visit, { tenantId: visit.id, wabaId, accessToken: given.text('accessToken') });
+      return `/portal/operator/wabas/${wabaId}/set-up?done=saved`;
+    },
+  });
 }
 
 /** Shown after a token was saved. */
 export const TOKEN_SAVED = 'Upstream accepted the token; the WABA and its numbers are saved.';
 
-/** Gives a WABA another token, and copies its numbers from upstream; `from` is the page that shows the result. */
-export function tokenForm(
-  viewer: Viewer,
-  wabaId: string,
-  { error, from }: { error: string | null; from: 'waba' | 'set-up' },
-): Markup {
-  const fields = html`<input type="hidden" name="from" value="${from}">${textField({ ...TOKEN_FIELD, error })}<button class="primary">Check and save the token</button>`;
-  return postForm(viewer, `/portal/operator/wabas/${wabaId}/access-token`, fields);
-}
+const WABA_PATH = '/portal/operator/wabas/:wabaId';
 
-/** Where webhooks and alerts of a WABA may go; `error` is about the lists as they are given. */
-export function targetForm(
-  viewer: Viewer,
-  wabaId: string,
-  { allow, deny, error }: TargetLists & { error: string | null },
-): Markup {
-  const fields = html`${textArea({ label: 'Only to', name: 'allow', rows: 3, value: allow.join('\n'), error, hint: 'One per line: host, *.domain, IP or CIDR, optionally with :port. Empty: anywhere that the installation allows.' })}
-${textArea({ label: 'Not to', name: 'deny', rows: 3, value: deny.join('\n'), hint: 'As above; this list overrides the other.' })}
-<div class="buttons"><button>Save the targets</button></div>`;
-  return postForm(viewer, `/portal/operator/wabas/${wabaId}/targets`, fields);
+/** Gives a WABA another token, and copies its numbers from upstream; `from` names the page that shows the result. */
+export const TOKEN_FORM: Form<'from' | 'accessToken', { from: 'waba' | 'set-up' }> = {
+  action: `${WABA_PATH}/access-token`,
+  heading: 'Replace the access token',
+  fields: [{ name: 'from', label: '', widget: 'hidden', mayBeMissing: true }, TOKEN],
+  values: ({ from }) => ({ from }),
+  button: 'Check and save the token',
+  fieldOf: () => TOKEN.name,
+  submit: async (visit, given) => {
+    const { wabaId, tenantId } = visit.waba;
+    await saveChecked(visit, { tenantId, wabaId, accessToken: given.text('accessToken') });
+    return `${visit.at(WABA_PATH)}${given.text('from') === 'set-up' ? '/set-up' : ''}?done=saved`;
+  },
+};
+
+/** Saves a WABA with what upstream says about it. Throws RequestError for what is wrong. */
+async function saveChecked(
+  { context, tools }: Visit,
+  { tenantId, wabaId, accessToken }: { tenantId: string; wabaId: string; accessToken: string },
+): Promise<void> {
+  const token = checkAccessToken(accessToken);
+  checkUpstreamId('The WABA id', wabaId);
+  const numbers = await callGraph(context, token, (client, key) => client.listPhoneNumbers(wabaId, key));
+  if (!numbers.ok) throw invalidValue(numbers.reason);
+  await addWaba(tools, tenantId, { wabaId, phoneNumbers: numbers.value, accessToken: token });
 }

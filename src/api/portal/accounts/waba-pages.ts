@@ -1,31 +1,29 @@
-import type { FastifyReply, FastifyRequest } from 'fastify';
-import { Type } from 'typebox';
-import { findTenant, listPhoneNumbers } from '../../../accounts/accounts.ts';
+import { listPhoneNumbers } from '../../../accounts/accounts.ts';
 import { listNumberPaces, setNumberPace } from '../../../accounts/number-pace.ts';
-import { addWaba } from '../../../accounts/wabas.ts';
+import { removeNumber } from '../../../accounts/remove-number.ts';
 import { limitWebhookTargets, webhookTargets } from '../../../endpoints/webhook-targets.ts';
-import type { TargetLists } from '../../../platform/http/outbound-url.ts';
-import { checkAccessToken, checkUpstreamId, RequestError } from '../../../platform/request-input.ts';
+import { removeWaba } from '../../../erasures/account-removal.ts';
 import { PAGES } from '../access/page-access.ts';
-import { pageNotFound } from '../access/page-error.ts';
-import { sendPage } from '../access/send-page.ts';
-import { actorOf, type Viewer, viewerOf, wabaOf } from '../access/viewer.ts';
-import { postForm, selectField, textField } from '../components/form.ts';
+import { orShown, pageNotFound, sendFormPage } from '../access/page-error.ts';
+import { postForm } from '../components/form.ts';
 import { dataTable, emptyState } from '../components/table.ts';
 import { formLine, linesOf } from '../form-values.ts';
-import { html, type Markup, nothing } from '../markup.ts';
+import { action } from '../kits/action.ts';
+import { type Form, formAction, formCard, formPage, type Refused } from '../kits/form-page.ts';
+import { type ListColumn, rowTable } from '../kits/list-page.ts';
+import { viewPage } from '../kits/view-page.ts';
+import type { Visit } from '../kits/visit.ts';
+import { html, type Markup } from '../markup.ts';
+import type { PageView } from '../page.ts';
 import type { PortalApp, PortalContext } from '../portal-app.ts';
-import { removalForm } from './removal-pages.ts';
-import { callGraph, checkWaba, type Finding, SIGNS } from './waba-check.ts';
-import { addWabaForm, TOKEN_SAVED, targetForm, tokenForm } from './waba-forms.ts';
-import { sendSetUp, wabaSetUpPage } from './waba-set-up.ts';
+import { removal } from './removal-form.ts';
+import { checkWaba, type Finding, SIGNS } from './waba-check.ts';
+import { TOKEN_FORM, TOKEN_SAVED } from './waba-forms.ts';
+import { setUpView, wabaSetUpPage } from './waba-set-up.ts';
 
-const ACTIVE = 'operator/tenants';
-const TENANTS = { label: 'Tenants', href: '/portal/operator/tenants' };
-/** With room for what is pasted along with it; the check of the token says what is wrong. */
-const MAX_TOKEN_CHARS = 8_192;
-
-const ROW_ID = /^\d{1,18}$/;
+const PATH = '/portal/operator/wabas/:wabaId';
+const PLACE = { access: PAGES.operator, active: 'operator/tenants' };
+const TENANTS = '/portal/operator/tenants';
 
 const DONE = {
   pace: 'The sending rate of the number is set.',
@@ -35,80 +33,129 @@ const DONE = {
   targets: 'The targets are saved. They count from the next attempt on.',
 };
 
-/** The operator's pages of WABAs. */
+/** /portal/operator/wabas/:wabaId: a WABA's numbers, why no webhook would arrive, and what operators change. */
 export function wabaPages(app: PortalApp, context: PortalContext): void {
-  wabaPage(app, context);
+  const forms = wabaForms(app, context);
+  const view = async (visit: Visit, refused: Refused | null = null) => await wabaView(visit, forms, refused);
+  viewPage(app, context, { ...PLACE, path: PATH, view });
   wabaSetUpPage(app, context);
-  addWabaAction(app, context);
-  tokenAction(app, context);
-  numberPaceAction(app, context);
-  targetAction(app, context);
+  formAction(app, context, {
+    ...{ access: PLACE.access, form: TOKEN_FORM },
+    show: async (visit, refused) => {
+      const isSetUp = refused.values.text('from') === 'set-up';
+      const shown = isSetUp
+        ? await setUpView(visit.on(`${PATH}/set-up`), refused)
+        : await view(visit.on(PATH), refused);
+      return sendFormPage(visit.reply, { ...shown, active: PLACE.active }, refused.error);
+    },
+  });
+  formAction(app, context, {
+    ...{ access: PLACE.access, form: PACE, load: loadPaces },
+    show: async (visit, { error }) => {
+      if (error.code === 'unknown_phone_number') throw pageNotFound();
+      return visit.reply.redirect(`${visit.at(PATH)}?done=no-pace`, 303);
+    },
+  });
+  removeNumberAction(app, context);
 }
 
-/** GET /portal/operator/wabas/:wabaId: its numbers, and why no webhook would arrive. */
-function wabaPage(app: PortalApp, context: PortalContext): void {
-  app.get('/portal/operator/wabas/:wabaId', { config: PAGES.operator }, async (request, reply) =>
-    showWaba(request, reply, context),
-  );
+type Forms = ReturnType<typeof wabaForms>;
+
+function wabaTrail({ waba }: Visit) {
+  return [
+    { label: 'Tenants', href: TENANTS },
+    { label: waba.businessName, href: `${TENANTS}/${waba.tenantId}` },
+  ];
 }
 
-/** What was wrong with a form of the page. */
-type Problem = { token?: string; targets?: TargetLists & { error: string } };
+function wabaForms(app: PortalApp, context: PortalContext) {
+  const part = {
+    ...{ ...PLACE, isPart: true },
+    load: async ({ waba }: Visit) => ({
+      id: waba.wabaId,
+      ...(await webhookTargets(context.database, waba.wabaId)),
+    }),
+    trail: (visit: Visit) => [
+      ...wabaTrail(visit),
+      { label: `WABA ${visit.waba.wabaId}`, href: visit.at(PATH) },
+    ],
+  };
+  return {
+    load: part.load,
+    targets: formPage(app, context, {
+      ...{ ...part, path: `${PATH}/targets`, title: 'Targets of webhooks and alerts' },
+      fields: [
+        {
+          ...{ name: 'allow', label: 'Only to', widget: 'lines', rows: 3 },
+          hint: 'One per line: host, *.domain, IP or CIDR, optionally with :port. Empty: anywhere that the installation allows.',
+        },
+        {
+          ...{ name: 'deny', label: 'Not to', widget: 'lines', rows: 3 },
+          hint: 'As above; this list overrides the other.',
+        },
+      ],
+      values: ({ allow, deny }) => ({ allow: allow.join('\n'), deny: deny.join('\n') }),
+      button: 'Save the targets',
+      look: 'plain',
+      fieldOf: () => 'allow',
+      submit: async (visit, given) => {
+        const lists = { allow: linesOf(given.text('allow')), deny: linesOf(given.text('deny')) };
+        await limitWebhookTargets(visit.tools, visit.waba.wabaId, lists);
+        return `${visit.at(PATH)}?done=targets`;
+      },
+    }),
+    removal: removal(app, context, {
+      ...{ ...part, path: `${PATH}/remove`, title: 'Remove the WABA' },
+      remove: async ({ tools, waba }) => {
+        await removeWaba(tools, waba.wabaId);
+        return `${TENANTS}/${waba.tenantId}?done=waba-removed`;
+      },
+    }),
+  };
+}
 
-async function showWaba(
-  request: FastifyRequest,
-  reply: FastifyReply,
-  context: PortalContext,
-  problem: Problem = {},
-): Promise<FastifyReply> {
-  const { wabaId, tenantId, businessName } = wabaOf(request);
-  const viewer = viewerOf(request);
-  const [numbers, findings, pace, targets] = await Promise.all([
-    listPhoneNumbers(context.database, wabaId),
-    checkWaba(context, wabaId),
-    numberPaceSection(context, viewer, wabaId),
-    webhookTargets(context.database, wabaId),
+type Number = Awaited<ReturnType<typeof listPhoneNumbers>>[number];
+
+const NUMBER_COLUMNS: ListColumn<Number>[] = [
+  { label: 'Number', cell: ({ displayPhoneNumber }) => displayPhoneNumber },
+  { label: 'Verified name', cell: ({ verifiedName }) => verifiedName },
+  { label: 'Id', kind: 'narrow', cell: ({ phoneNumberId }) => html`<code>${phoneNumberId}</code>` },
+  { label: 'Quality', kind: 'narrow', cell: ({ qualityRating }) => qualityRating ?? '–' },
+  {
+    label: '',
+    cell: ({ phoneNumberId }, { viewer, path }) =>
+      postForm(
+        viewer,
+        `${path}/remove-number`,
+        html`<input type="hidden" name="phoneNumberId" value="${phoneNumberId}"><button class="danger">Remove</button>`,
+      ),
+  },
+];
+
+async function wabaView(visit: Visit, forms: Forms, refused: Refused | null): Promise<PageView> {
+  const { context, waba, path } = visit;
+  const [numbers, findings, pace, subject] = await Promise.all([
+    listPhoneNumbers(context.database, waba.wabaId),
+    checkWaba(context, waba.wabaId),
+    paceCard(visit),
+    forms.load(visit),
   ]);
-  const view = {
-    title: `WABA ${wabaId}`,
-    active: ACTIVE,
-    trail: [TENANTS, { label: businessName, href: `${TENANTS.href}/${tenantId}` }],
-    actions: html`<a class="button" href="/portal/operator/wabas/${wabaId}/set-up">Guided set-up</a><a class="button" href="/portal/w/${wabaId}">Open in the portal</a>`,
+  const table =
+    numbers.length === 0
+      ? emptyState('No numbers yet', 'Numbers are copied from upstream with the access token.')
+      : rowTable(visit, { caption: 'Phone numbers', columns: NUMBER_COLUMNS }, numbers);
+  return {
+    title: `WABA ${waba.wabaId}`,
+    trail: wabaTrail(visit),
+    actions: html`<a class="button" href="${path}/set-up">Guided set-up</a><a class="button" href="/portal/w/${waba.wabaId}">Open in the portal</a>`,
     done: DONE,
     body: html`<h2>Self-check</h2>${findingTable(Object.values(findings))}
-<h2>Numbers</h2>${
-      numbers.length === 0
-        ? emptyState('No numbers yet', 'Numbers are copied from upstream with the access token.')
-        : dataTable(
-            'Phone numbers',
-            [
-              'Number',
-              'Verified name',
-              { label: 'Id', kind: 'narrow' },
-              { label: 'Quality', kind: 'narrow' },
-              '',
-            ],
-            numbers.map((number) => [
-              number.displayPhoneNumber,
-              number.verifiedName,
-              html`<code>${number.phoneNumberId}</code>`,
-              number.qualityRating ?? '–',
-              removeNumberButton(viewer, wabaId, number.phoneNumberId),
-            ]),
-          )
-    }
+<h2>Numbers</h2>${table}
 ${pace}
-<section class="card"><h2>Targets of webhooks and alerts</h2>${targetForm(viewer, wabaId, problem.targets ?? { ...targets, error: null })}</section>
-<section class="card"><h2>Replace the access token</h2>${tokenForm(viewer, wabaId, { error: problem.token ?? null, from: 'waba' })}</section>
-<section class="card"><h2>Remove the WABA</h2>${removalForm(viewer, `/portal/operator/wabas/${wabaId}/remove`, wabaId)}</section>`,
+${formCard(visit, forms.targets, { subject })}
+${formCard(visit, TOKEN_FORM, { subject: { from: 'waba' }, refused })}
+${formCard(visit, forms.removal, { subject })}`,
   };
-  return sendPage(reply, view, Object.keys(problem).length === 0 ? 200 : 422);
-}
-
-function removeNumberButton(viewer: Viewer, wabaId: string, phoneNumberId: string): Markup {
-  const id = html`<input type="hidden" name="phoneNumberId" value="${phoneNumberId}">`;
-  const path = `/portal/operator/wabas/${wabaId}/remove-number`;
-  return postForm(viewer, path, html`${id}<button class="danger">Remove</button>`);
 }
 
 function findingTable(findings: readonly Finding[]): Markup {
@@ -123,122 +170,59 @@ function findingTable(findings: readonly Finding[]): Markup {
   );
 }
 
-/** POST /portal/operator/tenants/:id/wabas: nothing is saved unless upstream accepts the token for this WABA. */
-function addWabaAction(app: PortalApp, context: PortalContext): void {
-  const params = Type.Object({ id: Type.String() });
-  const body = Type.Object({ wabaId: formLine(), accessToken: formLine(MAX_TOKEN_CHARS) });
-  const options = { config: PAGES.operator, schema: { params, body } };
-  app.post('/portal/operator/tenants/:id/wabas', options, async (request, reply) => {
-    const { id } = request.params;
-    const tenant = ROW_ID.test(id) ? await findTenant(context.database, id) : null;
-    if (tenant === null) throw pageNotFound();
-    const wabaId = request.body.wabaId.trim();
-    const problem = await saveChecked(request, context, { tenantId: id, ...request.body, wabaId });
-    if (problem === null) return reply.redirect(`/portal/operator/wabas/${wabaId}/set-up?done=saved`, 303);
-    const viewer = viewerOf(request);
-    const view = {
-      title: 'Add a WABA',
-      active: ACTIVE,
-      trail: [TENANTS, { label: tenant.businessName, href: `${TENANTS.href}/${id}` }],
-      body: html`<section class="card">${addWabaForm(viewer, id, { wabaId, error: problem })}</section>`,
-    };
-    return sendPage(reply, view, 422);
-  });
-}
-
-/** POST /portal/operator/wabas/:wabaId/access-token */
-function tokenAction(app: PortalApp, context: PortalContext): void {
-  const body = Type.Object({ accessToken: formLine(MAX_TOKEN_CHARS), from: Type.Optional(formLine()) });
-  const options = { config: PAGES.operator, schema: { body } };
-  app.post('/portal/operator/wabas/:wabaId/access-token', options, async (request, reply) => {
-    const { wabaId, tenantId } = wabaOf(request);
-    const { accessToken, from } = request.body;
-    const problem = await saveChecked(request, context, { accessToken, wabaId, tenantId });
-    const isSetUp = from === 'set-up';
-    const page = `/portal/operator/wabas/${wabaId}${isSetUp ? '/set-up' : ''}`;
-    if (problem === null) return reply.redirect(`${page}?done=saved`, 303);
-    if (isSetUp) return sendSetUp(request, reply, context, problem);
-    return showWaba(request, reply, context, { token: problem });
-  });
-}
-
-/** Saves a WABA with what upstream says about it; returns what is wrong, or null. */
-async function saveChecked(
-  request: FastifyRequest,
-  context: PortalContext,
-  { tenantId, wabaId, accessToken }: { tenantId: string; wabaId: string; accessToken: string },
-): Promise<string | null> {
-  try {
-    const token = checkAccessToken(accessToken);
-    checkUpstreamId('The WABA id', wabaId);
-    const numbers = await callGraph(context, token, (client, key) => client.listPhoneNumbers(wabaId, key));
-    if (!numbers.ok) return numbers.reason;
-    const tools = { ...context.accounts, actor: actorOf(request) };
-    await addWaba(tools, tenantId, { wabaId, phoneNumbers: numbers.value, accessToken: token });
-    return null;
-  } catch (error) {
-    if (error instanceof RequestError) return error.message;
-    throw error;
-  }
-}
-
-/** POST /portal/operator/wabas/:wabaId/pace: how fast the messages of a number leave; empty goes back to the setting. */
-function numberPaceAction(app: PortalApp, { database }: PortalContext): void {
-  const body = Type.Object({ phoneNumberId: formLine(), messagesPerSecond: formLine() });
-  const options = { config: PAGES.operator, schema: { body } };
-  app.post('/portal/operator/wabas/:wabaId/pace', options, async (request, reply) => {
-    const { wabaId } = wabaOf(request);
-    const given = request.body.messagesPerSecond.trim();
-    const messagesPerSecond = given === '' ? null : /^\d{1,6}$/.test(given) ? Number(given) : Number.NaN;
-    const change = { phoneNumberId: request.body.phoneNumberId.trim(), messagesPerSecond };
-    const done = await setNumberPace({ database, actor: actorOf(request) }, wabaId, change).then(
-      () => 'pace',
-      (error: unknown) => {
-        if (!(error instanceof RequestError)) throw error;
-        if (error.code === 'unknown_phone_number') throw pageNotFound();
-        return 'no-pace';
-      },
-    );
-    return reply.redirect(`/portal/operator/wabas/${wabaId}?done=${done}`, 303);
-  });
-}
-
-/** POST /portal/operator/wabas/:wabaId/targets: where its webhooks and alerts may go, also those that wait. */
-function targetAction(app: PortalApp, context: PortalContext): void {
-  const list = Type.String({ maxLength: 10_000 });
-  const body = Type.Object({ allow: list, deny: list });
-  const options = { config: PAGES.operator, schema: { body } };
-  app.post('/portal/operator/wabas/:wabaId/targets', options, async (request, reply) => {
-    const { wabaId } = wabaOf(request);
-    const lists = { allow: linesOf(request.body.allow), deny: linesOf(request.body.deny) };
-    try {
-      await limitWebhookTargets({ database: context.database, actor: actorOf(request) }, wabaId, lists);
-    } catch (error) {
-      if (!(error instanceof RequestError)) throw error;
-      return showWaba(request, reply, context, { targets: { ...lists, error: error.message } });
-    }
-    return reply.redirect(`/portal/operator/wabas/${wabaId}?done=targets`, 303);
-  });
-}
-
 /** The paces of a WABA's numbers and the form that sets one; nothing without numbers. */
-async function numberPaceSection(
-  { database, config }: PortalContext,
-  viewer: Viewer,
-  wabaId: string,
-): Promise<Markup> {
-  const numbers = await listNumberPaces(database, wabaId);
-  if (numbers.length === 0) return nothing;
-  const usual = config.sending.messagesPerSecond;
-  const options = numbers.map(({ phoneNumberId, displayPhoneNumber, messagesPerSecond }) => ({
-    value: phoneNumberId,
-    label: `${displayPhoneNumber} (${phoneNumberId}): ${messagesPerSecond ?? `${usual} (default)`}`,
-  }));
-  return html`<section class="card"><h2>Sending rate</h2>${postForm(
-    viewer,
-    `/portal/operator/wabas/${encodeURIComponent(wabaId)}/pace`,
-    html`${selectField({ label: 'Number', name: 'phoneNumberId', options })}
-${textField({ label: 'Messages per second', name: 'messagesPerSecond', maxLength: 6, hint: `From 1 to 1,000. Upstream allows 20 for a number that is also used in its app, 80 for most, 1,000 for some. Empty: the default of the installation, ${usual}.` })}
-<div class="buttons"><button>Set the rate</button></div>`,
-  )}</section>`;
+async function paceCard(visit: Visit): Promise<Markup | false> {
+  const subject = await loadPaces(visit);
+  return subject.numbers.length > 0 && formCard(visit, PACE, { subject });
+}
+
+async function loadPaces({ context, waba }: Visit) {
+  const numbers = await listNumberPaces(context.database, waba.wabaId);
+  return { numbers, usual: context.config.sending.messagesPerSecond };
+}
+
+/** How fast the messages of a number leave; empty goes back to the setting. */
+const PACE: Form<'phoneNumberId' | 'messagesPerSecond', Awaited<ReturnType<typeof loadPaces>>> = {
+  action: `${PATH}/pace`,
+  heading: 'Sending rate',
+  fields: [
+    {
+      ...{ name: 'phoneNumberId', label: 'Number', widget: 'list' },
+      options: ({ numbers, usual }) =>
+        numbers.map(({ phoneNumberId, displayPhoneNumber, messagesPerSecond }) => ({
+          value: phoneNumberId,
+          label: `${displayPhoneNumber} (${phoneNumberId}): ${messagesPerSecond ?? `${usual} (default)`}`,
+        })),
+    },
+    {
+      ...{ name: 'messagesPerSecond', label: 'Messages per second', maxLength: 6 },
+      hint: ({ usual }) =>
+        `From 1 to 1,000. Upstream allows 20 for a number that is also used in its app, 80 for most, 1,000 for some. Empty: the default of the installation, ${usual}.`,
+    },
+  ],
+  button: 'Set the rate',
+  look: 'plain',
+  submit: async (visit, given) => {
+    const rate = given.text('messagesPerSecond').trim();
+    const messagesPerSecond = rate === '' ? null : /^\d{1,6}$/.test(rate) ? Number(rate) : Number.NaN;
+    const change = { phoneNumberId: given.text('phoneNumberId').trim(), messagesPerSecond };
+    await setNumberPace(visit.tools, visit.waba.wabaId, change);
+    return `${visit.at(PATH)}?done=pace`;
+  },
+};
+
+function removeNumberAction(app: PortalApp, context: PortalContext): void {
+  action(app, context, {
+    ...{ path: `${PATH}/remove-number`, access: PLACE.access, fields: { phoneNumberId: formLine() } },
+    act: async (visit, given) =>
+      await orShown(
+        async () => {
+          await removeNumber(visit.tools, visit.waba.wabaId, given.text('phoneNumberId'));
+          return `${visit.at(PATH)}?done=number-removed`;
+        },
+        () => {
+          throw pageNotFound();
+        },
+      ),
+  });
 }

@@ -1,12 +1,13 @@
-import type { FastifyReply, FastifyRequest } from 'fastify';
 import { PAGES } from '../access/page-access.ts';
-import { sendPage } from '../access/send-page.ts';
-import { type Viewer, viewerOf, wabaOf } from '../access/viewer.ts';
 import { copyable } from '../components/copyable.ts';
+import { formMarkup, type Refused } from '../kits/form-page.ts';
+import { viewPage } from '../kits/view-page.ts';
+import type { Visit } from '../kits/visit.ts';
 import { type Child, html, type Markup } from '../markup.ts';
+import type { PageView } from '../page.ts';
 import type { PortalApp, PortalContext } from '../portal-app.ts';
 import { callbackUrlOf, checkWaba, type Finding, SIGNS, type WabaFindings } from './waba-check.ts';
-import { TOKEN_SAVED, tokenForm } from './waba-forms.ts';
+import { TOKEN_FORM, TOKEN_SAVED } from './waba-forms.ts';
 
 /** One of the things that must be done until webhooks of a WABA arrive at its tenant. */
 type Step = {
@@ -21,30 +22,26 @@ type Step = {
 
 /** GET /portal/operator/wabas/:wabaId/set-up: the six steps until webhooks arrive, each with its state. */
 export function wabaSetUpPage(app: PortalApp, context: PortalContext): void {
-  app.get('/portal/operator/wabas/:wabaId/set-up', { config: PAGES.operator }, async (request, reply) =>
-    sendSetUp(request, reply, context, null),
-  );
+  viewPage(app, context, {
+    ...{ path: '/portal/operator/wabas/:wabaId/set-up', access: PAGES.operator, active: 'operator/tenants' },
+    view: async (visit) => await setUpView(visit, null),
+  });
 }
 
-/** Sends the page; `tokenProblem` says why a token was not saved. */
-export async function sendSetUp(
-  request: FastifyRequest,
-  reply: FastifyReply,
-  context: PortalContext,
-  tokenProblem: string | null,
-): Promise<FastifyReply> {
-  const { wabaId, tenantId, businessName } = wabaOf(request);
+/** The page; `refused`: a token that was not saved. */
+export async function setUpView(visit: Visit, refused: Refused | null): Promise<PageView> {
+  const { context, path } = visit;
+  const { wabaId, tenantId, businessName } = visit.waba;
   const [findings, address] = await Promise.all([checkWaba(context, wabaId), addressFinding(context)]);
-  const place = { viewer: viewerOf(request), wabaId, callbackUrl: callbackUrlOf(context), tokenProblem };
+  const tokenForm = formMarkup(visit, TOKEN_FORM, { subject: { from: 'set-up' }, refused });
+  const place = { wabaId, callbackUrl: callbackUrlOf(context), tokenForm };
   const steps = stepsOf(place, { ...findings, address });
   const done = steps.filter(isDone).length;
   const next = steps.find((step) => !isDone(step));
-  const path = `/portal/operator/wabas/${wabaId}/set-up`;
   // A link that differs in nothing but its fragment loads no page again.
   const recheckPath = `${path}?after=${Date.now()}`;
-  const view = {
+  return {
     title: 'Set up the WABA',
-    active: 'operator/tenants',
     lead: `${businessName}, WABA ${wabaId}: ${done} of ${steps.length} steps are done.${next === undefined ? ' Webhooks arrive and are delivered.' : ` Next: ${lowerFirst(next.title)}.`}`,
     trail: [
       { label: 'Tenants', href: '/portal/operator/tenants' },
@@ -55,13 +52,12 @@ export async function sendSetUp(
     actions: html`<a class="button primary" href="${path}">Check all again</a>`,
     body: html`${steps.map((step, index) => stepCard(step, { number: index + 1, recheckPath }))}`,
   };
-  return sendPage(reply, view, tokenProblem === null ? 200 : 422);
 }
 
-type Place = { viewer: Viewer; wabaId: string; callbackUrl: string; tokenProblem: string | null };
+type Place = { wabaId: string; callbackUrl: string; tokenForm: Markup };
 
 function stepsOf(
-  { viewer, wabaId, callbackUrl, tokenProblem }: Place,
+  { wabaId, callbackUrl, tokenForm }: Place,
   found: WabaFindings & { address: Finding },
 ): Step[] {
   const base = `/portal/w/${wabaId}`;
@@ -83,7 +79,7 @@ function stepsOf(
         'In the business settings, create a system user and give it the WABA and the app.',
         'Generate a token that does not expire, with the permissions whatsapp_business_messaging and whatsapp_business_management, and save it here.',
       ],
-      action: tokenForm(viewer, wabaId, { error: tokenProblem, from: 'set-up' }),
+      action: tokenForm,
     },
     {
       id: 'subscription',

@@ -12,7 +12,7 @@ import { invalidValue } from '../../../platform/request-input.ts';
 import { sendExport } from '../../erasures/send-export.ts';
 import { PAGES } from '../access/page-access.ts';
 import { pageNotFound } from '../access/page-error.ts';
-import { formMarkup, formPage } from '../kits/form-page.ts';
+import { formCard, formPage } from '../kits/form-page.ts';
 import type { Visit } from '../kits/visit.ts';
 import { type Child, html } from '../markup.ts';
 import type { PortalApp, PortalContext } from '../portal-app.ts';
@@ -28,6 +28,8 @@ export function eraseCustomerPages(app: PortalApp, context: PortalContext): void
   const trail = (visit: Visit) => [{ label: 'Erasures', href: visit.at(PATH) }];
   const exporting = formPage(app, context, {
     ...{ ...place, path: `${PATH}/export`, isPart: true, title: 'Export a customer', trail },
+    heading: 'Export',
+    note: 'Everything that is stored of a customer, as one zip archive: messages, payments and files.',
     fields: [{ ...WHOM, name: 'exported', required: true }],
     button: 'Download the archive',
     look: 'plain',
@@ -44,9 +46,7 @@ export function eraseCustomerPages(app: PortalApp, context: PortalContext): void
   formPage(app, context, {
     ...{ ...place, path: `${PATH}/new`, action: PATH, title: 'Erase or export a customer', trail },
     lead: 'For a customer who asks what is stored, or asks to be forgotten.',
-    above: (_, visit) => html`<section class="card"><h2>Export</h2>
-<p class="hint">Everything that is stored of a customer, as one zip archive: messages, payments and files.</p>
-${formMarkup(visit, exporting, { subject: null })}</section>`,
+    above: (_, visit) => formCard(visit, exporting, { subject: null }),
     heading: 'Erase',
     query: ['conversationId'],
     fields: [
@@ -100,6 +100,7 @@ export function eraseAccountForm(app: PortalApp, context: PortalContext): (visit
   const form = formPage(app, context, {
     ...{ path: OPERATOR_PATH, access: PAGES.operator, active: 'operator/erasures', isPart: true },
     title: 'Erase permanently',
+    heading: 'Erase a WABA, a tenant or a user',
     trail: () => [{ label: 'Erasures', href: OPERATOR_PATH }],
     fields: [
       { name: 'kind', label: 'Erase', widget: 'list', options: KINDS },
@@ -120,8 +121,7 @@ export function eraseAccountForm(app: PortalApp, context: PortalContext): (visit
       return `${OPERATOR_PATH}/${erasureId}`;
     },
   });
-  return (visit) =>
-    html`<section class="card"><h2>Erase a WABA, a tenant or a user</h2>${formMarkup(visit, form, { subject: null })}</section>`;
+  return (visit) => formCard(visit, form, { subject: null });
 }
 
 async function eraseAccount({ tools, viewer }: Visit, kind: string, id: string): Promise<ErasureView> {

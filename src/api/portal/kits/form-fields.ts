@@ -1,7 +1,7 @@
 import { type TProperties, type TSchema, Type } from 'typebox';
 import { checkboxes, selectField, textArea, textField } from '../components/form.ts';
 import { formLine, formLines } from '../form-values.ts';
-import type { Child } from '../markup.ts';
+import { type Child, html } from '../markup.ts';
 
 /** One of several values to choose from. */
 export type Option = { value: string; label: string };
@@ -13,7 +13,7 @@ export type FormField<Name extends string, Subject> = {
   /** Where the page has two fields of the name. */
   id?: string;
   /** Left out: a line of text. */
-  widget?: 'line' | 'lines' | 'list' | 'ticks';
+  widget?: 'line' | 'lines' | 'list' | 'ticks' | 'hidden';
   type?: NonNullable<Parameters<typeof textField>[0]['type']>;
   required?: boolean;
   autocomplete?: string;
@@ -62,6 +62,7 @@ export function fieldMarkup<Name extends string, Subject>(
     error,
   };
   const choices = typeof options === 'function' ? options(subject) : options;
+  if (widget === 'hidden') return html`<input type="hidden" name="${field.name}" value="${shown.value}">`;
   if (widget === 'lines') return textArea(shown);
   if (widget === 'list') return selectField({ ...shown, options: choices });
   if (widget === 'ticks') return checkboxes({ ...shown, values, options: choices });

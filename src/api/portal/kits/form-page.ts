@@ -22,6 +22,10 @@ export type Form<Name extends string, Subject> = {
   /** The route that it is sent to. */
   action: string;
   fields: readonly FormField<Name, Subject>[];
+  /** Over the form, where the page has more than it. */
+  heading?: string;
+  /** What stands between the heading and the fields. */
+  note?: Child;
   /** Its button. */
   button: string;
   /** Left out: the main action of the page. */
@@ -42,7 +46,25 @@ type ShownForm<Subject> = {
   search?: string;
 };
 
-/** The form as a part of a page. What is wrong stands beside its field. */
+/** The form as a part of a page. */
+export function formCard<Name extends string, Subject>(
+  visit: Visit,
+  form: Form<Name, Subject>,
+  shown: ShownForm<Subject>,
+): Markup {
+  const { heading, note } = form;
+  return html`<section class="card">${
+    heading !== undefined &&
+    html`<h2>${heading}</h2>
+`
+  }${
+    note &&
+    html`<p class="hint">${note}</p>
+`
+  }${formMarkup(visit, form, shown)}</section>`;
+}
+
+/** The form alone. What is wrong stands beside its field. */
 export function formMarkup<Name extends string, Subject>(
   visit: Visit,
   form: Form<Name, Subject>,
@@ -98,7 +120,7 @@ function unplaced<Name extends string, Subject>(
 /** Where a form is sent to, and what shows it again when it is refused. */
 type FormAction<Name extends string, Subject> = Pick<Place, 'access'> & {
   form: Form<Name, Subject>;
-  load: (visit: Visit) => Promise<Subject>;
+  load?: (visit: Visit) => Promise<Subject>;
   show: (visit: Visit, refused: Refused, subject: Subject) => Promise<FastifyReply>;
   query?: readonly string[];
 };
@@ -107,7 +129,7 @@ type FormAction<Name extends string, Subject> = Pick<Place, 'access'> & {
 export function formAction<Name extends string, Subject>(
   app: PortalApp,
   context: PortalContext,
-  { access, form, load, show, query = [] }: FormAction<Name, Subject>,
+  { access, form, load = noSubject, show, query = [] }: FormAction<Name, Subject>,
 ): void {
   const schema = { querystring: queryOf(query), body: bodyOf(form.fields) };
   app.post(form.action, { config: access, schema }, async (request, reply) => {
@@ -124,10 +146,15 @@ export function formAction<Name extends string, Subject>(
   });
 }
 
+/** The subject of a page that has none. */
+async function noSubject<Subject>(): Promise<Subject> {
+  return null as Subject;
+}
+
 type PageText<Subject, Text> = Text | ((subject: Subject, visit: Visit) => Text);
 
 /** A page with one form. */
-type FormPage<Name extends string, Subject> = Place &
+export type FormPage<Name extends string, Subject> = Place &
   Omit<Form<Name, Subject>, 'action'> & {
     /** The route that the form is sent to. Left out: the path. */
     action?: string;
@@ -138,7 +165,6 @@ type FormPage<Name extends string, Subject> = Place &
     trail: (visit: Visit, subject: Subject) => NonNullable<PageView['trail']>;
     /** The subject of the page. Throws where there is none. Left out: the page has none. */
     load?: (visit: Visit) => Promise<Subject>;
-    heading?: string;
     /** What stands over the form. */
     above?: (subject: Subject, visit: Visit) => Child;
     /** Parameters that the page reads. */
@@ -151,7 +177,7 @@ export function formPage<Name extends string, Subject>(
   context: PortalContext,
   page: FormPage<Name, Subject>,
 ): Form<Name, Subject> {
-  const { access, active, query = [], load = noSubject<Subject> } = page;
+  const { access, active, query = [], load = noSubject } = page;
   const form: Form<Name, Subject> = { ...page, action: page.action ?? page.path };
   const show = async (visit: Visit, refused: Refused | null, subject: Subject) => {
     const trail = page.trail(visit, subject);
@@ -162,7 +188,7 @@ export function formPage<Name extends string, Subject>(
       active,
       trail,
       notice: unplaced(form, subject, refused),
-      body: html`${page.above?.(subject, visit)}<section class="card">${page.heading && html`<h2>${page.heading}</h2>`}${formMarkup(visit, form, { subject, refused, cancelHref: back })}</section>`,
+      body: html`${page.above?.(subject, visit)}${formCard(visit, form, { subject, refused, cancelHref: back })}`,
     };
     return sendFormPage(visit.reply, view, refused?.error ?? null);
   };
@@ -177,11 +203,7 @@ export function formPage<Name extends string, Subject>(
     );
   }
   formAction(app, context, { access, form, load, show });
-  return form;
-}
-
-async function noSubject<Subject>(): Promise<Subject> {
-  return null as Subject;
+  return page.isPart && typeof page.title === 'string' ? { heading: page.title, ...form } : form;
 }
 
 function textOf<Subject, Text>(text: PageText<Subject, Text>, subject: Subject, visit: Visit): Text {

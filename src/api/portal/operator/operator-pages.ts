@@ -2,7 +2,6 @@ import type { Setting } from '../../../platform/config/setting.ts';
 import { SETTINGS, type SettingName } from '../../../platform/config/settings.ts';
 import { PAGES } from '../access/page-access.ts';
 import { sendPage } from '../access/send-page.ts';
-import { removalPages } from '../accounts/removal-pages.ts';
 import { tenantPages } from '../accounts/tenant-pages.ts';
 import { wabaPages } from '../accounts/waba-pages.ts';
 import { dataTable } from '../components/table.ts';
@@ -15,7 +14,6 @@ export function operatorPages(app: PortalApp, context: PortalContext): void {
   healthPage(app, context);
   tenantPages(app, context);
   wabaPages(app, context);
-  removalPages(app, context);
   settingsPage(app, context);
 }
 

@@ -17,7 +17,7 @@ import { formLine } from '../form-values.ts';
 import { action } from '../kits/action.ts';
 import { confirmationPage } from '../kits/confirmation-page.ts';
 import type { Option } from '../kits/form-fields.ts';
-import { type Form, formAction, formMarkup, type Refused } from '../kits/form-page.ts';
+import { type Form, formAction, formCard, type Refused } from '../kits/form-page.ts';
 import { type ListColumn, listPage, rowTable } from '../kits/list-page.ts';
 import type { Visit } from '../kits/visit.ts';
 import { type Child, html, type Markup } from '../markup.ts';
@@ -69,7 +69,7 @@ function usersPage(app: PortalApp, context: PortalContext, place: UserPlace): vo
     const [subject, invitations] = await Promise.all([load(visit), invitationPart(visit, place)]);
     const search = listHref(visit, place).slice(visit.path.length);
     return html`${invitations}
-<section class="card"><h2>Invite a user</h2>${formMarkup(visit, form, { subject, refused, search })}</section>`;
+${formCard(visit, form, { subject, refused, search })}`;
   };
   const show = listPage(app, context, {
     ...{ ...place, title: 'Users', pageSize: PAGE_SIZE, filterLabel: 'Find', below },
@@ -161,6 +161,7 @@ function inviteForm(place: UserPlace): Form<'email' | 'role' | 'tenant', Tenants
       ...(place === ALL_USERS ? [tenant] : []),
     ],
     values: (_, visit) => ({ role: place.firstRole, tenant: visit.query('tenant') }),
+    heading: 'Invite a user',
     button: 'Create an invitation link',
     fieldOf: ({ param, code }) => param ?? (code === 'unknown_tenant' ? 'tenant' : 'email'),
     submit: async (visit, given) => {
