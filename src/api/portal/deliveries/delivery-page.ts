@@ -20,11 +20,14 @@ import { pageNotFound } from '../access/page-error.ts';
 import { sendPage } from '../access/send-page.ts';
 import { noteRead, type Viewer, viewerOf, wabaOf } from '../access/viewer.ts';
 import { codeBlock, copyable } from '../components/copyable.ts';
-import { actionButton, postForm } from '../components/form.ts';
+import { actionButton } from '../components/form.ts';
 import { detailList } from '../components/table.ts';
 import { exactTime, relativeText, utcText } from '../components/time.ts';
-import { endpointPath, mayChange, toolsOf } from '../endpoints/endpoint-status.ts';
-import { EMPTY_FORM, formValues } from '../form-values.ts';
+import { endpointPath, mayChange } from '../endpoints/endpoint-status.ts';
+import { formValues } from '../form-values.ts';
+import { action } from '../kits/action.ts';
+import { confirmationPage } from '../kits/confirmation-page.ts';
+import type { Visit } from '../kits/visit.ts';
 import { type Child, html, type Markup } from '../markup.ts';
 import type { PortalApp, PortalContext } from '../portal-app.ts';
 import { attemptTable, attemptView } from './attempt-view.ts';
@@ -72,39 +75,39 @@ async function noteDeliveryRead(
 
 /** POST …/retry makes its next attempt now; POST …/replay sends it again; GET …/drop asks before POST …/drop drops it. */
 export function deliveryActions(app: PortalApp, context: PortalContext): void {
-  const options = { config: PAGES.admin, schema: { params: Params, body: EMPTY_FORM } };
-  app.post(`${PATH}/replay`, options, async (request, reply) => {
-    const { wabaId } = wabaOf(request);
-    const { delivery } = await deliveryOf(context, wabaId, request.params.id);
-    const selection = { deliveryIds: [publicDeliveryId(delivery.id)] };
-    const by = viewerOf(request).email;
-    const { replayId } = await startReplay(toolsOf(request, context), wabaId, selection, by);
-    return reply.redirect(`/portal/w/${wabaId}/replays/${replayId}`, 303);
+  const find = async (visit: Visit) => await deliveryOf(context, visit.waba.wabaId, visit.param('id'));
+  const access = PAGES.admin;
+  action(app, context, {
+    ...{ path: `${PATH}/replay`, access },
+    act: async (visit) => {
+      const { delivery } = await find(visit);
+      const selection = { deliveryIds: [publicDeliveryId(delivery.id)] };
+      const by = visit.viewer.email;
+      const { replayId } = await startReplay(visit.tools, visit.waba.wabaId, selection, by);
+      return `/portal/w/${visit.waba.wabaId}/replays/${replayId}`;
+    },
   });
-  app.post(`${PATH}/retry`, options, async (request, reply) => {
-    const { wabaId } = wabaOf(request);
-    const { id } = await retryDelivery(toolsOf(request, context), wabaId, request.params.id);
-    return reply.redirect(`/portal/w/${wabaId}/deliveries/${id}?done=retried`, 303);
+  action(app, context, {
+    ...{ path: `${PATH}/retry`, access },
+    act: async (visit) => {
+      await retryDelivery(visit.tools, visit.waba.wabaId, visit.param('id'));
+      return `${visit.at(PATH)}?done=retried`;
+    },
   });
-  app.get(`${PATH}/drop`, { config: PAGES.admin, schema: { params: Params } }, async (request, reply) => {
-    const waba = wabaOf(request);
-    const viewer = viewerOf(request);
-    const { delivery } = await deliveryOf(context, waba.wabaId, request.params.id);
-    const path = pathOf(delivery);
-    const buttons = html`<div class="buttons"><button class="danger">Drop</button><a class="button" href="${path}">Cancel</a></div>`;
-    return sendPage(reply, {
-      title: 'Drop this delivery?',
-      active: 'deliveries',
-      trail: [{ label: 'Deliveries', href: `/portal/w/${waba.wabaId}/deliveries` }],
-      body: html`<div class="card"><p>${delivery.eventType} <code>${delivery.eventId}</code></p>
-<p>It is not sent any more, and the next event of its ordering key follows. It stays in the log, and a replay can send it.</p>
-${postForm(viewer, `${path}/drop`, buttons)}</div>`,
-    });
-  });
-  app.post(`${PATH}/drop`, options, async (request, reply) => {
-    const { wabaId } = wabaOf(request);
-    await cancelDelivery(toolsOf(request, context), wabaId, request.params.id);
-    return reply.redirect(`/portal/w/${wabaId}/deliveries/${request.params.id}?done=dropped`, 303);
+  confirmationPage(app, context, {
+    ...{ path: `${PATH}/drop`, access, active: 'deliveries', load: find },
+    title: () => 'Drop this delivery?',
+    trail: (visit) => [
+      { label: 'Deliveries', href: `/portal/w/${visit.waba.wabaId}/deliveries` },
+      { label: 'Delivery', href: visit.at(PATH) },
+    ],
+    body: ({ delivery }) => html`<p>${delivery.eventType} <code>${delivery.eventId}</code></p>
+<p>It is not sent any more, and the next event of its ordering key follows. It stays in the log, and a replay can send it.</p>`,
+    button: 'Drop',
+    act: async (visit) => {
+      await cancelDelivery(visit.tools, visit.waba.wabaId, visit.param('id'));
+      return `${visit.at(PATH)}?done=dropped`;
+    },
   });
 }
 

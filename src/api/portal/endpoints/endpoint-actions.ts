@@ -1,75 +1,121 @@
-import type { FastifyReply, FastifyRequest } from 'fastify';
-import { type TProperties, Type } from 'typebox';
+import type { FastifyReply } from 'fastify';
+import type { TProperties } from 'typebox';
 import { retryEndpoint } from '../../../deliveries/retry-now.ts';
-import { type GivenCertificate, setClientCertificate } from '../../../endpoints/endpoint-certificate.ts';
+import { setClientCertificate } from '../../../endpoints/endpoint-certificate.ts';
 import { deleteEndpoint, enableEndpoint, holdEndpoint } from '../../../endpoints/endpoint-modes.ts';
 import { rotateSecret, rotateSigningKey } from '../../../endpoints/endpoint-secrets.ts';
 import { endpointStatus } from '../../../endpoints/endpoints.ts';
 import { invalidValue } from '../../../platform/request-input.ts';
 import { shownCount } from '../../../queue/waiting.ts';
-import { accountObjectId } from '../../external/schema-kit.ts';
 import { PAGES } from '../access/page-access.ts';
 import { orShown } from '../access/page-error.ts';
-import { sendPage } from '../access/send-page.ts';
-import { viewerOf, wabaOf } from '../access/viewer.ts';
-import { postForm } from '../components/form.ts';
 import { utcText } from '../components/time.ts';
-import { EMPTY_FORM, type FormValues, formLine, formOf, formValues } from '../form-values.ts';
+import { type FormValues, formLine } from '../form-values.ts';
+import { action } from '../kits/action.ts';
+import { confirmationPage } from '../kits/confirmation-page.ts';
+import type { Visit } from '../kits/visit.ts';
 import { html } from '../markup.ts';
 import type { PortalApp, PortalContext } from '../portal-app.ts';
 import { sendEndpointPage } from './endpoint-page.ts';
-import { endpointPath, endpointsPath, toolsOf, urlFor } from './endpoint-status.ts';
+import { endpointsPath, urlFor } from './endpoint-status.ts';
 import { sendSecretPage } from './secret-page.ts';
 
-const params = Type.Object({ wabaId: Type.String(), id: Type.String() });
-const OPTIONS = { config: PAGES.admin, schema: { params, body: EMPTY_FORM } };
+const LIST = '/portal/w/:wabaId/endpoints';
+const PATH = `${LIST}/:id`;
 
-/** A form with fields of its own. */
-const withFields = (fields: TProperties) => ({
-  config: PAGES.admin,
-  schema: { params, body: formOf(fields) },
-});
-const PATH = '/portal/w/:wabaId/endpoints/:id';
+type Button = {
+  /** The last part of its path. */
+  name: string;
+  fields?: TProperties;
+  /** Returns the name of the notice that the page of the endpoint shows, or a page. */
+  act: (visit: Visit, given: FormValues) => Promise<string | FastifyReply>;
+};
 
-/** POST …/pause, …/disable and …/enable: whether events are sent or wait. */
-export function endpointModeActions(app: PortalApp, context: PortalContext): void {
-  for (const [action, mode] of [
-    ['pause', 'paused'],
-    ['disable', 'disabled'],
-  ] as const) {
-    app.post(`${PATH}/${action}`, withFields({ reason: formLine() }), async (request, reply) => {
-      const id = accountObjectId(request.params.id);
-      return await orExplained(request, reply, context, id, async () => {
-        const { wabaId } = wabaOf(request);
-        const reason = formValues(request.body).text('reason');
-        await holdEndpoint(toolsOf(request, context), wabaId, { id, mode, reason });
-        return reply.redirect(`${endpointPath(wabaId, id)}?done=${mode}`, 303);
-      });
+/** The buttons and small forms of an endpoint's page: modes, secrets, certificate; and the page that asks before it is deleted. */
+export function endpointActions(app: PortalApp, context: PortalContext): void {
+  for (const { name, fields = {}, act } of BUTTONS) {
+    action(app, context, {
+      ...{ path: `${PATH}/${name}`, access: PAGES.admin, fields },
+      act: async (visit, given) => {
+        const next = await orExplained(visit, () => act(visit, given));
+        return typeof next === 'string' ? `${visit.at(PATH)}?done=${next}` : next;
+      },
     });
   }
-  app.post(`${PATH}/enable`, withFields({ waiting: formLine() }), async (request, reply) => {
-    const id = accountObjectId(request.params.id);
-    return await orExplained(request, reply, context, id, async () => {
-      const { wabaId } = wabaOf(request);
-      const waiting = waitingChoice(formValues(request.body).text('waiting'));
-      const by = viewerOf(request).email;
-      await enableEndpoint(toolsOf(request, context), wabaId, { id, waiting, by });
-      const done = waiting === 'send' ? 'sent' : waiting === 'drop' ? 'dropped' : 'enabled';
-      return reply.redirect(`${endpointPath(wabaId, id)}?done=${done}`, 303);
-    });
+  endpointDeletePage(app, context);
+}
+
+/** A refusal that is not about the endpoint itself is shown on its page. */
+async function orExplained(
+  visit: Visit,
+  act: () => Promise<string | FastifyReply>,
+): Promise<string | FastifyReply> {
+  return await orShown(act, (error) => {
+    if (error.code.startsWith('unknown_')) throw error;
+    const { request, reply, context, id } = visit;
+    return sendEndpointPage(request, reply, context, id, error);
   });
 }
 
-/** POST …/retry: what waits for a retry is attempted now. */
-export function endpointRetryAction(app: PortalApp, context: PortalContext): void {
-  app.post(`${PATH}/retry`, OPTIONS, async (request, reply) => {
-    const id = accountObjectId(request.params.id);
-    return await orExplained(request, reply, context, id, async () => {
-      const { wabaId } = wabaOf(request);
-      await retryEndpoint(toolsOf(request, context), wabaId, id);
-      return reply.redirect(`${endpointPath(wabaId, id)}?done=retried`, 303);
-    });
-  });
+const BUTTONS: readonly Button[] = [
+  { name: 'pause', fields: { reason: formLine() }, act: (...sent) => hold('paused', ...sent) },
+  { name: 'disable', fields: { reason: formLine() }, act: (...sent) => hold('disabled', ...sent) },
+  {
+    name: 'enable',
+    fields: { waiting: formLine() },
+    act: async ({ tools, waba, id, viewer }, given) => {
+      const waiting = waitingChoice(given.text('waiting'));
+      await enableEndpoint(tools, waba.wabaId, { id, waiting, by: viewer.email });
+      return waiting === 'send' ? 'sent' : waiting === 'drop' ? 'dropped' : 'enabled';
+    },
+  },
+  {
+    name: 'retry',
+    act: async ({ tools, waba, id }) => {
+      await retryEndpoint(tools, waba.wabaId, id);
+      return 'retried';
+    },
+  },
+  {
+    name: 'rotate-secret',
+    fields: { overlapHours: formLine(), ownSecret: formLine() },
+    act: rotateSecretNow,
+  },
+  {
+    // The page of the endpoint shows the new public key.
+    name: 'rotate-signing-key',
+    fields: { keyOverlapHours: formLine() },
+    act: async ({ tools, waba, id }, given) => {
+      const overlapHours = overlapIn(given, 'keyOverlapHours');
+      await rotateSigningKey(tools, waba.wabaId, id, { overlapHours });
+      return 'key-rotated';
+    },
+  },
+  {
+    name: 'client-certificate',
+    fields: { certificate: formLine(65_536), privateKey: formLine(65_536) },
+    act: async ({ tools, waba, id }, given) => {
+      const pair = { certificate: given.text('certificate'), privateKey: given.text('privateKey') };
+      await setClientCertificate(tools, waba.wabaId, id, pair);
+      return 'certificate-set';
+    },
+  },
+  {
+    name: 'client-certificate/remove',
+    act: async ({ tools, waba, id }) => {
+      await setClientCertificate(tools, waba.wabaId, id, null);
+      return 'certificate-removed';
+    },
+  },
+];
+
+async function hold(
+  mode: 'paused' | 'disabled',
+  { tools, waba, id }: Visit,
+  given: FormValues,
+): Promise<string> {
+  await holdEndpoint(tools, waba.wabaId, { id, mode, reason: given.text('reason') });
+  return mode;
 }
 
 function waitingChoice(text: string): 'send' | 'drop' | null {
@@ -78,80 +124,24 @@ function waitingChoice(text: string): 'send' | 'drop' | null {
   throw invalidValue('Choose whether the pending events are sent or dropped.');
 }
 
-/** POST …/rotate-secret: the response shows the new secret, once. */
-export function endpointSecretActions(app: PortalApp, context: PortalContext): void {
-  app.post(
-    `${PATH}/rotate-secret`,
-    withFields({ overlapHours: formLine(), ownSecret: formLine() }),
-    async (request, reply) => {
-      const id = accountObjectId(request.params.id);
-      return await orExplained(request, reply, context, id, async () => {
-        const { wabaId } = wabaOf(request);
-        const form = formValues(request.body);
-        const overlapHours = overlapIn(form, 'overlapHours');
-        const own = form.text('ownSecret').trim();
-        const rotated = await rotateSecret(toolsOf(request, context), wabaId, id, {
-          overlapHours,
-          ...(own !== '' && { secret: own }),
-        });
-        const signatures = await endpointStatus(context.accounts, wabaId, id);
-        const until = rotated.previousSecretExpiresAt;
-        return sendSecretPage(request, reply, {
-          title: 'The secret is rotated',
-          secret: rotated.secret,
-          signatures,
-          next: { label: 'Go to the endpoint', href: endpointPath(wabaId, id) },
-          overlap:
-            until === null
-              ? 'The previous secret has ended: only this one signs.'
-              : html`The previous secret also signs until ${utcText(until)}.`,
-        });
-      });
-    },
-  );
-}
-
-/** POST …/rotate-signing-key: the page of the endpoint shows the new public key. */
-export function endpointSigningKeyAction(app: PortalApp, context: PortalContext): void {
-  app.post(
-    `${PATH}/rotate-signing-key`,
-    withFields({ keyOverlapHours: formLine() }),
-    async (request, reply) => {
-      const id = accountObjectId(request.params.id);
-      return await orExplained(request, reply, context, id, async () => {
-        const { wabaId } = wabaOf(request);
-        const overlapHours = overlapIn(formValues(request.body), 'keyOverlapHours');
-        await rotateSigningKey(toolsOf(request, context), wabaId, id, { overlapHours });
-        return reply.redirect(`${endpointPath(wabaId, id)}?done=key-rotated`, 303);
-      });
-    },
-  );
-}
-
-/** POST …/client-certificate and …/client-certificate/remove: what is shown to a server that asks for a certificate. */
-export function endpointCertificateActions(app: PortalApp, context: PortalContext): void {
-  const path = `${PATH}/client-certificate`;
-  app.post(
-    path,
-    withFields({ certificate: formLine(65_536), privateKey: formLine(65_536) }),
-    async (request, reply) => {
-      const form = formValues(request.body);
-      const given = { certificate: form.text('certificate'), privateKey: form.text('privateKey') };
-      return await setCertificate(request, reply, given);
-    },
-  );
-  app.post(`${path}/remove`, OPTIONS, async (request, reply) => await setCertificate(request, reply, null));
-
-  type Request = FastifyRequest<{ Params: { id: string } }>;
-  async function setCertificate(request: Request, reply: FastifyReply, given: GivenCertificate | null) {
-    const id = accountObjectId(request.params.id);
-    return await orExplained(request, reply, context, id, async () => {
-      const { wabaId } = wabaOf(request);
-      await setClientCertificate(toolsOf(request, context), wabaId, id, given);
-      const done = given === null ? 'certificate-removed' : 'certificate-set';
-      return reply.redirect(`${endpointPath(wabaId, id)}?done=${done}`, 303);
-    });
-  }
+/** The response shows the new secret, once. */
+async function rotateSecretNow(visit: Visit, given: FormValues): Promise<FastifyReply> {
+  const { tools, id, request, reply, context } = visit;
+  const { wabaId } = visit.waba;
+  const overlapHours = overlapIn(given, 'overlapHours');
+  const own = given.text('ownSecret').trim();
+  const rotated = await rotateSecret(tools, wabaId, id, { overlapHours, ...(own !== '' && { secret: own }) });
+  const until = rotated.previousSecretExpiresAt;
+  return sendSecretPage(request, reply, {
+    title: 'The secret is rotated',
+    secret: rotated.secret,
+    signatures: await endpointStatus(context.accounts, wabaId, id),
+    next: { label: 'Go to the endpoint', href: visit.at(PATH) },
+    overlap:
+      until === null
+        ? 'The previous secret has ended: only this one signs.'
+        : html`The previous secret also signs until ${utcText(until)}.`,
+  });
 }
 
 function overlapIn(form: FormValues, field: string): number {
@@ -159,45 +149,26 @@ function overlapIn(form: FormValues, field: string): number {
   return /^\d{1,3}$/.test(hours) ? Number(hours) : Number.NaN;
 }
 
-/** GET and POST …/delete: asks first, with what would be lost. */
-export function endpointDeletePages(app: PortalApp, context: PortalContext): void {
-  app.get(`${PATH}/delete`, { config: PAGES.admin, schema: { params } }, async (request, reply) => {
-    const waba = wabaOf(request);
-    const viewer = viewerOf(request);
-    const endpoint = await endpointStatus(context.accounts, waba.wabaId, accountObjectId(request.params.id));
-    const path = endpointPath(waba.wabaId, endpoint.id);
-    const count = shownCount(endpoint.waiting);
-    const buttons = html`<div class="buttons"><button class="danger">Delete</button><a class="button" href="${path}">Cancel</a></div>`;
-    return sendPage(reply, {
-      title: 'Delete this endpoint?',
-      active: 'endpoints',
-      trail: [
-        { label: 'Webhook endpoints', href: endpointsPath(waba.wabaId) },
-        { label: endpoint.description || `Endpoint ${endpoint.id}`, href: path },
-      ],
-      body: html`<div class="card"><p><code class="break">${urlFor(viewer, endpoint.url)}</code></p>
-<p>${endpoint.waiting.count === 0 ? 'It has no pending events.' : html`<strong>${count}</strong> pending ${count === '1' ? 'event is' : 'events are'} dropped.`} Its signing secret is deleted. The log of its deliveries stays.</p>
-<p>To stop it for a short time, pause it instead.</p>
-${postForm(viewer, `${path}/delete`, buttons)}</div>`,
-    });
-  });
-  app.post(`${PATH}/delete`, OPTIONS, async (request, reply) => {
-    const { wabaId } = wabaOf(request);
-    await deleteEndpoint(toolsOf(request, context), wabaId, accountObjectId(request.params.id));
-    return reply.redirect(`${endpointsPath(wabaId)}?done=deleted`, 303);
-  });
-}
-
-/** A refusal that is not about the endpoint itself is shown on its page. */
-async function orExplained(
-  request: FastifyRequest,
-  reply: FastifyReply,
-  context: PortalContext,
-  id: string,
-  act: () => Promise<FastifyReply>,
-): Promise<FastifyReply> {
-  return await orShown(act, (error) => {
-    if (error.code.startsWith('unknown_')) throw error;
-    return sendEndpointPage(request, reply, context, id, error);
+/** Asks first, with what would be lost. */
+function endpointDeletePage(app: PortalApp, context: PortalContext): void {
+  confirmationPage(app, context, {
+    ...{ path: `${PATH}/delete`, access: PAGES.admin, active: 'endpoints' },
+    load: async ({ waba, id }) => await endpointStatus(context.accounts, waba.wabaId, id),
+    title: () => 'Delete this endpoint?',
+    trail: (visit, { id, description, wabaId }) => [
+      { label: 'Webhook endpoints', href: endpointsPath(wabaId) },
+      { label: description || `Endpoint ${id}`, href: visit.at(PATH) },
+    ],
+    body: ({ url, waiting }, { viewer }) => {
+      const count = shownCount(waiting);
+      return html`<p><code class="break">${urlFor(viewer, url)}</code></p>
+<p>${waiting.count === 0 ? 'It has no pending events.' : html`<strong>${count}</strong> pending ${count === '1' ? 'event is' : 'events are'} dropped.`} Its signing secret is deleted. The log of its deliveries stays.</p>
+<p>To stop it for a short time, pause it instead.</p>`;
+    },
+    button: 'Delete',
+    act: async (visit) => {
+      await deleteEndpoint(visit.tools, visit.waba.wabaId, visit.id);
+      return `${visit.at(LIST)}?done=deleted`;
+    },
   });
 }
