@@ -1,5 +1,3 @@
-import type { FastifyReply, FastifyRequest } from 'fastify';
-import { Type } from 'typebox';
 import { findTenant } from '../../../accounts/accounts.ts';
 import {
   effectivePolicy,
@@ -13,96 +11,77 @@ import {
   type TenantPolicy,
 } from '../../../accounts/tenant-policies.ts';
 import { readTenantUsage, type TenantUsage } from '../../../accounts/tenant-usage.ts';
-import { invalidValue, type RequestError } from '../../../platform/request-input.ts';
+import { invalidValue } from '../../../platform/request-input.ts';
 import { PAGES } from '../access/page-access.ts';
-import { orShown, pageNotFound } from '../access/page-error.ts';
-import { sendPage } from '../access/send-page.ts';
-import { actorOf, type Viewer, viewerOf, wabaOf } from '../access/viewer.ts';
-import { postForm, textField } from '../components/form.ts';
+import { pageNotFound } from '../access/page-error.ts';
 import { dataTable, detailList } from '../components/table.ts';
-import { formLine, formValues } from '../form-values.ts';
+import type { FormField } from '../kits/form-fields.ts';
+import { formPage } from '../kits/form-page.ts';
+import type { Visit } from '../kits/visit.ts';
 import { html, type Markup } from '../markup.ts';
 import type { PortalApp, PortalContext } from '../portal-app.ts';
 
-const DONE = { saved: 'The values are saved.' };
-const ROW_ID = /^\d{1,18}$/;
-
-/** What a page is about: whose values, and who may set which. */
-type Place = {
-  tenantId: string;
-  path: string;
-  title: string;
-  active: string;
-  trail?: { label: string; href: string }[];
+const OF_TENANT = {
+  ...{ path: '/portal/w/:wabaId/data', access: PAGES.admin, active: 'data' },
+  seenBy: PAGES.member,
+  load: async (visit: Visit) => await policyOf(visit, visit.waba.tenantId, null),
+};
+const OF_OPERATOR = {
+  ...{ path: '/portal/operator/tenants/:id/data', access: PAGES.operator, active: 'operator/tenants' },
+  load: async (visit: Visit) => {
+    const tenant = await findTenant(visit.context.database, visit.id);
+    if (tenant === null) throw pageNotFound();
+    return await policyOf(visit, visit.id, tenant.businessName);
+  },
+  trail: (visit: Visit, { businessName }: Subject) => [
+    { label: 'Tenants', href: '/portal/operator/tenants' },
+    { label: businessName ?? '', href: visit.at('/portal/operator/tenants/:id') },
+  ],
 };
 
 /** The values of a tenant: for its administrators under /portal/w/:wabaId/data, for operators with the tenant. */
 export function policyPages(app: PortalApp, context: PortalContext): void {
-  const body = Type.Object(
-    Object.fromEntries(POLICY_NAMES.map((name) => [name, Type.Optional(formLine(20))])),
-  );
-  app.get('/portal/w/:wabaId/data', { config: PAGES.member }, async (request, reply) =>
-    showPolicy(request, reply, context, { place: tenantPlace(request), given: null, error: null }),
-  );
-  const ofTenant = { config: PAGES.admin, schema: { body } };
-  app.post('/portal/w/:wabaId/data', ofTenant, async (request, reply) =>
-    savePolicy(request, reply, context, tenantPlace(request)),
-  );
-  const params = Type.Object({ id: Type.String() });
-  const path = '/portal/operator/tenants/:id/data';
-  app.get(path, { config: PAGES.operator, schema: { params } }, async (request, reply) => {
-    const place = await operatorPlace(context, request.params.id);
-    return await showPolicy(request, reply, context, { place, given: null, error: null });
-  });
-  const ofOperator = { config: PAGES.operator, schema: { params, body } };
-  app.post(path, ofOperator, async (request, reply) =>
-    savePolicy(request, reply, context, await operatorPlace(context, request.params.id)),
-  );
+  for (const place of [OF_TENANT, OF_OPERATOR])
+    formPage(app, context, {
+      ...{ ...place, title: 'Data and storage', lead: 'What is kept, for how long, and how much.' },
+      done: { saved: 'The values are saved.' },
+      above: ({ own, defaults, usage }) =>
+        html`${usageView(usage, effectivePolicy(own, defaults))}${inForce(own, defaults)}`,
+      heading: 'Own values',
+      fields: POLICY_NAMES.map(policyField),
+      values: ({ own }) => Object.fromEntries(POLICY_NAMES.map((name) => [name, String(own[name] ?? '')])),
+      button: 'Save',
+      submit: async (visit, given, { tenantId, settable, defaults }) => {
+        const change = settable.map((name) => [name, numberOf(name, given.text(name))]);
+        await setTenantPolicy({ ...visit.tools, defaults }, tenantId, Object.fromEntries(change));
+        return `${visit.path}?done=saved`;
+      },
+    });
 }
 
-function tenantPlace(request: FastifyRequest): Place {
-  const { wabaId, tenantId } = wabaOf(request);
-  return { tenantId, path: `/portal/w/${wabaId}/data`, title: 'Data and storage', active: 'data' };
+type Subject = Awaited<ReturnType<typeof policyOf>>;
+
+/** The values of a tenant, and those that the viewer may set. */
+async function policyOf({ context, viewer }: Visit, tenantId: string, businessName: string | null) {
+  const isOperator = viewer.role === 'operator';
+  return {
+    ...{ tenantId, businessName, defaults: policyDefaults(context.config) },
+    own: await readTenantPolicy(context.database, tenantId),
+    usage: await readTenantUsage(context.database, tenantId),
+    settable: POLICY_NAMES.filter((name) => isOperator || POLICY_VALUES[name].by === 'tenant'),
+  };
 }
 
-async function operatorPlace({ database }: PortalContext, id: string): Promise<Place> {
-  const tenant = ROW_ID.test(id) ? await findTenant(database, id) : null;
-  if (tenant === null) throw pageNotFound();
-  const trail = [
-    { label: 'Tenants', href: '/portal/operator/tenants' },
-    { label: tenant.businessName, href: `/portal/operator/tenants/${id}` },
-  ];
-  const path = `/portal/operator/tenants/${id}/data`;
-  return { tenantId: id, path, title: 'Data and storage', active: 'operator/tenants', trail };
-}
-
-/** Those that this viewer may set. */
-function settableBy({ role }: Viewer): PolicyName[] {
-  if (role === 'member') return [];
-  return POLICY_NAMES.filter((name) => role === 'operator' || POLICY_VALUES[name].by === 'tenant');
-}
-
-async function savePolicy(
-  request: FastifyRequest,
-  reply: FastifyReply,
-  context: PortalContext,
-  place: Place,
-): Promise<FastifyReply> {
-  const given = formValues(request.body);
-  return await orShown(
-    async () => {
-      const names = settableBy(viewerOf(request));
-      const change = Object.fromEntries(names.map((name) => [name, numberOf(name, given.text(name))]));
-      const tools = {
-        database: context.database,
-        actor: actorOf(request),
-        defaults: policyDefaults(context.config),
-      };
-      await setTenantPolicy(tools, place.tenantId, change as Partial<TenantPolicy>);
-      return reply.redirect(`${place.path}?done=saved`, 303);
+function policyField(name: PolicyName): FormField<PolicyName, Subject> {
+  const { label, about, unit, minimum, maximum } = POLICY_VALUES[name];
+  return {
+    ...{ name, type: 'number', label: `${label}, in ${unit}`, limit: 20 },
+    isShown: ({ settable }) => settable.includes(name),
+    hint: ({ defaults }) => {
+      const bound = defaults[name] === 0 ? maximum : Math.min(maximum, defaults[name]);
+      return `${about} ${counted(minimum)} to ${counted(bound)} ${unit}. Leave empty to use the installation’s value.`;
     },
-    (error) => showPolicy(request, reply, context, { place, given, error }),
-  );
+  };
 }
 
 function numberOf(name: PolicyName, text: string): number | null {
@@ -110,31 +89,6 @@ function numberOf(name: PolicyName, text: string): number | null {
   if (trimmed === '') return null;
   if (/^\d{1,15}$/.test(trimmed)) return Number(trimmed);
   throw invalidValue(`${POLICY_VALUES[name].label} must be a whole number.`, name);
-}
-
-type Shown = { place: Place; given: ReturnType<typeof formValues> | null; error: RequestError | null };
-
-async function showPolicy(
-  request: FastifyRequest,
-  reply: FastifyReply,
-  { database, config }: PortalContext,
-  { place, given, error }: Shown,
-): Promise<FastifyReply> {
-  const viewer = viewerOf(request);
-  const defaults = policyDefaults(config);
-  const own = await readTenantPolicy(database, place.tenantId);
-  const { title, active, trail, path } = place;
-  const names = settableBy(viewer);
-  const fields = names.map((name) => valueField(name, { own, given, error, defaults }));
-  const form = html`${fields}<div class="buttons"><button class="primary">Save</button></div>`;
-  const view = {
-    ...{ title, active, done: DONE },
-    ...(trail !== undefined && { trail }),
-    lead: 'What is kept, for how long, and how much.',
-    body: html`${usageView(await readTenantUsage(database, place.tenantId), effectivePolicy(own, defaults))}${inForce(own, defaults)}
-${names.length > 0 && html`<section class="card"><h2>Own values</h2>${postForm(viewer, path, form)}</section>`}`,
-  };
-  return sendPage(reply, view, error === null ? 200 : 422);
 }
 
 /** What is used, and of which quota. */
@@ -192,19 +146,4 @@ function amount(name: PolicyName, value: number | null): string {
   if (value === null) return 'no limit';
   const { unit } = POLICY_VALUES[name];
   return unit === 'bytes' ? sizeText(value) : `${counted(value)} ${unit}`;
-}
-
-function valueField(
-  name: PolicyName,
-  { own, given, error, defaults }: Omit<Shown, 'place'> & { own: TenantPolicy; defaults: PolicyDefaults },
-): Markup {
-  const { label, about, unit, minimum, maximum } = POLICY_VALUES[name];
-  const bound = defaults[name] === 0 ? maximum : Math.min(maximum, defaults[name]);
-  const range = `${minimum.toLocaleString('en-US')} to ${bound.toLocaleString('en-US')} ${unit}`;
-  return textField({
-    ...{ name, type: 'number', label: `${label}, in ${unit}` },
-    hint: `${about} ${range}. Leave empty to use the installation’s value.`,
-    value: given?.text(name) ?? String(own[name] ?? ''),
-    error: error?.param === name ? error.message : null,
-  });
 }

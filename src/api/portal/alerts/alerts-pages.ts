@@ -14,6 +14,8 @@ import { pager } from '../components/pager.ts';
 import { dataTable, emptyState } from '../components/table.ts';
 import { exactTime, timeAgo } from '../components/time.ts';
 import { formLine } from '../form-values.ts';
+import { action } from '../kits/action.ts';
+import { viewPage } from '../kits/view-page.ts';
 import { type Child, html, type Markup, nothing } from '../markup.ts';
 import { hrefWith, type WabaInView } from '../navigation.ts';
 import type { PortalApp, PortalContext } from '../portal-app.ts';
@@ -42,30 +44,35 @@ export function alertsPages(app: PortalApp, context: PortalContext): void {
   app.get(PATH, { config: PAGES.signedIn, schema: { querystring } }, async (request, reply) =>
     showAlerts(request, reply, context, request.query),
   );
-  const read = Type.Object({ alert: Type.Optional(formLine()) });
-  const reading = withoutFreshProof(PAGES.signedIn, 'the alert stays in the list of all users');
-  app.post(`${PATH}/read`, { config: reading, schema: { body: read } }, async (request, reply) => {
-    const { alert = '' } = request.body;
-    if (alert !== '' && !IS_UUID.test(alert)) throw pageNotFound();
-    await markAlertsRead(database, alertViewer(readerOf(request)), alert === '' ? null : alert);
-    return reply.redirect(`${PATH}?done=read`, 303);
+  action(app, context, {
+    path: `${PATH}/read`,
+    access: withoutFreshProof(PAGES.signedIn, 'the alert stays in the list of all users'),
+    fields: { alert: formLine() },
+    act: async ({ request }, given) => {
+      const alert = given.text('alert');
+      if (alert !== '' && !IS_UUID.test(alert)) throw pageNotFound();
+      await markAlertsRead(database, alertViewer(readerOf(request)), alert === '' ? null : alert);
+      return `${PATH}?done=read`;
+    },
   });
-  const mail = Type.Object({ mail: formLine() });
-  app.post(`${PATH}/mail`, { config: PAGES.signedIn, schema: { body: mail } }, async (request, reply) => {
-    const isWanted = request.body.mail === 'on';
-    await setAlertMail(database, readerOf(request).userId, isWanted);
-    return reply.redirect(`${PATH}?done=${isWanted ? 'on' : 'off'}`, 303);
+  action(app, context, {
+    ...{ path: `${PATH}/mail`, access: PAGES.signedIn, fields: { mail: formLine() } },
+    act: async ({ request }, given) => {
+      const isWanted = given.text('mail') === 'on';
+      await setAlertMail(database, readerOf(request).userId, isWanted);
+      return `${PATH}?done=${isWanted ? 'on' : 'off'}`;
+    },
   });
-  app.get(RUNBOOKS, { config: PAGES.signedIn }, async (request, reply) =>
-    sendPage(reply, {
+  viewPage(app, context, {
+    ...{ path: RUNBOOKS, access: PAGES.signedIn, active: 'alerts' },
+    view: async ({ request }) => ({
       title: 'Runbooks',
-      active: 'alerts',
       lead: 'What each alert means and what to do.',
       trail: [{ label: 'Alerts', href: PATH }],
       ...(await placeOf(context, readerOf(request))),
       body: runbooks(readerOf(request)),
     }),
-  );
+  });
 }
 
 function readerOf(request: FastifyRequest): Viewer {

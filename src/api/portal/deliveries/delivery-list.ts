@@ -10,6 +10,7 @@ import { ALL_UPSTREAM, EVENT_TYPES, upstreamTypeOf } from '../../../platform/eve
 import { isPublicId } from '../../../platform/public-ids.ts';
 import { invalidValue, type RequestError } from '../../../platform/request-input.ts';
 import { KNOWN_FIELDS } from '../../../platform/upstream-fields.ts';
+import { PAGES } from '../access/page-access.ts';
 import { orShown } from '../access/page-error.ts';
 import { openSearch, sealSearch } from '../access/private-search.ts';
 import { sendPage } from '../access/send-page.ts';
@@ -37,16 +38,18 @@ const DONE = {
 /** The deliveries that a list shows: those of a WABA, or (null) of all, for operators. */
 export type DeliveryScope = { waba: WabaInView | null; path: string; active: string };
 
-/** The list of all deliveries, for operators. */
-export const ALL_DELIVERIES = {
-  waba: null,
-  path: '/portal/operator/deliveries',
-  active: 'operator/deliveries',
-} as const satisfies DeliveryScope;
+/** Where lists of deliveries are: of a WABA, and of all for operators. */
+export const DELIVERY_PLACES = [
+  { path: '/portal/w/:wabaId/deliveries', access: PAGES.member, changing: PAGES.admin },
+  { path: '/portal/operator/deliveries', access: PAGES.operator, changing: PAGES.operator },
+] as const;
 
-/** The list of a WABA. */
-export function deliveriesOf(waba: WabaInView): DeliveryScope {
-  return { waba, path: `/portal/w/${encodeURIComponent(waba.wabaId)}/deliveries`, active: 'deliveries' };
+/** The deliveries of the page of a request. */
+export function scopeOf({ portalWaba: waba }: FastifyRequest): DeliveryScope {
+  if (waba === null) {
+    return { waba, path: '/portal/operator/deliveries', active: 'operator/deliveries' };
+  }
+  return { waba, path: `/portal/w/${waba.wabaId}/deliveries`, active: 'deliveries' };
 }
 
 type Found = {
@@ -155,7 +158,7 @@ function wabaAskedFor({ role }: Viewer, { wabaId }: DeliveryQuery): string | nul
   throw invalidValue('The id of a WABA has digits only.', 'wabaId');
 }
 
-function scopeOf({ waba }: DeliveryScope, query: DeliveryQuery): [string | null, string, string] {
+function cursorScope({ waba }: DeliveryScope, query: DeliveryQuery): [string | null, string, string] {
   return [waba?.wabaId ?? null, 'portal deliveries', queryText(query)];
 }
 
@@ -166,7 +169,7 @@ function positionOf(
   cursor: string,
 ): DeliveryPosition | null {
   if (cursor === '') return null;
-  const [day, atMicros, id] = cursors.decode(scopeOf(scope, query), cursor) ?? [];
+  const [day, atMicros, id] = cursors.decode(cursorScope(scope, query), cursor) ?? [];
   if (day === undefined || atMicros === undefined || id === undefined) {
     throw invalidValue('This link is no longer valid: search again from the first page.');
   }
@@ -186,7 +189,7 @@ function resultOf(
   const nextHref =
     next === null
       ? null
-      : `${path}${queryText(query, { cursor: context.cursors.encode(scopeOf(scope, query), [next.day, next.atMicros, next.id]) })}`;
+      : `${path}${queryText(query, { cursor: context.cursors.encode(cursorScope(scope, query), [next.day, next.atMicros, next.id]) })}`;
   const viewer = viewerOf(request);
   const isSelectable = mayChange(viewer) && deliveries.some(({ state }) => state === 'pending');
   const table =

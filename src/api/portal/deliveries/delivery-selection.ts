@@ -6,20 +6,18 @@ import { invalidValue } from '../../../platform/request-input.ts';
 import { PAGES } from '../access/page-access.ts';
 import { orShown, sendFormPage } from '../access/page-error.ts';
 import { sendPage } from '../access/send-page.ts';
-import { viewerOf, wabaOf } from '../access/viewer.ts';
+import { viewerOf } from '../access/viewer.ts';
 import { csrfField } from '../components/form.ts';
 import { dataTable } from '../components/table.ts';
 import { toolsOf } from '../endpoints/endpoint-status.ts';
 import { formLine, formValues } from '../form-values.ts';
 import { type Child, html, type Markup } from '../markup.ts';
 import type { PortalApp, PortalContext } from '../portal-app.ts';
-import { ALL_DELIVERIES, backToList, type DeliveryScope, deliveriesOf } from './delivery-list.ts';
+import { backToList, DELIVERY_PLACES, type DeliveryScope, scopeOf } from './delivery-list.ts';
 
 /** As many as a page of the list shows. */
 const MOST = 50;
 
-const PATH = '/portal/w/:wabaId/deliveries/selected';
-const Params = Type.Object({ wabaId: Type.String() });
 const Selection = Type.Object({
   id: Type.Optional(Type.Union([formLine(64), Type.Array(formLine(64), { maxItems: MOST })])),
   confirm: Type.Optional(formLine(8)),
@@ -49,34 +47,19 @@ const DROP: Change = {
   make: cancelDelivery,
 };
 
-/** POST …/selected/retry makes the next attempts of the selected deliveries now; POST …/selected/drop asks, then drops them. */
+/** POST …/selected/retry makes the next attempts of the selected deliveries now; POST …/selected/drop, of one WABA, asks, then drops them. */
 export function deliverySelection(app: PortalApp, context: PortalContext): void {
-  const options = { config: PAGES.admin, schema: { params: Params, body: Selection } };
-  const wabaIdOf = (request: FastifyRequest) => async () => wabaOf(request).wabaId;
-  const scopeOf = (request: FastifyRequest) => deliveriesOf(wabaOf(request));
-  app.post(`${PATH}/retry`, options, async (request, reply) =>
-    changeAll(request, reply, {
-      context,
-      change: RETRY,
-      scope: scopeOf(request),
-      wabaIdOf: wabaIdOf(request),
-    }),
-  );
-  app.post(`${PATH}/drop`, options, async (request, reply) => {
+  for (const { path, changing: config } of DELIVERY_PLACES)
+    app.post(`${path}/selected/retry`, { config, schema: { body: Selection } }, async (request, reply) =>
+      changeAll(request, reply, { context, change: RETRY }),
+    );
+  const options = { config: PAGES.admin, schema: { body: Selection } };
+  app.post('/portal/w/:wabaId/deliveries/selected/drop', options, async (request, reply) => {
     const ids = selectedIds(request);
-    const scope = scopeOf(request);
-    if (ids.length > 0 && request.body.confirm !== 'yes') return askBeforeDrop(request, reply, scope, ids);
-    return await changeAll(request, reply, { context, change: DROP, scope, wabaIdOf: wabaIdOf(request) });
+    const isConfirmed = request.body.confirm === 'yes';
+    if (ids.length > 0 && !isConfirmed) return askBeforeDrop(request, reply, scopeOf(request), ids);
+    return await changeAll(request, reply, { context, change: DROP });
   });
-}
-
-/** The same retry for deliveries of any WABA. */
-export function operatorDeliverySelection(app: PortalApp, context: PortalContext): void {
-  const options = { config: PAGES.operator, schema: { body: Selection } };
-  const wabaIdOf = (id: string) => wabaOfDelivery(context, id);
-  app.post(`${ALL_DELIVERIES.path}/selected/retry`, options, async (request, reply) =>
-    changeAll(request, reply, { context, change: RETRY, scope: ALL_DELIVERIES, wabaIdOf }),
-  );
 }
 
 /** Ids name their times: the oldest first, because later deliveries of an ordering key wait for it. */
@@ -90,25 +73,16 @@ type Outcome = { id: string; wabaId: string | null; refusal: string | null };
 async function changeAll(
   request: FastifyRequest,
   reply: FastifyReply,
-  {
-    context,
-    change,
-    scope,
-    wabaIdOf,
-  }: {
-    context: PortalContext;
-    change: Change;
-    scope: DeliveryScope;
-    wabaIdOf: (id: string) => Promise<string>;
-  },
+  { context, change }: { context: PortalContext; change: Change },
 ): Promise<FastifyReply> {
+  const scope = scopeOf(request);
   const ids = selectedIds(request);
   if (ids.length === 0) return nothingSelected(request, reply, scope, change);
   const tools = toolsOf(request, context);
   const changeOne = async (id: string): Promise<Outcome> => {
     const outcome: Outcome = { id, wabaId: null, refusal: null };
     const make = async () => {
-      outcome.wabaId = await wabaIdOf(id);
+      outcome.wabaId = scope.waba?.wabaId ?? (await wabaOfDelivery(context, id));
       await change.make(tools, outcome.wabaId, id);
     };
     await orShown(make, (error) => {

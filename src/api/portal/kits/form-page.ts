@@ -155,18 +155,22 @@ type PageText<Subject, Text> = Text | ((subject: Subject, visit: Visit) => Text)
 
 /** A page with one form. */
 export type FormPage<Name extends string, Subject> = Place &
-  Omit<Form<Name, Subject>, 'action'> & {
+  Omit<Form<Name, Subject>, 'action'> &
+  Pick<PageView, 'done' | 'assets'> & {
     /** The route that the form is sent to. Left out: the path. */
     action?: string;
     /** The form stands on another page; this one only shows what is wrong with it. */
     isPart?: boolean;
+    /** Who sees the page without the form, where those are more than may send it. */
+    seenBy?: Place['access'];
     title: PageText<Subject, string>;
     lead?: PageText<Subject, Child>;
-    trail: (visit: Visit, subject: Subject) => NonNullable<PageView['trail']>;
+    trail?: (visit: Visit, subject: Subject) => NonNullable<PageView['trail']>;
     /** The subject of the page. Throws where there is none. Left out: the page has none. */
     load?: (visit: Visit) => Promise<Subject>;
-    /** What stands over the form. */
+    /** What stands over the form, and what stands under it. */
     above?: (subject: Subject, visit: Visit) => Child;
+    below?: (subject: Subject, visit: Visit) => Child;
     /** Parameters that the page reads. */
     query?: readonly string[];
   };
@@ -180,22 +184,24 @@ export function formPage<Name extends string, Subject>(
   const { access, active, query = [], load = noSubject } = page;
   const form: Form<Name, Subject> = { ...page, action: page.action ?? page.path };
   const show = async (visit: Visit, refused: Refused | null, subject: Subject) => {
-    const trail = page.trail(visit, subject);
-    const back = trail.at(-1)?.href ?? null;
+    const trail = page.trail?.(visit, subject) ?? [];
+    // A form with a notice after it leads back to its own page.
+    const cancelHref = page.done === undefined ? (trail.at(-1)?.href ?? null) : null;
+    const shown = { subject, refused, cancelHref };
+    const maySend = page.seenBy === undefined || visit.mayChange;
     const view = {
       title: textOf(page.title, subject, visit),
       lead: textOf(page.lead ?? null, subject, visit),
-      active,
-      trail,
+      ...{ active, trail, done: page.done ?? {}, assets: page.assets ?? [] },
       notice: unplaced(form, subject, refused),
-      body: html`${page.above?.(subject, visit)}${formCard(visit, form, { subject, refused, cancelHref: back })}`,
+      body: html`${page.above?.(subject, visit)}${maySend && formCard(visit, form, shown)}${page.below?.(subject, visit)}`,
     };
     return sendFormPage(visit.reply, view, refused?.error ?? null);
   };
   if (!page.isPart) {
     app.get(
       page.path,
-      { config: access, schema: { querystring: queryOf(query) } },
+      { config: page.seenBy ?? access, schema: { querystring: queryOf(query) } },
       async (request, reply) => {
         const visit = new Visit(request, reply, context);
         return await show(visit, null, await load(visit));

@@ -10,11 +10,12 @@ import { PAGES, withFreshProof, withoutFreshProof } from '../access/page-access.
 import { orShown, pageNotFound } from '../access/page-error.ts';
 import { sendPage } from '../access/send-page.ts';
 import { sessionCookie } from '../access/session-cookie.ts';
-import { actorOf, sessionOf, type Viewer, viewerOf, visitorOf } from '../access/viewer.ts';
+import { actorOf, sessionOf, type Viewer, visitorOf } from '../access/viewer.ts';
 import { badge } from '../components/badge.ts';
 import { actionButton, csrfField, postForm, textField } from '../components/form.ts';
 import { dataTable, detailList } from '../components/table.ts';
-import { EMPTY_FORM, formLine } from '../form-values.ts';
+import { formLine } from '../form-values.ts';
+import { action } from '../kits/action.ts';
 import { html, type Markup, nothing } from '../markup.ts';
 import { placeName, SECOND_FACTOR } from '../navigation.ts';
 import type { PortalApp, PortalContext } from '../portal-app.ts';
@@ -71,31 +72,31 @@ function passwordChange(app: PortalApp, context: PortalContext, tools: AccountPa
   );
 }
 
-function sessionForms(app: PortalApp, { database }: PortalContext): void {
-  const params = Type.Object({ id: Type.String() });
-  const schema = { params, body: EMPTY_FORM };
-  const config = withoutFreshProof(PAGES.signedIn, 'ending sessions is the first reply to a theft');
-  app.post('/portal/account/sessions/:id/end', { config, schema }, async (request, reply) => {
-    const id = accountObjectId(request.params.id);
-    await endOwnSessions({ database }, sessionOf(request), id, actorOf(request));
-    return reply.redirect('/portal/account?done=session', 303);
-  });
-  const others = { config, schema: { body: EMPTY_FORM } };
-  app.post('/portal/account/sessions/end-others', others, async (request, reply) => {
-    await endOwnSessions({ database }, sessionOf(request), null, actorOf(request));
-    return reply.redirect('/portal/account?done=sessions', 303);
-  });
-  const body = Type.Object({ upTo: formLine() });
-  app.post(
-    '/portal/account/notices',
-    { config: PAGES.signedIn, schema: { body } },
-    async (request, reply) => {
-      const { userId, passwordLinkBy } = viewerOf(request);
-      if (passwordLinkBy !== null) throw pageNotFound();
-      await confirmNotices(database, userId, accountObjectId(request.body.upTo));
-      return reply.redirect('/portal/account', 303);
+function sessionForms(app: PortalApp, context: PortalContext): void {
+  const { database } = context;
+  const access = withoutFreshProof(PAGES.signedIn, 'ending sessions is the first reply to a theft');
+  action(app, context, {
+    ...{ path: '/portal/account/sessions/:id/end', access },
+    act: async ({ request, id, actor }) => {
+      await endOwnSessions({ database }, sessionOf(request), id, actor);
+      return '/portal/account?done=session';
     },
-  );
+  });
+  action(app, context, {
+    ...{ path: '/portal/account/sessions/end-others', access },
+    act: async ({ request, actor }) => {
+      await endOwnSessions({ database }, sessionOf(request), null, actor);
+      return '/portal/account?done=sessions';
+    },
+  });
+  action(app, context, {
+    ...{ path: '/portal/account/notices', access: PAGES.signedIn, fields: { upTo: formLine() } },
+    act: async ({ viewer: { userId, passwordLinkBy } }, given) => {
+      if (passwordLinkBy !== null) throw pageNotFound();
+      await confirmNotices(database, userId, accountObjectId(given.text('upTo')));
+      return '/portal/account';
+    },
+  });
 }
 
 async function showAccount(

@@ -20,7 +20,8 @@ import { actorOf, sessionOf, type Viewer, viewerOf } from '../access/viewer.ts';
 import { codeBlock, copyable } from '../components/copyable.ts';
 import { actionButton, postForm, textField } from '../components/form.ts';
 import { noticeBox } from '../components/notice.ts';
-import { EMPTY_FORM, formLine } from '../form-values.ts';
+import { formLine } from '../form-values.ts';
+import { action } from '../kits/action.ts';
 import { html, type Markup } from '../markup.ts';
 import { localPath, SECOND_FACTOR } from '../navigation.ts';
 import type { PortalApp, PortalContext } from '../portal-app.ts';
@@ -36,17 +37,22 @@ const QR_BORDER = 4;
 export function secondFactorPages(app: PortalApp, context: PortalContext, limit: SignInLimit): void {
   codePages(app, context, limit);
   enrolmentPages(app, context, limit);
-  const schema = { body: EMPTY_FORM };
-  const config = PAGES.signedIn;
-  app.post(`${SECOND_FACTOR}/recovery-codes`, { config, schema }, async (request, reply) => {
-    const codes = await renewRecoveryCodes(context, sessionOf(request), actorOf(request));
-    return showRecoveryCodes(reply, codes, '/portal/account');
+  const access = PAGES.signedIn;
+  action(app, context, {
+    ...{ path: `${SECOND_FACTOR}/recovery-codes`, access },
+    act: async ({ request, reply, actor }) => {
+      const codes = await renewRecoveryCodes(context, sessionOf(request), actor);
+      return showRecoveryCodes(reply, codes, '/portal/account');
+    },
   });
-  app.post(`${SECOND_FACTOR}/remove`, { config, schema }, async (request, reply) => {
-    const session = sessionOf(request);
-    if (isSecondFactorRequired(context.config.portal, session.viewer)) throw pageNotFound();
-    await removeSecondFactor(context, session, actorOf(request));
-    return reply.redirect('/portal/account?done=second-factor-off', 303);
+  action(app, context, {
+    ...{ path: `${SECOND_FACTOR}/remove`, access },
+    act: async ({ request, actor }) => {
+      const session = sessionOf(request);
+      if (isSecondFactorRequired(context.config.portal, session.viewer)) throw pageNotFound();
+      await removeSecondFactor(context, session, actor);
+      return '/portal/account?done=second-factor-off';
+    },
   });
 }
 
