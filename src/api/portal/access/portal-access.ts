@@ -152,7 +152,7 @@ const LOOKING = new Set(['GET', 'HEAD']);
  * Lets forms through only when they come from a page of this site and of this session: what the browser says of the
  * origin is looked at before the body is read, the token after. Throws PageError 403.
  */
-function refuseForeignForms(scope: FastifyInstance, tokens: FormTokens, publicUrl: string): void {
+export function refuseForeignForms(scope: FastifyInstance, tokens: FormTokens, publicUrl: string): void {
   const publicOrigin = new URL(publicUrl);
   scope.addHook('onRequest', async (request) => {
     if (!LOOKING.has(request.method) && !isFromHere(request, publicOrigin)) throw formRefused();

@@ -53,15 +53,8 @@ export function formCard<Name extends string, Subject>(
   shown: ShownForm<Subject>,
 ): Markup {
   const { heading, note } = form;
-  return html`<section class="card">${
-    heading !== undefined &&
-    html`<h2>${heading}</h2>
-`
-  }${
-    note &&
-    html`<p class="hint">${note}</p>
-`
-  }${formMarkup(visit, form, shown)}</section>`;
+  const head = html`${heading !== undefined && html`<h2>${heading}</h2>`}${note && html`<p class="hint">${note}</p>`}`;
+  return html`<section class="card">${head}${formMarkup(visit, form, shown)}</section>`;
 }
 
 /** The form alone. What is wrong stands beside its field. */

@@ -44,7 +44,7 @@ export type List<Row> = {
   find: (visit: Visit, wanted: Wanted) => Promise<readonly Row[]>;
   /** The position of a row, for the cursor of the next page. Left out: `find` returns all rows, and pages have numbers. */
   positionOf?: (row: Row) => readonly string[];
-  /** Parameters behind the path that narrow the list; `field` stands over it in a form. */
+  /** The fields of the form over the list: parameters behind the path that narrow it. */
   filters?: readonly Filter[];
   /** The button of that form. */
   filterLabel?: string;
