@@ -41,7 +41,7 @@ export async function portalRoutes(scope: PortalApp, context: PortalContext): Pr
     endpointPages(pages, context);
     deliveryPages(pages, context);
     replayPages(pages, context);
-    eventTypePages(pages);
+    eventTypePages(pages, context);
     conversationPages(pages, context);
     erasurePages(pages, context);
     keyPages(pages, context);

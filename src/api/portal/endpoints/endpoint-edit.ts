@@ -36,7 +36,7 @@ import {
   valuesOf,
 } from './endpoint-form-values.ts';
 import { endpointPath, endpointsPath, toolsOf } from './endpoint-status.ts';
-import { sendAppSecretPage, sendSecretPage } from './secret-page.ts';
+import { sendSecretPage } from './secret-page.ts';
 
 type Shown = {
   /** Null: a new one. */
@@ -94,7 +94,11 @@ export function endpointEditPages(app: PortalApp, context: PortalContext): void 
       const href = `${endpointPath(wabaId, endpoint.id)}?done=${doneCode(move)}`;
       return move.appSecret === null
         ? reply.redirect(href, 303)
-        : sendAppSecretPage(request, reply, { appSecret: move.appSecret, signatures: move, href });
+        : sendSecretPage(request, reply, {
+            ...{ title: 'The endpoint is saved', secret: null, appSecret: move.appSecret },
+            signatures: move,
+            next: { label: 'Go to the endpoint', href },
+          });
     });
   });
 }

@@ -1,5 +1,3 @@
-import type { FastifyReply, FastifyRequest } from 'fastify';
-import { Type } from 'typebox';
 import { type CoreEventType, EVENT_TYPES, upstreamTypeOf } from '../../../platform/event-type.ts';
 import { KNOWN_FIELDS } from '../../../platform/upstream-fields.ts';
 import { EVENT_BODIES, UPSTREAM_EVENT_BODY } from '../../openapi/webhooks/event-body-schemas.ts';
@@ -8,12 +6,13 @@ import { WEBHOOK_EXAMPLES } from '../../openapi/webhooks/webhook-examples.ts';
 import { webhookOperations } from '../../openapi/webhooks/webhook-operations.ts';
 import { PAGES } from '../access/page-access.ts';
 import { pageNotFound } from '../access/page-error.ts';
-import { sendPage } from '../access/send-page.ts';
-import { wabaOf } from '../access/viewer.ts';
 import { codeBlock } from '../components/copyable.ts';
 import { dataTable } from '../components/table.ts';
+import { viewPage } from '../kits/view-page.ts';
+import type { Visit } from '../kits/visit.ts';
 import { type Child, html, type Markup } from '../markup.ts';
-import type { PortalApp } from '../portal-app.ts';
+import type { PageView } from '../page.ts';
+import type { PortalApp, PortalContext } from '../portal-app.ts';
 import { verifySamples } from './secret-page.ts';
 
 type Header = { name: string; required: boolean; description: string; example: string };
@@ -54,34 +53,34 @@ const DOCUMENTED: readonly Documented[] = [
 
 type Operations = Readonly<Record<string, { post: Operation }>>;
 
+const PATH = '/portal/w/:wabaId/event-types';
+
 /** The catalogue at /portal/w/:wabaId/event-types, and a page for each type below it. */
-export function eventTypePages(app: PortalApp): void {
+export function eventTypePages(app: PortalApp, context: PortalContext): void {
   const operations = webhookOperations(new Map()) as Operations;
-  const path = '/portal/w/:wabaId/event-types';
-  app.get(path, { config: PAGES.member }, async (request, reply) =>
-    sendCatalogue(request, reply, operations),
-  );
-  const schema = { params: Type.Object({ wabaId: Type.String(), type: Type.String() }) };
-  app.get(`${path}/:type`, { config: PAGES.member, schema }, async (request, reply) => {
-    const documented = DOCUMENTED.find(({ type }) => type === request.params.type);
-    const operation = operations[request.params.type]?.post;
-    if (documented === undefined || operation === undefined) throw pageNotFound();
-    return sendEventType(request, reply, documented, operation);
+  const place = { access: PAGES.member, active: 'event-types' };
+  viewPage(app, context, { ...place, path: PATH, view: ({ path }) => catalogue(path, operations) });
+  viewPage(app, context, {
+    ...{ ...place, path: `${PATH}/:type` },
+    view: (visit) => {
+      const name = visit.param('type');
+      const documented = DOCUMENTED.find(({ type }) => type === name);
+      const operation = operations[name]?.post;
+      if (documented === undefined || operation === undefined) throw pageNotFound();
+      return eventTypeView(visit, documented, operation);
+    },
   });
 }
 
-function sendCatalogue(request: FastifyRequest, reply: FastifyReply, operations: Operations): FastifyReply {
-  const waba = wabaOf(request);
-  const base = `/portal/w/${encodeURIComponent(waba.wabaId)}/event-types`;
+function catalogue(path: string, operations: Operations): PageView {
   const linked = (type: string): Child[] => [
-    html`<a class="mono" href="${base}/${type}">${type}</a>`,
+    html`<a class="mono" href="${path}/${type}">${type}</a>`,
     operations[type]?.post.summary,
   ];
   const rows = EVENT_TYPES.map((type): Child[] => [...linked(type), SENT[type]]);
   const upstream = KNOWN_FIELDS.map((field): Child[] => linked(upstreamTypeOf(field)));
-  return sendPage(reply, {
+  return {
     title: 'Event types',
-    active: 'event-types',
     lead: 'The events that your endpoints receive. All have the same envelope; only data depends on the type.',
     assets: ['webhooks.css'],
     body: html`${dataTable('Event types', [{ label: 'Type', kind: 'narrow' }, 'Meaning', 'When it is sent'], rows)}
@@ -92,7 +91,7 @@ ${dataTable('Event types on request', [{ label: 'Type', kind: 'narrow' }, 'Meani
 <h2>Verify the signature</h2>
 <p class="lead">Verify it over the raw bytes, before you parse them, and refuse a webhook-timestamp more than five minutes from your clock.</p>
 ${verifySamples({ format: 'heliograph', signatureProfile: 'standard', asymmetricSignature: 'none' })}`,
-  });
+  };
 }
 
 function headerTable(headers: readonly Header[]): Markup {
@@ -104,14 +103,11 @@ function headerTable(headers: readonly Header[]): Markup {
   return dataTable('Headers', [{ label: 'Header', kind: 'narrow' }, 'Value', 'Example'], rows);
 }
 
-function sendEventType(
-  request: FastifyRequest,
-  reply: FastifyReply,
+function eventTypeView(
+  visit: Visit,
   { type, sent, body, example }: Documented,
   { summary, description }: Operation,
-): FastifyReply {
-  const waba = wabaOf(request);
-  const base = `/portal/w/${encodeURIComponent(waba.wabaId)}`;
+): PageView {
   const rows = schemaRows(body).map((row): Child[] => [
     html`<code>${row.path}</code>`,
     row.type,
@@ -119,19 +115,18 @@ function sendEventType(
     row.description.replaceAll('`', ''),
   ]);
   const columns = ['Member', 'Type', { label: 'Present', kind: 'narrow' as const }, 'Meaning'];
-  return sendPage(reply, {
+  return {
     title: type,
-    active: 'event-types',
     lead: `${summary}. ${description.replaceAll('`', '')}`,
-    trail: [{ label: 'Event types', href: `${base}/event-types` }],
-    actions: html`<a class="button" href="${base}/deliveries?eventType=${type}">Deliveries of this type</a>`,
+    trail: [{ label: 'Event types', href: visit.at(PATH) }],
+    actions: html`<a class="button" href="${visit.at('/portal/w/:wabaId/deliveries')}?eventType=${type}">Deliveries of this type</a>`,
     assets: ['webhooks.css'],
     body: html`<p>${sent}</p>
 <h2>Example</h2>${codeBlock(JSON.stringify(example, null, 2), `Example of ${type}`)}
 <h2>Members</h2><p class="hint">New members can appear at any time: ignore those that you do not know.</p>
 ${dataTable(`Members of ${type}`, columns, rows)}
 <details class="quiet"><summary>JSON Schema</summary>${codeBlock(schemaText(body), `JSON Schema of ${type}`)}</details>`,
-  });
+  };
 }
 
 /** Without the marks that the schema library leaves. */

@@ -10,63 +10,41 @@ type Signatures = Pick<EndpointView, 'format' | 'signatureProfile' | 'asymmetric
 
 type NewSecret = {
   title: string;
-  secret: string;
+  /** Null: only the app secret is new. */
+  secret: string | null;
   /** Made with it; null: there is none. */
   appSecret?: string | null;
   /** As the endpoint has them. */
   signatures: Signatures;
   next: { label: string; href: string };
   /** What becomes of the secret before, or what else the user must know of it. */
-  overlap: Child;
+  overlap?: Child;
 };
 
 /**
- * The response to the form that made a secret: the one page that shows it. It is in no URL and nothing stores it, so
- * opening the page again cannot show it.
+ * The response to the form that made a secret, or the app secret of an endpoint that got the format `meta`: the one
+ * page that shows it. It is in no URL and nothing stores it, so opening the page again cannot show it.
  */
-export function sendSecretPage(request: FastifyRequest, reply: FastifyReply, made: NewSecret): FastifyReply {
-  const waba = wabaOf(request);
-  return sendPage(reply, {
-    title: made.title,
-    active: 'endpoints',
-    trail: [{ label: 'Webhook endpoints', href: endpointsPath(waba.wabaId) }],
-    assets: ['webhooks.css'],
-    notice: {
-      kind: 'warning',
-      text: 'Copy the signing secret now and store it like a password. It is not shown again.',
-    },
-    body: html`<div class="card secret"><h2>Signing secret</h2>
-${codeBlock(made.secret, 'The signing secret')}
-${
-  made.appSecret &&
-  html`<h2>App secret</h2>
-${codeBlock(made.appSecret, 'The app secret')}`
-}
-${made.overlap && html`<p>${made.overlap}</p>`}
-<p><a class="button primary" href="${made.next.href}">${made.next.label}</a></p></div>
-<h2>Verify the signature of each webhook</h2>
-${verifySamples(made.signatures)}`,
-  });
-}
-
-/** Likewise for the app secret that was made when an endpoint got the format `meta`. */
-export function sendAppSecretPage(
+export function sendSecretPage(
   request: FastifyRequest,
   reply: FastifyReply,
-  { appSecret, signatures, href }: { appSecret: string; signatures: Signatures; href: string },
+  { title, secret, appSecret = null, signatures, next, overlap }: NewSecret,
 ): FastifyReply {
+  const name = secret === null ? 'app secret' : 'signing secret';
+  const signing = secret !== null && html`<h2>Signing secret</h2>${codeBlock(secret, 'The signing secret')}`;
+  const ofApp = appSecret !== null && html`<h2>App secret</h2>${codeBlock(appSecret, 'The app secret')}`;
   return sendPage(reply, {
-    title: 'The endpoint is saved',
+    title,
     active: 'endpoints',
     trail: [{ label: 'Webhook endpoints', href: endpointsPath(wabaOf(request).wabaId) }],
     assets: ['webhooks.css'],
     notice: {
       kind: 'warning',
-      text: 'Copy the app secret now and store it like a password. It is not shown again.',
+      text: `Copy the ${name} now and store it like a password. It is not shown again.`,
     },
-    body: html`<div class="card secret"><h2>App secret</h2>
-${codeBlock(appSecret, 'The app secret')}
-<p><a class="button primary" href="${href}">Go to the endpoint</a></p></div>
+    body: html`<div class="card secret">${signing}${ofApp}
+${overlap && html`<p>${overlap}</p>`}
+<p><a class="button primary" href="${next.href}">${next.label}</a></p></div>
 <h2>Verify the signature of each webhook</h2>
 ${verifySamples(signatures)}`,
   });
