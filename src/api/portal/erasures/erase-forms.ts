@@ -12,7 +12,7 @@ import { invalidValue } from '../../../platform/request-input.ts';
 import { sendExport } from '../../erasures/send-export.ts';
 import { PAGES } from '../access/page-access.ts';
 import { pageNotFound } from '../access/page-error.ts';
-import { formCard, formPage } from '../kits/form-page.ts';
+import { type Form, formCard, formPage } from '../kits/form-page.ts';
 import type { Visit } from '../kits/visit.ts';
 import { type Child, html } from '../markup.ts';
 import type { PortalApp, PortalContext } from '../portal-app.ts';
@@ -22,19 +22,21 @@ const OPERATOR_PATH = '/portal/operator/erasures';
 const CONFIRMATION = 'erase';
 const WHOM = { label: 'Phone number or user id of the customer', maxLength: 256 };
 
-/** /portal/w/:wabaId/erasures/new: whose data, with a word to type before it goes; and a form that exports it. */
-export function eraseCustomerPages(app: PortalApp, context: PortalContext): void {
-  const place = { access: PAGES.admin, active: 'erasures' };
-  const trail = (visit: Visit) => [{ label: 'Erasures', href: visit.at(PATH) }];
-  const exporting = formPage(app, context, {
-    ...{ ...place, path: `${PATH}/export`, isPart: true, title: 'Export a customer', trail },
+const PLACE = {
+  ...{ access: PAGES.admin, active: 'erasures' },
+  trail: (visit: Visit) => [{ label: 'Erasures', href: visit.at(PATH) }],
+};
+
+/** The form that exports a customer; a form, so that no number stands in an address. */
+function exportForm(app: PortalApp, context: PortalContext): Form<'exported', null> {
+  return formPage(app, context, {
+    ...{ ...PLACE, path: `${PATH}/export`, isPart: true, title: 'Export a customer' },
     heading: 'Export',
     note: 'Everything that is stored of a customer, as one zip archive: messages, payments and files.',
     fields: [{ ...WHOM, name: 'exported', required: true }],
     button: 'Download the archive',
     look: 'plain',
     fieldOf: () => 'exported',
-    // A form, so that no number stands in an address.
     submit: async ({ request, reply, waba, tools }, given) => {
       const customer = readCustomerReference(given.text('exported').trim());
       const withStore = { ...tools, objectStore: context.exportStore };
@@ -43,8 +45,13 @@ export function eraseCustomerPages(app: PortalApp, context: PortalContext): void
       );
     },
   });
+}
+
+/** /portal/w/:wabaId/erasures/new: whose data, with a word to type before it goes; and a form that exports it. */
+export function eraseCustomerPages(app: PortalApp, context: PortalContext): void {
+  const exporting = exportForm(app, context);
   formPage(app, context, {
-    ...{ ...place, path: `${PATH}/new`, action: PATH, title: 'Erase or export a customer', trail },
+    ...{ ...PLACE, path: `${PATH}/new`, action: PATH, title: 'Erase or export a customer' },
     lead: 'For a customer who asks what is stored, or asks to be forgotten.',
     above: (_, visit) => formCard(visit, exporting, { subject: null }),
     heading: 'Erase',
