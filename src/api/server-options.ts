@@ -49,9 +49,18 @@ export function serverOptions(config: Config, logger: Logger, tls?: TlsFiles): F
     return503OnClosing: false,
     // Longer than any URL that maxHeaderSize lets in: a long id is an unknown one, not an error of its own.
     routerOptions: { maxParamLength: 2 * NODE_SERVER_OPTIONS.maxHeaderSize },
+    rewriteUrl: ({ url = '/' }) => withoutEndSlash(url),
     frameworkErrors: refuseUrl(publicUrl),
     clientErrorHandler: (error, socket) => answerBrokenRequest(error, socket, publicUrl),
   };
+}
+
+/** Clients of upstream's API write paths with a slash at the end too, and upstream does not mind. */
+function withoutEndSlash(url: string): string {
+  if (!url.startsWith('/graph/')) return url;
+  const end = url.indexOf('?');
+  const path = end === -1 ? url : url.slice(0, end);
+  return path.endsWith('/') ? `${path.slice(0, -1)}${url.slice(path.length)}` : url;
 }
 
 /** For URLs that no route can have, such as one with a broken percent-encoding. */

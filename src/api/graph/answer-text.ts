@@ -12,11 +12,14 @@ import {
 export type OwnAddress = {
   /** Of the facade with its version, without a slash at the end. */
   baseUrl: string;
+  /** Upstream's access token, which no answer may hold. */
   token: string;
+  /** The API key of a client that put it into the query: it finds its key in the addresses of further pages. */
+  queryToken: string | null;
 };
 
 /**
- * An answer of upstream as the tenant gets it: addresses of further pages lead to the facade and have no token. Null: it
+ * An answer of upstream as the tenant gets it: addresses of further pages lead to the facade and have no token of upstream. Null: it
  * is no JSON, or still holds the token.
  */
 export function answerForTenant(text: string, own: OwnAddress): string | null {
@@ -42,10 +45,11 @@ function addressEdits(node: JsonNode, own: OwnAddress): TextEdit[] {
 }
 
 /** What is no address stays as it is. */
-function pageAddress(text: string, { baseUrl }: OwnAddress): string {
+function pageAddress(text: string, { baseUrl, queryToken }: OwnAddress): string {
   const url = URL.parse(text);
   if (url === null) return text;
   for (const name of ['access_token', 'appsecret_proof']) url.searchParams.delete(name);
+  if (queryToken !== null) url.searchParams.set('access_token', queryToken);
   const path = url.pathname.replace(/^\/v[\d.]+(?=\/)/, '');
   return `${baseUrl}${path}${url.search}`;
 }

@@ -29,6 +29,13 @@ export async function requireNumber(database: Database, wabaId: string, id: stri
   if (!(await hasNumber(database, wabaId, id))) throw notAllowed();
 }
 
+declare module 'fastify' {
+  interface FastifyRequest {
+    /** The API key, where the query had it. */
+    queryToken: string | null;
+  }
+}
+
 /**
  * Some clients put the access token into the query. It is read like the header, and taken out of the address before
  * anything logs it or passes it on.
@@ -37,10 +44,14 @@ export function takeTokenFromQuery(request: FastifyRequest): void {
   const query = request.query as Record<string, unknown>;
   const { access_token: token } = query;
   delete query.access_token;
-  if (typeof token !== 'string') return;
-  request.headers.authorization ??= `Bearer ${token}`;
+  const isToken = typeof token === 'string';
+  if (isToken) {
+    request.headers.authorization ??= `Bearer ${token}`;
+    request.queryToken = token;
+  }
   const [path = '', search = ''] = (request.raw.url ?? '').split('?', 2);
   const left = new URLSearchParams(search);
-  left.delete('access_token');
+  if (!isToken && !left.has('input_token')) return;
+  for (const name of ['access_token', 'input_token']) left.delete(name);
   request.raw.url = left.size === 0 ? path : `${path}?${left}`;
 }

@@ -23,6 +23,7 @@ export async function facadeRoutes(scope: FastifyInstance, context: ExternalCont
   });
   refuseWhileClosing(scope);
   guardBodies(scope, BODY_LIMITS);
+  scope.decorateRequest('queryToken', null);
   scope.addHook('onRequest', (request, _reply, done) => {
     takeTokenFromQuery(request);
     done();

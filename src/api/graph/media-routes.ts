@@ -30,7 +30,7 @@ export function facadeUploads(app: ExternalApp, context: ExternalContext): void 
     for (const root of FACADE_ROOTS) {
       forms.post<ObjectRoute>(`${root}/:id/media`, options, async (request) => {
         await requireNumber(context.database, accountOf(request).wabaId, request.params.id);
-        return { id: facadeMediaId(await takeUpload(context, request)) };
+        return { id: facadeMediaId(await takeUpload(context, request, { furtherFields: 'ignored' })) };
       });
     }
   });

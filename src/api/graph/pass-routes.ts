@@ -14,6 +14,7 @@ import { errorJson, FacadeError, notAllowed, statusOfCode, wrongParameter } from
 import { FACADE_ROOTS, facadeUrl, hasNumber, type ObjectRoute } from './facade-paths.ts';
 import { deleteUpload, mediaObject } from './media-routes.ts';
 import { makeOwnedObjects, type OwnedObjects } from './owned-objects.ts';
+import { tokenInfo } from './token-info.ts';
 
 /** Upstream allows 5,000 calls an hour for a WABA; what the service asks for itself needs some of them. */
 const CALLS_PER_HOUR = 4_000;
@@ -67,6 +68,7 @@ async function answer(pass: Pass, request: PassRequest, reply: FastifyReply): Pr
   const { id, edge, part } = request.params;
   const rest = [edge, part].filter((segment) => segment !== undefined);
   if (rest.length === 0 && request.method === 'GET') {
+    if (id === 'debug_token') return await describeToken(pass, request);
     const media = await mediaObject(pass.context, request);
     if (media !== null) return media;
   }
@@ -74,10 +76,18 @@ async function answer(pass: Pass, request: PassRequest, reply: FastifyReply): Pr
     return { success: true };
   }
   const call = await harmlessCall(pass, request, rest);
-  const { status, retryAfter, text } = await callOnce(pass, wabaId, call, facadeUrl(pass.context, request));
+  const { status, retryAfter, text } = await callOnce(pass, request, call);
   if (request.method !== 'GET' && status < 300) pass.owned.forget(wabaId);
   if (retryAfter !== undefined) reply.header('retry-after', retryAfter);
   return sendJsonText(reply.code(status), text);
+}
+
+async function describeToken(pass: Pass, request: PassRequest): Promise<unknown> {
+  return await tokenInfo(pass.context.database, request, async (edge) => {
+    const path = [accountOf(request).wabaId, edge];
+    const call = { method: 'GET' as const, path, query: new URLSearchParams(), body: null };
+    return (await callOnce(pass, request, { ...call, version: request.params.version })).text;
+  });
 }
 
 type HarmlessCall = Omit<PassedCall, 'token'>;
@@ -125,7 +135,7 @@ async function askForKind(pass: Pass, request: PassRequest, id: string): Promise
   const version = request.params.version;
   return await pass.owned.kindOf(wabaId, id, async (edge, query) => {
     const call = { method: 'GET' as const, version, path: [wabaId, edge], query, body: null };
-    const { status, text } = await callOnce(pass, wabaId, call, facadeUrl(pass.context, request));
+    const { status, text } = await callOnce(pass, request, call);
     // A WABA without flows, or a token without the right to them, has none.
     if (status >= 500)
       throw new FacadeError({ status: 503, code: 2, message: '(#2) Service temporarily unavailable' });
@@ -151,20 +161,17 @@ async function harmlessBody(pass: Pass, request: PassRequest): Promise<PassedCal
 }
 
 /** Calls upstream within its limits. The answer holds neither the token nor an address of upstream's pages. */
-async function callOnce(
-  pass: Pass,
-  wabaId: string,
-  call: HarmlessCall,
-  baseUrl: string,
-): Promise<PassedAnswer> {
+async function callOnce(pass: Pass, request: PassRequest, call: HarmlessCall): Promise<PassedAnswer> {
   const { context } = pass;
+  const { wabaId } = accountOf(request);
   await keepWithinLimits(pass, wabaId);
   let used = '';
   const passed = await callUpstream(context, wabaId, (client, token) => {
     used = token;
     return client.passOn({ ...call, token });
   });
-  const text = answerForTenant(passed.text, { baseUrl, token: used });
+  const own = { baseUrl: facadeUrl(context, request), token: used, queryToken: request.queryToken };
+  const text = answerForTenant(passed.text, own);
   if (text === null) {
     throw new FacadeError({
       status: 502,

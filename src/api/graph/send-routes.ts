@@ -12,6 +12,7 @@ import { idempotencyKeyOf, respondToSend } from '../messages/send/send-message.t
 import { type SendResponse, sendErrorOf } from '../messages/send/send-response.ts';
 import { errorJson, statusOfCode, wrongParameter } from './facade-error.ts';
 import { FACADE_ROOTS, type ObjectRoute, requireNumber } from './facade-paths.ts';
+import { asUpstreamReads } from './loose-content.ts';
 import { withOurMediaIds } from './media-ids.ts';
 
 const BODY_LIMIT_BYTES = 256 * 1024;
@@ -67,7 +68,7 @@ function sendRequestOf(phoneNumberId: string, given: Record<string, unknown>): S
   const type = typeOf(given);
   for (const [name, value] of Object.entries(given)) {
     if (value === null || name === 'phoneNumberId') continue;
-    if (OWN_MEMBERS.has(name) || name === type) request[name] = withOurMediaIds(value);
+    if (OWN_MEMBERS.has(name) || name === type) request[name] = withOurMediaIds(asUpstreamReads(name, value));
     else extra[name] = value;
   }
   return { ...request, phoneNumberId, ...(Object.keys(extra).length > 0 && { extra }) };

@@ -20,7 +20,7 @@ import { count, dateTime, idParams, nullable, text } from '../../external/schema
 import { type Account, accountOf } from '../../keys/api-key-auth.ts';
 import { restOperation } from '../../operations/operation.ts';
 import { validatorCompiler } from '../../plugins/validation.ts';
-import { openUploadForm, type UploadForm } from './upload-form.ts';
+import { type FormRules, openUploadForm, type UploadForm } from './upload-form.ts';
 
 const EXAMPLE_ID = 'med_019aa3f2c0de7abc8def0123456789ab';
 
@@ -172,7 +172,11 @@ const uploadMedia = restOperation({
 });
 
 /** Stores the file of an upload, within the slots of its tenant, and returns its uuid. Throws ApiError. */
-export async function takeUpload(context: ExternalContext, request: FastifyRequest): Promise<string> {
+export async function takeUpload(
+  context: ExternalContext,
+  request: FastifyRequest,
+  rules: FormRules = {},
+): Promise<string> {
   const account = accountOf(request);
   try {
     checkHead(request);
@@ -181,7 +185,7 @@ export async function takeUpload(context: ExternalContext, request: FastifyReque
     const cut = Promise.withResolvers<never>();
     cut.promise.catch(() => {});
     const release = context.uploadSlots.take(account.tenantId, cut.reject);
-    const form = openUploadForm(request, cut.promise);
+    const form = openUploadForm(request, cut.promise, rules);
     return await store(context, form, account).finally(release);
   } finally {
     // What is left of a body that was refused is passed over, so that its sender gets to read the answer.

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import type { Multipart, MultipartFile, MultipartValue } from '@fastify/multipart';
+import type { MultipartFile, MultipartValue } from '@fastify/multipart';
 import type { FastifyRequest } from 'fastify';
 import { sniffMediaType } from '../../../messages/media/media-type.ts';
 import {
@@ -36,6 +36,9 @@ export type UploadForm = {
   result(): UploadedFile;
 };
 
+/** What becomes of fields that the form of our own API does not have. */
+export type FormRules = { furtherFields?: 'refused' | 'ignored' };
+
 const MULTIPART_LIMITS = {
   // Of each part, its name and the name of the file included.
   headerSize: 40_000,
@@ -52,7 +55,12 @@ const MULTIPART_LIMITS = {
  * Reads the form up to its file. Throws ApiError for everything that is wrong before that. When `cut` rejects, nothing
  * more is waited for.
  */
-export async function openUploadForm(request: FastifyRequest, cut: Promise<never>): Promise<UploadForm> {
+export async function openUploadForm(
+  request: FastifyRequest,
+  cut: Promise<never>,
+  { furtherFields = 'refused' }: FormRules = {},
+): Promise<UploadForm> {
+  const takeField = furtherFields === 'refused' ? takeKnownField : takeFieldIfKnown;
   const parts = request.parts({ limits: MULTIPART_LIMITS });
   const readable = makeReader(request, cut);
   const next = () => readable(() => parts.next());
@@ -67,7 +75,10 @@ export async function openUploadForm(request: FastifyRequest, cut: Promise<never
     }
     checkFilePart(part);
     const restOfForm = async () => {
-      for (let rest = await next(); !rest.done; rest = await next()) takeRest(fields, rest.value);
+      for (let rest = await next(); !rest.done; rest = await next()) {
+        if (rest.value.type === 'field') takeField(fields, rest.value);
+        else refuseFile(rest.value);
+      }
     };
     return readFile(part, fields, { restOfForm, readable });
   }
@@ -154,20 +165,23 @@ function checkFilePart({ fieldname, filename }: MultipartFile): void {
   });
 }
 
-function takeRest(fields: Map<string, string>, part: Multipart): void {
-  if (part.type === 'field') {
-    takeField(fields, part);
-    return;
-  }
+function refuseFile(part: MultipartFile): never {
   checkFilePart(part);
   throw new ApiError('invalid_parameter', { param: 'file', message: 'There may be one file.' });
 }
 
-function takeField(fields: Map<string, string>, part: MultipartValue): void {
+const KNOWN_FIELDS = ['type', 'messaging_product'];
+
+/** Upstream passes over fields that it does not know. */
+function takeFieldIfKnown(fields: Map<string, string>, part: MultipartValue): void {
+  if (part.fieldname === 'file' || KNOWN_FIELDS.includes(part.fieldname)) takeKnownField(fields, part);
+}
+
+function takeKnownField(fields: Map<string, string>, part: MultipartValue): void {
   const { fieldname: name, value } = part;
   const invalid = (message: string) => new ApiError('invalid_parameter', { param: name, message });
   if (name === 'file') throw invalid('The parameter must be a file: its part needs a filename.');
-  if (name !== 'type' && name !== 'messaging_product') throw noSuchField(name);
+  if (!KNOWN_FIELDS.includes(name)) throw noSuchField(name);
   if (fields.has(name)) throw invalid('The parameter is given twice.');
   if (typeof value !== 'string' || part.valueTruncated) throw invalid('The parameter must be a short text.');
   if (name === 'messaging_product' && value !== 'whatsapp') throw invalid('The parameter must be whatsapp.');

@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { execute } from '../../../../src/platform/postgres/sql.ts';
 import { addKey, OTHER_WABA, startTestApi, type TestApi, WABA } from '../api-harness.ts';
 import { addFacadeKey } from './facade-key.ts';
 import { startRecordingUpstream, TOKEN, UPSTREAM_OBJECTS } from './recording-upstream.ts';
@@ -231,6 +232,52 @@ describe('what is not passed on', () => {
     const headers = { authorization: `Bearer ${key}` };
     const answer = await api.app.inject({ url: '/api/external/conversations', headers });
     expect(answer.statusCode).toBe(403);
+  });
+
+  test('a client that puts its key into the query finds it in the addresses of further pages, as upstream has it', async () => {
+    const page = `${upstream.url}/v14.0/${WABA}/message_templates?access_token=${encodeURIComponent(TOKEN)}&limit=25&after=QVFI`;
+    upstream.reply(() => ({ json: { data: [], paging: { next: page } } }));
+    const path = `/v14.0/${WABA}/message_templates?access_token=${key}`;
+    const { next } = (await ask(path, { bearer: null })).json.paging;
+    expect(Object.fromEntries(new URL(next).searchParams)).toEqual({
+      ...{ limit: '25', after: 'QVFI', access_token: key },
+    });
+    const { pathname, search } = new URL(next);
+    const second = await ask(`${pathname.slice('/graph'.length)}${search}`, { bearer: null });
+    expect([second.status, upstream.calls.at(-1)?.url]).toEqual([
+      200,
+      `/v14.0/${WABA}/message_templates?limit=25&after=QVFI`,
+    ]);
+    const byHeader = await ask(`/v14.0/${WABA}/message_templates`);
+    expect(byHeader.text).not.toContain(key);
+  });
+
+  test('a slash at the end of a path changes nothing', async () => {
+    expect((await ask(`/v26.0/${WABA}/message_templates/?limit=1`)).status).toBe(200);
+    expect(upstream.calls.at(-1)?.url).toBe(`/v26.0/${WABA}/message_templates?limit=1`);
+  });
+
+  test('a token is described to its owner alone: with its expiry, and an app that the WABA sends to', async () => {
+    const apps = { data: [{ whatsapp_business_api_data: { id: '7001', name: 'gateway', link: '' } }] };
+    upstream.reply(() => ({ json: apps }));
+    const { status, json } = await ask(`/v17.0/debug_token?input_token=${key}`);
+    expect([status, json.data]).toEqual([
+      200,
+      expect.objectContaining({ app_id: '7001', expires_at: 0, is_valid: true }),
+    ]);
+    await execute(
+      api.database,
+      `update api_keys set expires_at = now() + interval '1 day' where last_four = ?`,
+      [key.slice(-4)],
+    );
+    const { data } = (await ask(`/v17.0/debug_token?input_token=${key}`)).json;
+    expect(data.expires_at * 1000).toBeGreaterThan(Date.now());
+    await execute(api.database, 'update api_keys set expires_at = null', []);
+    const other = await addFacadeKey(api.database, WABA);
+    for (const input of [other, TOKEN, '', key.slice(0, -1)]) {
+      const answer = await ask(`/v17.0/debug_token?input_token=${encodeURIComponent(input)}`);
+      expect([answer.status, answer.json.error.code]).toEqual([403, 10]);
+    }
   });
 
   test('a key in the query is taken like the header, and not passed on', async () => {

@@ -146,25 +146,6 @@ async function upload(): Promise<string> {
   return answer.json().id;
 }
 
-/** As Chatwoot (whatsapp_cloud_service.rb) and n8n (WhatsApp node) write their requests. */
-const SHAPES: Record<string, (to: string) => object> = {
-  'a text of Chatwoot': (to) => ({
-    ...{ messaging_product: 'whatsapp', context: null, to, text: { body: 'Hi' }, type: 'text' },
-  }),
-  'a picture of Chatwoot': (to) => ({
-    ...{ messaging_product: 'whatsapp', context: null, to, type: 'image' },
-    image: { link: 'https://chat.example/a.jpg', caption: 'Mug' },
-  }),
-  'a text of n8n': (to) => ({
-    ...{ messaging_product: 'whatsapp', to, type: 'text', text: { preview_url: false, body: 'Hi' } },
-  }),
-};
-
-test.each(Object.entries(SHAPES))('%s is sent', async (_name, shape) => {
-  const { status, json } = await post(`${NUMBER}/messages`, shape(customer()));
-  expect([status, json.messages?.[0].id]).toEqual([200, expect.stringMatching(/^wamid\./)]);
-});
-
 describe('a file', () => {
   test('is uploaded, described, downloaded, sent and deleted by its id', async () => {
     const id = await upload();

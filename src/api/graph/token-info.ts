@@ -1,0 +1,48 @@
+import type { FastifyRequest } from 'fastify';
+import { findApiKeyDetails } from '../../keys/api-key-store.ts';
+import { membersOf } from '../../platform/json/json-members.ts';
+import type { Database } from '../../platform/postgres/database.ts';
+import { accountOf } from '../keys/api-key-auth.ts';
+import { notAllowed } from './facade-error.ts';
+
+/** What a token of upstream needs for the calls that the facade has. */
+const SCOPES_OF_UPSTREAM = ['whatsapp_business_management', 'whatsapp_business_messaging'];
+
+/** Upstream's form for a token that nobody knows the app of. */
+const NO_APP = '0';
+
+/**
+ * GET /debug_token: some software asks what its access token may do before it accepts it. The answer describes the API
+ * key; the app is one that the WABA sends its webhooks to. Throws FacadeError for any other token than that of the request.
+ */
+export async function tokenInfo(
+  database: Database,
+  request: FastifyRequest,
+  readEdge: (edge: 'subscribed_apps') => Promise<string>,
+): Promise<unknown> {
+  const { wabaId, keyId } = accountOf(request);
+  const { input_token: token } = request.query as Record<string, unknown>;
+  const isOwn = typeof token === 'string' && request.headers.authorization === `Bearer ${token}`;
+  const key = isOwn ? await findApiKeyDetails(database, wabaId, keyId) : null;
+  if (key === null) throw notAllowed();
+  const expiresAt = key.expiresAt === null ? 0 : Math.floor(key.expiresAt.getTime() / 1000);
+  return {
+    data: {
+      app_id: appIdOf(JSON.parse(await readEdge('subscribed_apps'))),
+      type: 'SYSTEM_USER',
+      application: 'Heliograph',
+      data_access_expires_at: 0,
+      expires_at: expiresAt,
+      is_valid: true,
+      scopes: SCOPES_OF_UPSTREAM,
+      granular_scopes: SCOPES_OF_UPSTREAM.map((scope) => ({ scope, target_ids: [wabaId] })),
+    },
+  };
+}
+
+function appIdOf(answer: unknown): string {
+  const { data } = membersOf(answer);
+  const [first] = Array.isArray(data) ? data : [];
+  const { id } = membersOf(membersOf(first).whatsapp_business_api_data);
+  return typeof id === 'string' ? id : NO_APP;
+}
