@@ -309,7 +309,7 @@ test('customer-data.md verifies the report of an erasure', async ({ skip }) => {
   await expect(shell(block)).rejects.toMatchObject({ code: 1 });
 });
 
-describe('cloud-api.md', () => {
+describe('cloud-api.md and its pages', () => {
   const BASE = 'https://<your Heliograph>/graph';
   const values = () => ({ base: `${description().apiUrl}/graph`, phone: tenant().phoneNumberIds[0] ?? '' });
   const to = () => `1202555${randomInt(1000, 9999)}`;
@@ -328,11 +328,23 @@ describe('cloud-api.md', () => {
     expect(format).toBe('meta');
   });
 
+  test('the JSON for n8n is sent', async () => {
+    const { base, phone } = values();
+    const json = JSON.parse(blockThatBegins('cloud-api/n8n.md', '{\n  "messaging_product"'));
+    const response = await fetch(`${base}/v26.0/${phone}/messages`, {
+      method: 'POST',
+      headers: { authorization: `Bearer ${tenant().apiKey}`, 'content-type': 'application/json' },
+      body: JSON.stringify({ ...json, to: to() }),
+    });
+    const { messages } = (await response.json()) as { messages: { id: string }[] };
+    expect(messages[0]?.id).toMatch(/^wamid\./);
+  });
+
   test('pywa sends', async ({ skip }) => {
     const python = await pythonEnvironment('pywa', ['pywa==4.5.0']);
     if (python === null) return skip();
     const { base, phone } = values();
-    const block = replaced(blockThatBegins('cloud-api.md', 'from pywa'), {
+    const block = replaced(blockThatBegins('cloud-api/libraries.md', 'from pywa'), {
       ...{ [BASE]: base, '<phone number id>': phone, 'ck_…': tenant().apiKey },
     });
     const text = `app = None\n${block}\nprint(client.send_message(to="${to()}", text="Hello").id)\n`;
@@ -341,8 +353,11 @@ describe('cloud-api.md', () => {
   });
 
   test.each([
-    [() => blockThatBegins('cloud-api.md', 'import { WhatsAppAPI }'), 'whatsapp-api-js'],
-    [() => blockThatBegins('cloud-api.md', 'import { WhatsAppClient }'), '@kapso/whatsapp-cloud-api'],
+    [() => blockThatBegins('cloud-api/libraries.md', 'import { WhatsAppAPI }'), 'whatsapp-api-js'],
+    [
+      () => blockThatBegins('cloud-api/libraries.md', 'import { WhatsAppClient }'),
+      '@kapso/whatsapp-cloud-api',
+    ],
   ])('the client for JavaScript sends (%#)', async (block, name) => {
     const place = await npmPackages('cloud-api', [
       'whatsapp-api-js@6.3.0',

@@ -5,7 +5,7 @@ import type { Database } from '../../platform/postgres/database.ts';
 import { accountOf } from '../keys/api-key-auth.ts';
 import { notAllowed } from './facade-error.ts';
 
-/** What a token of upstream needs for the calls that the facade has. */
+/** The rights that a token of upstream needs for the calls of the facade. */
 const SCOPES_OF_UPSTREAM = ['whatsapp_business_management', 'whatsapp_business_messaging'];
 
 /** Upstream's form for a token that nobody knows the app of. */

@@ -20,9 +20,10 @@ const RUN_BY_BEGINNING: readonly [document: string, beginning: string][] = [
   ['cli.md', 'heliograph trigger'],
   ['cli.md', 'heliograph verify'],
   ['cloud-api.md', 'curl -s'],
-  ['cloud-api.md', 'from pywa'],
-  ['cloud-api.md', 'import { WhatsAppAPI }'],
-  ['cloud-api.md', 'import { WhatsAppClient }'],
+  ['cloud-api/libraries.md', 'from pywa'],
+  ['cloud-api/libraries.md', 'import { WhatsAppAPI }'],
+  ['cloud-api/libraries.md', 'import { WhatsAppClient }'],
+  ['cloud-api/n8n.md', '{\n  "messaging_product"'],
   ['customer-data.md', 'jq -cSj'],
   ['mcp.md', '{\n  "mcpServers"'],
   ['mcp.md', '{\n  "inputs"'],
@@ -36,6 +37,11 @@ const RUN_BY_BEGINNING: readonly [document: string, beginning: string][] = [
 
 /** Blocks that nothing runs, each with the reason. */
 const NOT_RUN: readonly [document: string, beginning: string, reason: string][] = [
+  [
+    'cloud-api/chatwoot.md',
+    '# config/initializers',
+    'Ruby within an application of others; the calls that it leads here are replayed by products.test.ts',
+  ],
   [
     'mcp.md',
     'claude mcp add heliograph',
