@@ -13,8 +13,13 @@ const login: Command = {
   name: 'login',
   summary: 'store the URL of the service and an API key',
   details:
-    'The key is checked first. It is stored in a file that only you can read (mode 0600), or in the key ring of the desktop. Without a terminal, the key is read from standard input.',
-  options: { keyring: { type: 'boolean', help: 'store the key in the key ring (needs secret-tool)' } },
+    'The key is checked first. It is stored in a file that only you can read (mode 0600), or with --keyring in the key ring of the desktop. Without a terminal, the key is read from standard input.',
+  options: {
+    keyring: {
+      type: 'boolean',
+      help: 'store the key in the key ring of Linux (secret-tool), macOS or Windows',
+    },
+  },
   examples: ['heliograph login --url https://gateway.example'],
   async run(context, _operands, values) {
     const url = await askUrl(context, textOf(values, 'url'));

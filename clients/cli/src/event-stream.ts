@@ -1,5 +1,6 @@
 import type { ApiClient } from './api-client.ts';
 import { refused } from './api-client.ts';
+import { clockAheadMs } from './clock.ts';
 import { type Block, makeBlockReader, readEvent, type StreamedEvent } from './event-block.ts';
 import { EXIT, Failure, networkProblem } from './failure.ts';
 import { linkedAbort } from './linked-abort.ts';
@@ -14,7 +15,8 @@ export type StreamOptions = {
   onEvent(event: StreamedEvent, cursor: string): void | Promise<void>;
   /** Called with the cursor where no event came with it. */
   onCursor(cursor: string): void;
-  onOpen(isAgain: boolean): void;
+  /** `aheadMs`: by how much the clock of this machine is ahead of that of the service. */
+  onOpen(isAgain: boolean, aheadMs: number): void;
   /** The stream is away; it is opened again after `waitMs`. */
   onCut(problem: string, waitMs: number): void;
 };
@@ -45,8 +47,8 @@ export async function readStream(options: StreamOptions): Promise<void> {
   const position = { cursor: options.cursor, retryMs: 1_000 };
   let failures = 0;
   for (let isAgain = false; !options.signal.aborted; ) {
-    const opened = await attempt(options, position, () => {
-      options.onOpen(isAgain);
+    const opened = await attempt(options, position, (aheadMs) => {
+      options.onOpen(isAgain, aheadMs);
       isAgain = true;
       failures = 0;
     });
@@ -65,7 +67,7 @@ type Position = { cursor: string | null; retryMs: number };
 async function attempt(
   { api, types, signal, ...options }: StreamOptions,
   position: Position,
-  onOpen: () => void,
+  onOpen: (aheadMs: number) => void,
 ): Promise<{ problem: string; waitMs: number }> {
   const abort = linkedAbort(signal, SILENCE_MS);
   try {
@@ -76,7 +78,7 @@ async function attempt(
       abort.signal,
     );
     if (response.status !== 200 || response.body === null) return await notOpened(api, response);
-    onOpen();
+    onOpen(clockAheadMs(response));
     const read = makeBlockReader();
     for await (const piece of piecesOf(response.body, abort.signal)) {
       for (const block of read(piece)) {

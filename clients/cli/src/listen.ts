@@ -1,6 +1,8 @@
 import { createHash, randomBytes } from 'node:crypto';
 import { createInterface } from 'node:readline';
 import type { ApiClient } from './api-client.ts';
+import { makeCatchUp } from './catch-up.ts';
+import { clockNote } from './clock.ts';
 import type { Context } from './command.ts';
 import { bodyOf, type StreamedEvent } from './event-block.ts';
 import { readStream } from './event-stream.ts';
@@ -22,6 +24,7 @@ export type ListenOptions = {
   idleExitMs: number | null;
 };
 
+const END_SIGNALS = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const;
 const TIMEOUT_MS = 15_000;
 const MAX_REFUSED_MS = 10_000;
 const SAVE_EVERY_MS = 250;
@@ -134,6 +137,9 @@ type Course = ListenOptions & {
 async function forwardStream(context: Context, course: Course & { secret: string }): Promise<ExitCode> {
   const { output } = context;
   const { api, url, secret, session, types, cursor } = course;
+  let aheadMs = 0;
+  const serverNowMs = (): number => Date.now() - aheadMs;
+  const catchUp = makeCatchUp(output, serverNowMs);
   const stop = new AbortController();
   const idle = idleTimer(course.idleExitMs, () => stop.abort());
   const forwarder = makeForwarder({
@@ -142,32 +148,30 @@ async function forwardStream(context: Context, course: Course & { secret: string
       idle.refresh();
       if (context.isJson) output.line(JSON.stringify(jsonOf(forwarded)));
       else output.line(forwardedLine(forwarded, output));
+      if (forwarded.attempt === 1) catchUp.forwarded(forwarded.event.createdAt);
     },
     onSettled: (reached, event) => session.reached(reached, event.createdAt),
   });
   // An event that waits for its turn must not hold up the end.
   stop.signal.addEventListener('abort', () => forwarder.stop());
-  let exitCode: ExitCode = EXIT.ok;
-  const interrupt = (): void => {
-    exitCode = EXIT.interrupted;
-    stop.abort();
-  };
-  process.once('SIGINT', interrupt).once('SIGTERM', interrupt);
-  const keys = readKeys(context, forwarder, interrupt);
-  output.note(`Forwarding ${types ?? 'all'} events of ${api.account.url} to ${url}`);
-  output.note(`Secret of this session: ${secret}`);
-  if (keys.areRead)
-    output.note('Keys: r retries the last that failed, R all that failed, d shows a diff, q quits.');
+  const end = endBySignal(stop);
+  const keys = readKeys(context, forwarder, end.interrupt);
+  introduce(output, course, keys.areRead);
   try {
     await readStream({
       ...{ api, types, cursor, signal: stop.signal },
       onEvent: async (event, at) => forwarder.add(await released(api, event), at),
       onCursor: (at) => {
-        if (forwarder.waitingCount() === 0)
-          session.reached(at, new Date(Date.now() - BEHIND_MS).toISOString());
+        if (forwarder.waitingCount() > 0) return;
+        catchUp.end();
+        session.reached(at, new Date(serverNowMs() - BEHIND_MS).toISOString());
       },
-      onOpen: (isAgain) =>
-        output.note(isAgain ? 'Connected again; nothing was missed.' : 'Waiting for events.'),
+      onOpen: (isAgain, ahead) => {
+        aheadMs = ahead;
+        const clock = isAgain ? null : clockNote(ahead);
+        if (clock !== null) output.note(clock);
+        output.note(isAgain ? 'Connected again; nothing was missed.' : 'Waiting for events.');
+      },
       onCut: (problem, waitMs) =>
         output.note(`Disconnected: ${problem}. Again in ${(waitMs / 1_000).toFixed(1)} s.`),
     });
@@ -176,9 +180,33 @@ async function forwardStream(context: Context, course: Course & { secret: string
     idle.clear();
     forwarder.stop();
     session.save();
-    process.off('SIGINT', interrupt).off('SIGTERM', interrupt);
+    end.release();
   }
-  return exitCode;
+  return end.exitCode();
+}
+
+function introduce(
+  { note }: Context['output'],
+  { api, url, secret, types }: Course & { secret: string },
+  areKeysRead: boolean,
+): void {
+  note(`Forwarding ${types ?? 'all'} events of ${api.account.url} to ${url}`);
+  note(`Secret of this session: ${secret}`);
+  if (areKeysRead) note('Keys: r retries the last that failed, R all that failed, d shows a diff, q quits.');
+}
+
+/** Ends the session when the user does, or the system, or when the terminal is closed. */
+function endBySignal(stop: AbortController) {
+  let exitCode: ExitCode = EXIT.ok;
+  const interrupt = (): void => {
+    exitCode = EXIT.interrupted;
+    stop.abort();
+  };
+  for (const signal of END_SIGNALS) process.once(signal, interrupt);
+  const release = (): void => {
+    for (const signal of END_SIGNALS) process.off(signal, interrupt);
+  };
+  return { interrupt, release, exitCode: () => exitCode };
 }
 
 function idleTimer(idleMs: number | null, end: () => void) {

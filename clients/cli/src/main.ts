@@ -3,6 +3,8 @@ import { run } from './run.ts';
 
 // A reader that has seen enough, as of "| head", ends the command.
 process.stdout.on('error', () => process.exit(0));
+// A terminal that was closed.
+process.stderr.on('error', () => {});
 
 run(process.argv.slice(2), process).then(
   (exitCode) => {

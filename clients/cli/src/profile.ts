@@ -1,8 +1,8 @@
-import { spawnSync } from 'node:child_process';
 import { chmodSync, mkdirSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { homedir } from 'node:os';
 import { join } from 'node:path';
 import { EXIT, Failure } from './failure.ts';
+import { openKeyring } from './keyring.ts';
 
 type Environment = Readonly<Record<string, string | undefined>>;
 
@@ -14,10 +14,8 @@ type Stored = { url: string; apiKey?: string; inKeyring?: true };
 /** Where a session of `listen` was, by account and types. */
 export type Session = { cursor: string; at: string; secret: string };
 
-const KEYRING = ['service', 'heliograph-cli'];
-
 /** Files of the user: the key (mode 0600) and where sessions of `listen` were. */
-export function openProfile(env: Environment) {
+export function openProfile(env: Environment, keyring = openKeyring(env)) {
   const base =
     env.XDG_CONFIG_HOME || (process.platform === 'win32' && env.APPDATA) || join(homedir(), '.config');
   const directory = env.HELIOGRAPH_CONFIG_DIR || join(base, 'heliograph');
@@ -39,6 +37,9 @@ export function openProfile(env: Environment) {
     chmodSync(draft, 0o600);
     renameSync(draft, path(name));
   };
+
+  const storedKey = (stored: Stored | null): string | undefined =>
+    stored?.inKeyring === true ? keyring.read(stored.url) : stored?.apiKey;
 
   return {
     /** The account to use: options and environment come before what `login` has stored. Throws Failure without a key. */
@@ -70,15 +71,10 @@ export function openProfile(env: Environment) {
         write('login.json', { url, apiKey });
         return path('login.json');
       }
-      const args = ['store', '--label', 'Heliograph API key', ...KEYRING, 'url', url];
-      const { status } = spawnSync('secret-tool', args, {
-        input: apiKey,
-        stdio: ['pipe', 'ignore', 'ignore'],
-      });
-      if (status !== 0) {
+      if (!keyring.store(url, apiKey)) {
         throw new Failure(
           EXIT.failed,
-          'The key ring did not take the key: is secret-tool installed and unlocked?',
+          `The key ring did not take the key: is ${keyring.program} there, and the key ring unlocked? Without --keyring, the key is stored in a file that only you can read.`,
         );
       }
       write('login.json', { url, inKeyring: true });
@@ -87,7 +83,7 @@ export function openProfile(env: Environment) {
     /** Forgets the account. False: there was none. */
     remove(): boolean {
       const stored = read<Stored>('login.json');
-      if (stored?.inKeyring === true) spawnSync('secret-tool', ['clear', ...KEYRING, 'url', stored.url]);
+      if (stored?.inKeyring === true) keyring.remove(stored.url);
       rmSync(path('login.json'), { force: true });
       rmSync(path('sessions.json'), { force: true });
       return stored !== null;
@@ -100,11 +96,3 @@ export function openProfile(env: Environment) {
 }
 
 export type Profile = ReturnType<typeof openProfile>;
-
-function storedKey(stored: Stored | null): string | undefined {
-  if (stored?.inKeyring !== true) return stored?.apiKey;
-  const { stdout } = spawnSync('secret-tool', ['lookup', ...KEYRING, 'url', stored.url], {
-    encoding: 'utf8',
-  });
-  return stdout?.trim() || undefined;
-}

@@ -1,5 +1,6 @@
 import { execFile } from 'node:child_process';
 import { globSync } from 'node:fs';
+import { dirname } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { beforeAll, describe, expect, test } from 'vitest';
@@ -91,6 +92,16 @@ describe('workflows', () => {
       if (name === 'client') expect(written).toEqual([['id-token', 'write']]);
     }
     expect(repositoryFile(path)).not.toContain('pull_request_target');
+  });
+
+  test('each package for npm is published with the version of the rest, and the command line as a file too', () => {
+    const text = repositoryFile('.github/workflows/release.yml');
+    const { jobs } = parse(text) as { jobs: { client: { strategy: { matrix: { package: string[] } } } } };
+    const packages = globSync('clients/*/package.json', { cwd: ROOT }).map(dirname).toSorted();
+    expect(jobs.client.strategy.matrix.package.toSorted()).toEqual(packages);
+    const versions = versionsIn(repositoryFile).map(({ path }) => path);
+    for (const name of packages) expect(versions).toContain(`${name}/package.json`);
+    expect(text).toContain('clients/cli/dist/heliograph.js#');
   });
 
   test('nothing is published before the tests have passed', () => {
