@@ -1,6 +1,6 @@
 /**
  * Takes the animated picture of README out of a stack that runs (`npm start -- --fresh`): a customer writes in the sandbox
- * console, the tenant's server fails, and the Temporal UI shows the delivery until it arrives.
+ * console, the tenant's server fails, and the portal and the Temporal UI show the delivery until it arrives.
  * Run: npm run film -- [--data-dir .data] [--out docs/screenshots/readme-film.webp] [--keep]
  */
 
@@ -35,8 +35,11 @@ try {
   await respondWith(page, '200 OK');
   await messageArrives(page);
   await serverFails(page);
-  const runUrl = await openRun(context, page);
+  const { runUrl, deliveryUrl } = await linksOfDelivery(page);
+  await deliveryWaits(context, deliveryUrl);
+  await runWaits(context, runUrl);
   await serverIsBack(page);
+  await deliveryArrived(context, deliveryUrl);
   await runHasEnded(context, runUrl);
   const ms = film.write(values.out);
   const size = `${Math.round(statSync(values.out).size / 1_024)} KB`;
@@ -91,22 +94,50 @@ async function serverFails(page: Page): Promise<void> {
   await film.take(page, CONSOLE, 1_200);
 }
 
-async function openRun(context: BrowserContext, page: Page): Promise<string> {
+async function linksOfDelivery(page: Page): Promise<{ runUrl: string; deliveryUrl: string }> {
   await newest(page, 'attempt 2').locator('summary').click();
-  const link = page.locator('#received a[href*="/workflows/"]').first();
-  await link.waitFor();
-  await pointAt(page, link);
-  film.say('Its workflow is one click away');
+  const links = page.locator('#received');
+  const run = links.locator('a[href*="/workflows/"]').first();
+  const delivery = links.locator('a[href*="/deliveries/"]').first();
+  await run.waitFor();
+  await pointAt(page, delivery);
+  film.say('Its delivery is one click away');
   await film.take(page, CONSOLE, 1_000);
-  const runUrl = (await link.getAttribute('href')) ?? '';
+  const [runUrl, deliveryPath] = await Promise.all([run, delivery].map((link) => link.getAttribute('href')));
+  return { runUrl: runUrl ?? '', deliveryUrl: new URL(deliveryPath ?? '', page.url()).href };
+}
+
+async function openPortal(context: BrowserContext, url: string): Promise<Page> {
+  const page = await context.newPage();
+  await page.setViewportSize(windowOf(CONSOLE));
+  await page.goto(url);
+  return page;
+}
+
+async function deliveryWaits(context: BrowserContext, url: string): Promise<void> {
+  const page = await openPortal(context, url);
+  await page.getByText('The server returned 500').first().waitFor();
+  film.say('Portal: each attempt with the response, and when the next one is made');
+  await film.take(page, CONSOLE, 2_800);
+  await page.close();
+}
+
+async function deliveryArrived(context: BrowserContext, url: string): Promise<void> {
+  const page = await openPortal(context, url);
+  await page.getByText('Delivered').first().waitFor();
+  film.say('Portal: attempt 3 was delivered');
+  await film.take(page, CONSOLE, 2_000);
+  await page.close();
+}
+
+async function runWaits(context: BrowserContext, runUrl: string): Promise<void> {
   const run = await openTemporal(context, runUrl);
   await run.getByText('Pending Activities').first().click();
   await run.getByText('returned 500').first().waitFor();
   await run.waitForTimeout(1_000);
-  film.say('Temporal UI: the run waits, with the reason and the next attempt');
+  film.say('Temporal UI, for operators: its run waits, with the reason');
   await film.take(run, TEMPORAL, 2_700);
   await run.close();
-  return runUrl;
 }
 
 async function openTemporal(context: BrowserContext, url: string): Promise<Page> {
