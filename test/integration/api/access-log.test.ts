@@ -34,6 +34,7 @@ test('each answered request has a line: which route, what came of it, which key,
   await app.inject({ url: '/received_media/secret-token' });
   await app.inject({ url: '/no/such/path' });
   await app.inject({ url: `/portal/w/${WABA}/conversations/12025550143` });
+  await app.inject({ url: `/graph/v17.0/debug_token?input_token=${key}&access_token=${key}` });
   await app.inject('/healthz');
   await webhook();
   expect(access()).toMatchObject([
@@ -46,6 +47,7 @@ test('each answered request has a line: which route, what came of it, which key,
     { route: '/received_media/:token', statusCode: 404 },
     { route: 'unknown', statusCode: 404 },
     { route: '/portal/w/:wabaId/conversations/:id', statusCode: 303 },
+    { route: expect.stringMatching(/^\/graph\/:version/), statusCode: 403 },
   ]);
   expect(lines.join('\n')).not.toMatch(
     new RegExp(`${key}|secret-of-the-query|secret-token|no/such/path|12025550143`),
