@@ -74,7 +74,9 @@ if (name === 'admin' || isHelp) {
   program.addCommand((await import('./admin.ts')).buildAdminCommand());
 }
 if (name === 'reconcile' || isHelp) {
-  program.addCommand((await import('./reconcile/commands/reconcile-command.ts')).reconcileCommand());
+  const { reconcileCommand } = await import('./reconcile/commands/reconcile-command.ts');
+  const { TASK_KINDS } = await import('./worker/task-kinds.ts');
+  program.addCommand(reconcileCommand(TASK_KINDS));
 }
 if (name === 'mcp' || isHelp) {
   program.addCommand((await import('./mcp/mcp-command.ts')).mcpCommand());

@@ -4,7 +4,7 @@ import { countWaitingBodies, refuseWaitingBodies, releaseWaitingBodies } from '.
 import { recordChange, SYSTEM } from '../platform/audit/audit.ts';
 import type { Database, Transaction } from '../platform/postgres/database.ts';
 import { execute, query } from '../platform/postgres/sql.ts';
-import { finishAskedTask } from '../platform/temporal/workflow-tasks.ts';
+import { finishAskedTask, type TaskKind } from '../platform/temporal/workflow-tasks.ts';
 import type { PhoneNumber } from './accounts.ts';
 
 /** So long after upstream was asked for the numbers of a WABA it is not asked again for what comes by itself. */
@@ -20,8 +20,14 @@ export function numbersWorkflowId(wabaId: string): string {
   return `waba-numbers/${wabaId}`;
 }
 
+export const REFRESH_NUMBERS: TaskKind = {
+  workflowType: 'refreshNumbers',
+  summary: 'the phone numbers of a WABA',
+  isSignalled: true,
+};
+
 const TASK = `insert into workflow_tasks (workflow_id, workflow_type, waba_id, event_id, argument, next_start_at)
-     select 'waba-numbers/' || w.waba_id, 'refreshNumbers', w.waba_id, '', jsonb_build_object('wabaId', w.waba_id),`;
+     select 'waba-numbers/' || w.waba_id, '${REFRESH_NUMBERS.workflowType}', w.waba_id, '', jsonb_build_object('wabaId', w.waba_id),`;
 
 /** Has the numbers of WABAs looked up, unless that is under way; of unknown and removed ones nothing is asked. */
 export async function askForNumbers(trx: Transaction, wabaIds: readonly string[]): Promise<void> {

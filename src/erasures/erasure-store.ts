@@ -1,6 +1,7 @@
 import type { ErasureCounts } from '../platform/erasing.ts';
 import type { Database, Transaction } from '../platform/postgres/database.ts';
 import { execute, query } from '../platform/postgres/sql.ts';
+import type { TaskKind } from '../platform/temporal/workflow-tasks.ts';
 import type { ReportSignature } from './erasure-report.ts';
 
 /** What can be erased. */
@@ -39,21 +40,17 @@ const ERASURE = `id, kind, subject_id as "subjectId", waba_id as "wabaId", tenan
 
 /** The id of the workflow that erases. */
 export function erasureWorkflowId({ kind, subjectId }: Pick<Erasure, 'kind' | 'subjectId'>): string {
-  return `${erasureWorkflowType(kind)}/${subjectId}`;
+  return `${ERASE_TASKS[kind].workflowType}/${subjectId}`;
 }
 
-/** One type per kind, so that the Temporal UI tells them apart. */
-export function erasureWorkflowType(kind: ErasureKind) {
-  return WORKFLOW_TYPES[kind];
-}
-
-const WORKFLOW_TYPES = {
-  customer: 'eraseCustomer',
-  conversation: 'eraseConversation',
-  waba: 'eraseWaba',
-  tenant: 'eraseTenant',
-  user: 'eraseUser',
-} as const satisfies Record<ErasureKind, string>;
+/** One type of workflow per kind, so that the Temporal UI tells them apart. */
+export const ERASE_TASKS: Readonly<Record<ErasureKind, TaskKind>> = {
+  customer: { workflowType: 'eraseCustomer', summary: 'erase a customer' },
+  conversation: { workflowType: 'eraseConversation', summary: 'erase a conversation' },
+  waba: { workflowType: 'eraseWaba', summary: 'erase a WABA' },
+  tenant: { workflowType: 'eraseTenant', summary: 'erase a tenant' },
+  user: { workflowType: 'eraseUser', summary: 'erase a user' },
+};
 
 /** Stores a request; null: an erasure of the same subject is open. */
 export async function insertErasure(

@@ -11,11 +11,11 @@ import { checkRemovable } from '../users/users.ts';
 import type { SignedReport } from './erasure-report.ts';
 import { type ErasureSubject, NOTHING, sealSubject } from './erasure-step.ts';
 import {
+  ERASE_TASKS,
   type Erasure,
   type ErasureKind,
   type ErasureState,
   erasureWorkflowId,
-  erasureWorkflowType,
   findErasure,
   findOpenErasure,
   insertErasure,
@@ -154,7 +154,7 @@ async function insertTask(trx: Transaction, erasure: Erasure): Promise<void> {
   const workflowId = erasureWorkflowId(erasure);
   const { kind, wabaId, id: erasureId } = erasure;
   const about = { wabaId: wabaId ?? '', eventId: workflowId, argument: { erasureId } };
-  await insertWorkflowTasks(trx, [{ workflowId, workflowType: erasureWorkflowType(kind), ...about }]);
+  await insertWorkflowTasks(trx, [{ workflowId, kind: ERASE_TASKS[kind], ...about }]);
 }
 
 /** A report outlives its user, whose name must not be in it. */

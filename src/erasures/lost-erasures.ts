@@ -1,7 +1,7 @@
 import type { Audited } from '../platform/audit/audit.ts';
 import { query } from '../platform/postgres/sql.ts';
 import { RequestError } from '../platform/request-input.ts';
-import { type ErasureKind, erasureWorkflowType } from './erasure-store.ts';
+import { ERASE_TASKS, type ErasureKind } from './erasure-store.ts';
 import {
   type ErasureTools,
   eraseConversation,
@@ -14,7 +14,9 @@ import {
 const KINDS: readonly ErasureKind[] = ['customer', 'conversation', 'waba', 'tenant', 'user'];
 
 /** The types of the workflows that erase. */
-export const ERASURE_WORKFLOW_TYPES: readonly string[] = KINDS.map(erasureWorkflowType);
+export const ERASURE_WORKFLOW_TYPES: readonly string[] = Object.values(ERASE_TASKS).map(
+  ({ workflowType }) => workflowType,
+);
 
 /** Where what is erased has its row, and its WABA. */
 const SUBJECTS: Record<ErasureKind, { table: string; id: string; wabaId: string }> = {
@@ -35,7 +37,7 @@ export async function findLostErasure(
   startedAt: Date,
 ): Promise<LostErasure | null> {
   const [type = '', subjectId = ''] = workflowId.split('/');
-  const kind = KINDS.find((each) => erasureWorkflowType(each) === type);
+  const kind = KINDS.find((each) => ERASE_TASKS[each].workflowType === type);
   if (kind === undefined) return null;
   const { table, id, wabaId } = SUBJECTS[kind];
   // A subject that was created later has the id by chance.

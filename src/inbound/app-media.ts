@@ -1,6 +1,6 @@
 import { mediaReadyEventId } from '../deliveries/envelope.ts';
 import { findAppMessageIds } from '../messages/app-messages.ts';
-import { insertMedia, type MediaReference } from '../messages/media/media.ts';
+import { insertMedia, type MediaReference, storeMediaTask } from '../messages/media/media.ts';
 import { messageKey } from '../messages/messages.ts';
 import type { Transaction } from '../platform/postgres/database.ts';
 import { insertWorkflowTasks } from '../platform/temporal/workflow-tasks.ts';
@@ -35,11 +35,9 @@ export async function saveAppMedia(
   });
   const files = [...new Map(rows.map((row) => [row.messageId, row])).values()];
   await insertMedia(trx, files);
-  const tasks = files.map(({ wabaId, messageId, upstreamId }) => ({
-    workflowId: `media/${messageId}`,
-    workflowType: 'storeInboundMedia' as const,
-    ...{ wabaId, eventId: mediaReadyEventId(upstreamId), argument: { wabaId, messageId } },
-  }));
+  const tasks = files.map(({ wabaId, messageId, upstreamId }) =>
+    storeMediaTask({ wabaId, messageId, eventId: mediaReadyEventId(upstreamId) }),
+  );
   if (startMs === null) {
     await insertWorkflowTasks(trx, tasks);
   } else {

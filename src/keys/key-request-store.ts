@@ -1,7 +1,12 @@
 import type { NamedIn } from '../platform/erasing.ts';
 import type { Database, Transaction } from '../platform/postgres/database.ts';
 import { execute, query } from '../platform/postgres/sql.ts';
-import { finishTask, insertWorkflowTasks, wakeTask } from '../platform/temporal/workflow-tasks.ts';
+import {
+  finishTask,
+  insertWorkflowTasks,
+  type TaskKind,
+  wakeTask,
+} from '../platform/temporal/workflow-tasks.ts';
 import type { ApiKeyScope } from './api-key.ts';
 
 /** `requested` and `approved` are open; the others are final. `expired`: not decided, or not revealed, in time. */
@@ -60,6 +65,12 @@ export function keyRequestWorkflowId(requestId: string): string {
   return `api-key-request/${requestId}`;
 }
 
+export const APPROVE_API_KEY: TaskKind = {
+  workflowType: 'approveApiKey',
+  summary: 'a request for an API key',
+  isSignalled: true,
+};
+
 /** Stores a request with the task that starts its workflow; `summary` is for the Temporal UI. Returns its id. */
 export async function insertKeyRequest(
   trx: Transaction,
@@ -78,7 +89,7 @@ export async function insertKeyRequest(
   if (row === undefined) throw new Error('the request for an API key was not stored');
   const { wabaId } = request;
   const workflowId = keyRequestWorkflowId(row.id);
-  const task = { workflowId, workflowType: 'approveApiKey' as const, wabaId, eventId: workflowId, summary };
+  const task = { workflowId, kind: APPROVE_API_KEY, wabaId, eventId: workflowId, summary };
   await insertWorkflowTasks(trx, [{ ...task, argument: { wabaId, requestId: row.id } }]);
   return row.id;
 }

@@ -2,7 +2,7 @@ import type { SecretBox } from '../platform/crypto/secret-box.ts';
 import type { Database, Transaction } from '../platform/postgres/database.ts';
 import { execute, query } from '../platform/postgres/sql.ts';
 import { uuidV7 } from '../platform/public-ids.ts';
-import { finishTask, insertWorkflowTasks } from '../platform/temporal/workflow-tasks.ts';
+import { finishTask, insertWorkflowTasks, type TaskKind } from '../platform/temporal/workflow-tasks.ts';
 import { mailContentPlace } from './sealed-columns.ts';
 
 /** What an e-mail says, as text and as simple HTML. */
@@ -26,6 +26,8 @@ export function mailerOf(
   return mail.smtpUrl === '' ? null : { secretBox, publicUrl: api.publicUrl };
 }
 
+export const SEND_MAIL: TaskKind = { workflowType: 'sendMail', summary: 'send an e-mail' };
+
 /** The id of the workflow that sends an e-mail. */
 export function mailWorkflowId(mailId: string): string {
   return `mail/${mailId}`;
@@ -44,7 +46,7 @@ export async function queueMail(
     'insert into mails (id, kind, user_id, recipient, content_sealed) values (?, ?, ?, ?, ?)',
     [id, kind, userId, recipient, sealed],
   );
-  const task = { workflowId: mailWorkflowId(id), workflowType: 'sendMail' as const };
+  const task = { workflowId: mailWorkflowId(id), kind: SEND_MAIL };
   await insertWorkflowTasks(trx, [{ ...task, wabaId: '', eventId: '', argument: { mailId: id } }]);
   return id;
 }

@@ -7,7 +7,10 @@ import type { Database, Transaction } from '../platform/postgres/database.ts';
 import { execute, query } from '../platform/postgres/sql.ts';
 import { deleteTasks, findTasks } from '../platform/temporal/workflow-tasks.ts';
 import { eraseOrderingKeys } from '../queue/ordering-keys.ts';
+import { mediaWorkflowId } from './media/media.ts';
 import { erasedName, localMessageId } from './messages.ts';
+import { orderWorkflowId } from './orders/orders.ts';
+import { sendWorkflowId } from './send/send-task.ts';
 import { sendMarker } from './statuses.ts';
 
 type MessageTools = Parameters<typeof quietEvents>[0] & { objectStore: Pick<ObjectStore, 'remove'> };
@@ -106,7 +109,7 @@ export async function quietMessages(
 }
 
 function tasksOf(messageIds: readonly string[]): string[] {
-  return messageIds.flatMap((id) => [`media/${id}`, `send/${id}`]);
+  return messageIds.flatMap((id) => [mediaWorkflowId(id), sendWorkflowId(id)]);
 }
 
 /** Erases messages with all that hangs on them, once `quietMessages` has passed. */
@@ -142,7 +145,7 @@ export async function eraseMessages(
       ids,
     },
   );
-  const workflowIds = [...tasksOf(ids), ...orders.map(({ id }) => `order/${id}`)];
+  const workflowIds = [...tasksOf(ids), ...orders.map(({ id }) => orderWorkflowId(id))];
   await deleteTasks(trx, workflowIds);
   await rememberMessages(trx, messages);
   const gone = await execute(trx, 'delete from messages where id = any (?::bigint[])', [ids]);

@@ -2,7 +2,7 @@ import { mediaReadyEventId } from '../deliveries/envelope.ts';
 import type { Database } from '../platform/postgres/database.ts';
 import { query } from '../platform/postgres/sql.ts';
 import { insertWorkflowTasks } from '../platform/temporal/workflow-tasks.ts';
-import { markMediaFailed } from './media/media.ts';
+import { markMediaFailed, storeMediaTask } from './media/media.ts';
 import { MEDIA_ERROR_MESSAGES } from './media/media-verdict.ts';
 import { deleteMediaUpload } from './send/media-uploads.ts';
 import { recordUnknown, type SendMessageInput } from './send/record-send.ts';
@@ -77,12 +77,8 @@ export async function replaceLostMedia(
       await markMediaFailed(trx, wabaId, messageId, { code: 'media_lost', message });
       return 'lost';
     }
-    const workflowId = `media/${messageId}`;
-    const argument = { wabaId, messageId };
     const eventId = mediaReadyEventId(row.upstreamId);
-    await insertWorkflowTasks(trx, [
-      { workflowId, workflowType: 'storeInboundMedia', wabaId, eventId, argument },
-    ]);
+    await insertWorkflowTasks(trx, [storeMediaTask({ wabaId, messageId, eventId })]);
     return 'asked';
   });
 }

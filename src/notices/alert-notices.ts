@@ -3,7 +3,7 @@ import { shownUrl } from '../platform/http/outbound-url.ts';
 import type { Database, Transaction } from '../platform/postgres/database.ts';
 import { execute, query } from '../platform/postgres/sql.ts';
 import { publicAlertId, uuidV7 } from '../platform/public-ids.ts';
-import { finishTask, insertWorkflowTasks } from '../platform/temporal/workflow-tasks.ts';
+import { finishTask, insertWorkflowTasks, type TaskKind } from '../platform/temporal/workflow-tasks.ts';
 import {
   type AlertEnvelope,
   type EndpointNotice,
@@ -61,6 +61,11 @@ export async function insertWabaNotice(
   await insertNotice(trx, notice, { about: waba, endpointId: null, hasOperationsUrl: true });
 }
 
+export const SEND_ENDPOINT_ALERT: TaskKind = {
+  workflowType: 'sendEndpointAlert',
+  summary: 'tell a tenant at its operations URL',
+};
+
 async function insertNotice(
   trx: Transaction,
   { details = {}, ...notice }: Omit<NewEndpointAlert, 'endpointId' | 'alert'> & { alert: NoticeKind },
@@ -86,7 +91,7 @@ async function insertNotice(
     ],
   );
   if (to.hasOperationsUrl) {
-    const task = { workflowId: alertWorkflowId(uuid), workflowType: 'sendEndpointAlert' as const };
+    const task = { workflowId: alertWorkflowId(uuid), kind: SEND_ENDPOINT_ALERT };
     await insertWorkflowTasks(trx, [
       { ...task, wabaId, eventId: alertId, argument: { wabaId, alertId: uuid } },
     ]);

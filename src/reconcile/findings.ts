@@ -1,6 +1,7 @@
 import type { AdminTools } from '../platform/cli/admin-action.ts';
 import type { ObjectStore } from '../platform/object-store/object-store.ts';
 import type { TemporalConnection } from '../platform/temporal/client-connection.ts';
+import type { TaskKind } from '../platform/temporal/workflow-tasks.ts';
 
 /** What one look found that differs, and what became of it. */
 export type Finding = {
@@ -30,7 +31,12 @@ export type ReconcileOptions = {
 
 /** What the looks work with. */
 export type ReconcileTools = AdminTools &
-  ReconcileOptions & { temporal: TemporalConnection; objectStore: ObjectStore };
+  ReconcileOptions & {
+    temporal: TemporalConnection;
+    objectStore: ObjectStore;
+    /** Of the workflows that rooms have carried out. */
+    taskKinds: readonly TaskKind[];
+  };
 
 /** Counts what a look finds. */
 export type Tally = {

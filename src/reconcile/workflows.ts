@@ -8,7 +8,7 @@ import {
   terminateRun,
   type WorkflowState,
 } from '../platform/temporal/workflow-states.ts';
-import { findTasks, listStartedTasks, TASK_TYPES, wakeTask } from '../platform/temporal/workflow-tasks.ts';
+import { findTasks, listStartedTasks, wakeTask } from '../platform/temporal/workflow-tasks.ts';
 import { deliveryIdOfWorkflow } from '../queue/claim.ts';
 import { findOpenDeliveries } from '../queue/sweep.ts';
 import type { Look, ReconcileTools, Tally } from './findings.ts';
@@ -44,9 +44,9 @@ export const WORKFLOW_LOOKS: readonly Look[] = [
 type StartedTask = Awaited<ReturnType<typeof listStartedTasks>>[number];
 
 /** Tasks that may have been started and whose workflow does not run, with what became of that. */
-async function* unrunTasks({ database, temporal }: ReconcileTools) {
+async function* unrunTasks({ database, temporal, taskKinds }: ReconcileTools) {
   for (let after: string | null = ''; after !== null; ) {
-    const page: StartedTask[] = await listStartedTasks(database, after, PAGE);
+    const page: StartedTask[] = await listStartedTasks(database, taskKinds, after, PAGE);
     const ids = page.map(({ workflowId }) => workflowId);
     const states = await temporal.use(CALL_MS, (client) => readWorkflowStates(client, ids));
     for (const task of page) {
@@ -114,17 +114,18 @@ async function lookAtWorkflows(tools: ReconcileTools, tally: Tally): Promise<voi
 const LEAST_AGE_MS = 60_000;
 
 async function withoutRow(
-  { database }: ReconcileTools,
+  { database, taskKinds }: ReconcileTools,
   runs: readonly ListedWorkflow[],
 ): Promise<ListedWorkflow[]> {
   const deliveryIds = runs.flatMap(({ workflowId }) => deliveryIdOfWorkflow(workflowId) ?? []);
-  const tasks = runs.filter(({ type }) => TASK_TYPES.includes(type)).map(({ workflowId }) => workflowId);
+  const types = new Set(taskKinds.map(({ workflowType }) => workflowType));
+  const tasks = runs.filter(({ type }) => types.has(type)).map(({ workflowId }) => workflowId);
   const openDeliveries = await findOpenDeliveries(database, deliveryIds);
   const openTasks = await findTasks(database, tasks);
   return runs.filter(({ workflowId, type, startedAt }) => {
     const deliveryId = deliveryIdOfWorkflow(workflowId);
     if (deliveryId !== null)
       return !openDeliveries.has(deliveryId) && Date.now() - startedAt.getTime() > LEAST_AGE_MS;
-    return TASK_TYPES.includes(type) && !openTasks.has(workflowId);
+    return types.has(type) && !openTasks.has(workflowId);
   });
 }

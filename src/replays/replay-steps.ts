@@ -2,7 +2,7 @@ import type { OrderScope } from '../endpoints/endpoint-settings.ts';
 import type { Database, Transaction } from '../platform/postgres/database.ts';
 import { query } from '../platform/postgres/sql.ts';
 import { dayOfUuidV7, lowestUuidAt, msOfUuidV7, uuidV7 } from '../platform/public-ids.ts';
-import { finishTask, insertWorkflowTasks } from '../platform/temporal/workflow-tasks.ts';
+import { finishTask, insertWorkflowTasks, type TaskKind } from '../platform/temporal/workflow-tasks.ts';
 import {
   applyReplayState,
   openReplayDeliveries,
@@ -126,13 +126,18 @@ async function applyState(database: Database, replay: Replay): Promise<void> {
   await applyReplayState(database, replay, (trx) => lockReplay(trx, replay.wabaId, replay.id));
 }
 
+export const REPLAY_DELIVERIES: TaskKind = {
+  workflowType: 'replayDeliveries',
+  summary: 'send deliveries again',
+};
+
 /** What the sweep had to leave alone, the workflow sees to; one that has ended is started again. */
 export async function ensureWorkflow(trx: Transaction, replay: Pick<Replay, 'id' | 'wabaId'>): Promise<void> {
   const workflowId = replayWorkflowId(replay.id);
   const argument = { wabaId: replay.wabaId, replayId: replay.id };
   const task = {
     workflowId,
-    workflowType: 'replayDeliveries' as const,
+    kind: REPLAY_DELIVERIES,
     wabaId: replay.wabaId,
     eventId: workflowId,
   };

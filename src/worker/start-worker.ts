@@ -44,7 +44,8 @@ import {
   type TemporalUpkeep,
 } from '../platform/temporal/worker-connection.ts';
 import { taskQueues } from '../platform/temporal/workflow-options.ts';
-import { startWorkflowStarter, wakeAllTasks } from '../platform/temporal/workflow-tasks.ts';
+import { startWorkflowStarter } from '../platform/temporal/workflow-starter.ts';
+import { wakeAllTasks } from '../platform/temporal/workflow-tasks.ts';
 import { reportUnreadableSecrets } from '../secrets/secret-keys.ts';
 import { openDelivery } from './attempt-tools.ts';
 import { startHealthServer, watchHealth } from './health.ts';
@@ -64,6 +65,7 @@ import { startNumberSchedule } from './number-schedule.ts';
 import { openDatabases } from './open-databases.ts';
 import { startOrderRelease } from './order-release.ts';
 import { rehearse } from './rehearsal.ts';
+import { TASK_KINDS } from './task-kinds.ts';
 import { runTemporalWorkers, workerOptions } from './temporal-workers.ts';
 import { loadWorkflowBundle } from './workflow-bundle.ts';
 
@@ -326,7 +328,7 @@ function startTemporalLoops(
     ['sessionWorkflow', startSessionWorkflow({ client, logger, loop, worker, queues: ofSession })],
     ['runUpkeep', startRunUpkeep({ ...tools, runs })],
     ['troubleWatch', delivery.troubleWatch.start(tools)],
-    ['workflowStarter', startWorkflowStarter(tools)],
+    ['workflowStarter', startWorkflowStarter({ ...tools, kinds: TASK_KINDS })],
     ['numberSchedule', startNumberSchedule(tools)],
   ];
 }

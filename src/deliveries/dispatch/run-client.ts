@@ -1,8 +1,8 @@
 import { type Client, WorkflowExecutionAlreadyStartedError, WorkflowNotFoundError } from '@temporalio/client';
 import type { EventIdHash } from '../../platform/crypto/installation-secret.ts';
 import type { Logger } from '../../platform/logger.ts';
+import { startOrReplace } from '../../platform/temporal/start-or-replace.ts';
 import { NEWS_SIGNAL } from '../../platform/temporal/workflow-options.ts';
-import { startOrReplace } from '../../platform/temporal/workflow-tasks.ts';
 import type { DeliveryLabel } from '../../queue/claim.ts';
 import type { RunClient } from '../loop/delivery-runs.ts';
 import type { DeliveryNews } from '../run-news.ts';

@@ -20,14 +20,14 @@ import {
 import type { Subscriber } from '../../endpoints/endpoint-settings.ts';
 import { shardOf } from '../../inbox/shards.ts';
 import { AWAITS_NUMBER } from '../../inbox/waiting-bodies.ts';
-import { insertMedia } from '../../messages/media/media.ts';
+import { insertMedia, storeMediaTask } from '../../messages/media/media.ts';
 import {
   findMessageIds,
   insertInboundMessages,
   messageKey,
   type NewInboundMessage,
 } from '../../messages/messages.ts';
-import { insertOrders } from '../../messages/orders/orders.ts';
+import { enrichOrderTask, insertOrders } from '../../messages/orders/orders.ts';
 import { insertPaymentReports, type NewPaymentReport } from '../../messages/payments.ts';
 import { markedMessageId, recordStatuses } from '../../messages/statuses.ts';
 import { upstreamTypeOf } from '../../platform/event-type.ts';
@@ -310,16 +310,7 @@ async function saveMedia(
   const fetched = rows.filter(({ upstreamMediaId }) => upstreamMediaId !== null);
   // A placeholder and its real message may come in one batch.
   await insertMedia(trx, [...new Map([...rows, ...fetched].map((row) => [row.messageId, row])).values()]);
-  await insertWorkflowTasks(
-    trx,
-    fetched.map(({ wabaId, messageId, eventId }) => ({
-      workflowId: `media/${messageId}`,
-      workflowType: 'storeInboundMedia' as const,
-      wabaId,
-      eventId,
-      argument: { wabaId, messageId },
-    })),
-  );
+  await insertWorkflowTasks(trx, fetched.map(storeMediaTask));
 }
 
 function catalogOf({ order, eventId }: MessageItem): string {
@@ -367,12 +358,6 @@ async function saveOrders(
   const orderIds = await insertOrders(trx, rows);
   await insertWorkflowTasks(
     trx,
-    orderIds.map(({ orderId, wabaId }, index) => ({
-      workflowId: `order/${orderId}`,
-      workflowType: 'enrichOrder' as const,
-      wabaId,
-      eventId: orders[index]?.event.eventId ?? '',
-      argument: { wabaId, orderId },
-    })),
+    orderIds.map((order, index) => enrichOrderTask(order, orders[index]?.event.eventId ?? '')),
   );
 }

@@ -1,6 +1,7 @@
 import type { Database, Transaction } from '../../platform/postgres/database.ts';
 import { execute, query } from '../../platform/postgres/sql.ts';
 import { RequestError } from '../../platform/request-input.ts';
+import type { TaskKind, WorkflowTask } from '../../platform/temporal/workflow-tasks.ts';
 
 /** Media that a message carries, to be fetched from upstream unless upstream itself never had it. */
 export type MediaReference = {
@@ -20,6 +21,30 @@ export type MediaReference = {
 };
 
 export type NewMedia = MediaReference & { wabaId: string; messageId: string };
+
+export const STORE_INBOUND_MEDIA: TaskKind = {
+  workflowType: 'storeInboundMedia',
+  summary: 'fetch inbound media into the object store',
+  eventType: 'media.ready',
+};
+
+/** The workflow that stores the file of a message; `eventId` is that of its `media.ready`. */
+export function storeMediaTask({
+  wabaId,
+  messageId,
+  eventId,
+}: {
+  wabaId: string;
+  messageId: string;
+  eventId: string;
+}): WorkflowTask {
+  const argument = { wabaId, messageId };
+  return { workflowId: mediaWorkflowId(messageId), kind: STORE_INBOUND_MEDIA, wabaId, eventId, argument };
+}
+
+export function mediaWorkflowId(messageId: string): string {
+  return `media/${messageId}`;
+}
 
 /** Adds media that is to be fetched, and media that upstream never had as failed. */
 export async function insertMedia(trx: Transaction, media: readonly NewMedia[]): Promise<void> {

@@ -15,6 +15,7 @@ import {
   isMediaStored,
   markMediaFailed,
   markMediaStored,
+  mediaWorkflowId,
   type PendingMedia,
 } from './media.ts';
 import { SNIFF_BYTES, servedType } from './media-type.ts';
@@ -227,7 +228,7 @@ export async function finishMediaTask(
   trx: Transaction,
   { wabaId, messageId }: StoreInboundMediaInput,
 ): Promise<void> {
-  if (await hasMedia(trx, wabaId, messageId)) await finishTask(trx, `media/${messageId}`);
+  if (await hasMedia(trx, wabaId, messageId)) await finishTask(trx, mediaWorkflowId(messageId));
 }
 
 /**

@@ -9,6 +9,7 @@ import {
 } from '../../platform/decimal.ts';
 import type { Database, Transaction } from '../../platform/postgres/database.ts';
 import { execute, query } from '../../platform/postgres/sql.ts';
+import type { TaskKind, WorkflowTask } from '../../platform/temporal/workflow-tasks.ts';
 
 /** What the `order` event is built from once `service` is known. */
 export type OrderEventParts = {
@@ -44,6 +45,27 @@ export type NewOrder = {
   eventDay: string;
   eventUuid: string;
 };
+
+export const ENRICH_ORDER: TaskKind = {
+  workflowType: 'enrichOrder',
+  summary: 'look up the products of an order',
+  eventType: 'order',
+  // Later orders of its catalog wait behind it.
+  isRestartedEveryMinute: true,
+};
+
+/** The workflow that completes the event of an order, which has this eventId. */
+export function enrichOrderTask(
+  { wabaId, orderId }: { wabaId: string; orderId: string },
+  eventId: string,
+): WorkflowTask {
+  const argument = { wabaId, orderId };
+  return { workflowId: orderWorkflowId(orderId), kind: ENRICH_ORDER, wabaId, eventId, argument };
+}
+
+export function orderWorkflowId(orderId: string): string {
+  return `order/${orderId}`;
+}
 
 /** Stores orders whose event is reserved, numbered per tenant in the order given; returns them in that order. */
 export async function insertOrders(

@@ -10,6 +10,7 @@ import {
   type OrderEventParts,
   orderEventData,
   orderService,
+  orderWorkflowId,
   type StoredOrder,
   saveOrderService,
 } from './orders.ts';
@@ -90,7 +91,7 @@ async function release(
   const service = orderService({ orderId: order.number, items: cart.items, products, placeholderImageUrl });
   const dataJson = orderEventData(cart.parts, service);
   await database.transaction(async (trx) => {
-    await finishTask(trx, orderTaskId(orderId));
+    await finishTask(trx, orderWorkflowId(orderId));
     await saveOrderService(trx, wabaId, orderId, service);
     const event = { wabaId, day: order.eventDay, uuid: order.eventUuid, dataJson };
     await releaseReservedEvent(trx, event, new Date());
@@ -101,12 +102,8 @@ async function endedBefore(
   { database }: { database: Database },
   { orderId }: EnrichOrderInput,
 ): Promise<string> {
-  await database.transaction((trx) => finishTask(trx, orderTaskId(orderId)));
+  await database.transaction((trx) => finishTask(trx, orderWorkflowId(orderId)));
   return 'Released before.';
-}
-
-function orderTaskId(orderId: string): string {
-  return `order/${orderId}`;
 }
 
 function summaryOf(retailerIds: readonly string[], { products, problem }: KnownProducts): string {

@@ -15,6 +15,7 @@ import {
 } from './outbound-messages.ts';
 import { type SendError, statusErrorOf } from './send-error.ts';
 import { holdBack, PAIR_PACE, type Pace } from './send-pacing.ts';
+import { sendWorkflowId } from './send-task.ts';
 import type { SendVerdict } from './send-verdict.ts';
 
 /** Ids only: the message is in the database. */
@@ -91,16 +92,12 @@ export async function recordAgain(
 
 /** The end of the task, for a message that had ended before. */
 export async function recordOver(database: Database, input: SendMessageInput): Promise<void> {
-  await database.transaction((trx) => finishTask(trx, taskId(input)));
+  await database.transaction((trx) => finishTask(trx, sendWorkflowId(input.messageId)));
 }
 
 async function finish(trx: Transaction, input: SendMessageInput): Promise<void> {
-  await finishTask(trx, taskId(input));
+  await finishTask(trx, sendWorkflowId(input.messageId));
   announceOutcome(trx, input.messageId);
-}
-
-function taskId({ messageId }: SendMessageInput): string {
-  return `send/${messageId}`;
 }
 
 async function publishFailure(

@@ -3,6 +3,7 @@ import { type AdminOutcome, adminAction, alignedTable } from '../../platform/cli
 import { openObjectStore } from '../../platform/object-store/object-store.ts';
 import { invalidValue } from '../../platform/request-input.ts';
 import { openTemporalConnection } from '../../platform/temporal/client-connection.ts';
+import type { TaskKind } from '../../platform/temporal/workflow-tasks.ts';
 import { type Finding, isLeft } from '../findings.ts';
 import { reconcile } from '../reconcile.ts';
 
@@ -10,8 +11,8 @@ type Options = { fix?: true; dryRun?: true; rewound?: true; removeObjects?: numb
 
 const HOUR_MS = 3_600_000;
 
-/** `heliograph reconcile` */
-export function reconcileCommand(): Command {
+/** `heliograph reconcile`; `taskKinds`: of all rooms. */
+export function reconcileCommand(taskKinds: readonly TaskKind[]): Command {
   const command = new Command('reconcile')
     .description('find and fix differences between database, object store and Temporal after a restore')
     .option('--dry-run', 'report only (the default)')
@@ -36,7 +37,12 @@ export function reconcileCommand(): Command {
       const temporal = openTemporalConnection(tools.config);
       try {
         const findings = await reconcile({
-          ...{ ...tools, temporal, objectStore, fix, rewound: options.rewound === true },
+          ...tools,
+          temporal,
+          objectStore,
+          taskKinds,
+          fix,
+          rewound: options.rewound === true,
           removeObjectsAfterMs: hours === undefined ? null : hours * HOUR_MS,
         });
         return describe(findings, fix);

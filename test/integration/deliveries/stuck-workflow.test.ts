@@ -8,7 +8,7 @@ import { insertBodies } from '../../../src/inbound/inbox.ts';
 import { loadConfig } from '../../../src/platform/config/config.ts';
 import { query } from '../../../src/platform/postgres/sql.ts';
 import { dayOfUuidV7, uuidV7 } from '../../../src/platform/public-ids.ts';
-import { startOrReplace, stuckReason } from '../../../src/platform/temporal/workflow-tasks.ts';
+import { startOrReplace, stuckReason } from '../../../src/platform/temporal/start-or-replace.ts';
 import { deliveryWorkflowId } from '../../../src/queue/claim.ts';
 import { startWorker } from '../../../src/worker/start-worker.ts';
 import { ACCOUNT, bodyOf, textMessage } from '../../support/load/upstream-bodies.ts';

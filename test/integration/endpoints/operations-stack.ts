@@ -13,8 +13,9 @@ import {
   registerSearchAttributes,
 } from '../../../src/platform/temporal/worker-connection.ts';
 import { taskQueues } from '../../../src/platform/temporal/workflow-options.ts';
-import { startWorkflowStarter } from '../../../src/platform/temporal/workflow-tasks.ts';
+import { startWorkflowStarter } from '../../../src/platform/temporal/workflow-starter.ts';
 import { openOperationsActivities } from '../../../src/worker/attempt-tools.ts';
+import { TASK_KINDS } from '../../../src/worker/task-kinds.ts';
 import { loadWorkflowBundle } from '../../../src/worker/workflow-bundle.ts';
 import { silentLogger } from '../../support/silent-logger.ts';
 import { seedFixtureAccounts, testEventIdHash, testSecretBox } from '../../support/test-accounts.ts';
@@ -81,6 +82,7 @@ export async function startOperationsStack(
       taskQueue: queues.deliveries,
       logger: silentLogger,
       eventIdHash: testEventIdHash(database),
+      kinds: TASK_KINDS,
     });
   let starter = startStarter(client);
   const startWith = async (reached: Client) => {

@@ -13,7 +13,8 @@ import {
   registerSearchAttributes,
 } from '../../../src/platform/temporal/worker-connection.ts';
 import { taskQueues } from '../../../src/platform/temporal/workflow-options.ts';
-import { startWorkflowStarter } from '../../../src/platform/temporal/workflow-tasks.ts';
+import { startWorkflowStarter } from '../../../src/platform/temporal/workflow-starter.ts';
+import { TASK_KINDS } from '../../../src/worker/task-kinds.ts';
 import { loadWorkflowBundle } from '../../../src/worker/workflow-bundle.ts';
 import { silentLogger } from '../../support/silent-logger.ts';
 import { seedFixtureAccounts, testEventIdHash, testSecretBox } from '../../support/test-accounts.ts';
@@ -83,6 +84,7 @@ export async function startNumberStack(): Promise<NumberStack> {
   const starter = startWorkflowStarter({
     ...{ database, client, taskQueue, logger: silentLogger },
     eventIdHash: testEventIdHash(database),
+    kinds: TASK_KINDS,
   });
   return {
     database,

@@ -10,6 +10,7 @@ import { taskQueues } from '../../../src/platform/temporal/workflow-options.ts';
 import { reconcileCommand } from '../../../src/reconcile/commands/reconcile-command.ts';
 import type { Finding, ReconcileOptions } from '../../../src/reconcile/findings.ts';
 import { reconcile } from '../../../src/reconcile/reconcile.ts';
+import { TASK_KINDS } from '../../../src/worker/task-kinds.ts';
 import { runHere } from '../../support/admin-cli.ts';
 import { takeIn } from '../../support/take-in.ts';
 import { testSecretBox } from '../../support/test-accounts.ts';
@@ -47,7 +48,7 @@ async function differences(options: ReconcileOptions): Promise<Record<string, Fi
     temporal,
     objectStore,
   };
-  const findings = await reconcile({ ...tools, ...options });
+  const findings = await reconcile({ ...tools, taskKinds: TASK_KINDS, ...options });
   expect(findings.filter(({ problem }) => problem !== null)).toEqual([]);
   return Object.fromEntries(findings.filter(({ found }) => found > 0).map((one) => [one.kind, one]));
 }
@@ -350,7 +351,8 @@ describe('tables', () => {
 });
 
 describe('the command', () => {
-  const run = (env: Record<string, string>, args: string[]) => runHere(reconcileCommand(), env, args);
+  const run = (env: Record<string, string>, args: string[]) =>
+    runHere(reconcileCommand(TASK_KINDS), env, args);
   const settings = () =>
     testSettings(stack.config.database.url, {
       HELIOGRAPH_TEMPORAL_TASK_QUEUE_PREFIX: stack.config.temporal.taskQueuePrefix,

@@ -11,6 +11,7 @@ import { OPERATIONS } from '../../../src/api/operations/operations.ts';
 import { mcpCommand } from '../../../src/mcp/mcp-command.ts';
 import { SETTINGS } from '../../../src/platform/config/settings.ts';
 import { reconcileCommand } from '../../../src/reconcile/commands/reconcile-command.ts';
+import { TASK_KINDS } from '../../../src/worker/task-kinds.ts';
 import { repositoryFile } from './compose-file.ts';
 
 /** A text that users, tenants or operators read, with the place that shows it. */
@@ -36,7 +37,9 @@ function helpOf(command: Command, path = ''): ShownText[] {
 }
 
 export function commandTexts(): ShownText[] {
-  return [buildAdminCommand(), reconcileCommand(), mcpCommand()].flatMap((command) => helpOf(command));
+  return [buildAdminCommand(), reconcileCommand(TASK_KINDS), mcpCommand()].flatMap((command) =>
+    helpOf(command),
+  );
 }
 
 /** The texts that stand under one of these names, however deep. */

@@ -10,6 +10,7 @@ import {
   type SendPath,
 } from '../../../messages/send/outbound-messages.ts';
 import { lockRecipientConversation, type Recipient } from '../../../messages/send/recipient-conversations.ts';
+import { sendMessageTask } from '../../../messages/send/send-task.ts';
 import type { Database } from '../../../platform/postgres/database.ts';
 import { insertWorkflowTasks } from '../../../platform/temporal/workflow-tasks.ts';
 import { type SendRequest, typeOf } from './send-body.ts';
@@ -55,20 +56,9 @@ export async function queueMessage(
       ...(upstreamPath !== undefined && { upstreamPath }),
     });
     if (key !== null) await bindIdempotencyKey(trx, wabaId, key, id);
-    await insertWorkflowTasks(trx, [sendTask(wabaId, id)], START_WITHIN_MS);
+    await insertWorkflowTasks(trx, [sendMessageTask(wabaId, id)], START_WITHIN_MS);
     return id;
   });
-}
-
-/** The workflow of a message. */
-export function sendTask(wabaId: string, messageId: string) {
-  return {
-    workflowId: `send/${messageId}`,
-    workflowType: 'sendMessage' as const,
-    wabaId,
-    eventId: messageId,
-    argument: { wabaId, messageId },
-  };
 }
 
 function recipientOf({ to, recipient, recipient_type: kind }: SendRequest): Recipient {

@@ -1,11 +1,10 @@
 import type { FastifyBaseLogger } from 'fastify';
-import type { SendMessageInput } from '../../../messages/send/record-send.ts';
+import { sendMessageTask } from '../../../messages/send/send-task.ts';
 import type { Config } from '../../../platform/config/config.ts';
 import type { Database } from '../../../platform/postgres/database.ts';
 import type { TemporalConnection } from '../../../platform/temporal/client-connection.ts';
 import { searchAttributes, taskQueues } from '../../../platform/temporal/workflow-options.ts';
 import { returnTasks } from '../../../platform/temporal/workflow-tasks.ts';
-import { sendTask } from './queue-message.ts';
 
 const START_TIMEOUT_MS = 3_000;
 
@@ -24,16 +23,16 @@ export function createSendStarter(
   const taskQueue = taskQueues(config.temporal.taskQueuePrefix).deliveries;
   return {
     start: async ({ wabaId, tenantId }, messageId) => {
-      const { workflowId, argument } = sendTask(wabaId, messageId);
+      const { workflowId, argument, kind } = sendMessageTask(wabaId, messageId);
       try {
         await temporal.use(START_TIMEOUT_MS, (client) =>
-          client.workflow.start<(input: SendMessageInput) => Promise<unknown>>('sendMessage', {
+          client.workflow.start(kind.workflowType, {
             taskQueue,
             workflowId,
             workflowIdConflictPolicy: 'USE_EXISTING',
             args: [argument],
             typedSearchAttributes: searchAttributes({ tenantId, wabaId, eventId: messageId }),
-            staticSummary: 'send a message to a customer',
+            staticSummary: kind.summary,
           }),
         );
       } catch (error) {

@@ -1,11 +1,11 @@
 import type { Client } from '@temporalio/client';
 import type { TypedSearchAttributes } from '@temporalio/common';
 import { expect, onTestFinished, test } from 'vitest';
+import { storeMediaTask } from '../../../../src/messages/media/media.ts';
 import { query } from '../../../../src/platform/postgres/sql.ts';
-import {
-  insertWorkflowTasks,
-  startWorkflowStarter,
-} from '../../../../src/platform/temporal/workflow-tasks.ts';
+import { startWorkflowStarter } from '../../../../src/platform/temporal/workflow-starter.ts';
+import { insertWorkflowTasks } from '../../../../src/platform/temporal/workflow-tasks.ts';
+import { TASK_KINDS } from '../../../../src/worker/task-kinds.ts';
 import { silentLogger } from '../../../support/silent-logger.ts';
 import { seedFixtureAccounts, testEventIdHash } from '../../../support/test-accounts.ts';
 import { testDatabase } from '../../../support/test-database.ts';
@@ -17,17 +17,22 @@ test('workflows of tasks are found by tenant, WABA, event and its type', async (
   const { database } = await testDatabase();
   await seedFixtureAccounts(database);
   const eventIdHash = testEventIdHash(database);
-  const task = { workflowId: 'media/1', workflowType: 'storeInboundMedia' as const, wabaId: WABA };
-  await database.transaction((trx) =>
-    insertWorkflowTasks(trx, [{ ...task, eventId: 'wamid.1_media', argument: {} }]),
-  );
+  const task = storeMediaTask({ wabaId: WABA, messageId: '1', eventId: 'wamid.1_media' });
+  await database.transaction((trx) => insertWorkflowTasks(trx, [task]));
   const found: Record<string, unknown>[] = [];
   const start = async (_: string, options: { typedSearchAttributes: TypedSearchAttributes }) => {
     const pairs = options.typedSearchAttributes.getAll();
     found.push(Object.fromEntries(pairs.map(({ key, value }) => [key.name, value])));
   };
   const client = { workflow: { start } } as unknown as Client;
-  const loop = startWorkflowStarter({ database, client, taskQueue: 'q', logger: silentLogger, eventIdHash });
+  const loop = startWorkflowStarter({
+    database,
+    client,
+    taskQueue: 'q',
+    logger: silentLogger,
+    eventIdHash,
+    kinds: TASK_KINDS,
+  });
   onTestFinished(loop.stop);
   await eventually('started', () => found.length, { is: 1 });
   const [tenant] = await query<{ id: string }>(

@@ -1,0 +1,81 @@
+import type { Client } from '@temporalio/client';
+import type { EventIdHash } from '../crypto/installation-secret.ts';
+import type { Logger } from '../logger.ts';
+import { type Loop, startLoop } from '../loop.ts';
+import type { Database } from '../postgres/database.ts';
+import { startOrReplace } from './start-or-replace.ts';
+import { searchAttributes } from './workflow-options.ts';
+import { returnTasks, type TakenTask, type TaskKind, takeDueTasks } from './workflow-tasks.ts';
+
+export type WorkflowStarterTools = {
+  database: Database;
+  client: Client;
+  taskQueue: string;
+  logger: Logger;
+  eventIdHash: EventIdHash;
+  /** Those of all rooms. */
+  kinds: readonly TaskKind[];
+};
+
+const BATCH = 50;
+const POLL_MS = 250;
+
+/**
+ * Starts the workflows that rooms asked for, and again later those whose task still stands; a run that cannot go on is
+ * replaced.
+ */
+export function startWorkflowStarter(tools: WorkflowStarterTools): Loop {
+  const kinds = new Map(tools.kinds.map((kind) => [kind.workflowType, kind]));
+  return startLoop({
+    name: 'workflow-starter',
+    pollMs: POLL_MS,
+    logger: tools.logger,
+    turn: async () => {
+      const tasks = await takeDueTasks(tools.database, tools.kinds, BATCH);
+      const starts = await Promise.allSettled(
+        tasks.map((task) => startTask(tools, task, kinds.get(task.workflowType))),
+      );
+      const failed = tasks.filter((_, index) => starts[index]?.status === 'rejected');
+      if (failed.length > 0)
+        await returnTasks(
+          tools.database,
+          failed.map((task) => task.workflowId),
+        );
+      const failure = starts.find((start) => start.status === 'rejected');
+      if (failure !== undefined) throw failure.reason;
+      return tasks.length === BATCH;
+    },
+  });
+}
+
+async function startTask(
+  { client, taskQueue, logger, eventIdHash }: WorkflowStarterTools,
+  task: TakenTask,
+  kind: TaskKind | undefined,
+): Promise<void> {
+  const { workflowId, workflowType, wabaId, tenantId } = task;
+  const eventType = kind?.eventType ?? null;
+  const eventId = eventType === null ? task.eventId : await eventIdHash(task.eventId);
+  // A kind of a newer version is not known here.
+  const summary = task.summary ?? kind?.summary;
+  const options = {
+    taskQueue,
+    workflowId,
+    workflowIdReusePolicy: 'ALLOW_DUPLICATE' as const,
+    args: [task.argument],
+    typedSearchAttributes: searchAttributes({ tenantId, wabaId: wabaId || null, eventId, eventType }),
+    ...(summary !== undefined && { staticSummary: summary }),
+  };
+  if (kind?.isSignalled && task.starts <= SIGNALLED_STARTS) {
+    const existing = { workflowIdConflictPolicy: 'USE_EXISTING' as const, signal: 'changed' };
+    await client.workflow.signalWithStart(workflowType, { ...options, ...existing });
+  } else {
+    await startOrReplace({ client, logger, workflowType, options: { ...options, requestEagerStart: true } });
+  }
+}
+
+/**
+ * How often a workflow that waits for its row to change is told so after the task was woken. The first time is enough
+ * unless this process dies in between; later ones would only fill its history.
+ */
+const SIGNALLED_STARTS = 2;
