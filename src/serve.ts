@@ -14,9 +14,11 @@ async function traceIfWanted(config: Config, service: string): Promise<{ close()
   if (config.traces.url === '') return { close: async () => undefined };
   const { startTracing } = await import('./platform/tracing.ts');
   const { splitUpstreamBody } = await import('./inbound/split/upstream-items.ts');
+  const { traceKeyOf } = await import('./deliveries/trace-key.ts');
   const { tracedItem } = await import('./inbound/intake/intake-batch.ts');
   const eventsOf = (body: Buffer) => splitUpstreamBody(body).items.map(tracedItem);
-  return startTracing({ ...config.traces, service, eventsOf, logger: openLogger(config, 'traces') });
+  const logger = openLogger(config, 'traces');
+  return startTracing({ ...config.traces, service, eventsOf, traceKeyOf, logger });
 }
 
 /** Runs the API process until SIGTERM or SIGINT. */

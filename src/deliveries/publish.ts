@@ -1,24 +1,22 @@
-import { createHash } from 'node:crypto';
 import { endpointsOfWabas, type Subscriber } from '../endpoints/endpoint-settings.ts';
-import { filterOf } from '../endpoints/event-filter.ts';
 import { formatTakes } from '../endpoints/event-format.ts';
 import { type EventType, includesType } from '../platform/event-type.ts';
-import { filteredDeliveries, tracing } from '../platform/metrics/metrics.ts';
+import { tracing } from '../platform/metrics/metrics.ts';
 import type { Database, Transaction } from '../platform/postgres/database.ts';
-import { byteaArray, execute, query } from '../platform/postgres/sql.ts';
+import { byteaArray, query } from '../platform/postgres/sql.ts';
 import { dayOfUuidV7, uuidV7 } from '../platform/public-ids.ts';
 import type { ClaimedDelivery } from '../queue/claim.ts';
 import {
   claimedOf,
   type DirectClaimer,
   queueParameters,
-  releaseEvent,
   wakeDispatcher,
   wantedBy,
 } from '../queue/enqueue.ts';
 import { lockPublishing, ORDER_SCOPE_LOCK } from '../queue/publishing-locks.ts';
-import { removeDeliveries } from '../queue/remove.ts';
+import { contentJudge } from './content-filter.ts';
 import { serializeEvent } from './envelope.ts';
+import { laneOf } from './lanes.ts';
 
 export type NewEvent = {
   wabaId: string;
@@ -66,7 +64,7 @@ export async function findSubscribers(trx: Transaction, wabaIds: readonly string
 /**
  * Stores events in the order given, each serialized once, and queues a delivery for every subscribed endpoint, in one
  * statement that is sent at once. Wakes the dispatcher when the transaction commits, if there is anything left for it.
- * The caller holds the publishing lock (locks.ts).
+ * The caller holds the publishing lock (publishing-locks.ts).
  */
 export async function publishTo(
   trx: Transaction,
@@ -233,10 +231,10 @@ function eventColumns(made: readonly MadeEvent[]) {
   };
 }
 
-type EnvelopeParts = Pick<NewEvent, 'type' | 'tenantId' | 'wabaId' | 'phoneNumberId' | 'eventId'>;
+export type EnvelopeParts = Pick<NewEvent, 'type' | 'tenantId' | 'wabaId' | 'phoneNumberId' | 'eventId'>;
 
 /** The bytes of one event: made once, then only stored and sent. */
-function bodyOf(event: EnvelopeParts, dataJson: string, occurredAt: Date): Buffer {
+export function bodyOf(event: EnvelopeParts, dataJson: string, occurredAt: Date): Buffer {
   return Buffer.from(
     serializeEvent({
       eventType: event.type,
@@ -270,18 +268,6 @@ function fanOut(events: readonly MadeEvent[], subscribers: readonly Subscriber[]
   });
 }
 
-/** Judges an event by filters; its data is read once, when a filter asks. What is not known yet is judged at its release. */
-function contentJudge(dataJson: string | null): (filter: readonly string[]) => boolean {
-  let data: { value: unknown } | null = null;
-  return (filter) => {
-    if (dataJson === null) return true;
-    data ??= { value: JSON.parse(dataJson) };
-    const isTaken = filterOf(filter)(data.value);
-    if (!isTaken) filteredDeliveries.note?.();
-    return isTaken;
-  };
-}
-
 function placeOf({ endpointId, lane }: PlannedDelivery): string {
   return `${endpointId} ${lane}`;
 }
@@ -313,52 +299,6 @@ function laneAt({ orderScope }: Subscriber, event: MadeEvent): string {
   return event.lane;
 }
 
-/**
- * Gives a reserved event its body and makes its deliveries claimable.
- * Returns false when it was released before: its bytes stay as they are.
- */
-export async function releaseReservedEvent(
-  trx: Transaction,
-  event: { wabaId: string; day: string; uuid: string; dataJson: string },
-  occurredAt: Date,
-): Promise<boolean> {
-  const [reserved] = await query<EnvelopeParts>(
-    trx,
-    `select event_type as type, tenant_id as "tenantId", waba_id as "wabaId", phone_number_id as "phoneNumberId",
-            event_id as "eventId"
-       from events where day = ? and id = ? and waba_id = ? and body is null for update`,
-    [event.day, event.uuid, event.wabaId],
-  );
-  if (reserved === undefined) return false;
-  await execute(trx, 'update events set body = ?, occurred_at = ? where day = ? and id = ?', [
-    bodyOf(reserved, event.dataJson, occurredAt),
-    occurredAt,
-    event.day,
-    event.uuid,
-  ]);
-  await dropFiltered(trx, event);
-  await releaseEvent(trx, event.uuid);
-  wakeDispatcher(trx);
-  return true;
-}
-
-/** A reserved event is queued for endpoints before its data is known: those whose filter does not take it get none. */
-async function dropFiltered(
-  trx: Transaction,
-  { wabaId, uuid, dataJson }: { wabaId: string; uuid: string; dataJson: string },
-): Promise<void> {
-  const queued = await query<{ deliveryId: string; filter: string[] }>(
-    trx,
-    `select q.delivery_id as "deliveryId", w.filter
-       from webhook_endpoints w join delivery_queue q on q.endpoint_id = w.id and q.event_uuid = :uuid and not q.released
-      where w.waba_id = :wabaId and w.filter is not null and not q.replay`,
-    { wabaId, uuid },
-  );
-  const isTaken = contentJudge(dataJson);
-  const unwanted = queued.filter(({ filter }) => !isTaken(filter)).map(({ deliveryId }) => deliveryId);
-  await removeDeliveries(trx, unwanted, { reason: 'the filter of the endpoint does not take this event' });
-}
-
 /** One delivery of an event, to be stored and queued. `open`: its endpoint takes deliveries at present. */
 export function newDelivery(event: MadeEvent, endpointId: string, lane: string, open: boolean) {
   const deliveryId = uuidV7(Date.now());
@@ -386,26 +326,6 @@ export function wants(
     includesType(eventTypes, event.type) &&
     (phoneNumberIds === null || event.phoneNumberId === null || phoneNumberIds.includes(event.phoneNumberId))
   );
-}
-
-const MAX_LANE_BYTES = 200;
-const HASH_PREFIX = 'sha256:';
-/** Lanes that are not an event's own: of hashed keys, of replays, of a conversation, of what stepped aside. */
-const RESERVED = /^(?:sha256:|replay\/|conversation\/|aside\/)/;
-// Control, format, surrogate, private and unassigned characters, and line and paragraph separators.
-const UNPRINTABLE = /[\p{C}\p{Zl}\p{Zp}]/u;
-
-/**
- * The lane in which events of one ordering key queue: the key itself where it fits an index and reads well, otherwise
- * its SHA-256. Two well-formed keys never share a lane: a key that looks like a lane of another kind is hashed as well.
- */
-export function laneOf(laneKey: string): string {
-  const isReadable =
-    laneKey !== '' &&
-    Buffer.byteLength(laneKey, 'utf8') <= MAX_LANE_BYTES &&
-    !UNPRINTABLE.test(laneKey) &&
-    !RESERVED.test(laneKey);
-  return isReadable ? laneKey : HASH_PREFIX + createHash('sha256').update(laneKey, 'utf8').digest('hex');
 }
 
 /**

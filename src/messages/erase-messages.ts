@@ -1,6 +1,6 @@
 import { mediaReadyEventId } from '../deliveries/envelope.ts';
 import { type ErasedEvent, eraseEvents, quietEvents } from '../deliveries/erase-events.ts';
-import { laneOf } from '../deliveries/publish.ts';
+import { laneOf } from '../deliveries/lanes.ts';
 import { type ErasureCounts, NotYetErased, removeObjects, sumOf } from '../platform/erasing.ts';
 import type { ObjectStore } from '../platform/object-store/object-store.ts';
 import type { Database, Transaction } from '../platform/postgres/database.ts';

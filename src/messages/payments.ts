@@ -1,4 +1,4 @@
-import { laneOf } from '../deliveries/publish.ts';
+import { laneOf } from '../deliveries/lanes.ts';
 import { membersOf } from '../platform/json/json-members.ts';
 import { epochTimeOf } from '../platform/json/json-text.ts';
 import type { Database, Transaction } from '../platform/postgres/database.ts';

@@ -37,6 +37,8 @@ type Options = Config['traces'] & {
   logger: Pick<Logger, 'warn' | 'info'>;
   /** The events that come of an upstream body. */
   eventsOf: (body: Buffer) => TracedEvent[];
+  /** The same for all events of a WABA that share a trace. */
+  traceKeyOf: (event: TracedEvent) => string;
 };
 
 /** What activities under way have noted, each for itself. */
@@ -47,6 +49,7 @@ export function startTracing(options: Options): { close(): Promise<void> } {
   const exporter = new Exporter(options);
   const activities = new AsyncLocalStorage<RunningActivity>();
   const isSampled = sampler(options.percent);
+  const traceOf = (event: TracedEvent) => traceIdOf(event.wabaId, options.traceKeyOf(event));
 
   const read = new WeakMap<Buffer, TracedEvent[]>();
   const eventsIn = (body: Buffer) => {
@@ -59,7 +62,7 @@ export function startTracing(options: Options): { close(): Promise<void> } {
     const events = Buffer.isBuffer(span.about) ? eventsIn(span.about) : span.about;
     const activity = activities.getStore();
     if (events.length === 0) activity?.later.push(span);
-    const traces = [...new Set(events.slice(0, MOST_EVENTS).map(traceIdOf))].filter(isSampled);
+    const traces = [...new Set(events.slice(0, MOST_EVENTS).map(traceOf))].filter(isSampled);
     const attributes = attributesOf(span, events);
     const batch = traces.length > 1 ? newContext() : null;
     const contexts = traces.map((traceId) => {
@@ -133,16 +136,8 @@ function epochMs(): number {
   return performance.timeOrigin + performance.now();
 }
 
-/** `eventId`s that say nothing of the one message or payment that they are about. */
-const OF_MANY: ReadonlySet<string | undefined> = new Set(['order', 'test']);
-
-/**
- * The trace of an event. It is made of what every process knows of it, so that no message has to carry it: all events of
- * one message share one, also those that come days later.
- */
-export function traceIdOf({ wabaId, type, eventId, uuid }: TracedEvent): string {
-  const isOfOne = uuid === undefined || !OF_MANY.has(type);
-  const key = isOfOne ? (type === 'media.ready' ? eventId.replace(/_media$/, '') : eventId) : uuid;
+/** The trace of all events of a WABA with one key. It is derived from what every process knows, so that no message carries it. */
+export function traceIdOf(wabaId: string, key: string): string {
   return createHash('sha256').update(`trace ${wabaId} ${key}`).digest('hex').slice(0, 32);
 }
 

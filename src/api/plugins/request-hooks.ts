@@ -1,6 +1,6 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest, RouteOptions } from 'fastify';
 import type { Config } from '../../platform/config/config.ts';
-import type { ApiMetrics, NoteRequest } from '../../platform/metrics/metrics.ts';
+import type { ApiMetrics, NoteRequest } from '../api-metrics.ts';
 import { ApiError } from '../errors/api-error.ts';
 import { storableProblem } from '../messages/send/problems.ts';
 

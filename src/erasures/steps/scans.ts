@@ -1,5 +1,5 @@
 import { type ErasedEvent, quietEvents } from '../../deliveries/erase-events.ts';
-import { laneOf } from '../../deliveries/publish.ts';
+import { laneOf } from '../../deliveries/lanes.ts';
 import {
   eraseEventsAndPayments,
   erasePaymentReports,

@@ -1,4 +1,4 @@
-import { releaseReservedEvent } from '../../deliveries/publish.ts';
+import { releaseReservedEvent } from '../../deliveries/release-event.ts';
 import type { Database } from '../../platform/postgres/database.ts';
 import { isDataError } from '../../platform/postgres/error-class.ts';
 import { query } from '../../platform/postgres/sql.ts';

@@ -1,13 +1,9 @@
 import { cpus } from 'node:os';
 import { Counter, Histogram, Registry } from '@prometheus-io/client';
 import type { AttemptObserver, MadeAttempt } from '../../deliveries/attempt/settle-attempts.ts';
+import { filteredDeliveries } from '../../deliveries/content-filter.ts';
 import type { SettledOutcome } from '../../deliveries/judge-outcome.ts';
-import {
-  type CountOutcome,
-  countFilteredDeliveries,
-  makeOutcomeCounter,
-  tracing,
-} from '../../platform/metrics/metrics.ts';
+import { type CountOutcome, makeOutcomeCounter, tracing } from '../../platform/metrics/metrics.ts';
 import type { WorkerPeers } from '../../platform/postgres/worker-processes.ts';
 import { msOfUuidV7, publicDeliveryId } from '../../platform/public-ids.ts';
 import type { SendResult } from '../../platform/sender/http-sender.ts';
@@ -44,6 +40,16 @@ export function makeWorkerMetrics(): WorkerMetrics {
       outcomes: ['accepted', 'failed', 'unknown', 'finished', 'retrying'],
     }),
   };
+}
+
+/** Counts what filters of endpoints spare. */
+function countFilteredDeliveries(registry: Registry): void {
+  const filtered = new Counter({
+    name: 'heliograph_deliveries_filtered_total',
+    help: 'Events that were not sent to an endpoint because its content filter does not take them.',
+    registers: [registry],
+  });
+  filteredDeliveries.note = () => filtered.inc();
 }
 
 /** Up to the time-out of an attempt, which is 20 s at most. */

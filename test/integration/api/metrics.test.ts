@@ -1,6 +1,6 @@
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { findFreePorts } from '../../../dev/embedded/ports.ts';
-import { makeApiMetrics } from '../../../src/platform/metrics/metrics.ts';
+import { makeApiMetrics } from '../../../src/api/api-metrics.ts';
 import { scrapeOf, startMetricsServer } from '../../../src/platform/metrics/metrics-server.ts';
 import { counted, samplesOf } from '../../support/metrics-text.ts';
 import { addKey, signed, startTestApi } from './api-harness.ts';

@@ -112,7 +112,7 @@ test('one trace has all that was done for a message, from the body of upstream t
   await eventually('both events, twice each', () => types().length >= 4, 60_000);
   expect(new Set(types())).toEqual(new Set(['message', 'media.ready']));
 
-  const traceId = traceIdOf({ wabaId: WABA, type: 'message', eventId: upstreamId });
+  const traceId = traceIdOf(WABA, upstreamId);
   const spans = () => collector.spans.filter((span) => span.traceId === traceId);
   const names = () => spans().map(({ name }) => name);
   const told = (name: string, times: number) => names().filter((each) => each === name).length >= times;

@@ -6,7 +6,7 @@ import {
   serializeEvent,
   testEventData,
 } from '../../../src/deliveries/envelope.ts';
-import { laneOf } from '../../../src/deliveries/publish.ts';
+import { laneOf } from '../../../src/deliveries/lanes.ts';
 
 const ENVELOPE = {
   eventType: 'message' as const,

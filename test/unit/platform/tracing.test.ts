@@ -22,7 +22,11 @@ async function traced(percent: number, statuses: number[] = [], receiver?: Addre
   const log = (_facts: object, message: string) => void warnings.push(message);
   const options = {
     url: `http://127.0.0.1:${(receiver ?? (server.address() as AddressInfo)).port}`,
-    ...{ headers: {}, percent, service: 'test', eventsOf: () => [] },
+    headers: {},
+    percent,
+    service: 'test',
+    eventsOf: () => [],
+    traceKeyOf: ({ eventId }: { eventId: string }) => eventId,
     logger: { warn: log, info: log } as never,
   };
   return { sent, warnings, tracing: startTracing(options) };
@@ -37,19 +41,15 @@ test('what was done for several events at once is in the trace of each, linked t
   await running.close();
   const batch = sent.find(({ name }) => name === 'intake batch');
   const each = sent.filter(({ name }) => name === 'intake');
-  expect(each.map(({ traceId }) => traceId)).toEqual([traceIdOf(event(1)), traceIdOf(event(2))]);
+  expect(each.map(({ traceId }) => traceId)).toEqual([traceIdOf('1', 'wamid.1'), traceIdOf('1', 'wamid.2')]);
   const context = ({ traceId, spanId }: Sent) => ({ traceId, spanId });
   expect(batch?.links).toEqual(each.map(context));
   for (const { links } of each) expect(links).toEqual(batch === undefined ? [] : [context(batch)]);
 });
 
-test('events of one message share a trace, also those of its media; orders of one catalog do not', () => {
-  const base = traceIdOf(event(1));
-  expect(traceIdOf(event(1, { type: 'status', uuid: 'a' }))).toBe(base);
-  expect(traceIdOf({ wabaId: '1', type: 'media.ready', eventId: 'wamid.1_media' })).toBe(base);
-  expect(traceIdOf({ ...event(1), wabaId: '2' })).not.toBe(base);
-  const order = (uuid: string) => traceIdOf({ wabaId: '1', type: 'order', eventId: 'catalog', uuid });
-  expect(order('a')).not.toBe(order('b'));
+test('events with one key share a trace only within a WABA', () => {
+  expect(traceIdOf('1', 'wamid.1')).toBe(traceIdOf('1', 'wamid.1'));
+  expect(traceIdOf('2', 'wamid.1')).not.toBe(traceIdOf('1', 'wamid.1'));
 });
 
 test('a share of the messages is traced, the same in every process', async () => {

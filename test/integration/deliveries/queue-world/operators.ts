@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { findSubscribers, publishTo, releaseReservedEvent } from '../../../../src/deliveries/publish.ts';
+import { findSubscribers, publishTo } from '../../../../src/deliveries/publish.ts';
+import { releaseReservedEvent } from '../../../../src/deliveries/release-event.ts';
 import { retryEndpoint } from '../../../../src/deliveries/retry-now.ts';
 import { insertTestEvent } from '../../../../src/deliveries/test-event.ts';
 import { deleteEndpoint, enableEndpoint, holdEndpoint } from '../../../../src/endpoints/endpoint-modes.ts';

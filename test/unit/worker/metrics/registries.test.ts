@@ -1,10 +1,7 @@
 import { describe, expect, test } from 'vitest';
+import { makeApiMetrics } from '../../../../src/api/api-metrics.ts';
 import { RunShare } from '../../../../src/deliveries/loop/run-share.ts';
-import {
-  counted as countedActivity,
-  makeApiMetrics,
-  watchProcess,
-} from '../../../../src/platform/metrics/metrics.ts';
+import { counted as countedActivity, watchProcess } from '../../../../src/platform/metrics/metrics.ts';
 import { watchCertificates, watchPools } from '../../../../src/platform/metrics/process-metrics.ts';
 import { makeSystemGauges, type SystemFigures } from '../../../../src/worker/metrics/system-figures.ts';
 import { makeWorkerMetrics } from '../../../../src/worker/metrics/worker-metrics.ts';
