@@ -2,38 +2,25 @@ import { hostname } from 'node:os';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Client } from '@temporalio/client';
 import type { NativeConnection } from '@temporalio/worker';
-import { makeEnrichOrderActivities } from '../activities/enrich-order.ts';
-import { makeNumberActivities } from '../activities/refresh-numbers.ts';
-import { makeSendMessageActivities } from '../activities/send-message.ts';
-import { makeStoreInboundMediaActivities } from '../activities/store-inbound-media.ts';
 import { startAlertKeeper } from '../alerts/alert-keeper.ts';
 import type { AttemptObserver } from '../deliveries/attempt/settle-attempts.ts';
 import {
-  startBacklogReturn,
-  startProber,
-  startRetryRelease,
-  startSweeper,
-} from '../deliveries/dispatch/queue-upkeep.ts';
-import { makeRunClient } from '../deliveries/dispatch/run-client.ts';
-import { startRunUpkeep } from '../deliveries/dispatch/run-upkeep.ts';
-import { startSessionWorkflow } from '../deliveries/dispatch/start-workflows.ts';
-import { startEndpointKeeper } from '../deliveries/loop/endpoint-keeper.ts';
-import { startHeadParking } from '../deliveries/loop/head-parking.ts';
+  type Delivery,
+  deliveryLoops,
+  openDelivery,
+  startTemporalDeliveryLoops,
+} from '../deliveries/worker.ts';
 import type { KeepAtOnce } from '../inbound/inbox.ts';
-import { makeIntakeMemory } from '../inbound/intake/backlog.ts';
-import { makeDirectIntake } from '../inbound/intake/direct-intake.ts';
-import { type IntakeLoop, startIntake } from '../inbound/intake/intake-loop.ts';
-import { makeMediaUrls } from '../messages/media/media-urls.ts';
+import type { IntakeLoop } from '../inbound/intake/intake-loop.ts';
+import { openIntake } from '../inbound/worker.ts';
+import { startOrderRelease } from '../messages/orders/overdue-orders.ts';
 import type { Config } from '../platform/config/config.ts';
 import { openEventIdHash } from '../platform/crypto/installation-secret.ts';
-import type { SecretBox } from '../platform/crypto/secret-box.ts';
-import { openGraphClient, openSendClient } from '../platform/graph/graph-client.ts';
 import type { Logger } from '../platform/logger.ts';
 import type { Loop } from '../platform/loop.ts';
-import { counted } from '../platform/metrics/metrics.ts';
-import { openObjectStore } from '../platform/object-store/object-store.ts';
+import { type ObjectStore, openObjectStore } from '../platform/object-store/object-store.ts';
 import { listenToDatabase } from '../platform/postgres/connection.ts';
-import type { Database, DatabasePool } from '../platform/postgres/database.ts';
+import type { DatabasePool } from '../platform/postgres/database.ts';
 import { waitForSchema } from '../platform/postgres/schema-state.ts';
 import { warnWhenNotDurable } from '../platform/postgres/server-checks.ts';
 import type { WorkerPeers } from '../platform/postgres/worker-processes.ts';
@@ -47,7 +34,7 @@ import { taskQueues } from '../platform/temporal/workflow-options.ts';
 import { startWorkflowStarter } from '../platform/temporal/workflow-starter.ts';
 import { wakeAllTasks } from '../platform/temporal/workflow-tasks.ts';
 import { reportUnreadableSecrets } from '../secrets/secret-keys.ts';
-import { openDelivery } from './attempt-tools.ts';
+import { openActivities } from './activities.ts';
 import { startHealthServer, watchHealth } from './health.ts';
 import { startHeartbeat } from './heartbeat.ts';
 import { startHousekeeping } from './housekeeping/housekeeping.ts';
@@ -63,7 +50,6 @@ import {
 import { makeWorkerScrape } from './metrics/worker-scrape.ts';
 import { startNumberSchedule } from './number-schedule.ts';
 import { openDatabases } from './open-databases.ts';
-import { startOrderRelease } from './order-release.ts';
 import { rehearse } from './rehearsal.ts';
 import { TASK_KINDS } from './task-kinds.ts';
 import { runTemporalWorkers, workerOptions } from './temporal-workers.ts';
@@ -127,7 +113,7 @@ export async function startWorker(
   watch.listens(listener);
   void warnWhenNotDurable(upkeepDatabase, logger);
   const { connection, upkeep } = await connectWhenUp(config, tools);
-  const workers = await runWorkers(config, { ...tools, connection, upkeep });
+  const workers = await runWorkers(config, { ...tools, objectStore, connection, upkeep });
   const { client } = upkeep;
   for (const [name, loop] of startTemporalLoops(config, { ...tools, client, peers })) loops.set(name, loop);
   // What the start left behind goes now, and not while the first deliveries wait.
@@ -156,7 +142,6 @@ export async function startWorker(
   };
 }
 
-type Delivery = ReturnType<typeof openDelivery>;
 type Tools = Omit<ReturnType<typeof openParts>, 'objectStore'>;
 
 function openParts(config: Config, logger: Logger) {
@@ -168,7 +153,7 @@ function openParts(config: Config, logger: Logger) {
     metrics.attempt(attempt, outcome);
     noteAttempt(attempt, outcome);
   };
-  const delivery = openDelivery(config, { database, upkeepDatabase, objectStore, logger, worker, onAttempt });
+  const delivery = openDelivery(config, { database, logger, worker, onAttempt });
   return { database, upkeepDatabase, delivery, logger, metrics, objectStore };
 }
 
@@ -181,11 +166,11 @@ function startIntakeLoop(
   let peers: WorkerPeers = { count: 1, rank: 0, isElsewhere: false, isLeader: false };
   const load = watchLoad();
   const directClaims = () => (leavesToOthers(peers, load()) ? null : delivery.loop.directClaims());
-  const intakeTools = {
-    ...{ database, logger, directClaims, memory: makeIntakeMemory(), onBody: metrics.inboxBody },
-  };
-  const intake = startIntake(intakeTools, () => peers);
-  onDirectIntake?.(makeDirectIntake(intakeTools, intake));
+  const { intake, directIntake } = openIntake(
+    { database, logger, directClaims, onBody: metrics.inboxBody },
+    () => peers,
+  );
+  onDirectIntake?.(directIntake);
   const onPeers = (seen: WorkerPeers) => {
     peers = seen;
     delivery.shareWith(seen);
@@ -235,26 +220,20 @@ async function runWorkers(
     upkeep: TemporalUpkeep;
     upkeepDatabase: DatabasePool;
     delivery: Delivery;
+    objectStore: ObjectStore;
     logger: Logger;
     metrics: WorkerMetrics;
   },
 ) {
-  const { connection, upkeep, upkeepDatabase, delivery, logger, metrics } = tools;
-  const shared = { database: upkeepDatabase, secretBox: delivery.secretBox, logger };
-  const media = openMediaActivities(config, shared, metrics);
-  const sends = openSendActivities(config, shared, metrics);
+  const { connection, upkeep, delivery, logger } = tools;
+  const { activities, close } = openActivities(config, { ...tools, database: tools.upkeepDatabase });
   const workers = await runTemporalWorkers(
     workerOptions({
       namespace: config.temporal.namespace,
       queues: taskQueues(config.temporal.taskQueuePrefix),
       worker: delivery.worker,
       workflowBundle: await loadWorkflowBundle(logger),
-      activities: {
-        ...delivery.activities,
-        media: media.activities,
-        orders: media.orderActivities,
-        sends: sends.activities,
-      },
+      activities,
     }),
     {
       ...{ connection, logger, ensure: upkeep.ensure },
@@ -266,8 +245,7 @@ async function runWorkers(
     deafMs: workers.deafMs,
     stop: async () => {
       await workers.stop();
-      await media.close();
-      await sends.close();
+      await close();
     },
   };
 }
@@ -285,20 +263,19 @@ function startDeliveryLoops(
   },
 ): [string, Loop][] {
   const { database, upkeepDatabase, delivery, logger, onPeers, peers } = parts;
-  const { loop, runs, secretBox } = delivery;
+  const { loop, secretBox } = delivery;
   const isLeader = () => peers().isLeader;
   loop.start();
-  const { blockLimitHours } = config.webhooks;
-  const upkeep = { database, logger, loop, isLeader, blockLimitHours, isTemporalUp: () => runs.isUp() };
+  const deliveries = deliveryLoops(config, delivery, { database, logger, isLeader });
   return [
     ['heartbeat', startHeartbeat({ ...delivery, database, logger, onPeers })],
-    ['endpointKeeper', startEndpointKeeper({ ...delivery, isLeader, database, logger, ...config.webhooks })],
+    ['endpointKeeper', deliveries.endpointKeeper()],
     ['alertKeeper', startAlertKeeper({ config, secretBox, database: upkeepDatabase, logger })],
-    ['retryRelease', startRetryRelease(upkeep)],
-    ['sweeper', startSweeper(upkeep)],
-    ['headParking', startHeadParking({ ...upkeep, troubleWatch: delivery.troubleWatch })],
-    ['backlogReturn', startBacklogReturn(upkeep)],
-    ['prober', startProber(upkeep)],
+    ['retryRelease', deliveries.retryRelease()],
+    ['sweeper', deliveries.sweeper()],
+    ['headParking', deliveries.headParking()],
+    ['backlogReturn', deliveries.backlogReturn()],
+    ['prober', deliveries.prober()],
     ['figuresKeeper', startFiguresKeeper({ database: upkeepDatabase, logger, isLeader })],
     ['orderRelease', startOrderRelease(config, { database: upkeepDatabase, logger, isLeader, secretBox })],
   ];
@@ -316,18 +293,12 @@ function startTemporalLoops(
   },
 ): [string, Loop][] {
   const { client, upkeepDatabase: database, delivery, logger, peers } = parts;
-  const { loop, leaseMs, worker } = delivery;
   const queues = taskQueues(config.temporal.taskQueuePrefix);
   const eventIdHash = openEventIdHash({ database, secretBox: delivery.secretBox });
   const isLeader = () => peers().isLeader;
-  const tools = { database, client, logger, leaseMs, eventIdHash, taskQueue: queues.deliveries, isLeader };
-  const runs = makeRunClient({ ...tools, publicUrl: config.api.publicUrl, onStart: noteStart });
-  delivery.runs.connect(runs);
-  const ofSession = { deliveries: queues.deliveries, session: queues.session(worker) };
+  const tools = { database, client, logger, eventIdHash, taskQueue: queues.deliveries, isLeader };
   return [
-    ['sessionWorkflow', startSessionWorkflow({ client, logger, loop, worker, queues: ofSession })],
-    ['runUpkeep', startRunUpkeep({ ...tools, runs })],
-    ['troubleWatch', delivery.troubleWatch.start(tools)],
+    ...startTemporalDeliveryLoops(config, delivery, { ...tools, queues, onStart: noteStart }),
     ['workflowStarter', startWorkflowStarter({ ...tools, kinds: TASK_KINDS })],
     ['numberSchedule', startNumberSchedule(tools)],
   ];
@@ -353,43 +324,4 @@ async function connectWhenUp(
       await new Promise((resolve) => setTimeout(resolve, CONNECT_RETRY_MS));
     }
   }
-}
-
-/** The activities that send messages. `close` ends their connections. */
-function openSendActivities(
-  config: Config,
-  tools: { database: Database; secretBox: SecretBox; logger: Logger },
-  metrics: WorkerMetrics,
-) {
-  const sender = openSendClient(config);
-  const objectStore = openObjectStore(config.objectStore);
-  const { sending } = config;
-  const sends = makeSendMessageActivities({ ...tools, sender, objectStore, sending });
-  const sendToUpstream = counted(sends.sendToUpstream, metrics.send);
-  const close = async () => {
-    await sender.close();
-    objectStore.close();
-  };
-  return { activities: { ...sends, sendToUpstream }, close };
-}
-
-/** The activities for inbound files, and for look-ups of orders and phone numbers. `close` ends their connections. */
-function openMediaActivities(
-  config: Config,
-  tools: { database: Database; secretBox: SecretBox; logger: Logger },
-  metrics: WorkerMetrics,
-) {
-  const graph = openGraphClient(config);
-  const objectStore = openObjectStore(config.objectStore);
-  const shared = { ...tools, graph, publicUrl: config.api.publicUrl };
-  const { maxBytes, urlTtlSeconds: ttlSeconds } = config.media;
-  const mediaUrls = makeMediaUrls({ ...shared, ttlSeconds });
-  const media = makeStoreInboundMediaActivities({ ...shared, objectStore, maxBytes, mediaUrls });
-  const fetchAndStoreMedia = counted(media.fetchAndStoreMedia, metrics.mediaDownload);
-  const orderActivities = { ...makeEnrichOrderActivities(shared), ...makeNumberActivities(shared) };
-  const close = async () => {
-    await graph.close();
-    objectStore.close();
-  };
-  return { activities: { ...media, fetchAndStoreMedia }, orderActivities, close };
 }

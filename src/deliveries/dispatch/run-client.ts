@@ -8,7 +8,7 @@ import type { RunClient } from '../loop/delivery-runs.ts';
 import type { DeliveryNews } from '../run-news.ts';
 import { deliveryStart } from './start-workflows.ts';
 
-type RunClientTools = {
+export type RunClientTools = {
   client: Client;
   logger: Logger;
   taskQueue: string;

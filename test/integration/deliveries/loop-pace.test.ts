@@ -1,13 +1,13 @@
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { startProber } from '../../../src/deliveries/dispatch/queue-upkeep.ts';
 import { FIRST_LIMIT } from '../../../src/deliveries/loop/attempt-limits.ts';
+import { openDelivery } from '../../../src/deliveries/worker.ts';
 import { endpointSecretPlace } from '../../../src/endpoints/sealed-columns.ts';
 import { loadConfig } from '../../../src/platform/config/config.ts';
 import { makeSecretBox } from '../../../src/platform/crypto/secret-box.ts';
 import { openObjectStore } from '../../../src/platform/object-store/object-store.ts';
 import type { DatabasePool } from '../../../src/platform/postgres/database.ts';
 import { execute, query } from '../../../src/platform/postgres/sql.ts';
-import { openDelivery } from '../../../src/worker/attempt-tools.ts';
 import { addEndpoints, queueEach } from '../../support/many-endpoints.ts';
 import { silentLogger } from '../../support/silent-logger.ts';
 import { seedFixtureAccounts } from '../../support/test-accounts.ts';

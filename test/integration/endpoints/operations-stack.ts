@@ -14,7 +14,7 @@ import {
 } from '../../../src/platform/temporal/worker-connection.ts';
 import { taskQueues } from '../../../src/platform/temporal/workflow-options.ts';
 import { startWorkflowStarter } from '../../../src/platform/temporal/workflow-starter.ts';
-import { openOperationsActivities } from '../../../src/worker/attempt-tools.ts';
+import { openOperationsActivities } from '../../../src/worker/activities.ts';
 import { TASK_KINDS } from '../../../src/worker/task-kinds.ts';
 import { loadWorkflowBundle } from '../../../src/worker/workflow-bundle.ts';
 import { silentLogger } from '../../support/silent-logger.ts';

@@ -1,42 +1,35 @@
 import { availableParallelism } from 'node:os';
-import { type KeyRequestActivityTools, makeKeyRequestActivities } from '../activities/approve-api-key.ts';
-import { makeDeliverEventActivities } from '../activities/deliver-event.ts';
-import { makeDeliverSessionActivities } from '../activities/deliver-session.ts';
-import { makeEndpointTroubleActivities } from '../activities/endpoint-trouble.ts';
-import { type EraseActivityTools, makeEraseActivities } from '../activities/erase.ts';
-import { makeReplayActivities, type ReplayActivityTools } from '../activities/replay-deliveries.ts';
-import { makeAlertActivities } from '../activities/send-endpoint-alert.ts';
-import { makeMailActivities } from '../activities/send-mail.ts';
-import type { AlertActivityTools } from '../alerts/attempt-alert.ts';
-import { leaseMsFor } from '../deliveries/attempt/lease-clock.ts';
-import type { AttemptObserver } from '../deliveries/attempt/settle-attempts.ts';
-import { makeEndpointHealth } from '../deliveries/breaker.ts';
-import { TroubleWatch } from '../deliveries/dispatch/trouble-watch.ts';
-import { EndpointLimiter } from '../deliveries/loop/attempt-limits.ts';
-import { DeliveryLoop } from '../deliveries/loop/delivery-loop.ts';
-import { DeliveryRuns } from '../deliveries/loop/delivery-runs.ts';
-import { makeCalmWatch, makeFailureAllowance } from '../deliveries/loop/run-allowance.ts';
-import type { MailActivityTools } from '../mail/attempt-mail.ts';
-import { makeMailSender } from '../mail/smtp.ts';
 import type { Config } from '../platform/config/config.ts';
 import { makeSecretBox, parseEncryptionKeys } from '../platform/crypto/secret-box.ts';
 import { makeAddressGuard } from '../platform/http/outbound-url.ts';
 import type { Logger } from '../platform/logger.ts';
-import type { ObjectStore } from '../platform/object-store/object-store.ts';
-import type { Database, DatabasePool } from '../platform/postgres/database.ts';
+import type { Loop } from '../platform/loop.ts';
+import type { Database } from '../platform/postgres/database.ts';
 import { isTransientError } from '../platform/postgres/error-class.ts';
 import { type HttpSender, makeHttpSender } from '../platform/sender/http-sender.ts';
 import type { UnusableNameObserver } from '../platform/sender/origin-pools.ts';
 import { makeProxyRoute, type ProxyRoute } from '../platform/sender/proxy-route.ts';
+import type { taskQueues } from '../platform/temporal/workflow-options.ts';
 import { deliveryWorkflowId } from '../queue/claim.ts';
 import { recordWorkflow } from '../queue/delivery-log.ts';
 import { makeRecordGate, type RecordGate } from '../queue/settle.ts';
+import { leaseMsFor } from './attempt/lease-clock.ts';
+import type { AttemptObserver } from './attempt/settle-attempts.ts';
+import { makeEndpointHealth } from './breaker.ts';
+import { startBacklogReturn, startProber, startRetryRelease, startSweeper } from './dispatch/queue-upkeep.ts';
+import { makeRunClient, type RunClientTools } from './dispatch/run-client.ts';
+import { startRunUpkeep } from './dispatch/run-upkeep.ts';
+import { startSessionWorkflow } from './dispatch/start-workflows.ts';
+import { TroubleWatch } from './dispatch/trouble-watch.ts';
+import { EndpointLimiter } from './loop/attempt-limits.ts';
+import { DeliveryLoop } from './loop/delivery-loop.ts';
+import { DeliveryRuns } from './loop/delivery-runs.ts';
+import { startEndpointKeeper } from './loop/endpoint-keeper.ts';
+import { startHeadParking } from './loop/head-parking.ts';
+import { makeCalmWatch, makeFailureAllowance } from './loop/run-allowance.ts';
 
 type DeliveryTools = {
-  database: DatabasePool;
-  /** For activities. */
-  upkeepDatabase: DatabasePool;
-  objectStore: ObjectStore;
+  database: Database;
   logger: Logger;
   /** Host and process. */
   worker: string;
@@ -44,14 +37,13 @@ type DeliveryTools = {
   onAttempt: AttemptObserver;
 };
 
-/** Everything that attempts deliveries in this process, and the activities that do it for workflows. */
+/** Everything that attempts deliveries in this process, for its loops and for the activities of workflows. */
 export function openDelivery(config: Config, tools: DeliveryTools) {
-  const { database, upkeepDatabase, objectStore, logger, worker, onAttempt } = tools;
+  const { database, logger, worker, onAttempt } = tools;
   const { timeoutMs, retryScheduleMs } = config.webhooks;
   const route = openRoute(config, logger, () => loop.wake());
   const sender = openSender(config, logger, route);
-  const encryptionKeys = parseEncryptionKeys(config.encryptionKeys);
-  const secretBox = makeSecretBox(encryptionKeys);
+  const secretBox = makeSecretBox(parseEncryptionKeys(config.encryptionKeys));
   const health = makeEndpointHealth();
   const { limiter, calm, runLimits, shareWith } = openLimits(config, () => runs.mayStart());
   const stopping = new AbortController();
@@ -80,19 +72,19 @@ export function openDelivery(config: Config, tools: DeliveryTools) {
   const loop = new DeliveryLoop({ ...settlement, logger, sender, limiter, secretBox, defaults, runs });
   const leaseMs = leaseMsFor(timeoutMs);
   return {
-    ...{ worker, secretBox, health, limiter, loop, runs, troubleWatch, leaseMs, shareWith },
+    worker,
+    secretBox,
+    sender,
+    health,
+    limiter,
+    loop,
+    runs,
+    troubleWatch,
+    leaseMs,
+    shareWith,
     proxyTrouble: () => route?.trouble() ?? null,
-    activities: {
-      deliver: {
-        ...makeDeliverEventActivities({ database: upkeepDatabase, loop, runs }),
-        ...makeEndpointTroubleActivities({ database: upkeepDatabase, publicUrl: config.api.publicUrl }),
-      },
-      session: makeDeliverSessionActivities({ loop, stopping: stopping.signal }),
-      operations: openOperationsActivities({
-        ...{ database: upkeepDatabase, objectStore, sender, secretBox, encryptionKeys, timeoutMs, logger },
-        mailSender: config.mail.smtpUrl === '' ? null : makeMailSender(config.mail),
-      }),
-    },
+    /** Aborted when nothing more is claimed. */
+    stopping: stopping.signal,
     /** Nothing more is claimed; what is under way goes on. */
     stopClaiming: () => {
       stopping.abort();
@@ -104,6 +96,49 @@ export function openDelivery(config: Config, tools: DeliveryTools) {
       await sender.close();
     },
   };
+}
+
+export type Delivery = ReturnType<typeof openDelivery>;
+
+/** The loops that deliver with or without Temporal, each started by its function. */
+export function deliveryLoops(
+  config: Config,
+  delivery: Delivery,
+  tools: { database: Database; logger: Logger; isLeader: () => boolean },
+) {
+  const { loop, runs, troubleWatch } = delivery;
+  const { blockLimitHours } = config.webhooks;
+  const upkeep = { ...tools, loop, blockLimitHours, isTemporalUp: () => runs.isUp() };
+  return {
+    endpointKeeper: () => startEndpointKeeper({ ...delivery, ...tools, ...config.webhooks }),
+    retryRelease: () => startRetryRelease(upkeep),
+    sweeper: () => startSweeper(upkeep),
+    headParking: () => startHeadParking({ ...upkeep, troubleWatch }),
+    backlogReturn: () => startBacklogReturn(upkeep),
+    prober: () => startProber(upkeep),
+  };
+}
+
+/** Starts the loops that show deliveries in Temporal and report trouble there. */
+export function startTemporalDeliveryLoops(
+  config: Config,
+  { loop, runs, worker, leaseMs, troubleWatch }: Delivery,
+  given: Omit<RunClientTools, 'leaseMs' | 'publicUrl'> & {
+    database: Database;
+    isLeader: () => boolean;
+    queues: ReturnType<typeof taskQueues>;
+  },
+): [string, Loop][] {
+  const { client, logger } = given;
+  const tools = { ...given, leaseMs, publicUrl: config.api.publicUrl };
+  const runClient = makeRunClient(tools);
+  runs.connect(runClient);
+  const queues = { deliveries: given.queues.deliveries, session: given.queues.session(worker) };
+  return [
+    ['sessionWorkflow', startSessionWorkflow({ client, logger, loop, worker, queues })],
+    ['runUpkeep', startRunUpkeep({ ...tools, runs: runClient })],
+    ['troubleWatch', troubleWatch.start(tools)],
+  ];
 }
 
 /** What bounds attempts and starts of runs; `shareWith` tells how many processes share it, and the rank of this one. */
@@ -174,21 +209,4 @@ function openSender(config: Config, logger: Logger, route: ProxyRoute | undefine
     logger.info(cause, 'the host of a webhook URL has no allowed address');
   const limits = { connectTimeoutMs, totalTimeoutMs: timeoutMs };
   return makeHttpSender({ guard, allowHttp, route, ...limits, onUnusableName });
-}
-
-/** The activities for the task queue of operations: replays, erasures, alerts, e-mails, key requests. They open nothing of their own. */
-export function openOperationsActivities(
-  tools: ReplayActivityTools &
-    AlertActivityTools &
-    KeyRequestActivityTools &
-    EraseActivityTools &
-    MailActivityTools,
-) {
-  return {
-    ...makeEraseActivities(tools),
-    ...makeReplayActivities(tools),
-    ...makeAlertActivities(tools),
-    ...makeKeyRequestActivities(tools),
-    ...makeMailActivities(tools),
-  };
 }

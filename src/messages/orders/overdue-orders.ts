@@ -1,10 +1,10 @@
-import { releaseOverdueOrders } from '../messages/orders/release-order.ts';
-import type { Config } from '../platform/config/config.ts';
-import type { SecretBox } from '../platform/crypto/secret-box.ts';
-import { openGraphClient } from '../platform/graph/graph-client.ts';
-import type { Logger } from '../platform/logger.ts';
-import { type Loop, startLoop } from '../platform/loop.ts';
-import type { Database } from '../platform/postgres/database.ts';
+import type { Config } from '../../platform/config/config.ts';
+import type { SecretBox } from '../../platform/crypto/secret-box.ts';
+import { openGraphClient } from '../../platform/graph/graph-client.ts';
+import type { Logger } from '../../platform/logger.ts';
+import { type Loop, startLoop } from '../../platform/loop.ts';
+import type { Database } from '../../platform/postgres/database.ts';
+import { releaseOverdueOrders } from './release-order.ts';
 
 /** Orders do not wait for Temporal for long; one worker sees to that. */
 export function startOrderRelease(

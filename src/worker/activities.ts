@@ -1,0 +1,126 @@
+import { type KeyRequestActivityTools, makeKeyRequestActivities } from '../activities/approve-api-key.ts';
+import { makeDeliverEventActivities } from '../activities/deliver-event.ts';
+import { makeDeliverSessionActivities } from '../activities/deliver-session.ts';
+import { makeEndpointTroubleActivities } from '../activities/endpoint-trouble.ts';
+import { makeEnrichOrderActivities } from '../activities/enrich-order.ts';
+import { type EraseActivityTools, makeEraseActivities } from '../activities/erase.ts';
+import { makeNumberActivities } from '../activities/refresh-numbers.ts';
+import { makeReplayActivities, type ReplayActivityTools } from '../activities/replay-deliveries.ts';
+import { makeAlertActivities } from '../activities/send-endpoint-alert.ts';
+import { makeMailActivities } from '../activities/send-mail.ts';
+import { makeSendMessageActivities } from '../activities/send-message.ts';
+import { makeStoreInboundMediaActivities } from '../activities/store-inbound-media.ts';
+import type { AlertActivityTools } from '../alerts/attempt-alert.ts';
+import type { Delivery } from '../deliveries/worker.ts';
+import type { MailActivityTools } from '../mail/attempt-mail.ts';
+import { makeMailSender } from '../mail/smtp.ts';
+import { makeMediaUrls } from '../messages/media/media-urls.ts';
+import type { Config } from '../platform/config/config.ts';
+import type { SecretBox } from '../platform/crypto/secret-box.ts';
+import { parseEncryptionKeys } from '../platform/crypto/secret-box.ts';
+import { openGraphClient, openSendClient } from '../platform/graph/graph-client.ts';
+import type { Logger } from '../platform/logger.ts';
+import { counted } from '../platform/metrics/metrics.ts';
+import { type ObjectStore, openObjectStore } from '../platform/object-store/object-store.ts';
+import type { Database } from '../platform/postgres/database.ts';
+import type { WorkerMetrics } from './metrics/worker-metrics.ts';
+
+type ActivityTools = {
+  database: Database;
+  delivery: Delivery;
+  objectStore: ObjectStore;
+  logger: Logger;
+  metrics: WorkerMetrics;
+};
+
+/** The activities of all workflows, by task queue. `close` ends the connections that they opened. */
+export function openActivities(config: Config, tools: ActivityTools) {
+  const { database, delivery, objectStore, logger, metrics } = tools;
+  const { loop, runs, sender, secretBox, stopping } = delivery;
+  const shared = { database, secretBox, logger };
+  const media = openMediaActivities(config, shared, metrics);
+  const sends = openSendActivities(config, shared, metrics);
+  const encryptionKeys = parseEncryptionKeys(config.encryptionKeys);
+  const mailSender = config.mail.smtpUrl === '' ? null : makeMailSender(config.mail);
+  const { timeoutMs } = config.webhooks;
+  return {
+    activities: {
+      deliver: {
+        ...makeDeliverEventActivities({ database, loop, runs }),
+        ...makeEndpointTroubleActivities({ database, publicUrl: config.api.publicUrl }),
+      },
+      session: makeDeliverSessionActivities({ loop, stopping }),
+      operations: openOperationsActivities({
+        ...shared,
+        objectStore,
+        sender,
+        encryptionKeys,
+        timeoutMs,
+        mailSender,
+      }),
+      media: media.activities,
+      orders: media.orderActivities,
+      sends: sends.activities,
+    },
+    close: async () => {
+      await media.close();
+      await sends.close();
+    },
+  };
+}
+
+/** The activities for the task queue of operations: replays, erasures, alerts, e-mails, key requests. They open nothing of their own. */
+export function openOperationsActivities(
+  tools: ReplayActivityTools &
+    AlertActivityTools &
+    KeyRequestActivityTools &
+    EraseActivityTools &
+    MailActivityTools,
+) {
+  return {
+    ...makeEraseActivities(tools),
+    ...makeReplayActivities(tools),
+    ...makeAlertActivities(tools),
+    ...makeKeyRequestActivities(tools),
+    ...makeMailActivities(tools),
+  };
+}
+
+/** Those that send messages. */
+function openSendActivities(
+  config: Config,
+  tools: { database: Database; secretBox: SecretBox; logger: Logger },
+  metrics: WorkerMetrics,
+) {
+  const sender = openSendClient(config);
+  const objectStore = openObjectStore(config.objectStore);
+  const { sending } = config;
+  const sends = makeSendMessageActivities({ ...tools, sender, objectStore, sending });
+  const sendToUpstream = counted(sends.sendToUpstream, metrics.send);
+  const close = async () => {
+    await sender.close();
+    objectStore.close();
+  };
+  return { activities: { ...sends, sendToUpstream }, close };
+}
+
+/** Those for inbound files, and for look-ups of orders and phone numbers. */
+function openMediaActivities(
+  config: Config,
+  tools: { database: Database; secretBox: SecretBox; logger: Logger },
+  metrics: WorkerMetrics,
+) {
+  const graph = openGraphClient(config);
+  const objectStore = openObjectStore(config.objectStore);
+  const shared = { ...tools, graph, publicUrl: config.api.publicUrl };
+  const { maxBytes, urlTtlSeconds: ttlSeconds } = config.media;
+  const mediaUrls = makeMediaUrls({ ...shared, ttlSeconds });
+  const media = makeStoreInboundMediaActivities({ ...shared, objectStore, maxBytes, mediaUrls });
+  const fetchAndStoreMedia = counted(media.fetchAndStoreMedia, metrics.mediaDownload);
+  const orderActivities = { ...makeEnrichOrderActivities(shared), ...makeNumberActivities(shared) };
+  const close = async () => {
+    await graph.close();
+    objectStore.close();
+  };
+  return { activities: { ...media, fetchAndStoreMedia }, orderActivities, close };
+}
