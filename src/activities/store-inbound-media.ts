@@ -4,14 +4,12 @@ import { type ApplicationFailure, CancelledFailure } from '@temporalio/common';
 import type { Logger } from 'pino';
 import { noteTokenRefused, tokenProblemOf } from '../accounts/access-tokens.ts';
 import { openAccessToken } from '../accounts/accounts.ts';
+import { type FetchTools, fetchMedia, isOtherMediaReadable } from '../messages/media/fetch-media.ts';
 import { checkStorageQuota, takePendingMedia } from '../messages/media/media.ts';
 import type { MediaUrls } from '../messages/media/media-urls.ts';
 import { type FetchTally, judgeFailure, type MediaVerdict } from '../messages/media/media-verdict.ts';
 import {
-  type FetchTools,
-  fetchMedia,
   finishMediaTask,
-  isOtherMediaReadable,
   publishFailure,
   publishStored,
   removeUnlessStored,

@@ -2,8 +2,9 @@ import { endpointsOfWabas, type Subscriber } from '../endpoints/endpoint-setting
 import { formatTakes } from '../endpoints/event-format.ts';
 import { type EventType, includesType } from '../platform/event-type.ts';
 import { tracing } from '../platform/metrics/metrics.ts';
+import { byteaArray } from '../platform/postgres/arrays.ts';
 import type { Database, Transaction } from '../platform/postgres/database.ts';
-import { byteaArray, query } from '../platform/postgres/sql.ts';
+import { query } from '../platform/postgres/sql.ts';
 import { dayOfUuidV7, uuidV7 } from '../platform/public-ids.ts';
 import type { ClaimedDelivery } from '../queue/claim.ts';
 import {

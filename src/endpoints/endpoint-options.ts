@@ -1,6 +1,7 @@
 import { listPhoneNumbers } from '../accounts/accounts.ts';
 import type { Config } from '../platform/config/config.ts';
-import { makeAddressGuard, makeHostResolver } from '../platform/http/outbound-url.ts';
+import { makeHostResolver } from '../platform/http/host-resolver.ts';
+import { makeAddressGuard } from '../platform/http/outbound-url.ts';
 import type { Database } from '../platform/postgres/database.ts';
 import { checkingMember, RequestError, shown } from '../platform/request-input.ts';
 import type { SettingLimits } from './setting.ts';

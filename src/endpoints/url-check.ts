@@ -1,5 +1,6 @@
 import type { EgressProxy } from '../platform/http/egress-proxy-url.ts';
-import { checkEndpointUrl, type EndpointUrlCheck, type ResolveHost } from '../platform/http/outbound-url.ts';
+import type { ResolveHost } from '../platform/http/host-resolver.ts';
+import { checkEndpointUrl, type EndpointUrlCheck } from '../platform/http/outbound-url.ts';
 import type { Database } from '../platform/postgres/database.ts';
 import { openRateLimitStore } from '../platform/postgres/rate-limit-store.ts';
 import { RateLimitError, RequestError } from '../platform/request-input.ts';

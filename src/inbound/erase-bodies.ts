@@ -2,19 +2,19 @@ import { deleteBodies, replaceBodies } from '../inbox/bodies.ts';
 import { lockIntake } from '../inbox/intake-lock.ts';
 import { shardOf } from '../inbox/shards.ts';
 import {
-  idOf,
   items,
   type JsonNode,
   member,
   members,
   parseJson,
-  rawIdOf,
   sourceWithEdits,
   stringOf,
   textOf,
 } from '../platform/json/json-text.ts';
+import { idOf, rawIdOf } from '../platform/json/storable-text.ts';
+import { byteaArray } from '../platform/postgres/arrays.ts';
 import type { Transaction } from '../platform/postgres/database.ts';
-import { byteaArray, query } from '../platform/postgres/sql.ts';
+import { query } from '../platform/postgres/sql.ts';
 import { recipientOf } from './split/echoes.ts';
 import { ERASED_PART, isErased, type PersonIds } from './split/item-context.ts';
 import {

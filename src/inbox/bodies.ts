@@ -1,5 +1,6 @@
+import { byteaArray } from '../platform/postgres/arrays.ts';
 import type { Database, Transaction } from '../platform/postgres/database.ts';
-import { byteaArray, execute, query } from '../platform/postgres/sql.ts';
+import { execute, query } from '../platform/postgres/sql.ts';
 import { HELD_SHARDS } from './intake-lock.ts';
 
 /** A body with the WABAs for which the app secret that signed it may speak; null: for all. */

@@ -1,6 +1,6 @@
 import { knownWaba } from '../accounts/accounts.ts';
 import { type Audited, recordChange } from '../platform/audit/audit.ts';
-import { InvalidCidrError, networkOf } from '../platform/http/outbound-url.ts';
+import { InvalidCidrError, networkOf } from '../platform/http/networks.ts';
 import type { Database } from '../platform/postgres/database.ts';
 import { checkName, checkRowId, invalidValue, RequestError, shown } from '../platform/request-input.ts';
 import {

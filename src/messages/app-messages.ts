@@ -1,5 +1,6 @@
+import { textArray } from '../platform/postgres/arrays.ts';
 import type { Transaction } from '../platform/postgres/database.ts';
-import { execute, query, textArray } from '../platform/postgres/sql.ts';
+import { execute, query } from '../platform/postgres/sql.ts';
 import { erasedName, messageKey } from './messages.ts';
 
 /** Where a message is from that neither came nor was sent through the platform. */

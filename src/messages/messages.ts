@@ -1,5 +1,6 @@
+import { textArray } from '../platform/postgres/arrays.ts';
 import type { Transaction } from '../platform/postgres/database.ts';
-import { execute, query, textArray } from '../platform/postgres/sql.ts';
+import { execute, query } from '../platform/postgres/sql.ts';
 
 export type NewInboundMessage = {
   wabaId: string;

@@ -1,8 +1,9 @@
 import { laneOf } from '../deliveries/lanes.ts';
+import { epochTimeOf } from '../platform/json/epoch-time.ts';
 import { membersOf } from '../platform/json/json-members.ts';
-import { epochTimeOf } from '../platform/json/json-text.ts';
+import { textArray } from '../platform/postgres/arrays.ts';
 import type { Database, Transaction } from '../platform/postgres/database.ts';
-import { execute, query, textArray } from '../platform/postgres/sql.ts';
+import { execute, query } from '../platform/postgres/sql.ts';
 
 /** One report of a payment: its event, whose `data` is kept for longer than events are. */
 export type PaymentReport = {

@@ -1,7 +1,8 @@
 import { randomUUID } from 'node:crypto';
 import { USER_AGENT } from '../platform/http/user-agent.ts';
+import { byteaArray, textArray } from '../platform/postgres/arrays.ts';
 import { type Database, type Transaction, undone } from '../platform/postgres/database.ts';
-import { byteaArray, execute, query, textArray } from '../platform/postgres/sql.ts';
+import { execute, query } from '../platform/postgres/sql.ts';
 import type { PhaseTimings } from '../platform/sender/phase-timings.ts';
 import type { ClaimedDelivery, Orphan } from './claim.ts';
 

@@ -1,8 +1,9 @@
 import { randomInt, randomUUID } from 'node:crypto';
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import { openEndpoint } from '../deliveries/attempt/endpoint-cache.ts';
 import { leaseMsFor } from '../deliveries/attempt/lease-clock.ts';
-import { openEndpoint, type SendableEndpoint, sendDelivery } from '../deliveries/attempt/send-delivery.ts';
+import { type SendableEndpoint, sendDelivery } from '../deliveries/attempt/send-delivery.ts';
 import { settleAttempts } from '../deliveries/attempt/settle-attempts.ts';
 import { makeEndpointHealth } from '../deliveries/breaker.ts';
 import { EndpointLimiter } from '../deliveries/loop/attempt-limits.ts';

@@ -1,5 +1,5 @@
 import type { FastifyInstance } from 'fastify';
-import { isInNetworks } from '../../platform/http/outbound-url.ts';
+import { isInNetworks } from '../../platform/http/networks.ts';
 import type { Database } from '../../platform/postgres/database.ts';
 import { ApiError, unavailable } from '../errors/api-error.ts';
 import { createKeyLookup } from '../keys/api-key-auth.ts';

@@ -1,7 +1,7 @@
+import { JsonSyntaxError } from '../../platform/json/json-scan.ts';
 import {
   items,
   type JsonNode,
-  JsonSyntaxError,
   members,
   parseJson,
   sourceWithEdits,

@@ -8,7 +8,8 @@ import {
 } from '../../keys/api-key.ts';
 import { type ApiKeyState, findApiKeys, noteApiKeyUse } from '../../keys/api-key-store.ts';
 import type { Actor } from '../../platform/audit/audit.ts';
-import { isInNetworks, shownUrl } from '../../platform/http/outbound-url.ts';
+import { isInNetworks } from '../../platform/http/networks.ts';
+import { shownUrl } from '../../platform/http/outbound-url.ts';
 import type { Database } from '../../platform/postgres/database.ts';
 import { ApiError } from '../errors/api-error.ts';
 import type { ErrorCode } from '../errors/error-codes.ts';

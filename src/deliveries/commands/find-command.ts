@@ -3,7 +3,7 @@ import { adminAction, alignedFields, alignedTable } from '../../platform/cli/adm
 import type { Config } from '../../platform/config/config.ts';
 import { openEventIdHash } from '../../platform/crypto/installation-secret.ts';
 import { shownUrl } from '../../platform/http/outbound-url.ts';
-import { MAX_ID_CHARS } from '../../platform/json/json-text.ts';
+import { MAX_ID_CHARS } from '../../platform/json/storable-text.ts';
 import { maskMessageIds } from '../../platform/logger.ts';
 import type { Database } from '../../platform/postgres/database.ts';
 import { query } from '../../platform/postgres/sql.ts';

@@ -15,14 +15,9 @@ import {
 import { claimOne } from '../../queue/claim-one.ts';
 import type { DirectClaims } from '../../queue/enqueue.ts';
 import { dropOrphans } from '../../queue/remove.ts';
+import { type EndpointCache, makeEndpointCache } from '../attempt/endpoint-cache.ts';
 import { isInTime, leaseClockMs, leaseMsFor } from '../attempt/lease-clock.ts';
-import {
-  type DeliveryDefaults,
-  type EndpointCache,
-  makeEndpointCache,
-  type SendableEndpoint,
-  sendDelivery,
-} from '../attempt/send-delivery.ts';
+import { type DeliveryDefaults, type SendableEndpoint, sendDelivery } from '../attempt/send-delivery.ts';
 import type { MadeAttempt, SettlementTools } from '../attempt/settle-attempts.ts';
 import type { AttemptOutcome } from '../judge-outcome.ts';
 import { AT_LIMIT, LOOK_AGAIN, NOT_CLAIMING, waitOf } from '../run-news.ts';

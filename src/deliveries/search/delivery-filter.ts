@@ -1,5 +1,5 @@
 import { EVENT_TYPES, type EventType, eventTypeNamed, typeIsAmong } from '../../platform/event-type.ts';
-import { MAX_ID_CHARS } from '../../platform/json/json-text.ts';
+import { MAX_ID_CHARS } from '../../platform/json/storable-text.ts';
 import type { Binding } from '../../platform/postgres/sql.ts';
 import { checkingMember, checkRowId, invalidValue, shown } from '../../platform/request-input.ts';
 import { SEND_ERROR_CLASSES } from '../../platform/sender/send-error.ts';

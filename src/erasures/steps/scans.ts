@@ -5,8 +5,9 @@ import {
   erasePaymentReports,
   eraseStatusRows,
 } from '../../messages/erase-messages.ts';
+import { byteaArray } from '../../platform/postgres/arrays.ts';
 import type { Database } from '../../platform/postgres/database.ts';
-import { byteaArray, query } from '../../platform/postgres/sql.ts';
+import { query } from '../../platform/postgres/sql.ts';
 import { eraseOrderingKeys } from '../../queue/ordering-keys.ts';
 import { type ErasureStep, idUntils, type StepContext } from '../erasure-step.ts';
 

@@ -1,8 +1,9 @@
 import { createHash } from 'node:crypto';
 import { erasedName } from '../../messages/messages.ts';
 import { markedMessageId, sendMarker } from '../../messages/statuses.ts';
+import { byteaArray } from '../../platform/postgres/arrays.ts';
 import type { Database, Transaction } from '../../platform/postgres/database.ts';
-import { byteaArray, execute, query } from '../../platform/postgres/sql.ts';
+import { execute, query } from '../../platform/postgres/sql.ts';
 import { erasedNameOf } from '../erased-name.ts';
 import type { Owned, UpstreamItem } from '../split/upstream-items.ts';
 

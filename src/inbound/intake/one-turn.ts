@@ -2,8 +2,9 @@ import { PUBLISH_PARAMETERS, planPublishing, type StoredEvents } from '../../del
 import type { NewBody } from '../../inbox/bodies.ts';
 import { messageKey } from '../../messages/messages.ts';
 import { markedMessageId, statesKept } from '../../messages/statuses.ts';
+import { byteaArray, textArray } from '../../platform/postgres/arrays.ts';
 import type { Database } from '../../platform/postgres/database.ts';
-import { byteaArray, query, textArray } from '../../platform/postgres/sql.ts';
+import { query } from '../../platform/postgres/sql.ts';
 import type { ClaimedDelivery } from '../../queue/claim.ts';
 import type { DirectClaimer } from '../../queue/enqueue.ts';
 import { erasedNameOf } from '../erased-name.ts';

@@ -1,4 +1,5 @@
-import { boundedIdOf, items, type JsonNode, member, stringOf } from '../../platform/json/json-text.ts';
+import { items, type JsonNode, member, stringOf } from '../../platform/json/json-text.ts';
+import { boundedIdOf } from '../../platform/json/storable-text.ts';
 import { type PersonIds, timestampOf } from './item-context.ts';
 
 /** A call by which a customer opens the customer service window. */

@@ -1,14 +1,6 @@
 import type { CartOrder } from '../../messages/orders/orders.ts';
-import {
-  boundedIdOf,
-  items,
-  type JsonNode,
-  MAX_ID_CHARS,
-  member,
-  shortTextOf,
-  sourceOf,
-  textOf,
-} from '../../platform/json/json-text.ts';
+import { items, type JsonNode, member, sourceOf, textOf } from '../../platform/json/json-text.ts';
+import { boundedIdOf, MAX_ID_CHARS, shortTextOf } from '../../platform/json/storable-text.ts';
 
 /** How much is kept of texts, in UTF-16 units. */
 const MAX_CHARS = { currency: 16, number: 400 };

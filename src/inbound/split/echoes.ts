@@ -1,13 +1,6 @@
 import type { MediaReference } from '../../messages/media/media.ts';
-import {
-  idOf,
-  items,
-  type JsonNode,
-  member,
-  sourceWithEdits,
-  storableText,
-  stringOf,
-} from '../../platform/json/json-text.ts';
+import { items, type JsonNode, member, sourceWithEdits, stringOf } from '../../platform/json/json-text.ts';
+import { idOf, storableText } from '../../platform/json/storable-text.ts';
 import { type PersonIds, timestampOf } from './item-context.ts';
 import { mediaUrlRemovals, readContextId, readMediaReference, readTargetId } from './upstream-items.ts';
 

@@ -1,13 +1,6 @@
 import { isUpstreamField } from '../../platform/event-type.ts';
-import {
-  boundedIdOf,
-  items,
-  type JsonNode,
-  member,
-  members,
-  sourceOf,
-  textOf,
-} from '../../platform/json/json-text.ts';
+import { items, type JsonNode, member, members, sourceOf, textOf } from '../../platform/json/json-text.ts';
+import { boundedIdOf } from '../../platform/json/storable-text.ts';
 import { type ItemBase, ItemRefused, type OwnerIds, timestampOf } from './item-context.ts';
 
 /** A change in another field than `messages`. It belongs to its WABA, whether or not it names a phone number. */

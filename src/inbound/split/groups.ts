@@ -1,11 +1,5 @@
-import {
-  boundedIdOf,
-  items,
-  type JsonNode,
-  member,
-  shortTextOf,
-  stringOf,
-} from '../../platform/json/json-text.ts';
+import { items, type JsonNode, member, stringOf } from '../../platform/json/json-text.ts';
+import { boundedIdOf, shortTextOf } from '../../platform/json/storable-text.ts';
 import { type PersonIds, timestampOf } from './item-context.ts';
 
 type MemberState = 'member' | 'requested' | 'left';

@@ -1,5 +1,4 @@
 import {
-  boundedIdOf,
   items,
   type JsonNode,
   member,
@@ -8,6 +7,7 @@ import {
   stringOf,
   textOf,
 } from '../../platform/json/json-text.ts';
+import { boundedIdOf } from '../../platform/json/storable-text.ts';
 import { type AppMessage, phoneDigits, readAppMessage } from './echoes.ts';
 import { timestampOf } from './item-context.ts';
 

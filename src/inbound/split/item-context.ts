@@ -1,20 +1,22 @@
+import { epochTimeOf } from '../../platform/json/epoch-time.ts';
 import {
-  boundedIdOf,
-  epochTimeOf,
-  idOf,
   items,
   type JsonNode,
   member,
   members,
-  rawIdOf,
-  shortTextOf,
   sourceOf,
-  storableId,
-  storableText,
   stringOf,
   type TextEdit,
   textOf,
 } from '../../platform/json/json-text.ts';
+import {
+  boundedIdOf,
+  idOf,
+  rawIdOf,
+  shortTextOf,
+  storableId,
+  storableText,
+} from '../../platform/json/storable-text.ts';
 
 /** Why a part of an upstream body becomes no event. */
 export type QuarantineReason =

@@ -1,21 +1,23 @@
 import { jsonNumberText } from '../../platform/decimal.ts';
 import {
-  boundedIdOf,
-  idOf,
   items,
   type JsonNode,
   member,
   members,
-  rawIdOf,
-  shortTextOf,
   sourceOf,
   sourceWithEdits,
-  storableId,
-  storableText,
   stringOf,
   type TextEdit,
   textOf,
 } from '../../platform/json/json-text.ts';
+import {
+  boundedIdOf,
+  idOf,
+  rawIdOf,
+  shortTextOf,
+  storableId,
+  storableText,
+} from '../../platform/json/storable-text.ts';
 import {
   contactsOfRecipient,
   type ItemBase,

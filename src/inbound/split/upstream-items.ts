@@ -1,22 +1,18 @@
 import type { MediaReference } from '../../messages/media/media.ts';
 import type { CartOrder, OrderEventParts } from '../../messages/orders/orders.ts';
+import { JsonSyntaxError } from '../../platform/json/json-scan.ts';
 import {
-  idOf,
   items,
   type JsonNode,
-  JsonSyntaxError,
   member,
   members,
   parseJson,
-  rawIdOf,
-  shortTextOf,
   sourceOf,
   sourceWithEdits,
-  storableId,
-  storableText,
   stringOf,
   type TextEdit,
 } from '../../platform/json/json-text.ts';
+import { idOf, rawIdOf, shortTextOf, storableId, storableText } from '../../platform/json/storable-text.ts';
 import { readCartOrder } from './cart-order.ts';
 import { type FieldItem, readFieldItem } from './field-items.ts';
 import {

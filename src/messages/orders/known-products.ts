@@ -2,7 +2,7 @@ import { openAccessToken } from '../../accounts/accounts.ts';
 import type { SecretBox } from '../../platform/crypto/secret-box.ts';
 import type { CatalogProduct } from '../../platform/graph/graph-calls.ts';
 import type { GraphClient } from '../../platform/graph/graph-client.ts';
-import { storableText } from '../../platform/json/json-text.ts';
+import { storableText } from '../../platform/json/storable-text.ts';
 import type { Database } from '../../platform/postgres/database.ts';
 import { isDataError } from '../../platform/postgres/error-class.ts';
 import { execute, query } from '../../platform/postgres/sql.ts';

@@ -6,7 +6,7 @@ import { type Config, loadConfig } from '../config/config.ts';
 import { InvalidSettingsError } from '../config/read-settings.ts';
 import { makeSecretBox, parseEncryptionKeys, type SecretBox, SecretBoxError } from '../crypto/secret-box.ts';
 import { GraphError } from '../graph/graph-error.ts';
-import { InvalidCidrError } from '../http/outbound-url.ts';
+import { InvalidCidrError } from '../http/networks.ts';
 import {
   descriptionFile,
   type EmbeddedDescription,

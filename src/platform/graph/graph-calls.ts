@@ -3,7 +3,7 @@ import { request } from 'undici';
 import { parseRetryAfter } from '../http/retry-after.ts';
 import { USER_AGENT } from '../http/user-agent.ts';
 import { membersOf, textOf } from '../json/json-members.ts';
-import { MAX_ID_CHARS } from '../json/json-text.ts';
+import { MAX_ID_CHARS } from '../json/storable-text.ts';
 import {
   firstOf,
   type GraphConnection,

@@ -1,7 +1,8 @@
 import { createHash } from 'node:crypto';
-import { lookup, Resolver } from 'node:dns/promises';
 import { isIP } from 'node:net';
-import ipaddr from 'ipaddr.js';
+import type { ResolveHost } from './host-resolver.ts';
+import { behindNat64, NAT64_NETWORKS, parseNat64Prefix } from './nat64.ts';
+import { type Address, isInside, type Network, networkOf, parseAddress, parseNetwork } from './networks.ts';
 
 const MAX_URL_LENGTH = 2048;
 
@@ -129,17 +130,6 @@ type GuardRules = {
   nat64Prefixes?: readonly string[];
 };
 
-/** An entry of the allow-list that is not a network in CIDR form. */
-export class InvalidCidrError extends Error {
-  constructor(cidr: string) {
-    super(`${JSON.stringify(cidr)} is not a network in CIDR form, such as 10.1.0.0/16 or fd00::/8.`);
-    this.name = 'InvalidCidrError';
-  }
-}
-
-type Address = ipaddr.IPv4 | ipaddr.IPv6;
-type Network = [Address, number];
-
 /** Networks that no public receiver lives in: own host, private, link-local with cloud metadata, special purpose. */
 const REFUSED_NETWORKS: readonly Network[] = [
   ...['0.0.0.0/8', '10.0.0.0/8', '100.64.0.0/10', '127.0.0.0/8', '169.254.0.0/16', '172.16.0.0/12'],
@@ -160,9 +150,6 @@ const METADATA_NETWORKS: readonly Network[] = [
   ],
   ...['192.0.0.192/32', 'fd00:ec2::/32', 'fd20:ce::254/128'],
 ].map(parseNetwork);
-
-/** Behind them a gateway (NAT64, RFC 6052 and 8215) reaches the IPv4 address that stands in the address. */
-const NAT64_NETWORKS: readonly Network[] = ['64:ff9b::/96', '64:ff9b:1::/48'].map(parseNetwork);
 
 /**
  * A guard against requests to our own network (SSRF). Refuses every special range of IPv4 and IPv6, and whatever
@@ -194,27 +181,6 @@ export function makeAddressGuard({ allowCidrs, deny = [], nat64Prefixes = [] }: 
       isTargetAllowed({ allow: [], deny }, target, nat64Networks) &&
       isTargetAllowed(lists, target, nat64Networks),
   };
-}
-
-const NAT64_PREFIX_BITS = new Set([32, 40, 48, 56, 64, 96]);
-
-function parseNat64Prefix(cidr: string): Network {
-  const network = parseNetwork(cidr);
-  if (network[0].kind() !== 'ipv6' || !NAT64_PREFIX_BITS.has(network[1])) throw new InvalidCidrError(cidr);
-  return network;
-}
-
-/** The IPv4 address follows the prefix, but for the bits 64 to 71, which are zero (RFC 6052 §2.2). */
-function behindNat64(address: Address, networks: readonly Network[] = NAT64_NETWORKS): Address | null {
-  const found = networks.find((network) => isInside(address, [network]));
-  if (found === undefined) return null;
-  const [, prefixBits] = found;
-  const bytes = address.toByteArray();
-  // The prefix of RFC 8215 is a range of prefixes of 96 bits.
-  const isWhole = prefixBits === 96 || NAT64_NETWORKS.includes(found);
-  if (isWhole) return new ipaddr.IPv4(bytes.slice(-4));
-  bytes.splice(8, 1);
-  return new ipaddr.IPv4(bytes.slice(prefixBits / 8, prefixBits / 8 + 4));
 }
 
 /** Entries are `name`, `*.name`, an address or a network, each with `:port` if only that is meant. */
@@ -288,87 +254,6 @@ function isNameOf(hostname: string, pattern: string): boolean {
 
 function targetOfUrl({ hostname, port, protocol }: URL): Pick<WebhookTarget, 'hostname' | 'port'> {
   return { hostname, port: Number(port) || (protocol === 'https:' ? 443 : 80) };
-}
-
-/** Takes plain IPv4 and IPv6 only; the URL parser has turned every other spelling into these. */
-function parseAddress(ip: string): Address | null {
-  switch (isIP(ip)) {
-    case 4:
-      return ipaddr.IPv4.parse(ip);
-    case 6:
-      // ipaddr.js reads ::8.8.8.8 as ::ffff:8.8.8.8; written in hex, an IPv4-compatible address stays what it is.
-      return ipaddr.process(ip.replace(/(?:\d{1,3}\.){3}\d{1,3}/, quadToHex));
-    default:
-      return null;
-  }
-}
-
-function quadToHex(quad: string): string {
-  const [a, b, c, d] = ipaddr.IPv4.parse(quad).octets;
-  return [((a ?? 0) << 8) + (b ?? 0), ((c ?? 0) << 8) + (d ?? 0)]
-    .map((group) => group.toString(16))
-    .join(':');
-}
-
-function isInside(address: Address, networks: readonly Network[]): boolean {
-  return networks.some(
-    ([network, prefixBits]) => address.kind() === network.kind() && address.match(network, prefixBits),
-  );
-}
-
-function parseNetwork(cidr: string): Network {
-  try {
-    return ipaddr.parseCIDR(cidr);
-  } catch {
-    throw new InvalidCidrError(cidr);
-  }
-}
-
-/** A network as CIDR, made of CIDR or of a single address. Throws InvalidCidrError. */
-export function networkOf(text: string): string {
-  const address = parseAddress(text);
-  const cidr = address === null ? text : `${text}/${address.kind() === 'ipv4' ? 32 : 128}`;
-  const [network, prefixBits] = parseNetwork(cidr);
-  return `${network.toString()}/${prefixBits}`;
-}
-
-/** Whether an address is in one of these networks (CIDR). */
-export function isInNetworks(ip: string, networks: readonly string[]): boolean {
-  const address = parseAddress(ip);
-  return address !== null && isInside(address, networks.map(parseNetwork));
-}
-
-/** All addresses of a host name; rejects when there is none. */
-export type ResolveHost = (hostname: string) => Promise<string[]>;
-
-/** Errors after which the hosts file and the search domains, which only the system's resolver knows, are asked. */
-const ASK_SYSTEM = new Set(['ENOTFOUND', 'ENODATA', 'ECONNREFUSED']);
-const LOCAL_NAME = /(?:^|\.)localhost\.?$/i;
-
-/**
- * Resolves over DNS without the system's resolver, because that one blocks a thread of a pool of four: one tenant
- * whose name server hangs would hold up the names of all others. IPv4 comes first; names that DNS does not
- * know (hosts file, search domains) are left to the system's resolver. Waits about 3 s for a dead server.
- * `servers` (`address:port`) takes the place of those that the system is configured with.
- */
-export function makeHostResolver({ servers }: { servers?: readonly string[] } = {}): ResolveHost {
-  const resolver = new Resolver({ timeout: 1_000, tries: 2 });
-  if (servers !== undefined) resolver.setServers(servers);
-  return async (hostname) => {
-    if (LOCAL_NAME.test(hostname)) return askSystem(hostname.replace(/\.$/, ''));
-    const results = await Promise.allSettled([resolver.resolve4(hostname), resolver.resolve6(hostname)]);
-    const addresses = results.flatMap((result) => (result.status === 'fulfilled' ? result.value : []));
-    if (addresses.length > 0) return addresses;
-    const failures = results.flatMap((result) => (result.status === 'rejected' ? [result.reason] : []));
-    const worst = failures.find(({ code }) => !ASK_SYSTEM.has(code));
-    if (worst !== undefined) throw worst;
-    return askSystem(hostname);
-  };
-}
-
-async function askSystem(hostname: string): Promise<string[]> {
-  const found = await lookup(hostname, { all: true, order: 'ipv4first' });
-  return found.map(({ address }) => address);
 }
 
 const HASH_CHARS = 6;

@@ -13,15 +13,9 @@ import {
   type Waits,
   waitForClient,
 } from './connection.ts';
+import { SkippedStatementError, type Statements, statementsOn } from './pipeline.ts';
 import { openPool } from './primary.ts';
-import {
-  type Bindings,
-  prepared,
-  SkippedStatementError,
-  type StatementResult,
-  type Statements,
-  statementsOn,
-} from './sql.ts';
+import { type Bindings, prepared, type StatementResult } from './sql.ts';
 
 /** What a repository runs on: the pool, or one transaction. */
 export type Database = {

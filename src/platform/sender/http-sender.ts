@@ -1,5 +1,6 @@
 import type { Dispatcher } from 'undici';
-import { judgeEndpointUrl, makeHostResolver, type ResolveHost } from '../http/outbound-url.ts';
+import { makeHostResolver, type ResolveHost } from '../http/host-resolver.ts';
+import { judgeEndpointUrl } from '../http/outbound-url.ts';
 import { parseRetryAfter } from '../http/retry-after.ts';
 import {
   type ConnectionAware,

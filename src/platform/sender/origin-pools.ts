@@ -1,12 +1,8 @@
 import { connect as connectTcp, isIP, type LookupFunction, type Socket } from 'node:net';
 import { connect as connectTls } from 'node:tls';
 import { type buildConnector, Client, type Dispatcher, Pool } from 'undici';
-import {
-  ADDRESS_REFUSED_TEXT,
-  type AddressGuard,
-  type ResolveHost,
-  type TargetLists,
-} from '../http/outbound-url.ts';
+import type { ResolveHost } from '../http/host-resolver.ts';
+import { ADDRESS_REFUSED_TEXT, type AddressGuard, type TargetLists } from '../http/outbound-url.ts';
 import type { ProxyRoute } from './proxy-route.ts';
 import { openTunnel } from './proxy-tunnel.ts';
 import { errorCode, SendError, tlsFailure } from './send-error.ts';

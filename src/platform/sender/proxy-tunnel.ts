@@ -1,6 +1,6 @@
 import { connect as connectTcp, isIP, type Socket } from 'node:net';
 import type { EgressProxy } from '../http/egress-proxy-url.ts';
-import { makeHostResolver } from '../http/outbound-url.ts';
+import { makeHostResolver } from '../http/host-resolver.ts';
 import { errorCode, SendError } from './send-error.ts';
 
 const MAX_ANSWER_BYTES = 16 * 1024;

@@ -1,5 +1,6 @@
 import { onTestFinished } from 'vitest';
-import { openEndpoint, sendDelivery } from '../../../src/deliveries/attempt/send-delivery.ts';
+import { openEndpoint } from '../../../src/deliveries/attempt/endpoint-cache.ts';
+import { sendDelivery } from '../../../src/deliveries/attempt/send-delivery.ts';
 import { loadEndpointSettings } from '../../../src/endpoints/endpoint-settings.ts';
 import { SYSTEM } from '../../../src/platform/audit/audit.ts';
 import { makeAddressGuard } from '../../../src/platform/http/outbound-url.ts';

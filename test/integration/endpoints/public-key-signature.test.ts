@@ -1,5 +1,6 @@
 import { expect, onTestFinished, test } from 'vitest';
-import { openEndpoint, sendDelivery } from '../../../src/deliveries/attempt/send-delivery.ts';
+import { openEndpoint } from '../../../src/deliveries/attempt/endpoint-cache.ts';
+import { sendDelivery } from '../../../src/deliveries/attempt/send-delivery.ts';
 import { rotateSigningKey } from '../../../src/endpoints/endpoint-secrets.ts';
 import { loadEndpointSettings } from '../../../src/endpoints/endpoint-settings.ts';
 import { addEndpoint, endpointStatus, updateEndpoint } from '../../../src/endpoints/endpoints.ts';

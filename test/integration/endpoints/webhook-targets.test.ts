@@ -1,6 +1,7 @@
 import { expect, onTestFinished, test } from 'vitest';
 import { setOperationsUrl } from '../../../src/alerts/operations-url.ts';
-import { openEndpoint, sendDelivery } from '../../../src/deliveries/attempt/send-delivery.ts';
+import { openEndpoint } from '../../../src/deliveries/attempt/endpoint-cache.ts';
+import { sendDelivery } from '../../../src/deliveries/attempt/send-delivery.ts';
 import { loadEndpointSettings } from '../../../src/endpoints/endpoint-settings.ts';
 import { addEndpoint, updateEndpoint } from '../../../src/endpoints/endpoints.ts';
 import { limitWebhookTargets, webhookTargets } from '../../../src/endpoints/webhook-targets.ts';

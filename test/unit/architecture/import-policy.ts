@@ -62,6 +62,7 @@ export const HOUSE: readonly Rule[] = [
     mayImport: [
       'src/platform/crypto/secret-box.ts',
       'src/platform/http/egress-proxy-url.ts',
+      'src/platform/http/networks.ts',
       'src/platform/http/outbound-url.ts',
       'src/platform/postgres/database-url.ts',
     ],

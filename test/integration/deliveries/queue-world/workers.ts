@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { openEndpoint, sendDelivery } from '../../../../src/deliveries/attempt/send-delivery.ts';
+import { openEndpoint } from '../../../../src/deliveries/attempt/endpoint-cache.ts';
+import { sendDelivery } from '../../../../src/deliveries/attempt/send-delivery.ts';
 import { type MadeAttempt, settleAttempts } from '../../../../src/deliveries/attempt/settle-attempts.ts';
 import { loadEndpointSettings } from '../../../../src/endpoints/endpoint-settings.ts';
 import { execute, query } from '../../../../src/platform/postgres/sql.ts';

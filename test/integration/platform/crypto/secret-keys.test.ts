@@ -9,7 +9,7 @@ import {
   setOperationsUrl,
 } from '../../../../src/alerts/operations-url.ts';
 import { operationsSecretPlace } from '../../../../src/alerts/sealed-columns.ts';
-import { openEndpoint } from '../../../../src/deliveries/attempt/send-delivery.ts';
+import { openEndpoint } from '../../../../src/deliveries/attempt/endpoint-cache.ts';
 import { setClientCertificate } from '../../../../src/endpoints/endpoint-certificate.ts';
 import { rotateSecret, rotateSigningKey } from '../../../../src/endpoints/endpoint-secrets.ts';
 import { loadEndpointSettings } from '../../../../src/endpoints/endpoint-settings.ts';

@@ -1,7 +1,8 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
+import { byteaArray, textArray } from '../../../../src/platform/postgres/arrays.ts';
 import type { Database } from '../../../../src/platform/postgres/database.ts';
-import { byteaArray, query, textArray } from '../../../../src/platform/postgres/sql.ts';
+import { query } from '../../../../src/platform/postgres/sql.ts';
 import { testDatabase } from '../../../support/test-database.ts';
 
 /** PostgreSQL stores no U+0000, and no half of a surrogate pair. */

@@ -1,7 +1,8 @@
 import fc from 'fast-check';
 import ipaddr from 'ipaddr.js';
 import { describe, expect, test } from 'vitest';
-import { InvalidCidrError, makeAddressGuard } from '../../../../src/platform/http/outbound-url.ts';
+import { InvalidCidrError } from '../../../../src/platform/http/networks.ts';
+import { makeAddressGuard } from '../../../../src/platform/http/outbound-url.ts';
 
 const guard = makeAddressGuard({ allowCidrs: [] });
 

@@ -1,7 +1,7 @@
 import { createSocket, type RemoteInfo } from 'node:dgram';
 import { lookup } from 'node:dns/promises';
 import { describe, expect, onTestFinished, test } from 'vitest';
-import { makeHostResolver } from '../../../../src/platform/http/outbound-url.ts';
+import { makeHostResolver } from '../../../../src/platform/http/host-resolver.ts';
 
 describe('makeHostResolver', () => {
   const resolve = makeHostResolver();

@@ -1,11 +1,10 @@
 import fc from 'fast-check';
 import { describe, expect, test, vi } from 'vitest';
 import { memberRemovals } from '../../../../src/inbound/split/item-context.ts';
+import { JsonSyntaxError, MAX_JSON_DEPTH } from '../../../../src/platform/json/json-scan.ts';
 import {
   items,
   type JsonNode,
-  JsonSyntaxError,
-  MAX_JSON_DEPTH,
   member,
   members,
   parseJson,

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { storableText } from '../../../../src/platform/json/json-text.ts';
+import { storableText } from '../../../../src/platform/json/storable-text.ts';
 import { anyText } from '../../../support/any-text.ts';
 
 test('storable text is well-formed, free of U+0000, within its limit, and unchanged where it can be', () => {
