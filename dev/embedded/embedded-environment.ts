@@ -1,5 +1,5 @@
 import { join } from 'node:path';
-import { DEVELOPMENT_APP_SECRET, DEVELOPMENT_VERIFY_TOKEN } from '../../src/platform/config/read-settings.ts';
+import { DEVELOPMENT_APP_SECRET, DEVELOPMENT_VERIFY_TOKEN } from '../../src/platform/config/weak-secrets.ts';
 import { keptSecret } from '../../src/platform/local-stack/embedded-description.ts';
 import type { LocalCertificate } from './certificate.ts';
 import type { Infrastructure } from './infrastructure.ts';

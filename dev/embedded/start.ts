@@ -1,7 +1,7 @@
 import { join, resolve } from 'node:path';
 import pc from 'picocolors';
 import { NODE_FLAGS, PROCESS_ENVIRONMENT } from '../../src/platform/config/process-options.ts';
-import { DEVELOPMENT_APP_SECRET, DEVELOPMENT_VERIFY_TOKEN } from '../../src/platform/config/read-settings.ts';
+import { DEVELOPMENT_APP_SECRET, DEVELOPMENT_VERIFY_TOKEN } from '../../src/platform/config/weak-secrets.ts';
 import {
   descriptionFile,
   type EmbeddedDescription,

@@ -1,14 +1,7 @@
 import { Type } from 'typebox';
-import {
-  ALL_UPSTREAM,
-  EVENT_TYPES,
-  type EventType,
-  eventTypeNamed,
-  upstreamTypeOf,
-} from '../platform/event-type.ts';
+import { ALL_UPSTREAM, EVENT_TYPES, type EventType, upstreamTypeOf } from '../platform/event-type.ts';
 import { EventTypeSchema } from '../platform/event-type-schema.ts';
-import { checkDescription, invalidValue, shown } from '../platform/request-input.ts';
-import { MAX_RETRY_DELAY_MS, MIN_RETRY_DELAY_MS } from '../platform/retry-schedule.ts';
+import { checkDescription } from '../platform/request-input.ts';
 import { KNOWN_FIELDS } from '../platform/upstream-fields.ts';
 import { CONDITION_FORMS, checkFilter, FILTER_LIMITS } from './event-filter.ts';
 import {
@@ -22,9 +15,13 @@ import {
   textsSetting,
   wholeNumber,
 } from './setting.ts';
-
-const DAY_SECONDS = 86_400;
-const MAX_RETRIES = 20;
+import {
+  checkEventTypes,
+  checkPhoneNumberIds,
+  checkRetrySchedule,
+  DAY_SECONDS,
+  MAX_RETRIES,
+} from './setting-checks.ts';
 
 /**
  * Every setting of a webhook endpoint that has a default, in the order of the API. The schemas of the API, the form and
@@ -358,40 +355,4 @@ export function settingsOf(...sections: readonly Section[]): [SettingName, AnySe
   return sections.length === 0
     ? all
     : sections.flatMap((one) => all.filter(([, { section }]) => section === one));
-}
-
-function checkEventTypes(names: readonly string[]): EventType[] {
-  const known = `${EVENT_TYPES.join(', ')}, upstream.<field>, ${ALL_UPSTREAM}`;
-  if (names.length === 0) throw invalidValue(`Name at least one event type of ${known}.`);
-  return [...new Set(names)].map((name) => {
-    const type = eventTypeNamed(name);
-    if (type !== null) return type;
-    // Each of its items is an event already.
-    const why =
-      name === 'upstream.messages' ? ' The field messages comes as message, status, payment and order.' : '';
-    throw invalidValue(`An event type must be one of ${known}, not ${shown(String(name))}.${why}`);
-  });
-}
-
-function checkPhoneNumberIds(given: readonly string[]): string[] {
-  const ids = [...new Set(given)];
-  if (ids.length === 0) throw invalidValue('Name at least one phone number id.');
-  return ids;
-}
-
-function checkRetrySchedule(seconds: readonly number[]): number[] {
-  if (seconds.length < 1 || seconds.length > MAX_RETRIES) {
-    throw invalidValue(`The retry schedule must have 1 to ${MAX_RETRIES} waits, not ${seconds.length}.`);
-  }
-  const [minimum, maximum] = [MIN_RETRY_DELAY_MS / 1_000, MAX_RETRY_DELAY_MS / 1_000];
-  for (const wait of seconds) {
-    wholeNumber('Each wait of the retry schedule, in seconds,', wait, minimum, maximum);
-  }
-  const total = seconds.reduce((sum, wait) => sum + wait, 0);
-  if (total > 7 * DAY_SECONDS) {
-    throw invalidValue(
-      `The waits of the retry schedule may be 7 days (${7 * DAY_SECONDS} s) together, not ${total} s.`,
-    );
-  }
-  return [...seconds];
 }

@@ -17,11 +17,10 @@ import type { Transaction } from '../platform/postgres/database.ts';
 import { query } from '../platform/postgres/sql.ts';
 import { recipientOf } from './split/echoes.ts';
 import { ERASED_PART, isErased, type PersonIds } from './split/item-context.ts';
+import { type IdentityChange, readIdentityChange } from './split/message-items.ts';
 import {
-  type IdentityChange,
   type NumberItem,
   type QuarantinedPart,
-  readIdentityChange,
   splitUpstreamBody,
   UnreadableBody,
   type UpstreamItem,

@@ -1,4 +1,5 @@
-import { type ObjectStore, ObjectStoreUnavailable } from './object-store/object-store.ts';
+import type { ObjectStore } from './object-store/object-store.ts';
+import { ObjectStoreUnavailable } from './object-store/store-errors.ts';
 import type { Transaction } from './postgres/database.ts';
 import { execute } from './postgres/sql.ts';
 

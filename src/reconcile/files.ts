@@ -7,7 +7,8 @@ import {
   replaceLostMedia,
   type StoredFile,
 } from '../messages/restored.ts';
-import { ObjectMissing, type ObjectStore, type StoredObject } from '../platform/object-store/object-store.ts';
+import type { ObjectStore, StoredObject } from '../platform/object-store/object-store.ts';
+import { ObjectMissing } from '../platform/object-store/store-errors.ts';
 import type { Database } from '../platform/postgres/database.ts';
 import type { Look, ReconcileTools, Tally } from './findings.ts';
 

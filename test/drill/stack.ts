@@ -10,7 +10,7 @@ import { addWaba } from '../../src/accounts/wabas.ts';
 import { storeEndpoint } from '../../src/endpoints/endpoints.ts';
 import { SYSTEM } from '../../src/platform/audit/audit.ts';
 import { loadConfig } from '../../src/platform/config/config.ts';
-import { DEVELOPMENT_APP_SECRET } from '../../src/platform/config/read-settings.ts';
+import { DEVELOPMENT_APP_SECRET } from '../../src/platform/config/weak-secrets.ts';
 import { makeSecretBox, parseEncryptionKeys } from '../../src/platform/crypto/secret-box.ts';
 import { type DatabasePool, openDatabase } from '../../src/platform/postgres/database.ts';
 import { migrate } from '../../src/platform/postgres/migrate.ts';

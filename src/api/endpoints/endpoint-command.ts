@@ -10,15 +10,14 @@ import { testWebhookEndpoint } from './endpoint-checks.ts';
 import {
   createWebhookEndpoint,
   deleteWebhookEndpoint,
-  enableWebhookEndpoint,
   getWebhookEndpoint,
   listWebhookEndpoints,
-  pauseWebhookEndpoint,
   updateWebhookEndpoint,
 } from './endpoint-operations.ts';
 import { wabaOfEndpoint } from './endpoint-schemas.ts';
 import { rotateWebhookEndpointSecret, rotateWebhookEndpointSigningKey } from './endpoint-secrets.ts';
 import { describeEndpoint } from './endpoint-text.ts';
+import { enableWebhookEndpoint, pauseWebhookEndpoint } from './mode-operations.ts';
 
 /** `admin endpoint …` */
 export function endpointCommand(): Command {

@@ -4,10 +4,9 @@ import {
   givenEndpointOptions,
   withEndpointOptions,
 } from '../../endpoints/commands/endpoint-options.ts';
-import { deleteEndpoint, enableEndpoint, holdEndpoint } from '../../endpoints/endpoint-modes.ts';
+import { deleteEndpoint } from '../../endpoints/endpoint-modes.ts';
 import {
   addEndpoint,
-  type EndpointView,
   endpointStatus,
   endpointsOf,
   sameUrlNotice,
@@ -23,6 +22,7 @@ import { operation } from '../operations/operation.ts';
 import {
   ChangedEndpoint,
   CreatedEndpoint,
+  ENDPOINTS_PATH,
   EndpointChange,
   EndpointWithWaiting,
   IdParams,
@@ -33,17 +33,17 @@ import {
   appSecretRow,
   describeEndpoint,
   describeEndpoints,
+  endpointJson,
   moveMembers,
   moveNotes,
 } from './endpoint-text.ts';
-
-const PATH = '/api/external/webhook-endpoints';
+import { enableWebhookEndpoint, pauseWebhookEndpoint } from './mode-operations.ts';
 
 /** Lists the endpoints of a WABA. */
 export const listWebhookEndpoints = operation({
   id: 'listWebhookEndpoints',
   method: 'GET',
-  path: PATH,
+  path: ENDPOINTS_PATH,
   scope: 'readWebhooks',
   summary: 'List webhook endpoints',
   description:
@@ -74,7 +74,7 @@ export const listWebhookEndpoints = operation({
 export const getWebhookEndpoint = operation({
   id: 'getWebhookEndpoint',
   method: 'GET',
-  path: `${PATH}/:id`,
+  path: `${ENDPOINTS_PATH}/:id`,
   scope: 'readWebhooks',
   summary: 'Get a webhook endpoint',
   description:
@@ -98,7 +98,7 @@ export const getWebhookEndpoint = operation({
 export const createWebhookEndpoint = operation({
   id: 'createWebhookEndpoint',
   method: 'POST',
-  path: PATH,
+  path: ENDPOINTS_PATH,
   scope: 'manageWebhooks',
   summary: 'Add a webhook endpoint',
   description:
@@ -136,7 +136,7 @@ export const createWebhookEndpoint = operation({
     },
   },
   run: ({ tools, wabaId }, options) => addEndpoint(tools, wabaId, options),
-  location: ({ id }) => `${PATH}/${id}`,
+  location: ({ id }) => `${ENDPOINTS_PATH}/${id}`,
   json: endpointJson,
   command: {
     name: 'endpoint add',
@@ -174,7 +174,7 @@ export const createWebhookEndpoint = operation({
 export const updateWebhookEndpoint = operation({
   id: 'updateWebhookEndpoint',
   method: 'PATCH',
-  path: `${PATH}/:id`,
+  path: `${ENDPOINTS_PATH}/:id`,
   scope: 'manageWebhooks',
   summary: 'Change a webhook endpoint',
   description:
@@ -247,7 +247,7 @@ async function readChange(options: ChangeOptions) {
 export const deleteWebhookEndpoint = operation({
   id: 'deleteWebhookEndpoint',
   method: 'DELETE',
-  path: `${PATH}/:id`,
+  path: `${ENDPOINTS_PATH}/:id`,
   scope: 'manageWebhooks',
   summary: 'Delete a webhook endpoint',
   description: 'Its pending deliveries are dropped; the log stays.',
@@ -278,107 +278,6 @@ export const deleteWebhookEndpoint = operation({
     },
   },
 });
-
-/** Holds the deliveries of an endpoint for a while. */
-export const pauseWebhookEndpoint = operation({
-  id: 'pauseWebhookEndpoint',
-  method: 'POST',
-  path: `${PATH}/:id/pause`,
-  scope: 'manageWebhooks',
-  summary: 'Pause a webhook endpoint',
-  description: 'Events wait until it is enabled.',
-  tag: 'Webhook endpoints',
-  requests: { 'without a reason': {}, 'with a reason': { reason: 'release' } },
-  params: IdParams,
-  checkId: accountObjectId,
-  body: Type.Object({ reason: Type.Optional(Type.String()) }, { additionalProperties: false }),
-  answers: {
-    200: {
-      description: 'The endpoint after the change.',
-      schema: EndpointWithWaiting,
-      example: { mode: 'paused', modeReason: 'release' },
-    },
-  },
-  run: async ({ tools, wabaId }, { id, reason = '' }) => {
-    await holdEndpoint(tools, wabaId, { id, mode: 'paused', reason });
-    return await endpointStatus(tools, wabaId, id);
-  },
-  json: endpointJson,
-  command: {
-    name: 'endpoint pause',
-    help: 'let its events wait for a while; none is lost',
-    example: 'endpoint pause 3',
-    waba: wabaOfEndpoint,
-    options: {
-      reason: {
-        flags: '--reason <text>',
-        help: 'the reason that operators and tenants see',
-        default: 'paused by an operator',
-      },
-    },
-    show: (endpoint, { tools }) => describeEndpoint(tools.config, endpoint),
-  },
-});
-
-const Enabling = Type.Object(
-  { waiting: Type.Optional(Type.Enum(['send', 'drop'])) },
-  { additionalProperties: false },
-);
-
-/** Sends the events of an endpoint again. */
-export const enableWebhookEndpoint = operation({
-  id: 'enableWebhookEndpoint',
-  method: 'POST',
-  path: `${PATH}/:id/enable`,
-  scope: 'manageWebhooks',
-  summary: 'Enable a webhook endpoint',
-  description: 'Enables the endpoint. If deliveries are pending, `waiting` is required: send or drop them.',
-  tag: 'Webhook endpoints',
-  errors: ['waiting_choice_required'],
-  requests: {
-    'nothing is pending': {},
-    'send pending deliveries': { waiting: 'send' },
-    'drop them': { waiting: 'drop' },
-  },
-  params: IdParams,
-  checkId: accountObjectId,
-  body: Enabling,
-  answers: {
-    200: {
-      description: 'The endpoint after the change.',
-      schema: Type.Object({ ...EndpointWithWaiting.properties, dropped: Type.Integer() }),
-    },
-  },
-  run: async ({ tools, wabaId, by }, { id, waiting = null }) => {
-    const { dropped } = await enableEndpoint(tools, wabaId, { id, waiting, by: by.inText });
-    return { dropped, endpoint: await endpointStatus(tools, wabaId, id) };
-  },
-  json: ({ dropped, endpoint }) => ({ ...endpointJson(endpoint), dropped }),
-  command: {
-    name: 'endpoint enable',
-    help: 'send its events (again)',
-    example: 'endpoint enable 3 --waiting send',
-    waba: wabaOfEndpoint,
-    options: {
-      waiting: {
-        flags: '--waiting <what>',
-        help: 'send pending events first, in order, or drop them permanently; required when there are any',
-        showsChoices: true,
-      },
-    },
-    show: ({ dropped, endpoint }, { tools, input }) => {
-      const notes =
-        input.waiting === 'drop' ? [`${dropped.toLocaleString('en-US')} deliveries were dropped.`] : [];
-      const described = describeEndpoint(tools.config, endpoint, notes);
-      return { ...described, json: { ...described.json, dropped } };
-    },
-  },
-});
-
-/** An endpoint as tenants see it. */
-function endpointJson<View extends EndpointView>({ wabaId, version, probeFailures, ...shown }: View) {
-  return shown;
-}
 
 /** In the order of the document. */
 export const ENDPOINT_OPERATIONS = [

@@ -11,6 +11,8 @@ import {
 import type { Database } from '../../platform/postgres/database.ts';
 import { count, dateTime, idParams, nullable, text } from '../external/schema-kit.ts';
 
+export const ENDPOINTS_PATH = '/api/external/webhook-endpoints';
+
 const DATE_TIME = dateTime('2026-11-20T10:00:00.000Z');
 
 const EXAMPLE_ID = '3';

@@ -1,7 +1,7 @@
 import type { TestEventResult } from '../../deliveries/test-event.ts';
 import { certificateRows } from '../../endpoints/commands/certificate-commands.ts';
 import type { EndpointMove } from '../../endpoints/endpoint-headers.ts';
-import type { EndpointStatus } from '../../endpoints/endpoints.ts';
+import type { EndpointStatus, EndpointView } from '../../endpoints/endpoints.ts';
 import {
   type InstallationSettings,
   installationSettings,
@@ -185,4 +185,9 @@ export function moveNotes(id: string, { droppedHeaderNames, secretRotationAdvise
   const dropped = `the URL leads to another server, so these custom headers were dropped: ${names}; give them again with --header.`;
   const rotate = `the previous server still knows the signing secret: "endpoint rotate-secret ${id}" makes a new one.`;
   return [...(names === '' ? [] : [dropped]), ...(secretRotationAdvised ? [rotate] : [])];
+}
+
+/** An endpoint as tenants see it. */
+export function endpointJson<View extends EndpointView>({ wabaId, version, probeFailures, ...shown }: View) {
+  return shown;
 }

@@ -4,7 +4,7 @@ import type { FastifyRequest } from 'fastify';
 import { findReceivedMedia, type ReceivedMedia } from '../../messages/media/media-by-upstream-id.ts';
 import { deleteMediaUpload, findMediaUploads } from '../../messages/send/media-uploads.ts';
 import { countedAddress } from '../../platform/http/counted-address.ts';
-import { ObjectMissing } from '../../platform/object-store/object-store.ts';
+import { ObjectMissing } from '../../platform/object-store/store-errors.ts';
 import type { ExternalApp, ExternalContext } from '../external/external-app.ts';
 import { accountOf, SCOPES } from '../keys/api-key-auth.ts';
 import { formValidator, takeUpload, UPLOAD_TIMEOUT_MS } from '../messages/uploads/media-routes.ts';

@@ -1,7 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { FastifyInstance } from 'fastify';
 import type { Logger } from 'pino';
-import { ObjectMissing, type ObjectStore } from '../../platform/object-store/object-store.ts';
+import type { ObjectStore } from '../../platform/object-store/object-store.ts';
+import { ObjectMissing } from '../../platform/object-store/store-errors.ts';
 import type { Database } from '../../platform/postgres/database.ts';
 import { MOST_CLOCK_SKEW_MS, readClockSkewMs } from '../../platform/postgres/server-checks.ts';
 

@@ -1,5 +1,5 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
-import { ObjectStoreUnavailable } from '../../platform/object-store/object-store.ts';
+import { ObjectStoreUnavailable } from '../../platform/object-store/store-errors.ts';
 import { isTransientError } from '../../platform/postgres/error-class.ts';
 import { RateLimitError, RequestError } from '../../platform/request-input.ts';
 import { ApiError, errorBody, notFound, unavailable } from '../errors/api-error.ts';

@@ -9,7 +9,7 @@ import {
 } from '../../endpoints/sealed-columns.ts';
 import type { SecretBox } from '../../platform/crypto/secret-box.ts';
 import type { Database } from '../../platform/postgres/database.ts';
-import type { ConnectionTerms } from '../../platform/sender/origin-pools.ts';
+import type { ConnectionTerms } from '../../platform/sender/connection-terms.ts';
 import type { EndpointLimiter } from '../loop/attempt-limits.ts';
 import type { DeliveryDefaults, SendableEndpoint, SigningSecret } from './send-delivery.ts';
 

@@ -1,8 +1,8 @@
 import type { EndpointSettings } from '../../endpoints/endpoint-settings.ts';
 import { signAsUpstream, signStandard, signWith } from '../../endpoints/webhook-signature.ts';
 import { publicDeliveryId, publicEventId } from '../../platform/public-ids.ts';
+import type { ConnectionTerms } from '../../platform/sender/connection-terms.ts';
 import type { HttpSender, SendResult } from '../../platform/sender/http-sender.ts';
-import type { ConnectionTerms } from '../../platform/sender/origin-pools.ts';
 import type { ClaimedDelivery, WorkflowMode } from '../../queue/claim.ts';
 import { upstreamBody } from '../upstream-format.ts';
 import { webhookHeaders } from '../webhook-request.ts';

@@ -7,7 +7,8 @@ import {
 import type { Transaction } from '../../platform/postgres/database.ts';
 import { query } from '../../platform/postgres/sql.ts';
 import type { PersonIds } from '../split/item-context.ts';
-import { BatchCustomers, writeContacts } from './save-customers.ts';
+import { BatchCustomers } from './batch-customers.ts';
+import { writeContacts } from './save-customers.ts';
 
 /** A customer, by at least one id, and the number with which they had to do. */
 export type SeenCustomer = PersonIds & { wabaId: string; phoneNumberId: string };

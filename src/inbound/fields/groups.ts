@@ -6,8 +6,9 @@ import {
 } from '../../customers/customers.ts';
 import { type GroupNews, type NewMember, noteGroups, noteMembers } from '../../customers/groups.ts';
 import type { Transaction } from '../../platform/postgres/database.ts';
+import { BatchCustomers } from '../customers/batch-customers.ts';
 import { underKnownPhones } from '../customers/customer-conversations.ts';
-import { BatchCustomers, writeContacts } from '../customers/save-customers.ts';
+import { writeContacts } from '../customers/save-customers.ts';
 import { type GroupReport, readGroupReports } from '../split/groups.ts';
 import type { FieldValue } from './field-values.ts';
 

@@ -2,8 +2,9 @@ import type { Contact } from '../../customers/customers.ts';
 import type { Subscriber } from '../../endpoints/endpoint-settings.ts';
 import type { SavedCustomers } from '../customers/save-customers.ts';
 import type { PersonIds } from '../split/item-context.ts';
+import type { MessageItem } from '../split/message-items.ts';
 import type { StatusItem } from '../split/status-items.ts';
-import type { MessageItem, Owned } from '../split/upstream-items.ts';
+import type { Owned } from '../split/upstream-items.ts';
 
 /** A message from one person, or a status of a message to one. */
 export type PlainItem = MessageItem | StatusItem;

@@ -2,7 +2,8 @@ import type { MediaReference } from '../../messages/media/media.ts';
 import { items, type JsonNode, member, sourceWithEdits, stringOf } from '../../platform/json/json-text.ts';
 import { idOf, storableText } from '../../platform/json/storable-text.ts';
 import { type PersonIds, timestampOf } from './item-context.ts';
-import { mediaUrlRemovals, readContextId, readMediaReference, readTargetId } from './upstream-items.ts';
+import { mediaUrlRemovals, readMediaReference } from './media-references.ts';
+import { readContextId, readTargetId } from './message-items.ts';
 
 /** A message of the WhatsApp Business app. */
 export type AppMessage = {

@@ -18,6 +18,12 @@ import {
   storableText,
 } from '../../platform/json/storable-text.ts';
 
+/** How much is kept of texts, in UTF-16 units. */
+export const MAX_CHARS = {
+  ...{ field: 128, type: 128 },
+  ...{ mimeType: 256, sha256: 128, url: 4096, caption: 4096, fileName: 512, mediaError: 512 },
+};
+
 /** Why a part of an upstream body becomes no event. */
 export type QuarantineReason =
   | 'unknown_field'

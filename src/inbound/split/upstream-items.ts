@@ -1,44 +1,20 @@
-import type { MediaReference } from '../../messages/media/media.ts';
-import type { CartOrder, OrderEventParts } from '../../messages/orders/orders.ts';
 import { JsonSyntaxError } from '../../platform/json/json-scan.ts';
-import {
-  items,
-  type JsonNode,
-  member,
-  members,
-  parseJson,
-  sourceOf,
-  sourceWithEdits,
-  stringOf,
-  type TextEdit,
-} from '../../platform/json/json-text.ts';
-import { idOf, rawIdOf, shortTextOf, storableId, storableText } from '../../platform/json/storable-text.ts';
-import { readCartOrder } from './cart-order.ts';
+import { items, type JsonNode, member, parseJson, stringOf } from '../../platform/json/json-text.ts';
+import { storableText } from '../../platform/json/storable-text.ts';
 import { type FieldItem, readFieldItem } from './field-items.ts';
 import {
-  contactsOfSender,
-  type ItemBase,
   type ItemContext,
   ItemRefused,
   isErased,
-  memberRemovals,
+  MAX_CHARS,
   type OwnerIds,
-  type PersonIds,
   phoneNumberIdOf,
   type QuarantineReason,
   readItemContext,
-  readSender,
-  type Sender,
-  timestampOf,
   wabaIdOf,
 } from './item-context.ts';
+import { type MessageItem, readMessageItem } from './message-items.ts';
 import { type PaymentItem, readStatusOrPayment, type StatusItem } from './status-items.ts';
-
-/** How much is kept of texts, in UTF-16 units. */
-const MAX_CHARS = {
-  ...{ field: 128, type: 128 },
-  ...{ mimeType: 256, sha256: 128, url: 4096, caption: 4096, fileName: 512, mediaError: 512 },
-};
 
 /** An item of the field `messages`: of one number, and mostly about one customer. */
 export type NumberItem = MessageItem | StatusItem | PaymentItem;
@@ -205,185 +181,4 @@ export function splitUpstreamBody(body: Uint8Array): SplitBody {
     });
   });
   return split;
-}
-
-/** A person goes on under new ids: history is kept under both. */
-export type IdentityChange = PersonIds & { previousWaId: string | null; previousUserId: string | null };
-
-/** An inbound message. */
-export type MessageItem = ItemBase & {
-  kind: 'message';
-  upstreamId: string;
-  type: string;
-  /** Stands for content that upstream could not give; the real message may follow under the same id. */
-  placeholder: boolean;
-  sentAt: Date | null;
-  sender: Sender;
-  groupId: string | null;
-  identityChange: IdentityChange | null;
-  /** The message this one replies to. */
-  contextId: string | null;
-  /** The message this one reacts to, edits or revokes. */
-  targetId: string | null;
-  media: MediaReference | null;
-  order: CartOrder | null;
-  orderEventParts: OrderEventParts | null;
-  /** The upstream message as it is written, without the short-lived media `url`. */
-  rawJson: string;
-};
-
-/** The change that a message of type `system` tells of. Throws OversizedIdError. */
-export function readIdentityChange(message: JsonNode, type: string): IdentityChange | null {
-  if (type !== 'system') return null;
-  const system = member(message, 'system');
-  const change = stringOf(member(system, 'type'));
-  if (change !== 'user_changed_number' && change !== 'user_changed_user_id') return null;
-  const userId = idOf(member(system, 'user_id'));
-  const fromUserId = idOf(member(message, 'from_user_id'));
-  return {
-    // `from` is the number before the change.
-    previousWaId: idOf(member(message, 'from')),
-    previousUserId: idOf(member(system, 'previous_user_id')) ?? (fromUserId === userId ? null : fromUserId),
-    waId: idOf(member(system, 'wa_id')),
-    userId,
-  };
-}
-
-/** The message that one is about: a reaction, an edit, a deletion. Throws OversizedIdError. */
-export function readTargetId(message: JsonNode, type: string): string | null {
-  if (type === 'reaction') return idOf(member(member(message, 'reaction'), 'message_id'));
-  if (type !== 'edit' && type !== 'revoke') return null;
-  return idOf(member(member(message, type), 'original_message_id'));
-}
-
-/** The message that one replies to. Throws OversizedIdError. */
-export function readContextId(message: JsonNode, type: string): string | null {
-  const own = idOf(member(member(message, 'context'), 'id'));
-  if (own !== null || type !== 'edit') return own;
-  return idOf(member(member(member(member(message, 'edit'), 'message'), 'context'), 'id'));
-}
-
-/** Throws ItemRefused and OversizedIdError. */
-function readMessageItem(message: JsonNode, context: ItemContext, path: string): MessageItem {
-  const rawId = rawIdOf(member(message, 'id'));
-  if (rawId === null) throw new ItemRefused('missing_id');
-  const upstreamId = storableId(rawId);
-  const type = storableText(stringOf(member(message, 'type')) || 'unknown', MAX_CHARS.type);
-  const placeholder = type === 'unsupported' || type === 'unknown';
-  const [waId, userId] = [rawIdOf(member(message, 'from')), rawIdOf(member(message, 'from_user_id'))];
-  const contacts = contactsOfSender(context, { waId, userId });
-  const contactsJson = `[${contacts.map(sourceOf).join(',')}]`;
-  const rawJson = sourceWithEdits(message, mediaUrlRemovals(message));
-  const { metadataJson, owner } = context;
-  const order = type === 'order' ? readCartOrder(message) : null;
-  return {
-    kind: 'message',
-    path,
-    ...owner,
-    dedupKey: JSON.stringify(['message', owner.phoneNumberId, rawId, placeholder ? 'placeholder' : 'real']),
-    laneKey: upstreamId,
-    eventId: upstreamId,
-    eventData: `{"metadata":${metadataJson},"contacts":${contactsJson},"message":${rawJson}}`,
-    upstreamId,
-    type,
-    placeholder,
-    sentAt: timestampOf(member(message, 'timestamp')),
-    sender: readSender(message, contacts),
-    groupId: idOf(member(message, 'group_id')),
-    identityChange: readIdentityChange(message, type),
-    contextId: readContextId(message, type),
-    targetId: readTargetId(message, type),
-    media: readMediaReference(message),
-    order,
-    orderEventParts: order && {
-      eventId: order.catalogId ?? upstreamId,
-      metadataJson,
-      contactsJson,
-      orderJson: order.cartJson,
-    },
-    rawJson,
-  };
-}
-
-const MEDIA_TYPES = new Set(['image', 'video', 'audio', 'voice', 'document', 'sticker']);
-/** Upstream could not fetch what the customer sent. */
-const MEDIA_DOWNLOAD_ERROR = '131052';
-
-function isMediaObject(type: string, node: JsonNode | null): node is JsonNode {
-  if (node?.kind !== 'object') return false;
-  return (
-    MEDIA_TYPES.has(type) || (member(node, 'id') !== null && stringOf(member(node, 'mime_type')) !== null)
-  );
-}
-
-function readUrl(media: JsonNode): string | null {
-  const url = stringOf(member(media, 'url'));
-  // A cut address leads nowhere; without one the media id is looked up.
-  return url !== null && url.length > MAX_CHARS.url ? null : shortTextOf(member(media, 'url'), MAX_CHARS.url);
-}
-
-/** The first of upstream's `errors`: the code and a text. */
-function readError(holder: JsonNode | null): { code: string | null; text: string | null } {
-  const [error = null] = items(member(holder, 'errors'));
-  const textIn = (name: string) => shortTextOf(member(error, name), MAX_CHARS.mediaError);
-  const code = shortTextOf(member(error, 'code'), MAX_CHARS.type);
-  const text = [code, textIn('message') ?? textIn('title')].filter((part) => part !== null).join(' ');
-  return { code, text: text || null };
-}
-
-/** Media that the customer sent and that upstream has no id of; it says so by `errors`, or as an unsupported type. */
-function readMissingMedia(message: JsonNode, type: string, content: JsonNode | null): MediaReference | null {
-  const ofMessage = readError(message);
-  const isUnsupported = type === 'unsupported' && ofMessage.code === MEDIA_DOWNLOAD_ERROR;
-  if (!isUnsupported && !MEDIA_TYPES.has(type)) return null;
-  const sentType = isUnsupported ? (stringOf(member(content, 'type')) ?? type) : type;
-  return {
-    ...describeMedia(sentType, content),
-    url: null,
-    upstreamMediaId: null,
-    upstreamError: ofMessage.text ?? readError(content).text,
-  };
-}
-
-function describeMedia(type: string, content: JsonNode | null) {
-  return {
-    mediaType: storableText(type, MAX_CHARS.type),
-    mimeType: shortTextOf(member(content, 'mime_type'), MAX_CHARS.mimeType),
-    sha256: shortTextOf(member(content, 'sha256'), MAX_CHARS.sha256),
-    url: content === null ? null : readUrl(content),
-    caption: shortTextOf(member(content, 'caption'), MAX_CHARS.caption),
-    fileName: shortTextOf(member(content, 'filename'), MAX_CHARS.fileName),
-  };
-}
-
-/** The media of a message, also of one that an `edit` carries; null when there is none. Throws OversizedIdError. */
-export function readMediaReference(message: JsonNode): MediaReference | null {
-  const type = stringOf(member(message, 'type'));
-  if (type === null) return null;
-  const content = member(message, type);
-  if (type === 'edit') {
-    const edited = member(content, 'message');
-    // One level only: an edit does not carry another edit.
-    return edited === null || stringOf(member(edited, 'type')) === 'edit' ? null : readMediaReference(edited);
-  }
-  const upstreamMediaId = isMediaObject(type, content) ? idOf(member(content, 'id')) : null;
-  if (upstreamMediaId === null) return readMissingMedia(message, type, content);
-  return { ...describeMedia(type, content), upstreamMediaId, upstreamError: null };
-}
-
-/** The edits that take the short-lived media `url` out of a message, and out of a message inside its `edit`. */
-/** The short-lived addresses of a message's files. */
-export function mediaUrlRemovals(message: JsonNode): TextEdit[] {
-  const type = stringOf(member(message, 'type'));
-  if (type === null) return [];
-  // All members of that name, because a receiver may read another repetition than we do.
-  const contents = members(message)
-    .filter(({ name }) => stringOf(name) === type)
-    .map(({ value }) => value);
-  const urlIn = (content: JsonNode) => (isMediaObject(type, content) ? memberRemovals(content, ['url']) : []);
-  if (type !== 'edit') return contents.flatMap(urlIn);
-  return contents
-    .flatMap((content) => members(content))
-    .filter(({ name, value }) => stringOf(name) === 'message' && stringOf(member(value, 'type')) !== 'edit')
-    .flatMap(({ value }) => mediaUrlRemovals(value));
 }

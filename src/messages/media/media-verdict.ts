@@ -1,7 +1,7 @@
 import { AccessTokenProblem } from '../../accounts/accounts.ts';
 import { MediaHostRefused } from '../../platform/graph/graph-connection.ts';
 import { GraphError, isObjectGone, isTokenError } from '../../platform/graph/graph-error.ts';
-import { ObjectStoreUnavailable } from '../../platform/object-store/object-store.ts';
+import { ObjectStoreUnavailable } from '../../platform/object-store/store-errors.ts';
 import { isTransientError } from '../../platform/postgres/error-class.ts';
 import { StorageQuotaExceeded } from './media.ts';
 

@@ -1,5 +1,6 @@
 import type { Logger } from '../../platform/logger.ts';
-import { type ObjectStore, ObjectStoreUnavailable } from '../../platform/object-store/object-store.ts';
+import type { ObjectStore } from '../../platform/object-store/object-store.ts';
+import { ObjectStoreUnavailable } from '../../platform/object-store/store-errors.ts';
 import type { Database, Transaction } from '../../platform/postgres/database.ts';
 import { execute, query } from '../../platform/postgres/sql.ts';
 import { RateLimitError } from '../../platform/request-input.ts';

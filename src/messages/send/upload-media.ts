@@ -4,12 +4,12 @@ import type { SecretBox } from '../../platform/crypto/secret-box.ts';
 import type { SendOutcome } from '../../platform/graph/graph-calls.ts';
 import type { SendClient } from '../../platform/graph/graph-client.ts';
 import { GraphError } from '../../platform/graph/graph-error.ts';
+import type { ObjectStore } from '../../platform/object-store/object-store.ts';
 import {
   ObjectMissing,
-  type ObjectStore,
   ObjectStoreUnavailable,
   objectStoreError,
-} from '../../platform/object-store/object-store.ts';
+} from '../../platform/object-store/store-errors.ts';
 import type { Database } from '../../platform/postgres/database.ts';
 import { publicMediaId } from '../../platform/public-ids.ts';
 import { notYet } from '../../platform/temporal/activity-kit.ts';

@@ -13,7 +13,7 @@ import {
   readJsonFile,
 } from '../local-stack/embedded-description.ts';
 import { redactError } from '../logger.ts';
-import { ObjectStoreUnavailable } from '../object-store/object-store.ts';
+import { ObjectStoreUnavailable } from '../object-store/store-errors.ts';
 import { type Database, type DatabasePool, openDatabase } from '../postgres/database.ts';
 import { isCanceled, isLockTimeout, isTransientError } from '../postgres/error-class.ts';
 import { isPoolerAnswer, poolerError } from '../postgres/server-checks.ts';

@@ -1,5 +1,6 @@
 import { parseEgressProxy } from '../http/egress-proxy-url.ts';
-import { readAppSecret, readSettings } from './read-settings.ts';
+import { readAppSecret } from './app-secret.ts';
+import { readSettings } from './read-settings.ts';
 
 /** The validated settings of one process. Frozen; made once in main.ts and handed down. */
 export type Config = ReturnType<typeof loadConfig>;

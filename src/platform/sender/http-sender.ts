@@ -2,15 +2,9 @@ import type { Dispatcher } from 'undici';
 import { makeHostResolver, type ResolveHost } from '../http/host-resolver.ts';
 import { judgeEndpointUrl } from '../http/outbound-url.ts';
 import { parseRetryAfter } from '../http/retry-after.ts';
-import {
-  type ConnectionAware,
-  type ConnectionPhases,
-  type ConnectionTerms,
-  elapsedMs,
-  makeOriginPools,
-  type OriginPools,
-  type PoolRules,
-} from './origin-pools.ts';
+import type { ConnectionTerms } from './connection-terms.ts';
+import { type ConnectionPhases, elapsedMs } from './guarded-connector.ts';
+import { type ConnectionAware, makeOriginPools, type OriginPools, type PoolRules } from './origin-pools.ts';
 import type { PhaseTimings } from './phase-timings.ts';
 import { LOOK_WITHIN_MS, type ProxyRoute } from './proxy-route.ts';
 import { classifySendError, type SendErrorClass, type SendFailure } from './send-error.ts';

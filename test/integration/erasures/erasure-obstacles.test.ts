@@ -6,7 +6,7 @@ import { eraseFromBodies, FIRST_BODY } from '../../../src/inbound/erase-bodies.t
 import { retryInbox } from '../../../src/inbound/inbox-admin.ts';
 import { holdIntake } from '../../../src/inbox/intake-lock.ts';
 import { shardOf } from '../../../src/inbox/shards.ts';
-import { ObjectStoreUnavailable } from '../../../src/platform/object-store/object-store.ts';
+import { ObjectStoreUnavailable } from '../../../src/platform/object-store/store-errors.ts';
 import { query } from '../../../src/platform/postgres/sql.ts';
 import { startReplay } from '../../../src/replays/replays.ts';
 import { objectsHolding, tablesHolding } from '../../support/database-scan.ts';

@@ -5,7 +5,7 @@ import { setImmediate as turn } from 'node:timers/promises';
 import { promisify } from 'node:util';
 import { expect, test } from 'vitest';
 import { exportCustomer } from '../../../src/erasures/export-customer.ts';
-import { ObjectMissing } from '../../../src/platform/object-store/object-store.ts';
+import { ObjectMissing } from '../../../src/platform/object-store/store-errors.ts';
 import { runAdmin } from '../../support/admin-cli.ts';
 import { takeIn } from '../../support/take-in.ts';
 import {

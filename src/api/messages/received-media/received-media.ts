@@ -4,11 +4,8 @@ import { findErasedKeys, findServedMedia, type ServedMedia } from '../../../mess
 import type { MediaUrls, SignedQuery } from '../../../messages/media/media-urls.ts';
 import { essenceOf } from '../../../messages/send/uploaded-media.ts';
 import { countedAddress } from '../../../platform/http/counted-address.ts';
-import {
-  ObjectMissing,
-  type ObjectStore,
-  ObjectStoreUnavailable,
-} from '../../../platform/object-store/object-store.ts';
+import type { ObjectStore } from '../../../platform/object-store/object-store.ts';
+import { ObjectMissing, ObjectStoreUnavailable } from '../../../platform/object-store/store-errors.ts';
 import type { Database } from '../../../platform/postgres/database.ts';
 import { ApiError, notFound, unavailable } from '../../errors/api-error.ts';
 import { createBatchedLookup } from '../../plugins/batched-lookup.ts';

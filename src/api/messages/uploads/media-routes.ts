@@ -10,7 +10,7 @@ import {
   forgetMediaUpload,
 } from '../../../messages/send/media-uploads.ts';
 import { MAX_UPLOAD_BYTES } from '../../../messages/send/uploaded-media.ts';
-import { ObjectStoreUnavailable } from '../../../platform/object-store/object-store.ts';
+import { ObjectStoreUnavailable } from '../../../platform/object-store/store-errors.ts';
 import type { Database } from '../../../platform/postgres/database.ts';
 import { mediaUuidOf, publicMediaId, uuidV7 } from '../../../platform/public-ids.ts';
 import { RequestError } from '../../../platform/request-input.ts';

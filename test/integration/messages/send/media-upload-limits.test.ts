@@ -2,10 +2,8 @@ import { request as httpRequest, type IncomingMessage } from 'node:http';
 import { Readable } from 'node:stream';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { forgetMediaUpload, removeSpentUploads } from '../../../../src/messages/send/media-uploads.ts';
-import {
-  ObjectStoreUnavailable,
-  openObjectStore,
-} from '../../../../src/platform/object-store/object-store.ts';
+import { openObjectStore } from '../../../../src/platform/object-store/object-store.ts';
+import { ObjectStoreUnavailable } from '../../../../src/platform/object-store/store-errors.ts';
 import { query } from '../../../../src/platform/postgres/sql.ts';
 import { mediaUuidOf } from '../../../../src/platform/public-ids.ts';
 import { silentLogger } from '../../../support/silent-logger.ts';

@@ -12,11 +12,9 @@ import { startMinio } from '../../../../dev/embedded/minio.ts';
 import { findFreePorts } from '../../../../dev/embedded/ports.ts';
 import { createSupervisor } from '../../../../dev/embedded/supervisor.ts';
 import { loadConfig } from '../../../../src/platform/config/config.ts';
-import {
-  ObjectStoreUnavailable,
-  openObjectStore,
-  PART_BYTES,
-} from '../../../../src/platform/object-store/object-store.ts';
+import { PART_BYTES } from '../../../../src/platform/object-store/multipart-upload.ts';
+import { openObjectStore } from '../../../../src/platform/object-store/object-store.ts';
+import { ObjectStoreUnavailable } from '../../../../src/platform/object-store/store-errors.ts';
 import { testSettings } from '../../../support/test-settings.ts';
 
 const options = { contentType: 'text/plain' };

@@ -5,13 +5,9 @@ import { buffer } from 'node:stream/consumers';
 import { Client } from 'minio';
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
 import { loadConfig } from '../../../../src/platform/config/config.ts';
-import {
-  ObjectMissing,
-  type ObjectStore,
-  ObjectStoreUnavailable,
-  openObjectStore,
-  PART_BYTES,
-} from '../../../../src/platform/object-store/object-store.ts';
+import { PART_BYTES } from '../../../../src/platform/object-store/multipart-upload.ts';
+import { type ObjectStore, openObjectStore } from '../../../../src/platform/object-store/object-store.ts';
+import { ObjectMissing, ObjectStoreUnavailable } from '../../../../src/platform/object-store/store-errors.ts';
 import { testSettings } from '../../../support/test-settings.ts';
 
 const bucket = `test-${randomBytes(6).toString('hex')}`;

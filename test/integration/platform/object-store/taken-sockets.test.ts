@@ -4,10 +4,8 @@ import type { AddressInfo } from 'node:net';
 import { buffer } from 'node:stream/consumers';
 import { expect, onTestFinished, test } from 'vitest';
 import { loadConfig } from '../../../../src/platform/config/config.ts';
-import {
-  ObjectStoreUnavailable,
-  openObjectStore,
-} from '../../../../src/platform/object-store/object-store.ts';
+import { openObjectStore } from '../../../../src/platform/object-store/object-store.ts';
+import { ObjectStoreUnavailable } from '../../../../src/platform/object-store/store-errors.ts';
 import { testSettings } from '../../../support/test-settings.ts';
 
 /** As many as one agent has. */

@@ -3,7 +3,7 @@ import { AccessTokenProblem } from '../../../../src/accounts/accounts.ts';
 import { judgeFailure, MediaTooLarge, WrongBytes } from '../../../../src/messages/media/media-verdict.ts';
 import { MediaHostRefused } from '../../../../src/platform/graph/graph-connection.ts';
 import { graphErrorOf, noAnswer } from '../../../../src/platform/graph/graph-error.ts';
-import { ObjectStoreUnavailable } from '../../../../src/platform/object-store/object-store.ts';
+import { ObjectStoreUnavailable } from '../../../../src/platform/object-store/store-errors.ts';
 import { retryDelayMs } from '../../../../src/platform/temporal/activity-kit.ts';
 
 const FRESH_MS = 1_000;

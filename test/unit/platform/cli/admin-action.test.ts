@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { adminFailure, alignedFields, alignedTable } from '../../../../src/platform/cli/admin-action.ts';
-import { ObjectStoreUnavailable } from '../../../../src/platform/object-store/object-store.ts';
+import { ObjectStoreUnavailable } from '../../../../src/platform/object-store/store-errors.ts';
 import { anyText } from '../../../support/any-text.ts';
 
 describe('text of the admin commands', () => {
