@@ -68,7 +68,10 @@ export async function listTenantUsage(database: Database, limit: number): Promis
   );
   const quota = (text: string | null) => (text === null ? null : Number(text));
   return rows.map(({ userId, businessName, share, ...row }) => ({
-    ...{ userId, businessName, ...usageOf(row), share },
+    userId,
+    businessName,
+    ...usageOf(row),
+    share,
     storedBytesQuota: quota(row.storedBytesQuota),
     uploadFilesPerDay: quota(row.uploadFilesPerDay),
     uploadBytesPerDay: quota(row.uploadBytesPerDay),

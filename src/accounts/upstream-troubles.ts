@@ -89,5 +89,7 @@ export async function forgetOldTroubles(database: Database, limit: number): Prom
 
 /** What is erased with a WABA. */
 export const UPSTREAM_TROUBLES: ErasedTable = {
-  ...{ table: 'upstream_troubles', count: 'upstreamTroubles', key: 'waba_id, kind, subject' },
+  table: 'upstream_troubles',
+  count: 'upstreamTroubles',
+  key: 'waba_id, kind, subject',
 };

@@ -46,7 +46,10 @@ const LOOKS: Readonly<Record<AlertKind, Look>> = {
   endpoint_disabled: (database) => troubles(database, true),
   deliveries_failed: async (database) =>
     (await listFinalFailures(database, MOST)).map(({ id, failed, lastHour, ...owner }) => ({
-      ...{ kind: 'deliveries_failed', ...owner, subject: id, latestAt: lastHour },
+      kind: 'deliveries_failed',
+      ...owner,
+      subject: id,
+      latestAt: lastHour,
       reason: `${counted(failed, 'delivery', 'deliveries')} to endpoint ${id} failed permanently in 24 hours.`,
       details: { endpointId: id, failed },
     })),
@@ -54,27 +57,39 @@ const LOOKS: Readonly<Record<AlertKind, Look>> = {
     const minutes = LATE_MINUTES.endpoint;
     const lasting = await lastingSubjects(database, 'endpoint_backlog');
     return (await listLateEndpoints(database, { minutes, lasting, limit: MOST })).map(({ id, ...owner }) => ({
-      ...{ kind: 'endpoint_backlog', ...owner, subject: id, latestAt: null },
+      kind: 'endpoint_backlog',
+      ...owner,
+      subject: id,
+      latestAt: null,
       reason: `Deliveries to endpoint ${id} have been due for more than ${minutes} minutes.`,
       details: { endpointId: id },
     }));
   },
   api_key_expiring: async (database, now) =>
     (await listExpiringKeys(database, KEY_DAYS, MOST)).map(({ id, name, lastFour, expiresAt, ...owner }) => ({
-      ...{ kind: 'api_key_expiring', ...owner, subject: id, latestAt: null },
+      kind: 'api_key_expiring',
+      ...owner,
+      subject: id,
+      latestAt: null,
       reason: `API key "${name}" (…${lastFour}) ${expiresAt <= now ? 'expired' : 'expires'} on ${minuteText(expiresAt)} UTC.`,
       details: { apiKeyId: id, name, expiresAt: expiresAt.toISOString() },
     })),
   client_certificate_expiring: async (database, now) =>
     (await listExpiringCertificates(database, KEY_DAYS, MOST)).map(({ id, expiresAt, ...owner }) => ({
-      ...{ kind: 'client_certificate_expiring', ...owner, subject: id, latestAt: null },
+      kind: 'client_certificate_expiring',
+      ...owner,
+      subject: id,
+      latestAt: null,
       reason: `The client certificate of endpoint ${id} ${expiresAt <= now ? 'expired' : 'expires'} on ${minuteText(expiresAt)} UTC.`,
       details: { endpointId: id, expiresAt: expiresAt.toISOString() },
     })),
   url_set_by_key: urlsSetByKeys,
   access_token_refused: async (database) =>
     (await listRefusedTokens(database, MOST)).map(({ since, problem, ...owner }) => ({
-      ...{ kind: 'access_token_refused', ...owner, subject: owner.wabaId, latestAt: null },
+      kind: 'access_token_refused',
+      ...owner,
+      subject: owner.wabaId,
+      latestAt: null,
       reason: `The access token of WABA ${owner.wabaId} is refused: ${problem}`,
       details: { since: since.toISOString() },
     })),
@@ -84,14 +99,18 @@ const LOOKS: Readonly<Record<AlertKind, Look>> = {
   waba_silent: silentWabas,
   payloads_quarantined: async (database) =>
     (await listUnreadable(database, MOST)).map(({ wabaId, tenantId, count, reasons, lastDay }) => ({
-      ...{ kind: 'payloads_quarantined', tenantId, subject: wabaId, latestAt: new Date(lastDay) },
+      kind: 'payloads_quarantined',
+      tenantId,
+      subject: wabaId,
+      latestAt: new Date(lastDay),
       wabaId: tenantId === null ? null : wabaId,
       reason: `${counted(count, 'item', 'items')} for WABA ${wabaId} were quarantined since yesterday: ${reasons.join(', ')}.`,
       details: { count, reasons: reasons.join(', ') },
     })),
   intake_backlog: async (database, now) =>
     await whenBehind(database, await oldestWaitingBodyAt(database), now, {
-      ...{ kind: 'intake_backlog', minutes: LATE_MINUTES.intake },
+      kind: 'intake_backlog',
+      minutes: LATE_MINUTES.intake,
       reason: `Bodies of the upstream platform have waited for intake for more than ${LATE_MINUTES.intake} minutes.`,
     }),
   intake_failed: async (database) => {
@@ -102,7 +121,8 @@ const LOOKS: Readonly<Record<AlertKind, Look>> = {
   },
   delivery_backlog: async (database, now) =>
     await whenBehind(database, await oldestDueAt(database), now, {
-      ...{ kind: 'delivery_backlog', minutes: LATE_MINUTES.deliveries },
+      kind: 'delivery_backlog',
+      minutes: LATE_MINUTES.deliveries,
       reason: `A delivery has been due for more than ${LATE_MINUTES.deliveries} minutes.`,
     }),
   egress_proxy_down: async (database) => {
@@ -112,7 +132,10 @@ const LOOKS: Readonly<Record<AlertKind, Look>> = {
   },
   mail_failed: async (database) =>
     (await listFailedMails(database, MOST)).map(({ recipient, error, failedAt }) => ({
-      ...{ ...INSTALLATION, kind: 'mail_failed', subject: recipient, latestAt: failedAt },
+      ...INSTALLATION,
+      kind: 'mail_failed',
+      subject: recipient,
+      latestAt: failedAt,
       reason: `An e-mail to ${recipient} could not be delivered: ${error}`,
       details: { recipient },
     })),
@@ -145,7 +168,11 @@ async function troubles(database: Database, isDisabled: boolean): Promise<Condit
   return found
     .filter(({ mode }) => (mode === 'disabled') === isDisabled)
     .map(({ id, wabaId, tenantId, url, description, since, reason }) => ({
-      ...{ kind, wabaId, tenantId, subject: id, latestAt: null },
+      kind,
+      wabaId,
+      tenantId,
+      subject: id,
+      latestAt: null,
       reason: isDisabled
         ? `Endpoint ${id} (${description || shownUrl(url)}) was disabled: ${reason ?? 'no reason given'}.`
         : `Endpoint ${id} (${description || shownUrl(url)}) fails: ${reason ?? 'every attempt fails'}.`,
@@ -167,7 +194,11 @@ async function urlsSetByKeys(database: Database): Promise<Condition[]> {
   return found.map(({ subject, wabaId, tenantId, url, keyId, setAt }) => {
     const { host } = new URL(url);
     return {
-      ...{ kind: 'url_set_by_key', wabaId, tenantId, subject, latestAt: setAt },
+      kind: 'url_set_by_key',
+      wabaId,
+      tenantId,
+      subject,
+      latestAt: setAt,
       reason: `API key ${keyId} set the URL of ${subject.replace(/^operations URL/, 'the alerts of WABA')}: ${host}.`,
       details: { apiKeyId: keyId, host },
     };
@@ -178,7 +209,11 @@ async function urlsSetByKeys(database: Database): Promise<Condition[]> {
 async function upstreamTroubles(database: Database, kind: TroubleKind): Promise<Condition[]> {
   return (await listUpstreamTroubles(database, kind, MOST)).map(
     ({ subject, reason, reportedAt, ...owner }) => ({
-      ...{ kind, ...owner, reason, subject: `${owner.wabaId} ${subject}`, latestAt: null },
+      kind,
+      ...owner,
+      reason,
+      subject: `${owner.wabaId} ${subject}`,
+      latestAt: null,
       details: { about: subject, reportedAt: reportedAt.toISOString() },
     }),
   );
@@ -194,7 +229,10 @@ async function silentWabas(database: Database, now: Date): Promise<Condition[] |
   if (!noted) return null;
   const until = new Date(hourOf(noted));
   return (await listSilentWabas(database, until, MOST)).map(({ since, ...owner }) => ({
-    ...{ kind: 'waba_silent', ...owner, subject: owner.wabaId, latestAt: null },
+    kind: 'waba_silent',
+    ...owner,
+    subject: owner.wabaId,
+    latestAt: null,
     reason: `No webhooks for WABA ${owner.wabaId} since ${since.toISOString().slice(0, 16).replace('T', ' ')} UTC; it is usually active at this time.`,
     details: { since: since.toISOString() },
   }));

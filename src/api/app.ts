@@ -164,13 +164,18 @@ function registerAccountRoutes(app: FastifyInstance, deps: ApiDependencies): voi
   const exports = shareDownloads(app, EXPORT_LIMITS);
   const uploadSlots = makeUploadSlots();
   const toolsOn = (shares: ConnectionShares) => ({
-    ...{
-      database: shares.database,
-      shares,
-      lookupDatabase,
-      accounts: { ...rules, database: shares.database },
-    },
-    ...{ startDelivery, cursors, publicUrl, uploadStore, exportStore, exports, probeStore, upstream },
+    database: shares.database,
+    shares,
+    lookupDatabase,
+    accounts: { ...rules, database: shares.database },
+    startDelivery,
+    cursors,
+    publicUrl,
+    uploadStore,
+    exportStore,
+    exports,
+    probeStore,
+    upstream,
     uploadSlots,
     mediaUrls: mediaUrlsOf(config, shares.database),
   });

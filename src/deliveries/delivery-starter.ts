@@ -19,7 +19,8 @@ export function openDeliveryStarter(
   const tools = {
     taskQueue: taskQueues(config.temporal.taskQueuePrefix).deliveries,
     leaseMs: leaseMsFor(config.webhooks.timeoutMs),
-    ...{ eager: false, publicUrl: config.api.publicUrl },
+    eager: false,
+    publicUrl: config.api.publicUrl,
   };
   return {
     start: async (label) => {

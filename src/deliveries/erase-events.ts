@@ -6,7 +6,6 @@ import { eraseOrderingKeys } from '../queue/ordering-keys.ts';
 import { removeDeliveries } from '../queue/remove.ts';
 import { findOpenDeliveries } from '../queue/sweep.ts';
 
-/** An event to be erased. */
 export type ErasedEvent = { day: string; id: string };
 
 /** Ends workflows whose work is gone. */

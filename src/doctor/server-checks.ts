@@ -216,7 +216,10 @@ async function shownCertificateEndMs({ hostname, port }: URL): Promise<number | 
   const isName = /[a-z]/i.test(host) && !host.includes(':');
   return await new Promise((resolve, reject) => {
     const socket = connect({
-      ...{ host, port: Number(port || 443), rejectUnauthorized: false, timeout: PUBLIC_WITHIN_MS },
+      host,
+      port: Number(port || 443),
+      rejectUnauthorized: false,
+      timeout: PUBLIC_WITHIN_MS,
       ...(isName && { servername: host }),
     });
     const end = (endMs: number | null) => {

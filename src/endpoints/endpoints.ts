@@ -62,7 +62,6 @@ export async function sameUrlOf(
   return { sameUrlEndpointIds: others.map((other) => other.id) };
 }
 
-/** An endpoint and what waits for it. */
 export type EndpointStatus = EndpointView & { waiting: WaitingDeliveries };
 
 /**

@@ -107,9 +107,14 @@ async function finish(tools: EraseTools, erasure: Erasure): Promise<ErasedBatch>
     await finishTask(trx, erasureWorkflowId(erasure));
     const { kind, subjectId, wabaId, tenantId } = erasure;
     await recordAudit(trx, {
-      ...{ tenantId, wabaId, actor: 'system', action: 'erasure.done', target: `${kind} ${subjectId}` },
-      ...{ detail: { erasureId: erasure.id, ...erasure.counts, ...refusedOf(erasure) } },
-      ...{ requestId: null, ip: null },
+      tenantId,
+      wabaId,
+      actor: 'system',
+      action: 'erasure.done',
+      target: `${kind} ${subjectId}`,
+      detail: { erasureId: erasure.id, ...erasure.counts, ...refusedOf(erasure) },
+      requestId: null,
+      ip: null,
     });
   });
   return { ...progressOf(erasure, 'done'), state: 'done', waitMs: 0, reason: '' };
@@ -123,7 +128,15 @@ function reportOf(erasure: Erasure, finishedAt: Date): ErasureReport {
   const { id, kind, subjectId, wabaId, tenantId, requestedBy, createdAt, startedAt, counts, refused } =
     erasure;
   return {
-    ...{ version: 1, erasureId: id, kind, subjectId, wabaId, tenantId, requestedBy, counts, refused },
+    version: 1,
+    erasureId: id,
+    kind,
+    subjectId,
+    wabaId,
+    tenantId,
+    requestedBy,
+    counts,
+    refused,
     requestedAt: createdAt.toISOString(),
     startedAt: (startedAt ?? createdAt).toISOString(),
     finishedAt: finishedAt.toISOString(),

@@ -6,7 +6,6 @@ import { type Erasure, saveSubject } from './erasure-store.ts';
 import { erasureSubjectPlace } from './sealed-columns.ts';
 import type { IdTimes } from './steps/customer-ids.ts';
 
-/** What steps work with. */
 export type StepTools = {
   database: Database;
   objectStore: Pick<ObjectStore, 'remove'>;
@@ -32,8 +31,14 @@ export type ErasureSubject = {
 };
 
 export const NOTHING: ErasureSubject = {
-  ...{ wabaIds: [], contactIds: [], conversationIds: [], ids: [], seen: {}, heldUntil: {} },
-  ...{ isGroup: false, phoneNumberId: null },
+  wabaIds: [],
+  contactIds: [],
+  conversationIds: [],
+  ids: [],
+  seen: {},
+  heldUntil: {},
+  isGroup: false,
+  phoneNumberId: null,
 };
 
 export type StepContext = StepTools & {

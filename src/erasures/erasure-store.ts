@@ -139,8 +139,10 @@ export async function saveErasureProgress(
             after = :after, counts = cast(:counts as jsonb), refused = cast(:refused as jsonb), note = null
       where id = :erasureId`,
     {
-      ...{ ...progress, erasureId },
-      ...{ counts: JSON.stringify(progress.counts), refused: JSON.stringify(progress.refused) },
+      ...progress,
+      erasureId,
+      counts: JSON.stringify(progress.counts),
+      refused: JSON.stringify(progress.refused),
     },
   );
 }

@@ -40,7 +40,6 @@ export type ErasureView = {
   createdAt: Date;
   startedAt: Date | null;
   finishedAt: Date | null;
-  /** What it waits for at present. */
   waitsFor: string | null;
   counts: ErasureCounts;
   /** How many of each kind other systems did not let go. */

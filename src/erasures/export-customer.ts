@@ -32,7 +32,9 @@ export async function exportCustomer(
   await knownWaba(database, wabaId);
   const { id: customerId, ids } = await knownCustomer(database, wabaId, named);
   await recordChange(database, actor, {
-    ...{ wabaId, action: 'customer.exported', target: `customer ${customerId}` },
+    wabaId,
+    action: 'customer.exported',
+    target: `customer ${customerId}`,
   });
   const zip = new ZipFile();
   const archive = zip.outputStream as Readable;

@@ -187,7 +187,12 @@ async function findBodies(
         and exists (select from unnest(cast(:needles as bytea[]), cast(:untils as timestamptz[])) as n (needle, until)
                      where received_at <= until and position(needle in body) > 0)`,
     {
-      ...{ day, id, from, wabaId: who.wabaId, ids, untils: [...who.untils.values()] },
+      day,
+      id,
+      from,
+      wabaId: who.wabaId,
+      ids,
+      untils: [...who.untils.values()],
       needles: byteaArray(ids.map((name) => Buffer.from(name))),
     },
   );

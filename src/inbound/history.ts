@@ -127,7 +127,11 @@ async function insertPiece(
   await insertAppMessages(
     trx,
     messages.map(({ rawJson: content, state: _state, media: _media, ...message }) => ({
-      ...{ ...message, content, wabaId, phoneNumberId, conversationId },
+      ...message,
+      content,
+      wabaId,
+      phoneNumberId,
+      conversationId,
       origin: 'history' as const,
     })),
   );

@@ -81,7 +81,8 @@ async function sweepWaba(
       eraseRepeats(
         trx,
         {
-          ...{ wabaId, since: from },
+          wabaId,
+          since: from,
           findErased: async (items) => {
             const named = items.flatMap((item) =>
               [erasedNameOf(item)].flatMap((name) => (name === null ? [] : [{ item, name }])),

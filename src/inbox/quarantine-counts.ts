@@ -24,6 +24,7 @@ export async function countQuarantined(trx: Transaction, counts: readonly Quaran
 
 /** What a WABA leaves behind of what was quarantined. */
 export const QUARANTINE_COUNTS: ErasedTable = {
-  ...{ table: 'quarantine_counts', count: 'quarantineCounts' },
+  table: 'quarantine_counts',
+  count: 'quarantineCounts',
   key: 'day, reason, field, waba_id',
 };

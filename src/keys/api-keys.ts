@@ -70,7 +70,10 @@ export async function createKey(
     const keyId = await insertApiKey(trx, wabaId, row);
     const networks = allowedNetworks?.join(', ') ?? null;
     const detail = {
-      ...{ name, prefix, scopes: scopes.join(', '), networks },
+      name,
+      prefix,
+      scopes: scopes.join(', '),
+      networks,
       expiresAt: expiresAt?.toISOString() ?? null,
     };
     await recordChange(trx, actor, { wabaId, action: 'key.created', target: nameOf(keyId), detail });

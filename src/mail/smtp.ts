@@ -59,7 +59,9 @@ export function makeMailSender({ smtpUrl, tls, caFile, from }: MailSettings): Ma
           from,
           // As an object: what it holds is one address, however it is written.
           to: { name: '', address: recipient },
-          ...{ subject, text, html },
+          subject,
+          text,
+          html,
           messageId: `<${id}@${domainOf(from)}>`,
           headers: { 'Auto-Submitted': 'auto-generated' },
         });

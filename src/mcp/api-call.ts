@@ -7,7 +7,6 @@ export type ApiAccess = { url: string; key: string };
 
 export type ApiRequest = {
   method: string;
-  /** With its query. */
   path: string;
   body?: unknown;
   headers?: Readonly<Record<string, string>>;

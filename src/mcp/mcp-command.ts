@@ -34,7 +34,9 @@ export function mcpCommand(): Command {
       const { runMcp } = await import('./run-mcp.ts');
       const port = http === true ? DEFAULT_PORT : http;
       process.exitCode = await runMcp(process.env, {
-        ...{ url: options.url, keyFile: options.keyFile, allowed: options.allow },
+        url: options.url,
+        keyFile: options.keyFile,
+        allowed: options.allow,
         http: port === undefined ? null : { port, host, allowedHosts },
       });
     });

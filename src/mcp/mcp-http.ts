@@ -17,7 +17,6 @@ export type HttpOptions = {
   port: number;
   /** Names by which callers may address this server, beside those of this machine. */
   allowedHosts: readonly string[];
-  /** Base URL of the API. */
   apiUrl: string;
   /** Takes a line for the operator. */
   log(line: string): void;

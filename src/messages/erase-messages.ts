@@ -15,7 +15,6 @@ import { sendMarker } from './statuses.ts';
 
 type MessageTools = Parameters<typeof quietEvents>[0] & { objectStore: Pick<ObjectStore, 'remove'> };
 
-/** A message to be erased. */
 export type ErasedMessage = {
   id: string;
   phoneNumberId: string;
@@ -51,7 +50,9 @@ async function eventsOf(
      union
      select event_day, event_uuid from orders where message_id = any (cast(:ids as bigint[]))`,
     {
-      ...{ wabaId, names, ids: messages.map(({ id }) => id) },
+      wabaId,
+      names,
+      ids: messages.map(({ id }) => id),
       numbers: [...new Set(messages.map(({ phoneNumberId }) => phoneNumberId))],
     },
   );
@@ -150,7 +151,12 @@ export async function eraseMessages(
   await rememberMessages(trx, messages);
   const gone = await execute(trx, 'delete from messages where id = any (?::bigint[])', [ids]);
   return sumOf(ofEvents, {
-    ...{ orderingKeys, statuses, orders: orders.length, files, idempotencyKeys, messages: gone },
+    orderingKeys,
+    statuses,
+    orders: orders.length,
+    files,
+    idempotencyKeys,
+    messages: gone,
   });
 }
 

@@ -11,13 +11,16 @@ export const MESSAGE_TABLES = {
   idempotencyKeys: { table: 'idempotency_keys', count: 'idempotencyKeys', key: 'waba_id, operation, key' },
   sends: { table: 'outbound_messages', count: 'sends', key: 'message_id' },
   statuses: {
-    ...{ table: 'message_statuses', count: 'statuses', ...OF_NUMBERS },
+    table: 'message_statuses',
+    count: 'statuses',
+    ...OF_NUMBERS,
     key: 'phone_number_id, upstream_id, status, participant',
   },
   states: { table: 'message_states', count: 'states', key: 'phone_number_id, upstream_id', ...OF_NUMBERS },
   paymentReports: { table: 'payment_reports', count: 'paymentReports', key: 'event_uuid' },
   catalogProducts: {
-    ...{ table: 'catalog_products', count: 'catalogProducts' },
+    table: 'catalog_products',
+    count: 'catalogProducts',
     key: 'waba_id, catalog_id, retailer_id',
   },
   aliases: { table: 'phone_aliases', count: 'aliases', key: 'waba_id, phone' },

@@ -114,9 +114,12 @@ function spansOfActivity(
   return [...activity.traces].flatMap((traceId) => {
     const ids = { traceId, spanId: activity.spanId, parentSpanId: rootSpanId(traceId) };
     const later = activity.later.map((note) => ({
-      ...{ traceId, spanId: newSpanId(), parentSpanId: activity.spanId },
+      traceId,
+      spanId: newSpanId(),
+      parentSpanId: activity.spanId,
       ...plain(note),
-      ...{ attributes: attributesOf(note, []), links: [] },
+      attributes: attributesOf(note, []),
+      links: [],
     }));
     return [{ ...ids, ...plain({ ...own, failed }), attributes: attributesOf(own, []), links: [] }, ...later];
   });

@@ -44,7 +44,6 @@ export type Tally = {
   note(text: string): void;
 };
 
-/** A look at one kind of difference. */
 export type Look = {
   kind: string;
   what: string;
@@ -59,7 +58,13 @@ const MOST_EXAMPLES = 5;
 export async function carryOut(look: Look, tools: ReconcileTools): Promise<Finding> {
   const { kind, what, remedy } = look;
   const finding: Finding = {
-    ...{ kind, what, found: 0, fixed: 0, left: 0, examples: [], problem: null },
+    kind,
+    what,
+    found: 0,
+    fixed: 0,
+    left: 0,
+    examples: [],
+    problem: null,
     note: remedy,
   };
   const tally: Tally = {

@@ -26,7 +26,10 @@ export async function reconcile(
   const fixed = findings.filter((finding) => finding.fixed > 0);
   if (fixed.length > 0) {
     await recordBy(tools.database, tools.actor, {
-      ...{ tenantId: null, wabaId: null, action: 'installation.reconciled', target: 'installation' },
+      tenantId: null,
+      wabaId: null,
+      action: 'installation.reconciled',
+      target: 'installation',
       detail: Object.fromEntries(fixed.map((finding) => [finding.kind, finding.fixed])),
     });
   }

@@ -96,8 +96,14 @@ export async function reencryptSecrets(
   const left = remaining.reduce((sum, { count }) => sum + count, 0);
   const { name, requestId, ip } = actor;
   await recordAudit(database, {
-    ...{ tenantId: null, wabaId: null, actor: name, requestId, ip },
-    ...{ action: 'secrets.reencrypted', target: `encryption key ${keyId}`, detail: { reencrypted, left } },
+    tenantId: null,
+    wabaId: null,
+    actor: name,
+    requestId,
+    ip,
+    action: 'secrets.reencrypted',
+    target: `encryption key ${keyId}`,
+    detail: { reencrypted, left },
   });
   return { keyId, reencrypted, remaining };
 }

@@ -2,12 +2,10 @@ import { mailLink, mailPage, mailText } from '../mail/mail-page.ts';
 import type { MailContent } from '../mail/mails.ts';
 import type { PortalRole } from './user-input.ts';
 
-/** What a one-time link is for. */
 type LinkAbout = {
   /** Null: it is for a new password. */
   role: PortalRole | null;
   businessName: string | null;
-  /** Who made it. */
   by: string;
   url: string;
   expiresAt: Date;

@@ -166,7 +166,8 @@ export function watchHealth(parts: {
       ...[...parts.loops].map(([name, loop]) => [name, loop.status()] as const),
     ]);
   const now = (): Omit<WorkerParts, 'hasSchema'> => ({
-    ...{ isStopping, hasStarted: workers !== null },
+    isStopping,
+    hasStarted: workers !== null,
     loops: loops(),
     listenerDownMs: listener?.downMs() ?? 0,
     temporalAwayMs: temporalAwayMs(),

@@ -18,11 +18,14 @@ export function openDatabases({ database }: Pick<Config, 'database'>): {
   const shared = { ...database, fixedPlans: true };
   return {
     database: openDatabase({
-      ...{ ...shared, applicationName: 'heliograph-worker', poolMin: REHEARSED_CONNECTIONS },
+      ...shared,
+      applicationName: 'heliograph-worker',
+      poolMin: REHEARSED_CONNECTIONS,
       poolMax: Math.ceil(most / 2),
     }),
     upkeepDatabase: openDatabase({
-      ...{ ...shared, applicationName: 'heliograph-upkeep' },
+      ...shared,
+      applicationName: 'heliograph-upkeep',
       poolMax: Math.floor(most / 2),
     }),
   };

@@ -145,7 +145,8 @@ async function ingestKnown(
   const part = { body, signedFor: null, wabaId: one.wabaId, shard };
   const guess = {
     shards: [{ shard, floor: makeInboxFloor(), known: null }],
-    ...{ bodies: [part], items: [{ owned: one, customer }] },
+    bodies: [part],
+    items: [{ owned: one, customer }],
   };
   const ways = { claimer, waitMs: LOCK_WAIT_MS, onSent: () => undefined };
   return (await ingestGuessed(trx, guess, ways)) ?? [];
@@ -174,7 +175,9 @@ async function deliver(
     { ...SETTLEMENT, database: trx, health: makeEndpointHealth() },
     made,
     {
-      ...{ token: followerToken, leaseMs: LEASE_MS, behind },
+      token: followerToken,
+      leaseMs: LEASE_MS,
+      behind,
     },
   );
   return followers;

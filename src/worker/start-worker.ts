@@ -95,8 +95,13 @@ export async function startWorker(
     health: watch.health,
     makeScrape: () =>
       makeWorkerScrape(metrics, {
-        ...{ config, database: upkeepDatabase, pools: [database, upkeepDatabase] },
-        ...{ loop: delivery.loop, runs: delivery.runs, watch, sdkMetrics },
+        config,
+        database: upkeepDatabase,
+        pools: [database, upkeepDatabase],
+        loop: delivery.loop,
+        runs: delivery.runs,
+        watch,
+        sdkMetrics,
       }),
   });
   await prepareDatabase({ database, secretBox }, logger);
@@ -236,7 +241,9 @@ async function runWorkers(
       activities,
     }),
     {
-      ...{ connection, logger, ensure: upkeep.ensure },
+      connection,
+      logger,
+      ensure: upkeep.ensure,
       connect: async () => (await connectTemporal(config.temporal)).connection,
       graceMs: config.workerDrainTimeoutMs * GRACE_SHARE,
     },

@@ -10,8 +10,10 @@ const Usage = Type.Object(
   {
     stored: Type.Object({ files: count(1_204), bytes: count(734_003_200), maxBytes: limit(10_737_418_240) }),
     uploadedToday: Type.Object({
-      ...{ files: count(12), maxFiles: limit(1_000) },
-      ...{ bytes: count(4_194_304), maxBytes: limit(1_073_741_824) },
+      files: count(12),
+      maxFiles: limit(1_000),
+      bytes: count(4_194_304),
+      maxBytes: limit(1_073_741_824),
     }),
     keptDays: Type.Object({ messages: limit(365), media: limit(90), events: limit(90), audit: limit(365) }),
     mediaUrlTtlSeconds: limit(3_600),
@@ -40,12 +42,16 @@ export const getUsage = restOperation({
     return {
       stored: { files: usage.storedFiles, bytes: usage.storedBytes, maxBytes: policy.storedBytesQuota },
       uploadedToday: {
-        ...{ files: usage.uploadedFiles, maxFiles: policy.uploadFilesPerDay },
-        ...{ bytes: usage.uploadedBytes, maxBytes: policy.uploadBytesPerDay },
+        files: usage.uploadedFiles,
+        maxFiles: policy.uploadFilesPerDay,
+        bytes: usage.uploadedBytes,
+        maxBytes: policy.uploadBytesPerDay,
       },
       keptDays: {
-        ...{ messages: policy.messageDays, media: policy.mediaDays },
-        ...{ events: policy.eventDays, audit: policy.auditDays },
+        messages: policy.messageDays,
+        media: policy.mediaDays,
+        events: policy.eventDays,
+        audit: policy.auditDays,
       },
       mediaUrlTtlSeconds: policy.mediaUrlTtlSeconds,
     };

@@ -39,8 +39,11 @@ export type StreamLimits = {
 
 /** A stream holds a connection, a timer and 256 KiB of bodies at most. */
 export const STREAM_LIMITS: StreamLimits = {
-  ...{ perKey: 5, perTenant: 20, total: 500 },
-  ...{ checkEveryMs: 2_000, maxBlockedMs: 30_000 },
+  perKey: 5,
+  perTenant: 20,
+  total: 500,
+  checkEveryMs: 2_000,
+  maxBlockedMs: 30_000,
 };
 
 export type StreamPlaces = {

@@ -111,9 +111,13 @@ function openStream(call: ApiCall, wanted: Wanted): Readable {
     ending.abort();
   };
   const free = eventStreams.places.take({
-    ...{ keyId: account.keyId, tenantId: account.tenantId, ip: request.ip },
+    keyId: account.keyId,
+    tenantId: account.tenantId,
+    ip: request.ip,
     keyHash: hashApiKey(tokenOf(request)),
-    ...{ end, cut: () => cut(), blockedSinceMs: () => state.blockedSinceMs },
+    end,
+    cut: () => cut(),
+    blockedSinceMs: () => state.blockedSinceMs,
   });
   const watch = eventStreams.watches.join(call.database, accountOf(request).wabaId);
   const oldest = setTimeout(() => end('max_age'), MAX_AGE_MS).unref();

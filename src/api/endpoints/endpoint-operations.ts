@@ -39,7 +39,6 @@ import {
 } from './endpoint-text.ts';
 import { enableWebhookEndpoint, pauseWebhookEndpoint } from './mode-operations.ts';
 
-/** Lists the endpoints of a WABA. */
 export const listWebhookEndpoints = operation({
   id: 'listWebhookEndpoints',
   method: 'GET',
@@ -70,7 +69,6 @@ export const listWebhookEndpoints = operation({
   },
 });
 
-/** Shows one endpoint. */
 export const getWebhookEndpoint = operation({
   id: 'getWebhookEndpoint',
   method: 'GET',
@@ -170,7 +168,6 @@ export const createWebhookEndpoint = operation({
   },
 });
 
-/** Changes the settings of an endpoint. */
 export const updateWebhookEndpoint = operation({
   id: 'updateWebhookEndpoint',
   method: 'PATCH',

@@ -130,7 +130,6 @@ const ENDPOINT_MEMBERS = {
   updatedAt: DATE_TIME,
 };
 
-/** An endpoint with what waits for it. */
 export const EndpointWithWaiting = Type.Object(
   { ...ENDPOINT_MEMBERS, waiting: Waiting },
   { title: 'WebhookEndpoint' },

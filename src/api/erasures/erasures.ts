@@ -29,14 +29,23 @@ const Counts = Type.Record(Type.String(), Type.Integer(), { examples: [COUNTS] }
 
 const SIGNED = {
   report: {
-    ...{ version: 1, erasureId: EXAMPLE_ID, kind: 'customer', subjectId: '311' },
-    ...{ wabaId: '900000000000101', tenantId: '3', requestedBy: 'API key 3', counts: COUNTS, refused: {} },
+    version: 1,
+    erasureId: EXAMPLE_ID,
+    kind: 'customer',
+    subjectId: '311',
+    wabaId: '900000000000101',
+    tenantId: '3',
+    requestedBy: 'API key 3',
+    counts: COUNTS,
+    refused: {},
     requestedAt: '2026-11-21T09:30:00.000Z',
     startedAt: '2026-11-21T09:30:00.350Z',
     finishedAt: '2026-11-21T09:30:04.120Z',
   },
   signature: {
-    ...{ algorithm: 'ed25519', keyId: 'k1', publicKey: 'O2onvM62pC1io6jQKm8Nc2UyFXcd4kOmOsBIoYtZ2ik=' },
+    algorithm: 'ed25519',
+    keyId: 'k1',
+    publicKey: 'O2onvM62pC1io6jQKm8Nc2UyFXcd4kOmOsBIoYtZ2ik=',
     value: 'jc3Nn2dZ0l5yQx8pYk1fB8c8o6mE5sV0qJ4x0rW8l3Zp7gTt1m2u9aXcV5bN6hD4eR2kS0wY7iO3jL1zQ8vBAA==',
   },
 };
@@ -66,7 +75,6 @@ const Erasure = Type.Object(
     subjectId: text('311'),
     state: Type.Enum(['requested', 'running', 'done']),
     requestedBy: text('API key 3'),
-    /** What it waits for at present. */
     waitsFor: nullable(Type.String()),
     counts: Counts,
     /** What other systems did not let go, such as versions in the object store. */
@@ -95,7 +103,14 @@ function erasureJson(erasure: ErasureView): Static<typeof Erasure> {
   const { erasureId: id, subjectId, state, requestedBy, waitsFor, counts, refused, report } = erasure;
   const kind = erasure.kind === 'conversation' ? 'conversation' : 'customer';
   return {
-    ...{ id, kind, subjectId, state, requestedBy, waitsFor, counts: { ...counts }, refused: { ...refused } },
+    id,
+    kind,
+    subjectId,
+    state,
+    requestedBy,
+    waitsFor,
+    counts: { ...counts },
+    refused: { ...refused },
     createdAt: erasure.createdAt,
     startedAt: erasure.startedAt,
     finishedAt: erasure.finishedAt,

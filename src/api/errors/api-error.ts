@@ -5,7 +5,6 @@ type Details = {
   message?: string;
   /** The parameter that is wrong. */
   param?: string;
-  /** Headers of the answer. */
   headers?: Readonly<Record<string, string>>;
   /** Members that the answer has besides. */
   extras?: ErrorExtras;

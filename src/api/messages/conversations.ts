@@ -60,7 +60,6 @@ const Conversation = Type.Object(
   { title: 'Conversation' },
 );
 
-/** The members of a conversation. */
 function conversationMembers(row: ConversationRow) {
   const { id, phoneNumberId, waId, userId, name, username, lastMessageAt, createdAt } = row;
   return {

@@ -91,7 +91,8 @@ export function participantMembers(participants: readonly Participant[] = []) {
   if (participants.length === 0) return {};
   return {
     participants: participants.map(({ participant, status, at }) => ({
-      ...{ participant, status },
+      participant,
+      status,
       statusAt: at?.toISOString() ?? null,
     })),
   };

@@ -79,7 +79,10 @@ function callOf(request: FastifyRequest, reply: FastifyReply, context: ExternalC
   const { accounts, startDelivery } = context;
   return {
     ...context,
-    ...{ account, request, reply, wabaId: account.wabaId },
+    account,
+    request,
+    reply,
+    wabaId: account.wabaId,
     tools: { ...accounts, actor: apiActorOf(request) },
     by: { name, inText: name },
     testEvents: { startDelivery, waitMs: TEST_EVENT_WAIT_MS },

@@ -24,7 +24,6 @@ export type Call = {
   timeoutMs: null | undefined;
 };
 
-/** A call by a request to the API. */
 export type ApiCall = Call &
   ExternalContext & { account: Account; request: FastifyRequest; reply: FastifyReply };
 

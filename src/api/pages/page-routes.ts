@@ -119,7 +119,6 @@ function pageStyle(scope: FastifyInstance): void {
   );
 }
 
-/** Text as HTML. */
 function escapeHtml(text: string): string {
   return text
     .replaceAll('&', '&amp;')

@@ -94,7 +94,10 @@ function refusedOf(request: FastifyRequest, error: unknown): Omit<Refused, 'coun
   const prefix = isApiKey(token) ? apiKeyHints(token).prefix : null;
   const key = refusedKey === null ? (prefix ?? 'no key') : `API key ${refusedKey.keyId} (${prefix})`;
   return {
-    ...{ wabaId: refusedKey?.wabaId ?? null, action, code, address: countedAddress(request.ip) },
+    wabaId: refusedKey?.wabaId ?? null,
+    action,
+    code,
+    address: countedAddress(request.ip),
     target: action === 'api_key.refused' ? key : 'upstream webhook',
   };
 }
@@ -109,7 +112,12 @@ async function record(
   { wabaId, action, target, code, address, count }: Refused,
 ): Promise<void> {
   await recordAudit(database, {
-    ...{ tenantId: null, wabaId, action, target, requestId: null, ip: address },
+    tenantId: null,
+    wabaId,
+    action,
+    target,
+    requestId: null,
+    ip: address,
     actor: address ?? OTHERS,
     detail: { reason: code, count },
   });

@@ -24,13 +24,21 @@ const RATE = { graceMs: 10_000, minBytesPerSecond: 32 * 1024, checkEveryMs: 500 
 /** Each place is a connection to the object store, of which a process has 64 for received files. */
 export const FILE_LIMITS: DownloadLimits = {
   ...RATE,
-  ...{ perFile: 8, perAddress: 16, perTenant: 24, total: 64, maxWaitMs: 20_000 },
+  perFile: 8,
+  perAddress: 16,
+  perTenant: 24,
+  total: 64,
+  maxWaitMs: 20_000,
 };
 
 /** An export reads all that is stored of a WABA's payments, so a WABA, as the file, has one at a time. */
 export const EXPORT_LIMITS: DownloadLimits = {
   ...RATE,
-  ...{ perFile: 1, perAddress: 8, perTenant: 4, total: 16, maxWaitMs: 10_000 },
+  perFile: 1,
+  perAddress: 8,
+  perTenant: 4,
+  total: 16,
+  maxWaitMs: 10_000,
 };
 
 export type DownloadShares = {

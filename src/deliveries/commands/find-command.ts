@@ -151,7 +151,12 @@ function deliveryReport(
     attemptLog: attempts
       .filter(({ deliveryId }) => deliveryId === id)
       .map(({ attempt, startedAt, durationMs, statusCode, errorClass, errorMessage }) => ({
-        ...{ attempt, startedAt, durationMs, statusCode, errorClass, errorMessage },
+        attempt,
+        startedAt,
+        durationMs,
+        statusCode,
+        errorClass,
+        errorMessage,
       })),
   };
 }

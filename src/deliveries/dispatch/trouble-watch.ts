@@ -137,7 +137,9 @@ export class TroubleWatch {
 function startOf(taskQueue: string, endpointId: string) {
   const input: EndpointTroubleInput = { endpointId, failure: null };
   return {
-    ...{ taskQueue, workflowId: troubleWorkflowId(endpointId), args: [input] },
+    taskQueue,
+    workflowId: troubleWorkflowId(endpointId),
+    args: [input],
     workflowIdReusePolicy: 'ALLOW_DUPLICATE' as const,
     typedSearchAttributes: searchAttributes({ endpointId }),
     staticSummary: `webhook endpoint ${endpointId} in trouble`,

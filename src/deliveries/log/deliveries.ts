@@ -238,7 +238,6 @@ export async function listAttempts(
   );
 }
 
-/** A delivery as a list shows it. */
 export type ListedDelivery = LoggedDelivery & {
   wabaId: string;
   businessName: string;

@@ -4,7 +4,6 @@ import { query } from '../../platform/postgres/sql.ts';
 /** The steps that a chart is made of, the last one that of the present. */
 export type ChartSpan = { steps: number; stepMinutes: number };
 
-/** Attempts of one step by outcome. */
 export type OutcomeStep = { at: Date; successes: number; failures: number };
 
 /** How long events of one step took until they were delivered, in ms; null without any. */

@@ -133,7 +133,9 @@ async function cutOffConversation(
     [contactIds],
   );
   return {
-    ...{ ...subject, conversationIds, contactIds },
+    ...subject,
+    conversationIds,
+    contactIds,
     ids: groupIds.length > 0 ? groupIds : idsOf(people),
     isGroup: groupIds.length > 0,
     phoneNumberId: rows[0]?.phoneNumberId ?? null,

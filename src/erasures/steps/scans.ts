@@ -140,7 +140,8 @@ async function nextEvents(
       wabaId,
       conversationIds: subject.conversationIds,
       needles: byteaArray(needles.map((needle) => Buffer.from(needle))),
-      ...{ untils, only: subject.phoneNumberId },
+      untils,
+      only: subject.phoneNumberId,
     },
   );
   const theirs = page.filter(({ isTheirs }) => isTheirs);

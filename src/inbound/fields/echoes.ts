@@ -20,7 +20,9 @@ export async function applyEchoes(trx: Transaction, values: readonly FieldValue[
   await insertAppMessages(
     trx,
     echoes.map(({ rawJson: content, recipient: _recipient, media: _media, ...echo }, index) => ({
-      ...{ ...echo, content, conversationId: conversations[index] ?? '' },
+      ...echo,
+      content,
+      conversationId: conversations[index] ?? '',
       ...({ direction: 'outbound', origin: 'business_app' } as const),
     })),
   );

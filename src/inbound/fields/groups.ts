@@ -84,8 +84,12 @@ function newsOf(reports: readonly PlacedReport[]): GroupNews[] {
 const LONG_AGO = new Date(0);
 
 const NOTHING = {
-  ...{ subject: null, subjectAt: null, description: null },
-  ...{ descriptionAt: null, state: null, stateAt: null },
+  subject: null,
+  subjectAt: null,
+  description: null,
+  descriptionAt: null,
+  state: null,
+  stateAt: null,
 };
 
 /** One entry per person and group, the newest. Who leaves and is not known stays unknown. */

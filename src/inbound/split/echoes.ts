@@ -48,7 +48,8 @@ export function readAppMessage(message: JsonNode): AppMessage | null {
   if (upstreamId === null) return null;
   const type = storableText(stringOf(member(message, 'type')) || 'unknown', MAX_TYPE_CHARS);
   return {
-    ...{ upstreamId, type },
+    upstreamId,
+    type,
     contextId: readContextId(message, type),
     targetId: readTargetId(message, type),
     sentAt: timestampOf(member(message, 'timestamp')),

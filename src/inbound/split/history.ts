@@ -17,7 +17,6 @@ export type HistoryPiece = {
   businessPhone: string | null;
   phase: number;
   chunk: number;
-  /** A JSON array. */
   messagesJson: string;
 };
 

@@ -20,8 +20,14 @@ import {
 
 /** How much is kept of texts, in UTF-16 units. */
 export const MAX_CHARS = {
-  ...{ field: 128, type: 128 },
-  ...{ mimeType: 256, sha256: 128, url: 4096, caption: 4096, fileName: 512, mediaError: 512 },
+  field: 128,
+  type: 128,
+  mimeType: 256,
+  sha256: 128,
+  url: 4096,
+  caption: 4096,
+  fileName: 512,
+  mediaError: 512,
 };
 
 /** Why a part of an upstream body becomes no event. */
@@ -131,7 +137,8 @@ function readContacts(value: JsonNode): ValueContacts {
     (node) => node.kind === 'object' && !node.tooDeep && node.end - node.start <= MAX_PERSON_CHARS,
   );
   const contacts = usable.map((node, position) => ({
-    ...{ node, position },
+    node,
+    position,
     waId: rawIdOf(member(node, 'wa_id')),
     userId: rawIdOf(member(node, 'user_id')),
   }));

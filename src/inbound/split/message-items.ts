@@ -19,7 +19,6 @@ import { mediaUrlRemovals, readMediaReference } from './media-references.ts';
 /** A person goes on under new ids: history is kept under both. */
 export type IdentityChange = PersonIds & { previousWaId: string | null; previousUserId: string | null };
 
-/** An inbound message. */
 export type MessageItem = ItemBase & {
   kind: 'message';
   upstreamId: string;

@@ -82,7 +82,11 @@ export async function listConversations(
        left join group_details g on g.conversation_id = c.id
       order by c.last_message_at ${direction}, c.id ${direction} limit :limit`,
     {
-      ...{ wabaId, phoneNumberId, ...customer, since, horizon },
+      wabaId,
+      phoneNumberId,
+      ...customer,
+      since,
+      horizon,
       at: after?.lastMessageAtText ?? null,
       id: after?.id ?? null,
       limit,

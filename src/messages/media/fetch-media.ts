@@ -16,7 +16,6 @@ const OBJECT_TYPE = 'application/octet-stream';
 
 export type FetchTools = { graph: GraphClient; objectStore: ObjectStore; maxBytes: number };
 
-/** One attempt to fetch. */
 export type FetchRun = {
   token: string;
   signal: AbortSignal;

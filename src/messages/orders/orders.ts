@@ -103,7 +103,6 @@ export async function insertOrders(
   );
 }
 
-/** An order as it was stored. */
 export type StoredOrder = {
   orderId: string;
   /** Per tenant, from 1: what tenants know it by. */

@@ -39,7 +39,6 @@ export type NewOutboundMessage = {
   mediaIds: readonly string[];
   /** What it asks to pay. */
   payment: OrderPayment | null;
-  /** The key that sends it. */
   apiKeyId?: string | null;
   upstreamPath?: SendPath;
 };

@@ -222,7 +222,9 @@ const ROWS: readonly Row[] = [
 
 /** What upstream refuses a message with, as far as its codes are known. What is not listed is refused for good. */
 export const UPSTREAM_ERRORS: readonly UpstreamError[] = ROWS.map(([code, meaning, errorClass, advice]) => ({
-  ...{ code, meaning, advice },
+  code,
+  meaning,
+  advice,
   class: errorClass,
 }));
 

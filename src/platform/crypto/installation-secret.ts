@@ -94,6 +94,9 @@ function installationSecretPlace(name: string): string {
 
 /** The column of random secrets of the installation. */
 export const INSTALLATION_SECRETS: SealedColumn = {
-  ...{ table: 'installation_secrets', idColumn: 'name', idType: 'text', column: 'secret_sealed' },
+  table: 'installation_secrets',
+  idColumn: 'name',
+  idType: 'text',
+  column: 'secret_sealed',
   place: installationSecretPlace,
 };

@@ -97,7 +97,6 @@ function appOf(value: unknown): SubscribedApp {
 export type TemplateFilter = Partial<Record<'name' | 'status' | 'category' | 'language', string>>;
 
 export type TemplatePage = {
-  /** As upstream describes them. */
   templates: Record<string, unknown>[];
   /** Upstream's cursor of the next page; null on the last. */
   after: string | null;

@@ -10,14 +10,20 @@ export function watchPools(registry: Registry, pools: readonly DatabasePool[]): 
   const registers = [registry];
   const gauge = (name: string, help: string, read: (pool: DatabasePool, use: PoolUse) => number) =>
     new Gauge({
-      ...{ name: `heliograph_database_pool_${name}`, help, labelNames: ['pool'], registers },
+      name: `heliograph_database_pool_${name}`,
+      help,
+      labelNames: ['pool'],
+      registers,
       collect() {
         for (const pool of pools) this.labels(poolName(pool)).set(read(pool, pool.use()));
       },
     });
   const counter = (name: string, help: string, read: (use: PoolUse) => number) =>
     new Counter({
-      ...{ name: `heliograph_database_pool_${name}`, help, labelNames: ['pool'], registers },
+      name: `heliograph_database_pool_${name}`,
+      help,
+      labelNames: ['pool'],
+      registers,
       collect() {
         this.reset();
         for (const pool of pools) this.labels(poolName(pool)).inc(read(pool.use()));

@@ -91,8 +91,11 @@ export function openDatabase(options: DatabaseOptions): DatabasePool {
   return {
     options,
     use: () => ({
-      ...{ open: pool.totalCount, idle: pool.idleCount, waiting: pool.waitingCount },
-      ...{ waits: waits.count, waitedMs: waits.ms },
+      open: pool.totalCount,
+      idle: pool.idleCount,
+      waiting: pool.waitingCount,
+      waits: waits.count,
+      waitedMs: waits.ms,
     }),
     raw: (text, bindings) => watched(raw(text, bindings)),
     transaction: (work) => watched(inTransaction(parts, work)),

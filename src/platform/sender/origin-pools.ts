@@ -53,7 +53,9 @@ export function makeOriginPools(rules: PoolRules): OriginPools {
     acquire(origin, terms = {}) {
       const key = poolKey(origin, terms);
       const entry = pools.get(key) ?? {
-        ...{ pool: makePool(origin, { ...rules, ...terms }), inFlight: 0, lastUsedMs: 0 },
+        pool: makePool(origin, { ...rules, ...terms }),
+        inFlight: 0,
+        lastUsedMs: 0,
       };
       pools.delete(key);
       pools.set(key, entry);

@@ -38,7 +38,10 @@ async function connectToProxy({ hostname, port }: EgressProxy, signal: AbortSign
   const { promise, resolve, reject } = Promise.withResolvers<Socket>();
   if (signal.aborted) throw proxyFailure('it does not answer');
   const socket = connectTcp({
-    ...{ host: hostname, port, noDelay: true, autoSelectFamily: true },
+    host: hostname,
+    port,
+    noDelay: true,
+    autoSelectFamily: true,
     lookup: (_hostname, { all }, callback) => {
       const found = addresses.map((address) => ({ address, family: isIP(address) }));
       const [first] = found;

@@ -19,7 +19,7 @@ const EXPECTED_WARNING = /^No workflows registered/;
 
 /** What the SDK counts, with names and units as Prometheus wants them. */
 const METRICS = {
-  ...{ attachServiceName: false },
+  attachServiceName: false,
   prometheus: { countersTotalSuffix: true, unitSuffix: true, useSecondsForDurations: true },
 };
 

@@ -16,7 +16,6 @@ import { clearPartition, listNeededIds, MOST_MOVED } from './needed-rows.ts';
 export type RetentionDays = {
   /** Bodies as upstream sent them. */
   inbox: number;
-  /** Events and the log of their deliveries. */
   events: number;
   /** Attempts with their responses; never longer than the deliveries. */
   attempts: number;

@@ -127,8 +127,11 @@ async function readUpkeep(database: Database): Promise<Upkeep> {
   );
   const { invalidIndexes = 0, apiKeysExpiring = 0, wabasWithProblem = 0 } = row ?? {};
   return {
-    ...{ defaultPartitionRows: defaultRows, partitionDays: days },
-    ...{ invalidIndexes, apiKeysExpiring, wabasWithProblem },
+    defaultPartitionRows: defaultRows,
+    partitionDays: days,
+    invalidIndexes,
+    apiKeysExpiring,
+    wabasWithProblem,
   };
 }
 

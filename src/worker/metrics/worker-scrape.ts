@@ -55,7 +55,10 @@ export function watchParts(
   const registers = [registry];
   const loops = (name: string, help: string, key: 'turnMs' | 'sinceTurnMs' | 'failingMs') =>
     new Gauge({
-      ...{ name: `heliograph_loop_${name}`, help, labelNames: ['loop'], registers },
+      name: `heliograph_loop_${name}`,
+      help,
+      labelNames: ['loop'],
+      registers,
       collect() {
         for (const [loop, status] of watch.now().loops) this.labels(loop).set(status[key] / 1_000);
       },
@@ -69,7 +72,9 @@ export function watchParts(
   );
   const one = (name: string, help: string, read: () => number) =>
     new Gauge({
-      ...{ name: `heliograph_${name}`, help, registers },
+      name: `heliograph_${name}`,
+      help,
+      registers,
       collect() {
         this.set(read());
       },

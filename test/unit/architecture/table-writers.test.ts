@@ -46,7 +46,7 @@ const SOURCES = new Map(
 /** A statement, and a table or column that a room names for one that is built from the name. */
 const WRITES = [
   /\b(?:insert\s+into|update(?:\s+only)?|delete\s+from(?:\s+only)?|truncate)\s+(\w+)/gi,
-  /\btable: '(\w+)', count: /g,
+  /\btable: '(\w+)',\s+count: /g,
   /^ {2}\['(\w+)', '\w+'\],$/gm,
 ];
 

@@ -24,7 +24,10 @@ export function createOutcomeWaiter(
 ): OutcomeWaiter {
   const waiting = new Map<string, Set<() => void>>();
   const listener = listenToDatabase({
-    ...{ url, directUrl, applicationName: 'heliograph-outcomes', logger },
+    url,
+    directUrl,
+    applicationName: 'heliograph-outcomes',
+    logger,
     handlers: {
       heliograph_sends: (messageId) => {
         const woken = messageId === '' ? [...waiting.values()] : [waiting.get(messageId) ?? []];

@@ -45,7 +45,11 @@ export async function queueMessage(
     const whole: unknown = JSON.parse(content);
     const mediaIds = new Set(mediaUsesOf(whole).flatMap(({ uuid }) => uuid ?? []));
     await insertOutboundMessage(trx, {
-      ...{ id, wabaId, phoneNumberId, conversationId, type: String(typeOf(request)) },
+      id,
+      wabaId,
+      phoneNumberId,
+      conversationId,
+      type: String(typeOf(request)),
       recipient: 'groupId' in recipient ? recipient.groupId : (recipient.waId ?? recipient.userId),
       content,
       contextId: request.context?.message_id ?? null,

@@ -60,7 +60,12 @@ async function findMedia(
   if (file === undefined || file.isExpired) throw notFound();
   const { mediaType, mimeType, sizeBytes, sha256, fileName, createdAt, expiresAt } = file;
   return {
-    ...{ id, mediaType, mimeType, sizeBytes, sha256, fileName },
+    id,
+    mediaType,
+    mimeType,
+    sizeBytes,
+    sha256,
+    fileName,
     createdAt,
     expiresAt,
   };

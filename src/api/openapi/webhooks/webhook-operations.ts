@@ -69,7 +69,9 @@ export function webhookOperations(components: Components): Json {
   const schema = documentSchema(UPSTREAM_EVENT_BODY, components);
   const upstream = KNOWN_FIELDS.map((field) =>
     webhookOperation({
-      ...{ type: upstreamTypeOf(field), schema, example: upstreamExample(field) },
+      type: upstreamTypeOf(field),
+      schema,
+      example: upstreamExample(field),
       name: `Upstream${field.split('_').map(capitalized).join('')}Event`,
       about: { summary: UPSTREAM_FIELDS[field], description: ON_REQUEST },
     }),
