@@ -10,7 +10,7 @@ import { testWorkerDatabase } from '../../support/test-database.ts';
 const STATEMENTS = [
   'insert into dedup_keys',
   'from publish_events',
-  'from ingest_message',
+  'from ingest_items',
   'settled, promoted',
 ];
 
