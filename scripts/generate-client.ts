@@ -1,14 +1,17 @@
+import { mkdirSync, rmSync, writeFileSync } from 'node:fs';
 import { registerHooks } from 'node:module';
-import { resolve } from 'node:path';
+import { join, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import type { OpenApiDocument } from '../test/support/openapi-document.ts';
+import { pythonClient } from './python-client/python-client.ts';
 import { openApiDocument } from './site/openapi-document.ts';
 
 /**
- * Writes the generated part of the TypeScript client, from the OpenAPI document of the API as it is now:
- * `node scripts/generate-client.ts [directory]`. Servers are not needed.
+ * Writes the generated parts of the TypeScript and the Python client, from the OpenAPI document of the API as it is now:
+ * `node scripts/generate-client.ts [directory]`, which then has `typescript` and `python`. Servers are not needed.
  */
 
-const GENERATED = fileURLToPath(new URL('../clients/typescript/src/generated', import.meta.url));
+const CLIENTS = fileURLToPath(new URL('../clients', import.meta.url));
 
 /** The generator works with the compiler's API in JavaScript, which TypeScript 7 no longer has. */
 function giveGeneratorItsCompiler(): void {
@@ -18,8 +21,7 @@ function giveGeneratorItsCompiler(): void {
   });
 }
 
-async function generate(directory: string): Promise<void> {
-  const input = await openApiDocument();
+async function generateTypeScript(input: OpenApiDocument, directory: string): Promise<void> {
   giveGeneratorItsCompiler();
   const { createClient } = await import('@hey-api/openapi-ts');
   await createClient({
@@ -37,4 +39,18 @@ async function generate(directory: string): Promise<void> {
   });
 }
 
-await generate(resolve(process.argv[2] ?? GENERATED));
+function generatePython(input: OpenApiDocument, directory: string): void {
+  rmSync(directory, { recursive: true, force: true });
+  mkdirSync(directory, { recursive: true });
+  for (const [name, text] of pythonClient(input)) writeFileSync(join(directory, name), text);
+}
+
+const [, , given] = process.argv;
+const folders =
+  given === undefined
+    ? [join(CLIENTS, 'typescript/src/generated'), join(CLIENTS, 'python/src/heliograph/generated')]
+    : [join(resolve(given), 'typescript'), join(resolve(given), 'python')];
+const [forTypeScript = '', forPython = ''] = folders;
+const input = await openApiDocument();
+generatePython(input, forPython);
+await generateTypeScript(input, forTypeScript);

@@ -32,7 +32,8 @@ const STATUSES = ['sent', 'delivered', 'read'];
 
 /** The `webhook-id` of each row of the table `handled`, which has no unique key, so that nothing hides a repetition. */
 export function handledInSqlite({ database }: { database: string }): string[] {
-  const file = new DatabaseSync(database, { readOnly: true });
+  // Not read-only: what a kill left half-written is rolled back by the next to open it.
+  const file = new DatabaseSync(database, { timeout: 10_000 });
   try {
     const rows = file.prepare('SELECT webhook_id FROM handled ORDER BY rowid').all();
     return rows.map(({ webhook_id }) => String(webhook_id));

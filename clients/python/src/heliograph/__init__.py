@@ -1,0 +1,40 @@
+"""Typed client for Heliograph's External API and its webhooks."""
+
+from ._async_client import AsyncHeliograph
+from ._sync_client import Heliograph
+from .errors import HeliographError
+from . import models, requests
+from .generated.models import (
+    MediaReadyEvent,
+    MessageEvent,
+    OrderEvent,
+    PaymentEvent,
+    StatusEvent,
+    TestEvent,
+    UpstreamEvent,
+)
+from .retries import RetryPolicy
+from .streams import StreamedEvent
+from .webhooks import UnknownEvent, Webhook, WebhookEvent, WebhookVerificationError, parse_event
+
+__all__ = [
+    "AsyncHeliograph",
+    "Heliograph",
+    "HeliographError",
+    "MediaReadyEvent",
+    "MessageEvent",
+    "OrderEvent",
+    "PaymentEvent",
+    "RetryPolicy",
+    "StatusEvent",
+    "StreamedEvent",
+    "TestEvent",
+    "UnknownEvent",
+    "UpstreamEvent",
+    "Webhook",
+    "WebhookEvent",
+    "WebhookVerificationError",
+    "models",
+    "parse_event",
+    "requests",
+]

@@ -1,0 +1,109 @@
+"""The asynchronous client."""
+
+import asyncio
+import os
+from collections.abc import AsyncIterator, Sequence
+from types import TracebackType
+
+import httpx
+
+from ._request import Call, Connection
+from .files import CHUNK_BYTES, File, upload_call, whole_file
+from .generated.models import UploadedMedia
+from .generated.requests import ExportRequest
+from .generated.async_api import AsyncApi
+from .retries import RetryPolicy
+from .streams import EventReader, StreamedEvent
+
+__all__ = ["AsyncHeliograph"]
+
+
+class AsyncHeliograph(AsyncApi):
+    """As Heliograph, for asyncio. Close it, or use it with `async with`."""
+
+    def __init__(
+        self,
+        base_url: str,
+        api_key: str,
+        *,
+        timeout_seconds: float = 30.0,
+        retry: RetryPolicy = RetryPolicy(),
+        http_client: httpx.AsyncClient | None = None,
+    ) -> None:
+        """`base_url` is such as https://gateway.example, `api_key` is `ck_` and 64 hexadecimal digits. Proxies, certificates
+        and limits are those of `http_client`, which you then close yourself."""
+        self._owns_http = http_client is None
+        connection = Connection(base_url.rstrip("/"), api_key, timeout_seconds, retry)
+        super().__init__(connection, http_client or httpx.AsyncClient())
+
+    async def upload_media(
+        self, file: File, *, mime_type: str | None = None, file_name: str | None = None
+    ) -> UploadedMedia:
+        """Uploads a file to send; its `id` stands for it in messages. Without `mime_type` its name says what it is."""
+        with upload_call(file, mime_type, file_name) as call:
+            return UploadedMedia.model_validate_json(await self._content(call))
+
+    async def download(self, url: str, to: str | os.PathLike[str]) -> int:
+        """Stores the file of a `mediaUrl` or `mediaPath` under a path, which has it once it is whole; returns its size."""
+        return await self._store(Call("GET", url), to)
+
+    async def iter_download(self, url: str) -> AsyncIterator[bytes]:
+        """The bytes of the file of a `mediaUrl` or `mediaPath`, in pieces."""
+        async with self._open(Call("GET", url)) as response:
+            async for chunk in response.aiter_bytes(CHUNK_BYTES):
+                yield chunk
+
+    async def export_customer(self, body: ExportRequest, to: str | os.PathLike[str]) -> int:
+        """Stores what there is of a customer as a zip archive; returns its size."""
+        return await self._store(Call("POST", "/api/external/exports", body=body, is_safe=True), to)
+
+    async def stream_events(
+        self, *, types: Sequence[str] | None = None, cursor: str | None = None
+    ) -> AsyncIterator[StreamedEvent]:
+        """Live events, without gaps. Connects again by itself, and goes on behind the last event; `cursor` does that for a new
+        stream. Ends by an exception only: when the key is no longer valid, or too many attempts in a row have failed."""
+        reader = EventReader(types, cursor)
+        attempts = self._connection.attempts(reader.call())
+        while True:
+            try:
+                async with self._open(reader.call()) as response:
+                    async for chunk in response.aiter_bytes():
+                        attempts.start_again()
+                        for event in reader.feed(chunk):
+                            yield event
+            except httpx.TransportError as error:
+                wait_seconds = attempts.wait_after(error)
+                if wait_seconds is None:
+                    raise
+            else:
+                wait_seconds = self._connection.retry.first_wait_seconds
+            await asyncio.sleep(wait_seconds)
+
+    async def close(self) -> None:
+        """Closes its connections."""
+        if self._owns_http:
+            await self._http.aclose()
+
+    async def __aenter__(self) -> "AsyncHeliograph":
+        return self
+
+    async def __aexit__(
+        self, _kind: type[BaseException] | None, _error: BaseException | None, _trace: TracebackType | None
+    ) -> None:
+        await self.close()
+
+    async def _store(self, call: Call, to: str | os.PathLike[str]) -> int:
+        attempts = self._connection.attempts(call)
+        while True:
+            try:
+                with whole_file(to) as file:
+                    size_bytes = 0
+                    async with self._open(call) as response:
+                        async for chunk in response.aiter_bytes(CHUNK_BYTES):
+                            size_bytes += file.write(chunk)
+                return size_bytes
+            except httpx.TransportError as error:
+                wait_seconds = attempts.wait_after(error)
+                if wait_seconds is None:
+                    raise
+                await asyncio.sleep(wait_seconds)

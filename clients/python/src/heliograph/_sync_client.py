@@ -1,0 +1,107 @@
+"""The synchronous client."""
+
+import os
+import time
+from collections.abc import Iterator, Sequence
+from types import TracebackType
+
+import httpx
+
+from ._request import Call, Connection
+from .files import CHUNK_BYTES, File, upload_call, whole_file
+from .generated.models import UploadedMedia
+from .generated.requests import ExportRequest
+from .generated.sync_api import SyncApi
+from .retries import RetryPolicy
+from .streams import EventReader, StreamedEvent
+
+__all__ = ["Heliograph"]
+
+
+class Heliograph(SyncApi):
+    """A client with a method for each operation of the External API, named as its `operationId` in snake_case.
+
+    Raises HeliographError for a response that is an error, and an exception of httpx when there is no response.
+    It can be shared by threads. Close it, or use it with `with`.
+    """
+
+    def __init__(
+        self,
+        base_url: str,
+        api_key: str,
+        *,
+        timeout_seconds: float = 30.0,
+        retry: RetryPolicy = RetryPolicy(),
+        http_client: httpx.Client | None = None,
+    ) -> None:
+        """`base_url` is such as https://gateway.example, `api_key` is `ck_` and 64 hexadecimal digits. Proxies, certificates
+        and limits are those of `http_client`, which you then close yourself."""
+        self._owns_http = http_client is None
+        connection = Connection(base_url.rstrip("/"), api_key, timeout_seconds, retry)
+        super().__init__(connection, http_client or httpx.Client())
+
+    def upload_media(
+        self, file: File, *, mime_type: str | None = None, file_name: str | None = None
+    ) -> UploadedMedia:
+        """Uploads a file to send; its `id` stands for it in messages. Without `mime_type` its name says what it is."""
+        with upload_call(file, mime_type, file_name) as call:
+            return UploadedMedia.model_validate_json(self._content(call))
+
+    def download(self, url: str, to: str | os.PathLike[str]) -> int:
+        """Stores the file of a `mediaUrl` or `mediaPath` under a path, which has it once it is whole; returns its size."""
+        return self._store(Call("GET", url), to)
+
+    def iter_download(self, url: str) -> Iterator[bytes]:
+        """The bytes of the file of a `mediaUrl` or `mediaPath`, in pieces."""
+        with self._open(Call("GET", url)) as response:
+            yield from response.iter_bytes(CHUNK_BYTES)
+
+    def export_customer(self, body: ExportRequest, to: str | os.PathLike[str]) -> int:
+        """Stores what there is of a customer as a zip archive; returns its size."""
+        return self._store(Call("POST", "/api/external/exports", body=body, is_safe=True), to)
+
+    def stream_events(
+        self, *, types: Sequence[str] | None = None, cursor: str | None = None
+    ) -> Iterator[StreamedEvent]:
+        """Live events, without gaps. Connects again by itself, and goes on behind the last event; `cursor` does that for a new
+        stream. Ends by an exception only: when the key is no longer valid, or too many attempts in a row have failed."""
+        reader = EventReader(types, cursor)
+        attempts = self._connection.attempts(reader.call())
+        while True:
+            try:
+                with self._open(reader.call()) as response:
+                    for chunk in response.iter_bytes():
+                        attempts.start_again()
+                        yield from reader.feed(chunk)
+            except httpx.TransportError as error:
+                wait_seconds = attempts.wait_after(error)
+                if wait_seconds is None:
+                    raise
+            else:
+                wait_seconds = self._connection.retry.first_wait_seconds
+            time.sleep(wait_seconds)
+
+    def close(self) -> None:
+        """Closes its connections."""
+        if self._owns_http:
+            self._http.close()
+
+    def __enter__(self) -> "Heliograph":
+        return self
+
+    def __exit__(
+        self, _kind: type[BaseException] | None, _error: BaseException | None, _trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def _store(self, call: Call, to: str | os.PathLike[str]) -> int:
+        attempts = self._connection.attempts(call)
+        while True:
+            try:
+                with whole_file(to) as file, self._open(call) as response:
+                    return sum(file.write(chunk) for chunk in response.iter_bytes(CHUNK_BYTES))
+            except httpx.TransportError as error:
+                wait_seconds = attempts.wait_after(error)
+                if wait_seconds is None:
+                    raise
+                time.sleep(wait_seconds)

@@ -1,0 +1,1054 @@
+# Made by `npm run client` from the OpenAPI document. Do not edit it.
+"""What responses and webhooks have."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Any, Literal, TypeAlias
+
+from pydantic import Field
+
+from .._model import Model
+
+
+class AccountIdentity(Model):
+    user_id: int = Field(alias="userId")
+    waba_id: str = Field(alias="wabaId")
+    business_name: str = Field(alias="businessName")
+    phone_numbers: list[AccountIdentityPhoneNumbersItem] = Field(alias="phoneNumbers")
+
+
+class AccountIdentityPhoneNumbersItem(Model):
+    phone_number_id: str = Field(alias="phoneNumberId")
+    display_phone_number: str = Field(alias="displayPhoneNumber")
+    verified_name: str = Field(alias="verifiedName")
+    quality_rating: str | None = Field(default=None, alias="qualityRating")
+
+
+class ApiKey(Model):
+    id: str
+    prefix: str
+    last_four: str = Field(alias="lastFour")
+    name: str
+    waba_id: str = Field(alias="wabaId")
+    scopes: list[Literal["read", "read_events", "send", "manage_webhooks", "export", "erase", "graph"] | str]
+    created_at: datetime = Field(alias="createdAt")
+    expires_at: datetime | None = Field(alias="expiresAt")
+    last_used_at: datetime | None = Field(alias="lastUsedAt")
+
+
+class ChangedWebhookEndpoint(Model):
+    id: str
+    url: str
+    description: str
+    event_types: list[Literal["message", "status", "payment", "order", "media.ready", "test"] | str] | None = Field(alias="eventTypes")
+    phone_number_ids: list[str] | None = Field(alias="phoneNumberIds")
+    filter: list[str] | None
+    format: Literal["heliograph", "meta"] | str
+    """`meta`: the body is the webhook body of the upstream platform, signed in `X-Hub-Signature-256` with the app secret, for software that speaks its API. Types without such a form (`order`, `media.ready`) are not sent."""
+    custom_header_names: list[str] | None = Field(alias="customHeaderNames")
+    retry_schedule_seconds: list[int] | None = Field(alias="retryScheduleSeconds")
+    timeout_ms: int | None = Field(alias="timeoutMs")
+    signature_profile: Literal["standard", "github", "stripe"] | str = Field(alias="signatureProfile")
+    asymmetric_signature: Literal["none", "ed25519"] | str = Field(alias="asymmetricSignature")
+    max_in_flight: int | None = Field(alias="maxInFlight")
+    rate_limit_per_second: int | None = Field(alias="rateLimitPerSecond")
+    block_limit_seconds: int | None = Field(alias="blockLimitSeconds")
+    delivery_workflows: Literal["auto", "always", "failures"] | str | None = Field(alias="deliveryWorkflows")
+    max_retry_workflows: int | None = Field(alias="maxRetryWorkflows")
+    order_scope: Literal["event", "conversation", "endpoint"] | str = Field(alias="orderScope")
+    wanted_order_scope: Literal["event", "conversation", "endpoint"] | str | None = Field(alias="wantedOrderScope")
+    mode: Literal["open", "probing", "paused", "disabled"] | str
+    mode_reason: str | None = Field(alias="modeReason")
+    mode_changed_at: datetime = Field(alias="modeChangedAt")
+    failing_since: datetime | None = Field(alias="failingSince")
+    next_probe_at: datetime | None = Field(alias="nextProbeAt")
+    previous_secret_expires_at: datetime | None = Field(alias="previousSecretExpiresAt")
+    public_keys: list[ChangedWebhookEndpointPublicKeysItem] | None = Field(alias="publicKeys")
+    client_certificate: ChangedWebhookEndpointClientCertificate | None = Field(alias="clientCertificate")
+    created_at: datetime = Field(alias="createdAt")
+    updated_at: datetime = Field(alias="updatedAt")
+    waiting: WaitingDeliveries
+    dropped_header_names: list[str] = Field(alias="droppedHeaderNames")
+    secret_rotation_advised: bool = Field(alias="secretRotationAdvised")
+    app_secret: str | None = Field(alias="appSecret")
+    same_url_endpoint_ids: list[str] = Field(alias="sameUrlEndpointIds")
+
+
+class ChangedWebhookEndpointClientCertificate(Model):
+    subject: str
+    issuer: str
+    fingerprint: str
+    expires_at: datetime = Field(alias="expiresAt")
+
+
+class ChangedWebhookEndpointPublicKeysItem(Model):
+    public_key: str = Field(alias="publicKey")
+    expires_at: datetime | None = Field(alias="expiresAt")
+
+
+class Conversation(Model):
+    id: str
+    phone_number_id: str = Field(alias="phoneNumberId")
+    customer: ConversationCustomer
+    group: Group | None = Field(default=None)
+    last_message_at: datetime = Field(alias="lastMessageAt")
+    created_at: datetime = Field(alias="createdAt")
+
+
+class ConversationCustomer(Model):
+    wa_id: str | None = Field(alias="waId")
+    user_id: str | None = Field(alias="userId")
+    name: str | None
+    username: str | None
+
+
+class ConversationDetails(Model):
+    id: str
+    phone_number_id: str = Field(alias="phoneNumberId")
+    customer: ConversationDetailsCustomer
+    group: GroupDetails | None = Field(default=None)
+    last_message_at: datetime = Field(alias="lastMessageAt")
+    created_at: datetime = Field(alias="createdAt")
+    phone_number: ConversationDetailsPhoneNumber = Field(alias="phoneNumber")
+    message_counts: ConversationDetailsMessageCounts = Field(alias="messageCounts")
+    customer_service_window: ConversationDetailsCustomerServiceWindow = Field(alias="customerServiceWindow")
+    last_message: Message | None = Field(alias="lastMessage")
+
+
+class ConversationDetailsCustomer(Model):
+    wa_id: str | None = Field(alias="waId")
+    user_id: str | None = Field(alias="userId")
+    name: str | None
+    username: str | None
+
+
+class ConversationDetailsCustomerServiceWindow(Model):
+    is_open: bool = Field(alias="isOpen")
+    expires_at: datetime | None = Field(alias="expiresAt")
+    last_inbound_at: datetime | None = Field(alias="lastInboundAt")
+    last_call_at: datetime | None = Field(alias="lastCallAt")
+
+
+class ConversationDetailsMessageCounts(Model):
+    inbound: int
+    outbound: int
+    is_complete: bool = Field(alias="isComplete")
+
+
+class ConversationDetailsPhoneNumber(Model):
+    phone_number_id: str = Field(alias="phoneNumberId")
+    display_phone_number: str = Field(alias="displayPhoneNumber")
+    verified_name: str = Field(alias="verifiedName")
+
+
+class ConversationList(Model):
+    data: list[Conversation]
+    has_more: bool = Field(alias="hasMore")
+    next_cursor: str | None = Field(alias="nextCursor")
+
+
+class CreatedWebhookEndpoint(Model):
+    id: str
+    url: str
+    description: str
+    event_types: list[Literal["message", "status", "payment", "order", "media.ready", "test"] | str] | None = Field(alias="eventTypes")
+    phone_number_ids: list[str] | None = Field(alias="phoneNumberIds")
+    filter: list[str] | None
+    format: Literal["heliograph", "meta"] | str
+    """`meta`: the body is the webhook body of the upstream platform, signed in `X-Hub-Signature-256` with the app secret, for software that speaks its API. Types without such a form (`order`, `media.ready`) are not sent."""
+    custom_header_names: list[str] | None = Field(alias="customHeaderNames")
+    retry_schedule_seconds: list[int] | None = Field(alias="retryScheduleSeconds")
+    timeout_ms: int | None = Field(alias="timeoutMs")
+    signature_profile: Literal["standard", "github", "stripe"] | str = Field(alias="signatureProfile")
+    asymmetric_signature: Literal["none", "ed25519"] | str = Field(alias="asymmetricSignature")
+    max_in_flight: int | None = Field(alias="maxInFlight")
+    rate_limit_per_second: int | None = Field(alias="rateLimitPerSecond")
+    block_limit_seconds: int | None = Field(alias="blockLimitSeconds")
+    delivery_workflows: Literal["auto", "always", "failures"] | str | None = Field(alias="deliveryWorkflows")
+    max_retry_workflows: int | None = Field(alias="maxRetryWorkflows")
+    order_scope: Literal["event", "conversation", "endpoint"] | str = Field(alias="orderScope")
+    wanted_order_scope: Literal["event", "conversation", "endpoint"] | str | None = Field(alias="wantedOrderScope")
+    mode: Literal["open", "probing", "paused", "disabled"] | str
+    mode_reason: str | None = Field(alias="modeReason")
+    mode_changed_at: datetime = Field(alias="modeChangedAt")
+    failing_since: datetime | None = Field(alias="failingSince")
+    next_probe_at: datetime | None = Field(alias="nextProbeAt")
+    previous_secret_expires_at: datetime | None = Field(alias="previousSecretExpiresAt")
+    public_keys: list[CreatedWebhookEndpointPublicKeysItem] | None = Field(alias="publicKeys")
+    client_certificate: CreatedWebhookEndpointClientCertificate | None = Field(alias="clientCertificate")
+    created_at: datetime = Field(alias="createdAt")
+    updated_at: datetime = Field(alias="updatedAt")
+    secret: str
+    app_secret: str | None = Field(alias="appSecret")
+    same_url_endpoint_ids: list[str] = Field(alias="sameUrlEndpointIds")
+
+
+class CreatedWebhookEndpointClientCertificate(Model):
+    subject: str
+    issuer: str
+    fingerprint: str
+    expires_at: datetime = Field(alias="expiresAt")
+
+
+class CreatedWebhookEndpointPublicKeysItem(Model):
+    public_key: str = Field(alias="publicKey")
+    expires_at: datetime | None = Field(alias="expiresAt")
+
+
+class DeleteMediaResponse(Model):
+    id: str
+    deleted: Literal[True]
+
+
+class DeleteWebhookEndpointResponse(Model):
+    id: str
+    deleted: Literal[True]
+    dropped: int
+
+
+class Delivery(Model):
+    id: str
+    endpoint_id: str = Field(alias="endpointId")
+    state: Literal["pending", "delivered", "failed", "dropped"] | str
+    attempt_count: int = Field(alias="attemptCount")
+    last_status_code: int | None = Field(alias="lastStatusCode")
+    last_error: str | None = Field(alias="lastError")
+    next_attempt_at: datetime | None = Field(alias="nextAttemptAt")
+    stepped_aside_at: datetime | None = Field(alias="steppedAsideAt")
+    created_at: datetime = Field(alias="createdAt")
+    finished_at: datetime | None = Field(alias="finishedAt")
+    workflow_id: str | None = Field(alias="workflowId")
+    replay_id: str | None = Field(alias="replayId")
+    replay_of: str | None = Field(alias="replayOf")
+    attempts: list[DeliveryAttempt]
+
+
+class DeliveryAttempt(Model):
+    attempt: int
+    started_at: datetime = Field(alias="startedAt")
+    duration_ms: float = Field(alias="durationMs")
+    timings: dict[str, Any]
+    status_code: int | None = Field(alias="statusCode")
+    error: DeliveryAttemptError | None
+    url: str
+    request_headers: dict[str, str] = Field(alias="requestHeaders")
+    response_headers: dict[str, str] | None = Field(alias="responseHeaders")
+    response_body: str | None = Field(alias="responseBody")
+
+
+class DeliveryAttemptError(Model):
+    class_: str = Field(alias="class")
+    message: str
+
+
+class DroppedDelivery(Model):
+    id: str
+    endpoint_id: str = Field(alias="endpointId")
+    state: Literal["dropped"]
+
+
+class EnableWebhookEndpointResponse(Model):
+    id: str
+    url: str
+    description: str
+    event_types: list[Literal["message", "status", "payment", "order", "media.ready", "test"] | str] | None = Field(alias="eventTypes")
+    phone_number_ids: list[str] | None = Field(alias="phoneNumberIds")
+    filter: list[str] | None
+    format: Literal["heliograph", "meta"] | str
+    """`meta`: the body is the webhook body of the upstream platform, signed in `X-Hub-Signature-256` with the app secret, for software that speaks its API. Types without such a form (`order`, `media.ready`) are not sent."""
+    custom_header_names: list[str] | None = Field(alias="customHeaderNames")
+    retry_schedule_seconds: list[int] | None = Field(alias="retryScheduleSeconds")
+    timeout_ms: int | None = Field(alias="timeoutMs")
+    signature_profile: Literal["standard", "github", "stripe"] | str = Field(alias="signatureProfile")
+    asymmetric_signature: Literal["none", "ed25519"] | str = Field(alias="asymmetricSignature")
+    max_in_flight: int | None = Field(alias="maxInFlight")
+    rate_limit_per_second: int | None = Field(alias="rateLimitPerSecond")
+    block_limit_seconds: int | None = Field(alias="blockLimitSeconds")
+    delivery_workflows: Literal["auto", "always", "failures"] | str | None = Field(alias="deliveryWorkflows")
+    max_retry_workflows: int | None = Field(alias="maxRetryWorkflows")
+    order_scope: Literal["event", "conversation", "endpoint"] | str = Field(alias="orderScope")
+    wanted_order_scope: Literal["event", "conversation", "endpoint"] | str | None = Field(alias="wantedOrderScope")
+    mode: Literal["open", "probing", "paused", "disabled"] | str
+    mode_reason: str | None = Field(alias="modeReason")
+    mode_changed_at: datetime = Field(alias="modeChangedAt")
+    failing_since: datetime | None = Field(alias="failingSince")
+    next_probe_at: datetime | None = Field(alias="nextProbeAt")
+    previous_secret_expires_at: datetime | None = Field(alias="previousSecretExpiresAt")
+    public_keys: list[EnableWebhookEndpointResponsePublicKeysItem] | None = Field(alias="publicKeys")
+    client_certificate: EnableWebhookEndpointResponseClientCertificate | None = Field(alias="clientCertificate")
+    created_at: datetime = Field(alias="createdAt")
+    updated_at: datetime = Field(alias="updatedAt")
+    waiting: WaitingDeliveries
+    dropped: int
+
+
+class EnableWebhookEndpointResponseClientCertificate(Model):
+    subject: str
+    issuer: str
+    fingerprint: str
+    expires_at: datetime = Field(alias="expiresAt")
+
+
+class EnableWebhookEndpointResponsePublicKeysItem(Model):
+    public_key: str = Field(alias="publicKey")
+    expires_at: datetime | None = Field(alias="expiresAt")
+
+
+class EndpointAlert(Model):
+    id: str
+    endpoint_id: str = Field(alias="endpointId")
+    alert: str
+    state: Literal["waiting", "delivered", "given_up"] | str
+    attempts: int
+    last_error: str | None = Field(alias="lastError")
+    created_at: datetime = Field(alias="createdAt")
+    delivered_at: datetime | None = Field(alias="deliveredAt")
+    given_up_at: datetime | None = Field(alias="givenUpAt")
+
+
+class EndpointAlertList(Model):
+    data: list[EndpointAlert]
+    has_more: bool = Field(alias="hasMore")
+    next_cursor: str | None = Field(alias="nextCursor")
+
+
+class Erasure(Model):
+    id: str
+    kind: Literal["customer", "conversation"] | str
+    subject_id: str = Field(alias="subjectId")
+    state: Literal["requested", "running", "done"] | str
+    requested_by: str = Field(alias="requestedBy")
+    waits_for: str | None = Field(alias="waitsFor")
+    counts: dict[str, int]
+    refused: dict[str, int]
+    created_at: datetime = Field(alias="createdAt")
+    started_at: datetime | None = Field(alias="startedAt")
+    finished_at: datetime | None = Field(alias="finishedAt")
+    report: ErasureReport | None
+
+
+class ErasureList(Model):
+    data: list[Erasure]
+    has_more: bool = Field(alias="hasMore")
+    next_cursor: str | None = Field(alias="nextCursor")
+
+
+class ErasureReport(Model):
+    report: dict[str, Any]
+    signature: ErasureReportSignature
+
+
+class ErasureReportSignature(Model):
+    algorithm: str
+    key_id: str = Field(alias="keyId")
+    public_key: str = Field(alias="publicKey")
+    value: str
+
+
+ErrorCode: TypeAlias = "Literal[\"invalid_api_key\", \"expired_api_key\", \"ip_not_allowed\", \"insufficient_scope\", \"invalid_signature\", \"media_url_expired\", \"invalid_media_signature\", \"verification_failed\", \"invalid_parameter\", \"invalid_cursor\", \"invalid_request\", \"invalid_json\", \"not_found\", \"route_not_found\", \"method_not_allowed\", \"erased\", \"unknown_customer\", \"unknown_conversation\", \"request_timeout\", \"body_too_large\", \"storage_quota_exceeded\", \"upload_quota_exceeded\", \"unsupported_media_type\", \"waiting_choice_required\", \"secret_in_use\", \"no_signing_key\", \"url_not_verified\", \"url_is_webhook_endpoint\", \"no_operations_url\", \"too_many_endpoints\", \"nothing_to_replay\", \"delivery_settled\", \"attempt_under_way\", \"delivery_not_first\", \"delivery_held\", \"test_event_pending\", \"endpoint_not_enabled\", \"too_many_replays\", \"replay_finished\", \"replay_too_large\", \"invalid_url\", \"unknown_phone_number\", \"unknown_endpoint\", \"unknown_delivery\", \"unknown_media\", \"media_expired\", \"wrong_media_type\", \"unsupported_file_type\", \"file_too_large\", \"invalid_multipart\", \"too_many_uploads\", \"too_many_streams\", \"message_not_inbound\", \"payment_configuration_required\", \"idempotency_key_in_flight\", \"idempotency_key_reused\", \"upstream_refused\", \"access_token_missing\", \"upstream_unavailable\", \"message_not_sent\", \"rate_limit_exceeded\", \"headers_too_large\", \"internal_error\", \"service_unavailable\"] | str"
+
+
+class Event(Model):
+    id: str
+    event_type: Literal["message", "status", "payment", "order", "media.ready", "test"] | str = Field(alias="eventType")
+    event_id: str = Field(alias="eventId")
+    phone_number_id: str | None = Field(alias="phoneNumberId")
+    sequence: int
+    created_at: datetime = Field(alias="createdAt")
+    occurred_at: datetime | None = Field(alias="occurredAt")
+    body: dict[str, Any] | None
+    delivery_summary: EventDeliverySummary = Field(alias="deliverySummary")
+
+
+class EventDeliverySummary(Model):
+    pending: int
+    delivered: int
+    failed: int
+    dropped: int
+
+
+class EventDetails(Model):
+    id: str
+    event_type: Literal["message", "status", "payment", "order", "media.ready", "test"] | str = Field(alias="eventType")
+    event_id: str = Field(alias="eventId")
+    phone_number_id: str | None = Field(alias="phoneNumberId")
+    sequence: int
+    created_at: datetime = Field(alias="createdAt")
+    occurred_at: datetime | None = Field(alias="occurredAt")
+    body: dict[str, Any] | None
+    filtered_endpoint_ids: list[str] = Field(alias="filteredEndpointIds")
+    """Endpoints that take events of this type and number and have no delivery of it, because their content filter, as it is now, does not take it."""
+    deliveries: list[Delivery]
+
+
+class EventList(Model):
+    data: list[Event]
+    has_more: bool = Field(alias="hasMore")
+    next_cursor: str | None = Field(alias="nextCursor")
+
+
+class GetPaymentResponse(Model):
+    reference_id: str = Field(alias="referenceId")
+    phone_number_id: str = Field(alias="phoneNumberId")
+    status: str | None
+    amount: dict[str, Any] | None = Field(default=None)
+    currency: str | None = Field(default=None)
+    updated_at: datetime | None = Field(alias="updatedAt")
+    transactions: list[dict[str, Any]]
+    refunds: list[dict[str, Any]]
+    service_message_id: str | None = Field(alias="serviceMessageId")
+    conversation_id: str | None = Field(alias="conversationId")
+    events: list[GetPaymentResponseEventsItem]
+    upstream: GetPaymentResponseUpstream | None = Field(default=None)
+
+
+class GetPaymentResponseEventsItem(Model):
+    id: str
+    event_id: str = Field(alias="eventId")
+    status: str | None
+    created_at: datetime = Field(alias="createdAt")
+
+
+class GetPaymentResponseUpstream(Model):
+    asked_at: datetime = Field(alias="askedAt")
+    payments: list[dict[str, Any]]
+
+
+class Group(Model):
+    id: str
+    subject: str | None
+    state: Literal["active", "suspended", "deleted"] | str | None
+
+
+class GroupDetails(Model):
+    id: str
+    subject: str | None
+    state: Literal["active", "suspended", "deleted"] | str | None
+    description: str | None
+    members: list[GroupMember]
+
+
+class GroupMember(Model):
+    wa_id: str | None = Field(alias="waId")
+    user_id: str | None = Field(alias="userId")
+    name: str | None
+    username: str | None
+    state: Literal["member", "requested"] | str
+    since: datetime
+
+
+class ListTemplatesResponse(Model):
+    data: list[ListTemplatesResponseDataItem]
+    has_more: bool = Field(alias="hasMore")
+    next_cursor: str | None = Field(alias="nextCursor")
+
+
+class ListTemplatesResponseDataItem(Model):
+    id: str
+    name: str
+    language: str
+    status: str
+    category: str
+    components: list[dict[str, Any]]
+
+
+class MarkMessageReadResponse(Model):
+    service_message_id: str = Field(alias="serviceMessageId")
+    meta_message_id: str = Field(alias="metaMessageId")
+    read_at: datetime = Field(alias="readAt")
+    typing_indicator: bool = Field(alias="typingIndicator")
+
+
+class MediaError(Model):
+    code: str
+    message: str
+
+
+class MediaReadyEvent(Model):
+    event_type: Literal["media.ready"] = Field(alias="eventType")
+    user_id: int = Field(alias="userId")
+    """The tenant."""
+    waba_id: str = Field(alias="wabaId")
+    """The WhatsApp Business Account."""
+    phone_number_id: str = Field(alias="phoneNumberId")
+    """The number that received or sent."""
+    event_id: str = Field(alias="eventId")
+    """The id of the subject, not unique: deduplicate by the header webhook-id."""
+    occurred_at: datetime = Field(alias="occurredAt")
+    """When it was released for delivery, UTC."""
+    data: MediaReadyEventData
+
+
+class MediaReadyEventData(Model):
+    meta_message_id: str = Field(alias="metaMessageId")
+    """message.id of the message event."""
+    service_message_id: str = Field(alias="serviceMessageId")
+    """Our id of the message."""
+    media_type: str = Field(alias="mediaType")
+    mime_type: str = Field(alias="mimeType")
+    media_path: str = Field(alias="mediaPath")
+    media_url: str = Field(alias="mediaUrl")
+    """Prefer it to `mediaPath` when you download the file. It needs no API key: everyone with it can read the file."""
+    caption: str | None = Field(default=None)
+
+
+class Message(Model):
+    service_message_id: str = Field(alias="serviceMessageId")
+    meta_message_id: str | None = Field(alias="metaMessageId")
+    conversation_id: str = Field(alias="conversationId")
+    phone_number_id: str = Field(alias="phoneNumberId")
+    direction: Literal["inbound", "outbound"] | str
+    type: str
+    origin: Literal["business_app", "history"] | str | None = Field(default=None)
+    timestamp: datetime | None
+    created_at: datetime = Field(alias="createdAt")
+    read_at: datetime | None = Field(default=None, alias="readAt")
+    state: Literal["received", "queued", "sending", "accepted", "failed", "unknown"] | str
+    status: str | None
+    status_at: datetime | None = Field(alias="statusAt")
+    context_id: str | None = Field(default=None, alias="contextId")
+    reply_to: MessageReplyTo | None = Field(default=None, alias="replyTo")
+    target_id: str | None = Field(default=None, alias="targetId")
+    superseded_by: str | None = Field(default=None, alias="supersededBy")
+    sender: str | None = Field(default=None)
+    participants: list[MessageParticipant] | None = Field(default=None)
+    media_pending: bool = Field(alias="mediaPending")
+    media_url: str | None = Field(alias="mediaUrl")
+    media_error: MediaError | None = Field(default=None, alias="mediaError")
+    media_type: str | None = Field(default=None, alias="mediaType")
+    mime_type: str | None = Field(default=None, alias="mimeType")
+    caption: str | None = Field(default=None)
+    file_name: str | None = Field(default=None, alias="fileName")
+    reactions: list[MessageReaction]
+    edited_at: datetime | None = Field(default=None, alias="editedAt")
+    edited_by: str | None = Field(default=None, alias="editedBy")
+    edited_message: dict[str, Any] | None = Field(default=None, alias="editedMessage")
+    revoked_at: datetime | None = Field(default=None, alias="revokedAt")
+    message: dict[str, Any]
+
+
+class MessageDetails(Model):
+    service_message_id: str = Field(alias="serviceMessageId")
+    meta_message_id: str | None = Field(alias="metaMessageId")
+    conversation_id: str = Field(alias="conversationId")
+    phone_number_id: str = Field(alias="phoneNumberId")
+    direction: Literal["inbound", "outbound"] | str
+    type: str
+    origin: Literal["business_app", "history"] | str | None = Field(default=None)
+    timestamp: datetime | None
+    created_at: datetime = Field(alias="createdAt")
+    read_at: datetime | None = Field(default=None, alias="readAt")
+    state: Literal["received", "queued", "sending", "accepted", "failed", "unknown"] | str
+    status: str | None
+    status_at: datetime | None = Field(alias="statusAt")
+    context_id: str | None = Field(default=None, alias="contextId")
+    reply_to: MessageDetailsReplyTo | None = Field(default=None, alias="replyTo")
+    target_id: str | None = Field(default=None, alias="targetId")
+    superseded_by: str | None = Field(default=None, alias="supersededBy")
+    sender: str | None = Field(default=None)
+    participants: list[MessageParticipant] | None = Field(default=None)
+    media_pending: bool = Field(alias="mediaPending")
+    media_url: str | None = Field(alias="mediaUrl")
+    media_error: MediaError | None = Field(default=None, alias="mediaError")
+    media_type: str | None = Field(default=None, alias="mediaType")
+    mime_type: str | None = Field(default=None, alias="mimeType")
+    caption: str | None = Field(default=None)
+    file_name: str | None = Field(default=None, alias="fileName")
+    reactions: list[MessageReaction]
+    edited_at: datetime | None = Field(default=None, alias="editedAt")
+    edited_by: str | None = Field(default=None, alias="editedBy")
+    edited_message: dict[str, Any] | None = Field(default=None, alias="editedMessage")
+    revoked_at: datetime | None = Field(default=None, alias="revokedAt")
+    message: dict[str, Any]
+    to: str | None = Field(default=None)
+    recipient: str | None = Field(default=None)
+    wa_id: str | None = Field(default=None, alias="waId")
+    attempts: int | None = Field(default=None)
+    message_status: str | None = Field(default=None, alias="messageStatus")
+    error: MessageDetailsError | None = Field(default=None)
+    statuses: list[MessageStatus]
+
+
+class MessageDetailsError(Model):
+    code: str
+    message: str
+    advice: str | None = Field(default=None)
+    upstream: dict[str, Any] | None = Field(default=None)
+
+
+class MessageDetailsReplyTo(Model):
+    service_message_id: str | None = Field(alias="serviceMessageId")
+    meta_message_id: str = Field(alias="metaMessageId")
+
+
+class MessageEvent(Model):
+    event_type: Literal["message"] = Field(alias="eventType")
+    user_id: int = Field(alias="userId")
+    """The tenant."""
+    waba_id: str = Field(alias="wabaId")
+    """The WhatsApp Business Account."""
+    phone_number_id: str = Field(alias="phoneNumberId")
+    """The number that received or sent."""
+    event_id: str = Field(alias="eventId")
+    """The id of the subject, not unique: deduplicate by the header webhook-id."""
+    occurred_at: datetime = Field(alias="occurredAt")
+    """When it was released for delivery, UTC."""
+    data: MessageEventData
+
+
+class MessageEventData(Model):
+    metadata: dict[str, Any]
+    contacts: list[dict[str, Any]]
+    message: dict[str, Any]
+
+
+class MessageList(Model):
+    data: list[Message]
+    has_more: bool = Field(alias="hasMore")
+    next_cursor: str | None = Field(alias="nextCursor")
+
+
+class MessageMedia(Model):
+    service_message_id: str = Field(alias="serviceMessageId")
+    meta_message_id: str = Field(alias="metaMessageId")
+    media_pending: bool = Field(alias="mediaPending")
+    media_type: str | None = Field(alias="mediaType")
+    mime_type: str | None = Field(alias="mimeType")
+    media_path: str | None = Field(alias="mediaPath")
+    media_url: str | None = Field(alias="mediaUrl")
+    caption: str | None = Field(default=None)
+    file_name: str | None = Field(default=None, alias="fileName")
+    size_bytes: int | None = Field(alias="sizeBytes")
+    sha256: str | None
+    media_error: MediaError | None = Field(default=None, alias="mediaError")
+
+
+class MessageParticipant(Model):
+    participant: str
+    status: str
+    status_at: datetime | None = Field(alias="statusAt")
+
+
+class MessageReaction(Model):
+    emoji: str
+    from_: Literal["customer", "business"] | str = Field(alias="from")
+    at: datetime
+    service_message_id: str = Field(alias="serviceMessageId")
+    meta_message_id: str = Field(alias="metaMessageId")
+
+
+class MessageReplyTo(Model):
+    service_message_id: str | None = Field(alias="serviceMessageId")
+    meta_message_id: str = Field(alias="metaMessageId")
+
+
+class MessageStatus(Model):
+    status: str
+    timestamp: datetime | None
+    received_at: datetime = Field(alias="receivedAt")
+    recipient_id: str | None = Field(default=None, alias="recipientId")
+    participant: str | None = Field(default=None)
+    pricing: dict[str, Any] | None = Field(default=None)
+    conversation: dict[str, Any] | None = Field(default=None)
+    errors: list[dict[str, Any]] | None = Field(default=None)
+
+
+class OperationsUrl(Model):
+    url: str | None
+
+
+class OrderEvent(Model):
+    event_type: Literal["order"] = Field(alias="eventType")
+    user_id: int = Field(alias="userId")
+    """The tenant."""
+    waba_id: str = Field(alias="wabaId")
+    """The WhatsApp Business Account."""
+    phone_number_id: str = Field(alias="phoneNumberId")
+    """The number that received or sent."""
+    event_id: str = Field(alias="eventId")
+    """The id of the subject, not unique: deduplicate by the header webhook-id."""
+    occurred_at: datetime = Field(alias="occurredAt")
+    """When it was released for delivery, UTC."""
+    data: OrderEventData
+
+
+class OrderEventData(Model):
+    metadata: dict[str, Any]
+    contacts: list[dict[str, Any]]
+    order: dict[str, Any]
+    """The unchanged upstream cart."""
+    service: OrderEventDataService
+
+
+class OrderEventDataService(Model):
+    order_id: int
+    order_number: str
+    items_count: int
+    total_amount: float
+    currency: str | None = Field(default=None)
+    thumbnail_url: str
+    items: list[dict[str, Any]]
+    """Prefer these items when you render the order."""
+
+
+class PaymentEvent(Model):
+    event_type: Literal["payment"] = Field(alias="eventType")
+    user_id: int = Field(alias="userId")
+    """The tenant."""
+    waba_id: str = Field(alias="wabaId")
+    """The WhatsApp Business Account."""
+    phone_number_id: str = Field(alias="phoneNumberId")
+    """The number that received or sent."""
+    event_id: str = Field(alias="eventId")
+    """The id of the subject, not unique: deduplicate by the header webhook-id."""
+    occurred_at: datetime = Field(alias="occurredAt")
+    """When it was released for delivery, UTC."""
+    data: PaymentEventData
+
+
+class PaymentEventData(Model):
+    metadata: dict[str, Any]
+    reference_id: str | None = Field(default=None)
+    status: str | None = Field(default=None)
+    """captured, pending, failed, … After `captured`, send `order_status` messages to the customer."""
+    amount: dict[str, Any] | None = Field(default=None)
+    currency: str | None = Field(default=None)
+    transaction: dict[str, Any] | None = Field(default=None)
+    recipient_id: str | None = Field(default=None)
+    timestamp: str | None = Field(default=None)
+    """Seconds since 1970."""
+    raw: dict[str, Any]
+    """The unchanged upstream status."""
+
+
+class Replay(Model):
+    id: str
+    state: Literal["running", "paused", "done", "cancelled"] | str
+    selection: ReplaySelection
+    total: int
+    queued: int
+    skipped: int
+    requested_by: str = Field(alias="requestedBy")
+    created_at: datetime = Field(alias="createdAt")
+    finished_at: datetime | None = Field(alias="finishedAt")
+
+
+class ReplayCount(Model):
+    dry_run: Literal[True] = Field(alias="dryRun")
+    deliveries: int
+    by_type: dict[str, int] = Field(alias="byType")
+    by_endpoint: dict[str, int] = Field(alias="byEndpoint")
+    oldest: datetime | None
+    newest: datetime | None
+    skipped: ReplayCountSkipped
+
+
+class ReplayCountSkipped(Model):
+    pending: int
+    no_body: int = Field(alias="noBody")
+    endpoint_gone: int = Field(alias="endpointGone")
+
+
+class ReplayDetails(Model):
+    id: str
+    state: Literal["running", "paused", "done", "cancelled"] | str
+    selection: ReplayDetailsSelection
+    total: int
+    queued: int
+    skipped: int
+    requested_by: str = Field(alias="requestedBy")
+    created_at: datetime = Field(alias="createdAt")
+    finished_at: datetime | None = Field(alias="finishedAt")
+    outcomes: ReplayDetailsOutcomes
+
+
+class ReplayDetailsOutcomes(Model):
+    pending: int
+    delivered: int
+    failed: int
+    dropped: int
+
+
+class ReplayDetailsSelection(Model):
+    delivery_ids: list[str] | None = Field(alias="deliveryIds")
+    event_ids: list[str] | None = Field(alias="eventIds")
+    endpoint_id: str | None = Field(alias="endpointId")
+    from_: datetime | None = Field(alias="from")
+    to: datetime | None
+    event_types: list[str] | None = Field(alias="eventTypes")
+    states: list[str] | None
+
+
+class ReplayList(Model):
+    data: list[Replay]
+    has_more: bool = Field(alias="hasMore")
+    next_cursor: str | None = Field(alias="nextCursor")
+
+
+class ReplaySelection(Model):
+    delivery_ids: list[str] | None = Field(alias="deliveryIds")
+    event_ids: list[str] | None = Field(alias="eventIds")
+    endpoint_id: str | None = Field(alias="endpointId")
+    from_: datetime | None = Field(alias="from")
+    to: datetime | None
+    event_types: list[str] | None = Field(alias="eventTypes")
+    states: list[str] | None
+
+
+class RetriedDelivery(Model):
+    id: str
+    endpoint_id: str = Field(alias="endpointId")
+    state: Literal["pending"]
+    retried: bool
+
+
+class RetriedWebhookEndpoint(Model):
+    id: str
+    retried: int
+    probed: bool
+    more: bool
+
+
+class RotatedSecret(Model):
+    id: str
+    secret: str
+    previous_secret_expires_at: datetime | None = Field(alias="previousSecretExpiresAt")
+
+
+class RotatedSigningKey(Model):
+    id: str
+    public_key: str = Field(alias="publicKey")
+    previous_key_expires_at: datetime | None = Field(alias="previousKeyExpiresAt")
+
+
+class SavedOperationsUrl(Model):
+    url: str
+    secret: str | None
+    secret_rotation_advised: bool = Field(alias="secretRotationAdvised")
+
+
+class SendWarning(Model):
+    param: str
+    message: str
+
+
+class SentMessage(Model):
+    service_message_id: str = Field(alias="serviceMessageId")
+    conversation_id: str = Field(alias="conversationId")
+    meta_message_id: str | None = Field(alias="metaMessageId")
+    state: Literal["accepted", "queued", "unknown"] | str
+    message_status: str | None = Field(default=None, alias="messageStatus")
+    wa_id: str | None = Field(default=None, alias="waId")
+    """The WhatsApp id of the recipient; can differ from the digits of `to`."""
+    advice: str | None = Field(default=None)
+    warnings: list[SendWarning] | None = Field(default=None)
+    """Types and members that the service does not know and passed on unchanged."""
+
+
+class StatusEvent(Model):
+    event_type: Literal["status"] = Field(alias="eventType")
+    user_id: int = Field(alias="userId")
+    """The tenant."""
+    waba_id: str = Field(alias="wabaId")
+    """The WhatsApp Business Account."""
+    phone_number_id: str = Field(alias="phoneNumberId")
+    """The number that received or sent."""
+    event_id: str = Field(alias="eventId")
+    """The id of the subject, not unique: deduplicate by the header webhook-id."""
+    occurred_at: datetime = Field(alias="occurredAt")
+    """When it was released for delivery, UTC."""
+    data: StatusEventData
+
+
+class StatusEventData(Model):
+    metadata: dict[str, Any]
+    contacts: list[dict[str, Any]] | None = Field(default=None)
+    status: dict[str, Any]
+
+
+class TestConnectionResponse(Model):
+    status: Literal["ok"]
+
+
+class TestEvent(Model):
+    event_type: Literal["test"] = Field(alias="eventType")
+    user_id: int = Field(alias="userId")
+    """The tenant."""
+    waba_id: str = Field(alias="wabaId")
+    """The WhatsApp Business Account."""
+    phone_number_id: str = Field(alias="phoneNumberId")
+    """The number that received or sent."""
+    event_id: str = Field(alias="eventId")
+    """The id of the subject, not unique: deduplicate by the header webhook-id."""
+    occurred_at: datetime = Field(alias="occurredAt")
+    """When it was released for delivery, UTC."""
+    data: TestEventData
+
+
+class TestEventData(Model):
+    message: str
+    business_name: str = Field(alias="businessName")
+
+
+class TestOutcome(Model):
+    endpoint_id: str = Field(alias="endpointId")
+    id: str
+    event_id: str = Field(alias="eventId")
+    delivery_id: str = Field(alias="deliveryId")
+    state: Literal["pending", "delivered", "failed", "dropped"] | str
+    status_code: int | None = Field(alias="statusCode")
+    error: str | None
+    duration_ms: float | None = Field(alias="durationMs")
+
+
+class UploadedMedia(Model):
+    id: str
+    media_type: Literal["image", "video", "audio", "document", "sticker"] | str = Field(alias="mediaType")
+    mime_type: str = Field(alias="mimeType")
+    size_bytes: int = Field(alias="sizeBytes")
+    sha256: str
+    file_name: str | None = Field(alias="fileName")
+    created_at: datetime = Field(alias="createdAt")
+    expires_at: datetime = Field(alias="expiresAt")
+
+
+class UpstreamEvent(Model):
+    event_type: str = Field(alias="eventType")
+    """`upstream.` and the field."""
+    user_id: int = Field(alias="userId")
+    """The tenant."""
+    waba_id: str = Field(alias="wabaId")
+    """The WhatsApp Business Account."""
+    phone_number_id: str | None = Field(alias="phoneNumberId")
+    """The number that the value names in its `metadata`; null where it names none."""
+    event_id: str = Field(alias="eventId")
+    """The id of the subject, not unique: deduplicate by the header webhook-id."""
+    occurred_at: datetime = Field(alias="occurredAt")
+    """When it was released for delivery, UTC."""
+    data: UpstreamEventData
+
+
+class UpstreamEventData(Model):
+    field: str
+    """The field, as upstream calls it."""
+    value: Any
+    """What upstream reports, unmodified."""
+
+
+class Usage(Model):
+    stored: UsageStored
+    uploaded_today: UsageUploadedToday = Field(alias="uploadedToday")
+    kept_days: UsageKeptDays = Field(alias="keptDays")
+    media_url_ttl_seconds: int | None = Field(alias="mediaUrlTtlSeconds")
+
+
+class UsageKeptDays(Model):
+    messages: int | None
+    media: int | None
+    events: int | None
+    audit: int | None
+
+
+class UsageStored(Model):
+    files: int
+    bytes: int
+    max_bytes: int | None = Field(alias="maxBytes")
+
+
+class UsageUploadedToday(Model):
+    files: int
+    max_files: int | None = Field(alias="maxFiles")
+    bytes: int
+    max_bytes: int | None = Field(alias="maxBytes")
+
+
+class WaitingDeliveries(Model):
+    count: int
+    more: bool
+    due: int
+    queued: int
+    held: int
+    """Not to be sent yet: `unreleased` and `suspended` together."""
+    unreleased: int
+    """Their event has no body yet."""
+    suspended: int
+    """Their replay is paused."""
+    retrying: int
+    claimed: int
+    oldest_ms: float | None = Field(alias="oldestMs")
+
+
+class WebhookEndpoint(Model):
+    id: str
+    url: str
+    description: str
+    event_types: list[Literal["message", "status", "payment", "order", "media.ready", "test"] | str] | None = Field(alias="eventTypes")
+    phone_number_ids: list[str] | None = Field(alias="phoneNumberIds")
+    filter: list[str] | None
+    format: Literal["heliograph", "meta"] | str
+    """`meta`: the body is the webhook body of the upstream platform, signed in `X-Hub-Signature-256` with the app secret, for software that speaks its API. Types without such a form (`order`, `media.ready`) are not sent."""
+    custom_header_names: list[str] | None = Field(alias="customHeaderNames")
+    retry_schedule_seconds: list[int] | None = Field(alias="retryScheduleSeconds")
+    timeout_ms: int | None = Field(alias="timeoutMs")
+    signature_profile: Literal["standard", "github", "stripe"] | str = Field(alias="signatureProfile")
+    asymmetric_signature: Literal["none", "ed25519"] | str = Field(alias="asymmetricSignature")
+    max_in_flight: int | None = Field(alias="maxInFlight")
+    rate_limit_per_second: int | None = Field(alias="rateLimitPerSecond")
+    block_limit_seconds: int | None = Field(alias="blockLimitSeconds")
+    delivery_workflows: Literal["auto", "always", "failures"] | str | None = Field(alias="deliveryWorkflows")
+    max_retry_workflows: int | None = Field(alias="maxRetryWorkflows")
+    order_scope: Literal["event", "conversation", "endpoint"] | str = Field(alias="orderScope")
+    wanted_order_scope: Literal["event", "conversation", "endpoint"] | str | None = Field(alias="wantedOrderScope")
+    mode: Literal["open", "probing", "paused", "disabled"] | str
+    mode_reason: str | None = Field(alias="modeReason")
+    mode_changed_at: datetime = Field(alias="modeChangedAt")
+    failing_since: datetime | None = Field(alias="failingSince")
+    next_probe_at: datetime | None = Field(alias="nextProbeAt")
+    previous_secret_expires_at: datetime | None = Field(alias="previousSecretExpiresAt")
+    public_keys: list[WebhookEndpointPublicKeysItem] | None = Field(alias="publicKeys")
+    client_certificate: WebhookEndpointClientCertificate | None = Field(alias="clientCertificate")
+    created_at: datetime = Field(alias="createdAt")
+    updated_at: datetime = Field(alias="updatedAt")
+    waiting: WaitingDeliveries
+
+
+class WebhookEndpointClientCertificate(Model):
+    subject: str
+    issuer: str
+    fingerprint: str
+    expires_at: datetime = Field(alias="expiresAt")
+
+
+class WebhookEndpointList(Model):
+    data: list[WebhookEndpoint]
+    has_more: bool = Field(alias="hasMore")
+    next_cursor: str | None = Field(alias="nextCursor")
+
+
+class WebhookEndpointPublicKeysItem(Model):
+    public_key: str = Field(alias="publicKey")
+    expires_at: datetime | None = Field(alias="expiresAt")
+
+
+class WebhookEndpointStatistics(Model):
+    endpoint_id: str = Field(alias="endpointId")
+    interval: Literal["minute", "hour"] | str
+    since: datetime
+    until: datetime
+    total: WebhookEndpointStatisticsTotal
+    waiting: WaitingDeliveries
+    data: list[WebhookEndpointStatisticsDataItem]
+
+
+class WebhookEndpointStatisticsDataItem(Model):
+    at: datetime
+    successes: int
+    failures: int
+    mean_duration_ms: float | None = Field(alias="meanDurationMs")
+
+
+class WebhookEndpointStatisticsTotal(Model):
+    successes: int
+    failures: int
+    mean_duration_ms: float | None = Field(alias="meanDurationMs")

@@ -1,0 +1,3 @@
+"""Types of responses and events."""
+
+from .generated.models import *  # noqa: F403

@@ -1,0 +1,3 @@
+"""Types of the bodies of requests."""
+
+from .generated.requests import *  # noqa: F403
