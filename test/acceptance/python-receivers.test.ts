@@ -32,7 +32,8 @@ async function receiverOf(folder: string, command: string): Promise<Receiver | n
     env: {
       PATH: `${python.bin}:${process.env.PATH}`,
       PYTHONPATH: join(PROJECT, 'clients', 'python', 'src'),
-      PYTHONDONTWRITEBYTECODE: '1',
+      // Nothing is written beside the sources.
+      PYTHONPYCACHEPREFIX: join(python.bin, '..', 'cache'),
     },
   };
 }

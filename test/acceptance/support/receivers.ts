@@ -47,7 +47,7 @@ export function handledInSqlite({ database }: { database: string }): string[] {
  * lost now and then. Fails when one is lost, handled twice, confirmed before it is stored, or handled out of order within
  * its `eventId`.
  */
-export async function survivesKills(receiver: Receiver, { events = 200, kills = 5 } = {}): Promise<void> {
+export async function survivesKills(receiver: Receiver, { events = 200, kills = 4 } = {}): Promise<void> {
   const folder = mkdtempSync(join(tmpdir(), 'heliograph-receiver-'));
   const port = await freePortBase();
   const place = { database: join(folder, 'receiver.sqlite'), url: `http://127.0.0.1:${port}` };

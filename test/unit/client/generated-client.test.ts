@@ -5,14 +5,22 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { expect, onTestFinished, test } from 'vitest';
+import { BY_HAND } from '../../../scripts/python-client/method-writer.ts';
+import { snakeCase } from '../../../scripts/python-client/names.ts';
+import { openApiDocument } from '../../../scripts/site/openapi-document.ts';
+import { operationsOf } from '../../support/openapi-document.ts';
 
 const run = promisify(execFile);
 const PROJECT = fileURLToPath(new URL('../../../', import.meta.url));
-const COMMITTED = join(PROJECT, 'clients', 'typescript', 'src', 'generated');
+const PYTHON = join(PROJECT, 'clients', 'python', 'src', 'heliograph');
+const COMMITTED = {
+  typescript: join(PROJECT, 'clients', 'typescript', 'src', 'generated'),
+  python: join(PYTHON, 'generated'),
+};
 
 function filesOf(directory: string): Record<string, string> {
-  const files = readdirSync(directory, { recursive: true, withFileTypes: true }).filter((one) =>
-    one.isFile(),
+  const files = readdirSync(directory, { recursive: true, withFileTypes: true }).filter(
+    (one) => one.isFile() && !one.name.endsWith('.pyc'),
   );
   return Object.fromEntries(
     files.map(({ parentPath, name }) => {
@@ -22,11 +30,25 @@ function filesOf(directory: string): Record<string, string> {
   );
 }
 
-test('the generated part of the client is what the API of today gives; otherwise run npm run client', async () => {
+test('the generated parts of the clients are what the API of today gives; otherwise run npm run client', async () => {
   const fresh = mkdtempSync(join(tmpdir(), 'heliograph-client-'));
   onTestFinished(() => rmSync(fresh, { recursive: true, force: true }));
   await run(process.execPath, ['scripts/generate-client.ts', fresh], { cwd: PROJECT });
-  const [committed, generated] = [filesOf(COMMITTED), filesOf(fresh)];
-  expect(Object.keys(generated).sort()).toEqual(Object.keys(committed).sort());
-  for (const [name, text] of Object.entries(generated)) expect(committed[name], name).toBe(text);
+  for (const [language, directory] of Object.entries(COMMITTED)) {
+    const [committed, generated] = [filesOf(directory), filesOf(join(fresh, language))];
+    expect(Object.keys(generated).sort()).toEqual(Object.keys(committed).sort());
+    for (const [name, text] of Object.entries(generated)) expect(committed[name], name).toBe(text);
+  }
 }, 120_000);
+
+test('both clients for Python have a method for each operation, named as its operationId in snake_case', async () => {
+  const operations = operationsOf(await openApiDocument()).map(({ operationId = '' }) => operationId);
+  expect(operations.length).toBeGreaterThan(50);
+  for (const id of BY_HAND) expect(operations).toContain(id);
+  for (const flavour of ['sync', 'async']) {
+    const files = [join(COMMITTED.python, `${flavour}_api.py`), join(PYTHON, `_${flavour}_client.py`)];
+    const text = files.map((file) => readFileSync(file, 'utf8')).join('\n');
+    const methods = [...text.matchAll(/^ {4}(?:async )?def ([a-z]\w*)\(/gm)].map(([, name]) => name);
+    for (const id of operations) expect(methods).toContain(snakeCase(id));
+  }
+}, 60_000);
