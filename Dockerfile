@@ -21,6 +21,7 @@ COPY package.json package-lock.json .npmrc ./
 RUN npm ci --ignore-scripts
 COPY README.md CONTRIBUTING.md SECURITY.md CHANGELOG.md CODE_OF_CONDUCT.md ./
 COPY clients/typescript/README.md ./clients/typescript/README.md
+COPY clients/python/README.md ./clients/python/README.md
 COPY docs ./docs
 COPY scripts ./scripts
 COPY site ./site

@@ -10,6 +10,7 @@ const PLACES: readonly Place[] = [
     pattern: /(\n {4}"": \{\n {6}"name": "heliograph",\n {6}"version": ")([^"]+)/,
   },
   { path: 'clients/typescript/package.json', pattern: /^( {2}"version": ")([^"]+)/m },
+  { path: 'clients/python/pyproject.toml', pattern: /^(version = ")([^"]+)/m },
   { path: 'clients/cli/package.json', pattern: /^( {2}"version": ")([^"]+)/m },
   { path: 'charts/heliograph/Chart.yaml', pattern: /^(version: )(\S+)$/m },
   { path: 'charts/heliograph/Chart.yaml', pattern: /^(appVersion: )(\S+)$/m },

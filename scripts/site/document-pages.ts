@@ -10,6 +10,7 @@ const TOP_DOCUMENTS: Readonly<Record<string, string>> = {
   'CHANGELOG.md': 'changelog.md',
   'CODE_OF_CONDUCT.md': 'code-of-conduct.md',
   'clients/typescript/README.md': 'clients/typescript.md',
+  'clients/python/README.md': 'clients/python.md',
 };
 
 /** Where a document of the repository stands among the pages; null when it has none. */

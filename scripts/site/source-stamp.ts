@@ -9,6 +9,7 @@ const SOURCES = [
   '*.md',
   'docs/**/*.md',
   'clients/typescript/README.md',
+  'clients/python/README.md',
   'scripts/docs-site.ts',
   'scripts/site/*.ts',
   'site/.vitepress/config.ts',

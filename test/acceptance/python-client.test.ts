@@ -6,19 +6,14 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
 import { newestConversation, writeAsCustomer } from './support/customer.ts';
-import { pythonEnvironment, systemPython } from './support/python-environment.ts';
+import { pythonEnvironment, requirementsIn, systemPython } from './support/python-environment.ts';
 import { description, PROJECT } from './support/stack.ts';
 
 /** The Python client: checked, packed, installed where nothing else is, and used with the real gateway. */
 
 const run = promisify(execFile);
 const CLIENT = join(PROJECT, 'clients', 'python');
-const CHECKS = [
-  ...['mypy==2.4.1', 'pytest==9.2.0', 'cryptography==50.0.2', 'httpx==0.28.1', 'pydantic==2.14.4'],
-  // Types of the receivers.
-  ...['fastapi==0.165.0', 'django==5.2.19'],
-];
-const PACKING = ['build==1.6.1', 'hatchling==1.33.0', 'twine==7.0.0'];
+const RECEIVERS = join(PROJECT, 'examples', 'receivers');
 
 let folder: string;
 beforeAll(() => {
@@ -39,15 +34,17 @@ async function runs(program: string, args: readonly string[], options: { cwd: st
 test('its own tests pass, and its types are strict, those of examples and receivers too', async ({
   skip,
 }) => {
-  const python = await pythonEnvironment('client', CHECKS);
+  const python = await pythonEnvironment('client', [
+    ...requirementsIn(join(CLIENT, 'requirements-checks.txt')),
+    ...requirementsIn(join(RECEIVERS, 'fastapi', 'requirements.txt')),
+  ]);
   if (python === null) return skip();
   const env = { PYTHONPATH: join(CLIENT, 'src'), MYPYPATH: 'src:tests' };
   const options = ['-q', '-p', 'no:cacheprovider'];
   expect(await runs(python.python, ['-m', 'pytest', ...options], { cwd: CLIENT, env })).toMatch(/\d+ passed/);
   const strict = ['-m', 'mypy', '--strict', '--cache-dir', join(folder, 'mypy')];
-  await runs(python.python, [...strict, 'src', 'tests', 'examples'], { cwd: CLIENT, env });
-  const receiver = join(PROJECT, 'examples', 'receivers', 'fastapi', 'receiver.py');
-  await runs(python.python, [...strict, receiver], { cwd: CLIENT, env });
+  const receiver = join(RECEIVERS, 'fastapi', 'receiver.py');
+  await runs(python.python, [...strict, 'src', 'tests', 'examples', receiver], { cwd: CLIENT, env });
   const wrong = join(folder, 'wrong.py');
   writeFileSync(
     wrong,
@@ -70,7 +67,10 @@ describe('the wheel', () => {
   let python: string | null = null;
 
   beforeAll(async () => {
-    const packing = await pythonEnvironment('client-packing', PACKING);
+    const packing = await pythonEnvironment(
+      'client-packing',
+      requirementsIn(join(CLIENT, 'requirements-packing.txt')),
+    );
     const system = await systemPython();
     if (packing === null || system === null) return;
     const source = join(folder, 'source');

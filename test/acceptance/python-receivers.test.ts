@@ -1,53 +1,58 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
-import { pythonEnvironment } from './support/python-environment.ts';
+import { documentBlocks } from '../support/document-blocks.ts';
+import { pythonEnvironment, requirementsIn } from './support/python-environment.ts';
 import { type Receiver, survivesKills } from './support/receivers.ts';
 import { PROJECT } from './support/stack.ts';
 
-/** The receivers of examples/receivers, with the client of this repository, behind the real gateway. */
+/** The receivers of docs/tenants/receivers.md in Python, with the client of this repository, behind the real gateway. */
 
-const PLACE = join(PROJECT, 'examples', 'receivers');
+const RECEIVERS = join(PROJECT, 'examples', 'receivers');
+const FOLDERS = ['fastapi', 'django'];
+const CLIENT = join(PROJECT, 'clients', 'python');
 
-/** What the client of this repository needs: it is not installed, but found beside its source. */
-const CLIENT = ['httpx==0.28.1', 'pydantic==2.14.4'];
+const blocksMarked = (mark: string) =>
+  documentBlocks().filter(
+    ({ document, marker }) => document === 'receivers.md' && marker?.startsWith(`${mark}: `),
+  );
 
-const requirementsOf = (folder: string) =>
-  readFileSync(join(PLACE, folder, 'requirements.txt'), 'utf8')
-    .trim()
-    .split('\n');
-
-/** A receiver by the command in docs/tenants/receivers.md, with the packages that it asks for; null without Python. */
-async function receiverOf(folder: string, command: string): Promise<Receiver | null> {
+/** A receiver as its commands in the document start it; null without Python. */
+async function receiverIn(folder: string): Promise<Receiver | null> {
   const python = await pythonEnvironment('receivers', [
-    ...requirementsOf('fastapi'),
-    ...requirementsOf('django'),
-    ...CLIENT,
+    ...FOLDERS.flatMap((one) => requirementsIn(join(RECEIVERS, one, 'requirements.txt'))),
+    // The client itself is found beside its source.
+    ...requirementsIn(join(CLIENT, 'requirements-checks.txt')).filter((one) =>
+      /^(httpx|pydantic)=/.test(one),
+    ),
   ]);
   if (python === null) return null;
+  const commands = blocksMarked('start').find(({ marker }) => marker === `start: ${folder}`);
   return {
     command: 'sh',
-    args: ['-euc', command],
-    cwd: join(PLACE, folder),
+    args: ['-euc', commands?.code ?? 'exit 1'],
+    cwd: join(RECEIVERS, folder),
     env: {
       PATH: `${python.bin}:${process.env.PATH}`,
-      PYTHONPATH: join(PROJECT, 'clients', 'python', 'src'),
+      PYTHONPATH: join(CLIENT, 'src'),
       // Nothing is written beside the sources.
       PYTHONPYCACHEPREFIX: join(python.bin, '..', 'cache'),
     },
   };
 }
 
+test('the document shows the receivers as they are', () => {
+  const blocks = blocksMarked('receiver');
+  for (const folder of FOLDERS) expect(blocks.some(({ marker }) => marker?.includes(folder))).toBe(true);
+  for (const { marker, code } of blocks) {
+    const file = join(RECEIVERS, marker?.replace('receiver: ', '') ?? '');
+    expect(`${code.trimEnd()}\n`, marker ?? '').toBe(readFileSync(file, 'utf8'));
+  }
+});
+
 describe('200 webhooks through kills and lost responses are handled once, in the order of their eventId, by', () => {
-  test.each([
-    ['fastapi', 'exec uvicorn receiver:app --port "$PORT"'],
-    [
-      'django',
-      'python manage.py migrate --run-syncdb --verbosity 0\nexec python manage.py runserver --noreload "$PORT"',
-    ],
-  ])('%s', async (folder, command) => {
-    expect(readFileSync(join(PROJECT, 'docs/tenants/receivers.md'), 'utf8')).toContain(command);
-    const receiver = await receiverOf(folder, command);
+  test.each(FOLDERS)('%s', async (folder) => {
+    const receiver = await receiverIn(folder);
     if (receiver !== null) await survivesKills(receiver);
   });
 });

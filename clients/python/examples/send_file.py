@@ -6,8 +6,8 @@ import sys
 from heliograph import Heliograph, HeliographError
 
 with Heliograph(os.environ["HELIOGRAPH_URL"], os.environ["HELIOGRAPH_API_KEY"]) as heliograph:
-    number = heliograph.get_account_identity().phone_numbers[0]
     try:
+        number = heliograph.get_account_identity().phone_numbers[0]
         media = heliograph.upload_media(sys.argv[1])
         sent = heliograph.send_message(
             {

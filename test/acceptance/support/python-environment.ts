@@ -1,5 +1,5 @@
 import { execFile } from 'node:child_process';
-import { existsSync } from 'node:fs';
+import { existsSync, readFileSync } from 'node:fs';
 import { mkdir, rm } from 'node:fs/promises';
 import { homedir } from 'node:os';
 import { join } from 'node:path';
@@ -36,6 +36,11 @@ export async function pythonEnvironment(
     throw error;
   }
   return found;
+}
+
+/** The packages of a requirements file, each with its version. */
+export function requirementsIn(file: string): string[] {
+  return readFileSync(file, 'utf8').trim().split('\n');
 }
 
 /** A Python that can make environments: Debian's comes without that. */
