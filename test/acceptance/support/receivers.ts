@@ -31,7 +31,7 @@ const ENDPOINTS = '/api/external/webhook-endpoints';
 const STATUSES = ['sent', 'delivered', 'read'];
 
 /** The `webhook-id` of each row of the table `handled`, which has no unique key, so that nothing hides a repetition. */
-export function handledInSqlite({ database }: { database: string }): string[] {
+function handledInSqlite({ database }: { database: string }): string[] {
   // Not read-only: what a kill left half-written is rolled back by the next to open it.
   const file = new DatabaseSync(database, { timeout: 10_000 });
   try {
