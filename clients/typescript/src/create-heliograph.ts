@@ -1,6 +1,7 @@
 import { createClient } from './generated/client/index.js';
-import { HeliographApi } from './generated/sdk.gen.js';
+import { Heliograph } from './heliograph.js';
 import { errorOf } from './heliograph-error.js';
+import { type RetryOptions, retryingFetch } from './retrying-fetch.js';
 
 /** Where the service is, and for whom to speak. */
 export type HeliographOptions = {
@@ -10,19 +11,25 @@ export type HeliographOptions = {
   apiKey: string;
   /** Takes the place of the global `fetch`. */
   fetch?: typeof fetch;
-};
+} & Partial<RetryOptions>;
 
 /**
  * A client with a method for each operation of the External API. They resolve with `data` and `response`; they throw
- * `HeliographError` for an error answer, and what `fetch` throws when there is no answer. Nothing is repeated by itself.
+ * `HeliographError` for an error answer, and `HeliographConnectionError` when there is no answer. Reads and sends are
+ * repeated after temporary failures, three times unless `retries` says otherwise.
  */
-export function createHeliograph({ baseUrl, apiKey, ...options }: HeliographOptions): HeliographApi {
+export function createHeliograph(options: HeliographOptions): Heliograph {
+  const { baseUrl, apiKey, fetch: given } = options;
+  const { retries = 3, timeoutMs = 30_000, maxWaitMs = 60_000 } = options;
+  const retry = { retries, timeoutMs, maxWaitMs };
+  // Looked up with each request, so that a replaced global is used.
+  const send = retryingFetch(given ?? ((input, init) => fetch(input, init)), retry);
   const client = createClient({
-    ...options,
     baseUrl: baseUrl.replace(/\/+$/, ''),
     auth: apiKey,
+    fetch: send,
     throwOnError: true,
   });
   client.interceptors.error.use((body, response) => errorOf(body, response));
-  return new HeliographApi({ client });
+  return new Heliograph({ client, fetch: send });
 }

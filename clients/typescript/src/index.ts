@@ -1,8 +1,11 @@
 export { WebhookVerificationError } from 'standardwebhooks';
 export { createHeliograph, type HeliographOptions } from './create-heliograph.js';
+export type { Download, FileContent, FileDescription } from './files.js';
 export { HeliographApi } from './generated/sdk.gen.js';
 export type * from './generated/types.gen.js';
-export { HeliographError } from './heliograph-error.js';
+export { Heliograph } from './heliograph.js';
+export { HeliographConnectionError, HeliographError, HeliographTimeoutError } from './heliograph-error.js';
+export type { RetryOptions } from './retrying-fetch.js';
 export {
   verifyWebhook,
   verifyWebhookWithPublicKey,

@@ -1,0 +1,136 @@
+import { type Download, type FileContent, type FileDescription, formOf } from './files.js';
+import type { Client } from './generated/client/index.js';
+import { HeliographApi, type Options } from './generated/sdk.gen.js';
+import type {
+  ListConversationMessagesData,
+  ListConversationsData,
+  ListEndpointAlertsData,
+  ListErasuresData,
+  ListEventsData,
+  ListReplaysData,
+  ListTemplatesData,
+  ListWebhookEndpointsData,
+  SearchConversationsData,
+  UploadedMedia,
+} from './generated/types.gen.js';
+import { errorOf } from './heliograph-error.js';
+import { entriesOf } from './paging.js';
+
+/**
+ * The API with a method for each operation, and with what programs need around them: lists as iterators, and files as
+ * streams. An iterator takes what its operation takes, and begins at `cursor` where one is given.
+ */
+export class Heliograph extends HeliographApi {
+  readonly #fetch: typeof fetch;
+
+  constructor(given: { client: Client; fetch: typeof fetch }) {
+    super({ client: given.client });
+    this.#fetch = given.fetch;
+  }
+
+  /** Every conversation of `listConversations`. */
+  eachConversation(options: Options<ListConversationsData, true> = {}) {
+    const { query } = options;
+    return entriesOf((cursor) => this.listConversations(at(options, query, cursor)), query?.cursor);
+  }
+
+  /** Every conversation of `searchConversations`. */
+  eachFoundConversation(options: Options<SearchConversationsData, true>) {
+    const { body } = options;
+    const pageAt = (cursor?: string) =>
+      this.searchConversations({ ...options, body: { ...body, ...(cursor !== undefined && { cursor }) } });
+    return entriesOf(pageAt, body?.cursor);
+  }
+
+  /** Every message of `listConversationMessages`. */
+  eachConversationMessage(options: Options<ListConversationMessagesData, true>) {
+    const { query } = options;
+    return entriesOf((cursor) => this.listConversationMessages(at(options, query, cursor)), query?.cursor);
+  }
+
+  /** Every event of `listEvents`. */
+  eachEvent(options: Options<ListEventsData, true> = {}) {
+    const { query } = options;
+    return entriesOf((cursor) => this.listEvents(at(options, query, cursor)), query?.cursor);
+  }
+
+  /** Every replay of `listReplays`. */
+  eachReplay(options: Options<ListReplaysData, true> = {}) {
+    const { query } = options;
+    return entriesOf((cursor) => this.listReplays(at(options, query, cursor)), query?.cursor);
+  }
+
+  /** Every endpoint of `listWebhookEndpoints`. */
+  eachWebhookEndpoint(options: Options<ListWebhookEndpointsData, true> = {}) {
+    const { query } = options;
+    return entriesOf((cursor) => this.listWebhookEndpoints(at(options, query, cursor)), query?.cursor);
+  }
+
+  /** Every alert of `listEndpointAlerts`. */
+  eachEndpointAlert(options: Options<ListEndpointAlertsData, true> = {}) {
+    const { query } = options;
+    return entriesOf((cursor) => this.listEndpointAlerts(at(options, query, cursor)), query?.cursor);
+  }
+
+  /** Every template of `listTemplates`. */
+  eachTemplate(options: Options<ListTemplatesData, true> = {}) {
+    const { query } = options;
+    return entriesOf((cursor) => this.listTemplates(at(options, query, cursor)), query?.cursor);
+  }
+
+  /** Every erasure of `listErasures`. */
+  eachErasure(options: Options<ListErasuresData, true> = {}) {
+    const { query } = options;
+    return entriesOf((cursor) => this.listErasures(at(options, query, cursor)), query?.cursor);
+  }
+
+  /**
+   * Uploads a file that is sent while it is read. Browsers send streams over HTTP/2 only, and some not at all: there, use
+   * `uploadMedia`. A broken upload is not repeated.
+   */
+  async uploadFile(
+    content: FileContent,
+    { signal, ...description }: FileDescription & { signal?: AbortSignal } = {},
+  ): Promise<UploadedMedia> {
+    const { body, contentType } = formOf(content, description);
+    const options = {
+      url: '/api/external/media',
+      security: [{ scheme: 'bearer', type: 'http' }] as const,
+      headers: { 'Content-Type': contentType },
+      body,
+      bodySerializer: null,
+      duplex: 'half',
+      ...(signal !== undefined && { signal }),
+    };
+    const { data } = await this.client.post<{ 201: UploadedMedia }, unknown, true>(options);
+    return data;
+  }
+
+  /** The file behind a `mediaUrl` of an event or a message, as a stream. The API key is not sent there. */
+  async downloadFile(mediaUrl: string, { signal }: { signal?: AbortSignal } = {}): Promise<Download> {
+    const response = await this.#fetch(mediaUrl, signal === undefined ? {} : { signal });
+    if (!response.ok || response.body === null) {
+      const text = await response.text();
+      throw errorOf(jsonOf(text), response);
+    }
+    const size = response.headers.get('content-length');
+    return {
+      body: response.body,
+      mimeType: response.headers.get('content-type'),
+      sizeBytes: size === null ? null : Number(size),
+    };
+  }
+}
+
+/** The options of a list with the cursor of a page. */
+function at<Given extends object, Query>(options: Given, query: Query, cursor: string | undefined): Given {
+  return cursor === undefined ? options : { ...options, query: { ...query, cursor } };
+}
+
+function jsonOf(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return null;
+  }
+}
