@@ -77,22 +77,22 @@ describe('the packed client', () => {
       writeFileSync(join(folder, 'package.json'), '{"type":"module"}');
       writeFileSync(
         join(folder, 'use.ts'),
-        `import { createHeliograph, type Heliograph, type SentMessage, type WebhookEvent } from '@heliograph/client';
+        `import { createHeliograph, type Heliograph, type MessageToSend, type SentMessage, type WebhookEvent } from '@heliograph/client';
 const heliograph: Heliograph = createHeliograph({ baseUrl: '', apiKey: '' });
 export const ids = async (): Promise<string[]> => {
   const found: string[] = [];
   for await (const { id } of heliograph.eachEvent()) found.push(id);
   return found;
 };
-export const sent = async (body: Parameters<Heliograph['sendMessage']>[0]): Promise<SentMessage> =>
-  (await heliograph.sendMessage(body)).data;
-export const text = (event: WebhookEvent): string | null => event.eventType === 'message' ? event.data.message.type : null;
+export const sent = async (body: MessageToSend): Promise<SentMessage> =>
+  (await heliograph.sendMessage({ body })).data;
+export const text = (event: WebhookEvent): string | undefined => event.eventType === 'message' ? event.data.message.type : undefined;
 `,
       );
       const format = resolution === 'bundler' ? 'esnext' : 'nodenext';
       const options = ['--module', format, '--moduleResolution', resolution, '--target', 'es2022'];
       // Without skipLibCheck, so that the declarations of the client are checked too.
-      const lib = ['--lib', 'es2022,dom,dom.iterable', '--types', '', '--strict', '--noEmit'];
+      const lib = ['--lib', 'es2022,dom,dom.iterable', '--types', 'node', '--strict', '--noEmit'];
       await run(COMPILER, [...options, ...lib, 'use.ts'], { cwd: folder }).catch((error) => {
         throw new Error(error.stdout);
       });
@@ -138,12 +138,12 @@ const request = { headers: { 'webhook-id': 'evt_1', 'webhook-timestamp': time, '
   test('lists over pages what the service lists in one', async () => {
     const code = `${BEGINNING}
 const ids: string[] = [];
-for await (const { id } of heliograph.eachEvent({ query: { limit: 1 } })) if (ids.push(id) === 3) break;
+for await (const { id } of heliograph.eachEvent({ query: { limit: 1, order: 'asc' } })) if (ids.push(id) === 3) break;
 const found: string[] = [];
 for await (const { id } of heliograph.eachFoundConversation({ body: { limit: 1, customer: process.env.CUSTOMER ?? '' } })) found.push(id);
 console.log(JSON.stringify({ ids, found }));
 `;
-    const { data } = await api<{ data: { id: string }[] }>('GET', '/api/external/events?limit=3');
+    const { data } = await api<{ data: { id: string }[] }>('GET', '/api/external/events?limit=3&order=asc');
     const result = (await ran('lists', code, { CUSTOMER: customer.phone })) as {
       ids: string[];
       found: string[];
