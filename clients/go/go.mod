@@ -1,0 +1,3 @@
+module heliograph/clients/go
+
+go 1.23
