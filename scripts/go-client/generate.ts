@@ -8,12 +8,14 @@ import { BY_HAND, documentForGo, messagesForGo } from './document-for-go.ts';
 
 const run = promisify(execFile);
 
+type Union = { anyOf: { $ref: string }[] };
+
 const GENERATOR = 'github.com/oapi-codegen/oapi-codegen/v2/cmd/oapi-codegen@v2.8.2';
 
 /** Writes the generated part of the Go client to a directory; it needs Go. */
 export async function generateGoClient(given: OpenApiDocument, directory: string): Promise<void> {
   const document = documentForGo(given);
-  const { anyOf } = given.components.schemas?.MessageToSend as { anyOf: { $ref: string }[] };
+  const { anyOf } = (given.components.schemas as Record<string, unknown>).MessageToSend as Union;
   const names = anyOf.map(({ $ref }) => $ref.slice('#/components/schemas/'.length));
   const messages = names.filter((name) => !BY_HAND.schemas.includes(name));
   const folder = await mkdtemp(join(tmpdir(), 'heliograph-go-client-'));
