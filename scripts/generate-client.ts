@@ -3,12 +3,14 @@ import { registerHooks } from 'node:module';
 import { join, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import type { OpenApiDocument } from '../test/support/openapi-document.ts';
+import { generateGoClient } from './go-client/generate.ts';
 import { pythonClient } from './python-client/python-client.ts';
 import { openApiDocument } from './site/openapi-document.ts';
 
 /**
- * Writes the generated parts of the TypeScript and the Python client, from the OpenAPI document of the API as it is now:
- * `node scripts/generate-client.ts [directory]`, which then has `typescript` and `python`. Servers are not needed.
+ * Writes the generated parts of the clients, from the OpenAPI document of the API as it is now:
+ * `node scripts/generate-client.ts [directory [language…]]`. The directory then has a folder for each language: `typescript`,
+ * `python` and `go`, which needs Go. Servers are not needed.
  */
 
 const CLIENTS = fileURLToPath(new URL('../clients', import.meta.url));
@@ -45,12 +47,16 @@ function generatePython(input: OpenApiDocument, directory: string): void {
   for (const [name, text] of pythonClient(input)) writeFileSync(join(directory, name), text);
 }
 
-const [, , given] = process.argv;
-const folders =
-  given === undefined
-    ? [join(CLIENTS, 'typescript/src/generated'), join(CLIENTS, 'python/src/heliograph/generated')]
-    : [join(resolve(given), 'typescript'), join(resolve(given), 'python')];
-const [forTypeScript = '', forPython = ''] = folders;
+const [, , given, ...languages] = process.argv;
+const isWanted = (language: string) => languages.length === 0 || languages.includes(language);
+const folderOf = (language: string, committed: string) =>
+  given === undefined ? join(CLIENTS, committed) : join(resolve(given), language);
 const input = await openApiDocument();
-generatePython(input, forPython);
-await generateTypeScript(input, forTypeScript);
+if (isWanted('python')) generatePython(input, folderOf('python', 'python/src/heliograph/generated'));
+if (isWanted('go')) {
+  const forGo = folderOf('go', 'go');
+  mkdirSync(forGo, { recursive: true });
+  await generateGoClient(input, forGo);
+}
+if (isWanted('typescript'))
+  await generateTypeScript(input, folderOf('typescript', 'typescript/src/generated'));
