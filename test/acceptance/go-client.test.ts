@@ -113,7 +113,7 @@ describe('the Go client', () => {
     expect(readFileSync(join(project, 'download')).equals(customer.picture)).toBe(true);
   });
 
-  test('lists over pages what the service lists in one, and knows every event of it', async ({ skip }) => {
+  test('lists over pages what the service lists in one', async ({ skip }) => {
     if (!isGoThere) return skip();
     const imports = 'import (\n"context"\n"fmt"\n"log"\n"os"\n\nheliograph "heliograph/clients/go"\n)';
     const body = `

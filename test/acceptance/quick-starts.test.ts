@@ -2,6 +2,7 @@ import { type ChildProcess, execFile, spawn } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
 import {
+  cpSync,
   existsSync,
   mkdirSync,
   mkdtempSync,
@@ -164,6 +165,8 @@ describe('the quick-start', () => {
   test('for Go receives, reads, downloads and sends', { timeout: 300_000 }, async ({ skip }) => {
     if ((await missingPrograms({ go: 'golang-go' })).length > 0) return skip();
     const folder = folderOf('go');
+    const isCode = (path: string) => !path.endsWith('_test.go');
+    cpSync(join(PROJECT, 'clients', 'go'), join(folder, 'heliograph'), { recursive: true, filter: isCode });
     await run('sh', ['-euc', documentCommands('go.md', 'install')], { cwd: folder });
     await run('go', ['vet', './...'], { cwd: folder });
     await clientWorks(folder, 'go.md');

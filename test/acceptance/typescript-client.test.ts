@@ -1,13 +1,13 @@
 import { execFile } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
-import { mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { delimiter, dirname, join } from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
+import { installClient } from './support/client-project.ts';
 import { api, type Customer, newestConversation } from './support/customer.ts';
 import { startLosingProxy } from './support/losing-proxy.ts';
-import { packClient } from './support/packed-client.ts';
 import { oldestNode } from './support/programs.ts';
 import { description, PROJECT } from './support/stack.ts';
 
@@ -22,13 +22,7 @@ let customer: Customer;
 
 beforeAll(async () => {
   project = mkdtempSync(join(tmpdir(), 'heliograph-typescript-client-'));
-  await packClient(project);
-  const scope = join(project, 'node_modules', '@heliograph');
-  mkdirSync(scope, { recursive: true });
-  await run('tar', ['-xzf', 'heliograph-client-0.1.0.tgz'], { cwd: project });
-  await run('mv', ['package', join(scope, 'client')], { cwd: project });
-  symlinkSync(join(MODULES, 'standardwebhooks'), join(project, 'node_modules', 'standardwebhooks'));
-  symlinkSync(join(MODULES, '@types'), join(project, 'node_modules', '@types'));
+  await installClient(project, { [MODULES]: ['standardwebhooks', '@types'] });
   customer = await newestConversation();
 });
 afterAll(() => rmSync(project, { recursive: true, force: true }));
