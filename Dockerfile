@@ -22,6 +22,7 @@ RUN npm ci --ignore-scripts
 COPY README.md CONTRIBUTING.md SECURITY.md CHANGELOG.md CODE_OF_CONDUCT.md ./
 COPY clients/typescript/README.md ./clients/typescript/README.md
 COPY clients/python/README.md ./clients/python/README.md
+COPY clients/go/README.md ./clients/go/README.md
 COPY docs ./docs
 COPY scripts ./scripts
 COPY site ./site

@@ -11,6 +11,7 @@ const PLACES: readonly Place[] = [
   },
   { path: 'clients/typescript/package.json', pattern: /^( {2}"version": ")([^"]+)/m },
   { path: 'clients/python/pyproject.toml', pattern: /^(version = ")([^"]+)/m },
+  { path: 'clients/go/client.go', pattern: /^(const Version = ")([^"]+)/m },
   { path: 'clients/cli/package.json', pattern: /^( {2}"version": ")([^"]+)/m },
   { path: 'charts/heliograph/Chart.yaml', pattern: /^(version: )(\S+)$/m },
   { path: 'charts/heliograph/Chart.yaml', pattern: /^(appVersion: )(\S+)$/m },

@@ -68,13 +68,18 @@ func TestTheEventOfASignedBody(t *testing.T) {
 
 func TestAnEventOfAnotherTypeIsItsBody(t *testing.T) {
 	now := time.Now()
-	body := `{"eventType": "later", "eventId": "1", "data": 1}`
-	webhook, err := VerifyWebhook([]byte(body), headersOf(now, signed(secret, "evt_1", now, body)), secret)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if raw, isRaw := webhook.Event.(json.RawMessage); !isRaw || string(raw) != body || webhook.EventType != "later" {
-		t.Errorf("the webhook was %+v", webhook)
+	for body, eventType := range map[string]string{
+		`{"eventType": "later", "eventId": "1", "data": 1}`:                "later",
+		`{"eventType": "message", "eventId": "1", "data": {"message": 1}}`: "message",
+		`no JSON`: "",
+	} {
+		webhook, err := VerifyWebhook([]byte(body), headersOf(now, signed(secret, "evt_1", now, body)), secret)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if raw, isRaw := webhook.Event.(json.RawMessage); !isRaw || string(raw) != body || webhook.EventType != eventType {
+			t.Errorf("the webhook was %+v", webhook)
+		}
 	}
 }
 

@@ -11,6 +11,7 @@ const TOP_DOCUMENTS: Readonly<Record<string, string>> = {
   'CODE_OF_CONDUCT.md': 'code-of-conduct.md',
   'clients/typescript/README.md': 'clients/typescript.md',
   'clients/python/README.md': 'clients/python.md',
+  'clients/go/README.md': 'clients/go.md',
 };
 
 /** Where a document of the repository stands among the pages; null when it has none. */

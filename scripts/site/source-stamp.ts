@@ -10,6 +10,7 @@ const SOURCES = [
   'docs/**/*.md',
   'clients/typescript/README.md',
   'clients/python/README.md',
+  'clients/go/README.md',
   'scripts/docs-site.ts',
   'scripts/site/*.ts',
   'site/.vitepress/config.ts',

@@ -2,6 +2,7 @@ import { readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { expect, test } from 'vitest';
 import { newWebhookSecret, signStandard } from '../../../src/endpoints/webhook-signature.ts';
+import { documentBlocks } from '../../support/document-blocks.ts';
 
 /** The recipe for n8n, without n8n: the code of its node, and how its workflow is put together. */
 
@@ -60,6 +61,11 @@ test('the code of the n8n recipe gives nothing of what is changed, old, or signe
   expect(await verified(headersOf([SECRET], 600))).toMatchObject(refused);
   expect(await verified({ ...headersOf([SECRET]), 'webhook-timestamp': 'x' })).toMatchObject(refused);
   expect(await verified({})).toMatchObject(refused);
+});
+
+test('the page of the receivers shows the code of the n8n workflow', () => {
+  const shown = documentBlocks().find(({ marker }) => marker === 'code: n8n');
+  expect(shown?.code).toBe(code);
 });
 
 test('the n8n workflow keeps the raw body, stores what is valid once, and only then confirms', () => {

@@ -5,6 +5,9 @@ import { repositoryFile } from './compose-file.ts';
 /** Where blocks are run: a name in the comment before a block, or the document and how the block begins. */
 const RUN_BY_NAME: readonly { name: RegExp; test: string }[] = [
   { name: /^(file|run): /, test: 'test/acceptance/quick-starts.test.ts' },
+  { name: /^(receiver|start): (express|fastify)/, test: 'test/acceptance/node-receivers.test.ts' },
+  { name: /^(receiver|start): go/, test: 'test/acceptance/go-receivers.test.ts' },
+  { name: /^code: n8n/, test: 'test/unit/client/n8n-receiver.test.ts' },
   { name: /^(receiver|start): /, test: 'test/acceptance/python-receivers.test.ts' },
   { name: /^example: endpoint alert$/, test: 'test/unit/endpoints/alert-envelope.test.ts' },
   { name: /^example: /, test: 'test/unit/deployment/webhook-docs.test.ts' },
