@@ -18,11 +18,12 @@ const MODULES = join(PROJECT, 'node_modules');
 const COMPILER = join(MODULES, '.bin', 'tsc');
 
 let project: string;
+let packed: string;
 let customer: Customer;
 
 beforeAll(async () => {
   project = mkdtempSync(join(tmpdir(), 'heliograph-typescript-client-'));
-  await installClient(project, { [MODULES]: ['standardwebhooks', '@types'] });
+  packed = await installClient(project, { [MODULES]: ['standardwebhooks', '@types'] });
   customer = await newestConversation();
 });
 afterAll(() => rmSync(project, { recursive: true, force: true }));
@@ -55,7 +56,7 @@ const heliograph = createHeliograph({ baseUrl, apiKey });
 
 describe('the packed client', () => {
   test('has its code, its types, README and package.json, and nothing else', async () => {
-    const { stdout } = await run('tar', ['-tzf', 'heliograph-client-0.1.0.tgz'], { cwd: project });
+    const { stdout } = await run('tar', ['-tzf', packed]);
     const files = stdout.trim().split('\n');
     const others = files.filter((file) => !/^package\/dist\/[\w./-]+\.(js|d\.ts)$/.test(file));
     expect(others.sort()).toEqual(['package/README.md', 'package/package.json']);

@@ -6,15 +6,17 @@ import { packClient } from './packed-client.ts';
 
 const run = promisify(execFile);
 
-/** Makes a folder a project that has the client as it is packed, and packages of other node_modules. */
-export async function installClient(project: string, modules: Record<string, string[]>): Promise<void> {
+/** Makes a folder a project that has the client as it is packed, and packages of other node_modules. Returns the packed file. */
+export async function installClient(project: string, modules: Record<string, string[]>): Promise<string> {
   await packClient(project);
   const own = join(project, 'node_modules');
   mkdirSync(join(own, '@heliograph'), { recursive: true });
-  await run('tar', ['-xzf', 'heliograph-client-0.1.0.tgz'], { cwd: project });
+  const archive = readdirSync(project).find((name) => name.endsWith('.tgz')) ?? '';
+  await run('tar', ['-xzf', archive], { cwd: project });
   await run('mv', ['package', join(own, '@heliograph', 'client')], { cwd: project });
   for (const [place, names] of Object.entries(modules)) {
     const wanted = names.length > 0 ? names : readdirSync(place).filter((name) => !name.startsWith('.'));
     for (const name of wanted) symlinkSync(join(place, name), join(own, name));
   }
+  return join(project, archive);
 }

@@ -25,7 +25,7 @@ type Workflow = { permissions: Record<string, string>; jobs: Record<string, Job>
 describe('versions', () => {
   test('everything that carries one has that of package.json', () => {
     const found = versionsIn(repositoryFile);
-    expect(found).toHaveLength(10);
+    expect(found).toHaveLength(11);
     expect(new Set(found.map(({ version }) => version))).toEqual(new Set([packageJson.version]));
   });
 
