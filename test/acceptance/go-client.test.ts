@@ -141,6 +141,29 @@ for conversation, err := range client.AllFoundConversations(ctx, search) {
     expect(lines.slice(3)).toEqual([expect.stringMatching(/^found \d+$/)]);
   });
 
+  test('streams what customers write', async ({ skip }) => {
+    if (!isGoThere) return skip();
+    const imports = 'import (\n"context"\n"fmt"\n"log"\n"os"\n\nheliograph "heliograph/clients/go"\n)';
+    const body = `
+client := heliograph.New(os.Getenv("HELIOGRAPH_URL"), os.Getenv("HELIOGRAPH_API_KEY"))
+for event, err := range client.StreamEvents(ctx, "message", "") {
+	if err != nil {
+		return err
+	}
+	fmt.Println(event.EventType, event.ID, event.Cursor)
+	break
+}`;
+    let hasEnded = false;
+    const printed = ran('stream', program(imports, body)).finally(() => {
+      hasEnded = true;
+    });
+    while (!hasEnded) {
+      await newestConversation();
+      await new Promise((resolve) => setTimeout(resolve, 1_000));
+    }
+    expect(await printed).toMatch(/^message evt_[0-9a-f]+ \S+\n$/);
+  });
+
   test('sends once though the responses get lost, and says which request failed', async ({ skip }) => {
     if (!isGoThere) return skip();
     const proxy = await startLosingProxy(description().apiUrl, 2);
