@@ -42,4 +42,4 @@ USER node
 EXPOSE 8080
 HEALTHCHECK --interval=10s --timeout=5s --start-period=30s --retries=3 \
   CMD ["node", "-e", "fetch('http://127.0.0.1:' + (/^[0-9]+$/.exec(process.env.HELIOGRAPH_API_PORT) || 8080) + '/readyz').then((answer) => process.exit(answer.ok ? 0 : 1), () => process.exit(1))"]
-CMD ["node", "--heap-growing-percent=80", "--max-semi-space-size=8", "--expose-gc", "--import", "./bin/stripped-types.js", "src/main.ts", "api"]
+CMD ["node", "--heap-growing-percent=80", "--max-semi-space-size=8", "--import", "./bin/stripped-types.js", "src/main.ts", "api"]

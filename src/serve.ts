@@ -3,6 +3,7 @@ import type { Logger } from 'pino';
 import type { KeepAtOnce } from './inbound/inbox.ts';
 import { type Config, loadConfig } from './platform/config/config.ts';
 import { InvalidSettingsError, redactedSettings } from './platform/config/read-settings.ts';
+import { lowerHelperThreads } from './platform/helper-threads.ts';
 import { openLogger } from './platform/logger.ts';
 import { DatabaseRefusedError, refuseDatabase } from './platform/postgres/server-checks.ts';
 import { openTemporalConnection, type TemporalConnection } from './platform/temporal/client-connection.ts';
@@ -143,8 +144,9 @@ function nothingAfter(ms: number): Promise<null> {
   return new Promise((resolve) => setTimeout(resolve, ms, null));
 }
 
-/** The settings, or a plain list of what is wrong with them, or why their database cannot be used. */
+/** Begins a process: its settings, or a plain list of what is wrong with them, or why their database cannot be used. */
 export async function startOrExit(): Promise<Config> {
+  lowerHelperThreads();
   try {
     const config = loadConfig(process.env);
     await refuseDatabase(config.database);

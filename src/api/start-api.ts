@@ -65,8 +65,6 @@ export async function startApi(
     servers.push(buildApp(deps));
     await servers[0]?.ready();
     await rehearse(config, databases.ingressDatabase, logger);
-    // What the start left behind goes now, and not while the first webhooks wait.
-    globalThis.gc?.();
     await servers[0]?.listen({ host: config.api.host, port: config.api.port, listenTextResolver });
     if (config.api.httpsPort >= 0) {
       const secure = buildApp(deps, await readTlsFiles(config));

@@ -121,8 +121,6 @@ export async function startWorker(
   const workers = await runWorkers(config, { ...tools, objectStore, connection, upkeep });
   const { client } = upkeep;
   for (const [name, loop] of startTemporalLoops(config, { ...tools, client, peers })) loops.set(name, loop);
-  // What the start left behind goes now, and not while the first deliveries wait.
-  globalThis.gc?.();
   loops.set('temporalWatch', watch.started({ upkeep, workers }));
   logger.info('worker ready');
   return {

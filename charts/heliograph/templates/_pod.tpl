@@ -101,7 +101,7 @@ volumes:
 
 {{/* The Node.js flags of the image's own command. */}}
 {{- define "heliograph.nodeFlags" -}}
-["node", "--heap-growing-percent=80", "--max-semi-space-size=8", "--expose-gc", "--import", "./bin/stripped-types.js"]
+["node", "--heap-growing-percent=80", "--max-semi-space-size=8", "--import", "./bin/stripped-types.js"]
 {{- end }}
 
 {{/* A Deployment. Called with (dict "root" $ "component" "api" "values" $.Values.api "container" "…"). */}}

@@ -5,14 +5,9 @@ import { fileURLToPath } from 'node:url';
  * these make it collect earlier. Collecting the whole heap slows a process down for a tenth of a second: with a growth
  * of 40 % it happens every two seconds at 800 webhooks per second, which shows at the 95th percentile. A young
  * generation of 4 MiB would save 30 MiB and costs half as much again in latency.
- * No hard limit: a large upstream body must not end a process. Collections can be asked for: what a start leaves behind
- * goes before the process is ready.
+ * No hard limit: a large upstream body must not end a process.
  */
-export const V8_FLAGS: readonly string[] = [
-  '--heap-growing-percent=80',
-  '--max-semi-space-size=8',
-  '--expose-gc',
-];
+export const V8_FLAGS: readonly string[] = ['--heap-growing-percent=80', '--max-semi-space-size=8'];
 
 /** Removes the types of the sources once and not at every start. */
 const TYPE_STRIPPING = fileURLToPath(new URL('../../../bin/stripped-types.js', import.meta.url));
