@@ -1,8 +1,8 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { setPriority } from 'node:os';
 
-/** Behind everything at the usual 0, and before what an administrator runs in the background. */
-const NICENESS = 5;
+/** The least: they run where nothing else wants to. */
+const NICENESS = 19;
 
 /**
  * Has V8's helper threads, which compile and collect beside the event loop, give way to everything that somebody waits for:
