@@ -1,6 +1,10 @@
 type Place = { path: string; pattern: RegExp };
 
-/** Whatever carries the version of the service. The first group of a pattern is what stands before it. */
+/** The packages as documents name them. */
+const IN_DOCUMENTS =
+  /((?:heliograph-(?:client|cli)-|clients\/go(?:\/|@| )v|the tag `v))(\d+\.\d+\.\d+(?:-\w+\.\d+)?)/;
+
+/** Whatever carries the version of the service, once or several times. The first group of a pattern is what stands before it. */
 const PLACES: readonly Place[] = [
   { path: 'package.json', pattern: /^( {2}"version": ")([^"]+)/m },
   // The first two of the file: its own, and that of the root package.
@@ -17,21 +21,34 @@ const PLACES: readonly Place[] = [
   { path: 'charts/heliograph/Chart.yaml', pattern: /^(appVersion: )(\S+)$/m },
   { path: 'deploy/example.env', pattern: /(\bheliograph:)(\d+\.\d+\.\d+[\w.-]*)/ },
   { path: 'docker-compose.yml', pattern: /(\bheliograph:)(\d+\.\d+\.\d+[\w.-]*)/ },
+  ...[
+    'clients/typescript/README.md',
+    'clients/cli/README.md',
+    'clients/go/README.md',
+    'docs/tenants/cli.md',
+    'docs/tenants/quick-start/typescript.md',
+    'docs/tenants/quick-start/go.md',
+  ].map((path) => ({ path, pattern: IN_DOCUMENTS })),
 ];
 
-/** Each place with the version that it has; throws where there is none. */
+function everywhere(pattern: RegExp): RegExp {
+  return new RegExp(pattern, `${pattern.flags}g`);
+}
+
+/** Each place with the versions that it has; throws where there is none. */
 export function versionsIn(read: (path: string) => string): { path: string; version: string }[] {
-  return PLACES.map(({ path, pattern }) => {
-    const version = pattern.exec(read(path))?.[2];
-    if (version === undefined) throw new Error(`${path} has no version where one was`);
-    return { path, version };
+  return PLACES.flatMap(({ path, pattern }) => {
+    const versions = [...read(path).matchAll(everywhere(pattern))].map(([, , version]) => version ?? '');
+    if (versions.length === 0) throw new Error(`${path} has no version where one was`);
+    return versions.map((version) => ({ path, version }));
   });
 }
 
 /** A file with another version. */
 export function withVersion(path: string, text: string, version: string): string {
   return PLACES.filter((place) => place.path === path).reduce(
-    (changed, { pattern }) => changed.replace(pattern, (_all, before: string) => before + version),
+    (changed, { pattern }) =>
+      changed.replace(everywhere(pattern), (_all, before: string) => before + version),
     text,
   );
 }

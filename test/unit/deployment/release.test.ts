@@ -25,7 +25,7 @@ type Workflow = { permissions: Record<string, string>; jobs: Record<string, Job>
 describe('versions', () => {
   test('everything that carries one has that of package.json', () => {
     const found = versionsIn(repositoryFile);
-    expect(found).toHaveLength(11);
+    expect(new Set(found.map(({ path }) => path)).size).toBe(15);
     expect(new Set(found.map(({ version }) => version))).toEqual(new Set([packageJson.version]));
   });
 
@@ -42,7 +42,8 @@ describe('versions', () => {
       const lines = (of: string) => of.split('\n');
       const before = lines(text);
       const different = lines(changed).filter((line, at) => line !== before[at]);
-      expect(different.length, path).toBeLessThanOrEqual(2);
+      for (const line of different) expect(line, path).toContain('7.8.9-rc.1');
+      expect(different.length, path).toBeLessThanOrEqual(3);
       files.set(path, changed);
     }
     const versions = versionsIn((path) => files.get(path) ?? '').map(({ version }) => version);
