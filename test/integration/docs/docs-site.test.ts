@@ -83,7 +83,8 @@ test('a reader goes from the first page to an event and finds a page by its word
   await page.locator('.VPLocalSearchBox .result').first().click();
   await page.waitForURL((url) => !url.pathname.endsWith('media-ready'));
   await page.click('.VPSwitchAppearance >> visible=true');
-  expect(await page.getAttribute('html', 'class')).toContain('dark');
+  // The colours change in a transition, which begins after the click.
+  await page.waitForSelector('html.dark', { state: 'attached' });
   expectQuiet(visited);
 });
 
