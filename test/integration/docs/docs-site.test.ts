@@ -77,7 +77,8 @@ test('a reader goes from the first page to an event and finds a page by its word
   await page.click('.VPFeatures a:has-text("Event catalogue")');
   await page.click('.vp-doc a:has-text("media.ready")');
   await page.waitForURL('**/docs/events/media-ready');
-  expect(await page.textContent('.vp-doc')).toContain('"eventType": "media.ready"');
+  // The address changes before the page does.
+  await page.locator('.vp-doc', { hasText: '"eventType": "media.ready"' }).waitFor();
   await page.click('.VPNavBarSearch button');
   await page.fill('.search-input', 'rotate the secret');
   await page.locator('.VPLocalSearchBox .result').first().click();
