@@ -1,8 +1,6 @@
 import { execFile, spawn } from 'node:child_process';
 import { randomBytes, randomInt } from 'node:crypto';
-import { mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
-import { createServer } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import { mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
@@ -10,15 +8,15 @@ import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/cli
 import { StdioClientTransport } from '@modelcontextprotocol/client/stdio';
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
 import { blocksThatBegin, blockThatBegins } from '../support/document-blocks.ts';
+import { replaced, runBlock, tenant } from './support/block-shell.ts';
 import { api, newestConversation } from './support/customer.ts';
-import { npmPackages } from './support/npm-packages.ts';
 import { missingPrograms } from './support/programs.ts';
 import { pythonEnvironment } from './support/python-environment.ts';
 import { description, PROJECT } from './support/stack.ts';
 import { startTenantServer } from './support/tenant-server.ts';
 
 /**
- * The blocks of code in docs/tenants beside those of the quick-starts and of live-blocks.test.ts, run against the real
+ * The blocks of code in docs/tenants beside those of the quick-starts, of live-blocks.test.ts and of cloud-api-blocks.test.ts, run against the real
  * stack: as they stand, but for ids and addresses of examples, in whose place those of the stack come.
  */
 
@@ -31,28 +29,7 @@ beforeAll(() => {
 });
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
-const tenant = () => {
-  const [first] = description().tenants;
-  if (first === undefined) throw new Error('the stack has no tenant');
-  return first;
-};
-
-/** Text with examples replaced by what the stack has; each of them must be there. */
-function replaced(text: string, values: Readonly<Record<string, string>>): string {
-  return Object.entries(values).reduce((result, [example, value]) => {
-    if (!result.includes(example)) throw new Error(`the block has no ${example}: ${text}`);
-    return result.replaceAll(example, value);
-  }, text);
-}
-
-/** Runs commands of a block; anything but a success of a request fails the test. */
-async function shell(commands: string, env: Record<string, string> = {}): Promise<string> {
-  const failing = commands.replaceAll('curl -s ', 'curl -sS --fail-with-body ');
-  const { apiUrl } = description();
-  const variables = { HELIOGRAPH_URL: apiUrl, HELIOGRAPH_API_KEY: tenant().apiKey, ...env };
-  const options = { cwd: folder, env: { ...process.env, ...variables } };
-  return (await run('sh', ['-euc', failing], options)).stdout;
-}
+const shell = async (commands: string, env?: Record<string, string>) => await runBlock(folder, commands, env);
 
 describe('api.md', () => {
   /** What the curl blocks need, by the request that a block has. */
@@ -307,74 +284,6 @@ test('customer-data.md verifies the report of an erasure', async ({ skip }) => {
   expect(await shell(block)).toMatch(/Verified Successfully/);
   writeFileSync(join(folder, 'report.json'), JSON.stringify(report).replace('"version":1', '"version":2'));
   await expect(shell(block)).rejects.toMatchObject({ code: 1 });
-});
-
-describe('cloud-api.md and its pages', () => {
-  const BASE = 'https://<your Heliograph>/graph';
-  const values = () => ({ base: `${description().apiUrl}/graph`, phone: tenant().phoneNumberIds[0] ?? '' });
-  const to = () => `1202555${randomInt(1000, 9999)}`;
-
-  test('the endpoint is added, and verified as Meta does it', async () => {
-    const server = createServer((request, response) =>
-      response.end(new URL(request.url ?? '', 'http://server').searchParams.get('hub.challenge')),
-    );
-    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-    onTestFinished(() => void server.close());
-    const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/webhooks`;
-    const block = blockThatBegins('cloud-api.md', 'curl -s');
-    const printed = await shell(replaced(block, { 'https://chat.example/webhooks/whatsapp': url }));
-    const { id, format } = JSON.parse(printed);
-    await api('DELETE', `${ENDPOINTS}/${id}`);
-    expect(format).toBe('meta');
-  });
-
-  test('the JSON for n8n is sent', async () => {
-    const { base, phone } = values();
-    const json = JSON.parse(blockThatBegins('cloud-api/n8n.md', '{\n  "messaging_product"'));
-    const response = await fetch(`${base}/v26.0/${phone}/messages`, {
-      method: 'POST',
-      headers: { authorization: `Bearer ${tenant().apiKey}`, 'content-type': 'application/json' },
-      body: JSON.stringify({ ...json, to: to() }),
-    });
-    const { messages } = (await response.json()) as { messages: { id: string }[] };
-    expect(messages[0]?.id).toMatch(/^wamid\./);
-  });
-
-  test('pywa sends', async ({ skip }) => {
-    const python = await pythonEnvironment('pywa', ['pywa==4.5.0']);
-    if (python === null) return skip();
-    const { base, phone } = values();
-    const block = replaced(blockThatBegins('cloud-api/libraries.md', 'from pywa'), {
-      ...{ [BASE]: base, '<phone number id>': phone, 'ck_…': tenant().apiKey },
-    });
-    const text = `app = None\n${block}\nprint(client.send_message(to="${to()}", text="Hello").id)\n`;
-    writeFileSync(join(folder, 'cloud.py'), text);
-    expect((await run(python.python, ['cloud.py'], { cwd: folder })).stdout).toMatch(/^wamid\./);
-  });
-
-  test.each([
-    [() => blockThatBegins('cloud-api/libraries.md', 'import { WhatsAppAPI }'), 'whatsapp-api-js'],
-    [
-      () => blockThatBegins('cloud-api/libraries.md', 'import { WhatsAppClient }'),
-      '@kapso/whatsapp-cloud-api',
-    ],
-  ])('the client for JavaScript sends (%#)', async (block, name) => {
-    const place = await npmPackages('cloud-api', [
-      'whatsapp-api-js@6.3.0',
-      '@kapso/whatsapp-cloud-api@0.3.0',
-    ]);
-    const { base, phone } = values();
-    const text = replaced(block(), { [BASE]: base, 'ck_…': tenant().apiKey });
-    const send =
-      name === 'whatsapp-api-js'
-        ? `import { Text } from 'whatsapp-api-js/messages';\nconst sent = await api.sendMessage('${phone}', '${to()}', new Text('Hello'));`
-        : `const sent = await client.messages.sendText({ phoneNumberId: '${phone}', to: '${to()}', body: 'Hello' });`;
-    const own = join(folder, name.replaceAll('/', '-'));
-    mkdirSync(own);
-    symlinkSync(join(place, 'node_modules'), join(own, 'node_modules'));
-    writeFileSync(join(own, 'cloud.mjs'), `${text}\n${send}\nconsole.log(sent.messages[0].id);\n`);
-    expect((await run(process.execPath, ['cloud.mjs'], { cwd: own })).stdout).toMatch(/^wamid\./);
-  });
 });
 
 describe('mcp.md', () => {

@@ -93,7 +93,7 @@ test('each of these blocks exists, and the acceptance tests name those that they
       `${document}: ${beginning}`,
     ).toBe(true);
   }
-  const acceptance = ['document-blocks', 'live-blocks']
+  const acceptance = ['document-blocks', 'cloud-api-blocks', 'live-blocks']
     .map((name) => repositoryFile(`test/acceptance/${name}.test.ts`))
     .join('\n');
   for (const [document, beginning] of RUN_BY_BEGINNING) {
