@@ -23,7 +23,7 @@ test.skipIf(process.platform !== 'linux')(
     const usual = threads.find(({ name }) => !name.startsWith('V8Worker'))?.niceness ?? 0;
     const helpers = threads.filter(({ name }) => name.startsWith('V8Worker'));
     expect(helpers.length).toBeGreaterThan(0);
-    for (const { niceness } of helpers) expect(niceness).toBe(19);
+    for (const { niceness } of helpers) expect(niceness).toBe(5);
     const others = threads.filter(({ name }) => !name.startsWith('V8Worker'));
     for (const { niceness } of others) expect(niceness).toBe(usual);
   },
