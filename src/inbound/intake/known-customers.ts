@@ -85,7 +85,8 @@ export function isPlain(owned: Owned): owned is Owned<PlainItem> {
   return !item.placeholder && item.identityChange === null && item.media === null && item.order === null;
 }
 
-function personOf(item: PlainItem): PersonIds {
+/** Whom an item is from, or for. */
+export function personOf(item: PlainItem): PersonIds {
   return item.kind === 'message' ? item.sender : item.recipient;
 }
 

@@ -9,6 +9,7 @@ import {
   type KnownCustomers,
   type PlainItem,
   personKeyOf,
+  personOf,
   saysNothingNew,
 } from './known-customers.ts';
 
@@ -24,20 +25,26 @@ export async function readAhead(
   const unknown = items.filter((one) => customers.find(one) === null);
   if (unknown.length === 0) return (one) => customers.find(one);
   const byPerson = new Map(unknown.map((one) => [personKeyOf(one), one]));
+  const isSender = ({ item }: Owned<PlainItem>) => item.kind === 'message';
   const wabaIds = [...new Set(unknown.map(({ wabaId }) => wabaId))];
   const [contacts, drawn, endpoints] = await database.transaction(
     async (trx) =>
       new LastStatements(
         Promise.all([
           findCustomers(trx, unknown),
-          drawIds(trx, byPerson.size),
+          drawIds(trx, [...byPerson.values()].filter(isSender).length),
           endpointsOfWabas(trx, wabaIds),
         ]),
       ),
   );
   const found = new Map<string, KnownCustomer>();
+  const unused = drawn.values();
   for (const [key, one] of byPerson) {
-    const customer = customerOf(one, { contacts, endpoints, ids: drawn[found.size] });
+    const customer = customerOf(one, {
+      contacts,
+      endpoints,
+      ids: isSender(one) ? unused.next().value : undefined,
+    });
     if (customer === null) return null;
     found.set(key, customer);
     if (!customer.isNew) customers.add(one, customer);
@@ -59,7 +66,7 @@ type Read = {
 /** Null where the item is about several contacts, or opens a conversation of a contact that is there. */
 function customerOf(owned: Owned<PlainItem>, { contacts, endpoints, ids }: Read): KnownCustomer | null {
   const { item, wabaId } = owned;
-  const { userId, waId } = item.kind === 'message' ? item.sender : item.recipient;
+  const { userId, waId } = personOf(item);
   const [contact, ...others] = contacts.filter(
     (one) =>
       one.wabaId === wabaId &&

@@ -1,8 +1,9 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { recordStatuses, statesKept } from '../../../src/messages/statuses.ts';
+import { recordStatuses } from '../../../src/messages/statuses.ts';
 import { query } from '../../../src/platform/postgres/sql.ts';
 import { ACCOUNT } from '../../support/load/upstream-bodies.ts';
+import { stateAfter } from '../../support/state-after.ts';
 import { testWorkerDatabase } from '../../support/test-database.ts';
 
 const STATUSES = ['accepted', 'sent', 'delivered', 'read', 'played', 'failed', 'deleted', "it's, one"];
@@ -38,12 +39,6 @@ test('the database moves the state of a message as the rule says, whatever comes
     { numRuns: 60 },
   );
 });
-
-function stateAfter(current: string | null, incoming: string): string {
-  const kept = statesKept(incoming);
-  const isKept = current !== null && (kept === null || kept.split(',').includes(current));
-  return isKept ? current : incoming;
-}
 
 test('one member of a group whom a message did not reach does not make it failed', async () => {
   const { database } = await testWorkerDatabase();

@@ -1,13 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { statesKept } from '../../../src/messages/statuses.ts';
-
-/** As `move_message_states` does in the database (`integration/messages/message-states.test.ts`). */
-function nextStatus(current: string | null, incoming: string): string {
-  const kept = statesKept(incoming);
-  const isKept = current !== null && (kept === null || kept.split(',').includes(current));
-  return isKept ? current : incoming;
-}
+import { stateAfter } from '../../support/state-after.ts';
 
 const LADDER = ['accepted', 'sent', 'delivered', 'read', 'played'];
 
@@ -18,7 +11,7 @@ describe('the state of an outbound message', () => {
       fc.property(fc.array(status, { minLength: 1 }), (incoming) => {
         let state: string | null = null;
         for (const next of incoming) {
-          const after = nextStatus(state, next);
+          const after = stateAfter(state, next);
           if (state !== null && LADDER.includes(state) && after !== 'failed') {
             expect(LADDER.indexOf(after)).toBeGreaterThanOrEqual(LADDER.indexOf(state));
           }
@@ -34,7 +27,7 @@ describe('the state of an outbound message', () => {
   test('ends at the highest status that came, in every permutation', () => {
     fc.assert(
       fc.property(fc.shuffledSubarray(LADDER, { minLength: 1 }), (incoming) => {
-        const state = incoming.reduce<string | null>(nextStatus, null);
+        const state = incoming.reduce<string | null>(stateAfter, null);
         expect(LADDER.indexOf(state ?? '')).toBe(
           Math.max(...incoming.map((status) => LADDER.indexOf(status))),
         );
@@ -58,6 +51,6 @@ describe('the state of an outbound message', () => {
     ['warning', 'failed', 'failed'],
     ['read', 'sent', 'read'],
   ])('%s, then %s, is %s', (current, incoming, expected) => {
-    expect(nextStatus(current, incoming)).toBe(expected);
+    expect(stateAfter(current, incoming)).toBe(expected);
   });
 });
