@@ -34,8 +34,8 @@ export async function portalRoutes(scope: PortalApp, context: PortalContext): Pr
   });
   await scope.register(async (pages: PortalApp) => {
     guardBodies(pages as unknown as FastifyInstance, BODY_LIMITS);
-    const tokens = await requirePortalAccess(pages, context);
-    accessPages(pages, context, tokens);
+    await requirePortalAccess(pages, context);
+    accessPages(pages, context);
     overviewPages(pages, context);
     alertsPages(pages, context);
     endpointPages(pages, context);

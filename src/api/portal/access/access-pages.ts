@@ -15,7 +15,6 @@ import { setUpPages } from '../users/set-up-page.ts';
 import { createKnownDevices, createSignInLimit } from '../users/sign-in-limit.ts';
 import { signInPages } from '../users/sign-in-page.ts';
 import { userPages } from '../users/user-pages.ts';
-import type { FormTokens } from './form-tokens.ts';
 import { requireFreshProof } from './fresh-proof.ts';
 import { PAGES, withoutFreshProof } from './page-access.ts';
 import { pageNotFound } from './page-error.ts';
@@ -23,7 +22,7 @@ import { sendPage } from './send-page.ts';
 import { actorOf, isOperatorElsewhere, sessionOf, viewerOf } from './viewer.ts';
 
 /** Signing in and out, set-up, invitations, one's own account, and the users of a tenant. */
-export function accessPages(app: PortalApp, context: PortalContext, tokens: FormTokens): void {
+export function accessPages(app: PortalApp, context: PortalContext): void {
   const { config, database } = context;
   const encryptionKeys = parseEncryptionKeys(config.encryptionKeys);
   const devices = createKnownDevices(encryptionKeys.map(({ key }) => key));
@@ -31,12 +30,11 @@ export function accessPages(app: PortalApp, context: PortalContext, tokens: Form
   const oidc = createOidcClient(config);
   const hasOidc = oidc !== null;
   requireFreshProof(app, context, { limit, hasOidc });
-  signInPages(app, context, { tokens, limit, hasOidc });
-  if (oidc !== null) oidcPages(app, context, { client: oidc, tokens, limit });
+  signInPages(app, context, { limit, hasOidc });
+  if (oidc !== null) oidcPages(app, context, { client: oidc, limit });
   secondFactorPages(app, context, limit);
-  if (config.portal.passwordSignIn) setUpPages(app, context, { database, encryptionKeys, tokens });
-  const hasPasswords = config.portal.passwordSignIn;
-  invitationPages(app, context, { tokens, limit, hasOidc, hasPasswords });
+  if (config.portal.passwordSignIn) setUpPages(app, context, { database, encryptionKeys });
+  invitationPages(app, context, { limit, hasOidc });
   accountPages(app, context, { limit, hasOidc });
   startPage(app, context);
   userPages(app, context);

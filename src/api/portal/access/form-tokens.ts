@@ -4,6 +4,12 @@ import { newSecretToken, secretTokenHash } from '../../../platform/crypto/secret
 import { formCookie } from './session-cookie.ts';
 import { type Viewer, viewerIfAny } from './viewer.ts';
 
+declare module 'fastify' {
+  interface FastifyInstance {
+    portalFormTokens: FormTokens;
+  }
+}
+
 /** The tokens that forms carry: the session's, and before there is one, the browser's. */
 export type FormTokens = {
   /** For a form on a page that needs no session; may set a cookie. */

@@ -1,4 +1,4 @@
-import type { FastifyReply, FastifyRequest } from 'fastify';
+import type { FastifyReply } from 'fastify';
 import { Type } from 'typebox';
 import { RequestError } from '../../../platform/request-input.ts';
 import { useCode } from '../../../users/second-factor.ts';
@@ -7,13 +7,17 @@ import { noteProof } from '../../../users/user-sessions.ts';
 import { csrfField, textField } from '../components/form.ts';
 import { noticeBox } from '../components/notice.ts';
 import { formLine } from '../form-values.ts';
+import { viewPage } from '../kits/view-page.ts';
+import { Visit } from '../kits/visit.ts';
 import { html, type Markup, nothing } from '../markup.ts';
 import { hrefWith, localPath } from '../navigation.ts';
 import type { PortalApp, PortalContext } from '../portal-app.ts';
+import { CODE, PRESENT_PASSWORD } from '../users/person-fields.ts';
 import type { SignInLimit } from '../users/sign-in-limit.ts';
 import { PAGES, wantedProof } from './page-access.ts';
+import { orShown } from './page-error.ts';
 import { sendPage } from './send-page.ts';
-import { actorOf, sessionOf, type Viewer, viewerOf } from './viewer.ts';
+import { type Viewer, viewerOf } from './viewer.ts';
 
 const PATH = '/portal/confirm';
 const CONFIRMED = '/portal/confirmed';
@@ -32,41 +36,37 @@ export function requireFreshProof(scope: PortalApp, context: PortalContext, tool
     if (wanted === null || viewerOf(request).isProofFresh) return;
     if (wanted === 'code' && !viewerOf(request).proofs.totp) return;
     if (request.method !== 'POST') return reply.redirect(hrefWith(PATH, { next: request.url }), 303);
-    if (given === '') return showQuestion(request, reply, context, tools, null);
-    try {
-      await prove(request, context, tools, given);
-    } catch (error) {
-      if (!(error instanceof RequestError)) throw error;
-      return showQuestion(request, reply, context, tools, error);
-    }
+    const visit = new Visit(request, reply, context);
+    if (given === '') return showQuestion(visit, tools, null);
+    return await orShown<unknown>(
+      () => prove(visit, tools, given),
+      (error) => showQuestion(visit, tools, error),
+    );
   });
   confirmPages(scope, context, tools);
 }
 
 /** /portal/confirm leads to a page that wants a fresh proof; /portal/confirmed is where the provider leads back to. */
 function confirmPages(app: PortalApp, context: PortalContext, tools: ProofTools): void {
+  const access = { ...PAGES.signedIn, beforeSecondFactor: true } as const;
   const querystring = Type.Object({ next: Type.Optional(Type.String()) });
-  app.get(
-    PATH,
-    { config: { ...PAGES.signedIn, beforeSecondFactor: true }, schema: { querystring } },
-    async (request, reply) => {
-      const next = localPath(request.query.next);
-      if (viewerOf(request).isProofFresh) return reply.redirect(next, 303);
-      return showQuestion(request, reply, context, tools, null, { path: PATH, fields: [['next', next]] });
-    },
-  );
+  app.get(PATH, { config: access, schema: { querystring } }, async (request, reply) => {
+    const next = localPath(request.query.next);
+    if (viewerOf(request).isProofFresh) return reply.redirect(next, 303);
+    const form: ProofForm = { path: PATH, fields: [['next', next]] };
+    return showQuestion(new Visit(request, reply, context), tools, null, form);
+  });
   const body = Type.Object({ next: formLine(4_096) });
-  const config = { ...PAGES.signedIn, beforeSecondFactor: true } as const;
-  app.post(PATH, { config, schema: { body } }, async (request, reply) =>
+  app.post(PATH, { config: access, schema: { body } }, async (request, reply) =>
     reply.redirect(localPath(request.body.next), 303),
   );
-  const confirmed = { ...PAGES.signedIn, beforeSecondFactor: true } as const;
-  app.get(CONFIRMED, { config: confirmed }, async (_request, reply) =>
-    sendPage(reply, {
+  viewPage(app, context, {
+    ...{ path: CONFIRMED, access, active: '' },
+    view: () => ({
       title: 'Confirmed',
       body: html`<p>Your identity provider has confirmed who you are. Close this tab, and continue in the one that you came from.</p>`,
     }),
-  );
+  });
 }
 
 /** Takes the proof out of the body, so that schemas of forms need not speak of it. */
@@ -79,23 +79,21 @@ function takeProof(body: unknown): string {
 
 /** A code where the user has a second factor, otherwise the password. Throws RequestError: `wrong_code`, `wrong_password`, `password_off`, `busy`. */
 async function prove(
-  request: FastifyRequest,
-  { database, accounts, config, now }: PortalContext,
+  { request, context, session, viewer, actor }: Visit,
   { limit }: ProofTools,
   given: string,
 ): Promise<void> {
-  const session = sessionOf(request);
-  const { viewer } = session;
+  const { database, accounts, config, now } = context;
   if (viewer.proofs.totp) {
     await limit.countCode(request, viewer);
     const tools = { database, secretBox: accounts.secretBox, now };
-    await useCode(tools, session, given, actorOf(request));
+    await useCode(tools, session, given, actor);
     await limit.codeSucceeded(request, viewer);
   } else {
     if (!config.portal.passwordSignIn) throw passwordsOff();
     const account = `user ${viewer.userId}`;
     await limit.count(request, account);
-    await checkOwnPassword({ database }, viewer.userId, given);
+    await checkOwnPassword(context, viewer.userId, given);
     await limit.succeeded(request, account);
   }
   await noteProof(database, session.id);
@@ -109,18 +107,15 @@ function passwordsOff(): RequestError {
   );
 }
 
-type Form = { path: string; fields: [string, string][] };
+type ProofForm = { path: string; fields: [string, string][] };
 
 function showQuestion(
-  request: FastifyRequest,
-  reply: FastifyReply,
-  { config }: PortalContext,
+  { request, reply, viewer, context }: Visit,
   { hasOidc }: ProofTools,
   error: RequestError | null,
-  form: Form = { path: request.url, fields: fieldsOf(request.body) },
+  form: ProofForm = { path: request.url, fields: fieldsOf(request.body) },
 ): FastifyReply {
-  const viewer = viewerOf(request);
-  const field = proofField(viewer, config.portal.passwordSignIn);
+  const field = proofField(viewer, context.config.portal.passwordSignIn);
   const hidden = form.fields.map(
     ([name, value]) => html`<input type="hidden" name="${name}" value="${value}">`,
   );
@@ -142,18 +137,10 @@ ${canAtProvider && html`<p>${field !== null && 'Or: '}<a href="${start}" target=
 function proofField({ proofs }: Viewer, passwordSignIn: boolean): Markup | null {
   if (proofs.totp) {
     const label = 'Code of your authenticator, or a recovery code';
-    return textField({ label, name: FIELD, autocomplete: 'one-time-code', required: true, maxLength: 64 });
+    return textField({ ...CODE, name: FIELD, label, maxLength: 64 });
   }
   if (!proofs.password || !passwordSignIn) return null;
-  const label = 'Your password';
-  return textField({
-    label,
-    name: FIELD,
-    type: 'password',
-    autocomplete: 'current-password',
-    required: true,
-    maxLength: 4_096,
-  });
+  return textField({ ...PRESENT_PASSWORD, name: FIELD, label: 'Your password', maxLength: 4_096 });
 }
 
 /** What the form held, as it came. */

@@ -21,15 +21,16 @@ import { isOperatorElsewhere, type Viewer, viewerIfAny } from './viewer.ts';
 
 /**
  * Makes a scope one of the portal's: every page declares its audience, forms are checked, errors are pages. Routes
- * that are registered before, such as those of the assets, are left alone. Returns the tokens of the forms on open pages.
+ * that are registered before, such as those of the assets, are left alone.
  */
-export async function requirePortalAccess(scope: PortalApp, context: PortalContext): Promise<FormTokens> {
+export async function requirePortalAccess(scope: PortalApp, context: PortalContext): Promise<void> {
   const { config, database, lookupDatabase, shares, publicUrl } = context;
   const findSession = createSessionLookup(lookupDatabase);
   const isOperatorAddress = operatorAddress(config.portal, context.isOperatorListener);
   const tokens = createFormTokens(parseEncryptionKeys(config.encryptionKeys).map(({ key }) => key));
   await scope.register(cookie);
   await scope.register(formbody);
+  scope.decorate('portalFormTokens', tokens);
   scope.decorateRequest('portalSession', null);
   scope.decorateRequest('portalAwaiting', null);
   scope.decorateRequest('portalWaba', null);
@@ -55,7 +56,6 @@ export async function requirePortalAccess(scope: PortalApp, context: PortalConte
       throw pageNotFound();
     },
   });
-  return tokens;
 }
 
 /** Whose part of the connections a page takes: visitors who have not signed in share one. */

@@ -1,7 +1,7 @@
 import type { CookieSerializeOptions } from '@fastify/cookie';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { deleteSession } from '../../../users/user-sessions.ts';
-import type { PortalContext } from '../portal-app.ts';
+import type { Visit } from '../kits/visit.ts';
 
 /**
  * The prefix makes browsers take these cookies from this host only, over https (or from this machine itself), for all
@@ -49,14 +49,9 @@ export const oidcCookie = makeCookie(OIDC_COOKIE, 600);
 export const provenCookie = makeCookie(PROVEN_COOKIE, 600);
 
 /** Gives a browser the session that was begun for it; the one that it had ends. */
-export async function beginInBrowser(
-  { database }: Pick<PortalContext, 'database'>,
-  request: FastifyRequest,
-  reply: FastifyReply,
-  token: string,
-): Promise<void> {
+export async function beginInBrowser({ request, reply, context }: Visit, token: string): Promise<void> {
   const previous = request.portalSession ?? request.portalAwaiting;
-  if (previous !== null) await deleteSession(database, previous.viewer.userId, previous.id);
+  if (previous !== null) await deleteSession(context.database, previous.viewer.userId, previous.id);
   sessionCookie.set(reply, token);
   formCookie.clear(reply);
 }

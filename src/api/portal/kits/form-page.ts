@@ -69,14 +69,17 @@ export function formMarkup<Name extends string, Subject>(
   const fields = shownFields(form, subject).map((field) =>
     fieldMarkup(field, {
       subject,
-      values: refused === null ? [first[field.name] ?? ''].flat() : keptValues(field, refused),
+      values:
+        refused === null || field.widget === 'hidden'
+          ? [first[field.name] ?? ''].flat()
+          : keptValues(field, refused),
       error: field.name === wrong ? (refused?.error.message ?? null) : null,
     }),
   );
   const cancel = cancelHref !== null && html`<a class="button" href="${cancelHref}">Cancel</a>`;
   const buttons = html`<div class="buttons"><button ${form.look !== 'plain' && html`class="${form.look ?? 'primary'}"`}>${form.button}</button>${cancel}</div>`;
   return postForm(
-    visit.viewer,
+    visit.formToken,
     `${visit.at(form.action)}${search}`,
     html`${fields.map((field) => [field, '\n'])}${buttons}`,
   );
@@ -99,7 +102,7 @@ function fieldOf<Name extends string, Subject>(
 }
 
 /** What is wrong with a form and has no field to stand beside. */
-function unplaced<Name extends string, Subject>(
+export function unplaced<Name extends string, Subject>(
   form: Form<Name, Subject>,
   subject: Subject,
   refused: Refused | null,
@@ -149,11 +152,13 @@ type PageText<Subject, Text> = Text | ((subject: Subject, visit: Visit) => Text)
 /** A page with one form. */
 export type FormPage<Name extends string, Subject> = Place &
   Omit<Form<Name, Subject>, 'action'> &
-  Pick<PageView, 'done' | 'assets'> & {
+  Pick<PageView, 'done' | 'assets' | 'viewer'> & {
     /** The route that the form is sent to. Left out: the path. */
     action?: string;
     /** The form stands on another page; this one only shows what is wrong with it. */
     isPart?: boolean;
+    /** Where to go in place of the page; null: nowhere else. */
+    instead?: (visit: Visit) => string | null;
     /** Who sees the page without the form, where those are more than may send it. */
     seenBy?: Place['access'];
     title: PageText<Subject, string>;
@@ -182,12 +187,15 @@ export function formPage<Name extends string, Subject>(
     const cancelHref = page.done === undefined ? (trail.at(-1)?.href ?? null) : null;
     const shown = { subject, refused, cancelHref };
     const maySend = page.seenBy === undefined || visit.mayChange;
+    // Before the sign-in, the whole page is one card.
+    const isCard = page.viewer === null;
     const view = {
+      ...(isCard && { viewer: null }),
       title: textOf(page.title, subject, visit),
       lead: textOf(page.lead ?? null, subject, visit),
       ...{ active, trail, done: page.done ?? {}, assets: page.assets ?? [] },
       notice: unplaced(form, subject, refused),
-      body: html`${page.above?.(subject, visit)}${maySend && formCard(visit, form, shown)}${page.below?.(subject, visit)}`,
+      body: html`${page.above?.(subject, visit)}${maySend && (isCard ? formMarkup : formCard)(visit, form, shown)}${page.below?.(subject, visit)}`,
     };
     return sendFormPage(visit.reply, view, refused?.error ?? null);
   };
@@ -197,6 +205,8 @@ export function formPage<Name extends string, Subject>(
       { config: page.seenBy ?? access, schema: { querystring: queryOf(query) } },
       async (request, reply) => {
         const visit = new Visit(request, reply, context);
+        const elsewhere = page.instead?.(visit) ?? null;
+        if (elsewhere !== null) return reply.redirect(elsewhere, 303);
         return await show(visit, null, await load(visit));
       },
     );

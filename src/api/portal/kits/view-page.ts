@@ -9,8 +9,10 @@ import { type Place, Visit } from './visit.ts';
 /** What pages may have behind their path, as a schema. */
 export function queryOf(names: readonly string[]) {
   const text = Type.Optional(Type.String({ maxLength: 2_048 }));
+  const address = Type.Optional(Type.String());
+  const schemaOf = (name: string) => (name === 'next' ? address : text);
   return Type.Object(
-    Object.fromEntries(['done', ...names].map((name): [string, typeof text] => [name, text])),
+    Object.fromEntries(['done', ...names].map((name): [string, typeof text] => [name, schemaOf(name)])),
   );
 }
 
@@ -18,7 +20,7 @@ type ViewPage = Place & {
   /** The parameters that it reads. */
   query?: readonly string[];
   /** What it shows; a string: where to go instead. */
-  view: (visit: Visit) => PageView | Promise<PageView | string>;
+  view: (visit: Visit) => PageView | string | Promise<PageView | string>;
 };
 
 /** A page that shows something and changes nothing. */

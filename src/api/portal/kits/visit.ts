@@ -1,7 +1,17 @@
 import type { FastifyContextConfig, FastifyReply, FastifyRequest } from 'fastify';
 import type { Actor, Audited } from '../../../platform/audit/audit.ts';
+import type { Visitor } from '../../../users/sign-in.ts';
 import { accountObjectId } from '../../external/schema-kit.ts';
-import { actorOf, type Viewer, viewerOf, wabaOf } from '../access/viewer.ts';
+import {
+  actorOf,
+  sessionOf,
+  type Viewer,
+  type ViewerSession,
+  viewerIfAny,
+  viewerOf,
+  visitorOf,
+  wabaOf,
+} from '../access/viewer.ts';
 import { formValues } from '../form-values.ts';
 import type { PortalContext } from '../portal-app.ts';
 
@@ -10,7 +20,7 @@ export type Place = { path: string; access: Access; active: string };
 
 type Access = FastifyContextConfig & Required<Pick<FastifyContextConfig, 'pageAccess'>>;
 
-/** One request of a signed-in user, as the functions of a description see it. */
+/** One request, as the functions of a description see it. */
 export class Visit {
   readonly request: FastifyRequest;
   readonly reply: FastifyReply;
@@ -34,8 +44,24 @@ export class Visit {
     return new Visit(this.request, this.reply, this.context, route);
   }
 
+  /** Throws on open pages. */
   get viewer(): Viewer {
     return viewerOf(this.request);
+  }
+
+  /** Throws on open pages. */
+  get session(): ViewerSession {
+    return sessionOf(this.request);
+  }
+
+  get visitor(): Visitor {
+    return visitorOf(this.request);
+  }
+
+  /** What a form of the page carries; on open pages it may set a cookie. */
+  get formToken(): Pick<Viewer, 'csrfToken'> {
+    const { request, reply } = this;
+    return viewerIfAny(request) ?? request.server.portalFormTokens.issue(request, reply);
   }
 
   /** The WABA in the path. Throws on pages without `:wabaId`. */
@@ -94,5 +120,10 @@ export class Visit {
   /** A parameter behind the path; '' when it is missing. */
   query(name: string): string {
     return formValues(this.request.query).text(name);
+  }
+
+  /** A parameter that the form of the page carries along in a hidden field of the same name. */
+  carried(name: string): string {
+    return formValues(this.request.body).text(name) || this.query(name);
   }
 }

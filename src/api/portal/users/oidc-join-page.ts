@@ -1,19 +1,18 @@
-import type { FastifyReply, FastifyRequest } from 'fastify';
+import type { FastifyReply } from 'fastify';
 import { Type } from 'typebox';
 import type { Invitation } from '../../../users/invitation-store.ts';
 import { invitationsForProven, joinProven, type ProvenPerson } from '../../../users/oidc-sign-in.ts';
 import { accountObjectId } from '../../external/schema-kit.ts';
-import type { FormTokens } from '../access/form-tokens.ts';
 import { PAGES } from '../access/page-access.ts';
 import { PageError } from '../access/page-error.ts';
-import { sendPage } from '../access/send-page.ts';
 import { beginInBrowser, provenCookie } from '../access/session-cookie.ts';
-import { visitorOf } from '../access/viewer.ts';
-import { csrfField } from '../components/form.ts';
+import { postForm } from '../components/form.ts';
 import { formLine } from '../form-values.ts';
+import { viewPage } from '../kits/view-page.ts';
+import { Visit } from '../kits/visit.ts';
 import { html } from '../markup.ts';
 import type { PortalApp, PortalContext } from '../portal-app.ts';
-import { invitedAs } from './invited-person.ts';
+import { invitedAs } from './invitation-page.ts';
 
 const PATH = '/portal/oidc/join';
 const COOKIE_PLACE = 'portal|oidc proven';
@@ -28,29 +27,31 @@ export function keepProven(reply: FastifyReply, { accounts, now }: PortalContext
 }
 
 /** /portal/oidc/join: a user joins a tenant by a button, never by signing in alone. */
-export function oidcJoinPages(app: PortalApp, context: PortalContext, tokens: FormTokens): void {
-  const { database } = context;
-  app.get(PATH, { config: PAGES.open }, async (request, reply) => {
-    const { person, next } = provenOf(request, context);
-    const invitations = await invitationsForProven({ database }, person);
-    if (invitations.length === 0) {
-      provenCookie.clear(reply);
-      return reply.redirect(next, 303);
-    }
-    const token = tokens.issue(request, reply);
-    const body = html`<p>E-mail address: <strong>${person.email}</strong></p>
-<form method="post" action="${PATH}">${csrfField(token)}${invitations.map(joinButton)}</form>
+export function oidcJoinPages(app: PortalApp, context: PortalContext): void {
+  viewPage(app, context, {
+    ...{ path: PATH, access: PAGES.open, active: '' },
+    view: async (visit) => {
+      const { person, next } = provenOf(visit);
+      const invitations = await invitationsForProven(context, person);
+      if (invitations.length === 0) {
+        provenCookie.clear(visit.reply);
+        return next;
+      }
+      const body = html`<p>E-mail address: <strong>${person.email}</strong></p>
+${postForm(visit.formToken, PATH, invitations.map(joinButton))}
 <p><a href="${next}">Not now</a></p>`;
-    const lead = 'You are invited. Join only tenants that you know: the inviting user sees that you joined.';
-    return sendPage(reply, { title: 'Join?', viewer: null, lead, body });
+      const lead =
+        'You are invited. Join only tenants that you know: the inviting user sees that you joined.';
+      return { title: 'Join?', viewer: null, lead, body };
+    },
   });
 
   const body = Type.Object({ invitation: formLine() });
   app.post(PATH, { config: PAGES.open, schema: { body } }, async (request, reply) => {
-    const { person } = provenOf(request, context);
+    const visit = new Visit(request, reply, context);
+    const { person } = provenOf(visit);
     const id = accountObjectId(request.body.invitation);
-    const token = await joinProven({ database }, person, id, visitorOf(request));
-    await beginInBrowser(context, request, reply, token);
+    await beginInBrowser(visit, await joinProven(context, person, id, visit.visitor));
     provenCookie.clear(reply);
     return reply.redirect('/portal', 303);
   });
@@ -60,7 +61,7 @@ function joinButton(invitation: Invitation) {
   return html`<div class="choice"><p>${invitedAs(invitation)}, by ${invitation.invitedBy}</p><button class="primary" name="invitation" value="${invitation.id}">Join ${invitation.businessName ?? 'as operator'}</button></div>`;
 }
 
-function provenOf(request: FastifyRequest, { accounts, now }: PortalContext): Proven {
+function provenOf({ request, context: { accounts, now } }: Visit): Proven {
   try {
     const kept = JSON.parse(accounts.secretBox.open(provenCookie.read(request) ?? '', COOKIE_PLACE));
     if (now() - kept.at > VALID_MS) throw new Error('too old');

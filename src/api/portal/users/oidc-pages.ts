@@ -1,4 +1,4 @@
-import type { FastifyReply, FastifyRequest } from 'fastify';
+import type { FastifyRequest } from 'fastify';
 import { Type } from 'typebox';
 import {
   invitationsForProven,
@@ -10,13 +10,14 @@ import {
   unlinkIdentity,
 } from '../../../users/oidc-sign-in.ts';
 import { checkOwnPassword } from '../../../users/sign-in.ts';
-import type { FormTokens } from '../access/form-tokens.ts';
 import { PAGES, withFreshProof } from '../access/page-access.ts';
 import { PageError } from '../access/page-error.ts';
 import { sendPage } from '../access/send-page.ts';
 import { beginInBrowser, oidcCookie } from '../access/session-cookie.ts';
-import { actorOf, sessionOf, type ViewerSession, visitorOf } from '../access/viewer.ts';
+import type { ViewerSession } from '../access/viewer.ts';
 import { formLine } from '../form-values.ts';
+import { viewPage } from '../kits/view-page.ts';
+import { Visit } from '../kits/visit.ts';
 import { html } from '../markup.ts';
 import { localPath } from '../navigation.ts';
 import type { PortalApp, PortalContext } from '../portal-app.ts';
@@ -38,49 +39,43 @@ type Kept = OidcAttempt & {
   linkTo: string | null;
   provesFor: string | null;
 };
-type OidcTools = { client: OidcClient; tokens: FormTokens; limit: SignInLimit };
+type OidcTools = { client: OidcClient; limit: SignInLimit };
 
 /** /portal/oidc/start and /portal/oidc/callback: signing in at an OpenID provider. */
 export function oidcPages(app: PortalApp, context: PortalContext, tools: OidcTools): void {
-  const { now } = context;
-  const { secretBox } = context.accounts;
-
-  const querystring = Type.Object({
-    next: Type.Optional(Type.String()),
-    again: Type.Optional(Type.String()),
+  const { accounts, now } = context;
+  const place = { access: PAGES.open, active: '' };
+  viewPage(app, context, {
+    ...{ ...place, path: '/portal/oidc/start', query: ['next', 'again'] },
+    view: async (visit) => {
+      const provesFor = visit.query('again') === '' ? null : (sessionIn(visit)?.id ?? null);
+      const wanted = { next: localPath(visit.query('next')), linkTo: null, provesFor };
+      return await begin(visit, tools.client, wanted);
+    },
   });
-  app.get('/portal/oidc/start', { config: PAGES.open, schema: { querystring } }, async (request, reply) => {
-    const next = localPath(request.query.next);
-    const session = request.portalSession ?? request.portalAwaiting;
-    const provesFor = request.query.again === undefined ? null : (session?.id ?? null);
-    const wanted = { next, linkTo: null, provesFor };
-    return reply.redirect(await begin(request, reply, context, tools.client, wanted), 303);
-  });
-
   app.get('/portal/oidc/callback', { config: PAGES.open }, async (request, reply) => {
+    const visit = new Visit(request, reply, context);
     oidcCookie.clear(reply);
     const { kept, person } = await orRefused(request, async () => {
-      const found = JSON.parse(secretBox.open(oidcCookie.read(request) ?? '', COOKIE_PLACE)) as Kept;
+      const sealed = oidcCookie.read(request) ?? '';
+      const found = JSON.parse(accounts.secretBox.open(sealed, COOKIE_PLACE)) as Kept;
       if (now() - found.startedAt > VALID_MS) throw new Error('the sign-in took too long');
       return { kept: found, person: await tools.client.finish(request.url, found) };
     });
-    if (kept.linkTo !== null) return await link(request, reply, context, { person, linkTo: kept.linkTo });
-    if (kept.provesFor !== null) {
-      const session = ownSession(request.portalSession ?? request.portalAwaiting, kept.provesFor);
-      await proveAtProvider(context, session, person, kept.startedAt);
-      return reply.redirect(kept.next, 303);
-    }
-    return await enter(request, reply, context, { person, next: kept.next });
+    return reply.redirect(await comeBack(visit, kept, person), 303);
   });
   if (context.config.portal.passwordSignIn) identityForms(app, context, tools);
-  oidcJoinPages(app, context, tools.tokens);
+  oidcJoinPages(app, context);
+}
+
+/** A session that waits for its second step, too. */
+function sessionIn({ request }: Visit): ViewerSession | null {
+  return request.portalSession ?? request.portalAwaiting;
 }
 
 /** Keeps what the way back needs, and returns where to send the browser. */
 async function begin(
-  request: FastifyRequest,
-  reply: FastifyReply,
-  { accounts, now }: PortalContext,
+  { request, reply, context: { accounts, now } }: Visit,
   client: OidcClient,
   wanted: Pick<Kept, 'next' | 'linkTo' | 'provesFor'>,
 ): Promise<string> {
@@ -90,59 +85,61 @@ async function begin(
   return url;
 }
 
+/** Does for the person that the provider confirms what was begun, and returns where to go. */
+async function comeBack(
+  visit: Visit,
+  { linkTo, provesFor, next, startedAt }: Kept,
+  person: ProvenPerson,
+): Promise<string> {
+  const { request, context } = visit;
+  if (linkTo !== null) {
+    await linkIdentity(context, ownSession(request.portalSession, linkTo), person, visit.actor);
+    return '/portal/account?done=linked';
+  }
+  if (provesFor === null) return await enter(visit, person, next);
+  await proveAtProvider(context, ownSession(sessionIn(visit), provesFor), person, startedAt);
+  return next;
+}
+
 /** Signs in the person that the provider confirms, and asks before anything is joined. */
-async function enter(
-  request: FastifyRequest,
-  reply: FastifyReply,
-  context: PortalContext,
-  { person, next }: { person: ProvenPerson; next: string },
-): Promise<FastifyReply> {
-  const { database } = context;
+async function enter(visit: Visit, person: ProvenPerson, next: string): Promise<string> {
+  const { context, reply } = visit;
   const [token, invitations] = [
-    await signInProven({ database }, person, visitorOf(request)),
-    await invitationsForProven({ database }, person),
+    await signInProven(context, person, visit.visitor),
+    await invitationsForProven(context, person),
   ];
   if (token === null && invitations.length === 0) throw notInvited();
-  if (token !== null) await beginInBrowser(context, request, reply, token);
-  if (invitations.length === 0) return reply.redirect(next, 303);
+  if (token !== null) await beginInBrowser(visit, token);
+  if (invitations.length === 0) return next;
   keepProven(reply, context, { person, next });
-  return reply.redirect('/portal/oidc/join', 303);
+  return '/portal/oidc/join';
 }
 
 /** POST /portal/account/identity/…: the present password shows that it is the account's holder who asks. */
 function identityForms(app: PortalApp, context: PortalContext, { client, limit }: OidcTools): void {
-  const { database } = context;
-  const schema = { body: Type.Object({ own: formLine(4_096) }) };
-  const config = withFreshProof(PAGES.signedIn, 'code');
-  app.post(`${IDENTITY}/link`, { config, schema }, async (request, reply) => {
-    const { id, viewer } = sessionOf(request);
+  const options = {
+    config: withFreshProof(PAGES.signedIn, 'code'),
+    schema: { body: Type.Object({ own: formLine(4_096) }) },
+  };
+  app.post(`${IDENTITY}/link`, options, async (request, reply) => {
+    const visit = new Visit(request, reply, context);
+    const { id, viewer } = visit.session;
     await limit.count(request, `user ${viewer.userId}`);
-    await checkOwnPassword({ database }, viewer.userId, request.body.own);
+    await checkOwnPassword(context, viewer.userId, request.body.own);
     await limit.succeeded(request, `user ${viewer.userId}`);
-    const wanted = { next: '/portal/account', linkTo: id, provesFor: null };
-    const url = await begin(request, reply, context, client, wanted);
+    const url = await begin(visit, client, { next: '/portal/account', linkTo: id, provesFor: null });
     // Not a redirect: the policy of the pages lets forms lead to this site only.
     const body = html`<p>Sign in there as the person who is to use this account.</p><p><a class="button" href="${url}">Continue at your identity provider</a></p>`;
     return sendPage(reply, { title: 'Connect your identity provider', active: 'account', body });
   });
-  app.post(`${IDENTITY}/unlink`, { config, schema }, async (request, reply) => {
-    const session = sessionOf(request);
+  app.post(`${IDENTITY}/unlink`, options, async (request, reply) => {
+    const { session, actor } = new Visit(request, reply, context);
     const account = `user ${session.viewer.userId}`;
     await limit.count(request, account);
-    await unlinkIdentity({ database }, session, request.body.own, actorOf(request));
+    await unlinkIdentity(context, session, request.body.own, actor);
     await limit.succeeded(request, account);
     return reply.redirect('/portal/account?done=unlinked', 303);
   });
-}
-
-async function link(
-  request: FastifyRequest,
-  reply: FastifyReply,
-  { database }: PortalContext,
-  { person, linkTo }: { person: ProvenPerson; linkTo: string },
-): Promise<FastifyReply> {
-  await linkIdentity({ database }, ownSession(request.portalSession, linkTo), person, actorOf(request));
-  return reply.redirect('/portal/account?done=linked', 303);
 }
 
 /** The session in which it began must still be open. */
@@ -152,14 +149,11 @@ function ownSession(session: ViewerSession | null, id: string): ViewerSession {
 }
 
 /** What a provider says of its errors is for the log: the text comes through the browser. */
-async function orRefused<T>(
-  request: { log: { warn(line: object, text: string): void } },
-  work: () => Promise<T>,
-): Promise<T> {
+async function orRefused<T>({ log }: Pick<FastifyRequest, 'log'>, work: () => Promise<T>): Promise<T> {
   try {
     return await work();
   } catch (error) {
-    request.log.warn({ err: error }, 'sign-in at the OpenID provider failed');
+    log.warn({ err: error }, 'sign-in at the OpenID provider failed');
     throw refused();
   }
 }

@@ -44,8 +44,12 @@ function begunBy({ begunBy: by, hasSecondFactor, passwordLinkBy }: SessionSummar
   return html`${factors}${passwordLinkBy !== null && html`<div>${badge('waiting', `link made by ${passwordLinkBy}`)}</div>`}`;
 }
 
-/** A change of an account, as its owner reads it. */
-export function noticeText({ kind, by, ip, at }: UserNotice): Markup {
+/** Changes of an account, as its owner reads them. */
+export function noticeList(notices: readonly UserNotice[]): Markup {
+  return html`<ul>${notices.map((notice) => html`<li>${noticeText(notice)}</li>`)}</ul>`;
+}
+
+function noticeText({ kind, by, ip, at }: UserNotice): Markup {
   const time = exactTime(new Date(at));
   const from = ip === null ? '' : ` from ${ip}`;
   switch (kind) {
@@ -77,6 +81,6 @@ export function ownerNotices(viewer: Viewer): Markup {
   const hint =
     passwordLinkBy !== null &&
     html`<p>This session cannot remove the notice: ${passwordLinkBy} may know the password with which it began.</p>`;
-  const text = html`This happened to your account. If you do not know why, tell an operator.<ul>${notices.map((notice) => html`<li>${noticeText(notice)}</li>`)}</ul>${confirm}${hint}`;
+  const text = html`This happened to your account. If you do not know why, tell an operator.${noticeList(notices)}${confirm}${hint}`;
   return noticeBox({ kind: 'warning', text });
 }

@@ -1,10 +1,7 @@
-import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { Logger } from 'pino';
-import { Type } from 'typebox';
 import type { Config } from '../../../platform/config/config.ts';
 import { parseEncryptionKeys } from '../../../platform/crypto/secret-box.ts';
 import type { Database } from '../../../platform/postgres/database.ts';
-import { RequestError } from '../../../platform/request-input.ts';
 import {
   createFirstOperator,
   mayBeSetUp,
@@ -12,72 +9,44 @@ import {
   setUpPath,
 } from '../../../users/first-operator.ts';
 import { hasUsers } from '../../../users/user-store.ts';
-import type { FormTokens } from '../access/form-tokens.ts';
 import { PAGES } from '../access/page-access.ts';
-import { PageError } from '../access/page-error.ts';
-import { sendPage } from '../access/send-page.ts';
+import { orShown, PageError } from '../access/page-error.ts';
 import { beginInBrowser } from '../access/session-cookie.ts';
-import { visitorOf } from '../access/viewer.ts';
-import { postForm } from '../components/form.ts';
-import { formLine } from '../form-values.ts';
-import { html } from '../markup.ts';
+import { formPage } from '../kits/form-page.ts';
 import type { PortalApp, PortalContext } from '../portal-app.ts';
-import { personFields } from './invited-person.ts';
-
-type Given = { code: string; email: string; name: string };
+import { CODE, EMAIL, NAME, NEW_PASSWORD } from './person-fields.ts';
 
 /** /portal/set-up: makes the first operator, once. */
-export function setUpPages(
-  app: PortalApp,
-  context: PortalContext,
-  tools: SetUpTools & { tokens: FormTokens },
-): void {
-  const query = Type.Object({ code: Type.Optional(Type.String()) });
-  app.get(
-    '/portal/set-up',
-    { config: PAGES.open, schema: { querystring: query } },
-    async (request, reply) => {
-      const { code = '' } = request.query;
+export function setUpPages(app: PortalApp, context: PortalContext, tools: SetUpTools): void {
+  formPage(app, context, {
+    ...{ path: '/portal/set-up', access: PAGES.open, active: '', query: ['code'] },
+    ...{ title: 'Set up', viewer: null },
+    lead: 'This installation has no users yet. The first one is an operator, who invites the others.',
+    load: async (visit) => {
+      const code = visit.carried('code');
       if (!(await mayBeSetUp(tools, code))) throw linkClosed();
-      return showSetUp(request, reply, tools.tokens, { code, email: '', name: '' }, null);
+      return { code };
     },
-  );
-
-  const body = Type.Object({
-    code: formLine(),
-    email: formLine(),
-    name: formLine(),
-    password: formLine(4_096),
+    fields: [
+      { name: CODE.name, label: '', widget: 'hidden' },
+      EMAIL,
+      NAME,
+      { ...NEW_PASSWORD, label: 'Password' },
+    ],
+    values: ({ code }) => ({ code }),
+    button: 'Create the operator',
+    submit: async (visit, given, { code }) => {
+      const [email, name, password] = [given.text('email'), given.text('name'), given.text('password')];
+      const token = await orShown(
+        () => createFirstOperator(tools, { code, email, name, password }, visit.visitor),
+        (error) => {
+          throw error.code === 'set_up_closed' ? linkClosed() : error;
+        },
+      );
+      await beginInBrowser(visit, token);
+      return '/portal';
+    },
   });
-  app.post('/portal/set-up', { config: PAGES.open, schema: { body } }, async (request, reply) => {
-    try {
-      const token = await createFirstOperator(tools, request.body, visitorOf(request));
-      await beginInBrowser(context, request, reply, token);
-      return reply.redirect('/portal', 303);
-    } catch (error) {
-      if (!(error instanceof RequestError)) throw error;
-      if (error.code === 'set_up_closed') throw linkClosed();
-      return showSetUp(request, reply, tools.tokens, request.body, error);
-    }
-  });
-}
-
-function showSetUp(
-  request: FastifyRequest,
-  reply: FastifyReply,
-  tokens: FormTokens,
-  { code, email, name }: Given,
-  error: RequestError | null,
-): FastifyReply {
-  const form = postForm(
-    tokens.issue(request, reply),
-    '/portal/set-up',
-    html`<input type="hidden" name="code" value="${code}">
-${personFields({ email, name, error })}
-<div class="buttons"><button class="primary">Create the operator</button></div>`,
-  );
-  const lead = 'This installation has no users yet. The first one is an operator, who invites the others.';
-  return sendPage(reply, { title: 'Set up', viewer: null, lead, body: form }, error === null ? 200 : 422);
 }
 
 function linkClosed(): PageError {
