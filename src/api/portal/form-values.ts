@@ -28,9 +28,6 @@ export const formLines = (maxItems: number) => Type.Union([formLine(), Type.Arra
 export const formOf = (fields: TProperties) =>
   Type.Partial(Type.Object(fields), { additionalProperties: false });
 
-/** A form without fields of its own. */
-export const EMPTY_FORM = formOf({});
-
 /** The entries of a list that was written one to a line, or with commas. */
 export function linesOf(text: string): string[] {
   return text.split(/[\s,]+/).filter((part) => part !== '');

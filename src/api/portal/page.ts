@@ -1,3 +1,4 @@
+import type { RequestError } from '../../platform/request-input.ts';
 import { isOperatorElsewhere, type Viewer } from './access/viewer.ts';
 import { assetUrl } from './asset-urls.ts';
 import { type Notice, noticeBox } from './components/notice.ts';
@@ -33,6 +34,8 @@ export type PageView = {
   /** The way back, outermost first. */
   trail?: readonly { label: string; href: string }[];
   notice?: Notice | null;
+  /** Why a form on it was refused: the status of the response says so too. */
+  error?: RequestError | null;
   /** Notices after a redirect, by the code in `?done=`. */
   done?: Readonly<Record<string, Child>>;
   body: Child;

@@ -8,7 +8,7 @@ import { policyPages } from './accounts/policy-pages.ts';
 import { alertsPages } from './alerts/alerts-pages.ts';
 import { ASSET_DIRECTORY, ASSET_PREFIX } from './asset-urls.ts';
 import { auditPages } from './audit/audit-pages.ts';
-import { deliveryPages } from './deliveries/delivery-pages.ts';
+import { deliveryPages } from './deliveries/delivery-page.ts';
 import { endpointPages } from './endpoints/endpoint-pages.ts';
 import { eventTypePages } from './endpoints/event-type-pages.ts';
 import { erasurePages } from './erasures/erasure-pages.ts';

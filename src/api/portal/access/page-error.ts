@@ -3,8 +3,7 @@ import { RequestError } from '../../../platform/request-input.ts';
 import { classifyError, refusalHeaders } from '../../plugins/errors.ts';
 import { setBaseHeaders } from '../../plugins/request-hooks.ts';
 import { html } from '../markup.ts';
-import type { PageView } from '../page.ts';
-import { sendPage, setPortalHeaders } from './send-page.ts';
+import { refusedStatus, sendPage, setPortalHeaders } from './send-page.ts';
 import { viewerIfAny } from './viewer.ts';
 /** A refusal as a page. All of it may be shown to any visitor. */
 export class PageError extends Error {
@@ -75,16 +74,6 @@ export async function orShown<Shown>(
     if (!(error instanceof RequestError)) throw error;
     return await show(error);
   }
-}
-
-/** Sends a form again with what is wrong with it, or for the first time. */
-export function sendFormPage(reply: FastifyReply, view: PageView, error: RequestError | null): FastifyReply {
-  if (error === null) return sendPage(reply, view);
-  return sendPage(reply.headers(refusalHeaders(error)), view, refusedStatus(error));
-}
-
-function refusedStatus({ code }: RequestError): 422 | 429 {
-  return code === 'rate_limit_exceeded' ? 429 : 422;
 }
 
 /** Turns anything thrown into a page. What is not meant for the reader goes to the log only. */

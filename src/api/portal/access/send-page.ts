@@ -1,10 +1,16 @@
 import type { FastifyReply } from 'fastify';
+import type { RequestError } from '../../../platform/request-input.ts';
+import { refusalHeaders } from '../../plugins/errors.ts';
 import { noticeAfter } from '../components/notice.ts';
 import { formValues } from '../form-values.ts';
 import { type PageView, renderPage } from '../page.ts';
 
 /** Sends a page. Its viewer, its WABA and what was just done are those of the request, unless `view` names others. */
-export function sendPage(reply: FastifyReply, view: PageView, status = 200): FastifyReply {
+export function sendPage(
+  reply: FastifyReply,
+  view: PageView,
+  status: number = refusedStatus(view.error),
+): FastifyReply {
   const { portalSession, portalWaba, portalNewAlerts, query } = reply.request;
   const hasSandbox = reply.server.hasDecorator('portalSandbox');
   const viewer = portalSession?.viewer.step === 'whole' ? portalSession.viewer : null;
@@ -12,8 +18,15 @@ export function sendPage(reply: FastifyReply, view: PageView, status = 200): Fas
   const notice = view.notice ?? noticeAfter(formValues(query).text('done'), view.done ?? {});
   return reply
     .code(status)
+    .headers(view.error ? refusalHeaders(view.error) : {})
     .type('text/html; charset=utf-8')
     .send(renderPage({ hasSandbox, viewer, waba, newAlerts: portalNewAlerts, ...view, notice }));
+}
+
+/** Of a page that was asked for, or that shows a refusal. */
+export function refusedStatus(error: RequestError | null | undefined): 200 | 422 | 429 {
+  if (!error) return 200;
+  return error.code === 'rate_limit_exceeded' ? 429 : 422;
 }
 
 /** Nothing inline and nothing from elsewhere. */

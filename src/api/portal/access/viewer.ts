@@ -1,6 +1,5 @@
 import type { FastifyRequest } from 'fastify';
-import { type Actor, recordReads } from '../../../platform/audit/audit.ts';
-import type { Database } from '../../../platform/postgres/database.ts';
+import type { Actor } from '../../../platform/audit/audit.ts';
 import type { Visitor } from '../../../users/sign-in.ts';
 import type { SessionStep } from '../../../users/sign-in-policy.ts';
 import type { OpenSession } from '../../../users/user-sessions.ts';
@@ -76,27 +75,4 @@ type PageWaba = { wabaId: string; tenantId: string; businessName: string };
 export function wabaOf(request: FastifyRequest): PageWaba {
   if (request.portalWaba === null) throw new Error('the path of this page names no WABA');
   return request.portalWaba;
-}
-
-/** Writes down that an operator reads what customers wrote; a tenant's own users are not noted. Once an hour for each target. */
-export async function noteRead(
-  request: FastifyRequest,
-  database: Database,
-  read: { action: string; target: string },
-): Promise<void> {
-  if (viewerOf(request).role !== 'operator') return;
-  const { wabaId } = wabaOf(request);
-  await recordReads(database, actorOf(request), read.action, [{ wabaId, target: read.target }]);
-}
-
-/** As `noteRead`, for a list or a search, for each WABA of which it shows something. What was searched for is not noted. */
-export async function noteListRead(
-  request: FastifyRequest,
-  database: Database,
-  action: string,
-  wabaIds: readonly string[],
-): Promise<void> {
-  if (viewerOf(request).role !== 'operator' || wabaIds.length === 0) return;
-  const reads = [...new Set(wabaIds)].map((wabaId) => ({ wabaId, target: `WABA ${wabaId}` }));
-  await recordReads(database, actorOf(request), action, reads);
 }

@@ -4,7 +4,7 @@ import { removeNumber } from '../../../accounts/remove-number.ts';
 import { limitWebhookTargets, webhookTargets } from '../../../endpoints/webhook-targets.ts';
 import { removeWaba } from '../../../erasures/account-removal.ts';
 import { PAGES } from '../access/page-access.ts';
-import { orShown, pageNotFound, sendFormPage } from '../access/page-error.ts';
+import { orShown, pageNotFound } from '../access/page-error.ts';
 import { postForm } from '../components/form.ts';
 import { dataTable, emptyState } from '../components/table.ts';
 import { formLine, linesOf } from '../form-values.ts';
@@ -40,14 +40,11 @@ export function wabaPages(app: PortalApp, context: PortalContext): void {
   viewPage(app, context, { ...PLACE, path: PATH, view });
   wabaSetUpPage(app, context);
   formAction(app, context, {
-    ...{ access: PLACE.access, form: TOKEN_FORM },
-    show: async (visit, refused) => {
-      const isSetUp = refused.values.text('from') === 'set-up';
-      const shown = isSetUp
+    ...{ ...PLACE, form: TOKEN_FORM },
+    show: async (visit, refused) =>
+      refused.values.text('from') === 'set-up'
         ? await setUpView(visit.on(`${PATH}/set-up`), refused)
-        : await view(visit.on(PATH), refused);
-      return sendFormPage(visit.reply, { ...shown, active: PLACE.active }, refused.error);
-    },
+        : await view(visit.on(PATH), refused),
   });
   formAction(app, context, {
     ...{ access: PLACE.access, form: PACE, load: loadPaces },

@@ -1,4 +1,3 @@
-import type { FastifyReply, FastifyRequest } from 'fastify';
 import { Type } from 'typebox';
 import { DELIVERY_STATES } from '../../../deliveries/log/deliveries.ts';
 import type { GivenDeliveryFilter } from '../../../deliveries/search/delivery-filter.ts';
@@ -10,21 +9,23 @@ import { ALL_UPSTREAM, EVENT_TYPES, upstreamTypeOf } from '../../../platform/eve
 import { isPublicId } from '../../../platform/public-ids.ts';
 import { invalidValue, type RequestError } from '../../../platform/request-input.ts';
 import { KNOWN_FIELDS } from '../../../platform/upstream-fields.ts';
-import { PAGES } from '../access/page-access.ts';
+import { PAGES, searchOf } from '../access/page-access.ts';
 import { orShown } from '../access/page-error.ts';
 import { openSearch, sealSearch } from '../access/private-search.ts';
 import { sendPage } from '../access/send-page.ts';
-import { noteListRead, type Viewer, viewerOf } from '../access/viewer.ts';
+import type { Viewer } from '../access/viewer.ts';
 import { csrfField, selectField, textField } from '../components/form.ts';
 import { noticeBox } from '../components/notice.ts';
 import { pager } from '../components/pager.ts';
 import { emptyState } from '../components/table.ts';
 import { utcText } from '../components/time.ts';
-import { endpointOption, mayChange } from '../endpoints/endpoint-status.ts';
+import { type EndpointNames, endpointOption } from '../endpoints/endpoint-status.ts';
 import { formLine, formValues } from '../form-values.ts';
-import { html, type Markup } from '../markup.ts';
-import type { WabaInView } from '../navigation.ts';
-import type { PortalContext } from '../portal-app.ts';
+import { livePiece } from '../kits/view-page.ts';
+import { Visit } from '../kits/visit.ts';
+import { html, type Markup, nothing } from '../markup.ts';
+import type { PageView } from '../page.ts';
+import type { PortalApp, PortalContext } from '../portal-app.ts';
 import { deliveryTable, SELECTION } from './delivery-table.ts';
 import { foundObjects } from './found-objects.ts';
 
@@ -35,21 +36,29 @@ const DONE = {
   dropped: 'The deliveries are dropped. The next events of their ordering keys are sent.',
 };
 
-/** The deliveries that a list shows: those of a WABA, or (null) of all, for operators. */
-export type DeliveryScope = { waba: WabaInView | null; path: string; active: string };
-
 /** Where lists of deliveries are: of a WABA, and of all for operators. */
 export const DELIVERY_PLACES = [
-  { path: '/portal/w/:wabaId/deliveries', access: PAGES.member, changing: PAGES.admin },
-  { path: '/portal/operator/deliveries', access: PAGES.operator, changing: PAGES.operator },
+  {
+    path: '/portal/w/:wabaId/deliveries',
+    access: PAGES.member,
+    changing: PAGES.admin,
+    active: 'deliveries',
+    title: 'Deliveries',
+    lead: 'One event for one endpoint, the newest first. Open a delivery to see its attempts with request and response.',
+  },
+  {
+    path: '/portal/operator/deliveries',
+    access: PAGES.operator,
+    changing: PAGES.operator,
+    active: 'operator/deliveries',
+    title: 'All deliveries',
+    lead: 'One event for one endpoint, of every WABA, the newest first.',
+  },
 ] as const;
 
-/** The deliveries of the page of a request. */
-export function scopeOf({ portalWaba: waba }: FastifyRequest): DeliveryScope {
-  if (waba === null) {
-    return { waba, path: '/portal/operator/deliveries', active: 'operator/deliveries' };
-  }
-  return { waba, path: `/portal/w/${waba.wabaId}/deliveries`, active: 'deliveries' };
+/** Where the list is that a page is of. */
+function listPath(visit: Visit): string {
+  return visit.at(DELIVERY_PLACES[visit.wabaId === null ? 1 : 0].path);
 }
 
 type Found = {
@@ -61,85 +70,70 @@ type Found = {
   error: RequestError | null;
 };
 
-/** The list with its filters. Without a cursor it follows what happens, where scripts run. */
-export async function sendDeliveryList(
-  request: FastifyRequest,
-  reply: FastifyReply,
-  context: PortalContext,
-  scope: DeliveryScope,
-): Promise<FastifyReply> {
-  const found = await find(request, context, scope);
+/** The lists with their filters. Without a cursor they follow what happens, where scripts run. */
+export function deliveryLists(app: PortalApp, context: PortalContext): void {
+  for (const { path, access, active, title, lead } of DELIVERY_PLACES) {
+    app.get(path, { config: access }, async (request, reply) => {
+      const view = await listView(new Visit(request, reply, context));
+      return sendPage(reply, { title, active, lead, ...view });
+    });
+    const search = { config: searchOf(access), schema: { body: DeliverySearchForm } };
+    app.post(`${path}/search`, search, async (request, reply) =>
+      reply.redirect(searchHref(new Visit(request, reply, context)), 303),
+    );
+    livePiece(app, context, {
+      ...{ path: `${path}/rows`, access },
+      piece: async (visit) => resultOf(visit, await find(visit)),
+    });
+  }
+}
+
+async function listView(visit: Visit): Promise<Omit<PageView, 'title'>> {
+  const { context, wabaId } = visit;
+  const found = await find(visit);
   const { query, cursor, error } = found;
-  const { waba, path, active } = scope;
-  const endpoints = waba === null ? null : await listEndpoints(context.database, waba.wabaId);
+  const path = listPath(visit);
+  const endpoints = wabaId === null ? null : await listEndpoints(context.database, wabaId);
   const isLive = cursor === '' && error === null && query.until === '';
-  const table = resultOf(request, context, scope, found);
+  const table = resultOf(visit, found);
   const live = html`<div id="delivery-rows" data-live="${path}/rows${queryText(query)}" data-live-ms="3000">${table}</div>`;
-  return sendPage(
-    reply,
-    {
-      title: waba === null ? 'All deliveries' : 'Deliveries',
-      active,
-      lead:
-        waba === null
-          ? 'One event for one endpoint, of every WABA, the newest first.'
-          : 'One event for one endpoint, the newest first. Open a delivery to see its attempts with request and response.',
-      actions: isLive && liveSwitch(`${path}${queryText(query)}`),
-      assets: ['webhooks.css'],
-      done: DONE,
-      notice: error !== null && error.param === null ? { kind: 'error', text: error.message } : null,
-      body: html`${deliveryFilters({ viewer: viewerOf(request), action: path, query, endpoints, error })}${isLive ? live : table}`,
-    },
-    error === null ? 200 : 422,
-  );
+  return {
+    actions: isLive && liveSwitch(`${path}${queryText(query)}`),
+    assets: ['webhooks.css'],
+    done: DONE,
+    error,
+    notice: error !== null && error.param === null ? { kind: 'error', text: error.message } : null,
+    body: html`${deliveryFilters(visit, query, endpoints, error)}${isLive ? live : table}`,
+  };
 }
 
-/** Leads from the form of the list to its address, in which no phone number stands. */
-export function redirectToDeliveries(
-  request: FastifyRequest,
-  reply: FastifyReply,
-  { path }: DeliveryScope,
-): FastifyReply {
-  const query = readDeliveryQuery(request, request.body);
+/** The address that the form of the list leads to, in which no phone number stands. */
+function searchHref(visit: Visit): string {
+  const query = readDeliveryQuery(visit, visit.request.body);
   const isOpen = query.id === '' || isPublicId(query.id);
-  const search = isOpen ? '' : sealSearch(request, query.id);
-  return reply.redirect(`${path}${queryText({ ...query, search })}`, 303);
-}
-
-/** The piece of the list that a script fetches again and again. */
-export async function sendDeliveryRows(
-  request: FastifyRequest,
-  reply: FastifyReply,
-  context: PortalContext,
-  scope: DeliveryScope,
-): Promise<FastifyReply> {
-  const found = await find(request, context, scope);
-  return reply.type('text/html; charset=utf-8').send(resultOf(request, context, scope, found).toString());
+  const search = isOpen ? '' : sealSearch(visit.request, query.id);
+  return `${listPath(visit)}${queryText({ ...query, search })}`;
 }
 
 function liveSwitch(href: string): Markup {
   return html`<label class="check live-switch"><input type="checkbox" data-live-switch="delivery-rows" checked> Follow live</label><noscript><a class="button" href="${href}">Reload</a></noscript>`;
 }
 
-async function find(request: FastifyRequest, context: PortalContext, scope: DeliveryScope): Promise<Found> {
-  const query = readDeliveryQuery(request, request.query);
-  const cursor = formValues(request.query).text('cursor');
+async function find(visit: Visit): Promise<Found> {
+  const { context, request } = visit;
+  const query = readDeliveryQuery(visit, request.query);
+  const cursor = visit.query('cursor');
   return await orShown<Found>(
     async () => {
       if (query.search !== '' && query.id === '') throw searchOfOthers();
-      const wabaId = scope.waba === null ? wabaAskedFor(viewerOf(request), query) : scope.waba.wabaId;
-      const before = positionOf(context, scope, query, cursor);
+      const wabaId = visit.wabaId ?? wabaAskedFor(visit.viewer, query);
+      const before = positionOf(visit, query, cursor);
       const filter = filterOf(query, context.now());
       const search = await searchDeliveries(context, wabaId, filter, { before, limit: SHOWN });
       const objects = query.id === '' ? [] : await findObjects(context.database, wabaId, query.id);
       const action = query.id === '' ? 'deliveries.listed' : 'deliveries.searched';
-      const shown = scope.waba === null ? search.deliveries : [scope.waba];
-      await noteListRead(
-        request,
-        context.database,
-        action,
-        shown.map((one) => one.wabaId),
-      );
+      const shown = visit.wabaId === null ? search.deliveries.map((one) => one.wabaId) : [visit.wabaId];
+      await visit.noteListRead(action, shown);
       return { query, cursor, search, objects, error: null };
     },
     (error) => ({ query, cursor, search: null, objects: [], error }),
@@ -158,48 +152,38 @@ function wabaAskedFor({ role }: Viewer, { wabaId }: DeliveryQuery): string | nul
   throw invalidValue('The id of a WABA has digits only.', 'wabaId');
 }
 
-function cursorScope({ waba }: DeliveryScope, query: DeliveryQuery): [string | null, string, string] {
-  return [waba?.wabaId ?? null, 'portal deliveries', queryText(query)];
+function cursorScope({ wabaId }: Visit, query: DeliveryQuery): [string | null, string, string] {
+  return [wabaId, 'portal deliveries', queryText(query)];
 }
 
-function positionOf(
-  { cursors }: PortalContext,
-  scope: DeliveryScope,
-  query: DeliveryQuery,
-  cursor: string,
-): DeliveryPosition | null {
+function positionOf(visit: Visit, query: DeliveryQuery, cursor: string): DeliveryPosition | null {
   if (cursor === '') return null;
-  const [day, atMicros, id] = cursors.decode(cursorScope(scope, query), cursor) ?? [];
+  const [day, atMicros, id] = visit.context.cursors.decode(cursorScope(visit, query), cursor) ?? [];
   if (day === undefined || atMicros === undefined || id === undefined) {
     throw invalidValue('This link is no longer valid: search again from the first page.');
   }
   return { day, atMicros, id };
 }
 
-function resultOf(
-  request: FastifyRequest,
-  context: PortalContext,
-  scope: DeliveryScope,
-  found: Found,
-): Markup {
+function resultOf(visit: Visit, found: Found): Markup {
   const { query, cursor, search, objects } = found;
-  if (search === null) return html``;
+  if (search === null) return nothing;
   const { deliveries, next, searchedTo } = search;
-  const { path, waba } = scope;
+  const { cursors } = visit.context;
+  const path = listPath(visit);
   const nextHref =
     next === null
       ? null
-      : `${path}${queryText(query, { cursor: context.cursors.encode(cursorScope(scope, query), [next.day, next.atMicros, next.id]) })}`;
-  const viewer = viewerOf(request);
-  const isSelectable = mayChange(viewer) && deliveries.some(({ state }) => state === 'pending');
+      : `${path}${queryText(query, { cursor: cursors.encode(cursorScope(visit, query), [next.day, next.atMicros, next.id]) })}`;
+  const isSelectable = visit.mayChange && deliveries.some(({ state }) => state === 'pending');
   const table =
     deliveries.length === 0
-      ? nothingFound(found, scope)
+      ? nothingFound(found, visit)
       : deliveryTable({
           deliveries,
-          now: new Date(context.now()),
+          now: visit.now,
           hrefOf: (id, wabaId) => `/portal/w/${encodeURIComponent(wabaId)}/deliveries/${id}`,
-          withOwner: waba === null,
+          withOwner: visit.wabaId === null,
           withEndpoint: true,
           isSelectable,
         });
@@ -209,44 +193,34 @@ function resultOf(
       kind: 'information',
       text: html`Searched back to ${utcText(searchedTo)}. <a href="${nextHref ?? path}">Search further back</a>`,
     });
-  const selection = isSelectable && selectionForm(viewer, scope, queryText(query, { cursor }));
+  const selection = isSelectable && selectionForm(visit, queryText(query, { cursor }));
   return html`${foundObjects(objects)}${selection}${table}${further}${pager({ firstHref: cursor === '' ? null : `${path}${queryText(query)}`, nextHref: searchedTo === null ? nextHref : null })}`;
 }
 
 /** What can be done to the deliveries that are selected in the table. Those of several WABAs are not dropped together. */
-function selectionForm(viewer: Viewer, { path, waba }: DeliveryScope, filters: string): Markup {
-  const to = (change: string) => `${path}/selected/${change}${filters}`;
-  return html`<form method="post" id="${SELECTION}" action="${to('retry')}" class="selection buttons">${csrfField(viewer)}<label class="check" data-select-all hidden><input type="checkbox"> Select all</label><span class="faint">Selected deliveries:</span> <button>Retry now</button>${waba !== null && html`<button class="danger" formaction="${to('drop')}">Drop</button>`}</form>`;
+function selectionForm(visit: Visit, filters: string): Markup {
+  const to = (change: string) => `${listPath(visit)}/selected/${change}${filters}`;
+  return html`<form method="post" id="${SELECTION}" action="${to('retry')}" class="selection buttons">${csrfField(visit.viewer)}<label class="check" data-select-all hidden><input type="checkbox"> Select all</label><span class="faint">Selected deliveries:</span> <button>Retry now</button>${visit.wabaId !== null && html`<button class="danger" formaction="${to('drop')}">Drop</button>`}</form>`;
 }
 
 /** The list that a change of selected deliveries came from, with its filters. */
-export function backToList(
-  request: FastifyRequest,
-  { path }: DeliveryScope,
-  more: Readonly<Record<string, string>> = {},
-): string {
-  const query = readDeliveryQuery(request, request.query);
-  const cursor = formValues(request.query).text('cursor');
-  return `${path}${queryText(query, { cursor, ...more })}`;
+export function backToList(visit: Visit, more: Readonly<Record<string, string>> = {}): string {
+  const query = readDeliveryQuery(visit, visit.request.query);
+  return `${listPath(visit)}${queryText(query, { cursor: visit.query('cursor'), ...more })}`;
 }
 
-function nothingFound({ query, search }: Found, { waba, path }: DeliveryScope): Markup {
-  if (search?.searchedTo) return html``;
+function nothingFound({ query, search }: Found, visit: Visit): Markup {
+  if (search?.searchedTo) return nothing;
+  const link = (href: string, label: string) => html`<a class="button" href="${href}">${label}</a>`;
   if (queryText(query) !== '') {
-    return emptyState(
-      'Nothing found',
-      'No delivery matches these filters.',
-      html`<a class="button" href="${path}">Show all</a>`,
-    );
+    const all = link(listPath(visit), 'Show all');
+    return emptyState('Nothing found', 'No delivery matches these filters.', all);
   }
+  const test =
+    visit.wabaId !== null &&
+    link(visit.at('/portal/w/:wabaId/endpoints'), 'Send a test event from an endpoint');
   const text = 'A delivery appears here as soon as an event is sent to an endpoint.';
-  if (waba === null) return emptyState('No deliveries within seven days', text);
-  const endpoints = `/portal/w/${encodeURIComponent(waba.wabaId)}/endpoints`;
-  return emptyState(
-    'No deliveries within seven days',
-    text,
-    html`<a class="button" href="${endpoints}">Send a test event from an endpoint</a>`,
-  );
+  return emptyState('No deliveries within seven days', text, test);
 }
 
 const STATE_LABELS = {
@@ -256,20 +230,17 @@ const STATE_LABELS = {
   dropped: 'Dropped',
 };
 
-type FiltersView = {
-  viewer: Viewer;
-  action: string;
-  query: DeliveryQuery;
-  /** Null: operators, who name a WABA instead. */
-  endpoints: readonly { id: string; url: string; description: string }[] | null;
-  error: RequestError | null;
-};
-
-/** The form over the list: it leads to an address, in which an id of upstream stands sealed. */
-function deliveryFilters({ viewer, action, query, endpoints, error }: FiltersView): Markup {
+/** The form over the list: it leads to an address, in which an id of upstream stands sealed. Without `endpoints`, operators name a WABA instead. */
+function deliveryFilters(
+  visit: Visit,
+  query: DeliveryQuery,
+  endpoints: readonly EndpointNames[] | null,
+  error: RequestError | null,
+): Markup {
+  const action = listPath(visit);
   const about = (param: string) => (error !== null && error.param === param ? error.message : null);
   const isMore = query.since !== '' || query.until !== '' || query.response !== '';
-  return html`<form method="post" action="${action}/search" class="delivery-filters" role="search" aria-label="Deliveries">${csrfField(viewer)}<div class="filters">
+  return html`<form method="post" action="${action}/search" class="delivery-filters" role="search" aria-label="Deliveries">${csrfField(visit.viewer)}<div class="filters">
 ${textField({ label: 'Any id', name: 'id', type: 'search', placeholder: 'event, message, endpoint …', value: query.id, maxLength: 512, error: about('id') })}
 ${selectField({ label: 'Status', name: 'state', value: query.state, options: choices(DELIVERY_STATES, STATE_LABELS), error: about('state') })}
 ${selectField({ label: 'Event type', name: 'eventType', value: query.eventType, options: eventTypeChoices(query.eventType), error: about('eventType') })}
@@ -301,7 +272,7 @@ ${textField({ label: 'Endpoint', name: 'endpointId', value: query.endpointId, ma
 
 function endpointField(
   query: DeliveryQuery,
-  endpoints: NonNullable<FiltersView['endpoints']>,
+  endpoints: readonly EndpointNames[],
   error: string | null,
 ): Markup {
   const known = endpoints.map(endpointOption);
@@ -356,12 +327,12 @@ const NAMES = [
 ] as const satisfies readonly (keyof DeliveryQuery)[];
 
 /** The fields of the form. */
-export const DeliverySearchForm = Type.Object(
+const DeliverySearchForm = Type.Object(
   Object.fromEntries(NAMES.map((name) => [name, Type.Optional(formLine())])),
 );
 
 /** Reads the filters of an address or of the form, whatever is in it. */
-function readDeliveryQuery(request: FastifyRequest, given: unknown): DeliveryQuery {
+function readDeliveryQuery({ request }: Visit, given: unknown): DeliveryQuery {
   const values = formValues(given);
   const query = Object.fromEntries(NAMES.map((name) => [name, values.text(name).trim()])) as DeliveryQuery;
   const { search } = query;

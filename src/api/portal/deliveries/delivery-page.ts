@@ -1,5 +1,3 @@
-import type { FastifyReply, FastifyRequest } from 'fastify';
-import { Type } from 'typebox';
 import { endpointsThatFilter } from '../../../deliveries/filtered-endpoints.ts';
 import type { DeliveryDetail } from '../../../deliveries/log/deliveries.ts';
 import { findEvent } from '../../../deliveries/log/events.ts';
@@ -17,65 +15,75 @@ import { eventQuery } from '../../../platform/temporal/workflow-options.ts';
 import { startReplay } from '../../../replays/replays.ts';
 import { PAGES } from '../access/page-access.ts';
 import { pageNotFound } from '../access/page-error.ts';
-import { sendPage } from '../access/send-page.ts';
-import { noteRead, type Viewer, viewerOf, wabaOf } from '../access/viewer.ts';
+import type { Viewer } from '../access/viewer.ts';
 import { codeBlock, copyable } from '../components/copyable.ts';
 import { actionButton } from '../components/form.ts';
 import { detailList } from '../components/table.ts';
 import { exactTime, relativeText, utcText } from '../components/time.ts';
-import { endpointPath, mayChange } from '../endpoints/endpoint-status.ts';
-import { formValues } from '../form-values.ts';
+import { endpointPath } from '../endpoints/endpoint-status.ts';
 import { action } from '../kits/action.ts';
 import { confirmationPage } from '../kits/confirmation-page.ts';
+import { download, viewPage } from '../kits/view-page.ts';
 import type { Visit } from '../kits/visit.ts';
 import { type Child, html, type Markup } from '../markup.ts';
+import type { PageView } from '../page.ts';
 import type { PortalApp, PortalContext } from '../portal-app.ts';
 import { attemptTable, attemptView } from './attempt-view.ts';
+import { deliveryLists } from './delivery-list.ts';
+import { deliverySelection } from './delivery-selection.ts';
 import { deliveryBadge } from './delivery-table.ts';
 import { prettyJson, shownBytes, shownText } from './shown-text.ts';
 
 const PATH = '/portal/w/:wabaId/deliveries/:id';
-const Params = Type.Object({ wabaId: Type.String(), id: Type.String() });
 const DONE = {
   dropped: 'The delivery is dropped. The next event of its ordering key is sent.',
   retried: 'The next attempt is made now. Reload the page in a moment.',
 };
 
+/** Sent events with every attempt: of one WABA, and of all for operators. One delivery has one page, that of its tenant. */
+export function deliveryPages(app: PortalApp, context: PortalContext): void {
+  deliveryLists(app, context);
+  deliveryPage(app, context);
+  deliveryActions(app, context);
+  deliverySelection(app, context);
+}
+
+async function find(visit: Visit): Promise<DeliveryReport> {
+  return await deliveryOf(visit.context, visit.waba.wabaId, visit.param('id'));
+}
+
 /** GET /portal/w/:wabaId/deliveries/:id, and …/body for its whole body. */
-export function deliveryPage(app: PortalApp, context: PortalContext): void {
-  const options = { config: PAGES.member, schema: { params: Params } };
-  app.get(PATH, options, async (request, reply) => {
-    const report = await deliveryOf(context, wabaOf(request).wabaId, request.params.id);
-    await noteDeliveryRead(request, context, report);
-    const { eventId } = report.delivery;
-    const eventIdHash = eventId === null ? null : await openEventIdHash(context.accounts)(eventId);
-    const filteredAt = await filteredEndpoints(context, report);
-    return sendDelivery(request, reply, context, { ...report, eventIdHash, filteredAt });
+function deliveryPage(app: PortalApp, context: PortalContext): void {
+  const access = PAGES.member;
+  viewPage(app, context, {
+    ...{ path: PATH, access, active: 'deliveries', query: ['attempt'] },
+    view: async (visit) => {
+      const report = await find(visit);
+      await noteDeliveryRead(visit, report);
+      return await deliveryView(visit, report);
+    },
   });
-  app.get(`${PATH}/body`, options, async (request, reply) => {
-    const report = await deliveryOf(context, wabaOf(request).wabaId, request.params.id);
-    const { delivery } = report;
-    if (delivery.body === null) throw pageNotFound();
-    await noteDeliveryRead(request, context, report);
-    const fileName = `${publicEventId(delivery.eventUuid)}.json`;
-    reply.header('content-disposition', `attachment; filename="${fileName}"`);
-    return reply.type('application/json; charset=utf-8').send(delivery.body);
+  download(app, context, {
+    ...{ path: `${PATH}/body`, access },
+    send: async (visit) => {
+      const report = await find(visit);
+      const { body, eventUuid } = report.delivery;
+      if (body === null) throw pageNotFound();
+      await noteDeliveryRead(visit, report);
+      const fileName = `${publicEventId(eventUuid)}.json`;
+      visit.reply.header('content-disposition', `attachment; filename="${fileName}"`);
+      return visit.reply.type('application/json; charset=utf-8').send(body);
+    },
   });
 }
 
 /** The page shows the body, and what the receiver answered. */
-async function noteDeliveryRead(
-  request: FastifyRequest,
-  { database }: PortalContext,
-  { delivery }: DeliveryReport,
-): Promise<void> {
-  const target = `delivery ${publicDeliveryId(delivery.id)}`;
-  await noteRead(request, database, { action: 'delivery.read', target });
+async function noteDeliveryRead(visit: Visit, { delivery }: DeliveryReport): Promise<void> {
+  await visit.noteRead('delivery.read', `delivery ${publicDeliveryId(delivery.id)}`);
 }
 
 /** POST …/retry makes its next attempt now; POST …/replay sends it again; GET …/drop asks before POST …/drop drops it. */
-export function deliveryActions(app: PortalApp, context: PortalContext): void {
-  const find = async (visit: Visit) => await deliveryOf(context, visit.waba.wabaId, visit.param('id'));
+function deliveryActions(app: PortalApp, context: PortalContext): void {
   const access = PAGES.admin;
   action(app, context, {
     ...{ path: `${PATH}/replay`, access },
@@ -115,32 +123,24 @@ function pathOf({ wabaId, id }: DeliveryReport['delivery']): string {
   return `/portal/w/${encodeURIComponent(wabaId)}/deliveries/${publicDeliveryId(id)}`;
 }
 
-function sendDelivery(
-  request: FastifyRequest,
-  reply: FastifyReply,
-  context: PortalContext,
-  {
-    delivery,
-    attempts,
-    eventIdHash,
-    filteredAt,
-  }: DeliveryReport & { eventIdHash: string | null; filteredAt: string[] },
-): FastifyReply {
-  const viewer = viewerOf(request);
-  const waba = wabaOf(request);
-  const query = formValues(request.query);
-  const number = query.text('attempt');
+async function deliveryView(visit: Visit, { delivery, attempts }: DeliveryReport): Promise<PageView> {
+  const { viewer, now } = visit;
+  const number = visit.query('attempt');
   const shown = attempts.find(({ attempt }) => String(attempt) === number) ?? attempts[0];
   const path = pathOf(delivery);
-  return sendPage(reply, {
+  const details = [
+    ...facts(delivery),
+    ...(await temporalRows(visit, delivery)),
+    ...(await filterRows(visit, delivery)),
+  ];
+  return {
     title: delivery.eventType === null ? 'Delivery' : `Delivery: ${delivery.eventType}`,
-    active: 'deliveries',
-    trail: [{ label: 'Deliveries', href: `/portal/w/${waba.wabaId}/deliveries` }],
-    actions: mayChange(viewer) && actions(viewer, path, delivery),
+    trail: [{ label: 'Deliveries', href: `/portal/w/${visit.waba.wabaId}/deliveries` }],
+    actions: visit.mayChange && actions(viewer, path, delivery),
     done: DONE,
     assets: ['webhooks.css'],
-    body: html`<div class="card state"><p>${deliveryBadge(delivery.state, delivery.attempts)} ${nextStep(delivery, new Date(context.now()))}</p></div>
-<div class="card">${detailList([...facts(context, viewer, delivery, eventIdHash), ...filterRows(delivery.wabaId, filteredAt)])}</div>
+    body: html`<div class="card state"><p>${deliveryBadge(delivery.state, delivery.attempts)} ${nextStep(delivery, now)}</p></div>
+<div class="card">${detailList(details)}</div>
 <h2>Attempts</h2>
 ${
   shown === undefined
@@ -149,7 +149,7 @@ ${
 <h2 id="attempt">Attempt ${shown.attempt}</h2>${attemptView(viewer, delivery, shown)}`
 }
 <h2>Body as sent</h2>${bodyView(path, delivery)}`,
-  });
+  };
 }
 
 function actions(viewer: Viewer, path: string, delivery: DeliveryReport['delivery']): Markup {
@@ -159,12 +159,7 @@ function actions(viewer: Viewer, path: string, delivery: DeliveryReport['deliver
   return html`${state === 'pending' && html`<a class="button danger" href="${path}/drop">Drop</a>`}${isRetryable && actionButton(viewer, `${path}/retry`, 'Retry now', 'primary')}${isReplayable && actionButton(viewer, `${path}/replay`, 'Replay this delivery', 'primary')}`;
 }
 
-function facts(
-  context: PortalContext,
-  viewer: Viewer,
-  delivery: DeliveryReport['delivery'],
-  eventIdHash: string | null,
-): [string, Child][] {
+function facts(delivery: DeliveryReport['delivery']): [string, Child][] {
   const { wabaId, endpointId, endpointUrl, replayId, replayOf, conversationId } = delivery;
   const base = `/portal/w/${encodeURIComponent(wabaId)}`;
   const rows: [string, Child][] = [
@@ -198,21 +193,17 @@ function facts(
         : html`, of <a class="mono" href="${base}/deliveries/${original}">${original}</a>`;
     rows.push(['Replay', html`<a href="${base}/replays/${replayId}">${replayId}</a>${what}`]);
   }
-  return [...rows, ...temporalRows(context, viewer, delivery, eventIdHash)];
+  return rows;
 }
 
 /** Other endpoints whose content filter does not take this event, as it is now. */
-async function filteredEndpoints(
-  { database }: PortalContext,
-  { delivery }: DeliveryReport,
-): Promise<string[]> {
-  const event = await findEvent(database, delivery.wabaId, delivery.eventUuid);
+async function filterRows(
+  { context: { database } }: Visit,
+  { wabaId, eventUuid, body }: DeliveryDetail,
+): Promise<[string, Child][]> {
+  const event = await findEvent(database, wabaId, eventUuid);
   if (event === null) return [];
-  const body = delivery.body?.toString('utf8');
-  return await endpointsThatFilter(database, delivery.wabaId, { event, body });
-}
-
-function filterRows(wabaId: string, endpointIds: readonly string[]): [string, Child][] {
+  const endpointIds = await endpointsThatFilter(database, wabaId, { event, body: body?.toString('utf8') });
   if (endpointIds.length === 0) return [];
   const links = endpointIds.map(
     (id) => html`<a href="${endpointPath(wabaId, id)}/filter">endpoint ${id}</a> `,
@@ -221,20 +212,19 @@ function filterRows(wabaId: string, endpointIds: readonly string[]): [string, Ch
 }
 
 /** The operators' address of the Temporal UI may be an inner one. */
-function temporalRows(
-  context: PortalContext,
-  viewer: Viewer,
+async function temporalRows(
+  { context, viewer, now }: Visit,
   delivery: DeliveryDetail,
-  eventIdHash: string | null,
-): [string, Child][] {
+): Promise<[string, Child][]> {
   const { uiUrl, publicUiUrl, namespace } = context.config.temporal;
   const place = { uiUrl: viewer.role === 'operator' ? uiUrl : publicUiUrl, namespace };
-  const { workflowId } = delivery;
+  const { eventId, workflowId } = delivery;
   const shown =
     workflowId === null
-      ? html`<span class="faint">${noWorkflow(delivery, new Date(context.now()))}</span>`
+      ? html`<span class="faint">${noWorkflow(delivery, now)}</span>`
       : workflowLink(place.uiUrl === '' ? null : workflowUrl(place, workflowId), workflowId);
   const workflow: [string, Child] = ['Workflow', shown];
+  const eventIdHash = eventId === null ? null : await openEventIdHash(context.accounts)(eventId);
   if (place.uiUrl === '' || eventIdHash === null) return [workflow];
   const url = workflowListUrl(place, eventQuery(eventIdHash));
   const text = 'All workflows with this eventId';

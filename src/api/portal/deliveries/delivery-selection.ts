@@ -1,19 +1,18 @@
-import type { FastifyReply, FastifyRequest } from 'fastify';
+import type { FastifyReply } from 'fastify';
 import { Type } from 'typebox';
 import { retryDelivery } from '../../../deliveries/retry-now.ts';
 import { cancelDelivery, wabaOfDelivery } from '../../../deliveries/search/shown-delivery.ts';
 import { invalidValue } from '../../../platform/request-input.ts';
 import { PAGES } from '../access/page-access.ts';
-import { orShown, sendFormPage } from '../access/page-error.ts';
+import { orShown } from '../access/page-error.ts';
 import { sendPage } from '../access/send-page.ts';
-import { viewerOf } from '../access/viewer.ts';
-import { csrfField } from '../components/form.ts';
+import { postForm } from '../components/form.ts';
 import { dataTable } from '../components/table.ts';
-import { toolsOf } from '../endpoints/endpoint-status.ts';
-import { formLine, formValues } from '../form-values.ts';
+import { type FormValues, formLine, formValues } from '../form-values.ts';
+import { Visit } from '../kits/visit.ts';
 import { type Child, html, type Markup } from '../markup.ts';
 import type { PortalApp, PortalContext } from '../portal-app.ts';
-import { backToList, DELIVERY_PLACES, type DeliveryScope, scopeOf } from './delivery-list.ts';
+import { backToList, DELIVERY_PLACES } from './delivery-list.ts';
 
 /** As many as a page of the list shows. */
 const MOST = 50;
@@ -29,7 +28,7 @@ type Change = {
   refused: string;
   /** Names the notice of the list. */
   doneName: 'retried' | 'dropped';
-  make: (tools: ReturnType<typeof toolsOf>, wabaId: string, id: string) => Promise<unknown>;
+  make: (tools: Visit['tools'], wabaId: string, id: string) => Promise<unknown>;
 };
 
 const RETRY: Change = {
@@ -49,40 +48,42 @@ const DROP: Change = {
 
 /** POST …/selected/retry makes the next attempts of the selected deliveries now; POST …/selected/drop, of one WABA, asks, then drops them. */
 export function deliverySelection(app: PortalApp, context: PortalContext): void {
+  const schema = { body: Selection };
   for (const { path, changing: config } of DELIVERY_PLACES)
-    app.post(`${path}/selected/retry`, { config, schema: { body: Selection } }, async (request, reply) =>
-      changeAll(request, reply, { context, change: RETRY }),
-    );
-  const options = { config: PAGES.admin, schema: { body: Selection } };
-  app.post('/portal/w/:wabaId/deliveries/selected/drop', options, async (request, reply) => {
-    const ids = selectedIds(request);
+    app.post(`${path}/selected/retry`, { config, schema }, async (request, reply) => {
+      const ids = selectedIds(formValues(request.body));
+      return await changeAll(new Visit(request, reply, context), ids, RETRY);
+    });
+  const drop = '/portal/w/:wabaId/deliveries/selected/drop';
+  app.post(drop, { config: PAGES.admin, schema }, async (request, reply) => {
+    const visit = new Visit(request, reply, context);
+    const ids = selectedIds(formValues(request.body));
     const isConfirmed = request.body.confirm === 'yes';
-    if (ids.length > 0 && !isConfirmed) return askBeforeDrop(request, reply, scopeOf(request), ids);
-    return await changeAll(request, reply, { context, change: DROP });
+    if (ids.length > 0 && !isConfirmed) return askBeforeDrop(visit, ids);
+    return await changeAll(visit, ids, DROP);
   });
 }
 
 /** Ids name their times: the oldest first, because later deliveries of an ordering key wait for it. */
-function selectedIds({ body }: FastifyRequest): string[] {
-  return [...new Set(formValues(body).list('id'))].toSorted();
+function selectedIds(given: FormValues): string[] {
+  return [...new Set(given.list('id'))].toSorted();
 }
 
 type Outcome = { id: string; wabaId: string | null; refusal: string | null };
 
 /** Changes one after the other, each by itself; says of each what came of it where one was refused. */
-async function changeAll(
-  request: FastifyRequest,
-  reply: FastifyReply,
-  { context, change }: { context: PortalContext; change: Change },
-): Promise<FastifyReply> {
-  const scope = scopeOf(request);
-  const ids = selectedIds(request);
-  if (ids.length === 0) return nothingSelected(request, reply, scope, change);
-  const tools = toolsOf(request, context);
+async function changeAll(visit: Visit, ids: readonly string[], change: Change): Promise<FastifyReply> {
+  const { reply, context, tools, wabaId } = visit;
+  const page = pageOf(visit, change.title);
+  if (ids.length === 0) {
+    const error = invalidValue('No delivery is selected. Select one or more in the list first.', 'id');
+    const notice = { kind: 'error', text: error.message } as const;
+    return sendPage(reply, { ...page, notice, error, body: backLink(visit) });
+  }
   const changeOne = async (id: string): Promise<Outcome> => {
     const outcome: Outcome = { id, wabaId: null, refusal: null };
     const make = async () => {
-      outcome.wabaId = scope.waba?.wabaId ?? (await wabaOfDelivery(context, id));
+      outcome.wabaId = wabaId ?? (await wabaOfDelivery(context, id));
       await change.make(tools, outcome.wabaId, id);
     };
     await orShown(make, (error) => {
@@ -93,33 +94,18 @@ async function changeAll(
   const outcomes: Outcome[] = [];
   for (const id of ids) outcomes.push(await changeOne(id));
   const isDone = outcomes.every(({ refusal }) => refusal === null);
-  if (isDone) return reply.redirect(backToList(request, scope, { done: change.doneName }), 303);
-  const body = html`${outcomeTable(change, outcomes)}${backLink(request, scope)}`;
-  return sendPage(reply, { ...pageOf(request, scope, change.title), body });
+  if (isDone) return reply.redirect(backToList(visit, { done: change.doneName }), 303);
+  return sendPage(reply, { ...page, body: html`${outcomeTable(change, outcomes)}${backLink(visit)}` });
 }
 
-function nothingSelected(
-  request: FastifyRequest,
-  reply: FastifyReply,
-  scope: DeliveryScope,
-  { title }: Change,
-): FastifyReply {
-  const error = invalidValue('No delivery is selected. Select one or more in the list first.', 'id');
-  const notice = { kind: 'error', text: error.message } as const;
-  return sendFormPage(
-    reply,
-    { ...pageOf(request, scope, title), notice, body: backLink(request, scope) },
-    error,
-  );
+function pageOf(visit: Visit, title: string) {
+  const [label, active] =
+    visit.wabaId === null ? ['All deliveries', 'operator/deliveries'] : ['Deliveries', 'deliveries'];
+  return { title, active, trail: [{ label, href: backToList(visit) }] };
 }
 
-function pageOf(request: FastifyRequest, scope: DeliveryScope, title: string) {
-  const label = scope.waba === null ? 'All deliveries' : 'Deliveries';
-  return { title, active: scope.active, trail: [{ label, href: backToList(request, scope) }] };
-}
-
-function backLink(request: FastifyRequest, scope: DeliveryScope): Markup {
-  return html`<p><a class="button" href="${backToList(request, scope)}">Back to the list</a></p>`;
+function backLink(visit: Visit): Markup {
+  return html`<p><a class="button" href="${backToList(visit)}">Back to the list</a></p>`;
 }
 
 function outcomeTable(change: Change, outcomes: readonly Outcome[]): Markup {
@@ -136,19 +122,14 @@ function outcomeTable(change: Change, outcomes: readonly Outcome[]): Markup {
 ${dataTable('Outcomes', [{ label: 'Delivery', kind: 'narrow' }, 'Outcome'], rows)}`;
 }
 
-function askBeforeDrop(
-  request: FastifyRequest,
-  reply: FastifyReply,
-  scope: DeliveryScope,
-  ids: readonly string[],
-): FastifyReply {
+function askBeforeDrop(visit: Visit, ids: readonly string[]): FastifyReply {
   const count = ids.length === 1 ? 'this delivery' : `these ${ids.length} deliveries`;
-  const hidden = ids.map((id) => html`<input type="hidden" name="id" value="${id}">`);
-  return sendPage(reply, {
-    ...pageOf(request, scope, `Drop ${count}?`),
+  const form = html`${ids.map((id) => html`<input type="hidden" name="id" value="${id}">`)}<input type="hidden" name="confirm" value="yes">
+<div class="buttons"><button class="danger">Drop</button><a class="button" href="${backToList(visit)}">Cancel</a></div>`;
+  return sendPage(visit.reply, {
+    ...pageOf(visit, `Drop ${count}?`),
     body: html`<div class="card"><ul>${ids.map((id) => html`<li><code class="break">${id}</code></li>`)}</ul>
 <p>What is dropped is not sent any more, and the next events of the same ordering keys follow. It stays in the log, and a replay can send it.</p>
-<form method="post" action="${request.url}">${csrfField(viewerOf(request))}${hidden}<input type="hidden" name="confirm" value="yes">
-<div class="buttons"><button class="danger">Drop</button><a class="button" href="${backToList(request, scope)}">Cancel</a></div></form></div>`,
+${postForm(visit.viewer, visit.request.url, form)}</div>`,
   });
 }

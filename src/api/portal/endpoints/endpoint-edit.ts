@@ -20,7 +20,8 @@ import { checkWabaUrl } from '../../../endpoints/url-check.ts';
 import { RateLimitError, RequestError } from '../../../platform/request-input.ts';
 import { accountObjectId } from '../../external/schema-kit.ts';
 import { PAGES } from '../access/page-access.ts';
-import { orShown, sendFormPage } from '../access/page-error.ts';
+import { orShown } from '../access/page-error.ts';
+import { sendPage } from '../access/send-page.ts';
 import { type Viewer, viewerOf, wabaOf } from '../access/viewer.ts';
 import { checkboxes, postForm, radios, selectField, textArea, textField } from '../components/form.ts';
 import { formLine, formOf, formValues } from '../form-values.ts';
@@ -160,9 +161,9 @@ async function sendForm(
             kind: 'error' as const,
             text: error.param === null ? error.message : 'Nothing was saved: see the field below.',
           },
-    body: form,
+    ...{ body: form, error },
   };
-  return sendFormPage(reply, view, error);
+  return sendPage(reply, view);
 }
 
 type EndpointFormView = {

@@ -20,13 +20,14 @@ import { shownCount } from '../../../queue/waiting.ts';
 import { accountObjectId } from '../../external/schema-kit.ts';
 import { PAGES } from '../access/page-access.ts';
 import { sendPage } from '../access/send-page.ts';
-import { noteListRead, type Viewer, viewerOf, wabaOf } from '../access/viewer.ts';
+import { type Viewer, viewerOf, wabaOf } from '../access/viewer.ts';
 import { codeBlock } from '../components/copyable.ts';
 import { actionButton, postForm, radios, selectField, textField } from '../components/form.ts';
 import { noticeBox } from '../components/notice.ts';
 import { detailList, statRow } from '../components/table.ts';
 import { durationText, exactTime, relativeText, utcText } from '../components/time.ts';
 import { deliveryTable } from '../deliveries/delivery-table.ts';
+import { Visit } from '../kits/visit.ts';
 import { type Child, html, type Markup } from '../markup.ts';
 import type { PortalApp, PortalContext } from '../portal-app.ts';
 import { certificateControls } from './client-certificate.ts';
@@ -83,7 +84,7 @@ export async function sendEndpointPage(
   const waba = wabaOf(request);
   const viewer = viewerOf(request);
   const endpoint = await endpointStatus(context.accounts, waba.wabaId, accountObjectId(id));
-  await noteListRead(request, context.database, 'deliveries.listed', [waba.wabaId]);
+  await new Visit(request, reply, context).noteListRead('deliveries.listed', [waba.wabaId]);
   const path = endpointPath(waba.wabaId, endpoint.id);
   const view = {
     title: endpoint.description || new URL(endpoint.url).host,

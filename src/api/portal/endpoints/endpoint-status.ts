@@ -7,6 +7,7 @@ import { shownCount, type WaitingDeliveries } from '../../../queue/waiting.ts';
 import { actorOf, type Viewer } from '../access/viewer.ts';
 import { badge } from '../components/badge.ts';
 import { durationText, utcText } from '../components/time.ts';
+import type { Option } from '../kits/form-fields.ts';
 import { html, type Markup } from '../markup.ts';
 import type { PortalContext } from '../portal-app.ts';
 
@@ -105,11 +106,11 @@ export function urlFor(viewer: Viewer, url: string): string {
   return mayChange(viewer) ? url : shownUrl(url);
 }
 
+/** What people tell endpoints apart by. */
+export type EndpointNames = Pick<Endpoint, 'id' | 'url' | 'description'>;
+
 /** The option for an endpoint in a list of them. */
-export function endpointOption({ id, url, description }: Pick<Endpoint, 'id' | 'url' | 'description'>): {
-  value: string;
-  label: string;
-} {
+export function endpointOption({ id, url, description }: EndpointNames): Option {
   const address = shownUrl(url).replace(/^https?:\/\//, '');
   return { value: id, label: `${id}: ${description || address.slice(0, 60)}` };
 }

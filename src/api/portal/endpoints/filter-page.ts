@@ -11,12 +11,13 @@ import { accountObjectId } from '../../external/schema-kit.ts';
 import { PAGES, searchOf } from '../access/page-access.ts';
 import { orShown } from '../access/page-error.ts';
 import { sendPage } from '../access/send-page.ts';
-import { noteListRead, viewerOf, wabaOf } from '../access/viewer.ts';
+import { viewerOf, wabaOf } from '../access/viewer.ts';
 import { badge } from '../components/badge.ts';
 import { postForm, textArea } from '../components/form.ts';
 import { dataTable, emptyState } from '../components/table.ts';
 import { timeAgo } from '../components/time.ts';
 import { formLine, formOf, formValues } from '../form-values.ts';
+import { Visit } from '../kits/visit.ts';
 import { type Child, html, type Markup } from '../markup.ts';
 import type { PortalApp, PortalContext } from '../portal-app.ts';
 import { endpointPath, endpointsPath, mayChange } from './endpoint-status.ts';
@@ -56,7 +57,7 @@ async function sendFilter(
   const lines = text === null ? (endpoint.filter ?? []) : text.split(/\r?\n/);
   const isEmpty = lines.every((line) => line.trim() === '');
   const filter = error !== undefined || isEmpty ? null : checkFilter(lines);
-  await noteListRead(request, context.database, 'events.listed', [wabaId]);
+  await new Visit(request, reply, context).noteListRead('events.listed', [wabaId]);
   const own = endpointPath(wabaId, endpoint.id);
   const fields = textArea({
     label: 'Content filter',

@@ -1,6 +1,7 @@
 import type { FastifyReply } from 'fastify';
 import type { RequestError } from '../../../platform/request-input.ts';
-import { orShown, sendFormPage } from '../access/page-error.ts';
+import { orShown } from '../access/page-error.ts';
+import { sendPage } from '../access/send-page.ts';
 import { postForm } from '../components/form.ts';
 import type { Notice } from '../components/notice.ts';
 import { type FormValues, formValues } from '../form-values.ts';
@@ -113,11 +114,14 @@ export function unplaced<Name extends string, Subject>(
   return { kind: 'error', text: refused.error.message };
 }
 
+type Shown = PageView | FastifyReply;
+
 /** Where a form is sent to, and what shows it again when it is refused. */
 type FormAction<Name extends string, Subject> = Pick<Place, 'access'> & {
+  active?: string;
   form: Form<Name, Subject>;
   load?: (visit: Visit) => Promise<Subject>;
-  show: (visit: Visit, refused: Refused, subject: Subject) => Promise<FastifyReply>;
+  show: (visit: Visit, refused: Refused, subject: Subject) => Shown | Promise<Shown>;
   query?: readonly string[];
 };
 
@@ -125,7 +129,7 @@ type FormAction<Name extends string, Subject> = Pick<Place, 'access'> & {
 export function formAction<Name extends string, Subject>(
   app: PortalApp,
   context: PortalContext,
-  { access, form, load = noSubject, show, query = [] }: FormAction<Name, Subject>,
+  { access, active = '', form, load = noSubject, show, query = [] }: FormAction<Name, Subject>,
 ): void {
   const schema = { querystring: queryOf(query), body: bodyOf(form.fields) };
   app.post(form.action, { config: access, schema }, async (request, reply) => {
@@ -137,7 +141,10 @@ export function formAction<Name extends string, Subject>(
         const next = await form.submit(visit, values, subject);
         return typeof next === 'string' ? reply.redirect(next, 303) : next;
       },
-      (error) => show(visit, { values, error }, subject),
+      async (error) => {
+        const shown = await show(visit, { values, error }, subject);
+        return 'title' in shown ? sendPage(reply, { active, ...shown, error }) : shown;
+      },
     );
   });
 }
@@ -181,7 +188,7 @@ export function formPage<Name extends string, Subject>(
 ): Form<Name, Subject> {
   const { access, active, query = [], load = noSubject } = page;
   const form: Form<Name, Subject> = { ...page, action: page.action ?? page.path };
-  const show = async (visit: Visit, refused: Refused | null, subject: Subject) => {
+  const show = (visit: Visit, refused: Refused | null, subject: Subject): PageView => {
     const trail = page.trail?.(visit, subject) ?? [];
     // A form with a notice after it leads back to its own page.
     const cancelHref = page.done === undefined ? (trail.at(-1)?.href ?? null) : null;
@@ -189,7 +196,7 @@ export function formPage<Name extends string, Subject>(
     const maySend = page.seenBy === undefined || visit.mayChange;
     // Before the sign-in, the whole page is one card.
     const isCard = page.viewer === null;
-    const view = {
+    return {
       ...(isCard && { viewer: null }),
       title: textOf(page.title, subject, visit),
       lead: textOf(page.lead ?? null, subject, visit),
@@ -197,7 +204,6 @@ export function formPage<Name extends string, Subject>(
       notice: unplaced(form, subject, refused),
       body: html`${page.above?.(subject, visit)}${maySend && (isCard ? formMarkup : formCard)(visit, form, shown)}${page.below?.(subject, visit)}`,
     };
-    return sendFormPage(visit.reply, view, refused?.error ?? null);
   };
   if (!page.isPart) {
     app.get(
@@ -207,7 +213,7 @@ export function formPage<Name extends string, Subject>(
         const visit = new Visit(request, reply, context);
         const elsewhere = page.instead?.(visit) ?? null;
         if (elsewhere !== null) return reply.redirect(elsewhere, 303);
-        return await show(visit, null, await load(visit));
+        return sendPage(reply, show(visit, null, await load(visit)));
       },
     );
   }

@@ -1,5 +1,5 @@
 import type { FastifyReply } from 'fastify';
-import { sendFormPage } from '../access/page-error.ts';
+import { sendPage } from '../access/send-page.ts';
 import { numberedPage, numberedPager, pager } from '../components/pager.ts';
 import { type Column, dataTable, emptyState } from '../components/table.ts';
 import { type Child, html, type Markup } from '../markup.ts';
@@ -176,8 +176,18 @@ export function listPage<Row>(app: PortalApp, context: PortalContext, page: List
     const { title, active, done = {}, assets = [], trail = [] } = page;
     const actions = html`${page.actions?.(visit)}${!list.isEmpty && add}`;
     const body = html`${above}${list.markup}${below}`;
-    const view = { title, active, done, assets, trail, lead, actions: actions.toString() && actions, body };
-    return sendFormPage(visit.reply, view, refused?.error ?? null);
+    const view = {
+      title,
+      active,
+      done,
+      assets,
+      trail,
+      lead,
+      actions: actions.toString() && actions,
+      body,
+      error: refused?.error ?? null,
+    };
+    return sendPage(visit.reply, view);
   };
   const names = (page.filters ?? []).map(({ name }) => name);
   const querystring = queryOf([...names, ...(page.query ?? []), page.positionOf ? 'cursor' : 'page']);

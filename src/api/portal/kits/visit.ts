@@ -1,5 +1,5 @@
 import type { FastifyContextConfig, FastifyReply, FastifyRequest } from 'fastify';
-import type { Actor, Audited } from '../../../platform/audit/audit.ts';
+import { type Actor, type Audited, recordReads } from '../../../platform/audit/audit.ts';
 import type { Visitor } from '../../../users/sign-in.ts';
 import { accountObjectId } from '../../external/schema-kit.ts';
 import {
@@ -101,6 +101,22 @@ export class Visit {
 
   get actor(): Actor {
     return actorOf(this.request);
+  }
+
+  /** Writes down that an operator reads what customers wrote; a tenant's own users are not noted. Once an hour for each target. */
+  async noteRead(action: string, target: string): Promise<void> {
+    await this.#noteReads(action, [{ wabaId: this.waba.wabaId, target }]);
+  }
+
+  /** As `noteRead`, for a list or a search, for each WABA of which it shows something. What was searched for is not noted. */
+  async noteListRead(action: string, wabaIds: readonly string[]): Promise<void> {
+    const reads = [...new Set(wabaIds)].map((wabaId) => ({ wabaId, target: `WABA ${wabaId}` }));
+    await this.#noteReads(action, reads);
+  }
+
+  async #noteReads(action: string, reads: readonly { wabaId: string; target: string }[]): Promise<void> {
+    if (this.viewer.role !== 'operator' || reads.length === 0) return;
+    await recordReads(this.context.database, this.actor, action, reads);
   }
 
   get now(): Date {

@@ -18,13 +18,14 @@ import { annotationMembers, editedContent, mediaAddress, mediaErrorOf } from '..
 import { PAGES } from '../access/page-access.ts';
 import { pageNotFound } from '../access/page-error.ts';
 import { sendPage } from '../access/send-page.ts';
-import { noteRead, viewerOf, wabaOf } from '../access/viewer.ts';
+import { viewerOf, wabaOf } from '../access/viewer.ts';
 import { badge } from '../components/badge.ts';
 import { codeBlock, copyable } from '../components/copyable.ts';
 import { detailList, emptyState } from '../components/table.ts';
 import { exactTime } from '../components/time.ts';
 import { prettyJson, shownText } from '../deliveries/shown-text.ts';
 import { mayChange } from '../endpoints/endpoint-status.ts';
+import { Visit } from '../kits/visit.ts';
 import { html, type Markup, nothing } from '../markup.ts';
 import type { PortalApp, PortalContext } from '../portal-app.ts';
 import { groupMembers, groupRows, participantList, statusBadge } from './group-parts.ts';
@@ -45,7 +46,7 @@ export function conversationPage(app: PortalApp, context: PortalContext): void {
     const { id } = request.params;
     const conversation = ROW_ID.test(id) ? await findConversation(database, waba.wabaId, id) : null;
     if (conversation === null) throw pageNotFound();
-    await noteRead(request, database, { action: 'conversation.read', target: `conversation ${id}` });
+    await new Visit(request, reply, context).noteRead('conversation.read', `conversation ${id}`);
     const scope = [waba.wabaId, 'portal-messages', id];
     const [afterId = null] = cursors.decode(scope, request.query.cursor ?? '') ?? [];
     const walk = { order: 'desc' as const, afterId, limit: PAGE_SIZE };

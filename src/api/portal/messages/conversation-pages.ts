@@ -4,11 +4,12 @@ import { pageOf } from '../../external/page.ts';
 import { PAGES, searchOf } from '../access/page-access.ts';
 import { openSearch, sealSearch } from '../access/private-search.ts';
 import { sendPage } from '../access/send-page.ts';
-import { noteListRead, type Viewer, viewerOf, wabaOf } from '../access/viewer.ts';
+import { type Viewer, viewerOf, wabaOf } from '../access/viewer.ts';
 import { csrfField, textField } from '../components/form.ts';
 import { pager } from '../components/pager.ts';
 import { dataTable, emptyState } from '../components/table.ts';
 import { timeAgo } from '../components/time.ts';
+import { Visit } from '../kits/visit.ts';
 import { html, type Markup } from '../markup.ts';
 import type { PortalApp, PortalContext } from '../portal-app.ts';
 import { conversationPage } from './conversation-page.ts';
@@ -48,7 +49,8 @@ function conversationSearch(app: PortalApp): void {
 }
 
 /** GET /portal/w/:wabaId/conversations: the latest first. */
-function conversationListPage(app: PortalApp, { database, cursors, now }: PortalContext): void {
+function conversationListPage(app: PortalApp, context: PortalContext): void {
+  const { database, cursors, now } = context;
   const options = { config: PAGES.member, schema: { querystring: Query } };
   app.get('/portal/w/:wabaId/conversations', options, async (request, reply) => {
     const waba = wabaOf(request);
@@ -67,7 +69,7 @@ function conversationListPage(app: PortalApp, { database, cursors, now }: Portal
       { order: 'desc', after, limit: PAGE_SIZE + 1 },
     );
     const action = wanted === '' ? 'conversations.listed' : 'conversations.searched';
-    await noteListRead(request, database, action, [waba.wabaId]);
+    await new Visit(request, reply, context).noteListRead(action, [waba.wabaId]);
     const { rows, nextCursor } = pageOf(found, PAGE_SIZE, (row) =>
       cursors.encode(scope, [row.lastMessageAtText, row.id]),
     );

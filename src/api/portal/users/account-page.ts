@@ -5,7 +5,7 @@ import { listSessions } from '../../../users/user-sessions.ts';
 import { findUser, type User } from '../../../users/user-store.ts';
 import { accountObjectId } from '../../external/schema-kit.ts';
 import { PAGES, withFreshProof, withoutFreshProof } from '../access/page-access.ts';
-import { pageNotFound, sendFormPage } from '../access/page-error.ts';
+import { pageNotFound } from '../access/page-error.ts';
 import { sessionCookie } from '../access/session-cookie.ts';
 import type { Viewer } from '../access/viewer.ts';
 import { badge } from '../components/badge.ts';
@@ -47,11 +47,7 @@ export function accountPages(app: PortalApp, context: PortalContext, tools: Acco
   viewPage(app, context, { path: '/portal/account', access: PAGES.signedIn, active: 'account', view });
   if (context.config.portal.passwordSignIn)
     formAction(app, context, {
-      ...{ access: withFreshProof(PAGES.signedIn, 'code'), form: password },
-      show: async (visit, refused) => {
-        const shown = await view(visit, refused);
-        return sendFormPage(visit.reply, { ...shown, active: 'account' }, refused.error);
-      },
+      ...{ access: withFreshProof(PAGES.signedIn, 'code'), active: 'account', form: password, show: view },
     });
   sessionForms(app, context);
 }

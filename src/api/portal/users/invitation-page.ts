@@ -8,7 +8,7 @@ import {
 } from '../../../users/invitations.ts';
 import { setPasswordByLink } from '../../../users/password-links.ts';
 import { PAGES } from '../access/page-access.ts';
-import { PageError, pageNotFound, sendFormPage } from '../access/page-error.ts';
+import { PageError, pageNotFound } from '../access/page-error.ts';
 import { beginInBrowser, sessionCookie } from '../access/session-cookie.ts';
 import { type Viewer, viewerIfAny } from '../access/viewer.ts';
 import { actionButton } from '../components/form.ts';
@@ -37,8 +37,7 @@ export function invitationPages(app: PortalApp, context: PortalContext, tools: L
   });
   formAction(app, context, {
     ...{ access: PAGES.open, form: forms.newAccount, load: linkBehind },
-    show: async (visit, refused, subject) =>
-      sendFormPage(visit.reply, linkView(visit, tools, forms, { subject, refused }), refused.error),
+    show: (visit, refused, subject) => linkView(visit, tools, forms, { subject, refused }),
   });
 }
 

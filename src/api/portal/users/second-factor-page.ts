@@ -12,7 +12,7 @@ import {
 import { isSecondFactorRequired } from '../../../users/sign-in-policy.ts';
 import { refuseMarkedSession } from '../../../users/user-authority.ts';
 import { PAGES, withFreshProof, withoutFreshProof } from '../access/page-access.ts';
-import { pageNotFound, sendFormPage } from '../access/page-error.ts';
+import { pageNotFound } from '../access/page-error.ts';
 import { sendPage } from '../access/send-page.ts';
 import { formCookie, sessionCookie } from '../access/session-cookie.ts';
 import type { Viewer } from '../access/viewer.ts';
@@ -127,15 +127,14 @@ function enrolmentPage(app: PortalApp, context: PortalContext, limit: SignInLimi
     },
   });
   formAction(app, context, {
-    ...{ access, form },
+    ...{ access, active: 'account', form },
     load: async (visit) => {
       const sealed = usableSeal(accounts, visit.viewer, visit.carried('sealed'));
       return newSecondFactor(accounts, visit.viewer, sealed);
     },
-    show: async (visit, refused, subject) => {
+    show: (visit, refused, subject) => {
       if (refused.error.code !== 'wrong_code') throw refused.error;
-      const view = enrolmentView(visit, form, subject, refused);
-      return sendFormPage(visit.reply, { active: 'account', ...view }, refused.error);
+      return enrolmentView(visit, form, subject, refused);
     },
   });
 }
