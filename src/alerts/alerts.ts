@@ -2,6 +2,7 @@ import type { NoticeState } from '../notices/alert-envelope.ts';
 import { insertEndpointAlert, insertWabaNotice } from '../notices/alert-notices.ts';
 import { type Audited, recordBy } from '../platform/audit/audit.ts';
 import type { ErasedTable, NamedIn } from '../platform/erasing.ts';
+import { columnsOf } from '../platform/postgres/arrays.ts';
 import type { Database, Transaction } from '../platform/postgres/database.ts';
 import { execute, query } from '../platform/postgres/sql.ts';
 import { alertUuidOf, publicAlertId, uuidV7 } from '../platform/public-ids.ts';
@@ -76,11 +77,7 @@ async function openNew(trx: Transaction, found: readonly Condition[]): Promise<C
      returning ${CHANGED}, a.xmax = 0 as "isNew", false as "isManual"`,
     [
       found.map(() => uuidV7(Date.now())),
-      found.map(({ kind }) => kind),
-      found.map(({ tenantId }) => tenantId),
-      found.map(({ wabaId }) => wabaId),
-      found.map(({ subject }) => subject),
-      found.map(({ reason }) => reason),
+      ...columnsOf(found, 'kind', 'tenantId', 'wabaId', 'subject', 'reason'),
       found.map(({ details }) => JSON.stringify(details)),
     ],
   );

@@ -8,7 +8,7 @@ import { type Audited, recordChange } from '../platform/audit/audit.ts';
 import type { SealedDatabase } from '../platform/crypto/sealed-database.ts';
 import { isSameTarget } from '../platform/http/same-target.ts';
 import type { Database, Transaction } from '../platform/postgres/database.ts';
-import { execute, query } from '../platform/postgres/sql.ts';
+import { execute, query, queryOne } from '../platform/postgres/sql.ts';
 import { publicAlertId } from '../platform/public-ids.ts';
 import { RequestError } from '../platform/request-input.ts';
 import { operationsSecretPlace } from './sealed-columns.ts';
@@ -159,12 +159,11 @@ type OperationsUrl = { url: string | null; secretSealed: string | null };
 
 /** Null when there is no such WABA. */
 export async function findOperationsUrl(database: Database, wabaId: string): Promise<OperationsUrl | null> {
-  const [row] = await query<OperationsUrl>(
+  return await queryOne<OperationsUrl>(
     database,
     'select operations_url as url, operations_secret_sealed as "secretSealed" from wabas where waba_id = ?',
     [wabaId],
   );
-  return row ?? null;
 }
 
 /** Notes which API key chose the present URL; null: none did. */

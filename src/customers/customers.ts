@@ -1,3 +1,4 @@
+import { columnsOf } from '../platform/postgres/arrays.ts';
 import type { Transaction } from '../platform/postgres/database.ts';
 import { execute, query } from '../platform/postgres/sql.ts';
 import { moveMember } from './groups.ts';
@@ -92,15 +93,7 @@ export async function saveContacts(trx: Transaction, contacts: readonly Contact[
      on conflict (id) do update set user_id = excluded.user_id, parent_user_id = excluded.parent_user_id,
        wa_id = excluded.wa_id, profile_name = excluded.profile_name, username = excluded.username,
        updated_at = now()`,
-    [
-      ids,
-      contacts.map((contact) => contact.wabaId),
-      contacts.map((contact) => contact.userId),
-      contacts.map((contact) => contact.parentUserId),
-      contacts.map((contact) => contact.waId),
-      contacts.map((contact) => contact.profileName),
-      contacts.map((contact) => contact.username),
-    ],
+    [ids, ...columnsOf(contacts, 'wabaId', 'userId', 'parentUserId', 'waId', 'profileName', 'username')],
   );
   await Promise.all([emptied, written]);
 }
@@ -174,11 +167,7 @@ export async function openConversations(
      select *, clock_timestamp() from unnest(?::text[], ?::text[], ?::${type}[])
      on conflict (phone_number_id, ${column}) where ${current} do update set last_message_at = clock_timestamp()
      returning id, phone_number_id as "phoneNumberId", ${column} as "partnerId"`,
-    [
-      pairs.map((pair) => pair.wabaId),
-      pairs.map((pair) => pair.phoneNumberId),
-      pairs.map((pair) => pair.partnerId),
-    ],
+    columnsOf(pairs, 'wabaId', 'phoneNumberId', 'partnerId'),
   );
 }
 
@@ -191,12 +180,7 @@ export async function addConversations(
     trx,
     `insert into conversations (id, waba_id, phone_number_id, contact_id, last_message_at)
      select *, clock_timestamp() from unnest(?::bigint[], ?::text[], ?::text[], ?::bigint[])`,
-    [
-      added.map(({ id }) => id),
-      added.map(({ wabaId }) => wabaId),
-      added.map(({ phoneNumberId }) => phoneNumberId),
-      added.map(({ partnerId }) => partnerId),
-    ],
+    columnsOf(added, 'id', 'wabaId', 'phoneNumberId', 'partnerId'),
   );
 }
 
@@ -212,7 +196,7 @@ export async function findConversations(
     trx,
     `select id, phone_number_id as "phoneNumberId", ${column} as "partnerId" from conversations
       where (phone_number_id, ${column}) in (select * from unnest(?::text[], ?::${type}[])) and ${current}`,
-    [pairs.map((pair) => pair.phoneNumberId), pairs.map((pair) => pair.partnerId)],
+    columnsOf(pairs, 'phoneNumberId', 'partnerId'),
   );
 }
 
@@ -258,6 +242,6 @@ export async function noteCalls(
     `update conversations c set last_call_at = greatest(c.last_call_at, g.at)
        from (select id, max(at) as at from unnest(?::bigint[], ?::timestamptz[]) as g (id, at) group by id) as g
       where c.id = g.id`,
-    [calls.map(({ conversationId }) => conversationId), calls.map(({ at }) => at)],
+    columnsOf(calls, 'conversationId', 'at'),
   );
 }

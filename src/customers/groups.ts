@@ -1,4 +1,5 @@
 import type { ErasedTable } from '../platform/erasing.ts';
+import { columnsOf } from '../platform/postgres/arrays.ts';
 import type { Database, Transaction } from '../platform/postgres/database.ts';
 import { execute, query } from '../platform/postgres/sql.ts';
 
@@ -37,16 +38,17 @@ export async function noteGroups(trx: Transaction, news: readonly GroupNews[]): 
             state = case when d.state = 'deleted' or excluded.state is null then d.state
                          when excluded.state = 'deleted' or ${newer('state')} then excluded.state else d.state end,
             state_at = greatest(d.state_at, excluded.state_at)`,
-    [
-      news.map((one) => one.conversationId),
-      news.map((one) => one.wabaId),
-      news.map((one) => one.subject),
-      news.map((one) => one.subjectAt),
-      news.map((one) => one.description),
-      news.map((one) => one.descriptionAt),
-      news.map((one) => one.state),
-      news.map((one) => one.stateAt),
-    ],
+    columnsOf(
+      news,
+      'conversationId',
+      'wabaId',
+      'subject',
+      'subjectAt',
+      'description',
+      'descriptionAt',
+      'state',
+      'stateAt',
+    ),
   );
   const deleted = news.filter(({ state }) => state === 'deleted').map(({ conversationId }) => conversationId);
   if (deleted.length > 0) {
@@ -74,13 +76,7 @@ export async function noteMembers(trx: Transaction, members: readonly NewMember[
       where not exists (select from group_details d where d.conversation_id = n.conversation_id and d.state = 'deleted')
      on conflict (conversation_id, contact_id) do update set state = excluded.state, at = excluded.at
       where excluded.at >= g.at`,
-    [
-      members.map((one) => one.conversationId),
-      members.map((one) => one.contactId),
-      members.map((one) => one.wabaId),
-      members.map((one) => one.state),
-      members.map((one) => one.at),
-    ],
+    columnsOf(members, 'conversationId', 'contactId', 'wabaId', 'state', 'at'),
   );
 }
 

@@ -1,4 +1,5 @@
 import { insertEndpointAlert } from '../notices/alert-notices.ts';
+import { columnsOf } from '../platform/postgres/arrays.ts';
 import type { Database, Transaction } from '../platform/postgres/database.ts';
 import { execute, query } from '../platform/postgres/sql.ts';
 
@@ -31,13 +32,7 @@ export async function addEndpointCounts(trx: Transaction, counts: readonly Endpo
               as m (endpoint_id, successes, failures, failed_deliveries, total_ms) order by 1
      on conflict (endpoint_id, minute) do update
         set ${ADDED}`,
-    [
-      counts.map((m) => m.endpointId),
-      counts.map((m) => m.successes),
-      counts.map((m) => m.failures),
-      counts.map((m) => m.failedDeliveries),
-      counts.map((m) => m.totalMs),
-    ],
+    columnsOf(counts, 'endpointId', 'successes', 'failures', 'failedDeliveries', 'totalMs'),
   );
   const working = new Set(counts.filter((m) => m.successes > 0).map((m) => m.endpointId));
   const failing = new Set(counts.map((m) => m.endpointId).filter((id) => !working.has(id)));

@@ -1,5 +1,5 @@
 import type { Database, Transaction } from '../platform/postgres/database.ts';
-import { execute, query } from '../platform/postgres/sql.ts';
+import { execute, query, queryOne } from '../platform/postgres/sql.ts';
 import type { EndpointMode, OrderScope } from './endpoint-settings.ts';
 import type { Kind } from './setting.ts';
 import { type StoredSettings, settingsOf } from './settings.ts';
@@ -120,20 +120,16 @@ export async function listEndpoints(database: Database, wabaId: string): Promise
 
 /** One endpoint of a WABA; null when it has none such. */
 export async function findEndpoint(database: Database, wabaId: string, id: string): Promise<Endpoint | null> {
-  const [row] = await query<Endpoint>(
+  return await queryOne<Endpoint>(
     database,
     `select ${ENDPOINT} from webhook_endpoints where waba_id = ? and id = ?`,
     [wabaId, id],
   );
-  return row ?? null;
 }
 
 /** For operators, who address endpoints of every tenant. */
 export async function findEndpointForOperator(database: Database, id: string): Promise<Endpoint | null> {
-  const [row] = await query<Endpoint>(database, `select ${ENDPOINT} from webhook_endpoints where id = ?`, [
-    id,
-  ]);
-  return row ?? null;
+  return await queryOne<Endpoint>(database, `select ${ENDPOINT} from webhook_endpoints where id = ?`, [id]);
 }
 
 /**

@@ -1,6 +1,6 @@
 import type { ErasureCounts } from '../platform/erasing.ts';
 import type { Database, Transaction } from '../platform/postgres/database.ts';
-import { execute, query } from '../platform/postgres/sql.ts';
+import { execute, query, queryOne } from '../platform/postgres/sql.ts';
 import type { TaskKind } from '../platform/temporal/workflow-tasks.ts';
 import type { ReportSignature } from './erasure-report.ts';
 
@@ -57,14 +57,13 @@ export async function insertErasure(
   trx: Transaction,
   erasure: Pick<Erasure, 'kind' | 'subjectId' | 'wabaId' | 'tenantId' | 'requestedBy'>,
 ): Promise<Erasure | null> {
-  const [row] = await query<Erasure>(
+  return await queryOne<Erasure>(
     trx,
     `insert into erasures (kind, subject_id, waba_id, tenant_id, requested_by)
      values (:kind, :subjectId, :wabaId, :tenantId, :requestedBy)
      on conflict (kind, subject_id) where state <> 'done' do nothing returning ${ERASURE}`,
     erasure,
   );
-  return row ?? null;
 }
 
 /** The erasure of a subject that is not done; null: there is none. */
@@ -72,12 +71,11 @@ export async function findOpenErasure(
   database: Database,
   { kind, subjectId }: Pick<Erasure, 'kind' | 'subjectId'>,
 ): Promise<Erasure | null> {
-  const [row] = await query<Erasure>(
+  return await queryOne<Erasure>(
     database,
     `select ${ERASURE} from erasures where kind = ? and subject_id = ? and state <> 'done'`,
     [kind, subjectId],
   );
-  return row ?? null;
 }
 
 /** Keeps what the steps look for. */
@@ -95,13 +93,12 @@ export async function findErasure(
   wabaId: string | null,
   erasureId: string,
 ): Promise<Erasure | null> {
-  const [row] = await query<Erasure>(
+  return await queryOne<Erasure>(
     database,
     `select ${ERASURE} from erasures
       where id = :erasureId and (cast(:wabaId as text) is null or (${OF_WABA}))`,
     { wabaId, erasureId },
   );
-  return row ?? null;
 }
 
 /** The newest erasures of a WABA's customers and conversations, or all (`wabaId` null), or those before one. */
@@ -121,10 +118,7 @@ export async function listErasures(
 
 /** Locks an erasure until the transaction ends, so that its batches follow each other. */
 export async function lockErasure(trx: Transaction, erasureId: string): Promise<Erasure | null> {
-  const [row] = await query<Erasure>(trx, `select ${ERASURE} from erasures where id = ? for update`, [
-    erasureId,
-  ]);
-  return row ?? null;
+  return await queryOne<Erasure>(trx, `select ${ERASURE} from erasures where id = ? for update`, [erasureId]);
 }
 
 /** Notes a batch in the transaction that erased it: a repetition goes on behind it. */

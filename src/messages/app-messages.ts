@@ -1,4 +1,4 @@
-import { textArray } from '../platform/postgres/arrays.ts';
+import { columnsOf, textArray } from '../platform/postgres/arrays.ts';
 import type { Transaction } from '../platform/postgres/database.ts';
 import { execute, query } from '../platform/postgres/sql.ts';
 import { erasedName, messageKey } from './messages.ts';
@@ -39,17 +39,9 @@ export async function insertAppMessages(trx: Transaction, messages: readonly New
       order by g.n
      on conflict (phone_number_id, upstream_id) do nothing`,
     [
-      messages.map((m) => m.wabaId),
-      messages.map((m) => m.phoneNumberId),
-      messages.map((m) => m.conversationId),
-      messages.map((m) => m.upstreamId),
-      messages.map((m) => m.type),
+      ...columnsOf(messages, 'wabaId', 'phoneNumberId', 'conversationId', 'upstreamId', 'type'),
       textArray(messages.map((m) => m.content)),
-      messages.map((m) => m.contextId),
-      messages.map((m) => m.targetId),
-      messages.map((m) => m.sentAt),
-      messages.map((m) => m.direction),
-      messages.map((m) => m.origin),
+      ...columnsOf(messages, 'contextId', 'targetId', 'sentAt', 'direction', 'origin'),
       messages.map((m) => erasedName(m, m.upstreamId)),
     ],
   );
@@ -64,7 +56,7 @@ export async function findAppMessageIds(
     trx,
     `select id, phone_number_id as "phoneNumberId", upstream_id as "upstreamId" from messages
       where (phone_number_id, upstream_id) in (select * from unnest(?::text[], ?::text[])) and origin is not null`,
-    [messages.map(({ phoneNumberId }) => phoneNumberId), messages.map(({ upstreamId }) => upstreamId)],
+    columnsOf(messages, 'phoneNumberId', 'upstreamId'),
   );
   return new Map(rows.map((row) => [messageKey(row.phoneNumberId, row.upstreamId), row.id]));
 }
@@ -82,9 +74,7 @@ export async function completePlaceholders(
       where m.phone_number_id = g.phone_number_id and m.upstream_id = g.upstream_id
         and m.origin = 'history' and m.type = 'media_placeholder'`,
     [
-      messages.map(({ phoneNumberId }) => phoneNumberId),
-      messages.map(({ upstreamId }) => upstreamId),
-      messages.map(({ type }) => type),
+      ...columnsOf(messages, 'phoneNumberId', 'upstreamId', 'type'),
       textArray(messages.map(({ content }) => content)),
     ],
   );
@@ -103,11 +93,6 @@ export async function noteFormerStates(
               as g (phone_number_id, upstream_id, status, status_at)
        join messages m on m.phone_number_id = g.phone_number_id and m.upstream_id = g.upstream_id
      on conflict (phone_number_id, upstream_id) do nothing`,
-    [
-      states.map(({ phoneNumberId }) => phoneNumberId),
-      states.map(({ upstreamId }) => upstreamId),
-      states.map(({ status }) => status),
-      states.map(({ at }) => at),
-    ],
+    columnsOf(states, 'phoneNumberId', 'upstreamId', 'status', 'at'),
   );
 }

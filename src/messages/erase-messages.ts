@@ -3,6 +3,7 @@ import { type ErasedEvent, eraseEvents, quietEvents } from '../deliveries/erase-
 import { laneOf } from '../deliveries/lanes.ts';
 import { type ErasureCounts, NotYetErased, removeObjects, sumOf } from '../platform/erasing.ts';
 import type { ObjectStore } from '../platform/object-store/object-store.ts';
+import { columnsOf } from '../platform/postgres/arrays.ts';
 import type { Database, Transaction } from '../platform/postgres/database.ts';
 import { execute, query } from '../platform/postgres/sql.ts';
 import { deleteTasks, findTasks } from '../platform/temporal/workflow-tasks.ts';
@@ -173,7 +174,7 @@ async function eraseStatuses(
   trx: Transaction,
   named: readonly { phoneNumberId: string; name: string }[],
 ): Promise<number> {
-  const values = [named.map(({ phoneNumberId }) => phoneNumberId), named.map(({ name }) => name)];
+  const values = columnsOf(named, 'phoneNumberId', 'name');
   const which = '(phone_number_id, upstream_id) in (select * from unnest(?::text[], ?::text[]))';
   await execute(trx, `delete from message_states where ${which}`, values);
   return await execute(trx, `delete from message_statuses where ${which}`, values);
@@ -250,17 +251,12 @@ export async function eraseStatusRows(
     trx,
     `delete from message_statuses where (phone_number_id, upstream_id, status, participant)
        in (select * from unnest(?::text[], ?::text[], ?::text[], ?::text[]))`,
-    [
-      statuses.map((row) => row.phoneNumberId),
-      statuses.map((row) => row.upstreamId),
-      statuses.map((row) => row.status),
-      statuses.map((row) => row.participant),
-    ],
+    columnsOf(statuses, 'phoneNumberId', 'upstreamId', 'status', 'participant'),
   );
   await execute(
     trx,
     `delete from message_states where (phone_number_id, upstream_id) in (select * from unnest(?::text[], ?::text[]))`,
-    [whole.map((row) => row.phoneNumberId), whole.map((row) => row.upstreamId)],
+    columnsOf(whole, 'phoneNumberId', 'upstreamId'),
   );
   await rememberErased(
     trx,

@@ -1,4 +1,4 @@
-import { textArray } from '../platform/postgres/arrays.ts';
+import { columnsOf, textArray } from '../platform/postgres/arrays.ts';
 import type { Transaction } from '../platform/postgres/database.ts';
 import { execute, query } from '../platform/postgres/sql.ts';
 
@@ -49,17 +49,17 @@ export async function insertInboundMessages(
       order by g.n
      on conflict (phone_number_id, upstream_id) do nothing`,
     [
-      messages.map((m) => m.wabaId),
-      messages.map((m) => m.phoneNumberId),
-      messages.map((m) => m.conversationId),
-      messages.map((m) => m.upstreamId),
-      messages.map((m) => m.type),
-      messages.map((m) => m.placeholder),
+      ...columnsOf(
+        messages,
+        'wabaId',
+        'phoneNumberId',
+        'conversationId',
+        'upstreamId',
+        'type',
+        'placeholder',
+      ),
       textArray(messages.map((m) => m.content)),
-      messages.map((m) => m.contextId),
-      messages.map((m) => m.targetId),
-      messages.map((m) => m.sentAt),
-      messages.map((m) => m.groupSender),
+      ...columnsOf(messages, 'contextId', 'targetId', 'sentAt', 'groupSender'),
     ],
   );
 }
@@ -73,7 +73,7 @@ export async function findMessageIds(
     trx,
     `select id, phone_number_id, upstream_id from messages
       where (phone_number_id, upstream_id) in (select * from unnest(?::text[], ?::text[]))`,
-    [messages.map((m) => m.phoneNumberId), messages.map((m) => m.upstreamId)],
+    columnsOf(messages, 'phoneNumberId', 'upstreamId'),
   );
   return new Map(rows.map((row) => [messageKey(row.phone_number_id, row.upstream_id), row.id]));
 }

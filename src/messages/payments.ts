@@ -1,7 +1,7 @@
 import { laneOf } from '../deliveries/lanes.ts';
 import { epochTimeOf } from '../platform/json/epoch-time.ts';
 import { membersOf } from '../platform/json/json-members.ts';
-import { textArray } from '../platform/postgres/arrays.ts';
+import { columnsOf, textArray } from '../platform/postgres/arrays.ts';
 import type { Database, Transaction } from '../platform/postgres/database.ts';
 import { execute, query } from '../platform/postgres/sql.ts';
 
@@ -36,11 +36,7 @@ export async function insertPaymentReports(
     `insert into payment_reports (event_uuid, waba_id, phone_number_id, lane, event_id, data)
      select * from unnest(?::uuid[], ?::text[], ?::text[], ?::text[], ?::text[], ?::text[])`,
     [
-      reports.map((report) => report.eventUuid),
-      reports.map((report) => report.wabaId),
-      reports.map((report) => report.phoneNumberId),
-      reports.map((report) => report.lane),
-      reports.map((report) => report.eventId),
+      ...columnsOf(reports, 'eventUuid', 'wabaId', 'phoneNumberId', 'lane', 'eventId'),
       textArray(reports.map((report) => report.data)),
     ],
   );

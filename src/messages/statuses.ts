@@ -1,3 +1,4 @@
+import { columnsOf } from '../platform/postgres/arrays.ts';
 import type { Transaction } from '../platform/postgres/database.ts';
 import { execute, query } from '../platform/postgres/sql.ts';
 
@@ -24,12 +25,9 @@ export async function recordStatuses(trx: Transaction, statuses: readonly NewSta
        select * from unnest(?::text[], ?::text[], ?::text[], ?::text[], ?::timestamptz[], ?::text[])
        on conflict do nothing`,
       [
-        statuses.map((s) => s.phoneNumberId),
-        statuses.map((s) => s.upstreamId),
-        statuses.map((s) => s.status),
+        ...columnsOf(statuses, 'phoneNumberId', 'upstreamId', 'status'),
         statuses.map((s) => s.participant ?? ''),
-        statuses.map((s) => s.at),
-        statuses.map((s) => s.content),
+        ...columnsOf(statuses, 'at', 'content'),
       ],
     ),
     moveStates(trx, statuses.filter(isOfWholeMessage)),
@@ -47,10 +45,7 @@ async function moveStates(trx: Transaction, statuses: readonly NewStatus[]): Pro
     trx,
     `select move_message_states(?::text[], ?::text[], ?::text[], ?::timestamptz[], ?::text[])`,
     [
-      statuses.map((s) => s.phoneNumberId),
-      statuses.map((s) => s.upstreamId),
-      statuses.map((s) => s.status),
-      statuses.map((s) => s.at),
+      ...columnsOf(statuses, 'phoneNumberId', 'upstreamId', 'status', 'at'),
       statuses.map((s) => statesKept(s.status)),
     ],
   );

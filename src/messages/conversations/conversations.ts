@@ -1,7 +1,7 @@
 import type { GroupState } from '../../customers/groups.ts';
 import type { Database } from '../../platform/postgres/database.ts';
 import { LOCKS_MAX_AGE_MS, recentRead } from '../../platform/postgres/recent-read.ts';
-import { query } from '../../platform/postgres/sql.ts';
+import { query, queryOne } from '../../platform/postgres/sql.ts';
 
 export type ConversationRow = {
   id: string;
@@ -189,7 +189,7 @@ export async function findConversation(
 ): Promise<ConversationDetail | null> {
   const newest = (limit: number) =>
     `select x.id, x.direction, x.type from messages x where x.conversation_id = c.id order by x.id desc limit ${limit}`;
-  const [row] = await query<ConversationDetail>(
+  return await queryOne<ConversationDetail>(
     database,
     `select ${CONVERSATION_COLUMNS}, n.display_phone_number as "displayPhoneNumber",
             n.verified_name as "verifiedName", counted.inbound as "inboundCount", counted.outbound as "outboundCount",
@@ -219,5 +219,4 @@ export async function findConversation(
                  order by k.id desc limit ${NEWEST_INBOUND}) as recent) as written`,
     { wabaId, conversationId },
   );
-  return row ?? null;
 }

@@ -1,5 +1,5 @@
 import type { Database } from '../../platform/postgres/database.ts';
-import { query } from '../../platform/postgres/sql.ts';
+import { query, queryOne } from '../../platform/postgres/sql.ts';
 import { type ConversationMessage, MESSAGE_COLUMNS, MESSAGE_JOINS } from './message-list.ts';
 
 export type MessageDetail = ConversationMessage & {
@@ -26,7 +26,7 @@ export async function findMessage(
   wabaId: string,
   messageId: string,
 ): Promise<MessageDetail | null> {
-  const [row] = await query<MessageDetail>(
+  return await queryOne<MessageDetail>(
     database,
     `select ${MESSAGE_COLUMNS}, m.content, o.attempts, o.upstream_status as "upstreamStatus", o.wa_id as "waId",
             o.error as "sendError"
@@ -34,7 +34,6 @@ export async function findMessage(
       where m.id = ? and m.waba_id = ?`,
     [messageId, wabaId],
   );
-  return row ?? null;
 }
 
 /** The statuses of a message in the order in which they came, and within a batch in that of a message's life. */
@@ -67,13 +66,12 @@ export async function findReadableMessage(
   wabaId: string,
   messageId: string,
 ): Promise<ReadableMessage | null> {
-  const [row] = await query<ReadableMessage>(
+  return await queryOne<ReadableMessage>(
     database,
     `select direction, phone_number_id as "phoneNumberId", coalesce(upstream_id, superseded_upstream_id) as "upstreamId" from messages
       where id = ? and waba_id = ?`,
     [messageId, wabaId],
   );
-  return row ?? null;
 }
 
 /** The Message_Id of an inbound message by upstream's id of it; null: the WABA has none such. */

@@ -1,6 +1,6 @@
 import { member, parseJson, sourceOf, stringOf } from '../../platform/json/json-text.ts';
 import type { Database } from '../../platform/postgres/database.ts';
-import { query } from '../../platform/postgres/sql.ts';
+import { query, queryOne } from '../../platform/postgres/sql.ts';
 import type { MessageOrigin } from '../app-messages.ts';
 import type { SendState } from '../send/outbound-messages.ts';
 
@@ -205,14 +205,13 @@ export async function findReceivedMedia(
   wabaId: string,
   messageId: string,
 ): Promise<ReceivedMedia | null> {
-  const [row] = await query<ReceivedMedia>(
+  return await queryOne<ReceivedMedia>(
     database,
     `select m.id, coalesce(m.upstream_id, m.superseded_upstream_id) as "upstreamId", ${mediaColumns('d')}
        from messages m join media d on d.message_id = m.id and d.waba_id = m.waba_id
       where m.waba_id = ? and m.id = ?`,
     [wabaId, messageId],
   );
-  return row ?? null;
 }
 
 /** A message as the API shows it. */

@@ -1,5 +1,6 @@
+import { columnsOf } from '../../platform/postgres/arrays.ts';
 import type { Database, Transaction } from '../../platform/postgres/database.ts';
-import { execute, query } from '../../platform/postgres/sql.ts';
+import { execute, query, queryOne } from '../../platform/postgres/sql.ts';
 import { RequestError } from '../../platform/request-input.ts';
 import type { TaskKind, WorkflowTask } from '../../platform/temporal/workflow-tasks.ts';
 
@@ -59,15 +60,18 @@ export async function insertMedia(trx: Transaction, media: readonly NewMedia[]):
                    ?::text[]) as u (waba_id, message_id, type, id)
      on conflict (message_id) do nothing`,
     [
-      media.map((m) => m.wabaId),
-      media.map((m) => m.messageId),
-      media.map((m) => m.mediaType),
-      media.map((m) => m.upstreamMediaId),
-      media.map((m) => m.mimeType),
-      media.map((m) => m.sha256),
-      media.map((m) => m.url),
-      media.map((m) => m.caption),
-      media.map((m) => m.fileName),
+      ...columnsOf(
+        media,
+        'wabaId',
+        'messageId',
+        'mediaType',
+        'upstreamMediaId',
+        'mimeType',
+        'sha256',
+        'url',
+        'caption',
+        'fileName',
+      ),
       media.map((m) => (m.upstreamMediaId === null ? neverHadText(m.upstreamError) : null)),
     ],
   );
@@ -103,7 +107,7 @@ export async function takePendingMedia(
   database: Database,
   media: { wabaId: string; messageId: string; objectKey: string },
 ): Promise<PendingMedia | null> {
-  const [row] = await query<PendingMedia>(
+  return await queryOne<PendingMedia>(
     database,
     `update media set object_key = coalesce(object_key, :objectKey)
       where message_id = :messageId and waba_id = :wabaId and state = 'pending'
@@ -113,7 +117,6 @@ export async function takePendingMedia(
                (extract(epoch from now() - created_at) * 1000)::double precision as "ageMs"`,
     media,
   );
-  return row ?? null;
 }
 
 /** Whether this message of the WABA carries media, in whatever state. */
@@ -188,7 +191,7 @@ export async function markMediaStored(
   messageId: string,
   stored: { objectKey: string; servedType: string; sizeBytes: number; sha256: string; mimeType: string },
 ): Promise<MediaOwner | null> {
-  const [owner] = await query<MediaOwner>(
+  return await queryOne<MediaOwner>(
     trx,
     `with pending as (
        select message_id, sha256 is not null as was_stored from media
@@ -204,7 +207,6 @@ export async function markMediaStored(
                m.origin is not null as "isOfApp", pending.was_stored as "wasStored"`,
     { wabaId, messageId, ...stored },
   );
-  return owner ?? null;
 }
 
 /**

@@ -3,6 +3,7 @@ import type { SecretBox } from '../../platform/crypto/secret-box.ts';
 import type { CatalogProduct } from '../../platform/graph/graph-calls.ts';
 import type { GraphClient } from '../../platform/graph/graph-client.ts';
 import { storableText } from '../../platform/json/storable-text.ts';
+import { columnsOf } from '../../platform/postgres/arrays.ts';
 import type { Database } from '../../platform/postgres/database.ts';
 import { isDataError } from '../../platform/postgres/error-class.ts';
 import { execute, query } from '../../platform/postgres/sql.ts';
@@ -161,12 +162,6 @@ async function saveCachedProducts(
      select ?, ?, * from unnest(?::text[], ?::text[], ?::text[])
      on conflict (waba_id, catalog_id, retailer_id) do update
         set name = excluded.name, image_url = excluded.image_url, fetched_at = now()`,
-    [
-      wabaId,
-      catalogId,
-      sorted.map((product) => product.retailerId),
-      sorted.map((product) => product.name),
-      sorted.map((product) => product.imageUrl),
-    ],
+    [wabaId, catalogId, ...columnsOf(sorted, 'retailerId', 'name', 'imageUrl')],
   );
 }

@@ -7,8 +7,9 @@ import {
   parseDecimal,
   ZERO,
 } from '../../platform/decimal.ts';
+import { columnsOf } from '../../platform/postgres/arrays.ts';
 import type { Database, Transaction } from '../../platform/postgres/database.ts';
-import { execute, query } from '../../platform/postgres/sql.ts';
+import { execute, query, queryOne } from '../../platform/postgres/sql.ts';
 import type { TaskKind, WorkflowTask } from '../../platform/temporal/workflow-tasks.ts';
 
 /** What the `order` event is built from once `service` is known. */
@@ -91,15 +92,16 @@ export async function insertOrders(
        from given join drawn on drawn.id = given.tenant_id
       order by n
      returning id as "orderId", waba_id as "wabaId"`,
-    [
-      orders.map((o) => o.wabaId),
-      orders.map((o) => o.messageId),
-      orders.map((o) => o.phoneNumberId),
-      orders.map((o) => o.catalogId),
-      orders.map((o) => o.cartJson),
-      orders.map((o) => o.eventDay),
-      orders.map((o) => o.eventUuid),
-    ],
+    columnsOf(
+      orders,
+      'wabaId',
+      'messageId',
+      'phoneNumberId',
+      'catalogId',
+      'cartJson',
+      'eventDay',
+      'eventUuid',
+    ),
   );
 }
 
@@ -121,14 +123,13 @@ export async function findOrder(
   wabaId: string,
   orderId: string,
 ): Promise<StoredOrder | null> {
-  const [row] = await query<StoredOrder>(
+  return await queryOne<StoredOrder>(
     database,
     `select id as "orderId", number, catalog_id as "catalogId", cart as "cartJson", event_day as "eventDay",
             event_uuid as "eventUuid", service
        from orders where id = ? and waba_id = ?`,
     [orderId, wabaId],
   );
-  return row ?? null;
 }
 
 /** Stores `data.service` once; what was stored first stays. */

@@ -1,5 +1,5 @@
 import type { Database, Transaction } from '../../platform/postgres/database.ts';
-import { execute, query } from '../../platform/postgres/sql.ts';
+import { execute, query, queryOne } from '../../platform/postgres/sql.ts';
 import { knownUpstreamMedia } from './media-uploads.ts';
 import type { OrderPayment } from './message-content.ts';
 import { drawSendTime, numberPace, PAIR_PACE, type Pace } from './send-pacing.ts';
@@ -160,7 +160,7 @@ export async function takeSendTurn(
 async function lockMessage(trx: Transaction, wabaId: string, messageId: string): Promise<Row | null> {
   const untilMs = (column: string) =>
     `cast(extract(epoch from o.${column} - clock_timestamp()) * 1000 as double precision)`;
-  const [row] = await query<Row>(
+  return await queryOne<Row>(
     trx,
     `select o.state, o.attempts, o.phone_number_id as "phoneNumberId", o.recipient, o.upstream_path as "upstreamPath", m.content as "payloadJson",
             o.media_ids as "mediaIds", n.messages_per_second as "messagesPerSecond", ${untilMs('pair_at')} as "pairMs", ${untilMs('number_at')} as "numberMs",
@@ -170,7 +170,6 @@ async function lockMessage(trx: Transaction, wabaId: string, messageId: string):
       where o.message_id = ? and o.waba_id = ? for update of o`,
     [messageId, wabaId],
   );
-  return row ?? null;
 }
 
 async function drawTime(
@@ -303,7 +302,7 @@ export async function findSendProgress(
   wabaId: string,
   messageId: string,
 ): Promise<SendProgress | null> {
-  const [row] = await query<SendProgress>(
+  return await queryOne<SendProgress>(
     database,
     `select o.state, m.conversation_id as "conversationId", o.upstream_id as "upstreamId",
             o.upstream_status as "upstreamStatus", o.wa_id as "waId", o.error
@@ -311,5 +310,4 @@ export async function findSendProgress(
       where o.message_id = ? and o.waba_id = ?`,
     [messageId, wabaId],
   );
-  return row ?? null;
 }

@@ -1,6 +1,14 @@
 /** A value that a parameter, or an element of an array, may have. */
 export type Scalar = string | number | boolean | null | Date | Buffer;
 
+/** What the rows have under each of the names, an array for each: the bindings of an `unnest`. */
+export function columnsOf<Name extends string>(
+  rows: readonly { readonly [Key in Name]: Scalar }[],
+  ...names: Name[]
+): Scalar[][] {
+  return names.map((name) => rows.map((row) => row[name]));
+}
+
 // Arrays in forms that copy each byte once: the driver escapes every element twice and doubles bytes by writing them
 // in hex, which was a fifth of all that a busy worker allocated.
 

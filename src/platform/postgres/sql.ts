@@ -21,6 +21,16 @@ export async function query<Row>(
   return rows;
 }
 
+/** As `query`, for a statement that gives one row at most; null: it gave none. */
+export async function queryOne<Row>(
+  database: StatementRunner,
+  text: string,
+  bindings: Bindings = [],
+): Promise<Row | null> {
+  const [row] = await query<Row>(database, text, bindings);
+  return row ?? null;
+}
+
 /** Runs one statement and returns how many rows it changed. */
 export async function execute(
   database: StatementRunner,
