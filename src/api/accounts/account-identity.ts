@@ -1,24 +1,21 @@
 import { Type } from 'typebox';
 import { findAccountIdentity } from '../../accounts/accounts.ts';
-import { count, text } from '../external/schema-kit.ts';
+import { count, named, text } from '../external/schema-kit.ts';
 import { restOperation } from '../operations/operation.ts';
 
-const AccountIdentity = Type.Object(
-  {
-    userId: count(1),
-    wabaId: text('900000000000101'),
-    businessName: text('Fixture Store'),
-    phoneNumbers: Type.Array(
-      Type.Object({
-        phoneNumberId: text('800000000000111'),
-        displayPhoneNumber: text('+1 202-555-0100'),
-        verifiedName: text('Fixture Store'),
-        qualityRating: Type.Optional(text('GREEN')),
-      }),
-    ),
-  },
-  { title: 'AccountIdentity' },
-);
+const AccountIdentity = named('AccountIdentity', {
+  userId: count(1),
+  wabaId: text('900000000000101'),
+  businessName: text('Fixture Store'),
+  phoneNumbers: Type.Array(
+    Type.Object({
+      phoneNumberId: text('800000000000111'),
+      displayPhoneNumber: text('+1 202-555-0100'),
+      verifiedName: text('Fixture Store'),
+      qualityRating: Type.Optional(text('GREEN')),
+    }),
+  ),
+});
 
 const PATHS = [
   {

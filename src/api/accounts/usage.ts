@@ -1,25 +1,22 @@
 import { Type } from 'typebox';
 import { effectivePolicy, readTenantPolicy } from '../../accounts/tenant-policies.ts';
 import { readTenantUsage } from '../../accounts/tenant-usage.ts';
-import { count, nullable } from '../external/schema-kit.ts';
+import { count, named, nullable } from '../external/schema-kit.ts';
 import { restOperation } from '../operations/operation.ts';
 
 const limit = (example: number) => nullable(Type.Integer(), example);
 
-const Usage = Type.Object(
-  {
-    stored: Type.Object({ files: count(1_204), bytes: count(734_003_200), maxBytes: limit(10_737_418_240) }),
-    uploadedToday: Type.Object({
-      files: count(12),
-      maxFiles: limit(1_000),
-      bytes: count(4_194_304),
-      maxBytes: limit(1_073_741_824),
-    }),
-    keptDays: Type.Object({ messages: limit(365), media: limit(90), events: limit(90), audit: limit(365) }),
-    mediaUrlTtlSeconds: limit(3_600),
-  },
-  { title: 'Usage' },
-);
+const Usage = named('Usage', {
+  stored: Type.Object({ files: count(1_204), bytes: count(734_003_200), maxBytes: limit(10_737_418_240) }),
+  uploadedToday: Type.Object({
+    files: count(12),
+    maxFiles: limit(1_000),
+    bytes: count(4_194_304),
+    maxBytes: limit(1_073_741_824),
+  }),
+  keptDays: Type.Object({ messages: limit(365), media: limit(90), events: limit(90), audit: limit(365) }),
+  mediaUrlTtlSeconds: limit(3_600),
+});
 
 /** Shows what the business stores and has uploaded today, and its quotas. */
 export const getUsage = restOperation({

@@ -1,6 +1,6 @@
 import { Type } from 'typebox';
 import { EventTypeSchema } from '../../platform/event-type-schema.ts';
-import { count, dateTime, idParams, nullable, text } from '../external/schema-kit.ts';
+import { count, dateTime, idParams, named, nullable, text } from '../external/schema-kit.ts';
 import { WEBHOOK_EXAMPLES } from '../openapi/webhooks/webhook-examples.ts';
 
 export const DELIVERY_STATES = ['pending', 'delivered', 'failed', 'dropped'] as const;
@@ -21,73 +21,61 @@ const EVENT_MEMBERS = {
 };
 
 /** An event of the list: at how many endpoints it stands how. */
-export const EventItem = Type.Object(
-  {
-    ...EVENT_MEMBERS,
-    deliverySummary: Type.Object({
-      pending: Type.Integer(),
-      delivered: count(1),
-      failed: Type.Integer(),
-      dropped: Type.Integer(),
-    }),
-  },
-  { title: 'Event' },
-);
+export const EventItem = named('Event', {
+  ...EVENT_MEMBERS,
+  deliverySummary: Type.Object({
+    pending: Type.Integer(),
+    delivered: count(1),
+    failed: Type.Integer(),
+    dropped: Type.Integer(),
+  }),
+});
 
-const Attempt = Type.Object(
-  {
-    attempt: count(1),
-    startedAt: dateTime('2026-11-21T09:30:00.140Z'),
-    durationMs: Type.Number({ examples: [82.4] }),
-    timings: Type.Object(
-      {},
-      {
-        additionalProperties: true,
-        examples: [{ dnsMs: 1.2, connectMs: 11.8, tlsMs: 18.3, firstByteMs: 79.9, reusedConnection: false }],
-      },
-    ),
-    statusCode: nullable(Type.Integer(), 200),
-    error: nullable(Type.Object({ class: Type.String(), message: Type.String() })),
-    /** The origin, and a hash of the rest, which may be a credential. */
-    url: text('https://shop.example/***6fc2d0'),
-    requestHeaders: Type.Record(Type.String(), Type.String(), {
-      examples: [{ 'content-type': 'application/json', 'webhook-id': ID }],
-    }),
-    responseHeaders: nullable(Type.Record(Type.String(), Type.String()), { 'content-type': 'text/plain' }),
-    responseBody: nullable(Type.String(), 'ok'),
-  },
-  { title: 'DeliveryAttempt' },
-);
+const Attempt = named('DeliveryAttempt', {
+  attempt: count(1),
+  startedAt: dateTime('2026-11-21T09:30:00.140Z'),
+  durationMs: Type.Number({ examples: [82.4] }),
+  timings: Type.Object(
+    {},
+    {
+      additionalProperties: true,
+      examples: [{ dnsMs: 1.2, connectMs: 11.8, tlsMs: 18.3, firstByteMs: 79.9, reusedConnection: false }],
+    },
+  ),
+  statusCode: nullable(Type.Integer(), 200),
+  error: nullable(Type.Object({ class: Type.String(), message: Type.String() })),
+  /** The origin, and a hash of the rest, which may be a credential. */
+  url: text('https://shop.example/***6fc2d0'),
+  requestHeaders: Type.Record(Type.String(), Type.String(), {
+    examples: [{ 'content-type': 'application/json', 'webhook-id': ID }],
+  }),
+  responseHeaders: nullable(Type.Record(Type.String(), Type.String()), { 'content-type': 'text/plain' }),
+  responseBody: nullable(Type.String(), 'ok'),
+});
 
-const Delivery = Type.Object(
-  {
-    id: text('dlv_019aa2b37c4d7e8f9a0b1c2d3e4f5062'),
-    endpointId: text('3'),
-    state: Type.Enum([...DELIVERY_STATES], { examples: ['delivered'] }),
-    attemptCount: count(1),
-    lastStatusCode: nullable(Type.Integer(), 200),
-    lastError: nullable(Type.String()),
-    nextAttemptAt: nullable(dateTime()),
-    steppedAsideAt: nullable(dateTime()),
-    createdAt: dateTime('2026-11-21T09:30:00.121Z'),
-    finishedAt: nullable(dateTime(), '2026-11-21T09:30:00.223Z'),
-    workflowId: nullable(Type.String()),
-    replayId: nullable(Type.String()),
-    replayOf: nullable(Type.String()),
-    attempts: Type.Array(Attempt),
-  },
-  { title: 'Delivery' },
-);
+const Delivery = named('Delivery', {
+  id: text('dlv_019aa2b37c4d7e8f9a0b1c2d3e4f5062'),
+  endpointId: text('3'),
+  state: Type.Enum([...DELIVERY_STATES], { examples: ['delivered'] }),
+  attemptCount: count(1),
+  lastStatusCode: nullable(Type.Integer(), 200),
+  lastError: nullable(Type.String()),
+  nextAttemptAt: nullable(dateTime()),
+  steppedAsideAt: nullable(dateTime()),
+  createdAt: dateTime('2026-11-21T09:30:00.121Z'),
+  finishedAt: nullable(dateTime(), '2026-11-21T09:30:00.223Z'),
+  workflowId: nullable(Type.String()),
+  replayId: nullable(Type.String()),
+  replayOf: nullable(Type.String()),
+  attempts: Type.Array(Attempt),
+});
 
 /** One event with its deliveries, the newest first, and their attempts, the oldest first. */
-export const EventDetails = Type.Object(
-  {
-    ...EVENT_MEMBERS,
-    filteredEndpointIds: Type.Array(Type.String({ examples: ['4'] }), {
-      description:
-        'Endpoints that take events of this type and number and have no delivery of it, because their content filter, as it is now, does not take it.',
-    }),
-    deliveries: Type.Array(Delivery),
-  },
-  { title: 'EventDetails' },
-);
+export const EventDetails = named('EventDetails', {
+  ...EVENT_MEMBERS,
+  filteredEndpointIds: Type.Array(Type.String({ examples: ['4'] }), {
+    description:
+      'Endpoints that take events of this type and number and have no delivery of it, because their content filter, as it is now, does not take it.',
+  }),
+  deliveries: Type.Array(Delivery),
+});

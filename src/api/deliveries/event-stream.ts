@@ -8,7 +8,7 @@ import { type EventType, eventTypeNamed } from '../../platform/event-type.ts';
 import { lowestUuidAt } from '../../platform/public-ids.ts';
 import { invalidValue } from '../../platform/request-input.ts';
 import { positionOf } from '../external/page.ts';
-import { parameter } from '../external/schema-kit.ts';
+import { closed, optionalParameter } from '../external/schema-kit.ts';
 import { accountOf } from '../keys/api-key-auth.ts';
 import type { ApiCall } from '../operations/operation.ts';
 import { restOperation } from '../operations/operation.ts';
@@ -29,25 +29,18 @@ const RETRY_AFTER_FAILURE_MS = 5_000;
 /** A handler that takes longer is stuck; the stream has ended by then. */
 const HANDLER_TIMEOUT_MS = MAX_AGE_MS + 120_000;
 
-const StreamQuery = Type.Object(
-  {
-    types: Type.Optional(
-      parameter(
-        Type.String({ maxLength: 1_024 }),
-        'Events of these types only, separated by commas; `upstream.*`: events of all upstream fields. Without it, the stream has the six only.',
-        'message,status',
-      ),
-    ),
-    cursor: Type.Optional(
-      parameter(
-        Type.String(),
-        'The `id` of the last block that was read: the stream continues behind it. The header `Last-Event-ID` does the same and comes first.',
-        'AAABlq3kZ0B2',
-      ),
-    ),
-  },
-  { additionalProperties: false },
-);
+const StreamQuery = closed({
+  types: optionalParameter(
+    Type.String({ maxLength: 1_024 }),
+    'Events of these types only, separated by commas; `upstream.*`: events of all upstream fields. Without it, the stream has the six only.',
+    'message,status',
+  ),
+  cursor: optionalParameter(
+    Type.String(),
+    'The `id` of the last block that was read: the stream continues behind it. The header `Last-Event-ID` does the same and comes first.',
+    'AAABlq3kZ0B2',
+  ),
+});
 
 const Blocks = Type.String({
   examples: [

@@ -9,7 +9,6 @@ import {
 } from '../../deliveries/log/deliveries.ts';
 import {
   type EventFilter,
-  type EventPage,
   findEvent,
   type ListedEvent,
   listEvents,
@@ -22,53 +21,45 @@ import { EventTypeSchema } from '../../platform/event-type-schema.ts';
 import type { Database } from '../../platform/postgres/database.ts';
 import { eventUuidOf, publicDeliveryId, publicEventId } from '../../platform/public-ids.ts';
 import { notFound } from '../errors/api-error.ts';
-import { PAGE_PARAMETERS, pageSize, positionOf } from '../external/page.ts';
-import { listOf, parameter, sendJsonText, Time, timeOf } from '../external/schema-kit.ts';
+import { orderParameter, PAGE_PARAMETERS, walkOf } from '../external/page.ts';
+import {
+  closed,
+  listOf,
+  optionalParameter,
+  sendJsonText,
+  sendListText,
+  Time,
+  timeOf,
+  upstreamText,
+} from '../external/schema-kit.ts';
 import { restOperation } from '../operations/operation.ts';
 import { DELIVERY_STATES, EventDetails, EventItem, EventParams } from './event-schemas.ts';
 
-/** Upstream chooses ids: they may be long, but no text that the database cannot hold. */
-const UpstreamText = Type.String({ pattern: '^[^\\u0000]{1,1024}$' });
-
-const EventQuery = Type.Object(
-  {
-    ...PAGE_PARAMETERS,
-    order: Type.Optional(
-      parameter(
-        Type.Enum(['asc', 'desc'], { default: 'desc' }),
-        '`asc` lists without gaps, about two seconds behind, and always gives a cursor to continue from later.',
-        'asc',
-      ),
-    ),
-    type: Type.Optional(
-      parameter(
-        EventTypeSchema,
-        'Events of this type only; `upstream.*`: of all fields of upstream except the six. Without it, the list has the six only.',
-        'message',
-      ),
-    ),
-    eventId: Type.Optional(
-      parameter(
-        UpstreamText,
-        'Events with this `eventId` only.',
-        'wamid.HBgLMTIwMjU1NTAxNDMVAgASGBQzQUZFOERGMUE1QTE5ODA0OTNDQQA=',
-      ),
-    ),
-    phoneNumberId: Type.Optional(
-      parameter(
-        Type.String({ pattern: '^[^\\u0000]{1,128}$' }),
-        'Events of this number only.',
-        '800000000000111',
-      ),
-    ),
-    state: Type.Optional(
-      parameter(Type.Enum([...DELIVERY_STATES]), 'Events in this state at one endpoint at least.', 'failed'),
-    ),
-    since: Type.Optional(parameter(Time, 'Events stored at this time or later.', '2026-11-19T00:00:00Z')),
-    until: Type.Optional(parameter(Time, 'Events stored before this time.', '2026-11-21T00:00:00Z')),
-  },
-  { additionalProperties: false },
-);
+const EventQuery = closed({
+  ...PAGE_PARAMETERS,
+  order: orderParameter(
+    '`asc` lists without gaps, about two seconds behind, and always gives a cursor to continue from later.',
+    'asc',
+  ),
+  type: optionalParameter(
+    EventTypeSchema,
+    'Events of this type only; `upstream.*`: of all fields of upstream except the six. Without it, the list has the six only.',
+    'message',
+  ),
+  eventId: optionalParameter(
+    upstreamText(1_024),
+    'Events with this `eventId` only.',
+    'wamid.HBgLMTIwMjU1NTAxNDMVAgASGBQzQUZFOERGMUE1QTE5ODA0OTNDQQA=',
+  ),
+  phoneNumberId: optionalParameter(upstreamText(128), 'Events of this number only.', '800000000000111'),
+  state: optionalParameter(
+    Type.Enum([...DELIVERY_STATES]),
+    'Events in this state at one endpoint at least.',
+    'failed',
+  ),
+  since: optionalParameter(Time, 'Events stored at this time or later.', '2026-11-19T00:00:00Z'),
+  until: optionalParameter(Time, 'Events stored before this time.', '2026-11-21T00:00:00Z'),
+});
 
 const list = restOperation({
   id: 'listEvents',
@@ -90,33 +81,26 @@ const list = restOperation({
   // In ascending order the list has no gaps: it ends before events that other transactions may still put in between,
   // and its cursor goes on from there later.
   run: async ({ database, wabaId, cursors, reply }, input) => {
-    const { limit, cursor, order = 'desc' } = input;
     const filter = filterOf(input);
-    const scope = [wabaId, 'events', order, JSON.stringify(filter)];
-    const [afterId = null] = positionOf(cursors, scope, cursor) ?? [];
+    const { order, after, limit, nextCursor } = walkOf(cursors, [wabaId, 'events'], input, filter);
+    const [afterId = null] = after;
     if (order === 'asc') {
       const horizonMs = await publishingHorizonMs(database, wabaId);
       filter.untilMs = Math.min(filter.untilMs ?? horizonMs, horizonMs);
     }
-    const page = await listEvents(database, wabaId, filter, { order, afterId, limit: pageSize(limit) });
-    const nextCursor =
-      page.position !== null && (page.hasMore || order === 'asc')
-        ? cursors.encode(scope, [page.position])
-        : null;
+    const page = await listEvents(database, wabaId, filter, { order, afterId, limit });
+    const { events, hasMore, position } = page;
     const [summaries, bodies] = await Promise.all([
-      summarizeDeliveries(database, wabaId, page.events),
-      readEventBodies(database, wabaId, page.events),
+      summarizeDeliveries(database, wabaId, events),
+      readEventBodies(database, wabaId, events),
     ]);
-    const data = page.events.map((event) =>
+    const data = events.map((event) =>
       eventJson(event, bodies.get(event.id), { deliverySummary: summaries.get(event.id) }),
     );
-    return sendJsonText(reply, listJson(data, page, nextCursor));
+    const next = nextCursor(position === null ? null : [position], hasMore);
+    return sendListText(reply, data, { hasMore, nextCursor: next });
   },
 });
-
-function listJson(data: readonly string[], { hasMore }: EventPage, nextCursor: string | null): string {
-  return `{"data":[${data.join(',')}],"hasMore":${hasMore},"nextCursor":${JSON.stringify(nextCursor)}}`;
-}
 
 function filterOf(query: Static<typeof EventQuery>): EventFilter {
   return {

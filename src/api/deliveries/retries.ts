@@ -3,22 +3,19 @@ import { Type } from 'typebox';
 import { retryDelivery, retryEndpoint } from '../../deliveries/retry-now.ts';
 import { cancelDelivery, wabaOfDelivery } from '../../deliveries/search/shown-delivery.ts';
 import { wabaOfEndpoint } from '../endpoints/endpoint-schemas.ts';
-import { accountObjectId, count, idParams, text } from '../external/schema-kit.ts';
+import { accountObjectId, count, idParams, named, text } from '../external/schema-kit.ts';
 import { operation } from '../operations/operation.ts';
 import { commandGroup, operationCommand } from '../operations/operation-command.ts';
 
 const DELIVERY_ID = 'dlv_019aa2b37c4d7e8f9a0b1c2d3e4f5062';
 const DeliveryParams = idParams('The id of the delivery, as in the event.', DELIVERY_ID);
 
-const RetriedDelivery = Type.Object(
-  {
-    id: text(DELIVERY_ID),
-    endpointId: text('3'),
-    state: Type.Literal('pending'),
-    retried: Type.Boolean({ examples: [true] }),
-  },
-  { title: 'RetriedDelivery' },
-);
+const RetriedDelivery = named('RetriedDelivery', {
+  id: text(DELIVERY_ID),
+  endpointId: text('3'),
+  state: Type.Literal('pending'),
+  retried: Type.Boolean({ examples: [true] }),
+});
 
 const retry = operation({
   id: 'retryDelivery',
@@ -56,10 +53,11 @@ const retry = operation({
   },
 });
 
-const DroppedDelivery = Type.Object(
-  { id: text(DELIVERY_ID), endpointId: text('3'), state: Type.Literal('dropped') },
-  { title: 'DroppedDelivery' },
-);
+const DroppedDelivery = named('DroppedDelivery', {
+  id: text(DELIVERY_ID),
+  endpointId: text('3'),
+  state: Type.Literal('dropped'),
+});
 
 const drop = operation({
   id: 'dropDelivery',
@@ -89,15 +87,12 @@ const drop = operation({
   },
 });
 
-const RetriedEndpoint = Type.Object(
-  {
-    id: text('3'),
-    retried: count(12),
-    probed: Type.Boolean({ examples: [false] }),
-    more: Type.Boolean({ examples: [false] }),
-  },
-  { title: 'RetriedWebhookEndpoint' },
-);
+const RetriedEndpoint = named('RetriedWebhookEndpoint', {
+  id: text('3'),
+  retried: count(12),
+  probed: Type.Boolean({ examples: [false] }),
+  more: Type.Boolean({ examples: [false] }),
+});
 
 /** Makes the next attempts of an endpoint now. */
 export const retryWebhookEndpoint = operation({

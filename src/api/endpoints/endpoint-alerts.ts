@@ -1,23 +1,20 @@
 import { Type } from 'typebox';
 import { type AlertView, endpointAlertsOf } from '../../alerts/operations-url.ts';
 import { PageQuery, readPage } from '../external/page.ts';
-import { count, dateTime, listOf, nullable, text } from '../external/schema-kit.ts';
+import { count, dateTime, listOf, named, nullable, text } from '../external/schema-kit.ts';
 import { restOperation } from '../operations/operation.ts';
 
-const Alert = Type.Object(
-  {
-    id: text('alr_019aa2b37c4d7e8f9a0b1c2d3e4f5063'),
-    endpointId: text('3'),
-    alert: text('endpoint.failing'),
-    state: Type.Enum(['waiting', 'delivered', 'given_up'], { examples: ['delivered'] }),
-    attempts: count(1),
-    lastError: nullable(Type.String()),
-    createdAt: dateTime(),
-    deliveredAt: nullable(dateTime(), '2026-11-21T09:30:00.210Z'),
-    givenUpAt: nullable(dateTime()),
-  },
-  { title: 'EndpointAlert' },
-);
+const Alert = named('EndpointAlert', {
+  id: text('alr_019aa2b37c4d7e8f9a0b1c2d3e4f5063'),
+  endpointId: text('3'),
+  alert: text('endpoint.failing'),
+  state: Type.Enum(['waiting', 'delivered', 'given_up'], { examples: ['delivered'] }),
+  attempts: count(1),
+  lastError: nullable(Type.String()),
+  createdAt: dateTime(),
+  deliveredAt: nullable(dateTime(), '2026-11-21T09:30:00.210Z'),
+  givenUpAt: nullable(dateTime()),
+});
 
 /** Lists alerts; `admin operations-url show` prints the newest. */
 export const listEndpointAlerts = restOperation({

@@ -5,10 +5,13 @@ import { endpointStatus } from '../../endpoints/endpoints.ts';
 import { ApiError } from '../errors/api-error.ts';
 import {
   accountObjectId,
+  closed,
   count,
   dateTime,
+  named,
+  namedClosed,
   nullable,
-  parameter,
+  optionalParameter,
   Time,
   text,
   timeOf,
@@ -23,16 +26,15 @@ const DEFAULT_STEPS = { minute: 60, hour: 24 };
 /** A day of minutes, two months of hours. */
 const MAX_STEPS = 1_440;
 
-const StatisticsQuery = Type.Object(
-  {
-    interval: Type.Optional(
-      parameter(Type.Enum(['minute', 'hour'], { default: 'hour' }), 'The length of a step.', 'hour'),
-    ),
-    since: Type.Optional(parameter(Time, 'The start of the first step.', '2026-11-20T00:00:00Z')),
-    until: Type.Optional(parameter(Time, 'The end of the last step; not in it.', '2026-11-21T00:00:00Z')),
-  },
-  { additionalProperties: false },
-);
+const StatisticsQuery = closed({
+  interval: optionalParameter(
+    Type.Enum(['minute', 'hour'], { default: 'hour' }),
+    'The length of a step.',
+    'hour',
+  ),
+  since: optionalParameter(Time, 'The start of the first step.', '2026-11-20T00:00:00Z'),
+  until: optionalParameter(Time, 'The end of the last step; not in it.', '2026-11-21T00:00:00Z'),
+});
 
 const Counts = {
   successes: count(1_180),
@@ -40,18 +42,15 @@ const Counts = {
   meanDurationMs: nullable(Type.Number(), 74.2),
 };
 
-const Statistics = Type.Object(
-  {
-    endpointId: text('3'),
-    interval: Type.Enum(['minute', 'hour'], { examples: ['hour'] }),
-    since: dateTime('2026-11-20T10:00:00.000Z'),
-    until: dateTime('2026-11-21T10:00:00.000Z'),
-    total: Type.Object(Counts),
-    waiting: Waiting,
-    data: Type.Array(Type.Object({ at: dateTime('2026-11-20T10:00:00.000Z'), ...Counts })),
-  },
-  { title: 'WebhookEndpointStatistics' },
-);
+const Statistics = named('WebhookEndpointStatistics', {
+  endpointId: text('3'),
+  interval: Type.Enum(['minute', 'hour'], { examples: ['hour'] }),
+  since: dateTime('2026-11-20T10:00:00.000Z'),
+  until: dateTime('2026-11-21T10:00:00.000Z'),
+  total: Type.Object(Counts),
+  waiting: Waiting,
+  data: Type.Array(Type.Object({ at: dateTime('2026-11-20T10:00:00.000Z'), ...Counts })),
+});
 
 /** Counts attempts per minute or hour. */
 export const webhookEndpointStatistics = restOperation({
@@ -112,39 +111,29 @@ function withMean({ successes, failures, totalMs }: Sums) {
   return { successes, failures, meanDurationMs };
 }
 
-const TestOutcome = Type.Object(
-  {
-    endpointId: text('3'),
-    id: text('evt_019aa2b37c4d7e8f9a0b1c2d3e4f5061'),
-    eventId: text('test_1'),
-    deliveryId: text('dlv_019aa2b37c4d7e8f9a0b1c2d3e4f5062'),
-    state: Type.Enum(['pending', 'delivered', 'failed', 'dropped']),
-    statusCode: nullable(Type.Integer()),
-    error: nullable(Type.String()),
-    durationMs: nullable(Type.Number()),
-  },
-  { title: 'TestOutcome' },
-);
+const TestOutcome = named('TestOutcome', {
+  endpointId: text('3'),
+  id: text('evt_019aa2b37c4d7e8f9a0b1c2d3e4f5061'),
+  eventId: text('test_1'),
+  deliveryId: text('dlv_019aa2b37c4d7e8f9a0b1c2d3e4f5062'),
+  state: Type.Enum(['pending', 'delivered', 'failed', 'dropped']),
+  statusCode: nullable(Type.Integer()),
+  error: nullable(Type.String()),
+  durationMs: nullable(Type.Number()),
+});
 
-const TestRequest = Type.Object(
-  {
-    sample: Type.Optional(
-      parameter(
-        Type.Enum([...SAMPLE_NAMES]),
-        'The event to send: the `test` event unless another sample is named. Samples have made-up contents, the `phoneNumberId` `TEST_PHONE_NUMBER_ID` and an `eventId` of `test_…`.',
-        'image',
-      ),
-    ),
-    eventId: Type.Optional(
-      parameter(
-        Type.String({ pattern: '^test_[1-9][0-9]{0,17}$' }),
-        'The `eventId` of an earlier test, to see that both count: events may share an `eventId`, and only `webhook-id` identifies a duplicate. With `sample` only.',
-        'test_1',
-      ),
-    ),
-  },
-  { title: 'TestRequest', additionalProperties: false },
-);
+const TestRequest = namedClosed('TestRequest', {
+  sample: optionalParameter(
+    Type.Enum([...SAMPLE_NAMES]),
+    'The event to send: the `test` event unless another sample is named. Samples have made-up contents, the `phoneNumberId` `TEST_PHONE_NUMBER_ID` and an `eventId` of `test_…`.',
+    'image',
+  ),
+  eventId: optionalParameter(
+    Type.String({ pattern: '^test_[1-9][0-9]{0,17}$' }),
+    'The `eventId` of an earlier test, to see that both count: events may share an `eventId`, and only `webhook-id` identifies a duplicate. With `sample` only.',
+    'test_1',
+  ),
+});
 
 /** Sends the test event to one endpoint; the outcome is pending also when it could not be started yet. */
 export const testWebhookEndpoint = operation({

@@ -9,7 +9,7 @@ import {
   settingsOf,
 } from '../../endpoints/settings.ts';
 import type { Database } from '../../platform/postgres/database.ts';
-import { count, dateTime, idParams, nullable, text } from '../external/schema-kit.ts';
+import { count, dateTime, idParams, named, namedClosed, nullable, text } from '../external/schema-kit.ts';
 
 export const ENDPOINTS_PATH = '/api/external/webhook-endpoints';
 
@@ -62,34 +62,25 @@ function answerMembers(settings: readonly [string, AnySetting][]): Answers {
 }
 
 export const NewEndpoint = Type.Unsafe<EndpointOptions & { url: string }>(
-  Type.Object(
-    { url: Type.String(), ...OPTIONS },
-    { title: 'NewWebhookEndpoint', additionalProperties: false },
-  ),
+  namedClosed('NewWebhookEndpoint', { url: Type.String(), ...OPTIONS }),
 );
 
 export const EndpointChange = Type.Unsafe<EndpointOptions>(
-  Type.Object(
-    { url: Type.Optional(Type.String()), ...OPTIONS },
-    { title: 'WebhookEndpointChange', additionalProperties: false },
-  ),
+  namedClosed('WebhookEndpointChange', { url: Type.Optional(Type.String()), ...OPTIONS }),
 );
 
-export const Waiting = Type.Object(
-  {
-    count: count(2),
-    more: Type.Boolean(),
-    due: count(1),
-    queued: Type.Integer(),
-    held: Type.Integer({ description: 'Not to be sent yet: `unreleased` and `suspended` together.' }),
-    unreleased: Type.Integer({ description: 'Their event has no body yet.' }),
-    suspended: Type.Integer({ description: 'Their replay is paused.' }),
-    retrying: count(1),
-    claimed: Type.Integer(),
-    oldestMs: nullable(Type.Number(), 4_200),
-  },
-  { title: 'WaitingDeliveries' },
-);
+export const Waiting = named('WaitingDeliveries', {
+  count: count(2),
+  more: Type.Boolean(),
+  due: count(1),
+  queued: Type.Integer(),
+  held: Type.Integer({ description: 'Not to be sent yet: `unreleased` and `suspended` together.' }),
+  unreleased: Type.Integer({ description: 'Their event has no body yet.' }),
+  suspended: Type.Integer({ description: 'Their replay is paused.' }),
+  retrying: count(1),
+  claimed: Type.Integer(),
+  oldestMs: nullable(Type.Number(), 4_200),
+});
 
 const ENDPOINT_MEMBERS = {
   id: text(EXAMPLE_ID),
@@ -130,38 +121,29 @@ const ENDPOINT_MEMBERS = {
   updatedAt: DATE_TIME,
 };
 
-export const EndpointWithWaiting = Type.Object(
-  { ...ENDPOINT_MEMBERS, waiting: Waiting },
-  { title: 'WebhookEndpoint' },
-);
+export const EndpointWithWaiting = named('WebhookEndpoint', { ...ENDPOINT_MEMBERS, waiting: Waiting });
 
 const APP_SECRET = nullable(
   Type.String({ description: 'The app secret that was made, shown this once; null: none was made.' }),
 );
 
 /** An endpoint that was changed, and what another origin of its URL meant for its secrets. */
-export const ChangedEndpoint = Type.Object(
-  {
-    ...ENDPOINT_MEMBERS,
-    waiting: Waiting,
-    droppedHeaderNames: Type.Array(Type.String(), { examples: [[]] }),
-    secretRotationAdvised: Type.Boolean(),
-    appSecret: APP_SECRET,
-    sameUrlEndpointIds: Type.Array(text('3'), { examples: [[]] }),
-  },
-  { title: 'ChangedWebhookEndpoint' },
-);
+export const ChangedEndpoint = named('ChangedWebhookEndpoint', {
+  ...ENDPOINT_MEMBERS,
+  waiting: Waiting,
+  droppedHeaderNames: Type.Array(Type.String(), { examples: [[]] }),
+  secretRotationAdvised: Type.Boolean(),
+  appSecret: APP_SECRET,
+  sameUrlEndpointIds: Type.Array(text('3'), { examples: [[]] }),
+});
 
 /** A new endpoint, with the secret that is shown this once. */
-export const CreatedEndpoint = Type.Object(
-  {
-    ...ENDPOINT_MEMBERS,
-    secret: text(EXAMPLE_SECRET),
-    appSecret: APP_SECRET,
-    sameUrlEndpointIds: Type.Array(text('3'), { examples: [[]] }),
-  },
-  { title: 'CreatedWebhookEndpoint' },
-);
+export const CreatedEndpoint = named('CreatedWebhookEndpoint', {
+  ...ENDPOINT_MEMBERS,
+  secret: text(EXAMPLE_SECRET),
+  appSecret: APP_SECRET,
+  sameUrlEndpointIds: Type.Array(text('3'), { examples: [[]] }),
+});
 
 export const IdParams = idParams('The id of the endpoint.', EXAMPLE_ID);
 

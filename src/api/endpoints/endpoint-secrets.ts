@@ -2,21 +2,18 @@ import { Type } from 'typebox';
 import { rotateSecret, rotateSigningKey } from '../../endpoints/endpoint-secrets.ts';
 import { alignedFields } from '../../platform/cli/admin-action.ts';
 import { readStdin } from '../../platform/cli/given-text.ts';
-import { accountObjectId, dateTime, nullable, text } from '../external/schema-kit.ts';
+import { accountObjectId, closed, dateTime, named, nullable, text } from '../external/schema-kit.ts';
 import { operation } from '../operations/operation.ts';
 import { EXAMPLE_PUBLIC_KEY, EXAMPLE_SECRET, IdParams, wabaOfEndpoint } from './endpoint-schemas.ts';
 import { untilText } from './endpoint-text.ts';
 
 const OverlapHours = Type.Optional(Type.Number({ minimum: 0, maximum: 168 }));
 
-const RotatedSecret = Type.Object(
-  {
-    id: text('3'),
-    secret: text(EXAMPLE_SECRET),
-    previousSecretExpiresAt: nullable(dateTime(), '2026-11-22T09:30:00.000Z'),
-  },
-  { title: 'RotatedSecret' },
-);
+const RotatedSecret = named('RotatedSecret', {
+  id: text('3'),
+  secret: text(EXAMPLE_SECRET),
+  previousSecretExpiresAt: nullable(dateTime(), '2026-11-22T09:30:00.000Z'),
+});
 
 /** Makes a new signing secret and shows it, this once. */
 export const rotateWebhookEndpointSecret = operation({
@@ -32,10 +29,7 @@ export const rotateWebhookEndpointSecret = operation({
   requests: { 'a day of both': {}, 'at once': { overlapHours: 0 } },
   params: IdParams,
   checkId: accountObjectId,
-  body: Type.Object(
-    { overlapHours: OverlapHours, secret: Type.Optional(Type.String()) },
-    { additionalProperties: false },
-  ),
+  body: closed({ overlapHours: OverlapHours, secret: Type.Optional(Type.String()) }),
   answers: { 200: { description: 'The new secret.', schema: RotatedSecret } },
   run: ({ tools, wabaId }, { id, ...rotation }) => rotateSecret(tools, wabaId, id, rotation),
   json: (rotated) => rotated,
@@ -68,14 +62,11 @@ export const rotateWebhookEndpointSecret = operation({
   },
 });
 
-const RotatedSigningKey = Type.Object(
-  {
-    id: text('3'),
-    publicKey: text(EXAMPLE_PUBLIC_KEY),
-    previousKeyExpiresAt: nullable(dateTime(), '2026-11-22T09:30:00.000Z'),
-  },
-  { title: 'RotatedSigningKey' },
-);
+const RotatedSigningKey = named('RotatedSigningKey', {
+  id: text('3'),
+  publicKey: text(EXAMPLE_PUBLIC_KEY),
+  previousKeyExpiresAt: nullable(dateTime(), '2026-11-22T09:30:00.000Z'),
+});
 
 /** Makes a new key pair; the private key is never shown. */
 export const rotateWebhookEndpointSigningKey = operation({
@@ -91,7 +82,7 @@ export const rotateWebhookEndpointSigningKey = operation({
   requests: { 'a day of both': {}, 'at once': { overlapHours: 0 } },
   params: IdParams,
   checkId: accountObjectId,
-  body: Type.Object({ overlapHours: OverlapHours }, { additionalProperties: false }),
+  body: closed({ overlapHours: OverlapHours }),
   answers: { 200: { description: 'The new public key.', schema: RotatedSigningKey } },
   run: ({ tools, wabaId }, { id, ...rotation }) => rotateSigningKey(tools, wabaId, id, rotation),
   json: (rotated) => rotated,

@@ -1,7 +1,7 @@
 import { Type } from 'typebox';
 import { enableEndpoint, holdEndpoint } from '../../endpoints/endpoint-modes.ts';
 import { endpointStatus } from '../../endpoints/endpoints.ts';
-import { accountObjectId } from '../external/schema-kit.ts';
+import { accountObjectId, closed } from '../external/schema-kit.ts';
 import { operation } from '../operations/operation.ts';
 import { ENDPOINTS_PATH, EndpointWithWaiting, IdParams, wabaOfEndpoint } from './endpoint-schemas.ts';
 import { describeEndpoint, endpointJson } from './endpoint-text.ts';
@@ -18,7 +18,7 @@ export const pauseWebhookEndpoint = operation({
   requests: { 'without a reason': {}, 'with a reason': { reason: 'release' } },
   params: IdParams,
   checkId: accountObjectId,
-  body: Type.Object({ reason: Type.Optional(Type.String()) }, { additionalProperties: false }),
+  body: closed({ reason: Type.Optional(Type.String()) }),
   answers: {
     200: {
       description: 'The endpoint after the change.',
@@ -47,10 +47,7 @@ export const pauseWebhookEndpoint = operation({
   },
 });
 
-const Enabling = Type.Object(
-  { waiting: Type.Optional(Type.Enum(['send', 'drop'])) },
-  { additionalProperties: false },
-);
+const Enabling = closed({ waiting: Type.Optional(Type.Enum(['send', 'drop'])) });
 
 /** Sends the events of an endpoint again. */
 export const enableWebhookEndpoint = operation({

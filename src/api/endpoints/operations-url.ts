@@ -9,7 +9,7 @@ import {
   setOperationsUrl,
 } from '../../alerts/operations-url.ts';
 import { type AdminOutcome, alignedFields, alignedTable } from '../../platform/cli/admin-action.ts';
-import { nullable, text } from '../external/schema-kit.ts';
+import { closed, named, nullable, text } from '../external/schema-kit.ts';
 import { urlFor } from '../keys/api-key-auth.ts';
 import { operation } from '../operations/operation.ts';
 import { commandGroup, operationCommand } from '../operations/operation-command.ts';
@@ -17,15 +17,12 @@ import { commandGroup, operationCommand } from '../operations/operation-command.
 const PATH = '/api/external/operations-url';
 const EXAMPLE_URL = 'https://shop.example/operations';
 
-const OperationsUrl = Type.Object({ url: nullable(Type.String(), EXAMPLE_URL) }, { title: 'OperationsUrl' });
-const SavedUrl = Type.Object(
-  {
-    url: text(EXAMPLE_URL),
-    secret: nullable(Type.String(), `whsec_${'Qm9yZWFsaXNBdXJv'.repeat(2)}`),
-    secretRotationAdvised: Type.Boolean(),
-  },
-  { title: 'SavedOperationsUrl' },
-);
+const OperationsUrl = named('OperationsUrl', { url: nullable(Type.String(), EXAMPLE_URL) });
+const SavedUrl = named('SavedOperationsUrl', {
+  url: text(EXAMPLE_URL),
+  secret: nullable(Type.String(), `whsec_${'Qm9yZWFsaXNBdXJv'.repeat(2)}`),
+  secretRotationAdvised: Type.Boolean(),
+});
 
 const get = operation({
   id: 'getOperationsUrl',
@@ -95,7 +92,7 @@ const set = operation({
   tag: 'Endpoint alerts',
   errors: ['invalid_url', 'url_is_webhook_endpoint'],
   requests: { url: { url: EXAMPLE_URL } },
-  body: Type.Object({ url: Type.String() }, { additionalProperties: false }),
+  body: closed({ url: Type.String() }),
   answers: { 200: { description: 'The URL, and the secret that signs alerts.', schema: SavedUrl } },
   run: ({ tools, wabaId }, { url }) => setOperationsUrl(tools, wabaId, url),
   json: savedJson,

@@ -15,9 +15,13 @@ import {
   dateTime,
   idParams,
   listOf,
+  named,
+  namedClosed,
   nullable,
+  optionalParameter,
   parameter,
   text,
+  upstreamText,
 } from '../external/schema-kit.ts';
 import { restOperation } from '../operations/operation.ts';
 import { sendExport } from './send-export.ts';
@@ -52,52 +56,48 @@ const SIGNED = {
 
 /** Which data is to be erased: of a customer, or of one conversation. */
 const Customer = parameter(
-  Type.String({ pattern: '^[^\\u0000]{1,256}$' }),
+  upstreamText(256),
   'A phone number in any usual form, or a business-scoped user id.',
   '+1 202-555-0143',
 );
 
-const ErasureRequest = Type.Object(
-  {
-    customer: Type.Optional(Customer),
-    conversationId: Type.Optional(
-      parameter(Type.String({ pattern: '^[1-9]\\d{0,17}$' }), 'One conversation only.', '42'),
-    ),
-  },
-  { title: 'ErasureRequest', additionalProperties: false },
-);
+const ErasureRequest = namedClosed('ErasureRequest', {
+  customer: Type.Optional(Customer),
+  conversationId: optionalParameter(
+    Type.String({ pattern: '^[1-9]\\d{0,17}$' }),
+    'One conversation only.',
+    '42',
+  ),
+});
 
-const Erasure = Type.Object(
-  {
-    id: text(EXAMPLE_ID),
-    kind: Type.Enum(['customer', 'conversation']),
-    /** Our id of the customer or the conversation. */
-    subjectId: text('311'),
-    state: Type.Enum(['requested', 'running', 'done']),
-    requestedBy: text('API key 3'),
-    waitsFor: nullable(Type.String()),
-    counts: Counts,
-    /** What other systems did not let go, such as versions in the object store. */
-    refused: Type.Record(Type.String(), Type.Integer(), { examples: [{}] }),
-    createdAt: dateTime(),
-    startedAt: nullable(dateTime(), '2026-11-21T09:30:00.350Z'),
-    finishedAt: nullable(dateTime(), '2026-11-21T09:30:04.120Z'),
-    /** Once it is done. */
-    report: nullable(
-      Type.Object({
-        report: Type.Object({}, { additionalProperties: true }),
-        signature: Type.Object({
-          algorithm: Type.String(),
-          keyId: Type.String(),
-          publicKey: Type.String(),
-          value: Type.String(),
-        }),
+const Erasure = named('Erasure', {
+  id: text(EXAMPLE_ID),
+  kind: Type.Enum(['customer', 'conversation']),
+  /** Our id of the customer or the conversation. */
+  subjectId: text('311'),
+  state: Type.Enum(['requested', 'running', 'done']),
+  requestedBy: text('API key 3'),
+  waitsFor: nullable(Type.String()),
+  counts: Counts,
+  /** What other systems did not let go, such as versions in the object store. */
+  refused: Type.Record(Type.String(), Type.Integer(), { examples: [{}] }),
+  createdAt: dateTime(),
+  startedAt: nullable(dateTime(), '2026-11-21T09:30:00.350Z'),
+  finishedAt: nullable(dateTime(), '2026-11-21T09:30:04.120Z'),
+  /** Once it is done. */
+  report: nullable(
+    Type.Object({
+      report: Type.Object({}, { additionalProperties: true }),
+      signature: Type.Object({
+        algorithm: Type.String(),
+        keyId: Type.String(),
+        publicKey: Type.String(),
+        value: Type.String(),
       }),
-      SIGNED,
-    ),
-  },
-  { title: 'Erasure' },
-);
+    }),
+    SIGNED,
+  ),
+});
 
 function erasureJson(erasure: ErasureView): Static<typeof Erasure> {
   const { erasureId: id, subjectId, state, requestedBy, waitsFor, counts, refused, report } = erasure;
@@ -193,10 +193,7 @@ const get = restOperation({
   run: async ({ tools, wabaId }, { id }) => erasureJson(await erasureOf(tools, wabaId, id)),
 });
 
-const ExportRequest = Type.Object(
-  { customer: Customer },
-  { title: 'ExportRequest', additionalProperties: false },
-);
+const ExportRequest = namedClosed('ExportRequest', { customer: Customer });
 
 const Archive = Type.String({ format: 'binary', examples: ['PK…'] });
 

@@ -1,40 +1,36 @@
+import type { DescribedCode } from './error-codes.ts';
+
 /** Why a delivery cannot be retried or dropped. */
 export const DELIVERY_ERROR_CODES = {
   delivery_settled: {
     status: 409,
-    type: 'invalid_request_error',
     message: 'The delivery is delivered, failed or dropped.',
     advice: 'No attempt follows. POST /api/external/events/{id}/replay sends it again.',
   },
   attempt_under_way: {
     status: 409,
-    type: 'invalid_request_error',
     message: 'An attempt is in progress; check again in a moment.',
     advice: 'Wait for its outcome: GET /api/external/events/{id} shows it.',
   },
   delivery_not_first: {
     status: 409,
-    type: 'invalid_request_error',
     message: 'The delivery waits behind an earlier one of its ordering key.',
     advice: 'Retry or drop the delivery that "message" names; the others follow it in their order.',
   },
   delivery_held: {
     status: 409,
-    type: 'invalid_request_error',
     message: 'The delivery may not be sent yet.',
     advice:
       'Its order waits for catalog data, which takes a moment, or its replay is paused: resume the replay.',
   },
   test_event_pending: {
     status: 409,
-    type: 'invalid_request_error',
     message: 'The test event with this eventId is still being delivered.',
     advice: 'Send it again after its outcome: GET /api/external/events/{id} shows it.',
   },
   endpoint_not_enabled: {
     status: 409,
-    type: 'invalid_request_error',
     message: 'The endpoint is paused or disabled.',
     advice: 'POST /api/external/webhook-endpoints/{id}/enable sends the pending deliveries.',
   },
-} as const;
+} satisfies Record<string, DescribedCode>;

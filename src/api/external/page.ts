@@ -1,37 +1,28 @@
 import { createHmac, hkdfSync, timingSafeEqual } from 'node:crypto';
 import { Type } from 'typebox';
 import { ApiError } from '../errors/api-error.ts';
-import { parameter } from './schema-kit.ts';
+import { closed, optionalParameter } from './schema-kit.ts';
 
 const DEFAULT_LIMIT = 25;
 const MAX_LIMIT = 100;
 
 /** Query parameters of every list. */
 export const PAGE_PARAMETERS = {
-  limit: Type.Optional(
-    parameter(
-      Type.Integer({ minimum: 1, maximum: MAX_LIMIT, default: DEFAULT_LIMIT }),
-      'How many entries a page has at most.',
-      50,
-    ),
+  limit: optionalParameter(
+    Type.Integer({ minimum: 1, maximum: MAX_LIMIT, default: DEFAULT_LIMIT }),
+    'How many entries a page has at most.',
+    50,
   ),
-  cursor: Type.Optional(
-    parameter(
-      Type.String(),
-      '`nextCursor` of the previous page, with the same filters. Left out: the first page.',
-      'AAABlq3kZ0B2',
-    ),
+  cursor: optionalParameter(
+    Type.String(),
+    '`nextCursor` of the previous page, with the same filters. Left out: the first page.',
+    'AAABlq3kZ0B2',
   ),
 };
 
 /** How many rows a page shows. */
 export function pageSize(limit: number | undefined): number {
   return limit ?? DEFAULT_LIMIT;
-}
-
-/** How many rows to read for a page: one more than asked for tells whether there is another page. */
-export function rowsToRead(limit: number | undefined): number {
-  return pageSize(limit) + 1;
 }
 
 type Scope = Parameters<PageCursors['encode']>[0];
@@ -54,15 +45,38 @@ export function pageOf<Row>(
   limit: number | undefined,
   cursorAfter: (row: Row) => string,
 ): { rows: readonly Row[]; hasMore: boolean; nextCursor: string | null } {
-  const size = limit ?? DEFAULT_LIMIT;
+  const size = pageSize(limit);
   const shown = rows.slice(0, size);
   const last = shown.at(-1);
   const hasMore = rows.length > size;
   return { rows: shown, hasMore, nextCursor: hasMore && last !== undefined ? cursorAfter(last) : null };
 }
 
+/** Query parameter of a list that can be walked both ways. */
+export function orderParameter(description: string, example: 'asc' | 'desc') {
+  return optionalParameter(Type.Enum(['asc', 'desc'], { default: 'desc' }), description, example);
+}
+
+/** The walk over a list that a request asks for. Its cursors are good for the same filter and order alone. */
+export function walkOf(
+  cursors: PageCursors,
+  list: readonly string[],
+  { limit, cursor, order = 'desc' }: { limit?: number; cursor?: string; order?: 'asc' | 'desc' },
+  filter: object,
+) {
+  const scope = [...list, order, JSON.stringify(filter)];
+  return {
+    order,
+    after: positionOf(cursors, scope, cursor) ?? [],
+    limit: pageSize(limit),
+    /** In ascending order there is always one, to go on from later. */
+    nextCursor: (position: readonly string[] | null, hasMore: boolean): string | null =>
+      position !== null && (hasMore || order === 'asc') ? cursors.encode(scope, position) : null,
+  };
+}
+
 /** A list's query without filters. */
-export const PageQuery = Type.Object(PAGE_PARAMETERS, { additionalProperties: false });
+export const PageQuery = closed(PAGE_PARAMETERS);
 
 type Listing<Row> = {
   /** Names the list in its cursors. */
@@ -81,7 +95,7 @@ export async function readPage<Row>(
 ): Promise<{ rows: readonly Row[]; hasMore: boolean; nextCursor: string | null }> {
   if (cursors === null) return { rows: await find([], {}), hasMore: false, nextCursor: null };
   const scope = [wabaId, name];
-  const found = await find(positionOf(cursors, scope, cursor) ?? [], { limit: rowsToRead(limit) });
+  const found = await find(positionOf(cursors, scope, cursor) ?? [], { limit: pageSize(limit) + 1 });
   return pageOf(found, limit, (row) => cursors.encode(scope, position(row)));
 }
 

@@ -1,6 +1,20 @@
-import { type TSchema, Type } from 'typebox';
+import { type TProperties, type TSchema, Type } from 'typebox';
 import { invalidValue } from '../../platform/request-input.ts';
 import { notFound } from '../errors/api-error.ts';
+
+/** An object that the document has under a name. */
+export function named<T extends TProperties>(title: string, members: T) {
+  return Type.Object(members, { title });
+}
+
+/** Of a query or a body: members that are not named are refused. */
+export function closed<T extends TProperties>(members: T) {
+  return Type.Object(members, { additionalProperties: false });
+}
+
+export function namedClosed<T extends TProperties>(title: string, members: T) {
+  return Type.Object(members, { title, additionalProperties: false });
+}
 
 /** A text in a response. */
 export function text(example: string) {
@@ -41,16 +55,26 @@ export function parameter<T extends TSchema>(schema: T, description: string, exa
   return { ...schema, description, examples: [example] };
 }
 
+export function optionalParameter<T extends TSchema>(
+  schema: T,
+  description: string,
+  example: string | number,
+) {
+  return Type.Optional(parameter(schema, description, example));
+}
+
+/** Of upstream's choice: it may be long, but no text that the database cannot hold. */
+export function upstreamText(maxChars: number) {
+  return Type.String({ pattern: `^[^\\u0000]{1,${maxChars}}$` });
+}
+
 /** The path of one object. */
 export function idParams(description: string, example: string) {
   return Type.Object({ id: parameter(Type.String(), description, example) });
 }
 
-/** For endpoints without query parameters: one that is sent all the same is refused rather than ignored. */
-export const NoQuery = Type.Object({}, { additionalProperties: false });
-
-/** For requests that say nothing. */
-export const NoBody = Type.Object({}, { additionalProperties: false });
+/** A query or body of requests that have none: one that is sent all the same is refused rather than ignored. */
+export const Nothing = closed({});
 
 const DIGITS = /^[1-9]\d{0,18}$/;
 const MAX_ID = 2n ** 63n - 1n;
@@ -99,4 +123,14 @@ export function sendJsonText(reply: TextReply, json: string): never {
     .type('application/json; charset=utf-8')
     .serializer(String)
     .send(json as never) as never;
+}
+
+/** As \`sendJsonText\`, for the answer of a list. */
+export function sendListText(
+  reply: TextReply,
+  data: readonly string[],
+  { hasMore, nextCursor }: { hasMore: boolean; nextCursor: string | null },
+): never {
+  const rest = `"hasMore":${hasMore},"nextCursor":${JSON.stringify(nextCursor)}`;
+  return sendJsonText(reply, `{"data":[${data.join(',')}],${rest}}`);
 }

@@ -1,23 +1,20 @@
 import { Type } from 'typebox';
 import { API_KEY_SCOPES } from '../../keys/api-key.ts';
 import { findApiKeyDetails } from '../../keys/api-key-store.ts';
-import { dateTime, nullable, text } from '../external/schema-kit.ts';
+import { dateTime, named, nullable, text } from '../external/schema-kit.ts';
 import { restOperation } from '../operations/operation.ts';
 
-const OwnKey = Type.Object(
-  {
-    id: text('3'),
-    prefix: text('ck_1f0a2b3c'),
-    lastFour: text('9d2e'),
-    name: text('shop server'),
-    wabaId: text('900000000000101'),
-    scopes: Type.Array(Type.Enum([...API_KEY_SCOPES]), { examples: [['read', 'send', 'manage_webhooks']] }),
-    createdAt: dateTime('2026-11-01T08:00:00.000Z'),
-    expiresAt: nullable(dateTime()),
-    lastUsedAt: nullable(dateTime(), '2026-11-21T09:30:00.000Z'),
-  },
-  { title: 'ApiKey' },
-);
+const OwnKey = named('ApiKey', {
+  id: text('3'),
+  prefix: text('ck_1f0a2b3c'),
+  lastFour: text('9d2e'),
+  name: text('shop server'),
+  wabaId: text('900000000000101'),
+  scopes: Type.Array(Type.Enum([...API_KEY_SCOPES]), { examples: [['read', 'send', 'manage_webhooks']] }),
+  createdAt: dateTime('2026-11-01T08:00:00.000Z'),
+  expiresAt: nullable(dateTime()),
+  lastUsedAt: nullable(dateTime(), '2026-11-21T09:30:00.000Z'),
+});
 
 /** Shows the key of the request, whatever its scopes. */
 export const getOwnKey = restOperation({

@@ -12,53 +12,52 @@ import {
 import { listConversationMessages } from '../../messages/conversations/message-list.ts';
 import { notFound } from '../errors/api-error.ts';
 import type { ExternalContext } from '../external/external-app.ts';
-import { PAGE_PARAMETERS, pageOf, positionOf, rowsToRead } from '../external/page.ts';
+import { orderParameter, PAGE_PARAMETERS, walkOf } from '../external/page.ts';
 import {
+  closed,
   count,
   dateTime,
   idParams,
   listOf,
+  named,
+  namedClosed,
   nullable,
   objectId,
+  optionalParameter,
   parameter,
   sendJsonText,
   Time,
   text,
   timeOf,
+  upstreamText,
 } from '../external/schema-kit.ts';
 import { exampleOf } from '../openapi/schemas.ts';
 import { restOperation } from '../operations/operation.ts';
 import { Message, messageTexts } from './message-json.ts';
 
 /** A group as upstream reported it. */
-const Group = Type.Object(
-  {
-    id: text('Y2FwaV9ncm91cDoxMjAyNTU1MDEwMDoxMjAzNjM0MDQ2OTQyMzM4MjAZD'),
-    /** Null: upstream has not reported any. */
-    subject: nullable(Type.String(), 'Trip to Lisbon'),
-    /** Null: upstream has reported nothing of it. */
-    state: nullable(Type.Enum(['active', 'suspended', 'deleted']), 'active'),
-  },
-  { title: 'Group' },
-);
+const Group = named('Group', {
+  id: text('Y2FwaV9ncm91cDoxMjAyNTU1MDEwMDoxMjAzNjM0MDQ2OTQyMzM4MjAZD'),
+  /** Null: upstream has not reported any. */
+  subject: nullable(Type.String(), 'Trip to Lisbon'),
+  /** Null: upstream has reported nothing of it. */
+  state: nullable(Type.Enum(['active', 'suspended', 'deleted']), 'active'),
+});
 
 /** A conversation as lists show it. */
-const Conversation = Type.Object(
-  {
-    id: text('42'),
-    phoneNumberId: text('800000000000111'),
-    customer: Type.Object({
-      waId: nullable(Type.String(), '12025550143'),
-      userId: nullable(Type.String()),
-      name: nullable(Type.String(), 'Asha Tester'),
-      username: nullable(Type.String()),
-    }),
-    group: Type.Optional(Group),
-    lastMessageAt: dateTime('2026-11-21T09:30:00.001Z'),
-    createdAt: dateTime('2026-11-02T16:20:11.500Z'),
-  },
-  { title: 'Conversation' },
-);
+const Conversation = named('Conversation', {
+  id: text('42'),
+  phoneNumberId: text('800000000000111'),
+  customer: Type.Object({
+    waId: nullable(Type.String(), '12025550143'),
+    userId: nullable(Type.String()),
+    name: nullable(Type.String(), 'Asha Tester'),
+    username: nullable(Type.String()),
+  }),
+  group: Type.Optional(Group),
+  lastMessageAt: dateTime('2026-11-21T09:30:00.001Z'),
+  createdAt: dateTime('2026-11-02T16:20:11.500Z'),
+});
 
 function conversationMembers(row: ConversationRow) {
   const { id, phoneNumberId, waId, userId, name, username, lastMessageAt, createdAt } = row;
@@ -77,49 +76,36 @@ function groupMember({ groupId, groupSubject, groupState }: ConversationRow) {
 }
 
 const Customer = parameter(
-  Type.String({ pattern: '^[^\\u0000]{1,256}$' }),
+  upstreamText(256),
   'The conversation with this customer only: a phone number or a user id.',
   '12025550143',
 );
 
-const ConversationSearch = Type.Object(
-  {
-    ...PAGE_PARAMETERS,
-    order: Type.Optional(
-      parameter(
-        Type.Enum(['asc', 'desc'], { default: 'desc' }),
-        '`asc` lists without gaps, and always gives a cursor to continue from later.',
-        'desc',
-      ),
-    ),
-    phoneNumberId: Type.Optional(
-      parameter(
-        Type.String({ pattern: '^[^\\u0000]{1,128}$' }),
-        'Conversations of this number only.',
-        '800000000000111',
-      ),
-    ),
-    customer: Type.Optional(Customer),
-    since: Type.Optional(
-      parameter(Time, 'Conversations active at this time or later.', '2026-11-21T00:00:00Z'),
-    ),
-  },
-  { title: 'ConversationSearch', additionalProperties: false },
-);
+const ConversationSearch = namedClosed('ConversationSearch', {
+  ...PAGE_PARAMETERS,
+  order: orderParameter(
+    '`asc` lists without gaps, and always gives a cursor to continue from later.',
+    'desc',
+  ),
+  phoneNumberId: optionalParameter(
+    upstreamText(128),
+    'Conversations of this number only.',
+    '800000000000111',
+  ),
+  customer: Type.Optional(Customer),
+  since: optionalParameter(Time, 'Conversations active at this time or later.', '2026-11-21T00:00:00Z'),
+});
 
 /** Addresses stand in logs of proxies, so a number should not. */
-const ConversationQuery = Type.Object(
-  {
-    ...ConversationSearch.properties,
-    customer: Type.Optional({
-      ...Customer,
-      deprecated: true,
-      description:
-        'Deprecated: use `POST /api/external/conversations/search`, so that no phone number stands in an address.',
-    }),
-  },
-  { additionalProperties: false },
-);
+const ConversationQuery = closed({
+  ...ConversationSearch.properties,
+  customer: Type.Optional({
+    ...Customer,
+    deprecated: true,
+    description:
+      'Deprecated: use `POST /api/external/conversations/search`, so that no phone number stands in an address.',
+  }),
+});
 
 /**
  * Lists the conversations of a WABA, the most recently active first. With order=asc the list has no gaps: a conversation
@@ -165,20 +151,16 @@ async function pageOfConversations(
   wabaId: string,
   search: Static<typeof ConversationSearch>,
 ) {
-  const { limit, cursor, order = 'desc' } = search;
   const filter = filterOf(search);
-  const scope = [wabaId, 'conversations', order, JSON.stringify(filter)];
-  const [lastMessageAtText, id] = positionOf(cursors, scope, cursor) ?? [];
+  const { order, limit, nextCursor, ...walk } = walkOf(cursors, [wabaId, 'conversations'], search, filter);
+  const [lastMessageAtText, id] = walk.after;
   const after = lastMessageAtText === undefined || id === undefined ? null : { lastMessageAtText, id };
-  const walk = { order, after, limit: rowsToRead(limit) };
-  const found = await listConversations(database, wabaId, filter, walk);
-  const { rows, hasMore } = pageOf(found, limit, () => '');
-  const last = rows.at(-1) ?? (after === null ? undefined : after);
-  const nextCursor =
-    last !== undefined && (hasMore || order === 'asc')
-      ? cursors.encode(scope, [last.lastMessageAtText, last.id])
-      : null;
-  return { data: rows.map(conversationMembers), hasMore, nextCursor };
+  const found = await listConversations(database, wabaId, filter, { order, after, limit: limit + 1 });
+  const rows = found.slice(0, limit);
+  const hasMore = found.length > limit;
+  const last = rows.at(-1) ?? after;
+  const position = last === null ? null : [last.lastMessageAtText, last.id];
+  return { data: rows.map(conversationMembers), hasMore, nextCursor: nextCursor(position, hasMore) };
 }
 
 function filterOf(query: Static<typeof ConversationSearch>): ConversationFilter {
@@ -191,54 +173,45 @@ function filterOf(query: Static<typeof ConversationSearch>): ConversationFilter 
 
 const WINDOW_MS = 24 * 3_600_000;
 
-const DetailedGroup = Type.Object(
-  {
-    ...Group.properties,
-    description: nullable(Type.String()),
-    /** Who is in it or asks to be, as far as upstream reported it; the first who came first. */
-    members: Type.Array(
-      Type.Object(
-        {
-          waId: nullable(Type.String(), '12025550143'),
-          userId: nullable(Type.String()),
-          name: nullable(Type.String(), 'Asha Tester'),
-          username: nullable(Type.String()),
-          state: Type.Enum(['member', 'requested']),
-          since: dateTime('2026-11-21T09:29:58.000Z'),
-        },
-        { title: 'GroupMember' },
-      ),
-    ),
-  },
-  { title: 'GroupDetails' },
-);
+const DetailedGroup = named('GroupDetails', {
+  ...Group.properties,
+  description: nullable(Type.String()),
+  /** Who is in it or asks to be, as far as upstream reported it; the first who came first. */
+  members: Type.Array(
+    named('GroupMember', {
+      waId: nullable(Type.String(), '12025550143'),
+      userId: nullable(Type.String()),
+      name: nullable(Type.String(), 'Asha Tester'),
+      username: nullable(Type.String()),
+      state: Type.Enum(['member', 'requested']),
+      since: dateTime('2026-11-21T09:29:58.000Z'),
+    }),
+  ),
+});
 
-const DetailedConversation = Type.Object(
-  {
-    ...Conversation.properties,
-    group: Type.Optional(DetailedGroup),
-    phoneNumber: Type.Object({
-      phoneNumberId: text('800000000000111'),
-      displayPhoneNumber: text('+1 202-555-0100'),
-      verifiedName: text('Fixture Store'),
-    }),
-    messageCounts: Type.Object({
-      inbound: count(12),
-      outbound: count(9),
-      /** False: these are the counts among the newest 10,000 messages. */
-      isComplete: Type.Boolean({ examples: [true] }),
-    }),
-    customerServiceWindow: Type.Object({
-      isOpen: Type.Boolean({ examples: [true] }),
-      expiresAt: nullable(dateTime(), '2026-11-22T09:29:58.000Z'),
-      lastInboundAt: nullable(dateTime(), '2026-11-21T09:29:58.000Z'),
-      /** When the customer last called or accepted a call. */
-      lastCallAt: nullable(dateTime()),
-    }),
-    lastMessage: nullable(Message, exampleOf(Message)),
-  },
-  { title: 'ConversationDetails' },
-);
+const DetailedConversation = named('ConversationDetails', {
+  ...Conversation.properties,
+  group: Type.Optional(DetailedGroup),
+  phoneNumber: Type.Object({
+    phoneNumberId: text('800000000000111'),
+    displayPhoneNumber: text('+1 202-555-0100'),
+    verifiedName: text('Fixture Store'),
+  }),
+  messageCounts: Type.Object({
+    inbound: count(12),
+    outbound: count(9),
+    /** False: these are the counts among the newest 10,000 messages. */
+    isComplete: Type.Boolean({ examples: [true] }),
+  }),
+  customerServiceWindow: Type.Object({
+    isOpen: Type.Boolean({ examples: [true] }),
+    expiresAt: nullable(dateTime(), '2026-11-22T09:29:58.000Z'),
+    lastInboundAt: nullable(dateTime(), '2026-11-21T09:29:58.000Z'),
+    /** When the customer last called or accepted a call. */
+    lastCallAt: nullable(dateTime()),
+  }),
+  lastMessage: nullable(Message, exampleOf(Message)),
+});
 
 /** Shows one conversation with its newest message. */
 export const getConversation = restOperation({

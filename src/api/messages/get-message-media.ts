@@ -4,29 +4,26 @@ import { findReceivedMedia } from '../../messages/conversations/message-list.ts'
 import { isFileErased } from '../../messages/media/media.ts';
 import type { Database } from '../../platform/postgres/database.ts';
 import { ApiError, notFound } from '../errors/api-error.ts';
-import { idParams, nullable, objectId, text } from '../external/schema-kit.ts';
+import { idParams, named, nullable, objectId, text } from '../external/schema-kit.ts';
 import { restOperation } from '../operations/operation.ts';
 import { MediaError, mediaAddress, mediaDescription, mediaErrorOf } from './message-json.ts';
 
 const PATH = '/received_media/pP0mK1v3rQ9sZ2xYb7Lw4tNc6uHd8eFa';
 
-const StoredMedia = Type.Object(
-  {
-    serviceMessageId: text('1042'),
-    metaMessageId: text('wamid.HBgLMTIwMjU1NTAxNDMVAgASGBQzQUEyOUI4MDVFNjE0NEU0NzgwMAA='),
-    mediaPending: Type.Boolean(),
-    mediaType: nullable(Type.String(), 'image'),
-    mimeType: nullable(Type.String(), 'image/jpeg'),
-    mediaPath: nullable(Type.String(), PATH),
-    mediaUrl: nullable(Type.String(), `https://gateway.example${PATH}`),
-    caption: Type.Optional(text('Front door')),
-    fileName: Type.Optional(Type.String()),
-    sizeBytes: nullable(Type.Integer(), 184_233),
-    sha256: nullable(Type.String(), '7d0b1f6a4b0f5c1f6f0f9a6d3c2b1a09f8e7d6c5b4a39281706f5e4d3c2b1a09'),
-    mediaError: Type.Optional(MediaError),
-  },
-  { title: 'MessageMedia' },
-);
+const StoredMedia = named('MessageMedia', {
+  serviceMessageId: text('1042'),
+  metaMessageId: text('wamid.HBgLMTIwMjU1NTAxNDMVAgASGBQzQUEyOUI4MDVFNjE0NEU0NzgwMAA='),
+  mediaPending: Type.Boolean(),
+  mediaType: nullable(Type.String(), 'image'),
+  mimeType: nullable(Type.String(), 'image/jpeg'),
+  mediaPath: nullable(Type.String(), PATH),
+  mediaUrl: nullable(Type.String(), `https://gateway.example${PATH}`),
+  caption: Type.Optional(text('Front door')),
+  fileName: Type.Optional(Type.String()),
+  sizeBytes: nullable(Type.Integer(), 184_233),
+  sha256: nullable(Type.String(), '7d0b1f6a4b0f5c1f6f0f9a6d3c2b1a09f8e7d6c5b4a39281706f5e4d3c2b1a09'),
+  mediaError: Type.Optional(MediaError),
+});
 
 /** Shows the media of a message that upstream reported, also while it is pending. */
 export const getMessageMedia = restOperation({

@@ -16,6 +16,7 @@ import {
   count,
   dateTime,
   idParams,
+  named,
   nullable,
   objectId,
   sendJsonText,
@@ -28,44 +29,38 @@ import { sendErrorOf } from './send/send-response.ts';
 
 const Anything = Type.Object({}, { additionalProperties: true });
 
-const Status = Type.Object(
-  {
-    status: text('delivered'),
-    timestamp: nullable(dateTime(), '2026-11-21T09:30:04.000Z'),
-    receivedAt: dateTime('2026-11-21T09:30:04.310Z'),
-    recipientId: Type.Optional(text('12025550143')),
-    /** Of a message to a group: the member it is about; absent: all of it. */
-    participant: Type.Optional(text('12025550143')),
-    pricing: Type.Optional(
-      upstreamObject({ billable: true, pricing_model: 'PMP', type: 'regular', category: 'utility' }),
-    ),
-    conversation: Type.Optional(Anything),
-    errors: Type.Optional(Type.Array(Anything)),
-  },
-  { title: 'MessageStatus' },
-);
+const Status = named('MessageStatus', {
+  status: text('delivered'),
+  timestamp: nullable(dateTime(), '2026-11-21T09:30:04.000Z'),
+  receivedAt: dateTime('2026-11-21T09:30:04.310Z'),
+  recipientId: Type.Optional(text('12025550143')),
+  /** Of a message to a group: the member it is about; absent: all of it. */
+  participant: Type.Optional(text('12025550143')),
+  pricing: Type.Optional(
+    upstreamObject({ billable: true, pricing_model: 'PMP', type: 'regular', category: 'utility' }),
+  ),
+  conversation: Type.Optional(Anything),
+  errors: Type.Optional(Type.Array(Anything)),
+});
 
 /** A message with everything that is known of it. */
-const DetailedMessage = Type.Object(
-  {
-    ...Message.properties,
-    to: Type.Optional(text('+12025550143')),
-    recipient: Type.Optional(Type.String()),
-    waId: Type.Optional(Type.String()),
-    attempts: Type.Optional(count(1)),
-    messageStatus: Type.Optional(Type.String()),
-    error: Type.Optional(
-      Type.Object({
-        code: Type.String(),
-        message: Type.String(),
-        advice: Type.Optional(Type.String()),
-        upstream: Type.Optional(Anything),
-      }),
-    ),
-    statuses: Type.Array(Status),
-  },
-  { title: 'MessageDetails' },
-);
+const DetailedMessage = named('MessageDetails', {
+  ...Message.properties,
+  to: Type.Optional(text('+12025550143')),
+  recipient: Type.Optional(Type.String()),
+  waId: Type.Optional(Type.String()),
+  attempts: Type.Optional(count(1)),
+  messageStatus: Type.Optional(Type.String()),
+  error: Type.Optional(
+    Type.Object({
+      code: Type.String(),
+      message: Type.String(),
+      advice: Type.Optional(Type.String()),
+      upstream: Type.Optional(Anything),
+    }),
+  ),
+  statuses: Type.Array(Status),
+});
 
 /** A message to a group has a status for each member. */
 const MAX_STATUSES = 1_000;

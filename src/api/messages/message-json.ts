@@ -10,7 +10,7 @@ import {
 import { listParticipants, type Participant } from '../../messages/conversations/participants.ts';
 import type { MediaLink, MediaUrls } from '../../messages/media/media-urls.ts';
 import type { Database } from '../../platform/postgres/database.ts';
-import { dateTime, listOf, nullable, text, upstreamObject } from '../external/schema-kit.ts';
+import { dateTime, listOf, named, nullable, text, upstreamObject } from '../external/schema-kit.ts';
 
 /** The address of a stored file that is good from now on. */
 type LinkTo = (objectKey: string) => MediaLink;
@@ -133,10 +133,7 @@ export function editedContent(annotations: readonly MessageAnnotation[]): string
   return content === null ? null : editedMessageJson(content);
 }
 
-export const MediaError = Type.Object(
-  { code: Type.String(), message: Type.String() },
-  { title: 'MediaError' },
-);
+export const MediaError = named('MediaError', { code: Type.String(), message: Type.String() });
 
 /** Where the stored file of a message is; both null unless it is stored. */
 export function mediaAddress(
@@ -177,87 +174,78 @@ const META_ID = 'wamid.HBgLMTIwMjU1NTAxNDMVAgASGBQzQUEyOUI4MDVFNjE0NEU0NzgwMAA='
 /** An upstream object, passed on exactly as upstream wrote it. */
 const UpstreamObject = Type.Object({}, { additionalProperties: true });
 
-const Reaction = Type.Object(
-  {
-    emoji: Type.String(),
-    from: Type.Enum(['customer', 'business']),
-    at: DATE_TIME,
-    serviceMessageId: Type.String(),
-    metaMessageId: Type.String(),
-  },
-  { title: 'MessageReaction' },
-);
+const Reaction = named('MessageReaction', {
+  emoji: Type.String(),
+  from: Type.Enum(['customer', 'business']),
+  at: DATE_TIME,
+  serviceMessageId: Type.String(),
+  metaMessageId: Type.String(),
+});
 
 /** How far a message is; `received` for inbound ones. */
 const MESSAGE_STATES = ['received', 'queued', 'sending', 'accepted', 'failed', 'unknown'];
 
 /** A message as lists and the message itself show it. */
-export const Message = Type.Object(
-  {
-    serviceMessageId: text('1042'),
-    /** Null until upstream has accepted an outbound message. */
-    metaMessageId: nullable(Type.String(), META_ID),
-    conversationId: text('42'),
-    phoneNumberId: text('800000000000111'),
-    direction: Type.Enum(['inbound', 'outbound']),
-    type: text('image'),
-    /** business_app: the business wrote it in the WhatsApp Business app; history: before the number came to the platform. Absent: it came or was sent through the platform. */
-    origin: Type.Optional(Type.Enum(['business_app', 'history'])),
-    timestamp: nullable(DATE_TIME, '2026-11-21T09:29:58.000Z'),
-    createdAt: dateTime('2026-11-21T09:30:00.001Z'),
-    /** Of inbound messages: when the business marked it as read by its own id; marking a later one does not count. */
-    readAt: Type.Optional(Type.Union([DATE_TIME, Type.Null()])),
-    state: Type.Enum(MESSAGE_STATES),
-    status: nullable(Type.String()),
-    statusAt: nullable(DATE_TIME),
-    contextId: Type.Optional(Type.String()),
-    replyTo: Type.Optional(
-      Type.Object({ serviceMessageId: nullable(Type.String()), metaMessageId: Type.String() }),
+export const Message = named('Message', {
+  serviceMessageId: text('1042'),
+  /** Null until upstream has accepted an outbound message. */
+  metaMessageId: nullable(Type.String(), META_ID),
+  conversationId: text('42'),
+  phoneNumberId: text('800000000000111'),
+  direction: Type.Enum(['inbound', 'outbound']),
+  type: text('image'),
+  /** business_app: the business wrote it in the WhatsApp Business app; history: before the number came to the platform. Absent: it came or was sent through the platform. */
+  origin: Type.Optional(Type.Enum(['business_app', 'history'])),
+  timestamp: nullable(DATE_TIME, '2026-11-21T09:29:58.000Z'),
+  createdAt: dateTime('2026-11-21T09:30:00.001Z'),
+  /** Of inbound messages: when the business marked it as read by its own id; marking a later one does not count. */
+  readAt: Type.Optional(Type.Union([DATE_TIME, Type.Null()])),
+  state: Type.Enum(MESSAGE_STATES),
+  status: nullable(Type.String()),
+  statusAt: nullable(DATE_TIME),
+  contextId: Type.Optional(Type.String()),
+  replyTo: Type.Optional(
+    Type.Object({ serviceMessageId: nullable(Type.String()), metaMessageId: Type.String() }),
+  ),
+  targetId: Type.Optional(Type.String()),
+  /** Of a placeholder: the message that upstream sent under its id later. */
+  supersededBy: Type.Optional(Type.String()),
+  /** Of a group's messages: who of the group wrote it, the user id if there is one, else the wa_id. */
+  sender: Type.Optional(Type.String()),
+  /** Of a message to a group: the furthest status of each member that upstream has reported on. */
+  participants: Type.Optional(
+    Type.Array(
+      named('MessageParticipant', {
+        participant: text('12025550143'),
+        status: text('read'),
+        statusAt: nullable(DATE_TIME),
+      }),
     ),
-    targetId: Type.Optional(Type.String()),
-    /** Of a placeholder: the message that upstream sent under its id later. */
-    supersededBy: Type.Optional(Type.String()),
-    /** Of a group's messages: who of the group wrote it, the user id if there is one, else the wa_id. */
-    sender: Type.Optional(Type.String()),
-    /** Of a message to a group: the furthest status of each member that upstream has reported on. */
-    participants: Type.Optional(
-      Type.Array(
-        Type.Object(
-          {
-            participant: text('12025550143'),
-            status: text('read'),
-            statusAt: nullable(DATE_TIME),
-          },
-          { title: 'MessageParticipant' },
-        ),
-      ),
-    ),
-    mediaPending: Type.Boolean(),
-    mediaUrl: nullable(
-      Type.String(),
-      'https://gateway.example/received_media/pP0mK1v3rQ9sZ2xYb7Lw4tNc6uHd8eFa',
-    ),
-    mediaError: Type.Optional(MediaError),
-    mediaType: Type.Optional(text('image')),
-    mimeType: Type.Optional(text('image/jpeg')),
-    caption: Type.Optional(text('Front door')),
-    fileName: Type.Optional(Type.String()),
-    reactions: Type.Array(Reaction, { examples: [[]] }),
-    editedAt: Type.Optional(DATE_TIME),
-    /** The edit message, which has the media that the edit brought. */
-    editedBy: Type.Optional(Type.String()),
-    editedMessage: Type.Optional(UpstreamObject),
-    revokedAt: Type.Optional(DATE_TIME),
-    message: upstreamObject({
-      from: '12025550143',
-      id: META_ID,
-      timestamp: '1790000007',
-      type: 'image',
-      image: { caption: 'Front door', mime_type: 'image/jpeg', id: '6000000000000001' },
-    }),
-  },
-  { title: 'Message' },
-);
+  ),
+  mediaPending: Type.Boolean(),
+  mediaUrl: nullable(
+    Type.String(),
+    'https://gateway.example/received_media/pP0mK1v3rQ9sZ2xYb7Lw4tNc6uHd8eFa',
+  ),
+  mediaError: Type.Optional(MediaError),
+  mediaType: Type.Optional(text('image')),
+  mimeType: Type.Optional(text('image/jpeg')),
+  caption: Type.Optional(text('Front door')),
+  fileName: Type.Optional(Type.String()),
+  reactions: Type.Array(Reaction, { examples: [[]] }),
+  editedAt: Type.Optional(DATE_TIME),
+  /** The edit message, which has the media that the edit brought. */
+  editedBy: Type.Optional(Type.String()),
+  editedMessage: Type.Optional(UpstreamObject),
+  revokedAt: Type.Optional(DATE_TIME),
+  message: upstreamObject({
+    from: '12025550143',
+    id: META_ID,
+    timestamp: '1790000007',
+    type: 'image',
+    image: { caption: 'Front door', mime_type: 'image/jpeg', id: '6000000000000001' },
+  }),
+});
 
 /** The answer of the conversation messages endpoint. */
 export const MessageList = listOf(Message);

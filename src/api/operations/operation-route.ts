@@ -1,7 +1,7 @@
 import multipart from '@fastify/multipart';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { ExternalApp, ExternalContext } from '../external/external-app.ts';
-import { NoBody, NoQuery } from '../external/schema-kit.ts';
+import { Nothing } from '../external/schema-kit.ts';
 import { accountOf, apiActorOf, SCOPES } from '../keys/api-key-auth.ts';
 import { documented } from '../openapi/documented.ts';
 import type { ApiCall, Operation } from './operation.ts';
@@ -50,12 +50,12 @@ function addOperation(app: ExternalApp, context: ExternalContext, operation: Ope
 }
 
 function schemaOf(operation: Operation) {
-  const { id: operationId, method, params, query = NoQuery, body, answers, ...docs } = operation;
+  const { id: operationId, method, params, query = Nothing, body, answers, ...docs } = operation;
   return {
     ...documented({ ...docs, operationId, answers }),
     ...(params !== undefined && { params }),
     querystring: query,
-    ...(WITH_BODY.has(method) && { body: body ?? NoBody }),
+    ...(WITH_BODY.has(method) && { body: body ?? Nothing }),
     response: Object.fromEntries(Object.entries(answers).map(([status, { schema }]) => [status, schema])),
   };
 }

@@ -14,7 +14,7 @@ import { EventParams } from '../deliveries/event-schemas.ts';
 import { eventOfPath } from '../deliveries/events.ts';
 import { ApiError } from '../errors/api-error.ts';
 import { PageQuery, readPage } from '../external/page.ts';
-import { accountObjectId, listOf } from '../external/schema-kit.ts';
+import { accountObjectId, closed, listOf } from '../external/schema-kit.ts';
 import { operation, restOperation } from '../operations/operation.ts';
 import {
   EndpointId,
@@ -201,7 +201,7 @@ const start = operation({
   },
 });
 
-const Target = Type.Object({ endpointId: Type.Optional(EndpointId) }, { additionalProperties: false });
+const Target = closed({ endpointId: Type.Optional(EndpointId) });
 
 const REPLAYED = {
   selection: {

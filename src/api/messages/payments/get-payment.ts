@@ -10,7 +10,16 @@ import { isMembers } from '../../../platform/json/json-members.ts';
 import { publicEventId } from '../../../platform/public-ids.ts';
 import { ApiError, notFound } from '../../errors/api-error.ts';
 import type { ExternalContext } from '../../external/external-app.ts';
-import { dateTime, nullable, parameter, text, upstreamObject } from '../../external/schema-kit.ts';
+import {
+  closed,
+  dateTime,
+  nullable,
+  optionalParameter,
+  parameter,
+  text,
+  upstreamObject,
+  upstreamText,
+} from '../../external/schema-kit.ts';
 import { callUpstream } from '../../external/upstream-calls.ts';
 import { restOperation } from '../../operations/operation.ts';
 
@@ -48,26 +57,19 @@ const Payment = Type.Object({
   upstream: Type.Optional(Type.Object({ askedAt: dateTime(), payments: Type.Array(Anything) })),
 });
 
-const PaymentQuery = Type.Object(
-  {
-    phoneNumberId: Type.Optional(
-      parameter(
-        Type.String({ pattern: '^[^\\u0000]{1,128}$' }),
-        'Which number’s payment, where several used the reference id. Left out: the one with the latest payment.',
-        '800000000000221',
-      ),
-    ),
-    refresh: Type.Optional(parameter(Type.Enum(['true', 'false']), '`true` asks upstream as well.', 'true')),
-    paymentConfiguration: Type.Optional(
-      parameter(
-        Type.String({ pattern: '^[^\\u0000/]{1,256}$' }),
-        'The configuration to look under. Left out: the one that the order message names.',
-        'razorpay-main',
-      ),
-    ),
-  },
-  { additionalProperties: false },
-);
+const PaymentQuery = closed({
+  phoneNumberId: optionalParameter(
+    upstreamText(128),
+    'Which number’s payment, where several used the reference id. Left out: the one with the latest payment.',
+    '800000000000221',
+  ),
+  refresh: optionalParameter(Type.Enum(['true', 'false']), '`true` asks upstream as well.', 'true'),
+  paymentConfiguration: optionalParameter(
+    Type.String({ pattern: '^[^\\u0000/]{1,256}$' }),
+    'The configuration to look under. Left out: the one that the order message names.',
+    'razorpay-main',
+  ),
+});
 
 /** The newest are enough for the state; each attempt of a customer has a few. */
 const MAX_REPORTS = 200;

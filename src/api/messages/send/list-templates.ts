@@ -1,44 +1,36 @@
 import { Type } from 'typebox';
 import type { TemplateFilter } from '../../../platform/graph/graph-calls.ts';
 import { PAGE_PARAMETERS, pageSize, positionOf } from '../../external/page.ts';
-import { listOf, parameter, text, upstreamObject } from '../../external/schema-kit.ts';
+import {
+  closed,
+  listOf,
+  optionalParameter,
+  text,
+  upstreamObject,
+  upstreamText,
+} from '../../external/schema-kit.ts';
 import { callUpstream } from '../../external/upstream-calls.ts';
 import { restOperation } from '../../operations/operation.ts';
 
-const TemplateQuery = Type.Object(
-  {
-    ...PAGE_PARAMETERS,
-    name: Type.Optional(
-      parameter(
-        Type.String({ pattern: '^[^\\u0000]{1,512}$' }),
-        'The name, matched as upstream does.',
-        'order_ready',
-      ),
-    ),
-    status: Type.Optional(
-      parameter(
-        Type.String({ pattern: '^[A-Z_]{1,64}$' }),
-        'For example `APPROVED`, `PENDING`, `REJECTED`, `PAUSED`.',
-        'APPROVED',
-      ),
-    ),
-    category: Type.Optional(
-      parameter(
-        Type.String({ pattern: '^[A-Z_]{1,64}$' }),
-        '`MARKETING`, `UTILITY` or `AUTHENTICATION`.',
-        'UTILITY',
-      ),
-    ),
-    language: Type.Optional(
-      parameter(
-        Type.String({ pattern: '^[a-z]{2,3}(_[A-Za-z]{2,4})?$' }),
-        'The code of the language.',
-        'en_US',
-      ),
-    ),
-  },
-  { additionalProperties: false },
-);
+const TemplateQuery = closed({
+  ...PAGE_PARAMETERS,
+  name: optionalParameter(upstreamText(512), 'The name, matched as upstream does.', 'order_ready'),
+  status: optionalParameter(
+    Type.String({ pattern: '^[A-Z_]{1,64}$' }),
+    'For example `APPROVED`, `PENDING`, `REJECTED`, `PAUSED`.',
+    'APPROVED',
+  ),
+  category: optionalParameter(
+    Type.String({ pattern: '^[A-Z_]{1,64}$' }),
+    '`MARKETING`, `UTILITY` or `AUTHENTICATION`.',
+    'UTILITY',
+  ),
+  language: optionalParameter(
+    Type.String({ pattern: '^[a-z]{2,3}(_[A-Za-z]{2,4})?$' }),
+    'The code of the language.',
+    'en_US',
+  ),
+});
 
 const Template = Type.Object(
   {

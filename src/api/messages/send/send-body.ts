@@ -1,5 +1,6 @@
 import { type TProperties, type TSchema, Type } from 'typebox';
 import { isMembers } from '../../../platform/json/json-members.ts';
+import { closed } from '../../external/schema-kit.ts';
 import { CONTENT_SHAPES, MessageId } from './shapes/content-shapes.ts';
 import { INTERACTIVE_SHAPES } from './shapes/interactive-shapes.ts';
 
@@ -27,34 +28,28 @@ const COMMON = {
   ),
   messaging_product: Type.Optional(Type.Literal('whatsapp')),
   recipient_type: Type.Optional(Type.Enum(['individual', 'group'])),
-  context: Type.Optional(Type.Object({ message_id: MessageId }, { additionalProperties: false })),
+  context: Type.Optional(closed({ message_id: MessageId })),
   biz_opaque_callback_data: Type.Optional(shortText(MAX_DATA_CHARS)),
   recipient_identity_key_hash: Type.Optional(shortText(MAX_DATA_CHARS)),
   extra: Type.Optional(Type.Object({}, { additionalProperties: true })),
 };
 
 /** A request to a person without its content. */
-export const Envelope = Type.Object(
-  {
-    ...COMMON,
-    to: Type.Optional(Type.String({ pattern: PHONE, examples: ['+12025550143'] })),
-    type: Type.Optional(Type.String()),
-  },
-  { additionalProperties: false },
-);
+export const Envelope = closed({
+  ...COMMON,
+  to: Type.Optional(Type.String({ pattern: PHONE, examples: ['+12025550143'] })),
+  type: Type.Optional(Type.String()),
+});
 
 /** A request to a group without its content. */
-export const GroupEnvelope = Type.Object(
-  {
-    ...COMMON,
-    to: Type.String({
-      pattern: GROUP_ID,
-      examples: ['Y2FwaV9ncm91cDoxMjAyNTU1MDEwMDoxMjAzNjM0MDQ2OTQyMzM4MjAZD'],
-    }),
-    type: Type.Optional(Type.String()),
-  },
-  { additionalProperties: false },
-);
+export const GroupEnvelope = closed({
+  ...COMMON,
+  to: Type.String({
+    pattern: GROUP_ID,
+    examples: ['Y2FwaV9ncm91cDoxMjAyNTU1MDEwMDoxMjAzNjM0MDQ2OTQyMzM4MjAZD'],
+  }),
+  type: Type.Optional(Type.String()),
+});
 
 /** The members of a request as every type of message has them. */
 export type SendRequest = {

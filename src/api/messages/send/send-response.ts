@@ -3,29 +3,26 @@ import type { SendProgress } from '../../../messages/send/outbound-messages.ts';
 import { adviceFor, type SendError } from '../../../messages/send/send-error.ts';
 import { errorBody } from '../../errors/api-error.ts';
 import { ERROR_CODES } from '../../errors/error-codes.ts';
-import { nullable, text } from '../../external/schema-kit.ts';
+import { named, nullable, text } from '../../external/schema-kit.ts';
 import type { Problem } from './problems.ts';
 
 /** A message that was taken. */
-export const SentMessage = Type.Object(
-  {
-    serviceMessageId: text('4711'),
-    conversationId: text('42'),
-    metaMessageId: nullable(Type.String(), 'wamid.HBgLMTIwMjU1NTAxNDMVAgARGBJDQTBERjJDOTVBQTE0NEMxRDAA'),
-    state: Type.Enum(['accepted', 'queued', 'unknown']),
-    messageStatus: Type.Optional(Type.String()),
-    waId: Type.Optional(
-      Type.String({ description: 'The WhatsApp id of the recipient; can differ from the digits of `to`.' }),
-    ),
-    advice: Type.Optional(Type.String()),
-    warnings: Type.Optional(
-      Type.Array(Type.Object({ param: Type.String(), message: Type.String() }, { title: 'SendWarning' }), {
-        description: 'Types and members that the service does not know and passed on unchanged.',
-      }),
-    ),
-  },
-  { title: 'SentMessage' },
-);
+export const SentMessage = named('SentMessage', {
+  serviceMessageId: text('4711'),
+  conversationId: text('42'),
+  metaMessageId: nullable(Type.String(), 'wamid.HBgLMTIwMjU1NTAxNDMVAgARGBJDQTBERjJDOTVBQTE0NEMxRDAA'),
+  state: Type.Enum(['accepted', 'queued', 'unknown']),
+  messageStatus: Type.Optional(Type.String()),
+  waId: Type.Optional(
+    Type.String({ description: 'The WhatsApp id of the recipient; can differ from the digits of `to`.' }),
+  ),
+  advice: Type.Optional(Type.String()),
+  warnings: Type.Optional(
+    Type.Array(named('SendWarning', { param: Type.String(), message: Type.String() }), {
+      description: 'Types and members that the service does not know and passed on unchanged.',
+    }),
+  ),
+});
 
 type ResponseContext = { publicUrl: string; requestId: string; warnings: readonly Problem[] };
 

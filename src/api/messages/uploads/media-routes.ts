@@ -16,7 +16,7 @@ import { mediaUuidOf, publicMediaId, uuidV7 } from '../../../platform/public-ids
 import { RequestError } from '../../../platform/request-input.ts';
 import { ApiError, notFound } from '../../errors/api-error.ts';
 import type { ExternalContext } from '../../external/external-app.ts';
-import { count, dateTime, idParams, nullable, text } from '../../external/schema-kit.ts';
+import { count, dateTime, idParams, named, nullable, text } from '../../external/schema-kit.ts';
 import { type Account, accountOf } from '../../keys/api-key-auth.ts';
 import { restOperation } from '../../operations/operation.ts';
 import { validatorCompiler } from '../../plugins/validation.ts';
@@ -36,19 +36,16 @@ const UploadBody = Type.Object({
 });
 
 /** A file as answers describe it. */
-const UploadedMedia = Type.Object(
-  {
-    id: text(EXAMPLE_ID),
-    mediaType: Type.Enum(['image', 'video', 'audio', 'document', 'sticker']),
-    mimeType: text('image/jpeg'),
-    sizeBytes: count(48_213),
-    sha256: text('9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08'),
-    fileName: nullable(Type.String(), 'mug.jpg'),
-    createdAt: dateTime(),
-    expiresAt: dateTime('2026-12-21T09:30:00.000Z'),
-  },
-  { title: 'UploadedMedia' },
-);
+const UploadedMedia = named('UploadedMedia', {
+  id: text(EXAMPLE_ID),
+  mediaType: Type.Enum(['image', 'video', 'audio', 'document', 'sticker']),
+  mimeType: text('image/jpeg'),
+  sizeBytes: count(48_213),
+  sha256: text('9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08'),
+  fileName: nullable(Type.String(), 'mug.jpg'),
+  createdAt: dateTime(),
+  expiresAt: dateTime('2026-12-21T09:30:00.000Z'),
+});
 
 /** A file of the WABA by its public id. Throws ApiError 404 for one that has expired, or never was. */
 async function findMedia(

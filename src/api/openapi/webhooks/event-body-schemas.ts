@@ -1,5 +1,6 @@
 import { type TSchema, Type } from 'typebox';
 import { type CoreEventType, UPSTREAM_TYPE_PATTERN } from '../../../platform/event-type.ts';
+import { named } from '../../external/schema-kit.ts';
 
 /** The seven members of every event; members may be added at any time. */
 function envelopeOf<T extends TSchema>(title: string, eventType: CoreEventType, data: T) {
@@ -28,21 +29,18 @@ function envelopeMembers<N extends TSchema, T extends TSchema>(phoneNumberId: N,
 }
 
 /** The number of the business, as upstream gives it. */
-const Metadata = Type.Object(
-  { display_phone_number: Type.Optional(Type.String()), phone_number_id: Type.Optional(Type.String()) },
-  { title: 'PhoneNumberMetadata' },
-);
+const Metadata = named('PhoneNumberMetadata', {
+  display_phone_number: Type.Optional(Type.String()),
+  phone_number_id: Type.Optional(Type.String()),
+});
 
 /** Upstream's entries of the sender; a customer may be known by a user id only. */
 const Contacts = Type.Array(
-  Type.Object(
-    {
-      profile: Type.Optional(Type.Object({ name: Type.Optional(Type.String()) })),
-      wa_id: Type.Optional(Type.String()),
-      user_id: Type.Optional(Type.String()),
-    },
-    { title: 'CustomerContact' },
-  ),
+  named('CustomerContact', {
+    profile: Type.Optional(Type.Object({ name: Type.Optional(Type.String()) })),
+    wa_id: Type.Optional(Type.String()),
+    user_id: Type.Optional(Type.String()),
+  }),
 );
 
 const InboundMessage = Type.Object(
@@ -169,22 +167,19 @@ export const EVENT_BODIES = {
 } satisfies Record<CoreEventType, TSchema>;
 
 /** The body of an event of any other field of upstream. */
-export const UPSTREAM_EVENT_BODY = Type.Object(
-  {
-    eventType: Type.String({
-      pattern: UPSTREAM_TYPE_PATTERN,
-      description: '`upstream.` and the field.',
-      examples: ['upstream.account_update'],
+export const UPSTREAM_EVENT_BODY = named('UpstreamEvent', {
+  eventType: Type.String({
+    pattern: UPSTREAM_TYPE_PATTERN,
+    description: '`upstream.` and the field.',
+    examples: ['upstream.account_update'],
+  }),
+  ...envelopeMembers(
+    Type.Union([Type.String(), Type.Null()], {
+      description: 'The number that the value names in its `metadata`; null where it names none.',
     }),
-    ...envelopeMembers(
-      Type.Union([Type.String(), Type.Null()], {
-        description: 'The number that the value names in its `metadata`; null where it names none.',
-      }),
-      Type.Object({
-        field: Type.String({ description: 'The field, as upstream calls it.' }),
-        value: Type.Unknown({ description: 'What upstream reports, unmodified.' }),
-      }),
-    ),
-  },
-  { title: 'UpstreamEvent' },
-);
+    Type.Object({
+      field: Type.String({ description: 'The field, as upstream calls it.' }),
+      value: Type.Unknown({ description: 'What upstream reports, unmodified.' }),
+    }),
+  ),
+});
