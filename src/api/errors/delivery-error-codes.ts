@@ -1,5 +1,3 @@
-import type { DescribedCode } from './error-codes.ts';
-
 /** Why a delivery cannot be retried or dropped. */
 export const DELIVERY_ERROR_CODES = {
   delivery_settled: {
@@ -33,4 +31,4 @@ export const DELIVERY_ERROR_CODES = {
     message: 'The endpoint is paused or disabled.',
     advice: 'POST /api/external/webhook-endpoints/{id}/enable sends the pending deliveries.',
   },
-} satisfies Record<string, DescribedCode>;
+};

@@ -19,7 +19,7 @@ type ErrorCodeDefinition = {
 };
 
 /** The type is told by the status, unless it is named. */
-export type DescribedCode = Omit<ErrorCodeDefinition, 'type'> & { readonly type?: ErrorType };
+type DescribedCode = Omit<ErrorCodeDefinition, 'type'> & { readonly type?: ErrorType };
 
 const CODES = {
   invalid_api_key: {
