@@ -3,7 +3,13 @@ import type { ApiError } from '../errors/api-error.ts';
 import { classifyError, logError } from '../plugins/errors.ts';
 import { setBaseHeaders } from '../plugins/request-hooks.ts';
 
-type Parts = { status: number; code: number; message: string; details?: string; subcode?: number };
+type Parts = {
+  status: number;
+  code: number;
+  message: string;
+  details?: string | undefined;
+  subcode?: number;
+};
 
 /** An error that clients of upstream's API are told in upstream's form. */
 export class FacadeError extends Error {
@@ -15,20 +21,40 @@ export class FacadeError extends Error {
   }
 }
 
+/** Upstream's texts of the errors that the facade gives. */
+const TEXTS = {
+  2: 'Service temporarily unavailable',
+  4: 'Application request limit reached',
+  10: 'Application does not have permission for this action',
+  100: 'Invalid parameter',
+  80008: 'There have been too many calls to this WhatsApp Business account.',
+  131000: 'Something went wrong',
+  131016: 'Service unavailable',
+  131052: 'Media download error',
+};
+
+/** An error with a code of upstream's, in its words; \`status\` where upstream's own says too little. */
+export function errorParts(
+  code: keyof typeof TEXTS,
+  details?: string,
+  status: number = statusOfCode(code),
+): Parts {
+  return { status, code, message: `(#${code}) ${TEXTS[code]}`, details };
+}
+
 /**
  * The one answer to what the facade does not pass on: an object of others, one that does not exist, and a call that is
  * not allowed are not told apart.
  */
 export function notAllowed(): FacadeError {
-  const message = '(#10) Application does not have permission for this action';
   const details =
     'The object is none of the WABA of the API key, or the call is not among those that are passed on.';
-  return new FacadeError({ status: 403, code: 10, message, details });
+  return new FacadeError(errorParts(10, details));
 }
 
 /** A parameter that cannot be passed on, or makes no message. */
 export function wrongParameter(details: string): FacadeError {
-  return new FacadeError({ status: 400, code: 100, message: '(#100) Invalid parameter', details });
+  return new FacadeError(errorParts(100, details));
 }
 
 /** The body of an error as upstream writes it. */
@@ -85,19 +111,13 @@ function answerTo(thrown: unknown, request: FastifyRequest): Answer {
 
 function partsOf({ code, status, message, param }: ApiError): Parts {
   const details = param === null ? message : `${param}: ${message}`;
-  if (code === 'expired_api_key') return { status, code: 190, subcode: 463, message: tokenText(message) };
-  if (status === 401) return { status, code: 190, message: tokenText(message) };
+  if (status === 401) {
+    const token = { status, code: 190, message: `Invalid OAuth access token - ${message}` };
+    return code === 'expired_api_key' ? { ...token, subcode: 463 } : token;
+  }
   if (status === 403) return { status, code: 10, message: `(#10) ${message}` };
-  if (status === 429) return { status, code: 4, message: '(#4) Application request limit reached', details };
-  if (code === 'service_unavailable' || code === 'upstream_unavailable')
-    return { status: 503, code: 2, message: '(#2) Service temporarily unavailable', details };
-  if (code === 'access_token_missing')
-    return { status: 500, code: 131000, message: '(#131000) Something went wrong', details };
-  if (status >= 500) return { status, code: 131000, message: '(#131000) Something went wrong', details };
-  const known = status === 413 || status === 409 ? status : 400;
-  return { status: known, code: 100, message: '(#100) Invalid parameter', details };
-}
-
-function tokenText(message: string): string {
-  return `Invalid OAuth access token - ${message}`;
+  if (status === 429) return errorParts(4, details, status);
+  if (status === 503) return errorParts(2, details);
+  if (code === 'access_token_missing' || status >= 500) return errorParts(131_000, details);
+  return errorParts(100, details, status === 413 || status === 409 ? status : 400);
 }

@@ -9,7 +9,7 @@ import type { ExternalApp, ExternalContext } from '../external/external-app.ts';
 import { accountOf, SCOPES } from '../keys/api-key-auth.ts';
 import { formValidator, takeUpload, UPLOAD_TIMEOUT_MS } from '../messages/uploads/media-routes.ts';
 import { goneSignal } from '../shares/download-shares.ts';
-import { FacadeError, notAllowed } from './facade-error.ts';
+import { errorParts, FacadeError, notAllowed } from './facade-error.ts';
 import { FACADE_ROOTS, facadeUrl, type ObjectRoute, requireNumber } from './facade-paths.ts';
 import { facadeMediaId, uploadUuidOf } from './media-ids.ts';
 
@@ -59,43 +59,29 @@ export function facadeDownloads(app: ExternalApp, context: ExternalContext): voi
   }
 }
 
-/** What upstream answers to GET /{media id}. */
-type MediaObject = {
-  messaging_product: 'whatsapp';
-  url: string;
-  mime_type: string | null;
-  sha256: string | null;
-  file_size: number | null;
-  id: string;
-};
-
-/** The object of a file of the WABA, uploaded or received; null: it has none under this id. */
-export async function mediaObject(
-  context: ExternalContext,
-  request: FastifyRequest<ObjectRoute>,
-): Promise<MediaObject | null> {
+/** What upstream answers to GET /{media id}, for a file of the WABA; null: it has none under this id. */
+export async function mediaObject(context: ExternalContext, request: FastifyRequest<ObjectRoute>) {
   const { wabaId } = accountOf(request);
   const { id } = request.params;
   const upload = await findUpload(context, wabaId, id);
   if (upload !== null) {
-    const { mimeType, sha256, sizeBytes } = upload;
-    const url = `${facadeUrl(context, request)}/uploaded_media/${id}`;
-    return { messaging_product: 'whatsapp', url, mime_type: mimeType, sha256, file_size: sizeBytes, id };
+    return objectOf(id, `${facadeUrl(context, request)}/uploaded_media/${id}`, upload);
   }
   if (!UPSTREAM_MEDIA_ID.test(id)) return null;
   const media = await storedMedia(context, wabaId, id);
   if (media === null) return null;
-  const { objectKey, mimeType, sha256, sizeBytes } = media;
+  const { objectKey } = media;
   if (media.state !== 'stored' || objectKey === null) throw notStored(media);
   const { mediaUrl } = (await context.mediaUrls.linksOf(wabaId))(objectKey);
-  return {
-    messaging_product: 'whatsapp',
-    url: mediaUrl,
-    mime_type: mimeType,
-    sha256,
-    file_size: sizeBytes,
-    id,
-  };
+  return objectOf(id, mediaUrl, media);
+}
+
+function objectOf(
+  id: string,
+  url: string,
+  { mimeType, sha256, sizeBytes }: Pick<ReceivedMedia, 'mimeType' | 'sha256' | 'sizeBytes'>,
+) {
+  return { messaging_product: 'whatsapp', url, mime_type: mimeType, sha256, file_size: sizeBytes, id };
 }
 
 /** Deletes an uploaded file; false: the WABA has none under this id. Received ones are upstream's to delete. */
@@ -132,13 +118,11 @@ async function storedMedia(
 
 function notStored({ state }: ReceivedMedia): FacadeError {
   if (state === 'pending') {
-    const details = 'The file is still being fetched: ask again.';
-    return new FacadeError({ status: 503, code: 131_016, message: '(#131016) Service unavailable', details });
+    return new FacadeError(errorParts(131_016, 'The file is still being fetched: ask again.', 503));
   }
   return downloadError();
 }
 
 function downloadError(): FacadeError {
-  const details = 'The file could not be fetched, or is not kept any more.';
-  return new FacadeError({ status: 400, code: 131_052, message: '(#131052) Media download error', details });
+  return new FacadeError(errorParts(131_052, 'The file could not be fetched, or is not kept any more.'));
 }

@@ -10,7 +10,7 @@ import { callUpstream } from '../external/upstream-calls.ts';
 import { accountOf, SCOPES } from '../keys/api-key-auth.ts';
 import { allowedCall, isControlMember, type Method, type OwnObject, passedFields } from './allowed-calls.ts';
 import { answerForTenant } from './answer-text.ts';
-import { errorJson, FacadeError, notAllowed, statusOfCode, wrongParameter } from './facade-error.ts';
+import { errorJson, errorParts, FacadeError, notAllowed, wrongParameter } from './facade-error.ts';
 import { FACADE_ROOTS, facadeUrl, hasNumber, type ObjectRoute } from './facade-paths.ts';
 import { deleteUpload, mediaObject } from './media-routes.ts';
 import { makeOwnedObjects, type OwnedObjects } from './owned-objects.ts';
@@ -23,7 +23,8 @@ const BODY_LIMIT_BYTES = 1024 * 1024;
 const FORM_LIMIT_BYTES = 12 * 1024 * 1024;
 
 type Pass = { context: ExternalContext; owned: OwnedObjects; pauses: Map<string, number> };
-type PassRequest = FastifyRequest<ObjectRoute & { Params: { edge?: string; part?: string }; Body: unknown }>;
+type PassRoute = ObjectRoute & { Params: { edge?: string; part?: string }; Body: unknown };
+type PassRequest = FastifyRequest<PassRoute>;
 
 /** Calls about the WABA's own objects, which are passed on with its token, and files by their ids. */
 export function facadePasses(app: ExternalApp, context: ExternalContext): void {
@@ -32,7 +33,7 @@ export function facadePasses(app: ExternalApp, context: ExternalContext): void {
     readForms(scope);
     const paths = ['/:id', '/:id/:edge', '/:id/:edge/:part'];
     for (const path of FACADE_ROOTS.flatMap((root) => paths.map((rest) => `${root}${rest}`))) {
-      scope.route<ObjectRoute & { Params: { edge?: string; part?: string }; Body: unknown }>({
+      scope.route<PassRoute>({
         method: ['GET', 'POST', 'DELETE'],
         url: path,
         config: SCOPES.graph,
@@ -137,8 +138,7 @@ async function askForKind(pass: Pass, request: PassRequest, id: string): Promise
     const call = { method: 'GET' as const, version, path: [wabaId, edge], query, body: null };
     const { status, text } = await callOnce(pass, request, call);
     // A WABA without flows, or a token without the right to them, has none.
-    if (status >= 500)
-      throw new FacadeError({ status: 503, code: 2, message: '(#2) Service temporarily unavailable' });
+    if (status >= 500) throw new FacadeError(errorParts(2));
     return text;
   });
 }
@@ -173,11 +173,8 @@ async function callOnce(pass: Pass, request: PassRequest, call: HarmlessCall): P
   const own = { baseUrl: facadeUrl(context, request), token: used, queryToken: request.queryToken };
   const text = answerForTenant(passed.text, own);
   if (text === null) {
-    throw new FacadeError({
-      status: 502,
-      code: 2,
-      message: '(#2) The answer of the platform cannot be read',
-    });
+    const message = '(#2) The answer of the platform cannot be read';
+    throw new FacadeError({ status: 502, code: 2, message });
   }
   if (passed.status < 300) return { ...passed, text };
   return await refusedAnswer(pass, wabaId, { ...passed, text });
@@ -195,10 +192,8 @@ async function refusedAnswer(pass: Pass, wabaId: string, refused: PassedAnswer):
   if (!isTokenError({ httpStatus: refused.status, code: known })) return refused;
   // To the client, code 190 would mean its own key: it is the operator who has to act.
   await noteTokenRefused(pass.context.database, wabaId, 'The upstream platform refused the access token.');
-  const details = 'The WABA has no usable upstream access token.';
-  const message = '(#131000) Something went wrong';
-  const text = errorJson({ status: 500, code: 131_000, message, details }, '');
-  return { ...refused, status: statusOfCode(131_000), text };
+  const parts = errorParts(131_000, 'The WABA has no usable upstream access token.');
+  return { ...refused, status: parts.status, text: errorJson(parts, '') };
 }
 
 /** Throws FacadeError while upstream has asked to wait, or when an hour's calls are used up. */
@@ -212,6 +207,5 @@ async function keepWithinLimits({ context, pauses }: Pass, wabaId: string): Prom
 }
 
 function throttled(details: string): FacadeError {
-  const message = '(#80008) There have been too many calls to this WhatsApp Business account.';
-  return new FacadeError({ status: 429, code: 80_008, message, details });
+  return new FacadeError(errorParts(80_008, details, 429));
 }

@@ -10,7 +10,7 @@ import { sendProblem } from '../messages/send/check-send.ts';
 import { Envelope, type SendRequest, typeOf } from '../messages/send/send-body.ts';
 import { idempotencyKeyOf, respondToSend } from '../messages/send/send-message.ts';
 import { type SendResponse, sendErrorOf } from '../messages/send/send-response.ts';
-import { errorJson, statusOfCode, wrongParameter } from './facade-error.ts';
+import { errorJson, errorParts, statusOfCode, wrongParameter } from './facade-error.ts';
 import { FACADE_ROOTS, type ObjectRoute, requireNumber } from './facade-paths.ts';
 import { asUpstreamReads } from './loose-content.ts';
 import { withOurMediaIds } from './media-ids.ts';
@@ -48,13 +48,8 @@ async function answerSend(
   const key = idempotencyKeyOf(request, `graph/${id}/${upstreamPath}`);
   const respond = (messageId: string, progress: SendProgress) =>
     facadeResponse({ body, messageId, traceId: request.id }, progress);
-  const { response, replayed } = await respondToSend(context, {
-    account,
-    body,
-    key,
-    respond,
-    upstreamPath,
-  });
+  const call = { account, body, key, respond, upstreamPath };
+  const { response, replayed } = await respondToSend(context, call);
   if (replayed) reply.header('idempotent-replayed', 'true');
   return sendJsonText(reply.code(response.status), response.body);
 }
@@ -88,9 +83,7 @@ function facadeResponse({ body, messageId, traceId }: Sent, progress: SendProgre
     if (state === 'failed' && typeof upstream?.code === 'number') {
       return { status: statusOfCode(upstream.code), body: JSON.stringify({ error: upstream }) };
     }
-    const message = '(#131000) Something went wrong';
-    const details = error?.message ?? 'The message was not sent.';
-    const parts = { status: 500, code: 131_000, message, details };
+    const parts = errorParts(131_000, error?.message ?? 'The message was not sent.');
     return { status: parts.status, body: errorJson(parts, traceId) };
   }
   const input = body.to ?? body.recipient ?? '';
