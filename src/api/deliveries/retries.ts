@@ -2,8 +2,8 @@ import type { Command } from 'commander';
 import { Type } from 'typebox';
 import { retryDelivery, retryEndpoint } from '../../deliveries/retry-now.ts';
 import { cancelDelivery, wabaOfDelivery } from '../../deliveries/search/shown-delivery.ts';
-import { wabaOfEndpoint } from '../endpoints/endpoint-schemas.ts';
-import { accountObjectId, count, idParams, named, text } from '../external/schema-kit.ts';
+import { OF_ENDPOINT, wabaOfEndpoint } from '../endpoints/endpoint-schemas.ts';
+import { count, idParams, named, text } from '../external/schema-kit.ts';
 import { operation } from '../operations/operation.ts';
 import { commandGroup, operationCommand } from '../operations/operation-command.ts';
 
@@ -33,7 +33,6 @@ const retry = operation({
     'delivery_held',
     'endpoint_not_enabled',
   ],
-  requests: { empty: {} },
   params: DeliveryParams,
   answers: { 200: { description: 'The attempt follows within a moment.', schema: RetriedDelivery } },
   run: ({ tools, wabaId }, { id }) => retryDelivery(tools, wabaId, id),
@@ -69,7 +68,6 @@ const drop = operation({
     'It is not sent and stays in the log, and the next event of its ordering key is sent. A replay can send it. Dropping it again changes nothing.',
   tag: 'Events',
   errors: ['delivery_settled', 'attempt_under_way'],
-  requests: { empty: {} },
   params: DeliveryParams,
   answers: { 200: { description: 'The delivery is dropped.', schema: DroppedDelivery } },
   run: ({ tools, wabaId }, { id }) => cancelDelivery(tools, wabaId, id),
@@ -103,11 +101,8 @@ export const retryWebhookEndpoint = operation({
   summary: 'Retry a webhook endpoint now',
   description:
     'Makes the next attempt of every delivery that waits for a retry now, as fast as the limits of the endpoint allow and in order. While the endpoint is probed, its next probe goes out now (`probed`). If `more` is true, ask again for the rest.',
-  tag: 'Webhook endpoints',
   errors: ['endpoint_not_enabled'],
-  requests: { empty: {} },
-  params: idParams('The id of the endpoint.', '3'),
-  checkId: accountObjectId,
+  ...OF_ENDPOINT,
   answers: {
     200: {
       description: 'How many are attempted now; 0 when none waited for a retry.',

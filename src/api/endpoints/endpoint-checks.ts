@@ -4,7 +4,6 @@ import { readEndpointStatistics } from '../../endpoints/endpoint-statistics.ts';
 import { endpointStatus } from '../../endpoints/endpoints.ts';
 import { ApiError } from '../errors/api-error.ts';
 import {
-  accountObjectId,
   closed,
   count,
   dateTime,
@@ -17,7 +16,7 @@ import {
   timeOf,
 } from '../external/schema-kit.ts';
 import { operation, restOperation } from '../operations/operation.ts';
-import { IdParams, Waiting, wabaOfEndpoint } from './endpoint-schemas.ts';
+import { OF_ENDPOINT, Waiting, wabaOfEndpoint } from './endpoint-schemas.ts';
 import { describeTestEvent } from './endpoint-text.ts';
 import { SAMPLE_NAMES, sampleEvent } from './sample-events.ts';
 
@@ -61,9 +60,7 @@ export const webhookEndpointStatistics = restOperation({
   summary: 'Get the statistics of a webhook endpoint',
   description:
     'Attempts per minute or hour, 1,440 steps at most, and the pending deliveries. Test events do not count.',
-  tag: 'Webhook endpoints',
-  params: IdParams,
-  checkId: accountObjectId,
+  ...OF_ENDPOINT,
   query: StatisticsQuery,
   answers: { 200: { description: 'The steps in which there were attempts.', schema: Statistics } },
   run: async ({ accounts, wabaId }, input) => {
@@ -144,12 +141,10 @@ export const testWebhookEndpoint = operation({
   summary: 'Send a test event',
   description:
     'To this endpoint only, once, even if it is paused. Waits up to 8 seconds for the outcome. With `sample`, an event of another type with made-up contents is sent as such events are: with retries, and when the endpoint is enabled.',
-  tag: 'Webhook endpoints',
   errors: ['test_event_pending'],
   requests: { test: {}, image: { sample: 'image' } },
-  params: IdParams,
+  ...OF_ENDPOINT,
   body: TestRequest,
-  checkId: accountObjectId,
   answers: {
     200: {
       description: 'The outcome.',

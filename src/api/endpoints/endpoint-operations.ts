@@ -16,7 +16,7 @@ import { alignedFields } from '../../platform/cli/admin-action.ts';
 import { invalidValue } from '../../platform/request-input.ts';
 import { shownCount } from '../../queue/waiting.ts';
 import { PageQuery, readPage } from '../external/page.ts';
-import { accountObjectId, count, listOf, text } from '../external/schema-kit.ts';
+import { count, listOf, text } from '../external/schema-kit.ts';
 import { urlFor } from '../keys/api-key-auth.ts';
 import { operation } from '../operations/operation.ts';
 import {
@@ -25,8 +25,8 @@ import {
   ENDPOINTS_PATH,
   EndpointChange,
   EndpointWithWaiting,
-  IdParams,
   NewEndpoint,
+  OF_ENDPOINT,
   wabaOfEndpoint,
 } from './endpoint-schemas.ts';
 import {
@@ -77,9 +77,7 @@ export const getWebhookEndpoint = operation({
   summary: 'Get a webhook endpoint',
   description:
     'With its pending deliveries. A key without `manage_webhooks` gets the origin of the URL and a hash of the rest.',
-  tag: 'Webhook endpoints',
-  params: IdParams,
-  checkId: accountObjectId,
+  ...OF_ENDPOINT,
   answers: { 200: { description: 'The endpoint.', schema: EndpointWithWaiting } },
   run: ({ tools, wabaId }, { id }) => endpointStatus(tools, wabaId, id),
   json: (endpoint, { request }) => endpointJson({ ...endpoint, url: urlFor(request, endpoint.url) }),
@@ -179,11 +177,9 @@ export const updateWebhookEndpoint = operation({
     '`customHeaders` that are not given in the same request are forgotten, because their values were meant for the ' +
     'previous server: `droppedHeaderNames` names them. `secretRotationAdvised` is then true: the previous server still ' +
     'knows the signing secret. `sameUrlEndpointIds` names other endpoints with the same URL.',
-  tag: 'Webhook endpoints',
   errors: ['invalid_url', 'unknown_phone_number', 'url_is_webhook_endpoint', 'url_not_verified'],
   requests: { url: { url: 'https://shop.example/hook' }, 'all events': { eventTypes: null } },
-  params: IdParams,
-  checkId: accountObjectId,
+  ...OF_ENDPOINT,
   body: EndpointChange,
   answers: { 200: { description: 'The endpoint after the change.', schema: ChangedEndpoint } },
   run: async ({ tools, wabaId }, { id, ...options }) => {
@@ -248,9 +244,7 @@ export const deleteWebhookEndpoint = operation({
   scope: 'manageWebhooks',
   summary: 'Delete a webhook endpoint',
   description: 'Its pending deliveries are dropped; the log stays.',
-  tag: 'Webhook endpoints',
-  params: IdParams,
-  checkId: accountObjectId,
+  ...OF_ENDPOINT,
   answers: {
     200: {
       description: 'How many were dropped.',

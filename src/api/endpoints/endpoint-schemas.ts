@@ -9,7 +9,15 @@ import {
   settingsOf,
 } from '../../endpoints/settings.ts';
 import type { Database } from '../../platform/postgres/database.ts';
-import { count, dateTime, idParams, named, namedClosed, nullable, text } from '../external/schema-kit.ts';
+import {
+  accountObjectPath,
+  count,
+  dateTime,
+  named,
+  namedClosed,
+  nullable,
+  text,
+} from '../external/schema-kit.ts';
 
 export const ENDPOINTS_PATH = '/api/external/webhook-endpoints';
 
@@ -145,7 +153,10 @@ export const CreatedEndpoint = named('CreatedWebhookEndpoint', {
   sameUrlEndpointIds: Type.Array(text('3'), { examples: [[]] }),
 });
 
-export const IdParams = idParams('The id of the endpoint.', EXAMPLE_ID);
+export const OF_ENDPOINT = {
+  tag: 'Webhook endpoints' as const,
+  ...accountObjectPath('The id of the endpoint.', EXAMPLE_ID),
+};
 
 /** The WABA of an endpoint, for commands. Throws RequestError: `invalid_value`, `unknown_endpoint`. */
 export async function wabaOfEndpoint(tools: { database: Database }, id: string): Promise<string> {

@@ -2,9 +2,9 @@ import { Type } from 'typebox';
 import { rotateSecret, rotateSigningKey } from '../../endpoints/endpoint-secrets.ts';
 import { alignedFields } from '../../platform/cli/admin-action.ts';
 import { readStdin } from '../../platform/cli/given-text.ts';
-import { accountObjectId, closed, dateTime, named, nullable, text } from '../external/schema-kit.ts';
+import { closed, dateTime, named, nullable, text } from '../external/schema-kit.ts';
 import { operation } from '../operations/operation.ts';
-import { EXAMPLE_PUBLIC_KEY, EXAMPLE_SECRET, IdParams, wabaOfEndpoint } from './endpoint-schemas.ts';
+import { EXAMPLE_PUBLIC_KEY, EXAMPLE_SECRET, OF_ENDPOINT, wabaOfEndpoint } from './endpoint-schemas.ts';
 import { untilText } from './endpoint-text.ts';
 
 const OverlapHours = Type.Optional(Type.Number({ minimum: 0, maximum: 168 }));
@@ -24,11 +24,9 @@ export const rotateWebhookEndpointSecret = operation({
   summary: 'Rotate the secret of a webhook endpoint',
   description:
     '`secret` is in this answer only. The old secret signs too for `overlapHours`, 24 unless given. You may bring the new `secret`.',
-  tag: 'Webhook endpoints',
   errors: ['secret_in_use'],
   requests: { 'a day of both': {}, 'at once': { overlapHours: 0 } },
-  params: IdParams,
-  checkId: accountObjectId,
+  ...OF_ENDPOINT,
   body: closed({ overlapHours: OverlapHours, secret: Type.Optional(Type.String()) }),
   answers: { 200: { description: 'The new secret.', schema: RotatedSecret } },
   run: ({ tools, wabaId }, { id, ...rotation }) => rotateSecret(tools, wabaId, id, rotation),
@@ -77,11 +75,9 @@ export const rotateWebhookEndpointSigningKey = operation({
   summary: 'Rotate the signing key of a webhook endpoint',
   description:
     'For an endpoint with `asymmetricSignature`: `publicKey` verifies the signatures of the new private key. The old key signs too for `overlapHours`, 24 unless given.',
-  tag: 'Webhook endpoints',
   errors: ['no_signing_key'],
   requests: { 'a day of both': {}, 'at once': { overlapHours: 0 } },
-  params: IdParams,
-  checkId: accountObjectId,
+  ...OF_ENDPOINT,
   body: closed({ overlapHours: OverlapHours }),
   answers: { 200: { description: 'The new public key.', schema: RotatedSigningKey } },
   run: ({ tools, wabaId }, { id, ...rotation }) => rotateSigningKey(tools, wabaId, id, rotation),

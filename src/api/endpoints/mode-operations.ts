@@ -1,9 +1,9 @@
 import { Type } from 'typebox';
 import { enableEndpoint, holdEndpoint } from '../../endpoints/endpoint-modes.ts';
 import { endpointStatus } from '../../endpoints/endpoints.ts';
-import { accountObjectId, closed } from '../external/schema-kit.ts';
+import { closed } from '../external/schema-kit.ts';
 import { operation } from '../operations/operation.ts';
-import { ENDPOINTS_PATH, EndpointWithWaiting, IdParams, wabaOfEndpoint } from './endpoint-schemas.ts';
+import { ENDPOINTS_PATH, EndpointWithWaiting, OF_ENDPOINT, wabaOfEndpoint } from './endpoint-schemas.ts';
 import { describeEndpoint, endpointJson } from './endpoint-text.ts';
 
 /** Holds the deliveries of an endpoint for a while. */
@@ -14,10 +14,8 @@ export const pauseWebhookEndpoint = operation({
   scope: 'manageWebhooks',
   summary: 'Pause a webhook endpoint',
   description: 'Events wait until it is enabled.',
-  tag: 'Webhook endpoints',
   requests: { 'without a reason': {}, 'with a reason': { reason: 'release' } },
-  params: IdParams,
-  checkId: accountObjectId,
+  ...OF_ENDPOINT,
   body: closed({ reason: Type.Optional(Type.String()) }),
   answers: {
     200: {
@@ -57,15 +55,13 @@ export const enableWebhookEndpoint = operation({
   scope: 'manageWebhooks',
   summary: 'Enable a webhook endpoint',
   description: 'Enables the endpoint. If deliveries are pending, `waiting` is required: send or drop them.',
-  tag: 'Webhook endpoints',
   errors: ['waiting_choice_required'],
   requests: {
     'nothing is pending': {},
     'send pending deliveries': { waiting: 'send' },
     'drop them': { waiting: 'drop' },
   },
-  params: IdParams,
-  checkId: accountObjectId,
+  ...OF_ENDPOINT,
   body: Enabling,
   answers: {
     200: {

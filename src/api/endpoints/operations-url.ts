@@ -121,7 +121,6 @@ const rotate = operation({
   description: 'The old secret ends at once; the new secret is in this answer only.',
   tag: 'Endpoint alerts',
   errors: ['no_operations_url'],
-  requests: { empty: {} },
   answers: { 200: { description: 'The new secret.', schema: SavedUrl } },
   run: ({ tools, wabaId }) => rotateOperationsSecret(tools, wabaId),
   json: savedJson,

@@ -11,9 +11,8 @@ import { readCustomerReference } from '../../messages/conversations/conversation
 import { ApiError } from '../errors/api-error.ts';
 import { PageQuery, readPage } from '../external/page.ts';
 import {
-  accountObjectId,
+  accountObjectPath,
   dateTime,
-  idParams,
   listOf,
   named,
   namedClosed,
@@ -187,8 +186,7 @@ const get = restOperation({
   summary: 'Get an erasure',
   description: 'Its progress; once it is done, with the signed report.',
   tag: 'Erasures',
-  params: idParams('The id of the erasure.', EXAMPLE_ID),
-  checkId: accountObjectId,
+  ...accountObjectPath('The id of the erasure.', EXAMPLE_ID),
   answers: { 200: { schema: Erasure, description: 'The erasure.', example: { state: 'done' } } },
   run: async ({ tools, wabaId }, { id }) => erasureJson(await erasureOf(tools, wabaId, id)),
 });

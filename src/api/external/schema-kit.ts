@@ -80,7 +80,7 @@ const DIGITS = /^[1-9]\d{0,18}$/;
 const MAX_ID = 2n ** 63n - 1n;
 
 /** One of our ids from a path. What cannot be an id is answered as what does not exist: throws ApiError 404. */
-export function objectId(text: string): string {
+function objectId(text: string): string {
   if (!DIGITS.test(text) || BigInt(text) > MAX_ID) throw notFound();
   return text;
 }
@@ -91,6 +91,16 @@ const MAX_ACCOUNT_DIGITS = 18;
 export function accountObjectId(text: string): string {
   if (text.length > MAX_ACCOUNT_DIGITS) throw notFound();
   return objectId(text);
+}
+
+/** The path of an object of an operation, by one of our ids. */
+export function objectPath(description: string, example: string) {
+  return { params: idParams(description, example), checkId: objectId };
+}
+
+/** As \`objectPath\`, for what the accounts hold. */
+export function accountObjectPath(description: string, example: string) {
+  return { params: idParams(description, example), checkId: accountObjectId };
 }
 
 /** A time as tenants write it: ISO 8601 with a zone. */

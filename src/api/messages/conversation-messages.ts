@@ -4,8 +4,7 @@ import { notFound } from '../errors/api-error.ts';
 import { orderParameter, PAGE_PARAMETERS, walkOf } from '../external/page.ts';
 import {
   closed,
-  idParams,
-  objectId,
+  objectPath,
   optionalParameter,
   sendListText,
   Time,
@@ -41,8 +40,7 @@ export const listMessages = restOperation({
   description:
     'In both directions, the newest first. For the media of a message, ask until `mediaPending` is false: then `mediaUrl` is a link, or `mediaError` is present.',
   tag: 'Conversations',
-  params: idParams('The id of the conversation.', '42'),
-  checkId: objectId,
+  ...objectPath('The id of the conversation.', '42'),
   query: MessageQuery,
   answers: { 200: { schema: MessageList, description: 'A page of messages.' } },
   run: async ({ database, wabaId, cursors, mediaUrls, reply }, input) => {

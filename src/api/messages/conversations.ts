@@ -17,12 +17,11 @@ import {
   closed,
   count,
   dateTime,
-  idParams,
   listOf,
   named,
   namedClosed,
   nullable,
-  objectId,
+  objectPath,
   optionalParameter,
   parameter,
   sendJsonText,
@@ -223,8 +222,7 @@ export const getConversation = restOperation({
   description:
     'With its newest message, how many there are, and whether the customer service window is open.',
   tag: 'Conversations',
-  params: idParams('The id of the conversation.', '42'),
-  checkId: objectId,
+  ...objectPath('The id of the conversation.', '42'),
   answers: { 200: { schema: DetailedConversation, description: 'The conversation.' } },
   run: async ({ database, wabaId, mediaUrls, reply }, { id }) => {
     const [conversation, newest] = await Promise.all([

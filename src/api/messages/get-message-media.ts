@@ -4,7 +4,7 @@ import { findReceivedMedia } from '../../messages/conversations/message-list.ts'
 import { isFileErased } from '../../messages/media/media.ts';
 import type { Database } from '../../platform/postgres/database.ts';
 import { ApiError, notFound } from '../errors/api-error.ts';
-import { idParams, named, nullable, objectId, text } from '../external/schema-kit.ts';
+import { named, nullable, objectPath, text } from '../external/schema-kit.ts';
 import { restOperation } from '../operations/operation.ts';
 import { MediaError, mediaAddress, mediaDescription, mediaErrorOf } from './message-json.ts';
 
@@ -36,8 +36,7 @@ export const getMessageMedia = restOperation({
     'Of an inbound message, or one of the WhatsApp Business app, also while they are pending. `mediaUrl` needs no API key.',
   tag: 'Media',
   errors: ['erased'],
-  params: idParams('The `serviceMessageId`.', '1042'),
-  checkId: objectId,
+  ...objectPath('The `serviceMessageId`.', '1042'),
   answers: { 200: { schema: StoredMedia, description: 'The media.' } },
   run: async ({ database, wabaId, mediaUrls }, { id: messageId }) => {
     const media = await findReceivedMedia(database, wabaId, messageId);

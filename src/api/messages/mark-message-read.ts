@@ -1,7 +1,7 @@
 import { Type } from 'typebox';
 import { findReadableMessage, markMessageRead } from '../../messages/conversations/message-detail.ts';
 import { ApiError, notFound } from '../errors/api-error.ts';
-import { closed, dateTime, idParams, objectId, text } from '../external/schema-kit.ts';
+import { closed, dateTime, objectPath, text } from '../external/schema-kit.ts';
 import { callUpstream } from '../external/upstream-calls.ts';
 import { restOperation } from '../operations/operation.ts';
 
@@ -27,8 +27,7 @@ export const markMessageReadOperation = restOperation({
   tag: 'Messages',
   errors: ['message_not_inbound', 'upstream_refused', 'access_token_missing', 'upstream_unavailable'],
   requests: { read: {}, typing: { typingIndicator: true } },
-  params: idParams('The id of the object.', '4711'),
-  checkId: objectId,
+  ...objectPath('The id of the object.', '4711'),
   body: closed({ typingIndicator: Type.Optional(Type.Boolean()) }),
   answers: { 200: { schema: ReadMessage, description: 'Upstream has marked it.' } },
   run: async (call, { id, typingIndicator = false }) => {

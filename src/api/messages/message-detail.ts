@@ -15,10 +15,9 @@ import { notFound } from '../errors/api-error.ts';
 import {
   count,
   dateTime,
-  idParams,
   named,
   nullable,
-  objectId,
+  objectPath,
   sendJsonText,
   text,
   upstreamObject,
@@ -74,8 +73,7 @@ export const getMessage = restOperation({
   summary: 'Get a message',
   description: 'Inbound or outbound, with its state and each status that upstream reported.',
   tag: 'Messages',
-  params: idParams('The `serviceMessageId`.', '1042'),
-  checkId: objectId,
+  ...objectPath('The `serviceMessageId`.', '1042'),
   answers: {
     200: {
       schema: DetailedMessage,

@@ -51,8 +51,9 @@ function addOperation(app: ExternalApp, context: ExternalContext, operation: Ope
 
 function schemaOf(operation: Operation) {
   const { id: operationId, method, params, query = Nothing, body, answers, ...docs } = operation;
+  const { requests = body === undefined ? { empty: {} } : {} } = docs;
   return {
-    ...documented({ ...docs, operationId, answers }),
+    ...documented({ ...docs, requests, operationId, answers }),
     ...(params !== undefined && { params }),
     querystring: query,
     ...(WITH_BODY.has(method) && { body: body ?? Nothing }),

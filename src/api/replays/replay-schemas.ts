@@ -4,9 +4,9 @@ import type { GivenSelection } from '../../replays/replay-input.ts';
 import { REPLAYABLE_STATES } from '../../replays/replay-selection.ts';
 import type { ReplayView } from '../../replays/replays.ts';
 import {
+  accountObjectPath,
   count,
   dateTime,
-  idParams,
   named,
   namedClosed,
   nullable,
@@ -17,7 +17,10 @@ import {
 
 const EXAMPLE_ID = '12';
 
-export const ReplayParams = idParams('The id of the replay.', EXAMPLE_ID);
+export const OF_REPLAY = {
+  tag: 'Replays' as const,
+  ...accountObjectPath('The id of the replay.', EXAMPLE_ID),
+};
 
 /** Of the endpoint whose deliveries are sent again, or that gets them. */
 export const EndpointId = Type.String({ pattern: '^[1-9]\\d{0,17}$', examples: ['3'] });

@@ -14,13 +14,13 @@ import { EventParams } from '../deliveries/event-schemas.ts';
 import { eventOfPath } from '../deliveries/events.ts';
 import { ApiError } from '../errors/api-error.ts';
 import { PageQuery, readPage } from '../external/page.ts';
-import { accountObjectId, closed, listOf } from '../external/schema-kit.ts';
+import { closed, listOf } from '../external/schema-kit.ts';
 import { operation, restOperation } from '../operations/operation.ts';
 import {
   EndpointId,
+  OF_REPLAY,
   Replay,
   ReplayCount,
-  ReplayParams,
   ReplayRequest,
   ReplayWithOutcomes,
   replayJson,
@@ -61,9 +61,7 @@ const get = operation({
   scope: 'readWebhooks',
   summary: 'Get a replay',
   description: 'Progress and delivery outcomes.',
-  tag: 'Replays',
-  params: ReplayParams,
-  checkId: accountObjectId,
+  ...OF_REPLAY,
   answers: { 200: { description: 'The replay.', schema: ReplayWithOutcomes } },
   run: ({ tools, wabaId }, { id }) => replayOf(tools, wabaId, id),
   json: replayJson,
@@ -107,11 +105,8 @@ const switches = SWITCHES.map(({ action, state, help, ...described }) =>
     path: `/api/external/replays/:id/${action}`,
     scope: 'manageWebhooks',
     ...described,
-    tag: 'Replays',
     errors: ['replay_finished'],
-    requests: { empty: {} },
-    params: ReplayParams,
-    checkId: accountObjectId,
+    ...OF_REPLAY,
     answers: {
       200: {
         description: 'The replay after the change.',

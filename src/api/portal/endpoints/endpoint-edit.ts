@@ -73,19 +73,19 @@ export function endpointCreatePages(app: PortalApp, context: PortalContext): voi
   );
 }
 
-const IdParams = Type.Object({ wabaId: Type.String(), id: Type.String() });
+const OF_ENDPOINT = Type.Object({ wabaId: Type.String(), id: Type.String() });
 
 /** /portal/w/:wabaId/endpoints/:id/edit */
 export function endpointEditPages(app: PortalApp, context: PortalContext): void {
   const path = '/portal/w/:wabaId/endpoints/:id/edit';
-  const options = { config: PAGES.admin, schema: { params: IdParams } };
+  const options = { config: PAGES.admin, schema: { params: OF_ENDPOINT } };
   const known = async (request: FastifyRequest, id: string) =>
     await endpointStatus(context.accounts, wabaOf(request).wabaId, accountObjectId(id));
   app.get(path, options, async (request, reply) => {
     const endpoint = await known(request, request.params.id);
     return await sendForm(request, reply, context, { endpoint, values: valuesOf(endpoint) });
   });
-  const schema = { params: IdParams, body: EndpointForm };
+  const schema = { params: OF_ENDPOINT, body: EndpointForm };
   app.post(path, { config: PAGES.admin, schema }, async (request, reply) => {
     const endpoint = await known(request, request.params.id);
     const values = readEndpointForm(formValues(request.body));
