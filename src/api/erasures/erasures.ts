@@ -99,22 +99,8 @@ const Erasure = named('Erasure', {
 });
 
 function erasureJson(erasure: ErasureView): Static<typeof Erasure> {
-  const { erasureId: id, subjectId, state, requestedBy, waitsFor, counts, refused, report } = erasure;
-  const kind = erasure.kind === 'conversation' ? 'conversation' : 'customer';
-  return {
-    id,
-    kind,
-    subjectId,
-    state,
-    requestedBy,
-    waitsFor,
-    counts: { ...counts },
-    refused: { ...refused },
-    createdAt: erasure.createdAt,
-    startedAt: erasure.startedAt,
-    finishedAt: erasure.finishedAt,
-    report: report === null ? null : { report: { ...report.report }, signature: report.signature },
-  };
+  const { erasureId: id, wabaId, tenantId, kind, ...shown } = erasure;
+  return { id, kind: kind === 'conversation' ? kind : 'customer', ...shown };
 }
 
 const IN_PROGRESS = {

@@ -8,9 +8,8 @@ import {
 import { listAnnotations, type MessageAnnotation } from '../../messages/conversations/message-list.ts';
 import { listParticipants, type Participant } from '../../messages/conversations/participants.ts';
 import { localMessageId } from '../../messages/messages.ts';
-import { adviceFor } from '../../messages/send/send-error.ts';
 import { sendErrorAdvice } from '../../messages/send/upstream-errors.ts';
-import { isMembers } from '../../platform/json/json-members.ts';
+import { isMembers, membersOf } from '../../platform/json/json-members.ts';
 import { notFound } from '../errors/api-error.ts';
 import {
   count,
@@ -134,7 +133,6 @@ function detailJson(
 function outboundMembers({ content, attempts, upstreamStatus, waId, sendError }: MessageDetail) {
   const { to, recipient } = JSON.parse(content) as { to?: string; recipient?: string };
   const error = sendErrorOf(sendError);
-  const advice = error === null ? null : adviceFor(error);
   return {
     ...(to !== undefined && { to }),
     ...(recipient !== undefined && { recipient }),
@@ -145,7 +143,7 @@ function outboundMembers({ content, attempts, upstreamStatus, waId, sendError }:
       error: {
         code: error.code,
         message: error.message,
-        ...(advice !== null && { advice }),
+        ...(error.advice !== null && { advice: error.advice }),
         ...(error.upstream !== null && { upstream: error.upstream }),
       },
     }),
@@ -153,7 +151,7 @@ function outboundMembers({ content, attempts, upstreamStatus, waId, sendError }:
 }
 
 function statusJson({ status, at, receivedAt, content, participant }: MessageStatus) {
-  const { recipient_id: recipientId, pricing, conversation, errors } = parsed(content);
+  const { recipient_id: recipientId, pricing, conversation, errors } = membersOf(JSON.parse(content));
   return {
     status,
     timestamp: at?.toISOString() ?? null,
@@ -169,9 +167,4 @@ function statusJson({ status, at, receivedAt, content, participant }: MessageSta
 function withAdvice(error: Record<string, unknown>) {
   const advice = typeof error.code === 'number' ? sendErrorAdvice(error.code) : null;
   return { ...error, ...(advice !== null && { advice }) };
-}
-
-function parsed(content: string): Record<string, unknown> {
-  const value: unknown = JSON.parse(content);
-  return isMembers(value) ? value : {};
 }

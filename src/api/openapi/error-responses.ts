@@ -142,39 +142,26 @@ const EXAMPLE_EXTRAS: Readonly<Partial<Record<ErrorCode, Parameters<typeof error
   message_not_sent: { serviceMessageId: '4711' },
 };
 
+const header = (description: string, schema: Json) => ({ description, schema });
+
 /** Headers of responses, as components of the document. */
 export const ANSWER_HEADERS = {
-  'X-Request-Id': {
-    description: 'Names this request in our log; tell it when you ask for help.',
-    schema: { type: 'string', pattern: '^req_[0-9a-f]{24}$' },
-  },
-  'RateLimit-Limit': {
-    description: 'Requests that the key has in a window.',
-    schema: { type: 'integer' },
-  },
-  'RateLimit-Remaining': {
-    description: 'Requests that are left in this window.',
-    schema: { type: 'integer' },
-  },
-  'RateLimit-Reset': {
-    description: 'Seconds until the next window begins.',
-    schema: { type: 'integer' },
-  },
-  'Retry-After': { description: 'Seconds to wait before trying again.', schema: { type: 'integer' } },
-  'WWW-Authenticate': {
-    description: 'The challenge of RFC 6750.',
-    schema: { type: 'string' },
-  },
-  Location: { description: 'The path of what was created.', schema: { type: 'string' } },
-  'Idempotent-Replayed': {
-    description: '`true` when this is the answer to an earlier request with the same Idempotency-Key.',
-    schema: { type: 'string', const: 'true' },
-  },
-  ETag: {
-    description: 'Changes with the content; send it back as If-None-Match.',
-    schema: { type: 'string' },
-  },
-} as const;
+  'X-Request-Id': header('Names this request in our log; tell it when you ask for help.', {
+    type: 'string',
+    pattern: '^req_[0-9a-f]{24}$',
+  }),
+  'RateLimit-Limit': header('Requests that the key has in a window.', { type: 'integer' }),
+  'RateLimit-Remaining': header('Requests that are left in this window.', { type: 'integer' }),
+  'RateLimit-Reset': header('Seconds until the next window begins.', { type: 'integer' }),
+  'Retry-After': header('Seconds to wait before trying again.', { type: 'integer' }),
+  'WWW-Authenticate': header('The challenge of RFC 6750.', { type: 'string' }),
+  Location: header('The path of what was created.', { type: 'string' }),
+  'Idempotent-Replayed': header(
+    '`true` when this is the answer to an earlier request with the same Idempotency-Key.',
+    { type: 'string', const: 'true' },
+  ),
+  ETag: header('Changes with the content; send it back as If-None-Match.', { type: 'string' }),
+};
 
 export type HeaderName = keyof typeof ANSWER_HEADERS;
 

@@ -1,4 +1,4 @@
-import { isMembers } from '../../platform/json/json-members.ts';
+import { isMembers, listOf, type Members, membersOf } from '../../platform/json/json-members.ts';
 import { mediaUuidOf } from '../../platform/public-ids.ts';
 import type { MediaKind } from './uploaded-media.ts';
 
@@ -61,45 +61,29 @@ export type OrderPayment = {
 const MAX_REFERENCE_CHARS = 512;
 const MAX_CONFIGURATION_CHARS = 256;
 
-type Members = Readonly<Record<string, unknown>>;
-
 /** The payment of an order_details message, interactive or template; null for every other message. */
 export function orderPaymentOf(message: unknown): OrderPayment | null {
-  const parameters = isMembers(message) ? orderDetailsOf(message) : null;
-  const referenceId = textOf(parameters?.reference_id, MAX_REFERENCE_CHARS);
-  if (parameters === null || referenceId === null) return null;
-  return { referenceId, configuration: configurationOf(parameters) };
+  const parameters = orderDetailsOf(membersOf(message));
+  const referenceId = shortText(parameters.reference_id, MAX_REFERENCE_CHARS);
+  return referenceId === null ? null : { referenceId, configuration: configurationOf(parameters) };
 }
 
-function orderDetailsOf(message: Members): Members | null {
-  const { interactive, template } = message;
-  if (isMembers(interactive) && interactive.type === 'order_details') {
-    const parameters = isMembers(interactive.action) ? interactive.action.parameters : null;
-    return isMembers(parameters) ? parameters : null;
-  }
-  if (!isMembers(template)) return null;
-  for (const component of listOf(template.components)) {
-    for (const parameter of listOf(component.parameters)) {
-      const details = isMembers(parameter.action) ? parameter.action.order_details : null;
-      if (isMembers(details)) return details;
-    }
-  }
-  return null;
+function orderDetailsOf({ interactive, template }: Members): Members {
+  const { type, action } = membersOf(interactive);
+  if (type === 'order_details') return membersOf(membersOf(action).parameters);
+  const parameters = listOf(membersOf(template).components).flatMap((component) =>
+    listOf(component.parameters),
+  );
+  const details = parameters.map((parameter) => membersOf(parameter.action).order_details);
+  return membersOf(details.find(isMembers));
 }
 
-function configurationOf(parameters: Members): string | null {
-  for (const setting of listOf(parameters.payment_settings)) {
-    const gateway = setting.payment_gateway;
-    const name = isMembers(gateway) ? textOf(gateway.configuration_name, MAX_CONFIGURATION_CHARS) : null;
-    if (name !== null) return name;
-  }
-  return textOf(parameters.payment_configuration, MAX_CONFIGURATION_CHARS);
+function configurationOf({ payment_settings: settings, payment_configuration: configuration }: Members) {
+  const gateways = listOf(settings).map((setting) => membersOf(setting.payment_gateway));
+  const names = [...gateways.map((gateway) => gateway.configuration_name), configuration];
+  return names.map((name) => shortText(name, MAX_CONFIGURATION_CHARS)).find((name) => name !== null) ?? null;
 }
 
-function listOf(value: unknown): Members[] {
-  return Array.isArray(value) ? value.filter(isMembers) : [];
-}
-
-function textOf(value: unknown, maxChars: number): string | null {
+function shortText(value: unknown, maxChars: number): string | null {
   return typeof value === 'string' && value !== '' && value.length <= maxChars ? value : null;
 }

@@ -1,4 +1,4 @@
-import { Type } from 'typebox';
+import { type Static, Type } from 'typebox';
 import {
   listOrderMessages,
   listPaymentReports,
@@ -136,22 +136,9 @@ async function findPayment(
   return { view, order: orders.find((one) => one.phoneNumberId === view.phoneNumberId) ?? null };
 }
 
-type Members = Record<string, unknown>;
+type PaymentView = Static<typeof Payment>;
 
-/** A payment as the API shows it. */
-type PaymentView = {
-  referenceId: string;
-  phoneNumberId: string;
-  status: string | null;
-  amount?: Members;
-  currency?: string;
-  updatedAt: string | null;
-  transactions: Members[];
-  refunds: Members[];
-  serviceMessageId: string | null;
-  conversationId: string | null;
-  events: { id: string; eventId: string; status: string | null; createdAt: string }[];
-};
+type Members = Record<string, unknown>;
 
 type Reported = { report: PaymentReport; data: Members };
 

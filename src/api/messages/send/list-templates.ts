@@ -1,5 +1,6 @@
 import { Type } from 'typebox';
 import type { TemplateFilter } from '../../../platform/graph/graph-calls.ts';
+import { textOf } from '../../../platform/json/json-members.ts';
 import { PAGE_PARAMETERS, pageSize, positionOf } from '../../external/page.ts';
 import {
   closed,
@@ -93,9 +94,4 @@ function templateJson(template: Readonly<Record<string, unknown>>) {
 
 function camelCase(name: string): string {
   return name.replace(/_([a-z0-9])/g, (_match, letter: string) => letter.toUpperCase());
-}
-
-/** Upstream writes ids as text; a number would do as well. */
-function textOf(value: unknown): string {
-  return typeof value === 'string' || typeof value === 'number' ? String(value) : '';
 }

@@ -42,8 +42,7 @@ export function sendResponse(
   const { conversationId, upstreamId, upstreamStatus, waId } = progress;
   const isAccepted = progress.state === 'accepted';
   const state = isAccepted ? 'accepted' : progress.state === 'unknown' ? 'unknown' : 'queued';
-  const error = state === 'unknown' ? sendErrorOf(progress.error) : null;
-  const advice = error === null ? null : adviceFor(error);
+  const advice = state === 'unknown' ? sendErrorOf(progress.error)?.advice : null;
   const body: Static<typeof SentMessage> = {
     serviceMessageId: messageId,
     conversationId,
@@ -51,7 +50,7 @@ export function sendResponse(
     state,
     ...(upstreamStatus !== null && { messageStatus: upstreamStatus }),
     ...(waId !== null && { waId }),
-    ...(advice !== null && { advice }),
+    ...(advice != null && { advice }),
     ...warningsOf(request),
   };
   return { status: isAccepted ? 200 : 202, body: JSON.stringify(body) };
@@ -61,9 +60,8 @@ function refusal(messageId: string, progress: SendProgress, request: ResponseCon
   const error = sendErrorOf(progress.error);
   const code = error?.code === 'upstream_refused' ? 'upstream_refused' : 'message_not_sent';
   const message = error?.message ?? ERROR_CODES[code].message;
-  const advice = error === null ? null : adviceFor(error);
   const extras = {
-    ...(advice !== null && { advice }),
+    ...(error?.advice != null && { advice: error.advice }),
     serviceMessageId: messageId,
     ...(error?.upstream != null && { upstream: error.upstream }),
     ...warningsOf(request),
@@ -76,7 +74,9 @@ function warningsOf({ warnings }: ResponseContext) {
   return warnings.length > 0 && { warnings: [...warnings] };
 }
 
-/** The stored error of a message; null when there is none. */
-export function sendErrorOf(json: string | null): SendError | null {
-  return json === null ? null : (JSON.parse(json) as SendError);
+/** The stored error of a message, with advice where there is any; null when there is none. */
+export function sendErrorOf(json: string | null): (SendError & { advice: string | null }) | null {
+  if (json === null) return null;
+  const error = JSON.parse(json) as SendError;
+  return { ...error, advice: adviceFor(error) };
 }

@@ -55,17 +55,8 @@ async function findMedia(
 ): Promise<Static<typeof UploadedMedia>> {
   const [file] = await findMediaUploads(database, wabaId, [uploadUuid(id)]);
   if (file === undefined || file.isExpired) throw notFound();
-  const { mediaType, mimeType, sizeBytes, sha256, fileName, createdAt, expiresAt } = file;
-  return {
-    id,
-    mediaType,
-    mimeType,
-    sizeBytes,
-    sha256,
-    fileName,
-    createdAt,
-    expiresAt,
-  };
+  const { uuid, objectKey, isExpired, ...shown } = file;
+  return { id, ...shown };
 }
 
 /** The uuid in a public id. What cannot be one is answered as what does not exist: throws ApiError 404. */

@@ -1,46 +1,35 @@
 import type { CoreEventType } from '../../../platform/event-type.ts';
 
+const FIXTURE_STORE = { wabaId: '900000000000101', phoneNumberId: '800000000000111' };
+const INDIAN_STORE = { wabaId: '900000000000202', phoneNumberId: '800000000000221' };
+
+function example(eventType: CoreEventType, from: object, eventId: string, data: object) {
+  return { eventType, userId: 1, ...from, eventId, occurredAt: '2026-11-21T09:30:00.123Z', data };
+}
+
 /** An event of each type; a test holds them against what the service makes of upstream bodies. */
 export const WEBHOOK_EXAMPLES: Readonly<Record<CoreEventType, unknown>> = {
-  message: {
-    eventType: 'message',
-    userId: 1,
-    wabaId: '900000000000101',
-    phoneNumberId: '800000000000111',
-    eventId: 'wamid.HBgLMTIwMjU1NTAxNDMVAgASGBQzQUZFOERGMUE1QTE5ODA0OTNDQQA=',
-    occurredAt: '2026-11-21T09:30:00.123Z',
-    data: {
-      metadata: {
-        display_phone_number: '12025550100',
-        phone_number_id: '800000000000111',
-      },
-      contacts: [
-        {
-          profile: {
-            name: 'Asha Tester',
-          },
-          wa_id: '12025550143',
-        },
-      ],
+  message: example(
+    'message',
+    FIXTURE_STORE,
+    'wamid.HBgLMTIwMjU1NTAxNDMVAgASGBQzQUZFOERGMUE1QTE5ODA0OTNDQQA=',
+    {
+      metadata: { display_phone_number: '12025550100', phone_number_id: '800000000000111' },
+      contacts: [{ profile: { name: 'Asha Tester' }, wa_id: '12025550143' }],
       message: {
         from: '12025550143',
         id: 'wamid.HBgLMTIwMjU1NTAxNDMVAgASGBQzQUZFOERGMUE1QTE5ODA0OTNDQQA=',
         timestamp: '1790000007',
         type: 'text',
-        text: {
-          body: 'Does it come in another size?',
-        },
+        text: { body: 'Does it come in another size?' },
       },
     },
-  },
-  'media.ready': {
-    eventType: 'media.ready',
-    userId: 1,
-    wabaId: '900000000000101',
-    phoneNumberId: '800000000000111',
-    eventId: 'wamid.HBgLMTIwMjU1NTAxNDMVAgASGBQzQUEyOUI4MDVFNjE0NEU0NzgwMAA=_media',
-    occurredAt: '2026-11-21T09:30:00.123Z',
-    data: {
+  ),
+  'media.ready': example(
+    'media.ready',
+    FIXTURE_STORE,
+    'wamid.HBgLMTIwMjU1NTAxNDMVAgASGBQzQUEyOUI4MDVFNjE0NEU0NzgwMAA=_media',
+    {
       metaMessageId: 'wamid.HBgLMTIwMjU1NTAxNDMVAgASGBQzQUEyOUI4MDVFNjE0NEU0NzgwMAA=',
       serviceMessageId: '1042',
       mediaType: 'image',
@@ -49,174 +38,98 @@ export const WEBHOOK_EXAMPLES: Readonly<Record<CoreEventType, unknown>> = {
       mediaUrl: 'https://gateway.example/received_media/pP0mK1v3rQ9sZ2xYb7Lw4tNc6uHd8eFa',
       caption: 'Front door',
     },
-  },
-  status: {
-    eventType: 'status',
-    userId: 1,
-    wabaId: '900000000000101',
-    phoneNumberId: '800000000000111',
-    eventId: 'wamid.HBgLMTIwMjU1NTAxNDMVAgARGBJDQTBERjJDOTVBQTE0NEMxRDAA',
-    occurredAt: '2026-11-21T09:30:00.123Z',
-    data: {
-      metadata: {
-        display_phone_number: '12025550100',
-        phone_number_id: '800000000000111',
-      },
-      status: {
-        id: 'wamid.HBgLMTIwMjU1NTAxNDMVAgARGBJDQTBERjJDOTVBQTE0NEMxRDAA',
-        status: 'delivered',
-        timestamp: '1790001065',
-        recipient_id: '12025550143',
-        pricing: {
-          billable: true,
-          pricing_model: 'PMP',
-          type: 'regular',
-          category: 'marketing',
-        },
-      },
+  ),
+  status: example('status', FIXTURE_STORE, 'wamid.HBgLMTIwMjU1NTAxNDMVAgARGBJDQTBERjJDOTVBQTE0NEMxRDAA', {
+    metadata: { display_phone_number: '12025550100', phone_number_id: '800000000000111' },
+    status: {
+      id: 'wamid.HBgLMTIwMjU1NTAxNDMVAgARGBJDQTBERjJDOTVBQTE0NEMxRDAA',
+      status: 'delivered',
+      timestamp: '1790001065',
+      recipient_id: '12025550143',
+      pricing: { billable: true, pricing_model: 'PMP', type: 'regular', category: 'marketing' },
     },
-  },
-  payment: {
-    eventType: 'payment',
-    userId: 1,
-    wabaId: '900000000000202',
-    phoneNumberId: '800000000000221',
-    eventId: 'payment:ord-1001:order_FIXTURE1:captured',
-    occurredAt: '2026-11-21T09:30:00.123Z',
-    data: {
-      metadata: {
-        display_phone_number: '910000000221',
-        phone_number_id: '800000000000221',
-      },
-      reference_id: 'ord-1001',
-      status: 'captured',
-      amount: {
-        value: 21000,
-        offset: 100,
-      },
-      currency: 'INR',
-      transaction: {
-        id: 'order_FIXTURE1',
-        type: 'razorpay',
-        status: 'success',
-        created_timestamp: 1790003000,
-        updated_timestamp: 1790003060,
-        pg_transaction_id: 'pay_FIXTURE1',
-        method: {
-          type: 'upi',
-        },
-      },
+  }),
+  payment: example('payment', INDIAN_STORE, 'payment:ord-1001:order_FIXTURE1:captured', {
+    metadata: { display_phone_number: '910000000221', phone_number_id: '800000000000221' },
+    reference_id: 'ord-1001',
+    status: 'captured',
+    amount: { value: 21000, offset: 100 },
+    currency: 'INR',
+    transaction: {
+      id: 'order_FIXTURE1',
+      type: 'razorpay',
+      status: 'success',
+      created_timestamp: 1790003000,
+      updated_timestamp: 1790003060,
+      pg_transaction_id: 'pay_FIXTURE1',
+      method: { type: 'upi' },
+    },
+    recipient_id: '910000000143',
+    timestamp: '1790003085',
+    raw: {
+      id: 'wamid.HBgMOTEwMDAwMDAwMTQzFQIAERgSODhGRDhGMjI5NUNCNDU0QjREAA==',
       recipient_id: '910000000143',
-      timestamp: '1790003085',
-      raw: {
-        id: 'wamid.HBgMOTEwMDAwMDAwMTQzFQIAERgSODhGRDhGMjI5NUNCNDU0QjREAA==',
-        recipient_id: '910000000143',
-        type: 'payment',
-        status: 'captured',
-        payment: {
-          reference_id: 'ord-1001',
-          amount: {
-            value: 21000,
-            offset: 100,
-          },
-          transaction: {
-            id: 'order_FIXTURE1',
-            type: 'razorpay',
-            status: 'success',
-            created_timestamp: 1790003000,
-            updated_timestamp: 1790003060,
-            pg_transaction_id: 'pay_FIXTURE1',
-            method: {
-              type: 'upi',
-            },
-          },
-          currency: 'INR',
-          receipt: 'rcpt-1001',
-          notes: {
-            cart: 'c_1',
-            store: 'blr-01',
-          },
+      type: 'payment',
+      status: 'captured',
+      payment: {
+        reference_id: 'ord-1001',
+        amount: { value: 21000, offset: 100 },
+        transaction: {
+          id: 'order_FIXTURE1',
+          type: 'razorpay',
+          status: 'success',
+          created_timestamp: 1790003000,
+          updated_timestamp: 1790003060,
+          pg_transaction_id: 'pay_FIXTURE1',
+          method: { type: 'upi' },
         },
-        timestamp: '1790003085',
+        currency: 'INR',
+        receipt: 'rcpt-1001',
+        notes: { cart: 'c_1', store: 'blr-01' },
       },
+      timestamp: '1790003085',
     },
-  },
-  order: {
-    eventType: 'order',
-    userId: 1,
-    wabaId: '900000000000101',
-    phoneNumberId: '800000000000111',
-    eventId: '700000000000001',
-    occurredAt: '2026-11-21T09:30:00.123Z',
-    data: {
-      metadata: {
-        display_phone_number: '12025550100',
-        phone_number_id: '800000000000111',
-      },
-      contacts: [
+  }),
+  order: example('order', FIXTURE_STORE, '700000000000001', {
+    metadata: { display_phone_number: '12025550100', phone_number_id: '800000000000111' },
+    contacts: [{ profile: { name: 'Asha Tester' }, wa_id: '12025550143' }],
+    order: {
+      catalog_id: '700000000000001',
+      text: 'Love these!',
+      product_items: [
+        { product_retailer_id: 'sku-red-42', quantity: 2, item_price: 30, currency: 'USD' },
+        { product_retailer_id: 'sku-blue-7', quantity: 1, item_price: 25, currency: 'USD' },
+      ],
+    },
+    service: {
+      order_id: 17,
+      order_number: 'ORD-17',
+      items_count: 2,
+      total_amount: 85,
+      currency: 'USD',
+      thumbnail_url: 'https://images.example/red-mug.jpg',
+      items: [
         {
-          profile: {
-            name: 'Asha Tester',
-          },
-          wa_id: '12025550143',
+          product_retailer_id: 'sku-red-42',
+          product_name: 'Red mug',
+          quantity: 2,
+          item_price: 30,
+          currency: 'USD',
+          image_url: 'https://images.example/red-mug.jpg',
+        },
+        {
+          product_retailer_id: 'sku-blue-7',
+          product_name: 'sku-blue-7',
+          quantity: 1,
+          item_price: 25,
+          currency: 'USD',
+          image_url: 'https://gateway.example/assets/product-placeholder.png',
         },
       ],
-      order: {
-        catalog_id: '700000000000001',
-        text: 'Love these!',
-        product_items: [
-          {
-            product_retailer_id: 'sku-red-42',
-            quantity: 2,
-            item_price: 30,
-            currency: 'USD',
-          },
-          {
-            product_retailer_id: 'sku-blue-7',
-            quantity: 1,
-            item_price: 25,
-            currency: 'USD',
-          },
-        ],
-      },
-      service: {
-        order_id: 17,
-        order_number: 'ORD-17',
-        items_count: 2,
-        total_amount: 85,
-        currency: 'USD',
-        thumbnail_url: 'https://images.example/red-mug.jpg',
-        items: [
-          {
-            product_retailer_id: 'sku-red-42',
-            product_name: 'Red mug',
-            quantity: 2,
-            item_price: 30,
-            currency: 'USD',
-            image_url: 'https://images.example/red-mug.jpg',
-          },
-          {
-            product_retailer_id: 'sku-blue-7',
-            product_name: 'sku-blue-7',
-            quantity: 1,
-            item_price: 25,
-            currency: 'USD',
-            image_url: 'https://gateway.example/assets/product-placeholder.png',
-          },
-        ],
-      },
     },
-  },
-  test: {
-    eventType: 'test',
-    userId: 1,
-    wabaId: '900000000000101',
-    phoneNumberId: 'TEST_PHONE_NUMBER_ID',
-    eventId: 'test_1',
-    occurredAt: '2026-11-21T09:30:00.123Z',
-    data: {
-      message: 'This is a test event. Your webhook endpoint is set up.',
-      businessName: 'Fixture Store',
-    },
-  },
+  }),
+  test: example('test', { ...FIXTURE_STORE, phoneNumberId: 'TEST_PHONE_NUMBER_ID' }, 'test_1', {
+    message: 'This is a test event. Your webhook endpoint is set up.',
+    businessName: 'Fixture Store',
+  }),
 };
