@@ -21,6 +21,12 @@ export const ok = (detail: string): Finding => ({ status: 'ok', detail });
 export const warn = (detail: string, todo: string): Finding => ({ status: 'warn', detail, todo });
 export const fail = (detail: string, todo: string): Finding => ({ status: 'fail', detail, todo });
 
+/** What is wrong, or `fine` where nothing is. */
+export function unlessFine(fine: Finding, ...wrong: readonly (Finding | false)[]): Finding[] {
+  const found = wrong.filter((one) => one !== false);
+  return found.length > 0 ? found : [fine];
+}
+
 /** What does not answer by then counts as failed: every check tells something within a minute in all. */
 const CHECK_WITHIN_MS = 15_000;
 

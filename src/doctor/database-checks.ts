@@ -12,7 +12,7 @@ import { MOST_CLOCK_SKEW_MS, readClockSkewMs, settingsThatLose } from '../platfo
 import { query } from '../platform/postgres/sql.ts';
 import { listHousekeepingSteps, listLiveWorkers } from '../platform/postgres/worker-processes.ts';
 import { secretStatus, unreadableSecrets } from '../secrets/secret-keys.ts';
-import { type Check, type Finding, fail, ok, warn } from './checks.ts';
+import { type Check, type Finding, fail, ok, unlessFine, warn } from './checks.ts';
 
 const REACH = 'start PostgreSQL, or correct HELIOGRAPH_DATABASE_URL';
 const READ = 'see the check "database" first; if it is ok, run "heliograph migrate"';
@@ -59,18 +59,16 @@ async function checkServer(database: Database): Promise<Finding[]> {
 
 async function checkSchemaState(database: Database): Promise<Finding[]> {
   const { pending, later, functions, invalidIndexes, isRunning } = await readSchemaState(database);
-  const found: Finding[] = [];
   const migrate = 'run "heliograph migrate"';
-  if (pending.length > 0) found.push(fail(`migrations are missing: ${pending.join(', ')}`, migrate));
-  if (functions !== 'current') found.push(warn('its functions are of another version', migrate));
-  if (invalidIndexes.length > 0)
-    found.push(warn(`no query uses these indexes: ${invalidIndexes.join(', ')}`, migrate));
-  if (isRunning) found.push(warn('a migration is in progress', 'wait until it ends'));
-  if (later.length > 0)
-    found.push(
+  return unlessFine(
+    ok('it is that of this version'),
+    pending.length > 0 && fail(`migrations are missing: ${pending.join(', ')}`, migrate),
+    functions !== 'current' && warn('its functions are of another version', migrate),
+    invalidIndexes.length > 0 && warn(`no query uses these indexes: ${invalidIndexes.join(', ')}`, migrate),
+    isRunning && warn('a migration is in progress', 'wait until it ends'),
+    later.length > 0 &&
       warn(`a later version migrated it: ${later.join(', ')}`, 'bring all processes to one version'),
-    );
-  return found.length > 0 ? found : [ok('it is that of this version')];
+  );
 }
 
 /** Tables that the role of the processes reads and writes. */
@@ -83,21 +81,15 @@ async function checkRole(database: Database, isEmbedded: boolean): Promise<Findi
                      and not has_table_privilege(c.oid, 'select') order by 1) as unreadable`,
   );
   const { role = '', isSuperuser = false, unreadable = [] } = row ?? {};
-  const found: Finding[] = [];
-  if (unreadable.length > 0)
-    found.push(
-      fail(
-        `${role} may not read ${unreadable.join(', ')}`,
-        'give the role its rights: deploy/postgres/roles.sql',
-      ),
-    );
-  if (isSuperuser && !isEmbedded)
-    found.push(warn(`${role} is a superuser`, 'use a role of its own: deploy/postgres/roles.sql'));
-  return found.length > 0 ? found : [ok(`${role} reads every table and is ${kindOf(isSuperuser)}`)];
-}
-
-function kindOf(isSuperuser: boolean): string {
-  return isSuperuser ? 'the superuser of the embedded server' : 'no superuser';
+  const kind = isSuperuser ? 'the superuser of the embedded server' : 'no superuser';
+  const grant = 'give the role its rights: deploy/postgres/roles.sql';
+  return unlessFine(
+    ok(`${role} reads every table and is ${kind}`),
+    unreadable.length > 0 && fail(`${role} may not read ${unreadable.join(', ')}`, grant),
+    isSuperuser &&
+      !isEmbedded &&
+      warn(`${role} is a superuser`, 'use a role of its own: deploy/postgres/roles.sql'),
+  );
 }
 
 /** Housekeeping makes a week of them. */
@@ -106,18 +98,13 @@ const MANY_ROWS = 10_000;
 
 async function checkPartitions(database: Database): Promise<Finding[]> {
   const { defaultRows, days } = await readPartitions(database);
-  const found: Finding[] = [];
   const todo = 'start a worker and look at the housekeeping step "partitions"';
-  if (days < FEW_DAYS)
-    found.push((days === 0 ? fail : warn)(`there are partitions for ${days} days only`, todo));
-  if (defaultRows > MANY_ROWS)
-    found.push(
-      warn(
-        `over ${MANY_ROWS} rows are in default partitions`,
-        'see docs/operators/monitoring.md, partitions',
-      ),
-    );
-  return found.length > 0 ? found : [ok(`for ${days} days, ${defaultRows} rows outside of them`)];
+  const read = 'see docs/operators/monitoring.md, partitions';
+  return unlessFine(
+    ok(`for ${days} days, ${defaultRows} rows outside of them`),
+    days < FEW_DAYS && (days === 0 ? fail : warn)(`there are partitions for ${days} days only`, todo),
+    defaultRows > MANY_ROWS && warn(`over ${MANY_ROWS} rows are in default partitions`, read),
+  );
 }
 
 async function checkClock(database: Database): Promise<Finding> {
@@ -135,21 +122,16 @@ async function checkSecrets(tools: SealedDatabase): Promise<Finding[]> {
     secretStatus(tools),
     unreadableSecrets(tools),
   ]);
-  const found = unreadable.map(({ table, column, keyId }) =>
-    fail(
-      `${table}.${column} has secrets of key ${keyId} that do not open`,
-      'put that key back into HELIOGRAPH_ENCRYPTION_KEYS',
-    ),
-  );
-  if (retirableKeyIds.length > 0)
-    found.push(
-      warn(
-        `nothing needs the keys ${retirableKeyIds.join(', ')}`,
-        'take them out of HELIOGRAPH_ENCRYPTION_KEYS',
-      ),
-    );
+  const putBack = 'put that key back into HELIOGRAPH_ENCRYPTION_KEYS';
+  const takeOut = 'take them out of HELIOGRAPH_ENCRYPTION_KEYS';
   const count = stored.reduce((sum, one) => sum + one.count, 0);
-  return found.length > 0 ? found : [ok(`${count} stored secrets open; ${currentKeyId} encrypts`)];
+  return unlessFine(
+    ok(`${count} stored secrets open; ${currentKeyId} encrypts`),
+    ...unreadable.map(({ table, column, keyId }) =>
+      fail(`${table}.${column} has secrets of key ${keyId} that do not open`, putBack),
+    ),
+    retirableKeyIds.length > 0 && warn(`nothing needs the keys ${retirableKeyIds.join(', ')}`, takeOut),
+  );
 }
 
 async function checkWorkers(database: Database): Promise<Finding> {
@@ -170,23 +152,14 @@ async function checkIntake(database: Database): Promise<Finding[]> {
   ]);
   const { new: waiting = 0, failed = 0 } = counts;
   const ageMs = ageOf(oldest);
-  const found: Finding[] = [];
-  if (ageMs > OLD_MS)
-    found.push(
-      fail(
-        `${waiting} bodies wait, the oldest for ${durationOf(ageMs)}`,
-        'look at the log of the workers for the loop "intake"',
-      ),
-    );
-  if (failed > 0) found.push(warn(`the intake of ${failed} bodies failed`, 'see "admin inbox status"'));
-  if (awaiting.count > 0)
-    found.push(
-      warn(
-        `${awaiting.count} bodies wait for a phone number`,
-        'check the access token of their WABA: system health names it',
-      ),
-    );
-  return found.length > 0 ? found : [ok(`${waiting} bodies wait`)];
+  const late = `${waiting} bodies wait, the oldest for ${durationOf(ageMs)}`;
+  const checkToken = 'check the access token of their WABA: system health names it';
+  return unlessFine(
+    ok(`${waiting} bodies wait`),
+    ageMs > OLD_MS && fail(late, 'look at the log of the workers for the loop "intake"'),
+    failed > 0 && warn(`the intake of ${failed} bodies failed`, 'see "admin inbox status"'),
+    awaiting.count > 0 && warn(`${awaiting.count} bodies wait for a phone number`, checkToken),
+  );
 }
 
 /** Fewer failed attempts per second say nothing. */
@@ -200,22 +173,18 @@ async function checkDeliveries(database: Database): Promise<Finding[]> {
   ]);
   const pending = `${backlog.count}${backlog.more ? '+' : ''} are pending`;
   const ageMs = ageOf(dueAt);
-  const found: Finding[] = [];
-  if (ageMs > OLD_MS)
-    found.push(
-      fail(
-        `${pending}, one has been due for ${durationOf(ageMs)}`,
-        'look at "admin top" and the log of the workers',
-      ),
-    );
-  if (failed > FEW_PER_SECOND && failed > delivered)
-    found.push(
+  const late = `${pending}, one has been due for ${durationOf(ageMs)}`;
+  const share = `${failed.toFixed(1)} of ${(failed + delivered).toFixed(1)} per second`;
+  return unlessFine(
+    ok(pending),
+    ageMs > OLD_MS && fail(late, 'look at "admin top" and the log of the workers'),
+    failed > FEW_PER_SECOND &&
+      failed > delivered &&
       warn(
-        `most attempts fail: ${failed.toFixed(1)} of ${(failed + delivered).toFixed(1)} per second`,
+        `most attempts fail: ${share}`,
         '"admin top" names the endpoints; if they are of many tenants, look at DNS and the network of the workers',
       ),
-    );
-  return found.length > 0 ? found : [ok(pending)];
+  );
 }
 
 /** Of the minute before this one and of this one so far: workers add to it every second. */
@@ -235,11 +204,11 @@ export async function readTraffic(database: Database): Promise<{ delivered: numb
 
 async function checkHousekeeping(database: Database): Promise<Finding[]> {
   const failing = (await listHousekeepingSteps(database)).filter(({ failingSince }) => failingSince !== null);
-  if (failing.length === 0) return [ok('every step went well')];
-  return failing.map(({ step, failingSince, error }) =>
-    warn(
-      `${step} has failed for ${durationOf(ageOf(failingSince))}: ${error}`,
-      'fix the cause; it is retried every 10 minutes',
+  const todo = 'fix the cause; it is retried every 10 minutes';
+  return unlessFine(
+    ok('every step went well'),
+    ...failing.map(({ step, failingSince, error }) =>
+      warn(`${step} has failed for ${durationOf(ageOf(failingSince))}: ${error}`, todo),
     ),
   );
 }

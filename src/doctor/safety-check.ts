@@ -1,7 +1,7 @@
 import type { Config } from '../platform/config/config.ts';
 import type { Database } from '../platform/postgres/database.ts';
 import { query } from '../platform/postgres/sql.ts';
-import { type Check, type Finding, ok, warn } from './checks.ts';
+import { type Check, type Finding, ok, unlessFine, warn } from './checks.ts';
 
 /** Names what new installations have and this one does not. A development installation may have it all as it likes. */
 export function safetyCheck(
@@ -10,26 +10,22 @@ export function safetyCheck(
 ): Check {
   const run = async (): Promise<Finding[]> => {
     if (mode === 'development') return [];
-    const found: Finding[] = [];
-    if (portal.passwordSignIn && portal.secondFactor === 'optional') {
-      const todo = 'set HELIOGRAPH_PORTAL_SECOND_FACTOR to operators or all';
-      found.push(
-        warn('a stolen password of an operator opens all tenants: no second factor is required', todo),
-      );
-    }
-    if (media.urlTtlSeconds === 0) {
-      const todo = 'set HELIOGRAPH_MEDIA_URL_TTL_SECONDS, for instance to 604800';
-      found.push(warn('URLs of received files are not signed and never expire', todo));
-    }
-    for (const [column, what] of QUOTAS) {
-      const unlimited = await countTenantsWithoutQuota(database, column);
-      const todo = 'set one: "admin tenant set-policy"';
-      if (unlimited > 0) found.push(warn(`${unlimited} tenants have no quota for ${what}`, todo));
-    }
-    found.push(...(await otherPorts(database, webhooks.ports)));
-    return found.length > 0
-      ? found
-      : [ok('second factor, URLs of files, quotas and ports of webhooks are as in a new installation')];
+    return unlessFine(
+      ok('second factor, URLs of files, quotas and ports of webhooks are as in a new installation'),
+      portal.passwordSignIn &&
+        portal.secondFactor === 'optional' &&
+        warn(
+          'a stolen password of an operator opens all tenants: no second factor is required',
+          'set HELIOGRAPH_PORTAL_SECOND_FACTOR to operators or all',
+        ),
+      media.urlTtlSeconds === 0 &&
+        warn(
+          'URLs of received files are not signed and never expire',
+          'set HELIOGRAPH_MEDIA_URL_TTL_SECONDS, for instance to 604800',
+        ),
+      ...(await missingQuotas(database)),
+      ...(await otherPorts(database, webhooks.ports)),
+    );
   };
   return { name: 'safety', todo: 'see the check "database" first', run };
 }
@@ -41,16 +37,18 @@ const QUOTAS = [
   ['upload_bytes_per_day', 'the bytes that are uploaded per day'],
 ] as const;
 
-async function countTenantsWithoutQuota(
-  database: Database,
-  column: (typeof QUOTAS)[number][0],
-): Promise<number> {
-  const [row] = await query<{ n: number }>(
-    database,
-    `select count(*)::integer as n from tenants t
-      where not exists (select from tenant_policies p where p.tenant_id = t.id and p.${column} is not null)`,
-  );
-  return row?.n ?? 0;
+async function missingQuotas(database: Database): Promise<Finding[]> {
+  const found: Finding[] = [];
+  for (const [column, what] of QUOTAS) {
+    const [row] = await query<{ n: number }>(
+      database,
+      `select count(*)::integer as n from tenants t
+        where not exists (select from tenant_policies p where p.tenant_id = t.id and p.${column} is not null)`,
+    );
+    const text = `${row?.n} tenants have no quota for ${what}`;
+    if (row?.n) found.push(warn(text, 'set one: "admin tenant set-policy"'));
+  }
+  return found;
 }
 
 const MAX_NAMED = 10;

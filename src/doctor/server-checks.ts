@@ -14,7 +14,7 @@ import { type ObjectStore, openObjectStore } from '../platform/object-store/obje
 import { lookAtProxy } from '../platform/sender/proxy-tunnel.ts';
 import { openTemporalConnection } from '../platform/temporal/client-connection.ts';
 import { SEARCH_ATTRIBUTE_NAMES, taskQueues } from '../platform/temporal/workflow-options.ts';
-import { type Check, type Finding, fail, ok, warn } from './checks.ts';
+import { type Check, type Finding, fail, ok, unlessFine, warn } from './checks.ts';
 import { durationOf, sizeOf } from './database-checks.ts';
 
 /** What the service needs beside PostgreSQL. */
@@ -80,24 +80,19 @@ async function checkTemporal(config: Config): Promise<Finding[]> {
         const { pollers } = await workflowService.describeTaskQueue(task);
         if ((pollers?.length ?? 0) === 0) unpolled.push(queue);
       }
-      const found: Finding[] = [];
-      if (missing.length > 0)
-        found.push(
+      return unlessFine(
+        ok(`the namespace ${namespace} is there, and all task queues are polled`),
+        missing.length > 0 &&
           fail(
             `the namespace ${namespace} lacks the search attributes ${missing.join(', ')}`,
             'run "heliograph migrate", or have an administrator create them as keywords',
           ),
-        );
-      if (unpolled.length > 0)
-        found.push(
+        unpolled.length > 0 &&
           fail(
             `nothing polls ${unpolled.join(', ')}`,
             'start a worker, or look at /readyz of those that run',
           ),
-        );
-      return found.length > 0
-        ? found
-        : [ok(`the namespace ${namespace} is there, and all task queues are polled`)];
+      );
     });
   } finally {
     await temporal.close();
@@ -118,8 +113,7 @@ async function checkObjectStore({ objectStore: settings }: Config): Promise<Find
     if (read !== content)
       return [fail('a file came back changed', 'look at the object store: media is damaged')];
     const stored = ok(`a file was stored in ${settings.bucket}, read and removed`);
-    const left = versionFindings(await store.versioning(), kept);
-    return left.length > 0 ? left : [stored];
+    return unlessFine(stored, ...versionFindings(await store.versioning(), kept));
   } finally {
     store.close();
   }
@@ -129,25 +123,24 @@ async function checkObjectStore({ objectStore: settings }: Config): Promise<Find
 function versionFindings(
   { state, noncurrentExpire }: Awaited<ReturnType<ObjectStore['versioning']>>,
   kept: number,
-): Finding[] {
-  const found: Finding[] = [];
-  if (kept > 0)
-    found.push(
+): (Finding | false)[] {
+  const rules =
+    noncurrentExpire === null
+      ? 'its lifecycle rules cannot be read'
+      : 'no lifecycle rule removes noncurrent ones';
+  return [
+    kept > 0 &&
       warn(
         'it does not let versions of files be listed or removed: they outlive an erasure, whose report says so',
         'give the role the rights of docs/operators/connections.md, object store',
       ),
-    );
-  if (state === 'on' && noncurrentExpire !== true)
-    found.push(
+    state === 'on' &&
+      noncurrentExpire !== true &&
       warn(
-        noncurrentExpire === null
-          ? 'the bucket keeps versions, and its lifecycle rules cannot be read'
-          : 'the bucket keeps versions, and no lifecycle rule removes noncurrent ones',
+        `the bucket keeps versions, and ${rules}`,
         'add a rule with NoncurrentVersionExpiration: docs/operators/erasure.md',
       ),
-    );
-  return found;
+  ];
 }
 
 /** Each is a request to upstream. */
@@ -158,11 +151,11 @@ async function checkUpstream(config: Config, tools: SealedDatabase): Promise<Fin
   const client = openAccountClient(config);
   try {
     const found = await Promise.all(
-      wabas.map(async ({ wabaId }): Promise<Finding | null> => {
+      wabas.map(async ({ wabaId }): Promise<Finding | false> => {
         try {
           const token = await openAccessToken(tools, wabaId);
           await client.listPhoneNumbers(wabaId, token);
-          return null;
+          return false;
         } catch (error) {
           const isRefused = error instanceof GraphError && error.httpStatus !== null && !error.transient;
           const reason = error instanceof Error ? error.message : String(error);
@@ -173,13 +166,9 @@ async function checkUpstream(config: Config, tools: SealedDatabase): Promise<Fin
         }
       }),
     );
-    const wrong = found.filter((one) => one !== null);
-    if (wrong.length > 0) return wrong;
-    return [
-      ok(
-        wabas.length === 0 ? 'there is no WABA yet' : `the access tokens of ${wabas.length} WABAs are taken`,
-      ),
-    ];
+    const fine =
+      wabas.length === 0 ? 'there is no WABA yet' : `the access tokens of ${wabas.length} WABAs are taken`;
+    return unlessFine(ok(fine), ...found);
   } finally {
     await client.close();
   }
