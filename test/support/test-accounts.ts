@@ -1,3 +1,4 @@
+import { randomInt } from 'node:crypto';
 import { insertTenant, savePhoneNumber, saveWaba } from '../../src/accounts/accounts.ts';
 import { endpointSecretPlace } from '../../src/endpoints/sealed-columns.ts';
 import { insertEndpoint, nextEndpointId } from '../../src/endpoints/store.ts';
@@ -27,16 +28,34 @@ const FIXTURE_ACCOUNTS = [
 /** Adds the fixtures' accounts; returns the tenant ids by WABA. */
 export async function seedFixtureAccounts(database: Database): Promise<Map<string, string>> {
   const tenants = new Map<string, string>();
-  for (const { wabaId, phoneNumberIds, name } of FIXTURE_ACCOUNTS) {
-    const tenantId = await insertTenant(database, name);
-    await saveWaba(database, tenantId, { wabaId, accessTokenSealed: null });
-    for (const phoneNumberId of phoneNumberIds) {
-      const number = { displayPhoneNumber: '12025550100', verifiedName: name, qualityRating: 'GREEN' };
-      await savePhoneNumber(database, wabaId, { phoneNumberId, ...number });
-    }
-    tenants.set(wabaId, tenantId);
+  for (const account of FIXTURE_ACCOUNTS) {
+    tenants.set(account.wabaId, await addAccount(database, account));
   }
   return tenants;
+}
+
+/** Adds a tenant with a WABA and its numbers; returns the id of the tenant. */
+async function addAccount(
+  database: Database,
+  { wabaId, phoneNumberIds, name }: (typeof FIXTURE_ACCOUNTS)[number],
+): Promise<string> {
+  const tenantId = await insertTenant(database, name);
+  await saveWaba(database, tenantId, { wabaId, accessTokenSealed: null });
+  for (const phoneNumberId of phoneNumberIds) {
+    const number = { displayPhoneNumber: '12025550100', verifiedName: name, qualityRating: 'GREEN' };
+    await savePhoneNumber(database, wabaId, { phoneNumberId, ...number });
+  }
+  return tenantId;
+}
+
+export type FreshTenant = { tenantId: string; wabaId: string; number: string; secondNumber: string };
+
+/** Adds a tenant that no other test knows, with a WABA and two numbers, whose ids are as long as the fixtures'. */
+export async function freshTenant(database: Database, name = 'Fixture Store'): Promise<FreshTenant> {
+  const run = randomInt(1e12, 9e12);
+  const [wabaId, number, secondNumber] = [`95${run}`, `85${run}`, `86${run}`];
+  const tenantId = await addAccount(database, { wabaId, phoneNumberIds: [number, secondNumber], name });
+  return { tenantId, wabaId, number, secondNumber };
 }
 
 /** Adds an endpoint and returns its id and secret. */

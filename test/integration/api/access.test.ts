@@ -1,30 +1,25 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { beforeAll, describe, expect, test } from 'vitest';
 import { revokeApiKey } from '../../../src/keys/api-key-store.ts';
 import { query } from '../../../src/platform/postgres/sql.ts';
 import {
   addConversation,
   addKey,
   addMessage,
+  apiOfFile,
   comparable,
   OTHER_NUMBER,
   OTHER_WABA,
-  startTestApi,
-  type TestApi,
   WABA,
 } from './api-harness.ts';
 
 /** What authorization-matrix.test.ts does not ask of every route alike. */
 
-let api: TestApi;
-let close: () => Promise<void>;
+const api = apiOfFile();
 let own: { conversation: string; text: string; outbound: string };
 let foreign: string[];
 let good: string;
 
 beforeAll(async () => {
-  api = await startTestApi(undefined, (closeApi) => {
-    close = closeApi;
-  });
   const { database } = api;
   const conversation = await addConversation(database);
   const text = await addMessage(database, conversation);
@@ -35,7 +30,6 @@ beforeAll(async () => {
   foreign = [await addMessage(database, otherConversation, others)];
   good = (await addKey(database)).authorization;
 });
-afterAll(() => close());
 
 test('every route that answers GET answers HEAD, except those of the facade, whose methods are those of upstream', () => {
   const own = api.routes.filter(({ url }) => !url.startsWith('/graph'));

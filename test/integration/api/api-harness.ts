@@ -1,6 +1,6 @@
 import { createHmac } from 'node:crypto';
 import type { FastifyInstance, RouteOptions } from 'fastify';
-import { inject, onTestFinished } from 'vitest';
+import { afterAll, beforeAll, inject, onTestFinished } from 'vitest';
 import { sandboxPages } from '../../../dev/console/console-pages.ts';
 import { type ApiDependencies, buildApp } from '../../../src/api/app.ts';
 import { apiKeyHints, hashApiKey, newApiKey } from '../../../src/keys/api-key.ts';
@@ -81,6 +81,20 @@ export async function startTestApi(
     await close();
   });
   return { app, database, databaseUrl: url, routes };
+}
+
+/** As `startTestApi`, one for the tests of a file: filled before the first of them. Each test makes its own tenant. */
+export function apiOfFile(overrides?: (databaseUrl: string) => Promise<Partial<ApiDependencies>>): TestApi {
+  const api = {} as TestApi;
+  let close: () => Promise<void> = async () => {};
+  beforeAll(async () => {
+    const keep = (closeApi: () => Promise<void>) => {
+      close = closeApi;
+    };
+    Object.assign(api, await startTestApi(overrides, keep));
+  });
+  afterAll(() => close());
+  return api;
 }
 
 /** Adds a key to a WABA and returns it. */

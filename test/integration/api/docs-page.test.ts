@@ -1,20 +1,15 @@
 import { HtmlValidate } from 'html-validate';
 import { chromium, type Page } from 'playwright-core';
-import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
+import { beforeAll, describe, expect, onTestFinished, test } from 'vitest';
 import { ERROR_CODES } from '../../../src/api/errors/error-codes.ts';
-import { startTestApi, type TestApi } from './api-harness.ts';
+import { apiOfFile } from './api-harness.ts';
 
-let api: TestApi;
-let close: () => Promise<void>;
+const api = apiOfFile();
 let base: string;
 
 beforeAll(async () => {
-  api = await startTestApi(undefined, (closeApi) => {
-    close = closeApi;
-  });
   base = await api.app.listen({ host: '127.0.0.1', port: 0 });
 });
-afterAll(() => close());
 
 /** A page of a real browser, what it said in the console and what it asked for. */
 async function openPage(path: string): Promise<{ page: Page; said: string[]; asked: string[] }> {

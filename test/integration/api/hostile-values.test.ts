@@ -6,7 +6,7 @@ import {
   operationsOf,
   validatorOf,
 } from '../../support/openapi-document.ts';
-import { addKey, OTHER_WABA, startTestApi, type TestApi, testConfig } from './api-harness.ts';
+import { addKey, apiOfFile, OTHER_WABA, testConfig } from './api-harness.ts';
 import { exampleBodies, PLACE, pathOf, templatesOf } from './documented-requests.ts';
 
 /**
@@ -108,8 +108,11 @@ const HOSTILE_TEXTS = [
   ...['1970-01-01T00:00:00Z', '%2B275760-09-13T00:00:00Z', '[]', '{}', 'a&a=b', '..%2f..', '٣'],
 ];
 
-let api: TestApi;
-let close: () => Promise<void>;
+const api = apiOfFile(async () => {
+  await new Promise<void>((resolve) => upstream.listen(0, '127.0.0.1', resolve));
+  const { port } = upstream.address() as { port: number };
+  return { config: testConfig({ HELIOGRAPH_UPSTREAM_GRAPH_URL: `http://127.0.0.1:${port}` }) };
+});
 let operations: DocumentedOperation[];
 let authorization: string;
 let document: OpenApiDocument;
@@ -121,24 +124,12 @@ const upstream = createServer((_request, response) => {
 });
 
 beforeAll(async () => {
-  await new Promise<void>((resolve) => upstream.listen(0, '127.0.0.1', resolve));
-  const { port } = upstream.address() as { port: number };
-  const config = testConfig({ HELIOGRAPH_UPSTREAM_GRAPH_URL: `http://127.0.0.1:${port}` });
-  api = await startTestApi(
-    async () => ({ config }),
-    (closeApi) => {
-      close = closeApi;
-    },
-  );
   document = (await api.app.inject('/api/external/openapi.json')).json();
   operations = operationsOf(document).filter(({ security }) => security?.length !== 0);
   // Another WABA than that of the examples: what they would send has no number to leave from.
   ({ authorization } = await addKey(api.database, OTHER_WABA));
 });
-afterAll(async () => {
-  await close();
-  upstream.close();
-});
+afterAll(() => upstream.close());
 
 type HostileRequest = { url: string; payload?: string | Buffer; headers?: Record<string, string> };
 

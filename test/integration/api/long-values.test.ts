@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { beforeAll, expect, test } from 'vitest';
 import { openObjectStore } from '../../../src/platform/object-store/object-store.ts';
 import { cpuMsOf, LONG_TEXTS, PUMPS } from '../../support/long-texts.ts';
 import { type DocumentedOperation, operationsOf } from '../../support/openapi-document.ts';
@@ -6,12 +6,11 @@ import { drainInbox } from '../../support/take-in.ts';
 import { addReceivedFile } from '../messages/media/received-file.ts';
 import {
   addKey,
+  apiOfFile,
   NUMBER,
   OTHER_WABA,
   PUBLIC_URL,
   signed,
-  startTestApi,
-  type TestApi,
   testConfig,
   WABA,
 } from './api-harness.ts';
@@ -27,31 +26,22 @@ const MAX_HEADER_CHARS = 15_000;
 const MAX_BODY_BYTES = 64 * 1024;
 const MAX_SEND_BYTES = 256 * 1024;
 
-let api: TestApi;
-let close: () => Promise<void>;
+const api = apiOfFile(async () => ({ config: testConfig({ HELIOGRAPH_TRUST_PROXY: '127.0.0.1' }) }));
 let authorization: string;
 let operations: DocumentedOperation[];
 let filePath: string;
 
 beforeAll(async () => {
-  const config = testConfig({ HELIOGRAPH_TRUST_PROXY: '127.0.0.1' });
-  api = await startTestApi(
-    async () => ({ config }),
-    (end) => {
-      close = end;
-    },
-  );
   // Another WABA than that of the examples: what they would send has no number to leave from.
   ({ authorization } = await addKey(api.database, OTHER_WABA));
   const document = (await api.app.inject('/api/external/openapi.json')).json();
   operations = operationsOf(document).filter(({ security }) => security?.length !== 0);
-  const store = openObjectStore(config.objectStore);
+  const store = openObjectStore(testConfig().objectStore);
   await store.ensureBucket();
   const file = { wabaId: WABA, number: NUMBER, sizeBytes: 1_000 };
   filePath = await addReceivedFile({ database: api.database, store }, file);
   store.close();
 });
-afterAll(() => close());
 
 type Tried = { method?: string; url: string; headers?: Record<string, string>; payload?: string };
 

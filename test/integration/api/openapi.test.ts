@@ -1,5 +1,5 @@
 import { Validator } from '@seriousme/openapi-schema-validator';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { beforeAll, describe, expect, test } from 'vitest';
 import { ERROR_CODES } from '../../../src/api/errors/error-codes.ts';
 import { KNOWN_FIELDS } from '../../../src/platform/upstream-fields.ts';
 import {
@@ -10,23 +10,18 @@ import {
   operationsOf,
   validatorOf,
 } from '../../support/openapi-document.ts';
-import { PUBLIC_URL, startTestApi, type TestApi } from './api-harness.ts';
+import { apiOfFile, PUBLIC_URL } from './api-harness.ts';
 
 const PATH = '/api/external/openapi.json';
 
-let api: TestApi;
-let close: () => Promise<void>;
+const api = apiOfFile();
 let document: OpenApiDocument;
 let operations: DocumentedOperation[];
 
 beforeAll(async () => {
-  api = await startTestApi(undefined, (closeApi) => {
-    close = closeApi;
-  });
   document = (await api.app.inject(PATH)).json();
   operations = operationsOf(document);
 });
-afterAll(() => close());
 
 const named = ({ method, path }: { method: string; path: string }) => `${method} ${path}`;
 

@@ -1,6 +1,6 @@
 import { execFileSync } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { beforeAll, describe, expect, test } from 'vitest';
 import type { Operation } from '../../../src/api/operations/operation.ts';
 import { memberSchema } from '../../../src/api/operations/operation-command.ts';
 import { OPERATIONS } from '../../../src/api/operations/operations.ts';
@@ -8,7 +8,7 @@ import { settingsOf } from '../../../src/endpoints/settings.ts';
 import { type AdminRun, runAdmin } from '../../support/admin-cli.ts';
 import { testSettings } from '../../support/test-settings.ts';
 import { publish } from '../replays/replay-fixtures.ts';
-import { startTestApi, type TestApi, WABA } from './api-harness.ts';
+import { apiOfFile, WABA } from './api-harness.ts';
 import { externalClient } from './external-client.ts';
 
 type Members = Readonly<Record<string, unknown>>;
@@ -27,20 +27,15 @@ const AS_THE_API = {
   HELIOGRAPH_WEBHOOK_ALLOW_CIDRS: '',
 };
 
-let api: TestApi;
-let close: () => Promise<void>;
+const api = apiOfFile();
 let client: Awaited<ReturnType<typeof externalClient>>;
 let endpointId: string;
 
 beforeAll(async () => {
-  api = await startTestApi(undefined, (closeApi) => {
-    close = closeApi;
-  });
   client = await externalClient(api);
   endpointId = (await client('POST', '/api/external/webhook-endpoints', { url: URL })).json().id;
   await publish(api.database, WABA, { count: 2, keys: 2 });
 });
-afterAll(() => close());
 
 function operationOf(id: string): Operation {
   const found = WITH_COMMAND.find((each) => each.id === id);

@@ -10,7 +10,7 @@ import { brokenLinks } from '../../../scripts/site/check-links.ts';
 import { openApiDocument } from '../../../scripts/site/openapi-document.ts';
 import { ERROR_CODES } from '../../../src/api/errors/error-codes.ts';
 import { operationsOf } from '../../support/openapi-document.ts';
-import { startTestApi, type TestApi } from '../api/api-harness.ts';
+import { apiOfFile } from '../api/api-harness.ts';
 
 /** The site as `npm run docs` builds it, served by the gateway and read in a browser. */
 
@@ -18,8 +18,7 @@ const run = promisify(execFile);
 const PROJECT = fileURLToPath(new URL('../../../', import.meta.url));
 
 const site = mkdtempSync(join(tmpdir(), 'heliograph-docs-'));
-let api: TestApi;
-let close: () => Promise<void>;
+const api = apiOfFile(async () => ({ docsFolder: join(site, 'dist') }));
 let base: string;
 let browser: Browser;
 
@@ -29,12 +28,6 @@ beforeAll(async () => {
   });
   // Other files wait for their servers meanwhile: the build takes only what they leave.
   if (built.child.pid !== undefined) setPriority(built.child.pid, 10);
-  api = await startTestApi(
-    async () => ({ docsFolder: join(site, 'dist') }),
-    (closeApi) => {
-      close = closeApi;
-    },
-  );
   base = await api.app.listen({ host: '127.0.0.1', port: 0 });
   browser = await chromium.launch({ executablePath: '/usr/bin/chromium', args: ['--no-sandbox'] });
   // Before it is built, the addresses that others know answer already.
@@ -45,7 +38,6 @@ beforeAll(async () => {
 }, 180_000);
 afterAll(async () => {
   await browser?.close();
-  await close();
   rmSync(site, { recursive: true, force: true });
 });
 

@@ -1,21 +1,12 @@
 import type { LightMyRequestResponse } from 'fastify';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { beforeAll, describe, expect, test } from 'vitest';
 import { requestKey } from '../../../src/keys/key-requests.ts';
 import { SYSTEM } from '../../../src/platform/audit/audit.ts';
 import type { Database } from '../../../src/platform/postgres/database.ts';
 import { query } from '../../../src/platform/postgres/sql.ts';
 import { databaseDigest } from '../../support/database-digest.ts';
 import { addAccountObjects, spreadIds } from '../api/account-objects.ts';
-import {
-  addKey,
-  NUMBER,
-  OTHER_NUMBER,
-  OTHER_WABA,
-  startTestApi,
-  type TestApi,
-  testConfig,
-  WABA,
-} from '../api/api-harness.ts';
+import { addKey, apiOfFile, NUMBER, OTHER_NUMBER, OTHER_WABA, testConfig, WABA } from '../api/api-harness.ts';
 import { unknownIdLike } from '../api/route-matrix.ts';
 import { filledIn, type PageRoute, pageRoutes, pathOf } from './page-routes.ts';
 import { addUser, joinTenant, openBrowser, type PortalBrowser, tenantOf } from './portal-browser.ts';
@@ -30,24 +21,17 @@ type Role = (typeof ROLES)[number];
 
 const MISSING_WABA = '900000000000999';
 
-let api: TestApi;
-let close: () => Promise<void>;
+const UNREACHABLE = 'http://127.0.0.1:9';
+const SETTINGS = {
+  HELIOGRAPH_SANDBOX_CONTROL_URL: UNREACHABLE,
+  HELIOGRAPH_SANDBOX_RECEIVER_URL: UNREACHABLE,
+};
+const api = apiOfFile(async () => ({ config: testConfig(SETTINGS) }));
 let routes: PageRoute[];
 let ids: Record<string, string>;
 const browsers = new Map<Role, PortalBrowser>();
 
 beforeAll(async () => {
-  const unreachable = 'http://127.0.0.1:9';
-  const config = testConfig({
-    HELIOGRAPH_SANDBOX_CONTROL_URL: unreachable,
-    HELIOGRAPH_SANDBOX_RECEIVER_URL: unreachable,
-  });
-  api = await startTestApi(
-    async () => ({ config }),
-    (closeApi) => {
-      close = closeApi;
-    },
-  );
   const { database } = api;
   await spreadIds(database);
   await addAccountObjects(database, { wabaId: OTHER_WABA, phoneNumberId: OTHER_NUMBER });
@@ -74,7 +58,6 @@ beforeAll(async () => {
   ids = await idsOf(database, tenantId);
   routes = pageRoutes(api.routes);
 });
-afterAll(() => close());
 
 /** One object of each kind of the first tenant, by kind, in the form in which paths name it. */
 async function idsOf(database: Database, tenantId: string): Promise<Record<string, string>> {

@@ -1,7 +1,7 @@
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { beforeAll, expect, test } from 'vitest';
 import { cpuMsOf, LONG_TEXTS } from '../../support/long-texts.ts';
 import { addEndpoint } from '../../support/test-accounts.ts';
-import { startTestApi, type TestApi, WABA } from '../api/api-harness.ts';
+import { apiOfFile, WABA } from '../api/api-harness.ts';
 import { filledIn, type PageRoute, pageRoutes, pathOf } from './page-routes.ts';
 import { addUser, openBrowser, type PortalBrowser, tenantOf } from './portal-browser.ts';
 
@@ -14,16 +14,12 @@ const URL_TEXTS = LONG_TEXTS.filter((_, index) => index % 4 === 0).map((text) =>
 /** Pages read these without declaring them. */
 const UNDECLARED = ['cursor', 'page', 'endpointId', 'conversationId', 'attempt', 'done'];
 
-let api: TestApi;
-let close: () => Promise<void>;
+const api = apiOfFile();
 let admin: PortalBrowser;
 let operator: PortalBrowser;
 let params: Record<string, string>;
 
 beforeAll(async () => {
-  api = await startTestApi(undefined, (closeApi) => {
-    close = closeApi;
-  });
   const tenantId = await tenantOf(api.database, WABA);
   const { id } = await addEndpoint(api.database, WABA, 'https://receiver.example/a');
   params = { wabaId: WABA, id };
@@ -32,7 +28,6 @@ beforeAll(async () => {
   await admin.get('/portal/account');
   await operator.get('/portal/account');
 });
-afterAll(() => close());
 
 /** Whoever may use it: forms for everybody come from somebody new each time. */
 async function browserFor({ access }: PageRoute): Promise<PortalBrowser> {

@@ -1,6 +1,6 @@
 import type { LightMyRequestResponse } from 'fastify';
-import { afterAll, beforeAll, expect, test } from 'vitest';
-import { startTestApi, type TestApi, WABA } from '../api/api-harness.ts';
+import { beforeAll, expect, test } from 'vitest';
+import { apiOfFile, WABA } from '../api/api-harness.ts';
 import { HOSTILE_TEXTS, liveMarkup } from './hostile-texts.ts';
 import { liveIn } from './lived-in.ts';
 import { markupProblems } from './markup-problems.ts';
@@ -32,16 +32,12 @@ const BESIDE = [
 
 type Seen = { path: string; answer: LightMyRequestResponse; problems: string[] };
 
-let api: TestApi;
-let close: () => Promise<void>;
+const api = apiOfFile();
 let routes: PageRoute[];
 let operator: PortalBrowser;
 let seen: Seen[];
 
 beforeAll(async () => {
-  api = await startTestApi(undefined, (closeApi) => {
-    close = closeApi;
-  });
   routes = pageRoutes(api.routes);
   const people = await liveIn(api);
   operator = people.operator;
@@ -53,7 +49,6 @@ beforeAll(async () => {
     ...(await walk(visitor, ['/portal/sign-in?next=/portal', '/portal/set-up', '/portal/invitations/x'])),
   );
 }, 240_000);
-afterAll(() => close());
 
 /** Opens the pages that links lead to, a few of each kind. */
 async function walk(browser: PortalBrowser, starts: readonly string[]): Promise<Seen[]> {

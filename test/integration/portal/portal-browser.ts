@@ -1,7 +1,9 @@
 import type { FastifyInstance, LightMyRequestResponse } from 'fastify';
 import { SYSTEM } from '../../../src/platform/audit/audit.ts';
 import type { Database } from '../../../src/platform/postgres/database.ts';
+import { query } from '../../../src/platform/postgres/sql.ts';
 import { inviteUser } from '../../../src/users/invitations.ts';
+import { type FreshTenant, freshTenant } from '../../support/test-accounts.ts';
 import { PUBLIC_URL } from '../api/api-harness.ts';
 
 export const PASSWORD = 'correct horse battery';
@@ -92,6 +94,36 @@ export async function addUser(
   const answer = await browser.post(path, { name: user.name ?? 'Asha', password: PASSWORD });
   if (answer.statusCode !== 303) throw new Error(`the invitation was not accepted: ${answer.body}`);
   return browser;
+}
+
+export type PortalUser = { email: string; id: string; browser: PortalBrowser };
+
+let people = 0;
+
+/** Adds a user with an address that nobody else has; without a tenant it is an operator. */
+export async function newUser(
+  api: { app: FastifyInstance; database: Database },
+  tenantId: string | null,
+  role = tenantId === null ? 'operator' : 'member',
+): Promise<PortalUser> {
+  people += 1;
+  const email = `person${people}@portal.example`;
+  const browser = await addUser(api, { email, role, tenantId });
+  const [row] = await query<{ id: string }>(api.database, 'select id from users where email = ?', [email]);
+  return { email, id: row?.id ?? '', browser };
+}
+
+/** `path`: where the pages of its WABA are. */
+export type Office = FreshTenant & { path: string; admin: PortalBrowser; adminEmail: string };
+
+/** A tenant that no other test knows, with an administrator who is signed in. */
+export async function newOffice(
+  api: { app: FastifyInstance; database: Database },
+  name?: string,
+): Promise<Office> {
+  const tenant = await freshTenant(api.database, name);
+  const { browser: admin, email: adminEmail } = await newUser(api, tenant.tenantId, 'admin');
+  return { ...tenant, path: `/portal/w/${tenant.wabaId}`, admin, adminEmail };
 }
 
 /** Makes whoever is signed in there belong to another tenant too, in which the session is then. */

@@ -1,6 +1,6 @@
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { beforeAll, expect, test } from 'vitest';
 import { execute, query } from '../../../../src/platform/postgres/sql.ts';
-import { startTestApi, type TestApi, WABA } from '../../api/api-harness.ts';
+import { apiOfFile, WABA } from '../../api/api-harness.ts';
 import { filledIn, pageRoutes, pathOf } from '../page-routes.ts';
 import { addUser, type PortalBrowser, tenantOf } from '../portal-browser.ts';
 
@@ -32,14 +32,10 @@ const CHANGING = new Set(['POST', 'PUT', 'PATCH', 'DELETE']);
 const KEYED = /^\/(api\/external|graph)(\/|$)/;
 const SIGNED = '/upstream/webhook';
 
-let api: TestApi;
-let close: () => Promise<void>;
+const api = apiOfFile();
 const browsers = new Map<string, PortalBrowser>();
 
 beforeAll(async () => {
-  api = await startTestApi(undefined, (closeApi) => {
-    close = closeApi;
-  });
   const tenantId = await tenantOf(api.database, WABA);
   const given = [
     { email: 'admin@store.example', role: 'admin', tenantId },
@@ -52,7 +48,6 @@ beforeAll(async () => {
   }
   await execute(api.database, `update user_sessions set proven_at = now() - interval '11 minutes'`, []);
 });
-afterAll(() => close());
 
 const changes = () =>
   pageRoutes(api.routes).filter(({ method, access }) => CHANGING.has(method) && access !== 'open');

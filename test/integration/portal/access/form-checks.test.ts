@@ -1,24 +1,19 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { beforeAll, describe, expect, test } from 'vitest';
 import { query } from '../../../../src/platform/postgres/sql.ts';
-import { PUBLIC_URL, startTestApi, type TestApi, WABA } from '../../api/api-harness.ts';
+import { apiOfFile, PUBLIC_URL, WABA } from '../../api/api-harness.ts';
 import { addUser, openBrowser, PASSWORD, type PortalBrowser, tenantOf } from '../portal-browser.ts';
 
-let api: TestApi;
-let close: () => Promise<void>;
+const api = apiOfFile();
 let browser: PortalBrowser;
 let another: PortalBrowser;
 const email = 'admin@store.example';
 
 beforeAll(async () => {
-  api = await startTestApi(undefined, (closeApi) => {
-    close = closeApi;
-  });
   const tenantId = await tenantOf(api.database, WABA);
   browser = await addUser(api, { email, role: 'admin', tenantId });
   another = await addUser(api, { email: 'another@store.example', role: 'admin', tenantId });
   await another.get('/portal/account');
 });
-afterAll(() => close());
 
 /** A form with an effect that can be counted. */
 const INVITE = `/portal/w/${WABA}/users/invite`;

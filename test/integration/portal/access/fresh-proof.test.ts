@@ -1,9 +1,9 @@
 import { TOTP } from 'otpauth';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { beforeAll, describe, expect, test } from 'vitest';
 import { SYSTEM } from '../../../../src/platform/audit/audit.ts';
 import { execute, query } from '../../../../src/platform/postgres/sql.ts';
 import { confirmPassword, makePasswordLink } from '../../../../src/users/password-links.ts';
-import { OTHER_WABA, startTestApi, type TestApi, WABA } from '../../api/api-harness.ts';
+import { apiOfFile, OTHER_WABA, WABA } from '../../api/api-harness.ts';
 import { markupProblems } from '../markup-problems.ts';
 import {
   addUser,
@@ -18,21 +18,13 @@ import {
 const USERS = `/portal/w/${WABA}/users`;
 const ADDRESS = '198.51.100.21';
 
-let api: TestApi;
-let close: () => Promise<void>;
+const api = apiOfFile(async () => ({ now: () => nowMs }));
 let tenantId: string;
 let nowMs = Date.now();
 
 beforeAll(async () => {
-  api = await startTestApi(
-    async () => ({ now: () => nowMs }),
-    (closeApi) => {
-      close = closeApi;
-    },
-  );
   tenantId = await tenantOf(api.database, WABA);
 });
-afterAll(() => close());
 
 let users = 0;
 async function newUser(role = 'admin') {

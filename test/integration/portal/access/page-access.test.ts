@@ -7,11 +7,10 @@ import type { PortalApp, PortalContext } from '../../../../src/api/portal/portal
 import { shareConnections } from '../../../../src/api/shares/connection-shares.ts';
 import { loadConfig } from '../../../../src/platform/config/config.ts';
 import { testSettings } from '../../../support/test-settings.ts';
-import { OTHER_WABA, PUBLIC_URL, startTestApi, type TestApi, WABA } from '../../api/api-harness.ts';
+import { apiOfFile, OTHER_WABA, PUBLIC_URL, WABA } from '../../api/api-harness.ts';
 import { addUser, openBrowser, type PortalBrowser, tenantOf } from '../portal-browser.ts';
 
-let api: TestApi;
-let close: () => Promise<void>;
+const api = apiOfFile();
 let probe: PortalApp;
 const browsers = new Map<string, PortalBrowser>();
 
@@ -55,9 +54,6 @@ function addProbes(pages: PortalApp): void {
 }
 
 beforeAll(async () => {
-  api = await startTestApi(undefined, (closeApi) => {
-    close = closeApi;
-  });
   probe = await makeProbe(addProbes);
   const { app, database } = api;
   const users = [
@@ -78,10 +74,7 @@ beforeAll(async () => {
   }
   browsers.set('nobody', openBrowser(probe));
 });
-afterAll(async () => {
-  await probe.close();
-  await close();
-});
+afterAll(() => probe.close());
 
 const OWN = `/portal/w/${WABA}`;
 const ROLES = ['operator', 'admin', 'member', 'other admin', 'other member', 'nobody'];

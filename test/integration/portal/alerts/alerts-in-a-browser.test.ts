@@ -4,27 +4,20 @@ import { noteTokenRefused } from '../../../../src/accounts/access-tokens.ts';
 import { execute } from '../../../../src/platform/postgres/sql.ts';
 import { addEndpoint } from '../../../support/test-accounts.ts';
 import { turn } from '../../alerts/alerts-fixtures.ts';
-import { startTestApi, type TestApi, testConfig, WABA } from '../../api/api-harness.ts';
+import { apiOfFile, testConfig, WABA } from '../../api/api-harness.ts';
 import { launchChrome, listen, problemsInAllLooks, signedInWindow } from '../chrome.ts';
 import { addUser, tenantOf } from '../portal-browser.ts';
 
 const ADMIN = 'admin@store.example';
 const OPERATOR = 'operator@host.example';
 
+const mail = { HELIOGRAPH_SMTP_URL: 'smtp://127.0.0.1:9', HELIOGRAPH_MAIL_FROM: 'alerts@gateway.example' };
 let chrome: Browser;
-let api: TestApi;
-let close: () => Promise<void>;
+const api = apiOfFile(async () => ({ config: testConfig(mail) }));
 let origin: string;
 
 beforeAll(async () => {
   chrome = await launchChrome();
-  const mail = { HELIOGRAPH_SMTP_URL: 'smtp://127.0.0.1:9', HELIOGRAPH_MAIL_FROM: 'alerts@gateway.example' };
-  api = await startTestApi(
-    async () => ({ config: testConfig(mail) }),
-    (closeApi) => {
-      close = closeApi;
-    },
-  );
   const { database } = api;
   const tenantId = await tenantOf(database, WABA);
   await addUser(api, { email: ADMIN, role: 'admin', tenantId });
@@ -54,10 +47,7 @@ beforeAll(async () => {
   await turn(database);
   origin = await listen(api.app);
 });
-afterAll(async () => {
-  await chrome?.close();
-  await close?.();
-});
+afterAll(() => chrome?.close());
 
 test.each([
   ['tenant', ADMIN],

@@ -1,26 +1,19 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { beforeAll, describe, expect, test } from 'vitest';
 import { noteTokenRefused } from '../../../../src/accounts/access-tokens.ts';
 import { execute, query } from '../../../../src/platform/postgres/sql.ts';
 import { turn } from '../../alerts/alerts-fixtures.ts';
-import { OTHER_WABA, startTestApi, type TestApi, testConfig, WABA } from '../../api/api-harness.ts';
+import { apiOfFile, OTHER_WABA, testConfig, WABA } from '../../api/api-harness.ts';
 import { markupProblems } from '../markup-problems.ts';
 import { addUser, type PortalBrowser, tenantOf } from '../portal-browser.ts';
 
-let api: TestApi;
-let close: () => Promise<void>;
+const mail = { HELIOGRAPH_SMTP_URL: 'smtp://127.0.0.1:9', HELIOGRAPH_MAIL_FROM: 'alerts@gateway.example' };
+const api = apiOfFile(async () => ({ config: testConfig(mail) }));
 let admin: PortalBrowser;
 let member: PortalBrowser;
 let stranger: PortalBrowser;
 let operator: PortalBrowser;
 
 beforeAll(async () => {
-  const mail = { HELIOGRAPH_SMTP_URL: 'smtp://127.0.0.1:9', HELIOGRAPH_MAIL_FROM: 'alerts@gateway.example' };
-  api = await startTestApi(
-    async () => ({ config: testConfig(mail) }),
-    (closeApi) => {
-      close = closeApi;
-    },
-  );
   const tenantId = await tenantOf(api.database, WABA);
   admin = await addUser(api, { email: 'admin@store.example', role: 'admin', tenantId });
   member = await addUser(api, { email: 'member@store.example', role: 'member', tenantId });
@@ -37,7 +30,6 @@ beforeAll(async () => {
   );
   await turn(api.database);
 });
-afterAll(() => close());
 
 const bellOf = (body: string) => /class="bell" href="\/portal\/alerts" aria-label="([^"]*)"/.exec(body)?.[1];
 

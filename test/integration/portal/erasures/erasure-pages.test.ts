@@ -1,8 +1,8 @@
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { beforeAll, expect, test } from 'vitest';
 import { verifyReport } from '../../../../src/erasures/erasure-report.ts';
 import { query } from '../../../../src/platform/postgres/sql.ts';
 import { takeIn } from '../../../support/take-in.ts';
-import { startTestApi, type TestApi, testConfig, WABA } from '../../api/api-harness.ts';
+import { apiOfFile, testConfig, WABA } from '../../api/api-harness.ts';
 import { bodyOf, contactOf, eraseAll, messageOf, person, toolsFor } from '../../erasures/erasure-world.ts';
 import { addUser, type PortalBrowser, tenantOf } from '../portal-browser.ts';
 
@@ -10,16 +10,12 @@ const ERASURES = `/portal/w/${WABA}/erasures`;
 const OPERATOR = '/portal/operator/erasures';
 const ASHA = person('Asha', '5511987650143');
 
-let api: TestApi;
-let close: () => Promise<void>;
+const api = apiOfFile();
 let admin: PortalBrowser;
 let member: PortalBrowser;
 let operator: PortalBrowser;
 
 beforeAll(async () => {
-  api = await startTestApi(undefined, (closeApi) => {
-    close = closeApi;
-  });
   const tenantId = await tenantOf(api.database, WABA);
   const user = (email: string, role: string) =>
     addUser(api, { email, role, tenantId: role === 'operator' ? null : tenantId });
@@ -31,7 +27,6 @@ beforeAll(async () => {
     bodyOf([{ contacts: [contactOf(ASHA)], messages: [messageOf(ASHA, 1), messageOf(ASHA, 2)] }]),
   );
 });
-afterAll(() => close());
 
 const text = (body: string) => body.replaceAll(/<[^>]+>/g, ' ').replaceAll(/\s+/g, ' ');
 

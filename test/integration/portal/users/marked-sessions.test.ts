@@ -1,63 +1,47 @@
 import { TOTP } from 'otpauth';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { beforeEach, expect, test } from 'vitest';
 import { SYSTEM } from '../../../../src/platform/audit/audit.ts';
 import { query } from '../../../../src/platform/postgres/sql.ts';
 import { makePasswordLink } from '../../../../src/users/password-links.ts';
 import { newSecondFactor } from '../../../../src/users/second-factor.ts';
 import { startAdmin } from '../../../support/admin-cli.ts';
-import { testSecretBox } from '../../../support/test-accounts.ts';
-import { OTHER_WABA, startTestApi, type TestApi, WABA } from '../../api/api-harness.ts';
+import { freshTenant, testSecretBox } from '../../../support/test-accounts.ts';
+import { apiOfFile } from '../../api/api-harness.ts';
 import { markupProblems } from '../markup-problems.ts';
 import {
-  addUser,
   joinTenant,
   linkIn,
+  newOffice,
+  newUser,
+  type Office,
   openBrowser,
   PASSWORD,
   type PortalBrowser,
   postSignedIn,
   signInWith,
-  tenantOf,
 } from '../portal-browser.ts';
 
 const BY_LINK = 'set through the link';
 const NEXT = 'another one of the maker';
-const MAKER = 'maker@store.example';
-const USERS = `/portal/w/${WABA}/users`;
 const FACTOR = '/portal/account/second-factor';
 const CODE = '/portal/sign-in/code';
 
 /** Moved on by tests, so that the next code need not be waited for. */
 let nowMs = Date.now();
-let api: TestApi;
-let close: () => Promise<void>;
-let tenantId: string;
-let maker: PortalBrowser;
+const api = apiOfFile(async () => ({ now: () => nowMs }));
+let store: Office;
+let users: string;
 
-beforeAll(async () => {
-  api = await startTestApi(
-    async () => ({ now: () => nowMs }),
-    (closeApi) => {
-      close = closeApi;
-    },
-  );
-  tenantId = await tenantOf(api.database, WABA);
-  maker = await addUser(api, { email: MAKER, role: 'admin', tenantId });
+beforeEach(async () => {
+  store = await newOffice(api);
+  users = `${store.path}/users`;
 });
-afterAll(() => close());
 
-let count = 0;
-async function newOwner(role = 'admin') {
-  count += 1;
-  const email = `marked${count}@store.example`;
-  const browser = await addUser(api, { email, role, tenantId: role === 'operator' ? null : tenantId });
-  const [row] = await query<{ id: string }>(api.database, 'select id from users where email = ?', [email]);
-  return { email, browser, id: row?.id ?? '' };
-}
+const newOwner = (role = 'admin') => newUser(api, role === 'operator' ? null : store.tenantId, role);
 
 /** A browser that is signed in with the password that an administrator set by a link for this user. */
 async function signedInByLink({ email, id }: { email: string; id: string }): Promise<PortalBrowser> {
-  const link = linkIn(await postSignedIn(maker, `${USERS}/${id}/password-link`));
+  const link = linkIn(await postSignedIn(store.admin, `${users}/${id}/password-link`));
   const browser = openBrowser(api.app);
   await browser.get(link);
   await browser.post(link, { password: BY_LINK });
@@ -75,7 +59,7 @@ async function changeAndSignIn(browser: PortalBrowser, email: string): Promise<P
 }
 
 const isMarked = async (browser: PortalBrowser) =>
-  (await browser.get('/portal/account')).body.includes(`link made by ${MAKER}</span>`);
+  (await browser.get('/portal/account')).body.includes(`link made by ${store.adminEmail}</span>`);
 const secretIn = (body: string) => (/data-copy="([A-Z2-7 ]{39})"/.exec(body)?.[1] ?? '').replaceAll(' ', '');
 const sealedIn = (body: string) => /name="sealed" value="([^"]+)"/.exec(body)?.[1] ?? '';
 const codeOf = (secret: string) => {
@@ -93,26 +77,27 @@ test('a password that is changed in a marked session stays marked: at the next s
   const owner = await newOwner();
   const again = await changeAndSignIn(await signedInByLink(owner), owner.email);
   const page = await again.get('/portal/account');
-  expect(page.body).toContain(`set through a link made by ${MAKER} on`);
+  expect(page.body).toContain(`set through a link made by ${store.adminEmail} on`);
   expect(await markupProblems(page.body)).toEqual([]);
   expect(page.body).not.toContain('I have read this');
   expect((await again.post('/portal/account/notices', { upTo: '999999999' })).statusCode).toBe(404);
-  await postSignedIn(again, `${USERS}/invite`, { email: `by-${owner.email}`, role: 'member' });
+  await postSignedIn(again, `${users}/invite`, { email: `by-${owner.email}`, role: 'member' });
   const [entry] = await query<{ detail: object }>(
     api.database,
     `select detail from audit_log where action = 'user.invited' and target = ?`,
     [`user by-${owner.email}`],
   );
-  expect(entry?.detail).toMatchObject({ passwordLinkBy: MAKER });
-  const further = { email: owner.email, role: 'admin', tenantId: await tenantOf(api.database, OTHER_WABA) };
+  expect(entry?.detail).toMatchObject({ passwordLinkBy: store.adminEmail });
+  const { tenantId } = await freshTenant(api.database);
+  const further = { email: owner.email, role: 'admin', tenantId };
   const refused = await joinTenant(api, again, further);
-  expect([refused.statusCode, refused.body.includes(MAKER)]).toEqual([422, true]);
+  expect([refused.statusCode, refused.body.includes(store.adminEmail)]).toEqual([422, true]);
 });
 
 test('a marked session makes no link for its own account, which would be its own proof', async () => {
   const owner = await newOwner();
   const browser = await signedInByLink(owner);
-  const refused = await postSignedIn(browser, `${USERS}/${owner.id}/password-link`);
+  const refused = await postSignedIn(browser, `${users}/${owner.id}/password-link`);
   expect([refused.statusCode, linkIn(refused)]).toEqual([422, '']);
 });
 
@@ -120,7 +105,7 @@ test('a marked session sets up no second factor, before and after the password i
   const owner = await newOwner();
   const browser = await signedInByLink(owner);
   const page = await browser.get(FACTOR);
-  expect([page.statusCode, page.body.includes(MAKER)]).toEqual([422, true]);
+  expect([page.statusCode, page.body.includes(store.adminEmail)]).toEqual([422, true]);
   const { secret, sealed } = newSecondFactor(
     { secretBox: testSecretBox },
     { userId: owner.id, email: '' },
@@ -129,7 +114,7 @@ test('a marked session sets up no second factor, before and after the password i
   const code = new TOTP({ secret }).generate({ timestamp: nowMs });
   for (const marked of [browser, await changeAndSignIn(browser, owner.email)]) {
     const answer = await postSignedIn(marked, FACTOR, { sealed, code });
-    expect([answer.statusCode, answer.body.includes(MAKER)]).toEqual([422, true]);
+    expect([answer.statusCode, answer.body.includes(store.adminEmail)]).toEqual([422, true]);
   }
   expect(await factors(owner.id)).toEqual([]);
 });
@@ -165,7 +150,7 @@ test('a second factor from before the link proves who signs in: the session is n
 test('a second factor that is set is in the notices of its owner', async () => {
   const owner = await newOwner('member');
   await setUpFactor(owner.browser);
-  const page = await owner.browser.get(`/portal/w/${WABA}`);
+  const page = await owner.browser.get(store.path);
   expect(page.body).toContain('a second factor was set up');
   expect(await markupProblems(page.body)).toEqual([]);
 });
@@ -187,7 +172,7 @@ test('a mailed link ends the mark', async () => {
 test('another operator than the maker ends the mark, after which the user signs in again', async () => {
   const owner = await newOwner();
   const browser = await changeAndSignIn(await signedInByLink(owner), owner.email);
-  const operator = await addUser(api, { email: 'vouches@host.example', role: 'operator', tenantId: null });
+  const { browser: operator, email: voucher } = await newUser(api, null);
   const sessions = `/portal/operator/users/${owner.id}/sessions`;
   const page = await operator.get(sessions);
   expect(page.body).toContain('Confirm the password');
@@ -197,14 +182,14 @@ test('another operator than the maker ends the mark, after which the user signs 
   expect((await browser.get('/portal/account')).statusCode).toBe(303);
   await signInWith(browser, owner.email, NEXT);
   const account = await browser.get('/portal/account');
-  expect(account.body).not.toContain(`set through a link made by ${MAKER} on`);
-  expect(account.body).toContain('vouches@host.example confirmed');
+  expect(account.body).not.toContain(`set through a link made by ${store.adminEmail} on`);
+  expect(account.body).toContain(`${voucher} confirmed`);
   expect((await operator.post(confirm)).statusCode).toBe(422);
 });
 
 test('an operator does not confirm the password of a link that the same operator made', async () => {
   const owner = await newOwner('operator');
-  const operator = await addUser(api, { email: 'both@host.example', role: 'operator', tenantId: null });
+  const operator = (await newUser(api, null)).browser;
   const made = linkIn(await postSignedIn(operator, `/portal/operator/users/${owner.id}/password-link`));
   const browser = openBrowser(api.app);
   await browser.get(made);

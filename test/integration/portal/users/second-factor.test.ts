@@ -1,19 +1,13 @@
 import { TOTP } from 'otpauth';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { beforeEach, describe, expect, test } from 'vitest';
 import { SYSTEM } from '../../../../src/platform/audit/audit.ts';
 import { execute, query } from '../../../../src/platform/postgres/sql.ts';
 import { inviteUser } from '../../../../src/users/invitations.ts';
 import { makePasswordLink } from '../../../../src/users/password-links.ts';
-import { OTHER_WABA, startTestApi, type TestApi, testConfig, WABA } from '../../api/api-harness.ts';
+import { type FreshTenant, freshTenant } from '../../../support/test-accounts.ts';
+import { apiOfFile, testConfig } from '../../api/api-harness.ts';
 import { markupProblems } from '../markup-problems.ts';
-import {
-  addUser,
-  openBrowser,
-  PASSWORD,
-  type PortalBrowser,
-  signInWith,
-  tenantOf,
-} from '../portal-browser.ts';
+import { newUser, openBrowser, PASSWORD, type PortalBrowser, signInWith } from '../portal-browser.ts';
 
 const PAGE = '/portal/account/second-factor';
 const CODE = '/portal/sign-in/code';
@@ -21,26 +15,16 @@ const AUTHORITY = { actor: SYSTEM, tenantId: null, userId: null };
 
 /** Moved on by tests, so that they need not wait for the next code. */
 let nowMs = Date.now();
-let api: TestApi;
-let close: () => Promise<void>;
-let strict: TestApi;
-let closeStrict: () => Promise<void>;
-let tenantId: string;
-
-beforeAll(async () => {
-  const start = async (settings: Record<string, string>, keep: (close: () => Promise<void>) => void) =>
-    await startTestApi(async () => ({ config: testConfig(settings), now: () => nowMs }), keep);
-  api = await start({}, (closeApi) => {
-    close = closeApi;
-  });
-  strict = await start({ HELIOGRAPH_PORTAL_SECOND_FACTOR: 'operators' }, (closeApi) => {
-    closeStrict = closeApi;
-  });
-  tenantId = await tenantOf(api.database, WABA);
+const withSettings = (settings: Record<string, string>) => async () => ({
+  config: testConfig(settings),
+  now: () => nowMs,
 });
-afterAll(async () => {
-  await close();
-  await closeStrict();
+const api = apiOfFile(withSettings({}));
+const strict = apiOfFile(withSettings({ HELIOGRAPH_PORTAL_SECOND_FACTOR: 'operators' }));
+let tenant: FreshTenant;
+
+beforeEach(async () => {
+  tenant = await freshTenant(api.database);
 });
 
 /** An authenticator app with this secret. */
@@ -53,25 +37,19 @@ const secretIn = (body: string) => (/data-copy="([A-Z2-7 ]{39})"/.exec(body)?.[1
 const sealedIn = (body: string) => /name="sealed" value="([^"]+)"/.exec(body)?.[1] ?? '';
 const codesIn = (body: string) => body.match(/[A-Z2-7]{4}(?:-[A-Z2-7]{4}){3}/g) ?? [];
 
-let users = 0;
-
-/** A user with a second factor, in the browser in which it was set up. */
-async function newUser(stack = api, role = 'member') {
-  users += 1;
-  const email = `factor${users}@store.example`;
-  const tenant = role === 'operator' ? null : await tenantOf(stack.database, WABA);
-  const browser = await addUser(stack, { email, role, tenantId: tenant });
+/** A member with a second factor, in the browser in which it was set up. */
+async function withFactor() {
+  const { email, id, browser } = await newUser(api, tenant.tenantId);
   const enrolment = (await browser.get(PAGE)).body;
   const secret = secretIn(enrolment);
   const answer = await browser.post(PAGE, { sealed: sealedIn(enrolment), code: codeOf(secret) });
   expect(answer.statusCode).toBe(200);
-  const [row] = await query<{ id: string }>(stack.database, 'select id from users where email = ?', [email]);
-  return { email, browser, secret, id: row?.id ?? '', recoveryCodes: codesIn(answer.body) };
+  return { email, browser, secret, id, recoveryCodes: codesIn(answer.body) };
 }
 
 /** The first step in a browser that is new. */
-async function firstStep(email: string, stack = api): Promise<PortalBrowser> {
-  const browser = openBrowser(stack.app);
+async function firstStep(email: string): Promise<PortalBrowser> {
+  const browser = openBrowser(api.app);
   expect((await signInWith(browser, email)).statusCode).toBe(303);
   await browser.get(CODE);
   return browser;
@@ -80,17 +58,18 @@ async function firstStep(email: string, stack = api): Promise<PortalBrowser> {
 const giveCode = (browser: PortalBrowser, code: string) =>
   browser.post(CODE, { code, next: '/portal/account' });
 const isIn = async (browser: PortalBrowser) => (await browser.get('/portal/account')).statusCode === 200;
-const actions = async (email: string, database = api.database) =>
+const actions = async (email: string) =>
   (
-    await query<{ action: string }>(database, 'select action from audit_log where target = ? order by id', [
-      `user ${email}`,
-    ])
+    await query<{ action: string }>(
+      api.database,
+      'select action from audit_log where target = ? order by id',
+      [`user ${email}`],
+    )
   ).map(({ action }) => action);
 
 describe('setting up', () => {
   test('shows a QR code and the key, wants a right code, shows recovery codes once, and ends other sessions', async () => {
-    const email = 'new@store.example';
-    const browser = await addUser(api, { email, role: 'admin', tenantId });
+    const { email, browser } = await newUser(api, tenant.tenantId, 'admin');
     const elsewhere = openBrowser(api.app);
     await signInWith(elsewhere, email);
     const page = await browser.get(PAGE);
@@ -116,7 +95,7 @@ describe('setting up', () => {
   });
 
   test('keeps nothing readable in the database', async () => {
-    const { secret, recoveryCodes } = await newUser();
+    const { secret, recoveryCodes } = await withFactor();
     const rows = await query<{ text: string }>(
       api.database,
       `select t.*::text as text from user_totp t union all
@@ -129,10 +108,8 @@ describe('setting up', () => {
   });
 
   test('cannot be done with what was sealed for another user', async () => {
-    const [one, other] = [
-      await addUser(api, { email: 'one@store.example', role: 'member', tenantId }),
-      await addUser(api, { email: 'other@store.example', role: 'member', tenantId }),
-    ];
+    const { browser: one } = await newUser(api, tenant.tenantId);
+    const { browser: other } = await newUser(api, tenant.tenantId);
     const page = (await one.get(PAGE)).body;
     await other.get(PAGE);
     const answer = await other.post(PAGE, { sealed: sealedIn(page), code: codeOf(secretIn(page)) });
@@ -142,10 +119,15 @@ describe('setting up', () => {
 
 describe('the second step', () => {
   test('comes after the password, and until then no page and no form is there', async () => {
-    const { email, secret } = await newUser();
+    const { email, secret } = await withFactor();
     const browser = openBrowser(api.app);
     await signInWith(browser, email);
-    for (const path of ['/portal', '/portal/account', `/portal/w/${WABA}`, `/portal/w/${WABA}/keys`]) {
+    for (const path of [
+      '/portal',
+      '/portal/account',
+      `/portal/w/${tenant.wabaId}`,
+      `/portal/w/${tenant.wabaId}/keys`,
+    ]) {
       expect((await browser.get(path)).headers.location?.split('?')[0]).toBe(CODE);
     }
     expect((await browser.get(PAGE)).headers.location).toBe(CODE);
@@ -168,7 +150,7 @@ describe('the second step', () => {
   });
 
   test('takes a code once, in the steps beside the present one, and no older one after it', async () => {
-    const { email, secret } = await newUser();
+    const { email, secret } = await withFactor();
     const code = nextCode(secret);
     const one = await firstStep(email);
     const other = await firstStep(email);
@@ -185,7 +167,7 @@ describe('the second step', () => {
   });
 
   test('of two at once with one code lets one in', async () => {
-    const { email, secret } = await newUser();
+    const { email, secret } = await withFactor();
     const browsers = [await firstStep(email), await firstStep(email), await firstStep(email)];
     const code = nextCode(secret);
     const answers = await Promise.all(browsers.map((browser) => giveCode(browser, code)));
@@ -193,7 +175,7 @@ describe('the second step', () => {
   });
 
   test('takes a recovery code once, however it is typed', async () => {
-    const { email, recoveryCodes } = await newUser();
+    const { email, recoveryCodes } = await withFactor();
     const [code = ''] = recoveryCodes;
     const one = await firstStep(email);
     expect((await giveCode(one, code.toLowerCase().replaceAll('-', ' '))).statusCode).toBe(303);
@@ -202,7 +184,7 @@ describe('the second step', () => {
   });
 
   test('takes ten guesses from all addresses together; the owner’s browser has its own', async () => {
-    const { email, id, secret } = await newUser();
+    const { email, id, secret } = await withFactor();
     const owner = await firstStep(email);
     await giveCode(owner, nextCode(secret));
     await owner.get('/portal/account');
@@ -229,7 +211,7 @@ describe('the second step', () => {
   });
 
   test('must come within ten minutes', async () => {
-    const { email, secret } = await newUser();
+    const { email, secret } = await withFactor();
     const browser = await firstStep(email);
     await execute(
       api.database,
@@ -241,9 +223,9 @@ describe('the second step', () => {
   });
 
   test('cannot be gone round by an invitation or by a link for a new password', async () => {
-    const { email, id } = await newUser();
+    const { email, id } = await withFactor();
     const { database } = api;
-    const other = await tenantOf(database, OTHER_WABA);
+    const { tenantId: other } = await freshTenant(database);
     const invited = await inviteUser({ database }, AUTHORITY, { email, role: 'admin', tenantId: other });
     const guest = openBrowser(api.app);
     await guest.get(invited.path);
@@ -262,7 +244,7 @@ describe('the second step', () => {
 
 describe('one’s own second factor', () => {
   test('gets new recovery codes, and is switched off', async () => {
-    const { email, browser, recoveryCodes, secret } = await newUser();
+    const { email, browser, recoveryCodes, secret } = await withFactor();
     await browser.get(PAGE);
     const renewed = codesIn((await browser.post(`${PAGE}/recovery-codes`)).body);
     expect(renewed).toHaveLength(10);
@@ -280,8 +262,8 @@ describe('one’s own second factor', () => {
   });
 
   test('is reset by an operator: all sessions end, and the owner is told until it is confirmed', async () => {
-    const { email, id, browser } = await newUser();
-    const operator = await addUser(api, { email: 'resets@host.example', role: 'operator', tenantId: null });
+    const { email, id, browser } = await withFactor();
+    const { browser: operator, email: resetter } = await newUser(api, null);
     const page = await operator.get(`/portal/operator/users/${id}/sessions`);
     expect(page.body).toContain('Reset the second factor');
     expect(await markupProblems(page.body)).toEqual([]);
@@ -291,18 +273,25 @@ describe('one’s own second factor', () => {
     const owner = openBrowser(api.app);
     await signInWith(owner, email);
     const told = await owner.get('/portal/account');
-    expect(told.body).toContain('resets@host.example reset your second factor');
+    expect(told.body).toContain(`${resetter} reset your second factor`);
     const [, upTo = ''] = /name="upTo" value="(\d+)"/.exec(told.body) ?? [];
     await owner.post('/portal/account/notices', { upTo });
-    expect((await owner.get(`/portal/w/${WABA}/keys`)).body).not.toContain('reset your second factor');
+    expect((await owner.get(`/portal/w/${tenant.wabaId}/keys`)).body).not.toContain(
+      'reset your second factor',
+    );
     expect(await actions(email)).toContain('user.second_factor_reset');
   });
 });
 
 describe('where operators must have a second factor', () => {
   test('an operator sets one up before anything else, and cannot switch it off; members are left alone', async () => {
-    const operator = await addUser(strict, { email: 'must@host.example', role: 'operator', tenantId: null });
-    for (const path of ['/portal', '/portal/account', '/portal/operator/users', `/portal/w/${WABA}`]) {
+    const operator = (await newUser(strict, null)).browser;
+    for (const path of [
+      '/portal',
+      '/portal/account',
+      '/portal/operator/users',
+      `/portal/w/${tenant.wabaId}`,
+    ]) {
       expect((await operator.get(path)).headers.location?.split('?')[0]).toBe(PAGE);
     }
     const page = await operator.get(PAGE);
@@ -314,11 +303,8 @@ describe('where operators must have a second factor', () => {
     expect((await operator.get('/portal')).headers.location).toBe('/portal/operator/health');
     await operator.get(PAGE);
     expect((await operator.post(`${PAGE}/remove`)).statusCode).toBe(404);
-    const member = await addUser(strict, {
-      email: 'need-not@store.example',
-      role: 'member',
-      tenantId: await tenantOf(strict.database, WABA),
-    });
+    const { tenantId } = await freshTenant(strict.database);
+    const { browser: member } = await newUser(strict, tenantId);
     expect(await isIn(member)).toBe(true);
   });
 });

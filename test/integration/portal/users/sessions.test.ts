@@ -1,34 +1,22 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { beforeEach, describe, expect, test } from 'vitest';
 import { SYSTEM } from '../../../../src/platform/audit/audit.ts';
 import { execute, query } from '../../../../src/platform/postgres/sql.ts';
 import { makePasswordLink } from '../../../../src/users/password-links.ts';
 import { forgetEndedSessions } from '../../../../src/users/user-sessions.ts';
-import { startTestApi, type TestApi, WABA } from '../../api/api-harness.ts';
-import { addUser, openBrowser, PASSWORD, signInWith, tenantOf } from '../portal-browser.ts';
+import { type FreshTenant, freshTenant } from '../../../support/test-accounts.ts';
+import { apiOfFile } from '../../api/api-harness.ts';
+import { newUser, openBrowser, PASSWORD, signInWith } from '../portal-browser.ts';
 
 const COOKIE = '__Host-heliograph';
 
-let api: TestApi;
-let tenantId: string;
-let close: () => Promise<void>;
+const api = apiOfFile();
+let tenant: FreshTenant;
 
-beforeAll(async () => {
-  api = await startTestApi(undefined, (closeApi) => {
-    close = closeApi;
-  });
-  tenantId = await tenantOf(api.database, WABA);
+beforeEach(async () => {
+  tenant = await freshTenant(api.database);
 });
-afterAll(() => close());
 
-let users = 0;
-const newUser = async (role = 'member') => {
-  users += 1;
-  const email = `user${users}@store.example`;
-  return {
-    email,
-    browser: await addUser(api, { email, role, tenantId: role === 'operator' ? null : tenantId }),
-  };
-};
+const newMember = (role = 'member') => newUser(api, role === 'operator' ? null : tenant.tenantId, role);
 
 const sessionsOf = (email: string) =>
   query<{ id: string; at: Date }>(
@@ -46,7 +34,7 @@ const auditOf = (email: string) =>
 
 describe('the cookie', () => {
   test('is for this host, https and forms of this site only, and unknown to scripts', async () => {
-    const { email } = await newUser();
+    const { email } = await newMember();
     const answer = await signInWith(openBrowser(api.app), email);
     expect(answer.statusCode).toBe(303);
     const cookie = answer.cookies.find(({ name }) => name === COOKIE);
@@ -62,7 +50,7 @@ describe('the cookie', () => {
   });
 
   test('is not in the database, in which only its hash is', async () => {
-    const { browser } = await newUser();
+    const { browser } = await newMember();
     const rows = await query<{ text: string }>(
       api.database,
       `select s.*::text || encode(token_hash, 'hex') || encode(token_hash, 'base64') as text from user_sessions s`,
@@ -90,7 +78,7 @@ describe('the cookie', () => {
 
 describe('a session', () => {
   test('begins with a new cookie at each sign-in, and the one before ends', async () => {
-    const { email, browser } = await newUser();
+    const { email, browser } = await newMember();
     const before = browser.cookies.get(COOKIE);
     const stolen = openBrowser(api.app);
     stolen.cookies.set(COOKIE, before ?? '');
@@ -106,7 +94,7 @@ describe('a session', () => {
     ['twelve hours without use', `idle_until = now() - interval '1 second'`],
     ['seven days', `expires_at = now() - interval '1 second'`],
   ])('ends after %s', async (_name, change) => {
-    const { email, browser } = await newUser();
+    const { email, browser } = await newMember();
     expect((await browser.get('/portal/account')).statusCode).toBe(200);
     const [row] = await query<{ idle: string; life: string }>(
       api.database,
@@ -127,7 +115,7 @@ describe('a session', () => {
   });
 
   test('moves its idle limit on with use, and never its end', async () => {
-    const { email, browser } = await newUser();
+    const { email, browser } = await newMember();
     const times = async () =>
       (
         await query<{ idle: Date; end: Date }>(
@@ -151,7 +139,7 @@ describe('a session', () => {
   });
 
   test('is not kept open by pages that scripts ask for again and again', async () => {
-    const { email, browser } = await newUser();
+    const { email, browser } = await newMember();
     await execute(
       api.database,
       `update user_sessions set last_seen_at = now() - interval '2 hours', idle_until = now() + interval '10 hours'
@@ -165,7 +153,7 @@ describe('a session', () => {
         [email],
       );
     const before = await idle();
-    expect((await browser.get(`/portal/w/${WABA}/deliveries/rows`)).statusCode).toBe(200);
+    expect((await browser.get(`/portal/w/${tenant.wabaId}/deliveries/rows`)).statusCode).toBe(200);
     expect(await idle()).toEqual(before);
     const polled = api.routes.filter(({ config }) => config?.polled).map(({ url }) => url);
     expect([...new Set(polled)].sort()).toEqual([
@@ -177,7 +165,7 @@ describe('a session', () => {
   });
 
   test('stays when its end cannot be written down', async () => {
-    const { browser } = await newUser();
+    const { browser } = await newMember();
     const refuse = `alter table audit_log add constraint refused check (action <> 'user.signed_out') not valid`;
     await execute(api.database, refuse);
     await browser.get('/portal/account');
@@ -189,7 +177,7 @@ describe('a session', () => {
   });
 
   test('ends at sign-out, which only a form can do', async () => {
-    const { email, browser } = await newUser();
+    const { email, browser } = await newMember();
     expect((await browser.get('/portal/sign-out')).statusCode).toBe(404);
     await browser.get('/portal/account');
     const kept = browser.cookies.get(COOKIE) ?? '';
@@ -202,7 +190,7 @@ describe('a session', () => {
   });
 
   test('of one’s own can be ended from the list, and nobody else’s can', async () => {
-    const [one, other] = [await newUser(), await newUser()];
+    const [one, other] = [await newMember(), await newMember()];
     const elsewhere = openBrowser(api.app);
     await signInWith(elsewhere, one.email);
     await one.browser.get('/portal/account');
@@ -220,7 +208,7 @@ describe('a session', () => {
   });
 
   test('of a disabled user opens nothing', async () => {
-    const { email, browser } = await newUser();
+    const { email, browser } = await newMember();
     await execute(api.database, 'update users set disabled_at = now() where email = ?', [email]);
     expect((await browser.get('/portal/account')).statusCode).toBe(303);
     expect((await signInWith(openBrowser(api.app), email)).statusCode).toBe(422);
@@ -231,7 +219,7 @@ describe('a password change', () => {
   const next = 'a wholly different sentence';
 
   test('ends all other sessions and rotates this one', async () => {
-    const { email, browser } = await newUser();
+    const { email, browser } = await newMember();
     const elsewhere = openBrowser(api.app);
     await signInWith(elsewhere, email);
     await browser.get('/portal/account');
@@ -254,9 +242,9 @@ describe('a password change', () => {
   });
 
   test('ends an open link that sets a password', async () => {
-    const { email, browser } = await newUser();
+    const { email, browser } = await newMember();
     const [row] = await query<{ id: string }>(api.database, 'select id from users where email = ?', [email]);
-    const authority = { actor: SYSTEM, tenantId, userId: null };
+    const authority = { actor: SYSTEM, tenantId: tenant.tenantId, userId: null };
     const { path } = await makePasswordLink({ database: api.database }, authority, row?.id ?? '');
     expect((await openBrowser(api.app).get(path)).statusCode).toBe(200);
     await browser.get('/portal/account');
@@ -273,7 +261,7 @@ describe('a password change', () => {
     ['an endless one', PASSWORD, 'x1y'.repeat(90), 'at most 256 characters'],
     ['U+0000', PASSWORD, 'abc\u0000 and some more', 'cannot be typed'],
   ])('refuses %s and changes nothing', async (_name, current, password, text) => {
-    const { email, browser } = await newUser();
+    const { email, browser } = await newMember();
     await browser.get('/portal/account');
     const answer = await browser.post('/portal/account/password', { current, password });
     expect(answer.statusCode).toBe(422);
@@ -283,7 +271,7 @@ describe('a password change', () => {
   });
 
   test('refuses the e-mail address as a password', async () => {
-    const { email, browser } = await newUser();
+    const { email, browser } = await newMember();
     await browser.get('/portal/account');
     const answer = await browser.post('/portal/account/password', { current: PASSWORD, password: email });
     expect(answer.body).toContain('must not be the e-mail address');

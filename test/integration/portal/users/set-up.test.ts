@@ -1,25 +1,19 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { seedDemoUsers } from '../../../../dev/start.ts';
 import { announceSetUp } from '../../../../src/api/portal/users/set-up-page.ts';
 import { loadConfig } from '../../../../src/platform/config/config.ts';
 import { execute, query } from '../../../../src/platform/postgres/sql.ts';
 import { setUpPath } from '../../../../src/users/first-operator.ts';
 import { startAdmin } from '../../../support/admin-cli.ts';
+import { freshTenant } from '../../../support/test-accounts.ts';
 import { testSettings } from '../../../support/test-settings.ts';
-import { startTestApi, type TestApi, WABA } from '../../api/api-harness.ts';
-import { addUser, openBrowser, PASSWORD, signInWith, tenantOf } from '../portal-browser.ts';
+import { apiOfFile } from '../../api/api-harness.ts';
+import { newUser, openBrowser, PASSWORD, signInWith } from '../portal-browser.ts';
 
 const KEYS = [{ id: 'k1', key: Buffer.alloc(32, 1) }];
 const PERSON = { email: 'Op@Example.com', name: 'Op', password: PASSWORD };
 
-let api: TestApi;
-let close: () => Promise<void>;
-beforeAll(async () => {
-  api = await startTestApi(undefined, (closeApi) => {
-    close = closeApi;
-  });
-});
-afterAll(() => close?.());
+const api = apiOfFile();
 
 /** Without users, as at first. */
 async function emptyPortal() {
@@ -96,11 +90,7 @@ describe('the set-up link', () => {
 
   test('is closed by any user, one that was invited by a command too', async () => {
     const { path } = await emptyPortal();
-    await addUser(api, {
-      email: 'a@store.example',
-      role: 'member',
-      tenantId: await tenantOf(api.database, WABA),
-    });
+    await newUser(api, (await freshTenant(api.database)).tenantId);
     expect((await openBrowser(api.app).get(path)).statusCode).toBe(404);
   });
 
@@ -127,7 +117,7 @@ describe('the set-up link', () => {
 test('the demonstration’s users can sign in with what the terminal says, after every start', async () => {
   const { app, database } = api;
   await execute(database, 'delete from users');
-  const tenantId = await tenantOf(database, WABA);
+  const { tenantId } = await freshTenant(database);
   const user = { email: 'admin@store.example', name: 'Admin', role: 'admin' as const, tenantId };
   for (const password of ['kept-with-the-data', 'kept-with-the-data', 'of-another-data-directory']) {
     await seedDemoUsers(database, [{ ...user, password }]);

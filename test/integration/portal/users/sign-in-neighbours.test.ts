@@ -1,18 +1,20 @@
 import { createHash } from 'node:crypto';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { execute, query } from '../../../../src/platform/postgres/sql.ts';
-import { OTHER_WABA, startTestApi, type TestApi, WABA } from '../../api/api-harness.ts';
-import { addUser, openBrowser, PASSWORD, signInWith, tenantOf } from '../portal-browser.ts';
+import { freshTenant } from '../../../support/test-accounts.ts';
+import { apiOfFile } from '../../api/api-harness.ts';
+import {
+  addUser,
+  linkIn,
+  newOffice,
+  newUser,
+  openBrowser,
+  PASSWORD,
+  postSignedIn,
+  signInWith,
+} from '../portal-browser.ts';
 
-let api: TestApi;
-let close: () => Promise<void>;
-
-beforeAll(async () => {
-  api = await startTestApi(undefined, (closeApi) => {
-    close = closeApi;
-  });
-});
-afterAll(() => close());
+const api = apiOfFile();
 
 const SIGNED_IN = '__Host-heliograph';
 const FAR = '203.0.113.50';
@@ -29,13 +31,11 @@ const addCount = (key: string) =>
 
 /** Two accounts of one address: that of its owner, and one that another tenant has made for it. */
 async function twoAccounts(email: string) {
-  const owner = await addUser(api, { email, role: 'member', tenantId: await tenantOf(api.database, WABA) });
-  const tenantId = await tenantOf(api.database, OTHER_WABA);
+  const { tenantId } = await freshTenant(api.database);
+  const owner = await addUser(api, { email, role: 'member', tenantId });
+  const { admin, path } = await newOffice(api);
   const attacker = openBrowser(api.app);
-  const admin = await addUser(api, { email: `admin-of-${email}`, role: 'admin', tenantId });
-  await admin.get('/portal/account');
-  const made = await admin.post(`/portal/w/${OTHER_WABA}/users/invite`, { email, role: 'member' });
-  const link = /\/portal\/invitations\/[\w-]{43}/.exec(made.body)?.[0] ?? '';
+  const link = linkIn(await postSignedIn(admin, `${path}/users/invite`, { email, role: 'member' }));
   await attacker.get(link);
   await attacker.post(link, { name: 'Asha', password: OTHER_PASSWORD });
   for (const browser of [owner, attacker]) browser.cookies.delete(SIGNED_IN);
@@ -93,8 +93,7 @@ test.each([
 ])(
   'the networks of a customer of the size %s are counted together, and leave no rows of their own once they are refused',
   async (_size, key) => {
-    const email = `of-network${_size.slice(1)}@store.example`;
-    await addUser(api, { email, role: 'member', tenantId: await tenantOf(api.database, WABA) });
+    const { email } = await newUser(api, (await freshTenant(api.database)).tenantId);
     await execute(api.database, 'delete from rate_limits');
     const known = openBrowser(api.app, '2001:db8:7:a01::1');
     expect((await signInWith(known, email)).statusCode).toBe(303);

@@ -1,33 +1,24 @@
 import { createHash } from 'node:crypto';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { execute, query } from '../../../../src/platform/postgres/sql.ts';
 import { hashPassword } from '../../../../src/users/password-hash.ts';
-import { startTestApi, type TestApi, WABA } from '../../api/api-harness.ts';
-import { addUser, openBrowser, PASSWORD, signInWith, tenantOf } from '../portal-browser.ts';
+import { freshTenant } from '../../../support/test-accounts.ts';
+import { apiOfFile } from '../../api/api-harness.ts';
+import { newUser, openBrowser, PASSWORD, signInWith } from '../portal-browser.ts';
 
-let api: TestApi;
-let close: () => Promise<void>;
+const api = apiOfFile();
 
-beforeAll(async () => {
-  api = await startTestApi(undefined, (closeApi) => {
-    close = closeApi;
-  });
-});
-afterAll(() => close());
-
-let count = 0;
-async function newUser(): Promise<string> {
-  count += 1;
-  const email = `person${count}@store.example`;
-  await addUser(api, { email, role: 'member', tenantId: await tenantOf(api.database, WABA) });
-  return email;
+/** The address of a member of a tenant that no other test knows. */
+async function newMember(): Promise<string> {
+  const { tenantId } = await freshTenant(api.database);
+  return (await newUser(api, tenantId)).email;
 }
 
 const strip = (body: string) => body.replace(/name="(_csrf|email)"[^>]*>/g, '');
 
 describe('a failed sign-in', () => {
   test('says the same for a wrong password, an unknown address, a disabled user and one without password', async () => {
-    const [known, disabled, passwordless] = [await newUser(), await newUser(), await newUser()];
+    const [known, disabled, passwordless] = [await newMember(), await newMember(), await newMember()];
     await execute(api.database, 'update users set disabled_at = now() where email = ?', [disabled]);
     await execute(api.database, 'update users set password_hash = null where email = ?', [passwordless]);
     const attempts = [
@@ -51,7 +42,7 @@ describe('a failed sign-in', () => {
   });
 
   test('costs as much for an unknown address as for a wrong password', async () => {
-    const known = await newUser();
+    const known = await newMember();
     const browser = openBrowser(api.app);
     await browser.get('/portal/sign-in');
     // Of this process, all threads: on a busy machine, time tells nothing.
@@ -71,7 +62,7 @@ describe('a failed sign-in', () => {
   });
 
   test('is in the audit log when there is such a user, and strangers cannot fill it', async () => {
-    const email = await newUser();
+    const email = await newMember();
     await signInWith(openBrowser(api.app), email, 'wrong password!');
     await signInWith(openBrowser(api.app), 'stranger@store.example', 'wrong password!');
     const entries = () =>
@@ -102,7 +93,7 @@ describe('guessing', () => {
     await signInWith(openBrowser(api.app, address), account, password);
 
   test('one account from one address is stopped after ten attempts, and its owner elsewhere is not', async () => {
-    const email = await newUser();
+    const email = await newMember();
     expect((await from(MANY, email, 'wrong password!')).statusCode).toBe(422);
     await addAttempts(pairKey(email, MANY), 8);
     expect((await from(MANY, email, 'wrong password!')).statusCode).toBe(422);
@@ -114,11 +105,11 @@ describe('guessing', () => {
     expect(wait).toBeLessThanOrEqual(900);
     expect((await from(OWN, email)).statusCode).toBe(303);
     // Nor is another account from there.
-    expect((await from(MANY, await newUser())).statusCode).toBe(303);
+    expect((await from(MANY, await newMember())).statusCode).toBe(303);
   });
 
   test('does not keep out a browser that has signed in before, from the same address either', async () => {
-    const email = await newUser();
+    const email = await newMember();
     const browser = openBrowser(api.app, MANY);
     expect((await signInWith(browser, email)).statusCode).toBe(303);
     browser.cookies.delete('__Host-heliograph');
@@ -130,7 +121,7 @@ describe('guessing', () => {
     expect((await signInWith(browser, email)).statusCode).toBe(303);
     browser.cookies.delete('__Host-heliograph');
     // It is known for this account, and cannot guess without end either.
-    const other = await newUser();
+    const other = await newMember();
     await from(MANY, other, 'wrong password!');
     await addAttempts(pairKey(other, MANY), 20);
     expect((await signInWith(browser, other)).statusCode).toBe(429);
@@ -142,7 +133,7 @@ describe('guessing', () => {
   });
 
   test('is stopped in all known browsers of an account together, however many somebody collected', async () => {
-    const email = await newUser();
+    const email = await newMember();
     const [collected, another] = [openBrowser(api.app), openBrowser(api.app)];
     for (const browser of [collected, another]) {
       expect((await signInWith(browser, email)).statusCode).toBe(303);
@@ -166,7 +157,7 @@ describe('guessing', () => {
   });
 
   test('many accounts from one network leaves three attempts for each, and the right password gets in', async () => {
-    const email = await newUser();
+    const email = await newMember();
     expect((await from('2001:db8:1:2::7', 'guess1@store.example')).statusCode).toBe(422);
     await addAttempts('ip:2001:db8:1:2::/64', 28);
     const statuses = [];
@@ -178,7 +169,7 @@ describe('guessing', () => {
   });
 
   test('nothing is counted for the right password, which forgets the attempts before', async () => {
-    const email = await newUser();
+    const email = await newMember();
     const address = '198.51.100.77';
     await from(address, email, 'wrong password!');
     expect((await from(address, email)).statusCode).toBe(303);
@@ -193,7 +184,7 @@ describe('guessing', () => {
 });
 
 test('a crowd of attempts from a few addresses does not make it busy for the others', async () => {
-  const email = await newUser();
+  const email = await newMember();
   const crowd = Array.from({ length: 60 }, (_, index) => openBrowser(api.app, `192.0.2.${index % 3}`));
   for (const browser of crowd) await browser.get('/portal/sign-in');
   const own = openBrowser(api.app, OWN);
@@ -209,7 +200,7 @@ test('a crowd of attempts from a few addresses does not make it busy for the oth
 });
 
 test('a hash of other costs is renewed when its password is used', async () => {
-  const email = await newUser();
+  const email = await newMember();
   const old = await hashPassword(PASSWORD, { memory: 8_192, passes: 1, parallelism: 1 });
   await execute(api.database, 'update users set password_hash = ? where email = ?', [old, email]);
   expect((await signInWith(openBrowser(api.app), email)).statusCode).toBe(303);
@@ -223,7 +214,7 @@ test('a hash of other costs is renewed when its password is used', async () => {
 });
 
 test('a sign-in that is under way while the password changes opens nothing', async () => {
-  const email = await newUser();
+  const email = await newMember();
   const browser = openBrowser(api.app);
   await browser.get('/portal/sign-in');
   const next = await hashPassword('another long sentence');
@@ -240,7 +231,7 @@ test('a sign-in that is under way while the password changes opens nothing', asy
 });
 
 test('hashing leaves the event loop free, and more than a few at a time wait', async () => {
-  const email = await newUser();
+  const email = await newMember();
   const browsers = Array.from({ length: 8 }, () => openBrowser(api.app));
   for (const browser of browsers) await browser.get('/portal/sign-in');
   let longestMs = 0;
