@@ -94,12 +94,16 @@ export function person(seed: string, waId: string): Person {
 type Value = Record<string, unknown>;
 
 /** An upstream body of the WABA with one change per value; `field` of each: `messages` unless it says so. */
-export function bodyOf(values: readonly (Value & { field?: string })[], wabaId = WABA): Buffer {
+export function bodyOf(
+  values: readonly (Value & { field?: string })[],
+  wabaId = WABA,
+  phoneNumberId = NUMBER,
+): Buffer {
   const changes = values.map(({ field = 'messages', ...value }) => ({
     field,
     value: {
       messaging_product: 'whatsapp',
-      metadata: { display_phone_number: '12025550100', phone_number_id: NUMBER },
+      metadata: { display_phone_number: '12025550100', phone_number_id: phoneNumberId },
       ...value,
     },
   }));

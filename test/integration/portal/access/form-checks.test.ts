@@ -1,22 +1,27 @@
-import { beforeAll, describe, expect, test } from 'vitest';
+import { beforeEach, describe, expect, test } from 'vitest';
 import { query } from '../../../../src/platform/postgres/sql.ts';
-import { apiOfFile, PUBLIC_URL, WABA } from '../../api/api-harness.ts';
-import { addUser, openBrowser, PASSWORD, type PortalBrowser, tenantOf } from '../portal-browser.ts';
+import { apiOfFile, PUBLIC_URL } from '../../api/api-harness.ts';
+import {
+  newOffice,
+  newUser,
+  type Office,
+  openBrowser,
+  PASSWORD,
+  type PortalBrowser,
+} from '../portal-browser.ts';
 
 const api = apiOfFile();
+let email: string;
 let browser: PortalBrowser;
-let another: PortalBrowser;
-const email = 'admin@store.example';
-
-beforeAll(async () => {
-  const tenantId = await tenantOf(api.database, WABA);
-  browser = await addUser(api, { email, role: 'admin', tenantId });
-  another = await addUser(api, { email: 'another@store.example', role: 'admin', tenantId });
-  await another.get('/portal/account');
-});
-
 /** A form with an effect that can be counted. */
-const INVITE = `/portal/w/${WABA}/users/invite`;
+let form: string;
+let office: Office;
+
+beforeEach(async () => {
+  office = await newOffice(api);
+  ({ admin: browser, adminEmail: email } = office);
+  form = `${office.path}/users/invite`;
+});
 
 /** Each to another address, because an address gets few links a day. */
 let invited = 0;
@@ -24,7 +29,10 @@ const invite = () => {
   invited += 1;
   return { email: `new${invited}@store.example`, role: 'member' };
 };
-const invitations = () => query(api.database, 'select 1 from invitations where accepted_at is null');
+const invitations = () =>
+  query(api.database, 'select 1 from invitations where tenant_id = ? and accepted_at is null', [
+    office.tenantId,
+  ]);
 
 const FOREIGN: [string, Record<string, string>, Record<string, string | undefined>][] = [
   ['no token', { _csrf: '' }, {}],
@@ -51,7 +59,7 @@ describe('a form with', () => {
   test.each(FOREIGN)('%s changes nothing', async (_name, fields, headers) => {
     await browser.get('/portal/account');
     const before = (await invitations()).length;
-    const answer = await browser.post(INVITE, { ...invite(), ...fields }, headers);
+    const answer = await browser.post(form, { ...invite(), ...fields }, headers);
     expect(answer.statusCode).toBe(403);
     expect(answer.headers['content-type']).toBe('text/html; charset=utf-8');
     expect(answer.body).toContain('Form refused');
@@ -59,7 +67,9 @@ describe('a form with', () => {
   });
 
   test('the token of another session changes nothing', async () => {
-    const answer = await browser.post(INVITE, { ...invite(), _csrf: another.token() });
+    const { browser: another } = await newUser(api, office.tenantId, 'admin');
+    await another.get('/portal/account');
+    const answer = await browser.post(form, { ...invite(), _csrf: another.token() });
     expect(answer.statusCode).toBe(403);
   });
 
@@ -67,7 +77,7 @@ describe('a form with', () => {
     await browser.get('/portal/account');
     const answer = await api.app.inject({
       method: 'POST',
-      url: INVITE,
+      url: form,
       headers: {
         host: 'heliograph.example',
         origin: PUBLIC_URL,
@@ -83,7 +93,7 @@ describe('a form with', () => {
     await browser.get('/portal/account');
     const token = browser.token();
     for (const headers of [{}, { origin: undefined }, { 'sec-fetch-site': undefined }]) {
-      const answer = await browser.post(INVITE, { ...invite(), _csrf: token }, headers);
+      const answer = await browser.post(form, { ...invite(), _csrf: token }, headers);
       expect(answer.statusCode).toBe(200);
       expect(answer.body).toContain('/portal/invitations/');
     }
@@ -92,9 +102,9 @@ describe('a form with', () => {
   test('the origin of the very address that is used is let through: a portal has one on its own machine', async () => {
     await browser.get('/portal/account');
     const headers = { host: '127.0.0.1:8080', origin: 'http://127.0.0.1:8080' };
-    expect((await browser.post(INVITE, invite(), headers)).statusCode).toBe(200);
+    expect((await browser.post(form, invite(), headers)).statusCode).toBe(200);
     const foreign = { ...headers, origin: 'http://127.0.0.1:8081' };
-    expect((await browser.post(INVITE, invite(), foreign)).statusCode).toBe(403);
+    expect((await browser.post(form, invite(), foreign)).statusCode).toBe(403);
   });
 
   test('JSON and the token is taken as a form, and without it refused', async () => {
@@ -104,7 +114,7 @@ describe('a form with', () => {
       origin: PUBLIC_URL,
       cookie: [...browser.cookies].map(([name, value]) => `${name}=${value}`).join('; '),
     };
-    const send = (payload: object) => api.app.inject({ method: 'POST', url: INVITE, headers, payload });
+    const send = (payload: object) => api.app.inject({ method: 'POST', url: form, headers, payload });
     expect((await send(invite())).statusCode).toBe(403);
     expect((await send([])).statusCode).toBe(403);
     expect((await send({ ...invite(), _csrf: browser.token() })).statusCode).toBe(200);
@@ -112,7 +122,7 @@ describe('a form with', () => {
 });
 
 describe('the sign-in form', () => {
-  const fields = { email, password: PASSWORD, next: '/portal' };
+  const fields = () => ({ email, password: PASSWORD, next: '/portal' });
 
   test('needs the cookie that its page set: nobody can be signed in by a page of others', async () => {
     const visitor = openBrowser(api.app);
@@ -121,17 +131,17 @@ describe('the sign-in form', () => {
     expect(cookie).toMatchObject({ path: '/', secure: true, httpOnly: true, sameSite: 'Lax' });
     const token = visitor.token();
     visitor.cookies.clear();
-    expect((await visitor.post('/portal/sign-in', { ...fields, _csrf: token })).statusCode).toBe(403);
+    expect((await visitor.post('/portal/sign-in', { ...fields(), _csrf: token })).statusCode).toBe(403);
     await visitor.get('/portal/sign-in');
-    expect((await visitor.post('/portal/sign-in', { ...fields, _csrf: token })).statusCode).toBe(403);
+    expect((await visitor.post('/portal/sign-in', { ...fields(), _csrf: token })).statusCode).toBe(403);
     await visitor.get('/portal/sign-in');
-    expect((await visitor.post('/portal/sign-in', fields)).statusCode).toBe(303);
+    expect((await visitor.post('/portal/sign-in', fields())).statusCode).toBe(303);
   });
 
   test.each(FOREIGN.slice(2))('refuses %s', async (_name, _fields, headers) => {
     const visitor = openBrowser(api.app);
     await visitor.get('/portal/sign-in');
-    expect((await visitor.post('/portal/sign-in', fields, headers)).statusCode).toBe(403);
+    expect((await visitor.post('/portal/sign-in', fields(), headers)).statusCode).toBe(403);
   });
 
   test('that stood in a second window when somebody signed in works still', async () => {
@@ -139,10 +149,10 @@ describe('the sign-in form', () => {
     await visitor.get('/portal/sign-in');
     const token = visitor.token();
     const cookie = visitor.cookies.get('__Host-heliograph-form') ?? '';
-    await visitor.post('/portal/sign-in', fields);
+    await visitor.post('/portal/sign-in', fields());
     visitor.cookies.set('__Host-heliograph-form', cookie);
-    expect((await visitor.post('/portal/sign-in', { ...fields, _csrf: token })).statusCode).toBe(303);
-    expect((await visitor.post(INVITE, { ...invite(), _csrf: token })).statusCode).toBe(403);
+    expect((await visitor.post('/portal/sign-in', { ...fields(), _csrf: token })).statusCode).toBe(303);
+    expect((await visitor.post(form, { ...invite(), _csrf: token })).statusCode).toBe(403);
   });
 
   test.each([
@@ -159,7 +169,7 @@ describe('the sign-in form', () => {
   ])('leads to no place but ours: %j', async (next, location) => {
     const visitor = openBrowser(api.app);
     await visitor.get('/portal/sign-in');
-    const answer = await visitor.post('/portal/sign-in', { ...fields, next });
+    const answer = await visitor.post('/portal/sign-in', { ...fields(), next });
     expect(answer.headers.location).toBe(location);
   });
 });
@@ -178,7 +188,7 @@ test('every answer is kept by nobody, runs nothing inline and is shown in no fra
     '/portal/sign-in',
     '/portal/account',
     '/portal/nothing',
-    `/portal/w/${WABA}/users`,
+    `${office.path}/users`,
     '/portal/set-up',
   ];
   for (const path of paths) {

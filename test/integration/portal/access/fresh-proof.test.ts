@@ -1,39 +1,37 @@
 import { TOTP } from 'otpauth';
-import { beforeAll, describe, expect, test } from 'vitest';
+import { beforeEach, describe, expect, test } from 'vitest';
 import { SYSTEM } from '../../../../src/platform/audit/audit.ts';
 import { execute, query } from '../../../../src/platform/postgres/sql.ts';
 import { confirmPassword, makePasswordLink } from '../../../../src/users/password-links.ts';
-import { apiOfFile, OTHER_WABA, WABA } from '../../api/api-harness.ts';
+import { type FreshTenant, freshTenant } from '../../../support/test-accounts.ts';
+import { apiOfFile } from '../../api/api-harness.ts';
 import { markupProblems } from '../markup-problems.ts';
 import {
-  addUser,
   joinTenant,
+  newUser,
   openBrowser,
   PASSWORD,
   type PortalBrowser,
   signInWith,
-  tenantOf,
 } from '../portal-browser.ts';
 
-const USERS = `/portal/w/${WABA}/users`;
 const ADDRESS = '198.51.100.21';
 
 const api = apiOfFile(async () => ({ now: () => nowMs }));
-let tenantId: string;
 let nowMs = Date.now();
+let tenant: FreshTenant;
+let users: string;
 
-beforeAll(async () => {
-  tenantId = await tenantOf(api.database, WABA);
+beforeEach(async () => {
+  tenant = await freshTenant(api.database);
+  users = `/portal/w/${tenant.wabaId}/users`;
 });
 
-let users = 0;
-async function newUser(role = 'admin') {
-  users += 1;
-  const email = `proof${users}@store.example`;
-  const browser = await addUser(api, { email, role, tenantId: role === 'operator' ? null : tenantId });
-  const [row] = await query<{ id: string }>(api.database, 'select id from users where email = ?', [email]);
-  await browser.get('/portal/account');
-  return { email, browser, id: row?.id ?? '' };
+/** A user who looks at the page of the account. */
+async function signedIn(role = 'admin') {
+  const user = await newUser(api, role === 'operator' ? null : tenant.tenantId, role);
+  await user.browser.get('/portal/account');
+  return user;
 }
 
 /** Makes it eleven minutes since the user was asked last. */
@@ -65,21 +63,21 @@ const carried = (body: string) => Object.fromEntries(carriedList(body));
 
 describe('a form that wants a fresh proof', () => {
   test('asks for the password when the last proof is old, does nothing until then, and then does what was entered', async () => {
-    const { email, browser } = await newUser();
+    const { email, browser } = await signedIn();
     const given = { email: '<b>"&kim@store.example', role: 'member' };
     await age(email);
-    const question = await browser.post(`${USERS}/invite`, given);
+    const question = await browser.post(`${users}/invite`, given);
     expect(question.statusCode).toBe(403);
     expect(question.body).toContain('Confirm that it is you');
     expect(await markupProblems(question.body)).toEqual([]);
     expect(carried(question.body)).toMatchObject(given);
-    const wrong = await browser.post(`${USERS}/invite`, {
+    const wrong = await browser.post(`${users}/invite`, {
       ...given,
       'proof-of-presence': 'not the password',
     });
     expect([wrong.statusCode, carried(wrong.body).email]).toEqual([422, given.email]);
     expect(await markupProblems(wrong.body)).toEqual([]);
-    const right = await browser.post(`${USERS}/invite`, {
+    const right = await browser.post(`${users}/invite`, {
       ...given,
       email: 'kim@store.example',
       'proof-of-presence': PASSWORD,
@@ -87,12 +85,12 @@ describe('a form that wants a fresh proof', () => {
     expect([right.statusCode, right.body.includes('One-time link')]).toEqual([200, true]);
     expect(await invitations()).toContain('kim@store.example');
     // For ten minutes it asks no more.
-    const next = await browser.post(`${USERS}/invite`, { ...given, email: 'ravi@store.example' });
+    const next = await browser.post(`${users}/invite`, { ...given, email: 'ravi@store.example' });
     expect(next.statusCode).toBe(200);
   });
 
   test('asks for a code where there is a second factor, and takes each once; the password is not enough', async () => {
-    const { email, browser } = await newUser();
+    const { email, browser } = await signedIn();
     const page = (await browser.get('/portal/account/second-factor')).body;
     const secret = (/data-copy="([A-Z2-7 ]{39})"/.exec(page)?.[1] ?? '').replaceAll(' ', '');
     const sealed = /name="sealed" value="([^"]+)"/.exec(page)?.[1] ?? '';
@@ -101,7 +99,7 @@ describe('a form that wants a fresh proof', () => {
     await age(email);
     await browser.get('/portal/account');
     const invite = (proof: string) =>
-      browser.post(`${USERS}/invite`, {
+      browser.post(`${users}/invite`, {
         email: 'code@store.example',
         role: 'member',
         'proof-of-presence': proof,
@@ -119,8 +117,8 @@ describe('a form that wants a fresh proof', () => {
   });
 
   test('carries fields of many lines and those that are there more than once', async () => {
-    const { email, browser } = await newUser();
-    const path = `/portal/w/${WABA}/endpoints`;
+    const { email, browser } = await signedIn();
+    const path = `/portal/w/${tenant.wabaId}/endpoints`;
     const entered: [string, string][] = [
       ['url', 'https://receiver.example/proven?a=1&b="2"'],
       ['eventTypes', 'message'],
@@ -148,10 +146,10 @@ describe('a form that wants a fresh proof', () => {
   });
 
   test('counts guesses', async () => {
-    const { email, browser } = await newUser();
+    const { email, browser } = await signedIn();
     await age(email);
     const guess = () =>
-      browser.post(`${USERS}/invite`, {
+      browser.post(`${users}/invite`, {
         email: 'x@store.example',
         role: 'member',
         'proof-of-presence': 'wrong',
@@ -162,7 +160,7 @@ describe('a form that wants a fresh proof', () => {
   });
 
   test('is not locked by strangers who type what its guesses are counted by as their e-mail address', async () => {
-    const { email, browser, id } = await newUser();
+    const { email, browser, id } = await signedIn();
     const stranger = openBrowser(api.app, ADDRESS);
     for (let count = 0; count < 11; count += 1) await signInWith(stranger, `user ${id}`, 'wrong password!');
     await age(email);
@@ -171,11 +169,11 @@ describe('a form that wants a fresh proof', () => {
     for (const [name, value] of browser.cookies) colleague.cookies.set(name, value);
     await colleague.get('/portal/account');
     const invite = { email: 'lin@store.example', role: 'member', 'proof-of-presence': PASSWORD };
-    expect((await colleague.post(`${USERS}/invite`, invite)).statusCode).toBe(200);
+    expect((await colleague.post(`${users}/invite`, invite)).statusCode).toBe(200);
   });
 
   test('asks before the page of the second factor too, and leads back to it', async () => {
-    const { email, browser } = await newUser('member');
+    const { email, browser } = await signedIn('member');
     await age(email);
     const asked = await browser.get('/portal/account/second-factor');
     expect(asked.headers.location).toBe('/portal/confirm?next=%2Fportal%2Faccount%2Fsecond-factor');
@@ -208,7 +206,7 @@ describe('sessions', () => {
   const isIn = async (browser: PortalBrowser) => (await browser.get('/portal/account')).statusCode === 200;
 
   test('are all but one’s own ended by a button, which is written down', async () => {
-    const { email, browser } = await newUser('member');
+    const { email, browser } = await signedIn('member');
     const others = [openBrowser(api.app), openBrowser(api.app)];
     for (const other of others) await signInWith(other, email);
     const page = (await browser.get('/portal/account')).body;
@@ -219,18 +217,18 @@ describe('sessions', () => {
   });
 
   test('of a user are listed and ended by an administrator of the tenant, one or all, and the user is told', async () => {
-    const [admin, { email, browser, id }] = [await newUser(), await newUser('member')];
+    const [admin, { email, browser, id }] = [await signedIn(), await signedIn('member')];
     const other = openBrowser(api.app);
     await signInWith(other, email);
-    const page = await admin.browser.get(`${USERS}/${id}/sessions`);
+    const page = await admin.browser.get(`${users}/${id}/sessions`);
     expect(page.body.match(/<button class="secondary">End</g)).toHaveLength(2);
     expect(await markupProblems(page.body)).toEqual([]);
     const [first, second] = await sessionIds(email);
-    expect((await admin.browser.post(`${USERS}/${id}/sessions/${first}/end`)).statusCode).toBe(303);
+    expect((await admin.browser.post(`${users}/${id}/sessions/${first}/end`)).statusCode).toBe(303);
     expect([await isIn(browser), await isIn(other)]).toEqual([false, true]);
     const [own] = await sessionIds(admin.email);
-    expect((await admin.browser.post(`${USERS}/${id}/sessions/${own}/end`)).statusCode).toBe(404);
-    await admin.browser.post(`${USERS}/${id}/sessions/end`);
+    expect((await admin.browser.post(`${users}/${id}/sessions/${own}/end`)).statusCode).toBe(404);
+    await admin.browser.post(`${users}/${id}/sessions/end`);
     expect(await isIn(other)).toBe(false);
     expect(second).not.toBe(first);
     expect(await entries(email)).toEqual([
@@ -242,21 +240,21 @@ describe('sessions', () => {
   });
 
   test('elsewhere are neither seen nor ended by the administrator of one tenant', async () => {
-    const admin = await newUser();
-    const operator = await newUser('operator');
+    const admin = await signedIn();
+    const operator = await signedIn('operator');
     await execute(
       api.database,
       `insert into memberships (user_id, tenant_id, role) values (?, ?, 'member')`,
-      [operator.id, tenantId],
+      [operator.id, tenant.tenantId],
     );
-    const page = await admin.browser.get(`${USERS}/${operator.id}/sessions`);
+    const page = await admin.browser.get(`${users}/${operator.id}/sessions`);
     expect(page.body).toContain('signed in nowhere');
-    await admin.browser.post(`${USERS}/${operator.id}/sessions/end`);
+    await admin.browser.post(`${users}/${operator.id}/sessions/end`);
     expect((await operator.browser.get('/portal/operator/health')).statusCode).toBe(200);
   });
 
   test('that a link of another person made possible are marked, and the owner is told; such a session cannot hide it', async () => {
-    const { email, browser, id } = await newUser('member');
+    const { email, browser, id } = await signedIn('member');
     const maker = { actor: { ...SYSTEM, name: 'maker@store.example' }, tenantId: null, userId: null };
     const { path } = await makePasswordLink({ database: api.database }, maker, id);
     const thief = openBrowser(api.app);
@@ -280,30 +278,33 @@ describe('sessions', () => {
     await confirmPassword({ database: api.database }, { actor: SYSTEM, tenantId: null, userId: null }, id);
     const owner = openBrowser(api.app);
     await signInWith(owner, email, 'my own at last');
-    const told = (await owner.get(`/portal/w/${WABA}`)).body;
+    const told = (await owner.get(`/portal/w/${tenant.wabaId}`)).body;
     expect(told).toMatch(
       /signed in from 10\.7\.\d+\.\d+, with the password that was set through a link made by maker@/,
     );
     expect(await markupProblems(told)).toEqual([]);
     const [, upTo = ''] = /name="upTo" value="(\d+)"/.exec(told) ?? [];
     await owner.post('/portal/account/notices', { upTo });
-    expect((await owner.get(`/portal/w/${WABA}`)).body).not.toContain('This happened to your account');
+    expect((await owner.get(`/portal/w/${tenant.wabaId}`)).body).not.toContain(
+      'This happened to your account',
+    );
     expect((await owner.get('/portal/account')).body).toContain('Changes to your account');
   });
 
   test('get neither a fresh proof nor a longer life by an invitation to a further tenant', async () => {
-    const { email, browser } = await newUser('member');
+    const { email, browser } = await signedIn('member');
     await age(email);
     await execute(
       api.database,
       `update user_sessions set expires_at = now() + interval '1 hour' where user_id = (select id from users where email = ?)`,
       [email],
     );
-    const further = { email, role: 'admin', tenantId: await tenantOf(api.database, OTHER_WABA) };
+    const other = await freshTenant(api.database);
+    const further = { email, role: 'admin', tenantId: other.tenantId };
     expect((await joinTenant(api, browser, further)).headers.location).toBe('/portal');
     await browser.get('/portal/account');
     const invited = { email: 'by-a-thief@store.example', role: 'admin' };
-    const answer = await browser.post(`/portal/w/${OTHER_WABA}/users/invite`, invited);
+    const answer = await browser.post(`/portal/w/${other.wabaId}/users/invite`, invited);
     expect(answer.statusCode).toBe(403);
     expect(await invitations()).not.toContain(invited.email);
     const [session] = await query<{ isShort: boolean }>(
@@ -316,7 +317,7 @@ describe('sessions', () => {
   });
 
   test('leave nothing in the browser when they are signed out', async () => {
-    const { browser } = await newUser('member');
+    const { browser } = await signedIn('member');
     // Whom the provider confirmed could join, and so sign in, for ten minutes more.
     for (const name of ['oidc', 'proven']) browser.cookies.set(`__Host-heliograph-${name}`, 'sealed');
     const answer = await browser.post('/portal/sign-out');

@@ -1,32 +1,34 @@
-import { beforeAll, describe, expect, test } from 'vitest';
+import { beforeEach, describe, expect, test } from 'vitest';
 import { noteTokenRefused } from '../../../../src/accounts/access-tokens.ts';
 import { execute, query } from '../../../../src/platform/postgres/sql.ts';
 import { turn } from '../../alerts/alerts-fixtures.ts';
-import { apiOfFile, OTHER_WABA, testConfig, WABA } from '../../api/api-harness.ts';
+import { apiOfFile, testConfig } from '../../api/api-harness.ts';
 import { markupProblems } from '../markup-problems.ts';
-import { addUser, type PortalBrowser, tenantOf } from '../portal-browser.ts';
+import { newOffice, newUser, type Office, type PortalBrowser } from '../portal-browser.ts';
 
 const mail = { HELIOGRAPH_SMTP_URL: 'smtp://127.0.0.1:9', HELIOGRAPH_MAIL_FROM: 'alerts@gateway.example' };
 const api = apiOfFile(async () => ({ config: testConfig(mail) }));
+let store: Office;
+let other: Office;
 let admin: PortalBrowser;
 let member: PortalBrowser;
 let stranger: PortalBrowser;
 let operator: PortalBrowser;
 
-beforeAll(async () => {
-  const tenantId = await tenantOf(api.database, WABA);
-  admin = await addUser(api, { email: 'admin@store.example', role: 'admin', tenantId });
-  member = await addUser(api, { email: 'member@store.example', role: 'member', tenantId });
-  stranger = await addUser(api, {
-    ...{ email: 'admin@bazaar.example', role: 'admin' },
-    tenantId: await tenantOf(api.database, OTHER_WABA),
-  });
-  operator = await addUser(api, { email: 'op@host.example', role: 'operator', tenantId: null });
-  await noteTokenRefused(api.database, WABA, 'Session <b>has</b> expired');
+beforeEach(async () => {
+  store = await newOffice(api);
+  other = await newOffice(api, 'Fixture Bazaar');
+  [admin, stranger] = [store.admin, other.admin];
+  ({ browser: member } = await newUser(api, store.tenantId));
+  ({ browser: operator } = await newUser(api, null));
+  // An operator sees the alerts of all tenants: those of the tests before are over.
+  await execute(api.database, 'delete from alerts');
+  await execute(api.database, 'update wabas set token_refused_at = null, token_problem = null');
+  await noteTokenRefused(api.database, store.wabaId, 'Session <b>has</b> expired');
   await execute(
     api.database,
     `update wabas set token_refused_at = now() - interval '1 hour' where waba_id = ?`,
-    [WABA],
+    [store.wabaId],
   );
   await turn(api.database);
 });
@@ -39,7 +41,7 @@ describe('the bell', () => {
       expect(bellOf((await browser.get('/portal/account')).body)).toBe('Alerts, 1 new');
     }
     expect(bellOf((await stranger.get('/portal/account')).body)).toBe('Alerts');
-    expect(bellOf((await admin.get(`/portal/w/${WABA}`)).body)).toBe('Alerts, 1 new');
+    expect(bellOf((await admin.get(store.path)).body)).toBe('Alerts, 1 new');
   });
 });
 
@@ -48,19 +50,18 @@ describe('the page of alerts', () => {
     for (const path of ['/portal/alerts', '/portal/runbooks'])
       for (const browser of [admin, member])
         expect((await browser.get(path)).body).toContain(
-          `<li><a href="/portal/w/${WABA}/endpoints">Webhooks</a></li>`,
+          `<li><a href="${store.path}/endpoints">Webhooks</a></li>`,
         );
-    expect((await operator.get('/portal/alerts')).body).not.toContain(`/portal/w/${WABA}/endpoints"`);
+    expect((await operator.get('/portal/alerts')).body).not.toContain(`${store.path}/endpoints"`);
   });
 
   test('lists the WABAs of a tenant with several in the navigation', async () => {
-    const tenantId = await tenantOf(api.database, OTHER_WABA);
     const linkTo = (wabaId: string) => `<li><a href="/portal/w/${wabaId}">${wabaId}</a></li>`;
     const add = (first: number, last: number) =>
       execute(
         api.database,
         `insert into wabas (waba_id, tenant_id) select '9100000000000' || n, ? from generate_series(${first}, ${last}) as n`,
-        [tenantId],
+        [other.tenantId],
       );
     const pages = async () => [
       (await stranger.get('/portal/alerts')).body,
@@ -69,8 +70,8 @@ describe('the page of alerts', () => {
     await add(10, 10);
     for (const body of await pages()) {
       expect(await markupProblems(body)).toEqual([]);
-      for (const wabaId of [OTHER_WABA, '910000000000010']) expect(body).toContain(linkTo(wabaId));
-      expect(body).not.toContain(linkTo(WABA));
+      for (const wabaId of [other.wabaId, '910000000000010']) expect(body).toContain(linkTo(wabaId));
+      expect(body).not.toContain(linkTo(store.wabaId));
       expect(body).not.toContain('All WABAs');
     }
     await add(11, 40);
@@ -83,9 +84,11 @@ describe('the page of alerts', () => {
     const { body } = await admin.get('/portal/alerts');
     expect(body).toContain('Access token refused');
     expect(body).toContain('Session &lt;b&gt;has&lt;/b&gt; expired');
-    expect(body).toContain(`href="/portal/w/${WABA}"`);
+    expect(body).toContain(`href="${store.path}"`);
     expect(body).toContain('href="/portal/runbooks#access-token-refused"');
-    expect((await operator.get('/portal/alerts')).body).toContain(`href="/portal/operator/wabas/${WABA}"`);
+    expect((await operator.get('/portal/alerts')).body).toContain(
+      `href="/portal/operator/wabas/${store.wabaId}"`,
+    );
     expect((await stranger.get('/portal/alerts')).body).toContain('No open alerts');
     for (const path of ['/portal/alerts', '/portal/alerts?state=all', '/portal/runbooks']) {
       for (const browser of [admin, operator]) {
@@ -132,7 +135,6 @@ describe('the page of alerts', () => {
 });
 
 describe('where links go by e-mail', () => {
-  const USERS = `/portal/w/${WABA}/users`;
   const mails = () =>
     query<{ kind: string; recipient: string; content: string }>(
       api.database,
@@ -140,10 +142,11 @@ describe('where links go by e-mail', () => {
     );
 
   test('the one who invites sees that it was sent and not the link', async () => {
-    await admin.get(USERS);
-    const answer = await admin.post(`${USERS}/invite`, { email: 'new@store.example', role: 'member' });
-    expect([answer.statusCode, answer.headers.location]).toEqual([303, `${USERS}?done=mailed`]);
-    const { body } = await admin.get(`${USERS}?done=mailed`);
+    const users = `${store.path}/users`;
+    await admin.get(users);
+    const answer = await admin.post(`${users}/invite`, { email: 'new@store.example', role: 'member' });
+    expect([answer.statusCode, answer.headers.location]).toEqual([303, `${users}?done=mailed`]);
+    const { body } = await admin.get(`${users}?done=mailed`);
     expect(body).toContain('on its way by e-mail');
     expect(body).toContain('new@store.example');
     expect(body).not.toContain('/portal/invitations/');
