@@ -37,7 +37,7 @@ const WAITING = new RegExp(
   `/test/integration/(${[
     'deployment/proxy-downloads',
     'docs/docs-site',
-    'deliveries/(backlog-return|backlog-return-causes|dead-workers|session-workflow|stuck-workflow)',
+    'deliveries/(backlog-return|backlog-return-causes|dead-workers|session-workflow|stuck-workflow|workflow-ids)',
     'deliveries/temporal-(away|frozen)',
     'platform/temporal/connection',
     'worker/deaf-worker',

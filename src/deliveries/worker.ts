@@ -63,7 +63,7 @@ export function openDelivery(config: Config, tools: DeliveryTools) {
   const settlement = { database, health, runLimits, worker, onAttempt: observer, gate, onTrouble };
   const runs = new DeliveryRuns({
     calm,
-    onStarted: (label) =>
+    onShown: (label) =>
       void recordWorkflow(database, [{ ...label, workflowId: deliveryWorkflowId(label) }]).catch(onTrouble),
     onTrouble: (error) =>
       logger.warn({ err: error }, 'workflow runs of deliveries cannot be started at present'),

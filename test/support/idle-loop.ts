@@ -24,7 +24,7 @@ export function idleLoop(parts: Parts): { loop: DeliveryLoop; tools: LoopTools }
     onTrouble: () => undefined,
     worker: 'test',
     onAttempt: () => undefined,
-    runs: new DeliveryRuns({ calm, onStarted: () => undefined, onTrouble: () => undefined }),
+    runs: new DeliveryRuns({ calm, onShown: () => undefined, onTrouble: () => undefined }),
     ...parts,
   };
   return { loop: new DeliveryLoop(tools), tools };

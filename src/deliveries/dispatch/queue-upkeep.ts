@@ -39,7 +39,7 @@ export function startRetryRelease(tools: UpkeepTools): Loop {
       const released = await sweep((range) => releaseDueRetries(database, { ...range, runGraceMs }));
       if (released > 0) loop.wake();
       const tests = await findLateTests(database, { runGraceMs, limit: TESTS });
-      await Promise.all(tests.map((test) => loop.attemptOne(test)));
+      await Promise.all(tests.map((test) => loop.attemptLate(test)));
       return released === RETRIES;
     },
   });

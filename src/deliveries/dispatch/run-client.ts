@@ -26,8 +26,14 @@ export function makeRunClient(tools: RunClientTools): RunClient {
     const eventIdHash = await tools.eventIdHash(label.eventId);
     return deliveryStart({ ...tools, eager: true }, label, { ...begin, eventIdHash });
   };
-  const signal = async (workflowId: string, news: DeliveryNews) => {
-    await client.workflow.getHandle(workflowId).signal(NEWS_SIGNAL, news).catch(ignoreEnded);
+  const signal = async (workflowId: string, news: DeliveryNews): Promise<boolean> => {
+    try {
+      await client.workflow.getHandle(workflowId).signal(NEWS_SIGNAL, news);
+      return true;
+    } catch (error) {
+      ignoreEnded(error);
+      return false;
+    }
   };
   return {
     async start(label, begin) {

@@ -36,7 +36,8 @@ export function deliveryStart(
   return {
     taskQueue,
     workflowId: deliveryWorkflowId(label),
-    workflowIdReusePolicy: 'ALLOW_DUPLICATE',
+    // A run that was there shows how its delivery ended, or that an operator ended it.
+    workflowIdReusePolicy: (begin.news?.end ?? null) === null ? 'ALLOW_DUPLICATE' : 'REJECT_DUPLICATE',
     requestEagerStart: eager,
     args: [{ deliveryId, deliveryDay, leaseMs, ...begin }],
     typedSearchAttributes: searchAttributes({ ...label, eventId: eventIdHash }),

@@ -150,9 +150,24 @@ export class DeliveryLoop {
    * with the reason why nothing can be attempted now. Rejects when `database` fails: activities have a pool of their own.
    */
   async attemptOne(ref: DeliveryRef, database: Database = this.#tools.database): Promise<AttemptOutcome> {
-    const { runs, limiter } = this.#tools;
+    const { runs } = this.#tools;
     const underWay = runs.join(ref.deliveryId);
     if (underWay !== null) return await underWay;
+    const reason = await this.#beginOne(ref, database, { hasRun: true });
+    return reason ?? (await (runs.join(ref.deliveryId) ?? LOOK_AGAIN));
+  }
+
+  /** Attempts a delivery whose run has not come for it, if it may be attempted now; does not wait for the attempt. */
+  async attemptLate(ref: DeliveryRef): Promise<void> {
+    await this.#beginOne(ref, this.#tools.database, {});
+  }
+
+  /** Null: the attempt is under way. */
+  async #beginOne(
+    ref: DeliveryRef,
+    database: Database,
+    known: { hasRun?: true },
+  ): Promise<AttemptOutcome | null> {
     if (!this.#mayClaim()) return NOT_CLAIMING;
     const run = newClaim();
     const one = await claimOne(database, { ...ref, token: run.token, leaseMs: this.#leaseMs });
@@ -163,13 +178,13 @@ export class DeliveryLoop {
       return LOOK_AGAIN;
     }
     const { delivery } = one;
-    if (limiter.free(delivery.endpointId) <= 0) {
+    if (this.#tools.limiter.free(delivery.endpointId) <= 0) {
       await releaseClaims(database, run.token, [delivery.deliveryId]);
       return AT_LIMIT;
     }
-    const claim = { ...delivery, hasRun: true };
+    const claim = { ...delivery, ...known };
     await this.#attemptAll([{ claim, attempt: this.#begin(claim.endpointId) }], run);
-    return await (runs.join(ref.deliveryId) ?? LOOK_AGAIN);
+    return null;
   }
 
   /** Lets a publisher of this process claim what it inserts; null while nothing can be attempted at once. */
@@ -309,7 +324,7 @@ export class DeliveryLoop {
     this.#tools.limiter.end(attempt, isProxyFailure(sent.result) ? null : sent.result);
     for (const slots of Object.values(this.#slots)) slots.responded(attempt);
     const hasRun = run?.hasRun === true;
-    const workflowId = hasRun ? deliveryWorkflowId(label) : this.#shownBy;
+    const workflowId = run?.isShown === true ? deliveryWorkflowId(label) : this.#shownBy;
     const isCalm = run !== null && this.#tools.runs.isCalm();
     const made = { ...claim, token, endpoint, isProbe, sent, hasRun, isCalm, workflowId };
     this.#made.set(made, { underWay: attempt, run });

@@ -8,10 +8,13 @@ import { RunShare } from './run-share.ts';
 
 /** Calls to Temporal; all reject when Temporal is away or refuses. */
 export type RunClient = {
-  /** Starts the run of a delivery. False: one is open already. `held`: the attempt waits for the run in this process. */
+  /**
+   * Starts the run of a delivery. False: one is open already, or there was one and `news` is the end of the delivery.
+   * `held`: the attempt waits for the run in this process.
+   */
   start(label: DeliveryLabel, begin: { news: DeliveryNews | null; held: boolean }): Promise<boolean>;
-  /** Reports the end of a delivery to its run, if that is open. */
-  end(workflowId: string, news: DeliveryNews): Promise<void>;
+  /** Reports the end of a delivery to its run. False: none is open. */
+  end(workflowId: string, news: DeliveryNews): Promise<boolean>;
   /** Reports why a delivery waits to its run, which is started where none is open or able to go on. */
   wait(label: DeliveryLabel, news: DeliveryNews): Promise<void>;
   /** Cancels the run of a delivery that was dropped. */
@@ -32,8 +35,8 @@ const PAUSE_MS = 1_000;
 
 type RunOptions = {
   calm: CalmWatch;
-  /** A run was started for this delivery. */
-  onStarted: (label: DeliveryLabel) => void;
+  /** Temporal has a run that shows this delivery. */
+  onShown: (label: DeliveryLabel) => void;
   onTrouble: (error: unknown) => void;
 };
 
@@ -51,16 +54,29 @@ export class AttemptRun {
   readonly outcome = Promise.withResolvers<AttemptOutcome>();
   readonly #joined = Promise.withResolvers<void>();
   isJoined = false;
+  /** Temporal has said that there is a run. */
+  isStarted = false;
   /** The attempt waits for its run. */
   readonly isHeld: boolean;
-  hasRun: boolean;
+  /** By the queue, a run was started or was to be: it may be lost, or its start may have failed. */
+  readonly wasGivenRun: boolean;
   /** Whether the run that was started for it is new; null: there is none. One that was open looks in its own time. */
   starting: Promise<boolean | null> = Promise.resolve(null);
   timer: NodeJS.Timeout | undefined;
 
-  constructor(hasRun: boolean, isHeld: boolean) {
-    this.hasRun = hasRun;
+  constructor(wasGivenRun: boolean, isHeld: boolean) {
+    this.wasGivenRun = wasGivenRun;
     this.isHeld = isHeld;
+  }
+
+  /** Whether a run is to learn of the attempt. */
+  get hasRun(): boolean {
+    return this.wasGivenRun || this.isStarted;
+  }
+
+  /** Whether it is certain that there is a run: it came for the attempt, or was started for it. */
+  get isShown(): boolean {
+    return this.isJoined || this.isStarted;
   }
 
   join(): Promise<AttemptOutcome> {
@@ -130,7 +146,7 @@ export class DeliveryRuns {
     this.#attempts.set(label.deliveryId, run);
     const start = async () => {
       const isNew = await this.#start(label, { news: null, held: isHeld });
-      run.hasRun = isNew !== null;
+      run.isStarted = isNew !== null;
       return isNew;
     };
     const startSlow = () => {
@@ -159,8 +175,8 @@ export class DeliveryRuns {
 
   /** Whether a run shows an attempt that has ended. */
   async #show(run: AttemptRun | null, label: DeliveryLabel, outcome: AttemptOutcome): Promise<boolean> {
-    if (run?.hasRun === true && !run.isJoined) await this.#report(label, newsOf(outcome));
-    if (run?.hasRun === true || run?.isJoined === true) return true;
+    if (run?.isJoined === true) return true;
+    if (run?.hasRun === true) return await this.#report(label, newsOf(outcome));
     const isShown = 'run' in outcome ? outcome.run !== null : run !== null && this.isCalm();
     return isShown && (await this.#start(label, { news: newsOf(outcome), held: false })) !== null;
   }
@@ -177,15 +193,21 @@ export class DeliveryRuns {
   ): Promise<boolean | null> {
     const { news } = begin;
     const isNew = await this.#call((client) => client.start(label, begin));
-    if (isNew === true) this.#options.onStarted(label);
+    if (isNew === true) this.#options.onShown(label);
     if (isNew === false && news !== null) await this.#report(label, news);
     return isNew;
   }
 
-  async #report(label: DeliveryLabel, news: DeliveryNews): Promise<void> {
-    await this.#call((client) =>
-      news.end === null ? client.wait(label, news) : client.end(deliveryWorkflowId(label), news),
-    );
+  /** Reports to the run of a delivery, and starts one where it is lost. False: Temporal is away. */
+  async #report(label: DeliveryLabel, news: DeliveryNews): Promise<boolean> {
+    const reported = await this.#call(async (client) => {
+      if (news.end === null) await client.wait(label, news);
+      else if (!(await client.end(deliveryWorkflowId(label), news)))
+        await client.start(label, { news, held: false });
+      return true;
+    });
+    if (reported !== null) this.#options.onShown(label);
+    return reported !== null;
   }
 
   /** Null when the call failed. */

@@ -33,10 +33,10 @@ test('a flood at endpoints whose attempts wait for their runs holds a few slots,
       starts.push(eventId);
       return new Promise(() => undefined);
     },
-    ...{ end: async () => undefined, wait: async () => undefined, cancel: async () => undefined },
+    ...{ end: async () => true, wait: async () => undefined, cancel: async () => undefined },
   };
   const calm = { note: () => undefined, isCalm: () => false, shareWith: () => undefined };
-  const runs = new DeliveryRuns({ calm, onStarted: () => undefined, onTrouble: () => undefined });
+  const runs = new DeliveryRuns({ calm, onShown: () => undefined, onTrouble: () => undefined });
   runs.connect(silent);
   const sent: string[] = [];
   const sender = {

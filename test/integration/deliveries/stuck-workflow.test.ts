@@ -105,7 +105,7 @@ test('the run of a delivery that ended without it ends as that did, and is termi
     ...runs,
     end: async (workflowId: string, news: DeliveryNews) => {
       asked.push(news.end ?? 'waits');
-      await runs.end(workflowId, news);
+      return await runs.end(workflowId, news);
     },
     cancel: async (workflowId: string) => {
       asked.push('dropped');

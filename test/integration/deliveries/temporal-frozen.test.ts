@@ -130,7 +130,7 @@ test('the loops that show deliveries and endpoints in Temporal give a frozen one
   const runs = {
     start: async () => false,
     wait: async () => {},
-    end: async () => {},
+    end: async () => true,
     cancel: async () => {},
   };
   const watch = new TroubleWatch();

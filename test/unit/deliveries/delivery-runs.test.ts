@@ -17,7 +17,8 @@ function label(n = 1) {
   };
 }
 
-type Answer = 'new' | 'open' | 'away' | 'silent';
+/** `lost`: there is no run where the queue has one. */
+type Answer = 'new' | 'open' | 'away' | 'silent' | 'lost';
 
 /** Notes each call to Temporal, which answers a start in this way. */
 function runsWith(answer: Answer = 'new') {
@@ -29,12 +30,12 @@ function runsWith(answer: Answer = 'new') {
     calls.push(call);
     if (temporal.answer === 'away') throw new Error('Temporal is away');
     if (temporal.answer === 'silent') return await new Promise(() => undefined);
-    return temporal.answer === 'new';
+    return temporal.answer === 'new' || temporal.answer === 'lost';
   };
   const client: RunClient = {
     start: async ({ eventId }, { news, held }) =>
       await respond(`start ${eventId} ${held ? 'held' : (news?.end ?? (news === null ? 'slow' : 'waits'))}`),
-    end: async (_workflowId, { end }) => void (await respond(`end ${end}`)),
+    end: async (_workflowId, { end }) => (await respond(`end ${end}`)) && temporal.answer !== 'lost',
     wait: async ({ eventId }) => void (await respond(`wait ${eventId}`)),
     cancel: async () => void (await respond('cancel')),
   };
@@ -47,7 +48,7 @@ function runsWith(answer: Answer = 'new') {
   };
   const runs = new DeliveryRuns({
     calm,
-    onStarted: ({ eventId }) => calls.push(`noted ${eventId}`),
+    onShown: ({ eventId }) => calls.push(`noted ${eventId}`),
     onTrouble: (error) => troubles.push(error),
   });
   runs.connect(client);
@@ -76,7 +77,7 @@ describe('in calm traffic', () => {
     await vi.advanceTimersByTimeAsync(1);
     expect(calls).toEqual(['start wamid.1 slow', 'noted wamid.1']);
     await runs.end(run, label(1), DELIVERED);
-    expect(calls.at(-1)).toBe('end delivered');
+    expect(calls.at(-2)).toBe('end delivered');
   });
 
   test('one that its run has come for is answered, not reported', async () => {
@@ -112,13 +113,32 @@ describe('a failed attempt', () => {
   test('that a loop made for a delivery with a run is reported to it', async () => {
     const { runs, calls, begin } = runsWith();
     await runs.end(begin(1, { isFirst: false, hasRun: true }), label(1), failing('room'));
+    expect(calls).toEqual(['wait wamid.1', 'noted wamid.1']);
+  });
+
+  test('with a run by the queue names it only once Temporal has said that it is there', async () => {
+    const { runs, calls, begin, temporal } = runsWith('away');
+    const run = begin(1, { isFirst: false, hasRun: true });
+    expect([run?.hasRun, run?.isShown]).toEqual([true, false]);
+    await runs.end(run, label(1), failing('room'));
     expect(calls).toEqual(['wait wamid.1']);
+    temporal.answer = 'new';
+    await vi.advanceTimersByTimeAsync(1_001);
+    const next = begin(1, { isFirst: false, hasRun: true });
+    void runs.join(label(1).deliveryId);
+    expect(next?.isShown).toBe(true);
+  });
+
+  test('whose run is lost gets another that says how it ended', async () => {
+    const { runs, calls, begin } = runsWith('lost');
+    await runs.end(begin(1, { isFirst: false, hasRun: true }), label(1), DELIVERED);
+    expect(calls).toEqual(['end delivered', 'start wamid.1 delivered', 'noted wamid.1']);
   });
 
   test('whose run is open already, unknown to the queue, is reported to it', async () => {
     const { runs, calls } = runsWith('open');
     await runs.end(null, label(1), failing('room'));
-    expect(calls).toEqual(['start wamid.1 waits', 'wait wamid.1']);
+    expect(calls).toEqual(['start wamid.1 waits', 'wait wamid.1', 'noted wamid.1']);
   });
 });
 
@@ -196,7 +216,7 @@ describe('Temporal away', () => {
 
   test('from the start: nothing gets a run, and nothing waits for one', () => {
     const calm = { note: () => undefined, isCalm: () => true, shareWith: () => undefined };
-    const runs = new DeliveryRuns({ calm, onStarted: () => undefined, onTrouble: () => undefined });
+    const runs = new DeliveryRuns({ calm, onShown: () => undefined, onTrouble: () => undefined });
     expect(runs.isUp()).toBe(false);
     for (const mode of ['auto', 'always', 'failures'] as const)
       expect(runs.begin(label(), { mode, isFirst: true, hasRun: false })).toBeNull();

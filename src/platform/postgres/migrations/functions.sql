@@ -787,7 +787,9 @@ begin
            last_error = errors[n],
            next_attempt_at = clock_timestamp() + delays_ms[n] * interval '1 millisecond',
            finished_at = case when log_states[n] = 'pending' then null else clock_timestamp() end,
-           workflow_id = coalesce(workflow_ids[n], d.workflow_id)
+           -- A run of its own was there, whoever made this attempt.
+           workflow_id = case when d.workflow_id like 'delivery/%' then d.workflow_id
+                              else coalesce(workflow_ids[n], d.workflow_id) end
       from generate_subscripts(ids, 1) as n
      where days[n] = log_day and d.day = log_day and d.id = any (ours) and d.id = ids[n];
   end loop;

@@ -1,0 +1,124 @@
+import type { Client } from '@temporalio/client';
+import { expect, onTestFinished, test } from 'vitest';
+import { retryDelivery } from '../../../src/deliveries/retry-now.ts';
+import { sendTestEvent } from '../../../src/deliveries/test-event.ts';
+import { insertBodies } from '../../../src/inbound/inbox.ts';
+import { SYSTEM } from '../../../src/platform/audit/audit.ts';
+import { loadConfig } from '../../../src/platform/config/config.ts';
+import type { Database } from '../../../src/platform/postgres/database.ts';
+import { query } from '../../../src/platform/postgres/sql.ts';
+import { publicDeliveryId } from '../../../src/platform/public-ids.ts';
+import { startWorker } from '../../../src/worker/start-worker.ts';
+import { ACCOUNT, bodyOf, textMessage } from '../../support/load/upstream-bodies.ts';
+import { makeOwnTemporal } from '../../support/own-temporal.ts';
+import { silentLogger } from '../../support/silent-logger.ts';
+import { addEndpoint, seedFixtureAccounts } from '../../support/test-accounts.ts';
+import { testDatabase } from '../../support/test-database.ts';
+import { testSettings } from '../../support/test-settings.ts';
+import { answer, type Behaviour, eventually, startReceiver } from '../../support/webhook-receiver.ts';
+
+async function runningWorker() {
+  const temporal = await makeOwnTemporal();
+  await temporal.start();
+  const { database, url } = await testDatabase(20);
+  await seedFixtureAccounts(database);
+  const receiver = await startReceiver();
+  onTestFinished(() => receiver.close());
+  const endpoint = await addEndpoint(database, ACCOUNT.wabaId, `${receiver.url}/hook`);
+  const config = loadConfig(testSettings(url, { HELIOGRAPH_TEMPORAL_ADDRESS: temporal.address }));
+  const worker = await startWorker(config, silentLogger);
+  onTestFinished(() => worker.stop());
+  return { temporal, database, receiver, endpoint };
+}
+
+/** Refuses the first attempt of each event. */
+const refuseFirst: Behaviour = (webhook, response) =>
+  answer(webhook.headers['x-service-attempt'] === '1' ? 503 : 200)(webhook, response);
+
+const send = (database: Database, id: string) =>
+  insertBodies(database, [bodyOf(ACCOUNT, [textMessage(id, 'x')])]);
+
+type Logged = { id: string; state: string; workflowId: string | null; ofAttempts: (string | null)[] };
+
+/** The deliveries of an event in the log, with the workflows that they and their attempts name. */
+const logged = (database: Database, eventId: string) =>
+  query<Logged>(
+    database,
+    `select d.id, d.state, d.workflow_id as "workflowId",
+            array(select a.workflow_id from attempts a where a.delivery_id = d.id order by a.attempt) as "ofAttempts"
+       from deliveries d join events e on e.day = d.event_day and e.id = d.event_uuid
+      where e.event_id = ? order by d.id`,
+    [eventId],
+  );
+
+async function untilDelivered(database: Database, eventId: string): Promise<Logged> {
+  const only = async () => (await logged(database, eventId))[0];
+  await eventually(`${eventId} is delivered`, async () => (await only())?.state, {
+    is: 'delivered',
+    withinMs: 30_000,
+  });
+  return (await only()) ?? { id: '', state: '', workflowId: null, ofAttempts: [] };
+}
+
+const statusOf = async (client: Client, workflowId: string) =>
+  (
+    await client.workflow
+      .getHandle(workflowId)
+      .describe()
+      .catch(() => null)
+  )?.status.name ?? 'not found';
+
+const OWN = /^delivery\//;
+
+test('a delivery whose run could not be started while Temporal was frozen names no run', async () => {
+  const { temporal, database, receiver } = await runningWorker();
+  receiver.behave(refuseFirst);
+  await send(database, 'wamid.BEFORE');
+  expect((await untilDelivered(database, 'wamid.BEFORE')).workflowId).toMatch(OWN);
+  temporal.freeze();
+  onTestFinished(() => temporal.thaw());
+  for (const id of ['wamid.FROZEN1', 'wamid.FROZEN2']) {
+    await send(database, id);
+    const { workflowId, ofAttempts } = await untilDelivered(database, id);
+    expect(ofAttempts).toHaveLength(2);
+    for (const named of [workflowId, ...ofAttempts]) expect(named ?? '').not.toMatch(OWN);
+  }
+}, 120_000);
+
+test('a delivery that ends after Temporal lost its run is shown by a new one', async () => {
+  const { temporal, database, receiver } = await runningWorker();
+  receiver.behave(answer(503, { 'retry-after': '300' }));
+  await send(database, 'wamid.LOST');
+  const waiting = async () => (await logged(database, 'wamid.LOST'))[0]?.workflowId ?? '';
+  await eventually('its run is known', async () => OWN.test(await waiting()), { is: true, withinMs: 30_000 });
+  await temporal.loseData();
+  await temporal.start();
+  const client = await temporal.connect();
+  const sessions = `WorkflowType = 'deliverSession' and ExecutionStatus = 'Running'`;
+  await eventually(
+    'the worker is back',
+    async () => (await client.workflow.count(sessions).catch(() => ({ count: 0 }))).count,
+    { is: 1, withinMs: 60_000 },
+  );
+  receiver.behave(answer(200));
+  const [{ id = '' } = {}] = await logged(database, 'wamid.LOST');
+  await retryDelivery({ database, actor: SYSTEM }, ACCOUNT.wabaId, publicDeliveryId(id));
+  const { workflowId } = await untilDelivered(database, 'wamid.LOST');
+  await eventually('a run says so', () => statusOf(client, workflowId ?? ''), { is: 'COMPLETED' });
+}, 180_000);
+
+test('a test event that went out without its run names none', async () => {
+  const { temporal, database, receiver, endpoint } = await runningWorker();
+  await send(database, 'wamid.BEFORE');
+  await untilDelivered(database, 'wamid.BEFORE');
+  temporal.freeze();
+  onTestFinished(() => temporal.thaw());
+  const tools = {
+    ...{ database, actor: SYSTEM, waitMs: 0 },
+    startDelivery: async () => await Promise.reject(new Error('Temporal does not respond')),
+  };
+  const { eventId } = await sendTestEvent(tools, ACCOUNT.wabaId, endpoint.id);
+  const { workflowId, ofAttempts } = await untilDelivered(database, eventId);
+  expect(receiver.received.at(-1)?.headers['x-service-event-id']).toBe(eventId);
+  for (const named of [workflowId, ...ofAttempts]) expect(named ?? '').not.toMatch(OWN);
+}, 120_000);
