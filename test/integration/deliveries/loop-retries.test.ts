@@ -1,11 +1,16 @@
-import { describe, expect, test } from 'vitest';
+import { describe, expect, onTestFinished, test } from 'vitest';
+import { startRetryRelease } from '../../../src/deliveries/dispatch/queue-upkeep.ts';
 import { type AttemptMade, judgeOutcome } from '../../../src/deliveries/judge-outcome.ts';
+import { insertTestEvent } from '../../../src/deliveries/test-event.ts';
 import type { Database } from '../../../src/platform/postgres/database.ts';
 import { query } from '../../../src/platform/postgres/sql.ts';
 import { findRunRoom } from '../../../src/queue/settle.ts';
 import { findLateTests, releaseDueRetries } from '../../../src/queue/sweep.ts';
+import { idleLoop } from '../../support/idle-loop.ts';
+import { silentLogger } from '../../support/silent-logger.ts';
 import { addEndpoint, seedFixtureAccounts } from '../../support/test-accounts.ts';
 import { testWorkerDatabase } from '../../support/test-database.ts';
+import { eventually } from '../../support/webhook-receiver.ts';
 import { response } from '../../unit/deliveries/send-results.ts';
 
 const WABA = '900000000000101';
@@ -68,6 +73,37 @@ describe('retries', () => {
     expect(await releaseDueRetries(database, EVERYTHING)).toBe(0);
     expect(await findLateTests(database, { runGraceMs: 3_000, limit: 10 })).toHaveLength(1);
     expect(await findLateTests(database, { runGraceMs: 0, limit: 10 })).toHaveLength(2);
+  });
+});
+
+test('a test event at a receiver that hangs keeps no retry of others waiting', async () => {
+  const database = await seeded();
+  const hanging = await addEndpoint(database, WABA, 'https://hangs.example');
+  const other = await addEndpoint(database, SECOND_WABA, 'https://other.example');
+  const responds = Promise.withResolvers<ReturnType<typeof response>>();
+  const sent: string[] = [];
+  const sender = {
+    send: async ({ url }: { url: string }) => {
+      sent.push(url);
+      return await responds.promise;
+    },
+    close: async () => undefined,
+  };
+  const { loop } = idleLoop({ database, sender });
+  const tools = { database, logger: silentLogger, loop, blockLimitHours: 0, isLeader: () => true };
+  const release = startRetryRelease({ ...tools, isTemporalUp: () => false });
+  onTestFinished(async () => {
+    responds.resolve(response(200));
+    await release.stop();
+    await loop.drained();
+  });
+  const tenant = { id: '1', businessName: 'A' };
+  await insertTestEvent(database, WABA, { endpoint: { ...hanging, url: 'https://hangs.example' }, tenant });
+  await eventually('the test event is under way', () => sent, { is: ['https://hangs.example'] });
+  await addRetries(database, other.id, { dueInSeconds: [-1] });
+  await eventually('the retry of the other is released', () => statesOf(database), {
+    is: ['claimed', 'due'],
+    withinMs: 3_000,
   });
 });
 
