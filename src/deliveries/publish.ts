@@ -127,18 +127,6 @@ export function planPublishing(
   return { parameters, published };
 }
 
-/** By WABA how many deliveries its events lead to at most. */
-export function mostDeliveries(
-  events: readonly Pick<NewEvent, 'wabaId'>[],
-  subscribers: readonly Pick<Subscriber, 'wabaId'>[],
-): Map<string, number> {
-  const most = new Map<string, number>();
-  const endpoints = Map.groupBy(subscribers, ({ wabaId }) => wabaId);
-  for (const { wabaId } of events)
-    most.set(wabaId, (most.get(wabaId) ?? 0) + (endpoints.get(wabaId)?.length ?? 0));
-  return most;
-}
-
 /** Publishes events in one go. */
 export async function publishEvents(
   trx: Transaction,

@@ -1,6 +1,6 @@
 import type { NumberOwner } from '../../accounts/accounts.ts';
 import { type InboxBody, type ShardLook, takeNewBodies, takeNewBodiesByWaba } from '../../inbox/bodies.ts';
-import { SHARDS, shardOf } from '../../inbox/shards.ts';
+import { SHARDS } from '../../inbox/shards.ts';
 import type { Transaction } from '../../platform/postgres/database.ts';
 import { type QuarantinedPart, splitUpstreamBody, type UpstreamItem } from '../split/upstream-items.ts';
 import { type InboxFloor, type Look, makeInboxFloor } from './inbox-floor.ts';
@@ -196,7 +196,7 @@ export type ShardMemory = {
 
 /** What intake keeps in one process. */
 export type IntakeMemory = {
-  /** Whose numbers are, of the shard of their WABA; unknown ones are asked for each time. */
+  /** Whose numbers are; unknown ones are asked for each time. */
   readonly owners: Map<string, NumberOwner>;
   readonly customers: KnownCustomers;
   of(shard: number): ShardMemory;
@@ -220,7 +220,7 @@ export function makeIntakeMemory(makeFloor: () => InboxFloor = () => makeInboxFl
       adopt(epoch) {
         if (epoch === known) return;
         known = epoch;
-        for (const [id, { wabaId }] of owners) if (shardOf(wabaId) === shard) owners.delete(id);
+        owners.clear();
         customers.clear();
         floor.reset();
         // Another process may have taken in a body since, and an erasure may have cut it.

@@ -10,13 +10,7 @@ import {
   touchConversations,
 } from '../../customers/customers.ts';
 import { mediaReadyEventId } from '../../deliveries/envelope.ts';
-import {
-  findSubscribers,
-  mostDeliveries,
-  type NewEvent,
-  type PublishedEvent,
-  publishTo,
-} from '../../deliveries/publish.ts';
+import { findSubscribers, type NewEvent, type PublishedEvent, publishTo } from '../../deliveries/publish.ts';
 import type { Subscriber } from '../../endpoints/endpoint-settings.ts';
 import { shardOf } from '../../inbox/shards.ts';
 import { AWAITS_NUMBER } from '../../inbox/waiting-bodies.ts';
@@ -120,17 +114,13 @@ async function ownersOf(
  * The number of statements is fixed; those that do not need each other's results go together, and for most batches the
  * last ones are still under way when this resolves. Their result is the deliveries that `claimer` claimed.
  * `mayWrite` is awaited beside what is read; when it rejects, the transaction is to be undone. Throws TooDearError, before
- * anything is published, when the deliveries that the items lead to are not affordable. `customers` remembers the customers.
+ * anything is published, when the items lead to more than `mostDeliveries`. `customers` remembers the customers.
  */
 export async function commitItems(
   trx: Transaction,
   owned: readonly Owned[],
   claimer: DirectClaimer | null,
-  {
-    mayWrite = Promise.resolve(),
-    isAffordable,
-    customers,
-  }: { mayWrite?: Promise<void>; isAffordable?: IsAffordable; customers?: KnownCustomers } = {},
+  { mayWrite = Promise.resolve(), ...limits }: Limits & { mayWrite?: Promise<void> } = {},
 ): Promise<LastStatements<ClaimedDelivery[]>> {
   if (owned.length === 0) await mayWrite;
   if (owned.length === 0) return new LastStatements(Promise.resolve([]));
@@ -142,9 +132,10 @@ export async function commitItems(
     findSubscribers(trx, [...new Set(owned.map(({ wabaId }) => wabaId))]),
     mayWrite,
   ]);
-  const read = { contacts, drawn, subscribers };
-  return await writeItems(trx, fresh, read, { claimer, isAffordable, customers });
+  return await writeItems(trx, fresh, { contacts, drawn, subscribers }, { claimer, ...limits });
 }
+
+type Limits = { mostDeliveries?: number; customers?: KnownCustomers };
 
 /** What of the database the writing of items relies on. */
 type ReadForItems = {
@@ -163,13 +154,9 @@ async function writeItems(
   { contacts, drawn, subscribers }: ReadForItems,
   {
     claimer,
-    isAffordable,
+    mostDeliveries = Number.POSITIVE_INFINITY,
     customers,
-  }: {
-    claimer: DirectClaimer | null;
-    isAffordable?: IsAffordable | undefined;
-    customers?: KnownCustomers | undefined;
-  },
+  }: Limits & { claimer: DirectClaimer | null },
 ): Promise<LastStatements<ClaimedDelivery[]>> {
   if (fresh.length === 0) return new LastStatements(Promise.resolve([]));
   const saved = await saveCustomers(trx, fresh.filter(isOfNumber), contacts, drawn);
@@ -179,7 +166,7 @@ async function writeItems(
   const statuses = fresh.filter(isOwnedStatus);
   const planned = fresh.flatMap((one) => eventsOf(one, conversations));
   const events = planned.map(({ event }) => event);
-  if (isAffordable?.(mostDeliveries(events, subscribers)) === false) throw new TooDearError();
+  if (countDeliveries(events, subscribers) > mostDeliveries) throw new TooDearError();
   // Conversations first: touching locks them, and message ids are drawn under that lock (docs/decisions/0021). Then
   // messages: their events find them by their upstream ids.
   const sent = Promise.all([
@@ -200,8 +187,10 @@ async function writeItems(
   return new LastStatements(Promise.resolve(published.claimed));
 }
 
-/** Gets by WABA how many deliveries there will be at most. */
-export type IsAffordable = (deliveries: ReadonlyMap<string, number>) => boolean;
+function countDeliveries(events: readonly NewEvent[], subscribers: readonly Subscriber[]): number {
+  const endpoints = Map.groupBy(subscribers, ({ wabaId }) => wabaId);
+  return events.reduce((sum, { wabaId }) => sum + (endpoints.get(wabaId)?.length ?? 0), 0);
+}
 
 /** What has to be taken in leads to more deliveries than the transaction may make. */
 class TooDearError extends Error {}

@@ -9,7 +9,7 @@ import { insertTakenIn, type KeepAtOnce, newBodies } from '../inbox.ts';
 import { tryIntakeLocks } from '../locks.ts';
 import { type Owned, splitUpstreamBody, type UpstreamItem } from '../split/upstream-items.ts';
 import { lookOf, noteEpochs, type ShardMemory } from './backlog.ts';
-import { commitItems, type IsAffordable, type KnownOwners, sortItems } from './commit-items.ts';
+import { commitItems, type KnownOwners, sortItems } from './commit-items.ts';
 import { type IntakeTools, tracedItem } from './intake-batch.ts';
 import type { IntakeLoop } from './intake-loop.ts';
 import { type ItemOrigins, originsOf, refusalOf } from './item-origins.ts';
@@ -33,14 +33,11 @@ const MOST = { bodies: 64, items: 200, bytes: 1024 * 1024, deliveries: 500 };
 const GATHER_MS = 4;
 const MANY_BODIES = 8;
 
-/** After an attempt that took too long. */
-const REST_MS = 1_000;
-
-/** For a shard that another process works on: each attempt meanwhile is written and undone. */
-const REST_OF_SHARD_MS = 100;
-
-/** Of bodies that are not looked at: more than one of these transactions takes, or while all rest. */
-const ALL_SHARDS: ReadonlySet<number> = new Set(SHARDS);
+/**
+ * A shard rests for so many times what an attempt in vain took: one that took too long is written a second time, one beside
+ * another process that has the shard is undone.
+ */
+const REST_TIMES = 10;
 
 /** For a process that is both ingress and worker. */
 export function makeDirectIntake(tools: IntakeTools, loop: IdleLoop, patienceMs = PATIENCE_MS): KeepAtOnce {
@@ -54,13 +51,8 @@ class IntakeBesideIngress {
   readonly #tools: IntakeTools;
   readonly #loop: IdleLoop;
   readonly #patienceMs: number;
-  #restUntilMs = 0;
-  readonly #shardRestsUntilMs = new Map<number, number>();
+  readonly #restsUntilMs = new Map<number, number>();
   readonly #underWay = new Set<UnderWay>();
-  /** Of bodies that are being kept the usual way: what comes behind them in their shards is kept behind them. */
-  readonly #usualShards = new Set<ReadonlySet<number>>();
-  /** By WABA what an item led to when it was last too much. */
-  readonly #deliveriesPerItem = new Map<string, number>();
 
   constructor(tools: IntakeTools, loop: IdleLoop, patienceMs: number) {
     this.#tools = tools;
@@ -73,36 +65,41 @@ class IntakeBesideIngress {
     onSent: () => void,
     stored?: Promise<unknown>,
   ): ReturnType<KeepAtOnce> {
-    const isPossible = performance.now() >= this.#restUntilMs && bodies.length <= MOST.bodies;
-    const { plain, left } = isPossible ? this.#readPlain(bodies) : { plain: [], left: ALL_SHARDS };
+    // More bodies than one of these transactions takes are not even read.
+    const { plain, left } =
+      bodies.length > MOST.bodies ? { plain: [], left: SHARDS } : this.#readPlain(bodies);
     const isTried = new Set(plain.map(({ signed }) => signed));
     const usual = bodies.filter((body) => !isTried.has(body));
-    this.#noteUsual(left, stored);
+    const isKept = Promise.resolve(false);
+    if (stored !== undefined)
+      this.#note({ shards: left, isUsual: true, isOneStatement: false, isKept }, stored);
     if (plain.length === 0) return { usual, tried: [], isKept: Promise.resolve(true) };
     const batch = batchOf(plain);
     const isOfSame = ({ shards }: UnderWay) => shards.some((shard) => batch.shards.includes(shard));
     const before = [...this.#underWay].filter(isOfSame);
-    const own: UnderWay = { shards: batch.shards, isOneStatement: false, isKept: Promise.resolve(false) };
+    const own: UnderWay = { shards: batch.shards, isUsual: false, isOneStatement: false, isKept };
     const onOneStatement = () => {
       own.isOneStatement = true;
     };
-    own.isKept = this.#keep(batch, { before, onSent, onOneStatement });
-    this.#underWay.add(own);
-    void (stored ?? own.isKept).finally(() => this.#underWay.delete(own));
+    const attempt = this.#keep(batch, { before, onSent, onOneStatement });
+    own.isKept = attempt.isKept.then((kept) => {
+      own.isUsual = !kept;
+      return kept;
+    });
+    this.#note(own, Promise.all([stored ?? own.isKept, attempt.ended]));
     return { usual, tried: [...isTried], isKept: own.isKept };
   }
 
-  #noteUsual(shards: ReadonlySet<number>, stored: Promise<unknown> | undefined): void {
-    if (shards.size === 0 || stored === undefined) return;
-    this.#usualShards.add(shards);
-    void stored.finally(() => this.#usualShards.delete(shards));
+  #note(bodies: UnderWay, until: Promise<unknown>): void {
+    this.#underWay.add(bodies);
+    void until.finally(() => this.#underWay.delete(bodies));
   }
 
   /**
    * Of these bodies those that can be taken in at once. One that is not plain (too much, unreadable, with parts that become
    * no event) is left out, and so is what comes behind it in its shards, which are `left`.
    */
-  #readPlain(bodies: readonly SignedBody[]): { plain: PlainBody[]; left: ReadonlySet<number> } {
+  #readPlain(bodies: readonly SignedBody[]): { plain: PlainBody[]; left: readonly number[] } {
     const plain: PlainBody[] = [];
     const left = new Set<number>();
     const room = { ...MOST };
@@ -113,52 +110,44 @@ class IntakeBesideIngress {
       if (read !== null && takeRoom(room, this.#sizeOf(signed, read))) plain.push({ signed, parts: read });
       else for (const { shard } of parts) left.add(shard);
     }
-    return { plain, left };
+    return { plain, left: [...left] };
   }
 
   #sizeOf({ body }: SignedBody, parts: PlainBody['parts']): Size {
     const size = { bodies: 1, items: 0, bytes: body.length, deliveries: 0 };
     for (const { part, items } of parts) {
       size.items += items.length;
-      size.deliveries += items.length * (this.#deliveriesPerItem.get(part.wabaId) ?? 0);
+      size.deliveries += items.length * this.#tools.memory.customers.subscribersOf(part.wabaId).length;
     }
     return size;
   }
 
   #isPossible(shard: number): boolean {
-    if (!this.#loop.isIdle(shard) || [...this.#usualShards].some((shards) => shards.has(shard))) return false;
-    return performance.now() >= (this.#shardRestsUntilMs.get(shard) ?? 0);
+    const isUsual = [...this.#underWay].some((one) => one.isUsual && one.shards.includes(shard));
+    const rests = performance.now() < (this.#restsUntilMs.get(shard) ?? 0);
+    return !isUsual && !rests && this.#loop.isIdle(shard);
   }
 
-  async #keep(batch: Batch, given: Pick<Ways, 'before' | 'onSent' | 'onOneStatement'>): Promise<boolean> {
+  /** What takes too long goes on after it counts as not kept, until `ended`. */
+  #keep(batch: Batch, given: Pick<Ways, 'before' | 'onSent' | 'onOneStatement'>) {
     const startMs = performance.now();
-    const timer = Promise.withResolvers<'late'>();
-    const timeout = setTimeout(() => timer.resolve('late'), this.#patienceMs);
+    const late = Promise.withResolvers<'late'>();
+    const timeout = setTimeout(() => late.resolve('late'), this.#patienceMs);
+    const busy: number[] = [];
     const ways: Ways = {
       ...{ ...given, waitMs: this.#patienceMs },
-      onBusy: (shard) => this.#shardRestsUntilMs.set(shard, performance.now() + REST_OF_SHARD_MS),
-      isAffordable: (deliveries) => this.#isAffordable(batch, deliveries),
+      onBusy: (shard) => busy.push(shard),
     };
-    const outcome = await Promise.race([keepAndTakeIn(this.#tools, batch, ways), timer.promise]);
-    clearTimeout(timeout);
-    if (outcome === 'late' || performance.now() - startMs > this.#patienceMs)
-      this.#restUntilMs = performance.now() + REST_MS;
-    return outcome === 'done';
-  }
-
-  /** What is too much is noted, so that it takes no others with it the next time. */
-  #isAffordable({ items }: Batch, deliveries: ReadonlyMap<string, number>): boolean {
-    const sum = [...deliveries.values()].reduce((one, other) => one + other, 0);
-    if (sum <= MOST.deliveries) {
-      if (this.#deliveriesPerItem.size > 0)
-        for (const wabaId of deliveries.keys()) this.#deliveriesPerItem.delete(wabaId);
-      return true;
-    }
-    for (const [wabaId, count] of deliveries) {
-      const own = items.filter((item) => item.wabaId === wabaId).length;
-      this.#deliveriesPerItem.set(wabaId, count / Math.max(1, own));
-    }
-    return false;
+    const ended = keepAndTakeIn(this.#tools, batch, ways);
+    const isKept = Promise.race([ended, late.promise]).then((outcome) => {
+      clearTimeout(timeout);
+      const nowMs = performance.now();
+      const tookMs = nowMs - startMs;
+      for (const shard of tookMs > this.#patienceMs ? batch.shards : busy)
+        this.#restsUntilMs.set(shard, nowMs + REST_TIMES * tookMs);
+      return outcome === 'done';
+    });
+    return { isKept, ended };
   }
 }
 
@@ -172,8 +161,16 @@ function takeRoom(room: Size, size: Size): boolean {
   return true;
 }
 
-/** Bodies that are being taken in beside the ingress, or kept the usual way after all. */
-type UnderWay = { shards: readonly number[]; isOneStatement: boolean; isKept: Promise<boolean> };
+/**
+ * Bodies that are not stored yet. `isUsual`: they are being kept the usual way, and what comes behind them in their shards is
+ * kept behind them.
+ */
+type UnderWay = {
+  shards: readonly number[];
+  isUsual: boolean;
+  isOneStatement: boolean;
+  isKept: Promise<boolean>;
+};
 
 type Batch = { bodies: NewBody[]; items: UpstreamItem[]; origins: ItemOrigins; shards: number[] };
 
@@ -222,7 +219,6 @@ type Ways = {
   onBusy: (shard: number) => void;
   onSent: () => void;
   onOneStatement: () => void;
-  isAffordable: IsAffordable;
 };
 
 async function keepAndTakeIn(tools: IntakeTools, batch: Batch, given: Ways): Promise<'done' | 'not now'> {
@@ -299,23 +295,17 @@ async function takeInPlain(
 async function takeInUnknown(
   { database, memory }: IntakeTools,
   batch: Batch,
-  {
-    known,
-    owned,
-    claims,
-    ways,
-  }: { known: KnownOwners; owned: Owned[] | null; claims: DirectClaims | null; ways: Ways },
+  given: { known: KnownOwners; owned: Owned[] | null; claims: DirectClaims | null; ways: Ways },
 ): Promise<ClaimedDelivery[]> {
+  const { known, ways } = given;
   return await database.transaction(async (trx) => {
     const memories = batch.shards.map((shard) => memory.of(shard));
     const mayWrite = prepare(trx, memories, batch.bodies, ways);
     mayWrite.catch(() => undefined);
-    const { isAffordable } = ways;
-    const commit = (items: readonly Owned[]) =>
-      commitItems(trx, items, claims, {
-        ...{ mayWrite, isAffordable, customers: memory.customers },
-      });
-    const last = await commit(owned ?? (await sortAll(trx, batch.items, { known, mayWrite })));
+    const owned = given.owned ?? (await sortAll(trx, batch.items, { known, mayWrite }));
+    const { customers } = memory;
+    const limits = { mayWrite, mostDeliveries: MOST.deliveries, customers };
+    const last = await commitItems(trx, owned, given.claims, limits);
     ways.onSent();
     return last;
   });

@@ -40,21 +40,34 @@ export class KnownCustomers {
     { senders, conversations }: Pick<SavedCustomers, 'senders' | 'conversations'>,
     subscribers: readonly Subscriber[],
   ): void {
+    for (const wabaId of new Set(items.map((one) => one.wabaId)))
+      this.#subscribers.set(
+        wabaId,
+        subscribers.filter((one) => one.wabaId === wabaId),
+      );
     for (const owned of items) {
       if (!isPlain(owned) || owned.item.kind !== 'message') continue;
       const contact = senders.get(owned.item);
       const conversationId = conversations.get(owned.item);
       if (contact === undefined || conversationId === undefined) continue;
-      const own = subscribers.filter((one) => one.wabaId === owned.wabaId);
-      this.add(owned, { person: { contact, conversationId }, subscribers: own });
+      this.#addPerson(owned, { contact, conversationId });
     }
   }
 
   /** Notes whom an item is about, and who receives the events of its WABA. */
   add(owned: Owned<PlainItem>, { person, subscribers }: Omit<KnownCustomer, 'isNew'>): void {
-    if (this.#persons.size > MOST_CUSTOMERS) this.clear();
-    this.#persons.set(personKeyOf(owned), person);
+    this.#addPerson(owned, person);
     this.#subscribers.set(owned.wabaId, subscribers);
+  }
+
+  #addPerson(owned: Owned<PlainItem>, person: Person): void {
+    if (this.#persons.size > MOST_CUSTOMERS) this.#persons.clear();
+    this.#persons.set(personKeyOf(owned), person);
+  }
+
+  /** As far as they are remembered. */
+  subscribersOf(wabaId: string): readonly Subscriber[] {
+    return this.#subscribers.get(wabaId) ?? [];
   }
 
   find(owned: Owned<PlainItem>): KnownCustomer | null {

@@ -285,14 +285,43 @@ test('a change of owners sends one body of its shard the usual way, in a process
 test('a shard that another works on is left to it for a moment, and tried again then', async () => {
   await database.transaction(async (trx) => {
     await execute(trx, `select pg_advisory_xact_lock(7340001, ${shardOf(ACCOUNT.wabaId)})`);
-    await eventually('it rests', async () => {
-      const { tried, isKept } = direct([signedForAll(message('wamid.1'))], inTurn);
-      expect(tried.length === 0 || !(await isKept)).toBe(true);
-      return tried.length === 0;
+    const rests = () => direct([signedForAll(message('wamid.1'))], inTurn).tried.length === 0;
+    await eventually('it rests after an attempt in vain', async () => {
+      expect(await keep([message('wamid.1')])).toBe(false);
+      return rests();
     });
   });
   await eventually('it is tried again', async () => await keep([message('wamid.1')]));
   expect(await eventIds()).toEqual(['wamid.1']);
+});
+
+describe('an attempt that takes too long', () => {
+  const stalled = async () => {
+    await keep([message('wamid.1')]);
+    await atCommitOf('wamid.2', 'perform pg_sleep(2.5)');
+    direct = makeDirectIntake(tools, ALWAYS_IDLE, 100);
+    expect(await keep([message('wamid.2')])).toBe(false);
+  };
+
+  test('sends no body of another shard the usual way', async () => {
+    await stalled();
+    // What takes long here may be the machine.
+    const theirs = (n: number) => bodyOf(other, [textMessage(`wamid.other-${n}`, 'hello')]);
+    const { tried } = direct([signedForAll(theirs(1))], inTurn);
+    expect(tried).toHaveLength(1);
+    await eventually('it is stored', async () => (await eventIds()).includes('wamid.other-1'));
+  });
+
+  test('is the only one of its shard until it has ended, however long that takes', async () => {
+    await stalled();
+    const isTried = () => direct([signedForAll(message('wamid.3'))], inTurn).tried.length > 0;
+    const isStored = async () => (await eventIds()).includes('wamid.2');
+    while (!(await isStored())) {
+      const wasTried = isTried();
+      if (!(await isStored())) expect(wasTried).toBe(false);
+    }
+    await eventually('the shard is tried again', isTried);
+  });
 });
 
 test('a lock that is held keeps nobody waiting for the answer, and what was tried counts once', async () => {

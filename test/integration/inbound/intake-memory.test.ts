@@ -96,6 +96,24 @@ test('a body that another process finished and that an erasure cut since is read
   expect(ids).toEqual(Array.from({ length: 39 }, (_, n) => `wamid.${n}`));
 });
 
+test('a body that takes several transactions is parsed once', async () => {
+  const { database, tools } = await started();
+  const account = { wabaId: WABA, phoneNumberId: NUMBER, displayPhoneNumber: '12025550177' };
+  const texts = Array.from({ length: 1_000 }, (_, n) => textMessage(`wamid.${n}`, 'hello'));
+  await insertBodies(database, [bodyOf(account, texts)]);
+  const { kept, pace } = tools.memory.of(shardOf(WABA));
+  // A cost of 156 and three WABAs; with one, every other turn looks for another WABA.
+  for (let n = 0; n < 5; n += 1) pace.failed();
+  const parsed = new Set();
+  let turns = 0;
+  for (let isLeft = true; isLeft; turns += 1) {
+    isLeft = await takeInBatch(tools);
+    for (const { items } of kept.values()) parsed.add(items);
+  }
+  expect(turns).toBeGreaterThan(2);
+  expect(parsed.size).toBe(1);
+});
+
 test('once something was ingested, a look opens the partitions of yesterday and later only, however many days are kept', async () => {
   const { database, tools } = await started();
   await query(database, 'select ensure_partitions(current_date - 30, current_date - 1)');
