@@ -1,9 +1,9 @@
 import type { EndpointMode } from '../endpoints/endpoint-settings.ts';
+import { type LowWater, makeLowWater } from '../platform/low-water.ts';
 import type { Database } from '../platform/postgres/database.ts';
 import { query } from '../platform/postgres/sql.ts';
 import type { RecentAttempts } from '../platform/postgres/worker-processes.ts';
 import { ACTIVE, LAST_POSITION } from '../queue/claim.ts';
-import { makePositionFloor, type PositionFloor } from '../queue/position-floor.ts';
 
 /** Counting stops here, so that a million waiting deliveries cost no more than this many. */
 const MAX_COUNTED_OVERALL = 20_000;
@@ -44,28 +44,36 @@ export async function countPending(database: Database): Promise<Omit<Backlog, 'o
 }
 
 /** When the oldest pending delivery was queued; null when none is. */
-export async function oldestPendingAt(database: Database, floor: PositionFloor): Promise<Date | null> {
+export async function oldestPendingAt(database: Database, positionsFrom: LowWater): Promise<Date | null> {
+  const startMs = performance.now();
   const [row] = await query<{ last: string; position: string | null; createdAt: Date | null }>(
     database,
     `select ${LAST_POSITION} as last, oldest.position, oldest.created_at as "createdAt"
        from (select) as always
        left join (select position, created_at from delivery_queue where position >= cast(? as bigint)
                    order by position limit 1) as oldest on true`,
-    [floor.from()],
+    [String(positionsFrom.from() ?? 0)],
   );
-  floor.looked({ last: row?.last ?? '0', oldest: row?.position ?? null });
+  const oldest = row?.position ? Number(row.position) : null;
+  const seen = { end: Number(row?.last ?? 0) + 1, oldest };
+  positionsFrom.looked({ tookMs: performance.now() - startMs, seen });
   return row?.createdAt ?? null;
 }
 
-/** Looks of a process at one database begin where the one before has shown that nothing older can come. */
-const floors = new WeakMap<Database, PositionFloor>();
+/** No transaction that queues deliveries takes longer: its statements, and its pauses, are bounded by far less. */
+const LAG_MS = 120_000;
 
-/** The floor of all looks with these connections. */
-export function floorOf(database: Database): PositionFloor {
-  const known = floors.get(database) ?? makePositionFloor();
+/** Looks of a process at one database begin where the one before has shown that nothing older can come. */
+const floors = new WeakMap<Database, LowWater>();
+
+/** The floor of all looks with these connections. A delivery keeps its position, so none of them but the first is full. */
+export function floorOf(database: Database): LowWater {
+  const known = floors.get(database) ?? makeLowWater({ rest: NEVER, lagMs: LAG_MS });
   floors.set(database, known);
   return known;
 }
+
+const NEVER = { times: 0, leastMs: Number.POSITIVE_INFINITY };
 
 /**
  * Since when the oldest first attempt waits that may go out now, replays left out; null when none does. An endpoint that

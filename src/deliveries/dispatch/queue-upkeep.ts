@@ -1,6 +1,7 @@
 import { findRecovered, isRecovered, noteBroughtForward } from '../../endpoints/endpoint-backlog.ts';
 import type { Logger } from '../../platform/logger.ts';
-import { type Loop, makeFullLooks, startLoop } from '../../platform/loop.ts';
+import { type Loop, startLoop } from '../../platform/loop.ts';
+import { makeLowWater } from '../../platform/low-water.ts';
 import type { Database, Transaction } from '../../platform/postgres/database.ts';
 import { releaseExpired } from '../../queue/claim.ts';
 import { bringForward } from '../../queue/retry.ts';
@@ -103,26 +104,20 @@ export function startBacklogReturn({ database, logger, loop, isLeader }: UpkeepT
 /** Ten years. */
 const EVERYTHING_SECONDS = 315_360_000;
 
-/** What the last complete look may not have seen yet. */
-const SPARE_SECONDS = 120;
-const FULL_LOOK_REST = { times: 100, longestMs: 60_000 };
+/** What was due before may become visible so much later. */
+const SPARE_MS = 120_000;
+const FULL_SWEEP_REST = { times: 100, longestMs: 60_000 };
 
-/**
- * How far back a sweep looks: at everything, unless that takes long because what was claimed and settled still lies
- * there; then to where the last complete sweep has been, and at everything once a minute.
- */
+/** How far back a sweep looks: to where the last complete one has been, and at everything when that is soon done or long ago. */
 function makeSweep(limit: number) {
-  const looks = makeFullLooks(FULL_LOOK_REST);
-  let completeMs: number | null = null;
+  const dueFrom = makeLowWater({ rest: FULL_SWEEP_REST });
   return async (sweep: (range: { withinSeconds: number; limit: number }) => Promise<number>) => {
     const startMs = performance.now();
-    const isFull = completeMs === null || looks.isDue();
-    const sinceSeconds = (startMs - (completeMs ?? startMs)) / 1_000;
-    const withinSeconds = isFull ? EVERYTHING_SECONDS : sinceSeconds + SPARE_SECONDS;
+    const fromMs = dueFrom.from();
+    const withinSeconds = fromMs === null ? EVERYTHING_SECONDS : (startMs - fromMs) / 1_000;
     const swept = await sweep({ withinSeconds, limit });
-    if (swept === limit) return swept;
-    completeMs = startMs;
-    if (isFull) looks.took(performance.now() - startMs);
+    const seen = { end: startMs - SPARE_MS, oldest: null };
+    if (swept < limit) dueFrom.looked({ tookMs: performance.now() - startMs, seen });
     return swept;
   };
 }

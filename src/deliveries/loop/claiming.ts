@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { makeFullLooks } from '../../platform/loop.ts';
+import { makeLowWater } from '../../platform/low-water.ts';
 import { tracing } from '../../platform/metrics/metrics.ts';
 import type { Database } from '../../platform/postgres/database.ts';
 import { publicDeliveryId } from '../../platform/public-ids.ts';
@@ -176,22 +176,25 @@ const TICK_MS = 50;
 /** More than any endpoint may have under way in one process. */
 const MOST_AT_ONCE = 10_000;
 
+/** A walk may take a tenth of the time, and is never further away than this. */
+const WALK_REST = { times: 10, longestMs: 10_000 };
+
 /** Walks over all endpoints with something due, page by page, and looks at what became due lately in between. */
 function makeWalks(database: Database) {
-  const looks = makeFullLooks();
+  const positionsFrom = makeLowWater({ rest: WALK_REST });
   let afterEndpointId: string | null = null;
-  let latelyAfter = '0';
+  let end = 0;
   let notedMs = Number.NEGATIVE_INFINITY;
   let walkedMs = 0;
   const noteEnd = async () => {
     if (performance.now() - notedMs < NOTED_FOR_MS) return;
     notedMs = performance.now();
-    latelyAfter = String(Math.max(0, Number(await lastPosition(database)) - SPARE_POSITIONS));
+    end = Math.max(0, Number(await lastPosition(database)) - SPARE_POSITIONS);
   };
   return {
-    areDue: () => afterEndpointId !== null || looks.isDue(),
+    areDue: () => afterEndpointId !== null || positionsFrom.from() === null,
     isWalking: () => afterEndpointId !== null,
-    lately: () => findLatelyDue(database, latelyAfter),
+    lately: () => findLatelyDue(database, String(positionsFrom.from() ?? 0)),
     /** The next page of a walk, or the first of a new one. */
     async next(): Promise<DueEndpoint[]> {
       if (afterEndpointId === null) {
@@ -203,7 +206,7 @@ function makeWalks(database: Database) {
       const found = await findDueEndpoints(database, page);
       walkedMs += performance.now() - startMs;
       afterEndpointId = found.length < PAGE ? null : (found.at(-1)?.endpointId ?? null);
-      if (afterEndpointId === null) looks.took(walkedMs);
+      if (afterEndpointId === null) positionsFrom.looked({ tookMs: walkedMs, seen: { end, oldest: null } });
       return found;
     },
   };

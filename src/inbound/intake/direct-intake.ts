@@ -45,6 +45,7 @@ export function makeDirectIntake(tools: IntakeTools, loop: IdleLoop, patienceMs 
   return (bodies, onSent, stored) => intake.attempt(bodies, onSent, stored);
 }
 
+/** Bodies of a shard that the loop works on would be written, and undone because older ones wait. */
 type IdleLoop = Pick<IntakeLoop, 'isIdle'>;
 
 class IntakeBesideIngress {

@@ -1,8 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { expect, onTestFinished, test, vi } from 'vitest';
-import { oldestPendingAt } from '../../../src/deliveries/backlog.ts';
+import { floorOf, oldestPendingAt } from '../../../src/deliveries/backlog.ts';
 import type { Database } from '../../../src/platform/postgres/database.ts';
-import { makePositionFloor } from '../../../src/queue/position-floor.ts';
 import { readSystemFigures } from '../../../src/worker/metrics/system-figures.ts';
 import { buffersTouched } from '../../support/buffers-touched.ts';
 import { holdSnapshot } from '../../support/held-snapshot.ts';
@@ -61,7 +60,7 @@ test('with an old snapshot, the oldest pending delivery is found without a walk 
   await holdSnapshot(url);
   const clock = vi.spyOn(performance, 'now');
   onTestFinished(() => clock.mockRestore());
-  const floor = makePositionFloor();
+  const floor = floorOf(database);
   let nowMs = performance.now();
   const look = async () => {
     nowMs += 180_000;
