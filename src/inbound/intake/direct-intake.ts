@@ -35,9 +35,10 @@ const MANY_BODIES = 8;
 
 /**
  * A shard rests for so many times what an attempt in vain took: one that took too long is written a second time, one beside
- * another process that has the shard is undone.
+ * another process that has the shard is undone. A WABA does not lose the fast way for more than a second by one slow moment.
  */
 const REST_TIMES = 10;
+const LONGEST_REST_MS = 1_000;
 
 /** For a process that is both ingress and worker. */
 export function makeDirectIntake(tools: IntakeTools, loop: IdleLoop, patienceMs = PATIENCE_MS): KeepAtOnce {
@@ -145,7 +146,7 @@ class IntakeBesideIngress {
       const nowMs = performance.now();
       const tookMs = nowMs - startMs;
       for (const shard of tookMs > this.#patienceMs ? batch.shards : busy)
-        this.#restsUntilMs.set(shard, nowMs + REST_TIMES * tookMs);
+        this.#restsUntilMs.set(shard, nowMs + Math.min(LONGEST_REST_MS, REST_TIMES * tookMs));
       return outcome === 'done';
     });
     return { isKept, ended };
