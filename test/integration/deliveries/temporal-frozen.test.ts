@@ -7,14 +7,14 @@ import { loadConfig } from '../../../src/platform/config/config.ts';
 import type { Database } from '../../../src/platform/postgres/database.ts';
 import { query } from '../../../src/platform/postgres/sql.ts';
 import { connectTemporal } from '../../../src/platform/temporal/worker-connection.ts';
-import { startWorker } from '../../../src/worker/start-worker.ts';
 import { ACCOUNT, bodyOf, messageStatus, textMessage } from '../../support/load/upstream-bodies.ts';
 import { makeOwnTemporal, type OwnTemporal } from '../../support/own-temporal.ts';
 import { silentLogger } from '../../support/silent-logger.ts';
-import { addEndpoint, seedFixtureAccounts, testEventIdHash } from '../../support/test-accounts.ts';
+import { testEventIdHash } from '../../support/test-accounts.ts';
 import { testDatabase } from '../../support/test-database.ts';
 import { testSettings } from '../../support/test-settings.ts';
-import { answer, type Behaviour, eventually, startReceiver } from '../../support/webhook-receiver.ts';
+import { answer, type Behaviour, eventually } from '../../support/webhook-receiver.ts';
+import { workerBesideTemporal } from '../../support/worker-beside-temporal.ts';
 
 /** How long Temporal stays frozen; `TEMPORAL_FROZEN_SECONDS=600` for a longer test. */
 const FROZEN_SECONDS = Number(process.env.TEMPORAL_FROZEN_SECONDS ?? 15);
@@ -23,18 +23,8 @@ const FROZEN_SECONDS = Number(process.env.TEMPORAL_FROZEN_SECONDS ?? 15);
 const SOON_MS = 3_000;
 
 async function runningWorker() {
-  const temporal = await makeOwnTemporal();
-  await temporal.start();
-  const { database, url } = await testDatabase(20);
-  await seedFixtureAccounts(database);
-  const receiver = await startReceiver();
-  onTestFinished(() => receiver.close());
-  await addEndpoint(database, ACCOUNT.wabaId, `${receiver.url}/hook`);
-  const config = loadConfig(testSettings(url, { HELIOGRAPH_TEMPORAL_ADDRESS: temporal.address }));
-  const worker = await startWorker(config, silentLogger);
-  onTestFinished(() => worker.stop());
-  const client = await temporal.connect();
-  return { temporal, database, receiver, client };
+  const stack = await workerBesideTemporal();
+  return { ...stack, client: await stack.temporal.connect() };
 }
 
 type Stack = Awaited<ReturnType<typeof runningWorker>>;

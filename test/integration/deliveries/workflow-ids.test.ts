@@ -4,32 +4,12 @@ import { retryDelivery } from '../../../src/deliveries/retry-now.ts';
 import { sendTestEvent } from '../../../src/deliveries/test-event.ts';
 import { insertBodies } from '../../../src/inbound/inbox.ts';
 import { SYSTEM } from '../../../src/platform/audit/audit.ts';
-import { loadConfig } from '../../../src/platform/config/config.ts';
 import type { Database } from '../../../src/platform/postgres/database.ts';
 import { query } from '../../../src/platform/postgres/sql.ts';
 import { publicDeliveryId } from '../../../src/platform/public-ids.ts';
-import { startWorker } from '../../../src/worker/start-worker.ts';
 import { ACCOUNT, bodyOf, textMessage } from '../../support/load/upstream-bodies.ts';
-import { makeOwnTemporal } from '../../support/own-temporal.ts';
-import { silentLogger } from '../../support/silent-logger.ts';
-import { addEndpoint, seedFixtureAccounts } from '../../support/test-accounts.ts';
-import { testDatabase } from '../../support/test-database.ts';
-import { testSettings } from '../../support/test-settings.ts';
-import { answer, type Behaviour, eventually, startReceiver } from '../../support/webhook-receiver.ts';
-
-async function runningWorker() {
-  const temporal = await makeOwnTemporal();
-  await temporal.start();
-  const { database, url } = await testDatabase(20);
-  await seedFixtureAccounts(database);
-  const receiver = await startReceiver();
-  onTestFinished(() => receiver.close());
-  const endpoint = await addEndpoint(database, ACCOUNT.wabaId, `${receiver.url}/hook`);
-  const config = loadConfig(testSettings(url, { HELIOGRAPH_TEMPORAL_ADDRESS: temporal.address }));
-  const worker = await startWorker(config, silentLogger);
-  onTestFinished(() => worker.stop());
-  return { temporal, database, receiver, endpoint };
-}
+import { answer, type Behaviour, eventually } from '../../support/webhook-receiver.ts';
+import { workerBesideTemporal } from '../../support/worker-beside-temporal.ts';
 
 /** Refuses the first attempt of each event. */
 const refuseFirst: Behaviour = (webhook, response) =>
@@ -71,7 +51,7 @@ const statusOf = async (client: Client, workflowId: string) =>
 const OWN = /^delivery\//;
 
 test('a delivery whose run could not be started while Temporal was frozen names no run', async () => {
-  const { temporal, database, receiver } = await runningWorker();
+  const { temporal, database, receiver } = await workerBesideTemporal();
   receiver.behave(refuseFirst);
   await send(database, 'wamid.BEFORE');
   expect((await untilDelivered(database, 'wamid.BEFORE')).workflowId).toMatch(OWN);
@@ -86,7 +66,7 @@ test('a delivery whose run could not be started while Temporal was frozen names 
 }, 120_000);
 
 test('a delivery that ends after Temporal lost its run is shown by a new one', async () => {
-  const { temporal, database, receiver } = await runningWorker();
+  const { temporal, database, receiver } = await workerBesideTemporal();
   receiver.behave(answer(503, { 'retry-after': '300' }));
   await send(database, 'wamid.LOST');
   const waiting = async () => (await logged(database, 'wamid.LOST'))[0]?.workflowId ?? '';
@@ -108,7 +88,7 @@ test('a delivery that ends after Temporal lost its run is shown by a new one', a
 }, 180_000);
 
 test('a test event that went out without its run names none', async () => {
-  const { temporal, database, receiver, endpoint } = await runningWorker();
+  const { temporal, database, receiver, endpoint } = await workerBesideTemporal();
   await send(database, 'wamid.BEFORE');
   await untilDelivered(database, 'wamid.BEFORE');
   temporal.freeze();
