@@ -98,7 +98,7 @@ export function objectPath(description: string, example: string) {
   return { params: idParams(description, example), checkId: objectId };
 }
 
-/** As \`objectPath\`, for what the accounts hold. */
+/** As `objectPath`, for what the accounts hold. */
 export function accountObjectPath(description: string, example: string) {
   return { params: idParams(description, example), checkId: accountObjectId };
 }
@@ -135,7 +135,7 @@ export function sendJsonText(reply: TextReply, json: string): never {
     .send(json as never) as never;
 }
 
-/** As \`sendJsonText\`, for the answer of a list. */
+/** As `sendJsonText`, for the answer of a list. */
 export function sendListText(
   reply: TextReply,
   data: readonly string[],

@@ -33,7 +33,7 @@ const TEXTS = {
   131052: 'Media download error',
 };
 
-/** An error with a code of upstream's, in its words; \`status\` where upstream's own says too little. */
+/** An error with a code of upstream's, in its words; `status` where upstream's own says too little. */
 export function errorParts(
   code: keyof typeof TEXTS,
   details?: string,

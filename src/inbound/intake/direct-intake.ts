@@ -73,7 +73,7 @@ class IntakeBesideIngress {
     const isTried = new Set(plain.map(({ signed }) => signed));
     const usual = bodies.filter((body) => !isTried.has(body));
     const isKept = Promise.resolve(false);
-    if (stored !== undefined)
+    if (left.length > 0 && stored !== undefined)
       this.#note({ shards: left, isUsual: true, isOneStatement: false, isKept }, stored);
     if (plain.length === 0) return { usual, tried: [], isKept: Promise.resolve(true) };
     const batch = batchOf(plain);

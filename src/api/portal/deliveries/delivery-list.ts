@@ -56,9 +56,13 @@ export const DELIVERY_PLACES = [
   },
 ] as const;
 
-/** Where the list is that a page is of. */
+/** The place of the list that a page is of. */
+export function placeOf({ wabaId }: Visit): (typeof DELIVERY_PLACES)[number] {
+  return DELIVERY_PLACES[wabaId === null ? 1 : 0];
+}
+
 function listPath(visit: Visit): string {
-  return visit.at(DELIVERY_PLACES[visit.wabaId === null ? 1 : 0].path);
+  return visit.at(placeOf(visit).path);
 }
 
 type Found = {

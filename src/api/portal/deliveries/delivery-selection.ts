@@ -12,7 +12,7 @@ import { type FormValues, formLine, formValues } from '../form-values.ts';
 import { Visit } from '../kits/visit.ts';
 import { type Child, html, type Markup } from '../markup.ts';
 import type { PortalApp, PortalContext } from '../portal-app.ts';
-import { backToList, DELIVERY_PLACES } from './delivery-list.ts';
+import { backToList, DELIVERY_PLACES, placeOf } from './delivery-list.ts';
 
 /** As many as a page of the list shows. */
 const MOST = 50;
@@ -99,8 +99,7 @@ async function changeAll(visit: Visit, ids: readonly string[], change: Change): 
 }
 
 function pageOf(visit: Visit, title: string) {
-  const [label, active] =
-    visit.wabaId === null ? ['All deliveries', 'operator/deliveries'] : ['Deliveries', 'deliveries'];
+  const { title: label, active } = placeOf(visit);
   return { title, active, trail: [{ label, href: backToList(visit) }] };
 }
 
