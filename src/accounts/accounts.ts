@@ -1,7 +1,7 @@
 import { type Audited, recordBy } from '../platform/audit/audit.ts';
 import { type SecretBox, SecretBoxError } from '../platform/crypto/secret-box.ts';
 import type { Database, Transaction } from '../platform/postgres/database.ts';
-import { execute, query } from '../platform/postgres/sql.ts';
+import { execute, query, queryOne } from '../platform/postgres/sql.ts';
 import { checkName, checkRowId, checkUpstreamId, RequestError } from '../platform/request-input.ts';
 import { setNewTenantQuotas } from './new-tenant-quotas.ts';
 import { accessTokenPlace } from './sealed-columns.ts';
@@ -111,14 +111,13 @@ export type WabaAccount = { tenantId: string; businessName: string; accessTokenS
 
 /** The tenant behind a WABA; null when there is none such. */
 export async function findWaba(database: Database, wabaId: string): Promise<WabaAccount | null> {
-  const [row] = await query<WabaAccount>(
+  return await queryOne<WabaAccount>(
     database,
     `select w.tenant_id as "tenantId", t.business_name as "businessName", w.access_token_sealed as "accessTokenSealed"
        from wabas w join tenants t on t.id = w.tenant_id
       where w.waba_id = ? and w.removed_at is null`,
     [wabaId],
   );
-  return row ?? null;
 }
 
 /** The numbers of a WABA, without those that it does not have any more. */
@@ -174,12 +173,11 @@ export async function findTenant(
   database: Database,
   tenantId: string,
 ): Promise<{ businessName: string } | null> {
-  const [row] = await query<{ businessName: string }>(
+  return await queryOne<{ businessName: string }>(
     database,
     'select business_name as "businessName" from tenants where id = ? and removed_at is null',
     [tenantId],
   );
-  return row ?? null;
 }
 
 type WabaSummary = {

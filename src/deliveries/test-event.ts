@@ -6,7 +6,7 @@ import { type Audited, recordChange } from '../platform/audit/audit.ts';
 import type { CoreEventType } from '../platform/event-type.ts';
 import type { Database, Transaction } from '../platform/postgres/database.ts';
 import { openRateLimitStore } from '../platform/postgres/rate-limit-store.ts';
-import { query } from '../platform/postgres/sql.ts';
+import { query, queryOne } from '../platform/postgres/sql.ts';
 import { publicDeliveryId, publicEventId } from '../platform/public-ids.ts';
 import { checkRowId, invalidValue, RateLimitError, RequestError } from '../platform/request-input.ts';
 import type { DeliveryLabel } from '../queue/claim.ts';
@@ -206,7 +206,7 @@ async function findTestEventProgress(
   wabaId: string,
   delivery: { deliveryDay: string; deliveryId: string },
 ): Promise<TestEventProgress | null> {
-  const [row] = await query<TestEventProgress>(
+  return await queryOne<TestEventProgress>(
     database,
     `select d.state, d.last_status_code as "statusCode", d.last_error as error, a.duration_ms as "durationMs"
        from deliveries d
@@ -215,5 +215,4 @@ async function findTestEventProgress(
       where d.day = :deliveryDay and d.id = :deliveryId and d.waba_id = :wabaId`,
     { wabaId, ...delivery },
   );
-  return row ?? null;
 }

@@ -1,5 +1,5 @@
 import type { Database } from '../platform/postgres/database.ts';
-import { execute, query } from '../platform/postgres/sql.ts';
+import { execute, query, queryOne } from '../platform/postgres/sql.ts';
 import { type ApiKeyScope, DEFAULT_SCOPES } from './api-key.ts';
 
 export type ApiKeyState = {
@@ -182,16 +182,14 @@ export async function findApiKeyDetails(
   wabaId: string,
   id: string,
 ): Promise<ApiKeyDetails | null> {
-  const [row] = await query<ApiKeyDetails>(
+  return await queryOne<ApiKeyDetails>(
     database,
     `select ${DETAILS} from api_keys where waba_id = ? and id = ?`,
     [wabaId, id],
   );
-  return row ?? null;
 }
 
 /** For operators, who address keys of every tenant; null when there is none such. */
 export async function findApiKeyForOperator(database: Database, id: string): Promise<ApiKeyDetails | null> {
-  const [row] = await query<ApiKeyDetails>(database, `select ${DETAILS} from api_keys where id = ?`, [id]);
-  return row ?? null;
+  return await queryOne<ApiKeyDetails>(database, `select ${DETAILS} from api_keys where id = ?`, [id]);
 }

@@ -1,6 +1,6 @@
 import type { SecretBox } from '../platform/crypto/secret-box.ts';
 import type { Database, Transaction } from '../platform/postgres/database.ts';
-import { execute, query } from '../platform/postgres/sql.ts';
+import { execute, query, queryOne } from '../platform/postgres/sql.ts';
 import { uuidV7 } from '../platform/public-ids.ts';
 import { finishTask, insertWorkflowTasks, type TaskKind } from '../platform/temporal/workflow-tasks.ts';
 import { mailContentPlace } from './sealed-columns.ts';
@@ -62,12 +62,11 @@ export type MailToSend = {
 
 /** The e-mail with this id; null: there is none, or its user is gone. */
 export async function findMail(database: Database, mailId: string): Promise<MailToSend | null> {
-  const [row] = await query<MailToSend>(
+  return await queryOne<MailToSend>(
     database,
     'select kind, recipient, attempts, content_sealed as "contentSealed" from mails where id = ?',
     [mailId],
   );
-  return row ?? null;
 }
 
 /** Notes what came of an attempt. The content goes with the last one, and with it the task. */

@@ -1,7 +1,7 @@
 import type { ErasedTable } from '../platform/erasing.ts';
 import { shownUrl } from '../platform/http/outbound-url.ts';
 import type { Database, Transaction } from '../platform/postgres/database.ts';
-import { execute, query } from '../platform/postgres/sql.ts';
+import { execute, query, queryOne } from '../platform/postgres/sql.ts';
 import { publicAlertId, uuidV7 } from '../platform/public-ids.ts';
 import { finishTask, insertWorkflowTasks, type TaskKind } from '../platform/temporal/workflow-tasks.ts';
 import {
@@ -144,7 +144,7 @@ export async function findAlertToSend(
   wabaId: string,
   alertUuid: string,
 ): Promise<AlertToSend | null> {
-  const [row] = await query<AlertToSend>(
+  return await queryOne<AlertToSend>(
     database,
     `select a.alert, a.body, a.attempts, coalesce(a.delivered_at, a.given_up_at) is not null as "isSettled",
             w.operations_url as "operationsUrl", w.operations_secret_sealed as "secretSealed",
@@ -153,7 +153,6 @@ export async function findAlertToSend(
       where a.waba_id = ? and a.id = ?`,
     [wabaId, alertUuid],
   );
-  return row ?? null;
 }
 
 /**

@@ -1,5 +1,5 @@
 import type { Database } from '../platform/postgres/database.ts';
-import { query } from '../platform/postgres/sql.ts';
+import { query, queryOne } from '../platform/postgres/sql.ts';
 import { CLAIM, type ClaimedDelivery, type Orphan, SHOW_CLAIMED } from './claim.ts';
 import { type DeliveryEnd, findDeliveryEnds } from './delivery-log.ts';
 
@@ -61,7 +61,7 @@ export async function claimOne(
 }
 
 async function findWaiting(database: Database, one: One): Promise<WaitingDelivery | null> {
-  const [row] = await query<WaitingDelivery>(
+  return await queryOne<WaitingDelivery>(
     database,
     `select q.state, w.mode, d.last_error as "lastError", q.stepped_aside_at as "steppedAsideAt",
             cast(extract(epoch from case q.state when 'claimed' then q.lease_until when 'retrying' then q.next_attempt_at end
@@ -74,5 +74,4 @@ async function findWaiting(database: Database, one: One): Promise<WaitingDeliver
       where q.delivery_id = cast(:deliveryId as uuid)`,
     one,
   );
-  return row ?? null;
 }

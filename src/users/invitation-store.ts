@@ -1,5 +1,5 @@
 import type { Database, Transaction } from '../platform/postgres/database.ts';
-import { execute, query } from '../platform/postgres/sql.ts';
+import { execute, query, queryOne } from '../platform/postgres/sql.ts';
 import type { PortalRole } from './user-input.ts';
 
 /** A one-time link: an invitation, which is bound to no account until it is accepted, or a link for a new password. */
@@ -62,10 +62,7 @@ export async function insertInvitation(trx: Transaction, invitation: NewInvitati
 
 /** The invitation behind a link; null when it is unknown, used or too old. */
 export async function findOpenInvitation(database: Database, tokenHash: Buffer): Promise<Invitation | null> {
-  const [row] = await query<Invitation>(database, `${SELECT} where i.token_hash = ? and ${OPEN}`, [
-    tokenHash,
-  ]);
-  return row ?? null;
+  return await queryOne<Invitation>(database, `${SELECT} where i.token_hash = ? and ${OPEN}`, [tokenHash]);
 }
 
 /** The pending invitations of an address; those of several tenants stand side by side. */

@@ -1,5 +1,5 @@
 import type { Database, Transaction } from '../platform/postgres/database.ts';
-import { execute, query } from '../platform/postgres/sql.ts';
+import { execute, query, queryOne } from '../platform/postgres/sql.ts';
 import type { TenantRole } from './user-store.ts';
 
 /** A user as a tenant sees them: nothing of other tenants. */
@@ -63,12 +63,11 @@ export async function hasMember(
 
 /** A member of a tenant, locked until the transaction ends; null when there is none such. The user is locked before. */
 export async function lockMember(trx: Transaction, tenantId: string, userId: string): Promise<Member | null> {
-  const [row] = await query<Member>(
+  return await queryOne<Member>(
     trx,
     `select ${MEMBER} ${FROM} where m.tenant_id = ? and m.user_id = ? for update of m`,
     [tenantId, userId],
   );
-  return row ?? null;
 }
 
 /** Who administers a tenant and can sign in; their memberships are locked, so that two do not remove each other. */

@@ -1,6 +1,6 @@
 import { newSecretToken, secretTokenHash } from '../platform/crypto/secret-box.ts';
 import type { Database } from '../platform/postgres/database.ts';
-import { execute, query } from '../platform/postgres/sql.ts';
+import { execute, query, queryOne } from '../platform/postgres/sql.ts';
 import type { PortalRole } from './user-input.ts';
 import type { UserNotice } from './user-notices.ts';
 
@@ -219,7 +219,7 @@ export async function firstPlaceOf(
   database: Database,
   userId: string,
 ): Promise<{ tenantId: string | null } | null> {
-  const [row] = await query<{ tenantId: string | null }>(
+  return await queryOne<{ tenantId: string | null }>(
     database,
     `select case when not u.is_operator then m.tenant_id end as "tenantId"
        from users u left join memberships m on m.user_id = u.id and m.disabled_at is null
@@ -227,7 +227,6 @@ export async function firstPlaceOf(
       order by m.last_sign_in_at desc nulls last, m.created_at limit 1`,
     [userId],
   );
-  return row ?? null;
 }
 
 /**

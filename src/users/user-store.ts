@@ -1,6 +1,6 @@
 import type { NamedIn } from '../platform/erasing.ts';
 import type { Database, Transaction } from '../platform/postgres/database.ts';
-import { execute, query } from '../platform/postgres/sql.ts';
+import { execute, query, queryOne } from '../platform/postgres/sql.ts';
 import type { PortalRole } from './user-input.ts';
 
 /** What a user is in a tenant. */
@@ -65,8 +65,7 @@ export async function hasUsers(database: Database): Promise<boolean> {
 
 /** The user with this id; null when there is none such. */
 export async function findUser(database: Database, id: string): Promise<User | null> {
-  const [row] = await query<User>(database, `select ${USER} from users u where u.id = ?`, [id]);
-  return row ?? null;
+  return await queryOne<User>(database, `select ${USER} from users u where u.id = ?`, [id]);
 }
 
 /** All accounts with this e-mail address, in lower case. */
@@ -149,10 +148,7 @@ export async function listUsers(database: Database): Promise<User[]> {
 
 /** The user, whose row is locked until the transaction ends; null when there is none such. */
 export async function lockUser(trx: Transaction, userId: string): Promise<User | null> {
-  const [row] = await query<User>(trx, `select ${USER} from users u where u.id = ? for update of u`, [
-    userId,
-  ]);
-  return row ?? null;
+  return await queryOne<User>(trx, `select ${USER} from users u where u.id = ? for update of u`, [userId]);
 }
 
 /** The account that this very hash opens and whose holder chose it, locked; null when there is none such. */
@@ -161,14 +157,13 @@ export async function lockUserByHash(
   email: string,
   passwordHash: string,
 ): Promise<User | null> {
-  const [row] = await query<User>(
+  return await queryOne<User>(
     trx,
     `select ${USER} from users u
       where u.email = ? and u.password_hash = ? and u.disabled_at is null and u.password_link_by is null
       order by u.last_sign_in_at desc nulls last, u.id limit 1 for update of u`,
     [email, passwordHash],
   );
-  return row ?? null;
 }
 
 export async function makeOperator(trx: Transaction, userId: string): Promise<void> {

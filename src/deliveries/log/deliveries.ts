@@ -1,7 +1,7 @@
 import type { EndpointMode } from '../../endpoints/endpoint-settings.ts';
 import type { EventType } from '../../platform/event-type.ts';
 import type { Database } from '../../platform/postgres/database.ts';
-import { query } from '../../platform/postgres/sql.ts';
+import { query, queryOne } from '../../platform/postgres/sql.ts';
 import { dayOfUuidV7 } from '../../platform/public-ids.ts';
 import type { QueueState } from '../../queue/states.ts';
 
@@ -185,7 +185,7 @@ export async function findDeliveryDetail(
   wabaId: string,
   deliveryId: string,
 ): Promise<DeliveryDetail | null> {
-  const [row] = await query<DeliveryDetail>(
+  return await queryOne<DeliveryDetail>(
     database,
     `select ${LOGGED}, d.waba_id as "wabaId", t.business_name as "businessName", e.url as "endpointUrl",
             e.mode as "endpointMode", d.event_uuid as "eventUuid", d.event_day as "eventDay",
@@ -203,7 +203,6 @@ export async function findDeliveryDetail(
       where d.day = cast(:day as date) and d.id = cast(:deliveryId as uuid) and d.waba_id = :wabaId`,
     { wabaId, deliveryId, day: dayOfUuidV7(deliveryId) },
   );
-  return row ?? null;
 }
 
 /** The WABA of a delivery; null when there is none with this id. */

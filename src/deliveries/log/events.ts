@@ -1,7 +1,7 @@
 import { type EventType, includesType, typeIsWanted } from '../../platform/event-type.ts';
 import type { Database } from '../../platform/postgres/database.ts';
 import { LOCKS_MAX_AGE_MS, recentRead } from '../../platform/postgres/recent-read.ts';
-import { query } from '../../platform/postgres/sql.ts';
+import { query, queryOne } from '../../platform/postgres/sql.ts';
 import { dayOfUuidV7, lowestUuidAt, msOfUuidV7 } from '../../platform/public-ids.ts';
 import { PUBLISHING_LOCK } from '../../queue/publishing-locks.ts';
 import { type DeliveryState, summarizeDeliveries } from './deliveries.ts';
@@ -181,12 +181,11 @@ export async function findEvent(
   wabaId: string,
   eventUuid: string,
 ): Promise<ListedEvent | null> {
-  const [row] = await query<ListedEvent>(
+  return await queryOne<ListedEvent>(
     database,
     `${EVENTS} where day = cast(:day as date) and id = :eventUuid and waba_id = :wabaId`,
     { wabaId, eventUuid, day: dayOfUuidV7(eventUuid) },
   );
-  return row ?? null;
 }
 
 /** The bodies of these events of a WABA as they are sent, by id; absent: not released yet. */
