@@ -16,7 +16,7 @@ async function traceIfWanted(config: Config, service: string): Promise<{ close()
   const { startTracing } = await import('./platform/tracing.ts');
   const { splitUpstreamBody } = await import('./inbound/split/upstream-items.ts');
   const { traceKeyOf } = await import('./deliveries/trace-key.ts');
-  const { tracedItem } = await import('./inbound/intake/intake-batch.ts');
+  const { tracedItem } = await import('./inbound/intake/intake-tools.ts');
   const eventsOf = (body: Buffer) => splitUpstreamBody(body).items.map(tracedItem);
   const logger = openLogger(config, 'traces');
   return startTracing({ ...config.traces, service, eventsOf, traceKeyOf, logger });

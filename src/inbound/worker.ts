@@ -1,10 +1,10 @@
 import type { Logger } from '../platform/logger.ts';
 import type { DatabasePool } from '../platform/postgres/database.ts';
 import type { KeepAtOnce } from './inbox.ts';
-import { makeIntakeMemory } from './intake/backlog.ts';
 import { makeDirectIntake } from './intake/direct-intake.ts';
-import type { IntakeTools } from './intake/intake-batch.ts';
 import { type IntakeLoop, startIntake, type WorkerShare } from './intake/intake-loop.ts';
+import type { IntakeTools } from './intake/intake-tools.ts';
+import { makeIntakeMemory } from './intake/shard-memory.ts';
 
 /** Starts the loop that ingests bodies, and what does so while they are kept, for an ingress in the same process. */
 export function openIntake(

@@ -1,8 +1,9 @@
 import { findOldestBodies } from '../../inbox/bodies.ts';
 import { SHARDS } from '../../inbox/shards.ts';
 import type { Loop, LoopStatus } from '../../platform/loop.ts';
-import { lookOf } from './backlog.ts';
-import { type IntakeTools, takeInShards } from './intake-batch.ts';
+import { takeInShards } from './intake-batch.ts';
+import type { IntakeTools } from './intake-tools.ts';
+import { lookOf } from './shard-memory.ts';
 
 /** How long a lost notification can delay a body. */
 const POLL_MS = 250;

@@ -10,10 +10,10 @@ import type { DirectClaimer } from '../../queue/enqueue.ts';
 import { erasedNameOf } from '../erased-name.ts';
 import { INGEST_LOCKS } from '../locks.ts';
 import type { Owned } from '../split/upstream-items.ts';
-import { type IntakeMemory, lookOf, type ShardMemory } from './backlog.ts';
-import { eventOf } from './commit-items.ts';
 import { dedupKeyOf, erasedMarkOf } from './dedup-keys.ts';
+import { eventOf } from './item-events.ts';
 import type { FindCustomer, KnownCustomer, PlainItem } from './known-customers.ts';
+import { type IntakeMemory, lookOf, type ShardMemory } from './shard-memory.ts';
 
 /** Bodies with plain items, and what has to be true for them to be stored as they are. */
 export type Guess = {

@@ -1,11 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import {
-  type BodyPortion,
-  makeIntakePace,
-  type ReadBody,
-  sharePortions,
-} from '../../../src/inbound/intake/backlog.ts';
+import { makeIntakePace } from '../../../src/inbound/intake/intake-pace.ts';
+import { type BodyPortion, type ReadBody, sharePortions } from '../../../src/inbound/intake/portions.ts';
 import type { UpstreamItem } from '../../../src/inbound/split/upstream-items.ts';
 
 let ids = 0;

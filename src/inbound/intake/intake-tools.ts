@@ -1,0 +1,22 @@
+import type { InboxOutcome } from '../../inbox/bodies.ts';
+import type { Logger } from '../../platform/logger.ts';
+import type { TracedEvent } from '../../platform/metrics/metrics.ts';
+import type { Database } from '../../platform/postgres/database.ts';
+import type { DirectClaims } from '../../queue/enqueue.ts';
+import type { UpstreamItem } from '../split/upstream-items.ts';
+import type { IntakeMemory } from './shard-memory.ts';
+
+export type IntakeTools = {
+  database: Database;
+  memory: IntakeMemory;
+  /** Claims for this process's session, when there is one. */
+  directClaims: () => DirectClaims | null;
+  logger: Logger;
+  /** For metrics: told of each body once what was made of it is committed. */
+  onBody: (state: Exclude<InboxOutcome['state'], 'new'>) => void;
+};
+
+/** An item as traces know it. */
+export function tracedItem({ kind, wabaId, eventId }: UpstreamItem): TracedEvent {
+  return { type: kind, wabaId, eventId };
+}

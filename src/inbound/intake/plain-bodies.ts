@@ -1,0 +1,89 @@
+import type { NewBody, SignedBody } from '../../inbox/bodies.ts';
+import { newBodies } from '../inbox.ts';
+import { splitUpstreamBody, type UpstreamItem } from '../split/upstream-items.ts';
+import { type ItemOrigins, originsOf } from './item-origins.ts';
+import type { KnownCustomers } from './known-customers.ts';
+
+/**
+ * More than that waits already when one of these transactions ends: then intake in larger groups, beside the ingress,
+ * takes in more in a second.
+ */
+export const MOST = { bodies: 64, items: 200, bytes: 1024 * 1024, deliveries: 500 };
+
+export type Batch = { bodies: NewBody[]; items: UpstreamItem[]; origins: ItemOrigins; shards: number[] };
+
+/** A body, what of it is of which WABA, and what that holds. */
+type PlainBody = { signed: SignedBody; parts: { part: NewBody; items: UpstreamItem[] }[] };
+
+/**
+ * Of these bodies those that can be taken in at once. One that is not plain (too much, unreadable, with parts that become
+ * no event) is left out, and so is what comes behind it in its shards, which are `left`.
+ */
+export function readPlain(
+  bodies: readonly SignedBody[],
+  customers: KnownCustomers,
+  isPossible: (shard: number) => boolean,
+): { plain: PlainBody[]; left: readonly number[] } {
+  const plain: PlainBody[] = [];
+  const left = new Set<number>();
+  const room = { ...MOST };
+  for (const signed of bodies) {
+    const parts = newBodies([signed]);
+    const isFree = parts.every(({ shard }) => isPossible(shard) && !left.has(shard));
+    const read = isFree ? readParts(parts) : null;
+    if (read !== null && takeRoom(room, sizeOf(signed, read, customers))) plain.push({ signed, parts: read });
+    else for (const { shard } of parts) left.add(shard);
+  }
+  return { plain, left: [...left] };
+}
+
+function readParts(parts: readonly NewBody[]): PlainBody['parts'] | null {
+  const read: PlainBody['parts'] = [];
+  for (const part of parts) {
+    const split = splitOrNull(part.body);
+    if (split === null || split.quarantined.length > 0) return null;
+    // Changes in other fields are rare, and further work depends on them.
+    if (split.items.some(({ kind }) => kind === 'upstream')) return null;
+    read.push({ part, items: split.items });
+  }
+  return read;
+}
+
+function splitOrNull(body: Buffer): ReturnType<typeof splitUpstreamBody> | null {
+  try {
+    return splitUpstreamBody(body);
+  } catch {
+    return null;
+  }
+}
+
+function sizeOf({ body }: SignedBody, parts: PlainBody['parts'], customers: KnownCustomers): Size {
+  const size = { bodies: 1, items: 0, bytes: body.length, deliveries: 0 };
+  for (const { part, items } of parts) {
+    size.items += items.length;
+    size.deliveries += items.length * customers.subscribersOf(part.wabaId).length;
+  }
+  return size;
+}
+
+type Size = typeof MOST;
+
+/** Whether there is room for so much more; then it is taken. */
+function takeRoom(room: Size, size: Size): boolean {
+  const names = ['bodies', 'items', 'bytes', 'deliveries'] as const;
+  if (names.some((name) => size[name] > room[name])) return false;
+  for (const name of names) room[name] -= size[name];
+  return true;
+}
+
+export function batchOf(plain: readonly PlainBody[]): Batch {
+  const parts = plain.flatMap((one) => one.parts);
+  return {
+    bodies: parts.map(({ part }) => part),
+    items: parts.flatMap(({ items }) => items),
+    origins: originsOf(
+      parts.map(({ part: { signedFor }, items }) => ({ body: { signedFor, notes: null }, items })),
+    ),
+    shards: [...new Set(parts.map(({ part }) => part.shard))],
+  };
+}

@@ -1,0 +1,105 @@
+import type { NumberOwner } from '../../accounts/accounts.ts';
+import type { ShardLook } from '../../inbox/bodies.ts';
+import { SHARDS } from '../../inbox/shards.ts';
+import { type InboxFloor, makeInboxFloor } from './inbox-floor.ts';
+import { type IntakePace, makeIntakePace } from './intake-pace.ts';
+import { KnownCustomers } from './known-customers.ts';
+import type { ReadBody } from './portions.ts';
+
+/** What intake keeps of one shard in one process from batch to batch. */
+export type ShardMemory = {
+  readonly shard: number;
+  readonly pace: IntakePace;
+  readonly floor: InboxFloor;
+  /** Bodies that were read and are left for the next turn: reading one can cost more than taking a part of it in. */
+  readonly kept: Map<string, ReadBody>;
+  /** Of what is remembered; null before the first look. */
+  epoch(): string | null;
+  /** Forgets what is remembered unless it is of this epoch, which the database has now (`intakeEpochs`). */
+  adopt(epoch: string): void;
+  /** Something of it cannot be stored as it is. */
+  refused(): void;
+  /** Whether something of any shard was stored since something of this one was first refused: the system works. */
+  othersAreStored(): boolean;
+};
+
+/** What intake keeps in one process. */
+export type IntakeMemory = {
+  /** Whose numbers are; unknown ones are asked for each time. */
+  readonly owners: Map<string, NumberOwner>;
+  readonly customers: KnownCustomers;
+  of(shard: number): ShardMemory;
+  /** Something of some shard was stored. */
+  stored(): void;
+};
+
+/** The memory of a process that has only just started. */
+export function makeIntakeMemory(makeFloor: () => InboxFloor = () => makeInboxFloor()): IntakeMemory {
+  const owners: IntakeMemory['owners'] = new Map();
+  const customers = new KnownCustomers();
+  let storedCount = 0;
+  const shards = SHARDS.map((shard): ShardMemory => {
+    let known: string | null = null;
+    let refusedAt: number | null = null;
+    const floor = makeFloor();
+    const kept: ShardMemory['kept'] = new Map();
+    return {
+      ...{ shard, floor, pace: makeIntakePace(), kept },
+      epoch: () => known,
+      adopt(epoch) {
+        if (epoch === known) return;
+        known = epoch;
+        owners.clear();
+        customers.clear();
+        floor.reset();
+        // Another process may have taken in a body since, and an erasure may have cut it.
+        kept.clear();
+      },
+      refused() {
+        refusedAt ??= storedCount;
+      },
+      othersAreStored() {
+        const isSo = refusedAt !== null && storedCount > refusedAt;
+        if (isSo) refusedAt = null;
+        return isSo;
+      },
+    };
+  });
+  return {
+    ...{ owners, customers },
+    of(shard) {
+      const memory = shards[shard];
+      if (memory === undefined) throw new RangeError(`there is no shard ${shard}`);
+      return memory;
+    },
+    stored: () => {
+      storedCount += 1;
+    },
+  };
+}
+
+/** Where the next look into a shard begins. */
+export function lookOf({ shard, floor }: Pick<ShardMemory, 'shard' | 'floor'>): ShardLook {
+  return { shard, fromId: floor.from(), fromDay: floor.fromDay() };
+}
+
+/**
+ * Notes what a transaction relies on before it has the locks of the shards. The function returned gets the epochs of those
+ * that it could lock: it adopts them, and returns whether what was noted is still so. Another transaction of the process
+ * may have adopted them meanwhile.
+ */
+export function noteEpochs(
+  memories: readonly ShardMemory[],
+): (epochs: ReadonlyMap<number, string>) => boolean {
+  const noted = memories.map((memory) => ({ memory, epoch: memory.epoch() }));
+  return (epochs) => {
+    let areStill = true;
+    for (const { memory, epoch } of noted) {
+      const current = epochs.get(memory.shard);
+      if (current === undefined) continue;
+      memory.adopt(current);
+      if (current !== epoch) areStill = false;
+    }
+    return areStill;
+  };
+}
