@@ -9,39 +9,26 @@ import type { ClaimedDelivery, Orphan } from './claim.ts';
 export type Claim = { deliveryId: string; token: string };
 
 /** A claim that is in force; `scheduledInMs`: its retry was brought forward, and would be due after this time. */
-export type LockedClaim = { deliveryId: string; scheduledInMs: number | null };
+export type ClaimInForce = { deliveryId: string; scheduledInMs: number | null };
 
 /**
- * Locks the rows of these claims and returns those that are still ours, by delivery: the lease of the others ended and
- * another process took over, so nothing about them may be recorded. Rows that another transaction has locked are left
- * out, so that results of other lanes do not wait for it; findUnrecorded tells the two apart.
+ * Of these claims those that are still ours, by delivery: the lease of the others ended and another process took over, so
+ * nothing about them may be recorded. It takes no lock: settleDeliveries asks again, and passes over locked rows.
  */
-export async function lockClaims(
-  trx: Transaction,
+export async function findClaims(
+  database: Database,
   claims: readonly Claim[],
-): Promise<Map<string, LockedClaim>> {
-  const rows = await query<LockedClaim>(
-    trx,
+): Promise<Map<string, ClaimInForce>> {
+  const rows = await query<ClaimInForce>(
+    database,
     `select q.delivery_id as "deliveryId", cast(case when q.scheduled_at > clock_timestamp()
               then extract(epoch from q.scheduled_at - clock_timestamp()) * 1000 end as float8) as "scheduledInMs"
        from delivery_queue q
        join unnest(?::uuid[], ?::uuid[]) as c (delivery_id, token) using (delivery_id, token)
-      where q.state = 'claimed' order by q.endpoint_id, q.lane for update of q skip locked`,
+      where q.state = 'claimed'`,
     [claims.map((claim) => claim.deliveryId), claims.map((claim) => claim.token)],
   );
   return new Map(rows.map((row) => [row.deliveryId, row]));
-}
-
-/** Of these claims, those that are still in force, whether or not another transaction has locked their rows. */
-export async function findUnrecorded(database: Database, claims: readonly Claim[]): Promise<Set<string>> {
-  const rows = await query<{ id: string }>(
-    database,
-    `select q.delivery_id as id from delivery_queue q
-       join unnest(cast(:ids as uuid[]), cast(:tokens as uuid[])) as c (delivery_id, token) using (delivery_id, token)
-      where q.state = 'claimed'`,
-    { ids: claims.map((claim) => claim.deliveryId), tokens: claims.map((claim) => claim.token) },
-  );
-  return new Set(rows.map(({ id }) => id));
 }
 
 /**

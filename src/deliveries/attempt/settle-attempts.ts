@@ -13,10 +13,10 @@ import { isProxyFailure, isTimeout } from '../../platform/sender/http-sender.ts'
 import type { ClaimedDelivery, Orphan } from '../../queue/claim.ts';
 import {
   type AttemptRecord,
+  type ClaimInForce,
   type FollowerClaim,
+  findClaims,
   findRunRoom,
-  findUnrecorded,
-  lockClaims,
   putOffClaim,
   type RecordGate,
   type RunRoom,
@@ -65,8 +65,7 @@ export async function settleAttempts(
   attempts: readonly MadeAttempt[],
   claim: FollowerClaim | null = null,
 ): Promise<Settlement> {
-  const simple = attempts.every(isPlainSuccess);
-  const settled = simple ? await settleSuccesses(tools, attempts, claim) : await settleMixed(tools, attempts);
+  const settled = await settle(tools, attempts, claim);
   const settlement = { ...settled, locked: await lockedOf(tools.database, attempts, settled.outcomes) };
   for (const [index, attempt] of attempts.entries()) {
     if (!settlement.locked.includes(attempt)) tools.onAttempt(attempt, settlement.outcomes[index] ?? null);
@@ -82,7 +81,7 @@ async function lockedOf(
 ): Promise<MadeAttempt[]> {
   const missing = attempts.filter((_, index) => (outcomes[index] ?? null) === null);
   if (missing.length === 0) return [];
-  const unrecorded = await findUnrecorded(database, missing).catch(() => null);
+  const unrecorded = await findClaims(database, missing).catch(() => null);
   return missing.filter(({ deliveryId }) => unrecorded?.has(deliveryId) ?? true);
 }
 
@@ -124,47 +123,52 @@ async function putOff(tools: SettlementTools, attempt: MadeAttempt): Promise<Set
   return { outcomes, locked, promoted: 0, followers: [], orphans: [] };
 }
 
-/** Nothing is to be decided, so it is one statement. */
-async function settleSuccesses(
+/** Where all succeeded nothing is to be decided: the statement that records them is its own transaction. */
+async function settle(
   tools: SettlementTools,
   attempts: readonly MadeAttempt[],
   claim: FollowerClaim | null,
 ): Promise<Omit<Settlement, 'locked'>> {
-  const none = new Map<string, RunRoom>();
-  const outcomes = attempts.map((attempt) =>
-    outcomeOf(tools, attempt, { endpoints: none, scheduledInMs: null }),
-  );
-  const { ours, ...others } = await settleDeliveries(
-    tools.database,
-    settledOf(attempts, outcomes).map(settledDelivery),
-    { worker: tools.worker, claim },
-  );
-  for (const attempt of attempts) countAttempt(tools, attempt, true);
-  const isOurs = (index: number) => ours.has(attempts[index]?.deliveryId ?? '');
-  return { outcomes: outcomes.map((outcome, index) => (isOurs(index) ? outcome : null)), ...others };
-}
-
-async function settleMixed(
-  tools: SettlementTools,
-  attempts: readonly MadeAttempt[],
-): Promise<Omit<Settlement, 'locked'>> {
+  if (attempts.every(isPlainSuccess)) {
+    const { settled: _, ...recorded } = await record(tools, attempts, { ...NOTHING_READ, claim });
+    return recorded;
+  }
   const failing = [...new Set(attempts.filter(isFailure).map((attempt) => attempt.endpoint.id))];
   return await tools.database.transaction(async (trx) => {
-    const [ours, endpoints] = await Promise.all([
-      lockClaims(trx, attempts),
+    const [claims, endpoints] = await Promise.all([
+      findClaims(trx, attempts),
       findRunRoom(trx, failing, tools.runLimits),
     ]);
-    const outcomes = attempts.map((attempt) => {
-      const claim = ours.get(attempt.deliveryId);
-      return claim === undefined ? null : outcomeOf(tools, attempt, { ...claim, endpoints });
-    });
-    const settled = settledOf(attempts, outcomes);
-    for (const { attempt } of settled) if (!isFailure(attempt)) countAttempt(tools, attempt, true);
-    const rows = settled.map(settledDelivery);
-    const { promoted } = await settleDeliveries(trx, rows, { worker: tools.worker, claim: null });
+    const given = { claims, endpoints, claim: null };
+    const { settled, ...recorded } = await record({ ...tools, database: trx }, attempts, given);
     const reopened = await changeModes(trx, settled, endpoints);
-    return { outcomes, promoted: promoted + reopened, followers: [], orphans: [] };
+    return { ...recorded, promoted: recorded.promoted + reopened };
   });
+}
+
+/** What failures are judged by. `claims`: those in force; null: all, as far as is known. */
+type Read = { claims: ReadonlyMap<string, ClaimInForce> | null; endpoints: Map<string, RunRoom> };
+
+const NOTHING_READ: Read = { claims: null, endpoints: new Map() };
+
+/** Judges attempts and records those whose claims the statement finds in force: they are `settled`. */
+async function record(
+  tools: SettlementTools,
+  attempts: readonly MadeAttempt[],
+  { claims, endpoints, claim }: Read & { claim: FollowerClaim | null },
+) {
+  const judged = attempts.flatMap((attempt): Settled[] => {
+    const known = claims?.get(attempt.deliveryId) ?? null;
+    if (claims !== null && known === null) return [];
+    const scheduledInMs = known?.scheduledInMs ?? null;
+    return [{ attempt, outcome: outcomeOf(tools, attempt, { endpoints, scheduledInMs }) }];
+  });
+  const rows = judged.map(settledDelivery);
+  const { ours, ...others } = await settleDeliveries(tools.database, rows, { worker: tools.worker, claim });
+  for (const { attempt } of judged) if (!isFailure(attempt)) countAttempt(tools, attempt, true);
+  const settled = judged.filter(({ attempt }) => ours.has(attempt.deliveryId));
+  const outcomeBy = new Map(settled.map(({ attempt, outcome }) => [attempt, outcome]));
+  return { settled, outcomes: attempts.map((attempt) => outcomeBy.get(attempt) ?? null), ...others };
 }
 
 /** Whether an attempt delivered and decides nothing about its endpoint. */
@@ -223,13 +227,6 @@ function countAttempt({ health }: SettlementTools, attempt: MadeAttempt, ok: boo
 }
 
 type Settled = { attempt: MadeAttempt; outcome: SettledOutcome };
-
-function settledOf(attempts: readonly MadeAttempt[], outcomes: Settlement['outcomes']): Settled[] {
-  return attempts.flatMap((attempt, index) => {
-    const outcome = outcomes[index] ?? null;
-    return outcome === null ? [] : [{ attempt, outcome }];
-  });
-}
 
 /** Counts what failed for good and changes modes; returns 1 per endpoint that takes deliveries again. */
 async function changeModes(

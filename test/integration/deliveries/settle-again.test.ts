@@ -50,19 +50,25 @@ function stumbling(database: Database, failures: number): Database {
   return Object.create(database, { transaction: { value: transaction } });
 }
 
-async function settleUntilRecorded(database: Database, attempts: readonly MadeAttempt[]) {
-  const health = makeEndpointHealth();
-  const tools = {
-    ...{ database: stumbling(database, 2), health, worker: 'test', onAttempt: () => undefined },
+function settlementTools(database: Database) {
+  return {
+    ...{ database, health: makeEndpointHealth(), worker: 'test', onAttempt: () => undefined },
     runLimits: { perEndpoint: 20, overall: 200, takeStart: () => true },
     gate: { isOpen: () => true, check: async () => true },
     onTrouble: () => undefined,
   };
+}
+
+async function settleUntilRecorded(database: Database, attempts: readonly MadeAttempt[]) {
+  const tools = settlementTools(stumbling(database, 2));
   await expect(settleAttempts(tools, attempts)).rejects.toThrow('lost');
   await expect(settleAttempts(tools, attempts)).rejects.toThrow('lost');
   await settleAttempts(tools, attempts);
   const [endpoint] = await query<{ mode: string }>(database, 'select mode from webhook_endpoints');
-  return { counted: health.drain().reduce((sum, { failures }) => sum + failures, 0), mode: endpoint?.mode };
+  return {
+    counted: tools.health.drain().reduce((sum, { failures }) => sum + failures, 0),
+    mode: endpoint?.mode,
+  };
 }
 
 test('attempts whose recording is tried again count once, so a stumbling database stops no endpoint', async () => {
@@ -79,4 +85,32 @@ test('an endpoint that is down is stopped, though the recording that found it wa
   const enough = BREAKER.leastFailures;
   const attempts = await failedAttempts(database, enough);
   expect(await settleUntilRecorded(database, attempts)).toEqual({ counted: enough, mode: 'probing' });
+});
+
+/** A database in which another process takes over all claims after they were read, and before anything is recorded. */
+function overtaken(database: Database): Database {
+  const transaction: Database['transaction'] = async (work) =>
+    await database.transaction(async (trx) => {
+      const raw: Database['raw'] = async (text, bindings) => {
+        if (text.includes('settle_and_follow'))
+          await query(database, 'update delivery_queue set token = gen_random_uuid()');
+        return await trx.raw(text, bindings);
+      };
+      return await work({ ...trx, raw });
+    });
+  return Object.create(database, { transaction: { value: transaction } });
+}
+
+test('attempts whose claims another process takes over while they are judged change nothing', async () => {
+  const { database } = await testWorkerDatabase(2);
+  await seedFixtureAccounts(database);
+  const attempts = await failedAttempts(database, BREAKER.leastFailures);
+  const { outcomes, locked } = await settleAttempts(settlementTools(overtaken(database)), attempts);
+  expect(outcomes).toEqual(attempts.map(() => null));
+  expect(locked).toEqual([]);
+  expect(await query(database, 'select mode, has_backlog from webhook_endpoints')).toEqual([
+    { mode: 'open', has_backlog: false },
+  ]);
+  expect(await query(database, 'select 1 from attempts')).toEqual([]);
+  expect(await query(database, `select 1 from delivery_queue where state <> 'claimed'`)).toEqual([]);
 });

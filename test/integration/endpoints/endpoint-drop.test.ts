@@ -5,7 +5,7 @@ import type { Database } from '../../../src/platform/postgres/database.ts';
 import { execute, query } from '../../../src/platform/postgres/sql.ts';
 import { releaseEvent } from '../../../src/queue/enqueue.ts';
 import { type DropOptions, dropWaiting } from '../../../src/queue/remove.ts';
-import { type Claim, findUnrecorded } from '../../../src/queue/settle.ts';
+import { type Claim, findClaims } from '../../../src/queue/settle.ts';
 import { newQueuedRow, queueRows } from '../../support/queued-rows.ts';
 import { seededDice } from '../../support/seeded-dice.ts';
 import { settleDelivered as settle } from '../../support/settle-rows.ts';
@@ -39,7 +39,7 @@ async function claim(database: Database, endpointId: string, limit: number, leas
 /** Records again, as a worker does, what was not recorded because a drop had locked its row. */
 async function settleAll(database: Database, claims: readonly Claim[]): Promise<string[]> {
   const settled = await settle(database, claims);
-  const left = await findUnrecorded(database, claims);
+  const left = await findClaims(database, claims);
   const again = claims.filter(({ deliveryId }) => left.has(deliveryId));
   return again.length === 0 ? settled : [...settled, ...(await settleAll(database, again))];
 }
