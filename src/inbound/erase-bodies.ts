@@ -27,7 +27,6 @@ import {
   upstreamRootOf,
 } from './split/upstream-items.ts';
 
-/** Whose parts of raw bodies are to go. */
 export type ErasedFromBodies = {
   wabaId: string;
   /** Phone numbers and user ids of the customer, or the id of the group: what came later than a time of theirs stays. */
@@ -47,7 +46,6 @@ type PageEnd = { next: BodyPlace | null; changed: number; deleted: number; busy:
 
 const ROWS_PER_PAGE = 5_000;
 
-/** Where raw bodies begin. */
 export const FIRST_BODY: BodyPlace = { day: '0001-01-01', id: '0' };
 
 /**
@@ -323,7 +321,6 @@ function cutOut(body: Buffer, paths: readonly string[], people: ReadonlySet<stri
   return Buffer.from(sourceWithEdits(root, edits));
 }
 
-/** Whether a path leads into another one of these. */
 function isWithin(path: string, paths: ReadonlySet<string>): boolean {
   for (let end = path.lastIndexOf('.'); end > 0; end = path.lastIndexOf('.', end - 1))
     if (paths.has(path.slice(0, end))) return true;

@@ -11,7 +11,6 @@ import { FILE_EVERY_MS, saveAppMedia } from './app-media.ts';
 import { conversationsWith } from './customers/customer-conversations.ts';
 import { type HistoryMessage, type HistoryPiece, readHistoryMessages, UNKNOWN } from './split/history.ts';
 
-/** A piece of history and whose it is. */
 export type OwnedPiece = HistoryPiece & { wabaId: string; phoneNumberId: string };
 
 /** Keeps history until there is time for it: what comes now goes first. */
@@ -154,5 +153,4 @@ export async function dropHistory(
   );
 }
 
-/** What a WABA leaves behind of the history that waits. */
 export const HISTORY_PIECES: ErasedTable = { table: 'history_pieces', count: 'historyPieces', key: 'id' };

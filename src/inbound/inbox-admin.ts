@@ -51,7 +51,6 @@ export async function listUnreadable(database: Database, limit: number): Promise
   );
 }
 
-/** When the oldest body arrived that waits for intake; null when none waits. */
 export async function oldestWaitingBodyAt(database: Database): Promise<Date | null> {
   const [row] = await query<{ receivedAt: Date | null }>(
     database,
@@ -63,7 +62,6 @@ export async function oldestWaitingBodyAt(database: Database): Promise<Date | nu
   return row?.receivedAt ?? null;
 }
 
-/** What arrived from upstream for a WABA lately. */
 type WabaArrivals = {
   /** When a conversation last had a message, in either direction; null: never. */
   lastActivityAt: Date | null;
@@ -71,7 +69,6 @@ type WabaArrivals = {
   quarantined: { reason: string; count: number }[];
 };
 
-/** When something came last, and what came and gave no event. */
 export async function readWabaArrivals(database: Database, wabaId: string): Promise<WabaArrivals> {
   const [[latest], quarantined] = await Promise.all([
     query<{ at: Date }>(

@@ -38,7 +38,6 @@ export async function insertBodies(
   );
 }
 
-/** Splits bodies by WABA. */
 export function newBodies(bodies: readonly SignedBody[]): NewBody[] {
   return bodies.flatMap(({ body: whole, signedFor }) =>
     splitByWaba(whole).map(({ wabaId, body }) => {

@@ -4,7 +4,7 @@ import type { Transaction } from '../platform/postgres/database.ts';
 import { query } from '../platform/postgres/sql.ts';
 import { ORDER_SCOPE_LOCK, PUBLISHING_LOCK } from '../queue/publishing-locks.ts';
 
-/** For the function ingest_message, which takes them in this order. */
+/** For the function ingest_items, which takes them in this order. */
 export const INGEST_LOCKS: readonly number[] = [
   INTAKE_LOCK,
   CUSTOMERS_LOCK,

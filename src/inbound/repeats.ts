@@ -109,5 +109,4 @@ function dayBefore(time: Date): string {
   return new Date(time.getTime() - 86_400_000).toISOString().slice(0, 10);
 }
 
-/** What a WABA leaves behind of repeats. */
 export const ERASED_REPEATS: ErasedTable = { table: 'erased_repeats', count: 'repeats', key: 'waba_id' };

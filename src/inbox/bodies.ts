@@ -9,7 +9,6 @@ export type SignedBody = { body: Buffer; signedFor: readonly string[] | null };
 /** A body, or what of it is one WABA's, with the shard that it is in. */
 export type NewBody = SignedBody & { wabaId: string; shard: number };
 
-/** Keeps bodies, either for intake or as ingested by the same transaction. */
 export async function insertParts(
   database: Database,
   parts: readonly NewBody[],
@@ -32,12 +31,10 @@ export async function insertParts(
   );
 }
 
-/** Has workers look for bodies of these shards. */
 export function wakeIntake(database: Database, shards: readonly number[]): void {
   database.notify('heliograph_inbox', [...new Set(shards)].join(','));
 }
 
-/** A part of a body that emitted nothing, and why. */
 export type QuarantineNote = { path: string; reason: string };
 
 /** How far a body is taken in that takes several transactions, and what was quarantined of its items so far. */
@@ -58,7 +55,6 @@ export type InboxBody = {
 const BODY_COLUMNS =
   'received_day as day, id, shard, waba_id as "wabaId", body, signed_for as "signedFor", notes, partly, octet_length(body) as bytes';
 
-/** Where looks for the bodies of a shard begin. */
 export type ShardLook = {
   shard: number;
   fromId: string;
@@ -66,7 +62,6 @@ export type ShardLook = {
   fromDay: string;
 };
 
-/** The day from which on a statement about all of these shards looks. */
 function firstDayOf(looks: readonly ShardLook[]): string {
   return looks.map(({ fromDay }) => fromDay).toSorted()[0] ?? '-infinity';
 }
@@ -175,7 +170,6 @@ export type InboxOutcome = {
   partly: PartlyTaken | null;
 };
 
-/** Marks bodies as taken in (or not), with what was quarantined and why. */
 export async function finishBodies(trx: Transaction, outcomes: readonly InboxOutcome[]): Promise<void> {
   const isPlain = (o: InboxOutcome) => o.state === 'done' && !hasNotes(o);
   const plain = outcomes.filter(isPlain);
@@ -219,7 +213,6 @@ export async function deleteBodies(trx: Transaction, day: string, ids: readonly 
   await execute(trx, `delete from inbox where ${which}`, [day, ids]);
 }
 
-/** Puts what is left of bodies in their place. */
 export async function replaceBodies(
   trx: Transaction,
   day: string,

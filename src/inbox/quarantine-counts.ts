@@ -4,7 +4,6 @@ import { execute } from '../platform/postgres/sql.ts';
 
 export type QuarantineCount = { reason: string; field: string; wabaId: string; count: number };
 
-/** Adds to the day's counts of what emitted no event. */
 export async function countQuarantined(trx: Transaction, counts: readonly QuarantineCount[]): Promise<void> {
   if (counts.length === 0) return;
   await execute(
@@ -22,7 +21,6 @@ export async function countQuarantined(trx: Transaction, counts: readonly Quaran
   );
 }
 
-/** What a WABA leaves behind of what was quarantined. */
 export const QUARANTINE_COUNTS: ErasedTable = {
   table: 'quarantine_counts',
   count: 'quarantineCounts',

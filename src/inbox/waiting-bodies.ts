@@ -11,7 +11,6 @@ export const NOT_OF_WABA = 'phone_number_not_of_waba';
 
 export type WaitingBody = { wabaId: string; phoneNumberId: string; day: string; id: string };
 
-/** Notes which numbers bodies wait for. */
 export async function insertWaitingBodies(trx: Transaction, bodies: readonly WaitingBody[]): Promise<void> {
   await execute(
     trx,
@@ -74,7 +73,6 @@ export async function refuseWaitingBodies(trx: Transaction, wabaId: string, aske
   return refused;
 }
 
-/** How many bodies of all WABAs wait for numbers, and since when the first does. */
 export async function readWaitingBodies(
   database: Database,
 ): Promise<{ count: number; oldestAt: Date | null }> {
@@ -85,7 +83,6 @@ export async function readWaitingBodies(
   return row ?? { count: 0, oldestAt: null };
 }
 
-/** How many bodies wait for numbers of a WABA. */
 export async function countWaitingBodies(database: Database, wabaId: string): Promise<number> {
   const [row] = await query<{ n: number }>(
     database,

@@ -86,7 +86,6 @@ export function openOperationsActivities(
   };
 }
 
-/** Those that send messages. */
 function openSendActivities(
   config: Config,
   tools: { database: Database; secretBox: SecretBox; logger: Logger },
@@ -104,7 +103,6 @@ function openSendActivities(
   return { activities: { ...sends, sendToUpstream }, close };
 }
 
-/** Those for inbound files, and for look-ups of orders and phone numbers. */
 function openMediaActivities(
   config: Config,
   tools: { database: Database; secretBox: SecretBox; logger: Logger },

@@ -60,7 +60,6 @@ const DEAF_MS = 60_000;
 /** What has not mended itself by then is left to a new process. */
 const RESTART_AFTER_MS = 300_000;
 
-/** Judges whether a worker does its part. */
 export function judgeHealth(parts: WorkerParts): WorkerHealth {
   const { isStopping, hasStarted, hasSchema, listenerDownMs, temporalAwayMs } = parts;
   const isAway = temporalAwayMs > 0;
@@ -150,7 +149,6 @@ export type HealthWatch = ReturnType<typeof watchHealth>;
 export function watchHealth(parts: {
   database: Database;
   logger: Logger;
-  /** Filled as they start. */
   loops: ReadonlyMap<string, Loop>;
   delivery: { status(): LoopStatus };
 }) {
@@ -174,7 +172,6 @@ export function watchHealth(parts: {
     deafMs: workers?.deafMs() ?? new Map(),
   });
   return {
-    /** For metrics. */
     now,
     health: async (): Promise<WorkerHealth> => judgeHealth({ ...now(), hasSchema: await hasSchema() }),
     listens: (opened: Pick<DatabaseListener, 'downMs'>) => {

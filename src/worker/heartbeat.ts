@@ -17,11 +17,9 @@ const BEAT_MS = 1_000;
 export function startHeartbeat(tools: {
   database: Database;
   logger: Logger;
-  /** Of this process. */
   worker: string;
   /** What it did lately; not given: nothing. */
   runs?: { share: { lately(): RecentAttempts } };
-  /** What is wrong with the egress proxy. */
   proxyTrouble?: () => string | null;
   onPeers: (peers: WorkerPeers) => void;
 }): Loop {

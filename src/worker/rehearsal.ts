@@ -100,7 +100,6 @@ async function rehearseOnce({ database, secretBox, sender, url }: Stage): Promis
   });
 }
 
-/** What looks for work, without finding any. */
 async function prepareLooks(trx: Transaction): Promise<void> {
   await Promise.all([
     tryIntakeLocks(trx, [], { waitMs: LOCK_WAIT_MS }),
@@ -230,7 +229,6 @@ async function openListener(): Promise<Server> {
   return server;
 }
 
-/** A tenant with a WABA, a number and an endpoint, for a transaction that is rolled back. */
 type RehearsalAccounts = {
   /** Of the tenant as well; given, so that none is drawn. */
   endpointId: string;
@@ -238,11 +236,9 @@ type RehearsalAccounts = {
   phoneNumberId: string;
 };
 
-/** Statements of the rehearsal wait for no lock that is kept for long. */
 const LOCK_TIMEOUT_MS = 200;
 const STATEMENT_TIMEOUT_MS = 2_000;
 
-/** Adds the accounts, and has the transaction wait for nothing for long. */
 async function insertRehearsalAccounts(
   trx: Transaction,
   {

@@ -60,7 +60,6 @@ export type RunningWorker = { stop(): Promise<void> };
 type WorkerOptions = {
   /** Given what takes in bodies while they are kept, for an ingress in the same process. */
   onDirectIntake?: ((directIntake: KeepAtOnce) => void) | undefined;
-  /** The metrics of Temporal's SDK as text. */
   sdkMetrics?: (() => Promise<string>) | undefined;
 };
 
@@ -72,7 +71,6 @@ const REMIND_EVERY_TRIES = 600;
 /** Of the time to stop, what activities get to end by themselves; the rest is for cancelling and closing. */
 const GRACE_SHARE = 2 / 3;
 
-/** The same for turns of loops. */
 const LOOPS_SHARE = 1 / 10;
 
 /**
@@ -255,7 +253,6 @@ async function runWorkers(
   };
 }
 
-/** What delivers with or without Temporal. */
 function startDeliveryLoops(
   config: Config,
   parts: {
@@ -286,7 +283,6 @@ function startDeliveryLoops(
   ];
 }
 
-/** The loops that need Temporal. */
 function startTemporalLoops(
   config: Config,
   parts: {

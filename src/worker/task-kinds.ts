@@ -9,7 +9,6 @@ import { SEND_ENDPOINT_ALERT } from '../notices/alert-notices.ts';
 import type { TaskKind } from '../platform/temporal/workflow-tasks.ts';
 import { REPLAY_DELIVERIES } from '../replays/replay-steps.ts';
 
-/** The workflows that the rooms have carried out to their end. */
 export const TASK_KINDS: readonly TaskKind[] = [
   STORE_INBOUND_MEDIA,
   ENRICH_ORDER,

@@ -139,7 +139,6 @@ const SEND_SLOTS = 200;
 export function workerOptions(parts: {
   namespace: string;
   queues: ReturnType<typeof taskQueues>;
-  /** Host and process. */
   worker: string;
   workflowBundle: WorkflowBundle;
   activities: {

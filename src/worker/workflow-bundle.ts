@@ -10,7 +10,6 @@ const SOURCE_FOLDER = fileURLToPath(new URL('..', import.meta.url));
 const ENTRY = join(SOURCE_FOLDER, 'workflows', 'bundle-entry.ts');
 const CACHE_FOLDER = fileURLToPath(new URL('../../node_modules/.cache/heliograph', import.meta.url));
 
-/** What a Temporal worker takes: bundled code in a file or in memory. */
 export type WorkflowBundle = { codePath: string } | { code: string };
 
 /**
@@ -93,7 +92,6 @@ async function exists(path: string): Promise<boolean> {
   );
 }
 
-/** Leaves the bundle where the worker looks for it. */
 export async function bundleWorkflows(): Promise<void> {
   await loadWorkflowBundle(openLogger({ logLevel: 'info' }, 'bundle-workflows'));
 }

@@ -77,7 +77,6 @@ export class BodyBatcher {
     await promise;
   }
 
-  /** Resolves when no body waits any more. */
   async drained(): Promise<void> {
     await this.#running;
     await Promise.all(this.#underWay);

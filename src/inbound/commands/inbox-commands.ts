@@ -5,7 +5,6 @@ import { countInbox, listQuarantineReasons, oldestWaitingBodyAt, retryInbox } fr
 
 const REASON_DAYS = 8;
 
-/** `admin inbox …` */
 export function inboxCommand(): Command {
   return new Command('inbox')
     .description('bodies that came from the upstream platform')

@@ -84,7 +84,6 @@ function byPair(rows: readonly (Omit<ConversationPair, 'wabaId'> & { id: string 
 
 type PlacedItem = { item: NumberItem; pair: ConversationPair };
 
-/** Of the items those whose conversation is among the known ones. */
 function placed(items: readonly PlacedItem[], known: Known): (readonly [NumberItem, string])[] {
   return items.flatMap(({ item, pair }) => {
     const id = known.get(keyOf(pair));

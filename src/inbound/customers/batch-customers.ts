@@ -2,7 +2,6 @@ import type { Contact } from '../../customers/customers.ts';
 import type { PersonIds } from '../split/item-context.ts';
 import type { IdentityChange } from '../split/message-items.ts';
 
-/** What one upstream item says about a customer. */
 type Sighting = PersonIds & {
   wabaId: string;
   parentUserId: string | null;
@@ -57,12 +56,10 @@ export class BatchCustomers {
     return customer;
   }
 
-  /** The contact that is known under one of the ids, as it is. */
   find(ids: PersonIds & { wabaId: string }): BatchCustomer | undefined {
     return this.#known(ids, 'userId') ?? this.#known(ids, 'waId');
   }
 
-  /** The customer that stands for this one now, after merges. */
   current(customer: BatchCustomer): BatchCustomer {
     const next = this.#replaced.get(customer);
     return next === undefined ? customer : this.current(next);

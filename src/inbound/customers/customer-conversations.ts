@@ -10,7 +10,6 @@ import type { PersonIds } from '../split/item-context.ts';
 import { BatchCustomers } from './batch-customers.ts';
 import { writeContacts } from './save-customers.ts';
 
-/** A customer, by at least one id, and the number with which they had to do. */
 export type SeenCustomer = PersonIds & { wabaId: string; phoneNumberId: string };
 
 /**

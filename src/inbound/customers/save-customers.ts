@@ -24,7 +24,6 @@ import { type BatchCustomer, BatchCustomers } from './batch-customers.ts';
 /** Upstream says nothing about who sent it: all such messages of a WABA share one contact. */
 const NO_SENDER = { userId: '', waId: null };
 
-/** The stored contacts that a batch may be about, with their conversations with the batch's numbers. */
 export async function findCustomers(
   trx: Transaction,
   items: readonly Owned<NumberItem>[],
@@ -69,7 +68,6 @@ export async function drawForNewCustomers(
 }
 
 export type SavedCustomers = SavedConversations & {
-  /** The sender of each message, as stored now. */
   senders: Map<MessageItem, Contact>;
 };
 

@@ -3,7 +3,6 @@ import { type JsonNode, parseJson } from '../../platform/json/json-text.ts';
 import type { Transaction } from '../../platform/postgres/database.ts';
 import type { FieldItem } from '../split/field-items.ts';
 
-/** What upstream reports of a number in a field. */
 export type FieldValue = { wabaId: string; phoneNumberId: string; field: string; value: JsonNode };
 
 /** The values of these fields, as far as they are about a number that the WABA has. */

@@ -8,7 +8,6 @@ type Reader = (value: Value) => Report[];
 const DAYS = 7;
 const MAX_CHARS = 200;
 
-/** A text of upstream for people to read: one line, not long. */
 function text(value: unknown): string {
   const given = typeof value === 'string' || typeof value === 'number' ? String(value) : '';
   return given.toWellFormed().replaceAll(/\p{C}/gu, ' ').slice(0, MAX_CHARS).trim();

@@ -85,7 +85,6 @@ const BATCH = { bodies: 500, bytes: 4 * MIB };
 const LEAST_OF_SHARD = 64;
 const BACKLOG = { bodiesPerWaba: 100, bytesPerWaba: MIB, bytes: 8 * MIB };
 
-/** What a look found in a shard. */
 type Found = {
   memory: ShardMemory;
   look: Look;

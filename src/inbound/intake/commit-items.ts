@@ -49,7 +49,6 @@ export async function commitItems(
 
 type Limits = { mostDeliveries?: number; customers?: KnownCustomers };
 
-/** What of the database the writing of items relies on. */
 type ReadForItems = {
   contacts: readonly ContactWithConversations[];
   drawn: readonly DrawnIds[];
@@ -104,7 +103,6 @@ function countDeliveries(events: readonly NewEvent[], subscribers: readonly Subs
   return events.reduce((sum, { wabaId }) => sum + (endpoints.get(wabaId)?.length ?? 0), 0);
 }
 
-/** What has to be taken in leads to more deliveries than the transaction may make. */
 class TooDearError extends Error {}
 
 /** Its mark leads to further statements. */

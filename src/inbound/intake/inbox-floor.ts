@@ -14,7 +14,6 @@ export type InboxFloor = {
   from(): string;
   /** The day (YYYY-MM-DD) from which on; `-infinity` for a full look. */
   fromDay(): string;
-  /** A look was made, under the intake lock or not. */
   looked(look: Look): void;
   /** Bodies may have come to wait again below. */
   reset(): void;
@@ -31,7 +30,6 @@ function dayBefore(atMs: number): number {
   return Math.floor(atMs / DAY_MS) - 1;
 }
 
-/** The floor of one process, which begins with a full look. */
 export function makeInboxFloor(lagMs = LAG_MS, now: () => number = () => performance.now()): InboxFloor {
   const idsFrom = makeLowWater({ rest: REST, lagMs, now });
   const daysFrom = makeLowWater({ rest: REST, now });

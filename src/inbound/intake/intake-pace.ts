@@ -9,7 +9,6 @@ const SLOW_TURN_MS = 300;
 const QUICK_TURN_MS = 150;
 const LEAST_COST_WHEN_SLOW = 500;
 
-/** What is left once the transaction under way is committed. */
 type Left = { isNothing: boolean; nextWabaId: string };
 
 /**
@@ -21,11 +20,9 @@ export type IntakePace = {
   size(): { cost: number; wabas: number };
   /** The turn is one of WABAs and begins behind this one; null while there is no backlog, and the shard in no trouble. */
   afterWabaId(): string | null;
-  /** Tells what is left if the transaction under way succeeds. */
   taking(left: Left): void;
   done(durationMs: number): void;
   failed(): void;
-  /** The next turn is of several WABAs, if there are. */
   takeTurns(): void;
 };
 

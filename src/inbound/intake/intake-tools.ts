@@ -9,14 +9,12 @@ import type { IntakeMemory } from './shard-memory.ts';
 export type IntakeTools = {
   database: Database;
   memory: IntakeMemory;
-  /** Claims for this process's session, when there is one. */
   directClaims: () => DirectClaims | null;
   logger: Logger;
   /** For metrics: told of each body once what was made of it is committed. */
   onBody: (state: Exclude<InboxOutcome['state'], 'new'>) => void;
 };
 
-/** An item as traces know it. */
 export function tracedItem({ kind, wabaId, eventId }: UpstreamItem): TracedEvent {
   return { type: kind, wabaId, eventId };
 }

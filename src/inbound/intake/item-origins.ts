@@ -5,10 +5,8 @@ import type { UpstreamItem } from '../split/upstream-items.ts';
 /** The body of an item, as far as it decides to which WABAs the item may go. */
 type Origin = { signedFor: ReadonlySet<string> | null; waited: ReadonlySet<string> };
 
-/** The bodies of items. */
 export type ItemOrigins = ReadonlyMap<UpstreamItem, Origin>;
 
-/** Finds the body of each item. */
 export function originsOf(
   bodies: readonly { body: Pick<InboxBody, 'signedFor' | 'notes'>; items: readonly UpstreamItem[] }[],
 ): ItemOrigins {

@@ -34,7 +34,6 @@ export class KnownCustomers {
   readonly #persons = new Map<string, Person>();
   readonly #subscribers = new Map<string, readonly Subscriber[]>();
 
-  /** Notes who sent these items, and who receives their events. */
   note(
     items: readonly Owned[],
     { senders, conversations }: Pick<SavedCustomers, 'senders' | 'conversations'>,
@@ -54,7 +53,6 @@ export class KnownCustomers {
     }
   }
 
-  /** Notes whom an item is about, and who receives the events of its WABA. */
   add(owned: Owned<PlainItem>, { person, subscribers }: Omit<KnownCustomer, 'isNew'>): void {
     this.#addPerson(owned, person);
     this.#subscribers.set(owned.wabaId, subscribers);
@@ -98,7 +96,6 @@ export function isPlain(owned: Owned): owned is Owned<PlainItem> {
   return !item.placeholder && item.identityChange === null && item.media === null && item.order === null;
 }
 
-/** Whom an item is from, or for. */
 export function personOf(item: PlainItem): PersonIds {
   return item.kind === 'message' ? item.sender : item.recipient;
 }

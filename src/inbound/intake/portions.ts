@@ -1,7 +1,6 @@
 import type { InboxBody } from '../../inbox/bodies.ts';
 import { type QuarantinedPart, splitUpstreamBody, type UpstreamItem } from '../split/upstream-items.ts';
 
-/** A body with what it holds. */
 export type ReadBody = {
   body: InboxBody;
   items: UpstreamItem[];
@@ -13,7 +12,6 @@ export type ReadBody = {
 export type BodyPortion = {
   read: ReadBody;
   items: readonly UpstreamItem[];
-  /** Nothing of the body is left behind these. */
   isLast: boolean;
 };
 

@@ -6,7 +6,6 @@ import { type IntakePace, makeIntakePace } from './intake-pace.ts';
 import { KnownCustomers } from './known-customers.ts';
 import type { ReadBody } from './portions.ts';
 
-/** What intake keeps of one shard in one process from batch to batch. */
 export type ShardMemory = {
   readonly shard: number;
   readonly pace: IntakePace;
@@ -23,17 +22,14 @@ export type ShardMemory = {
   othersAreStored(): boolean;
 };
 
-/** What intake keeps in one process. */
 export type IntakeMemory = {
   /** Whose numbers are; unknown ones are asked for each time. */
   readonly owners: Map<string, NumberOwner>;
   readonly customers: KnownCustomers;
   of(shard: number): ShardMemory;
-  /** Something of some shard was stored. */
   stored(): void;
 };
 
-/** The memory of a process that has only just started. */
 export function makeIntakeMemory(makeFloor: () => InboxFloor = () => makeInboxFloor()): IntakeMemory {
   const owners: IntakeMemory['owners'] = new Map();
   const customers = new KnownCustomers();
@@ -78,7 +74,6 @@ export function makeIntakeMemory(makeFloor: () => InboxFloor = () => makeInboxFl
   };
 }
 
-/** Where the next look into a shard begins. */
 export function lookOf({ shard, floor }: Pick<ShardMemory, 'shard' | 'floor'>): ShardLook {
   return { shard, fromId: floor.from(), fromDay: floor.fromDay() };
 }

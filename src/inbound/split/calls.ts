@@ -2,7 +2,6 @@ import { items, type JsonNode, member, stringOf } from '../../platform/json/json
 import { boundedIdOf } from '../../platform/json/storable-text.ts';
 import { type PersonIds, timestampOf } from './item-context.ts';
 
-/** A call by which a customer opens the customer service window. */
 export type Call = PersonIds & { at: Date };
 
 /**

@@ -5,20 +5,17 @@ import { type PersonIds, timestampOf } from './item-context.ts';
 import { mediaUrlRemovals, readMediaReference } from './media-references.ts';
 import { readContextId, readTargetId } from './message-items.ts';
 
-/** A message of the WhatsApp Business app. */
 export type AppMessage = {
   upstreamId: string;
   type: string;
   contextId: string | null;
   targetId: string | null;
   sentAt: Date | null;
-  /** Its file, where upstream gives an id of one. */
   media: MediaReference | null;
   /** The upstream message as it is written, without the short-lived media `url`. */
   rawJson: string;
 };
 
-/** A message that the business wrote to a customer. */
 export type Echo = AppMessage & { recipient: PersonIds };
 
 const MAX_TYPE_CHARS = 128;

@@ -4,7 +4,6 @@ import { type PersonIds, timestampOf } from './item-context.ts';
 
 type MemberState = 'member' | 'requested' | 'left';
 
-/** A person and how a group has them. */
 type GroupPerson = PersonIds & {
   parentUserId: string | null;
   username: string | null;
@@ -21,7 +20,6 @@ export type GroupReport = {
   people: GroupPerson[];
 };
 
-/** The fields that report on groups. */
 export const GROUP_FIELDS: readonly string[] = [
   'group_lifecycle_update',
   'group_participants_update',

@@ -30,7 +30,6 @@ export const MAX_CHARS = {
   mediaError: 512,
 };
 
-/** Why a part of an upstream body becomes no event. */
 export type QuarantineReason =
   | 'unknown_field'
   | 'value_errors'
@@ -55,7 +54,6 @@ export class ItemRefused extends Error {
   }
 }
 
-/** What every item has. */
 export type ItemBase = {
   /** Where it stands in the body: `entry[0].changes[1].value.messages[3]`. */
   path: string;
@@ -71,14 +69,12 @@ export type ItemBase = {
   eventData: string;
 };
 
-/** What all items of one upstream `value` share. */
 export type ItemContext = {
   readonly owner: Pick<ItemBase, 'wabaId' | 'phoneNumberId' | 'displayPhoneNumber'>;
   readonly metadataJson: string;
   readonly contacts: ValueContacts;
 };
 
-/** Whose value it is, as far as it says so. */
 export type OwnerIds = { readonly wabaId: string | null; readonly phoneNumberId: string | null };
 
 /** The WABA an entry belongs to; null when it does not say. */
@@ -122,7 +118,6 @@ type Contact = { node: JsonNode; position: number; waId: string | null; userId: 
 type ValueContacts = {
   readonly byWaId: ReadonlyMap<string, readonly Contact[]>;
   readonly byUserId: ReadonlyMap<string, readonly Contact[]>;
-  /** The only entry there is. */
   readonly sole: JsonNode | null;
   /** All messages of the value are from one person. */
   readonly hasOneSender: boolean;
@@ -217,7 +212,6 @@ function contactsOfPerson(contacts: ValueContacts, { waId, userId }: PersonIds, 
     });
 }
 
-/** Who sent a message, as far as upstream says. */
 export type Sender = PersonIds & {
   parentUserId: string | null;
   name: string | null;
@@ -278,7 +272,6 @@ const ERASED = 'heliograph_erased';
 /** What stands in place of an erased part of a body, so that the paths of the others stay as they are. */
 export const ERASED_PART = `{"${ERASED}":true}`;
 
-/** Whether a part was erased: nothing comes of it. */
 export function isErased(node: JsonNode): boolean {
   return node.kind === 'object' && member(node, ERASED) !== null;
 }

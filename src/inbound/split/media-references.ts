@@ -76,8 +76,7 @@ export function readMediaReference(message: JsonNode): MediaReference | null {
   return { ...describeMedia(type, content), upstreamMediaId, upstreamError: null };
 }
 
-/** The edits that take the short-lived media `url` out of a message, and out of a message inside its `edit`. */
-/** The short-lived addresses of a message's files. */
+/** Takes the short-lived media `url` out of a message, and out of a message inside its `edit`. */
 export function mediaUrlRemovals(message: JsonNode): TextEdit[] {
   const type = stringOf(member(message, 'type'));
   if (type === null) return [];

@@ -31,7 +31,6 @@ import {
 
 const MAX_STATUS_CHARS = 128;
 
-/** A status of an outbound message. */
 export type StatusItem = ItemBase & {
   kind: 'status';
   upstreamId: string;
@@ -42,9 +41,7 @@ export type StatusItem = ItemBase & {
   recipient: PersonIds;
   /** The group that the message went to; null when it went to one person. */
   groupId: string | null;
-  /** The upstream `errors` as they are written. */
   errorsJson: string | null;
-  /** The upstream status object as it is written. */
   rawJson: string;
 };
 

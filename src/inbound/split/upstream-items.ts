@@ -19,10 +19,8 @@ import { type PaymentItem, readStatusOrPayment, type StatusItem } from './status
 /** An item of the field `messages`: of one number, and mostly about one customer. */
 export type NumberItem = MessageItem | StatusItem | PaymentItem;
 
-/** One thing that upstream reports and that becomes an event. */
 export type UpstreamItem = NumberItem | FieldItem;
 
-/** An upstream item whose phone number or WABA is ours, with the WABA and tenant it belongs to. */
 export type Owned<Item extends UpstreamItem = UpstreamItem> = {
   item: Item;
   wabaId: string;
@@ -38,7 +36,6 @@ export type QuarantinedPart = {
   phoneNumberId: string | null;
 };
 
-/** An upstream body in parts, in the order of the body. */
 export type SplitBody = { items: UpstreamItem[]; quarantined: QuarantinedPart[] };
 
 /** The whole body cannot be read: it is not JSON, no object, or has no `entry` array. */
@@ -52,7 +49,6 @@ export class UnreadableBody extends Error {
   }
 }
 
-/** A change while it is being split. */
 type Change = { owner: OwnerIds; value: JsonNode | null; field: string | null; path: string };
 
 function isPresent(node: JsonNode | null): node is JsonNode {

@@ -14,7 +14,6 @@ import { clearPartition, listNeededIds, MOST_MOVED } from './needed-rows.ts';
 
 /** For how many days each is kept; 0: for ever. */
 export type RetentionDays = {
-  /** Bodies as upstream sent them. */
   inbox: number;
   events: number;
   /** Attempts with their responses; never longer than the deliveries. */

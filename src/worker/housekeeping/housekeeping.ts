@@ -118,7 +118,6 @@ type HousekeepingTools = {
 /** `run` begins nothing more once its signal is aborted; whatever it has left undone, the next turn does. */
 type HousekeepingStep = { name: string; run: (ending: AbortSignal) => Promise<unknown>; everyMs?: number };
 
-/** How far charts reach back. */
 const CHARTS_KEPT_DAYS = 90;
 
 /** A partition that cannot be made yet is no fault before so many days are left. */
@@ -126,10 +125,8 @@ const DAYS_LEFT = 3;
 
 const GONE_ENDPOINTS_AT_ONCE = 100;
 
-/** What a step leaves undone. */
 class HousekeepingError extends Error {}
 
-/** All steps, in the order in which they are done. */
 export function housekeepingSteps(tools: HousekeepingTools): HousekeepingStep[] {
   const { database, retentionDays } = tools;
   return [

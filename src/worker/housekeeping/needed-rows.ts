@@ -7,7 +7,6 @@ export const MOST_MOVED = 10_000;
 
 const ROWS_AT_ONCE = 10_000;
 
-/** By table: the columns of the queue that refer to it. */
 const REFERENCES = {
   events: { day: 'event_day', id: 'event_uuid' },
   deliveries: { day: 'delivery_day', id: 'delivery_id' },
@@ -86,7 +85,6 @@ const IS_NEEDED: Record<DailyTable, string> = {
   attempts: 'false',
 };
 
-/** The column by which the rows of a day are gone through. */
 const ID_COLUMNS = {
   inbox: 'id',
   events: 'id',

@@ -6,7 +6,6 @@ import { readSystemFigures, type SystemFigures } from './system-figures.ts';
 
 const POLL_MS = 1_000;
 
-/** Between two reads. */
 const REST_MS = 30_000;
 
 /** The figures must not become what the database is busy with. */
@@ -22,7 +21,6 @@ const MAX_AGE_SECONDS = 120;
 export function startFiguresKeeper(tools: {
   database: Database;
   logger: Logger;
-  /** Whether this process does what only one process has to do. */
   isLeader: () => boolean;
 }): Loop {
   const { database, logger, isLeader } = tools;
@@ -43,7 +41,6 @@ export function startFiguresKeeper(tools: {
   });
 }
 
-/** Stores what all scrapes show from now on. */
 export async function storeFigures(database: Database, figures: Partial<SystemFigures>): Promise<void> {
   await execute(
     database,

@@ -24,7 +24,6 @@ export type SystemFigures = {
   openDeliveries: Readonly<Record<string, number>>;
   oldestOpenSeconds: number;
   oldestDueSeconds: number;
-  /** By mode. */
   endpoints: Readonly<Record<string, number>>;
   inboxBacklog: number;
   inboxOldestSeconds: number;

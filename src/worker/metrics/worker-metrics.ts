@@ -9,7 +9,6 @@ import { msOfUuidV7, publicDeliveryId } from '../../platform/public-ids.ts';
 import type { SendResult } from '../../platform/sender/http-sender.ts';
 import type { DeliveryLabel } from '../../queue/claim.ts';
 
-/** What the parts of a worker count with; made once per process and handed to them. */
 export type WorkerMetrics = {
   registry: Registry;
   attempt: AttemptObserver;
@@ -42,7 +41,6 @@ export function makeWorkerMetrics(): WorkerMetrics {
   };
 }
 
-/** Counts what filters of endpoints spare. */
 function countFilteredDeliveries(registry: Registry): void {
   const filtered = new Counter({
     name: 'heliograph_deliveries_filtered_total',
@@ -162,7 +160,6 @@ type Load = {
   machineIdle: number;
 };
 
-/** Looks at the load of this process and its machine. */
 export function watchLoad(windowMs = 1_000): () => Load {
   let atMs = performance.now();
   let loopBefore = performance.eventLoopUtilization();

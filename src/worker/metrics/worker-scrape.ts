@@ -19,12 +19,10 @@ export function makeWorkerScrape(
   parts: {
     config: Pick<Config, 'api' | 'temporal'>;
     database: Database;
-    /** All pools of the process. */
     pools: readonly DatabasePool[];
     loop: { inFlight(): number };
     runs: CountsRuns;
     watch: Pick<HealthWatch, 'now'>;
-    /** The metrics of Temporal's SDK, as text. */
     sdkMetrics?: (() => Promise<string>) | undefined;
   },
 ): Scrape {
