@@ -30,7 +30,6 @@ export function parseDecimal(text: string): Decimal | null {
   return scale >= 0 ? { unscaled, scale } : { unscaled: unscaled * 10n ** BigInt(-scale), scale: 0 };
 }
 
-/** The exact sum. */
 export function addDecimals(left: Decimal, right: Decimal): Decimal {
   const scale = Math.max(left.scale, right.scale);
   const unscaled =
@@ -38,7 +37,6 @@ export function addDecimals(left: Decimal, right: Decimal): Decimal {
   return { unscaled, scale };
 }
 
-/** The exact product. */
 export function multiplyDecimals(left: Decimal, right: Decimal): Decimal {
   return { unscaled: left.unscaled * right.unscaled, scale: left.scale + right.scale };
 }

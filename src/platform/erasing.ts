@@ -5,7 +5,6 @@ import { execute } from './postgres/sql.ts';
 
 // What the rooms have in common that erase their own tables when an erasure asks them to.
 
-/** How many of each kind of data went. */
 export type ErasureCounts = Readonly<Record<string, number>>;
 
 /** A batch that has to wait for something. Nothing of it was erased. */
@@ -19,7 +18,6 @@ export class NotYetErased extends Error {
   }
 }
 
-/** Adds counts up. */
 export function sumOf(...all: readonly (ErasureCounts | undefined)[]): ErasureCounts {
   const sum: Record<string, number> = {};
   for (const counts of all) {
@@ -46,7 +44,6 @@ export async function removeObjects(
   }
 }
 
-/** A file, with the id of its row. */
 export type FoundFile = { id: string; key: string | null };
 
 /** Removes the objects of files; returns the ids of their rows. Throws NotYetErased while the store is away. */

@@ -1,7 +1,6 @@
 /** The six events of the product spec. */
 export const EVENT_TYPES = ['message', 'status', 'payment', 'order', 'media.ready', 'test'] as const;
 
-/** An event of the product spec. */
 export type CoreEventType = (typeof EVENT_TYPES)[number];
 
 /** A change that upstream reports in another field than `messages`: sent to endpoints that ask for it by name. */
@@ -9,7 +8,6 @@ export type UpstreamEventType = `upstream.${string}`;
 
 export type EventType = CoreEventType | UpstreamEventType;
 
-/** Before the name of a field. */
 export const UPSTREAM = 'upstream.';
 
 /** Stands for every field of upstream, also those to come. */
@@ -28,12 +26,10 @@ export function isUpstreamField(field: string): boolean {
   return IS_FIELD.test(field) && field !== MESSAGES;
 }
 
-/** The event type of a field. */
 export function upstreamTypeOf(field: string): UpstreamEventType {
   return `${UPSTREAM}${field}`;
 }
 
-/** Whether a type is that of a field, or the name for all of them. */
 function isUpstreamType(type: string): type is UpstreamEventType {
   return type.startsWith(UPSTREAM) && (type === ALL_UPSTREAM || isUpstreamField(type.slice(UPSTREAM.length)));
 }

@@ -103,7 +103,6 @@ export function redactError(error: unknown, depth = 0): void {
 const QUOTING = ['detail', 'where', 'hint', 'internalQuery'] as const;
 type DatabaseError = Error & { code: unknown } & { [name in (typeof QUOTING)[number]]?: unknown };
 
-/** By its SQLSTATE and severity. */
 function isDatabaseError(error: Error): error is DatabaseError {
   return 'severity' in error && 'code' in error && /^[0-9A-Z]{5}$/.test(String(error.code));
 }

@@ -14,7 +14,6 @@ export type Loop = {
   /** Runs the next turn now; a wake-up during a turn leads to one more. */
   wake(): void;
   status(): LoopStatus;
-  /** Ends the loop after the turn under way. */
   stop(): Promise<void>;
 };
 
@@ -66,7 +65,6 @@ export function startLoop(options: LoopOptions): Loop {
   };
 }
 
-/** Runs single turns and remembers how they go. */
 function makeTurns({ name, logger, turn }: LoopOptions) {
   let backOffMs = 0;
   let beganAtMs: number | null = null;

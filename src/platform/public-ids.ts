@@ -25,22 +25,19 @@ export function publicAlertId(uuid: string): string {
   return publicId('alr', uuid);
 }
 
-/** The UUID of a public media id; null when the text cannot be one. */
+/** The UUID of a public id, here of media; null when the text cannot be one. */
 export function mediaUuidOf(text: string): string | null {
   return uuidOf('med', text);
 }
 
-/** The UUID of the public id of an alert; null when the text cannot be one. */
 export function alertUuidOf(text: string): string | null {
   return uuidOf('alr', text);
 }
 
-/** The UUID of a public event id; null when the text cannot be one. */
 export function eventUuidOf(text: string): string | null {
   return ofKnownDay(uuidOf('evt', text));
 }
 
-/** The UUID of a public delivery id; null when the text cannot be one. */
 export function deliveryUuidOf(text: string): string | null {
   return ofKnownDay(uuidOf('dlv', text));
 }

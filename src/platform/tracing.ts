@@ -32,10 +32,8 @@ type Span = SpanContext & {
 type Attribute = { key: string; value: object };
 
 type Options = Config['traces'] & {
-  /** Names the process, as `heliograph-worker`. */
   service: string;
   logger: Pick<Logger, 'warn' | 'info'>;
-  /** The events that come of an upstream body. */
   eventsOf: (body: Buffer) => TracedEvent[];
   /** The same for all events of a WABA that share a trace. */
   traceKeyOf: (event: TracedEvent) => string;
@@ -144,7 +142,6 @@ export function traceIdOf(wabaId: string, key: string): string {
   return createHash('sha256').update(`trace ${wabaId} ${key}`).digest('hex').slice(0, 32);
 }
 
-/** Of the span that all others of a trace are under. */
 function rootSpanId(traceId: string): string {
   return createHash('sha256').update(`root ${traceId}`).digest('hex').slice(0, 16);
 }

@@ -31,5 +31,4 @@ export const UPSTREAM_FIELDS = {
 
 export type UpstreamField = keyof typeof UPSTREAM_FIELDS;
 
-/** The known fields in their order. */
 export const KNOWN_FIELDS = Object.keys(UPSTREAM_FIELDS) as UpstreamField[];

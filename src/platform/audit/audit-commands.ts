@@ -3,7 +3,6 @@ import { Command } from 'commander';
 import { type AdminOutcome, adminAction, alignedFields } from '../cli/admin-action.ts';
 import { type AuditFinding, exportAudit, verifyAudit } from './audit-chain.ts';
 
-/** `admin audit …` */
 export function auditCommand(): Command {
   return new Command('audit')
     .description('the log of changes and of reads')

@@ -17,10 +17,8 @@ export type Actor = {
   ip: string | null;
 };
 
-/** What a function that changes something works with. */
 export type Audited = { actor: Actor };
 
-/** The operator who runs admin commands. */
 export const OPERATOR_COMMAND: Actor = { name: 'operator command', requestId: null, ip: null };
 
 /** What happens by itself: time runs out, a breaker opens. */
@@ -159,9 +157,7 @@ export type AuditEntry = {
   /** The tenant that it concerns; null: found by the WABA, or it concerns none. */
   tenantId: string | null;
   wabaId: string | null;
-  /** Who: an e-mail address, "api key …", "operator command" or "system". */
   actor: string;
-  /** The user of the portal, as several accounts may have one address; null: none. */
   actorUserId?: string | null;
   /** Where operators work from is not for tenants. */
   byOperator?: boolean;
@@ -211,7 +207,6 @@ const ENTRY = `id, at, tenant_id as "tenantId", waba_id as "wabaId", actor, acto
 
 const IP_FOR_TENANTS = 'case when not by_operator then ip end as ip';
 
-/** The newest entries, or those before one. */
 async function listAuditEntries(
   database: Database,
   owner: AuditOwner,

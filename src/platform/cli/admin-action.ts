@@ -24,7 +24,6 @@ export type AdminTools = { config: Config; database: Database; secretBox: Secret
 
 export type AdminInput<Options> = { tools: AdminTools; args: string[]; options: Options };
 
-/** What a command did: for programs and for people. */
 export type AdminOutcome = {
   json: object;
   text: string;

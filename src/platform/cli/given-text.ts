@@ -14,7 +14,6 @@ export async function readStdin(): Promise<string> {
   return text;
 }
 
-/** Reads a file that a command names. */
 export async function readNamedFile(path: string): Promise<string> {
   try {
     return await readFile(path, 'utf8');
@@ -23,7 +22,6 @@ export async function readNamedFile(path: string): Promise<string> {
   }
 }
 
-/** Reads values that are separated by commas. */
 export function parseList(text: string): string[] {
   return text
     .split(',')

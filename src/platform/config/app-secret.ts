@@ -1,4 +1,3 @@
-/** An app secret of the upstream platform, and whom it may speak for. */
 export type AppSecret = {
   readonly secret: string;
   /** Null: every WABA. */

@@ -25,7 +25,6 @@ export function databaseProblem(url: string): string | null {
   }
 }
 
-/** Rules that concern more than one setting. */
 export function contradictions(env: Environment): string[] {
   const problems: string[] = [];
   const production = settingValue(env, 'HELIOGRAPH_MODE') === 'production';

@@ -12,7 +12,6 @@ export const V8_FLAGS: readonly string[] = ['--heap-growing-percent=80', '--max-
 /** Removes the types of the sources once and not at every start. */
 const TYPE_STRIPPING = fileURLToPath(new URL('../../../bin/stripped-types.js', import.meta.url));
 
-/** What Node.js is given here before the script. */
 export const NODE_FLAGS: readonly string[] = [...V8_FLAGS, '--import', TYPE_STRIPPING];
 
 /** Their environment besides settings. One arena of the C library, in place of one per thread, saves 40 MiB. */

@@ -1,6 +1,5 @@
 import { optional, setting } from './setting.ts';
 
-/** How PostgreSQL, Temporal and the object store are reached. */
 export const SERVER_SETTINGS = {
   HELIOGRAPH_DATABASE_URL: setting({
     kind: 'database',

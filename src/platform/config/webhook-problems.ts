@@ -2,7 +2,6 @@ import { InvalidProxyError, parseEgressProxy } from '../http/egress-proxy-url.ts
 import { makeAddressGuard } from '../http/outbound-url.ts';
 import type { SettingName } from './settings.ts';
 
-/** What is wrong with the lists of webhook settings; each problem names its setting. */
 export function webhookProblems(list: (name: SettingName) => string[]): string[] {
   const schedule = list('HELIOGRAPH_WEBHOOK_RETRY_SCHEDULE_SECONDS');
   const ports = list('HELIOGRAPH_WEBHOOK_PORTS');

@@ -87,12 +87,10 @@ export function openEventIdHash(tools: SealedDatabase): EventIdHash {
 /** For processes that start workflows of test events only, and have no secrets for others. */
 export const ownEventIdsOnly: EventIdHash = async (eventId) => (OWN_EVENT_ID.test(eventId) ? eventId : null);
 
-/** A random secret of the installation. */
 function installationSecretPlace(name: string): string {
   return `installation_secrets|secret|${name}`;
 }
 
-/** The column of random secrets of the installation. */
 export const INSTALLATION_SECRETS: SealedColumn = {
   table: 'installation_secrets',
   idColumn: 'name',

@@ -13,7 +13,6 @@ export class SecretBoxError extends Error {
   }
 }
 
-/** Encrypts and decrypts short secrets at rest. */
 export type SecretBox = {
   /** Of the keys that open; the first seals. */
   readonly keyIds: readonly string[];

@@ -71,7 +71,6 @@ function textOr<Fallback>(value: unknown, fallback: Fallback): string | Fallback
   return typeof value === 'string' ? value : fallback;
 }
 
-/** An app that upstream sends the webhooks of a WABA to. */
 export type SubscribedApp = { id: string; name: string; overrideCallbackUrl: string | null };
 
 /** The apps that are subscribed to a WABA: `GET /{waba}/subscribed_apps`. Throws GraphError. */
@@ -203,11 +202,9 @@ export type SendRefusal = {
   /** Upstream's error object as it came; null when the answer held none. */
   error: Record<string, unknown> | null;
   transient: boolean;
-  /** What upstream asked to wait, in ms. */
   retryAfterMs: number | null;
 };
 
-/** What came of one attempt to send a message. */
 export type SendOutcome =
   | {
       kind: 'accepted';
@@ -305,7 +302,6 @@ function arrayOf(value: unknown): (Record<string, unknown> | null)[] {
   return Array.isArray(value) ? value.map(objectOf) : [];
 }
 
-/** What a text column can hold. */
 function storableOf(value: unknown): string | null {
   return typeof value === 'string' && value !== '' && value.isWellFormed() && !value.includes('\0')
     ? value

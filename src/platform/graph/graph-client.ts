@@ -82,7 +82,6 @@ export function openSendClient(config: Pick<Config, 'upstream' | 'sending'>): Se
   };
 }
 
-/** Opens the client for the API; connections are made when they are needed. */
 export function openAccountClient(config: Pick<Config, 'upstream'>): AccountClient {
   const timeoutMs = ACCOUNT_TIMEOUT_MS;
   const limits = { connections: ACCOUNT_CONNECTIONS, answerTimeoutMs: timeoutMs };
@@ -98,7 +97,6 @@ export function openAccountClient(config: Pick<Config, 'upstream'>): AccountClie
   };
 }
 
-/** Opens the client; connections are made when they are needed. */
 export function openGraphClient(config: Pick<Config, 'upstream' | 'mode'>): GraphClient {
   const connection = openGraphConnection(config.upstream);
   const { mediaHosts } = config.upstream;
@@ -134,7 +132,6 @@ async function lookUpPayment(
 
 type ReadReceipt = {
   phoneNumberId: string;
-  /** Upstream's id of the inbound message. */
   upstreamId: string;
   /** Shows the customer that an answer is being written, for up to 25 s. */
   typingIndicator: boolean;

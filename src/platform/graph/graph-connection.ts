@@ -10,7 +10,6 @@ const STALL_TIMEOUT_MS = 30_000;
 const CALL_TIMEOUT_MS = 15_000;
 const MAX_ANSWER_BYTES = 1024 * 1024;
 
-/** Where the Graph API is, and the connections to it and to the media hosts. */
 export type GraphConnection = { baseUrl: string; agent: Agent };
 
 /** Opens connections to `graphUrl`, e.g. `https://graph.facebook.com`, at `graphVersion`, e.g. `v26.0`. */
@@ -87,7 +86,6 @@ function pathSegment(id: string): string {
   throw noSuchObject();
 }
 
-/** The answer of upstream to an id that it does not have. */
 export function noSuchObject(): GraphError {
   const message = 'The upstream platform has no object with such an id.';
   return new GraphError({ httpStatus: null, code: 100, subcode: 33, message, transient: false });
@@ -179,7 +177,6 @@ export class MediaHostRefused extends Error {
   }
 }
 
-/** Which addresses media may be fetched from with the access token. */
 export type MediaHostRules = {
   /** Host names, each with its subdomains, and IP addresses. */
   mediaHosts: readonly string[];

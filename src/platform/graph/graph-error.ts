@@ -8,7 +8,6 @@ type GraphErrorParts = {
   message: string;
   /** Whether the same request may succeed later without a change. */
   transient: boolean;
-  /** What upstream asked to wait, in ms. */
   retryAfterMs: number | null;
   /** Upstream's error object as it came; null when the answer held none. */
   upstream: Readonly<Record<string, unknown>> | null;

@@ -1,7 +1,6 @@
 import { isIP } from 'node:net';
 import ipaddr from 'ipaddr.js';
 
-/** An entry of the allow-list that is not a network in CIDR form. */
 export class InvalidCidrError extends Error {
   constructor(cidr: string) {
     super(`${JSON.stringify(cidr)} is not a network in CIDR form, such as 10.1.0.0/16 or fd00::/8.`);

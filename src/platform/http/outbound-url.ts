@@ -115,7 +115,6 @@ type AddressVerdict = {
   reason: 'public' | 'allow_listed' | 'refused_range' | 'not_an_address';
 };
 
-/** Decides where webhooks may be sent. */
 export type AddressGuard = {
   check(ip: string): AddressVerdict;
   /** Whether every address that is known is allowed, and the target by the lists of the installation and of a WABA. */
@@ -189,7 +188,6 @@ export type TargetLists = { allow: readonly string[]; deny: readonly string[] };
 /** Where a request is to go; `addresses` null: not known yet. */
 export type WebhookTarget = { hostname: string; port: number; addresses: readonly string[] | null };
 
-/** Not an entry of such a list. */
 export class InvalidTargetError extends Error {
   constructor(text: string) {
     super(`${JSON.stringify(text)} is no name, address or network, with or without a port.`);

@@ -2,7 +2,6 @@
 
 export type Members = Readonly<Record<string, unknown>>;
 
-/** Whether a value is a JSON object: neither a list nor null. */
 export function isMembers(value: unknown): value is Record<string, unknown> {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }

@@ -2,7 +2,6 @@ import { randomBytes } from 'node:crypto';
 import { linkSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 
-/** A demonstration tenant, as scripts and black-box tests need it. */
 export interface EmbeddedTenant {
   readonly userId: number;
   readonly businessName: string;
@@ -77,7 +76,6 @@ function isTenant(value: unknown): value is EmbeddedTenant {
   );
 }
 
-/** A user of the portal of the embedded stack. */
 export interface EmbeddedPortalUser {
   readonly email: string;
   readonly name: string;

@@ -8,7 +8,6 @@ export type MetricsServer = InnerServer;
 export async function startMetricsServer(options: {
   host: string;
   port: number;
-  /** Asked for once, if anything is started at all. */
   makeScrape: () => Scrape;
 }): Promise<MetricsServer> {
   if (options.port < 0) return { close: async () => {} };
@@ -35,7 +34,6 @@ export async function startInnerServer(
   return { close: () => new Promise((resolve) => server.close(() => resolve())) };
 }
 
-/** Makes the text of a scrape. */
 export type Scrape = () => Promise<{ contentType: string; text: string }>;
 
 /** A scrape of all that is in the registry; `refresh` brings up to date what is asked for only then. */
@@ -46,7 +44,6 @@ export function scrapeOf(registry: Registry, refresh: () => Promise<void> = asyn
   };
 }
 
-/** Responds to a request for /metrics. */
 export async function answerScrape(response: ServerResponse, scrape: Scrape): Promise<void> {
   try {
     const { contentType, text } = await scrape();

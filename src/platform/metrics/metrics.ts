@@ -15,7 +15,6 @@ export type SpanNote = {
   failed?: string | undefined;
 };
 
-/** A run of an activity, as its span tells it. */
 export type ActivityRun = { type: string; workflow: string; workflow_id: string; attempt: number };
 
 type Tracing = {
@@ -49,7 +48,6 @@ export function watchProcess(registry: Registry): void {
   build.set({ version: packageJson.version }, 1);
 }
 
-/** Counts one more of this outcome. */
 export type CountOutcome<Outcome extends string> = (outcome: Outcome) => void;
 
 /**

@@ -41,7 +41,6 @@ function poolName({ options }: DatabasePool): string {
   return options.applicationName.replace(/^heliograph-/, '');
 }
 
-/** The files of certificates that this process shows to others, by their purpose. */
 export function certificateFiles({ api, temporal }: Pick<Config, 'api' | 'temporal'>): Map<string, string> {
   const files: [string, string][] = [
     ['https', api.httpsPort >= 0 ? api.tlsCertFile : ''],

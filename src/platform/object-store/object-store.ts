@@ -10,7 +10,6 @@ export type StoredObject = { key: string; modifiedAt: Date };
 
 /** Every method throws ObjectStoreUnavailable; those that read an object throw ObjectMissing as well. */
 export type ObjectStore = {
-  /** Creates the bucket if there is none. */
   ensureBucket(): Promise<void>;
   /**
    * Stores what `source` yields, of any length and without holding it in memory, in place of what was there. The object

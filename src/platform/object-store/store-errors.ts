@@ -6,7 +6,6 @@ export class ObjectStoreUnavailable extends Error {
   }
 }
 
-/** The store answered that there is no such object. */
 export class ObjectMissing extends Error {
   constructor(key: string) {
     super(`The object store has no object ${key}`);

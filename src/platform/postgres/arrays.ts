@@ -1,4 +1,3 @@
-/** A value that a parameter, or an element of an array, may have. */
 export type Scalar = string | number | boolean | null | Date | Buffer;
 
 /** What the rows have under each of the names, an array for each: the bindings of an `unnest`. */

@@ -12,7 +12,6 @@ export type DatabaseOptions = {
    * statement has a name.
    */
   directUrl?: string;
-  /** Most connections at a time. */
   poolMax: number;
   /** So many stay open while unused: opening one takes as long as a whole delivery. */
   poolMin?: number;
@@ -99,7 +98,6 @@ export function direct<Options extends Pick<DatabaseOptions, 'url' | 'directUrl'
   return isPooled(options) ? { ...options, url: options.directUrl, directUrl: '' } : options;
 }
 
-/** How to connect; also for a connection that is opened apart from the pool. */
 export function connectionOf(options: ConnectionOptions): TargetConfig {
   const target = parseDatabaseUrl(options.url);
   const [first] = target.hosts;
@@ -143,7 +141,6 @@ export type Channel =
 export type Notifier = {
   /** Told soon, together with what else is to be told by then; the same thing once. Never fails. */
   notify(channel: Channel, payload: string): void;
-  /** Once everything is told. */
   close(): Promise<void>;
 };
 
@@ -204,7 +201,6 @@ const HEARTBEAT = { everyMs: 10_000, answerMs: 5_000 };
 const RECONNECT_MS = 1_000;
 
 export type DatabaseListener = {
-  /** Connects, unless it has or does. */
   open(): void;
   /** For how long no connection has listened, in milliseconds; 0: one does. */
   downMs(): number;
@@ -309,21 +305,17 @@ function watchConnection(client: pg.Client, everyMs: number, onSilent: (askedAtM
   client.once('end', () => clearTimeout(timer));
 }
 
-/** How a pool is used now, and since the start. */
 export type PoolUse = {
   open: number;
   idle: number;
-  /** Who wait for a connection now. */
   waiting: number;
   /** How often one was asked for while none was idle, and for how long that was waited for in all. */
   waits: number;
   waitedMs: number;
 };
 
-/** How often, and for how many milliseconds in all, a connection was waited for. */
 export type Waits = { count: number; ms: number };
 
-/** A connection of a pool in which none is idle. */
 export async function waitForClient(pool: pg.Pool, waits: Waits): Promise<pg.PoolClient> {
   const startMs = performance.now();
   try {

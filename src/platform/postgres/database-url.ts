@@ -1,7 +1,6 @@
 import { readFileSync } from 'node:fs';
 import type { ConnectionOptions } from 'node:tls';
 
-/** Where a PostgreSQL is and how to connect to it, as its URL says. */
 export type DatabaseTarget = {
   /** Several are one database with standbys. */
   readonly hosts: readonly DatabaseHost[];

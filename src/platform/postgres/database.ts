@@ -42,7 +42,6 @@ export class LastStatements<T> {
   }
 }
 
-/** All connections of a process to one database. */
 export type DatabasePool = Database & {
   readonly options: DatabaseOptions;
   use(): PoolUse;
@@ -108,7 +107,6 @@ export function openDatabase(options: DatabaseOptions): DatabasePool {
   };
 }
 
-/** Cuts the connections of a pool that were made before a moment (`performance.now()`). */
 function cutterOf(pool: pg.Pool): (beforeMs: number) => Promise<void> {
   const madeAtMs = new Map<pg.PoolClient, number>();
   pool.on('connect', (client) => madeAtMs.set(client, performance.now()));
@@ -175,7 +173,6 @@ async function runOn(
   }
 }
 
-/** `settings`: the statement that a transaction begins with. */
 type Parts = {
   pool: pg.Pool;
   waits: Waits;
@@ -252,7 +249,6 @@ function requireCommitted({ command }: StatementResult): void {
   if (command === 'ROLLBACK') throw new RolledBackError();
 }
 
-/** With the SQLSTATE of a transaction that was rolled back. */
 class RolledBackError extends Error {
   readonly code = '40000';
   constructor() {

@@ -25,12 +25,10 @@ export function isTransientError(error: unknown): boolean {
   return NETWORK_CODES.has(code);
 }
 
-/** Whether a statement gave up its wait for a lock. */
 export function isLockTimeout(error: unknown): boolean {
   return hasState(error, '55P03');
 }
 
-/** Whether the server cancelled a statement that took too long. */
 export function isCanceled(error: unknown): boolean {
   return hasState(error, '57014');
 }

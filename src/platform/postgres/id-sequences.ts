@@ -1,10 +1,8 @@
 import type { Database } from './database.ts';
 import { query } from './sql.ts';
 
-/** A column that draws its ids, and the sequence they come from. */
 export type IdSequence = { table: string; column: string; sequence: string };
 
-/** All columns that draw ids. */
 export async function listIdSequences(database: Database): Promise<IdSequence[]> {
   return await query<IdSequence>(
     database,
@@ -16,7 +14,6 @@ export async function listIdSequences(database: Database): Promise<IdSequence[]>
   );
 }
 
-/** The id that was drawn last. */
 export async function readLastId(database: Database, { sequence }: IdSequence): Promise<bigint> {
   const [row] = await query<{ lastId: string }>(
     database,

@@ -2,7 +2,6 @@ import { Command } from 'commander';
 import { adminAction, alignedFields, alignedTable } from '../cli/admin-action.ts';
 import { readSchemaState } from './schema-state.ts';
 
-/** `admin migrate …` */
 export function migrateCommand(): Command {
   return new Command('migrate')
     .description('the schema of the database ("heliograph migrate" brings it to this version)')

@@ -48,9 +48,7 @@ export class OtherBaselineError extends Error {
 }
 
 export type MigrateOptions = {
-  /** Those of this version, unless given. */
   migrations?: Migrations;
-  /** How often a migration is tried whose tables are in use. */
   tries?: number;
 };
 
@@ -111,7 +109,6 @@ export async function createIndexConcurrently(
   await migrator.raw(`create index concurrently ${name} ${definition}`);
 }
 
-/** Undoes every migration; for the check that each can be undone. */
 export async function rollbackAll(database: DatabasePool, migrations = MIGRATIONS): Promise<void> {
   await withKnex(database, (migrator) => migrator.migrate.rollback(knexOptions(migrations), true));
 }

@@ -25,7 +25,6 @@ const MOST_MOVED = 10_000;
 /** A default partition that is read from end to end in a few milliseconds. */
 const SMALL_BYTES = 16 * 1024 * 1024;
 
-/** A partition that could not be made, and why. */
 export type MissingPartition = { table: DailyTable; day: string; daysAhead: number; reason: string };
 
 /**

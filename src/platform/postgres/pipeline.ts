@@ -3,7 +3,6 @@ import pg from 'pg';
 import { serialize } from 'pg-protocol';
 import type { Binding, Statement, StatementResult } from './sql.ts';
 
-/** The statements of one connection, in the order in which they are given. */
 export type Statements = {
   /**
    * Those of one tick are a group: they leave in one write, the server responds to them in one, and after the first that
@@ -11,13 +10,11 @@ export type Statements = {
    * ends a write, a read and a wake-up of its own.
    */
   run(statement: Statement): Promise<StatementResult>;
-  /** A text as it is, also several statements in one. */
   runText(text: string): Promise<StatementResult>;
 };
 
 /** A statement that did not run because the one before it in its group failed, which is its cause. */
 export class SkippedStatementError extends Error {
-  /** The SQLSTATE of the cause. */
   readonly code: string | undefined;
   constructor(cause: pg.DatabaseError) {
     super(`skipped behind a statement that failed: ${cause.message}`, { cause });
@@ -72,7 +69,6 @@ type Member = {
   reject: (error: Error) => void;
 };
 
-/** What of the driver's connection is used here. */
 type Wire = pg.Connection & {
   stream: Duplex;
   /** By name. The driver moves them here from `submittedNamedStatements` when the server has parsed them. */

@@ -1,7 +1,6 @@
 import pg from 'pg';
 import type { DatabaseHost } from './database-url.ts';
 
-/** How to connect, and to which of several hosts. */
 export type TargetConfig = pg.ClientConfig & {
   /** Those of which the one is wanted that takes writes; none: `host` is. */
   hosts: readonly DatabaseHost[];
@@ -99,7 +98,6 @@ export class DatabaseClient extends pg.Client {
   }
 }
 
-/** A pool of such clients. */
 export function openPool(config: TargetConfig & pg.PoolConfig): pg.Pool {
   // The pool gives each of its clients the options that it got itself.
   return new pg.Pool({ ...config, Client: DatabaseClient as unknown as new () => pg.Client });

@@ -17,18 +17,14 @@ export const MIGRATIONS: Migrations = {
   '0001-baseline': { up: baseline.up, down: baseline.down },
 };
 
-/** What a database has of the migrations of this version. */
 export type SchemaState = {
   applied: { name: string; at: Date }[];
-  /** Of this version, and not applied yet. */
   pending: string[];
   /** Applied by a later version: this one works beside it. */
   later: string[];
-  /** Whether the functions are those of this version. */
   functions: 'current' | 'of another version';
   /** Indexes whose making was cut off: `migrate` makes them anew. */
   invalidIndexes: string[];
-  /** Another process migrates now. */
   isRunning: boolean;
 };
 
@@ -54,14 +50,12 @@ export async function readSchemaState(database: Database, migrations = MIGRATION
   };
 }
 
-/** Rejects while the database lacks a migration of this version. */
 export async function checkSchema(database: Database): Promise<void> {
   const applied = await readApplied(database);
   const missing = Object.keys(MIGRATIONS).filter((name) => !applied.some((done) => done.name === name));
   if (missing.length > 0) throw new SchemaBehindError(missing);
 }
 
-/** The schema is older than the program. */
 export class SchemaBehindError extends Error {
   constructor(missing: readonly string[]) {
     super(`the schema of the database lacks ${missing.join(', ')}: run "heliograph migrate"`);

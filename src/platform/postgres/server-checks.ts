@@ -22,7 +22,6 @@ export async function readClockSkewMs(database: Database): Promise<number> {
 /** Settings of the server without which a crash can lose or damage what was committed. */
 const NEEDED = ['fsync', 'full_page_writes'];
 
-/** Those that are off. */
 export async function settingsThatLose(database: Database): Promise<string[]> {
   const off = await query<{ name: string }>(
     database,
@@ -98,7 +97,6 @@ export function isPoolerAnswer(error: unknown): boolean {
   return error instanceof Error && /unsupported startup parameter/.test(error.message);
 }
 
-/** What to do where a pooler answers in place of the server. */
 export function poolerError(options: Pick<DatabaseOptions, 'directUrl'>): DatabaseRefusedError {
   return new DatabaseRefusedError(
     isPooled(options)

@@ -8,7 +8,6 @@ export type Bindings = readonly Binding[] | Readonly<Record<string, Binding>>;
 /** `command`: the first word of PostgreSQL's answer, such as SELECT; `rowCount`: how many rows were read or changed. */
 export type StatementResult = Pick<pg.QueryResult, 'rows' | 'rowCount' | 'command'>;
 
-/** What runs statements: the pool, or one transaction. */
 type StatementRunner = { raw(text: string, bindings?: Bindings): Promise<StatementResult> };
 
 /** Runs one statement with `?` or `:name` bindings and returns its rows; `Row` is what the statement selects. */

@@ -124,7 +124,6 @@ export type HousekeepingStep = {
   error: string | null;
 };
 
-/** Every step that was begun at least once, by name. */
 export async function listHousekeepingSteps(database: Database): Promise<HousekeepingStep[]> {
   return await query<HousekeepingStep>(
     database,

@@ -234,17 +234,14 @@ function handshakeError(error: Error): Error {
   return new SendError(errorClass, message, error);
 }
 
-/** What is known of one connection; its phases fill up while it is made. */
 export type ConnectionPhases = {
   dnsMs: number | null;
   connectMs: number | null;
   tlsMs: number | null;
   remoteAddress: string | null;
-  /** Requests that were written to it. */
   requests: number;
 };
 
-/** A connection of which nothing is known yet. */
 export function newConnectionPhases(): ConnectionPhases {
   return { dnsMs: null, connectMs: null, tlsMs: null, remoteAddress: null, requests: 0 };
 }

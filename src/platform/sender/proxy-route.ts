@@ -1,7 +1,6 @@
 import type { EgressProxy } from '../http/egress-proxy-url.ts';
 import { lookAtProxy } from './proxy-tunnel.ts';
 
-/** The proxy with what this process knows of its state. */
 export type ProxyRoute = {
   proxy: EgressProxy;
   /** Looks whether it works, once for all that ask at the same time; what was found a moment ago is said again. */

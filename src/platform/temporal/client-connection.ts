@@ -2,7 +2,6 @@ import { readFileSync } from 'node:fs';
 import type { Client, Connection, TLSConfig } from '@temporalio/client';
 import type { Config } from '../config/config.ts';
 
-/** One connection to Temporal for a process that runs no worker. */
 export type TemporalConnection = {
   /** Does something with a client, for at most `withinMs`; rejects when Temporal is away or refuses. */
   use<Result>(withinMs: number, work: (client: Client) => Promise<Result>): Promise<Result>;
@@ -69,7 +68,6 @@ export function openTemporalConnection({ temporal }: Pick<Config, 'temporal'>): 
 
 function ignore(): void {}
 
-/** Where the Temporal UI lists the workflows that a query finds. */
 export function workflowListUrl(
   { uiUrl, namespace }: { uiUrl: string; namespace: string },
   listQuery: string,

@@ -19,7 +19,6 @@ export type StartAnswer = 'started' | 'running' | 'replaced';
 type StartOrReplace = {
   client: Client;
   logger: Logger;
-  /** What to start, on the task queue that its workers poll. */
   workflowType: string;
   options: WorkflowStartOptions;
 };

@@ -13,7 +13,6 @@ export type WorkflowStarterTools = {
   taskQueue: string;
   logger: Logger;
   eventIdHash: EventIdHash;
-  /** Those of all rooms. */
   kinds: readonly TaskKind[];
 };
 

@@ -16,7 +16,6 @@ export async function inTime<Result>(
   return await client.withDeadline(Date.now() + CALL_WITHIN_MS, call);
 }
 
-/** What Temporal says of the latest runs of these workflows. */
 export async function readWorkflowStates(
   client: Client,
   workflowIds: readonly string[],
@@ -68,7 +67,6 @@ export async function* listWorkflows(
   if (group.length > 0) yield group;
 }
 
-/** The result of a workflow that has completed. */
 export async function readWorkflowResult(client: Client, workflowId: string): Promise<unknown> {
   return await client.workflow.getHandle(workflowId).result();
 }

@@ -170,7 +170,6 @@ export async function listTasksOfWaba(
   return rows.map(({ id }) => id);
 }
 
-/** Deletes tasks of work that is gone. */
 export async function deleteTasks(trx: Transaction, workflowIds: readonly string[]): Promise<void> {
   await execute(trx, 'delete from workflow_tasks where workflow_id = any (?::text[])', [workflowIds]);
 }

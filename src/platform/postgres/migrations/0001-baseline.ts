@@ -22,7 +22,6 @@ export async function applyFile(knex: Knex, { text }: SqlFile): Promise<void> {
   await knex.raw(text.replaceAll('?', '\\?'));
 }
 
-/** Notes which text of a file the database has. */
 export async function noteFile(knex: Knex, { name, sha256 }: SqlFile): Promise<void> {
   await knex.raw(
     `insert into schema_files (name, sha256) values (?, ?)
