@@ -1,11 +1,11 @@
-import { setTimeout as sleep } from 'node:timers/promises';
+import type { RequestListener } from 'node:http';
 import type { Logger } from '../platform/logger.ts';
 import { type Loop, type LoopStatus, startLoop } from '../platform/loop.ts';
 import {
-  answerScrape,
-  type InnerServer,
+  type MetricsServer,
+  makeFiguresCache,
   type Scrape,
-  startInnerServer,
+  startMetricsServer,
 } from '../platform/metrics/metrics-server.ts';
 import type { DatabaseListener } from '../platform/postgres/connection.ts';
 import type { Database } from '../platform/postgres/database.ts';
@@ -70,37 +70,31 @@ export function judgeHealth(parts: WorkerParts): WorkerHealth {
   const stuck = lateMs.filter(([, ms]) => ms > 0);
   const deaf = isAway ? [] : [...parts.deafMs].filter(([, ms]) => ms > DEAF_MS);
   const isDeaf = listenerDownMs > LISTENER_DOWN_MS;
-  const bad = {
-    loops: stuck.length > 0,
-    listener: isDeaf,
-    schema: hasSchema === false,
-    temporal: isAway,
-    pollers: deaf.length > 0,
+  const checks = {
+    loops: said(stuck.length > 0),
+    listener: said(isDeaf),
+    schema: said(hasSchema === false),
+    temporal: said(isAway),
+    pollers: said(deaf.length > 0),
   };
-  const { temporal, ...own } = bad;
-  const isUnavailable = Object.values(own).some(Boolean);
+  const { temporal: _, ...own } = checks;
+  const isUnavailable = Object.values(own).includes('failed');
   const warnings = [
-    ...(temporal ? [temporalWarning(hasStarted, temporalAwayMs)] : []),
+    ...(isAway ? [temporalWarning(hasStarted, temporalAwayMs)] : []),
     ...stuck.map(([name]) => `the loop ${name} has not finished a turn for too long`),
     ...(isDeaf
       ? [
           `no connection to PostgreSQL has listened for ${seconds(listenerDownMs)}: polls find what is new, later`,
         ]
       : []),
-    ...(bad.schema
+    ...(hasSchema === false
       ? ['the schema of the database is not that of this version: run "heliograph migrate"']
       : []),
     ...deaf.map(([queue, ms]) => `nothing has polled the task queue ${queue} for ${seconds(ms)}`),
   ];
   return {
     status: statusOf({ isStopping, hasStarted, isUnavailable, isAway }),
-    checks: {
-      loops: said(bad.loops),
-      listener: said(bad.listener),
-      schema: said(bad.schema),
-      temporal: said(bad.temporal),
-      pollers: said(bad.pollers),
-    },
+    checks,
     warnings,
     needsRestart:
       hasStarted &&
@@ -139,9 +133,6 @@ function said(isBad: boolean): 'ok' | 'failed' {
 
 /** How often Temporal is asked whether it is there, and how long it may take. */
 const ASK_TEMPORAL = { everyMs: 5_000, withinMs: 5_000 };
-
-/** The schema is looked at no more often. */
-const KEEP_SCHEMA_MS = 5_000;
 
 export type HealthWatch = ReturnType<typeof watchHealth>;
 
@@ -217,23 +208,20 @@ function watchTemporal(
 
 /** Whether the schema is that of this version; null while the database does not answer. */
 function lookAtSchema(database: Database): () => Promise<boolean | null> {
-  let latest: { atMs: number; has: Promise<boolean | null> } | null = null;
-  return async () => {
-    if (latest === null || performance.now() - latest.atMs > KEEP_SCHEMA_MS) {
-      const has = checkSchema(database).then(
-        () => true,
-        (error) => (error instanceof SchemaBehindError ? false : null),
-      );
-      latest = { atMs: performance.now(), has };
+  const read = async () => {
+    try {
+      await checkSchema(database);
+      return true;
+    } catch (error) {
+      if (error instanceof SchemaBehindError) return false;
+      throw error;
     }
-    return await Promise.race([latest.has, sleep(SCHEMA_WITHIN_MS, null, { ref: false })]);
   };
+  return makeFiguresCache({ read, now: () => performance.now(), waitMs: SCHEMA_WITHIN_MS });
 }
 
 /** Probes wait for seconds only. */
 const SCHEMA_WITHIN_MS = 1_500;
-
-export type HealthServer = InnerServer;
 
 /**
  * Serves /readyz with 200 while the worker is ready or degraded, else 503, and what is wrong in words; /healthz with 503
@@ -243,18 +231,14 @@ export async function startHealthServer(options: {
   host: string;
   port: number;
   health: () => Promise<WorkerHealth>;
-  /** Asked for once, if anything is started at all. */
   makeScrape: () => Scrape;
-}): Promise<HealthServer> {
-  if (options.port < 0) return { close: async () => {} };
-  const scrape = options.makeScrape();
-  return await startInnerServer(options, (request, response) => {
+}): Promise<MetricsServer> {
+  const others: RequestListener = (request, response) => {
     const answer = (status: number, body: object) => {
       response.writeHead(status, { 'content-type': 'application/json', 'cache-control': 'no-store' });
       response.end(`${JSON.stringify(body)}\n`);
     };
-    if (request.url === '/metrics') void answerScrape(response, scrape);
-    else if (request.url === '/readyz')
+    if (request.url === '/readyz')
       void options.health().then(({ needsRestart: _, ...said }) => {
         answer(said.status === 'ready' || said.status === 'degraded' ? 200 : 503, said);
       });
@@ -263,5 +247,6 @@ export async function startHealthServer(options: {
         answer(needsRestart ? 503 : 200, needsRestart ? { status: 'stuck', warnings } : { status: 'ok' });
       });
     else answer(404, { status: 'not found' });
-  });
+  };
+  return await startMetricsServer({ ...options, others });
 }

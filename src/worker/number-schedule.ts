@@ -7,10 +7,12 @@ export function numberScheduleId(taskQueue: string): string {
   return `phone-numbers-daily/${taskQueue}`;
 }
 
+type ScheduleTools = { client: Client; taskQueue: string };
+
 const HOUR_MS = 3_600_000;
 
 /** Makes sure, hourly, that Temporal has the schedule of the daily look at all phone numbers: it may lose its data. */
-export function startNumberSchedule(tools: { client: Client; taskQueue: string; logger: Logger }): Loop {
+export function startNumberSchedule(tools: ScheduleTools & { logger: Logger }): Loop {
   return startLoop({
     name: 'number-schedule',
     pollMs: HOUR_MS,
@@ -23,13 +25,7 @@ export function startNumberSchedule(tools: { client: Client; taskQueue: string; 
 }
 
 /** Creates the schedule unless it is there; an operator may have paused or changed it. */
-export async function ensureNumberSchedule({
-  client,
-  taskQueue,
-}: {
-  client: Client;
-  taskQueue: string;
-}): Promise<void> {
+export async function ensureNumberSchedule({ client, taskQueue }: ScheduleTools): Promise<void> {
   try {
     await client.schedule.create({
       scheduleId: numberScheduleId(taskQueue),

@@ -4,12 +4,7 @@ import type { Client } from '@temporalio/client';
 import type { NativeConnection } from '@temporalio/worker';
 import { startAlertKeeper } from '../alerts/alert-keeper.ts';
 import type { AttemptObserver } from '../deliveries/attempt/settle-attempts.ts';
-import {
-  type Delivery,
-  deliveryLoops,
-  openDelivery,
-  startTemporalDeliveryLoops,
-} from '../deliveries/worker.ts';
+import { deliveryLoops, openDelivery, startTemporalDeliveryLoops } from '../deliveries/worker.ts';
 import type { KeepAtOnce } from '../inbound/inbox.ts';
 import type { IntakeLoop } from '../inbound/intake/intake-loop.ts';
 import { openIntake } from '../inbound/worker.ts';
@@ -20,7 +15,6 @@ import type { Logger } from '../platform/logger.ts';
 import type { Loop } from '../platform/loop.ts';
 import { type ObjectStore, openObjectStore } from '../platform/object-store/object-store.ts';
 import { listenToDatabase } from '../platform/postgres/connection.ts';
-import type { DatabasePool } from '../platform/postgres/database.ts';
 import { waitForSchema } from '../platform/postgres/schema-state.ts';
 import { warnWhenNotDurable } from '../platform/postgres/server-checks.ts';
 import type { WorkerPeers } from '../platform/postgres/worker-processes.ts';
@@ -44,7 +38,6 @@ import {
   makeWorkerMetrics,
   noteAttempt,
   noteStart,
-  type WorkerMetrics,
   watchLoad,
 } from './metrics/worker-metrics.ts';
 import { makeWorkerScrape } from './metrics/worker-scrape.ts';
@@ -160,10 +153,9 @@ function openParts(config: Config, logger: Logger) {
 
 /** Takes in bodies and claims what comes of them, unless other workers of the installation have more room. */
 function startIntakeLoop(
-  tools: { database: DatabasePool; delivery: Delivery; logger: Logger; metrics: WorkerMetrics },
+  { database, delivery, logger, metrics }: Tools,
   onDirectIntake: WorkerOptions['onDirectIntake'],
 ) {
-  const { database, delivery, logger, metrics } = tools;
   let peers: WorkerPeers = { count: 1, rank: 0, isElsewhere: false, isLeader: false };
   const load = watchLoad();
   const directClaims = () => (leavesToOthers(peers, load()) ? null : delivery.loop.directClaims());
@@ -216,15 +208,7 @@ function listen(config: Config, parts: Tools & { intake: IntakeLoop; loops: Read
 
 async function runWorkers(
   config: Config,
-  tools: {
-    connection: NativeConnection;
-    upkeep: TemporalUpkeep;
-    upkeepDatabase: DatabasePool;
-    delivery: Delivery;
-    objectStore: ObjectStore;
-    logger: Logger;
-    metrics: WorkerMetrics;
-  },
+  tools: Tools & { connection: NativeConnection; upkeep: TemporalUpkeep; objectStore: ObjectStore },
 ) {
   const { connection, upkeep, delivery, logger } = tools;
   const { activities, close } = openActivities(config, { ...tools, database: tools.upkeepDatabase });
@@ -255,14 +239,7 @@ async function runWorkers(
 
 function startDeliveryLoops(
   config: Config,
-  parts: {
-    database: DatabasePool;
-    upkeepDatabase: DatabasePool;
-    delivery: Delivery;
-    logger: Logger;
-    onPeers: (peers: WorkerPeers) => void;
-    peers: () => WorkerPeers;
-  },
+  parts: Tools & { onPeers: (peers: WorkerPeers) => void; peers: () => WorkerPeers },
 ): [string, Loop][] {
   const { database, upkeepDatabase, delivery, logger, onPeers, peers } = parts;
   const { loop, secretBox } = delivery;
@@ -285,13 +262,7 @@ function startDeliveryLoops(
 
 function startTemporalLoops(
   config: Config,
-  parts: {
-    client: Client;
-    upkeepDatabase: DatabasePool;
-    delivery: Delivery;
-    logger: Logger;
-    peers: () => WorkerPeers;
-  },
+  parts: Tools & { client: Client; peers: () => WorkerPeers },
 ): [string, Loop][] {
   const { client, upkeepDatabase: database, delivery, logger, peers } = parts;
   const queues = taskQueues(config.temporal.taskQueuePrefix);

@@ -2,30 +2,25 @@ import { createServer, type RequestListener, type ServerResponse } from 'node:ht
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Registry } from '@prometheus-io/client';
 
-export type MetricsServer = InnerServer;
+export type MetricsServer = { close(): Promise<void> };
 
-/** Serves GET /metrics on a port of its own, which is not for the public. A port of -1 starts nothing. */
+/**
+ * Serves GET /metrics, and whatever else `others` responds to, on a port of its own, which is not for the public. A port
+ * of -1 starts nothing.
+ */
 export async function startMetricsServer(options: {
   host: string;
   port: number;
   makeScrape: () => Scrape;
+  others?: RequestListener;
 }): Promise<MetricsServer> {
-  if (options.port < 0) return { close: async () => {} };
+  const { host, port, others = notFound } = options;
+  if (port < 0) return { close: async () => {} };
   const scrape = options.makeScrape();
-  return await startInnerServer(options, (request, response) => {
+  const server = createServer((request, response) => {
     if (request.url === '/metrics') void answerScrape(response, scrape);
-    else response.writeHead(404, { 'content-type': 'text/plain' }).end('not found\n');
+    else others(request, response);
   });
-}
-
-export type InnerServer = { close(): Promise<void> };
-
-/** Serves what is for operators and their programs, on a port that is not for the public. */
-export async function startInnerServer(
-  { host, port }: { host: string; port: number },
-  listener: RequestListener,
-): Promise<InnerServer> {
-  const server = createServer(listener);
   server.requestTimeout = 5_000;
   await new Promise<void>((resolve, reject) => {
     server.once('error', reject);
@@ -33,6 +28,9 @@ export async function startInnerServer(
   });
   return { close: () => new Promise((resolve) => server.close(() => resolve())) };
 }
+
+const notFound: RequestListener = (_request, response) =>
+  void response.writeHead(404, { 'content-type': 'text/plain' }).end('not found\n');
 
 export type Scrape = () => Promise<{ contentType: string; text: string }>;
 
@@ -44,7 +42,7 @@ export function scrapeOf(registry: Registry, refresh: () => Promise<void> = asyn
   };
 }
 
-export async function answerScrape(response: ServerResponse, scrape: Scrape): Promise<void> {
+async function answerScrape(response: ServerResponse, scrape: Scrape): Promise<void> {
   try {
     const { contentType, text } = await scrape();
     response.writeHead(200, { 'content-type': contentType, 'cache-control': 'no-store' }).end(text);

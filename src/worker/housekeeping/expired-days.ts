@@ -56,11 +56,11 @@ export async function applyRetention(
   }
   const { database } = tools;
   for (const [table, keepDays] of limited)
-    await clearPartition(database, table, `${table}_default`, keepDays, ending);
+    await clearPartition(database, { table, partition: `${table}_default`, keepDays }, ending);
   const keyDays = Math.max(events, LEAST_KEY_DAYS);
   if (events > 0) await inBatches((limit) => forgetOldOrderingKeys(database, keyDays, limit), ending);
   for (const { table, day, keepDays } of crowded)
-    await clearPartition(database, table, partitionName(table, day), keepDays, ending);
+    await clearPartition(database, { table, partition: partitionName(table, day), keepDays }, ending);
   if (left.length > 0) throw new TablesInUse(`others hold the tables of ${left.join(', ')}`);
 }
 

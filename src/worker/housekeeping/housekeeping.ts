@@ -129,67 +129,38 @@ class HousekeepingError extends Error {}
 
 export function housekeepingSteps(tools: HousekeepingTools): HousekeepingStep[] {
   const { database, retentionDays } = tools;
+  const bounded = (name: string, ...removals: BoundedRemoval[]): HousekeepingStep => ({
+    name,
+    run: async (ending) => {
+      for (const remove of removals) await inBatches((limit) => remove(database, limit), ending);
+    },
+  });
+  const charts = [forgetOldChartHours, forgetOldFailures].map(
+    (forget): BoundedRemoval =>
+      (given, limit) =>
+        forget(given, CHARTS_KEPT_DAYS, limit),
+  );
   return [
     { name: 'partitions', run: () => makePartitions(database) },
     { name: 'deleted endpoints', run: (ending) => dropForGoneEndpoints(database, ending) },
     { name: 'history', run: (ending) => ingestHistory(database, ending), everyMs: POLL_MS },
     { name: 'retention', run: (ending) => applyRetention(tools, retentionDays, ending) },
     ...tenantRetentionSteps(tools).map((step) => ({ everyMs: AGAIN_MS, ...step })),
-    {
-      name: 'deduplication keys',
-      run: (ending) => inBatches((limit) => forgetOldDedupKeys(database, limit), ending),
-    },
+    bounded('deduplication keys', forgetOldDedupKeys),
     { name: 'audit ids', run: (ending) => redactAuditOfAll(database, ending) },
     { name: 'audit anchor', run: () => sayAnchor(tools), everyMs: DAY_MS },
-    {
-      name: 'endpoint charts',
-      run: async (ending) => {
-        await inBatches((limit) => foldOldMinutes(database, limit), ending);
-        await inBatches((limit) => forgetOldChartHours(database, CHARTS_KEPT_DAYS, limit), ending);
-        await inBatches((limit) => forgetOldFailures(database, CHARTS_KEPT_DAYS, limit), ending);
-      },
-    },
-    {
-      name: 'idempotency keys',
-      run: (ending) => inBatches((limit) => forgetOldIdempotencyKeys(database, limit), ending),
-    },
-    {
-      name: 'group members',
-      run: (ending) => inBatches((limit) => forgetLeftMembers(database, limit), ending),
-    },
-    {
-      name: 'send pacing',
-      run: (ending) => inBatches((limit) => forgetSpentPacing(database, limit), ending),
-    },
+    bounded('endpoint charts', foldOldMinutes, ...charts),
+    bounded('idempotency keys', forgetOldIdempotencyKeys),
+    bounded('group members', forgetLeftMembers),
+    bounded('send pacing', forgetSpentPacing),
     { name: 'uploaded files', run: (ending) => removeUploads(tools, ending) },
-    {
-      name: 'sessions',
-      run: async (ending) => {
-        await inBatches((limit) => forgetEndedSessions(database, limit), ending);
-        await inBatches((limit) => forgetOldNotices(database, limit), ending);
-      },
-    },
-    {
-      name: 'alerts that ended',
-      run: (ending) => inBatches((limit) => forgetOldAlerts(database, limit), ending),
-    },
-    {
-      name: 'hours of WABAs',
-      run: (ending) => inBatches((limit) => forgetOldHours(database, limit), ending),
-    },
-    {
-      name: 'upstream troubles',
-      run: (ending) => inBatches((limit) => forgetOldTroubles(database, limit), ending),
-    },
-    { name: 'e-mails', run: (ending) => inBatches((limit) => forgetOldMails(database, limit), ending) },
-    {
-      name: 'invitations',
-      run: (ending) => inBatches((limit) => forgetOldInvitations(database, limit), ending),
-    },
-    {
-      name: 'users without tenant',
-      run: (ending) => inBatches((limit) => forgetUsersWithoutTenant(database, limit), ending),
-    },
+    bounded('sessions', forgetEndedSessions, forgetOldNotices),
+    bounded('alerts that ended', forgetOldAlerts),
+    bounded('hours of WABAs', forgetOldHours),
+    bounded('upstream troubles', forgetOldTroubles),
+    bounded('e-mails', forgetOldMails),
+    bounded('invitations', forgetOldInvitations),
+    bounded('users without tenant', forgetUsersWithoutTenant),
     {
       name: 'erased items',
       run: async (ending) => {
@@ -199,6 +170,9 @@ export function housekeepingSteps(tools: HousekeepingTools): HousekeepingStep[] 
     },
   ];
 }
+
+/** Removes up to `limit` rows; returns how many. */
+type BoundedRemoval = (database: Database, limit: number) => Promise<number>;
 
 /** What the log stream keeps, no change of the database can take back: `admin audit verify --anchor`. */
 async function sayAnchor({ database, logger }: HousekeepingTools): Promise<void> {

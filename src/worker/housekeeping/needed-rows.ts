@@ -98,15 +98,14 @@ const ID_COLUMNS = {
  */
 export async function clearPartition(
   database: Database,
-  table: DailyTable,
-  partition: string,
-  keepDays: number,
+  partition: Partition,
   ending: AbortSignal,
 ): Promise<void> {
   let after: Place | undefined = { day: '-infinity', id: null };
-  while (after !== undefined && !ending.aborted)
-    after = await clearPage(database, { table, partition, keepDays, after });
+  while (after !== undefined && !ending.aborted) after = await clearPage(database, partition, after);
 }
+
+type Partition = { table: DailyTable; partition: string; keepDays: number };
 
 /** `id` null: the beginning. */
 type Place = { day: string; id: string | null };
@@ -116,12 +115,8 @@ const PAGE_ROWS = 1_000;
 /** Returns where the next page begins; undefined behind the last. */
 async function clearPage(
   database: Database,
-  {
-    table,
-    partition,
-    keepDays,
-    after,
-  }: { table: DailyTable; partition: string; keepDays: number; after: Place },
+  { table, partition, keepDays }: Partition,
+  after: Place,
 ): Promise<Place | undefined> {
   const day = DAY_COLUMNS[table];
   const id = ID_COLUMNS[table];

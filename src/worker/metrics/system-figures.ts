@@ -13,7 +13,7 @@ import type { Database, Transaction } from '../../platform/postgres/database.ts'
 import { isCanceled, isLockTimeout } from '../../platform/postgres/error-class.ts';
 import { readPartitions } from '../../platform/postgres/partitions.ts';
 import { recentRead } from '../../platform/postgres/recent-read.ts';
-import { query } from '../../platform/postgres/sql.ts';
+import { query, queryOne } from '../../platform/postgres/sql.ts';
 import { listHousekeepingSteps } from '../../platform/postgres/worker-processes.ts';
 import type { QueueState } from '../../queue/states.ts';
 import { countSealed, type SealedCount } from '../../secrets/secret-keys.ts';
@@ -108,15 +108,10 @@ export async function readSystemFigures(
   return { figures, slow };
 }
 
-type Upkeep = Pick<
-  SystemFigures,
-  'defaultPartitionRows' | 'partitionDays' | 'invalidIndexes' | 'apiKeysExpiring' | 'wabasWithProblem'
->;
-
 /** What needs an operator before something breaks. */
-async function readUpkeep(database: Database): Promise<Upkeep> {
+async function readUpkeep(database: Database): Promise<Partial<SystemFigures>> {
   const { defaultRows, days } = await readPartitions(database);
-  const [row] = await query<Omit<Upkeep, 'defaultPartitionRows' | 'partitionDays'>>(
+  const figures = await queryOne<Partial<SystemFigures>>(
     database,
     `select (select count(*)::integer from pg_index where not indisvalid) as "invalidIndexes",
             (select count(*)::integer from api_keys where revoked_at is null
@@ -124,14 +119,7 @@ async function readUpkeep(database: Database): Promise<Upkeep> {
             (select count(*)::integer from wabas
               where removed_at is null and numbers_problem is not null) as "wabasWithProblem"`,
   );
-  const { invalidIndexes = 0, apiKeysExpiring = 0, wabasWithProblem = 0 } = row ?? {};
-  return {
-    defaultPartitionRows: defaultRows,
-    partitionDays: days,
-    invalidIndexes,
-    apiKeysExpiring,
-    wabasWithProblem,
-  };
+  return { ...figures, defaultPartitionRows: defaultRows, partitionDays: days };
 }
 
 function sumByKey(counts: readonly SealedCount[]): Record<string, number> {

@@ -4,10 +4,10 @@ import { RunShare } from '../../../src/deliveries/loop/run-share.ts';
 import { insertBodies } from '../../../src/inbound/inbox.ts';
 import { loadConfig } from '../../../src/platform/config/config.ts';
 import { makeAddressGuard } from '../../../src/platform/http/outbound-url.ts';
-import type { Scrape } from '../../../src/platform/metrics/metrics-server.ts';
+import type { MetricsServer, Scrape } from '../../../src/platform/metrics/metrics-server.ts';
 import { type DatabasePool, openDatabase } from '../../../src/platform/postgres/database.ts';
 import { type HttpSender, makeHttpSender } from '../../../src/platform/sender/http-sender.ts';
-import { type HealthServer, judgeHealth, startHealthServer } from '../../../src/worker/health.ts';
+import { judgeHealth, startHealthServer } from '../../../src/worker/health.ts';
 import { storeFigures } from '../../../src/worker/metrics/shared-figures.ts';
 import { readSystemFigures } from '../../../src/worker/metrics/system-figures.ts';
 import { makeWorkerMetrics, type WorkerMetrics } from '../../../src/worker/metrics/worker-metrics.ts';
@@ -26,7 +26,7 @@ const OTHER_WABA = '900000000000202';
 
 let receiver: WebhookReceiver;
 let sender: HttpSender;
-let health: HealthServer | null;
+let health: MetricsServer | null;
 
 beforeEach(async () => {
   health = null;
