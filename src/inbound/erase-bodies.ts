@@ -14,7 +14,7 @@ import {
 import { idOf, rawIdOf } from '../platform/json/storable-text.ts';
 import { byteaArray } from '../platform/postgres/arrays.ts';
 import type { Transaction } from '../platform/postgres/database.ts';
-import { query } from '../platform/postgres/sql.ts';
+import { query, queryColumn } from '../platform/postgres/sql.ts';
 import { recipientOf } from './split/echoes.ts';
 import { ERASED_PART, isErased, type PersonIds } from './split/item-context.ts';
 import { type IdentityChange, readIdentityChange } from './split/message-items.ts';
@@ -84,12 +84,11 @@ export async function eraseWabaBodies(
   after: BodyPlace,
 ): Promise<Pick<PageEnd, 'next' | 'deleted'>> {
   const page = await readPage(trx, after);
-  const rows = await query<{ id: string }>(
+  const ids = await queryColumn<string>(
     trx,
     `select id from inbox where received_day = :day and id > :from and id <= :id and waba_id = :wabaId`,
     { day: page.day, id: page.id, from: page.from, wabaId },
   );
-  const ids = rows.map(({ id }) => id);
   await deleteBodies(trx, page.day, ids);
   return { next: page.next, deleted: ids.length };
 }

@@ -2,7 +2,7 @@ import { putBack, wakeIntake } from '../inbox/bodies.ts';
 import { lockIntake } from '../inbox/intake-lock.ts';
 import { SHARDS } from '../inbox/shards.ts';
 import type { Database } from '../platform/postgres/database.ts';
-import { query } from '../platform/postgres/sql.ts';
+import { query, queryValue } from '../platform/postgres/sql.ts';
 
 export type QuarantineTotal = {
   reason: string;
@@ -52,14 +52,13 @@ export async function listUnreadable(database: Database, limit: number): Promise
 }
 
 export async function oldestWaitingBodyAt(database: Database): Promise<Date | null> {
-  const [row] = await query<{ receivedAt: Date | null }>(
+  return await queryValue<Date>(
     database,
-    `select min(oldest.received_at) as "receivedAt" from unnest(cast(? as integer[])) as s (shard)
+    `select min(oldest.received_at) from unnest(cast(? as integer[])) as s (shard)
       cross join lateral (select received_at from inbox where state = 'new' and shard = s.shard
                            order by shard, id limit 1) as oldest`,
     [SHARDS],
   );
-  return row?.receivedAt ?? null;
 }
 
 type WabaArrivals = {

@@ -1,7 +1,7 @@
 import { insertParts, type NewBody, type SignedBody, wakeIntake } from '../inbox/bodies.ts';
 import { shardOf } from '../inbox/shards.ts';
 import { items, member, sourceOf } from '../platform/json/json-text.ts';
-import type { Database, Transaction } from '../platform/postgres/database.ts';
+import type { Database } from '../platform/postgres/database.ts';
 import { wabaIdOf } from './split/item-context.ts';
 import { upstreamRootOf } from './split/upstream-items.ts';
 
@@ -45,11 +45,6 @@ export function newBodies(bodies: readonly SignedBody[]): NewBody[] {
       return { wabaId: known, shard: shardOf(known), body, signedFor };
     }),
   );
-}
-
-/** Keeps bodies that the same transaction takes in. */
-export async function insertTakenIn(trx: Transaction, bodies: readonly NewBody[]): Promise<void> {
-  await insertParts(trx, bodies, 'done');
 }
 
 /** In place of the WABA of a body that does not say it. */

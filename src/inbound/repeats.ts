@@ -2,7 +2,7 @@ import { holdIntake } from '../inbox/intake-lock.ts';
 import { shardOf } from '../inbox/shards.ts';
 import type { ErasedTable } from '../platform/erasing.ts';
 import type { Database } from '../platform/postgres/database.ts';
-import { execute, query } from '../platform/postgres/sql.ts';
+import { execute, query, queryColumn } from '../platform/postgres/sql.ts';
 import { type BodyPlace, eraseRepeats, FIRST_BODY } from './erase-bodies.ts';
 import { erasedNameOf } from './erased-name.ts';
 
@@ -87,14 +87,15 @@ async function sweepWaba(
             const named = items.flatMap((item) =>
               [erasedNameOf(item)].flatMap((name) => (name === null ? [] : [{ item, name }])),
             );
-            const rows = await query<{ name: string }>(
-              trx,
-              `select name from unnest(?::text[]) as n (name)
+            const erased = new Set(
+              await queryColumn<string>(
+                trx,
+                `select name from unnest(?::text[]) as n (name)
                 where exists (select from erased_items e
                         where e.key = sha256((select salt from erasure_salt) || convert_to(name, 'UTF8')) offset 0)`,
-              [named.map(({ name }) => name)],
+                [named.map(({ name }) => name)],
+              ),
             );
-            const erased = new Set(rows.map(({ name }) => name));
             return new Set(named.filter(({ name }) => erased.has(name)).map(({ item }) => item));
           },
         },

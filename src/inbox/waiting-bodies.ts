@@ -1,5 +1,5 @@
 import type { Database, Transaction } from '../platform/postgres/database.ts';
-import { execute, query } from '../platform/postgres/sql.ts';
+import { execute, query, queryValue } from '../platform/postgres/sql.ts';
 import { countQuarantined } from './quarantine-counts.ts';
 import { shardOf } from './shards.ts';
 
@@ -84,12 +84,8 @@ export async function readWaitingBodies(
 }
 
 export async function countWaitingBodies(database: Database, wabaId: string): Promise<number> {
-  const [row] = await query<{ n: number }>(
-    database,
-    'select count(*)::integer as n from waiting_bodies where waba_id = ? and not refused',
-    [wabaId],
-  );
-  return row?.n ?? 0;
+  const counting = 'select count(*)::integer from waiting_bodies where waba_id = ? and not refused';
+  return (await queryValue<number>(database, counting, [wabaId])) ?? 0;
 }
 
 /** Forgets what waited of a day whose bodies were dropped. */

@@ -11,7 +11,6 @@ import { DueFinder } from '../deliveries/loop/claiming.ts';
 import { loadEndpointSettings } from '../endpoints/endpoint-settings.ts';
 import { endpointSecretPlace } from '../endpoints/sealed-columns.ts';
 import { newWebhookSecret } from '../endpoints/webhook-signature.ts';
-import { insertTakenIn } from '../inbound/inbox.ts';
 import { commitItems } from '../inbound/intake/commit-items.ts';
 import { makeInboxFloor } from '../inbound/intake/inbox-floor.ts';
 import { originsOf } from '../inbound/intake/item-origins.ts';
@@ -22,7 +21,7 @@ import { readBody } from '../inbound/intake/portions.ts';
 import { type IntakeMemory, makeIntakeMemory } from '../inbound/intake/shard-memory.ts';
 import { tryIntakeLocks } from '../inbound/locks.ts';
 import type { Owned } from '../inbound/split/upstream-items.ts';
-import { findOldestBodies, takeNewBodies } from '../inbox/bodies.ts';
+import { findOldestBodies, insertParts, takeNewBodies } from '../inbox/bodies.ts';
 import { intakeEpochs } from '../inbox/intake-lock.ts';
 import { shardOf } from '../inbox/shards.ts';
 import type { SecretBox } from '../platform/crypto/secret-box.ts';
@@ -106,7 +105,7 @@ async function prepareLooks(trx: Transaction): Promise<void> {
     intakeEpochs(trx),
     takeNewBodies(trx, [{ shard: NO_SHARD, fromId: '0', fromDay: '-infinity' }], { bodies: 1, bytes: 1 }),
     findOldestBodies(trx, [{ shard: NO_SHARD, fromId: '0', fromDay: '-infinity' }]),
-    insertTakenIn(trx, []),
+    insertParts(trx, [], 'done'),
   ]);
   await new DueFinder({ database: trx, limiter: new EndpointLimiter() }).find(1);
   await claimDue(trx, { shares: [], limit: 0, token: randomUUID(), leaseMs: LEASE_MS });

@@ -164,16 +164,9 @@ const EMPTY = Buffer.alloc(0);
 /** POST /upstream/webhook: a body with a valid signature is kept as it is; 200 says that it is committed. */
 function receiveWebhook(
   scope: FastifyInstance,
-  {
-    appSecrets,
-    batcher,
-    database,
-  }: {
-    appSecrets: readonly AppSecret[];
-    batcher: BodyBatcher;
-    database: Database;
-  },
+  tools: { appSecrets: readonly AppSecret[]; batcher: BodyBatcher; database: Database },
 ): void {
+  const { appSecrets, batcher, database } = tools;
   guardBodies(scope, BODY_LIMITS);
   scope.removeAllContentTypeParsers();
   scope.addContentTypeParser(

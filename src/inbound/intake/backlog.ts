@@ -6,17 +6,20 @@ import type { Transaction } from '../../platform/postgres/database.ts';
 import { tryIntakeLocks } from '../locks.ts';
 import type { UpstreamItem } from '../split/upstream-items.ts';
 import type { Look } from './inbox-floor.ts';
+import { originsOf } from './item-origins.ts';
+import type { KnownOwners } from './owners.ts';
 import { type BodyPortion, type ReadBody, readBody, sharePortions } from './portions.ts';
-import { lookOf, noteEpochs, type ShardMemory } from './shard-memory.ts';
+import { type IntakeMemory, lookOf, noteEpochs, type ShardMemory } from './shard-memory.ts';
 
-/** What one transaction takes in, the shards whose locks it holds, and those of them in which more may be waiting. */
-type Portions = { portions: BodyPortion[]; held: ReadonlySet<number>; more: number[] };
+/** What one transaction takes in, and those of the shards in which more may be waiting. */
+type Portions = { portions: BodyPortion[]; items: UpstreamItem[]; known: KnownOwners; more: number[] };
 
-/** Nothing of shards that another process is taking in. */
+/** Nothing of shards that another process is taking in; at most as much as suits the pace of each, and `most`. */
 export async function takePortions(
   trx: Transaction,
+  { owners }: IntakeMemory,
   shards: readonly ShardMemory[],
-  budget: number,
+  most = Number.POSITIVE_INFINITY,
 ): Promise<Portions> {
   const wanted = shards.map(({ shard }) => shard);
   const areStill = noteEpochs(shards);
@@ -33,11 +36,14 @@ export async function takePortions(
   const read = found.flatMap(({ memory: { kept }, bodies }) =>
     bodies.map((body) => ({ ...(kept.get(body.id) ?? readBody(body)), body })),
   );
-  const portions = await affordable(trx, read, budget);
+  const portions = await affordable(trx, read, Math.min(most, ...shards.map(({ pace }) => pace.size().cost)));
   const finished = new Set(portions.filter(({ isLast }) => isLast).map((portion) => portion.read.body.id));
   for (const one of found) keepTheRest(one, read, finished);
   const isLeft = ({ bodies, isAll }: Found) => !isAll || bodies.some(({ id }) => !finished.has(id));
-  return { portions, held, more: found.filter(isLeft).map(({ memory }) => memory.shard) };
+  const items = portions.flatMap((portion) => portion.items);
+  const origins = originsOf(portions.map((portion) => ({ body: portion.read.body, items: portion.items })));
+  const more = found.filter(isLeft).map(({ memory }) => memory.shard);
+  return { portions, items, known: { owners, held, origins }, more };
 }
 
 /** Notes what a shard's next turn goes on with, if this one is committed. */

@@ -127,16 +127,10 @@ function messageRows(
   conversations: ReadonlyMap<UpstreamItem, string>,
 ): NewInboundMessage[] {
   const rows = messages.map(({ item, wabaId }) => ({
+    ...item,
     wabaId,
-    phoneNumberId: item.phoneNumberId,
     conversationId: conversations.get(item) ?? '',
-    upstreamId: item.upstreamId,
-    type: item.type,
-    placeholder: item.placeholder,
     content: item.rawJson,
-    contextId: item.contextId,
-    targetId: item.targetId,
-    sentAt: item.sentAt,
     groupSender: item.groupId === null ? null : (item.sender.userId ?? item.sender.waId),
   }));
   return onePerMessage(rows);

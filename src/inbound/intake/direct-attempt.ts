@@ -1,10 +1,9 @@
-import { findOldestBodies, type NewBody } from '../../inbox/bodies.ts';
+import { findOldestBodies, insertParts, type NewBody } from '../../inbox/bodies.ts';
 import { intakeEpochs } from '../../inbox/intake-lock.ts';
 import { tracing } from '../../platform/metrics/metrics.ts';
 import type { Transaction } from '../../platform/postgres/database.ts';
 import type { ClaimedDelivery } from '../../queue/claim.ts';
 import type { DirectClaims } from '../../queue/enqueue.ts';
-import { insertTakenIn } from '../inbox.ts';
 import { tryIntakeLocks } from '../locks.ts';
 import type { Owned, UpstreamItem } from '../split/upstream-items.ts';
 import { commitItems } from './commit-items.ts';
@@ -169,7 +168,7 @@ async function prepare(
     tryIntakeLocks(trx, shards, { waitMs, awaited }),
     intakeEpochs(trx),
     findOldestBodies(trx, memories.map(lookOf)),
-    insertTakenIn(trx, bodies),
+    insertParts(trx, bodies, 'done'),
     Promise.all(before.map(({ isKept }) => isKept)),
   ]);
   const isCurrent = areStill(epochs);

@@ -9,9 +9,7 @@ import { takePortions } from './backlog.ts';
 import { finish } from './body-outcomes.ts';
 import { commitItems } from './commit-items.ts';
 import { type IntakeTools, tracedItem } from './intake-tools.ts';
-import { type ItemOrigins, originsOf } from './item-origins.ts';
 import { type KnownOwners, sortItems } from './owners.ts';
-import type { BodyPortion } from './portions.ts';
 import type { ShardMemory } from './shard-memory.ts';
 
 /** Looking for an item that cannot be stored takes a savepoint per group, so fewer are looked through at a time. */
@@ -78,10 +76,9 @@ async function takeInTogether(
   const startMs = Date.now();
   let items: readonly UpstreamItem[] = [];
   const taken = await database.transaction(async (trx) => {
-    const { portions, held, more } = await takePortions(trx, shards, costOf(shards));
+    const { portions, known, more, ...taking } = await takePortions(trx, memory, shards);
     if (portions.length === 0) return { claimed: [], outcomes: [], more };
-    items = portions.flatMap((portion) => portion.items);
-    const known = { owners: memory.owners, held, origins: originsOfPortions(portions) };
+    items = taking.items;
     const { owned, reasons } = await sortItems(trx, items, known);
     const finished = finish(trx, portions, reasons);
     const [committing, outcomes] = await Promise.all([commitItems(trx, owned, claims), finished]);
@@ -93,23 +90,13 @@ async function takeInTogether(
   return taken;
 }
 
-function originsOfPortions(portions: readonly BodyPortion[]): ItemOrigins {
-  return originsOf(portions.map(({ read: { body }, items }) => ({ body, items })));
-}
-
-function costOf(shards: readonly ShardMemory[]): number {
-  return Math.min(...shards.map(({ pace }) => pace.size().cost));
-}
-
 /** The same work with one savepoint per group of items, halving a group that fails. */
 async function takeInPieces({ database, memory, logger }: IntakeTools, own: ShardMemory): Promise<Taken> {
   const failures: Failure[] = [];
   let storedAny = false;
   const taken = await database.transaction(async (trx) => {
-    const { portions, held, more } = await takePortions(trx, [own], Math.min(COST_IN_PIECES, costOf([own])));
-    const items = portions.flatMap((portion) => portion.items);
+    const { portions, items, known, more } = await takePortions(trx, memory, [own], COST_IN_PIECES);
     const reasons = new Map<UpstreamItem, string>();
-    const known = { owners: memory.owners, held, origins: originsOfPortions(portions) };
     await commitOrHalve(trx, items, known, failures, reasons);
     storedAny = failures.length < items.length;
     const bodies = portions.filter((portion) => portion.items.length > 0).length;

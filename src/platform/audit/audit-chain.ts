@@ -1,6 +1,6 @@
 import { createHash, type Hash } from 'node:crypto';
 import type { Database, Transaction } from '../postgres/database.ts';
-import { query } from '../postgres/sql.ts';
+import { query, queryColumn } from '../postgres/sql.ts';
 import { invalidValue } from '../request-input.ts';
 
 /** The end of the chain at some time: whoever kept it can tell that nothing before it was changed since. */
@@ -217,13 +217,12 @@ async function* chainOf(database: Database): AsyncGenerator<Link> {
 }
 
 async function notChained(database: Database): Promise<string[]> {
-  const rows = await query<{ id: string }>(
+  return await queryColumn(
     database,
     `select a.id from audit_log a where not exists (select from audit_chain c where c.entry_id = a.id)
       order by a.id limit ?`,
     [MAX_FINDINGS],
   );
-  return rows.map(({ id }) => id);
 }
 
 function hashAfter(previousHash: string, text: string): string {

@@ -1,5 +1,5 @@
 import type { Database } from '../postgres/database.ts';
-import { execute, query } from '../postgres/sql.ts';
+import { execute, query, queryColumn, queryValue } from '../postgres/sql.ts';
 import { checkRowId, invalidValue } from '../request-input.ts';
 
 /** Who makes a change, as the audit log names them, and by which request. */
@@ -72,12 +72,8 @@ const REDACTED_AT_ONCE = 500;
  * entries were changed; 0: none is left.
  */
 export async function redactAudit(database: Database, wabaId: string): Promise<number> {
-  const [row] = await query<{ redacted: number }>(
-    database,
-    `select redact_audit_entries(?, ${REDACTED_AT_ONCE}) as redacted`,
-    [wabaId],
-  );
-  return row?.redacted ?? 0;
+  const redacting = `select redact_audit_entries(?, ${REDACTED_AT_ONCE})`;
+  return (await queryValue<number>(database, redacting, [wabaId])) ?? 0;
 }
 
 /**
@@ -86,14 +82,13 @@ export async function redactAudit(database: Database, wabaId: string): Promise<n
  */
 export async function redactAuditOfAll(database: Database, ending: AbortSignal): Promise<void> {
   while (!ending.aborted) {
-    const [next] = await query<{ wabaId: string }>(
+    const wabaId = await queryValue<string>(
       database,
-      `select a.waba_id as "wabaId" from audit_log a
+      `select a.waba_id from audit_log a
         where a.action = 'delivery.dropped' and a.detail -> 'eventId' is not null and a.waba_id is not null
           and exists (select from audit_chain c where c.entry_id = a.id) limit 1`,
     );
-    if (next === undefined) return;
-    if ((await redactAudit(database, next.wabaId)) === 0) return;
+    if (wabaId === null || (await redactAudit(database, wabaId)) === 0) return;
   }
 }
 
@@ -107,16 +102,15 @@ export async function recordReads(
   action: string,
   reads: readonly { wabaId: string; target: string }[],
 ): Promise<void> {
-  const known = await query<{ target: string }>(
+  const known = await queryColumn<string>(
     database,
     `select distinct target from (select action, target, at from audit_log where actor = :actor order by id desc
                                    limit ${RECENT_ENTRIES}) as e
       where action = :action and target = any (cast(:targets as text[])) and at >= date_trunc('hour', now())`,
     { actor: storable(actor.name), action, targets: reads.map(({ target }) => target) },
   );
-  const targets = new Set(known.map(({ target }) => target));
   for (const read of reads)
-    if (!targets.has(read.target)) await recordChange(database, actor, { ...read, action });
+    if (!known.includes(read.target)) await recordChange(database, actor, { ...read, action });
 }
 
 /**

@@ -83,7 +83,7 @@ export function openDatabase(options: DatabaseOptions): DatabasePool {
   const waits = { count: 0, ms: 0 };
   const parts = { pool, waits, notifier, settings: transactionSettings(options) };
   const alone = (text: string, bindings: Bindings | undefined) =>
-    withClient(parts, isConnectionUnusable, (client) => runOn(statementsOn(client), text, bindings));
+    withClient(parts, (client) => runOn(statementsOn(client), text, bindings));
   const inOne = (text: string, bindings: Bindings | undefined) =>
     inTransaction(parts, async (trx) => new LastStatements(trx.raw(text, bindings)));
   const raw = isPooled(options) ? inOne : alone;
@@ -125,7 +125,7 @@ async function inTransaction<T>(parts: Parts, work: Work<T>): Promise<T> {
   const { notifier, settings } = parts;
   const told: [Channel, string][] = [];
   try {
-    const result = await withClient(parts, isConnectionUnusable, (client) => {
+    const result = await withClient(parts, (client) => {
       const statements = settings === null ? statementsOn(client) : withoutNames(statementsOn(client));
       const open = { statements, told, settings };
       return bracket(open, ['begin', 'commit', 'rollback'], work);
@@ -137,10 +137,8 @@ async function inTransaction<T>(parts: Parts, work: Work<T>): Promise<T> {
   }
 }
 
-/** A connection that `isUnusable` after an error is not used again. */
 async function withClient<T>(
   parts: Pick<Parts, 'pool' | 'waits'>,
-  isUnusable: (error: unknown) => boolean,
   work: (client: pg.PoolClient) => Promise<T>,
 ): Promise<T> {
   const client =
@@ -149,7 +147,7 @@ async function withClient<T>(
   try {
     return await work(client);
   } catch (error) {
-    broken = isUnusable(error);
+    broken = isConnectionUnusable(error);
     throw error;
   } finally {
     client.release(broken);

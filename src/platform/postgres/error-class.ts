@@ -33,6 +33,14 @@ export function isCanceled(error: unknown): boolean {
   return hasState(error, '57014');
 }
 
+export function isCheckViolation(error: unknown): boolean {
+  return hasState(error, '23514');
+}
+
+export function isUndefinedTable(error: unknown): boolean {
+  return hasState(error, '42P01');
+}
+
 function hasState(error: unknown, state: string): boolean {
   return error instanceof Error && 'code' in error && error.code === state;
 }

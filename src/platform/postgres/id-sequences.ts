@@ -1,5 +1,5 @@
 import type { Database } from './database.ts';
-import { query } from './sql.ts';
+import { query, queryValue } from './sql.ts';
 
 export type IdSequence = { table: string; column: string; sequence: string };
 
@@ -15,22 +15,16 @@ export async function listIdSequences(database: Database): Promise<IdSequence[]>
 }
 
 export async function readLastId(database: Database, { sequence }: IdSequence): Promise<bigint> {
-  const [row] = await query<{ lastId: string }>(
-    database,
-    `select case when is_called then last_value else last_value - 1 end as "lastId" from ${sequence}`,
-  );
-  return BigInt(row?.lastId ?? 0);
+  const reading = `select case when is_called then last_value else last_value - 1 end from ${sequence}`;
+  return BigInt((await queryValue<string>(database, reading)) ?? 0);
 }
 
 /** The greatest id in the table; 0: it is empty. */
 export async function readGreatestId(database: Database, { table, column }: IdSequence): Promise<bigint> {
   // The bodies of a day are found by the day; their ids grow with it.
   const order = table === 'inbox' ? `received_day desc, ${column} desc` : `${column} desc`;
-  const [row] = await query<{ id: string }>(
-    database,
-    `select ${column} as id from ${table} order by ${order} limit 1`,
-  );
-  return BigInt(row?.id ?? 0);
+  const reading = `select ${column} from ${table} order by ${order} limit 1`;
+  return BigInt((await queryValue<string>(database, reading)) ?? 0);
 }
 
 /** Has the next id be greater than this one; never takes it back. */

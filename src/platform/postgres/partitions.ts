@@ -1,6 +1,6 @@
 import type { Database, Transaction } from './database.ts';
-import { isLockTimeout } from './error-class.ts';
-import { query } from './sql.ts';
+import { isCheckViolation, isLockTimeout } from './error-class.ts';
+import { query, queryValue } from './sql.ts';
 
 /** Tables with a partition per UTC day, named `<table>_YYYYMMDD`, and the column of the day. */
 export const DAY_COLUMNS = {
@@ -60,13 +60,10 @@ export async function readPartitions(database: Database): Promise<{ defaultRows:
     (table) => `(select count(*) from (select from ${table}_default
         where ${DAY_COLUMNS[table]} >= ${LATELY} limit ${MOST_COUNTED + 1}) as ${table})`,
   );
-  const [row] = await query<{ defaultRows: number }>(
-    database,
-    `select (${counts.join(' + ')})::integer as "defaultRows"`,
-  );
+  const defaultRows = await queryValue<number>(database, `select (${counts.join(' + ')})::integer`);
   const missing = await Promise.all(DAILY_TABLES.map((table) => listMissingDays(database, table)));
   const days = Math.min(DAYS_AHEAD + 1, ...missing.flat().map(({ daysAhead }) => daysAhead));
-  return { defaultRows: row?.defaultRows ?? 0, days };
+  return { defaultRows: defaultRows ?? 0, days };
 }
 
 /** The name of the partition of a day (YYYY-MM-DD). */
@@ -139,11 +136,8 @@ async function makePartition(
 async function moveOutOfDefault(trx: Transaction, table: DailyTable, day: string): Promise<boolean> {
   const column = DAY_COLUMNS[table];
   const ofDay = `from ${table}_default where ${column} = '${day}'`;
-  const [row] = await query<{ n: number }>(
-    trx,
-    `select count(*)::integer as n from (select 1 ${ofDay} limit ${MOST_MOVED + 1}) as found`,
-  );
-  const found = row?.n ?? 0;
+  const counting = `select count(*)::integer from (select 1 ${ofDay} limit ${MOST_MOVED + 1}) as found`;
+  const found = (await queryValue<number>(trx, counting)) ?? 0;
   if (found > MOST_MOVED) return false;
   if (found === 0) return true;
   await trx.raw(
@@ -153,12 +147,8 @@ async function moveOutOfDefault(trx: Transaction, table: DailyTable, day: string
 }
 
 async function isDefaultSmall(database: Database, table: DailyTable): Promise<boolean> {
-  const [row] = await query<{ bytes: number }>(
-    database,
-    'select pg_relation_size(cast(? as regclass))::float8 as bytes',
-    [`${table}_default`],
-  );
-  return (row?.bytes ?? 0) <= SMALL_BYTES;
+  const sizing = 'select pg_relation_size(cast(? as regclass))::float8';
+  return ((await queryValue<number>(database, sizing, [`${table}_default`])) ?? 0) <= SMALL_BYTES;
 }
 
 /**
@@ -166,18 +156,16 @@ async function isDefaultSmall(database: Database, table: DailyTable): Promise<bo
  * it; that one is checked while everybody can. Fails when rows of the day are there: they must be moved.
  */
 async function keepOutOfDefault(database: Database, table: DailyTable, day: string): Promise<void> {
-  await database.transaction(async (trx) => {
-    await waitBriefly(trx);
-    await changePartition(trx, 'let in', table, day);
-    await changePartition(trx, 'keep out', table, day);
-  });
+  const change = async (...steps: PartitionStep[]) =>
+    await database.transaction(async (trx) => {
+      await waitBriefly(trx);
+      for (const step of steps) await changePartition(trx, step, table, day);
+    });
+  await change('let in', 'keep out');
   try {
     await changePartition(database, 'validate', table, day);
   } catch (error) {
-    await database.transaction(async (trx) => {
-      await waitBriefly(trx);
-      await changePartition(trx, 'let in', table, day);
-    });
+    await change('let in');
     if (!isCheckViolation(error)) throw error;
   }
 }
@@ -188,19 +176,17 @@ async function keepOutOfDefault(database: Database, table: DailyTable, day: stri
  */
 export async function changePartition(
   database: Database,
-  step: 'create' | 'attach' | 'drop' | 'keep out' | 'validate' | 'let in',
+  step: PartitionStep,
   table: DailyTable,
   day: string,
 ): Promise<void> {
   await query(database, 'select change_partition(?, ?, cast(? as date))', [step, table, day]);
 }
 
+type PartitionStep = 'create' | 'attach' | 'drop' | 'keep out' | 'validate' | 'let in';
+
 async function waitBriefly(trx: Transaction): Promise<void> {
   await trx.raw(`set local lock_timeout = ${TABLE_LOCK_TIMEOUT_MS}`);
-}
-
-function isCheckViolation(error: unknown): boolean {
-  return error instanceof Error && 'code' in error && error.code === '23514';
 }
 
 const BATCH = 10_000;

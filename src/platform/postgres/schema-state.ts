@@ -2,6 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { Knex } from 'knex';
 import type { Logger } from '../logger.ts';
 import type { Database } from './database.ts';
+import { isUndefinedTable } from './error-class.ts';
 import { MIGRATION_LOCK } from './migration-lock.ts';
 import * as baseline from './migrations/0001-baseline.ts';
 import { FUNCTIONS } from './migrations/0001-baseline.ts';
@@ -79,28 +80,23 @@ export async function waitForSchema(database: Database, logger: Logger): Promise
 }
 
 async function readApplied(database: Database): Promise<{ name: string; at: Date }[]> {
-  try {
-    return await query(database, 'select name, migration_time as at from schema_migrations order by id');
-  } catch (error) {
-    if (isUndefinedTable(error)) return [];
-    throw error;
-  }
+  return await rowsIfThere(
+    query(database, 'select name, migration_time as at from schema_migrations order by id'),
+  );
 }
 
 async function hasFunctions(database: Database): Promise<boolean> {
   const { name, sha256 } = FUNCTIONS;
-  try {
-    const rows = await query(database, 'select from schema_files where name = ? and sha256 = ?', [
-      name,
-      sha256,
-    ]);
-    return rows.length > 0;
-  } catch (error) {
-    if (isUndefinedTable(error)) return false;
-    throw error;
-  }
+  const noted = 'select from schema_files where name = ? and sha256 = ?';
+  return (await rowsIfThere(query(database, noted, [name, sha256]))).length > 0;
 }
 
-function isUndefinedTable(error: unknown): boolean {
-  return error instanceof Error && 'code' in error && error.code === '42P01';
+/** A new database has none of the tables. */
+async function rowsIfThere<Row>(reading: Promise<Row[]>): Promise<Row[]> {
+  try {
+    return await reading;
+  } catch (error) {
+    if (isUndefinedTable(error)) return [];
+    throw error;
+  }
 }

@@ -1,7 +1,7 @@
 import { connectionOf, type DatabaseOptions, direct, isPooled } from './connection.ts';
 import type { Database } from './database.ts';
 import { DatabaseClient } from './primary.ts';
-import { query } from './sql.ts';
+import { queryColumn, queryValue } from './sql.ts';
 
 /** Ids and days of events come from the process's clock, days of bodies and leases from the database's. */
 export const MOST_CLOCK_SKEW_MS = 60_000;
@@ -9,13 +9,10 @@ export const MOST_CLOCK_SKEW_MS = 60_000;
 /** By how many milliseconds the database's clock is ahead of this process's, at the least; negative: behind. */
 export async function readClockSkewMs(database: Database): Promise<number> {
   const startMs = Date.now();
-  const [row] = await query<{ ms: number }>(
-    database,
-    'select cast(extract(epoch from clock_timestamp()) * 1000 as double precision) as ms',
-  );
+  const reading = 'select cast(extract(epoch from clock_timestamp()) * 1000 as double precision)';
+  const ms = (await queryValue<number>(database, reading)) ?? startMs;
   // This clock counts whole milliseconds, the database's their parts, too.
   const endMs = Date.now() + 1;
-  const ms = row?.ms ?? startMs;
   return ms > endMs ? ms - endMs : Math.min(0, ms - startMs);
 }
 
@@ -23,12 +20,8 @@ export async function readClockSkewMs(database: Database): Promise<number> {
 const NEEDED = ['fsync', 'full_page_writes'];
 
 export async function settingsThatLose(database: Database): Promise<string[]> {
-  const off = await query<{ name: string }>(
-    database,
-    `select name from pg_settings where name = any (?::text[]) and setting = 'off' order by name`,
-    [NEEDED],
-  );
-  return off.map(({ name }) => name);
+  const reading = `select name from pg_settings where name = any (?::text[]) and setting = 'off' order by name`;
+  return await queryColumn(database, reading, [NEEDED]);
 }
 
 /** Logs a warning when the server would not keep what it commits; silent while it is away. */

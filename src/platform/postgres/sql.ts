@@ -30,6 +30,26 @@ export async function queryOne<Row>(
   return row ?? null;
 }
 
+/** The first column of what a statement gives. */
+export async function queryColumn<Value>(
+  database: StatementRunner,
+  text: string,
+  bindings: Bindings = [],
+): Promise<Value[]> {
+  const rows = await query<Record<string, Value>>(database, text, bindings);
+  return rows.flatMap((row) => Object.values(row).slice(0, 1));
+}
+
+/** The first column of the first row; null: there is none, or it is null. */
+export async function queryValue<Value>(
+  database: StatementRunner,
+  text: string,
+  bindings: Bindings = [],
+): Promise<Value | null> {
+  const [value] = await queryColumn<Value | null>(database, text, bindings);
+  return value ?? null;
+}
+
 /** Runs one statement and returns how many rows it changed. */
 export async function execute(
   database: StatementRunner,

@@ -1,8 +1,8 @@
 import type { Database } from './database.ts';
-import { execute, query } from './sql.ts';
+import { execute, query, queryColumn, queryValue } from './sql.ts';
 
-/** A process without a heartbeat for this long is taken for dead. */
-const ALIVE_SECONDS = 5;
+/** SQL: a process without a heartbeat for longer is taken for dead. */
+const LIVES = "seen_at > now() - interval '5 seconds'";
 
 export type WorkerPeers = {
   /** Live worker processes, this one included. */
@@ -38,32 +38,23 @@ export async function reportWorker(
             coalesce(bool_or(split_part(id, ':', 1) <> split_part(:id, ':', 1)), false) as "isElsewhere",
             not coalesce(bool_or(id < :id), false) as "isLeader"
        from worker_processes
-      where id <> :id and seen_at > now() - cast(:aliveSeconds as integer) * interval '1 second'`,
-    { id, ...recent, proxyTrouble, aliveSeconds: ALIVE_SECONDS },
+      where id <> :id and ${LIVES}`,
+    { id, ...recent, proxyTrouble },
   );
   return row ?? { count: 1, rank: 0, isElsewhere: false, isLeader: true };
 }
 
 /** The worker processes that live, by host and process. */
 export async function listLiveWorkers(database: Database): Promise<string[]> {
-  const rows = await query<{ id: string }>(
-    database,
-    `select id from worker_processes
-      where seen_at > now() - cast(? as integer) * interval '1 second' order by id`,
-    [ALIVE_SECONDS],
-  );
-  return rows.map(({ id }) => id);
+  return await queryColumn(database, `select id from worker_processes where ${LIVES} order by id`);
 }
 
 /** What live worker processes find wrong with the egress proxy, each reason once. */
 export async function listProxyTroubles(database: Database): Promise<string[]> {
-  const rows = await query<{ trouble: string }>(
+  return await queryColumn(
     database,
-    `select distinct proxy_trouble as trouble from worker_processes
-      where proxy_trouble is not null and seen_at > now() - cast(? as integer) * interval '1 second' order by 1`,
-    [ALIVE_SECONDS],
+    `select distinct proxy_trouble from worker_processes where proxy_trouble is not null and ${LIVES} order by 1`,
   );
-  return rows.map(({ trouble }) => trouble);
 }
 
 /** Takes a process that ends off the list, and those that died long ago. */
@@ -102,17 +93,16 @@ export async function finishHousekeepingStep(
   step: string,
   { error, nextMs }: { error: string | null; nextMs: number },
 ): Promise<Date | null> {
-  const [row] = await query<{ failingSince: Date | null }>(
+  return await queryValue<Date>(
     database,
     `update housekeeping_steps
         set next_at = clock_timestamp() + :nextMs * interval '1 millisecond', error = given.error,
             succeeded_at = case when given.error is null then clock_timestamp() else succeeded_at end,
             failing_since = case when given.error is not null then coalesce(failing_since, clock_timestamp()) end
        from (select cast(:error as text) as error) as given
-      where step = :step returning failing_since as "failingSince"`,
+      where step = :step returning failing_since`,
     { step, error, nextMs },
   );
-  return row?.failingSince ?? null;
 }
 
 export type HousekeepingStep = {

@@ -1,6 +1,6 @@
 import type { EventType } from '../event-type.ts';
 import type { Database, Transaction } from '../postgres/database.ts';
-import { execute, query } from '../postgres/sql.ts';
+import { execute, query, queryColumn } from '../postgres/sql.ts';
 
 /** One type of workflow that must run to its end, as its room describes it. `src/worker/task-kinds.ts` lists all. */
 export type TaskKind = {
@@ -101,12 +101,8 @@ export async function listStartedTasks(
 
 /** Those of these workflows whose task stands. */
 export async function findTasks(database: Database, workflowIds: readonly string[]): Promise<Set<string>> {
-  const rows = await query<{ id: string }>(
-    database,
-    'select workflow_id as id from workflow_tasks where workflow_id = any (?::text[])',
-    [workflowIds],
-  );
-  return new Set(rows.map(({ id }) => id));
+  const finding = 'select workflow_id from workflow_tasks where workflow_id = any (?::text[])';
+  return new Set(await queryColumn<string>(database, finding, [workflowIds]));
 }
 
 const RESTART_AFTER_MS = 60_000;
@@ -161,13 +157,12 @@ export async function listTasksOfWaba(
   exceptTypes: readonly string[],
   limit: number,
 ): Promise<string[]> {
-  const rows = await query<{ id: string }>(
+  return await queryColumn(
     database,
-    `select workflow_id as id from workflow_tasks
+    `select workflow_id from workflow_tasks
       where waba_id = ? and workflow_type not like all (?::text[]) limit ?`,
     [wabaId, exceptTypes, limit],
   );
-  return rows.map(({ id }) => id);
 }
 
 export async function deleteTasks(trx: Transaction, workflowIds: readonly string[]): Promise<void> {

@@ -8,7 +8,7 @@ import {
   partitionName,
   TABLE_LOCK_TIMEOUT_MS,
 } from '../../platform/postgres/partitions.ts';
-import { query } from '../../platform/postgres/sql.ts';
+import { queryColumn, queryValue } from '../../platform/postgres/sql.ts';
 import { forgetOldOrderingKeys } from '../../queue/ordering-keys.ts';
 import { clearPartition, listNeededIds, MOST_MOVED } from './needed-rows.ts';
 
@@ -100,7 +100,7 @@ async function dropWhenFree(
 
 /** Days (YYYY-MM-DD) of a table that ended more than `keepDays` days ago, the oldest first. */
 async function listExpiredDays(database: Database, table: DailyTable, keepDays: number): Promise<string[]> {
-  const rows = await query<{ day: string }>(
+  return await queryColumn(
     database,
     `select day from (
        select to_date(right(c.relname, 8), 'YYYYMMDD') as day
@@ -110,7 +110,6 @@ async function listExpiredDays(database: Database, table: DailyTable, keepDays: 
       order by day`,
     { table, pattern: `^${table}_[0-9]{8}$`, keepDays },
   );
-  return rows.map((row) => row.day);
 }
 
 /** `busy`: others hold the table; `crowded`: more rows of the day are needed than can be moved. */
@@ -130,12 +129,10 @@ export async function dropDay(
     return await database.transaction(async (trx) => {
       await trx.raw(`set local lock_timeout = ${TABLE_LOCK_TIMEOUT_MS}`);
       await trx.raw(`lock table only ${table} in access exclusive mode`);
-      const [row] = await query<{ isDropped: boolean }>(
-        trx,
-        `select drop_partition_except(:table, cast(:day as date), cast(:neededIds as uuid[]), :most) as "isDropped"`,
-        { table, day, neededIds, most: MOST_MOVED },
-      );
-      if (row?.isDropped !== true) return 'crowded';
+      const dropping =
+        'select drop_partition_except(:table, cast(:day as date), cast(:neededIds as uuid[]), :most)';
+      const given = { table, day, neededIds, most: MOST_MOVED };
+      if ((await queryValue<boolean>(trx, dropping, given)) !== true) return 'crowded';
       if (table === 'inbox') await forgetWaitingBodies(trx, day);
       return 'dropped';
     });

@@ -1,7 +1,7 @@
 import type { Logger } from '../../platform/logger.ts';
 import { type Loop, startLoop } from '../../platform/loop.ts';
 import type { Database } from '../../platform/postgres/database.ts';
-import { execute, query } from '../../platform/postgres/sql.ts';
+import { execute, queryValue } from '../../platform/postgres/sql.ts';
 import { readSystemFigures, type SystemFigures } from './system-figures.ts';
 
 const POLL_MS = 1_000;
@@ -52,11 +52,10 @@ export async function storeFigures(database: Database, figures: Partial<SystemFi
 
 /** The stored figures, perhaps those of a worker of another version; null when they are absent or older than two minutes. */
 export async function readStoredFigures(database: Database): Promise<Partial<SystemFigures> | null> {
-  const [row] = await query<{ figures: Partial<SystemFigures> }>(
+  return await queryValue<Partial<SystemFigures>>(
     database,
     `select figures from system_figures
       where read_at > clock_timestamp() - cast(? as integer) * interval '1 second'`,
     [MAX_AGE_SECONDS],
   );
-  return row?.figures ?? null;
 }
