@@ -25,35 +25,41 @@ export function databaseProblem(url: string): string | null {
   }
 }
 
+/** Reads a setting; empty when it is not given and has no default. */
+type Values = (name: SettingName) => string;
+
 export function contradictions(env: Environment): string[] {
+  const value: Values = (name) => settingValue(env, name) ?? '';
   const problems: string[] = [];
-  const production = settingValue(env, 'HELIOGRAPH_MODE') === 'production';
-  if (production && settingValue(env, 'HELIOGRAPH_WEBHOOK_ALLOW_HTTP') === 'true') {
+  const production = value('HELIOGRAPH_MODE') === 'production';
+  if (production && value('HELIOGRAPH_WEBHOOK_ALLOW_HTTP') === 'true') {
     problems.push('HELIOGRAPH_WEBHOOK_ALLOW_HTTP must be false in production mode');
   }
-  problems.push(...sandboxProblems(env, production));
-  if (production) problems.push(...weakSecretProblems(secretsIn(env)));
-  const publicUrl = settingValue(env, 'HELIOGRAPH_PUBLIC_URL');
-  if (publicUrl !== undefined && !publicUrl.startsWith('https://')) {
+  problems.push(...sandboxProblems(value, production));
+  if (production) problems.push(...weakSecretProblems(secretsIn(value)));
+  const publicUrl = value('HELIOGRAPH_PUBLIC_URL');
+  if (publicUrl !== '' && !publicUrl.startsWith('https://')) {
     problems.push('HELIOGRAPH_PUBLIC_URL must start with https:// because media URLs are https');
   }
-  problems.push(...webhookProblems((name) => splitList(settingValue(env, name) ?? '')));
-  problems.push(...webhookProxyProblems(settingValue(env, 'HELIOGRAPH_WEBHOOK_PROXY') ?? ''));
-  problems.push(...keyProblems(env), ...tlsProblems(env), ...objectStoreProblems(env), ...mailProblems(env));
-  return [...problems, ...openIdContradictions(env, production)];
+  problems.push(...webhookProblems((name) => splitList(value(name))));
+  problems.push(...webhookProxyProblems(value('HELIOGRAPH_WEBHOOK_PROXY')));
+  problems.push(
+    ...[keyProblems, tlsProblems, objectStoreProblems, mailProblems].flatMap((find) => find(value)),
+  );
+  return [...problems, ...openIdContradictions(value, production)];
 }
 
-function secretsIn(env: Environment) {
+function secretsIn(value: Values) {
   return {
-    appSecrets: splitList(settingValue(env, 'HELIOGRAPH_UPSTREAM_APP_SECRETS') ?? ''),
-    verifyToken: settingValue(env, 'HELIOGRAPH_UPSTREAM_VERIFY_TOKEN') ?? '',
-    encryptionKeys: settingValue(env, 'HELIOGRAPH_ENCRYPTION_KEYS') ?? '',
+    appSecrets: splitList(value('HELIOGRAPH_UPSTREAM_APP_SECRETS')),
+    verifyToken: value('HELIOGRAPH_UPSTREAM_VERIFY_TOKEN'),
+    encryptionKeys: value('HELIOGRAPH_ENCRYPTION_KEYS'),
   };
 }
 
-function keyProblems(env: Environment): string[] {
-  const keys = settingValue(env, 'HELIOGRAPH_ENCRYPTION_KEYS');
-  if (keys === undefined) return [];
+function keyProblems(value: Values): string[] {
+  const keys = value('HELIOGRAPH_ENCRYPTION_KEYS');
+  if (keys === '') return [];
   try {
     parseEncryptionKeys(keys);
     return [];
@@ -62,8 +68,7 @@ function keyProblems(env: Environment): string[] {
   }
 }
 
-function tlsProblems(env: Environment): string[] {
-  const value = (name: SettingName) => settingValue(env, name) ?? '';
+function tlsProblems(value: Values): string[] {
   const problems: string[] = [];
   const pairs = [
     ['HELIOGRAPH_TLS_CERT_FILE', 'HELIOGRAPH_TLS_KEY_FILE'],
@@ -102,8 +107,7 @@ function pairProblem(certFile: string, keyFile: string): string | null {
   }
 }
 
-function objectStoreProblems(env: Environment): string[] {
-  const value = (name: SettingName) => settingValue(env, name) ?? '';
+function objectStoreProblems(value: Values): string[] {
   const problems: string[] = [];
   const keys = ['HELIOGRAPH_OBJECT_STORE_ACCESS_KEY', 'HELIOGRAPH_OBJECT_STORE_SECRET_KEY'] as const;
   const usesKeys = value('HELIOGRAPH_OBJECT_STORE_CREDENTIALS') === 'keys';
@@ -127,8 +131,7 @@ function objectStoreProblems(env: Environment): string[] {
 }
 
 /** What is wrong is said without the URL, which holds a password. */
-function mailProblems(env: Environment): string[] {
-  const value = (name: SettingName) => settingValue(env, name) ?? '';
+function mailProblems(value: Values): string[] {
   const [text, from] = [value('HELIOGRAPH_SMTP_URL'), value('HELIOGRAPH_MAIL_FROM')];
   if (text === '' && from === '') return [];
   if (text === '' || from === '')
@@ -146,15 +149,15 @@ function mailProblems(env: Environment): string[] {
 
 const MAIL_ADDRESS = /^(?:[^<>@\r\n]*<[^\s<>@]+@[^\s<>@]+>|[^\s<>@]+@[^\s<>@]+)$/;
 
-function openIdContradictions(env: Environment, production: boolean): string[] {
+function openIdContradictions(value: Values, production: boolean): string[] {
   const names = [
     'HELIOGRAPH_OIDC_ISSUER',
     'HELIOGRAPH_OIDC_CLIENT_ID',
     'HELIOGRAPH_OIDC_CLIENT_SECRET',
   ] as const;
-  const [issuer = '', ...others] = names.map((name) => settingValue(env, name) ?? '');
+  const [issuer = '', ...others] = names.map(value);
   if (issuer === '' && others.every((value) => value === '')) {
-    return settingValue(env, 'HELIOGRAPH_PORTAL_PASSWORD_SIGN_IN') === 'false'
+    return value('HELIOGRAPH_PORTAL_PASSWORD_SIGN_IN') === 'false'
       ? ['HELIOGRAPH_PORTAL_PASSWORD_SIGN_IN can be false only with HELIOGRAPH_OIDC_ISSUER']
       : [];
   }
@@ -165,13 +168,12 @@ function openIdContradictions(env: Environment, production: boolean): string[] {
 }
 
 /** The sandbox asks for no password: it is reached on this machine, and not by an installation. */
-function sandboxProblems(env: Environment, production: boolean): string[] {
+function sandboxProblems(value: Values, production: boolean): string[] {
   const names = ['HELIOGRAPH_SANDBOX_CONTROL_URL', 'HELIOGRAPH_SANDBOX_RECEIVER_URL'] as const;
   return names.flatMap((name) => {
-    const value = settingValue(env, name) ?? '';
-    if (value === '') return [];
+    if (value(name) === '') return [];
     if (production) return [`${name} must not be set in production mode`];
-    const url = URL.parse(value);
+    const url = URL.parse(value(name));
     const isLoopback = ['127.0.0.1', '[::1]', 'localhost'].includes(url?.hostname ?? '');
     return url?.protocol === 'http:' && isLoopback ? [] : [`${name} must be an http:// URL of this machine`];
   });

@@ -2,7 +2,7 @@ import { Readable } from 'node:stream';
 import { request } from 'undici';
 import { parseRetryAfter } from '../http/retry-after.ts';
 import { USER_AGENT } from '../http/user-agent.ts';
-import { membersOf, textOf } from '../json/json-members.ts';
+import { isMembers, membersOf, textOf } from '../json/json-members.ts';
 import { MAX_ID_CHARS } from '../json/storable-text.ts';
 import {
   firstOf,
@@ -104,11 +104,19 @@ export type TemplatePage = {
 /** A template with examples has several KiB, and a page a hundred of them. */
 const MAX_ANSWER_BYTES = 8 * 1024 * 1024;
 
+export type TemplateCall = {
+  filter: TemplateFilter;
+  limit: number;
+  after: string | null;
+  token: string;
+  timeoutMs: number;
+};
+
 /** One page of the message templates of a WABA: `GET /{waba}/message_templates`. Throws GraphError. */
 export async function listMessageTemplates(
   connection: GraphConnection,
   wabaId: string,
-  page: { filter: TemplateFilter; limit: number; after: string | null; token: string; timeoutMs: number },
+  page: TemplateCall,
 ): Promise<TemplatePage> {
   const { filter, limit, after, token, timeoutMs } = page;
   const { data, paging } = await graphGet(connection, {
@@ -118,17 +126,13 @@ export async function listMessageTemplates(
     timeoutMs,
     maxAnswerBytes: MAX_ANSWER_BYTES,
   });
-  return { templates: Array.isArray(data) ? data.filter(isObject) : [], after: nextCursor(paging) };
+  return { templates: Array.isArray(data) ? data.filter(isMembers) : [], after: nextCursor(paging) };
 }
 
 /** There is a next page only when upstream gives its address; the cursors are there on the last page too. */
 function nextCursor(paging: unknown): string | null {
   const { next, cursors } = membersOf(paging);
   return next === undefined ? null : textOr(membersOf(cursors).after, '') || null;
-}
-
-function isObject(value: unknown): value is Record<string, unknown> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
 /** A product of a catalog; name and image may be unknown. */
@@ -219,13 +223,7 @@ export type SendOutcome =
   /** It may have reached upstream: sending it again might send it twice. */
   | { kind: 'ambiguous'; reason: string };
 
-type SendCall = {
-  phoneNumberId: string;
-  path: string;
-  payloadJson: string;
-  token: string;
-  timeoutMs: number;
-};
+type SendCall = Record<'phoneNumberId' | 'path' | 'payloadJson' | 'token', string> & { timeoutMs: number };
 
 /**
  * Sends one message: `POST /{phone number id}/messages`, or another path of that kind. Never throws and never repeats anything by itself: the
@@ -293,9 +291,7 @@ function acceptanceOf(body: Record<string, unknown> | null): SendOutcome {
 }
 
 function objectOf(value: unknown): Record<string, unknown> | null {
-  return typeof value === 'object' && value !== null && !Array.isArray(value)
-    ? (value as Record<string, unknown>)
-    : null;
+  return isMembers(value) ? value : null;
 }
 
 function arrayOf(value: unknown): (Record<string, unknown> | null)[] {

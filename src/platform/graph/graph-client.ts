@@ -1,67 +1,22 @@
 import type { Config } from '../config/config.ts';
 import {
-  type CatalogProduct,
   findProducts,
   listMessageTemplates,
   listPhoneNumbers,
   listSubscribedApps,
-  type SendOutcome,
-  type SubscribedApp,
   sendMessage,
-  type TemplateFilter,
-  type TemplatePage,
-  type UpstreamPhoneNumber,
+  type TemplateCall,
 } from './graph-calls.ts';
 import { type GraphConnection, graphGet, graphPost, openGraphConnection } from './graph-connection.ts';
 import { noAnswer } from './graph-error.ts';
 import {
   downloadMedia,
   lookUpMedia,
-  type MediaDownload,
-  type MediaMetadata,
   type MediaUploadCall,
   UPLOAD_TIMEOUT_MS,
   uploadMedia,
 } from './graph-media.ts';
-import { type PassedAnswer, type PassedCall, passOn } from './graph-pass.ts';
-
-/** The calls to the upstream platform's Graph API; each throws GraphError and has a time limit of its own. */
-export type GraphClient = {
-  lookUpMedia(mediaId: string, token: string, signal?: AbortSignal): Promise<MediaMetadata>;
-  download(address: string, token: string, signal?: AbortSignal): Promise<MediaDownload>;
-  listPhoneNumbers(wabaId: string, token: string): Promise<UpstreamPhoneNumber[]>;
-  findProducts(
-    catalogId: string,
-    retailerIds: readonly string[],
-    token: string,
-    signal?: AbortSignal,
-  ): Promise<CatalogProduct[]>;
-  close(): Promise<void>;
-};
-
-/** The calls that send messages: apart, because they wait longer and must not be held up by the others. */
-export type SendClient = {
-  /** `path` is the last part of the path of the call; `messages` unless it is named. */
-  sendMessage(phoneNumberId: string, payloadJson: string, token: string, path?: string): Promise<SendOutcome>;
-  /** Throws GraphError; when its signal aborts, its reason. */
-  uploadMedia(call: Omit<MediaUploadCall, 'timeoutMs'>): Promise<string>;
-  close(): Promise<void>;
-};
-
-/** The calls that the API makes while a tenant waits for the answer; each throws GraphError. */
-export type AccountClient = {
-  sendReadReceipt(receipt: Omit<ReadReceipt, 'timeoutMs'>): Promise<void>;
-  listMessageTemplates(
-    wabaId: string,
-    page: { filter: TemplateFilter; limit: number; after: string | null; token: string },
-  ): Promise<TemplatePage>;
-  lookUpPayment(lookup: Omit<PaymentLookup, 'timeoutMs'>): Promise<unknown[]>;
-  listPhoneNumbers(wabaId: string, token: string): Promise<UpstreamPhoneNumber[]>;
-  listSubscribedApps(wabaId: string, token: string): Promise<SubscribedApp[]>;
-  /** Passes a call of a tenant on as it is; the answer, whatever it says, is for the caller to judge. */
-  passOn(call: PassedCall): Promise<PassedAnswer>;
-  close(): Promise<void>;
-};
+import { type PassedCall, passOn } from './graph-pass.ts';
 
 const SEND_CONNECTIONS = 256;
 
@@ -69,43 +24,61 @@ const ACCOUNT_CONNECTIONS = 32;
 /** Within what a request of the External API may take. */
 const ACCOUNT_TIMEOUT_MS = 10_000;
 
-/** Opens the client for messages; connections are made when they are needed. */
-export function openSendClient(config: Pick<Config, 'upstream' | 'sending'>): SendClient {
+/** The calls that send messages: apart, because they wait longer and must not be held up by the others. */
+export type SendClient = ReturnType<typeof openSendClient>;
+
+/** Opens the client for messages; connections are made when they are needed, as with the clients below. */
+export function openSendClient(config: Pick<Config, 'upstream' | 'sending'>) {
   const { timeoutMs } = config.sending;
   const limits = { connections: SEND_CONNECTIONS, answerTimeoutMs: timeoutMs };
   const connection = openGraphConnection(config.upstream, limits);
   return {
-    sendMessage: (phoneNumberId, payloadJson, token, path = 'messages') =>
+    /** `path` is the last part of the path of the call. */
+    sendMessage: (phoneNumberId: string, payloadJson: string, token: string, path = 'messages') =>
       sendMessage(connection, { path, phoneNumberId, payloadJson, token, timeoutMs }),
-    uploadMedia: (call) => uploadMedia(connection, { ...call, timeoutMs: UPLOAD_TIMEOUT_MS }),
+    /** Throws GraphError; when its signal aborts, its reason. */
+    uploadMedia: (call: Omit<MediaUploadCall, 'timeoutMs'>) =>
+      uploadMedia(connection, { ...call, timeoutMs: UPLOAD_TIMEOUT_MS }),
     close: () => connection.agent.destroy(),
   };
 }
 
-export function openAccountClient(config: Pick<Config, 'upstream'>): AccountClient {
+/** The calls that the API makes while a tenant waits for the answer; each throws GraphError. */
+export type AccountClient = ReturnType<typeof openAccountClient>;
+
+export function openAccountClient(config: Pick<Config, 'upstream'>) {
   const timeoutMs = ACCOUNT_TIMEOUT_MS;
   const limits = { connections: ACCOUNT_CONNECTIONS, answerTimeoutMs: timeoutMs };
   const connection = openGraphConnection(config.upstream, limits);
   return {
-    sendReadReceipt: (receipt) => sendReadReceipt(connection, { ...receipt, timeoutMs }),
-    listMessageTemplates: (wabaId, page) => listMessageTemplates(connection, wabaId, { ...page, timeoutMs }),
-    lookUpPayment: (lookup) => lookUpPayment(connection, { ...lookup, timeoutMs }),
-    listPhoneNumbers: (wabaId, token) => listPhoneNumbers(connection, wabaId, token),
-    listSubscribedApps: (wabaId, token) => listSubscribedApps(connection, wabaId, token),
-    passOn: (call) => passOn({ ...connection, upstream: config.upstream }, call, timeoutMs),
+    sendReadReceipt: (receipt: Omit<ReadReceipt, 'timeoutMs'>) =>
+      sendReadReceipt(connection, { ...receipt, timeoutMs }),
+    listMessageTemplates: (wabaId: string, page: Omit<TemplateCall, 'timeoutMs'>) =>
+      listMessageTemplates(connection, wabaId, { ...page, timeoutMs }),
+    lookUpPayment: (lookup: Omit<PaymentLookup, 'timeoutMs'>) =>
+      lookUpPayment(connection, { ...lookup, timeoutMs }),
+    listPhoneNumbers: (wabaId: string, token: string) => listPhoneNumbers(connection, wabaId, token),
+    listSubscribedApps: (wabaId: string, token: string) => listSubscribedApps(connection, wabaId, token),
+    /** Passes a call of a tenant on as it is; the answer, whatever it says, is for the caller to judge. */
+    passOn: (call: PassedCall) => passOn({ ...connection, upstream: config.upstream }, call, timeoutMs),
     close: () => connection.agent.destroy(),
   };
 }
 
-export function openGraphClient(config: Pick<Config, 'upstream' | 'mode'>): GraphClient {
+/** The calls that workers make; each throws GraphError and has a time limit of its own. */
+export type GraphClient = ReturnType<typeof openGraphClient>;
+
+export function openGraphClient(config: Pick<Config, 'upstream' | 'mode'>) {
   const connection = openGraphConnection(config.upstream);
   const { mediaHosts } = config.upstream;
   const rules = { mediaHosts, graphUrl: config.upstream.graphUrl, allowHttp: config.mode === 'development' };
   return {
-    lookUpMedia: (mediaId, token, signal) => lookUpMedia(connection, mediaId, token, signal),
-    download: (address, token, signal) => downloadMedia(connection, rules, address, token, signal),
-    listPhoneNumbers: (wabaId, token) => listPhoneNumbers(connection, wabaId, token),
-    findProducts: (catalogId, retailerIds, token, signal) =>
+    lookUpMedia: (mediaId: string, token: string, signal?: AbortSignal) =>
+      lookUpMedia(connection, mediaId, token, signal),
+    download: (address: string, token: string, signal?: AbortSignal) =>
+      downloadMedia(connection, rules, address, token, signal),
+    listPhoneNumbers: (wabaId: string, token: string) => listPhoneNumbers(connection, wabaId, token),
+    findProducts: (catalogId: string, retailerIds: readonly string[], token: string, signal?: AbortSignal) =>
       findProducts(connection, catalogId, retailerIds, token, signal),
     close: () => connection.agent.destroy(),
   };

@@ -7,23 +7,20 @@ import type { DatabasePool } from '../postgres/database.ts';
 
 /** Shows how this process uses its connections to PostgreSQL; read when a scrape comes. */
 export function watchPools(registry: Registry, pools: readonly DatabasePool[]): void {
-  const registers = [registry];
+  const common = (name: string, help: string) => ({
+    ...{ name: `heliograph_database_pool_${name}`, help },
+    ...{ labelNames: ['pool'], registers: [registry] },
+  });
   const gauge = (name: string, help: string, read: (pool: DatabasePool, use: PoolUse) => number) =>
     new Gauge({
-      name: `heliograph_database_pool_${name}`,
-      help,
-      labelNames: ['pool'],
-      registers,
+      ...common(name, help),
       collect() {
         for (const pool of pools) this.labels(poolName(pool)).set(read(pool, pool.use()));
       },
     });
   const counter = (name: string, help: string, read: (use: PoolUse) => number) =>
     new Counter({
-      name: `heliograph_database_pool_${name}`,
-      help,
-      labelNames: ['pool'],
-      registers,
+      ...common(name, help),
       collect() {
         this.reset();
         for (const pool of pools) this.labels(poolName(pool)).inc(read(pool.use()));
