@@ -77,7 +77,6 @@ export async function eraseFromBodies(
   return { next: page.next, changed: cut.length, deleted: deleted.length, busy: false };
 }
 
-/** Deletes the next raw bodies of a WABA, whatever their state. */
 export async function eraseWabaBodies(
   trx: Transaction,
   wabaId: string,

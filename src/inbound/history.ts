@@ -13,7 +13,6 @@ import { type HistoryMessage, type HistoryPiece, readHistoryMessages, UNKNOWN } 
 
 export type OwnedPiece = HistoryPiece & { wabaId: string; phoneNumberId: string };
 
-/** Keeps history until there is time for it: what comes now goes first. */
 export async function keepHistory(trx: Transaction, pieces: readonly OwnedPiece[]): Promise<void> {
   if (pieces.length === 0) return;
   await execute(

@@ -62,7 +62,6 @@ export async function removeFound(
 export type ErasedTable = {
   table: string;
   count: string;
-  /** Its primary key, by which a batch is deleted. */
   key: string;
   where?: string;
   /** Its rows name the WABA by a phone number only. */

@@ -1,4 +1,3 @@
-/** The six events of the product spec. */
 export const EVENT_TYPES = ['message', 'status', 'payment', 'order', 'media.ready', 'test'] as const;
 
 export type CoreEventType = (typeof EVENT_TYPES)[number];
@@ -15,7 +14,6 @@ export const ALL_UPSTREAM = 'upstream.*';
 
 const IS_FIELD = /^[a-z][a-z0-9_]{0,63}$/;
 
-/** The field whose contents are the six events. */
 const MESSAGES = 'messages';
 
 /** Names of upstream's fields in JSON Schema, with `upstream.` before them. */

@@ -4,7 +4,6 @@ import type { Logger } from './logger.ts';
 export type LoopStatus = {
   /** How long the turn under way has taken; 0: the loop rests. */
   turnMs: number;
-  /** Since a turn last ended, well or not. */
   sinceTurnMs: number;
   /** Since when all turns fail; 0: the last one went well. */
   failingMs: number;

@@ -15,7 +15,6 @@ export function publicDeliveryId(uuid: string): string {
   return publicId('dlv', uuid);
 }
 
-/** The id of a file that a tenant uploaded for sends. */
 export function publicMediaId(uuid: string): string {
   return publicId('med', uuid);
 }

@@ -2,7 +2,6 @@
 export class RequestError extends Error {
   /** `invalid_value`: the request is malformed; every other code refuses a well-formed one. */
   readonly code: string;
-  /** The member of the request that is wrong, where one is. */
   readonly param: string | null;
   constructor(code: string, message: string, param: string | null = null) {
     super(message);

@@ -49,7 +49,6 @@ export function nextDelayMs({ schedule, attemptsMade, retryAfterMs, random }: Ne
   return withinRetryLimits(Math.max(spreadMs, retryAfterMs ?? 0));
 }
 
-/** The nearest wait that is allowed between two attempts. */
 export function withinRetryLimits(delayMs: number): number {
   return Math.round(Math.min(Math.max(delayMs, MIN_RETRY_DELAY_MS), MAX_RETRY_DELAY_MS));
 }

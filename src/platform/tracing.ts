@@ -39,7 +39,6 @@ type Options = Config['traces'] & {
   traceKeyOf: (event: TracedEvent) => string;
 };
 
-/** What activities under way have noted, each for itself. */
 type RunningActivity = { spanId: string; traces: Set<string>; later: SpanNote[] };
 
 /** Sends what is noted to a receiver of OTLP over HTTP from now on. `close` sends the rest, for a second at most. */

@@ -19,7 +19,6 @@ export type WorkerParts = {
   /** Temporal has been reached once and everything runs. */
   hasStarted: boolean;
   loops: ReadonlyMap<string, LoopStatus>;
-  /** For how long no connection has listened for notifications. */
   listenerDownMs: number;
   /** Whether the database has the schema of this version; null: it could not be asked. */
   hasSchema: boolean | null;
@@ -136,7 +135,6 @@ const ASK_TEMPORAL = { everyMs: 5_000, withinMs: 5_000 };
 
 export type HealthWatch = ReturnType<typeof watchHealth>;
 
-/** Follows the parts of a worker from its start to its end. */
 export function watchHealth(parts: {
   database: Database;
   logger: Logger;

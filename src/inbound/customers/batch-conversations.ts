@@ -14,13 +14,11 @@ import type { BatchCustomer, BatchCustomers } from './batch-customers.ts';
 export type SavedConversations = {
   /** The conversation of each message, and of each status or payment whose customer or group has written before. */
   conversations: Map<NumberItem, string>;
-  /** Conversations that were there already and are still to be touched. */
   touched: string[];
   /** Statements that have been sent and have no response yet. */
   written: Promise<unknown>;
 };
 
-/** Ids of conversations by number and partner. */
 type Known = ReadonlyMap<string, string>;
 
 export function keyOf({ phoneNumberId, partnerId }: Omit<ConversationPair, 'wabaId'>): string {

@@ -30,7 +30,6 @@ export class BatchCustomers {
     for (const contact of stored) this.#index({ ...contact });
   }
 
-  /** The contact that a sighting is of, created or completed from it. */
   see(sighting: Sighting): BatchCustomer {
     const customer = this.#match(sighting) ?? this.#create(sighting.wabaId);
     this.#setId(customer, 'userId', sighting.userId);

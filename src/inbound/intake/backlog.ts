@@ -46,7 +46,6 @@ export async function takePortions(
   return { portions, items, known: { owners, held, origins }, more };
 }
 
-/** Notes what a shard's next turn goes on with, if this one is committed. */
 function keepTheRest(
   { memory: { shard, pace, floor, kept }, look, bodies, isAll, nextWabaId }: Found,
   read: readonly ReadBody[],

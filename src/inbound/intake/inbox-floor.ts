@@ -15,7 +15,6 @@ export type InboxFloor = {
   /** The day (YYYY-MM-DD) from which on; `-infinity` for a full look. */
   fromDay(): string;
   looked(look: Look): void;
-  /** Bodies may have come to wait again below. */
   reset(): void;
 };
 

@@ -134,7 +134,6 @@ class Intake implements IntakeLoop {
     this.#schedule();
   }
 
-  /** Begins what may begin now, and comes back when more may. */
   #schedule(): void {
     clearTimeout(this.#timer);
     if (this.#stopping) return;

@@ -5,7 +5,6 @@ import type { Owned, UpstreamItem } from '../split/upstream-items.ts';
 
 export type PlannedEvent = { event: NewEvent; orderOf: Owned<MessageItem> | null };
 
-/** The event of an item itself. */
 export function eventOf({ item, wabaId, tenantId }: Owned, conversationId: string | null): NewEvent {
   const { phoneNumberId, eventId, laneKey, eventData } = item;
   const type = item.kind === 'upstream' ? upstreamTypeOf(item.field) : item.kind;

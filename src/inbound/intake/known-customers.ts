@@ -6,7 +6,6 @@ import type { MessageItem } from '../split/message-items.ts';
 import type { StatusItem } from '../split/status-items.ts';
 import type { Owned } from '../split/upstream-items.ts';
 
-/** A message from one person, or a status of a message to one. */
 export type PlainItem = MessageItem | StatusItem;
 
 /** Null: who got the message of a status never wrote, and has no conversation. */
@@ -63,7 +62,6 @@ export class KnownCustomers {
     this.#persons.set(personKeyOf(owned), person);
   }
 
-  /** As far as they are remembered. */
   subscribersOf(wabaId: string): readonly Subscriber[] {
     return this.#subscribers.get(wabaId) ?? [];
   }

@@ -12,7 +12,6 @@ export const MOST = { bodies: 64, items: 200, bytes: 1024 * 1024, deliveries: 50
 
 export type Batch = { bodies: NewBody[]; items: UpstreamItem[]; origins: ItemOrigins; shards: number[] };
 
-/** A body, what of it is of which WABA, and what that holds. */
 type PlainBody = { signed: SignedBody; parts: { part: NewBody; items: UpstreamItem[] }[] };
 
 /**
@@ -68,7 +67,6 @@ function sizeOf({ body }: SignedBody, parts: PlainBody['parts'], customers: Know
 
 type Size = typeof MOST;
 
-/** Whether there is room for so much more; then it is taken. */
 function takeRoom(room: Size, size: Size): boolean {
   const names = ['bodies', 'items', 'bytes', 'deliveries'] as const;
   if (names.some((name) => size[name] > room[name])) return false;

@@ -16,7 +16,6 @@ export type ShardMemory = {
   epoch(): string | null;
   /** Forgets what is remembered unless it is of this epoch, which the database has now (`intakeEpochs`). */
   adopt(epoch: string): void;
-  /** Something of it cannot be stored as it is. */
   refused(): void;
   /** Whether something of any shard was stored since something of this one was first refused: the system works. */
   othersAreStored(): boolean;

@@ -8,7 +8,6 @@ export type FieldItem = Omit<ItemBase, 'phoneNumberId'> & {
   kind: 'upstream';
   phoneNumberId: string | null;
   field: string;
-  /** JSON text of what upstream reports. */
   valueJson: string;
   /** The time of the entry, where it has one. */
   reportedAt: Date | null;

@@ -20,7 +20,6 @@ export type HistoryPiece = {
   messagesJson: string;
 };
 
-/** As many messages as one short transaction stores. */
 const MESSAGES_PER_PIECE = 100;
 
 /**

@@ -114,12 +114,10 @@ const MAX_PERSON_CHARS = 16_384;
 
 type Contact = { node: JsonNode; position: number; waId: string | null; userId: string | null };
 
-/** The `contacts[]` of one upstream value, indexed by the ids in it. */
 type ValueContacts = {
   readonly byWaId: ReadonlyMap<string, readonly Contact[]>;
   readonly byUserId: ReadonlyMap<string, readonly Contact[]>;
   readonly sole: JsonNode | null;
-  /** All messages of the value are from one person. */
   readonly hasOneSender: boolean;
   /** All statuses of the value are about one person, and there are no messages. */
   readonly hasOneRecipient: boolean;

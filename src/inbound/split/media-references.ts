@@ -27,7 +27,6 @@ function readUrl(media: JsonNode): string | null {
   return url !== null && url.length > MAX_CHARS.url ? null : shortTextOf(member(media, 'url'), MAX_CHARS.url);
 }
 
-/** The first of upstream's `errors`: the code and a text. */
 function readError(holder: JsonNode | null): { code: string | null; text: string | null } {
   const [error = null] = items(member(holder, 'errors'));
   const textIn = (name: string) => shortTextOf(member(error, name), MAX_CHARS.mediaError);

@@ -29,9 +29,7 @@ export type MessageItem = ItemBase & {
   sender: Sender;
   groupId: string | null;
   identityChange: IdentityChange | null;
-  /** The message this one replies to. */
   contextId: string | null;
-  /** The message this one reacts to, edits or revokes. */
   targetId: string | null;
   media: MediaReference | null;
   order: CartOrder | null;

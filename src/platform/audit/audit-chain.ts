@@ -49,7 +49,6 @@ export async function verifyAudit(database: Database, anchorText: string | null)
   });
 }
 
-/** As `verifyAudit`, as a transaction sees the log. */
 export async function verifyChain(trx: Transaction, anchor: AuditAnchor | null): Promise<AuditVerdict> {
   const findings: AuditFinding[] = [];
   const note = (kind: AuditFinding['kind'], position: string | null, entryId: string | null) => {

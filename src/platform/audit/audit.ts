@@ -11,7 +11,6 @@ export type Actor = {
   isOperator?: boolean;
   /** Who made the link by which the password of the actor's session was set: it may be another person who acts. */
   passwordLinkBy?: string | null;
-  /** The API key that acts; absent: no key does. */
   apiKey?: { id: string; mayReadEvents: boolean };
   requestId: string | null;
   ip: string | null;
@@ -45,7 +44,6 @@ export async function recordAudit(database: Database, entry: AuditEntry): Promis
   });
 }
 
-/** As `recordAudit`, for a change by an actor. */
 export async function recordBy(
   database: Database,
   { name, userId, isOperator = false, passwordLinkBy, requestId, ip }: Actor,
@@ -56,7 +54,6 @@ export async function recordBy(
   await recordAudit(database, { ...change, ...by, detail });
 }
 
-/** As `recordBy`, for a change of a WABA. */
 export async function recordChange(
   database: Database,
   actor: Actor,
@@ -157,7 +154,6 @@ export type AuditEntry = {
   byOperator?: boolean;
   /** What, such as `endpoint.paused`. */
   action: string;
-  /** To what, such as `endpoint 7`. */
   target: string;
   detail: Record<string, string | number | boolean | null>;
   requestId: string | null;

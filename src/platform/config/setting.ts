@@ -33,7 +33,6 @@ export const retentionDays = (fallback: string, what: string) =>
     about: `days to keep ${what}; 0: for ever`,
   });
 
-/** A setting that a process can do without. */
 export const optional = (kind: Kind, about: string) => setting({ kind, fallback: '', about });
 
 export const durationMs = (fallback: string, maximum: number, about: string) =>

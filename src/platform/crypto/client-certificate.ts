@@ -11,7 +11,6 @@ export type CertificateView = {
   expiresAt: Date;
 };
 
-/** A certificate with its private key, in the one way they are stored. */
 type CheckedCertificate = CertificateView & { pem: string; privateKey: string };
 
 const MAX_CHARS = 32_768;

@@ -101,7 +101,6 @@ function open(keyById: ReadonlyMap<string, Buffer>, sealed: string, associatedDa
   }
 }
 
-/** A column of sealed texts, one per row at most. */
 export type SealedColumn = {
   table: string;
   column: string;

@@ -135,7 +135,6 @@ function nextCursor(paging: unknown): string | null {
   return next === undefined ? null : textOr(membersOf(cursors).after, '') || null;
 }
 
-/** A product of a catalog; name and image may be unknown. */
 export type CatalogProduct = { retailerId: string; name: string | null; imageUrl: string | null };
 
 /** Keeps the address of one call short enough for every proxy. */

@@ -152,7 +152,6 @@ export function asGraphError(error: unknown): GraphError {
   return noAnswer(networkReason(error), error);
 }
 
-/** Why a call got no answer, without addresses. */
 export function networkReason(error: unknown): string {
   if (error instanceof errors.ConnectTimeoutError) return 'the connection was not made in time';
   if (error instanceof errors.HeadersTimeoutError) return 'no answer in time';

@@ -6,7 +6,6 @@ type GraphErrorParts = {
   code: number | null;
   subcode: number | null;
   message: string;
-  /** Whether the same request may succeed later without a change. */
   transient: boolean;
   retryAfterMs: number | null;
   /** Upstream's error object as it came; null when the answer held none. */
@@ -82,7 +81,6 @@ export function noAnswer(reason: string, cause?: unknown): GraphError {
   });
 }
 
-/** The access token is missing, ended or revoked. */
 export function isTokenError({ httpStatus, code }: Pick<GraphError, 'httpStatus' | 'code'>): boolean {
   return httpStatus === 401 || (code !== null && TOKEN_CODES.has(code));
 }

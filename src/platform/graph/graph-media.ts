@@ -189,7 +189,6 @@ function idOf({ id }: Record<string, unknown>): string {
   return id;
 }
 
-/** What stands before and behind the bytes of the file. */
 function formAround({ mimeType, fileName }: { mimeType: string; fileName: string }) {
   const boundary = `heliograph-${randomBytes(16).toString('hex')}`;
   const field = (name: string, value: string) =>

@@ -26,10 +26,7 @@ export function parseEgressProxy(text: string): EgressProxy | null {
 
 /** Its message says which rule is broken and never holds the URL. */
 export class InvalidProxyError extends Error {
-  constructor(problem: string) {
-    super(problem);
-    this.name = 'InvalidProxyError';
-  }
+  override readonly name = 'InvalidProxyError';
 }
 
 function authorizationOf({ username, password }: URL): string | null {

@@ -53,7 +53,6 @@ export function networkOf(text: string): string {
   return `${network.toString()}/${prefixBits}`;
 }
 
-/** Whether an address is in one of these networks (CIDR). */
 export function isInNetworks(ip: string, networks: readonly string[]): boolean {
   const address = parseAddress(ip);
   return address !== null && isInside(address, networks.map(parseNetwork));

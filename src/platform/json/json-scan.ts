@@ -57,7 +57,6 @@ function isHex(text: string, start: number): boolean {
   return true;
 }
 
-/** Steps over one escape sequence whose backslash is at scan.at. */
 function scanEscape(scan: Scan): void {
   const letter = scan.text[scan.at + 1];
   if (letter === 'u' && isHex(scan.text, scan.at + 2)) {

@@ -61,7 +61,6 @@ const KEEP_MS = 5_000;
  */
 export function makeFiguresCache<Figures>(options: {
   read: () => Promise<Figures>;
-  /** Milliseconds on any clock that does not go back. */
   now: () => number;
   waitMs: number;
 }): () => Promise<Figures | null> {

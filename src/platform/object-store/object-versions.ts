@@ -6,7 +6,6 @@ const REFUSALS = new Set([
   'VersioningNotConfigured',
 ]);
 
-/** What a store says when a bucket has no lifecycle rules. */
 const NO_LIFECYCLE = 'NoSuchLifecycleConfiguration';
 
 type Version = { name?: string; versionId?: string; isDeleteMarker?: boolean };

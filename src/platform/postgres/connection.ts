@@ -61,7 +61,6 @@ const FIXED_PLANS = [
 
 type ConnectionOptions = Omit<DatabaseOptions, 'poolMax' | 'poolMin'>;
 
-/** What every session, or behind a pooler every transaction, is set to. */
 function settingsOf({
   durable = true,
   fixedPlans = false,

@@ -22,10 +22,7 @@ type TlsMode = (typeof TLS_MODES)[number];
 
 /** What is wrong with the URL of a database; holds nothing of it but names of parameters. */
 export class DatabaseUrlError extends Error {
-  constructor(problem: string) {
-    super(problem);
-    this.name = 'DatabaseUrlError';
-  }
+  override readonly name = 'DatabaseUrlError';
 }
 
 const FORM = /^postgres(?:ql)?:\/\/(?:([^/?#]*)@)?([^@/?#]*)(?:\/([^?#]*))?(?:\?([^#]*))?$/;

@@ -43,10 +43,7 @@ export async function warnWhenNotDurable(
 
 /** The database cannot be used in the way that the settings say. */
 export class DatabaseRefusedError extends Error {
-  constructor(reason: string) {
-    super(reason);
-    this.name = 'DatabaseRefusedError';
-  }
+  override readonly name = 'DatabaseRefusedError';
 }
 
 const OLDEST_VERSION = 16;

@@ -7,7 +7,6 @@ const LIVES = "seen_at > now() - interval '5 seconds'";
 export type WorkerPeers = {
   /** Live worker processes, this one included. */
   count: number;
-  /** How many of the others come before this one. */
   rank: number;
   /** Whether one of the others runs on another machine (or in another container). */
   isElsewhere: boolean;
@@ -57,7 +56,6 @@ export async function listProxyTroubles(database: Database): Promise<string[]> {
   );
 }
 
-/** Takes a process that ends off the list, and those that died long ago. */
 export async function forgetWorker(database: Database, id: string): Promise<void> {
   await execute(
     database,

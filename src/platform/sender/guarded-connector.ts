@@ -174,7 +174,6 @@ function openSocket(
   });
 }
 
-/** Resolves every lookup to the addresses that were checked. */
 function pinnedLookup(addresses: readonly string[]): LookupFunction {
   return (_hostname, { all }, callback) => {
     const results = addresses.map((address) => ({ address, family: isIP(address) }));

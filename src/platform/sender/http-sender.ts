@@ -120,7 +120,6 @@ function doubtAfterMs(timeoutMs: number): number {
   return Math.max(Math.ceil(timeoutMs / 5), timeoutMs - 2 * LOOK_WITHIN_MS);
 }
 
-/** The result of a request that was never dispatched. */
 function undispatched(failure: SendFailure, startMs: number): SendResult {
   const timings = { dnsMs: null, connectMs: null, tlsMs: null, firstByteMs: null, reused: false };
   return {
@@ -297,7 +296,6 @@ export type SendResult =
       headers: Record<string, string>;
       /** The first 4 KiB. */
       body: Buffer;
-      /** What the receiver asked to wait with Retry-After. */
       retryAfterMs: number | null;
       timings: PhaseTimings;
       /** The address that was connected to: for operators, not for tenants. */
@@ -317,7 +315,6 @@ export function isProxyFailure(result: SendResult): boolean {
   return result.outcome === 'error' && result.errorClass === 'proxy';
 }
 
-/** Whether the receiver did not answer, or could not be reached, in time. */
 export function isTimeout(result: SendResult): boolean {
   return result.outcome === 'error' && result.errorClass === 'timeout';
 }

@@ -20,7 +20,6 @@ export async function withHeartbeat<Result>(
   }
 }
 
-/** The name by which Temporal shows a failure that is a wait. */
 type NotYetType =
   | 'NotYetDelivered'
   | 'NotYetErased'

@@ -220,7 +220,6 @@ function watch(ensure: () => Promise<void>): WorkflowClientInterceptor {
   };
 }
 
-/** Whether the namespace or a search attribute is not there. */
 export function isMissing(error: unknown): boolean {
   if (error instanceof NamespaceNotFoundError) return true;
   if (!(error instanceof Error)) return false;

@@ -41,7 +41,6 @@ export const LOST_WORKER_RETRY: RetryPolicy = {
   maximumInterval: '30 seconds',
 };
 
-/** The signal by which a run learns what was done beside it. */
 export const NEWS_SIGNAL = 'news';
 
 /** Search attributes by which operators filter workflows; registered at start (registerSearchAttributes). */

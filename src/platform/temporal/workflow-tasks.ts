@@ -6,7 +6,6 @@ import { execute, query, queryColumn } from '../postgres/sql.ts';
 export type TaskKind = {
   /** The name that `src/workflows` exports it under. */
   workflowType: string;
-  /** What an operator reads in the Temporal UI. */
   summary: string;
   /** The event that it publishes in the end, for the search attribute. */
   eventType?: EventType;
@@ -99,7 +98,6 @@ export async function listStartedTasks(
   );
 }
 
-/** Those of these workflows whose task stands. */
 export async function findTasks(database: Database, workflowIds: readonly string[]): Promise<Set<string>> {
   const finding = 'select workflow_id from workflow_tasks where workflow_id = any (?::text[])';
   return new Set(await queryColumn<string>(database, finding, [workflowIds]));

@@ -28,14 +28,11 @@ export type SystemFigures = {
   inboxBacklog: number;
   inboxOldestSeconds: number;
   inboxFailed: number;
-  /** By the key that encrypted them. */
   storedSecrets: Readonly<Record<string, number>>;
   /** Since when each step of housekeeping has failed, in seconds; 0 when its last turn went well. */
   housekeepingFailingSeconds: Readonly<Record<string, number>>;
-  /** Bodies that wait for a phone number which upstream is asked for. */
   inboxAwaitingNumber: number;
   inboxAwaitingNumberSeconds: number;
-  /** The largest share of a quota that any tenant has used. */
   quotaUsedRatio: number;
   /** Rows in default partitions; counting stops at 10,001 per table. */
   defaultPartitionRows: number;

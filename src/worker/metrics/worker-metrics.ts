@@ -152,7 +152,6 @@ function latencySeconds({ eventUuid, sent }: MadeAttempt): number {
   return Math.max(0, answeredMs - msOfUuidV7(eventUuid)) / 1_000;
 }
 
-/** Of the last second or so. */
 type Load = {
   /** Share of the time in which the event loop of this process was busy. */
   eventLoop: number;

@@ -95,7 +95,6 @@ export function watchParts(
   );
 }
 
-/** How many attempts an operator finds in Temporal by themselves. */
 function watchRuns(registry: Registry, { share }: CountsRuns): void {
   new Counter({
     name: 'heliograph_delivery_attempts_by_run_total',
