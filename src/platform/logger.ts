@@ -85,10 +85,7 @@ function safeErrorMessage(error: Error): string {
   return maskMessageIds(withoutUrlSecrets(message)).slice(0, MAX_MESSAGE_CHARS);
 }
 
-/**
- * Takes out of an error, and of what caused it, what a log must not show either, for libraries that write errors
- * down. It stays the same error.
- */
+/** Takes out of an error, and of its causes, what a log must not show, for libraries that write errors down. */
 export function redactError(error: unknown, depth = 0): void {
   if (!(error instanceof Error) || depth > MAX_CAUSES) return;
   const [message, frames] = [safeErrorMessage(error), framesOf(error)];

@@ -130,7 +130,6 @@ function said(isBad: boolean): 'ok' | 'failed' {
   return isBad ? 'failed' : 'ok';
 }
 
-/** How often Temporal is asked whether it is there, and how long it may take. */
 const ASK_TEMPORAL = { everyMs: 5_000, withinMs: 5_000 };
 
 export type HealthWatch = ReturnType<typeof watchHealth>;
@@ -204,7 +203,6 @@ function watchTemporal(
   });
 }
 
-/** Whether the schema is that of this version; null while the database does not answer. */
 function lookAtSchema(database: Database): () => Promise<boolean | null> {
   const read = async () => {
     try {

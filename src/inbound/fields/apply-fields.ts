@@ -12,10 +12,7 @@ import { troubleReports } from './trouble-reports.ts';
 
 const APPLIED_FIELDS: readonly string[] = ['calls', 'smb_message_echoes', 'history', ...GROUP_FIELDS];
 
-/**
- * What changes in other fields than `messages` lead to beside their events; no statement where there are none. The caller
- * holds the lock of customers (locks.ts).
- */
+/** Stores what changes in other fields than `messages` lead to, under the lock of customers (locks.ts) that the caller holds. */
 export async function applyFields(trx: Transaction, owned: readonly Owned[]): Promise<void> {
   const fields = owned.map(({ item }) => item).filter((item) => item.kind === 'upstream');
   if (fields.length === 0) return;

@@ -2,7 +2,6 @@ import type { InboxBody } from '../../inbox/bodies.ts';
 import { AWAITS_NUMBER, NOT_OF_WABA } from '../../inbox/waiting-bodies.ts';
 import type { UpstreamItem } from '../split/upstream-items.ts';
 
-/** The body of an item, as far as it decides to which WABAs the item may go. */
 type Origin = { signedFor: ReadonlySet<string> | null; waited: ReadonlySet<string> };
 
 export type ItemOrigins = ReadonlyMap<UpstreamItem, Origin>;

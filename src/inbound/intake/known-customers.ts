@@ -25,10 +25,7 @@ export type FindCustomer = (owned: Owned<PlainItem>) => KnownCustomer | null;
 /** About 1 KiB each. */
 const MOST_CUSTOMERS = 10_000;
 
-/**
- * Customers of late messages and statuses, as the database had them then. Who relies on it has the database compare:
- * another process may have changed them since.
- */
+/** Customers of late messages and statuses as the database had them then: who relies on it has the database compare. */
 export class KnownCustomers {
   readonly #persons = new Map<string, Person>();
   readonly #subscribers = new Map<string, readonly Subscriber[]>();

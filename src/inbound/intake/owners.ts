@@ -11,7 +11,6 @@ import { lockFurtherShards } from '../locks.ts';
 import type { Owned, UpstreamItem } from '../split/upstream-items.ts';
 import { type ItemOrigins, refusalOf } from './item-origins.ts';
 
-/** Items of known numbers with their owners, and why each of the others becomes no event now. */
 type SortedItems = { owned: Owned[]; reasons: Map<UpstreamItem, string> };
 
 /** `owners` were asked for before and did not change, as far as their WABA is in one of the shards that are held. */

@@ -8,7 +8,6 @@ export type ReadBody = {
   unreadable: string | null;
 };
 
-/** What one transaction takes in of a body: some items that follow each other. */
 export type BodyPortion = {
   read: ReadBody;
   items: readonly UpstreamItem[];

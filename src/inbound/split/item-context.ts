@@ -119,7 +119,6 @@ type ValueContacts = {
   readonly byUserId: ReadonlyMap<string, readonly Contact[]>;
   readonly sole: JsonNode | null;
   readonly hasOneSender: boolean;
-  /** All statuses of the value are about one person, and there are no messages. */
   readonly hasOneRecipient: boolean;
 };
 
@@ -219,10 +218,7 @@ export type Sender = PersonIds & {
 
 const MAX_NAME_CHARS = 256;
 
-/**
- * Combines the sender ids of a message with the `contacts[]` entries of that sender; the message's own ids win.
- * Throws OversizedIdError.
- */
+/** The sender of a message, completed from the `contacts[]` entries of that sender. Throws OversizedIdError. */
 export function readSender(message: JsonNode, contacts: readonly JsonNode[]): Sender {
   const id = (own: string, name: string) => idOf(member(message, own)) ?? contactId(contacts, name);
   const ofProfile = (name: string) =>
@@ -237,10 +233,7 @@ export function readSender(message: JsonNode, contacts: readonly JsonNode[]): Se
   };
 }
 
-/**
- * The two ids of the person a status is about: its own, completed from the `contacts[]` entries of that person.
- * Throws OversizedIdError.
- */
+/** The person that a status is about, completed from the `contacts[]` entries of that person. Throws OversizedIdError. */
 export function readRecipient({ waId, userId }: PersonIds, contacts: readonly JsonNode[]): PersonIds {
   return {
     waId: waId === null ? contactId(contacts, 'wa_id') : storableId(waId),

@@ -34,7 +34,6 @@ export type MessageItem = ItemBase & {
   media: MediaReference | null;
   order: CartOrder | null;
   orderEventParts: OrderEventParts | null;
-  /** The upstream message as it is written, without the short-lived media `url`. */
   rawJson: string;
 };
 

@@ -16,7 +16,6 @@ import {
 import { type MessageItem, readMessageItem } from './message-items.ts';
 import { type PaymentItem, readStatusOrPayment, type StatusItem } from './status-items.ts';
 
-/** An item of the field `messages`: of one number, and mostly about one customer. */
 export type NumberItem = MessageItem | StatusItem | PaymentItem;
 
 export type UpstreamItem = NumberItem | FieldItem;

@@ -64,10 +64,7 @@ export async function recordChange(
 
 const REDACTED_AT_ONCE = 500;
 
-/**
- * Takes the ids of events out of entries of a WABA, because they hold phone numbers; the chain notes it. Returns how many
- * entries were changed; 0: none is left.
- */
+/** Takes ids of events, which hold phone numbers, out of entries of a WABA; returns how many it changed. The chain notes it. */
 export async function redactAudit(database: Database, wabaId: string): Promise<number> {
   const redacting = `select redact_audit_entries(?, ${REDACTED_AT_ONCE})`;
   return (await queryValue<number>(database, redacting, [wabaId])) ?? 0;

@@ -5,10 +5,7 @@ import { readSettings } from './read-settings.ts';
 /** The validated settings of one process. Frozen; made once in main.ts and handed down. */
 export type Config = ReturnType<typeof loadConfig>;
 
-/**
- * Reads and checks every HELIOGRAPH_* variable.
- * Throws InvalidSettingsError, which names each wrong variable at once and holds no secret.
- */
+/** Checks every HELIOGRAPH_* variable. Throws InvalidSettingsError, which names each wrong one and holds no secret. */
 export function loadConfig(env: Readonly<Record<string, string | undefined>>) {
   const settings = readSettings(env);
   return deepFreeze({

@@ -17,7 +17,6 @@ const MAX_CHARS = 32_768;
 const MAX_CERTIFICATES = 10;
 const CERTIFICATE = /-----BEGIN CERTIFICATE-----[^-]+-----END CERTIFICATE-----/g;
 
-/** Describes the first certificate of a chain in PEM that has been checked. */
 export function certificateView(pem: string): CertificateView {
   const { subject, issuer, fingerprint256, validToDate } = new X509Certificate(pem);
   return {

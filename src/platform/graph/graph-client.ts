@@ -86,7 +86,6 @@ export function openGraphClient(config: Pick<Config, 'upstream' | 'mode'>) {
 
 type PaymentLookup = {
   phoneNumberId: string;
-  /** The name of the payment configuration that the order message was sent with. */
   configuration: string;
   referenceId: string;
   token: string;

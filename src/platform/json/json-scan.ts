@@ -132,7 +132,6 @@ function scanKey(scan: Scan): void {
   scan.at++;
 }
 
-/** Opens the array or object at scan.at; one without content is closed at once. */
 function openContainer(scan: Scan, open: number[], kind: number): void {
   const cell = append(scan, kind, scan.at);
   if (open.length >= MAX_JSON_DEPTH) scan.cells[cell] = kind | TOO_DEEP_FLAG;

@@ -55,7 +55,6 @@ export function keepTenants(dataDir: string, tenants: readonly EmbeddedTenant[])
   writePrivateFile(tenantsFile(dataDir), `${JSON.stringify(tenants, null, 2)}\n`);
 }
 
-/** The tenants that an earlier run on the same data made; empty when there was none. */
 export function readKeptTenants(dataDir: string): EmbeddedTenant[] {
   const tenants = readJsonFile(tenantsFile(dataDir));
   return Array.isArray(tenants) ? tenants.filter(isTenant) : [];

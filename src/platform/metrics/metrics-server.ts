@@ -4,10 +4,7 @@ import type { Registry } from '@prometheus-io/client';
 
 export type MetricsServer = { close(): Promise<void> };
 
-/**
- * Serves GET /metrics, and whatever else `others` responds to, on a port of its own, which is not for the public. A port
- * of -1 starts nothing.
- */
+/** Serves GET /metrics, and what `others` responds to, on a port that is not for the public; -1 starts nothing. */
 export async function startMetricsServer(options: {
   host: string;
   port: number;

@@ -5,7 +5,6 @@ import type { Config } from '../config/config.ts';
 import type { PoolUse } from '../postgres/connection.ts';
 import type { DatabasePool } from '../postgres/database.ts';
 
-/** Shows how this process uses its connections to PostgreSQL; read when a scrape comes. */
 export function watchPools(registry: Registry, pools: readonly DatabasePool[]): void {
   const common = (name: string, help: string) => ({
     ...{ name: `heliograph_database_pool_${name}`, help },

@@ -213,18 +213,12 @@ export type ListenerOptions = Pick<DatabaseOptions, 'url' | 'directUrl'> & {
   logger: Pick<Logger, 'debug' | 'warn'>;
   /** Whether a connection that was lost is made anew by itself; always, unless given. */
   isWanted?: () => boolean;
-  /**
-   * A connection was silent since this moment (`performance.now()`) while a new one works: others that are as old
-   * are likely as dead.
-   */
+  /** A connection was silent since this moment (`performance.now()`) and a new one works: others as old are likely dead. */
   onSilence?: (sinceMs: number) => void;
   heartbeat?: { everyMs: number; answerMs: number };
 };
 
-/**
- * Listens on channels over a connection of its own, once it is opened. A lost connection is made anew; notifications
- * missed meanwhile are covered by polls.
- */
+/** Listens over a connection of its own, which is made anew when it is lost; polls cover what was missed meanwhile. */
 export function listenToDatabase(options: ListenerOptions): DatabaseListener {
   const { handlers, logger, isWanted = () => true, onSilence, heartbeat = HEARTBEAT } = options;
   let client: pg.Client | null = null;

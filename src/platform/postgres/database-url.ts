@@ -113,9 +113,7 @@ function tlsFilesOf(parameter: (key: string) => string | undefined): DatabaseTar
   };
 }
 
-/**
- * How the driver does TLS for a target; false: not at all. Throws what reading the files throws.
- */
+/** How the driver does TLS for a target; false: not at all. Throws what reading the files throws. */
 export function tlsOptionsOf({ tlsMode, tlsFiles }: DatabaseTarget): ConnectionOptions | false {
   if (tlsMode === 'disable') return false;
   const files = Object.entries(tlsFiles).map(([name, path]) => [name, readFileSync(path, 'utf8')]);

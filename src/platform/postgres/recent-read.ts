@@ -1,9 +1,6 @@
 import type { Database } from './database.ts';
 
-/**
- * Reads something about a database of which an answer that is up to `maxAgeMs` old does as well. Only finished reads
- * are shared: a caller never waits for the connection of another.
- */
+/** Shares an answer for `maxAgeMs`, once it is there: a caller never waits for the connection of another. */
 export function recentRead<Answer>(
   maxAgeMs: number,
   read: (database: Database) => Promise<Answer>,

@@ -19,10 +19,7 @@ export type WorkflowStarterTools = {
 const BATCH = 50;
 const POLL_MS = 250;
 
-/**
- * Starts the workflows that rooms asked for, and again later those whose task still stands; a run that cannot go on is
- * replaced.
- */
+/** Starts the workflows that rooms asked for, again while their task stands; a run that cannot go on is replaced. */
 export function startWorkflowStarter(tools: WorkflowStarterTools): Loop {
   const kinds = new Map(tools.kinds.map((kind) => [kind.workflowType, kind]));
   return startLoop({

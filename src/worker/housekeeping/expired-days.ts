@@ -29,7 +29,6 @@ const PAUSE_MS = 200;
 /** Upstream may still send a status of a message that is so old, and its number must follow the last one. */
 const LEAST_KEY_DAYS = 60;
 
-/** Days that are past their time and stay, because others hold their table. */
 class TablesInUse extends Error {}
 
 /**

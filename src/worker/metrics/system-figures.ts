@@ -36,7 +36,6 @@ export type SystemFigures = {
   quotaUsedRatio: number;
   /** Rows in default partitions; counting stops at 10,001 per table. */
   defaultPartitionRows: number;
-  /** For how many days ahead, today included, every table has its partition. */
   partitionDays: number;
   invalidIndexes: number;
   /** Keys of tenants that work and end within 14 days. */
@@ -80,10 +79,7 @@ const READERS: Readonly<Record<string, Reader>> = {
   quotas: async (trx) => ({ quotaUsedRatio: await readQuotaUse(trx) }),
 };
 
-/**
- * Reads them one after the other. Those that take longer than `statementTimeoutMs` are left out, and `slow` names them; rejects
- * when a statement fails for another reason.
- */
+/** Reads them one by one; `slow` names those that take longer than `statementTimeoutMs`. Rejects on any other error. */
 export async function readSystemFigures(
   database: Database,
   statementTimeoutMs: number,

@@ -43,7 +43,6 @@ export function makeWorkerScrape(
 
 type CountsRuns = { share: { total(): RecentAttempts } };
 
-/** How many attempts the delivery loop has under way, and what readiness is judged by, as figures. */
 export function watchParts(
   registry: Registry,
   parts: { loop: { inFlight(): number }; runs: CountsRuns; watch: Pick<HealthWatch, 'now'> },
