@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import type { SignedBody } from '../../inbox/bodies.ts';
 
 /** Why a body was not acknowledged; upstream should send it again. */
@@ -84,7 +85,8 @@ export class BodyBatcher {
 
   async #runBatches(): Promise<void> {
     while (this.#queue.length > 0) {
-      if (this.#hangingBatches >= MAX_HANGING_BATCHES) await pause(this.#options.commitTimeoutMs / 20).ended;
+      if (this.#hangingBatches >= MAX_HANGING_BATCHES)
+        await sleep(this.#options.commitTimeoutMs / 20, undefined, { ref: false });
       else await this.#runBatch(this.#takeBatch());
       this.#queue = this.#queue.filter((waiting) => !waiting.isSettled);
     }
@@ -149,16 +151,11 @@ async function commitBatch(
   }
 }
 
-async function isDoneWithin(work: Promise<void>, timeoutMs: number): Promise<boolean> {
-  const timeOut = pause(timeoutMs);
-  const isDone = await Promise.race([work.then(() => true), timeOut.ended.then(() => false)]);
-  timeOut.cancel();
-  return isDone;
-}
-
 /** Keeps no process alive. */
-function pause(durationMs: number): { ended: Promise<void>; cancel: () => void } {
-  const { promise: ended, resolve } = Promise.withResolvers<void>();
-  const timer = setTimeout(resolve, durationMs).unref();
-  return { ended, cancel: () => clearTimeout(timer) };
+async function isDoneWithin(work: Promise<void>, timeoutMs: number): Promise<boolean> {
+  const { promise: late, resolve } = Promise.withResolvers<false>();
+  const timer = setTimeout(resolve, timeoutMs, false).unref();
+  const isDone = await Promise.race([work.then(() => true), late]);
+  clearTimeout(timer);
+  return isDone;
 }

@@ -6,8 +6,7 @@ import type { Transaction } from '../../platform/postgres/database.ts';
 import { tryIntakeLocks } from '../locks.ts';
 import type { UpstreamItem } from '../split/upstream-items.ts';
 import type { Look } from './inbox-floor.ts';
-import { originsOf } from './item-origins.ts';
-import type { KnownOwners } from './owners.ts';
+import { type KnownOwners, originsOf } from './owners.ts';
 import { type BodyPortion, type ReadBody, readBody, sharePortions } from './portions.ts';
 import { type IntakeMemory, lookOf, noteEpochs, type ShardMemory } from './shard-memory.ts';
 

@@ -98,11 +98,12 @@ function withEarlier(
 ): ReadonlyMap<UpstreamItem, string> {
   const earlier = taken.flatMap(({ body: { partly }, items }) => {
     const noted = new Map(partly?.notes.map(({ path, reason }) => [path, reason]));
-    const reasonOf = (item: UpstreamItem) => noted.get(item.path);
-    return noted.size === 0 ? [] : items.map((item) => [item, reasonOf(item)] as const);
+    return items.flatMap((item) => {
+      const reason = noted.get(item.path);
+      return reason === undefined ? [] : [[item, reason] as const];
+    });
   });
-  const known = earlier.flatMap(([item, reason]) => (reason === undefined ? [] : [[item, reason] as const]));
-  return known.length === 0 ? reasons : new Map([...reasons, ...known]);
+  return earlier.length === 0 ? reasons : new Map([...reasons, ...earlier]);
 }
 
 /** Fields by which upstream tells that something about the numbers of a WABA changed. */

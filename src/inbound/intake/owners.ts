@@ -4,12 +4,12 @@ import {
   findWabaOwners,
   type NumberOwner,
 } from '../../accounts/accounts.ts';
+import type { InboxBody } from '../../inbox/bodies.ts';
 import { shardOf } from '../../inbox/shards.ts';
-import { AWAITS_NUMBER } from '../../inbox/waiting-bodies.ts';
+import { AWAITS_NUMBER, NOT_OF_WABA } from '../../inbox/waiting-bodies.ts';
 import type { Transaction } from '../../platform/postgres/database.ts';
 import { lockFurtherShards } from '../locks.ts';
 import type { Owned, UpstreamItem } from '../split/upstream-items.ts';
-import { type ItemOrigins, refusalOf } from './item-origins.ts';
 
 type SortedItems = { owned: Owned[]; reasons: Map<UpstreamItem, string> };
 
@@ -61,23 +61,22 @@ async function ownersOf(
   { owners, held }: Omit<KnownOwners, 'origins'>,
 ): Promise<Map<string, NumberOwner>> {
   const isHeld = ({ wabaId }: NumberOwner) => held.has(shardOf(wabaId));
-  const remembered = ids.flatMap((id) => {
+  const known = new Map<string, NumberOwner>();
+  for (const id of ids) {
     const owner = owners.get(id);
-    return owner !== undefined && isHeld(owner) ? [[id, owner] as const] : [];
-  });
-  if (remembered.length === ids.length) return new Map(remembered);
-  const isRemembered = new Set(remembered.map(([id]) => id));
-  const asked = ids.filter((id) => !isRemembered.has(id));
-  const found = await findNumberOwners(trx, asked);
-  const foreign = [...found].filter(([, owner]) => !isHeld(owner));
-  for (const [id, owner] of found) if (isHeld(owner)) owners.set(id, owner);
-  if (foreign.length === 0) return new Map([...remembered, ...found]);
+    if (owner !== undefined && isHeld(owner)) known.set(id, owner);
+  }
+  if (known.size === ids.length) return known;
+  const asked = ids.filter((id) => !known.has(id));
+  const foreign = new Map<string, number>();
+  for (const [id, owner] of await findNumberOwners(trx, asked)) {
+    if (!isHeld(owner)) foreign.set(id, shardOf(owner.wabaId));
+    else for (const map of [owners, known]) map.set(id, owner);
+  }
+  if (foreign.size === 0) return known;
   // Upstream named another WABA than the one that has the number: rare, and its shard is waited for.
-  await lockFurtherShards(trx, [...new Set(foreign.map(([, { wabaId }]) => shardOf(wabaId)))]);
-  const foreignIds = foreign.map(([id]) => id);
-  const again = await findNumberOwners(trx, foreignIds);
-  const own = [...found].filter(([, owner]) => isHeld(owner));
-  return new Map([...remembered, ...own, ...again]);
+  await lockFurtherShards(trx, [...new Set(foreign.values())]);
+  return new Map([...known, ...(await findNumberOwners(trx, [...foreign.keys()]))]);
 }
 
 /** Null where it has to be asked whose a number is, or where an item is refused. */
@@ -94,4 +93,35 @@ export function ownedOf(
     owned.push({ item, wabaId: owner.wabaId, tenantId: owner.tenantId });
   }
   return owned;
+}
+
+/** The body of an item, as far as it decides to which WABAs the item may go. */
+type Origin = { signedFor: ReadonlySet<string> | null; waited: ReadonlySet<string> };
+
+export type ItemOrigins = ReadonlyMap<UpstreamItem, Origin>;
+
+export function originsOf(
+  bodies: readonly { body: Pick<InboxBody, 'signedFor' | 'notes'>; items: readonly UpstreamItem[] }[],
+): ItemOrigins {
+  return new Map(
+    bodies.flatMap(({ body: { signedFor, notes }, items }) => {
+      const waited = (notes ?? []).filter(({ reason }) => reason === AWAITS_NUMBER || reason === NOT_OF_WABA);
+      const origin = {
+        signedFor: signedFor === null ? null : new Set(signedFor),
+        waited: new Set(waited.map(({ path }) => path)),
+      };
+      return items.map((item) => [item, origin] as const);
+    }),
+  );
+}
+
+/**
+ * Why an item may not go to the WABA that has its number; null: it may. Its app secret must be allowed to speak for that
+ * WABA. A number that upstream named as one of another WABA before it was known may have become anybody's since.
+ */
+function refusalOf(item: UpstreamItem, ownerWabaId: string, origins: ItemOrigins): string | null {
+  const origin = origins.get(item);
+  if (origin === undefined) throw new Error(`the item ${item.path} is of no known body`);
+  if (origin.signedFor?.has(ownerWabaId) === false) return 'not_signed_for_waba';
+  return origin.waited.has(item.path) && item.wabaId !== ownerWabaId ? NOT_OF_WABA : null;
 }

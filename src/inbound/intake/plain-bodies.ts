@@ -1,8 +1,8 @@
 import type { NewBody, SignedBody } from '../../inbox/bodies.ts';
 import { newBodies } from '../inbox.ts';
 import { splitUpstreamBody, type UpstreamItem } from '../split/upstream-items.ts';
-import { type ItemOrigins, originsOf } from './item-origins.ts';
 import type { KnownCustomers } from './known-customers.ts';
+import { type ItemOrigins, originsOf } from './owners.ts';
 
 /**
  * More than that waits already when one of these transactions ends: then intake in larger groups, beside the ingress,
