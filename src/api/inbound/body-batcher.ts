@@ -1,4 +1,3 @@
-import { setTimeout as sleep } from 'node:timers/promises';
 import type { SignedBody } from '../../inbox/bodies.ts';
 
 /** Why a body was not acknowledged; upstream should send it again. */
@@ -86,7 +85,7 @@ export class BodyBatcher {
   async #runBatches(): Promise<void> {
     while (this.#queue.length > 0) {
       if (this.#hangingBatches >= MAX_HANGING_BATCHES)
-        await sleep(this.#options.commitTimeoutMs / 20, undefined, { ref: false });
+        await new Promise((resolve) => setTimeout(resolve, this.#options.commitTimeoutMs / 20).unref());
       else await this.#runBatch(this.#takeBatch());
       this.#queue = this.#queue.filter((waiting) => !waiting.isSettled);
     }
