@@ -358,6 +358,7 @@ test('events keep the order of the answers while another ingress keeps bodies th
     }
   };
   for (let round = 0; round < 15; round += 1) {
+    await eventually('the loop rests', async () => intake.isIdle(shardOf(ACCOUNT.wabaId)));
     await Promise.all([0, 1, 2].map((n) => ladder(`wamid.${round}-${n}`)));
     intake.wake();
     await eventually('all is taken in', async () => !(await states()).includes('new'));
