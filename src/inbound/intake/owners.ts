@@ -70,8 +70,10 @@ async function ownersOf(
   const asked = ids.filter((id) => !known.has(id));
   const foreign = new Map<string, number>();
   for (const [id, owner] of await findNumberOwners(trx, asked)) {
-    if (!isHeld(owner)) foreign.set(id, shardOf(owner.wabaId));
-    else for (const map of [owners, known]) map.set(id, owner);
+    if (isHeld(owner)) {
+      owners.set(id, owner);
+      known.set(id, owner);
+    } else foreign.set(id, shardOf(owner.wabaId));
   }
   if (foreign.size === 0) return known;
   // Upstream named another WABA than the one that has the number: rare, and its shard is waited for.
