@@ -103,7 +103,7 @@ begin
       ('wabas', '(waba_id, tenant_id, created_at, removed_at, numbers_asked_at, numbers_problem, token_refused_at, '
         'token_problem)'),
       ('webhook_endpoints', '(id, waba_id, description, event_types, mode, mode_reason, order_scope, created_at, updated_at, '
-        'mode_changed_at, failing_since, next_probe_at)'),
+        'mode_changed_at, failing_since, recovered_at, next_probe_at)'),
       ('erasures', '(id, kind, subject_id, waba_id, tenant_id, state, requested_by, created_at, started_at, finished_at, '
         'counts, refused)')
   loop

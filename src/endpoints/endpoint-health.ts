@@ -39,13 +39,14 @@ export async function addEndpointCounts(trx: Transaction, counts: readonly Endpo
   // Attempts that failed lock their endpoints in this order too: in another, both could wait for each other.
   await execute(
     trx,
-    `update webhook_endpoints set failing_since = case when id = any (?::bigint[]) then null else now() end
+    `update webhook_endpoints set failing_since = case when failing_since is null then now() end,
+            recovered_at = case when failing_since is null then recovered_at else now() end
       where id = any (array(
         select id from webhook_endpoints
          where (id = any (?::bigint[]) and failing_since is not null)
             or (id = any (?::bigint[]) and failing_since is null)
          order by id for no key update))`,
-    [[...working], [...working], [...failing]],
+    [[...working], [...failing]],
   );
 }
 

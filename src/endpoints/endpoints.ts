@@ -18,6 +18,7 @@ import {
 } from './endpoint-headers.ts';
 import { checkEndpointOptions, type EndpointOptions, type OptionRules } from './endpoint-options.ts';
 import type { EventFormat } from './event-format.ts';
+import { recoveringSince } from './recovery.ts';
 import { endpointSecretPlace, endpointSigningKeyPlace } from './sealed-columns.ts';
 import {
   type Endpoint,
@@ -62,7 +63,11 @@ export async function sameUrlOf(
   return { sameUrlEndpointIds: others.map((other) => other.id) };
 }
 
-export type EndpointStatus = EndpointView & { waiting: WaitingDeliveries };
+export type EndpointStatus = EndpointView & {
+  waiting: WaitingDeliveries;
+  /** Since when it takes deliveries again, while some go out that waited for that. */
+  recoveringSince: Date | null;
+};
 
 /**
  * Adds a webhook endpoint with a signing secret of its own.
@@ -225,7 +230,9 @@ async function withWaiting(
   const waiting = await countWaiting(database, ids, maxCounted);
   return endpoints.flatMap((endpoint) => {
     const counted = waiting.get(endpoint.id);
-    return counted === undefined ? [] : [{ ...endpoint, waiting: counted }];
+    return counted === undefined
+      ? []
+      : [{ ...endpoint, waiting: counted, recoveringSince: recoveringSince(endpoint, counted) }];
   });
 }
 

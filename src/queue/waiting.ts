@@ -27,6 +27,9 @@ export type WaitingDeliveries = {
   claimed: number;
   /** Age of the oldest in ms; null when none waits. */
   oldestMs: number | null;
+  oldestAt: Date | null;
+  /** When the oldest was queued of those that are due. */
+  oldestDueAt: Date | null;
 };
 
 /**
@@ -58,8 +61,8 @@ const firstDue = (replay: boolean) => `select created_at as oldest from delivery
 const COUNT = `
   select e.id, due.n::int as due, behind.n::int as queued, (kept.unreleased + kept.suspended)::int as held, kept.unreleased::int as unreleased, kept.suspended::int as suspended,
          in_flight.retrying::int as retrying, in_flight.claimed::int as claimed,
-         (extract(epoch from clock_timestamp() - least(first_due.oldest, first_replay.oldest, kept.oldest,
-                                                     in_flight.oldest)) * 1000)::float8 as "oldestMs"
+         (extract(epoch from clock_timestamp() - oldest.at) * 1000)::float8 as "oldestMs", oldest.at as "oldestAt",
+         least(first_due.oldest, first_replay.oldest) as "oldestDueAt"
     from unnest(?::bigint[]) as e (id)
    cross join lateral (select count(*) as n from (
      select 1 from delivery_queue where endpoint_id = e.id and state = 'due' limit ?) as counted) as due
@@ -75,7 +78,9 @@ const COUNT = `
        from (select state, created_at from delivery_queue
               where endpoint_id = e.id and state in ('claimed', 'retrying') limit ?) as counted) as in_flight
     left join lateral (${firstDue(false)}) as first_due on true
-    left join lateral (${firstDue(true)}) as first_replay on true`;
+    left join lateral (${firstDue(true)}) as first_replay on true
+   cross join lateral (
+     select least(first_due.oldest, first_replay.oldest, kept.oldest, in_flight.oldest) as at) as oldest`;
 
 function totalOf(counted: Counted, maxCounted: number): { count: number; more: boolean } {
   const total = counted.due + counted.queued + counted.held + counted.retrying + counted.claimed;

@@ -118,7 +118,7 @@ function takeUpdates(endpointId: string, trouble: Trouble): void {
     'Take deliveries again. "send": what waits goes out first; "drop": it is dropped permanently.',
     (waiting) =>
       waiting === 'send' || waiting === 'drop'
-        ? refuseIn(['failing', 'recovering'], 'the endpoint takes deliveries already')
+        ? refuseIn(['failing', 'recovering', 'retrying'], 'the endpoint takes deliveries already')
         : 'choose "send" or "drop" for what waits',
     (waiting) => ({ do: 'enable', waiting: waiting === 'drop' ? 'drop' : 'send' }),
   );

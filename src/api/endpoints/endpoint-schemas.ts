@@ -129,7 +129,17 @@ const ENDPOINT_MEMBERS = {
   updatedAt: DATE_TIME,
 };
 
-export const EndpointWithWaiting = named('WebhookEndpoint', { ...ENDPOINT_MEMBERS, waiting: Waiting });
+const STATUS_MEMBERS = {
+  ...ENDPOINT_MEMBERS,
+  recoveringSince: nullable({
+    ...DATE_TIME,
+    description:
+      'Since when the endpoint accepts deliveries again, while deliveries that waited for that are being sent; null: none are.',
+  }),
+  waiting: Waiting,
+};
+
+export const EndpointWithWaiting = named('WebhookEndpoint', STATUS_MEMBERS);
 
 const APP_SECRET = nullable(
   Type.String({ description: 'The app secret that was made, shown this once; null: none was made.' }),
@@ -137,8 +147,7 @@ const APP_SECRET = nullable(
 
 /** An endpoint that was changed, and what another origin of its URL meant for its secrets. */
 export const ChangedEndpoint = named('ChangedWebhookEndpoint', {
-  ...ENDPOINT_MEMBERS,
-  waiting: Waiting,
+  ...STATUS_MEMBERS,
   droppedHeaderNames: Type.Array(Type.String(), { examples: [[]] }),
   secretRotationAdvised: Type.Boolean(),
   appSecret: APP_SECRET,

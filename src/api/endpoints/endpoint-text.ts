@@ -89,9 +89,11 @@ function defaultOf(
   return text === '' ? null : `${text} (default)`;
 }
 
-function troubleOf({ failingSince, nextProbeAt, probeFailures }: EndpointStatus): [string, unknown][] {
+function troubleOf(endpoint: EndpointStatus): [string, unknown][] {
+  const { failingSince, recoveringSince, nextProbeAt, probeFailures } = endpoint;
   return [
     ...(failingSince === null ? [] : [['failing since', failingSince] as [string, unknown]]),
+    ...(recoveringSince === null ? [] : [['recovering since', recoveringSince] as [string, unknown]]),
     ...(nextProbeAt === null ? [] : [['next probe', nextProbeAt] as [string, unknown]]),
     ...(probeFailures === 0 ? [] : [['probes failed', probeFailures] as [string, unknown]]),
   ];

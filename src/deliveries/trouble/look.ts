@@ -1,4 +1,5 @@
 import type { EndpointMode } from '../../endpoints/endpoint-settings.ts';
+import { countDeliveredSince, recoveringSince } from '../../endpoints/recovery.ts';
 import { shownUrl } from '../../platform/http/outbound-url.ts';
 import type { Database } from '../../platform/postgres/database.ts';
 import { query } from '../../platform/postgres/sql.ts';
@@ -11,8 +12,11 @@ export type ReportedFailure = { atMs: number; reason: string };
 
 /** What the run of an endpoint shows. `details` are Markdown; `head` is what `skipHead` drops. */
 export type TroubleShown = {
-  /** `recovering`: it takes deliveries, and none of those that wait has failed. */
-  state: 'failing' | 'recovering' | Exclude<EndpointMode, 'open'>;
+  /**
+   * While it is open, `failing`: since then no attempt has succeeded; `recovering`: it takes deliveries again, and some that
+   * waited for that are still to go out; `retrying`: it takes deliveries, and refused some for themselves.
+   */
+  state: 'failing' | 'recovering' | 'retrying' | Exclude<EndpointMode, 'open'>;
   details: string;
   tenantId: string;
   wabaId: string;
@@ -30,11 +34,20 @@ type EndpointRow = {
   modeReason: string | null;
   modeChangedAt: Date;
   failingSince: Date | null;
+  recoveredAt: Date | null;
+  hasBacklog: boolean;
+  backlogDueAt: Date | null;
   nextProbeAt: Date | null;
 };
 
 type EndpointInTrouble = EndpointRow &
-  TroubleSample & { state: TroubleShown['state']; since: Date; waiting: WaitingDeliveries };
+  TroubleSample & {
+    state: TroubleShown['state'];
+    since: Date;
+    waiting: WaitingDeliveries;
+    /** While it recovers. */
+    delivered: number;
+  };
 
 /** What waits for less is on its way. */
 const FLOWING_MS = 10_000;
@@ -53,17 +66,28 @@ export async function lookAtTrouble(
   const waits =
     mode === 'open' ? sample.failed > 0 || (sample.dueMs ?? 0) >= FLOWING_MS : waiting?.count !== 0;
   if (!waits || waiting === undefined) return `The endpoint is ${mode}; nothing waits because of trouble.`;
-  const state = mode !== 'open' ? mode : sample.failed > 0 ? 'failing' : 'recovering';
-  const since = (mode === 'open' ? (row.failingSince ?? sample.firstFailedAt) : null) ?? row.modeChangedAt;
-  const endpoint: EndpointInTrouble = { ...row, ...sample, state, since, waiting };
+  const { state, since } = stateOf(row, sample, waiting);
+  const delivered = state === 'recovering' ? await countDeliveredSince(database, endpointId, since) : 0;
+  const endpoint: EndpointInTrouble = { ...row, ...sample, state, since, waiting, delivered };
   const details = detailsOf(endpoint, failure, `${publicUrl}/portal/w/${wabaId}/endpoints/${endpointId}`);
   const head = sample.head === null ? null : publicDeliveryId(sample.head);
   return { state, details, tenantId, wabaId, head, lookAgainMs: lookAgainMs(endpoint) };
 }
 
+function stateOf(row: EndpointRow, { firstFailedAt }: TroubleSample, waiting: WaitingDeliveries) {
+  const { mode, modeChangedAt, failingSince } = row;
+  if (mode !== 'open') return { state: mode, since: modeChangedAt };
+  if (failingSince !== null) return { state: 'failing' as const, since: failingSince };
+  const recovering = recoveringSince(row, waiting);
+  return recovering === null
+    ? { state: 'retrying' as const, since: firstFailedAt ?? modeChangedAt }
+    : { state: 'recovering' as const, since: recovering };
+}
+
 const ROW = `
   select e.id, e.waba_id as "wabaId", w.tenant_id as "tenantId", e.url, e.mode, e.mode_reason as "modeReason",
-         e.mode_changed_at as "modeChangedAt", e.failing_since as "failingSince", e.next_probe_at as "nextProbeAt"
+         e.mode_changed_at as "modeChangedAt", e.failing_since as "failingSince", e.recovered_at as "recoveredAt",
+         e.has_backlog as "hasBacklog", e.backlog_due_at as "backlogDueAt", e.next_probe_at as "nextProbeAt"
     from webhook_endpoints e join wabas w on w.waba_id = e.waba_id where e.id = cast(? as bigint)`;
 
 /** While a backlog goes out. */
@@ -73,8 +97,11 @@ const BACKLOG_LOOK_MS = 10_000;
 const ATTEMPT_MS = 5_000;
 
 function lookAgainMs(endpoint: EndpointInTrouble): number | null {
-  const { state, nextProbeAt, nextRetries, dueMs } = endpoint;
+  const { state, since, nextProbeAt, nextRetries, dueMs } = endpoint;
   if (state === 'paused' || state === 'disabled') return null;
+  if (state === 'recovering') return BACKLOG_LOOK_MS;
+  // A process notes once a second that all its attempts fail.
+  if (state === 'retrying' && Date.now() - since.getTime() < ATTEMPT_MS) return ATTEMPT_MS;
   const next = state === 'probing' ? nextProbeAt : dueMs === null ? nextRetries[0]?.at : null;
   return next == null ? BACKLOG_LOOK_MS : Math.max(next.getTime() - Date.now(), 0) + ATTEMPT_MS;
 }
@@ -91,6 +118,7 @@ function detailsOf(endpoint: EndpointInTrouble, failure: ReportedFailure | null,
     lastError(endpoint.failures, failure),
     `**Pending: ${shownCount(waiting)}**${oldest}${pendingParts(endpoint)}`,
     byType(endpoint),
+    state === 'recovering' ? recovery(endpoint) : null,
     state === 'probing' && endpoint.nextProbeAt !== null
       ? `Next probe: ${timeText(endpoint.nextProbeAt)}`
       : null,
@@ -101,10 +129,17 @@ function detailsOf(endpoint: EndpointInTrouble, failure: ReportedFailure | null,
   return lines.filter((line) => line !== null).join('\n\n');
 }
 
+function recovery({ since, delivered, hasBacklog, backlogDueAt }: EndpointInTrouble): string {
+  const isPlanned = hasBacklog && backlogDueAt !== null;
+  const forward = isPlanned ? `; retries are brought forward at ${timeText(backlogDueAt)}` : '';
+  return `Accepts deliveries again since ${timeText(since)}: ${delivered} delivered since then${forward}`;
+}
+
 /** What those that are due wait for. */
 const DUE: Record<EndpointInTrouble['state'], string> = {
   failing: 'due',
   recovering: 'due',
+  retrying: 'due',
   probing: 'wait for a probe that succeeds',
   paused: 'wait until the endpoint is enabled',
   disabled: 'wait until the endpoint is enabled',

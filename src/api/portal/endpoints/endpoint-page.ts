@@ -11,6 +11,7 @@ import {
   sameUrlNotice,
   sameUrlOf,
 } from '../../../endpoints/endpoints.ts';
+import { countDeliveredSince } from '../../../endpoints/recovery.ts';
 import { type InstallationSettings, installationSettings, textOf } from '../../../endpoints/setting.ts';
 import { type AnySetting, settingsOf } from '../../../endpoints/settings.ts';
 import type { RequestError } from '../../../platform/request-input.ts';
@@ -112,11 +113,13 @@ async function bodyOf(context: PortalContext, viewer: Viewer, endpoint: Endpoint
   const now = new Date(context.now());
   const until = new Date(Math.floor(now.getTime() / HOUR_MS + 1) * HOUR_MS);
   const since = new Date(until.getTime() - 24 * HOUR_MS);
-  const [steps, recent, failed, errors, sameUrl] = await Promise.all([
+  const { recoveringSince } = endpoint;
+  const [steps, recent, failed, errors, delivered, sameUrl] = await Promise.all([
     readEndpointStatistics(database, wabaId, id, { interval: 'hour', since, until }),
     searchDeliveries({ database }, wabaId, { endpointId: id }, { before: null, limit: RECENT }),
     countRecentlyFailed(database, wabaId),
     readLastErrors(database, isInTrouble(endpoint) ? [id] : []),
+    recoveringSince === null ? null : countDeliveredSince(database, id, recoveringSince),
     sameUrlOf(database, endpoint).then(sameUrlNotice),
   ]);
   const lastError = errors.get(id) ?? null;
@@ -125,7 +128,7 @@ async function bodyOf(context: PortalContext, viewer: Viewer, endpoint: Endpoint
   const base = `/portal/w/${encodeURIComponent(wabaId)}/deliveries`;
   const table = { now, hrefOf: (one: string) => `${base}/${one}`, withOwner: false, withEndpoint: false };
   return html`${sameUrl !== null && noticeBox({ kind: 'warning', text: sameUrl })}<div class="card state"><p>${modeBadge(endpoint)} ${modeSentence(endpoint)}</p>
-${modeFacts(endpoint, lastError, now)}${disabling !== null && html`<p class="faint">${disabling}</p>`}${runOf(context, viewer, endpoint)}${mayChange(viewer) && modeControls(viewer, path, endpoint)}</div>
+${modeFacts(endpoint, { lastError, delivered }, now)}${disabling !== null && html`<p class="faint">${disabling}</p>`}${runOf(context, viewer, endpoint)}${mayChange(viewer) && modeControls(viewer, path, endpoint)}</div>
 ${figures(endpoint, steps, failed.get(id) ?? 0, now)}
 ${steps.some(({ successes, failures }) => successes + failures > 0) && attemptChart(steps)}
 <h2>Recent deliveries</h2>
@@ -151,20 +154,33 @@ function isInTrouble({ mode, failingSince }: EndpointStatus): boolean {
   return mode !== 'open' || failingSince !== null;
 }
 
-/** For operators: the run that shows the trouble in the Temporal UI. */
+function hasRun(endpoint: EndpointStatus): boolean {
+  const { recoveringSince, waiting } = endpoint;
+  if (waiting.count === 0) return false;
+  return isInTrouble(endpoint) || recoveringSince !== null || waiting.retrying > 0;
+}
+
+/** For operators: the run that shows the trouble in the Temporal UI, which is there while something waits because of it. */
 function runOf({ config }: PortalContext, viewer: Viewer, endpoint: EndpointStatus): Child {
-  if (viewer.role !== 'operator' || !isInTrouble(endpoint)) return false;
+  if (viewer.role !== 'operator' || !hasRun(endpoint)) return false;
   const workflowId = troubleWorkflowId(endpoint.id);
   return html`<p class="faint">In Temporal: <a href="${workflowUrl(config.temporal, workflowId)}" rel="noreferrer">${workflowId}</a></p>`;
 }
 
-function modeFacts(endpoint: EndpointStatus, lastError: string | null, now: Date): Child {
-  const { mode, modeChangedAt, failingSince, nextProbeAt } = endpoint;
+function modeFacts(
+  endpoint: EndpointStatus,
+  { lastError, delivered }: { lastError: string | null; delivered: number | null },
+  now: Date,
+): Child {
+  const { mode, modeChangedAt, failingSince, recoveringSince, nextProbeAt } = endpoint;
   const reason = troubleReason(endpoint, lastError);
   const facts = [
     reason !== '' && `Reason: ${reason}`,
     mode !== 'open' && `since ${utcText(modeChangedAt)}`,
     failingSince !== null && `failing for ${durationText(now.getTime() - failingSince.getTime())}`,
+    recoveringSince !== null &&
+      `accepting deliveries for ${durationText(now.getTime() - recoveringSince.getTime())}`,
+    delivered !== null && `${delivered.toLocaleString('en-US')} delivered since then`,
     nextProbeAt !== null && mode === 'probing' && `next probe ${relativeText(nextProbeAt, now)}`,
   ].filter((fact) => fact !== false);
   return facts.length > 0 && html`<p class="faint">${facts.join(' · ')}</p>`;

@@ -11,26 +11,28 @@ import type { Option } from '../kits/form-fields.ts';
 import { html, type Markup } from '../markup.ts';
 import type { PortalContext } from '../portal-app.ts';
 
-type Status = Pick<Endpoint, 'mode' | 'failingSince'>;
+type Status = Pick<Endpoint, 'mode' | 'failingSince'> & { recoveringSince?: Date | null };
 
 /** Whether an endpoint takes deliveries, in a word. */
-export function modeBadge({ mode, failingSince }: Status): Markup {
+export function modeBadge({ mode, failingSince, recoveringSince = null }: Status): Markup {
   if (mode === 'paused') return badge('off', 'Paused');
   if (mode === 'disabled') return badge('bad', 'Disabled');
   if (mode === 'probing') return badge('bad', 'Probing');
-  return failingSince === null ? badge('good', 'Open') : badge('waiting', 'Failing');
+  if (failingSince !== null) return badge('waiting', 'Failing');
+  return recoveringSince === null ? badge('good', 'Open') : badge('waiting', 'Recovering');
 }
 
 /** What a mode means for what waits. */
-export function modeSentence({ mode, failingSince }: Status): string {
+export function modeSentence({ mode, failingSince, recoveringSince = null }: Status): string {
   if (mode === 'paused') return 'Events wait. Nothing is sent until the endpoint is enabled.';
   if (mode === 'disabled') return 'Events wait. Nothing is sent until the endpoint is enabled.';
   if (mode === 'probing') {
     return 'Most attempts failed, so events wait. Probes test the endpoint; it opens again as soon as one succeeds.';
   }
-  return failingSince === null
+  if (failingSince !== null) return 'The latest attempts failed. Events are retried by the schedule.';
+  return recoveringSince === null
     ? 'Events are sent as they arrive.'
-    : 'The latest attempts failed. Events are retried by the schedule.';
+    : 'The endpoint accepts deliveries again. Events that waited are being sent.';
 }
 
 /** When an endpoint that fails is disabled; null for others. */

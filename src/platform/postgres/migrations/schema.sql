@@ -188,6 +188,8 @@ create table webhook_endpoints (
   wanted_order_scope text check (wanted_order_scope in ('event', 'conversation', 'endpoint')),
   mode_changed_at timestamptz not null default now(),
   failing_since timestamptz,
+  -- When failing_since last ended with a success.
+  recovered_at timestamptz,
   next_probe_at timestamptz,
   probe_failures integer not null default 0,
   -- Whether the tenant was told that it fails or was disabled for that, and when it was last told what failed for good.

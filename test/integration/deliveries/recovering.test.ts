@@ -1,0 +1,77 @@
+import { expect, test } from 'vitest';
+import { lookAtTrouble } from '../../../src/deliveries/trouble/look.ts';
+import { endpointStatus } from '../../../src/endpoints/endpoints.ts';
+import type { Database } from '../../../src/platform/postgres/database.ts';
+import { query } from '../../../src/platform/postgres/sql.ts';
+import { testSecretBox } from '../../support/test-accounts.ts';
+import { answer, type Behaviour, eventually } from '../../support/webhook-receiver.ts';
+import { countQueued, downServer, KEYS, keyOf, LADDER, WITHIN_MS, workerHere } from './down-server.ts';
+
+const REFUSED = 'wamid.a';
+const refusing = (others: Behaviour): Behaviour => {
+  return (webhook, response) => (keyOf(webhook) === REFUSED ? answer(404) : others)(webhook, response);
+};
+
+/** Slow enough for the backlog to be seen while it goes out. */
+const slowly: Behaviour = async (webhook, response) => {
+  await new Promise((resolve) => setTimeout(resolve, 400));
+  return answer(200)(webhook, response);
+};
+
+async function shownOf(database: Database) {
+  const [endpoint] = await query<{ id: string; wabaId: string }>(
+    database,
+    'select id, waba_id as "wabaId" from webhook_endpoints',
+  );
+  const { id, wabaId } = endpoint ?? { id: '', wabaId: '' };
+  const look = await lookAtTrouble({ database, publicUrl: 'https://gateway.example' }, id, null);
+  const status = await endpointStatus({ database, secretBox: testSecretBox }, wabaId, id);
+  return { look: typeof look === 'string' ? null : look, status };
+}
+
+test('an endpoint that is back shows since when, while its backlog goes out, and then only what it refuses itself', async () => {
+  const downAt = new Date();
+  const { database, receiver, send } = await downServer(
+    { whileDown: refusing(answer(503)), maxInFlight: 1 },
+    workerHere,
+  );
+  await eventually('it fails', async () => (await shownOf(database)).look?.state === 'failing');
+  const { look: failing, status } = await shownOf(database);
+  expect(failing?.details).toContain('**failing** since');
+  expect(status.recoveringSince).toBeNull();
+
+  const backAt = new Date();
+  receiver.behave(refusing(slowly));
+  await send('wamid.new', 'sent');
+  await eventually(
+    'it recovers',
+    async () => (await shownOf(database)).look?.state === 'recovering',
+    WITHIN_MS,
+  );
+  const recovering = await shownOf(database);
+  const { failingSince, recoveringSince, waiting } = recovering.status;
+  expect(failingSince).toBeNull();
+  expect(recoveringSince?.getTime()).toBeGreaterThan(backAt.getTime());
+  expect(waiting.oldestAt?.getTime()).toBeGreaterThan(downAt.getTime() - 1_000);
+  expect(waiting.count).toBeGreaterThan(0);
+  const since = recoveringSince?.toISOString().slice(0, 19).replace('T', ' ');
+  expect(recovering.look?.details).toContain(`**recovering** since ${since} UTC`);
+  expect(recovering.look?.details).toMatch(/: \d+ delivered since then/);
+  expect(recovering.look?.details).not.toContain('failing');
+
+  await eventually(
+    'only what is refused is left',
+    async () => (await countQueued(database)) === LADDER.length,
+    WITHIN_MS,
+  );
+  await eventually(
+    'it waits for its own retry',
+    async () => (await shownOf(database)).look?.state === 'retrying',
+  );
+  const after = await shownOf(database);
+  expect(after.status).toMatchObject({ failingSince: null, recoveringSince: null });
+  expect(after.look?.details).toContain('attempt 3 of');
+  expect(
+    receiver.received.filter((webhook) => keyOf(webhook) !== REFUSED && webhook.status === 200),
+  ).toHaveLength((KEYS.length - 1) * LADDER.length + 1);
+}, 120_000);
