@@ -152,11 +152,14 @@ type ChangedWebhookEndpoint struct {
 	PreviousSecretExpiresAt *time.Time `json:"previousSecretExpiresAt"`
 
 	// PublicKeys Public keys that verify the `v1a` signatures, the current key first; empty unless `asymmetricSignature` is `ed25519`.
-	PublicKeys            []ChangedWebhookEndpointPublicKeysItem `json:"publicKeys"`
-	RateLimitPerSecond    *int                                   `json:"rateLimitPerSecond"`
-	RetryScheduleSeconds  []int                                  `json:"retryScheduleSeconds"`
-	SameURLEndpointIds    []string                               `json:"sameUrlEndpointIds"`
-	SecretRotationAdvised bool                                   `json:"secretRotationAdvised"`
+	PublicKeys         []ChangedWebhookEndpointPublicKeysItem `json:"publicKeys"`
+	RateLimitPerSecond *int                                   `json:"rateLimitPerSecond"`
+
+	// RecoveringSince Since when the endpoint accepts deliveries again, while deliveries that waited for that are being sent; null: none are.
+	RecoveringSince       *time.Time `json:"recoveringSince"`
+	RetryScheduleSeconds  []int      `json:"retryScheduleSeconds"`
+	SameURLEndpointIds    []string   `json:"sameUrlEndpointIds"`
+	SecretRotationAdvised bool       `json:"secretRotationAdvised"`
 
 	// SignatureProfile One of standard, github, stripe.
 	SignatureProfile string            `json:"signatureProfile"`
@@ -472,9 +475,12 @@ type EnableWebhookEndpointResult struct {
 	PreviousSecretExpiresAt *time.Time `json:"previousSecretExpiresAt"`
 
 	// PublicKeys Public keys that verify the `v1a` signatures, the current key first; empty unless `asymmetricSignature` is `ed25519`.
-	PublicKeys           []EnableWebhookEndpointResultPublicKeysItem `json:"publicKeys"`
-	RateLimitPerSecond   *int                                        `json:"rateLimitPerSecond"`
-	RetryScheduleSeconds []int                                       `json:"retryScheduleSeconds"`
+	PublicKeys         []EnableWebhookEndpointResultPublicKeysItem `json:"publicKeys"`
+	RateLimitPerSecond *int                                        `json:"rateLimitPerSecond"`
+
+	// RecoveringSince Since when the endpoint accepts deliveries again, while deliveries that waited for that are being sent; null: none are.
+	RecoveringSince      *time.Time `json:"recoveringSince"`
+	RetryScheduleSeconds []int      `json:"retryScheduleSeconds"`
 
 	// SignatureProfile One of standard, github, stripe.
 	SignatureProfile string            `json:"signatureProfile"`
@@ -3729,9 +3735,12 @@ type WebhookEndpoint struct {
 	PreviousSecretExpiresAt *time.Time `json:"previousSecretExpiresAt"`
 
 	// PublicKeys Public keys that verify the `v1a` signatures, the current key first; empty unless `asymmetricSignature` is `ed25519`.
-	PublicKeys           []WebhookEndpointPublicKeysItem `json:"publicKeys"`
-	RateLimitPerSecond   *int                            `json:"rateLimitPerSecond"`
-	RetryScheduleSeconds []int                           `json:"retryScheduleSeconds"`
+	PublicKeys         []WebhookEndpointPublicKeysItem `json:"publicKeys"`
+	RateLimitPerSecond *int                            `json:"rateLimitPerSecond"`
+
+	// RecoveringSince Since when the endpoint accepts deliveries again, while deliveries that waited for that are being sent; null: none are.
+	RecoveringSince      *time.Time `json:"recoveringSince"`
+	RetryScheduleSeconds []int      `json:"retryScheduleSeconds"`
 
 	// SignatureProfile One of standard, github, stripe.
 	SignatureProfile string            `json:"signatureProfile"`

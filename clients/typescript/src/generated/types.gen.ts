@@ -80,6 +80,7 @@ export type ChangedWebhookEndpoint = {
     } | null;
     createdAt: string;
     updatedAt: string;
+    recoveringSince: string | null;
     waiting: WaitingDeliveries;
     droppedHeaderNames: Array<string>;
     secretRotationAdvised: boolean;
@@ -2902,6 +2903,7 @@ export type WebhookEndpoint = {
     } | null;
     createdAt: string;
     updatedAt: string;
+    recoveringSince: string | null;
     waiting: WaitingDeliveries;
 };
 
@@ -4685,6 +4687,7 @@ export type EnableWebhookEndpointResponses = {
         } | null;
         createdAt: string;
         updatedAt: string;
+        recoveringSince: string | null;
         waiting: WaitingDeliveries;
         dropped: number;
     };

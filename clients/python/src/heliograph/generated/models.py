@@ -68,6 +68,7 @@ class ChangedWebhookEndpoint(Model):
     client_certificate: ChangedWebhookEndpointClientCertificate | None = Field(alias="clientCertificate")
     created_at: datetime = Field(alias="createdAt")
     updated_at: datetime = Field(alias="updatedAt")
+    recovering_since: datetime | None = Field(alias="recoveringSince")
     waiting: WaitingDeliveries
     dropped_header_names: list[str] = Field(alias="droppedHeaderNames")
     secret_rotation_advised: bool = Field(alias="secretRotationAdvised")
@@ -279,6 +280,7 @@ class EnableWebhookEndpointResponse(Model):
     client_certificate: EnableWebhookEndpointResponseClientCertificate | None = Field(alias="clientCertificate")
     created_at: datetime = Field(alias="createdAt")
     updated_at: datetime = Field(alias="updatedAt")
+    recovering_since: datetime | None = Field(alias="recoveringSince")
     waiting: WaitingDeliveries
     dropped: int
 
@@ -1010,6 +1012,7 @@ class WebhookEndpoint(Model):
     client_certificate: WebhookEndpointClientCertificate | None = Field(alias="clientCertificate")
     created_at: datetime = Field(alias="createdAt")
     updated_at: datetime = Field(alias="updatedAt")
+    recovering_since: datetime | None = Field(alias="recoveringSince")
     waiting: WaitingDeliveries
 
 
