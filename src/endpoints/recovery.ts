@@ -8,13 +8,13 @@ import type { Endpoint } from './store.ts';
  * What it refused for itself waits for its own retries and is no such backlog.
  */
 export function recoveringSince(
-  endpoint: Pick<Endpoint, 'mode' | 'modeChangedAt' | 'failingSince' | 'recoveredAt' | 'hasBacklog'>,
+  endpoint: Pick<Endpoint, 'mode' | 'modeChangedAt' | 'failingSince' | 'recoveredAt' | 'backlogDueAt'>,
   { oldestAt, oldestDueAt }: Pick<WaitingDeliveries, 'oldestAt' | 'oldestDueAt'>,
 ): Date | null {
-  const { mode, modeChangedAt, failingSince, recoveredAt, hasBacklog } = endpoint;
+  const { mode, modeChangedAt, failingSince, recoveredAt, backlogDueAt } = endpoint;
   if (mode !== 'open' || failingSince !== null) return null;
   const since = recoveredAt !== null && recoveredAt > modeChangedAt ? recoveredAt : modeChangedAt;
-  const oldest = hasBacklog ? oldestAt : oldestDueAt;
+  const oldest = backlogDueAt !== null ? oldestAt : oldestDueAt;
   return oldest !== null && oldest < since ? since : null;
 }
 

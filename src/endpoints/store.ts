@@ -22,8 +22,8 @@ export type Endpoint = StoredEndpointOptions & {
   failingSince: Date | null;
   /** When its last run of failures ended with a success. */
   recoveredAt: Date | null;
-  /** Deliveries may wait for retries because it was in trouble. */
-  hasBacklog: boolean;
+  /** When retries are brought forward that wait because it was in trouble: it has accepted a delivery since. */
+  backlogDueAt: Date | null;
   nextProbeAt: Date | null;
   probeFailures: number;
   /** Until when the secret before the present one signs too; null when it does not. */
@@ -60,7 +60,7 @@ const ENDPOINT = `id, waba_id as "wabaId", url, custom_headers_sealed as "custom
   ${COLUMNS.map(({ name, column }) => `${column} as "${name}"`).join(', ')},
   wanted_order_scope as "wantedOrderScope",
   mode, mode_reason as "modeReason", mode_changed_at as "modeChangedAt", failing_since as "failingSince",
-  recovered_at as "recoveredAt", has_backlog as "hasBacklog",
+  recovered_at as "recoveredAt", backlog_due_at as "backlogDueAt",
   next_probe_at as "nextProbeAt", probe_failures as "probeFailures",
   case when previous_secret_sealed is not null and previous_secret_expires_at > now()
        then previous_secret_expires_at end as "previousSecretExpiresAt",

@@ -35,7 +35,6 @@ type EndpointRow = {
   modeChangedAt: Date;
   failingSince: Date | null;
   recoveredAt: Date | null;
-  hasBacklog: boolean;
   backlogDueAt: Date | null;
   nextProbeAt: Date | null;
 };
@@ -87,7 +86,7 @@ function stateOf(row: EndpointRow, { firstFailedAt }: TroubleSample, waiting: Wa
 const ROW = `
   select e.id, e.waba_id as "wabaId", w.tenant_id as "tenantId", e.url, e.mode, e.mode_reason as "modeReason",
          e.mode_changed_at as "modeChangedAt", e.failing_since as "failingSince", e.recovered_at as "recoveredAt",
-         e.has_backlog as "hasBacklog", e.backlog_due_at as "backlogDueAt", e.next_probe_at as "nextProbeAt"
+         e.backlog_due_at as "backlogDueAt", e.next_probe_at as "nextProbeAt"
     from webhook_endpoints e join wabas w on w.waba_id = e.waba_id where e.id = cast(? as bigint)`;
 
 /** While a backlog goes out. */
@@ -129,10 +128,9 @@ function detailsOf(endpoint: EndpointInTrouble, failure: ReportedFailure | null,
   return lines.filter((line) => line !== null).join('\n\n');
 }
 
-function recovery({ since, delivered, hasBacklog, backlogDueAt }: EndpointInTrouble): string {
-  const isPlanned = hasBacklog && backlogDueAt !== null;
-  const forward = isPlanned ? `; retries are brought forward at ${timeText(backlogDueAt)}` : '';
-  return `Accepts deliveries again since ${timeText(since)}: ${delivered} delivered since then${forward}`;
+function recovery({ delivered, backlogDueAt }: EndpointInTrouble): string {
+  const forward = backlogDueAt === null ? '' : `; retries are brought forward at ${timeText(backlogDueAt)}`;
+  return `Delivered since then: ${delivered.toLocaleString('en-US')}${forward}`;
 }
 
 /** What those that are due wait for. */

@@ -210,7 +210,7 @@ test('updates do what the buttons of the portal do, with the same audit entries,
   expect(await refusalOf('retryNow')).toContain('enable it first');
   expect(await refusalOf('pause')).toContain('paused already');
   expect(await update('enable', 'send')).toContain('enabled');
-  await shows('**failing** since', 'Pending: 2');
+  await shows('**retrying** since', 'Pending: 2');
   expect(receiver.received).toHaveLength(3);
   expect(await update('retryNow')).toContain('2 retries are due now');
   await eventually('both are attempted', () => receiver.received.length, { is: 5 });

@@ -187,7 +187,7 @@ function modeFacts(
 }
 
 function figures(
-  { id, wabaId, mode, waiting }: EndpointStatus,
+  { id, wabaId, mode, recoveringSince, waiting }: EndpointStatus,
   steps: readonly EndpointStep[],
   failed: number,
   now: Date,
@@ -200,6 +200,7 @@ function figures(
   const oldest = waiting.oldestMs === null ? null : new Date(now.getTime() - waiting.oldestMs);
   const parts = [
     waiting.retrying > 0 && `${waiting.retrying} retrying`,
+    waiting.due > 0 && recoveringSince !== null && `${waiting.due} due`,
     waiting.due > 0 && mode === 'probing' && `${waiting.due} until a probe succeeds`,
     waiting.queued > 0 && `${waiting.queued} behind an earlier event`,
     waiting.unreleased > 0 && `${waiting.unreleased} waiting for catalog data`,
