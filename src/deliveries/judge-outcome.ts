@@ -8,9 +8,13 @@ import type { RunOfDelivery, RunRoom } from '../queue/settle.ts';
 export type RunLimits = {
   perEndpoint: number;
   overall: number;
+  /** Whether any run may be started now. */
+  mayStart: () => boolean;
   /** Whether one more run may be started now; uses up a start. `isFirst`: its tenant has none open. */
   takeStart: (isFirst: boolean) => boolean;
 };
+
+type Limits = Pick<RunLimits, 'overall' | 'takeStart'>;
 
 export type AttemptMade = {
   eventType: string;
@@ -33,7 +37,7 @@ export type AttemptMade = {
  * What an attempt means for its delivery, at an endpoint as it is now; its room shrinks as a group of outcomes uses it. A failure while the endpoint is probed, paused or disabled uses up no
  * retry: it says something about the endpoint, not about the delivery.
  */
-export function judgeOutcome(made: AttemptMade, now: RunRoom, limits: RunLimits): SettledOutcome {
+export function judgeOutcome(made: AttemptMade, now: RunRoom, limits: Limits): SettledOutcome {
   const verdict = judgeAttempt(made.result);
   const { attempt } = made;
   if (verdict.kind === 'delivered') return { state: 'delivered', statusCode: verdict.statusCode, attempt };
@@ -65,7 +69,7 @@ function failedAttempt(
   made: AttemptMade,
   { reason, retryAfterMs }: Retry,
   room: RunRoom,
-  limits: RunLimits,
+  limits: Limits,
 ): SettledOutcome {
   const { attempt, probes, retryScheduleMs: schedule, scheduledInMs } = made;
   const isExtra = scheduledInMs !== null;
@@ -89,7 +93,7 @@ function ownRun({ hasRun }: AttemptMade): RunOfDelivery | null {
  * Takes a place among the runs, if there is one. A tenant may have as many as are still free for others, so there is
  * always room for a tenant that has none. A run that is there stays, room or not.
  */
-function takeRun(made: AttemptMade, room: RunRoom, limits: RunLimits): RunOfDelivery | null {
+function takeRun(made: AttemptMade, room: RunRoom, limits: Limits): RunOfDelivery | null {
   const free = limits.overall - room.openRunsOverall;
   if (made.hasRun || room.openRuns >= room.mostRuns || room.openRunsOfTenant >= free) return ownRun(made);
   if (!limits.takeStart(room.openRunsOfTenant === 0)) return null;

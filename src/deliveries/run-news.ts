@@ -64,7 +64,7 @@ export const AT_LIMIT = {
 } as const;
 
 /** When a run looks again at what waits for something else than time; its end is reported to it earlier. */
-const LOOK_MS = { underWay: 5_000, due: 10_000, off: 600_000 };
+const LOOK_MS = { underWay: 5_000, due: 10_000, probing: 60_000, off: 600_000 };
 
 /** Why a delivery cannot be attempted now, and when its run looks again. */
 export function waitOf({ state, mode, ...waiting }: WaitingDelivery): AttemptOutcome {
@@ -79,7 +79,7 @@ export function waitOf({ state, mode, ...waiting }: WaitingDelivery): AttemptOut
   if (mode === 'probing')
     return wait(
       `the endpoint is probing${failure}`,
-      Math.max(LOOK_MS.due, waiting.probeMs ?? LOOK_MS.off) + LOOK_MS.underWay,
+      Math.max(LOOK_MS.probing, waiting.probeMs ?? LOOK_MS.off) + LOOK_MS.underWay,
     );
   if (mode !== 'open') return wait(`the endpoint is ${mode}${failure}`, LOOK_MS.off);
   return wait(state === 'due' ? 'its turn comes' : `it is ${state}`, LOOK_MS.due);

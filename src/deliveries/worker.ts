@@ -150,7 +150,8 @@ function openLimits(config: Config, mayStart: () => boolean) {
   const runLimits = {
     perEndpoint: config.delivery.retryWorkflowsPerEndpoint,
     overall: config.delivery.retryWorkflowsMax,
-    takeStart: (isFirst: boolean) => mayStart() && failures.take(isFirst),
+    mayStart: () => mayStart() && failures.hasStart(),
+    takeStart: failures.take,
   };
   const shareWith = ({ count, rank }: { count: number; rank: number }) => {
     limiter.shareWith(count, rank);

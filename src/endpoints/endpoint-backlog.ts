@@ -1,19 +1,6 @@
 import type { Database, Transaction } from '../platform/postgres/database.ts';
 import { execute, query } from '../platform/postgres/sql.ts';
 
-/**
- * Notes that deliveries wait for retries because their endpoint is in trouble. The next success plans when they are
- * brought forward (see the functions settle_and_follow and backlog_due).
- */
-export async function noteTrouble(trx: Transaction, endpointId: string): Promise<void> {
-  await execute(
-    trx,
-    `update webhook_endpoints set has_backlog = true, backlog_due_at = null
-      where id = ? and (not has_backlog or backlog_due_at is not null)`,
-    [endpointId],
-  );
-}
-
 const IS_BACK = `mode = 'open' and backlog_due_at <= clock_timestamp()`;
 
 /** Endpoints that accept deliveries again and whose retries are to be brought forward now, the longest waiting first. */

@@ -8,14 +8,15 @@ const QUIET = { failures: 5, minutes: 1, hours: 1 };
 /** An endpoint gets at most one alert per this time for final failures. */
 const TOLD_EVERY_HOURS = 1;
 
-/** Counts deliveries of an endpoint that failed for good, in the transaction that gave them up. */
-export async function countFailed(trx: Transaction, endpointId: string, failed: number): Promise<void> {
+/** Counts deliveries that failed permanently, by endpoint, in the transaction that gave them up. */
+export async function countFailed(trx: Transaction, failed: ReadonlyMap<string, number>): Promise<void> {
   await execute(
     trx,
     `insert into endpoint_failures as f (endpoint_id, hour, failed)
-     select id, date_trunc('hour', now()), :failed from webhook_endpoints where id = :endpointId
+     select id, date_trunc('hour', now()), n from webhook_endpoints
+       join unnest(cast(:ids as bigint[]), cast(:counts as integer[])) as c (id, n) using (id) order by id
      on conflict (endpoint_id, hour) do update set failed = f.failed + excluded.failed`,
-    { endpointId, failed },
+    { ids: [...failed.keys()], counts: [...failed.values()] },
   );
 }
 

@@ -148,19 +148,45 @@ export async function startProbing(
   return true;
 }
 
-/** A probe got no success: the next one waits for `probeAfterMs`. One that failed by a fault of ours does not count. */
-export async function recordFailedProbe(
-  trx: Transaction,
-  endpointId: string,
-  { probeAfterMs, counts = true }: { probeAfterMs: number; counts?: boolean },
-): Promise<void> {
+/** What a group of attempts says about an endpoint. */
+export type EndpointReport = {
+  endpointId: string;
+  /** Deliveries wait for retries because it is in trouble: the next success plans when they are brought forward. */
+  isTroubled: boolean;
+  /** Ms until the next probe, after one that failed; null: none did. */
+  probeAfterMs: number | null;
+  /** 0 for a probe that failed by a fault of ours. */
+  failedProbes: number;
+};
+
+const IS_PROBE = `r.probe_after_ms is not null and w.mode = 'probing'`;
+
+/**
+ * Notes what attempts say about endpoints, and locks these for what else their transaction changes, in the order of their ids:
+ * so two transactions cannot wait for each other's endpoints.
+ */
+export async function noteReports(trx: Transaction, reports: readonly EndpointReport[]): Promise<void> {
   await execute(
     trx,
-    `update webhook_endpoints
-        set probe_failures = probe_failures + cast(:added as integer),
-            next_probe_at = clock_timestamp() + :probeAfterMs * interval '1 millisecond'
-      where id = :endpointId and mode = 'probing'`,
-    { endpointId, probeAfterMs, added: counts ? 1 : 0 },
+    `with locked as materialized (
+       select id from webhook_endpoints where id = any (cast(:endpointIds as bigint[])) order by id for no key update)
+     update webhook_endpoints w
+        set has_backlog = w.has_backlog or r.troubled,
+            backlog_due_at = case when not r.troubled then w.backlog_due_at end,
+            probe_failures = w.probe_failures + case when ${IS_PROBE} then r.failed_probes else 0 end,
+            next_probe_at = case when ${IS_PROBE} then clock_timestamp() + r.probe_after_ms * interval '1 millisecond'
+                                 else w.next_probe_at end
+       from locked
+       join unnest(cast(:endpointIds as bigint[]), cast(:troubled as boolean[]), cast(:probesAfterMs as float8[]),
+                   cast(:failedProbes as integer[])) as r (id, troubled, probe_after_ms, failed_probes) using (id)
+            where w.id = r.id and (r.troubled and (not w.has_backlog or w.backlog_due_at is not null)
+                             or ${IS_PROBE})`,
+    {
+      endpointIds: reports.map((report) => report.endpointId),
+      troubled: reports.map((report) => report.isTroubled),
+      probesAfterMs: reports.map((report) => report.probeAfterMs),
+      failedProbes: reports.map((report) => report.failedProbes),
+    },
   );
 }
 

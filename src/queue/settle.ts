@@ -76,36 +76,44 @@ export type RunRoom = {
   isInTrouble: boolean;
 };
 
-/** The present mode of endpoints and how many runs are open beside them. */
+const ENDPOINT = `w.id as "endpointId", w.mode, w.probe_failures as "probeFailures",
+            w.has_backlog and w.backlog_due_at is null as "isInTrouble"`;
+
+const WITHOUT_ROOM = `
+  select ${ENDPOINT}, 0 as "openRuns", 0 as "openRunsOfTenant", 0 as "openRunsOverall", 0 as "mostRuns"
+    from webhook_endpoints w where w.id = any (cast(:endpointIds as bigint[]))`;
+
+const WITH_ROOM = `
+  with open as materialized (
+    select endpoint_id from delivery_queue where run = 'room' limit cast(:overall as integer) + 1
+  ), by_tenant as materialized (
+    select a.tenant_id, count(*)::integer as n
+      from open o join webhook_endpoints w on w.id = o.endpoint_id join wabas a on a.waba_id = w.waba_id
+     group by a.tenant_id
+  )
+  select ${ENDPOINT}, own.n as "openRuns", most.runs as "mostRuns", coalesce(t.n, 0) as "openRunsOfTenant",
+         (select count(*)::integer from open) as "openRunsOverall"
+    from webhook_endpoints w
+    join wabas a on a.waba_id = w.waba_id
+   cross join lateral (select coalesce(w.max_retry_workflows, cast(:perEndpoint as integer)) as runs) as most
+   cross join lateral (select count(*)::integer as n from (
+     select 1 from delivery_queue where endpoint_id = w.id and run = 'room'
+      limit least(most.runs, cast(:overall as integer)) + 1) as r) as own
+    left join by_tenant t on t.tenant_id = a.tenant_id
+   where w.id = any (cast(:endpointIds as bigint[]))`;
+
+/** The present mode of endpoints and how many runs are open beside them. Without limits no run is counted, and there is no room. */
 export async function findRunRoom(
   trx: Transaction,
   endpointIds: readonly string[],
-  limits: { perEndpoint: number; overall: number },
+  limits: { perEndpoint: number; overall: number } | null,
 ): Promise<Map<string, RunRoom>> {
-  const rows = await query<RunRoom>(
-    trx,
-    `with open as materialized (
-       select endpoint_id from delivery_queue where run = 'room'
-        limit cast(:overall as integer) + 1
-     ), by_tenant as materialized (
-       select a.tenant_id, count(*)::integer as n
-         from open o join webhook_endpoints w on w.id = o.endpoint_id join wabas a on a.waba_id = w.waba_id
-        group by a.tenant_id
-     )
-     select w.id as "endpointId", w.mode, w.probe_failures as "probeFailures",
-            w.has_backlog and w.backlog_due_at is null as "isInTrouble", own.n as "openRuns", most.runs as "mostRuns",
-            coalesce(t.n, 0) as "openRunsOfTenant",
-            (select count(*)::integer from open) as "openRunsOverall"
-       from webhook_endpoints w
-       join wabas a on a.waba_id = w.waba_id
-      cross join lateral (select coalesce(w.max_retry_workflows, cast(:perEndpoint as integer)) as runs) as most
-      cross join lateral (select count(*)::integer as n from (
-        select 1 from delivery_queue where endpoint_id = w.id and run = 'room'
-         limit least(most.runs, cast(:overall as integer)) + 1) as r) as own
-       left join by_tenant t on t.tenant_id = a.tenant_id
-      where w.id = any (cast(:endpointIds as bigint[]))`,
-    { perEndpoint: limits.perEndpoint, overall: limits.overall, endpointIds },
-  );
+  const rows =
+    limits === null
+      ? await query<RunRoom>(trx, WITHOUT_ROOM, { endpointIds })
+      : await query<RunRoom>(trx, WITH_ROOM, {
+          ...{ perEndpoint: limits.perEndpoint, overall: limits.overall, endpointIds },
+        });
   return new Map(rows.map((row) => [row.endpointId, row]));
 }
 

@@ -183,7 +183,7 @@ async function deliver(
 }
 
 const SETTLEMENT = {
-  runLimits: { perEndpoint: 0, overall: 0, takeStart: () => false },
+  runLimits: { perEndpoint: 0, overall: 0, mayStart: () => false, takeStart: () => false },
   gate: { isOpen: () => true, check: async () => true },
   onTrouble: () => undefined,
   worker: 'rehearsal',

@@ -19,7 +19,7 @@ export function idleLoop(parts: Parts): { loop: DeliveryLoop; tools: LoopTools }
     secretBox: testSecretBox,
     defaults: { retryScheduleMs: [60_000], timeoutMs: 5_000, workflows: 'failures' as const },
     health: makeEndpointHealth(),
-    runLimits: { perEndpoint: 20, overall: 200, takeStart: () => true },
+    runLimits: { perEndpoint: 20, overall: 200, mayStart: () => true, takeStart: () => true },
     gate: { isOpen: () => true, check: async () => true },
     onTrouble: () => undefined,
     worker: 'test',

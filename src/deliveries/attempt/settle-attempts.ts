@@ -1,11 +1,3 @@
-import { noteTrouble } from '../../endpoints/endpoint-backlog.ts';
-import { countFailed } from '../../endpoints/endpoint-failures.ts';
-import {
-  disableEndpoint,
-  endProbing,
-  recordFailedProbe,
-  startProbing,
-} from '../../endpoints/endpoint-health.ts';
 import { shownUrl } from '../../platform/http/outbound-url.ts';
 import type { Database, Transaction } from '../../platform/postgres/database.ts';
 import { isTransientError } from '../../platform/postgres/error-class.ts';
@@ -23,9 +15,10 @@ import {
   type SettledDelivery,
   settleDeliveries,
 } from '../../queue/settle.ts';
-import { type EndpointHealth, isRepetition, probeDelayMs } from '../breaker.ts';
-import { isTrouble, judgeOutcome, type RunLimits, type SettledOutcome } from '../judge-outcome.ts';
-import type { SendableEndpoint, SentRequest } from './send-delivery.ts';
+import { type EndpointHealth, isRepetition } from '../breaker.ts';
+import { judgeOutcome, type RunLimits, type SettledOutcome } from '../judge-outcome.ts';
+import { changeEndpoints, type Settled } from './change-endpoints.ts';
+import { isFailure, isPlainSuccess, type MadeAttempt } from './made-attempt.ts';
 
 export type SettlementTools = {
   database: Database;
@@ -133,15 +126,14 @@ async function settle(
     const { settled: _, ...recorded } = await record(tools, attempts, { ...NOTHING_READ, claim });
     return recorded;
   }
-  const failing = [...new Set(attempts.filter(isFailure).map((attempt) => attempt.endpoint.id))];
   return await tools.database.transaction(async (trx) => {
     const [claims, endpoints] = await Promise.all([
       findClaims(trx, attempts),
-      findRunRoom(trx, failing, tools.runLimits),
+      endpointsOf(trx, attempts.filter(isFailure), tools.runLimits),
     ]);
     const given = { claims, endpoints, claim: null };
     const { settled, ...recorded } = await record({ ...tools, database: trx }, attempts, given);
-    const reopened = await changeModes(trx, settled, endpoints);
+    const reopened = await changeEndpoints(trx, settled, endpoints);
     return { ...recorded, promoted: recorded.promoted + reopened };
   });
 }
@@ -171,14 +163,15 @@ async function record(
   return { settled, outcomes: attempts.map((attempt) => outcomeBy.get(attempt) ?? null), ...others };
 }
 
-/** Whether an attempt delivered and decides nothing about its endpoint. */
-export function isPlainSuccess(attempt: MadeAttempt): boolean {
-  return !isFailure(attempt) && !attempt.isProbe;
-}
-
-/** Whether an attempt did not deliver. */
-function isFailure({ sent: { result } }: MadeAttempt): boolean {
-  return result.outcome === 'error' || result.statusCode < 200 || result.statusCode > 299;
+/** The endpoints of failures, by id; runs are counted only while one could be started. */
+async function endpointsOf(
+  trx: Transaction,
+  failures: readonly MadeAttempt[],
+  limits: RunLimits,
+): Promise<Map<string, RunRoom>> {
+  const ids = [...new Set(failures.map(({ endpoint }) => endpoint.id))];
+  const isCounted = failures.some(({ hasRun }) => !hasRun) && limits.mayStart();
+  return await findRunRoom(trx, ids, isCounted ? limits : null);
 }
 
 const NO_ROOM = {
@@ -225,77 +218,6 @@ function countAttempt({ health }: SettlementTools, attempt: MadeAttempt, ok: boo
   verdicts.set(attempt, isDown);
   return isDown;
 }
-
-type Settled = { attempt: MadeAttempt; outcome: SettledOutcome };
-
-/** Counts what failed for good and changes modes; returns 1 per endpoint that takes deliveries again. */
-async function changeModes(
-  trx: Transaction,
-  settled: readonly Settled[],
-  endpoints: ReadonlyMap<string, RunRoom>,
-): Promise<number> {
-  let reopened = 0;
-  const down = new Set([...endpoints].filter(([, now]) => now.mode === 'down').map(([id]) => id));
-  // The test event has no retries, so its failure says nothing.
-  const isForGood = ({ attempt, outcome }: Settled) =>
-    outcome.state === 'failed' && attempt.eventType !== 'test';
-  const failedOf = Map.groupBy(settled.filter(isForGood), ({ attempt }) => attempt.endpoint.id);
-  const troubled = new Set(settled.filter(isNewTrouble(endpoints)).map(({ attempt }) => attempt.endpoint.id));
-  // In one order over all processes, so that two of them cannot wait for each other's endpoints.
-  const inOrder = settled.toSorted((a, b) => Number(a.attempt.endpoint.id) - Number(b.attempt.endpoint.id));
-  for (const { attempt, outcome } of inOrder) {
-    const { endpoint } = attempt;
-    const failed = failedOf.get(endpoint.id);
-    if (failed !== undefined && failedOf.delete(endpoint.id))
-      await countFailed(trx, endpoint.id, failed.length);
-    if (troubled.delete(endpoint.id)) await noteTrouble(trx, endpoint.id);
-    if (outcome.state === 'deferred' && isGone(attempt)) {
-      const { version } = endpoint;
-      await disableEndpoint(trx, endpoint.id, { version, reason: outcome.reason });
-    } else if (outcome.state === 'deferred' && down.delete(endpoint.id)) {
-      const probeAfterMs = probeDelayMs(endpoint.retryScheduleMs, 0, Math.random);
-      await startProbing(trx, endpoint.id, {
-        probeAfterMs,
-        reason: `most attempts fail: ${outcome.reason}`,
-      });
-    } else if (attempt.isProbe && (outcome.state === 'deferred' || outcome.state === 'retrying')) {
-      const failures = endpoints.get(endpoint.id)?.probeFailures ?? 0;
-      const probeAfterMs = probeDelayMs(endpoint.retryScheduleMs, failures, Math.random);
-      const isOurs = isProxyFailure(attempt.sent.result);
-      await recordFailedProbe(trx, endpoint.id, { probeAfterMs, counts: !isOurs });
-    } else if (outcome.state === 'delivered' && attempt.isProbe && (await endProbing(trx, endpoint.id))) {
-      reopened += 1;
-    }
-  }
-  return reopened;
-}
-
-/** Finds what waits because its endpoint is in trouble, where that is not noted. */
-function isNewTrouble(endpoints: ReadonlyMap<string, RunRoom>): (settled: Settled) => boolean {
-  return ({ attempt: { endpoint, sent }, outcome }) =>
-    outcome.state !== 'delivered' &&
-    isTrouble(sent.result) &&
-    endpoints.get(endpoint.id)?.isInTrouble === false;
-}
-
-function isGone({ sent: { result } }: MadeAttempt): boolean {
-  return result.outcome === 'response' && result.statusCode === 410;
-}
-
-/** One attempt that was made under a claim. */
-export type MadeAttempt = Omit<
-  ClaimedDelivery,
-  'endpointId' | 'endpointVersion' | 'eventDay' | 'sequence' | 'body'
-> & {
-  token: string;
-  endpoint: SendableEndpoint;
-  isProbe: boolean;
-  sent: SentRequest;
-  /** Traffic is calm: each delivery has a run. */
-  isCalm: boolean;
-  /** The workflow that shows the attempt: its own, or the one of the loop that made it. */
-  workflowId: string | null;
-};
 
 /** What is written of an attempt and its delivery. */
 function settledDelivery({ attempt, outcome }: Settled): SettledDelivery {

@@ -17,8 +17,9 @@ import type { DirectClaims } from '../../queue/enqueue.ts';
 import { dropOrphans } from '../../queue/remove.ts';
 import { type EndpointCache, makeEndpointCache } from '../attempt/endpoint-cache.ts';
 import { isInTime, leaseClockMs, leaseMsFor } from '../attempt/lease-clock.ts';
+import type { MadeAttempt } from '../attempt/made-attempt.ts';
 import { type DeliveryDefaults, type SendableEndpoint, sendDelivery } from '../attempt/send-delivery.ts';
-import type { MadeAttempt, SettlementTools } from '../attempt/settle-attempts.ts';
+import type { SettlementTools } from '../attempt/settle-attempts.ts';
 import type { AttemptOutcome } from '../judge-outcome.ts';
 import { AT_LIMIT, LOOK_AGAIN, NOT_CLAIMING, waitOf } from '../run-news.ts';
 import { type EndpointLimiter, makeSlots, type UnderWay } from './attempt-limits.ts';
@@ -348,14 +349,20 @@ export class DeliveryLoop {
 
   #onRecorded({ outcomes, promoted }: Recorded): void {
     for (const { attempt, outcome } of outcomes) {
-      const { underWay, run } = this.#made.get(attempt) ?? { underWay: null, run: null };
-      if (underWay !== null) this.#free(underWay);
+      const underWay = this.#made.get(attempt)?.underWay;
+      if (underWay !== undefined) this.#free(underWay);
       if (outcome === null) this.#counts.lost += 1;
       else if (outcome.state === 'delivered') this.#counts.delivered += 1;
       else this.#counts.failing += 1;
-      void this.#tools.runs.end(run, labelOf(attempt, attempt.endpoint), outcome);
     }
     const roomier = outcomes.some(({ attempt }) => this.#due.isWaiting(attempt.endpoint.id));
     if (promoted > 0 || this.#full || roomier) this.wake();
+    // What is sent to Temporal takes the time of this thread: the next claim goes out first.
+    setImmediate(() => {
+      for (const { attempt, outcome } of outcomes) {
+        const run = this.#made.get(attempt)?.run ?? null;
+        void this.#tools.runs.end(run, labelOf(attempt, attempt.endpoint), outcome);
+      }
+    });
   }
 }

@@ -2,9 +2,8 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { isTransientError } from '../../platform/postgres/error-class.ts';
 import type { Orphan } from '../../queue/claim.ts';
 import type { DirectClaims } from '../../queue/enqueue.ts';
+import { isPlainSuccess, type MadeAttempt } from '../attempt/made-attempt.ts';
 import {
-  isPlainSuccess,
-  type MadeAttempt,
   type Settlement,
   type SettlementTools,
   settleAttempts,

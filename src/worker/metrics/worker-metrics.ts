@@ -1,6 +1,7 @@
 import { cpus } from 'node:os';
 import { Counter, Histogram, Registry } from '@prometheus-io/client';
-import type { AttemptObserver, MadeAttempt } from '../../deliveries/attempt/settle-attempts.ts';
+import type { MadeAttempt } from '../../deliveries/attempt/made-attempt.ts';
+import type { AttemptObserver } from '../../deliveries/attempt/settle-attempts.ts';
 import { filteredDeliveries } from '../../deliveries/content-filter.ts';
 import type { SettledOutcome } from '../../deliveries/judge-outcome.ts';
 import { type CountOutcome, makeOutcomeCounter, tracing } from '../../platform/metrics/metrics.ts';

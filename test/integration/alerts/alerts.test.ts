@@ -132,7 +132,7 @@ describe('an alert', () => {
 
   test('about what happens again and again comes back when it happens anew', async () => {
     const { database } = store;
-    await database.transaction((trx) => countFailed(trx, endpointId, 3));
+    await database.transaction((trx) => countFailed(trx, new Map([[endpointId, 3]])));
     await execute(database, `update endpoint_failures set hour = hour - interval '3 hours'`);
     await look();
     const [alert] = await allAlerts({ database }, { wabaId: null, state: 'open', limit: 5 });
@@ -144,7 +144,7 @@ describe('an alert', () => {
     await look();
     expect(await seen()).toEqual([]);
     await execute(database, `update alerts set resolved_at = now() - interval '2 hours'`);
-    await database.transaction((trx) => countFailed(trx, endpointId, 1));
+    await database.transaction((trx) => countFailed(trx, new Map([[endpointId, 1]])));
     await look();
     expect(await seen()).toEqual([`deliveries_failed ${endpointId}`]);
     // To those who have read of it, it is new again with the next failure only.
@@ -161,7 +161,7 @@ describe('an alert', () => {
 
   test('is forgotten long after its end', async () => {
     const { database } = store;
-    await database.transaction((trx) => countFailed(trx, endpointId, 3));
+    await database.transaction((trx) => countFailed(trx, new Map([[endpointId, 3]])));
     await look();
     await execute(database, `update endpoint_failures set hour = hour - interval '30 hours'`);
     await look();

@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { describe, expect, test } from 'vitest';
-import { type MadeAttempt, settleAttempts } from '../../../src/deliveries/attempt/settle-attempts.ts';
+import type { MadeAttempt } from '../../../src/deliveries/attempt/made-attempt.ts';
+import { settleAttempts } from '../../../src/deliveries/attempt/settle-attempts.ts';
 import { makeEndpointHealth } from '../../../src/deliveries/breaker.ts';
 import { addEndpointCounts, findMostlyFailing } from '../../../src/endpoints/endpoint-health.ts';
 import { query } from '../../../src/platform/postgres/sql.ts';
@@ -37,7 +38,7 @@ async function endpointWorld() {
   let nowMs = 1_790_000_040_000;
   const tools = {
     ...{ database, health: makeEndpointHealth(() => nowMs), worker: 'test', onAttempt: () => undefined },
-    runLimits: { perEndpoint: 20, overall: 200, takeStart: () => true },
+    runLimits: { perEndpoint: 20, overall: 200, mayStart: () => true, takeStart: () => true },
     gate: { isOpen: () => true, check: async () => true },
     onTrouble: () => undefined,
   };

@@ -1,5 +1,5 @@
 import { expect, onTestFinished, test } from 'vitest';
-import type { MadeAttempt } from '../../../src/deliveries/attempt/settle-attempts.ts';
+import type { MadeAttempt } from '../../../src/deliveries/attempt/made-attempt.ts';
 import { makeEndpointHealth } from '../../../src/deliveries/breaker.ts';
 import { type Recorded, ResultRecorder } from '../../../src/deliveries/loop/result-recorder.ts';
 import { SYSTEM } from '../../../src/platform/audit/audit.ts';
@@ -47,7 +47,7 @@ function recorderOf(database: Database) {
     {
       ...{ database, health: makeEndpointHealth(), worker: 'test' },
       onAttempt: ({ deliveryId }) => void seen.push(deliveryId),
-      runLimits: { perEndpoint: 20, overall: 200, takeStart: () => false },
+      runLimits: { perEndpoint: 20, overall: 200, mayStart: () => false, takeStart: () => false },
       gate: { isOpen: () => true, check: async () => true },
       onTrouble: () => undefined,
     },

@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest';
-import { type MadeAttempt, settleAttempts } from '../../../src/deliveries/attempt/settle-attempts.ts';
+import type { MadeAttempt } from '../../../src/deliveries/attempt/made-attempt.ts';
+import { settleAttempts } from '../../../src/deliveries/attempt/settle-attempts.ts';
 import { BREAKER, makeEndpointHealth } from '../../../src/deliveries/breaker.ts';
 import type { Database } from '../../../src/platform/postgres/database.ts';
 import { query } from '../../../src/platform/postgres/sql.ts';
@@ -53,7 +54,7 @@ function stumbling(database: Database, failures: number): Database {
 function settlementTools(database: Database) {
   return {
     ...{ database, health: makeEndpointHealth(), worker: 'test', onAttempt: () => undefined },
-    runLimits: { perEndpoint: 20, overall: 200, takeStart: () => true },
+    runLimits: { perEndpoint: 20, overall: 200, mayStart: () => true, takeStart: () => true },
     gate: { isOpen: () => true, check: async () => true },
     onTrouble: () => undefined,
   };

@@ -157,7 +157,7 @@ describe('the endpoint keeper', () => {
   test('tells a flood of failures for good in one alert an hour, whatever the number of processes', async () => {
     const { database, id } = await withEndpoint();
     const fail = async (count: number) => {
-      await database.transaction((trx) => countFailed(trx, id, count));
+      await database.transaction((trx) => countFailed(trx, new Map([[id, count]])));
       return await Promise.all([1, 2, 3].map(() => database.transaction((trx) => tellFailures(trx, id))));
     };
     expect((await fail(1)).filter(Boolean)).toHaveLength(1);

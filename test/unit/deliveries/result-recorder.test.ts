@@ -29,7 +29,7 @@ async function shortestGapMs({
     {
       database: { raw } as unknown as Database,
       health: makeEndpointHealth(),
-      runLimits: { perEndpoint: 20, overall: 200, takeStart: () => true },
+      runLimits: { perEndpoint: 20, overall: 200, mayStart: () => true, takeStart: () => true },
       worker: 'test',
       onAttempt: () => undefined,
       gate: { isOpen: () => true, check: async () => true },
@@ -90,7 +90,7 @@ describe('a group that the database refuses', () => {
       {
         database: database as unknown as Database,
         health: makeEndpointHealth(),
-        runLimits: { perEndpoint: 20, overall: 200, takeStart: () => true },
+        runLimits: { perEndpoint: 20, overall: 200, mayStart: () => true, takeStart: () => true },
         worker: 'test',
         onAttempt: () => undefined,
         gate: { isOpen: () => true, check: async () => true },

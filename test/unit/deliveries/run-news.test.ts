@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import type { AttemptOutcome } from '../../../src/deliveries/judge-outcome.ts';
-import { newsOf } from '../../../src/deliveries/run-news.ts';
+import { newsOf, waitOf } from '../../../src/deliveries/run-news.ts';
 
 const ended = (state: 'delivered' | 'failed' | 'dropped'): AttemptOutcome => ({
   state: 'settled',
@@ -24,4 +24,9 @@ test.each<[AttemptOutcome, string | null]>([
   const news = newsOf(outcome);
   expect(news.end).toBe(end);
   expect(/^Delivered/.test(news.summary)).toBe(end === 'delivered');
+});
+
+test('runs of an endpoint that is probed look once a minute at most: their end is reported to them', () => {
+  const waiting = { steppedAsideAt: null, lastError: null, waitMs: null, probeMs: 1_000 };
+  expect(waitOf({ ...waiting, state: 'due', mode: 'probing' })).toMatchObject({ delayMs: 65_000 });
 });

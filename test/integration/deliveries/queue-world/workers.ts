@@ -1,8 +1,9 @@
 import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { openEndpoint } from '../../../../src/deliveries/attempt/endpoint-cache.ts';
+import type { MadeAttempt } from '../../../../src/deliveries/attempt/made-attempt.ts';
 import { sendDelivery } from '../../../../src/deliveries/attempt/send-delivery.ts';
-import { type MadeAttempt, settleAttempts } from '../../../../src/deliveries/attempt/settle-attempts.ts';
+import { settleAttempts } from '../../../../src/deliveries/attempt/settle-attempts.ts';
 import { loadEndpointSettings } from '../../../../src/endpoints/endpoint-settings.ts';
 import { execute, query } from '../../../../src/platform/postgres/sql.ts';
 import {

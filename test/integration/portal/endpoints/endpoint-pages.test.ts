@@ -178,7 +178,7 @@ test('what failed for good is on the overview and the page of the endpoint, also
   const { id } = await add();
   const overview = `/portal/w/${WABA}`;
   expect((await admin.get(overview)).body).toContain('no failures');
-  await api.database.transaction((trx) => countFailed(trx, id, 3));
+  await api.database.transaction((trx) => countFailed(trx, new Map([[id, 3]])));
   const link = `deliveries?state=failed&amp;endpointId=${id}"`;
   for (const path of [overview, `${PATH}/${id}`]) expect((await admin.get(path)).body).toContain(link);
 });
