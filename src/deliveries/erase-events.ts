@@ -1,6 +1,7 @@
 import { type ErasureCounts, NotYetErased } from '../platform/erasing.ts';
 import type { Database, Transaction } from '../platform/postgres/database.ts';
 import { query } from '../platform/postgres/sql.ts';
+import { RUN_PREFIX } from '../queue/claim.ts';
 import { deleteDeliveriesOf, ERASED_REASON, eraseDeliveriesOf } from '../queue/erase-deliveries.ts';
 import { eraseOrderingKeys } from '../queue/ordering-keys.ts';
 import { removeDeliveries } from '../queue/remove.ts';
@@ -25,7 +26,7 @@ export async function quietEvents(
   const ids = open.map(({ id }) => id);
   await removeDeliveries(database, ids, { reason: ERASED_REASON });
   const left = await findOpenDeliveries(database, ids);
-  const ended = open.filter(({ id, workflowId }) => !left.has(id) && workflowId?.startsWith('delivery/'));
+  const ended = open.filter(({ id, workflowId }) => !left.has(id) && workflowId?.startsWith(RUN_PREFIX));
   await cancelWorkflows(ended.flatMap(({ workflowId }) => workflowId ?? []));
   if (left.size > 0) throw new NotYetErased(`${left.size} deliveries are being attempted.`);
 }

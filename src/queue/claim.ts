@@ -283,15 +283,18 @@ export type DeliveryLabel = Pick<
   'deliveryId' | 'deliveryDay' | 'endpointId' | 'eventType' | 'eventId'
 > & { endpointUrl: string; wabaId: string; tenantId: string };
 
+/** How the ids of all workflows begin that show a delivery. */
+export const RUN_PREFIX = 'delivery/';
+
 /** The id under which operators find a delivery. No eventId: it may hold a customer's phone number. */
 export function deliveryWorkflowId({
   endpointId,
   deliveryId,
 }: Pick<DeliveryLabel, 'deliveryId' | 'endpointId'>): string {
-  return `delivery/${endpointId}/${publicDeliveryId(deliveryId)}`;
+  return `${RUN_PREFIX}${endpointId}/${publicDeliveryId(deliveryId)}`;
 }
 
-const DELIVERY_WORKFLOW = /^delivery\/\d{1,20}\/(dlv_[0-9a-f]{32})$/;
+const DELIVERY_WORKFLOW = new RegExp(String.raw`^${RUN_PREFIX}\d{1,20}/(dlv_[0-9a-f]{32})$`);
 
 /** The delivery that a workflow with this id shows; null for other workflows. */
 export function deliveryIdOfWorkflow(workflowId: string): string | null {

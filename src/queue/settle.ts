@@ -4,7 +4,7 @@ import { byteaArray, textArray } from '../platform/postgres/arrays.ts';
 import { type Database, type Transaction, undone } from '../platform/postgres/database.ts';
 import { execute, query } from '../platform/postgres/sql.ts';
 import type { PhaseTimings } from '../platform/sender/phase-timings.ts';
-import type { ClaimedDelivery, Orphan } from './claim.ts';
+import { type ClaimedDelivery, type Orphan, RUN_PREFIX } from './claim.ts';
 
 export type Claim = { deliveryId: string; token: string };
 
@@ -165,7 +165,7 @@ export async function settleDeliveries(
        :ids, :tokens, :nextStates, :attempts, :probes, :delaysMs, :runs, :logDays, :days, :logStates, :errors, :workflowIds,
        :wabaIds, :endpointIds, :started, :durationsMs, :dnsMs, :connectMs, :tlsMs, :firstByteMs, :reused, :statusCodes,
        :errorClasses, :errorMessages, :urls, :addresses, :customHeaders, :responseHeaders, :responseBodies, :worker,
-       :userAgent, :follows, :followToken, :leaseMs)`,
+       :runPrefix, :userAgent, :follows, :followToken, :leaseMs)`,
     {
       ids: settled.map((s) => s.deliveryId),
       tokens: settled.map((s) => s.token),
@@ -180,7 +180,7 @@ export async function settleDeliveries(
       errors: settled.map((s) => s.error),
       workflowIds: settled.map((s) => s.workflowId),
       ...recordColumns(settled.map((s) => s.record)),
-      ...{ worker, userAgent: USER_AGENT },
+      ...{ worker, runPrefix: RUN_PREFIX, userAgent: USER_AGENT },
       follows: settled.map((s) => claim?.behind.has(s.deliveryId) ?? false),
       followToken: claim?.token ?? null,
       leaseMs: claim?.leaseMs ?? 0,

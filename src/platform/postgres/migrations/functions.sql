@@ -716,7 +716,7 @@ create or replace function settle_and_follow(
   dns_ms real[], connect_ms real[], tls_ms real[], first_byte_ms real[], reused boolean[], status_codes integer[],
   error_classes text[], error_messages text[], urls text[],
   addresses text[], custom_headers text[], response_headers_json text[], response_bodies bytea[],
-  worker_name text, user_agent text, follows boolean[], follow_token uuid, lease_ms double precision
+  worker_name text, run_prefix text, user_agent text, follows boolean[], follow_token uuid, lease_ms double precision
 ) returns table (
   settled uuid, promoted integer,
   delivery_id uuid, delivery_day date, endpoint_id bigint, endpoint_version integer, event_day date,
@@ -773,11 +773,11 @@ begin
   end if;
   insert into attempts (delivery_id, attempt, waba_id, endpoint_id, started_at, duration_ms, dns_ms, connect_ms, tls_ms,
                         first_byte_ms, reused, status_code, error_class, error_message, url, remote_address,
-                        user_agent, custom_headers, response_headers, response_body, worker, workflow_id)
+                        user_agent, custom_headers, response_headers, response_body, worker)
   select ids[n], attempt_numbers[n], waba_ids[n], endpoint_ids[n], started[n], durations_ms[n], dns_ms[n], connect_ms[n],
          tls_ms[n], first_byte_ms[n], reused[n], status_codes[n], error_classes[n], error_messages[n], urls[n],
          addresses[n], settle_and_follow.user_agent, custom_headers[n], response_headers_json[n]::jsonb,
-         response_bodies[n], worker_name, workflow_ids[n]
+         response_bodies[n], worker_name
     from generate_subscripts(ids, 1) as n
    where ids[n] = any (ours)
   on conflict do nothing;
@@ -788,7 +788,7 @@ begin
            next_attempt_at = clock_timestamp() + delays_ms[n] * interval '1 millisecond',
            finished_at = case when log_states[n] = 'pending' then null else clock_timestamp() end,
            -- A run of its own was there, whoever made this attempt.
-           workflow_id = case when d.workflow_id like 'delivery/%' then d.workflow_id
+           workflow_id = case when starts_with(d.workflow_id, run_prefix) then d.workflow_id
                               else coalesce(workflow_ids[n], d.workflow_id) end
       from generate_subscripts(ids, 1) as n
      where days[n] = log_day and d.day = log_day and d.id = any (ours) and d.id = ids[n];

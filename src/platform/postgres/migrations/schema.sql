@@ -613,7 +613,6 @@ create table attempts (
   response_headers jsonb,
   response_body bytea,
   worker text not null,
-  workflow_id text,
   -- Attempts are looked up by their delivery, hence not the day first.
   primary key (delivery_id, attempt, day)
 ) partition by range (day);
