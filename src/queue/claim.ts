@@ -294,7 +294,7 @@ export function deliveryWorkflowId({
   return `${RUN_PREFIX}${endpointId}/${publicDeliveryId(deliveryId)}`;
 }
 
-const DELIVERY_WORKFLOW = new RegExp(String.raw`^${RUN_PREFIX}\d{1,20}/(dlv_[0-9a-f]{32})$`);
+const DELIVERY_WORKFLOW = /^delivery\/\d{1,20}\/(dlv_[0-9a-f]{32})$/;
 
 /** The delivery that a workflow with this id shows; null for other workflows. */
 export function deliveryIdOfWorkflow(workflowId: string): string | null {

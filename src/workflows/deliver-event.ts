@@ -1,19 +1,17 @@
 import {
-  ApplicationFailure,
   CancellationScope,
   condition,
   defineSignal,
   isCancellation,
-  proxyActivities,
   proxyLocalActivities,
   setCurrentDetails,
   setHandler,
-  workflowInfo,
 } from '@temporalio/workflow';
 import type { DeliverEventActivities } from '../activities/deliver-event.ts';
 import type { DeliverEventInput } from '../deliveries/dispatch/start-workflows.ts';
 import type { DeliveryNews } from '../deliveries/run-news.ts';
-import { LOST_WORKER_RETRY, NEWS_SIGNAL, queuesBeside } from '../platform/temporal/workflow-options.ts';
+import { NEWS_SIGNAL } from '../platform/temporal/workflow-options.ts';
+import { activitiesOn, resultOf } from './kit.ts';
 
 /** An attempt that got lost with its worker, or on the way to it, is noticed after this time. */
 const HEARTBEAT_TIMEOUT = '10 seconds';
@@ -46,11 +44,11 @@ export async function deliverEvent(input: DeliverEventInput): Promise<string> {
   });
   try {
     const first = input.held ? await heldAttempt(input) : input.news;
-    if (first !== null && isResult(first)) return resultOf(first);
+    if (first !== null && isResult(first)) return endOf(first);
     if (first !== null) show(first);
     const attempts = lasting(input).attemptDelivery(input);
     const report = condition(() => reported !== null).then(() => reported);
-    return resultOf((await Promise.race([report, attempts])) ?? (await attempts));
+    return endOf((await Promise.race([report, attempts])) ?? (await attempts));
   } catch (error) {
     if (!isCancellation(error)) throw error;
     await CancellationScope.nonCancellable(() => lasting(input).dropDelivery(input.deliveryId));
@@ -69,12 +67,8 @@ function isResult({ end }: DeliveryNews): boolean {
   return end === 'delivered' || end === 'failed';
 }
 
-/** A delivery that failed permanently is a failed workflow, so that operators find it by its status. */
-function resultOf({ end, summary }: DeliveryNews): string {
-  if (end === 'failed')
-    throw ApplicationFailure.create({ message: summary, type: 'DeliveryFailed', nonRetryable: true });
-  return summary;
-}
+const endOf = ({ end, summary }: DeliveryNews) =>
+  resultOf({ failed: end === 'failed', summary }, 'DeliveryFailed');
 
 /** The attempt that the process which started this run holds for it: most take one workflow task, in which this runs. */
 async function heldAttempt({ deliveryId }: DeliverEventInput): Promise<DeliveryNews | null> {
@@ -93,11 +87,9 @@ async function heldAttempt({ deliveryId }: DeliverEventInput): Promise<DeliveryN
 
 /** Activities that are retried until the delivery has ended: the wait between webhooks is theirs to say. */
 function lasting(input: DeliverEventInput): DeliverEventActivities {
-  return proxyActivities<DeliverEventActivities>({
-    taskQueue: queuesBeside(workflowInfo().taskQueue).deliveryRetries,
+  return activitiesOn<DeliverEventActivities>('deliveryRetries', {
     startToCloseTimeout: input.leaseMs + RECORDING_MS,
     heartbeatTimeout: HEARTBEAT_TIMEOUT,
-    retry: LOST_WORKER_RETRY,
     summary: 'attempts',
   });
 }

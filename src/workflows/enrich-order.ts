@@ -1,16 +1,13 @@
-import { proxyActivities, setCurrentDetails, workflowInfo } from '@temporalio/workflow';
+import { setCurrentDetails } from '@temporalio/workflow';
 import type { EnrichOrderActivities } from '../activities/enrich-order.ts';
 import type { EnrichOrderInput } from '../messages/orders/release-order.ts';
-import { LOST_WORKER_RETRY, queuesBeside } from '../platform/temporal/workflow-options.ts';
+import { activitiesOn } from './kit.ts';
 
-function activities(): EnrichOrderActivities {
-  return proxyActivities<EnrichOrderActivities>({
-    taskQueue: queuesBeside(workflowInfo().taskQueue).orders,
+const activities = () =>
+  activitiesOn<EnrichOrderActivities>('orders', {
     startToCloseTimeout: '1 minute',
-    retry: LOST_WORKER_RETRY,
     summary: 'look up products, release the event',
   });
-}
 
 /**
  * Fills `data.service` of one order and releases its `order` event, whose place intake reserved.

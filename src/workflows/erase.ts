@@ -1,16 +1,13 @@
-import { proxyActivities, setCurrentDetails, workflowInfo } from '@temporalio/workflow';
+import { setCurrentDetails } from '@temporalio/workflow';
 import type { EraseActivities, EraseInput } from '../activities/erase.ts';
-import { LOST_WORKER_RETRY, queuesBeside } from '../platform/temporal/workflow-options.ts';
+import { activitiesOn } from './kit.ts';
 
-function activities(): EraseActivities {
-  return proxyActivities<EraseActivities>({
-    taskQueue: queuesBeside(workflowInfo().taskQueue).operations,
+const activities = () =>
+  activitiesOn<EraseActivities>('operations', {
     startToCloseTimeout: '10 minutes',
     heartbeatTimeout: '10 seconds',
-    retry: LOST_WORKER_RETRY,
     summary: 'erase batch after batch',
   });
-}
 
 /**
  * Erases one subject: rows, bodies, files.
@@ -31,27 +28,10 @@ async function erase({ erasureId }: EraseInput): Promise<string> {
   return summary;
 }
 
-/** A customer of a WABA. */
-export async function eraseCustomer(input: EraseInput): Promise<string> {
-  return await erase(input);
-}
-
-/** A conversation of a number with a customer or a group. */
-export async function eraseConversation(input: EraseInput): Promise<string> {
-  return await erase(input);
-}
-
-/** A WABA with everything that came through it. */
-export async function eraseWaba(input: EraseInput): Promise<string> {
-  return await erase(input);
-}
-
-/** A tenant with its WABAs and the users that belong nowhere else. */
-export async function eraseTenant(input: EraseInput): Promise<string> {
-  return await erase(input);
-}
-
-/** A user of the portal. */
-export async function eraseUser(input: EraseInput): Promise<string> {
-  return await erase(input);
-}
+export {
+  erase as eraseConversation,
+  erase as eraseCustomer,
+  erase as eraseTenant,
+  erase as eraseUser,
+  erase as eraseWaba,
+};

@@ -2,24 +2,20 @@ import {
   condition,
   continueAsNew,
   defineSignal,
-  proxyActivities,
   setCurrentDetails,
   setHandler,
   workflowInfo,
 } from '@temporalio/workflow';
 import type { NumberActivities, RefreshNumbersInput } from '../activities/refresh-numbers.ts';
-import { LOST_WORKER_RETRY, queuesBeside } from '../platform/temporal/workflow-options.ts';
+import { activitiesOn } from './kit.ts';
 
 /** Look again: the token was changed, or upstream says that something did. */
 const changed = defineSignal('changed');
 
-function activities(): NumberActivities {
-  return proxyActivities<NumberActivities>({
-    taskQueue: queuesBeside(workflowInfo().taskQueue).orders,
+const activities = () =>
+  activitiesOn<NumberActivities>('orders', {
     startToCloseTimeout: '6 minutes',
-    retry: LOST_WORKER_RETRY,
   });
-}
 
 /**
  * Makes the phone numbers of one WABA those that upstream lists, and takes in the bodies that waited for a new one.

@@ -5,30 +5,25 @@ import {
   defineQuery,
   defineSignal,
   isCancellation,
-  proxyActivities,
   setCurrentDetails,
   setHandler,
-  workflowInfo,
 } from '@temporalio/workflow';
 import type {
   ReplayActivities,
   ReplayDeliveriesInput,
   ReplayProgress,
 } from '../activities/replay-deliveries.ts';
-import { LOST_WORKER_RETRY, queuesBeside } from '../platform/temporal/workflow-options.ts';
+import { activitiesOn } from './kit.ts';
 
 const pause = defineSignal('pause');
 const resume = defineSignal('resume');
 const progressQuery = defineQuery<ReplayProgress | null>('progress');
 
-function activities(): ReplayActivities {
-  return proxyActivities<ReplayActivities>({
-    taskQueue: queuesBeside(workflowInfo().taskQueue).operations,
+const activities = () =>
+  activitiesOn<ReplayActivities>('operations', {
     startToCloseTimeout: '2 minutes',
     heartbeatTimeout: '10 seconds',
-    retry: LOST_WORKER_RETRY,
   });
-}
 
 /**
  * Puts the deliveries of one selection into the queue again, beside the live ones and behind their first attempts.

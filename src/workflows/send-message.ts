@@ -1,32 +1,7 @@
-import {
-  CancellationScope,
-  isCancellation,
-  proxyActivities,
-  setCurrentDetails,
-  workflowInfo,
-} from '@temporalio/workflow';
+import { setCurrentDetails } from '@temporalio/workflow';
 import type { SendMessageActivities, SendResult } from '../activities/send-message.ts';
 import type { SendMessageInput } from '../messages/send/record-send.ts';
-import { LOST_WORKER_RETRY, queuesBeside } from '../platform/temporal/workflow-options.ts';
-
-function sending(): SendMessageActivities {
-  return proxyActivities<SendMessageActivities>({
-    taskQueue: queuesBeside(workflowInfo().taskQueue).sends,
-    startToCloseTimeout: '2 minutes',
-    heartbeatTimeout: '10 seconds',
-    retry: LOST_WORKER_RETRY,
-    summary: 'wait for the turn, call upstream, record',
-  });
-}
-
-function givingUp(): SendMessageActivities {
-  return proxyActivities<SendMessageActivities>({
-    taskQueue: queuesBeside(workflowInfo().taskQueue).sends,
-    startToCloseTimeout: '1 minute',
-    retry: LOST_WORKER_RETRY,
-    summary: 'mark as failed',
-  });
-}
+import { activitiesOn, orGiveUp } from './kit.ts';
 
 /**
  * Owns one outbound message until upstream has accepted it, or it has failed for good, or its outcome stays unknown.
@@ -40,20 +15,23 @@ function givingUp(): SendMessageActivities {
  * workflow again.
  */
 export async function sendMessage(input: SendMessageInput): Promise<SendResult> {
+  const sending = activitiesOn<SendMessageActivities>('sends', {
+    startToCloseTimeout: '2 minutes',
+    heartbeatTimeout: '10 seconds',
+    summary: 'wait for the turn, call upstream, record',
+  });
+  const givingUp = activitiesOn<SendMessageActivities>('sends', {
+    startToCloseTimeout: '1 minute',
+    summary: 'mark as failed',
+  });
   setCurrentDetails(
     `**Sending message ${input.messageId}** of WABA ${input.wabaId}.\n\n` +
       'While it waits, the pending activity shows why and until when.',
   );
-  const result = await sendOrGiveUp(input);
+  const result = await orGiveUp(
+    () => sending.sendToUpstream(input),
+    () => givingUp.giveUpSend(input),
+  );
   setCurrentDetails(`**${result.outcome}**, message ${input.messageId}. ${result.summary}`);
   return result;
-}
-
-async function sendOrGiveUp(input: SendMessageInput): Promise<SendResult> {
-  try {
-    return await sending().sendToUpstream(input);
-  } catch (error) {
-    if (!isCancellation(error)) throw error;
-    return await CancellationScope.nonCancellable(() => givingUp().giveUpSend(input));
-  }
 }
