@@ -20,7 +20,6 @@ export type KeyRequestActivityTools = {
   logger: { info(fields: object, message: string): void; warn(fields: object, message: string): void };
 };
 
-/** A request as its workflow shows it. */
 export type SeenRequest = RequestDescription & {
   state: string;
   tenantId: string;
@@ -29,7 +28,6 @@ export type SeenRequest = RequestDescription & {
   waitMs: number;
 };
 
-/** The activities of `approveApiKey`. */
 export function makeKeyRequestActivities({ database, logger }: KeyRequestActivityTools) {
   return {
     /** Lets time do to the request what it does, and says how it is. */

@@ -20,7 +20,6 @@ type DeliverEventTools = {
 /** What takes longer is to be seen as a pending activity. */
 const QUICK_MS = 1_000;
 
-/** The activities of `deliverEvent`. */
 export function makeDeliverEventActivities({ database, loop, runs }: DeliverEventTools) {
   return {
     /**

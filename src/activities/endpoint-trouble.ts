@@ -18,7 +18,6 @@ export type TroubleAction =
 
 const ACTOR = { name: 'Temporal UI operator', requestId: null, ip: null };
 
-/** The activities of `endpointTrouble`. */
 export function makeEndpointTroubleActivities(tools: { database: Database; publicUrl: string }) {
   const audited = { database: tools.database, actor: ACTOR };
   const act = async (wabaId: string, id: string, action: TroubleAction): Promise<string> => {
@@ -44,7 +43,6 @@ export function makeEndpointTroubleActivities(tools: { database: Database; publi
     }
   };
   return {
-    /** Looks at the endpoint. A local activity. */
     lookAtEndpoint: async (id: string, failure: ReportedFailure | null): Promise<TroubleShown | string> =>
       await lookAtTrouble(tools, id, failure),
 

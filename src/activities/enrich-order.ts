@@ -15,7 +15,6 @@ type EnrichOrderTools = ReleaseOrderTools & { logger: Pick<Logger, 'warn'> };
 
 const LONGEST_DELAY_MS = 30_000;
 
-/** The activities of `enrichOrder`. */
 export function makeEnrichOrderActivities(tools: EnrichOrderTools) {
   return {
     /** Looks products up for at most 5 seconds and releases the event; repeated only while the database is away. */

@@ -21,7 +21,6 @@ const TYPE = 'NotYetErased';
 const LONGEST_RUN_MS = 15_000;
 const GO_ON_MS = 1;
 
-/** The activities of the workflows that erase. */
 export function makeEraseActivities(tools: EraseActivityTools) {
   return {
     /**

@@ -35,7 +35,6 @@ export type NumberLookup = { summary: string; waitMs: number | null };
 /** For what came while upstream was asked. */
 const NEXT_LOOK_MS = 60_000;
 
-/** The activities of `refreshNumbers` and `refreshAllNumbers`. */
 export function makeNumberActivities(tools: NumberActivityTools) {
   const { database } = tools;
   return {

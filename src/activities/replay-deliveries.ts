@@ -30,7 +30,6 @@ const TYPE = 'NotYetReplayed';
 const LOOK_AGAIN_MS = 15_000;
 const BUSY_LOOK_AGAIN_MS = 2_000;
 
-/** The activities of `replayDeliveries`. */
 export function makeReplayActivities({
   database,
   maxOpenPerEndpoint = MAX_OPEN_PER_ENDPOINT,

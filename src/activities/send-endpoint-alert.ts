@@ -14,7 +14,6 @@ export type AlertEnd = { failed: boolean; summary: string };
 /** 5 s, 30 s, 2 min, 10 min, 30 min, 2 h, 6 h: an older alert helps no one. */
 const ALERT_SCHEDULE_MS = [5, 30, 120, 600, 1_800, 7_200, 21_600].map((seconds) => seconds * 1_000);
 
-/** The activities of `sendEndpointAlert`. */
 export function makeAlertActivities({ alertScheduleMs = ALERT_SCHEDULE_MS, ...tools }: AlertActivityTools) {
   return {
     /** Sends until the operations URL takes it or the schedule ends; each failure carries the wait until the next. */

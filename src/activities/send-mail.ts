@@ -10,7 +10,6 @@ export type MailEnd = { failed: boolean; summary: string };
 /** 10 s, 1 min, 5 min, 15 min, 1 h, 3 h, 6 h, 12 h: mail servers are down for a day at most. */
 const MAIL_SCHEDULE_MS = [10, 60, 300, 900, 3_600, 10_800, 21_600, 43_200].map((seconds) => seconds * 1_000);
 
-/** The activities of `sendMail`. */
 export function makeMailActivities({ mailScheduleMs = MAIL_SCHEDULE_MS, ...tools }: MailActivityTools) {
   return {
     /** Sends the e-mail until the mail server takes it or the schedule ends. */

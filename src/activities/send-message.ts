@@ -41,7 +41,6 @@ const HOUR_MS = 3_600_000;
 /** After the time for the answer an attempt needs some for recording; then it is lost. */
 const RECORDING_MS = 5_000;
 
-/** The activities of `sendMessage`. */
 export function makeSendMessageActivities(tools: SendMessageTools) {
   const mediaSlots = makeMediaSlots();
   return {

@@ -50,7 +50,6 @@ const PUBLISH_RETRY_DELAYS_MS = [1_000, 2_000, 5_000, 10_000, 15_000];
 
 const NOTHING_MET: FetchTally = { wrongDownloads: 0, goneResponses: 0 };
 
-/** The activities of `storeInboundMedia`. */
 export function makeStoreInboundMediaActivities(tools: StoreInboundMediaTools) {
   return {
     /** Fetches, checks, stores and publishes; each failure that may pass carries the wait until the next attempt. */

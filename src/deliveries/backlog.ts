@@ -8,7 +8,6 @@ import { ACTIVE, LAST_POSITION } from '../queue/claim.ts';
 /** Counting stops here, so that a million waiting deliveries cost no more than this many. */
 const MAX_COUNTED_OVERALL = 20_000;
 
-/** Pending deliveries of all tenants. */
 export type Backlog = {
   /** By state of the queue; together at most MAX_COUNTED_OVERALL. */
   states: Record<string, number>;
@@ -94,7 +93,6 @@ export async function oldestDueAt(database: Database): Promise<Date | null> {
   return row?.dueAt ?? null;
 }
 
-/** An endpoint that takes deliveries, and of which first attempts wait. */
 export type LateEndpoint = { id: string; wabaId: string; tenantId: string };
 
 /**
@@ -203,7 +201,6 @@ export async function readLastErrors(
   );
 }
 
-/** A worker process with a recent heartbeat. */
 export type SeenWorker = RecentAttempts & { id: string; seenAt: Date };
 
 /** The worker processes of the last hour, the latest heard first. */

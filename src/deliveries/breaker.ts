@@ -82,7 +82,6 @@ export function makeEndpointHealth(now: () => number = Date.now) {
       timeouts.delete(endpointId);
       return true;
     },
-    /** What was counted since the last call. */
     drain(): EndpointCounts[] {
       const drained = [...deltas.values()];
       deltas = new Map();

@@ -88,7 +88,6 @@ export const PUBLISH_PARAMETERS = `:keyWabas, :keys, :keyEvents, :eventKeys, :ev
 
 type PublishOptions = { occurredAt: Date; claimer: DirectClaimer | null };
 
-/** What the function publish_events returns. */
 export type StoredEvents = { heads: string[] | null; lastNumbers: string[] };
 
 /**
@@ -127,7 +126,6 @@ export function planPublishing(
   return { parameters, published };
 }
 
-/** Publishes events in one go. */
 export async function publishEvents(
   trx: Transaction,
   events: readonly NewEvent[],
@@ -159,7 +157,6 @@ function makeEvent(event: NewEvent, occurredAt: Date): MadeEvent {
   return { ...event, uuid, day: dayOfUuidV7(uuid), lane: laneOf(event.laneKey), body };
 }
 
-/** The ordering keys of events, each once. */
 type Keys = {
   /** In the one order in which all publishers lock them, with how many of the events have each. */
   keys: { wabaId: string; lane: string; events: number }[];

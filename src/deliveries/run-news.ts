@@ -15,7 +15,6 @@ function endOf(outcome: AttemptOutcome): DeliveryNews['end'] {
   return outcome.state === 'settled' ? (outcome.end?.state ?? 'dropped') : null;
 }
 
-/** One line for operators. */
 function summaryOf(outcome: AttemptOutcome): string {
   switch (outcome.state) {
     case 'delivered':

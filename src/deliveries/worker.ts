@@ -33,7 +33,6 @@ type DeliveryTools = {
   logger: Logger;
   /** Host and process. */
   worker: string;
-  /** For metrics. */
   onAttempt: AttemptObserver;
 };
 
@@ -90,7 +89,6 @@ export function openDelivery(config: Config, tools: DeliveryTools) {
       stopping.abort();
       loop.stopClaiming();
     },
-    /** Waits for attempts under way. */
     close: async () => {
       await loop.drained();
       await sender.close();

@@ -12,7 +12,6 @@ export type OneClaim =
   /** It has left the queue; null when the log no longer has it. */
   | { kind: 'settled'; end: DeliveryEnd | null };
 
-/** Where a delivery stands that cannot be attempted now. */
 export type WaitingDelivery = {
   state: string;
   /** Until its attempt is due, or until the lease of another attempt ends; null when neither is known. */

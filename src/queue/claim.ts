@@ -33,7 +33,6 @@ export type ClaimedDelivery = {
 /** A claimed delivery whose event no longer exists: nothing could ever be sent. */
 export type Orphan = { deliveryId: string; body: null };
 
-/** The place in the queue that a claimed delivery had. */
 export type TakenPlace = DuePlace & { endpointId: string };
 
 /** SQL that claims rows of the queue for `:token`. */
@@ -181,7 +180,6 @@ type DuePlace = { replay: boolean; position: string };
 /** An endpoint that has something due, the first of which is at `replay` and `position`. */
 export type DueEndpoint = DuePlace & {
   endpointId: string;
-  /** Whether it takes deliveries. */
   isOpen: boolean;
   maxInFlight: number | null;
   ratePerSecond: number | null;

@@ -1,3 +1,4 @@
+import { columnsOf } from '../platform/postgres/arrays.ts';
 import type { Database, Transaction } from '../platform/postgres/database.ts';
 import { execute, query } from '../platform/postgres/sql.ts';
 
@@ -20,12 +21,7 @@ export async function insertDeliveries(trx: Transaction, deliveries: readonly Ne
     `insert into deliveries (day, id, waba_id, endpoint_id, event_day, event_uuid, replay_id, replay_of)
      select * from unnest(?::date[], ?::uuid[], ?::text[], ?::bigint[], ?::date[], ?::uuid[], ?::bigint[], ?::uuid[])`,
     [
-      deliveries.map((d) => d.deliveryDay),
-      deliveries.map((d) => d.deliveryId),
-      deliveries.map((d) => d.wabaId),
-      deliveries.map((d) => d.endpointId),
-      deliveries.map((d) => d.eventDay),
-      deliveries.map((d) => d.eventUuid),
+      ...columnsOf(deliveries, 'deliveryDay', 'deliveryId', 'wabaId', 'endpointId', 'eventDay', 'eventUuid'),
       deliveries.map((d) => d.replayId ?? null),
       deliveries.map((d) => d.replayOf ?? null),
     ],
@@ -50,7 +46,7 @@ export async function findDeliveryEnds(
     `select d.id, d.state, d.attempts, d.last_status_code as "statusCode", d.last_error as error
        from unnest(?::date[], ?::uuid[]) as w (day, id)
        join deliveries d on d.day = w.day and d.id = w.id and d.state <> 'pending'`,
-    [deliveries.map((d) => d.deliveryDay), deliveries.map((d) => d.deliveryId)],
+    columnsOf(deliveries, 'deliveryDay', 'deliveryId'),
   );
   return new Map(rows.map(({ id, ...end }) => [id, end]));
 }
@@ -65,10 +61,6 @@ export async function recordWorkflow(
     `update deliveries d set workflow_id = w.workflow_id
        from unnest(?::date[], ?::uuid[], ?::text[]) as w (day, id, workflow_id)
       where d.day = w.day and d.id = w.id and d.workflow_id is distinct from w.workflow_id`,
-    [
-      deliveries.map((d) => d.deliveryDay),
-      deliveries.map((d) => d.deliveryId),
-      deliveries.map((d) => d.workflowId),
-    ],
+    columnsOf(deliveries, 'deliveryDay', 'deliveryId', 'workflowId'),
   );
 }

@@ -80,7 +80,6 @@ export function wantedBy<Delivery extends QueuedDelivery>(
   return new Set(mayTake.filter(({ endpointId }) => claimer.take(endpointId)));
 }
 
-/** Of each lane the first. */
 function firstsOf<Delivery extends QueuedDelivery>(deliveries: readonly Delivery[]): Set<Delivery> {
   const firsts = new Map<string, Delivery>();
   for (const delivery of deliveries) {

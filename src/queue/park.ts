@@ -39,7 +39,6 @@ export async function parkHeads(
   });
 }
 
-/** Endpoints that are locked together. */
 const ENDPOINTS_AT_ONCE = 100;
 
 /** Lets walks see the parked heads of endpoints that take deliveries again, `limit` of each. Returns how many. */

@@ -3,7 +3,6 @@ import { query } from '../platform/postgres/sql.ts';
 import type { Claim } from './settle.ts';
 
 export type RemoveOptions = {
-  /** Why, for the delivery log. */
   reason: string;
   /** Claims of the caller: its own attempts are no obstacle. */
   tokens?: readonly string[];

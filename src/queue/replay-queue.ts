@@ -4,7 +4,6 @@ import { insertDeliveries, type NewDelivery } from './delivery-log.ts';
 import { enqueueDeliveries, wakeDispatcher } from './enqueue.ts';
 import { removeDeliveries } from './remove.ts';
 
-/** What the queue needs to know of a replay. */
 export type QueuedReplay = {
   id: string;
   wabaId: string;
@@ -12,7 +11,6 @@ export type QueuedReplay = {
   createdAt: Date;
 };
 
-/** One delivery of a replay, to be logged and queued. */
 export type ReplayDelivery = Required<Omit<NewDelivery, 'wabaId' | 'endpointId' | 'replayId'>> & {
   lane: string;
 };

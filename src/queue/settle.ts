@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { USER_AGENT } from '../platform/http/user-agent.ts';
-import { byteaArray, textArray } from '../platform/postgres/arrays.ts';
+import { byteaArray, columnsOf, type Scalar, textArray } from '../platform/postgres/arrays.ts';
 import { type Database, type Transaction, undone } from '../platform/postgres/database.ts';
 import { execute, query } from '../platform/postgres/sql.ts';
 import type { PhaseTimings } from '../platform/sender/phase-timings.ts';
@@ -26,7 +26,7 @@ export async function findClaims(
        from delivery_queue q
        join unnest(?::uuid[], ?::uuid[]) as c (delivery_id, token) using (delivery_id, token)
       where q.state = 'claimed'`,
-    [claims.map((claim) => claim.deliveryId), claims.map((claim) => claim.token)],
+    columnsOf(claims, 'deliveryId', 'token'),
   );
   return new Map(rows.map((row) => [row.deliveryId, row]));
 }
@@ -68,7 +68,6 @@ export type RunRoom = {
   openRuns: number;
   openRunsOfTenant: number;
   openRunsOverall: number;
-  /** How many may be open for this endpoint. */
   mostRuns: number;
   /** Probes that failed since it was taken for down. */
   probeFailures: number;
@@ -162,23 +161,14 @@ export async function settleDeliveries(
   const rows = await query<SettledRow | ClaimedDelivery | Orphan>(
     database,
     `select settled, promoted, ${CLAIM_COLUMNS} from settle_and_follow(
-       :ids, :tokens, :nextStates, :attempts, :probes, :delaysMs, :runs, :logDays, :days, :logStates, :errors, :workflowIds,
-       :wabaIds, :endpointIds, :started, :durationsMs, :dnsMs, :connectMs, :tlsMs, :firstByteMs, :reused, :statusCodes,
-       :errorClasses, :errorMessages, :urls, :addresses, :customHeaders, :responseHeaders, :responseBodies, :worker,
+       :deliveryId, :token, :nextState, :attempt, :probes, :delayMs, :run, :logDays, :deliveryDay, :logState, :error,
+       :workflowId, :wabaId, :endpointId, :startedAt, :totalMs, :dnsMs, :connectMs, :tlsMs, :firstByteMs, :reused, :statusCode,
+       :errorClass, :errorMessage, :url, :remoteAddress, :customHeaders, :responseHeaders, :responseBodies, :worker,
        :runPrefix, :userAgent, :follows, :followToken, :leaseMs)`,
     {
-      ids: settled.map((s) => s.deliveryId),
-      tokens: settled.map((s) => s.token),
-      nextStates: settled.map((s) => s.nextState),
-      attempts: settled.map((s) => s.attempt),
-      probes: settled.map((s) => s.probes),
-      delaysMs: settled.map((s) => s.delayMs),
-      runs: settled.map((s) => s.run),
+      ...columns(settled, 'deliveryId', 'token', 'nextState', 'attempt', 'probes', 'delayMs', 'run'),
+      ...columns(settled, 'deliveryDay', 'logState', 'error', 'workflowId'),
       logDays: [...new Set(settled.map((s) => s.deliveryDay))],
-      days: settled.map((s) => s.deliveryDay),
-      logStates: settled.map((s) => s.logState),
-      errors: settled.map((s) => s.error),
-      workflowIds: settled.map((s) => s.workflowId),
       ...recordColumns(settled.map((s) => s.record)),
       ...{ worker, runPrefix: RUN_PREFIX, userAgent: USER_AGENT },
       follows: settled.map((s) => claim?.behind.has(s.deliveryId) ?? false),
@@ -208,25 +198,22 @@ function sortRows(rows: readonly (SettledRow | ClaimedDelivery | Orphan)[]): Set
 }
 
 function recordColumns(records: readonly AttemptRecord[]) {
+  const timings = records.map((r) => r.timings);
   return {
-    wabaIds: records.map((r) => r.wabaId),
-    endpointIds: records.map((r) => r.endpointId),
-    started: records.map((r) => r.startedAt),
-    durationsMs: records.map((r) => r.timings.totalMs),
-    dnsMs: records.map((r) => r.timings.dnsMs),
-    connectMs: records.map((r) => r.timings.connectMs),
-    tlsMs: records.map((r) => r.timings.tlsMs),
-    firstByteMs: records.map((r) => r.timings.firstByteMs),
-    reused: records.map((r) => r.timings.reused),
-    statusCodes: records.map((r) => r.statusCode),
-    errorClasses: records.map((r) => r.errorClass),
-    errorMessages: records.map((r) => r.errorMessage),
-    urls: records.map((r) => r.url),
-    addresses: records.map((r) => r.remoteAddress),
-    customHeaders: records.map((r) => r.customHeaders),
+    ...columns(records, 'wabaId', 'endpointId', 'startedAt', 'statusCode', 'errorClass', 'errorMessage'),
+    ...columns(records, 'url', 'remoteAddress', 'customHeaders'),
+    ...columns(timings, 'totalMs', 'dnsMs', 'connectMs', 'tlsMs', 'firstByteMs', 'reused'),
     responseHeaders: textArray(records.map((r) => r.responseHeadersJson)),
     responseBodies: byteaArray(records.map((r) => r.responseBody)),
   };
+}
+
+/** An array for each name: what the rows have under it. */
+function columns<Name extends string>(
+  rows: readonly { readonly [Key in Name]: Scalar }[],
+  ...names: Name[]
+): Record<string, Scalar[]> {
+  return Object.fromEntries(names.map((name) => [name, rows.map((row) => row[name])]));
 }
 
 /** One attempt, as it is logged. A repeated number is the trace of an attempt that was cut off: the first stays. */

@@ -23,7 +23,6 @@ export type WaitingDeliveries = {
   suspended: number;
   /** Belong to a workflow, most of them between two attempts. */
   retrying: number;
-  /** An attempt is under way. */
   claimed: number;
   /** Age of the oldest in ms; null when none waits. */
   oldestMs: number | null;

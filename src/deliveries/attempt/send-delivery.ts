@@ -63,7 +63,6 @@ function headersOf(endpoint: SendableEndpoint, delivery: Sendable, nowMs: number
 export type DeliveryDefaults = {
   /** Longest time from claim to the end of the response. An endpoint may only have a shorter one. */
   timeoutMs: number;
-  /** Waits between attempts. */
   retryScheduleMs: readonly number[];
   workflows: WorkflowMode;
 };
@@ -78,7 +77,6 @@ export type SendableEndpoint = Pick<
   workflows: WorkflowMode;
   /** Where its webhooks may go; left out: anywhere that the installation allows. */
   terms: ConnectionTerms;
-  /** The headers that the tenant adds. */
   customHeaders: Record<string, string>;
   /** Of an endpoint with the format `meta`; null: bodies are in Heliograph's format. */
   appSecret: string | null;

@@ -29,7 +29,6 @@ export type SettlementTools = {
   onTrouble: (error: unknown) => void;
   /** Host and process, for the attempt log. */
   worker: string;
-  /** For metrics. */
   onAttempt: AttemptObserver;
 };
 
@@ -219,7 +218,6 @@ function countAttempt({ health }: SettlementTools, attempt: MadeAttempt, ok: boo
   return isDown;
 }
 
-/** What is written of an attempt and its delivery. */
 function settledDelivery({ attempt, outcome }: Settled): SettledDelivery {
   const { deliveryId, deliveryDay, token, workflowId, probes } = attempt;
   const isFinal = outcome.state === 'delivered' || outcome.state === 'failed';

@@ -177,7 +177,6 @@ function objectsText(objects: readonly (Omit<FoundObject, 'page'> & { url: strin
 
 type DeliveryReport = EventReport['deliveries'][number];
 
-/** An event and its deliveries, for people. */
 function foundEventText(event: EventReport): string {
   const head = alignedFields([
     ['event', `${event.eventType} ${event.webhookId}`],

@@ -135,7 +135,6 @@ function daysOf({ afterId, beforeId }: Range, order: 'asc' | 'desc'): string[] {
   return order === 'asc' ? days : days.reverse();
 }
 
-/** SQL of ListedEvents. */
 const EVENTS = `select id, day, event_type as "eventType", event_id as "eventId", phone_number_id as "phoneNumberId",
             sequence, created_at as "createdAt", occurred_at as "occurredAt",
             coalesce(octet_length(body), 0) as "sizeBytes" from events`;

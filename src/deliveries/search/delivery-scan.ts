@@ -17,7 +17,6 @@ export type ScanPage = { before: DeliveryPosition | null; limit: number };
 /** How long one page may look for what a filter wants, before it says how far it came. */
 export const SEARCH_MS = 15;
 
-/** Rows that one statement may pass over. */
 const ROWS_PER_STEP = 4_000;
 
 const DAY_MS = 86_400_000;

@@ -180,7 +180,6 @@ function owners(wabaId: string | null): string {
   return wabaId === null ? 'waba_id = any (array(select waba_id from wabas))' : 'waba_id = :wabaId';
 }
 
-/** Deliveries that may be looked for, the newest first. */
 type Candidates = {
   ids: string[];
   /** There may be more below this id; null: these are all. */

@@ -19,7 +19,6 @@ type Row = Omit<FoundObject, 'kind' | 'page'> & { kindIndex: number; parent: str
 
 type Kind = {
   kind: string;
-  /** The form of id that it is looked up by. */
   by: keyof ReturnType<typeof readingsOf>;
   /** Reads id, WABA, tenant, about, creation time and the object whose page shows it. Without a WABA, operators find it only. */
   select: string;
