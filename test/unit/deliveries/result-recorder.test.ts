@@ -19,7 +19,7 @@ async function shortestGapMs({
 }): Promise<number> {
   const started: number[] = [];
   const ended: number[] = [];
-  const raw = async (_text: string, { ids }: { ids: string[] }) => {
+  const raw = async (_text: string, { deliveryId: ids }: { deliveryId: string[] }) => {
     started.push(performance.now());
     await sleep(STATEMENT_MS);
     ended.push(performance.now());
@@ -72,9 +72,9 @@ describe('a group that the database refuses', () => {
   /** Records a group of eight and returns what was told of each of its parts. */
   async function record(fails: (ids: string[], call: number) => Error | null) {
     let calls = 0;
-    const raw = async (_text: string, { ids }: { ids?: string[] }) => {
+    const raw = async (_text: string, { deliveryId: ids }: { deliveryId?: string[] | string }) => {
       // Only the queue learns of a claim that is put off.
-      if (ids === undefined) return { rows: [], rowCount: 1 };
+      if (!Array.isArray(ids)) return { rows: [], rowCount: 1 };
       calls += 1;
       const failure = fails(ids, calls);
       if (failure !== null) throw failure;
