@@ -4,7 +4,14 @@ import { settleAttempts } from '../../../src/deliveries/attempt/settle-attempts.
 import { makeEndpointHealth } from '../../../src/deliveries/breaker.ts';
 import { EndpointLimiter } from '../../../src/deliveries/loop/attempt-limits.ts';
 import { DeliveryRuns } from '../../../src/deliveries/loop/delivery-runs.ts';
-import type { Database } from '../../../src/platform/postgres/database.ts';
+import { countFailed, tellFailures } from '../../../src/endpoints/endpoint-failures.ts';
+import {
+  addEndpointCounts,
+  endProbing,
+  noteReports,
+  startProbing,
+} from '../../../src/endpoints/endpoint-health.ts';
+import type { Database, Transaction } from '../../../src/platform/postgres/database.ts';
 import { execute, query } from '../../../src/platform/postgres/sql.ts';
 import type { SendResult } from '../../../src/platform/sender/http-sender.ts';
 import { claimAll } from '../../support/due-shares.ts';
@@ -135,3 +142,38 @@ test('the next claim does not wait for what Temporal is told about the results b
   for (const [at, step] of steps.entries())
     if (step === 'told' && steps.indexOf('sent', at) > 0) expect(steps.slice(0, at).at(-1)).toBe('claim');
 });
+
+test('processes that note failures of the same endpoints in any order never block each other for good', async () => {
+  const { database } = await testWorkerDatabase(12);
+  await seedFixtureAccounts(database);
+  const urls = Array.from({ length: ENDPOINTS }, (_, n) => `https://bad.example/${n}`);
+  const ids = await addEndpoints(database, WABA, { urls, ratePerSecond: null });
+  const shuffled = () => ids.toSorted(() => Math.random() - 0.5);
+  const settle = (trx: Transaction) => {
+    const order = shuffled();
+    const reports = order.map((endpointId, n) => {
+      return { endpointId, isTroubled: n % 2 === 0, probeAfterMs: 1_000, failedProbes: 1 };
+    });
+    return countFailed(trx, new Map(order.map((id) => [id, 1])))
+      .then(() => noteReports(trx, reports))
+      .then(() => startProbing(trx, order[0] ?? '', { probeAfterMs: 1_000, reason: 'down' }))
+      .then(() => endProbing(trx, order[1] ?? ''));
+  };
+  const counts = () =>
+    shuffled().map((endpointId, n) => ({ ...NONE, endpointId, successes: n % 2, failures: 1 }));
+  for (let round = 0; round < 30; round += 1) {
+    const works = [
+      ...Array.from({ length: 6 }, () => settle),
+      (trx: Transaction) => addEndpointCounts(trx, counts()),
+      (trx: Transaction) => tellFailures(trx, shuffled()[0] ?? ''),
+    ];
+    await Promise.all(works.map((work) => database.transaction(async (trx) => void (await work(trx)))));
+  }
+  const failed = await query<{ n: number }>(
+    database,
+    'select sum(failed)::integer as n from endpoint_failures',
+  );
+  expect(failed).toEqual([{ n: 30 * 6 * ENDPOINTS }]);
+}, 60_000);
+
+const NONE = { successes: 0, failures: 0, failedDeliveries: 0, totalMs: 0 };
