@@ -100,6 +100,20 @@ test('an outage is one run, with all that waits, from the first failed attempt t
   expect(await query(database, 'select 1 from delivery_queue')).toEqual([]);
 }, 150_000);
 
+test('a run says since when its endpoint accepts deliveries again, until the backlog has gone out', async () => {
+  const { database, receiver, work, shows, status } = await installation(answer(503));
+  await execute(database, 'update webhook_endpoints set max_in_flight = 1');
+  await work();
+  await takeIn(database, ...Array.from({ length: 30 }, (_, n) => text(`wamid.BACKLOG${n}`)));
+  await shows('**probing** since', 'Pending: 30');
+  receiver.behave(async (webhook, response) => {
+    await new Promise((resolve) => setTimeout(resolve, 700));
+    return answer(200)(webhook, response);
+  });
+  await shows('**recovering** since', /Delivered since then: [1-9]/, /Pending: [12]?[0-9]\*\*/);
+  await eventually('it ends', async () => isOver(await status()), 90_000);
+}, 150_000);
+
 test('what is done in the portal is shown, and while nothing changes the run asks for nothing', async () => {
   const all = await installation(answer(503), LONG_WAIT);
   const { database, receiver, work, handle, shows, status } = all;
