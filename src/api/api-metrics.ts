@@ -6,15 +6,13 @@ const ACKNOWLEDGE_BUCKETS_SECONDS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.
 /** Few, because each operation has a set of them. */
 const REQUEST_BUCKETS_SECONDS = [0.005, 0.025, 0.1, 0.5, 1, 5, 15];
 
-/** Notes a request that was answered with `status` after so many seconds. */
 export type NoteRequest = (status: number, seconds: number) => void;
 
-/** What the API counts with; made once per process, for its plain and its https server. */
+/** Made once per process, for its plain and its https server. */
 export type ApiMetrics = {
   registry: Registry;
-  /** Of POST /upstream/webhook. */
   upstreamRequest: NoteRequest;
-  /** Of one operation; the name must be one of few. */
+  /** The name must be one of few. */
   operation(name: string): NoteRequest;
   /** X-Forwarded-For came from an address that is not trusted. */
   noteUntrustedProxy(): void;
@@ -86,7 +84,6 @@ function makeRequestMetrics(registry: Registry): (operation: string) => NoteRequ
   };
 }
 
-/** Makes a child when its label first occurs, and keeps it. */
 function childrenOf<Child>(make: (label: number) => Child): (label: number) => Child {
   const children = new Map<number, Child>();
   return (label) => {

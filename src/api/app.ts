@@ -57,47 +57,37 @@ const shareOf = (poolMax: number) => Math.max(1, Math.floor(poolMax * 0.4));
 export type ApiDependencies = {
   config: Config;
   database: Database;
-  /** Connections of its own for upstream webhooks, so that API requests cannot hold them up; `database` unless given. */
+  /** No kind of work holds up another's connections; unless given, they are those of `database`, and for operators those of the portal. */
   ingressDatabase?: Database;
-  /** Connections of its own to look up keys, sessions and files, also made-up ones; `database` unless given. */
   lookupDatabase?: Database;
-  /** Connections of its own for the portal; `database` unless given. */
   portalDatabase?: Database;
-  /** Connections of its own for operators in the portal, so that tenants cannot hold them up; `portalDatabase` unless given. */
   operatorDatabase?: Database;
-  /** Connections of its own for rate limits, which must be counted when requests are many; `database` unless given. */
   limitsDatabase?: Database;
-  /** For received files. Downloads can take all of its connections, so the others have their own, unless given. */
+  /** Downloads can take all connections of received files, so the others have their own, unless given. */
   objectStore: ObjectStore;
   uploadStore?: ObjectStore;
   exportStore?: ObjectStore;
   probeStore?: ObjectStore;
   logger: Logger;
-  /** What requests are counted with; a registry of its own unless given. */
   metrics?: ApiMetrics;
   /** Given by the worker of the same process. */
   keepAtOnce?: KeepAtOnce;
-  /** How workflows are started; a connection of its own unless given. */
   temporal?: TemporalConnection;
   /** Starts the workflow of a test event; without it the worker does, later. */
   startDelivery?: TestEventTools['startDelivery'];
-  /** What the portal shows operators of the settings; without secrets. */
+  /** Shown to operators; without secrets. */
   settings?: Readonly<Record<string, string>>;
-  /** The console of the sandbox, in development. */
   consolePages?: ConsolePages | undefined;
-  /** Where the documentation is built, unless it is the usual folder. */
   docsFolder?: string;
-  /** Whether the process is about to stop, which makes it not ready. */
   isDraining?: () => boolean;
   /** It serves the port that operators' pages have of their own. */
   isOperatorListener?: boolean;
-  /** Of streams of events; for tests. */
   streamLimits?: StreamLimits;
   /** The clock, milliseconds since 1970; for tests. */
   now?: () => number;
 };
 
-/** The API server with everything it serves, not listening yet. With `tls` it speaks https. */
+/** Does not listen yet; with `tls` it speaks https. */
 export function buildApp(deps: ApiDependencies, tls?: TlsFiles): FastifyInstance {
   const { config, database, ingressDatabase = database, lookupDatabase = database, objectStore } = deps;
   const { probeStore = objectStore } = deps;
@@ -126,7 +116,6 @@ export function buildApp(deps: ApiDependencies, tls?: TlsFiles): FastifyInstance
   return app;
 }
 
-/** What every request goes through, whatever its route. */
 function openServer(deps: ApiDependencies & { metrics: ApiMetrics }, tls?: TlsFiles): FastifyInstance {
   const { config, logger, metrics, isDraining = () => false } = deps;
   const { publicUrl } = config.api;
@@ -150,7 +139,6 @@ function mediaUrlsOf(config: Config, database: Database) {
   return makeMediaUrls({ database, secretBox, publicUrl: config.api.publicUrl, ttlSeconds });
 }
 
-/** The External API and the portal, which show and change the same things. */
 function registerAccountRoutes(app: FastifyInstance, deps: ApiDependencies): void {
   const { config, database, lookupDatabase = database, portalDatabase = database, objectStore } = deps;
   const { uploadStore = objectStore, exportStore = objectStore, probeStore = objectStore } = deps;

@@ -31,7 +31,6 @@ const TLS_OPTIONS = { handshakeTimeout: NODE_SERVER_OPTIONS.headersTimeout };
 
 const BODY_LIMIT_BYTES = 1024 * 1024;
 
-/** Options of the HTTP server; with `tls` it speaks https. */
 export function serverOptions(config: Config, logger: Logger, tls?: TlsFiles): FastifyServerOptions {
   const { publicUrl, trustProxy } = config.api;
   return {
@@ -136,7 +135,6 @@ class RequestLog extends LogController {
 /** Asked every few seconds by machines, by each of them. */
 const HEALTH_ROUTES = new Set(['/healthz', '/readyz']);
 
-/** Whether the request is worth a line in a log that people read. */
 function isShown(accessLog: Config['accessLog'], { routeOptions }: FastifyRequest): boolean {
   const route = routeOptions.url ?? '';
   if (accessLog === 'off' || HEALTH_ROUTES.has(route)) return false;

@@ -35,7 +35,7 @@ const REQUEST_TIMEOUTS = { statementMs: 20_000, answerMs: 22_000 };
 
 type Environment = Readonly<Record<string, string | undefined>>;
 
-/** Runs the API process until it is told to stop (SIGTERM, SIGINT); resolves when everything is closed. */
+/** Resolves when SIGTERM or SIGINT has come and everything is closed. */
 export async function startApi(
   config: Config,
   env: Environment,
@@ -94,7 +94,6 @@ function hostAndPort(address: string): { host: string; port: number } {
   return { host: address.slice(0, at).replace(/^\[|\]$/g, ''), port: Number(address.slice(at + 1)) };
 }
 
-/** Says in the log what an operator should do or mend. */
 async function warnAtStart(
   config: Config,
   { database, portalDatabase }: ReturnType<typeof openDatabases>,
@@ -137,7 +136,6 @@ function openDatabases({ database: { url, directUrl, poolMax } }: Config) {
   };
 }
 
-/** The object store over connections for each kind of work, as for databases. */
 function openObjectStores({ objectStore }: Config) {
   const open = () => openObjectStore(objectStore);
   return { objectStore: open(), uploadStore: open(), exportStore: open(), probeStore: open() };
@@ -166,7 +164,7 @@ async function readTlsFiles(config: Config): Promise<{ cert: Buffer; key: Buffer
   return { cert, key };
 }
 
-/** Asks for an orderly stop. More signals change nothing: Ctrl-C reaches a process from terminal and parent alike. */
+/** More signals change nothing: Ctrl-C reaches a process from terminal and parent alike. */
 function stopSignal() {
   const controller = new AbortController();
   const onSignal = () => controller.abort();
@@ -182,7 +180,6 @@ function stopSignal() {
   return { signal: controller.signal, requested, release };
 }
 
-/** Lets requests under way finish, for a while. */
 async function closeServers(
   servers: readonly FastifyInstance[],
   timeoutMs: number,

@@ -30,7 +30,6 @@ const PATHS = [
   },
 ] as const;
 
-/** Shows whose the key is, and the numbers that its requests may name. A sender needs the numbers. */
 export const IDENTITY_OPERATIONS = PATHS.map((named) =>
   restOperation({
     ...named,

@@ -18,7 +18,6 @@ const Usage = named('Usage', {
   mediaUrlTtlSeconds: limit(3_600),
 });
 
-/** Shows what the business stores and has uploaded today, and its quotas. */
 export const getUsage = restOperation({
   id: 'getUsage',
   method: 'GET',

@@ -20,7 +20,6 @@ const EVENT_MEMBERS = {
   body: nullable(Type.Object({}, { additionalProperties: true }), WEBHOOK_EXAMPLES.message),
 };
 
-/** An event of the list: at how many endpoints it stands how. */
 export const EventItem = named('Event', {
   ...EVENT_MEMBERS,
   deliverySummary: Type.Object({
@@ -70,7 +69,7 @@ const Delivery = named('Delivery', {
   attempts: Type.Array(Attempt),
 });
 
-/** One event with its deliveries, the newest first, and their attempts, the oldest first. */
+/** Its deliveries are the newest first, and their attempts the oldest first. */
 export const EventDetails = named('EventDetails', {
   ...EVENT_MEMBERS,
   filteredEndpointIds: Type.Array(Type.String({ examples: ['4'] }), {

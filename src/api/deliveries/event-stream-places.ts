@@ -4,7 +4,6 @@ import type { Database } from '../../platform/postgres/database.ts';
 import { ApiError, unavailable } from '../errors/api-error.ts';
 import { createKeyLookup } from '../keys/api-key-auth.ts';
 
-/** Why a stream ends, as its last block says. */
 export type EndReason =
   | 'key_revoked'
   | 'key_expired'
@@ -13,15 +12,13 @@ export type EndReason =
   | 'service_unavailable'
   | 'max_age';
 
-/** A stream that is being served. */
 type OpenStream = {
   keyId: string;
   tenantId: string;
   keyHash: Buffer;
   ip: string;
-  /** Has the stream write its last block and end; the first reason counts. */
+  /** The stream writes its last block; the first reason counts. */
   end(reason: EndReason): void;
-  /** Ends the stream at once. */
   cut(): void;
   /** Since when the reader has left a block where it is, of `performance.now()`; null: it has read everything. */
   blockedSinceMs(): number | null;
@@ -33,7 +30,6 @@ export type StreamLimits = {
   total: number;
   /** How often keys are looked up again and readers are judged, in ms. */
   checkEveryMs: number;
-  /** For how long a reader may leave a block where it is, in ms. */
   maxBlockedMs: number;
 };
 
@@ -54,7 +50,6 @@ export type StreamPlaces = {
   take(stream: OpenStream): () => void;
 };
 
-/** The streams of a process: their limits, and what ends them from outside. */
 export function makeStreamPlaces(
   app: FastifyInstance,
   lookupDatabase: Database,

@@ -48,7 +48,6 @@ const Blocks = Type.String({
   ],
 });
 
-/** Live events of the WABA as server-sent events. */
 export const streamEvents = restOperation({
   id: 'streamEvents',
   method: 'GET',
@@ -94,7 +93,7 @@ function typesOf(list: string | undefined): readonly EventType[] | null {
 
 type Wanted = { eventTypes: readonly EventType[] | null; afterId: string | null };
 
-/** Takes a place for a stream, and frees it when the stream has closed. Throws ApiError 429 and 503. */
+/** Throws ApiError 429 and 503. */
 function openStream(call: ApiCall, wanted: Wanted): Readable {
   const { account, request, reply, eventStreams } = call;
   const ending = new AbortController();
@@ -135,7 +134,6 @@ function openStream(call: ApiCall, wanted: Wanted): Readable {
   return stream;
 }
 
-/** That of a request whose key was accepted. */
 function tokenOf({ headers }: FastifyRequest): string {
   return (headers.authorization ?? '').replace(/^Bearer +/i, '').trim();
 }
@@ -154,7 +152,6 @@ function endBlock(reason: EndReason, retryMs: number): string {
   return `retry: ${retryMs}\nevent: end\ndata: ${JSON.stringify({ reason })}\n\n`;
 }
 
-/** Notes how long the reader leaves each block where it is. */
 async function* noteWaits(blocks: AsyncGenerator<string>, state: { blockedSinceMs: number | null }) {
   for await (const block of blocks) {
     state.blockedSinceMs = performance.now();
@@ -209,7 +206,6 @@ async function pageOf(
   return await listEvents(database, wabaId, { ...filter, untilMs: horizonMs }, walk);
 }
 
-/** The events in parts whose bodies may be held at a time. */
 function* inParts(events: readonly ListedEvent[]): Generator<ListedEvent[]> {
   let part: ListedEvent[] = [];
   let sizeBytes = 0;

@@ -10,7 +10,6 @@ import type { StreamPlaces } from './event-stream-places.ts';
 const POLL_MS = 500;
 const POLL_AFTER_ERROR_MS = 2_000;
 
-/** New events of a WABA, for its streams. */
 export type EventWatch = {
   /** Up to where events can be read, Unix time in ms; nothing appears before it. Waits for the first look. */
   horizonMs(): Promise<number>;
@@ -19,7 +18,6 @@ export type EventWatch = {
   leave(): void;
 };
 
-/** What the streams of a process work with. */
 export type EventStreams = { places: StreamPlaces; watches: ReturnType<typeof makeEventWatches> };
 
 type Watched = {
@@ -30,7 +28,7 @@ type Watched = {
   wake: Set<() => void>;
 };
 
-/** Looks for events of WABAs while streams of them are open: one poll for all streams of a WABA. */
+/** One poll serves all streams of a WABA. */
 export function makeEventWatches(log: FastifyBaseLogger) {
   const watched = new Map<string, Watched>();
   return {

@@ -152,10 +152,9 @@ const get = restOperation({
   },
 });
 
-/** In the order of the document. */
 export const EVENT_OPERATIONS = [list, get];
 
-/** The event that a path names. Throws ApiError 404, also for another WABA's. */
+/** Throws ApiError 404, also for another WABA's. */
 export async function eventOfPath(database: Database, wabaId: string, id: string): Promise<ListedEvent> {
   const uuid = eventUuidOf(id);
   const event = uuid === null ? null : await findEvent(database, wabaId, uuid);
@@ -163,7 +162,7 @@ export async function eventOfPath(database: Database, wabaId: string, id: string
   return event;
 }
 
-/** An event as JSON text, in which the body stands exactly as it is sent; `members` come before it. */
+/** The body stands in the JSON text exactly as it is sent; `members` come before it. */
 export function eventJson(event: ListedEvent, body: string | undefined, members: object): string {
   const known = JSON.stringify({
     id: publicEventId(event.id),
@@ -178,7 +177,6 @@ export function eventJson(event: ListedEvent, body: string | undefined, members:
   return `${known.slice(0, -1)},"body":${body ?? 'null'}}`;
 }
 
-/** A delivery as tenants see it. */
 function deliveryOf(event: ListedEvent, delivery: LoggedDelivery, attempts: readonly EventAttempt[]) {
   const { id, attempts: attemptCount, replayOf, ...shown } = delivery;
   return {

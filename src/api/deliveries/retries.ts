@@ -92,7 +92,6 @@ const RetriedEndpoint = named('RetriedWebhookEndpoint', {
   more: Type.Boolean({ examples: [false] }),
 });
 
-/** Makes the next attempts of an endpoint now. */
 export const retryWebhookEndpoint = operation({
   id: 'retryWebhookEndpoint',
   method: 'POST',
@@ -128,10 +127,8 @@ export const retryWebhookEndpoint = operation({
   },
 });
 
-/** In the order of the document. */
 export const RETRY_OPERATIONS = [retry, drop, retryWebhookEndpoint];
 
-/** `admin delivery …` */
 export function deliveryCommand(): Command {
   const description = 'pending deliveries: make the next attempt now, or drop them; see also: find, replay';
   return commandGroup('delivery', description, [operationCommand(retry), operationCommand(drop)]);

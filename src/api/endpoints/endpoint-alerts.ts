@@ -16,7 +16,6 @@ const Alert = named('EndpointAlert', {
   givenUpAt: nullable(dateTime()),
 });
 
-/** Lists alerts; `admin operations-url show` prints the newest. */
 export const listEndpointAlerts = restOperation({
   id: 'listEndpointAlerts',
   method: 'GET',

@@ -51,7 +51,6 @@ const Statistics = named('WebhookEndpointStatistics', {
   data: Type.Array(Type.Object({ at: dateTime('2026-11-20T10:00:00.000Z'), ...Counts })),
 });
 
-/** Counts attempts per minute or hour. */
 export const webhookEndpointStatistics = restOperation({
   id: 'getWebhookEndpointStatistics',
   method: 'GET',
@@ -132,7 +131,7 @@ const TestRequest = namedClosed('TestRequest', {
   ),
 });
 
-/** Sends the test event to one endpoint; the outcome is pending also when it could not be started yet. */
+/** The outcome is pending also when the test could not be started yet. */
 export const testWebhookEndpoint = operation({
   id: 'testWebhookEndpoint',
   method: 'POST',

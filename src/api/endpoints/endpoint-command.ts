@@ -19,7 +19,6 @@ import { rotateWebhookEndpointSecret, rotateWebhookEndpointSigningKey } from './
 import { describeEndpoint } from './endpoint-text.ts';
 import { enableWebhookEndpoint, pauseWebhookEndpoint } from './mode-operations.ts';
 
-/** `admin endpoint …` */
 export function endpointCommand(): Command {
   return commandGroup('endpoint', "tenants' servers that receive webhooks", [
     operationCommand(createWebhookEndpoint),

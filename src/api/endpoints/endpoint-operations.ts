@@ -90,7 +90,6 @@ export const getWebhookEndpoint = operation({
   },
 });
 
-/** Adds an endpoint and shows its secret, this once. */
 export const createWebhookEndpoint = operation({
   id: 'createWebhookEndpoint',
   method: 'POST',
@@ -236,7 +235,6 @@ async function readChange(options: ChangeOptions) {
   return change;
 }
 
-/** Deletes an endpoint and drops its pending deliveries. */
 export const deleteWebhookEndpoint = operation({
   id: 'deleteWebhookEndpoint',
   method: 'DELETE',
@@ -270,7 +268,6 @@ export const deleteWebhookEndpoint = operation({
   },
 });
 
-/** In the order of the document. */
 export const ENDPOINT_OPERATIONS = [
   listWebhookEndpoints,
   createWebhookEndpoint,

@@ -29,13 +29,12 @@ export const EXAMPLE_SECRET = `whsec_${'MfKQ9r8GKYqrTwjU'.repeat(2)}`;
 
 export const EXAMPLE_PUBLIC_KEY = 'whpk_11qYAYKxCrfVS/7TyWQHOg7hcvPapiMlrwIaaPcHURo=';
 
-/** SHA-256 of a certificate. */
 const EXAMPLE_FINGERPRINT = Array.from({ length: 16 }, () => '3F:A1').join(':');
 
 const FIRST = settingsOf('where', 'what');
 const THEN = settingsOf('retries', 'signature', 'limits', 'order');
 
-/** What may be chosen for an endpoint; null goes back to the default. */
+/** Null goes back to the default. */
 const OPTIONS = {
   ...requestMembers(FIRST),
   customHeaders: Type.Optional(nullable(Type.Record(Type.String(), nullable(Type.String())))),
@@ -145,7 +144,6 @@ const APP_SECRET = nullable(
   Type.String({ description: 'The app secret that was made, shown this once; null: none was made.' }),
 );
 
-/** An endpoint that was changed, and what another origin of its URL meant for its secrets. */
 export const ChangedEndpoint = named('ChangedWebhookEndpoint', {
   ...STATUS_MEMBERS,
   droppedHeaderNames: Type.Array(Type.String(), { examples: [[]] }),
@@ -154,7 +152,6 @@ export const ChangedEndpoint = named('ChangedWebhookEndpoint', {
   sameUrlEndpointIds: Type.Array(text('3'), { examples: [[]] }),
 });
 
-/** A new endpoint, with the secret that is shown this once. */
 export const CreatedEndpoint = named('CreatedWebhookEndpoint', {
   ...ENDPOINT_MEMBERS,
   secret: text(EXAMPLE_SECRET),
@@ -167,7 +164,7 @@ export const OF_ENDPOINT = {
   ...accountObjectPath('The id of the endpoint.', EXAMPLE_ID),
 };
 
-/** The WABA of an endpoint, for commands. Throws RequestError: `invalid_value`, `unknown_endpoint`. */
+/** Throws RequestError: `invalid_value`, `unknown_endpoint`. */
 export async function wabaOfEndpoint(tools: { database: Database }, id: string): Promise<string> {
   return (await endpointForOperator(tools, id)).wabaId;
 }

@@ -15,7 +15,6 @@ const RotatedSecret = named('RotatedSecret', {
   previousSecretExpiresAt: nullable(dateTime(), '2026-11-22T09:30:00.000Z'),
 });
 
-/** Makes a new signing secret and shows it, this once. */
 export const rotateWebhookEndpointSecret = operation({
   id: 'rotateWebhookEndpointSecret',
   method: 'POST',
@@ -66,7 +65,6 @@ const RotatedSigningKey = named('RotatedSigningKey', {
   previousKeyExpiresAt: nullable(dateTime(), '2026-11-22T09:30:00.000Z'),
 });
 
-/** Makes a new key pair; the private key is never shown. */
 export const rotateWebhookEndpointSigningKey = operation({
   id: 'rotateWebhookEndpointSigningKey',
   method: 'POST',

@@ -14,7 +14,6 @@ import type { Config } from '../../platform/config/config.ts';
 import { workflowUrl } from '../../platform/temporal/client-connection.ts';
 import { shownCount } from '../../queue/waiting.ts';
 
-/** The endpoints of a WABA in a terminal. */
 export function describeEndpoints(endpoints: readonly EndpointStatus[], wabaId: string): AdminOutcome {
   return {
     json: endpoints,
@@ -33,7 +32,6 @@ export function untilText(until: Date | null): string {
   return until === null ? 'ended' : `signs too until ${until.toISOString()}`;
 }
 
-/** An endpoint in a terminal: its settings, its mode and its pending deliveries. */
 export function describeEndpoint(
   config: Config,
   endpoint: EndpointStatus,
@@ -128,7 +126,6 @@ function headersText(names: string[] | null): string | string[] {
   return names.length === 0 ? 'none' : names;
 }
 
-/** The outcome of a test event in a terminal. */
 export function describeTestEvent(
   { temporal }: Config,
   endpointUrl: string,
@@ -164,14 +161,12 @@ function firstLine(error: unknown): string {
   return (error instanceof Error ? error.message : String(error)).split('\n', 1)[0] ?? '';
 }
 
-/** The app secret that was made, shown once. */
 export function appSecretRow({ appSecret }: { appSecret: string | null }): [string, string][] {
   return appSecret === null ? [] : [['app secret', appSecret]];
 }
 
 type Move = EndpointMove & { sameUrlEndpointIds: string[]; appSecret: string | null };
 
-/** What a change of the URL led to, as JSON members. */
 export function moveMembers({
   droppedHeaderNames,
   secretRotationAdvised,
@@ -181,7 +176,6 @@ export function moveMembers({
   return { droppedHeaderNames, secretRotationAdvised, sameUrlEndpointIds, appSecret };
 }
 
-/** What a change of the URL led to, in words. */
 export function moveNotes(id: string, { droppedHeaderNames, secretRotationAdvised }: EndpointMove): string[] {
   const names = droppedHeaderNames.join(', ');
   const dropped = `the URL leads to another server, so these custom headers were dropped: ${names}; give them again with --header.`;
@@ -189,7 +183,6 @@ export function moveNotes(id: string, { droppedHeaderNames, secretRotationAdvise
   return [...(names === '' ? [] : [dropped]), ...(secretRotationAdvised ? [rotate] : [])];
 }
 
-/** An endpoint as tenants see it. */
 export function endpointJson<View extends EndpointView>({ wabaId, version, probeFailures, ...shown }: View) {
   return shown;
 }

@@ -6,7 +6,6 @@ import { operation } from '../operations/operation.ts';
 import { ENDPOINTS_PATH, EndpointWithWaiting, OF_ENDPOINT, wabaOfEndpoint } from './endpoint-schemas.ts';
 import { describeEndpoint, endpointJson } from './endpoint-text.ts';
 
-/** Holds the deliveries of an endpoint for a while. */
 export const pauseWebhookEndpoint = operation({
   id: 'pauseWebhookEndpoint',
   method: 'POST',
@@ -47,7 +46,6 @@ export const pauseWebhookEndpoint = operation({
 
 const Enabling = closed({ waiting: Type.Optional(Type.Enum(['send', 'drop'])) });
 
-/** Sends the events of an endpoint again. */
 export const enableWebhookEndpoint = operation({
   id: 'enableWebhookEndpoint',
   method: 'POST',

@@ -150,10 +150,8 @@ function describeSaved(saved: SavedOperationsUrl): AdminOutcome {
   };
 }
 
-/** In the order of the document. */
 export const OPERATIONS_URL_OPERATIONS = [get, clear, set, rotate];
 
-/** `admin operations-url …` */
 export function operationsUrlCommand(): Command {
   const description = 'where a tenant receives alerts about its webhook endpoints';
   return commandGroup('operations-url', description, [set, get, rotate, clear].map(operationCommand));

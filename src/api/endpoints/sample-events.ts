@@ -4,7 +4,6 @@ import type { CoreEventType } from '../../platform/event-type.ts';
 import { invalidValue } from '../../platform/request-input.ts';
 import { WEBHOOK_EXAMPLES } from '../openapi/webhooks/webhook-examples.ts';
 
-/** The events that a test can send: event types, and kinds of messages and statuses. */
 export const SAMPLE_NAMES = [
   'test',
   'message',
@@ -44,8 +43,8 @@ const MESSAGES: Readonly<Partial<Record<SampleName, Members>>> = {
 };
 
 /**
- * The sample with this name; null for the `test` event. What identifies the event in its contents, as the id of a
- * message, is its eventId. Throws RequestError `invalid_value` for an eventId without a sample.
+ * Null for the `test` event. The id in its contents, as of a message, is its eventId. Throws RequestError `invalid_value` for an eventId
+ * without a sample.
  */
 export function sampleEvent(name: SampleName, eventId: string | null): SampleEvent | null {
   if (name === 'test') {

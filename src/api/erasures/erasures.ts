@@ -53,7 +53,6 @@ const SIGNED = {
   },
 };
 
-/** Which data is to be erased: of a customer, or of one conversation. */
 const Customer = parameter(
   upstreamText(256),
   'A phone number in any usual form, or a business-scoped user id.',
@@ -83,7 +82,6 @@ const Erasure = named('Erasure', {
   createdAt: dateTime(),
   startedAt: nullable(dateTime(), '2026-11-21T09:30:00.350Z'),
   finishedAt: nullable(dateTime(), '2026-11-21T09:30:04.120Z'),
-  /** Once it is done. */
   report: nullable(
     Type.Object({
       report: Type.Object({}, { additionalProperties: true }),
@@ -204,5 +202,4 @@ const exportData = restOperation({
   },
 });
 
-/** In the order of the document. */
 export const ERASURE_OPERATIONS = [requestErasure, list, get, exportData];

@@ -3,7 +3,7 @@ import type { exportCustomer } from '../../erasures/export-customer.ts';
 import { countedAddress } from '../../platform/http/counted-address.ts';
 import { type DownloadShares, goneSignal } from '../shares/download-shares.ts';
 
-/** Sends the archive of an export once its WABA has no other under way. Throws as `exportCustomer`, and ApiError 503. */
+/** Waits for another export of the WABA. Throws as `exportCustomer`, and ApiError 503. */
 export async function sendExport(
   { request, reply, exports }: { request: FastifyRequest; reply: FastifyReply; exports: DownloadShares },
   { wabaId, tenantId }: { wabaId: string; tenantId: string },

@@ -3,16 +3,14 @@ import { ERROR_CODES, type ErrorCode } from './error-codes.ts';
 type Details = {
   /** Public text, in place of the code's own. */
   message?: string;
-  /** The parameter that is wrong. */
   param?: string;
   headers?: Readonly<Record<string, string>>;
-  /** Members that the answer has besides. */
   extras?: ErrorExtras;
   /** What really happened: for the log, never for the answer. */
   cause?: unknown;
 };
 
-/** An error whose message, code and parameter may be told to the client. */
+/** Its message, code and parameter may be told to the client. */
 export class ApiError extends Error {
   readonly code: ErrorCode;
   readonly status: number;
@@ -42,7 +40,6 @@ export function unavailable(cause: unknown): ApiError {
   return new ApiError('service_unavailable', { cause, headers: { 'retry-after': RETRY_AFTER_SECONDS } });
 }
 
-/** What every error answer holds, whatever raised it. */
 export type ErrorBody = {
   error: {
     type: string;
@@ -54,19 +51,16 @@ export type ErrorBody = {
   } & ErrorExtras;
 };
 
-/** What only some errors say. */
 type ErrorExtras = {
   /** What to do about it, where the code alone does not tell. */
   advice?: string;
   /** The message that the request made and that was not sent. */
   serviceMessageId?: string;
-  /** The upstream platform's error as it came. */
   upstream?: Readonly<Record<string, unknown>>;
   /** What the service does not know of the message that upstream refused. */
   warnings?: readonly { param: string; message: string }[];
 };
 
-/** Shapes an error answer; `publicUrl` is where the documentation is. */
 export function errorBody(
   error: { code: ErrorCode; message: string; param: string | null },
   { publicUrl, requestId }: { publicUrl: string; requestId: string },

@@ -1,4 +1,3 @@
-/** Why a delivery cannot be retried or dropped. */
 export const DELIVERY_ERROR_CODES = {
   delivery_settled: {
     status: 409,

@@ -14,7 +14,6 @@ type ErrorCodeDefinition = {
   readonly type: ErrorType;
   /** What the answer says unless the place that raises it knows better. */
   readonly message: string;
-  /** What to do about it, for the documentation. */
   readonly advice: string;
 };
 

@@ -58,7 +58,6 @@ function formatText(errors: readonly SchemaError[], schema: TSchema | undefined)
     : `must be a text such as ${example}`;
 }
 
-/** The part of a schema that a JSON pointer such as `#/properties/to` names; undefined when there is none. */
 function subschemaAt(schema: TSchema | undefined, pointer: string): unknown {
   return pointer
     .split('/')
@@ -70,7 +69,6 @@ function subschemaAt(schema: TSchema | undefined, pointer: string): unknown {
     );
 }
 
-/** That a member is unknown, and the member of `schema` that was probably meant. */
 export function unknownMemberText(name: string, error: SchemaError, schema?: TSchema): string {
   const { properties } = (subschemaAt(schema, error.schemaPath) ?? {}) as { properties?: object };
   const meant = nearest(name, Object.keys(properties ?? {}));

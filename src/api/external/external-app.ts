@@ -22,7 +22,6 @@ import type { DownloadShares } from '../shares/download-shares.ts';
 import type { PageCursors } from './page.ts';
 import type { UpstreamCalls } from './upstream-calls.ts';
 
-/** A scope whose handlers have the types of their schemas. */
 export type ExternalApp = FastifyInstance<
   RawServerDefault,
   RawRequestDefaultExpression,
@@ -31,28 +30,20 @@ export type ExternalApp = FastifyInstance<
   TypeBoxTypeProvider
 >;
 
-/** What the endpoints of the External API work with. */
 export type ExternalContext = KeyTools & {
-  /** That of the shares. */
   database: Database;
-  /** For what tenants may change of their account. */
   accounts: SealedDatabase & OptionRules;
   startDelivery: TestEventTools['startDelivery'];
   cursors: PageCursors;
   /** Where tenants reach the service, https and without a slash at the end. */
   publicUrl: string;
   mediaUrls: MediaUrls;
-  /** What holds for tenants that have nothing of their own. */
   policyDefaults: PolicyDefaults;
-  /** Starts the sending of messages and waits for what comes of it. */
   sends: { starter: SendStarter; outcomes: OutcomeWaiter };
-  /** For files to send. */
   uploadStore: ObjectStore;
   uploadSlots: UploadSlots;
   exportStore: ObjectStore;
   exports: DownloadShares;
-  /** Live events of WABAs. */
   eventStreams: EventStreams;
-  /** For what upstream is asked while a tenant waits. */
   upstream: UpstreamCalls;
 };

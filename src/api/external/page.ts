@@ -6,7 +6,6 @@ import { closed, optionalParameter } from './schema-kit.ts';
 const DEFAULT_LIMIT = 25;
 const MAX_LIMIT = 100;
 
-/** Query parameters of every list. */
 export const PAGE_PARAMETERS = {
   limit: optionalParameter(
     Type.Integer({ minimum: 1, maximum: MAX_LIMIT, default: DEFAULT_LIMIT }),
@@ -20,14 +19,13 @@ export const PAGE_PARAMETERS = {
   ),
 };
 
-/** How many rows a page shows. */
 export function pageSize(limit: number | undefined): number {
   return limit ?? DEFAULT_LIMIT;
 }
 
 type Scope = Parameters<PageCursors['encode']>[0];
 
-/** The position in the cursor of a request; null without one. Throws ApiError 400 for one that is not of this list. */
+/** Null without a cursor. Throws ApiError 400 for a cursor that is not of this list. */
 export function positionOf(
   cursors: PageCursors,
   scope: Scope,
@@ -52,12 +50,11 @@ export function pageOf<Row>(
   return { rows: shown, hasMore, nextCursor: hasMore && last !== undefined ? cursorAfter(last) : null };
 }
 
-/** Query parameter of a list that can be walked both ways. */
 export function orderParameter(description: string, example: 'asc' | 'desc') {
   return optionalParameter(Type.Enum(['asc', 'desc'], { default: 'desc' }), description, example);
 }
 
-/** The walk over a list that a request asks for. Its cursors are good for the same filter and order alone. */
+/** Its cursors are good for the same filter and order alone. */
 export function walkOf(
   cursors: PageCursors,
   list: readonly string[],
@@ -75,7 +72,6 @@ export function walkOf(
   };
 }
 
-/** A list's query without filters. */
 export const PageQuery = closed(PAGE_PARAMETERS);
 
 type Listing<Row> = {
@@ -102,9 +98,7 @@ export async function readPage<Row>(
 /** What a cursor is good for: owner, route and filters. A cursor made for another scope does not open. */
 type CursorScope = readonly (string | null)[];
 
-/** Makes and opens the opaque cursors of paged lists. */
 export type PageCursors = {
-  /** The cursor that goes on behind `position`, the sort values of a page's last row. */
   encode(scope: CursorScope, position: readonly string[]): string;
   /** The position in a cursor; null when it was changed, made up, or made for another scope. */
   decode(scope: CursorScope, cursor: string): readonly string[] | null;

@@ -16,32 +16,28 @@ export function namedClosed<T extends TProperties>(title: string, members: T) {
   return Type.Object(members, { title, additionalProperties: false });
 }
 
-/** A text in a response. */
 export function text(example: string) {
   return Type.String({ examples: [example] });
 }
 
-/** A whole number in a response. */
 export function count(example: number) {
   return Type.Integer({ examples: [example] });
 }
 
-/** A time in a response; the serializer writes a Date in ISO 8601. */
+/** The serializer writes a Date in ISO 8601. */
 export function dateTime(example = '2026-11-21T09:30:00.000Z') {
   return Type.Unsafe<Date | string>(Type.String({ format: 'date-time', examples: [example] }));
 }
 
-/** A member that is always there and may be null, as it is in the example unless one is given. */
+/** Null is the example unless one is given. */
 export function nullable<T extends TSchema>(schema: T, example: unknown = null) {
   return Type.Union([schema, Type.Null()], { examples: [example] });
 }
 
-/** What upstream says, as it says it. */
 export function upstreamObject(example: object) {
   return Type.Object({}, { additionalProperties: true, examples: [example] });
 }
 
-/** The answer of a list. */
 export function listOf<T extends TSchema>(item: T) {
   const { title } = item as { title?: string };
   return Type.Object(
@@ -50,7 +46,6 @@ export function listOf<T extends TSchema>(item: T) {
   );
 }
 
-/** A parameter of path or query, with what it means and an example. */
 export function parameter<T extends TSchema>(schema: T, description: string, example: string | number): T {
   return { ...schema, description, examples: [example] };
 }
@@ -68,7 +63,6 @@ export function upstreamText(maxChars: number) {
   return Type.String({ pattern: `^[^\\u0000]{1,${maxChars}}$` });
 }
 
-/** The path of one object. */
 export function idParams(description: string, example: string) {
   return Type.Object({ id: parameter(Type.String(), description, example) });
 }
@@ -93,12 +87,10 @@ export function accountObjectId(text: string): string {
   return objectId(text);
 }
 
-/** The path of an object of an operation, by one of our ids. */
 export function objectPath(description: string, example: string) {
   return { params: idParams(description, example), checkId: objectId };
 }
 
-/** As `objectPath`, for what the accounts hold. */
 export function accountObjectPath(description: string, example: string) {
   return { params: idParams(description, example), checkId: accountObjectId };
 }
@@ -110,7 +102,7 @@ export const Time = Type.String({
   examples: ['2026-11-19T00:00:00Z'],
 });
 
-/** The instant a parameter names; null without one. Throws RequestError `invalid_value`. */
+/** Throws RequestError `invalid_value`. */
 export function timeOf(param: string, text: string | undefined): Date | null {
   if (text === undefined) return null;
   const time = new Date(text);
@@ -135,7 +127,6 @@ export function sendJsonText(reply: TextReply, json: string): never {
     .send(json as never) as never;
 }
 
-/** As `sendJsonText`, for the answer of a list. */
 export function sendListText(
   reply: TextReply,
   data: readonly string[],

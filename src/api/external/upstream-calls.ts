@@ -45,7 +45,6 @@ export async function callUpstream<T>(
 const MIN_RETRY_AFTER_SECONDS = 2;
 const MAX_UPSTREAM_ERROR_CHARS = 8_192;
 
-/** What a tenant is told about a failed call. */
 function upstreamApiError(error: GraphError): ApiError {
   const { message, transient, retryAfterMs, code } = error;
   const upstream = smallEnough(error.upstream) ? { upstream: error.upstream } : {};

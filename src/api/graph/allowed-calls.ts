@@ -109,7 +109,7 @@ const OF_LIST: Readonly<Record<string, OwnObject>> = {
 const COMPUTED =
   /^(?:preview\.invalidate\((?:true|false)\)|qr_image_url\.format\((?:SVG|PNG)\)|health_status\.phone_number\(\d{1,32}\))$/;
 
-/** The call for this object and rest of the path; null: it is not passed on. */
+/** Null: the call is not passed on. */
 export function allowedCall(object: OwnObject, method: string, rest: readonly string[]): Edge | null {
   const [name = '', part] = rest;
   if (rest.length > 2 || (part !== undefined && !/^[A-Za-z0-9_-]{1,64}$/.test(part))) return null;
@@ -147,7 +147,6 @@ const CONTROL_MEMBERS = new Set(
   ),
 );
 
-/** Whether a member of a body says how upstream carries the call out, and not what it is about. */
 export function isControlMember(name: string): boolean {
   return CONTROL_MEMBERS.has(name.toLowerCase());
 }

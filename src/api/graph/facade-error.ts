@@ -11,7 +11,6 @@ type Parts = {
   subcode?: number;
 };
 
-/** An error that clients of upstream's API are told in upstream's form. */
 export class FacadeError extends Error {
   readonly parts: Parts;
   constructor(parts: Parts, cause?: unknown) {
@@ -21,7 +20,6 @@ export class FacadeError extends Error {
   }
 }
 
-/** Upstream's texts of the errors that the facade gives. */
 const TEXTS = {
   2: 'Service temporarily unavailable',
   4: 'Application request limit reached',
@@ -52,12 +50,10 @@ export function notAllowed(): FacadeError {
   return new FacadeError(errorParts(10, details));
 }
 
-/** A parameter that cannot be passed on, or makes no message. */
 export function wrongParameter(details: string): FacadeError {
   return new FacadeError(errorParts(100, details));
 }
 
-/** The body of an error as upstream writes it. */
 export function errorJson({ code, message, details, subcode, status }: Parts, traceId: string): string {
   return JSON.stringify({
     error: {
@@ -84,7 +80,6 @@ export function statusOfCode(code: unknown): number {
   return SERVER_CODES.has(code) ? 500 : 400;
 }
 
-/** Answers anything that was thrown in upstream's form. */
 export function sendFacadeError(thrown: unknown, request: FastifyRequest, reply: FastifyReply): void {
   const { status, body, headers } = answerTo(thrown, request);
   if (!(thrown instanceof FacadeError)) logError(classifyError(thrown), request);

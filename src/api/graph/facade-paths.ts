@@ -31,7 +31,6 @@ export async function requireNumber(database: Database, wabaId: string, id: stri
 
 declare module 'fastify' {
   interface FastifyRequest {
-    /** The API key, where the query had it. */
     queryToken: string | null;
   }
 }

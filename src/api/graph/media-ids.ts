@@ -6,7 +6,6 @@ import { mediaUuidOf, publicMediaId } from '../../platform/public-ids.ts';
  */
 const NUMBER = /^\d{37}$/;
 
-/** The id of an uploaded file as the facade gives it. */
 export function facadeMediaId(uuid: string): string {
   return BigInt(`0x${uuid.replaceAll('-', '')}`).toString();
 }

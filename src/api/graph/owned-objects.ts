@@ -39,7 +39,6 @@ export function makeOwnedObjects(now: () => number = Date.now) {
     return ids.has(id);
   };
   return {
-    /** What the WABA has under this id; null: nothing. */
     async kindOf(wabaId: string, id: string, page: ListPage): Promise<OwnObject | null> {
       if (await has(wabaId, 'template', id, page)) return 'template';
       return (await has(wabaId, 'flow', id, page)) ? 'flow' : null;

@@ -24,12 +24,10 @@ const OPTIONAL_CHECK_TIMEOUT_MS = 500;
 const KEEP_FOR_MS = 1_000;
 
 /**
- * Tells whether requests can be served: every required check passes within two seconds and the process is not about to stop.
- * What is only shown is waited for half a second.
+ * Ready: every required check passes within two seconds and the process is not about to stop; the others are waited for half a second.
  * `isDraining` is asked each time, the checks at most once a second.
  */
 export function createReadiness(options: {
-  /** Each must pass. */
   checks: Checks;
   /** Shown, but no reason to be out of service. */
   optionalChecks: Checks;

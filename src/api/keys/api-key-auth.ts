@@ -17,7 +17,6 @@ import { createBatchedLookup } from '../plugins/batched-lookup.ts';
 import type { RequestLimits } from '../rate-limits/request-limits.ts';
 import type { ConnectionShares } from '../shares/connection-shares.ts';
 
-/** The account of a request: the WABA of its API key. */
 export type Account = { keyId: string; wabaId: string; tenantId: string; scopes: readonly ApiKeyScope[] };
 
 declare module 'fastify' {
@@ -27,7 +26,6 @@ declare module 'fastify' {
   }
   interface FastifyRequest {
     account: Account | null;
-    /** A key of ours that was refused. */
     refusedKey: { keyId: string; wabaId: string } | null;
   }
 }
@@ -36,9 +34,7 @@ const NO_BEARER = 'The request has no header "Authorization: Bearer <API key>".'
 const BEARER = /^Bearer +(\S+) *$/i;
 
 export type KeyTools = {
-  /** Where keys are looked up. */
   lookupDatabase: Database;
-  /** What the handlers work with, shared among tenants. */
   shares: ConnectionShares;
   limits: RequestLimits;
 };
@@ -85,7 +81,6 @@ export function requireApiKey(scope: FastifyInstance, { lookupDatabase, shares, 
   scope.addHook('onClose', async () => await usage.settled());
 }
 
-/** The account of a request in a scope that requires a key. */
 export function accountOf(request: FastifyRequest): Account {
   if (request.account === null) throw new Error('the route does not require an API key');
   return request.account;
@@ -96,7 +91,6 @@ export function urlFor(request: FastifyRequest, url: string): string {
   return accountOf(request).scopes.includes('manage_webhooks') ? url : shownUrl(url);
 }
 
-/** Who makes the request, as the audit log names them. */
 export function apiActorOf(request: FastifyRequest): Actor {
   const { keyId, scopes } = accountOf(request);
   const mayReadEvents = SCOPES.readEvents.scopes.some((scope) => scopes.includes(scope));
@@ -111,7 +105,7 @@ function unauthorized(code: ErrorCode, token: string | undefined): ApiError {
   return new ApiError(code, { headers, ...(token === undefined && { message: NO_BEARER }) });
 }
 
-/** Notes the use of API keys beside the requests: no request waits for it, and its failure harms none. */
+/** No request waits for it, and its failure harms none. */
 function createKeyUsage(database: Database, log: FastifyBaseLogger) {
   const underWay = new Map<string, Promise<void>>();
   return {
@@ -122,7 +116,6 @@ function createKeyUsage(database: Database, log: FastifyBaseLogger) {
         .finally(() => underWay.delete(keyId));
       underWay.set(keyId, noted);
     },
-    /** Resolves when nothing is under way any more. */
     async settled(): Promise<void> {
       await Promise.all(underWay.values());
     },
@@ -135,7 +128,7 @@ const CONNECTIONS = { usual: 2, doubtful: 1 };
 /** Finds a key by its hash. What is likely to be made up goes in a lane of its own and holds up no other. */
 type KeyLookup = (keyHash: Buffer, isDoubtful?: boolean) => Promise<ApiKeyState | null>;
 
-/** Looks API keys up, each time afresh: a key that is revoked is refused at once. */
+/** Each look-up is fresh: a key that is revoked is refused at once. */
 export function createKeyLookup(database: Database): KeyLookup {
   const find = async (hashes: readonly string[]) => {
     const states = await findApiKeys(
@@ -149,7 +142,6 @@ export function createKeyLookup(database: Database): KeyLookup {
   return (keyHash, isDoubtful = false) => (isDoubtful ? doubtful : usual)(keyHash.toString('hex'));
 }
 
-/** What routes declare in their `config`. */
 export const SCOPES = {
   any: { scopes: API_KEY_SCOPES },
   read: { scopes: ['read'] },

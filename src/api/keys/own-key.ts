@@ -16,7 +16,6 @@ const OwnKey = named('ApiKey', {
   lastUsedAt: nullable(dateTime(), '2026-11-21T09:30:00.000Z'),
 });
 
-/** Shows the key of the request, whatever its scopes. */
 export const getOwnKey = restOperation({
   id: 'getOwnKey',
   method: 'GET',

@@ -30,7 +30,7 @@ const MessageQuery = closed({
   until: optionalParameter(Time, 'Messages stored before this time.', '2026-11-22T00:00:00Z'),
 });
 
-/** Lists the messages of a conversation, the newest first unless asked otherwise: a client that waits for media polls for the last ones. */
+/** The newest come first unless asked otherwise: a client that waits for media polls for the last ones. */
 export const listMessages = restOperation({
   id: 'listConversationMessages',
   method: 'GET',

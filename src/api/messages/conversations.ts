@@ -34,7 +34,6 @@ import { exampleOf } from '../openapi/schemas.ts';
 import { restOperation } from '../operations/operation.ts';
 import { Message, messageTexts } from './message-json.ts';
 
-/** A group as upstream reported it. */
 const Group = named('Group', {
   id: text('Y2FwaV9ncm91cDoxMjAyNTU1MDEwMDoxMjAzNjM0MDQ2OTQyMzM4MjAZD'),
   /** Null: upstream has not reported any. */
@@ -43,7 +42,6 @@ const Group = named('Group', {
   state: nullable(Type.Enum(['active', 'suspended', 'deleted']), 'active'),
 });
 
-/** A conversation as lists show it. */
 const Conversation = named('Conversation', {
   id: text('42'),
   phoneNumberId: text('800000000000111'),
@@ -107,8 +105,8 @@ const ConversationQuery = closed({
 });
 
 /**
- * Lists the conversations of a WABA, the most recently active first. With order=asc the list has no gaps: a conversation
- * that becomes active while it is walked moves ahead of the walk, and its cursor goes on from there later.
+ * With order=asc the list has no gaps: a conversation that becomes active while it is walked moves ahead of the walk, and its cursor goes
+ * on from there later.
  */
 export const listAllConversations = restOperation({
   id: 'listConversations',
@@ -129,7 +127,6 @@ export const listAllConversations = restOperation({
   run: (call, input) => pageOfConversations(call, call.wabaId, input),
 });
 
-/** The same list, with the filters in the body. */
 export const searchConversations = restOperation({
   id: 'searchConversations',
   method: 'POST',
@@ -206,13 +203,11 @@ const DetailedConversation = named('ConversationDetails', {
     isOpen: Type.Boolean({ examples: [true] }),
     expiresAt: nullable(dateTime(), '2026-11-22T09:29:58.000Z'),
     lastInboundAt: nullable(dateTime(), '2026-11-21T09:29:58.000Z'),
-    /** When the customer last called or accepted a call. */
     lastCallAt: nullable(dateTime()),
   }),
   lastMessage: nullable(Message, exampleOf(Message)),
 });
 
-/** Shows one conversation with its newest message. */
 export const getConversation = restOperation({
   id: 'getConversation',
   method: 'GET',

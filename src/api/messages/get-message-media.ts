@@ -25,7 +25,6 @@ const StoredMedia = named('MessageMedia', {
   mediaError: Type.Optional(MediaError),
 });
 
-/** Shows the media of a message that upstream reported, also while it is pending. */
 export const getMessageMedia = restOperation({
   id: 'getMessageMedia',
   method: 'GET',
@@ -57,7 +56,7 @@ export const getMessageMedia = restOperation({
   },
 });
 
-/** The error for a message without a received file; of another WABA's message it says only that there is none. */
+/** Of another WABA's message it says only that there is none. */
 async function withoutMedia(database: Database, wabaId: string, messageId: string): Promise<ApiError> {
   if (await isFileErased(database, wabaId, messageId)) return new ApiError('erased');
   if ((await findMessage(database, wabaId, messageId)) === null) return notFound();

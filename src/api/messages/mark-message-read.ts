@@ -13,7 +13,6 @@ const ReadMessage = Type.Object({
   typingIndicator: Type.Boolean(),
 });
 
-/** Marks an inbound message as read upstream. */
 export const markMessageReadOperation = restOperation({
   id: 'markMessageRead',
   method: 'POST',

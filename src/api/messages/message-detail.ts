@@ -41,7 +41,6 @@ const Status = named('MessageStatus', {
   errors: Type.Optional(Type.Array(Anything)),
 });
 
-/** A message with everything that is known of it. */
 const DetailedMessage = named('MessageDetails', {
   ...Message.properties,
   to: Type.Optional(text('+12025550143')),
@@ -63,7 +62,6 @@ const DetailedMessage = named('MessageDetails', {
 /** A message to a group has a status for each member. */
 const MAX_STATUSES = 1_000;
 
-/** Shows a message, inbound or outbound, with the history of its statuses. */
 export const getMessage = restOperation({
   id: 'getMessage',
   method: 'GET',

@@ -12,10 +12,9 @@ import type { MediaLink, MediaUrls } from '../../messages/media/media-urls.ts';
 import type { Database } from '../../platform/postgres/database.ts';
 import { dateTime, listOf, named, nullable, text, upstreamObject } from '../external/schema-kit.ts';
 
-/** The address of a stored file that is good from now on. */
 type LinkTo = (objectKey: string) => MediaLink;
 
-/** Each message as JSON text, in which upstream's objects stand exactly as they are stored; one statement for all. */
+/** Upstream's objects stand in the JSON text exactly as they are stored; one statement serves all messages. */
 export async function messageTexts(
   database: Database,
   wabaId: string,
@@ -43,7 +42,7 @@ function byMessage(annotations: readonly MessageAnnotation[]) {
     byTarget.get(`${phoneNumberId} ${upstreamId}`) ?? [];
 }
 
-/** A message as JSON text: these members, then upstream's objects as they are written. */
+/** The members, then upstream's objects as they are written. */
 export function messageText(
   { content }: ConversationMessage,
   annotations: readonly MessageAnnotation[],
@@ -54,7 +53,6 @@ export function messageText(
   return `${JSON.stringify(members).slice(0, -1)}${editedMember},"message":${content}}`;
 }
 
-/** All members of a message but upstream's objects, whose text is not to be parsed. */
 export function messageMembers(
   row: ConversationMessage,
   annotations: readonly MessageAnnotation[],
@@ -86,7 +84,7 @@ export function messageMembers(
   };
 }
 
-/** With whom of a group a message is; absent for all other messages. */
+/** Absent for all messages but a group's. */
 export function participantMembers(participants: readonly Participant[] = []) {
   if (participants.length === 0) return {};
   return {
@@ -109,7 +107,7 @@ function mediaMembers(row: ConversationMessage, linkTo: LinkTo) {
   };
 }
 
-/** What later messages made of one, given what there is about it in upstream's order of time. */
+/** The annotations come in upstream's order of time. */
 export function annotationMembers(annotations: readonly MessageAnnotation[]) {
   const edit = annotations.findLast(({ type }) => type === 'edit');
   const revoke = annotations.findLast(({ type }) => type === 'revoke');
@@ -127,7 +125,7 @@ function reactionOf({ type, content, direction, at, id, upstreamId }: MessageAnn
   return [{ emoji, from, at: at.toISOString(), serviceMessageId: id, metaMessageId: upstreamId }];
 }
 
-/** The newest content of an edited message as JSON text; null when it was not edited. */
+/** JSON text; null when the message was not edited. */
 export function editedContent(annotations: readonly MessageAnnotation[]): string | null {
   const content = annotations.findLast(({ type }) => type === 'edit')?.content ?? null;
   return content === null ? null : editedMessageJson(content);
@@ -135,7 +133,7 @@ export function editedContent(annotations: readonly MessageAnnotation[]): string
 
 export const MediaError = named('MediaError', { code: Type.String(), message: Type.String() });
 
-/** Where the stored file of a message is; both null unless it is stored. */
+/** Both null unless the file is stored. */
 export function mediaAddress(
   media: MessageMedia,
   linkTo: LinkTo,
@@ -144,7 +142,7 @@ export function mediaAddress(
   return linkTo(media.objectKey);
 }
 
-/** Why media will never be there; absent unless that is so. */
+/** Absent unless the media will never be there. */
 export function mediaErrorOf(media: MessageMedia): { mediaError?: Static<typeof MediaError> } {
   if (media.mediaState === 'expired') {
     const message = 'The business keeps files no longer than this.';
@@ -159,7 +157,7 @@ export function mediaErrorOf(media: MessageMedia): { mediaError?: Static<typeof 
   };
 }
 
-/** What the message says about its file; absent where it says nothing. */
+/** Absent where the message says nothing about its file. */
 export function mediaDescription(media: MessageMedia): { caption?: string; fileName?: string } {
   return {
     ...(media.caption !== null && { caption: media.caption }),
@@ -171,7 +169,6 @@ const DATE_TIME = Type.String({ format: 'date-time' });
 
 const META_ID = 'wamid.HBgLMTIwMjU1NTAxNDMVAgASGBQzQUEyOUI4MDVFNjE0NEU0NzgwMAA=';
 
-/** An upstream object, passed on exactly as upstream wrote it. */
 const UpstreamObject = Type.Object({}, { additionalProperties: true });
 
 const Reaction = named('MessageReaction', {
@@ -185,7 +182,6 @@ const Reaction = named('MessageReaction', {
 /** How far a message is; `received` for inbound ones. */
 const MESSAGE_STATES = ['received', 'queued', 'sending', 'accepted', 'failed', 'unknown'];
 
-/** A message as lists and the message itself show it. */
 export const Message = named('Message', {
   serviceMessageId: text('1042'),
   /** Null until upstream has accepted an outbound message. */
@@ -247,5 +243,4 @@ export const Message = named('Message', {
   }),
 });
 
-/** The answer of the conversation messages endpoint. */
 export const MessageList = listOf(Message);

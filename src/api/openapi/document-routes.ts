@@ -53,7 +53,6 @@ function withEntityTag(json: string): { json: string; etag: string } {
   return { json, etag: `"${digest}"` };
 }
 
-/** The page that tries requests out. */
 export const EXPLORER_PATH = '/docs/explorer';
 
 /** Nothing leaves the host, and no script or style stands in the page itself. */

@@ -8,7 +8,6 @@ export type AnswerDocs = {
   /** In what the example differs from the one that the schema gives. */
   example?: Readonly<Record<string, unknown>>;
   headers?: readonly AnswerHeader[];
-  /** The media type unless it is JSON. */
   type?: string;
 };
 
@@ -21,25 +20,20 @@ export type OperationDocs = {
   tag: Tag;
   /** Codes that do not follow from the route itself (key, scope, id in the path, query, body, rate). */
   errors?: readonly ErrorCode[];
-  /** Whether the header Idempotency-Key is honoured. */
   idempotent?: true;
-  /** Examples of the request body, by name. */
   requests?: Readonly<Record<string, unknown>>;
-  /** The media type of the request body unless it is JSON. */
   requestType?: string;
-  /** The successful responses by status. */
   answers: Readonly<Record<number, AnswerDocs>>;
 };
 
 export const DOCS = 'x-docs';
 
-/** The documentation members of a route's schema: Fastify passes over them, the OpenAPI document is made of them. */
+/** Fastify passes over these members; the OpenAPI document is made of them. */
 export function documented(docs: OperationDocs) {
   const { operationId, summary, description, tag } = docs;
   return { operationId, summary, description, tags: [tag], [DOCS]: docs };
 }
 
-/** The parts of the API, in the order of the document. */
 export const TAGS = [
   { name: 'Account', description: 'The account and the scopes of the API key.' },
   { name: 'Messages', description: 'Sending messages, and their states.' },

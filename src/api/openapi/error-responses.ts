@@ -56,7 +56,6 @@ const HEADERS_BY_CODE: Readonly<Partial<Record<ErrorCode, readonly HeaderName[]>
   idempotency_key_in_flight: ['Retry-After'],
 };
 
-/** Responses that most operations share, as components of the document. */
 const SHARED: Readonly<Record<string, readonly ErrorCode[]>> = {
   Unauthorized: ['invalid_api_key', 'expired_api_key'],
   Forbidden: ['insufficient_scope'],
@@ -74,7 +73,6 @@ export function sharedErrorAnswers(publicUrl: string): Json {
   );
 }
 
-/** The error responses of an operation by status, with an example for each code. */
 export function errorAnswers(codes: readonly ErrorCode[], publicUrl: string): Record<string, Json> {
   const byStatus = Map.groupBy(new Set(codes), (code) => ERROR_CODES[code].status);
   const responses = [...byStatus].map(([status, all]): [string, Json] => {
@@ -106,7 +104,6 @@ function headersOf(code: ErrorCode): readonly HeaderName[] {
   return [...rate, ...(HEADERS_BY_STATUS[status] ?? []), ...(HEADERS_BY_CODE[code] ?? [])];
 }
 
-/** References to the headers of the components. */
 export function headerReferences(names: readonly HeaderName[]): Json {
   return Object.fromEntries(names.map((name) => [name, { $ref: `#/components/headers/${name}` }]));
 }
@@ -144,7 +141,6 @@ const EXAMPLE_EXTRAS: Readonly<Partial<Record<ErrorCode, Parameters<typeof error
 
 const header = (description: string, schema: Json) => ({ description, schema });
 
-/** Headers of responses, as components of the document. */
 export const ANSWER_HEADERS = {
   'X-Request-Id': header('Names this request in our log; tell it when you ask for help.', {
     type: 'string',

@@ -1,4 +1,3 @@
-/** The header that makes a repetition of a request harmless, as the OpenAPI document shows it. */
 export const IDEMPOTENCY_KEY = {
   name: 'Idempotency-Key',
   in: 'header',

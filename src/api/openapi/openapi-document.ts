@@ -56,7 +56,6 @@ export function addOpenApiDocument(app: FastifyInstance, publicUrl: string): voi
   });
 }
 
-/** The schema of a route with its named parts replaced by references; hidden unless it is documented. */
 function documentedSchema(
   schema: FastifySchema | undefined,
   { config }: RouteOptions,
@@ -129,18 +128,15 @@ type Json = Record<string, unknown>;
 
 type Media = Record<string, Json>;
 
-/** An operation as @fastify/swagger makes it of the validating schemas. */
 type Operation = {
   parameters?: (Json & { name: string; in: string })[];
   requestBody?: { content: Media; required?: boolean; description?: string };
   responses: Record<string, { description: string; headers?: Json; content?: Media }>;
 } & Json;
 
-/** What follows from the route itself. */
 type RouteFacts = {
   /** Scopes of which a key must have one; null when no key is needed. */
   scopes: readonly string[] | null;
-  /** Whether a key of any scope will do. */
   isAnyScope: boolean;
   /** Where every member is optional, no body at all is taken for an empty object. */
   isBodyRequired: boolean;
@@ -149,7 +145,6 @@ type RouteFacts = {
   examples: Readonly<Record<string, unknown>>;
 };
 
-/** Adds to an operation what no validating schema says: examples, headers, errors and who may ask. */
 function completeOperation(
   operation: Operation,
   docs: OperationDocs,
@@ -213,7 +208,6 @@ function withScopes(description: string, { scopes, isAnyScope }: RouteFacts): st
   return `${description}\n\nScope: ${names}.`;
 }
 
-/** The codes that the route itself can answer with, and those that its documentation names. */
 function errorCodes(operation: Operation, docs: OperationDocs, route: RouteFacts): ErrorCode[] {
   const parameters = operation.parameters ?? [];
   const codes: ErrorCode[] = ['service_unavailable', 'internal_error'];

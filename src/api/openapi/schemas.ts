@@ -1,6 +1,5 @@
 type Json = Record<string, unknown>;
 
-/** Named schemas of the document. */
 export type Components = Map<string, Json>;
 
 const NAME = /^[A-Z][A-Za-z0-9]*$/;
@@ -8,7 +7,6 @@ const NAME = /^[A-Z][A-Za-z0-9]*$/;
 /** Members whose values are schemas by name, which must not be taken for schemas themselves. */
 const NAMED_SCHEMAS = new Set(['properties', '$defs']);
 
-/** Members that hold plain values. */
 const VALUES = new Set(['enum', 'const', 'default', 'example', 'required']);
 
 /**
@@ -55,10 +53,8 @@ function isTextEnum({ type, enum: values }: Json): boolean {
 
 type ObjectSchema = { properties: Readonly<Record<string, Json>>; required?: readonly string[] };
 
-/** What the document says of a parameter of path or query. */
 export type ParameterDocs = { description: unknown; example: unknown };
 
-/** The parameters of these schemas by name, as their members describe them. */
 export function parameterDocs(schemas: readonly unknown[]): Record<string, ParameterDocs> {
   const members = schemas.flatMap((schema) =>
     Object.entries(schema === undefined ? {} : (schema as ObjectSchema).properties),

@@ -8,14 +8,13 @@ import type { Call, CommandDescription, Operation, OptionDescription } from './o
 
 type Members = Record<string, unknown>;
 
-/** Several admin commands below one word. */
 export function commandGroup(name: string, description: string, parts: readonly Command[]): Command {
   const group = new Command(name).description(description);
   for (const part of parts) group.addCommand(part);
   return group;
 }
 
-/** The admin command of an operation. Throws for one that has none. */
+/** Throws for an operation without a command. */
 export function operationCommand(operation: Operation): Command {
   const described = operation.command;
   if (described === undefined) throw new Error(`the operation ${operation.id} has no command`);
@@ -43,7 +42,7 @@ export function operationCommand(operation: Operation): Command {
   });
 }
 
-/** The schema of one member of the input. Throws for a member that the operation does not have. */
+/** Throws for a member that the operation does not have. */
 export function memberSchema({ id, params, query, body }: Operation, member: string): TSchema {
   for (const part of [params, query, body]) {
     const { properties = {} } = { ...part } as { properties?: Readonly<Record<string, TSchema>> };

@@ -11,7 +11,6 @@ import type { PageCursors } from '../external/page.ts';
 import type { Account, ScopeName } from '../keys/api-key-auth.ts';
 import type { AnswerDocs, OperationDocs } from '../openapi/documented.ts';
 
-/** A call of an operation, by a request to the API or by an admin command. */
 export type Call = {
   tools: SealedDatabase & OptionRules & Audited;
   wabaId: string;
@@ -39,10 +38,8 @@ export type OptionDescription = {
   showsChoices?: true;
 };
 
-/** What a command needs to print a result. */
 type Shown<Input> = { tools: AdminTools; call: Call; input: Input };
 
-/** The admin command of an operation. */
 export type CommandDescription<Input, Result> = {
   /** Behind `admin`: "replay pause". */
   name: string;
@@ -51,7 +48,6 @@ export type CommandDescription<Input, Result> = {
   example: string;
   /** The help of `--waba`, or how to find the WABA of the object that the command names. */
   waba: string | ((tools: AdminTools, id: string) => Promise<string>);
-  /** Help for the id. */
   argument?: string;
   options?: { readonly [Member in keyof Input]?: OptionDescription };
   /** Adds options that stand for no single member; `read` makes members of them. */
@@ -62,14 +58,12 @@ export type CommandDescription<Input, Result> = {
   show(result: Result, shown: Shown<Input>): AdminOutcome | Promise<AdminOutcome>;
 };
 
-/** What every door needs to know of an operation. */
 type Described<
   Params extends TSchema,
   Query extends TSchema,
   Body extends TSchema,
   Answers extends Readonly<Record<number, TSchema>>,
 > = Omit<OperationDocs, 'operationId' | 'answers'> & {
-  /** The `operationId` of the OpenAPI document. */
   id: string;
   method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
   path: `/${string}`;
@@ -82,16 +76,13 @@ type Described<
   /** Without one, the body of a request that may have one must be empty. */
   body?: Body;
   answers: { readonly [Status in keyof Answers]: AnswerDocs & { schema: Answers[Status] } };
-  /** How the route differs from others. */
   route?: Pick<RouteShorthandOptions, 'bodyLimit' | 'handlerTimeout' | 'validatorCompiler' | 'config'>;
 };
 
-/** Parameters, query and body together. */
 type InputOf<Params extends TSchema, Query extends TSchema, Body extends TSchema> = Static<Params> &
   Static<Query> &
   Static<Body>;
 
-/** The body of any of the answers. */
 type AnswerOf<Answers extends Readonly<Record<number, TSchema>>> = Static<
   Extract<Answers[keyof Answers], TSchema>
 >;
@@ -115,11 +106,8 @@ export function operation<
 >(
   described: Described<Params, Query, Body, Answers> & {
     run(call: Call, input: InputOf<Params, Query, Body>): Promise<Result>;
-    /** The result as the API returns it. */
     json(result: NoInfer<Result>, call: ApiCall): AnswerOf<Answers>;
-    /** The status, where there are several. */
     status?(result: NoInfer<Result>): number;
-    /** The path of what was created. */
     location?(result: NoInfer<Result>): string | null;
     command: CommandDescription<InputOf<Params, Query, Body>, NoInfer<Result>>;
   },

@@ -6,7 +6,6 @@ type Wanted<T> = PromiseWithResolvers<T | null>;
  * begins before its request has come: what has ended meanwhile is not found.
  */
 export function createBatchedLookup<T>(options: {
-  /** What there is of these secrets, by secret. */
   find: (secrets: readonly string[]) => Promise<ReadonlyMap<string, T>>;
   /** More than one, if a connection that hangs must not hold up everything. */
   maxUnderWay: number;

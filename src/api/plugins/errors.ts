@@ -7,7 +7,6 @@ import { ERROR_CODES, type ErrorCode } from '../errors/error-codes.ts';
 import { namingTheObject } from '../errors/missing-objects.ts';
 import { setBaseHeaders } from './request-hooks.ts';
 
-/** Turns anything thrown into the one error shape, and logs what needs attention. */
 export function makeErrorSender(publicUrl: string) {
   return (thrown: unknown, request: FastifyRequest, reply: FastifyReply): void => {
     const error = namingTheObject(classifyError(thrown), request);
@@ -85,7 +84,7 @@ const FRAMEWORK_CODES: Readonly<Record<string, ErrorCode>> = {
   FST_ERR_CTP_EMPTY_JSON_BODY: 'invalid_json',
 };
 
-/** The API error for anything that was thrown. What is unknown is a 500 whose cause is only logged. */
+/** An unknown error is a 500 whose cause is only logged. */
 export function classifyError(error: unknown): ApiError {
   if (error instanceof ApiError) return error;
   if (error instanceof RequestError) return refusalAsApiError(error);
@@ -112,7 +111,6 @@ function frameworkPartsOf(error: unknown): { code: string | null; statusCode: nu
   return { code, statusCode };
 }
 
-/** Codes of refusals that have another name in the API. */
 const RENAMED: Readonly<Record<string, ErrorCode>> = {
   invalid_value: 'invalid_parameter',
   url_too_long: 'invalid_url',

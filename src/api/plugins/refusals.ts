@@ -6,7 +6,6 @@ import type { Database } from '../../platform/postgres/database.ts';
 import { ApiError } from '../errors/api-error.ts';
 import type { ErrorCode } from '../errors/error-codes.ts';
 
-/** Refusals of those who ask, and how the audit log calls them. */
 const ACTIONS: Partial<Record<ErrorCode, string>> = {
   invalid_api_key: 'api_key.refused',
   expired_api_key: 'api_key.refused',
@@ -23,7 +22,6 @@ const MAX_SOURCES = 1_000;
 const MAX_ENTRIES = 20;
 const MAX_LINES = 60;
 
-/** What was refused from one source for one reason within a minute. */
 type Refused = Pick<AuditEntry, 'wabaId' | 'action' | 'target'> & {
   code: string;
   address: string | null;

@@ -54,7 +54,7 @@ declare module 'fastify' {
   }
 }
 
-/** Sets what every answer carries; a handler may set its own Content-Security-Policy and Cache-Control afterwards. */
+/** A handler may set its own Content-Security-Policy and Cache-Control afterwards. */
 export function setBaseHeaders(request: FastifyRequest, reply: FastifyReply): void {
   reply.header('x-request-id', request.id).headers(BASE_HEADERS);
   // Over http, browsers leave it aside.
@@ -62,7 +62,6 @@ export function setBaseHeaders(request: FastifyRequest, reply: FastifyReply): vo
   else if (request.protocol === 'https') reply.header('strict-transport-security', HSTS);
 }
 
-/** Puts the request id and the security headers on every answer. */
 export function addBaseHeaders(app: FastifyInstance, { mode }: Pick<Config, 'mode'>): void {
   app.decorate('isHttpsOnly', mode === 'production');
   app.addHook('onRequest', (request, reply, done) => {

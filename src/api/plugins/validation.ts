@@ -35,7 +35,7 @@ function readIntegers(schema: TSchema, value: unknown): unknown {
   return read;
 }
 
-/** The error of a request that does not follow its schema: names the first wrong parameter. */
+/** Names the first wrong parameter. */
 function schemaError(errors: readonly SchemaError[], schema: TSchema): ApiError {
   const unknown = errors.find((error) => error.keyword === 'additionalProperties');
   if (unknown !== undefined) {

@@ -15,7 +15,6 @@ const KEY_WINDOW_SECONDS = 10;
 
 const REMOVE_EXPIRED_EVERY_MS = 300_000;
 
-/** Who asks, and how often. */
 export type RequestLimits = {
   /** Keys that were wrong; none is refused for others of its address. */
   wrongKeys: WrongKeys;
@@ -24,7 +23,6 @@ export type RequestLimits = {
   close(): void;
 };
 
-/** The limits of the External API, shared by all processes of a database. */
 export function createRequestLimits(
   database: Database,
   rates: Config['api']['rateLimits'],
@@ -75,7 +73,7 @@ function headersOf({ limit, remaining, resetSeconds }: LimitState) {
 const MINUTE_MS = 60_000;
 const MAX_ADDRESSES = 10_000;
 
-/** Which addresses ask with wrong keys only; as far as this process knows. */
+/** As far as this process knows. */
 type WrongKeys = {
   noteWrong(ip: string): void;
   /** Whether more wrong keys than are allowed came from this address within a minute. */
@@ -107,17 +105,14 @@ export function createWrongKeys(perMinute: number, now: () => number = Date.now)
   };
 }
 
-/** What a request is told about its limit. */
 type LimitState = { isAllowed: boolean; limit: number; remaining: number; resetSeconds: number };
 
-/** A limit over all processes. */
 type SharedLimit = {
   /** Takes one point of a key. Null: the store is away and everything passes. */
   take(key: string): Promise<LimitState | null>;
   close(): void;
 };
 
-/** What this process knows of a key's window. */
 type Window = {
   /** What all processes had taken when the store was last asked. */
   consumed: number;
@@ -225,7 +220,6 @@ function stateOf(window: Window, limit: number, isAllowed: boolean): LimitState 
   return { isAllowed, limit, remaining: Math.max(0, left(window, limit)), resetSeconds };
 }
 
-/** A store of counts that may be away. */
 type StoreLink = {
   /** Null when the store is away. */
   add(key: string, points: number): Promise<{ consumed: number; remainingMs: number } | null>;

@@ -2,7 +2,6 @@ import type { Command } from 'commander';
 import { commandGroup, operationCommand } from '../operations/operation-command.ts';
 import { REPLAY_OPERATIONS } from './replays.ts';
 
-/** `admin replay …` */
 export function replayCommand(): Command {
   const parts = REPLAY_OPERATIONS.filter(({ command }) => command !== undefined).map(operationCommand);
   const description = 'send deliveries again: behind new events, each with the id and the bytes that it had';

@@ -36,7 +36,7 @@ export const ReplayRequest = namedClosed('ReplayRequest', {
   dryRun: Type.Optional(Type.Boolean()),
 });
 
-/** The selection of a request. Throws RequestError `invalid_value` for a time that is none. */
+/** Throws RequestError `invalid_value` for a time that is none. */
 export function selectionOf({
   from,
   to,
@@ -49,7 +49,6 @@ export function selectionOf({
   };
 }
 
-/** A replay as the list shows it. */
 export const Replay = named('Replay', {
   id: text(EXAMPLE_ID),
   state: Type.Enum(['running', 'paused', 'done', 'cancelled']),
@@ -71,7 +70,6 @@ export const Replay = named('Replay', {
   finishedAt: nullable(dateTime()),
 });
 
-/** One replay with what came of its deliveries. */
 export const ReplayWithOutcomes = named('ReplayDetails', {
   ...Replay.properties,
   outcomes: Type.Object({
@@ -92,7 +90,6 @@ export const ReplayCount = named('ReplayCount', {
   skipped: Type.Object({ pending: count(2), noBody: Type.Integer(), endpointGone: Type.Integer() }),
 });
 
-/** A replay as tenants see it. */
 export function replayJson<View extends ReplayView>({ replayId, wabaId, ...shown }: View) {
   return { id: replayId, ...shown };
 }

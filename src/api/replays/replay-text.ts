@@ -5,7 +5,6 @@ import type { ReplayCount } from '../../replays/replay-selection.ts';
 import { type ReplayOutcomes, replayWorkflowId } from '../../replays/replay-store.ts';
 import type { ReplayView } from '../../replays/replays.ts';
 
-/** A dry run in a terminal. */
 export function describeCount(count: ReplayCount): AdminOutcome {
   const { skipped } = count;
   const counts = (byName: Record<string, number>) =>
@@ -26,7 +25,6 @@ export function describeCount(count: ReplayCount): AdminOutcome {
   };
 }
 
-/** The replays of a WABA in a terminal. */
 export function describeReplays(replays: readonly ReplayView[], wabaId: string): AdminOutcome {
   return {
     json: replays,
@@ -41,7 +39,6 @@ export function describeReplays(replays: readonly ReplayView[], wabaId: string):
   };
 }
 
-/** A replay in a terminal. */
 export function describeReplay(
   { temporal }: Config,
   replay: ReplayView & { outcomes: ReplayOutcomes },

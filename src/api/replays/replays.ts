@@ -260,5 +260,4 @@ function reasonOf(chosen: readonly object[]): string {
     : 'The event is still being delivered; it is not sent again meanwhile.';
 }
 
-/** In the order of the document. */
 export const REPLAY_OPERATIONS = [replayEvent, start, list, get, ...switches];

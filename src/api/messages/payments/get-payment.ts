@@ -78,7 +78,6 @@ const PaymentParams = Type.Object({
   referenceId: parameter(Type.String(), '`reference_id` of the order message.', 'order-7'),
 });
 
-/** Shows a payment as the WABA was told of it. */
 export const getPayment = restOperation({
   id: 'getPayment',
   method: 'GET',
@@ -142,10 +141,7 @@ type Members = Record<string, unknown>;
 
 type Reported = { report: PaymentReport; data: Members };
 
-/**
- * What the reports and the order message of a payment come to; null when there are none. A reference id is a number's
- * own: of several numbers the one asked for counts, or the one with the latest payment.
- */
+/** Null when nothing is known. A reference id is a number's own: of several numbers the one asked for counts, or the one with the latest payment. */
 function paymentView(known: {
   referenceId: string;
   phoneNumberId: string | null;

@@ -112,7 +112,7 @@ async function serve(
   return body === null ? reply.send() : reply.send(body);
 }
 
-/** The bytes from the store. Nothing is fetched for a client that has gone away, and Fastify then ends the stream. */
+/** Nothing is fetched for a client that has gone away, and Fastify then ends the stream. */
 async function open(
   { objectStore, downloads }: ServeTools,
   file: ServedMedia,
@@ -222,7 +222,6 @@ export function parseByteRange(
   return { start, end: Math.min(end, sizeBytes - 1) };
 }
 
-/** The last `lengthBytes` of the file. */
 function suffixRange(lengthBytes: number, sizeBytes: number): ByteRange | 'unsatisfiable' {
   if (lengthBytes === 0 || sizeBytes === 0) return 'unsatisfiable';
   return { start: Math.max(sizeBytes - lengthBytes, 0), end: sizeBytes - 1 };

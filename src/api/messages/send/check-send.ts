@@ -8,14 +8,12 @@ import { extraProblem } from './upstream-payload.ts';
 /** Compiled when first needed: a tenant uses few of the shapes. */
 const validators = new WeakMap<TSchema, Validator>();
 
-/** What does not follow a shape: the structure of a message, and what the service itself needs of it. */
 export function shapeProblem(shape: TSchema, value: unknown, path: string): Problem | null {
   const validator = validators.get(shape) ?? Compile(shape);
   validators.set(shape, validator);
   return validator.Check(value) ? null : memberProblem(validator.Errors(value), path, shape);
 }
 
-/** The first thing that is wrong with the body of a send; null when upstream can be asked to send it. */
 export function sendProblem(body: unknown): Problem | null {
   if (!isMembers(body)) return { param: '', message: 'The body must be a JSON object.' };
   const type = typeOf(body);

@@ -45,7 +45,6 @@ const Template = Type.Object(
   { additionalProperties: true },
 );
 
-/** Lists the message templates of the WABA, as upstream knows them now. */
 export const listTemplates = restOperation({
   id: 'listTemplates',
   method: 'GET',

@@ -66,7 +66,6 @@ export function createOutcomeWaiter(
   };
 }
 
-/** Looks at once, when it is woken and now and then, until there is an outcome or the time is over. */
 async function lookUntil(
   look: () => Promise<SendProgress | null>,
   deadline: number,

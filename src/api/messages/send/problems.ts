@@ -2,7 +2,7 @@ import type { TSchema } from 'typebox';
 import type { TLocalizedValidationError } from 'typebox/error';
 import { unknownMemberText, wrongValueText } from '../../errors/wrong-value.ts';
 
-/** The first thing that is wrong, with the whole path of the member; `path` is that of the checked value. */
+/** `path` is that of the checked value; the problem names the whole path of the member. */
 export function memberProblem(
   errors: readonly TLocalizedValidationError[],
   path = '',
@@ -64,7 +64,6 @@ export function storableProblem(value: unknown, path = '', depth = 0): Problem |
   return null;
 }
 
-/** Whether the number that was parsed can be the one that was written. */
 function isKept(value: number): boolean {
   return Number.isFinite(value) && (!Number.isInteger(value) || Number.isSafeInteger(value));
 }
@@ -74,10 +73,9 @@ function textProblem(text: string, path: string): Problem | null {
   return { param: path, message: 'The text holds U+0000 or half of a surrogate pair.' };
 }
 
-/** What is wrong with a request: `param` is the path of the member, e.g. `text/body`. */
+/** `param` is the path of the member, e.g. `text/body`. */
 export type Problem = { param: string; message: string };
 
-/** The path of a member. */
 export function joined(path: string, name: string | number): string {
   return path === '' ? String(name) : `${path}/${name}`;
 }

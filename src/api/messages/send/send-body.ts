@@ -13,7 +13,6 @@ const MAX_DATA_CHARS = 512;
 
 const shortText = (maxLength: number) => Type.String({ minLength: 1, maxLength });
 
-/** The members of a request besides its type and its content. */
 const COMMON = {
   phoneNumberId: shortText(64),
   to: Type.Optional(
@@ -34,14 +33,12 @@ const COMMON = {
   extra: Type.Optional(Type.Object({}, { additionalProperties: true })),
 };
 
-/** A request to a person without its content. */
 export const Envelope = closed({
   ...COMMON,
   to: Type.Optional(Type.String({ pattern: PHONE, examples: ['+12025550143'] })),
   type: Type.Optional(Type.String()),
 });
 
-/** A request to a group without its content. */
 export const GroupEnvelope = closed({
   ...COMMON,
   to: Type.String({
@@ -51,7 +48,6 @@ export const GroupEnvelope = closed({
   type: Type.Optional(Type.String()),
 });
 
-/** The members of a request as every type of message has them. */
 export type SendRequest = {
   phoneNumberId: string;
   to?: string;
@@ -76,7 +72,6 @@ export const RESERVED_MEMBERS: readonly string[] = ['status', 'message_id', 'typ
 
 const TYPE = /^[a-z][a-z0-9_]{0,99}$/;
 
-/** Whether a type can be the name of the member with the content. */
 export function isTypeName(type: unknown): type is string {
   if (typeof type !== 'string' || !TYPE.test(type)) return false;
   return !Object.hasOwn(Envelope.properties, type) && !RESERVED_MEMBERS.includes(type);
@@ -85,7 +80,7 @@ export function isTypeName(type: unknown): type is string {
 const NewContent = Type.Union([Type.Object({}), Type.Array(Type.Object({}))]);
 const NewInteractive = Type.Object({ type: Type.String() });
 
-/** The shape of a message's content; `isKnown`: false where upstream alone knows it. */
+/** `isKnown`: false where upstream alone knows the shape of the content. */
 export function shapeOf(type: string, content: unknown): { shape: TSchema; isKnown: boolean } {
   const isInteractive = type === 'interactive';
   const subtype = isInteractive && isMembers(content) ? content.type : null;
@@ -96,7 +91,6 @@ export function shapeOf(type: string, content: unknown): { shape: TSchema; isKno
   return { shape: isInteractive ? NewInteractive : NewContent, isKnown: false };
 }
 
-/** A form of the body; its title is its name in the description of the API. */
 function sendForm(words: string, content: TProperties) {
   const name = words.replace(/(?:^|_)([a-z])/g, (_, letter: string) => letter.toUpperCase());
   return Type.Object({ ...COMMON, ...content }, { additionalProperties: false, title: `Send${name}` });
@@ -108,7 +102,6 @@ const type = (name: string) =>
 const interactiveForm = (name: string, shape: TSchema) =>
   sendForm(`interactive_${name}`, { type: Type.Literal('interactive'), interactive: shape });
 
-/** The body of a send, for the description of the API: one of the forms. */
 export const SendBody = Type.Union(
   [
     ...[...CONTENT_SHAPES].map(([name, shape]) => sendForm(name, { type: type(name), [name]: shape })),

@@ -47,13 +47,11 @@ const sendValidator: typeof validatorCompiler = (route) => {
 
 type Respond = (messageId: string, progress: SendProgress) => SendResponse;
 
-/** A checked request to send, and how its outcome is told. */
 export type SendCall = {
   account: Pick<Account, 'wabaId' | 'keyId' | 'tenantId'>;
   body: SendRequest;
   key: IdempotencyKey | null;
   respond: Respond;
-  /** Which of upstream's calls sends it; `messages` unless it is named. */
   upstreamPath?: SendPath;
 };
 
@@ -139,7 +137,7 @@ export function idempotencyKeyOf(request: FastifyRequest, operation: string): Id
   return { operation, key, fingerprint };
 }
 
-/** Makes sure that the WABA has the files of ours that a message names. Throws ApiError 422, which names the member. */
+/** Throws ApiError 422, which names the member. */
 async function checkMedia(database: Database, wabaId: string, request: SendRequest): Promise<void> {
   const uses = mediaUsesOf(messageOf(request));
   if (uses.length === 0) return;
@@ -214,7 +212,6 @@ const requests = {
   },
 };
 
-/** Sends a message to a customer. The upstream message object stands in the body as it is. */
 export const sendMessage = restOperation({
   id: OPERATION,
   method: 'POST',

@@ -6,7 +6,6 @@ import { ERROR_CODES } from '../../errors/error-codes.ts';
 import { named, nullable, text } from '../../external/schema-kit.ts';
 import type { Problem } from './problems.ts';
 
-/** A message that was taken. */
 export const SentMessage = named('SentMessage', {
   serviceMessageId: text('4711'),
   conversationId: text('42'),
@@ -26,7 +25,6 @@ export const SentMessage = named('SentMessage', {
 
 type ResponseContext = { publicUrl: string; requestId: string; warnings: readonly Problem[] };
 
-/** The answer to a send: HTTP status and body. */
 export type SendResponse = { status: number; body: string };
 
 /**
@@ -74,7 +72,7 @@ function warningsOf({ warnings }: ResponseContext) {
   return warnings.length > 0 && { warnings: [...warnings] };
 }
 
-/** The stored error of a message, with advice where there is any; null when there is none. */
+/** Null when there is no error; advice where there is any. */
 export function sendErrorOf(json: string | null): (SendError & { advice: string | null }) | null {
   if (json === null) return null;
   const error = JSON.parse(json) as SendError;

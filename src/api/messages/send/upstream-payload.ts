@@ -14,7 +14,6 @@ export function extraProblem(request: SendRequest): Problem | null {
   return { param: joined('extra', wrong), message: 'This member cannot be given in extra.' };
 }
 
-/** The upstream message object of a checked request, without a mark. */
 export function messageOf({ phoneNumberId: _, extra, ...message }: SendRequest): Record<string, unknown> {
   return {
     ...message,

@@ -26,7 +26,6 @@ const EXAMPLE_ID = 'med_019aa3f2c0de7abc8def0123456789ab';
 
 const MediaParams = idParams('The id of the file.', EXAMPLE_ID);
 
-/** The form of an upload, for the description of the API. */
 const UploadBody = Type.Object({
   file: Type.String({ contentMediaType: 'application/octet-stream', description: 'The file.' }),
   type: Type.Optional(
@@ -35,7 +34,6 @@ const UploadBody = Type.Object({
   messaging_product: Type.Optional(Type.Literal('whatsapp')),
 });
 
-/** A file as answers describe it. */
 const UploadedMedia = named('UploadedMedia', {
   id: text(EXAMPLE_ID),
   mediaType: Type.Enum(['image', 'video', 'audio', 'document', 'sticker']),
@@ -47,7 +45,7 @@ const UploadedMedia = named('UploadedMedia', {
   expiresAt: dateTime('2026-12-21T09:30:00.000Z'),
 });
 
-/** A file of the WABA by its public id. Throws ApiError 404 for one that has expired, or never was. */
+/** Throws ApiError 404 for a file that has expired, or never was. */
 async function findMedia(
   database: Database,
   wabaId: string,
@@ -59,14 +57,13 @@ async function findMedia(
   return { id, ...shown };
 }
 
-/** The uuid in a public id. What cannot be one is answered as what does not exist: throws ApiError 404. */
+/** An id that cannot be one does not exist: throws ApiError 404. */
 function uploadUuid(id: string): string {
   const uuid = mediaUuidOf(id);
   if (uuid === null) throw notFound();
   return uuid;
 }
 
-/** Shows an uploaded file. */
 const getMedia = restOperation({
   id: 'getMedia',
   method: 'GET',
@@ -84,7 +81,6 @@ const getMedia = restOperation({
 
 const Deleted = Type.Object({ id: UploadedMedia.properties.id, deleted: Type.Literal(true) });
 
-/** The file cannot be sent any more, and its bytes are removed. */
 const deleteMedia = restOperation({
   id: 'deleteMedia',
   method: 'DELETE',
@@ -124,7 +120,6 @@ const KEY_BYTES = 24;
 export const formValidator: typeof validatorCompiler = (route) =>
   route.httpPart === 'body' ? (value: unknown) => ({ value }) : validatorCompiler(route);
 
-/** Stores a file for sends, streamed into the object store. */
 const uploadMedia = restOperation({
   id: 'uploadMedia',
   method: 'POST',
@@ -164,7 +159,7 @@ const uploadMedia = restOperation({
   },
 });
 
-/** Stores the file of an upload, within the slots of its tenant, and returns its uuid. Throws ApiError. */
+/** Waits for a slot of the tenant; returns the uuid of the file. Throws ApiError. */
 export async function takeUpload(
   context: ExternalContext,
   request: FastifyRequest,
@@ -197,10 +192,7 @@ function checkHead(request: FastifyRequest): void {
   }
 }
 
-/**
- * Stores the file of a form and returns its uuid. The row comes before the object, so that housekeeping finds what a
- * process left that died in between.
- */
+/** The row comes before the object, so that housekeeping finds what a process left that died in between. */
 async function store(
   { database, uploadStore }: ExternalContext,
   opening: Promise<UploadForm>,
@@ -224,5 +216,4 @@ async function store(
   }
 }
 
-/** In the order of the document. */
 export const MEDIA_OPERATIONS = [getMedia, deleteMedia, uploadMedia];

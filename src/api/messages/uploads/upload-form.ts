@@ -16,7 +16,6 @@ import {
 import { ApiError } from '../../errors/api-error.ts';
 import { mayTakeMs, tooSlow } from '../../shares/client-shares.ts';
 
-/** What a whole upload was. */
 type UploadedFile = {
   mediaType: MediaKind;
   mimeType: string;
@@ -36,7 +35,6 @@ export type UploadForm = {
   result(): UploadedFile;
 };
 
-/** What becomes of fields that the form of our own API does not have. */
 export type FormRules = { furtherFields?: 'refused' | 'ignored' };
 
 const MULTIPART_LIMITS = {
@@ -51,10 +49,7 @@ const MULTIPART_LIMITS = {
   fileSize: MAX_UPLOAD_BYTES + 1,
 };
 
-/**
- * Reads the form up to its file. Throws ApiError for everything that is wrong before that. When `cut` rejects, nothing
- * more is waited for.
- */
+/** Throws ApiError for everything that is wrong before the file. When `cut` rejects, nothing more is waited for. */
 export async function openUploadForm(
   request: FastifyRequest,
   cut: Promise<never>,

@@ -6,7 +6,6 @@ const PER_TENANT = 6;
 
 const RETRY_AFTER = { 'retry-after': '2' };
 
-/** How many uploads are under way in this process. */
 export type UploadSlots = {
   /**
    * Takes a slot; the returned function releases it. When all are taken, the oldest upload of the tenant with the most

@@ -28,7 +28,6 @@ function envelopeMembers<N extends TSchema, T extends TSchema>(phoneNumberId: N,
   };
 }
 
-/** The number of the business, as upstream gives it. */
 const Metadata = named('PhoneNumberMetadata', {
   display_phone_number: Type.Optional(Type.String()),
   phone_number_id: Type.Optional(Type.String()),
@@ -148,7 +147,6 @@ const ReadyMedia = Type.Object({
   caption: Type.Optional(Type.String()),
 });
 
-/** The bodies of the six events. */
 export const EVENT_BODIES = {
   message: envelopeOf(
     'MessageEvent',
@@ -166,7 +164,6 @@ export const EVENT_BODIES = {
   test: envelopeOf('TestEvent', 'test', Type.Object({ message: Type.String(), businessName: Type.String() })),
 } satisfies Record<CoreEventType, TSchema>;
 
-/** The body of an event of any other field of upstream. */
 export const UPSTREAM_EVENT_BODY = named('UpstreamEvent', {
   eventType: Type.String({
     pattern: UPSTREAM_TYPE_PATTERN,

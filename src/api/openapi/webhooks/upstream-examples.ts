@@ -197,12 +197,10 @@ const UPSTREAM_VALUES: Readonly<Record<UpstreamField, Record<string, unknown>>> 
   },
 };
 
-/** What upstream reports in a field, for example. */
 export function upstreamValue(field: UpstreamField): Record<string, unknown> {
   return UPSTREAM_VALUES[field];
 }
 
-/** The event of a field, as the service makes it of the value above. */
 export function upstreamExample(field: UpstreamField): { eventId: string } {
   const changes = [{ field, value: UPSTREAM_VALUES[field] }];
   const body = { entry: [{ id: '900000000000101', time: 1_790_000_000, changes }] };

@@ -7,7 +7,7 @@ function example(eventType: CoreEventType, from: object, eventId: string, data: 
   return { eventType, userId: 1, ...from, eventId, occurredAt: '2026-11-21T09:30:00.123Z', data };
 }
 
-/** An event of each type; a test holds them against what the service makes of upstream bodies. */
+/** A test holds them against what the service makes of upstream bodies. */
 export const WEBHOOK_EXAMPLES: Readonly<Record<CoreEventType, unknown>> = {
   message: example(
     'message',

@@ -54,7 +54,6 @@ const HEADER_DESCRIPTIONS: Readonly<Record<string, string>> = {
   'X-Service-Replay': '`true` when the event is sent again on request; otherwise missing.',
 };
 
-/** The section `webhooks` of the document: what the service sends to the endpoints of a tenant. */
 export function webhookOperations(components: Components): Json {
   const core = EVENT_TYPES.map((type) => {
     const schema = documentSchema(EVENT_BODIES[type], components);
@@ -133,7 +132,6 @@ function headerParameters(type: EventType, eventId: string): Json[] {
     }));
 }
 
-/** The name in a reference to a component. */
 function nameOf(schema: Json): string {
   return String(schema.$ref).split('/').at(-1) ?? '';
 }

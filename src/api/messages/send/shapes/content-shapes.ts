@@ -80,7 +80,6 @@ const MAX_ID_CHARS = 512;
 /** An id of upstream’s by which messages are looked up. */
 export const MessageId = Type.String({ minLength: 1, maxLength: MAX_ID_CHARS });
 
-/** The content of each type of message that is known, by the member that has it. */
 export const CONTENT_SHAPES: ReadonlyMap<string, TSchema> = new Map<string, TSchema>(
   Object.entries({
     text: Type.Object({ body: Text, preview_url: Type.Optional(Type.Boolean()) }),

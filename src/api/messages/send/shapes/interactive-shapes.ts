@@ -8,7 +8,6 @@ const Header = Type.Object({
 
 const Body = Type.Object({ text: Text });
 
-/** An action that is told by its name. */
 const named = (parameters: TSchema) => Type.Object({ name: Text, parameters });
 
 const Name = Type.Object({ name: Text });
@@ -179,7 +178,6 @@ const ACTIONS: Readonly<Record<string, TSchema>> = {
   order_status: named(OrderStatus),
 };
 
-/** The content of each type of interactive message that is known. */
 export const INTERACTIVE_SHAPES: ReadonlyMap<string, TObject> = new Map(
   Object.entries(ACTIONS).map(([type, action]) => [
     type,

@@ -13,7 +13,6 @@ export const NamedFile = Type.Object({ ...FILE, filename: Type.Optional(Text) })
 /** An amount of money: `value / offset`. */
 export const Amount = Type.Object({ value: Type.Integer(), offset: Type.Integer() });
 
-/** Members of which each may be missing. */
 export function optional<T extends TProperties>(properties: T) {
   return Type.Partial(Type.Object(properties));
 }
