@@ -3,10 +3,8 @@ import type { Transaction } from '../platform/postgres/database.ts';
 import { execute, query } from '../platform/postgres/sql.ts';
 import { erasedName, messageKey } from './messages.ts';
 
-/** Where a message is from that neither came nor was sent through the platform. */
 export type MessageOrigin = 'business_app' | 'history';
 
-/** A message of the WhatsApp Business app. */
 type NewAppMessage = {
   direction: 'inbound' | 'outbound';
   origin: MessageOrigin;
@@ -22,7 +20,7 @@ type NewAppMessage = {
   sentAt: Date | null;
 };
 
-/** Stores messages of the WhatsApp Business app, but for those that are there and those that were erased. */
+/** Messages that are there and those that were erased stay as they are. */
 export async function insertAppMessages(trx: Transaction, messages: readonly NewAppMessage[]): Promise<void> {
   await execute(
     trx,
@@ -47,7 +45,7 @@ export async function insertAppMessages(trx: Transaction, messages: readonly New
   );
 }
 
-/** The Message_Ids of those of these messages that are of the WhatsApp Business app, keyed by `messageKey`. */
+/** Message_Ids keyed by `messageKey`. */
 export async function findAppMessageIds(
   trx: Transaction,
   messages: readonly { phoneNumberId: string; upstreamId: string }[],
@@ -80,7 +78,7 @@ export async function completePlaceholders(
   );
 }
 
-/** Notes how far messages were before the number came to the platform, unless upstream has reported on them since. */
+/** What upstream has reported since the number came to the platform stays. */
 export async function noteFormerStates(
   trx: Transaction,
   states: readonly { phoneNumberId: string; upstreamId: string; status: string; at: Date | null }[],

@@ -23,11 +23,10 @@ export type ErasedMessage = {
   supersededId: string | null;
 };
 
-/** The columns of ErasedMessage, of `messages m`. */
+/** Columns of `messages m`. */
 export const ERASED_MESSAGE = `m.id, m.phone_number_id as "phoneNumberId", m.upstream_id as "upstreamId",
   m.superseded_upstream_id as "supersededId"`;
 
-/** Every name under which upstream, or we, know of messages. */
 function namesOf({ id, upstreamId, supersededId }: ErasedMessage): string[] {
   const upstream = [upstreamId, supersededId].filter((name) => name !== null);
   return [...new Set([...upstream, localMessageId(id)])];
@@ -37,7 +36,7 @@ function namedBy(messages: readonly ErasedMessage[]): (ErasedMessage & { name: s
   return messages.flatMap((message) => namesOf(message).map((name) => ({ ...message, name })));
 }
 
-/** The events of messages, as far as they are known by ids. */
+/** The events that ids of messages lead to. */
 async function eventsOf(
   database: Database,
   wabaId: string,
@@ -59,7 +58,7 @@ async function eventsOf(
   );
 }
 
-/** Ends sends that have not begun. Throws NotYetErased while a message is being sent. */
+/** Throws NotYetErased while a message is being sent. */
 export async function stopSends(database: Database, messages: readonly ErasedMessage[]): Promise<void> {
   const ids = messages.map(({ id }) => id);
   await execute(
@@ -77,10 +76,7 @@ export async function stopSends(database: Database, messages: readonly ErasedMes
   if (sending.length > 0) throw new NotYetErased('A message is being sent.');
 }
 
-/**
- * Stops what is under way for messages: sends, downloads, deliveries; removes their files. Throws NotYetErased while a
- * message is being sent or an event attempted.
- */
+/** Stops sends, downloads and deliveries, and removes files. Throws NotYetErased while a message is being sent or an event attempted. */
 export async function quietMessages(
   tools: MessageTools,
   wabaId: string,
@@ -114,7 +110,7 @@ function tasksOf(messageIds: readonly string[]): string[] {
   return messageIds.flatMap((id) => [mediaWorkflowId(id), sendWorkflowId(id)]);
 }
 
-/** Erases messages with all that hangs on them, once `quietMessages` has passed. */
+/** `quietMessages` must have passed. */
 export async function eraseMessages(
   trx: Transaction,
   wabaId: string,
@@ -161,7 +157,7 @@ export async function eraseMessages(
   });
 }
 
-/** Remembers messages as erased: intake drops what upstream says of them from then on. */
+/** A salted hash is kept: intake drops what upstream says of the messages from then on. */
 export async function rememberMessages(trx: Transaction, messages: readonly ErasedMessage[]): Promise<void> {
   // Of a send without a response upstream's id may still become known, by our mark in a status.
   const marks = messages
@@ -180,7 +176,6 @@ async function eraseStatuses(
   return await execute(trx, `delete from message_statuses where ${which}`, values);
 }
 
-/** Erases the rows of files, whose URLs say from now on that they are gone. */
 async function eraseMediaRows(trx: Transaction, messageIds: readonly string[]): Promise<number> {
   return await execute(
     trx,
@@ -191,7 +186,6 @@ async function eraseMediaRows(trx: Transaction, messageIds: readonly string[]): 
   );
 }
 
-/** Gives up the files of a tenant's that were sent with these messages and with no others. */
 async function giveUpUploads(trx: Transaction, wabaId: string, messageIds: readonly string[]): Promise<void> {
   await execute(
     trx,
@@ -204,7 +198,6 @@ async function giveUpUploads(trx: Transaction, wabaId: string, messageIds: reado
   );
 }
 
-/** Remembers messages by a salted hash, so that intake drops what upstream says of them again. */
 export async function rememberErased(
   trx: Transaction,
   named: readonly { phoneNumberId: string; name: string }[],
@@ -218,7 +211,7 @@ export async function rememberErased(
   );
 }
 
-/** Erases events with their deliveries and attempts, and reports of payments. Throws NotYetErased during an attempt. */
+/** Throws NotYetErased during an attempt. */
 export async function eraseEventsAndPayments(
   trx: Transaction,
   wabaId: string,
@@ -241,7 +234,7 @@ export async function eraseEventsAndPayments(
 
 type StatusKey = { phoneNumberId: string; upstreamId: string; status: string; participant: string };
 
-/** Erases single statuses, and the whole state of the messages among `whole`, which are remembered as erased. */
+/** The messages among `whole` lose their whole state and are remembered as erased. */
 export async function eraseStatusRows(
   trx: Transaction,
   statuses: readonly StatusKey[],
@@ -264,7 +257,7 @@ export async function eraseStatusRows(
   );
 }
 
-/** Erases those of these reports of payments whose event is gone; the others go with it. Returns how many. */
+/** Reports whose event is still there go with it. Returns how many were erased. */
 export async function erasePaymentReports(trx: Transaction, eventIds: readonly string[]): Promise<number> {
   return await execute(
     trx,
@@ -274,7 +267,7 @@ export async function erasePaymentReports(trx: Transaction, eventIds: readonly s
   );
 }
 
-/** Erases what is known of the phone numbers and user ids of a customer: other digits, and the pace of sends. */
+/** The other digits that upstream has for a customer, and the pace of sends. */
 export async function eraseRecipient(
   trx: Transaction,
   wabaId: string,
@@ -295,7 +288,7 @@ export async function eraseRecipient(
   return { aliases, pacing };
 }
 
-/** Forgets that upstream knows phone numbers under other digits: nothing is left of these. */
+/** Nothing is left of these digits. */
 export async function forgetAliases(
   trx: Transaction,
   wabaId: string,
@@ -308,7 +301,7 @@ export async function forgetAliases(
   );
 }
 
-/** Marks files as expired whose objects are gone: their URLs answer 410. */
+/** Their objects are gone: the URLs answer 410. */
 export async function expireFiles(
   database: Database,
   files: readonly { id: string; key: string }[],
@@ -328,7 +321,7 @@ export async function expireFiles(
 /** Upstream says nothing of a message after so long. */
 const REMEMBERED_DAYS = 400;
 
-/** Forgets up to `limit` of the oldest hashes of erased messages; returns how many. */
+/** Returns how many of the oldest it deleted. */
 export async function forgetOldErasedItems(database: Database, limit: number): Promise<number> {
   return await execute(
     database,

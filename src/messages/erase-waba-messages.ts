@@ -5,7 +5,6 @@ import { rememberErased } from './erase-messages.ts';
 
 const OF_NUMBERS = { numbers: true };
 
-/** The tables of this room that a WABA leaves behind and that go row by row. */
 export const MESSAGE_TABLES = {
   orders: { table: 'orders', count: 'orders', key: 'id' },
   idempotencyKeys: { table: 'idempotency_keys', count: 'idempotencyKeys', key: 'waba_id, operation, key' },
@@ -27,7 +26,7 @@ export const MESSAGE_TABLES = {
   pacing: { table: 'send_pacing', count: 'pacing', key: 'phone_number_id, recipient', ...OF_NUMBERS },
 } as const satisfies Record<string, ErasedTable>;
 
-/** Ends what is under way for the messages of a WABA. Throws NotYetErased while one is being sent. */
+/** Throws NotYetErased while a message is being sent. */
 export async function stopMessagesOfWaba(database: Database, wabaId: string): Promise<void> {
   await execute(
     database,
@@ -48,7 +47,7 @@ export async function stopMessagesOfWaba(database: Database, wabaId: string): Pr
   if (sending.length > 0) throw new NotYetErased('A message is being sent.');
 }
 
-/** Erases the rows of files whose objects are gone; nothing says any more whose they were. */
+/** Nothing says any more whose files they were. */
 export async function eraseFilesOfWaba(trx: Transaction, messageIds: readonly string[]): Promise<void> {
   await execute(
     trx,
@@ -59,12 +58,12 @@ export async function eraseFilesOfWaba(trx: Transaction, messageIds: readonly st
   );
 }
 
-/** Erases the rows of uploads whose objects are gone; returns how many. */
+/** Their objects are gone already. Returns how many. */
 export async function eraseUploads(trx: Transaction, uploadIds: readonly string[]): Promise<number> {
   return await execute(trx, 'delete from media_uploads where id = any (?::uuid[])', [uploadIds]);
 }
 
-/** Erases and remembers up to `limit` messages of a WABA; returns how many. */
+/** Remembers them by a hash; returns how many. */
 export async function eraseMessagesOfWaba(trx: Transaction, wabaId: string, limit: number): Promise<number> {
   const gone = await query<{ phoneNumberId: string; name: string | null }>(
     trx,

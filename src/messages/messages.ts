@@ -13,14 +13,12 @@ export type NewInboundMessage = {
   contextId: string | null;
   targetId: string | null;
   sentAt: Date | null;
-  /** Who of a group wrote it; null outside of groups. */
   groupSender: string | null;
 };
 
 /**
- * Stores inbound messages, in one statement that is sent at once. A real message takes over the upstream id of the
- * placeholder that came first: it is listed at its own place, because a reader of the conversation is past the
- * placeholder's. The join waits for the update, so that the id is free.
+ * Sent at once, as one statement. A real message takes over the upstream id of the placeholder that came first: it is listed at its own
+ * place, because a reader of the conversation is past the placeholder's. The join waits for the update, so that the id is free.
  */
 export async function insertInboundMessages(
   trx: Transaction,
@@ -64,7 +62,7 @@ export async function insertInboundMessages(
   );
 }
 
-/** The Message_Ids of messages, keyed by `messageKey`. */
+/** Message_Ids keyed by `messageKey`. */
 export async function findMessageIds(
   trx: Transaction,
   messages: readonly { phoneNumberId: string; upstreamId: string }[],
@@ -78,17 +76,16 @@ export async function findMessageIds(
   return new Map(rows.map((row) => [messageKey(row.phone_number_id, row.upstream_id), row.id]));
 }
 
-/** The key under which `findMessageIds` returns a message's id. */
 export function messageKey(phoneNumberId: string, upstreamId: string): string {
   return `${phoneNumberId} ${upstreamId}`;
 }
 
-/** The name of a message, by its upstream id or its mark, of which the hash is kept when it is erased. */
+/** By upstream's id or our mark: the hash of this name is kept when the message is erased. */
 export function erasedName({ phoneNumberId }: { phoneNumberId: string }, id: string): string {
   return `${phoneNumberId} ${id}`;
 }
 
-/** The id under which a message is known that will never have one of upstream's: in its `failed` status and event. */
+/** For a message that will never have an id of upstream's: in its `failed` status and event. */
 export function localMessageId(messageId: string): string {
   return `local:${messageId}`;
 }

@@ -5,7 +5,6 @@ import { columnsOf, textArray } from '../platform/postgres/arrays.ts';
 import type { Database, Transaction } from '../platform/postgres/database.ts';
 import { execute, query } from '../platform/postgres/sql.ts';
 
-/** One report of a payment: its event, whose `data` is kept for longer than events are. */
 export type PaymentReport = {
   eventUuid: string;
   phoneNumberId: string;
@@ -15,7 +14,6 @@ export type PaymentReport = {
   data: string;
 };
 
-/** A report that is stored with its event. */
 export type NewPaymentReport = {
   eventUuid: string;
   wabaId: string;
@@ -25,7 +23,6 @@ export type NewPaymentReport = {
   data: string;
 };
 
-/** Keeps reports of payments, in one statement. */
 export async function insertPaymentReports(
   trx: Transaction,
   reports: readonly NewPaymentReport[],
@@ -42,7 +39,7 @@ export async function insertPaymentReports(
   );
 }
 
-/** The newest reports that may be about a payment, the oldest first: compare their `reference_id`. */
+/** The oldest first; they may be about another payment, so compare their `reference_id`. */
 export async function listPaymentReports(
   database: Database,
   wabaId: string,
@@ -59,7 +56,6 @@ export async function listPaymentReports(
   return rows.reverse();
 }
 
-/** The message that asked for a payment. */
 export type OrderMessage = {
   messageId: string;
   conversationId: string;
@@ -67,7 +63,7 @@ export type OrderMessage = {
   configuration: string | null;
 };
 
-/** The newest messages that asked for a payment with this reference id, one of each number, the newest last. */
+/** The newest message of each number, the newest last. */
 export async function listOrderMessages(
   database: Database,
   wabaId: string,
@@ -86,10 +82,8 @@ export async function listOrderMessages(
   );
 }
 
-/** One stored payment event: the `data` of its body, and where it stands among those that came. */
 type DatedReport = { data: Readonly<Record<string, unknown>>; position: number };
 
-/** What the reports of one payment come to. */
 type PaymentState = {
   /** As upstream says it: `pending`, `captured`. */
   status: string | null;
@@ -100,7 +94,7 @@ type PaymentState = {
   updatedAt: Date | null;
   /** The latest report of each transaction, the newest first, as upstream wrote them. */
   transactions: unknown[];
-  /** The latest report of each refund, the newest first. */
+  /** As `transactions`. */
   refunds: unknown[];
 };
 

@@ -7,10 +7,9 @@ import { MEDIA_ERROR_MESSAGES } from './media/media-verdict.ts';
 import { deleteMediaUpload } from './send/media-uploads.ts';
 import { recordUnknown, type SendMessageInput } from './send/record-send.ts';
 
-/** A file that the database has as stored. */
 export type StoredFile = { id: string; wabaId: string; objectKey: string; sizeBytes: string };
 
-/** A page of the stored media, by message id. */
+/** By message id. */
 export async function listStoredMedia(
   database: Database,
   after: string,
@@ -25,7 +24,6 @@ export async function listStoredMedia(
   );
 }
 
-/** A page of the uploads that can be sent, by their id. */
 export async function listReadyUploads(
   database: Database,
   after: string,
@@ -39,7 +37,6 @@ export async function listReadyUploads(
   );
 }
 
-/** Those of these object keys that a row names. */
 export async function findNamedKeys(database: Database, keys: readonly string[]): Promise<Set<string>> {
   const rows = await query<{ key: string }>(
     database,
@@ -53,10 +50,7 @@ export async function findNamedKeys(database: Database, keys: readonly string[])
 /** For so long upstream takes its own ids of media. */
 const REFETCH_DAYS = 30;
 
-/**
- * Has the file of stored media fetched again, under the same address, or ends it as lost when upstream no longer has it.
- * Null: it is not stored as it was.
- */
+/** The file keeps its address, and ends as lost when upstream no longer has it. Null: it is not stored as it was. */
 export async function replaceLostMedia(
   database: Database,
   { id: messageId, wabaId, objectKey }: StoredFile,
@@ -83,12 +77,12 @@ export async function replaceLostMedia(
   });
 }
 
-/** Gives up an upload whose bytes are lost, so that its tenant is told to upload again. False: it is given up already. */
+/** Its bytes are lost: its tenant is told to upload again. False: it is given up already. */
 export async function giveUpUpload(database: Database, { id, wabaId }: StoredFile): Promise<boolean> {
   return (await deleteMediaUpload(database, wabaId, id)) !== null;
 }
 
-/** Ends a message that was sent after the moment to which the database was restored: it must not go out twice. */
+/** It was sent after the moment to which the database was restored, and must not go out twice. */
 export async function endSentMessage(database: Database, input: SendMessageInput): Promise<void> {
   const message = 'The database was restored to a moment before this message was sent.';
   const error = { code: 'outcome_unknown' as const, message, upstream: null };

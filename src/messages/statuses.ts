@@ -12,9 +12,8 @@ type NewStatus = {
 };
 
 /**
- * Records statuses and moves the state of their messages forward, never back. The message need not be known: state is
- * kept under the upstream id and joined when the message is read. A message whose sending got no answer is recognized by
- * its mark. Everything but what marks lead to is sent at once.
+ * The state of a message moves forward, never back. The message need not be known: state is kept under the upstream id and joined when the
+ * message is read. A message whose sending got no answer is recognized by its mark. Everything but what marks lead to is sent at once.
  */
 export async function recordStatuses(trx: Transaction, statuses: readonly NewStatus[]): Promise<void> {
   if (statuses.length === 0) return;
@@ -51,7 +50,6 @@ async function moveStates(trx: Transaction, statuses: readonly NewStatus[]): Pro
   );
 }
 
-/** The states that a message passes, in their order. */
 const LADDER = ['accepted', 'sent', 'delivered', 'read', 'played'];
 
 /**
@@ -111,14 +109,14 @@ const PREFIX = 'heliograph:';
 const IN_STATUS = /"biz_opaque_callback_data"\s*:\s*"heliograph:([1-9]\d{0,18})"/;
 
 /**
- * The `biz_opaque_callback_data` of a message whose sender gave none. Upstream repeats it in each status, which tells
- * of a send that got no answer whether it went out.
+ * `biz_opaque_callback_data` of a message whose sender gave none. Upstream repeats it in each status, which tells of a send that got no
+ * answer whether it went out.
  */
 export function sendMarker(messageId: string): string {
   return PREFIX + messageId;
 }
 
-/** The Message_Id in the JSON text of a status that carries our mark; null for any other. */
+/** Null for a status without our mark. */
 export function markedMessageId(statusJson: string): string | null {
   const messageId = IN_STATUS.exec(statusJson)?.[1];
   return messageId === undefined || BigInt(messageId) > MAX_ID ? null : messageId;

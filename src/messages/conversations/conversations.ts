@@ -10,9 +10,7 @@ export type ConversationRow = {
   userId: string | null;
   name: string | null;
   username: string | null;
-  /** The group that it is with; null: it is with one customer. */
   groupId: string | null;
-  /** What upstream reported of the group; null: nothing. */
   groupSubject: string | null;
   groupState: GroupState | null;
   lastMessageAt: Date;
@@ -21,7 +19,6 @@ export type ConversationRow = {
   lastMessageAtText: string;
 };
 
-/** Which conversations to list; null means no restriction. */
 export type ConversationFilter = {
   phoneNumberId: string | null;
   customer: CustomerId | null;
@@ -38,7 +35,6 @@ export type ConversationWalk = {
   limit: number;
 };
 
-/** The select list of ConversationRow, over `conversations c`, `contacts u` and `group_details g`. */
 const CONVERSATION_COLUMNS = `c.id, c.phone_number_id as "phoneNumberId", u.wa_id as "waId",
   nullif(u.user_id, '') as "userId", u.profile_name as "name", u.username, c.group_id as "groupId",
   g.subject as "groupSubject", g.state as "groupState",
@@ -138,7 +134,6 @@ const conversationHorizon = recentRead(LOCKS_MAX_AGE_MS, async (database) => {
 
 const PHONE = /^(?:tel:)?[\s+]*\d[\d\s().\-/]*$/i;
 
-/** How a caller names a customer: the digits of a phone number (or wa_id), or a business-scoped user id. */
 type CustomerReference = { phone: string } | { userId: string };
 
 /**
@@ -157,10 +152,8 @@ export type ConversationDetail = ConversationRow & {
   verifiedName: string;
   inboundCount: number;
   outboundCount: number;
-  /** When the customer last wrote, by upstream's clock; null: not among the messages that were looked at. */
   lastInboundAt: Date | null;
   groupDescription: string | null;
-  /** When the customer last called or accepted a call. */
   lastCallAt: Date | null;
   /** Whether one of them was less than 24 hours ago, by the database's clock; of a group whoever of it wrote. */
   isWindowOpen: boolean;
@@ -181,7 +174,7 @@ const NEWEST_INBOUND = 50;
 /** Upstream says these about a customer; he wrote nothing. */
 const NOT_WRITTEN = `('system', 'edit', 'revoke')`;
 
-/** One conversation of a WABA; for one that was merged into another, that one. Null when there is none. */
+/** The conversation that it was merged into, if it was. */
 export async function findConversation(
   database: Database,
   wabaId: string,

@@ -10,17 +10,16 @@ export type MessageDetail = ConversationMessage & {
   sendError: string | null;
 };
 
-/** A status as it was stored; `content` is the upstream status object as JSON text. */
+/** `content` is the upstream status object as JSON text. */
 export type MessageStatus = {
   status: string;
   at: Date | null;
   receivedAt: Date;
   content: string;
-  /** The member of a group that it is about; empty: it is about the message as a whole. */
+  /** A member of a group; empty: the status is about the message as a whole. */
   participant: string;
 };
 
-/** One message of a WABA, inbound or outbound; null when there is none such. */
 export async function findMessage(
   database: Database,
   wabaId: string,
@@ -36,7 +35,7 @@ export async function findMessage(
   );
 }
 
-/** The statuses of a message in the order in which they came, and within a batch in that of a message's life. */
+/** In the order in which they came, and within a batch in that of a message's life. */
 export async function listMessageStatuses(
   database: Database,
   { phoneNumberId, upstreamId }: { phoneNumberId: string; upstreamId: string },
@@ -52,7 +51,6 @@ export async function listMessageStatuses(
   );
 }
 
-/** What marking a message as read needs. */
 type ReadableMessage = {
   direction: 'inbound' | 'outbound';
   phoneNumberId: string;
@@ -60,7 +58,6 @@ type ReadableMessage = {
   upstreamId: string | null;
 };
 
-/** A message of a WABA; null when there is none such. */
 export async function findReadableMessage(
   database: Database,
   wabaId: string,
@@ -74,7 +71,6 @@ export async function findReadableMessage(
   );
 }
 
-/** The Message_Id of an inbound message by upstream's id of it; null: the WABA has none such. */
 export async function findInboundByUpstreamId(
   database: Database,
   wabaId: string,
@@ -89,7 +85,7 @@ export async function findInboundByUpstreamId(
   return row?.id ?? null;
 }
 
-/** Notes that an inbound message was marked as read, unless it was before; returns when. */
+/** Returns when it was first marked. */
 export async function markMessageRead(database: Database, wabaId: string, messageId: string): Promise<Date> {
   const [row] = await query<{ readAt: Date }>(
     database,

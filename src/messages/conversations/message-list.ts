@@ -4,11 +4,10 @@ import { query, queryOne } from '../../platform/postgres/sql.ts';
 import type { MessageOrigin } from '../app-messages.ts';
 import type { SendState } from '../send/outbound-messages.ts';
 
-/** Which messages of a conversation to list; null means no restriction. `until` is exclusive. */
+/** Null means no restriction; `until` is exclusive. */
 export type MessageFilter = {
   direction: 'inbound' | 'outbound' | null;
   type: string | null;
-  /** When they were stored. */
   since: Date | null;
   until: Date | null;
 };
@@ -94,7 +93,7 @@ async function readPage(
   );
 }
 
-/** The part of a conversation that a request looks at, from what the index holds; over `kept`. */
+/** Over `kept`, from what the index holds. */
 function scanOf({ walk: { order, afterId }, range }: Selection) {
   const direction = order === 'asc' ? 'asc' : 'desc';
   const behind = order === 'asc' ? '>' : '<';
@@ -175,7 +174,6 @@ async function findIdRange(
   return { low: idOf('low'), high: idOf('high') };
 }
 
-/** The media of a message; all null when it has none. */
 export type MessageMedia = {
   mediaState: 'pending' | 'stored' | 'failed' | 'expired' | null;
   mediaType: string | null;
@@ -189,7 +187,7 @@ export type MessageMedia = {
   errorMessage: string | null;
 };
 
-/** The select list of MessageMedia, from the table `media` under this alias. */
+/** Selects MessageMedia. */
 function mediaColumns(alias: string): string {
   return `${alias}.state as "mediaState", ${alias}.media_type as "mediaType",
     coalesce(${alias}.mime_type, ${alias}.served_type) as "mimeType", ${alias}.caption,
@@ -199,7 +197,7 @@ function mediaColumns(alias: string): string {
 
 type ReceivedMedia = MessageMedia & { id: string; upstreamId: string };
 
-/** The media of a message that upstream reported; null when the WABA has no such message or it carries no media. */
+/** Null when the message carries no media, or is not the WABA's. */
 export async function findReceivedMedia(
   database: Database,
   wabaId: string,
@@ -214,7 +212,6 @@ export async function findReceivedMedia(
   );
 }
 
-/** A message as the API shows it. */
 export type ConversationMessage = {
   id: string;
   /** Null while upstream has not accepted an outbound message. */
@@ -227,17 +224,14 @@ export type ConversationMessage = {
   type: string;
   sentAt: Date | null;
   createdAt: Date;
-  /** When the business marked an inbound message as read. */
   readAt: Date | null;
   /** The upstream message object as JSON text. */
   content: string;
   contextId: string | null;
-  /** The Message_Id of the message with the id `contextId`; null when there is none. */
+  /** The Message_Id for `contextId`. */
   repliedId: string | null;
   targetId: string | null;
-  /** Who of a group wrote it; null outside of groups. */
   groupSender: string | null;
-  /** The state that the statuses of an outbound message lead to. */
   status: string | null;
   statusAt: Date | null;
   /** How far the sending is; null for inbound messages. */
@@ -248,13 +242,12 @@ export type ConversationMessage = {
   origin: MessageOrigin | null;
 } & MessageMedia;
 
-/** The select list of ConversationMessage but for `content`, over MESSAGE_JOINS. */
 export const MESSAGE_COLUMNS = `m.id, coalesce(o.upstream_id, m.upstream_id, m.superseded_upstream_id) as "upstreamId", n.id as "supersededBy",
   m.conversation_id as "conversationId", m.phone_number_id as "phoneNumberId", m.direction, m.type,
   m.sent_at as "sentAt", m.created_at as "createdAt", m.read_at as "readAt", m.context_id as "contextId", r.id as "repliedId",
   m.target_id as "targetId", m.group_sender as "groupSender", s.status, s.status_at as "statusAt", o.state as "sendState", o.api_key_id as "apiKeyId", m.origin, ${mediaColumns('d')}`;
 
-/** What MESSAGE_COLUMNS needs besides `messages m`: at most one row of each. */
+/** For MESSAGE_COLUMNS, over `messages m`: at most one row of each. */
 export const MESSAGE_JOINS = `
   left join outbound_messages o on o.message_id = m.id
   left join message_states s on s.phone_number_id = m.phone_number_id
@@ -265,7 +258,7 @@ export const MESSAGE_JOINS = `
                       and n.waba_id = m.waba_id
   left join media d on d.message_id = m.id and d.waba_id = m.waba_id`;
 
-/** A message that changes how another one is shown: a reaction to it, an edit of it, its deletion by the customer. */
+/** A reaction to a message, an edit of it, or its deletion by the customer. */
 export type MessageAnnotation = {
   phoneNumberId: string;
   targetId: string;
@@ -331,13 +324,13 @@ export async function listAnnotations(
   );
 }
 
-/** The emoji of a `reaction` message, given as JSON text; null when it takes the reaction back. */
+/** Null when the reaction takes an earlier one back. */
 export function reactionEmoji(messageJson: string): string | null {
   const message = parseJson(messageJson, { deepNodes: 'mark' });
   return stringOf(member(member(message, 'reaction'), 'emoji')) || null;
 }
 
-/** The new content that an `edit` message, given as JSON text, brings, as it is written; null when it brings none. */
+/** As it is written; null when the `edit` message brings no content. */
 export function editedMessageJson(messageJson: string): string | null {
   const edited = member(member(parseJson(messageJson, { deepNodes: 'mark' }), 'edit'), 'message');
   return edited?.kind === 'object' ? sourceOf(edited) : null;

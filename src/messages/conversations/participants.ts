@@ -2,7 +2,6 @@ import type { Database } from '../../platform/postgres/database.ts';
 import { query } from '../../platform/postgres/sql.ts';
 import type { ConversationMessage } from './message-list.ts';
 
-/** How far a message to a group is with a member of it. */
 export type Participant = {
   /** The phone number, or the user id where upstream names no phone number. */
   participant: string;
@@ -23,7 +22,7 @@ function isToGroup({ direction, content, upstreamId }: Listed): boolean {
   return direction === 'outbound' && upstreamId !== null && content.includes('"recipient_type":"group"');
 }
 
-/** The members with whom messages to groups are, by the id of the message, the furthest status of each. */
+/** By the id of the message, the furthest status of each member. */
 export async function listParticipants(
   database: Database,
   messages: readonly Listed[],

@@ -24,13 +24,11 @@ export type FetchRun = {
   onWrongBytes: () => void;
 };
 
-/** Bytes that are in the object store now. */
 export type FetchedMedia = { servedType: string; sizeBytes: number; sha256: string; mimeType: string };
 
 /**
- * Fetches media into the object store: from the address in the webhook while that may still live, otherwise or when
- * that fails from a fresh one. Throws GraphError, MediaHostRefused, WrongBytes, MediaTooLarge, ObjectStoreUnavailable,
- * and the signal's reason.
+ * Takes the address in the webhook while that may still live, otherwise or when that fails a fresh one. Throws GraphError,
+ * MediaHostRefused, WrongBytes, MediaTooLarge, ObjectStoreUnavailable, and the signal's reason.
  */
 export async function fetchMedia(
   tools: FetchTools,
@@ -70,7 +68,7 @@ async function fromLookup(tools: FetchTools, media: PendingMedia, run: FetchRun)
   });
 }
 
-/** Whether this token opens other media of the WABA: then it is not for want of a permission that media is missing. */
+/** If so, it is not for want of a permission that media is missing. */
 export async function isOtherMediaReadable(
   { database, graph }: Pick<FetchTools, 'graph'> & { database: Database },
   { wabaId, messageId }: { wabaId: string; messageId: string },

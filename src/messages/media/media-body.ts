@@ -5,25 +5,22 @@ import { MediaTooLarge, WrongBytes } from './media-verdict.ts';
 const HEX = /^[0-9a-f]{64}$/i;
 const BASE64 = /^[A-Za-z0-9+/_-]{43}=?$/;
 
-/**
- * The digest that upstream announced, 32 bytes: webhooks give base64 (44 characters), lookups give hexadecimal (64).
- * Null for anything else, which then cannot be checked.
- */
+/** 32 bytes of base64 (44 characters, in webhooks) or hexadecimal (64, in lookups). Null for anything else, which then cannot be checked. */
 export function decodeSha256(text: string | null): Buffer | null {
   const trimmed = text?.trim() ?? '';
   if (HEX.test(trimmed)) return Buffer.from(trimmed, 'hex');
   return BASE64.test(trimmed) ? Buffer.from(trimmed, 'base64') : null;
 }
 
-/** What a download must be; null: not known. */
+/** Null: not known. */
 export type BodyRules = { maxBytes: number; expectedBytes: number | null; expectedSha256: Buffer | null };
 
-/** What a checked download was. `head` are its first bytes. */
+/** `head` are the first bytes. */
 export type CheckedBytes = { sizeBytes: number; sha256: string; head: Buffer };
 
 /**
- * Passes the bytes of a download through and counts, hashes and bounds them on the way. `source` throws WrongBytes at
- * its end, before a store can make the object visible, or MediaTooLarge as soon as it is; `result` is for after it.
+ * Counts, hashes and bounds the bytes on their way. `source` throws WrongBytes at its end, before a store can make the object visible, or
+ * MediaTooLarge as soon as it is; `result` is for after it.
  */
 export function checkBody(
   body: AsyncIterable<Uint8Array>,

@@ -1,7 +1,6 @@
 import type { Database } from '../../platform/postgres/database.ts';
 import { query } from '../../platform/postgres/sql.ts';
 
-/** A received file, as far as it is stored. */
 export type ReceivedMedia = {
   state: 'pending' | 'stored' | 'failed' | 'expired';
   /** The others are null until it is stored. */
@@ -12,7 +11,7 @@ export type ReceivedMedia = {
   sha256: string | null;
 };
 
-/** The file that upstream has under this id in a message of the WABA; null: the WABA was sent none such. */
+/** Null: the WABA was sent no such file. */
 export async function findReceivedMedia(
   database: Database,
   wabaId: string,

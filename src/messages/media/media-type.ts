@@ -27,8 +27,8 @@ const PACKAGED: Readonly<Record<string, RegExp>> = {
 };
 
 /**
- * The content type to serve a stored file with: what its first bytes prove, refined by what the message declared when
- * both agree. Everything else (SVG, HTML, XML, text, unknown) is `application/octet-stream`.
+ * What the first bytes prove, refined by what the message declared when both agree. Everything else (SVG, HTML, XML, text, unknown) is
+ * `application/octet-stream`.
  */
 export function servedType(declared: string | null, head: Uint8Array): string {
   const sniffed = sniffMediaType(head);
@@ -43,7 +43,6 @@ export function servedType(declared: string | null, head: Uint8Array): string {
 
 type Signature = { type: string; at: number; bytes: string };
 
-/** Leading bytes of the formats that the platform carries, as Latin-1 text. */
 const SIGNATURES: readonly Signature[] = [
   { type: 'image/jpeg', at: 0, bytes: '\xff\xd8\xff' },
   { type: 'image/png', at: 0, bytes: '\x89PNG\r\n\x1a\n' },
@@ -65,10 +64,9 @@ const RIFF_TYPES: Readonly<Record<string, string>> = {
   'AVI ': 'video/avi',
 };
 
-/** How many leading bytes are looked at. */
 export const SNIFF_BYTES = 64;
 
-/** The type that the first bytes of a file speak for; null when they are not one of the formats known here. */
+/** Null for a format that is not known here. */
 export function sniffMediaType(head: Uint8Array): string | null {
   const text = Buffer.from(head.subarray(0, SNIFF_BYTES)).toString('latin1');
   const found = SIGNATURES.find(({ at, bytes }) => text.startsWith(bytes, at));

@@ -9,11 +9,10 @@ const MEDIA_ROOT = '/received_media/';
 /** Where a stored file is: the path, which has a signature where the tenant's addresses end, and the whole address. */
 export type MediaLink = { mediaPath: string; mediaUrl: string };
 
-/** Makes and checks the addresses of stored media. */
 export type MediaUrls = {
-  /** Gives addresses of a WABA's files that are good from now on, for as long as its tenant wants. */
+  /** The addresses are good from now on, for as long as the tenant wants. */
   linksOf(wabaId: string): Promise<(objectKey: string) => MediaLink>;
-  /** Judges the query of a request for a file whose tenant has set `tenantTtlSeconds`; null: it has set nothing. */
+  /** Null: the tenant has set nothing. */
   check(
     file: { objectKey: string; tenantTtlSeconds: number | null },
     query: SignedQuery,

@@ -13,24 +13,23 @@ const MAX_WRONG_DOWNLOADS = 3;
 const MAX_GONE_RESPONSES = 2;
 
 /**
- * What the attempts for one media have met so far; kept in heartbeats. `goneResponses` counts only those at which other
- * media could be read with the same token, because the same answer means a missing permission.
+ * Kept in heartbeats. `goneResponses` counts only those at which other media could be read with the same token, because the same answer
+ * means a missing permission.
  */
 export type FetchTally = { wrongDownloads: number; goneResponses: number };
 
-/** What a failed attempt leads to. `reason` is for operators, `code` for the tenant. */
+/** `reason` is for operators, `code` for the tenant. */
 export type MediaVerdict =
   | { kind: 'final'; code: MediaErrorCode; reason: string }
   | {
       kind: 'retry';
       reason: string;
-      /** What upstream asked to wait, in ms. */
       retryAfterMs: number | null;
-      /** Nothing known: a defect of ours, to be logged. */
+      /** A defect of ours, to be logged. */
       unexpected: boolean;
     };
 
-/** Decides whether a failed attempt is repeated. `ageMs` is null when it could not be read. */
+/** `ageMs` is null when it could not be read. */
 export function judgeFailure(error: unknown, tally: FetchTally, ageMs: number | null): MediaVerdict {
   const reason = error instanceof Error ? error.message : 'unknown failure';
   const code = finalCode(error, tally);
@@ -53,14 +52,12 @@ function finalCode(error: unknown, { wrongDownloads, goneResponses }: FetchTally
   return isGone && goneResponses >= MAX_GONE_RESPONSES ? 'media_gone' : null;
 }
 
-/** What the tenant reads when the 7 days are over: the last obstacle. */
 function codeWhenOver(error: unknown): MediaErrorCode {
   if (isTokenProblem(error)) return 'access_token_invalid';
   if (error instanceof MediaHostRefused) return 'media_host_refused';
   return 'media_expired';
 }
 
-/** Adds what an operator can do about it. */
 function adviceFor(error: unknown, reason: string): string {
   if (error instanceof GraphError && isTokenError(error)) {
     return `${reason} Give the WABA a valid access token with the admin command; the next attempt uses it.`;
@@ -80,7 +77,6 @@ function isExpected(error: unknown): boolean {
   return isTyped(error) || isTimeout(error) || isTransientError(error);
 }
 
-/** The deadline over the whole attempt. */
 function isTimeout(error: unknown): boolean {
   return error instanceof Error && (error.name === 'TimeoutError' || error.name === 'AbortError');
 }
@@ -95,7 +91,7 @@ function isTyped(error: unknown): boolean {
   );
 }
 
-/** Codes that tenants see in `mediaError` when media is never going to be there. */
+/** Tenants see it in `mediaError` when media is never going to be there. */
 export type MediaErrorCode =
   | 'media_gone'
   | 'media_too_large'
@@ -107,7 +103,6 @@ export type MediaErrorCode =
   | 'storage_quota_exceeded'
   | 'media_lost';
 
-/** The public text of each code. */
 export const MEDIA_ERROR_MESSAGES: Readonly<Record<MediaErrorCode, string>> = {
   media_gone: 'The upstream platform does not have this media any more.',
   media_too_large: 'The media is larger than this service stores.',
@@ -121,7 +116,7 @@ export const MEDIA_ERROR_MESSAGES: Readonly<Record<MediaErrorCode, string>> = {
   media_lost: 'This service lost the stored file, and the upstream platform no longer has it.',
 };
 
-/** The media is larger than the limit: asking again does not help. */
+/** Asking again does not help. */
 export class MediaTooLarge extends Error {
   constructor(sizeBytes: number, maxBytes: number) {
     super(`The media has ${sizeBytes} bytes or more; the limit is ${maxBytes}.`);
@@ -129,7 +124,6 @@ export class MediaTooLarge extends Error {
   }
 }
 
-/** What was downloaded is not what upstream announced. */
 export class WrongBytes extends Error {
   constructor(difference: string) {
     super(`The downloaded bytes are wrong: ${difference}.`);

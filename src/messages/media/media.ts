@@ -4,13 +4,11 @@ import { execute, query, queryOne } from '../../platform/postgres/sql.ts';
 import { RequestError } from '../../platform/request-input.ts';
 import type { TaskKind, WorkflowTask } from '../../platform/temporal/workflow-tasks.ts';
 
-/** Media that a message carries, to be fetched from upstream unless upstream itself never had it. */
 export type MediaReference = {
   /** The message type that carries it: image, video, audio, document, sticker, voice or one of the future. */
   mediaType: string;
   /** Null: upstream never had it. */
   upstreamMediaId: string | null;
-  /** What upstream says about media without an id. */
   upstreamError: string | null;
   mimeType: string | null;
   /** As upstream gives it: base64 in webhooks, hexadecimal in lookups. */
@@ -29,7 +27,6 @@ export const STORE_INBOUND_MEDIA: TaskKind = {
   eventType: 'media.ready',
 };
 
-/** The workflow that stores the file of a message; `eventId` is that of its `media.ready`. */
 export function storeMediaTask({
   wabaId,
   messageId,
@@ -47,7 +44,7 @@ export function mediaWorkflowId(messageId: string): string {
   return `media/${messageId}`;
 }
 
-/** Adds media that is to be fetched, and media that upstream never had as failed. */
+/** Media that upstream never had is stored as failed. */
 export async function insertMedia(trx: Transaction, media: readonly NewMedia[]): Promise<void> {
   if (media.length === 0) return;
   await execute(
@@ -77,7 +74,7 @@ export async function insertMedia(trx: Transaction, media: readonly NewMedia[]):
   );
 }
 
-/** The code that tenants see in `mediaError` of media that upstream gave no id of. */
+/** The `mediaError` of media that upstream gave no id of. */
 const NEVER_HAD = 'media_unavailable';
 
 function neverHadText(upstreamError: string | null): string {
@@ -85,7 +82,6 @@ function neverHadText(upstreamError: string | null): string {
   return upstreamError === null ? `${text}.` : `${text}: ${upstreamError}`;
 }
 
-/** Media that is still to be fetched, with what its event needs. */
 export type PendingMedia = {
   mediaType: string;
   upstreamMediaId: string;
@@ -100,8 +96,8 @@ export type PendingMedia = {
 };
 
 /**
- * Gives pending media the key of its object, unless an earlier attempt did, and returns it. Null: there is nothing to
- * fetch, because it is stored, has failed, or there is none.
+ * The key of its object is that of an earlier attempt, if there was one. Null: there is nothing to fetch, because it is stored, has failed,
+ * or there is none.
  */
 export async function takePendingMedia(
   database: Database,
@@ -119,7 +115,6 @@ export async function takePendingMedia(
   );
 }
 
-/** Whether this message of the WABA carries media, in whatever state. */
 export async function hasMedia(database: Database, wabaId: string, messageId: string): Promise<boolean> {
   const rows = await query(database, 'select 1 from media where message_id = ? and waba_id = ?', [
     messageId,
@@ -128,13 +123,12 @@ export async function hasMedia(database: Database, wabaId: string, messageId: st
   return rows.length > 0;
 }
 
-/** Whether the media of a message is stored. */
 export async function isMediaStored(database: Database, messageId: string): Promise<boolean> {
   const text = `select 1 from media where message_id = ? and state = 'stored'`;
   return (await query(database, text, [messageId])).length > 0;
 }
 
-/** Upstream's id of the WABA's media that was stored last and that upstream still keeps; null: there is none. */
+/** The WABA's media that was stored last and that upstream still keeps, by upstream's id. */
 export async function findReadableMedia(
   database: Database,
   wabaId: string,
@@ -151,7 +145,6 @@ export async function findReadableMedia(
   return row?.id ?? null;
 }
 
-/** Those of these object keys whose files were erased. */
 export async function findErasedKeys(database: Database, objectKeys: readonly string[]): Promise<string[]> {
   if (objectKeys.length === 0) return [];
   const rows = await query<{ key: string }>(
@@ -162,13 +155,12 @@ export async function findErasedKeys(database: Database, objectKeys: readonly st
   return rows.map(({ key }) => key);
 }
 
-/** Whether the file of a message of the WABA was erased. */
 export async function isFileErased(database: Database, wabaId: string, messageId: string): Promise<boolean> {
   const text = 'select 1 from erased_files where waba_id = ? and message_id = ?';
   return (await query(database, text, [wabaId, messageId])).length > 0;
 }
 
-/** The message that stored media belongs to: what the head of its event says. */
+/** As the head of its event says. */
 export type MediaOwner = {
   tenantId: string;
   phoneNumberId: string;
@@ -181,10 +173,7 @@ export type MediaOwner = {
   wasStored: boolean;
 };
 
-/**
- * Ends pending media as stored and returns its message; null when it had ended before.
- * `mimeType` is kept only when the message said none.
- */
+/** Returns the message; null when the media had ended before. `mimeType` is kept only when the message said none. */
 export async function markMediaStored(
   trx: Transaction,
   wabaId: string,
@@ -209,10 +198,7 @@ export async function markMediaStored(
   );
 }
 
-/**
- * Ends pending media as failed, with a code and a text that tenants see. Returns the key under which an object may have
- * been left; null when there is none, or the media had ended before.
- */
+/** Tenants see code and text. Returns the key under which an object may have been left; null when there is none, or the media had ended before. */
 export async function markMediaFailed(
   trx: Transaction,
   wabaId: string,
@@ -233,7 +219,6 @@ export async function markMediaFailed(
   return row?.objectKey ?? null;
 }
 
-/** A stored file as it is served. */
 export type ServedMedia = {
   objectKey: string;
   servedType: string;
@@ -248,7 +233,7 @@ export type ServedMedia = {
   tenantTtlSeconds: number | null;
 };
 
-/** Stored media by their object keys. No owner: who knows the key may read the file. */
+/** No owner is asked for: who knows the key may read the file. */
 export async function findServedMedia(
   database: Database,
   objectKeys: readonly string[],
@@ -266,7 +251,7 @@ export async function findServedMedia(
   return rows.map((row) => ({ ...row, sizeBytes: Number(row.sizeBytes) }));
 }
 
-/** The tenant stores as much as its quota allows. */
+/** The tenant stores as much as it may. */
 export class StorageQuotaExceeded extends RequestError {
   constructor(quotaBytes: number) {
     super(
@@ -277,7 +262,7 @@ export class StorageQuotaExceeded extends RequestError {
   }
 }
 
-/** Throws StorageQuotaExceeded when the files of the WABA's tenant are more than its quota, `addingBytes` included. */
+/** Throws StorageQuotaExceeded; `addingBytes` are counted. */
 export async function checkStorageQuota(database: Database, wabaId: string, addingBytes = 0): Promise<void> {
   const [row] = await query<{ quota: string; stored: string | null }>(
     database,

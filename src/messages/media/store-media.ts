@@ -16,10 +16,9 @@ import {
 import type { MediaUrls } from './media-urls.ts';
 import { MEDIA_ERROR_MESSAGES, type MediaErrorCode } from './media-verdict.ts';
 
-/** Ids only: what is known of the media is in the database. */
 export type StoreInboundMediaInput = { wabaId: string; messageId: string };
 
-/** Ends the task that stands in the database until the workflow is done; only its own WABA can. */
+/** Only its own WABA can end it. */
 export async function finishMediaTask(
   trx: Transaction,
   { wabaId, messageId }: StoreInboundMediaInput,
@@ -28,8 +27,8 @@ export async function finishMediaTask(
 }
 
 /**
- * Makes stored media known, in one transaction: the row, the `media.ready` event in the lane of its message (of one of
- * the WhatsApp Business app there was no `message`, so there is none), the end of the task. False: an earlier run had done it, and nothing changed.
+ * One transaction: the row, the `media.ready` event in the lane of its message (of one of the WhatsApp Business app there was no `message`,
+ * so there is none), the end of the task. False: an earlier run had done it, and nothing changed.
  */
 export async function publishStored(
   { database, mediaUrls }: { database: Database; mediaUrls: Pick<MediaUrls, 'linksOf'> },
@@ -71,7 +70,7 @@ export async function publishStored(
   });
 }
 
-/** Removes the object of media that was erased, or failed, while it was fetched. */
+/** The media may have been erased, or have failed, while it was fetched. */
 export async function removeUnlessStored(
   { database, objectStore }: { database: Database; objectStore: ObjectStore },
   { messageId }: StoreInboundMediaInput,
@@ -80,7 +79,7 @@ export async function removeUnlessStored(
   if (!(await isMediaStored(database, messageId))) await objectStore.remove(objectKey);
 }
 
-/** Ends media as failed for good, and its task, and removes what an attempt may have left in the store. */
+/** Ends the task too, and removes what an attempt may have left in the store. */
 export async function publishFailure(
   { database, objectStore }: { database: Database; objectStore: ObjectStore },
   input: StoreInboundMediaInput,

@@ -26,13 +26,13 @@ const MAX_URL_CHARS = 2_048;
 
 export type KnownProducts = {
   products: Map<string, Product>;
-  /** What went wrong with the look-up, a sentence; null when all went well. */
+  /** A sentence; null when all went well. */
   problem: string | null;
 };
 
 /**
- * What is known of a cart's products: from the cache when it is younger than 24 hours, else from upstream, else from an
- * old cache. Only a failing database is thrown; a catalog that does not answer in 5 seconds is a `problem`.
+ * From the cache when it is younger than 24 hours, else from upstream, else from an old cache. Only a failing database is thrown; a catalog
+ * that does not answer in 5 seconds is a `problem`.
  */
 export async function findKnownProducts(
   tools: ProductTools,
@@ -58,7 +58,7 @@ function isShort(id: string): boolean {
   return Buffer.byteLength(id) <= MAX_ID_BYTES;
 }
 
-/** Why the answers of a lookup could not be kept; null: they are. */
+/** Null: they are kept. */
 async function keepProducts(
   database: Database,
   wabaId: string,
@@ -122,16 +122,14 @@ function productMap(products: readonly FoundProduct[]): Map<string, Product> {
   );
 }
 
-/** What was learnt of a product. Without name and image the catalog did not know it. */
 type CachedProduct = {
   retailerId: string;
   name: string | null;
   imageUrl: string | null;
-  /** Whether it was looked up within the last 24 hours. */
+  /** Looked up within the last 24 hours. */
   fresh: boolean;
 };
 
-/** What is known of these products of a WABA's catalog, however old. */
 async function findCachedProducts(
   database: Database,
   wabaId: string,
@@ -147,7 +145,7 @@ async function findCachedProducts(
   );
 }
 
-/** Remembers the answers of a lookup, also that a product is unknown. */
+/** Also that a product is unknown. */
 async function saveCachedProducts(
   database: Database,
   wabaId: string,

@@ -12,7 +12,6 @@ import type { Database, Transaction } from '../../platform/postgres/database.ts'
 import { execute, query, queryOne } from '../../platform/postgres/sql.ts';
 import type { TaskKind, WorkflowTask } from '../../platform/temporal/workflow-tasks.ts';
 
-/** What the `order` event is built from once `service` is known. */
 export type OrderEventParts = {
   /** The catalog id; the message id when the cart names no catalog. */
   eventId: string;
@@ -21,7 +20,7 @@ export type OrderEventParts = {
   orderJson: string;
 };
 
-/** One line of a cart; numbers stay as upstream writes them. */
+/** Numbers stay as upstream writes them. */
 export type CartItem = {
   retailerId: string | null;
   quantityText: string | null;
@@ -29,7 +28,6 @@ export type CartItem = {
   currency: string | null;
 };
 
-/** A catalog cart order inside a message. */
 export type CartOrder = {
   catalogId: string | null;
   /** The upstream `order` object, byte for byte. */
@@ -55,7 +53,6 @@ export const ENRICH_ORDER: TaskKind = {
   isRestartedEveryMinute: true,
 };
 
-/** The workflow that completes the event of an order, which has this eventId. */
 export function enrichOrderTask(
   { wabaId, orderId }: { wabaId: string; orderId: string },
   eventId: string,
@@ -68,7 +65,7 @@ export function orderWorkflowId(orderId: string): string {
   return `order/${orderId}`;
 }
 
-/** Stores orders whose event is reserved, numbered per tenant in the order given; returns them in that order. */
+/** Their events are reserved. They are numbered per tenant in the order given, and returned in that order. */
 export async function insertOrders(
   trx: Transaction,
   orders: readonly NewOrder[],
@@ -117,7 +114,6 @@ export type StoredOrder = {
   service: string | null;
 };
 
-/** An order of this WABA; null when there is none such. */
 export async function findOrder(
   database: Database,
   wabaId: string,
@@ -132,7 +128,7 @@ export async function findOrder(
   );
 }
 
-/** Stores `data.service` once; what was stored first stays. */
+/** What was stored first stays. */
 export async function saveOrderService(
   trx: Transaction,
   wabaId: string,
@@ -146,10 +142,8 @@ export async function saveOrderService(
   ]);
 }
 
-/** What the catalog knows of a product. */
 export type Product = { name?: string; imageUrl?: string };
 
-/** What `data.service` of an order is made of. */
 type OrderServiceInput = {
   /** From our sequence: a whole number, also as text because PostgreSQL's bigint comes as text. */
   orderId: number | bigint | string;
@@ -173,7 +167,7 @@ function totalOf(items: readonly CartItem[], currency: string | null): string {
   return formatDecimal(total);
 }
 
-/** JSON object text of the members that have a value. */
+/** Members without a value are left out. */
 function objectJson(parts: readonly [string, string | null][]): string {
   const present = parts.filter(([, json]) => json !== null);
   return `{${present.map(([name, json]) => `"${name}":${json}`).join(',')}}`;
@@ -196,9 +190,8 @@ function itemJson(item: CartItem, input: OrderServiceInput): string {
 }
 
 /**
- * JSON text of `data.service`: the cart with what the catalog knows. The total is the exact decimal sum over the
- * first item's currency; a quantity or price that is no number counts as 0 and is left out of its item.
- * Throws TypeError when orderId is no whole number.
+ * JSON text of the cart with what the catalog knows. The total is the exact decimal sum over the first item's currency; a quantity or price
+ * that is no number counts as 0 and is left out of its item. Throws TypeError when orderId is no whole number.
  */
 export function orderService(input: OrderServiceInput): string {
   const orderId = String(input.orderId);
@@ -217,7 +210,7 @@ export function orderService(input: OrderServiceInput): string {
   ]);
 }
 
-/** JSON text of `data` of an `order` event: the upstream cart as it is written, with the enrichment beside it. */
+/** JSON text: the upstream cart as it is written, with the enrichment beside it. */
 export function orderEventData(parts: OrderEventParts, serviceJson: string): string {
   const { metadataJson, contactsJson, orderJson } = parts;
   return `{"metadata":${metadataJson},"contacts":${contactsJson},"order":${orderJson},"service":${serviceJson}}`;
@@ -225,7 +218,7 @@ export function orderEventData(parts: OrderEventParts, serviceJson: string): str
 
 const PASSED_NUMBERS = 1_000;
 
-/** Passes over a thousand numbers of orders of each tenant, which may have gone out and are not known any more. */
+/** Skips a thousand numbers of each tenant, which may have gone out and are not known any more. */
 export async function passOrderNumbers(database: Database): Promise<void> {
   await execute(
     database,

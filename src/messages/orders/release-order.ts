@@ -15,7 +15,6 @@ import {
   saveOrderService,
 } from './orders.ts';
 
-/** Ids only: the cart is in the database. */
 export type EnrichOrderInput = { wabaId: string; orderId: string };
 
 export type ReleaseOrderTools = ProductTools & {
@@ -23,10 +22,9 @@ export type ReleaseOrderTools = ProductTools & {
   publicUrl: string;
 };
 
-/** What intake stored of a cart. */
 type StoredCart = { parts: OrderEventParts; items: CartItem[] };
 
-/** Path of the image that stands in for a missing one. */
+/** The image stands in for a missing one. */
 const PLACEHOLDER_PATH = '/assets/product-placeholder.png';
 
 /** Longer than a workflow takes while all is well; of a catalog that takes longer, the same is asked twice. */
@@ -35,9 +33,8 @@ const OVERDUE_SECONDS = 3;
 const OVERDUE_AT_ONCE = 10;
 
 /**
- * Releases the oldest orders that wait for their workflow too long, because Temporal is away or has lost a node, side by
- * side; true when there may be more. Their workflows find nothing to do. Rejects while the database is away, and for an
- * order that cannot be released, once the others are.
+ * Serves while Temporal is away or has lost a node, oldest orders side by side; true when there may be more. Their workflows find nothing
+ * to do. Rejects while the database is away, and for an order that cannot be released, once the others are.
  */
 export async function releaseOverdueOrders(tools: ReleaseOrderTools): Promise<boolean> {
   const failures: unknown[] = [];
@@ -63,10 +60,7 @@ async function listOverdue(database: Database, skipped: number): Promise<EnrichO
   return rows.map(({ input }) => input);
 }
 
-/**
- * Looks the products of an order up for at most 5 seconds and releases its event with what is known, once. Returns a
- * sentence for operators. Rejects while the database is away.
- */
+/** Takes at most 5 seconds for the catalog. Returns a sentence for operators. Rejects while the database is away. */
 export async function enrichAndRelease(tools: ReleaseOrderTools, input: EnrichOrderInput): Promise<string> {
   const order = await findOrder(tools.database, input.wabaId, input.orderId);
   if (order === null) return 'There is no such order.';

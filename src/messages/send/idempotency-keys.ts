@@ -1,7 +1,6 @@
 import type { Database, Transaction } from '../../platform/postgres/database.ts';
 import { execute, query } from '../../platform/postgres/sql.ts';
 
-/** A request that must be carried out once, however often it comes. */
 export type IdempotencyKey = {
   /** What the key is for: keys of different operations do not meet. */
   operation: string;
@@ -13,7 +12,6 @@ export type IdempotencyKey = {
 type KeptResponse = { status: number; body: string };
 
 export type KnownKey = {
-  /** Whether it came with the same body. */
   sameRequest: boolean;
   messageId: string;
   /** The response that was given; null while there is none. */
@@ -25,7 +23,7 @@ export type KnownKey = {
 /** Tenants may repeat a request for at least a day. */
 const KEPT_HOURS = 48;
 
-/** Takes a key for `holdMs`; false when it is taken, also by a transaction that was waited for. */
+/** Held for `holdMs`; false when it is taken, also by a transaction that was waited for. */
 export async function takeIdempotencyKey(
   trx: Transaction,
   wabaId: string,
@@ -41,7 +39,7 @@ export async function takeIdempotencyKey(
   return taken === 1;
 }
 
-/** Notes which message a key that was taken in this transaction stands for. */
+/** The key was taken in this transaction. */
 export async function bindIdempotencyKey(
   trx: Transaction,
   wabaId: string,
@@ -55,7 +53,7 @@ export async function bindIdempotencyKey(
   );
 }
 
-/** What is known of a key; null when it was never used. */
+/** Null when it was never used. */
 export async function findIdempotencyKey(
   database: Database,
   wabaId: string,
@@ -81,7 +79,7 @@ export async function findIdempotencyKey(
   return { sameRequest: row.fingerprint.equals(fingerprint), messageId, response, heldMs };
 }
 
-/** Makes this process the one that responds, unless another one still is. */
+/** This process responds from now on, unless another one still does. */
 export async function holdIdempotencyKey(
   database: Database,
   wabaId: string,
@@ -97,7 +95,7 @@ export async function holdIdempotencyKey(
   return held === 1;
 }
 
-/** Keeps the first response, for every repetition; returns what is kept, which may be a repetition's. */
+/** The first response is kept, for every repetition; returns what is kept, which may be a repetition's. */
 export async function saveIdempotentResponse(
   database: Database,
   wabaId: string,
@@ -115,7 +113,7 @@ export async function saveIdempotentResponse(
   return kept ?? response;
 }
 
-/** Deletes up to `limit` keys that are too old to be repeated; returns how many. For housekeeping. */
+/** Deletes up to `limit` keys that are too old to be repeated; returns how many. */
 export async function forgetOldIdempotencyKeys(database: Database, limit: number): Promise<number> {
   return await execute(
     database,

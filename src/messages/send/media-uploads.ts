@@ -7,7 +7,6 @@ import { RateLimitError } from '../../platform/request-input.ts';
 import { checkStorageQuota } from '../media/media.ts';
 import type { MediaKind } from './uploaded-media.ts';
 
-/** A file of a tenant that can be sent. */
 export type MediaUpload = {
   uuid: string;
   objectKey: string;
@@ -24,7 +23,7 @@ export type MediaUpload = {
 
 const KEPT_DAYS = 30;
 
-/** Notes that a file is on its way to the store, so that its bytes are found when nothing comes of it. */
+/** The row comes before the bytes, so that they are found when nothing comes of them. */
 export async function beginMediaUpload(
   database: Database,
   wabaId: string,
@@ -40,10 +39,7 @@ export async function beginMediaUpload(
 
 type Stored = Pick<MediaUpload, 'mediaType' | 'mimeType' | 'fileName' | 'sizeBytes' | 'sha256'>;
 
-/**
- * Ends an upload: from now on the file can be sent. Throws StorageQuotaExceeded or RateLimitError
- * `upload_quota_exceeded`, and then nothing has changed.
- */
+/** Throws StorageQuotaExceeded or RateLimitError `upload_quota_exceeded`, and then nothing has changed. */
 export async function finishMediaUpload(
   database: Database,
   wabaId: string,
@@ -99,7 +95,7 @@ async function markReady(trx: Transaction, wabaId: string, uuid: string, stored:
   if (changed === 0) throw new Error('the upload took so long that it was given up');
 }
 
-/** Those of these files that the WABA has, also when they have expired and are not removed yet. */
+/** Also those that have expired and are not removed yet. */
 export async function findMediaUploads(
   database: Database,
   wabaId: string,
@@ -116,7 +112,7 @@ export async function findMediaUploads(
   return rows.map((row) => ({ ...row, sizeBytes: Number(row.sizeBytes) }));
 }
 
-/** Gives a file up: it cannot be sent any more, and its bytes may be removed. Returns where they are; null: no such file. */
+/** The file cannot be sent any more, and its bytes may be removed. Returns where they are; null: no such file. */
 export async function deleteMediaUpload(
   database: Database,
   wabaId: string,
@@ -131,7 +127,7 @@ export async function deleteMediaUpload(
   return row?.objectKey ?? null;
 }
 
-/** Forgets a file whose bytes are gone, or never were stored. */
+/** Its bytes are gone, or never were stored. */
 export async function forgetMediaUpload(database: Database, uuid: string): Promise<void> {
   await execute(database, 'delete from media_uploads where id = ?', [uuid]);
 }
@@ -141,10 +137,7 @@ const GRACE_DAYS = 1;
 /** Far longer than any upload may take. */
 const LOST_AFTER_HOURS = 1;
 
-/**
- * Files whose bytes are to be removed: expired, deleted, or lost on their way. For housekeeping, of all WABAs, a page by
- * their uuid; `after`: the last of the page before.
- */
+/** Expired, deleted, or lost on their way, of all WABAs; a page by uuid, behind `after`. */
 async function listSpentMediaUploads(
   database: Database,
   after: string | null,
@@ -162,13 +155,12 @@ async function listSpentMediaUploads(
   );
 }
 
-/** A file of ours for one phone number: upstream's ids are the number's own. */
 type MediaOfNumber = { uuid: string; phoneNumberId: string };
 
 /** Upstream keeps an upload for 30 days. */
 const UPSTREAM_KEEPS_DAYS = 29;
 
-/** Upstream's ids of those of these files that it has for the number, by our uuid. */
+/** By our uuid. */
 export async function knownUpstreamMedia(
   database: Database,
   phoneNumberId: string,
@@ -184,7 +176,7 @@ export async function knownUpstreamMedia(
   return new Map(rows.map(({ uuid, upstreamMediaId }) => [uuid, upstreamMediaId]));
 }
 
-/** Makes the caller the one who gives the file to upstream, for `leaseMs`; false: another does, or it is there. */
+/** The caller gives the file to upstream, for `leaseMs`; false: another does, or it is there. */
 export async function claimUpstreamMedia(
   database: Database,
   { uuid, phoneNumberId }: MediaOfNumber,
@@ -203,7 +195,6 @@ export async function claimUpstreamMedia(
   return claimed === 1;
 }
 
-/** Keeps what upstream called the file, for every later message of the number. */
 export async function saveUpstreamMedia(
   database: Database,
   { uuid, phoneNumberId }: MediaOfNumber,
@@ -218,7 +209,7 @@ export async function saveUpstreamMedia(
   );
 }
 
-/** Forgets upstream's ids of these files for the number, also of one under way: the next message gives them anew. */
+/** Also of one under way: the next message gives them anew. */
 export async function forgetUpstreamMedia(
   database: Database,
   phoneNumberId: string,
@@ -237,8 +228,8 @@ const BATCH = 200;
 const FAILURES_IN_A_ROW = 5;
 
 /**
- * Removes the bytes of files that can no longer be sent, and then what is known of them. A file whose bytes cannot be
- * removed stays until the next time and holds up no other. Returns how many could not be removed.
+ * Bytes first, then the row. A file whose bytes cannot be removed stays until the next time and holds up no other. Returns how many could
+ * not be removed.
  */
 export async function removeSpentUploads(tools: {
   database: Database;

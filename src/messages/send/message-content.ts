@@ -2,7 +2,6 @@ import { isMembers, listOf, type Members, membersOf } from '../../platform/json/
 import { mediaUuidOf } from '../../platform/public-ids.ts';
 import type { MediaKind } from './uploaded-media.ts';
 
-/** A place in an upstream message object where a file of ours is named. */
 export type MediaUse = {
   /** Of the member, e.g. `interactive/header/image/id`. */
   param: string;
@@ -17,7 +16,7 @@ const KINDS: readonly string[] = ['image', 'video', 'audio', 'document', 'sticke
 
 const OUR_PREFIX = 'med_';
 
-/** Every file of ours that a message names, wherever it stands: `<kind>: { id: 'med_…' }`. */
+/** A file of ours may stand at any depth: `<kind>: { id: 'med_…' }`. */
 export function mediaUsesOf(message: unknown): MediaUse[] {
   const uses: MediaUse[] = [];
   walk(message, '', '', (param, kind, holder) => {
@@ -26,7 +25,7 @@ export function mediaUsesOf(message: unknown): MediaUse[] {
   return uses;
 }
 
-/** The message as JSON text with upstream's ids in place of ours. Throws when `upstreamIds` (by uuid) lacks one. */
+/** JSON text. Throws when `upstreamIds` (by uuid) lacks one. */
 export function withUpstreamMedia(messageJson: string, upstreamIds: ReadonlyMap<string, string>): string {
   const message: unknown = JSON.parse(messageJson);
   walk(message, '', '', (param, _kind, holder) => {
@@ -51,17 +50,16 @@ function namesOurs(value: object): value is { id: string } {
   return 'id' in value && typeof value.id === 'string' && value.id.startsWith(OUR_PREFIX);
 }
 
-/** What an outbound message says of the payment that it asks for. */
 export type OrderPayment = {
   referenceId: string;
-  /** Under which upstream looks the payment up; null: paid in a way that upstream knows nothing of. */
+  /** Null: paid in a way that upstream knows nothing of. */
   configuration: string | null;
 };
 
 const MAX_REFERENCE_CHARS = 512;
 const MAX_CONFIGURATION_CHARS = 256;
 
-/** The payment of an order_details message, interactive or template; null for every other message. */
+/** Of an order_details message, interactive or template; null for every other message. */
 export function orderPaymentOf(message: unknown): OrderPayment | null {
   const parameters = orderDetailsOf(membersOf(message));
   const referenceId = shortText(parameters.reference_id, MAX_REFERENCE_CHARS);

@@ -10,7 +10,7 @@ import { drawSendTime, numberPace, PAIR_PACE, type Pace } from './send-pacing.ts
  */
 export type SendState = 'queued' | 'sending' | 'accepted' | 'failed' | 'unknown';
 
-/** Draws the Message_Id of a message that is about to be inserted. The caller holds its conversation locked. */
+/** The caller holds its conversation locked. */
 export async function drawMessageId(trx: Transaction): Promise<string> {
   const [row] = await query<{ id: string }>(
     trx,
@@ -20,7 +20,6 @@ export async function drawMessageId(trx: Transaction): Promise<string> {
   return row.id;
 }
 
-/** The last part of the path of upstream's call that sends a message. */
 export type SendPath = 'messages' | 'marketing_messages';
 
 export type NewOutboundMessage = {
@@ -31,19 +30,17 @@ export type NewOutboundMessage = {
   /** Digits of a phone, a business-scoped user id, or the id of a group. */
   recipient: string;
   type: string;
-  /** The upstream message object that is to be sent, JSON text. */
+  /** JSON text. */
   content: string;
   contextId: string | null;
   targetId: string | null;
-  /** Files of ours that it names, by their uuid. */
+  /** By uuid. */
   mediaIds: readonly string[];
-  /** What it asks to pay. */
   payment: OrderPayment | null;
   apiKeyId?: string | null;
   upstreamPath?: SendPath;
 };
 
-/** Stores a message that is to be sent. */
 export async function insertOutboundMessage(trx: Transaction, message: NewOutboundMessage): Promise<void> {
   const { recipient, mediaIds, payment, apiKeyId = null, upstreamPath = 'messages', ...row } = message;
   await execute(
@@ -69,7 +66,6 @@ export async function insertOutboundMessage(trx: Transaction, message: NewOutbou
   );
 }
 
-/** What may be done with a message now. */
 export type SendTurn =
   /** The caller sends it; no other does until `timeoutMs` are over. */
   | {
@@ -111,10 +107,7 @@ type Row = {
 
 const NO_MEDIA: ReadonlyMap<string, string> = new Map();
 
-/**
- * Takes the turn of a message, as far as the limits of its number and its recipient let it; `numberPace` holds for
- * numbers without a pace of their own.
- */
+/** `numberPace` holds for numbers without a pace of their own. */
 export async function takeSendTurn(
   database: Database,
   wabaId: string,
@@ -188,7 +181,7 @@ async function drawTime(
 /** One attempt: nothing that came of an earlier one may overwrite a later one. */
 export type SendAttempt = { wabaId: string; messageId: string; attempt: number };
 
-/** Puts a message back for another attempt; `redraw`: whose time it has to draw anew. */
+/** `redrawPair`: the time for the recipient is drawn anew. */
 export async function requeueMessage(
   trx: Transaction,
   { wabaId, messageId, attempt }: SendAttempt,
@@ -204,7 +197,7 @@ export async function requeueMessage(
   );
 }
 
-/** Records that upstream has the message. Also after `unknown`: a late answer is better than none. False: too late. */
+/** Also after `unknown`: a late answer is better than none. False: too late. */
 export async function acceptMessage(
   trx: Transaction,
   { wabaId, messageId }: Omit<SendAttempt, 'attempt'>,
@@ -235,7 +228,7 @@ export async function acceptMessage(
   return true;
 }
 
-/** Ends a message as `failed` or `unknown`; false when it is not in one of `from` any more. */
+/** False when the message is not in one of `from` any more. */
 export async function endMessage(
   trx: Transaction,
   { wabaId, messageId }: Omit<SendAttempt, 'attempt'>,
@@ -250,7 +243,6 @@ export async function endMessage(
   return changed > 0;
 }
 
-/** What the event of a failure says about its message. */
 export type FailedMessage = {
   tenantId: string;
   phoneNumberId: string;
@@ -279,12 +271,11 @@ export async function findFailedMessage(
   return row;
 }
 
-/** Wakes the requests that wait for the outcome of a message (outcome-waiter.ts), when the transaction commits. */
+/** Wakes outcome-waiter.ts when the transaction commits. */
 export function announceOutcome(trx: Transaction, messageId: string): void {
   trx.notify('heliograph_sends', messageId);
 }
 
-/** How far a message is, as its sender asks. */
 export type SendProgress = {
   state: SendState;
   conversationId: string;

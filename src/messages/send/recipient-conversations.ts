@@ -11,10 +11,9 @@ import { shardOf } from '../../inbox/shards.ts';
 import type { Transaction } from '../../platform/postgres/database.ts';
 import { execute, query } from '../../platform/postgres/sql.ts';
 
-/** A person whom a message is for: a phone (digits) or a business-scoped user id. */
+/** A phone (digits) or a business-scoped user id. */
 type Person = { waId: string; userId: null } | { waId: null; userId: string };
 
-/** Whom a message is for. */
 export type Recipient = Person | { groupId: string };
 
 /**

@@ -18,18 +18,17 @@ import { holdBack, PAIR_PACE, type Pace } from './send-pacing.ts';
 import { sendWorkflowId } from './send-task.ts';
 import type { SendVerdict } from './send-verdict.ts';
 
-/** Ids only: the message is in the database. */
 export type SendMessageInput = { wabaId: string; messageId: string };
 
 /** The response is known by now: a short absence of the database must not turn it into an unknown outcome. */
 const RETRY_DELAYS_MS = [100, 1_000, 2_000, 5_000, 10_000, 10_000, 10_000];
 
-/** Runs a recording until it succeeds, for half a minute. */
+/** Tries for half a minute. */
 export async function untilRecorded<T>(record: () => Promise<T>): Promise<T> {
   return await retryBriefly(record, RETRY_DELAYS_MS);
 }
 
-/** One transaction: upstream has it; its statuses follow from there. */
+/** Statuses follow from here. */
 export async function recordAccepted(
   database: Database,
   input: SendMessageInput,
@@ -41,7 +40,7 @@ export async function recordAccepted(
   });
 }
 
-/** One transaction: upstream may have it or not, and it is not sent again. */
+/** It is not sent again. */
 export async function recordUnknown(
   database: Database,
   input: SendMessageInput,
@@ -55,8 +54,8 @@ export async function recordUnknown(
 }
 
 /**
- * One transaction: it will not be sent; the tenant hears of it as of a message that upstream could not deliver. False:
- * it is not in one of `from`. Then the task goes on when `from` has `queued`: an attempt may be under way or lost.
+ * The tenant hears of it as of a message that upstream could not deliver. False: it is not in one of `from`. Then the task goes on when
+ * `from` has `queued`: an attempt may be under way or lost.
  */
 export async function recordFailed(
   database: Database,
@@ -72,7 +71,7 @@ export async function recordFailed(
   });
 }
 
-/** One transaction: it goes back for another attempt, and others wait with it where upstream said so. */
+/** Others wait with it where upstream said so. */
 export async function recordAgain(
   database: Database,
   attempt: SendAttempt & { phoneNumberId: string; recipient: string },
@@ -90,7 +89,7 @@ export async function recordAgain(
   });
 }
 
-/** The end of the task, for a message that had ended before. */
+/** The message had ended before. */
 export async function recordOver(database: Database, input: SendMessageInput): Promise<void> {
   await database.transaction((trx) => finishTask(trx, sendWorkflowId(input.messageId)));
 }
@@ -134,10 +133,7 @@ type FailedSend = {
   at: Date;
 };
 
-/**
- * The status of a message that upstream never gave an id, in the form of upstream's own `failed` status, and `data` of
- * its event.
- */
+/** In the form of upstream's own `failed` status, and `data` of its event. */
 export function failedStatus(send: FailedSend): { id: string; statusJson: string; dataJson: string } {
   const id = localMessageId(send.messageId);
   const isPhone = /^\d+$/.test(send.recipient);

@@ -1,7 +1,7 @@
 import { maskMessageIds } from '../../platform/logger.ts';
 import { sendErrorAdvice } from './upstream-errors.ts';
 
-/** Why a message was not sent, or why that is unknown; kept with it as JSON. */
+/** Kept with the message as JSON. */
 export type SendError = {
   /**
    * upstream_refused: upstream's answer is in `upstream`; outcome_unknown: an attempt got no answer; the others say
@@ -33,12 +33,11 @@ const ADVICE: Readonly<Record<SendError['code'], string | null>> = {
 /** Of upstream's own texts, which may quote the recipient. */
 const PHONE_NUMBER = /\+?\d{7,}/g;
 
-/** What logs and histories say of it: no phone number and none of upstream's message ids. */
+/** Logs and histories get no phone number and none of upstream's message ids. */
 export function sendErrorText({ message }: Pick<SendError, 'message'>): string {
   return maskMessageIds(message).replace(PHONE_NUMBER, '…');
 }
 
-/** What a log shows of it. */
 export function loggedSendError(error: SendError): {
   code: string;
   message: string;
@@ -47,12 +46,11 @@ export function loggedSendError(error: SendError): {
   return { code: error.code, message: sendErrorText(error), upstreamCode: upstreamCode(error.upstream) };
 }
 
-/** What a tenant can do about it; null when unknown. */
+/** Null when unknown. */
 export function adviceFor({ code, upstream }: SendError): string | null {
   return ADVICE[code] ?? sendErrorAdvice(upstreamCode(upstream));
 }
 
-/** The `code` of an upstream error object; null when there is none. */
 function upstreamCode(error: Record<string, unknown> | null): number | null {
   return typeof error?.code === 'number' && Number.isSafeInteger(error.code) ? error.code : null;
 }
@@ -60,7 +58,7 @@ function upstreamCode(error: Record<string, unknown> | null): number | null {
 /** Upstream has no code for what happened on our side. */
 const LOCAL_CODE = -1;
 
-/** The error as the `errors[]` of an upstream status say such things. */
+/** As the `errors[]` of an upstream status. */
 export function statusErrorOf({ message, upstream }: SendError): Record<string, unknown> {
   const upstreamText = typeof upstream?.message === 'string' ? upstream.message : message;
   const title = upstreamText.replace(/^\(#\d+\)\s*/, '');

@@ -1,19 +1,18 @@
 import type { Database, Transaction } from '../../platform/postgres/database.ts';
 import { execute, query } from '../../platform/postgres/sql.ts';
 
-/** How often something may happen: once per interval, and `burst` times at once when it has not for long. */
+/** Once per interval, and `burst` times at once after a long rest. */
 export type Pace = { intervalMs: number; burst: number };
 
-/** What is paced: a phone number, or the pair of it and one recipient. */
+/** Null: the number as a whole. */
 export type Paced = { phoneNumberId: string; recipient: string | null };
 
-/** A time that was drawn, and how far away it is, in ms; 0 when it has come. */
+/** `waitMs` is 0 when the time has come. */
 export type SendTime = { at: Date; waitMs: number };
 
 /**
- * Draws the next free time. Over all processes, because the row counts: it holds
- * the time by which everything drawn so far would be done at one per interval (a generic cell rate algorithm). What is
- * drawn is drawn: the caller keeps it.
+ * Over all processes, because the row counts: it holds the time by which everything drawn so far would be done at one per interval (a
+ * generic cell rate algorithm). What is drawn is drawn: the caller keeps it.
  */
 export async function drawSendTime(trx: Transaction, paced: Paced, pace: Pace): Promise<SendTime> {
   const { intervalMs, burst } = pace;
@@ -43,7 +42,7 @@ export async function holdBack(trx: Transaction, paced: Paced, pace: Pace, waitM
   );
 }
 
-/** Deletes up to `limit` rows that limit nothing any more; returns how many. For housekeeping. */
+/** Deletes up to `limit` rows that limit nothing any more; returns how many. */
 export async function forgetSpentPacing(database: Database, limit: number): Promise<number> {
   return await execute(
     database,

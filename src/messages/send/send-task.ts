@@ -6,7 +6,6 @@ export const SEND_MESSAGE: TaskKind = {
   isStartedByItsRoom: true,
 };
 
-/** The workflow that sends a message. */
 export function sendMessageTask(wabaId: string, messageId: string): WorkflowTask {
   return {
     workflowId: sendWorkflowId(messageId),

@@ -2,7 +2,6 @@ import type { SendOutcome, SendRefusal } from '../../platform/graph/graph-calls.
 import type { SendError } from './send-error.ts';
 import { sendErrorClass } from './upstream-errors.ts';
 
-/** What an attempt leads to. */
 export type SendVerdict =
   | { kind: 'accepted'; upstreamId: string; messageStatus: string | null; waId: string | null }
   | {
@@ -18,10 +17,7 @@ const PAIR_LIMIT = 131056;
 const NUMBER_LIMITS = new Set([130429, 131057]);
 const MAX_UPSTREAM_ERROR_CHARS = 8_192;
 
-/**
- * Judges an attempt. Only what certainly was not taken is tried again, and that for at most `retryMs` since the message
- * was given to us.
- */
+/** Only what certainly was not taken is tried again, and that for at most `retryMs` since the message was given to us. */
 export function judgeSend(
   outcome: SendOutcome,
   { attempt, ageMs, retryMs }: { attempt: number; ageMs: number; retryMs: number },
@@ -36,7 +32,6 @@ export function judgeSend(
   return { kind: 'again', error, retryAfterMs, holdBack: limitOf(code, httpStatus) };
 }
 
-/** An attempt after which upstream may have the message or not. */
 export function unknownOutcome(reason: string): SendError {
   const message = `The upstream platform gave no answer: ${reason}. The message may or may not have gone out.`;
   return { code: 'outcome_unknown', message, upstream: null };

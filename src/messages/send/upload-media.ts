@@ -55,12 +55,11 @@ export function makeMediaSlots(): MediaSlots {
 
 type MediaTurn = Extract<SendTurn, { kind: 'media' }>;
 
-/** The execution of the activity in which files are uploaded. */
 type UploadRun = { token: string; slots: MediaSlots; attempt: number; signal: AbortSignal };
 
 /**
- * Gives upstream the files of a message that it does not have for the number yet, each once for all messages. Null: it
- * has them now. Otherwise why the message cannot be sent. Throws the failure after which to try again.
+ * Each file is given once for all messages of the number. Null: upstream has them now. Otherwise why the message cannot be sent. Throws the
+ * failure after which to try again.
  */
 export async function giveMedia(
   tools: SendMessageTools,
@@ -186,7 +185,7 @@ function mediaMissing(uuid: string, why = 'was deleted or has expired'): SendErr
 /** Answers that may mean that upstream has lost a file: it is given anew with the next attempt. */
 const MEDIA_CODES = new Set([100, 131008, 131009, 131052, 131053]);
 
-/** Forgets what upstream called the files of a message that it refused for what may be their loss. */
+/** The refusal may mean that upstream lost them. */
 export async function forgetRefusedMedia(
   { database }: SendMessageTools,
   { phoneNumberId, upstreamMedia }: Extract<SendTurn, { kind: 'send' }>,
@@ -205,7 +204,7 @@ function laterWhenFree(reason: string): ApplicationFailure {
 export const SHORT_WAIT_MS = 1_000;
 const LONGEST_WAIT_MS = 24 * 3_600_000;
 
-/** The failure that makes Temporal call again, and says when. */
+/** Makes Temporal call again after `waitMs`. */
 export function later(reason: string, waitMs: number): ApplicationFailure {
   const delayMs = Math.min(Math.max(waitMs, 1), LONGEST_WAIT_MS);
   const next = new Date(Date.now() + delayMs).toISOString();

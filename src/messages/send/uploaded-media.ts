@@ -1,4 +1,4 @@
-/** What a tenant may upload for sends: the types and sizes that upstream takes. */
+/** The types and sizes that upstream takes. */
 
 export type MediaKind = 'image' | 'video' | 'audio' | 'document' | 'sticker';
 
@@ -34,18 +34,16 @@ const MAX_BYTES: Readonly<Record<Exclude<MediaKind, 'sticker'>, number>> = {
 };
 const MAX_STICKER_BYTES = { still: 100 * KIB, animated: 500 * KIB };
 
-/** The largest file of all. */
 export const MAX_UPLOAD_BYTES = MAX_BYTES.document;
 
-/** All MIME types that can be sent, for texts. */
 export const SENDABLE_MIME_TYPES: readonly string[] = [...KIND_OF_MIME_TYPE.keys()];
 
-/** A MIME type without its parameters, in lower case. */
+/** Without parameters, in lower case. */
 export function essenceOf(mimeType: string): string {
   return (mimeType.split(';', 1)[0] ?? '').trim().toLowerCase();
 }
 
-/** What a file of this MIME type (an essence) can be sent as; null: as nothing. */
+/** The type is an essence; null: it cannot be sent. */
 export function mediaKindOf(mimeType: string): MediaKind | null {
   return KIND_OF_MIME_TYPE.get(mimeType) ?? null;
 }
@@ -73,17 +71,17 @@ const FIRST_BYTES: ReadonlyMap<string, readonly (string | null)[]> = new Map([
 ]);
 const OFFICE_BYTES: readonly (string | null)[] = ['application/zip', 'application/x-cfb', null];
 
-/** Whether a file of a MIME type (an essence) that can be sent may begin as `found`, the type that its bytes speak for. */
+/** The MIME type is an essence; `found` is the type that the bytes speak for. */
 export function mayBeginAs(mimeType: string, found: string | null): boolean {
   return (FIRST_BYTES.get(mimeType) ?? OFFICE_BYTES).includes(found);
 }
 
-/** How many of its first bytes tell an animated sticker from a still one. */
+/** So many bytes tell an animated sticker from a still one. */
 export const HEAD_BYTES = 21;
 
 const ANIMATION_FLAG = 0x02;
 
-/** The largest file of a kind, in bytes; `head` are its first HEAD_BYTES bytes. */
+/** In bytes; `head` are the first HEAD_BYTES bytes. */
 export function maxBytesOf(kind: MediaKind, head: Uint8Array): number {
   if (kind !== 'sticker') return MAX_BYTES[kind];
   const isExtended = Buffer.from(head.subarray(12, 16)).toString('latin1') === 'VP8X';
@@ -95,10 +93,7 @@ const MAX_NAME_CHARS = 240;
 /** Of a longer path only the end is read: the name stands there. */
 const MAX_PATH_CHARS = 1_024;
 
-/**
- * A file's name as the client said it, made harmless: without folders, control and direction characters and quotes.
- * Null when nothing is left.
- */
+/** Without folders, control and direction characters and quotes. Null when nothing is left. */
 export function uploadedFileName(name: string | undefined): string | null {
   const cleaned = (name ?? '')
     .slice(-MAX_PATH_CHARS)

@@ -1,7 +1,6 @@
 /**
- * What to do about an error that upstream gives for a message.
- * retry: the same message may pass in a moment; once: try once more; later: it may pass, after hours or a day;
- * fix: something has to be changed first; never: this message to this recipient will not pass; token: the access token.
+ * retry: the same message may pass in a moment; once: try once more; later: it may pass, after hours or a day; fix: something has to be
+ * changed first; never: this message to this recipient will not pass; token: the access token.
  */
 export type SendErrorClass = 'retry' | 'once' | 'later' | 'fix' | 'never' | 'token';
 
@@ -220,7 +219,7 @@ const ROWS: readonly Row[] = [
   [2494100, 'The number is in maintenance', ...OUTAGE],
 ];
 
-/** What upstream refuses a message with, as far as its codes are known. What is not listed is refused for good. */
+/** A code that is not listed is refused for good. */
 export const UPSTREAM_ERRORS: readonly UpstreamError[] = ROWS.map(([code, meaning, errorClass, advice]) => ({
   code,
   meaning,
@@ -233,12 +232,12 @@ const BY_CODE = new Map(UPSTREAM_ERRORS.map((error) => [error.code, error]));
 /** Each of them means a permission that is missing. */
 export const PERMISSION_CODES = { first: 200, last: 299 };
 
-/** The class of an upstream error code; null for codes that are not known. */
+/** Null for codes that are not known. */
 export function sendErrorClass(code: number | null): SendErrorClass | null {
   return lookUp(code)?.class ?? null;
 }
 
-/** What a tenant can do about an upstream error; null for codes that are not known. */
+/** Null for codes that are not known. */
 export function sendErrorAdvice(code: number | null): string | null {
   return lookUp(code)?.advice ?? null;
 }
