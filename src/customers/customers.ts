@@ -3,7 +3,7 @@ import type { Transaction } from '../platform/postgres/database.ts';
 import { execute, query } from '../platform/postgres/sql.ts';
 import { moveMember } from './groups.ts';
 
-/** A customer of one WABA, known by a business-scoped user id, a phone (wa_id), or both. */
+/** Known by a business-scoped user id, a phone (wa_id), or both. */
 export type Contact = {
   id: string;
   wabaId: string;
@@ -21,10 +21,7 @@ export type ContactWithConversations = Contact & {
   conversations: { id: string; phoneNumberId: string }[];
 };
 
-/**
- * The contacts of these WABAs that carry one of the ids (an id of another of the WABAs may bring more), each with its
- * conversations with these numbers.
- */
+/** Each with its conversations with these numbers; an id of another of the WABAs may bring more contacts. */
 export async function findContacts(
   trx: Transaction,
   ids: readonly { wabaId: string; userId: string | null; waId: string | null }[],
@@ -62,7 +59,7 @@ async function findContactsBy(
 
 export type DrawnIds = { contactId: string; conversationId: string };
 
-/** Draws ids for contacts and conversations that may be about to be inserted; those that are not used are lost. */
+/** Ids that are not used are lost. */
 export async function drawIds(trx: Transaction, count: number): Promise<DrawnIds[]> {
   if (count <= 0) return [];
   return await query<DrawnIds>(
@@ -75,8 +72,8 @@ export async function drawIds(trx: Transaction, count: number): Promise<DrawnIds
 }
 
 /**
- * Writes contacts, new and changed ones. Ids may move from one contact to another, so all are given up
- * before any is taken: the unique indexes are checked row by row.
+ * New and changed ones. Ids may move from one contact to another, so all are given up before any is taken: the unique indexes are checked
+ * row by row.
  */
 export async function saveContacts(trx: Transaction, contacts: readonly Contact[]): Promise<void> {
   if (contacts.length === 0) return;
@@ -99,8 +96,8 @@ export async function saveContacts(trx: Transaction, contacts: readonly Contact[
 }
 
 /**
- * Makes two contacts one: `kept` takes over the conversations of `dropped`, which disappears. Conversations are locked
- * before their messages move, so that none is left behind by a send that is under way.
+ * `kept` takes over the conversations of `dropped`, which disappears. Conversations are locked before their messages move, so that none is
+ * left behind by a send that is under way.
  */
 export async function mergeContacts(
   trx: Transaction,
@@ -141,18 +138,18 @@ async function mergeConversations(trx: Transaction, kept: string, dropped: strin
   );
 }
 
-/** With whom conversations are: the column of it, its type, and which rows of it stand for themselves. */
+/** The column of the partner, its type, and which rows stand for themselves. */
 const PARTNERS = {
   contact: { column: 'contact_id', type: 'bigint', current: 'merged_into is null' },
   group: { column: 'group_id', type: 'text', current: 'group_id is not null' },
 } as const;
 
-/** A number of a WABA and with whom it talks: a contact, or a group. */
+/** The partner is a contact or a group. */
 export type ConversationPair = { wabaId: string; phoneNumberId: string; partnerId: string };
 
 /**
- * Finds or opens the conversation of each pair; the pairs must differ from each other. They stay locked: message ids of
- * a conversation are drawn only afterwards, which puts them in the order of commits.
+ * The pairs must differ from each other. The conversations stay locked: message ids of a conversation are drawn only afterwards, which puts
+ * them in the order of commits.
  */
 export async function openConversations(
   trx: Transaction,
@@ -171,7 +168,7 @@ export async function openConversations(
   );
 }
 
-/** Opens conversations with contacts that are known not to be there, under ids that were drawn before. */
+/** The contacts have no conversation yet; the ids were drawn before. */
 export async function addConversations(
   trx: Transaction,
   added: readonly (ConversationPair & { id: string })[],
@@ -184,7 +181,6 @@ export async function addConversations(
   );
 }
 
-/** The conversations of pairs, where there are any. */
 export async function findConversations(
   trx: Transaction,
   kind: keyof typeof PARTNERS,
@@ -201,8 +197,8 @@ export async function findConversations(
 }
 
 /**
- * Notes that something was said in these conversations, and keeps them locked (openConversations). The clock is read
- * while the table is locked, which conversationHorizon relies on: now() would be the time before that.
+ * Keeps the conversations locked (openConversations). The clock is read while the table is locked, which conversationHorizon relies on:
+ * now() would be the time before that.
  */
 export async function touchConversations(trx: Transaction, ids: readonly string[]): Promise<void> {
   if (ids.length === 0) return;
@@ -213,7 +209,7 @@ export async function touchConversations(trx: Transaction, ids: readonly string[
   );
 }
 
-/** Locks the conversation of a number with a customer by noting that a message comes now; null: there is none. */
+/** Notes that a message comes now; null: there is no conversation. */
 export async function lockKnownConversation(
   trx: Transaction,
   wabaId: string,
@@ -232,7 +228,7 @@ export async function lockKnownConversation(
   return row?.id ?? null;
 }
 
-/** Notes calls that open the customer service window: when each conversation had its last one. */
+/** They open the customer service window. */
 export async function noteCalls(
   trx: Transaction,
   calls: readonly { conversationId: string; at: Date }[],

@@ -3,7 +3,6 @@ import type { Transaction } from '../platform/postgres/database.ts';
 import { execute, query } from '../platform/postgres/sql.ts';
 import { forgetMembers, GROUP_TABLES } from './groups.ts';
 
-/** What a WABA leaves behind of customers, in this order. */
 export const CUSTOMER_TABLES: readonly ErasedTable[] = [
   ...GROUP_TABLES,
   { table: 'conversations', count: 'conversations', key: 'id', where: 'merged_into <> id' },
@@ -11,21 +10,17 @@ export const CUSTOMER_TABLES: readonly ErasedTable[] = [
   { table: 'contacts', count: 'contacts', key: 'id' },
 ];
 
-/** SQL: whether a customer (`contacts k`) has no conversation and is in no group. */
+/** SQL over `contacts k`: no conversation and no group. */
 export const IS_ALONE = `not exists (select from conversations c where c.contact_id = k.id)
   and not exists (select from group_members g where g.contact_id = k.id and g.state <> 'left')`;
 
-/** SQL: whether nothing is left of a conversation (`conversations c`): a group that upstream still has stays known. */
+/** SQL over `conversations c`: a group that upstream still has stays known. */
 export const IS_EMPTY = `not exists (select from messages m where m.conversation_id = c.id)
   and not exists (select from group_details d where d.conversation_id = c.id and d.state in ('active', 'suspended'))`;
 
-/** A customer and the ids by which upstream knew it. */
 export type ErasedPerson = { id: string; userId: string | null; waId: string | null };
 
-/**
- * Takes the ids from customers and closes their conversations, so that whoever writes next is a new customer. Returns the
- * customers with the ids that they had, and their conversations.
- */
+/** Whoever writes next is a new customer. Returns the customers with the ids that they had, and their conversations. */
 export async function cutOffContacts(
   trx: Transaction,
   wabaId: string,
@@ -56,7 +51,7 @@ export async function cutOffContacts(
   return { people, conversationIds: conversations.map(({ id }) => id) };
 }
 
-/** Closes conversations: the next message of their customer, or group, opens another one. */
+/** The next message of the customer, or group, opens another one. */
 export async function cutOffConversations(trx: Transaction, ids: readonly string[]): Promise<void> {
   await execute(
     trx,
@@ -67,7 +62,7 @@ export async function cutOffConversations(trx: Transaction, ids: readonly string
   );
 }
 
-/** Erases conversations, and those customers that have no other; returns how many of each. */
+/** Customers with other conversations stay. Returns how many of each are gone. */
 export async function eraseCustomers(
   trx: Transaction,
   { conversationIds, contactIds }: { conversationIds: readonly string[]; contactIds: readonly string[] },
@@ -89,10 +84,7 @@ export async function eraseCustomers(
   return { conversations: merged + others, contacts };
 }
 
-/**
- * Deletes those of the conversations that are still empty and had no message for so many days, with what was merged into
- * them; returns their customers.
- */
+/** Only those that are still empty and had no message for so many days, with what was merged into them; returns their customers. */
 export async function forgetEmptyConversations(
   trx: Transaction,
   { wabaId, days }: { wabaId: string; days: number },
@@ -118,7 +110,7 @@ export async function forgetEmptyConversations(
   return gone.flatMap(({ contactId }) => contactId ?? []);
 }
 
-/** Deletes those of the customers that have no conversation; returns the phone numbers that they had. */
+/** Only those without a conversation; returns the phone numbers that they had. */
 export async function forgetContacts(
   trx: Transaction,
   wabaId: string,

@@ -3,13 +3,11 @@ import { columnsOf } from '../platform/postgres/arrays.ts';
 import type { Database, Transaction } from '../platform/postgres/database.ts';
 import { execute, query } from '../platform/postgres/sql.ts';
 
-/** What upstream says of a group: it can be used, it is blocked, or it is gone for good. */
 export type GroupState = 'active' | 'suspended' | 'deleted';
 
-/** How a group has a person. */
 type MemberState = 'member' | 'requested' | 'left';
 
-/** What was reported of the group of a conversation; a text without its time is not reported. */
+/** A text without its time is not reported. */
 export type GroupNews = {
   conversationId: string;
   wabaId: string;
@@ -21,7 +19,7 @@ export type GroupNews = {
   stateAt: Date | null;
 };
 
-/** Keeps what was reported of groups, at most one per conversation, unless something newer is known. */
+/** At most one per conversation, unless something newer is known. */
 export async function noteGroups(trx: Transaction, news: readonly GroupNews[]): Promise<void> {
   if (news.length === 0) return;
   const newer = (name: string) => `excluded.${name}_at >= coalesce(d.${name}_at, '-infinity')`;
@@ -56,7 +54,6 @@ export async function noteGroups(trx: Transaction, news: readonly GroupNews[]): 
   }
 }
 
-/** How the group of a conversation has a contact since a time. */
 export type NewMember = {
   conversationId: string;
   contactId: string;
@@ -65,7 +62,7 @@ export type NewMember = {
   at: Date;
 };
 
-/** Keeps who is in groups, at most one entry per person and group, unless something newer is known. A deleted group has nobody. */
+/** At most one per person and group, unless something newer is known. A deleted group has nobody. */
 export async function noteMembers(trx: Transaction, members: readonly NewMember[]): Promise<void> {
   if (members.length === 0) return;
   await execute(
@@ -80,7 +77,6 @@ export async function noteMembers(trx: Transaction, members: readonly NewMember[
   );
 }
 
-/** Gives the places in groups of a contact to the one that it turned out to be. */
 export async function moveMember(trx: Transaction, keptId: string, droppedId: string): Promise<void> {
   await execute(
     trx,
@@ -92,26 +88,23 @@ export async function moveMember(trx: Transaction, keptId: string, droppedId: st
   );
 }
 
-/** Takes customers out of all groups. */
 export async function forgetMembers(trx: Transaction, contactIds: readonly string[]): Promise<void> {
   await execute(trx, 'delete from group_members where contact_id = any (?::bigint[])', [contactIds]);
 }
 
-/** A person in a group, or who asks to be. */
 export type GroupMember = {
   waId: string | null;
   userId: string | null;
   name: string | null;
   username: string | null;
   state: Exclude<MemberState, 'left'>;
-  /** Since when. */
   at: Date;
 };
 
 /** Upstream lets eight people into a group. */
 const MOST_MEMBERS = 1_024;
 
-/** Who is in the group of a conversation, as far as upstream reported it: the first who came first. */
+/** As far as upstream reported it: the first who came first. */
 export async function listGroupMembers(database: Database, conversationId: string): Promise<GroupMember[]> {
   return await query<GroupMember>(
     database,
@@ -125,7 +118,7 @@ export async function listGroupMembers(database: Database, conversationId: strin
 /** Upstream repeats what was not answered for 7 days. */
 const LEFT_KEPT_DAYS = 14;
 
-/** Forgets up to `limit` of those who left groups long ago; returns how many. */
+/** Returns how many it deleted. */
 export async function forgetLeftMembers(database: Database, limit: number): Promise<number> {
   return await execute(
     database,
@@ -136,7 +129,6 @@ export async function forgetLeftMembers(database: Database, limit: number): Prom
   );
 }
 
-/** What a WABA leaves behind of groups, in this order. */
 export const GROUP_TABLES: readonly ErasedTable[] = [
   { table: 'group_members', count: 'groupMembers', key: 'conversation_id, contact_id' },
   { table: 'group_details', count: 'groups', key: 'conversation_id' },

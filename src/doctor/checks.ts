@@ -1,13 +1,13 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 
-/** What a check found; `todo`: what the operator should do about it. */
+/** `todo`: what the operator should do about it. */
 export type Finding = {
   status: 'ok' | 'warn' | 'fail';
   detail: string;
   todo?: string;
 };
 
-/** Several findings may come of one check; none: it has nothing to look at. */
+/** Several findings may come of it; none: it has nothing to look at. */
 export type Check = {
   name: string;
   /** What to do when the check cannot even be made. */
@@ -21,7 +21,6 @@ export const ok = (detail: string): Finding => ({ status: 'ok', detail });
 export const warn = (detail: string, todo: string): Finding => ({ status: 'warn', detail, todo });
 export const fail = (detail: string, todo: string): Finding => ({ status: 'fail', detail, todo });
 
-/** What is wrong, or `fine` where nothing is. */
 export function unlessFine(fine: Finding, ...wrong: readonly (Finding | false)[]): Finding[] {
   const found = wrong.filter((one) => one !== false);
   return found.length > 0 ? found : [fine];
@@ -30,7 +29,7 @@ export function unlessFine(fine: Finding, ...wrong: readonly (Finding | false)[]
 /** What does not answer by then counts as failed: every check tells something within a minute in all. */
 const CHECK_WITHIN_MS = 15_000;
 
-/** Runs all checks side by side; their results are in their order. A check that throws has failed. */
+/** Side by side; the results are in the order of the checks. A check that throws has failed. */
 export async function runChecks(
   checks: readonly Check[],
   reasonOf: (error: unknown) => string,
@@ -47,7 +46,6 @@ export async function runChecks(
   return results.flat();
 }
 
-/** The worst of all. */
 export function overall(results: readonly CheckResult[]): Finding['status'] {
   for (const status of ['fail', 'warn'] as const)
     if (results.some((one) => one.status === status)) return status;

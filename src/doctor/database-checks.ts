@@ -17,7 +17,6 @@ import { type Check, type Finding, fail, ok, unlessFine, warn } from './checks.t
 const REACH = 'start PostgreSQL, or correct HELIOGRAPH_DATABASE_URL';
 const READ = 'see the check "database" first; if it is ok, run "heliograph migrate"';
 
-/** What can be seen in PostgreSQL alone. */
 export function databaseChecks(tools: SealedDatabase, { isEmbedded }: { isEmbedded: boolean }): Check[] {
   const { database } = tools;
   return [
@@ -71,7 +70,6 @@ async function checkSchemaState(database: Database): Promise<Finding[]> {
   );
 }
 
-/** Tables that the role of the processes reads and writes. */
 async function checkRole(database: Database, isEmbedded: boolean): Promise<Finding[]> {
   const [row] = await query<{ role: string; isSuperuser: boolean; unreadable: string[] }>(
     database,
@@ -190,7 +188,6 @@ async function checkDeliveries(database: Database): Promise<Finding[]> {
 /** Of the minute before this one and of this one so far: workers add to it every second. */
 export const LATELY = `date_trunc('minute', now()) - interval '1 minute'`;
 
-/** Attempts per second, lately. */
 export async function readTraffic(database: Database): Promise<{ delivered: number; failed: number }> {
   const [row] = await query<{ delivered: number; failed: number }>(
     database,
@@ -242,7 +239,6 @@ function ageOf(at: Date | null): number {
   return at === null ? 0 : Math.max(0, Date.now() - at.getTime());
 }
 
-/** A duration for people. */
 export function durationOf(ms: number): string {
   const seconds = Math.round(ms / 1_000);
   if (seconds < 120) return `${seconds} s`;
@@ -250,7 +246,6 @@ export function durationOf(ms: number): string {
   return seconds < 172_800 ? `${Math.round(seconds / 3_600)} h` : `${Math.round(seconds / 86_400)} days`;
 }
 
-/** A size for people. */
 export function sizeOf(bytes: number): string {
   const units = ['B', 'kB', 'MB', 'GB', 'TB'];
   const power = Math.min(units.length - 1, Math.max(0, Math.floor(Math.log10(Math.max(1, bytes)) / 3)));

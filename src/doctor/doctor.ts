@@ -12,7 +12,7 @@ import { serverChecks } from './server-checks.ts';
 
 type Environment = Readonly<Record<string, string | undefined>>;
 
-/** Checks the installation of the environment and prints what it finds; returns the exit code: 1 when something failed. */
+/** Returns the exit code: 1 when something failed. */
 export async function runDoctor(
   env: Environment,
   { json, dataDir }: { json: boolean; dataDir: string },
@@ -67,7 +67,6 @@ function readSettings(env: Environment, dataDir: string): Settings | { problem: 
   }
 }
 
-/** Has every TLS connection of this process trust an authority besides the public ones. */
 function trust(caPath: string): void {
   setDefaultCACertificates([...getCACertificates('default'), readFileSync(caPath, 'utf8')]);
 }

@@ -3,7 +3,7 @@ import type { Database } from '../platform/postgres/database.ts';
 import { query } from '../platform/postgres/sql.ts';
 import { type Check, type Finding, ok, unlessFine, warn } from './checks.ts';
 
-/** Names what new installations have and this one does not. A development installation may have it all as it likes. */
+/** New installations have what it names. A development installation may have it all as it likes. */
 export function safetyCheck(
   { mode, portal, media, webhooks }: Pick<Config, 'mode' | 'portal' | 'media' | 'webhooks'>,
   database: Database,
@@ -30,7 +30,6 @@ export function safetyCheck(
   return { name: 'safety', todo: 'see the check "database" first', run };
 }
 
-/** What new tenants have limits of. */
 const QUOTAS = [
   ['stored_bytes_quota', 'stored files'],
   ['upload_files_per_day', 'the number of files that are uploaded per day'],

@@ -17,7 +17,6 @@ import { SEARCH_ATTRIBUTE_NAMES, taskQueues } from '../platform/temporal/workflo
 import { type Check, type Finding, fail, ok, unlessFine, warn } from './checks.ts';
 import { durationOf, sizeOf } from './database-checks.ts';
 
-/** What the service needs beside PostgreSQL. */
 export function serverChecks(config: Config, tools: SealedDatabase): Check[] {
   return [
     {

@@ -24,10 +24,8 @@ const ENDPOINTS = 12;
 
 const REFRESH_MS = 2_000;
 
-/** What was seen: for programs, and lines for people. */
 type Sight = { json: object; lines: ScreenLine[] };
 
-/** `admin top`: what the installation does now. */
 export function topCommand(): Command {
   const command = new Command('top')
     .description(

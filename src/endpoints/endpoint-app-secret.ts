@@ -12,18 +12,15 @@ import { webhookTargets } from './webhook-targets.ts';
 const MAX_CHARS = 512;
 const TIMEOUT_MS = 5_000;
 
-/** The sealed app secret of an endpoint after a change; `made` is shown once, null when none was made. */
+/** Sealed; `made` is shown once, null when none was made. */
 export type AppSecretChange = { appSecretSealed: string | null; made: string | null };
 
-/** A new app secret in the form of the upstream platform: 32 hex digits. */
+/** 32 hex digits, as the upstream platform's. */
 function newAppSecret(): string {
   return randomBytes(16).toString('hex');
 }
 
-/**
- * Checks the secrets that only the format `meta` knows, before anything is sent or stored.
- * Throws RequestError `invalid_value`.
- */
+/** Only the format `meta` knows them. Throws RequestError `invalid_value`. */
 export function refuseUpstreamSecrets(
   format: EventFormat,
   { appSecret, verifyToken }: Pick<EndpointOptions, 'appSecret' | 'verifyToken'>,
@@ -37,7 +34,7 @@ export function refuseUpstreamSecrets(
   }
 }
 
-/** Seals the app secret that is given, or makes one when an endpoint of the format `meta` has none yet. */
+/** Makes a secret when an endpoint of the format `meta` has none yet. */
 export function changeAppSecret(
   secretBox: SecretBox,
   { id, format, appSecretSealed }: { id: string; format: EventFormat; appSecretSealed: string | null },
@@ -50,10 +47,7 @@ export function changeAppSecret(
   return { appSecretSealed: seal(made), made };
 }
 
-/**
- * Asks the server at a URL to prove that it expects webhooks, as the upstream platform does: it must return the
- * challenge. Throws RequestError: `url_not_verified`, `rate_limit_exceeded`.
- */
+/** The server must return a challenge, as the upstream platform asks it to. Throws RequestError: `url_not_verified`, `rate_limit_exceeded`. */
 export async function verifyCallback(
   { database, urlRules }: OptionRules,
   wabaId: string,

@@ -3,7 +3,7 @@ import { execute, query } from '../platform/postgres/sql.ts';
 
 const IS_BACK = `mode = 'open' and backlog_due_at <= clock_timestamp()`;
 
-/** Endpoints that accept deliveries again and whose retries are to be brought forward now, the longest waiting first. */
+/** Their retries are to be brought forward now; the longest waiting first. */
 export async function findRecovered(database: Database, limit: number): Promise<string[]> {
   const rows = await query<{ id: string }>(
     database,
@@ -19,7 +19,7 @@ export async function isRecovered(trx: Transaction, endpointId: string): Promise
   return rows.length === 1;
 }
 
-/** Notes how far the retries of an endpoint were brought forward; a failure meanwhile stays noted. */
+/** A failure meanwhile stays noted. */
 export async function noteBroughtForward(
   database: Database,
   endpointId: string,

@@ -7,12 +7,12 @@ import { endpointName, knownEndpoint } from './endpoints.ts';
 import { endpointClientKeyPlace } from './sealed-columns.ts';
 import { lockEndpoint, setEndpointCertificate } from './store.ts';
 
-/** Both in PEM; the certificate may bring its chain. */
+/** PEM; the certificate may bring its chain. */
 export type GivenCertificate = { certificate: string; privateKey: string };
 
 /**
- * Sets what the sender shows to an endpoint's server when that asks for a certificate; null: nothing. It holds from the
- * next attempt on, which then opens a connection of its own. Throws RequestError: `invalid_value`, `unknown_endpoint`.
+ * Null removes it. It holds from the next attempt on, which then opens a connection of its own. Throws RequestError: `invalid_value`,
+ * `unknown_endpoint`.
  */
 export async function setClientCertificate(
   { database, secretBox, actor }: SealedDatabase & Audited,
@@ -45,7 +45,7 @@ export async function setClientCertificate(
 
 type ExpiringCertificate = { id: string; wabaId: string; tenantId: string; expiresAt: Date };
 
-/** Client certificates that expire within so many days, or did; the first `limit` by endpoint. */
+/** Also those that have expired; by endpoint. */
 export async function listExpiringCertificates(
   database: Database,
   days: number,

@@ -5,7 +5,6 @@ import { execute, query } from '../platform/postgres/sql.ts';
 /** When an open endpoint that fails gets an alert: after some failures in a row, or one failure for long. */
 const QUIET = { failures: 5, minutes: 1, hours: 1 };
 
-/** An endpoint gets at most one alert per this time for final failures. */
 const TOLD_EVERY_HOURS = 1;
 
 /** Counts deliveries that failed permanently, by endpoint, in the transaction that gave them up. */
@@ -20,7 +19,7 @@ export async function countFailed(trx: Transaction, failed: ReadonlyMap<string, 
   );
 }
 
-/** How many deliveries to each endpoint of a WABA failed for good in the last 24 hours; without those that had none. */
+/** In the last 24 hours; endpoints without any are absent. */
 export async function countRecentlyFailed(database: Database, wabaId: string): Promise<Map<string, number>> {
   const rows = await query<{ id: string; failed: number }>(
     database,
@@ -32,7 +31,7 @@ export async function countRecentlyFailed(database: Database, wabaId: string): P
   return new Map(rows.map(({ id, failed }) => [id, failed]));
 }
 
-/** Endpoints with final failures without an alert, whose last such alert is old enough. */
+/** Their last such alert is old enough. */
 export async function findUntoldFailures(database: Database): Promise<string[]> {
   return await idsOf(
     database,
@@ -46,7 +45,7 @@ const maybeTold = (endpoint: string) =>
   `(${endpoint}.failures_notified_at is null
     or ${endpoint}.failures_notified_at < now() - cast(:hours as float8) * interval '1 hour')`;
 
-/** Sends one alert for all final failures of an endpoint without one. False: another process did. */
+/** One alert tells of all. False: another process sent it. */
 export async function tellFailures(trx: Transaction, endpointId: string): Promise<boolean> {
   // In this order also where deliveries fail: two processes never wait for each other.
   const untold = await query<{ hour: Date; failed: number }>(
@@ -74,7 +73,7 @@ export async function tellFailures(trx: Transaction, endpointId: string): Promis
   return true;
 }
 
-/** Open endpoints of which every attempt failed for a while, without an alert so far. */
+/** Open endpoints of which every attempt failed for a while, without an alert. */
 export async function findQuietlyFailing(database: Database): Promise<string[]> {
   return await idsOf(
     database,
@@ -88,13 +87,13 @@ export async function findQuietlyFailing(database: Database): Promise<string[]> 
   );
 }
 
-/** The alert that every attempt at an endpoint fails; it stays open, and its deliveries are retried by schedule. */
+/** The endpoint stays open, and its deliveries are retried by schedule. */
 export async function tellFailing(trx: Transaction, endpointId: string): Promise<void> {
   const reason = 'every attempt fails; deliveries are tried again by the retry schedule';
   await tellOnce(trx, endpointId, { alert: 'failing', reason, told: true });
 }
 
-/** Endpoints with a "failing" alert that accept deliveries again and were never stopped. */
+/** They have a "failing" alert and were never stopped. */
 export async function findQuietlyRecovered(database: Database): Promise<string[]> {
   return await idsOf(
     database,
@@ -103,7 +102,6 @@ export async function findQuietlyRecovered(database: Database): Promise<string[]
   );
 }
 
-/** The alert that an endpoint accepts deliveries again. */
 export async function tellRecovered(trx: Transaction, endpointId: string): Promise<void> {
   await tellOnce(trx, endpointId, { alert: 'recovered', reason: 'an attempt succeeded', told: false });
 }
@@ -125,7 +123,7 @@ async function tellOnce(
   }
 }
 
-/** Forgets up to `limit` hours that no page shows any more; returns how many. */
+/** No page shows these hours any more. Returns how many it deleted. */
 export async function forgetOldFailures(database: Database, days: number, limit: number): Promise<number> {
   return await execute(
     database,

@@ -8,8 +8,8 @@ import type { Endpoint } from './store.ts';
 type StoredHeaders = { id: string; customHeadersSealed: string | null };
 
 /**
- * An endpoint's headers after a change, sealed as one JSON object; null when none are left.
- * Throws RequestError `invalid_value`, and SecretBoxError when the present ones cannot be opened.
+ * One sealed JSON object; null when none are left. Throws RequestError `invalid_value`, and SecretBoxError when the present ones cannot be
+ * opened.
  */
 export function changeSealedHeaders(
   secretBox: SecretBox,
@@ -23,7 +23,7 @@ export function changeSealedHeaders(
   return secretBox.seal(JSON.stringify(verdict.headers), endpointHeadersPlace(id));
 }
 
-/** The names of an endpoint's headers; null when they were sealed with a key that is not there any more. */
+/** Null when they were sealed with a key that is not there any more. */
 export function customHeaderNames(secretBox: SecretBox, endpoint: StoredHeaders): string[] | null {
   try {
     return Object.keys(open(secretBox, endpoint));
@@ -38,7 +38,7 @@ function open(secretBox: SecretBox, { id, customHeadersSealed }: StoredHeaders):
   return JSON.parse(secretBox.open(customHeadersSealed, endpointHeadersPlace(id)));
 }
 
-/** Most headers of one endpoint, and most bytes of their names and values together. */
+/** Bytes of names and values together. */
 const MAX_HEADERS = 20;
 const MAX_TOTAL_BYTES = 4_096;
 
@@ -54,9 +54,8 @@ type CustomHeadersVerdict =
   | { ok: false; message: string };
 
 /**
- * Applies a change to the headers that a tenant adds to its webhooks, as a JSON merge patch would: a text sets a
- * header, null removes it, what is not named stays. Names are compared without case. All values are checked, also
- * those that stay.
+ * Works as a JSON merge patch: a text sets a header, null removes it, what is not named stays. Names are compared without case. All values
+ * are checked, also those that stay.
  */
 export function changeCustomHeaders(
   present: Readonly<Record<string, string>>,
@@ -106,7 +105,6 @@ function refuse(message: string): CustomHeadersVerdict {
   return { ok: false, message };
 }
 
-/** What a change of the URL meant for the endpoint's secrets. */
 export type EndpointMove = {
   /** Custom headers that were forgotten: their values were meant for the previous server. */
   droppedHeaderNames: string[];
@@ -117,8 +115,8 @@ export type EndpointMove = {
 type MovedHeaders = { move: EndpointMove; customHeadersSealed: string | null };
 
 /**
- * The headers of an endpoint after a change. Values that are never shown must not leave by a new URL either: when
- * scheme, host or port change, only headers that the same change gives are kept. Throws as `changeSealedHeaders`.
+ * Values that are never shown must not leave by a new URL either: when scheme, host or port change, only headers that the same change gives
+ * are kept. Throws as `changeSealedHeaders`.
  */
 export function headersAfterChange(
   secretBox: SecretBox,
@@ -137,7 +135,7 @@ export function headersAfterChange(
   return { move: { droppedHeaderNames, secretRotationAdvised: isMoved }, customHeadersSealed };
 }
 
-/** What the audit log says of it: both hosts, and names of headers, whose values are secret. */
+/** For the audit log: both hosts, and names of headers, whose values are secret. */
 export function moveDetail(
   from: string,
   to: string,

@@ -3,26 +3,21 @@ import { columnsOf } from '../platform/postgres/arrays.ts';
 import type { Database, Transaction } from '../platform/postgres/database.ts';
 import { execute, query } from '../platform/postgres/sql.ts';
 
-/** Attempts of one endpoint, to be added to what is known of the present minute. */
 export type EndpointCounts = {
   endpointId: string;
   successes: number;
   failures: number;
-  /** The failures without those of a delivery that had failed within the minutes that the breaker looks at. */
+  /** Without those of a delivery that had failed within the minutes that the breaker looks at. */
   failedDeliveries: number;
   totalMs: number;
 };
 
-/** SQL: what is inserted is added to the row that is there. */
 const ADDED = `successes = endpoint_minutes.successes + excluded.successes,
   failures = endpoint_minutes.failures + excluded.failures,
   failed_deliveries = endpoint_minutes.failed_deliveries + excluded.failed_deliveries,
   total_ms = endpoint_minutes.total_ms + excluded.total_ms`;
 
-/**
- * Adds to the counts of the present minute and keeps since when each endpoint had failures only. The minute is the
- * database's: processes whose clocks differ would not add up.
- */
+/** Adds to the present minute, which is the database's: processes whose clocks differ would not add up. */
 export async function addEndpointCounts(trx: Transaction, counts: readonly EndpointCounts[]): Promise<void> {
   await execute(
     trx,
@@ -52,7 +47,7 @@ export async function addEndpointCounts(trx: Transaction, counts: readonly Endpo
 
 type FailingEndpoint = { endpointId: string; failed: number; deliveries: number };
 
-/** Of these endpoints, those of whose deliveries most failed within `minutes`, since they were last switched on, over all processes. */
+/** Most deliveries failed within `minutes`, since the endpoint was last switched on, over all processes. */
 export async function findMostlyFailing(
   database: Database,
   endpointIds: readonly string[],
@@ -73,7 +68,7 @@ export async function findMostlyFailing(
   );
 }
 
-/** Endpoints that take deliveries or probes and have only failed for `hours`, with a failure in the last of them. */
+/** They take deliveries or probes, and failed in the last hour too. */
 export async function findFailingFor(database: Database, hours: number): Promise<string[]> {
   const rows = await query<{ id: string }>(
     database,
@@ -89,7 +84,7 @@ export async function findFailingFor(database: Database, hours: number): Promise
 /** For so long charts show single minutes; the breaker looks at the last five. */
 const MINUTES_KEPT_DAYS = 2;
 
-/** Adds up to `limit` old minutes to the hours that they belong to; returns how many. */
+/** Minutes become hours; returns how many did. */
 export async function foldOldMinutes(database: Database, limit: number): Promise<number> {
   const [row] = await query<{ folded: number }>(
     database,
@@ -113,7 +108,7 @@ export async function foldOldMinutes(database: Database, limit: number): Promise
   return row?.folded ?? 0;
 }
 
-/** Forgets up to `limit` hours that no chart shows any more; returns how many. */
+/** No chart shows these hours any more. Returns how many it deleted. */
 export async function forgetOldChartHours(database: Database, days: number, limit: number): Promise<number> {
   return await execute(
     database,
@@ -123,10 +118,7 @@ export async function forgetOldChartHours(database: Database, days: number, limi
   );
 }
 
-/**
- * Stops deliveries to an endpoint that mostly fails: from now on only probes go out, the first after `probeAfterMs`.
- * False when it was not open any more.
- */
+/** Only probes go out from now on, the first after `probeAfterMs`. False when the endpoint was not open any more. */
 export async function startProbing(
   trx: Transaction,
   endpointId: string,
@@ -190,7 +182,7 @@ export async function noteReports(trx: Transaction, reports: readonly EndpointRe
   );
 }
 
-/** A probe succeeded: the endpoint takes deliveries again, those that waited first. */
+/** The deliveries that waited go first. */
 export async function endProbing(trx: Transaction, endpointId: string): Promise<boolean> {
   const [row] = await query<{ waba_id: string }>(
     trx,
@@ -209,7 +201,7 @@ export async function endProbing(trx: Transaction, endpointId: string): Promise<
   return true;
 }
 
-/** Switches an endpoint off that is still at `version` (null: at whichever); its events wait. False when it was not on. */
+/** Null is whichever version; events wait. False when the endpoint was not on. */
 export async function disableEndpoint(
   trx: Transaction,
   endpointId: string,

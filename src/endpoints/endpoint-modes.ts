@@ -11,8 +11,8 @@ import { deleteEndpointRow, setEndpointMode } from './store.ts';
 type Tools = { database: Database } & Audited;
 
 /**
- * Lets the events of an endpoint wait, by wish (`paused`) or because it is out of order (`disabled`); none is lost.
- * Throws RequestError: `invalid_value`, `unknown_endpoint`.
+ * By wish (`paused`) or because the endpoint is out of order (`disabled`); no event is lost. Throws RequestError: `invalid_value`,
+ * `unknown_endpoint`.
  */
 export async function holdEndpoint(
   tools: Tools,
@@ -28,16 +28,15 @@ export async function holdEndpoint(
 
 export type Enabling = {
   id: string;
-  /** What becomes of the deliveries that wait: they are sent first, or never. Null: nothing may be waiting. */
+  /** Deliveries that wait are sent first, or never. Null: nothing may be waiting. */
   waiting: 'send' | 'drop' | null;
-  /** Who asks, for the log of the deliveries that are dropped: "an operator". */
+  /** For the log of the deliveries that are dropped: "an operator". */
   by: string;
 };
 
 /**
- * Sends the deliveries of an endpoint (again). What waits is dropped before that, so that nothing of it is
- * sent; what arrives meanwhile stays. Returns how many were dropped.
- * Throws RequestError: `invalid_value`, `unknown_endpoint`, `waiting_choice_required`.
+ * What waits is dropped before anything is sent; what arrives meanwhile stays. Returns how many were dropped. Throws RequestError:
+ * `invalid_value`, `unknown_endpoint`, `waiting_choice_required`.
  */
 export async function enableEndpoint(
   tools: Tools,
@@ -96,9 +95,8 @@ const PUBLISHERS_MS = 30_000;
 const POLL_MS = 20;
 
 /**
- * Deletes an endpoint: switches it off, drops what waits for it, removes it. The log of its deliveries and attempts
- * stays. Returns how many deliveries were dropped. When it is cut off before the endpoint is gone, it can be repeated.
- * Throws RequestError: `invalid_value`, `unknown_endpoint`.
+ * Switches the endpoint off, drops what waits for it, removes it; the log of its deliveries stays. Returns how many were dropped. When it
+ * is cut off before the endpoint is gone, it can be repeated. Throws RequestError: `invalid_value`, `unknown_endpoint`.
  */
 export async function deleteEndpoint(
   { database, actor }: { database: Database } & Audited,
@@ -124,7 +122,7 @@ export async function deleteEndpoint(
   return { id: endpointId, dropped: waiting.dropped + late.dropped };
 }
 
-/** Waits for transactions that may still queue deliveries for the endpoint, because they saw it before it was gone. */
+/** Transactions that saw the endpoint before it was gone may still queue deliveries for it. */
 async function publishersGone(database: Database): Promise<void> {
   const deadlineMs = performance.now() + PUBLISHERS_MS;
   const publishers = await openPublishers(database);

@@ -8,12 +8,12 @@ import type { SettingLimits } from './setting.ts';
 import { type GivenSettings, type StoredSettings, settingsOf } from './settings.ts';
 import { checkWabaUrl, type UrlRules } from './url-check.ts';
 
-/** What may be chosen for an endpoint; a member that is missing is not changed. */
+/** A member that is missing is not changed. */
 export type EndpointOptions = GivenSettings & {
   url?: string;
   /** Null as a value removes one header; headers that are not named stay. Null: none. */
   customHeaders?: Readonly<Record<string, string | null>> | null;
-  /** For the format `meta`: any text; without it one is made. */
+  /** Any text, for the format `meta`; without it one is made. */
   appSecret?: string;
   /** For the format `meta`: the URL must then prove that it knows this text. It is not stored. */
   verifyToken?: string;
@@ -21,7 +21,7 @@ export type EndpointOptions = GivenSettings & {
 
 export type OptionRules = SettingLimits & { database: Database; urlRules: UrlRules };
 
-/** The rules by which commands of this process judge an endpoint: those of the sender. */
+/** Those of the sender. */
 export function optionRulesOf({ config, database }: { config: Config; database: Database }): OptionRules {
   const { allowHttp, ports, proxy } = config.webhooks;
   const urlRules = {
@@ -34,12 +34,12 @@ export function optionRulesOf({ config, database }: { config: Config; database: 
   return { database, urlRules, maxTimeoutMs: config.webhooks.timeoutMs };
 }
 
-/** All but the headers, which are checked together with those that are stored. */
+/** Headers are checked together with those that are stored. */
 type CheckedOptions = Partial<StoredSettings> & { url?: string };
 
 /**
- * Checks every option that is given and returns them as they are stored; `presentUrl` is the endpoint's own.
- * Throws RequestError: `invalid_value`, `unknown_phone_number`, `rate_limit_exceeded`, or the code of the refused URL.
+ * Returns the options as they are stored; `presentUrl` is the endpoint's own. Throws RequestError: `invalid_value`, `unknown_phone_number`,
+ * `rate_limit_exceeded`, or the code of the refused URL.
  */
 export async function checkEndpointOptions(
   rules: OptionRules,

@@ -10,9 +10,8 @@ const DEFAULT_OVERLAP_HOURS = 24;
 const MAX_OVERLAP_HOURS = 168;
 
 export type Rotation = {
-  /** How long the present secret signs beside the new one. */
   overlapHours?: number;
-  /** A secret of the tenant's own; without it one is made. */
+  /** Without one, a secret is made. */
   secret?: string;
 };
 
@@ -20,9 +19,9 @@ export type Rotation = {
 export type RotatedSecret = { id: string; secret: string; previousSecretExpiresAt: Date | null };
 
 /**
- * Gives an endpoint another signing secret. During the overlap its webhooks carry the signatures of both, so that the
- * tenant can change over in its own time; a second rotation within the overlap ends the oldest at once.
- * Throws RequestError: `invalid_value`, `unknown_endpoint`, `secret_in_use`; and SecretBoxError.
+ * During the overlap webhooks carry the signatures of both secrets, so that the tenant can change over in its own time; a second rotation
+ * within the overlap ends the oldest at once. Throws RequestError: `invalid_value`, `unknown_endpoint`, `secret_in_use`; and
+ * SecretBoxError.
  */
 export async function rotateSecret(
   { database, secretBox, actor }: SealedDatabase & Audited,
@@ -56,10 +55,7 @@ export async function rotateSecret(
 /** `publicKey` verifies what the new private key signs. `previousKeyExpiresAt` null: the key before has ended already. */
 export type RotatedSigningKey = { id: string; publicKey: string; previousKeyExpiresAt: Date | null };
 
-/**
- * Gives an endpoint that signs with a private key another one. During the overlap its webhooks carry the signatures of
- * both. Throws RequestError: `invalid_value`, `unknown_endpoint`, `no_signing_key`.
- */
+/** During the overlap webhooks carry the signatures of both keys. Throws RequestError: `invalid_value`, `unknown_endpoint`, `no_signing_key`. */
 export async function rotateSigningKey(
   { database, secretBox, actor }: SealedDatabase & Audited,
   wabaId: string,

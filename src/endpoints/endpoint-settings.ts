@@ -7,14 +7,13 @@ import type { SignatureProfile } from './webhook-signature.ts';
 
 export type EndpointMode = 'open' | 'probing' | 'paused' | 'disabled';
 
-/** What an attempt needs to know of an endpoint, secrets sealed. Null options mean the installation's setting. */
+/** Secrets are sealed. Null options mean the installation's setting. */
 export type EndpointSettings = {
   id: string;
   wabaId: string;
   tenantId: string;
   url: string;
   mode: EndpointMode;
-  /** Grows with every change. */
   version: number;
   secretSealed: string;
   previousSecretSealed: string | null;
@@ -30,7 +29,7 @@ export type EndpointSettings = {
   /** A chain in PEM; its key is there exactly when it is. */
   clientCertificate: string | null;
   clientKeySealed: string | null;
-  /** Of the WABA: where its webhooks may go. */
+  /** Of the WABA. */
   targetsAllow: string[];
   targetsDeny: string[];
   signatureProfile: SignatureProfile;
@@ -41,7 +40,7 @@ export type EndpointSettings = {
   deliveryWorkflows: WorkflowMode | null;
 };
 
-/** The settings of these endpoints; unknown ones are absent. For the worker, which serves every tenant. */
+/** Of every tenant; unknown ones are absent. */
 export async function loadEndpointSettings(
   database: Database,
   endpointIds: readonly string[],
@@ -70,11 +69,10 @@ export type ChangedEndpoint = {
   maxInFlight: number | null;
   ratePerSecond: number | null;
   workflows: WorkflowMode | null;
-  /** When it was switched on, if that is what changed (Unix time, ms). */
+  /** Unix time in ms; null: something else changed. */
   switchedOnMs: number | null;
 };
 
-/** Endpoints that were changed within the last `seconds`. */
 export async function findChangedEndpoints(database: Database, seconds: number): Promise<ChangedEndpoint[]> {
   return await query<ChangedEndpoint>(
     database,
@@ -88,16 +86,15 @@ export async function findChangedEndpoints(database: Database, seconds: number):
   );
 }
 
-/** What shares a lane at an endpoint: events of one eventId, of one conversation, or all. */
+/** Events of one eventId, of one conversation, or all share a lane. */
 export type OrderScope = 'event' | 'conversation' | 'endpoint';
 
 export type Subscriber = {
   id: string;
   wabaId: string;
-  /** Null: every type, also those to come; likewise numbers. */
+  /** Null: every type, also those to come; likewise numbers and, in `filter`, events. */
   eventTypes: EventType[] | null;
   phoneNumberIds: string[] | null;
-  /** Conditions on `data`; null: every event. */
   filter: string[] | null;
   format: EventFormat;
   orderScope: OrderScope;
@@ -105,7 +102,7 @@ export type Subscriber = {
   version: number;
 };
 
-/** Who receives the events of these WABAs, switched-off endpoints included: their events wait. */
+/** Switched-off endpoints are among them: their events wait. */
 export async function endpointsOfWabas(
   database: Database,
   wabaIds: readonly string[],
@@ -119,7 +116,7 @@ export async function endpointsOfWabas(
   );
 }
 
-/** How many endpoints each of these WABAs has; those without any are absent. */
+/** WABAs without any are absent. */
 export async function countEndpoints(
   database: Database,
   wabaIds: readonly string[],

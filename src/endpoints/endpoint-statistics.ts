@@ -3,7 +3,7 @@ import { query } from '../platform/postgres/sql.ts';
 
 export type EndpointStep = { at: Date; successes: number; failures: number; totalMs: number };
 
-/** Attempts of an endpoint of a WABA, minute by minute or hour by hour, also where there were none; `until` exclusive. */
+/** Minutes or hours without attempts are there too; `until` is exclusive. */
 export async function readEndpointStatistics(
   database: Database,
   wabaId: string,
@@ -26,7 +26,7 @@ export async function readEndpointStatistics(
   );
 }
 
-/** How an endpoint has been doing: attempts of the last 24 hours, and the minutes of the last success and failure. */
+/** Attempts of the last 24 hours, and the minutes of the last success and failure. */
 export type EndpointActivity = {
   successes: number;
   failures: number;
@@ -34,7 +34,7 @@ export type EndpointActivity = {
   lastFailureAt: Date | null;
 };
 
-/** The activity of the endpoints of a WABA, by endpoint id. */
+/** By endpoint id. */
 export async function readEndpointActivity(
   database: Database,
   wabaId: string,

@@ -1,7 +1,6 @@
 import type { Database } from '../platform/postgres/database.ts';
 import { query } from '../platform/postgres/sql.ts';
 
-/** An endpoint that an alert is about. */
 export type EndpointTrouble = {
   id: string;
   wabaId: string;
@@ -13,7 +12,7 @@ export type EndpointTrouble = {
   reason: string | null;
 };
 
-/** Up to `limit` endpoints that fail, or were disabled because they did; not those that a user switched off. */
+/** Without those that a user switched off. */
 export async function listEndpointTroubles(database: Database, limit: number): Promise<EndpointTrouble[]> {
   return await query<EndpointTrouble>(
     database,
@@ -26,17 +25,15 @@ export async function listEndpointTroubles(database: Database, limit: number): P
   );
 }
 
-/** Deliveries of an endpoint that failed for good. */
 export type FinalFailures = {
   id: string;
   wabaId: string;
   tenantId: string;
   failed: number;
-  /** The last hour that had any. */
   lastHour: Date;
 };
 
-/** Up to `limit` endpoints to which deliveries failed for good in the last 24 hours. */
+/** In the last 24 hours. */
 export async function listFinalFailures(database: Database, limit: number): Promise<FinalFailures[]> {
   return await query<FinalFailures>(
     database,

@@ -40,20 +40,18 @@ export const MAX_ENDPOINTS = 100;
 /** `secret` is what the tenant verifies signatures with; it is shown this once. */
 export type CreatedEndpoint = EndpointView & MadeAppSecret & { secret: string };
 
-/** The app secret that was made for the endpoint, shown this once; null: none was made. */
+/** Shown this once; null: none was made. */
 type MadeAppSecret = { appSecret: string | null };
 
-/** The other endpoints of the WABA with the same URL: each event arrives there once for each of them. */
+/** Each event arrives there once for each of these endpoints. */
 type SameUrl = { sameUrlEndpointIds: string[] };
 
-/** What users are told about a URL that other endpoints have too. */
 export function sameUrlNotice({ sameUrlEndpointIds: ids }: SameUrl): string | null {
   if (ids.length === 0) return null;
   const others = ids.length === 1 ? `Endpoint ${ids[0]} has` : `Endpoints ${ids.join(', ')} have`;
   return `${others} the same URL: events arrive there once for each endpoint, each signed with the secret of its endpoint.`;
 }
 
-/** Which other endpoints of its WABA have the same URL as an endpoint. */
 export async function sameUrlOf(
   database: Database,
   { id, wabaId, url }: Pick<Endpoint, 'id' | 'wabaId' | 'url'>,
@@ -70,9 +68,8 @@ export type EndpointStatus = EndpointView & {
 };
 
 /**
- * Adds a webhook endpoint with a signing secret of its own.
- * Throws RequestError: `invalid_value`, `unknown_waba`, `too_many_endpoints`, `unknown_phone_number`,
- * `url_not_verified`, or the code of the refused URL.
+ * Throws RequestError: `invalid_value`, `unknown_waba`, `too_many_endpoints`, `unknown_phone_number`, `url_not_verified`, or the code of
+ * the refused URL.
  */
 export async function addEndpoint(
   tools: SealedDatabase & OptionRules & Audited,
@@ -103,7 +100,7 @@ async function verifyIfAsked(
   if (verifyToken !== undefined) await verifyCallback(tools, wabaId, { url, verifyToken });
 }
 
-/** Adds an endpoint whose settings have been checked. Throws RequestError `invalid_value` for headers and secrets. */
+/** The settings have been checked. Throws RequestError `invalid_value` for headers and secrets. */
 export async function storeEndpoint(
   { database, secretBox, actor }: SealedDatabase & Audited,
   wabaId: string,
@@ -135,9 +132,8 @@ export async function storeEndpoint(
 }
 
 /**
- * Changes the options that are given and leaves the others. Another order scope takes effect once nothing of the
- * present one is open, or while the endpoint is paused; until then it shows as wanted. A URL of another origin forgets custom headers that are not given
- * again. Throws RequestError as `addEndpoint`, and `unknown_endpoint`.
+ * Another order scope takes effect once nothing of the present one is open, or while the endpoint is paused; until then it shows as wanted.
+ * A URL of another origin forgets custom headers that are not given again. Throws RequestError as `addEndpoint`, and `unknown_endpoint`.
  */
 export async function updateEndpoint(
   tools: SealedDatabase & OptionRules & Audited,
@@ -193,7 +189,7 @@ async function refuseMoveUnderReplay(trx: Transaction, { apiKey }: Actor, endpoi
   );
 }
 
-/** The endpoints of a WABA, or those behind one, with what waits for each. Throws RequestError: `invalid_value`, `unknown_waba`. */
+/** Throws RequestError: `invalid_value`, `unknown_waba`. */
 export async function endpointsOf(
   { database, secretBox }: SealedDatabase,
   wabaId: string,
@@ -209,7 +205,7 @@ export async function endpointsOf(
   );
 }
 
-/** One endpoint with what waits for it. Throws RequestError: `invalid_value`, `unknown_endpoint`. */
+/** Throws RequestError: `invalid_value`, `unknown_endpoint`. */
 export async function endpointStatus(
   { database, secretBox }: SealedDatabase,
   wabaId: string,
@@ -246,7 +242,7 @@ export async function endpointForOperator(
   return endpoint;
 }
 
-/** The endpoint with this id. Throws RequestError: `invalid_value`, `unknown_endpoint`, also for another WABA's. */
+/** Throws RequestError: `invalid_value`, `unknown_endpoint`, also for another WABA's. */
 export async function knownEndpoint(
   database: Database,
   wabaId: string,
@@ -257,7 +253,6 @@ export async function knownEndpoint(
   return endpoint;
 }
 
-/** How the audit log calls an endpoint. */
 export function endpointName(endpointId: string): string {
   return `endpoint ${endpointId}`;
 }
@@ -274,12 +269,12 @@ function newSealedKey(secretBox: SecretBox, id: string): string {
   return secretBox.seal(newSigningKey(), endpointSigningKeyPlace(id));
 }
 
-/** A key that receivers verify with; `expiresAt` null: it is the present one. */
+/** Null: the present key. */
 type PublicKey = { publicKey: string; expiresAt: Date | null };
 
 /**
- * An endpoint as it may be shown: without secrets, and of its custom headers the names alone, because values are often
- * credentials. `customHeaderNames` or `publicKeys` null: the encryption key they were stored with is missing.
+ * Without secrets, and of the custom headers the names alone, because values are often credentials. `customHeaderNames` or `publicKeys`
+ * null: the encryption key they were stored with is missing.
  */
 export type EndpointView = Omit<
   Endpoint,
@@ -291,9 +286,8 @@ export type EndpointView = Omit<
   | 'clientCertificatePem'
 > & {
   customHeaderNames: string[] | null;
-  /** Of the private keys that sign, the present one first; none while no such signature is asked for. */
+  /** The present one first; none while no such signature is asked for. */
   publicKeys: PublicKey[] | null;
-  /** What the sender shows to a server that asks for a certificate; null: none. */
   clientCertificate: CertificateView | null;
 };
 

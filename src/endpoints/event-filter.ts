@@ -1,6 +1,6 @@
 import { invalidValue, shown } from '../platform/request-input.ts';
 
-/** Bounds of a filter: each event of a WABA is compared with it. */
+/** Each event of a WABA is compared with the filter. */
 export const FILTER_LIMITS = { conditions: 10, chars: 500, depth: 10, values: 50 };
 
 type Scalar = string | number | boolean | null;
@@ -13,13 +13,12 @@ type Condition = {
   values: readonly Scalar[] | null;
 };
 
-/** How a condition is written, for errors and hints. */
 export const CONDITION_FORMS =
   '$.path equals VALUE, $.path in [VALUE, …] or $.path exists, with "not" before it to negate';
 
 /**
- * Checks the conditions of a filter and returns them without the space around them; all of them must hold for an event
- * to be sent. Throws RequestError `invalid_value`, which names the condition and what is wrong with it.
+ * All conditions must hold for an event to be sent; they are returned without the space around them. Throws RequestError `invalid_value`,
+ * which names the condition and what is wrong with it.
  */
 export function checkFilter(texts: readonly string[]): string[] {
   const conditions = texts.map((text) => text.trim()).filter((text) => text !== '');
@@ -29,13 +28,11 @@ export function checkFilter(texts: readonly string[]): string[] {
   return conditions;
 }
 
-/** Whether an event with this `data` is sent to an endpoint with the filter. */
 export type EventFilter = (data: unknown) => boolean;
 
 const compiled = new Map<string, EventFilter>();
 const MOST_COMPILED = 1_000;
 
-/** Compiles a stored filter once. */
 export function filterOf(texts: readonly string[]): EventFilter {
   const key = texts.join('\n');
   const known = compiled.get(key);
@@ -66,7 +63,7 @@ function valueAt(data: unknown, steps: readonly (string | number)[]): unknown {
 
 const STEP = /\.([A-Za-z_][A-Za-z0-9_-]*)|\[(\d{1,4})\]|\[("(?:[^"\\]|\\.)*")\]/y;
 
-/** Reads one condition. Throws RequestError `invalid_value`. */
+/** Throws RequestError `invalid_value`. */
 function parseCondition(text: string): Condition {
   const wrong = (problem: string) => invalidValue(`The condition ${shown(text)} ${problem}.`);
   if (text.length > FILTER_LIMITS.chars) throw wrong(`is longer than ${FILTER_LIMITS.chars} characters`);

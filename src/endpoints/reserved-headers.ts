@@ -5,10 +5,7 @@ const RESERVED_NAMES = new Set(
 );
 const RESERVED_PREFIXES = ['x-service-', 'x-hub-signature', 'webhook-', 'x-forwarded-', 'sec-', ':'];
 
-/**
- * Whether a tenant's custom header may not have this name: ours, those that say where and how the body is sent,
- * and those that a browser or a proxy would set. Case does not matter.
- */
+/** Reserved are ours, those that say where and how the body is sent, and those that a browser or a proxy would set. Case does not matter. */
 export function isReservedHeader(name: string): boolean {
   const lowered = name.trim().toLowerCase();
   return RESERVED_NAMES.has(lowered) || RESERVED_PREFIXES.some((prefix) => lowered.startsWith(prefix));

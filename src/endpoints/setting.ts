@@ -3,7 +3,6 @@ import type { Config } from '../platform/config/config.ts';
 import { invalidValue, shown } from '../platform/request-input.ts';
 import type { WorkflowMode } from '../queue/claim.ts';
 
-/** What holds where an endpoint leaves a setting to the installation. */
 export type InstallationSettings = {
   retryScheduleSeconds: readonly number[];
   timeoutMs: number;
@@ -11,7 +10,7 @@ export type InstallationSettings = {
   maxRetryWorkflows: number;
 };
 
-/** What holds for endpoints without a value, by the settings of the installation. */
+/** What holds for endpoints without a value. */
 export function installationSettings({
   webhooks,
   delivery,
@@ -24,10 +23,9 @@ export function installationSettings({
   };
 }
 
-/** What the installation allows at most. */
 export type SettingLimits = { maxTimeoutMs: number };
 
-/** Settings of one section are together wherever they are shown; the sections' order is each door's own. */
+/** Settings of a section are together wherever they are shown; the sections' order is each door's own. */
 export type Section = 'where' | 'what' | 'retries' | 'signature' | 'limits' | 'order';
 
 /** How a value is read from a form or a command line, and of which type its column is. */
@@ -35,7 +33,7 @@ export type Kind = 'text' | 'choice' | 'texts' | 'lines' | 'number' | 'numbers';
 
 type Text = string | ((defaults: InstallationSettings) => string);
 
-/** One setting of an endpoint. `Given` is what a request may bring, `Stored` what the column of the same name has. */
+/** `Given` is what a request may bring, `Stored` what the column of the same name has. */
 export type Setting<Given, Stored> = {
   kind: Kind;
   section: Section;
@@ -44,7 +42,6 @@ export type Setting<Given, Stored> = {
   /** In answers, where null stands for a `fallback` that is null. */
   answer: TSchema;
   fallback: Stored;
-  /** In the example of an answer. */
   example: Stored;
   /** Throws RequestError `invalid_value`. */
   check(given: Given, limits: SettingLimits): Stored;
@@ -53,7 +50,6 @@ export type Setting<Given, Stored> = {
 };
 
 type PortalField<Stored> = {
-  /** The name of the field. */
   field: string;
   label: string;
   hint?: Text;
@@ -62,7 +58,6 @@ type PortalField<Stored> = {
   /** How much of the value makes one in the form. */
   perUnit?: number;
   maxLength?: number;
-  /** What can be chosen, and how it is called; without it, the phone numbers of the WABA. */
   choices?: Readonly<Record<string, string>>;
   /** Further choices, which most users leave alone. */
   more?: { summary: string; choices: Readonly<Record<string, string>> };
@@ -79,7 +74,6 @@ type CommandOption<Stored> = {
   help: string;
   /** Words that stand for a value on the command line. */
   words?: Readonly<Record<string, NonNullable<Stored>>>;
-  /** In what `endpoint show` prints. */
   label: string;
   byDefault?: string;
   show?(value: NonNullable<Stored>): string;
@@ -91,7 +85,7 @@ type Doors<Stored> = {
   command: CommandOption<Stored>;
 };
 
-/** A line of text, empty unless given. */
+/** Empty unless given. */
 export function textSetting(
   own: Doors<string> & { example: string; check: (text: string) => string },
 ): Setting<string, string> {
@@ -106,14 +100,12 @@ export function textSetting(
   };
 }
 
-/** One of several names; where `fallback` is null, also what the installation says. */
+/** Where `fallback` is null, also what the installation says. */
 export function choiceSetting<Name extends string, Fallback extends Name | null>(
   own: Omit<Doors<Name>, 'portal'> & {
     names: readonly Name[];
     fallback: Fallback;
-    /** Of answers of the API. */
     description?: string;
-    /** How the setting is called in an error. */
     title: string;
     portal: Omit<PortalField<Name>, 'choices'> & { choices: Readonly<Record<Name, string>> };
   },
@@ -130,7 +122,7 @@ export function choiceSetting<Name extends string, Fallback extends Name | null>
   };
 }
 
-/** Some of several texts; null: all, also those to come. */
+/** Null: all, also those to come. */
 export function textsSetting<Item extends string>(
   own: Doors<Item[]> & {
     example?: Item[];
@@ -151,7 +143,7 @@ export function textsSetting<Item extends string>(
   };
 }
 
-/** Free texts, one to a line; null: none. */
+/** One to a line; null: none. */
 export function linesSetting(
   own: Doors<string[]> & {
     description: string;
@@ -171,7 +163,6 @@ export function linesSetting(
   };
 }
 
-/** A whole number, or null. */
 export function numberSetting(
   own: Doors<number> & {
     description?: string;
@@ -191,7 +182,6 @@ export function numberSetting(
   };
 }
 
-/** Whole numbers in a row, or null. */
 export function numbersSetting(
   own: Doors<number[]> & { maxItems: number; check: (values: readonly number[]) => number[] },
 ): Setting<readonly number[], number[] | null> {
@@ -207,7 +197,7 @@ export function numbersSetting(
   };
 }
 
-/** The number, if it is whole and within the bounds. Throws RequestError `invalid_value`. */
+/** Throws RequestError `invalid_value` for what is not whole or out of bounds. */
 export function wholeNumber(
   title: string,
   value: number,
@@ -221,14 +211,13 @@ export function wholeNumber(
   );
 }
 
-/** The name, if it is one of these. Throws RequestError `invalid_value`. */
+/** Throws RequestError `invalid_value` for another name. */
 function oneOf<Name extends string>(title: string, names: readonly Name[], given: string): Name {
   const name = names.find((known) => known === given);
   if (name !== undefined) return name;
   throw invalidValue(`${title} must be one of ${names.join(', ')}, not ${shown(String(given))}.`);
 }
 
-/** A text of a setting, which may depend on the installation. */
 export function textOf(text: Text | undefined, defaults: InstallationSettings): string {
   return typeof text === 'function' ? text(defaults) : (text ?? '');
 }

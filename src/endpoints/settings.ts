@@ -24,10 +24,9 @@ import {
 } from './setting-checks.ts';
 
 /**
- * Every setting of a webhook endpoint that has a default, in the order of the API. The schemas of the API, the form and
- * the page of the portal, the options of the commands and the statements of the store are made of this table: a new
- * setting is an entry here, a column in schema.sql, and the place that heeds it. The URL and the headers, which have
- * rules of their own, stand beside it.
+ * Settings with a default, in the order of the API. The schemas of the API, the form and the page of the portal, the options of the
+ * commands and the statements of the store are made of this table: a new setting is an entry here, a column in schema.sql, and the place
+ * that heeds it. The URL and the headers, which have rules of their own, stand beside it.
  */
 export const SETTINGS = {
   description: textSetting({
@@ -338,18 +337,17 @@ export const SETTINGS = {
 
 export type SettingName = keyof typeof SETTINGS;
 
-/** The settings as they are stored; null means the installation's setting, no limit, or all. */
+/** Null means the installation's setting, no limit, or all. */
 export type StoredSettings = { [Name in SettingName]: (typeof SETTINGS)[Name]['fallback'] };
 
-/** The settings as a request brings them: one that is missing is not changed, null goes back to the default. */
+/** One that is missing is not changed, null goes back to the default. */
 export type GivenSettings = {
   [Name in SettingName]?: Parameters<(typeof SETTINGS)[Name]['check']>[0] | null;
 };
 
-/** Any setting, for what is done with each of them. */
 export type AnySetting = Setting<unknown, unknown>;
 
-/** The settings of these sections with their names; of all without. */
+/** Of all sections without an argument. */
 export function settingsOf(...sections: readonly Section[]): [SettingName, AnySetting][] {
   const all = Object.entries(SETTINGS) as [SettingName, AnySetting][];
   return sections.length === 0

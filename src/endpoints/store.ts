@@ -4,7 +4,6 @@ import type { EndpointMode, OrderScope } from './endpoint-settings.ts';
 import type { Kind } from './setting.ts';
 import { type StoredSettings, settingsOf } from './settings.ts';
 
-/** What a tenant may choose for an endpoint, as it is stored. */
 export type StoredEndpointOptions = StoredSettings & {
   url: string;
   customHeadersSealed: string | null;
@@ -14,7 +13,7 @@ export type StoredEndpointOptions = StoredSettings & {
 export type Endpoint = StoredEndpointOptions & {
   id: string;
   wabaId: string;
-  /** An order scope asked for that has not taken effect yet. */
+  /** It has not taken effect yet. */
   wantedOrderScope: OrderScope | null;
   mode: EndpointMode;
   modeReason: string | null;
@@ -26,7 +25,7 @@ export type Endpoint = StoredEndpointOptions & {
   backlogDueAt: Date | null;
   nextProbeAt: Date | null;
   probeFailures: number;
-  /** Until when the secret before the present one signs too; null when it does not. */
+  /** The secret before the present one signs too until then; null: it does not. */
   previousSecretExpiresAt: Date | null;
   signingKeySealed: string | null;
   /** Null: the key before the present one does not sign any more. */
@@ -48,7 +47,6 @@ const SQL_TYPES = {
   numbers: 'integer[]',
 } as const satisfies Record<Kind, string>;
 
-/** Of each setting: its column, and its parameter in a statement. */
 const COLUMNS = settingsOf().map(([name, { kind }]) => ({
   name,
   column: name.replaceAll(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`),
@@ -71,7 +69,7 @@ const ENDPOINT = `id, waba_id as "wabaId", url, custom_headers_sealed as "custom
   client_certificate as "clientCertificatePem",
   version, created_at as "createdAt", updated_at as "updatedAt"`;
 
-/** Draws the id of a new endpoint: the sealed secret is bound to it, so it is needed first. */
+/** The sealed secret is bound to the id, so it is drawn first. */
 export async function nextEndpointId(database: Database): Promise<string> {
   const [row] = await query<{ id: string }>(
     database,
@@ -81,13 +79,12 @@ export async function nextEndpointId(database: Database): Promise<string> {
   return row.id;
 }
 
-/** What a new endpoint must have; every other setting may be left to its default. */
+/** Every other setting may be left to its default. */
 export type NewEndpoint = Partial<StoredEndpointOptions> & {
   id: string;
   url: string;
   secretSealed: string;
   signingKeySealed?: string | null;
-  /** The API key that chose the URL. */
   urlSetByKey?: string | null;
 };
 
@@ -123,7 +120,6 @@ export async function listEndpoints(database: Database, wabaId: string): Promise
   );
 }
 
-/** One endpoint of a WABA; null when it has none such. */
 export async function findEndpoint(database: Database, wabaId: string, id: string): Promise<Endpoint | null> {
   return await queryOne<Endpoint>(
     database,
@@ -138,7 +134,8 @@ export async function findEndpointForOperator(database: Database, id: string): P
 }
 
 /**
- * Sets an endpoint's mode on request; false: the WABA has no such endpoint. What the breaker noted of the mode before is forgotten; opening forgets since when the endpoint fails, too.
+ * False: the WABA has no such endpoint. What the breaker noted of the mode before is forgotten; opening forgets since when the endpoint
+ * fails, too.
  */
 export async function setEndpointMode(
   database: Database,
@@ -159,7 +156,7 @@ export async function setEndpointMode(
   return changed === 1;
 }
 
-/** Sends an endpoint's deliveries, waiting ones included, to another URL. False: the WABA has no such endpoint. */
+/** Waiting deliveries go there too. False: the WABA has no such endpoint. */
 export async function setEndpointUrl(
   database: Database,
   wabaId: string,
@@ -175,7 +172,7 @@ export async function setEndpointUrl(
   return changed === 1;
 }
 
-/** Keeps others from changing an endpoint until the transaction ends. False: the WABA has no such endpoint. */
+/** Until the transaction ends. False: the WABA has no such endpoint. */
 export async function lockEndpoint(trx: Transaction, wabaId: string, id: string): Promise<boolean> {
   const rows = await query(
     trx,
@@ -186,8 +183,8 @@ export async function lockEndpoint(trx: Transaction, wabaId: string, id: string)
 }
 
 /**
- * Writes all settings of an endpoint that has been locked. Another order scope is only noted as wanted: rows that
- * are queued already have their lanes, so it takes effect when nothing of the present scope is open.
+ * The endpoint is locked. Another order scope is only noted as wanted: rows that are queued already have their lanes, so it takes effect
+ * when nothing of the present scope is open.
  */
 export async function saveEndpointOptions(
   trx: Transaction,
@@ -212,7 +209,6 @@ export async function saveEndpointOptions(
   );
 }
 
-/** The sealed signing secret of an endpoint; null when the WABA has no such endpoint. */
 export async function findEndpointSecret(
   database: Database,
   wabaId: string,
@@ -226,10 +222,7 @@ export async function findEndpointSecret(
   return row?.secretSealed ?? null;
 }
 
-/**
- * Gives an endpoint another secret or signing key. The present one signs too for `overlapHours`, and one before that
- * no more. Returns until when; null when there is no overlap.
- */
+/** The present one signs too for `overlapHours`, and one before that no more. Returns until when; null when there is no overlap. */
 export async function replaceEndpointSecret(
   trx: Transaction,
   wabaId: string,
@@ -250,7 +243,7 @@ export async function replaceEndpointSecret(
   return row?.expiresAt ?? null;
 }
 
-/** Sets or removes what the sender shows to a server that asks for a certificate. */
+/** Null removes it. */
 export async function setEndpointCertificate(
   trx: Transaction,
   wabaId: string,
@@ -266,7 +259,7 @@ export async function setEndpointCertificate(
   );
 }
 
-/** Removes an endpoint; what is queued for it is not touched. False: there is none. */
+/** What is queued for it is not touched. False: there is none. */
 export async function deleteEndpointRow(trx: Transaction, wabaId: string, id: string): Promise<boolean> {
   const rows = await query(
     trx,
@@ -279,7 +272,6 @@ export async function deleteEndpointRow(trx: Transaction, wabaId: string, id: st
   return rows.length === 1;
 }
 
-/** A URL that an API key chose in the last days, and for what. */
 export type UrlSetByKey = {
   id: string;
   wabaId: string;
@@ -289,7 +281,6 @@ export type UrlSetByKey = {
   setAt: Date;
 };
 
-/** Up to `limit` endpoints whose URL an API key chose in the last `days`. */
 export async function listUrlsSetByKeys(
   database: Database,
   { days, limit }: { days: number; limit: number },

@@ -6,22 +6,19 @@ import { openRateLimitStore } from '../platform/postgres/rate-limit-store.ts';
 import { RateLimitError, RequestError } from '../platform/request-input.ts';
 import { webhookTargets } from './webhook-targets.ts';
 
-/** The rules by which the sender judges URLs too, so that what is accepted here is what is sent to. */
+/** The sender judges URLs by them too, so that what is accepted here is what is sent to. */
 export type UrlRules = Pick<EndpointUrlCheck, 'allowHttp' | 'guard' | 'ports'> & {
   resolve: ResolveHost;
-  /** Through which the server at a URL is asked; without it, directly. */
+  /** Without it, the server at a URL is asked directly. */
   proxy?: EgressProxy | null;
-  /** How many names are looked up for a WABA; without it any number, for operators. */
+  /** For a WABA; without it any number, for operators. */
   lookupsPerMinute?: number;
 };
 
 /** Many URLs by hand, too few to search a network for names. */
 export const LOOKUPS_PER_MINUTE = 30;
 
-/**
- * Checks a URL that webhooks or alerts of a WABA are to go to and returns it as it is stored.
- * Throws RequestError: `rate_limit_exceeded`, or the code of the refused URL.
- */
+/** For webhooks or alerts; returns the URL as it is stored. Throws RequestError: `rate_limit_exceeded`, or the code of the refused URL. */
 export async function checkWabaUrl(
   { database, urlRules }: { database: Database; urlRules: UrlRules },
   wabaId: string,
@@ -38,7 +35,7 @@ export async function checkWabaUrl(
   return verdict.url;
 }
 
-/** Counts a request that is made for a URL. Throws RateLimitError when a WABA has made too many within a minute. */
+/** Throws RateLimitError when a WABA has made too many within a minute. */
 export async function takeUrlLookup(database: Database, wabaId: string, limit: number): Promise<void> {
   const taken = openRateLimitStore(database, { kind: 'url_check', windowSeconds: 60 });
   const { consumed, remainingMs } = await taken.add(wabaId, 1);

@@ -8,12 +8,12 @@ import {
   sign,
 } from 'node:crypto';
 
-/** Form of the signature that an endpoint asked for; `standard` is the default. */
+/** `standard` is the default. */
 export type SignatureProfile = 'standard' | 'github' | 'stripe';
 
 /**
- * What is signed. `secrets` are whole `whsec_…` texts, newest first; during a rotation there are several. For
- * `signStandard` alone there may be private keys (`whsk_…`) too.
+ * `secrets` are whole `whsec_…` texts, newest first; during a rotation there are several. For `signStandard` alone there may be private
+ * keys (`whsk_…`) too.
  */
 export type SignatureInput = {
   secrets: readonly string[];
@@ -22,7 +22,7 @@ export type SignatureInput = {
   body: Uint8Array;
 };
 
-/** A secret, id or time that cannot be signed with. The message never holds the secret. */
+/** The message never holds the secret. */
 export class UnusableSignatureInputError extends Error {
   constructor(problem: string) {
     super(problem);
@@ -38,32 +38,31 @@ const PUBLIC_KEY_PREFIX = 'whpk_';
 const KEY_BYTES = 32;
 const BASE64 = /^(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$/;
 
-/** A new endpoint secret: `whsec_` and the base64 of 32 random bytes. */
+/** `whsec_` and the base64 of 32 random bytes. */
 export function newWebhookSecret(): string {
   return `${SECRET_PREFIX}${randomBytes(SECRET_BYTES).toString('base64')}`;
 }
 
-/** Whether `text` is a usable secret: `whsec_` and the base64 of 24 to 64 bytes, the range of Standard Webhooks. */
+/** `whsec_` and the base64 of 24 to 64 bytes, the range of Standard Webhooks. */
 export function isWebhookSecret(text: unknown): text is string {
   return typeof text === 'string' && secretBytes(text) !== null;
 }
 
-/** A new ed25519 private key: `whsk_` and the base64 of its seed and its public key. */
+/** `whsk_` and the base64 of the seed and the public key of ed25519. */
 export function newSigningKey(): string {
   const { d, x } = generateKeyPairSync('ed25519').privateKey.export({ format: 'jwk' });
   const bytes = [d ?? '', x ?? ''].map((part) => Buffer.from(part, 'base64url'));
   return `${PRIVATE_KEY_PREFIX}${Buffer.concat(bytes).toString('base64')}`;
 }
 
-/** What receivers verify with: `whpk_` and the base64 of the public key. Throws UnusableSignatureInputError. */
+/** `whpk_` and the base64 of the public key. Throws UnusableSignatureInputError. */
 export function publicKeyOf(signingKey: string): string {
   return `${PUBLIC_KEY_PREFIX}${signingKeyBytes(signingKey).subarray(KEY_BYTES).toString('base64')}`;
 }
 
 /**
- * Signs as Standard Webhooks 1.0 does: one `v1,<base64 HMAC-SHA256 of id.timestamp.body>` per secret and one
- * `v1a,<base64 ed25519 signature of the same>` per private key, separated by spaces, in the order of the secrets.
- * Throws UnusableSignatureInputError.
+ * Standard Webhooks 1.0: one `v1,<base64 HMAC-SHA256 of id.timestamp.body>` per secret and one `v1a,<base64 ed25519 signature of the same>`
+ * per private key, separated by spaces, in the order of the secrets. Throws UnusableSignatureInputError.
  */
 export function signStandard({ secrets, id, timestampSeconds, body }: SignatureInput): string {
   if (id === '' || id.includes('.')) throw new UnusableSignatureInputError('The id is empty or holds a dot.');
@@ -78,9 +77,9 @@ export function signStandard({ secrets, id, timestampSeconds, body }: SignatureI
 }
 
 /**
- * Signs in the form of an endpoint's profile. `github` is `sha256=<hex>` over the body by the newest secret, because
- * its receivers read one signature only; `stripe` is `t=<seconds>,v1=<hex>` over `t.body`, one `v1` per secret.
- * Both use the whole text of the secret as the key, as their verifiers do. Throws UnusableSignatureInputError.
+ * `github` is `sha256=<hex>` over the body by the newest secret, because its receivers read one signature only; `stripe` is
+ * `t=<seconds>,v1=<hex>` over `t.body`, one `v1` per secret. Both use the whole text of the secret as the key, as their verifiers do.
+ * Throws UnusableSignatureInputError.
  */
 export function signWith(profile: SignatureProfile, input: SignatureInput): string {
   switch (profile) {
@@ -100,7 +99,7 @@ export function signWith(profile: SignatureProfile, input: SignatureInput): stri
   }
 }
 
-/** What `X-Hub-Signature-256` says: the upstream platform signs the raw body with the app secret, whatever its form. */
+/** `X-Hub-Signature-256`: the upstream platform signs the raw body with the app secret, whatever its form. */
 export function signAsUpstream(appSecret: string, body: Uint8Array): string {
   return `sha256=${hexHmac(appSecret, body)}`;
 }

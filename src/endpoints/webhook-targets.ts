@@ -7,7 +7,7 @@ import { invalidValue } from '../platform/request-input.ts';
 
 const MAX_ENTRIES = 100;
 
-/** Where webhooks and alerts of a WABA may go; two empty lists: anywhere that the installation allows. */
+/** Two empty lists: anywhere that the installation allows. */
 export async function webhookTargets(database: Database, wabaId: string): Promise<TargetLists> {
   const [row] = await query<TargetLists>(
     database,
@@ -18,8 +18,8 @@ export async function webhookTargets(database: Database, wabaId: string): Promis
 }
 
 /**
- * Sets the lists that are given; they hold from the next attempt on, also for what waits, and for URLs that are stored.
- * Throws RequestError: `invalid_value`, `unknown_waba`.
+ * The lists hold from the next attempt on, also for what waits, and for URLs that are stored. Throws RequestError: `invalid_value`,
+ * `unknown_waba`.
  */
 export async function limitWebhookTargets(
   { database, actor }: { database: Database } & Audited,

@@ -23,10 +23,9 @@ import { forgetTenantOfUsers } from '../users/user-store.ts';
 type Tools = { database: Database } & Audited;
 
 /**
- * Takes a WABA away: its endpoints are deleted with what waits for them, its keys revoked, its token forgotten, and
- * what comes for its numbers is quarantined. When nothing was ever made of it, it is gone; otherwise (`kept`) its history
- * stays and only the same tenant can have it again, because a WABA's data must not come to another.
- * When it is cut off, it can be repeated. Throws RequestError: `invalid_value`, `unknown_waba`.
+ * Its endpoints are deleted with what waits for them, its keys revoked, its token forgotten, and what comes for its numbers is quarantined.
+ * When nothing was ever made of it, it is gone; otherwise (`kept`) its history stays and only the same tenant can have it again, because a
+ * WABA's data must not come to another. When it is cut off, it can be repeated. Throws RequestError: `invalid_value`, `unknown_waba`.
  */
 export async function removeWaba(
   tools: Tools,
@@ -48,7 +47,7 @@ export async function removeWaba(
   return { wabaId, endpoints: endpoints.length, dropped, kept };
 }
 
-/** Takes a tenant away with its WABAs (`removeWaba`); its users lose it. Throws RequestError: `invalid_value`, `unknown_tenant`. */
+/** Its WABAs go as by `removeWaba`; its users lose it. Throws RequestError: `invalid_value`, `unknown_tenant`. */
 export async function removeTenant(
   tools: Tools,
   userId: string,
@@ -74,7 +73,6 @@ export async function removeTenant(
 
 const FOREIGN_KEY_VIOLATION = '23503';
 
-/** Ends what a WABA can be used by: keys, requests for keys, the access token, what waits for its numbers. */
 async function closeWaba(trx: Transaction, wabaId: string): Promise<void> {
   await revokeKeysOfWaba(trx, wabaId);
   await dropWaitingBodies(trx, wabaId);
@@ -82,7 +80,7 @@ async function closeWaba(trx: Transaction, wabaId: string): Promise<void> {
   await finishTask(trx, `waba-numbers/${wabaId}`);
 }
 
-/** Deletes a removed WABA of which there is nothing. False: there is, and it stays. */
+/** False: something is left of it, and it stays. */
 export async function deleteEmptyWaba(trx: Transaction, wabaId: string): Promise<boolean> {
   // Statuses are found by their number, and refer to nothing.
   const [used] = await query(
@@ -101,7 +99,7 @@ export async function deleteEmptyWaba(trx: Transaction, wabaId: string): Promise
   });
 }
 
-/** Takes a tenant away: its users, invitations and sessions end. The row stays when removed WABAs of it do. */
+/** Its users, invitations and sessions end. The row stays when removed WABAs of it do. */
 export async function closeTenant(trx: Transaction, tenantId: string): Promise<void> {
   await forgetTenantOfUsers(trx, tenantId);
   await closeTenantRow(trx, tenantId);

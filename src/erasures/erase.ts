@@ -25,10 +25,10 @@ import { WABA_STEPS } from './steps/waba-steps.ts';
 
 export type EraseTools = StepTools & { encryptionKeys: readonly EncryptionKey[] };
 
-/** How far an erasure is, without anything personal. */
+/** Nothing personal. */
 export type ErasureProgress = { state: Erasure['state']; step: string; erased: number };
 
-/** A batch's end. `waitMs`: the time to wait, because of `reason`, before the next one. */
+/** `waitMs`: the time to wait, because of `reason`, before the next batch. */
 export type ErasedBatch = ErasureProgress & { waitMs: number; reason: string };
 
 type PlannedStep = { step: ErasureStep; wabaId: string };
@@ -49,7 +49,7 @@ function stepsOf({ kind, wabaId, subjectId }: Erasure, subject: ErasureSubject):
   }
 }
 
-/** Erases the next batch, or ends the erasure with its report. Null: there is no such erasure. */
+/** The last batch ends the erasure with its report. Null: there is no such erasure. */
 export async function eraseNextBatch(tools: EraseTools, erasureId: string): Promise<ErasedBatch | null> {
   const erasure = await findErasure(tools.database, null, erasureId);
   if (erasure === null) return null;

@@ -3,7 +3,7 @@ import type { EncryptionKey } from '../platform/crypto/secret-box.ts';
 import type { ErasureCounts } from '../platform/erasing.ts';
 import { invalidValue } from '../platform/request-input.ts';
 
-/** What was erased, when, and by whom. It names ids of ours only. */
+/** It names ids of ours only. */
 export type ErasureReport = {
   version: 1;
   erasureId: string;
@@ -30,7 +30,6 @@ export type ReportSignature = {
   value: string;
 };
 
-/** A report as it is downloaded. */
 export type SignedReport = { report: ErasureReport; signature: ReportSignature };
 
 /** PKCS #8 of an ed25519 key, up to its 32 bytes. */
@@ -39,7 +38,7 @@ const SPKI = Buffer.from('302a300506032b6570032100', 'hex');
 const SEED_BYTES = 32;
 const PURPOSE = 'heliograph erasure report v1';
 
-/** The ed25519 key by which an installation signs reports: it follows from an encryption key. */
+/** It follows from an encryption key. */
 function signingKey({ key }: EncryptionKey): KeyObject {
   const seed = Buffer.from(hkdfSync('sha256', key, '', PURPOSE, SEED_BYTES));
   return createPrivateKey({ key: Buffer.concat([PKCS8, seed]), format: 'der', type: 'pkcs8' });
@@ -50,10 +49,7 @@ function publicKeyOf(key: KeyObject): string {
   return der.subarray(SPKI.length).toString('base64');
 }
 
-/**
- * The bytes that are signed: JSON without spaces, members in the order of their names (`jq -cSj .report` prints the
- * same).
- */
+/** JSON without spaces, members in the order of their names (`jq -cSj .report` prints the same). */
 export function reportText(report: ErasureReport): string {
   return JSON.stringify(sorted(report));
 }
@@ -65,7 +61,6 @@ function sorted(value: unknown): unknown {
   return Object.fromEntries(entries.map(([name, member]) => [name, sorted(member)]));
 }
 
-/** Signs with the key that seals. */
 export function signReport(text: string, [current]: readonly EncryptionKey[]): ReportSignature {
   if (current === undefined) throw new Error('there is no encryption key');
   const key = signingKey(current);
@@ -79,7 +74,7 @@ export function signReport(text: string, [current]: readonly EncryptionKey[]): R
  */
 export type ReportVerdict = 'valid' | 'foreign' | 'invalid';
 
-/** Checks a downloaded report. Throws RequestError `invalid_value` for what is none. */
+/** Throws RequestError `invalid_value` for what is no report. */
 export function verifyReport(document: unknown, keys: readonly EncryptionKey[]): ReportVerdict {
   const { report, signature } = readDocument(document);
   const raw = Buffer.from(signature.publicKey, 'base64');

@@ -10,18 +10,17 @@ export type StepTools = {
   database: Database;
   objectStore: Pick<ObjectStore, 'remove'>;
   secretBox: SecretBox;
-  /** Ends workflows whose work is gone; those that have ended are passed over. */
+  /** Those that have ended are passed over. */
   cancelWorkflows: (workflowIds: readonly string[]) => Promise<void>;
 };
 
-/** What the steps of an erasure look for. */
 export type ErasureSubject = {
   wabaIds: readonly string[];
   contactIds: readonly string[];
   conversationIds: readonly string[];
   /** Phone numbers and user ids of the customer, or the id of the group. */
   ids: readonly string[];
-  /** When messages named the customer by an id for the last time, as far as they were gone over. */
+  /** Of messages, as far as they were gone over. */
   seen: IdTimes;
   /** Of ids that another customer has now: until when they were this one's. */
   heldUntil: IdTimes;
@@ -44,19 +43,19 @@ export const NOTHING: ErasureSubject = {
 export type StepContext = StepTools & {
   erasure: Erasure;
   subject: ErasureSubject;
-  /** The WABA that the step is about; empty: none. */
+  /** Empty: none. */
   wabaId: string;
 };
 
 /** Where the next batch of the step begins; null: the step is done. */
 export type BatchEnd = { after: string | null; counts?: ErasureCounts };
 
-/** One kind of data. Batches are bounded and each is one transaction. */
+/** Batches are bounded and each is one transaction. */
 export type ErasureStep = {
   name: string;
-  /** What comes before the transaction: it may be cut off and is then repeated. Throws NotYetErased. */
+  /** Runs before the transaction: it may be cut off and is then repeated. Throws NotYetErased. */
   prepare?: (context: StepContext, after: string | null) => Promise<void>;
-  /** Removes the objects of the next files, before the transaction; returns the ids of their rows. Throws NotYetErased. */
+  /** Runs before the transaction; returns the ids of the rows whose objects it removed. Throws NotYetErased. */
   removeFiles?: (context: StepContext) => Promise<readonly string[]>;
   /** `removed`: the rows whose objects are gone. Throws NotYetErased, which undoes the batch. */
   erase: (
@@ -67,19 +66,17 @@ export type ErasureStep = {
   ) => Promise<BatchEnd>;
 };
 
-/** Reads what an erasure looks for. */
 export function openSubject(secretBox: SecretBox, { id, subjectSealed }: Erasure): ErasureSubject {
   if (subjectSealed === null) return NOTHING;
   return JSON.parse(secretBox.open(subjectSealed, erasureSubjectPlace(id))) as ErasureSubject;
 }
 
-/** The ids of the subject, each with the time until which what carries it is theirs. */
+/** By id, the time until which what carries it is the subject's. */
 export function idUntils({ subject, erasure }: StepContext): ReadonlyMap<string, string> {
   const cutOffAt = (erasure.startedAt ?? new Date()).toISOString();
   return new Map(subject.ids.map((id) => [id, subject.heldUntil[id] ?? cutOffAt]));
 }
 
-/** Keeps what an erasure looks for. */
 export async function sealSubject(
   trx: Transaction,
   secretBox: SecretBox,

@@ -4,7 +4,6 @@ import { execute, query, queryOne } from '../platform/postgres/sql.ts';
 import type { TaskKind } from '../platform/temporal/workflow-tasks.ts';
 import type { ReportSignature } from './erasure-report.ts';
 
-/** What can be erased. */
 export type ErasureKind = 'customer' | 'conversation' | 'waba' | 'tenant' | 'user';
 
 export type ErasureState = 'requested' | 'running' | 'done';
@@ -28,7 +27,6 @@ export type Erasure = {
   subjectSealed: string | null;
   note: string | null;
   counts: ErasureCounts;
-  /** How many of each kind other systems did not let go. */
   refused: ErasureCounts;
   report: string | null;
   signature: ReportSignature | null;
@@ -38,7 +36,6 @@ const ERASURE = `id, kind, subject_id as "subjectId", waba_id as "wabaId", tenan
   requested_by as "requestedBy", created_at as "createdAt", started_at as "startedAt", finished_at as "finishedAt",
   position, after, subject_sealed as "subjectSealed", note, counts, refused, report, signature`;
 
-/** The id of the workflow that erases. */
 export function erasureWorkflowId({ kind, subjectId }: Pick<Erasure, 'kind' | 'subjectId'>): string {
   return `${ERASE_TASKS[kind].workflowType}/${subjectId}`;
 }
@@ -52,7 +49,7 @@ export const ERASE_TASKS: Readonly<Record<ErasureKind, TaskKind>> = {
   user: { workflowType: 'eraseUser', summary: 'erase a user' },
 };
 
-/** Stores a request; null: an erasure of the same subject is open. */
+/** Null: an erasure of the same subject is open. */
 export async function insertErasure(
   trx: Transaction,
   erasure: Pick<Erasure, 'kind' | 'subjectId' | 'wabaId' | 'tenantId' | 'requestedBy'>,
@@ -66,7 +63,6 @@ export async function insertErasure(
   );
 }
 
-/** The erasure of a subject that is not done; null: there is none. */
 export async function findOpenErasure(
   database: Database,
   { kind, subjectId }: Pick<Erasure, 'kind' | 'subjectId'>,
@@ -78,7 +74,6 @@ export async function findOpenErasure(
   );
 }
 
-/** Keeps what the steps look for. */
 export async function saveSubject(trx: Transaction, erasureId: string, sealed: string): Promise<void> {
   await execute(trx, 'update erasures set subject_sealed = ? where id = ?', [sealed, erasureId]);
 }
@@ -87,7 +82,7 @@ export async function saveSubject(trx: Transaction, erasureId: string, sealed: s
 const OF_WABA = `waba_id = :wabaId and kind in ('customer', 'conversation')
   and tenant_id = (select w.tenant_id from wabas w where w.waba_id = :wabaId)`;
 
-/** One erasure; of a WABA unless `wabaId` is null, which is for operators. */
+/** Of a WABA unless `wabaId` is null, which is for operators. */
 export async function findErasure(
   database: Database,
   wabaId: string | null,
@@ -101,7 +96,7 @@ export async function findErasure(
   );
 }
 
-/** The newest erasures of a WABA's customers and conversations, or all (`wabaId` null), or those before one. */
+/** All for `wabaId` null; those before `beforeId`, or the newest. */
 export async function listErasures(
   database: Database,
   wabaId: string | null,
@@ -116,12 +111,12 @@ export async function listErasures(
   );
 }
 
-/** Locks an erasure until the transaction ends, so that its batches follow each other. */
+/** Its batches follow each other. */
 export async function lockErasure(trx: Transaction, erasureId: string): Promise<Erasure | null> {
   return await queryOne<Erasure>(trx, `select ${ERASURE} from erasures where id = ? for update`, [erasureId]);
 }
 
-/** Notes a batch in the transaction that erased it: a repetition goes on behind it. */
+/** In the transaction that erased the batch: a repetition goes on behind it. */
 export async function saveErasureProgress(
   trx: Transaction,
   erasureId: string,
@@ -141,12 +136,11 @@ export async function saveErasureProgress(
   );
 }
 
-/** Notes what an erasure waits for. */
 export async function noteErasure(database: Database, erasureId: string, note: string): Promise<void> {
   await execute(database, `update erasures set note = ? where id = ? and state <> 'done'`, [note, erasureId]);
 }
 
-/** Ends an erasure, with its report; what it looked for is forgotten. */
+/** What it looked for is forgotten. */
 export async function finishErasure(
   trx: Transaction,
   erasureId: string,

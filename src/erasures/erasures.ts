@@ -26,7 +26,6 @@ export type ErasureTools = { database: Database; secretBox: SecretBox };
 
 type Asking = ErasureTools & Audited;
 
-/** An erasure as it is shown. */
 export type ErasureView = {
   erasureId: string;
   kind: ErasureKind;
@@ -42,20 +41,17 @@ export type ErasureView = {
   finishedAt: Date | null;
   waitsFor: string | null;
   counts: ErasureCounts;
-  /** How many of each kind other systems did not let go. */
   refused: ErasureCounts;
-  /** Once it is done. */
   report: SignedReport | null;
 };
 
 const MAX_LISTED = 100;
 
-/** How a customer is named: by our id, a phone number (digits), or a business-scoped user id. */
+/** Our id, a phone number (digits), or a business-scoped user id. */
 export type CustomerName = { customerId: string } | { phone: string } | { userId: string };
 
 /**
- * Erases a customer of a WABA: what they wrote, what was written to them, what is known of them. One that is being
- * erased is not erased twice: its erasure is returned. Throws RequestError: `invalid_value`, `unknown_waba`,
+ * One that is being erased is not erased twice: its erasure is returned. Throws RequestError: `invalid_value`, `unknown_waba`,
  * `unknown_customer`.
  */
 export async function eraseCustomer(
@@ -69,10 +65,7 @@ export async function eraseCustomer(
   return await request(tools, { kind: 'customer', subjectId: id, ...owner }, { contactIds: [id], ids });
 }
 
-/**
- * Erases a conversation of a WABA's; its customer too if they have no other. Throws RequestError: `invalid_value`,
- * `unknown_waba`, `unknown_conversation`.
- */
+/** Its customer goes too if they have no other. Throws RequestError: `invalid_value`, `unknown_waba`, `unknown_conversation`. */
 export async function eraseConversation(
   tools: Asking,
   wabaId: string,
@@ -93,7 +86,7 @@ export async function eraseConversation(
   return await request(tools, subject, { conversationIds: [row.id] });
 }
 
-/** Erases a WABA, also one that was removed, for operators. Throws RequestError: `invalid_value`, `unknown_waba`. */
+/** Also one that was removed. Throws RequestError: `invalid_value`, `unknown_waba`. */
 export async function eraseWaba(tools: Asking, wabaId: string): Promise<ErasureView> {
   const holder = await wabaHolder(tools.database, checkUpstreamId('The WABA id', wabaId));
   if (holder === null) throw new RequestError('unknown_waba', `There is no WABA ${wabaId}.`);
@@ -101,7 +94,7 @@ export async function eraseWaba(tools: Asking, wabaId: string): Promise<ErasureV
   return await request(tools, { kind: 'waba', subjectId: wabaId, wabaId, tenantId }, { wabaIds: [wabaId] });
 }
 
-/** Erases a tenant, also one that was removed, for operators. Throws RequestError: `invalid_value`, `unknown_tenant`. */
+/** Also one that was removed. Throws RequestError: `invalid_value`, `unknown_tenant`. */
 export async function eraseTenant(tools: Asking, tenantId: string): Promise<ErasureView> {
   const { database } = tools;
   const rows = await query<{ wabaId: string | null }>(
@@ -115,8 +108,8 @@ export async function eraseTenant(tools: Asking, tenantId: string): Promise<Eras
 }
 
 /**
- * Erases a user with their name where it stands beside what they did, except in the audit log; for operators. Throws
- * RequestError: `unknown_user`, `own_account`, `last_operator`.
+ * Their name goes where it stands beside what they did, except in the audit log. Throws RequestError: `unknown_user`, `own_account`,
+ * `last_operator`.
  */
 export async function eraseUser(
   tools: ErasureTools,
@@ -161,7 +154,7 @@ function namelessOf({ name, userId }: Actor): string {
   return userId === undefined ? name : `user ${userId}`;
 }
 
-/** A customer of a WABA, with the ids that are known. Throws RequestError: `invalid_value`, `unknown_customer`. */
+/** Throws RequestError: `invalid_value`, `unknown_customer`. */
 export async function knownCustomer(
   database: Database,
   wabaId: string,
@@ -191,10 +184,7 @@ function conditionOf(named: CustomerName): [string, string] {
   return [`wa_id = :value or wa_id in (${alias})`, named.phone];
 }
 
-/**
- * One erasure: of a customer or conversation of a WABA; any for operators (`wabaId` null). Throws RequestError:
- * `invalid_value`, `unknown_erasure`.
- */
+/** Any for operators (`wabaId` null). Throws RequestError: `invalid_value`, `unknown_erasure`. */
 export async function erasureOf(
   { database }: Pick<ErasureTools, 'database'>,
   wabaId: string | null,
@@ -205,7 +195,7 @@ export async function erasureOf(
   return viewOf(erasure);
 }
 
-/** The newest erasures of a WABA's customers and conversations, or all (`wabaId` null), or those before one. */
+/** All for `wabaId` null; those before `beforeId`, or the newest. */
 export async function erasuresOf(
   { database }: Pick<ErasureTools, 'database'>,
   wabaId: string | null,

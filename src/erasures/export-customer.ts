@@ -20,8 +20,8 @@ type Customer = { wabaId: string; customerId: string; ids: readonly string[] };
 const ROWS_PER_PAGE = 200;
 
 /**
- * What is stored of a customer of a WABA, as a zip archive that is made while it is read: neither texts nor files are
- * held. Throws RequestError: `invalid_value`, `unknown_waba`, `unknown_customer`. An error on the way breaks the archive.
+ * A zip archive that is made while it is read: neither texts nor files are held. Throws RequestError: `invalid_value`, `unknown_waba`,
+ * `unknown_customer`. An error on the way breaks the archive.
  */
 export async function exportCustomer(
   tools: ExportTools,
@@ -108,7 +108,7 @@ async function conversationsText(database: Database, { wabaId, customerId }: Sub
 
 type Talk = { conversationId: string; isGroup: boolean };
 
-/** The customer's conversations, and the groups of the WABA, in which they may have written. */
+/** The customer may have written in any group of the WABA. */
 async function talksOf(database: Database, { wabaId, customerId }: Subject): Promise<Talk[]> {
   return await query<Talk>(
     database,
@@ -144,7 +144,6 @@ async function* messageLines(database: Database, subject: Subject): AsyncGenerat
   }
 }
 
-/** All rows of a statement that reads those behind `:after`, page by page. */
 async function* pagesOf<Row extends { id: string }>(
   database: Database,
   text: string,
@@ -182,7 +181,7 @@ async function* paymentLines(
   }
 }
 
-/** SQL: where the file of a message stands in the archive; `f` is its row. */
+/** SQL: within the archive; `f` is the row of the file. */
 const FILE_PATH = `'files/' || f.message_id || coalesce('-' || regexp_replace(f.file_name, '[^a-zA-Z0-9._-]+', '_', 'g'), '')`;
 
 async function* filesOf(

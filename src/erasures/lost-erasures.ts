@@ -13,12 +13,10 @@ import {
 
 const KINDS: readonly ErasureKind[] = ['customer', 'conversation', 'waba', 'tenant', 'user'];
 
-/** The types of the workflows that erase. */
 export const ERASURE_WORKFLOW_TYPES: readonly string[] = Object.values(ERASE_TASKS).map(
   ({ workflowType }) => workflowType,
 );
 
-/** Where what is erased has its row, and its WABA. */
 const SUBJECTS: Record<ErasureKind, { table: string; id: string; wabaId: string }> = {
   customer: { table: 'contacts', id: 'id', wabaId: 'waba_id' },
   conversation: { table: 'conversations', id: 'id', wabaId: 'waba_id' },
@@ -27,10 +25,10 @@ const SUBJECTS: Record<ErasureKind, { table: string; id: string; wabaId: string 
   user: { table: 'users', id: 'id', wabaId: `''` },
 };
 
-/** What is to be erased once more: a restored database has it again, and knows nothing of its erasure. */
+/** A restored database has it again, and knows nothing of its erasure. */
 export type LostErasure = { kind: ErasureKind; subjectId: string; wabaId: string };
 
-/** What became of the erasure that a workflow (`eraseCustomer/12`) carried out; null: it is known, or nothing came back. */
+/** `workflowId` is such as `eraseCustomer/12`; null: the erasure is known, or nothing came back. */
 export async function findLostErasure(
   { database }: Pick<ErasureTools, 'database'>,
   workflowId: string,
@@ -52,7 +50,7 @@ export async function findLostErasure(
   return rows[0] === undefined ? null : { kind, subjectId, wabaId: rows[0].wabaId };
 }
 
-/** Erases it once more. False: it cannot be erased as it is now, as the last operator. */
+/** False: it cannot be erased as it is now, as the last operator. */
 export async function eraseAgain(
   tools: ErasureTools & Audited,
   { kind, subjectId, wabaId }: LostErasure,

@@ -23,10 +23,10 @@ import { query } from '../platform/postgres/sql.ts';
 
 type Tools = { database: Database; objectStore: Pick<ObjectStore, 'remove'> };
 
-/** One turn over WABAs, or tenants. It begins behind `behind` and ends there, or once `ending` is aborted. */
+/** Begins behind `behind` and ends there, or once `ending` is aborted. */
 type Round = {
   ending: AbortSignal;
-  /** The one that was begun last: the next turn goes on behind it, so that each gets its turn. Null: none yet. */
+  /** Each gets its turn: the next round goes on behind the one that was begun last. Null: none yet. */
   behind: string | null;
 };
 
@@ -34,7 +34,6 @@ function newRound(): Round {
   return { ending: new AbortController().signal, behind: null };
 }
 
-/** The steps of housekeeping that take away what tenants keep no longer. */
 export function tenantRetentionSteps(
   tools: Tools,
 ): { name: string; run: (ending: AbortSignal) => Promise<void>; everyMs?: number }[] {
@@ -54,7 +53,6 @@ export function tenantRetentionSteps(
   ];
 }
 
-/** A WABA and for how many days its tenant keeps something. */
 type Limit = { wabaId: string; days: number };
 
 /** Looked at by one statement, and taken away by one transaction. */
@@ -66,7 +64,7 @@ const LONGEST_MS = 60_000;
 /** Where the next batch begins, behind what had to stay; null: there is none. */
 type Next = string | null;
 
-/** Goes over the WABAs whose tenants keep it for a time of their own, batch by batch. */
+/** Of the WABAs whose tenants keep it for a time of their own. */
 async function forEachLimit(
   database: Database,
   column: 'media_days' | 'event_days' | 'message_days',
@@ -87,7 +85,6 @@ async function forEachLimit(
   }
 }
 
-/** Batch by batch, as long as there is more and the turn of this WABA, or tenant, lasts. */
 async function whileItMay({ ending }: Round, batch: (after: Next) => Promise<Next>): Promise<void> {
   const endMs = performance.now() + LONGEST_MS;
   let after: Next = null;
@@ -95,7 +92,7 @@ async function whileItMay({ ending }: Round, batch: (after: Next) => Promise<Nex
   while (after !== null && !ending.aborted && performance.now() < endMs);
 }
 
-/** Removes received files that their tenants keep no longer. Their rows say so, and their URLs answer 410. */
+/** Their rows say so, and their URLs answer 410. */
 export async function expireMedia({ database, objectStore }: Tools, round = newRound()): Promise<void> {
   await forEachLimit(database, 'media_days', round, async (limit) => {
     const files = await query<{ id: string; key: string }>(
@@ -115,8 +112,8 @@ export async function expireMedia({ database, objectStore }: Tools, round = newR
 }
 
 /**
- * Deletes events with their deliveries and attempts that their tenants keep no longer, unless a delivery of theirs is
- * open. Reports of payments and numbers of ordering keys stay, as they do when the installation drops a day.
+ * Deliveries and attempts go too, unless a delivery is open. Reports of payments and numbers of ordering keys stay, as they do when the
+ * installation drops a day.
  */
 export async function expireEvents({ database }: Pick<Tools, 'database'>, round = newRound()): Promise<void> {
   await forEachLimit(database, 'event_days', round, async (limit, after) =>
@@ -138,10 +135,7 @@ const IS_AT_REST = `
   and not exists (select from orders o join deliveries d on d.event_uuid = o.event_uuid
                     join delivery_queue q on q.delivery_id = d.id where o.message_id = m.id)`;
 
-/**
- * Erases messages that their tenants keep no longer, with statuses, files, events and deliveries. What is under way stays
- * until it has ended.
- */
+/** Statuses, files, events and deliveries go too. What is under way stays until it has ended. */
 export async function expireMessages(tools: Tools, round = newRound()): Promise<void> {
   await forEachLimit(tools.database, 'message_days', round, async (limit, after) =>
     expireMessagesOf(tools, limit, after),
@@ -190,7 +184,7 @@ async function eraseOld(
   await database.transaction(async (trx) => await eraseMessages(trx, wabaId, messages, { uploads: 'stay' }));
 }
 
-/** Removes conversations, and customers, of whom nothing is left since their tenants keep messages no longer. */
+/** Of these nothing is left since their tenants keep messages no longer. */
 export async function expireConversations(
   { database }: Pick<Tools, 'database'>,
   round = newRound(),
@@ -242,10 +236,7 @@ async function forgetCustomers(
   await forgetAliases(trx, wabaId, await forgetContacts(trx, wabaId, contactIds));
 }
 
-/**
- * Removes customers that have no conversation, such as those who wrote in a group only, and of whom nothing changed
- * for as long as their tenants keep messages.
- */
+/** Customers without a conversation, such as those who wrote in a group only, of whom nothing changed for as long as their tenants keep messages. */
 export async function expireContacts(
   { database }: Pick<Tools, 'database'>,
   round = newRound(),
@@ -283,7 +274,7 @@ async function expireContactsOf(database: Database, limit: Limit, after: Next): 
 
 const ENTRIES_PER_BATCH = 1_000;
 
-/** Removes entries of the audit log that their tenants keep no longer; the database judges which, and notes it there. */
+/** The database judges which, and notes it there. */
 export async function expireAuditEntries(
   { database }: Pick<Tools, 'database'>,
   round = newRound(),

@@ -2,7 +2,6 @@ import { parseRetryAfter } from '../platform/http/retry-after.ts';
 import { USER_AGENT } from '../platform/http/user-agent.ts';
 import { isMembers } from '../platform/json/json-members.ts';
 
-/** Where the API is, and the key that calls it. */
 export type ApiAccess = { url: string; key: string };
 
 export type ApiRequest = {
@@ -36,7 +35,7 @@ export async function callApi(
   return { ...answer, text: answer.text.replaceAll(key, '[API key]') };
 }
 
-/** An error that the API did not give. */
+/** The API did not give it. */
 export function failure(code: string, message: string, more: object = {}): ApiAnswer {
   return { isError: true, text: JSON.stringify({ error: { code, message, ...more } }) };
 }
@@ -80,7 +79,6 @@ function errorOf(text: string, response: Response): ApiAnswer {
   return { isError: true, text: JSON.stringify({ error: { ...error, retryAfterSeconds } }) };
 }
 
-/** The body of an answer; null when it is too large. */
 async function readText({ body }: Response): Promise<string | null> {
   if (body === null) return '';
   const decoder = new TextDecoder();

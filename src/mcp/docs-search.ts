@@ -2,7 +2,7 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
-/** The documents for tenants, which are shipped with the program. */
+/** It is shipped with the program. */
 const FOLDER = fileURLToPath(new URL('../../docs/tenants', import.meta.url));
 
 /** A piece of a document: `headings` say where it is. */
@@ -10,7 +10,6 @@ export type Passage = { document: string; headings: string; text: string };
 
 const MAX_PASSAGE_CHARS = 1_800;
 
-/** The documents for tenants in passages, in which `search` looks. */
 export function readPassages(folder = FOLDER): Passage[] {
   const documents = readdirSync(folder, { recursive: true, encoding: 'utf8' }).filter((path) =>
     path.endsWith('.md'),
@@ -20,7 +19,7 @@ export function readPassages(folder = FOLDER): Passage[] {
     .flatMap((document) => passagesOf(document, readFileSync(join(folder, document), 'utf8')));
 }
 
-/** Cuts a document at its headings, and long parts at the ends of lines. */
+/** At its headings, and long parts at the ends of lines. */
 export function passagesOf(document: string, markdown: string): Passage[] {
   const passages: Passage[] = [];
   let path: string[] = [];
@@ -48,7 +47,7 @@ const LENGTH_WEIGHT = 0.75;
 /** A word in a heading says more than one in the text. */
 const HEADING_WEIGHT = 3;
 
-/** The passages that suit the words of a query best (BM25), the best first. */
+/** By BM25, the best first. */
 export function searchPassages(passages: readonly Passage[], query: string, limit: number): Passage[] {
   const words = [...new Set(wordsOf(query))].filter((word) => !EMPTY_WORDS.has(word));
   const counted = passages.map((passage) => countWords(passage));

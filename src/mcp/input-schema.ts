@@ -5,12 +5,11 @@ export type JsonSchema = Readonly<Record<string, unknown>>;
 
 type ObjectForm = { properties: Readonly<Record<string, JsonSchema>>; required: readonly string[] };
 
-/** The argument of a tool that becomes the header of that name. */
 export const IDEMPOTENCY_ARGUMENT = 'idempotencyKey';
 
 /**
- * The arguments of a tool: the members of path, query and body of its operation side by side, as schemas of the API
- * describe them. A body of several forms becomes one object, because models are given objects only.
+ * Members of path, query and body side by side, as schemas of the API describe them. A body of several forms becomes one object, because
+ * models are given objects only.
  */
 export function inputSchemaOf(operation: Operation): JsonSchema {
   const { params, query, body, requests = {}, idempotent = false } = operation;

@@ -12,7 +12,6 @@ type Options = {
 
 const DEFAULT_PORT = 8765;
 
-/** `heliograph mcp` */
 export function mcpCommand(): Command {
   return new Command('mcp')
     .description('let AI assistants use the API of a gateway, by the Model Context Protocol')

@@ -18,7 +18,6 @@ export type HttpOptions = {
   /** Names by which callers may address this server, beside those of this machine. */
   allowedHosts: readonly string[];
   apiUrl: string;
-  /** Takes a line for the operator. */
   log(line: string): void;
 };
 
@@ -27,7 +26,7 @@ const PATH = '/mcp';
 /** As much as the API takes, and the frame around it. */
 const MAX_BODY_BYTES = 512 * 1024;
 
-/** Serves MCP over streamable HTTP. Each request carries the API key of its caller; this server has none. */
+/** Streamable HTTP. Each request carries the API key of its caller; this server has none. */
 export async function serveHttp(
   tools: McpTools,
   options: HttpOptions,

@@ -16,7 +16,7 @@ export type McpSettings = {
 
 class SettingError extends Error {}
 
-/** Runs the MCP server until its client leaves or a signal ends it; returns the exit code. */
+/** Ends with its client or a signal; returns the exit code. */
 export async function runMcp(environment: NodeJS.ProcessEnv, settings: McpSettings): Promise<number> {
   try {
     const url = baseUrl(settings.url ?? environment.HELIOGRAPH_URL);

@@ -11,7 +11,7 @@ const MAX_ANSWER_CHARS = 50_000;
 /** No header can carry another text; the API checks the rest. */
 const HEADER_TEXT = /^[\x20-\x7e]{1,255}$/;
 
-/** Calls an operation with the arguments of a tool. What is wrong with them the API says, but for ids in the path. */
+/** The API says what is wrong with the arguments, but for ids in the path. */
 export async function runOperation(
   access: ApiAccess,
   operation: Operation,
@@ -83,7 +83,7 @@ async function fittingPage(operation: Operation, input: Arguments, call: Call): 
   return answer;
 }
 
-/** How many entries a page has; 0 for what has no pages. */
+/** 0 for what has no pages. */
 function pageLimit({ query, body }: Operation, { limit }: Arguments): number {
   for (const schema of [query, body]) {
     const { properties } = (schema ?? {}) as { properties?: { limit?: { default?: number } } };

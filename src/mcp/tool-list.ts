@@ -14,17 +14,14 @@ const LEVELS: Partial<Record<Operation['scope'], Level>> = {
   manageWebhooks: 'operate',
 };
 
-/**
- * What no description of an operation says: whether a call loses something or cannot be taken back, and whether to
- * repeat it changes nothing more.
- */
+/** A destructive call loses something or cannot be taken back; to repeat an idempotent one changes nothing more. */
 type Effect = { isDestructive: boolean; isIdempotent: boolean };
 
 const LOOKS: Effect = { isDestructive: false, isIdempotent: true };
 const ADDS: Effect = { isDestructive: false, isIdempotent: false };
 const SETS: Effect = { isDestructive: false, isIdempotent: true };
 
-/** The operations that are tools. Nobody creates keys, changes URLs, shows secrets, deletes or erases through a model. */
+/** Nobody creates keys, changes URLs, shows secrets, deletes or erases through a model. */
 const CHOSEN: Readonly<Record<string, Effect>> = {
   getAccountIdentity: LOOKS,
   getUsage: LOOKS,
@@ -61,7 +58,7 @@ const CHOSEN: Readonly<Record<string, Effect>> = {
 
 export type OperationTool = { operation: Operation; effect: Effect; level: Level };
 
-/** The operations that are tools at these levels, and those that only read, in the order of the API's document. */
+/** In the order of the API's document; those that only read are always there. */
 export function operationTools(allowed: readonly AllowedLevel[]): OperationTool[] {
   const tools = OPERATIONS.flatMap((operation) => {
     const effect = CHOSEN[operation.id];

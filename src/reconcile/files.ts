@@ -16,7 +16,6 @@ const PAGE = 200;
 const AT_ONCE = 16;
 const FIRST_UUID = '00000000-0000-0000-0000-000000000000';
 
-/** The looks that compare the database with the object store. */
 export const FILE_LOOKS: readonly Look[] = [
   {
     kind: 'media_without_object',
@@ -67,7 +66,7 @@ async function lookAtMedia(tools: ReconcileTools, tally: Tally): Promise<void> {
   if (lost > 0) tally.note(`${lost} ended as media_lost, the others are fetched again from upstream`);
 }
 
-/** Files of which the store has no object, or one of another length. */
+/** The store has no object, or one of another length. */
 async function* missingFiles(
   { database, objectStore }: ReconcileTools,
   list: (database: Database, after: string, limit: number) => Promise<StoredFile[]>,

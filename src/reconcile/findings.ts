@@ -3,11 +3,8 @@ import type { ObjectStore } from '../platform/object-store/object-store.ts';
 import type { TemporalConnection } from '../platform/temporal/client-connection.ts';
 import type { TaskKind } from '../platform/temporal/workflow-tasks.ts';
 
-/** What one look found that differs, and what became of it. */
 export type Finding = {
-  /** For programs. */
   kind: string;
-  /** For people. */
   what: string;
   found: number;
   fixed: number;
@@ -21,7 +18,6 @@ export type Finding = {
 };
 
 export type ReconcileOptions = {
-  /** Fix, and not only report. */
   fix: boolean;
   /** Objects that no row names are removed when they are older than this, in ms; null: they stay. */
   removeObjectsAfterMs: number | null;
@@ -29,7 +25,6 @@ export type ReconcileOptions = {
   rewound: boolean;
 };
 
-/** What the looks work with. */
 export type ReconcileTools = AdminTools &
   ReconcileOptions & {
     temporal: TemporalConnection;
@@ -38,7 +33,6 @@ export type ReconcileTools = AdminTools &
     taskKinds: readonly TaskKind[];
   };
 
-/** Counts what a look finds. */
 export type Tally = {
   found(example: string, isFixed: boolean): void;
   note(text: string): void;
@@ -47,7 +41,6 @@ export type Tally = {
 export type Look = {
   kind: string;
   what: string;
-  /** What `--fix` does. */
   remedy: string;
   run(tools: ReconcileTools, tally: Tally): Promise<void>;
 };

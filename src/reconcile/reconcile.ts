@@ -7,9 +7,8 @@ import { WORKFLOW_LOOKS } from './workflows.ts';
 const LOOKS = [...TABLE_LOOKS, ...WORKFLOW_LOOKS, ...FILE_LOOKS, ...LATER_LOOKS];
 
 /**
- * Compares database, object store and Temporal with each other, as after one of them was restored, and fixes what
- * differs with `fix`. Each step is small and complete in itself: who is interrupted begins again. `onFinding` is told of
- * each look as it ends.
+ * As after database, object store or Temporal was restored; with `fix`, what differs is fixed. Each step is small and complete in itself: who is
+ * interrupted begins again. `onFinding` is told of each look as it ends.
  */
 export async function reconcile(
   tools: ReconcileTools,

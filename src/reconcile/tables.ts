@@ -8,7 +8,7 @@ import { listWorkflows } from '../platform/temporal/workflow-states.ts';
 import { passSequences } from '../queue/passed-numbers.ts';
 import type { Look, ReconcileTools, Tally } from './findings.ts';
 
-/** The looks at the tables themselves: what is drawn from them must be right before anything else is written. */
+/** What is drawn from the tables must be right before anything else is written. */
 export const TABLE_LOOKS: readonly Look[] = [
   {
     kind: 'sequence_behind_table',
@@ -30,7 +30,7 @@ export const TABLE_LOOKS: readonly Look[] = [
   },
 ];
 
-/** The looks at what others still have to do. They come last. */
+/** They come last, for others still have work to do. */
 export const LATER_LOOKS: readonly Look[] = [
   {
     kind: 'erasure_forgotten',
@@ -100,7 +100,6 @@ async function lookAtGivenIds(tools: ReconcileTools, tally: Tally): Promise<void
   }
 }
 
-/** The greatest id of each table that Temporal has seen. */
 async function readKnownIds({ temporal, config }: ReconcileTools): Promise<Map<string, bigint>> {
   const queue = taskQueues(config.temporal.taskQueuePrefix).deliveries;
   const known = new Map<string, bigint>();

@@ -16,10 +16,9 @@ import type { Look, ReconcileTools, Tally } from './findings.ts';
 const PAGE = 200;
 const CALL_MS = 60_000;
 
-/** A walk over all workflows of an installation. */
 const LIST_MS = 30 * 60_000;
 
-/** The looks that compare the database with Temporal. What was sent already is ended before tasks are woken. */
+/** What was sent already is ended before tasks are woken. */
 export const WORKFLOW_LOOKS: readonly Look[] = [
   {
     kind: 'send_already_made',
@@ -43,7 +42,7 @@ export const WORKFLOW_LOOKS: readonly Look[] = [
 
 type StartedTask = Awaited<ReturnType<typeof listStartedTasks>>[number];
 
-/** Tasks that may have been started and whose workflow does not run, with what became of that. */
+/** They may have been started, and their workflow does not run. */
 async function* unrunTasks({ database, temporal, taskKinds }: ReconcileTools) {
   for (let after: string | null = ''; after !== null; ) {
     const page: StartedTask[] = await listStartedTasks(database, taskKinds, after, PAGE);

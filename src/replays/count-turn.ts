@@ -10,10 +10,10 @@ export const COUNT_TIMEOUT_MS = 3_000;
 export const START_TIMEOUT_MS = 10_000;
 
 /**
- * Counts what a tenant selects, which may be all that it has: one count at a time over all processes, so that a tenant
- * has one connection for it. `count` calls `beforeStatement` before each of its statements, so that all of them together take
- * `timeoutMs` at most; with null, the connection's own limit counts for each. Throws RequestError
- * `replay_too_large` when it takes too long, and RateLimitError when another count is under way.
+ * What a tenant selects may be all that it has: one count at a time over all processes, so that a tenant has one connection for it. `count`
+ * calls `beforeStatement` before each of its statements, so that all of them together take `timeoutMs` at most; with null, the connection's
+ * own limit counts for each. Throws RequestError `replay_too_large` when it takes too long, and RateLimitError when another count is under
+ * way.
  */
 export async function countInTurn<T>(
   database: Database,
@@ -38,7 +38,7 @@ async function limitStatement(trx: Transaction, endMs: number | null): Promise<v
   await query(trx, `select set_config('statement_timeout', ?, true)`, [String(leftMs)]);
 }
 
-/** Whether no other count of the tenant is under way; the turn ends with the transaction. */
+/** The turn ends with the transaction. */
 async function takeTurn(trx: Transaction, tenantId: string): Promise<boolean> {
   const [row] = await query<{ isFree: boolean }>(
     trx,

@@ -9,7 +9,7 @@ export type QueuePagesTools = {
   database: Database;
   limit: QueueLimit;
   onPage: (replay: Replay) => void;
-  /** Called between pages; throws when the activity is to end. */
+  /** Called between pages. */
   throwIfEnded: () => void;
 };
 
@@ -25,7 +25,7 @@ const REFRESH_MS = 250;
 const LOOK_AGAIN_MS = 10_000;
 const REPORT_EVERY = 50_000;
 
-/** Queues pages of the endpoints in turn; a busy one delays no other. */
+/** Endpoints take turns; a busy one delays no other. */
 export async function queuePages(
   tools: QueuePagesTools,
   start: Replay,
@@ -76,17 +76,16 @@ function waitReason({ cursor }: Replay): string {
   return `Waiting for endpoint ${named} to work off what is in the queue.`;
 }
 
-/** How much of a replay each endpoint has in the queue: a long replay must not fill the queue. */
+/** A long replay must not fill the queue. */
 type QueueLimit = {
   hasRoom(endpointId: string): boolean;
   add(endpointId: string, deliveryIds: readonly string[]): void;
-  /** Looks which deliveries are settled by now. */
   refresh(): Promise<void>;
 };
 
 /**
- * Counts the pending deliveries of a replay. Their ids are kept, because looking for a few thousand known ids costs
- * milliseconds however long the replay and the queue are. A page may exceed `maxOpen`.
+ * Ids of the pending deliveries are kept, because looking for a few thousand known ids costs milliseconds however long the replay and the
+ * queue are. A page may exceed `maxOpen`.
  */
 export async function openQueueLimit(
   database: Database,

@@ -3,14 +3,14 @@ import { eventUuidOf } from '../platform/public-ids.ts';
 import { checkRowId, invalidValue, shown } from '../platform/request-input.ts';
 import { REPLAYABLE_STATES, type ReplayableState, type ReplaySelection } from './replay-selection.ts';
 
-/** Which deliveries to send again, as callers write it: a list of ids, or a filter with at least one member. */
+/** A list of ids, or a filter with at least one member. */
 export type GivenSelection = {
   /** `dlv_…`, at most 1,000. */
   deliveryIds?: readonly string[] | undefined;
   /** `evt_…`: for the endpoints, or the one named, that take them now and never had them; with or without deliveries. */
   eventIds?: readonly string[] | undefined;
   endpointId?: string | undefined;
-  /** The time range of the deliveries' creation; `to` is exclusive. */
+  /** When the deliveries were created; `to` is exclusive. */
   from?: Date | undefined;
   to?: Date | undefined;
   eventTypes?: readonly string[] | undefined;
@@ -22,8 +22,8 @@ const DELIVERY_ID = /^dlv_([0-9a-f]{8})([0-9a-f]{4})(7[0-9a-f]{3})([0-9a-f]{4})(
 const LAST_MS = Date.parse('9999-12-31T00:00:00Z');
 
 /**
- * Reads a selection. Without `to`, and with one that is still to come, it ends at `now`, so that what arrives
- * during a replay is not part of it. Throws RequestError `invalid_value`.
+ * Without `to`, and with one that is still to come, it ends at `now`, so that what arrives during a replay is not part of it. Throws
+ * RequestError `invalid_value`.
  */
 export function checkSelection(given: GivenSelection, now: Date): ReplaySelection {
   const { deliveryIds, eventIds, endpointId, from, to, eventTypes, states } = given;
@@ -65,7 +65,7 @@ function listOfDeliveries({ deliveryIds, eventIds }: GivenSelection): string[] |
   return deliveryIds === undefined ? null : checkDeliveryIds(deliveryIds);
 }
 
-/** The UUIDs of public delivery ids, each once. */
+/** Each UUID once. */
 function checkDeliveryIds(ids: readonly string[]): string[] {
   if (ids.length === 0) throw invalidValue('Name at least one delivery.');
   if (ids.length > MAX_IDS)

@@ -4,14 +4,11 @@ import type { Database } from '../platform/postgres/database.ts';
 import { type Binding, query } from '../platform/postgres/sql.ts';
 import { dayOfUuidV7, lowestUuidAt, msOfUuidV7 } from '../platform/public-ids.ts';
 
-/**
- * States in which a delivery can be sent again: open ones are sent anyway. `not_sent`: the endpoint takes such events now
- * and has never had this one.
- */
+/** Open deliveries are sent anyway. `not_sent`: the endpoint takes such events now and has never had this one. */
 export const REPLAYABLE_STATES = ['delivered', 'failed', 'dropped', 'not_sent'] as const;
 export type ReplayableState = (typeof REPLAYABLE_STATES)[number];
 
-/** Which events a replay sends to which endpoints; null means no restriction. Times are ISO 8601, `to` is exclusive. */
+/** Null means no restriction. Times are ISO 8601, `to` is exclusive. */
 export type ReplaySelection = {
   /** UUIDs; deliveries of other replays only count when they are named here. */
   deliveryIds: string[] | null;
@@ -35,9 +32,8 @@ const OF_TYPES = typeIsAmong('ev.event_type', 'cast(:eventTypes as text[])');
 type Part = { sql: string; bindings: Record<string, Binding> };
 
 /**
- * The deliveries of a selection with their events: `day`, `id`, `delivery_id`, `endpoint_id`, `event_day`, `event_uuid`,
- * `event_type`, `lane`, `sequence`, `conversation_id`, `created_at`, and the obstacle to sending it, if there is one. Null
- * when only events without a delivery are selected.
+ * Columns: `day`, `id`, `delivery_id`, `endpoint_id`, `event_day`, `event_uuid`, `event_type`, `lane`, `sequence`, `conversation_id`,
+ * `created_at`, and the obstacle to sending it, if there is one. Null when only events without a delivery are selected.
  */
 export function selectedDeliveries(wabaId: string, selection: ReplaySelection, span: IdSpan): Part | null {
   const isWanted = selection.states === null || selection.states.some((state) => state !== 'not_sent');
@@ -66,8 +62,8 @@ export function selectedDeliveries(wabaId: string, selection: ReplaySelection, s
 }
 
 /**
- * The events that endpoints take now and never had, as `selectedDeliveries` gives them, without a delivery; null when the
- * selection is about deliveries only. `test` events are for the endpoint that they were made for.
+ * As `selectedDeliveries`, for events that endpoints take now and never had; null when the selection is about deliveries only. `test`
+ * events are for the endpoint that they were made for.
  */
 export function selectedUnsent(wabaId: string, selection: ReplaySelection, span: IdSpan): Part | null {
   const { deliveryIds, eventIds = null, states } = selection;
@@ -116,7 +112,6 @@ function adderOf(conditions: string[], bindings: Record<string, Binding>) {
   };
 }
 
-/** What is selected of one endpoint and type; `isSent`: by deliveries. */
 export type SelectedGroup = {
   endpointId: string;
   eventType: string | null;
@@ -127,7 +122,7 @@ export type SelectedGroup = {
   newest: Date;
 };
 
-/** Counts the selection by endpoint, type and obstacle, in three statements at most; it stops when there are more than `limit`. */
+/** By endpoint, type and obstacle, in three statements at most; it stops when there are more than `limit`. */
 export async function countSelection(
   database: Database,
   wabaId: string,
@@ -159,7 +154,7 @@ async function countPart(database: Database, part: Part | null, limit: number): 
   );
 }
 
-/** The ids between which the selection lies, `toId` exclusive; null when there can be nothing in it. */
+/** `toId` is exclusive; null when there can be nothing in the selection. */
 export async function selectionRange(database: Database, selection: ReplaySelection): Promise<IdSpan | null> {
   if (selection.deliveryIds !== null) {
     const times = [...selection.deliveryIds, ...(selection.eventIds ?? [])].map(msOfUuidV7);
@@ -182,7 +177,7 @@ async function oldestEventMs(database: Database): Promise<number | null> {
   return row === undefined || row.day === null ? null : Date.parse(row.day);
 }
 
-/** What a replay would send. `skipped` is beside `deliveries`, not part of it. */
+/** `skipped` is beside `deliveries`, not part of it. */
 export type ReplayCount = {
   deliveries: number;
   byType: Record<string, number>;
@@ -192,7 +187,6 @@ export type ReplayCount = {
   skipped: { pending: number; noBody: number; endpointGone: number };
 };
 
-/** Sums up the groups of a selection. */
 export function countOf(groups: readonly SelectedGroup[]): ReplayCount {
   const wanted = groups.filter(({ obstacle }) => obstacle === null);
   const skippedFor = (name: SelectedGroup['obstacle']) =>
@@ -211,7 +205,6 @@ export function countOf(groups: readonly SelectedGroup[]): ReplayCount {
   };
 }
 
-/** Deliveries in all of these groups. */
 export function totalOf(groups: readonly SelectedGroup[]): number {
   return groups.reduce((total, { deliveries }) => total + deliveries, 0);
 }

@@ -22,12 +22,12 @@ import {
 
 const PAGE_DELIVERIES = 500;
 
-/** The replay as it is after a step, and the ids of the deliveries that the step queued. */
+/** The replay as it is afterwards, and the ids of the deliveries that the step queued. */
 export type ReplayStep = { replay: Replay; queuedIds: string[] };
 
 /**
- * Queues the next page of one endpoint, in one transaction with the place where the next one begins. Does nothing
- * when the replay is not running or the endpoint is through. Null: there is no such replay.
+ * One transaction with the place where the next page begins. Does nothing when the replay is not running or the endpoint is through. Null:
+ * there is no such replay.
  */
 export async function queueReplayPage(
   database: Database,
@@ -59,7 +59,6 @@ export async function queueReplayPage(
   });
 }
 
-/** The same event for the same endpoint as a delivery of its own. */
 function again(replayId: string, scope: OrderScope, selected: SelectedDelivery): ReplayDelivery {
   const deliveryId = uuidV7(Date.now());
   return {
@@ -95,10 +94,9 @@ const ALLOWED_FROM: Record<'paused' | 'running' | 'cancelled', readonly ReplaySt
 type ReplayChange = { replay: Replay; before: ReplayState; refused: boolean };
 
 /**
- * Pauses, resumes or cancels a replay and what it has in the queue. The row is what counts: workflows and commands
- * both go through here, and what is cut off after the row was written, the workflow of the replay goes on with. A replay
- * that has queued everything can be paused or cancelled as long as some of it is open. `note` belongs to the
- * transaction of the row. Null: there is no such replay.
+ * Reaches what is queued too. The row is what counts: workflows and commands both go through here, and what is cut off after the row was
+ * written, the workflow of the replay goes on with. A replay that has queued everything can be paused or cancelled as long as some of it is
+ * open. `note` belongs to the transaction of the row. Null: there is no such replay.
  */
 export async function changeReplay(
   database: Database,
@@ -179,7 +177,7 @@ const EVENTS_PER_STEP = 5_000;
 
 /** One delivery of the selection, or an event that its endpoint never had. */
 type SelectedDelivery = ReplayedEvent & {
-  /** Where it stands: the delivery's id, or the event's. */
+  /** The delivery's id, or the event's. */
   id: string;
   deliveryId: string | null;
   eventDay: string;
@@ -190,9 +188,8 @@ type SelectedDelivery = ReplayedEvent & {
 type ReplayPage = { deliveries: SelectedDelivery[]; nextId: string };
 
 /**
- * Reads about `size` deliveries of one endpoint from `fromId` on, in their order, and where the next page begins.
- * A page ends between two milliseconds, because ids of one millisecond are in no order, and at midnight, so that
- * a statement looks into one partition.
+ * About `size` deliveries from `fromId` on, in their order, and where the next page begins. A page ends between two milliseconds, because
+ * ids of one millisecond are in no order, and at midnight, so that a statement looks into one partition.
  */
 export async function readReplayPage(
   trx: Transaction,
@@ -261,7 +258,6 @@ async function readRange(
   );
 }
 
-/** What decides the order in which events are sent again. */
 type ReplayedEvent = {
   /** The lane of the event's own key, and its number there. */
   lane: string;
@@ -270,8 +266,8 @@ type ReplayedEvent = {
 };
 
 /**
- * The lane of a replayed event: apart from live ones, one per key, conversation or endpoint as the endpoint's order
- * scope says. Starts with `replay/<replayId>/`, with which no lane of a live event can start.
+ * Apart from live lanes, one per key, conversation or endpoint as the endpoint's order scope says. Starts with `replay/<replayId>/`, with
+ * which no lane of a live event can start.
  */
 export function replayLane(
   replayId: string,
@@ -287,8 +283,8 @@ export function replayLane(
 }
 
 /**
- * Puts the events of each lane into the order of their sequence; everything else keeps its place. Ids of one
- * millisecond say nothing about order, and clocks of two machines differ.
+ * By sequence within each lane; everything else keeps its place. Ids of one millisecond say nothing about order, and clocks of two machines
+ * differ.
  */
 export function inLaneOrder<Event extends Pick<ReplayedEvent, 'lane' | 'sequence'>>(
   events: readonly Event[],

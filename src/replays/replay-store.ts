@@ -5,7 +5,7 @@ import type { ReplaySelection } from './replay-selection.ts';
 
 export type ReplayState = 'running' | 'paused' | 'done' | 'cancelled';
 
-/** How far a replay is: for each endpoint that is not through, the id where its next page begins. */
+/** For each endpoint that is not through, the id where its next page begins. */
 export type ReplayCursor = {
   toId: string;
   endpoints: { id: string; nextId: string }[];
@@ -29,7 +29,6 @@ export type Replay = {
 const REPLAY = `id, waba_id as "wabaId", selection, state, total::float8 as total, queued::float8 as queued,
   cursor, requested_by as "requestedBy", created_at as "createdAt", finished_at as "finishedAt"`;
 
-/** The id of the workflow that works on a replay. */
 export function replayWorkflowId(replayId: string): string {
   return `replay/${replayId}`;
 }
@@ -57,7 +56,6 @@ export async function insertReplay(
   return stored;
 }
 
-/** One replay of a WABA; null when the WABA has no such replay. */
 export async function findReplay(
   database: Database,
   wabaId: string,
@@ -74,7 +72,7 @@ export async function findReplayForOperator(database: Database, replayId: string
   );
 }
 
-/** The newest replays of a WABA, or those before one. */
+/** Those before `beforeId`, or the newest. */
 export async function listReplays(
   database: Database,
   wabaId: string,
@@ -89,7 +87,6 @@ export async function listReplays(
   return rows.map(toReplay);
 }
 
-/** Replays of a WABA that still have something to queue. */
 export async function countUnfinishedReplays(database: Database, wabaId: string): Promise<number> {
   const [row] = await query<{ n: number }>(
     database,
@@ -99,13 +96,12 @@ export async function countUnfinishedReplays(database: Database, wabaId: string)
   return row?.n ?? 0;
 }
 
-/** Reads a replay and keeps others from changing it, or from queueing for it, until the transaction ends. */
+/** Nobody else changes the replay, or queues for it, until the transaction ends. */
 export async function lockReplay(trx: Transaction, wabaId: string, replayId: string): Promise<Replay | null> {
   const text = `select ${REPLAY} from replays where waba_id = ? and id = ? for update`;
   return firstReplay(await query<StoredReplay>(trx, text, [wabaId, replayId]));
 }
 
-/** Sets the state of a locked replay. */
 export async function setReplayState(trx: Transaction, replayId: string, state: ReplayState): Promise<void> {
   await execute(
     trx,
@@ -116,7 +112,7 @@ export async function setReplayState(trx: Transaction, replayId: string, state: 
   );
 }
 
-/** Notes a page of a locked replay, in the transaction that queued it: a repetition goes on behind it. */
+/** In the transaction that queued the page: a repetition goes on behind it. */
 export async function saveReplayProgress(
   trx: Transaction,
   replayId: string,
@@ -131,7 +127,6 @@ export async function saveReplayProgress(
 
 export type ReplayOutcomes = { pending: number; delivered: number; failed: number; dropped: number };
 
-/** What came of the deliveries that a replay has queued so far. */
 export async function countReplayOutcomes(database: Database, replay: Replay): Promise<ReplayOutcomes> {
   const rows = await query<{ state: keyof ReplayOutcomes; n: number }>(
     database,
@@ -155,8 +150,6 @@ function firstReplay([row]: readonly StoredReplay[]): Replay | null {
   return row === undefined ? null : toReplay(row);
 }
 
-/** What a WABA leaves behind of replays. */
 export const REPLAYS: ErasedTable = { table: 'replays', count: 'replays', key: 'id' };
 
-/** Where this room names users by their e-mail address or name. */
 export const REPLAYS_NAMED_IN: NamedIn = [['replays', 'requested_by']];

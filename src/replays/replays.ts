@@ -54,9 +54,8 @@ export type ReplayView = {
 };
 
 /**
- * Counts what a replay would send, and sends nothing. With `timeoutMs` null, the limit of the connection counts. Throws
- * RequestError: `invalid_value`, `unknown_waba`, `unknown_endpoint`, `unknown_delivery`, `replay_too_large`, and
- * RateLimitError while another selection of the tenant is being counted.
+ * Sends nothing. With `timeoutMs` null, the limit of the connection counts. Throws RequestError: `invalid_value`, `unknown_waba`,
+ * `unknown_endpoint`, `unknown_delivery`, `replay_too_large`, and RateLimitError while another selection of the tenant is being counted.
  */
 export async function countReplay(
   { database }: ReplayTools,
@@ -69,9 +68,8 @@ export async function countReplay(
 }
 
 /**
- * Starts to send deliveries again. `requestedBy` says who, for the list. A key that may not read events sends none to a
- * URL that is newer than they are. Throws as `countReplay`, and RequestError: `nothing_to_replay`, `too_many_replays`,
- * `insufficient_scope`.
+ * `requestedBy` says who, for the list. A key that may not read events sends none to a URL that is newer than they are. Throws as
+ * `countReplay`, and RequestError: `nothing_to_replay`, `too_many_replays`, `insufficient_scope`.
  */
 export async function startReplay(
   { database, actor }: ReplayTools & Audited,
@@ -113,7 +111,7 @@ export async function startReplay(
   });
 }
 
-/** The newest replays of a WABA, or those before one. Throws RequestError: `invalid_value`, `unknown_waba`. */
+/** Throws RequestError: `invalid_value`, `unknown_waba`. */
 export async function replaysOf(
   { database }: ReplayTools,
   wabaId: string,
@@ -123,7 +121,7 @@ export async function replaysOf(
   return (await listReplays(database, wabaId, { beforeId, limit })).map(viewOf);
 }
 
-/** One replay with what came of its deliveries. Throws RequestError: `invalid_value`, `unknown_replay`. */
+/** Throws RequestError: `invalid_value`, `unknown_replay`. */
 export async function replayOf(
   { database }: ReplayTools,
   wabaId: string,
@@ -145,8 +143,8 @@ const STATE_AFTER = { pause: 'paused', resume: 'running', cancel: 'cancelled' } 
 const AUDITED_AS = { pause: 'replay.paused', resume: 'replay.resumed', cancel: 'replay.cancelled' };
 
 /**
- * Pauses, resumes or cancels a replay, also while Temporal is away. Pausing and cancelling reach what is queued;
- * attempts under way end as they do. Throws RequestError: `invalid_value`, `unknown_replay`, `replay_finished`.
+ * Works while Temporal is away too. Pausing and cancelling reach what is queued; attempts under way end as they do. Throws RequestError:
+ * `invalid_value`, `unknown_replay`, `replay_finished`.
  */
 export async function switchReplay(
   tools: ReplayTools & Audited,

@@ -8,7 +8,6 @@ import { endpointForOperator } from '../endpoints.ts';
 
 type CertificateOptions = { certificate?: string; keyStdin?: true; remove?: true };
 
-/** `admin endpoint client-certificate` */
 export function endpointCertificateCommand(): Command {
   const command = new Command('client-certificate')
     .description('set or remove the certificate that is shown to a server that asks for one (mutual TLS)')
@@ -42,14 +41,13 @@ async function givenCertificate({ certificate, keyStdin, remove }: CertificateOp
   return { certificate: await readNamedFile(certificate), privateKey: await readStdin() };
 }
 
-/** Certificates and key that came in one text, in whatever order. */
+/** In whatever order they came. */
 function parted(text: string): { certificate: string; privateKey: string } {
   const blocks = text.match(/-----BEGIN [A-Z0-9 ]+-----[^-]+-----END [A-Z0-9 ]+-----/g) ?? [];
   const ofKind = (kind: RegExp) => blocks.filter((block) => kind.test(block)).join('\n');
   return { certificate: ofKind(/^-----BEGIN CERTIFICATE/), privateKey: ofKind(/^-----BEGIN .*PRIVATE KEY/) };
 }
 
-/** A client certificate as `endpoint show` prints it. */
 export function certificateRows(certificate: CertificateView | null): [string, unknown][] {
   if (certificate === null) return [['client certificate', 'none']];
   const { subject, issuer, fingerprint, expiresAt } = certificate;

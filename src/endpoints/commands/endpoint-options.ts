@@ -5,7 +5,6 @@ import type { EndpointOptions } from '../endpoint-options.ts';
 import type { Kind } from '../setting.ts';
 import { type AnySetting, settingsOf } from '../settings.ts';
 
-/** How a value is written on a command line. */
 const PARSERS: Record<Kind, (text: string) => unknown> = {
   text: (text) => text,
   choice: (text) => text,
@@ -15,7 +14,7 @@ const PARSERS: Record<Kind, (text: string) => unknown> = {
   numbers: (text) => parseList(text).map(parseNumber),
 };
 
-/** The options of `endpoint add` and `endpoint update`; those of the settings are named as commander does it. */
+/** Options of the settings are named as commander does it. */
 export type EndpointCommandOptions = Record<string, unknown> & {
   header?: Record<string, string | null>;
   headersStdin?: true;
@@ -23,7 +22,7 @@ export type EndpointCommandOptions = Record<string, unknown> & {
   verifyToken?: string;
 };
 
-/** Adds what can be chosen for an endpoint; `default` as a value goes back to what holds without the option. */
+/** `default` as a value goes back to what holds without the option. */
 export function withEndpointOptions(command: Command): Command {
   addSettings(command, settingsOf('where', 'what'));
   command
@@ -51,7 +50,7 @@ function parsed({ kind, command }: AnySetting, text: string): unknown {
   return Object.hasOwn(words, text) ? words[text] : PARSERS[kind](text);
 }
 
-/** The options as the accounts take them; reads standard input when headers are to come from there. */
+/** Reads standard input when headers are to come from there. */
 export async function givenEndpointOptions(options: EndpointCommandOptions): Promise<EndpointOptions> {
   const { headersStdin, appSecretStdin, verifyToken } = options;
   if (headersStdin && appSecretStdin) {
@@ -74,7 +73,7 @@ export async function givenEndpointOptions(options: EndpointCommandOptions): Pro
   };
 }
 
-/** Reads one `--header <name>: <value>`. Throws commander's InvalidArgumentError. */
+/** `--header <name>: <value>`. Throws commander's InvalidArgumentError. */
 function parseHeader(
   text: string,
   earlier: Record<string, string | null> = {},
@@ -85,7 +84,7 @@ function parseHeader(
   return { ...earlier, [name.trim()]: value.trim() };
 }
 
-/** Reads headers as JSON from standard input: `{"Authorization": "Bearer …", "X-Old": null}`. */
+/** As JSON: `{"Authorization": "Bearer …", "X-Old": null}`. */
 async function readHeadersFromStdin(): Promise<Record<string, string | null>> {
   const headers = parseJson(await readStdin());
   if (typeof headers !== 'object' || headers === null || Array.isArray(headers)) throw wrongHeaders();

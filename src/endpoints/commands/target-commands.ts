@@ -5,7 +5,6 @@ import { limitWebhookTargets, webhookTargets } from '../webhook-targets.ts';
 
 type TargetOptions = { waba: string; allow?: string[]; deny?: string[] };
 
-/** `admin endpoint targets` */
 export function endpointTargetsCommand(): Command {
   const command = new Command('targets')
     .description('show or set where the webhooks and alerts of a WABA may go; --deny overrides --allow')

@@ -33,7 +33,6 @@ import { exportCustomer } from '../export-customer.ts';
 
 type Yes = { yes?: true };
 
-/** `admin erase …` */
 export function eraseCommand(): Command {
   return new Command('erase')
     .description('erase data permanently: rows, bodies, files; "erasures" shows the progress')
@@ -123,7 +122,6 @@ function confirmed({ yes }: Yes, what: string): void {
   if (!yes) throw invalidValue(`${what} would be erased permanently: confirm with --yes.`);
 }
 
-/** `admin export …` */
 export function exportCommand(): Command {
   const command = new Command('customer')
     .description('everything that is stored of a customer, as a zip archive')
@@ -171,7 +169,6 @@ async function writeNewFile(path: string, content: Readable): Promise<void> {
   }
 }
 
-/** `admin erasures …` */
 export function erasuresCommand(): Command {
   return new Command('erasures')
     .description('list erasures and print their signed reports')

@@ -4,7 +4,6 @@ import { adminAction } from '../../platform/cli/admin-action.ts';
 import { invalidValue } from '../../platform/request-input.ts';
 import { removeTenant, removeWaba } from '../account-removal.ts';
 
-/** `admin waba remove` */
 export function wabaRemoveCommand(): Command {
   const command = new Command('remove')
     .description(
@@ -29,7 +28,6 @@ export function wabaRemoveCommand(): Command {
   });
 }
 
-/** `admin tenant remove` */
 export function tenantRemoveCommand(): Command {
   const command = new Command('remove')
     .description('remove a tenant: its WABAs (see waba remove), keys, endpoints and memberships')

@@ -20,7 +20,7 @@ import type { ErasureStep } from '../erasure-step.ts';
 const USERS_AT_ONCE = 1_000;
 const AGAIN_MS = 60_000;
 
-/** A tenant without WABAs: its memberships, sessions and invitations, and the users that belong nowhere else. */
+/** Memberships, sessions and invitations, and the users that belong nowhere else; its WABAs are gone. */
 export const tenantStep: ErasureStep = {
   name: 'tenant',
   async prepare({ database, erasure }) {
@@ -35,10 +35,9 @@ export const tenantStep: ErasureStep = {
   },
 };
 
-/** Columns in which users are named by their e-mail address or name. */
 const NAMED_IN: NamedIn = [...KEYS_NAMED_IN, ...REPLAYS_NAMED_IN, ...ALERTS_NAMED_IN, ...USERS_NAMED_IN];
 
-/** A user with sessions, identities and links, and the name where it stands beside what they did. */
+/** The name goes where it stands beside what the user did. */
 export const userStep: ErasureStep = {
   name: 'user',
   async erase(trx, { erasure: { subjectId } }) {

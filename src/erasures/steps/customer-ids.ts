@@ -7,10 +7,7 @@ export type IdTimes = Readonly<Record<string, string>>;
 
 const MESSAGES_PER_PAGE = 1_000;
 
-/**
- * Reads the next messages of conversations, the newest first, and adds the ids by which they name the customer, with the
- * time of the newest one. `next` null: there are no further messages.
- */
+/** The newest first; ids with the time of the newest message by which they name the customer. `next` null: there are no further messages. */
 export async function seeIds(
   database: Database,
   { wabaId, conversationIds }: { wabaId: string; conversationIds: readonly string[] },
@@ -45,13 +42,13 @@ export async function seeIds(
 
 export type JudgedIds = {
   ids: string[];
-  /** Of those that another customer has now: until when they were this one's. */
+  /** Another customer has them now: until when they were this one's. */
   heldUntil: IdTimes;
 };
 
 /**
- * The ids that are the customer's: their own ones, other spellings of these, and those that were seen. A number may have
- * gone to somebody else since: of it only what was before the last message that named this customer by it is theirs.
+ * Their own ids, other spellings of these, and those that were seen. A number may have gone to somebody else since: of it only what was
+ * before the last message that named this customer by it is theirs.
  */
 export async function judgeIds(
   database: Database,
@@ -82,7 +79,6 @@ export async function judgeIds(
   return { ids: [...new Set(ids)], heldUntil: Object.fromEntries(heldUntil) };
 }
 
-/** All ids of a customer, present and former ones, each with the time until which it was theirs. */
 export async function idsOfCustomer(
   database: Database,
   customer: { wabaId: string; customerId: string; ids: readonly string[] },

@@ -36,10 +36,7 @@ import { eventScan, paymentScan, statusScan } from './scans.ts';
 
 const MESSAGES_PER_BATCH = 100;
 
-/**
- * Cuts the subject off from what comes: from here on its customer is a new one, in a new conversation. What upstream had
- * sent before is taken in first.
- */
+/** From here on the customer is a new one, in a new conversation. What upstream had sent before is taken in first. */
 const cutOff: ErasureStep = {
   name: 'cut off',
   async prepare({ database, wabaId, erasure }) {
@@ -144,7 +141,7 @@ async function cutOffConversation(
 
 const REMEMBERED_PER_BATCH = 2_000;
 
-/** The newest messages of the conversations, or of those before one: upstream has most to report of them. */
+/** Those before `before`, or the newest: upstream has most to report of them. */
 async function newestMessages(
   database: Database,
   wabaId: string,
@@ -162,7 +159,7 @@ async function newestMessages(
   );
 }
 
-/** Remembers all messages of the conversations before they go, which takes a while: intake drops what comes of them. */
+/** Before messages go, which takes a while: intake drops what comes of them. */
 const remembered: ErasureStep = {
   name: 'what must not come back',
   prepare: async ({ database, wabaId, subject }, after) =>
@@ -174,13 +171,12 @@ const remembered: ErasureStep = {
   },
 };
 
-/** Waits for intake: it has taken in what it saw of them before, and drops what it sees from then on. */
+/** Intake has taken in what it saw of them before, and drops what it sees from then on. */
 async function remember(trx: Transaction, wabaId: string, found: readonly ErasedMessage[]): Promise<void> {
   await holdIntake(trx, shardOf(wabaId));
   await rememberMessages(trx, found);
 }
 
-/** Adds the other ids under which the customer was written to or wrote. */
 const findIds: ErasureStep = {
   name: 'ids',
   async erase(trx, { erasure, subject, secretBox, wabaId }, after) {
@@ -207,7 +203,6 @@ const rawBodies: ErasureStep = {
   },
 };
 
-/** The messages of the conversations, one conversation after the other. */
 const messages: ErasureStep = {
   name: 'messages',
   prepare: async (context) =>
@@ -230,7 +225,6 @@ async function nextMessages(database: Database, { subject, wabaId }: StepContext
   );
 }
 
-/** What the customer wrote in groups. */
 const groupMessages: ErasureStep = {
   name: 'messages in groups',
   prepare: async (context, after) => {
@@ -313,7 +307,6 @@ const customer: ErasureStep = {
   },
 };
 
-/** How a customer, or a conversation, is erased. */
 export const CUSTOMER_STEPS: readonly ErasureStep[] = [
   ...[cutOff, remembered, findIds, history, rawBodies, messages, groupMessages],
   ...[statusScan, paymentScan, eventScan, uploads, customer, auditStep],

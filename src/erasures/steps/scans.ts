@@ -21,7 +21,7 @@ function needlesOf(context: StepContext): { needles: string[]; untils: string[] 
   return { needles: [...untils.keys()].map((id) => JSON.stringify(id)), untils: [...untils.values()] };
 }
 
-/** SQL: whether a column holds one of `:needles` and came within its time. */
+/** SQL: the column holds one of `:needles` and came within its time. */
 function holdsOne(column: string, at: string, type: 'text' | 'bytea' = 'text'): string {
   return `exists (select from unnest(cast(:needles as ${type}[]), cast(:untils as timestamptz[])) as n (needle, until)
                    where ${at} <= until and position(needle in ${column}) > 0)`;

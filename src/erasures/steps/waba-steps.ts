@@ -35,7 +35,7 @@ import { auditStep } from './audit-step.ts';
 const ROWS_PER_BATCH = 2_000;
 const FILES_PER_BATCH = 200;
 
-/** Closes the WABA as its removal does: keys, endpoints with what waits for them, access token, numbers. */
+/** As its removal does. */
 const close: ErasureStep = {
   name: 'removal',
   async prepare({ database, wabaId, erasure }) {
@@ -49,7 +49,7 @@ const close: ErasureStep = {
 /** Requests for keys are denied by the removal, and end by themselves. */
 const ENDING_BY_THEMSELVES = ['approveApiKey', 'erase%'];
 
-/** Ends what workflows are doing for the WABA. Those that are at it find nothing more to do. */
+/** Workflows that are at it find nothing more to do. */
 const work: ErasureStep = {
   name: 'work',
   async prepare({ database, wabaId, cancelWorkflows }) {
@@ -146,7 +146,6 @@ const messages: ErasureStep = {
   },
 };
 
-/** A table of a room that goes batch by batch. */
 const table = (erased: ErasedTable): ErasureStep => ({
   name: erased.table.replaceAll('_', ' '),
   async erase(trx: Transaction, { wabaId }) {
@@ -155,7 +154,7 @@ const table = (erased: ErasedTable): ErasureStep => ({
   },
 });
 
-/** The WABA itself, with its numbers and keys, as the removal of an empty one deletes it. */
+/** As the removal of an empty one does. */
 const waba: ErasureStep = {
   name: 'WABA',
   async erase(trx, { wabaId }) {
@@ -168,7 +167,6 @@ const waba: ErasureStep = {
   },
 };
 
-/** How a WABA is erased. */
 export const WABA_STEPS: readonly ErasureStep[] = [
   ...[close, work, rawBodies, files, uploads],
   ...[table(MESSAGE_TABLES.orders), table(MESSAGE_TABLES.idempotencyKeys), table(MESSAGE_TABLES.sends)],
