@@ -1,5 +1,5 @@
 import type { Database } from '../platform/postgres/database.ts';
-import { execute, query } from '../platform/postgres/sql.ts';
+import { deleteUpTo, execute, query } from '../platform/postgres/sql.ts';
 import { lowestUuidAt } from '../platform/public-ids.ts';
 
 /** The step that notes activity, hourly. */
@@ -64,14 +64,9 @@ async function noteHour(database: Database, hour: number): Promise<void> {
 
 /** Forgets up to `limit` hours that nothing is compared with any more, but the last one of a WABA: since then it is silent. */
 export async function forgetOldHours(database: Database, limit: number): Promise<number> {
-  return await execute(
-    database,
-    `delete from waba_hours where ctid = any (array(
-       select h.ctid from waba_hours h where h.hour < now() - ${KEPT_DAYS} * interval '1 day'
-          and exists (select from waba_hours later where later.waba_id = h.waba_id and later.hour > h.hour)
-        limit ?))`,
-    [limit],
-  );
+  const which = `waba_hours.hour < now() - ${KEPT_DAYS} * interval '1 day'
+    and exists (select from waba_hours later where later.waba_id = waba_hours.waba_id and later.hour > waba_hours.hour)`;
+  return await deleteUpTo(database, limit, 'waba_hours', which);
 }
 
 /** A WABA from which nothing came for longer than usual. */

@@ -1,7 +1,7 @@
 import type { ErasedTable } from '../platform/erasing.ts';
 import { columnsOf } from '../platform/postgres/arrays.ts';
 import type { Database, Transaction } from '../platform/postgres/database.ts';
-import { execute, query } from '../platform/postgres/sql.ts';
+import { deleteUpTo, execute, query } from '../platform/postgres/sql.ts';
 
 export type GroupState = 'active' | 'suspended' | 'deleted';
 
@@ -120,13 +120,8 @@ const LEFT_KEPT_DAYS = 14;
 
 /** Returns how many it deleted. */
 export async function forgetLeftMembers(database: Database, limit: number): Promise<number> {
-  return await execute(
-    database,
-    `delete from group_members where (conversation_id, contact_id) in (
-       select conversation_id, contact_id from group_members
-        where state = 'left' and at < now() - interval '${LEFT_KEPT_DAYS} days' order by at limit ?)`,
-    [limit],
-  );
+  const which = `state = 'left' and at < now() - interval '${LEFT_KEPT_DAYS} days' order by at`;
+  return await deleteUpTo(database, limit, 'group_members', which);
 }
 
 export const GROUP_TABLES: readonly ErasedTable[] = [

@@ -1,6 +1,6 @@
 import { insertEndpointAlert } from '../notices/alert-notices.ts';
 import type { Database, Transaction } from '../platform/postgres/database.ts';
-import { execute, query } from '../platform/postgres/sql.ts';
+import { deleteUpTo, execute, query } from '../platform/postgres/sql.ts';
 
 /** When an open endpoint that fails gets an alert: after some failures in a row, or one failure for long. */
 const QUIET = { failures: 5, minutes: 1, hours: 1 };
@@ -125,12 +125,9 @@ async function tellOnce(
 
 /** No page shows these hours any more. Returns how many it deleted. */
 export async function forgetOldFailures(database: Database, days: number, limit: number): Promise<number> {
-  return await execute(
-    database,
-    `delete from endpoint_failures where ctid = any (array(
-       select ctid from endpoint_failures where hour < now() - ? * interval '1 day' limit ?))`,
-    [days, limit],
-  );
+  return await deleteUpTo(database, limit, 'endpoint_failures', `hour < now() - ? * interval '1 day'`, [
+    days,
+  ]);
 }
 
 async function idsOf(database: Database, text: string, bindings: Record<string, number>): Promise<string[]> {

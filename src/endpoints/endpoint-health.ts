@@ -1,7 +1,7 @@
 import { insertEndpointAlert } from '../notices/alert-notices.ts';
 import { columnsOf } from '../platform/postgres/arrays.ts';
 import type { Database, Transaction } from '../platform/postgres/database.ts';
-import { execute, query } from '../platform/postgres/sql.ts';
+import { deleteUpTo, execute, query, queryOne } from '../platform/postgres/sql.ts';
 
 export type EndpointCounts = {
   endpointId: string;
@@ -110,12 +110,8 @@ export async function foldOldMinutes(database: Database, limit: number): Promise
 
 /** No chart shows these hours any more. Returns how many it deleted. */
 export async function forgetOldChartHours(database: Database, days: number, limit: number): Promise<number> {
-  return await execute(
-    database,
-    `delete from endpoint_minutes where ctid = any (array(
-       select ctid from endpoint_minutes where is_hour and minute < now() - ? * interval '1 day' limit ?))`,
-    [days, limit],
-  );
+  const which = `is_hour and minute < now() - ? * interval '1 day'`;
+  return await deleteUpTo(database, limit, 'endpoint_minutes', which, [days]);
 }
 
 /** Only probes go out from now on, the first after `probeAfterMs`. False when the endpoint was not open any more. */
@@ -124,20 +120,12 @@ export async function startProbing(
   endpointId: string,
   { probeAfterMs, reason }: { probeAfterMs: number; reason: string },
 ): Promise<boolean> {
-  const [row] = await query<{ waba_id: string }>(
-    trx,
-    `update webhook_endpoints
-        set mode = 'probing', mode_reason = :reason, mode_changed_at = now(), version = version + 1, updated_at = now(),
-            failing_since = coalesce(failing_since, now()), failing_notified = true, probe_failures = 0,
-            next_probe_at = clock_timestamp() + :probeAfterMs * interval '1 millisecond'
-      where id = :endpointId and mode = 'open'
-     returning waba_id`,
-    { endpointId, probeAfterMs, reason },
-  );
-  if (row === undefined) return false;
-  await insertEndpointAlert(trx, { wabaId: row.waba_id, endpointId, alert: 'failing', reason });
-  trx.notify('heliograph_endpoints', endpointId);
-  return true;
+  return await changeMode(trx, endpointId, { alert: 'failing', reason }, [
+    `mode = 'probing', mode_reason = :reason, failing_since = coalesce(failing_since, now()), failing_notified = true,
+     probe_failures = 0, next_probe_at = clock_timestamp() + :probeAfterMs * interval '1 millisecond'`,
+    `mode = 'open'`,
+    { probeAfterMs },
+  ]);
 }
 
 /** What a group of attempts says about an endpoint. */
@@ -184,21 +172,12 @@ export async function noteReports(trx: Transaction, reports: readonly EndpointRe
 
 /** The deliveries that waited go first. */
 export async function endProbing(trx: Transaction, endpointId: string): Promise<boolean> {
-  const [row] = await query<{ waba_id: string }>(
-    trx,
-    `update webhook_endpoints
-        set mode = 'open', mode_reason = null, mode_changed_at = now(), version = version + 1, updated_at = now(),
-            failing_since = null, failing_notified = false, probe_failures = 0, next_probe_at = null,
-            backlog_due_at = case when has_backlog then backlog_due(backlog_retried_at) end
-      where id = ? and mode = 'probing'
-     returning waba_id`,
-    [endpointId],
-  );
-  if (row === undefined) return false;
-  const reason = 'a probe succeeded';
-  await insertEndpointAlert(trx, { wabaId: row.waba_id, endpointId, alert: 'recovered', reason });
-  trx.notify('heliograph_endpoints', endpointId);
-  return true;
+  return await changeMode(trx, endpointId, { alert: 'recovered', reason: 'a probe succeeded' }, [
+    `mode = 'open', mode_reason = null, failing_since = null, failing_notified = false, probe_failures = 0,
+     next_probe_at = null, backlog_due_at = case when has_backlog then backlog_due(backlog_retried_at) end`,
+    `mode = 'probing'`,
+    {},
+  ]);
 }
 
 /** Null is whichever version; events wait. False when the endpoint was not on. */
@@ -207,18 +186,28 @@ export async function disableEndpoint(
   endpointId: string,
   { version, reason }: { version: number | null; reason: string },
 ): Promise<boolean> {
-  const [row] = await query<{ waba_id: string }>(
+  return await changeMode(trx, endpointId, { alert: 'disabled', reason }, [
+    `mode = 'disabled', mode_reason = :reason, next_probe_at = null, failing_notified = true`,
+    `mode in ('open', 'probing') and (cast(:version as integer) is null or version = cast(:version as integer))`,
+    { version },
+  ]);
+}
+
+/** Changes an endpoint that meets the condition; tells its tenant and the workers. False: it does not meet it. */
+async function changeMode(
+  trx: Transaction,
+  endpointId: string,
+  alert: { alert: 'failing' | 'recovered' | 'disabled'; reason: string },
+  [change, condition, values]: [change: string, condition: string, values: Record<string, number | null>],
+): Promise<boolean> {
+  const row = await queryOne<{ wabaId: string }>(
     trx,
-    `update webhook_endpoints
-        set mode = 'disabled', mode_reason = :reason, mode_changed_at = now(), version = version + 1,
-            updated_at = now(), next_probe_at = null, failing_notified = true
-      where id = :endpointId and mode in ('open', 'probing')
-        and (cast(:version as integer) is null or version = cast(:version as integer))
-     returning waba_id`,
-    { endpointId, version, reason },
+    `update webhook_endpoints set ${change}, mode_changed_at = now(), version = version + 1, updated_at = now()
+      where id = :endpointId and ${condition} returning waba_id as "wabaId"`,
+    { endpointId, reason: alert.reason, ...values },
   );
-  if (row === undefined) return false;
-  await insertEndpointAlert(trx, { wabaId: row.waba_id, endpointId, alert: 'disabled', reason });
+  if (row === null) return false;
+  await insertEndpointAlert(trx, { ...row, endpointId, ...alert });
   trx.notify('heliograph_endpoints', endpointId);
   return true;
 }

@@ -2,25 +2,13 @@ import type { SealedColumn } from '../platform/crypto/secret-box.ts';
 
 // What sealed secrets are bound to: a copy of one in another row does not open.
 
-export function endpointSecretPlace(endpointId: string): string {
-  return `webhook_endpoints|secret|${endpointId}`;
-}
+const placeOf = (secret: string) => (endpointId: string) => `webhook_endpoints|${secret}|${endpointId}`;
 
-export function endpointAppSecretPlace(endpointId: string): string {
-  return `webhook_endpoints|app_secret|${endpointId}`;
-}
-
-export function endpointSigningKeyPlace(endpointId: string): string {
-  return `webhook_endpoints|signing_key|${endpointId}`;
-}
-
-export function endpointClientKeyPlace(endpointId: string): string {
-  return `webhook_endpoints|client_key|${endpointId}`;
-}
-
-export function endpointHeadersPlace(endpointId: string): string {
-  return `webhook_endpoints|custom_headers|${endpointId}`;
-}
+export const endpointSecretPlace = placeOf('secret');
+export const endpointAppSecretPlace = placeOf('app_secret');
+export const endpointSigningKeyPlace = placeOf('signing_key');
+export const endpointClientKeyPlace = placeOf('client_key');
+export const endpointHeadersPlace = placeOf('custom_headers');
 
 const COLUMN = { table: 'webhook_endpoints', idColumn: 'id', idType: 'bigint' } as const;
 

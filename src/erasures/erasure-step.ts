@@ -1,7 +1,8 @@
 import type { SecretBox } from '../platform/crypto/secret-box.ts';
-import type { ErasureCounts } from '../platform/erasing.ts';
+import { type ErasureCounts, type FoundFile, removeFound } from '../platform/erasing.ts';
 import type { ObjectStore } from '../platform/object-store/object-store.ts';
 import type { Database, Transaction } from '../platform/postgres/database.ts';
+import { query } from '../platform/postgres/sql.ts';
 import { type Erasure, saveSubject } from './erasure-store.ts';
 import { erasureSubjectPlace } from './sealed-columns.ts';
 import type { IdTimes } from './steps/customer-ids.ts';
@@ -65,6 +66,40 @@ export type ErasureStep = {
     removed: readonly string[],
   ) => Promise<BatchEnd>;
 };
+
+/** A step of equal batches; done when one finds nothing. */
+export function rowStep(
+  name: string,
+  count: string,
+  erase: (trx: Transaction, wabaId: string) => Promise<number>,
+): ErasureStep {
+  return {
+    name,
+    async erase(trx, { wabaId }) {
+      const gone = await erase(trx, wabaId);
+      return { after: gone === 0 ? null : '', counts: { [count]: gone } };
+    },
+  };
+}
+
+type FileRows = {
+  count: string;
+  limit: number;
+  erase: (trx: Transaction, ids: readonly string[]) => Promise<number>;
+};
+
+/** Objects go before rows. `text` selects `id` and `key` of up to `limit` rows of a WABA. */
+export function fileStep(name: string, text: string, { count, limit, erase }: FileRows): ErasureStep {
+  return {
+    name,
+    removeFiles: async ({ database, objectStore, wabaId }) =>
+      await removeFound(objectStore, await query<FoundFile>(database, text, [wabaId])),
+    async erase(trx, _context, _after, removed) {
+      const gone = await erase(trx, removed);
+      return { after: removed.length < limit ? null : '', counts: { [count]: gone } };
+    },
+  };
+}
 
 export function openSubject(secretBox: SecretBox, { id, subjectSealed }: Erasure): ErasureSubject {
   if (subjectSealed === null) return NOTHING;

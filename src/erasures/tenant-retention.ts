@@ -15,8 +15,9 @@ import {
   expireFiles,
   forgetAliases,
   rememberMessages,
+  removeFilesOf,
 } from '../messages/erase-messages.ts';
-import { removeObjects } from '../platform/erasing.ts';
+import { removeFound } from '../platform/erasing.ts';
 import type { ObjectStore } from '../platform/object-store/object-store.ts';
 import type { Database, Transaction } from '../platform/postgres/database.ts';
 import { query } from '../platform/postgres/sql.ts';
@@ -64,25 +65,25 @@ const LONGEST_MS = 60_000;
 /** Where the next batch begins, behind what had to stay; null: there is none. */
 type Next = string | null;
 
-/** Of the WABAs whose tenants keep it for a time of their own. */
-async function forEachLimit(
-  database: Database,
+/** Each WABA whose tenant keeps it for a time of its own has its turn, batch by batch. */
+function ofEachWaba<Needed extends Partial<Tools> & { database: Database }>(
   column: 'media_days' | 'event_days' | 'message_days',
-  round: Round,
-  batch: (limit: Limit, after: Next) => Promise<Next>,
-): Promise<void> {
-  const limits = await query<Limit>(
-    database,
-    `select w.waba_id as "wabaId", p.${column} as days
-       from tenant_policies p join wabas w on w.tenant_id = p.tenant_id
-      where p.${column} is not null order by w.waba_id <= cast(? as text), w.waba_id`,
-    [round.behind],
-  );
-  for (const limit of limits) {
-    if (round.ending.aborted) return;
-    round.behind = limit.wabaId;
-    await whileItMay(round, (after) => batch(limit, after));
-  }
+  batch: (tools: Needed, limit: Limit, after: Next) => Promise<Next>,
+): (tools: Needed, round?: Round) => Promise<void> {
+  return async (tools, round = newRound()) => {
+    const limits = await query<Limit>(
+      tools.database,
+      `select w.waba_id as "wabaId", p.${column} as days
+         from tenant_policies p join wabas w on w.tenant_id = p.tenant_id
+        where p.${column} is not null order by w.waba_id <= cast(? as text), w.waba_id`,
+      [round.behind],
+    );
+    for (const limit of limits) {
+      if (round.ending.aborted) return;
+      round.behind = limit.wabaId;
+      await whileItMay(round, (after) => batch(tools, limit, after));
+    }
+  };
 }
 
 async function whileItMay({ ending }: Round, batch: (after: Next) => Promise<Next>): Promise<void> {
@@ -92,9 +93,46 @@ async function whileItMay({ ending }: Round, batch: (after: Next) => Promise<Nex
   while (after !== null && !ending.aborted && performance.now() < endMs);
 }
 
+type Walk<Row> = {
+  /** The rows in the order of `time`, under `alias`. */
+  table: string;
+  alias: string;
+  time: string;
+  where?: string;
+  columns: string;
+  /** SQL: whether a row may go. */
+  mayGo: string;
+  rows?: number;
+  take(found: Row[]): Promise<void>;
+};
+
+/** Takes away those of the next rows of a WABA that may go; the others are passed over. */
+async function walk<Row extends { id: string }>(
+  database: Database,
+  limit: Limit,
+  after: Next,
+  { table, alias, time, where = 'true', columns, mayGo, rows = ROWS_PER_BATCH, take }: Walk<Row>,
+): Promise<Next> {
+  const [afterAt = '-infinity', afterId = '0'] = after?.split(' ') ?? [];
+  const walked = await query<Row & { at: string; mayGo: boolean }>(
+    database,
+    `select ${columns}, at, ${mayGo} as "mayGo"
+       from (select *, to_char(${time}, 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as at from ${table}
+              where waba_id = :wabaId and ${where} and ${time} < now() - :days * interval '1 day'
+                and (${time}, id) > (cast(:afterAt as timestamptz), cast(:afterId as bigint))
+              order by ${time}, id limit ${rows}) as ${alias}`,
+    { ...limit, afterAt, afterId },
+  );
+  const found = walked.filter((row) => row.mayGo);
+  if (found.length > 0) await take(found);
+  const last = walked.at(-1);
+  return walked.length === rows && last !== undefined ? `${last.at} ${last.id}` : null;
+}
+
 /** Their rows say so, and their URLs answer 410. */
-export async function expireMedia({ database, objectStore }: Tools, round = newRound()): Promise<void> {
-  await forEachLimit(database, 'media_days', round, async (limit) => {
+export const expireMedia = ofEachWaba(
+  'media_days',
+  async ({ database, objectStore }: Tools, limit): Promise<Next> => {
     const files = await query<{ id: string; key: string }>(
       database,
       `select message_id as id, object_key as key from media
@@ -102,24 +140,20 @@ export async function expireMedia({ database, objectStore }: Tools, round = newR
         order by finished_at limit ${ROWS_PER_BATCH}`,
       limit,
     );
-    await removeObjects(
-      objectStore,
-      files.map(({ key }) => key),
-    );
+    await removeFound(objectStore, files);
     await expireFiles(database, files);
     return files.length === ROWS_PER_BATCH ? '' : null;
-  });
-}
+  },
+);
 
 /**
  * Deliveries and attempts go too, unless a delivery is open. Reports of payments and numbers of ordering keys stay, as they do when the
  * installation drops a day.
  */
-export async function expireEvents({ database }: Pick<Tools, 'database'>, round = newRound()): Promise<void> {
-  await forEachLimit(database, 'event_days', round, async (limit, after) =>
-    expireEventsOf(database, limit, after),
-  );
-}
+export const expireEvents = ofEachWaba(
+  'event_days',
+  async ({ database }: Pick<Tools, 'database'>, limit, after) => await expireEventsOf(database, limit, after),
+);
 
 const DAY_MS = 86_400_000;
 
@@ -136,45 +170,18 @@ const IS_AT_REST = `
                     join delivery_queue q on q.delivery_id = d.id where o.message_id = m.id)`;
 
 /** Statuses, files, events and deliveries go too. What is under way stays until it has ended. */
-export async function expireMessages(tools: Tools, round = newRound()): Promise<void> {
-  await forEachLimit(tools.database, 'message_days', round, async (limit, after) =>
-    expireMessagesOf(tools, limit, after),
-  );
-}
-
-type WalkedMessage = ErasedMessage & { at: string; isAtRest: boolean };
-
-async function expireMessagesOf(tools: Tools, limit: Limit, after: Next): Promise<Next> {
-  const [afterAt = '-infinity', afterId = '0'] = after?.split(' ') ?? [];
-  const walked = await query<WalkedMessage>(
-    tools.database,
-    `select ${ERASED_MESSAGE}, m.at, ${IS_AT_REST} as "isAtRest"
-       from (select *, to_char(created_at, 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as at from messages
-              where waba_id = :wabaId and created_at < now() - :days * interval '1 day'
-                and (created_at, id) > (cast(:afterAt as timestamptz), cast(:afterId as bigint))
-              order by created_at, id limit ${ROWS_PER_BATCH}) as m`,
-    { ...limit, afterAt, afterId },
-  );
-  const messages = walked.filter(({ isAtRest }) => isAtRest);
-  if (messages.length > 0) await eraseOld(tools, limit.wabaId, messages);
-  const last = walked.at(-1);
-  return walked.length === ROWS_PER_BATCH && last !== undefined ? `${last.at} ${last.id}` : null;
-}
+export const expireMessages = ofEachWaba('message_days', async (tools: Tools, limit, after) => {
+  const rows = { table: 'messages', alias: 'm', time: 'created_at', columns: ERASED_MESSAGE };
+  const take = async (found: ErasedMessage[]) => await eraseOld(tools, limit.wabaId, found);
+  return await walk(tools.database, limit, after, { ...rows, mayGo: IS_AT_REST, take });
+});
 
 async function eraseOld(
   { database, objectStore }: Tools,
   wabaId: string,
-  messages: readonly WalkedMessage[],
+  messages: readonly ErasedMessage[],
 ): Promise<void> {
-  const files = await query<{ key: string }>(
-    database,
-    'select object_key as key from media where message_id = any (?::bigint[]) and object_key is not null',
-    [messages.map(({ id }) => id)],
-  );
-  await removeObjects(
-    objectStore,
-    files.map(({ key }) => key),
-  );
+  await removeFilesOf({ database, objectStore }, messages);
   // What intake has taken in about them by then goes with them, and it takes nothing more: it need not wait meanwhile.
   await database.transaction(async (trx) => {
     await holdIntake(trx, shardOf(wabaId));
@@ -184,92 +191,52 @@ async function eraseOld(
   await database.transaction(async (trx) => await eraseMessages(trx, wabaId, messages, { uploads: 'stay' }));
 }
 
-/** Of these nothing is left since their tenants keep messages no longer. */
-export async function expireConversations(
-  { database }: Pick<Tools, 'database'>,
-  round = newRound(),
-): Promise<void> {
-  await forEachLimit(database, 'message_days', round, async (limit, after) =>
-    expireConversationsOf(database, limit, after),
-  );
-}
-
-async function expireConversationsOf(database: Database, limit: Limit, after: Next): Promise<Next> {
-  const [afterAt = '-infinity', afterId = '0'] = after?.split(' ') ?? [];
-  const walked = await query<{ id: string; at: string; isEmpty: boolean }>(
-    database,
-    `select id, at, ${IS_EMPTY} as "isEmpty"
-       from (select id, to_char(last_message_at, 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as at from conversations
-              where waba_id = :wabaId and merged_into is null and last_message_at < now() - :days * interval '1 day'
-                and (last_message_at, id) > (cast(:afterAt as timestamptz), cast(:afterId as bigint))
-              order by last_message_at, id limit ${ROWS_PER_BATCH}) as c`,
-    { ...limit, afterAt, afterId },
-  );
-  const empty = walked.filter(({ isEmpty }) => isEmpty).map(({ id }) => id);
-  if (empty.length > 0) await forgetConversations(database, limit, empty);
-  const last = walked.at(-1);
-  return walked.length === ROWS_PER_BATCH && last !== undefined ? `${last.at} ${last.id}` : null;
-}
-
 /**
- * Under the locks of those who add messages: what they remember of a conversation ends with it. One that has got a message
- * meanwhile stays. What was merged into it has no messages, and goes with it.
+ * Of these nothing is left since their tenants keep messages no longer. What is remembered of a conversation by those who add messages
+ * ends with it. One that has got a message meanwhile stays. What was merged into it has no messages, and goes with it.
  */
-async function forgetConversations(
+export const expireConversations = ofEachWaba(
+  'message_days',
+  async ({ database }: Pick<Tools, 'database'>, limit, after) => {
+    const rows = { table: 'conversations', alias: 'c', time: 'last_message_at', columns: 'id' };
+    return await walk(database, limit, after, {
+      ...rows,
+      where: 'merged_into is null',
+      mayGo: IS_EMPTY,
+      take: async (found) =>
+        await forgetCustomers(database, limit.wabaId, (trx) =>
+          forgetEmptyConversations(trx, limit, idsOf(found)),
+        ),
+    });
+  },
+);
+
+/** Customers without a conversation, such as those who wrote in a group only, of whom nothing changed for as long as their tenants keep messages. */
+export const expireContacts = ofEachWaba(
+  'message_days',
+  async ({ database }: Pick<Tools, 'database'>, limit, after) => {
+    const rows = { table: 'contacts', alias: 'k', time: 'updated_at', columns: 'id', rows: 1_000 };
+    const take = async (found: { id: string }[]) =>
+      await forgetCustomers(database, limit.wabaId, async () => idsOf(found));
+    return await walk(database, limit, after, { ...rows, mayGo: IS_ALONE, take });
+  },
+);
+
+function idsOf(rows: readonly { id: string }[]): string[] {
+  return rows.map(({ id }) => id);
+}
+
+/** Under the locks of those who add messages. */
+async function forgetCustomers(
   database: Database,
-  { wabaId, days }: Limit,
-  conversationIds: readonly string[],
+  wabaId: string,
+  find: (trx: Transaction) => Promise<string[]>,
 ): Promise<void> {
   await database.transaction(async (trx) => {
     await lockIntake(trx, shardOf(wabaId));
     await lockCustomers(trx, shardOf(wabaId));
-    const contactIds = await forgetEmptyConversations(trx, { wabaId, days }, conversationIds);
-    await forgetCustomers(trx, wabaId, contactIds);
+    await forgetAliases(trx, wabaId, await forgetContacts(trx, wabaId, await find(trx)));
   });
-}
-
-async function forgetCustomers(
-  trx: Transaction,
-  wabaId: string,
-  contactIds: readonly string[],
-): Promise<void> {
-  await forgetAliases(trx, wabaId, await forgetContacts(trx, wabaId, contactIds));
-}
-
-/** Customers without a conversation, such as those who wrote in a group only, of whom nothing changed for as long as their tenants keep messages. */
-export async function expireContacts(
-  { database }: Pick<Tools, 'database'>,
-  round = newRound(),
-): Promise<void> {
-  await forEachLimit(database, 'message_days', round, async (limit, after) =>
-    expireContactsOf(database, limit, after),
-  );
-}
-
-const CONTACTS_PER_BATCH = 1_000;
-
-async function expireContactsOf(database: Database, limit: Limit, after: Next): Promise<Next> {
-  const { wabaId } = limit;
-  const [afterAt = '-infinity', afterId = '0'] = after?.split(' ') ?? [];
-  const walked = await query<{ id: string; at: string; isAlone: boolean }>(
-    database,
-    `select id, at, ${IS_ALONE} as "isAlone"
-       from (select id, to_char(updated_at, 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as at from contacts
-              where waba_id = :wabaId and updated_at < now() - :days * interval '1 day'
-                and (updated_at, id) > (cast(:afterAt as timestamptz), cast(:afterId as bigint))
-              order by updated_at, id limit ${CONTACTS_PER_BATCH}) as k`,
-    { ...limit, afterAt, afterId },
-  );
-  const alone = walked.filter(({ isAlone }) => isAlone).map(({ id }) => id);
-  if (alone.length > 0) {
-    await database.transaction(async (trx) => {
-      await lockIntake(trx, shardOf(wabaId));
-      await lockCustomers(trx, shardOf(wabaId));
-      await forgetCustomers(trx, wabaId, alone);
-    });
-  }
-  const last = walked.at(-1);
-  return walked.length === CONTACTS_PER_BATCH && last !== undefined ? `${last.at} ${last.id}` : null;
 }
 
 const ENTRIES_PER_BATCH = 1_000;

@@ -1,11 +1,11 @@
 import { mediaReadyEventId } from '../deliveries/envelope.ts';
 import { type ErasedEvent, eraseEvents, quietEvents } from '../deliveries/erase-events.ts';
 import { laneOf } from '../deliveries/lanes.ts';
-import { type ErasureCounts, NotYetErased, removeObjects, sumOf } from '../platform/erasing.ts';
+import { type ErasureCounts, type FoundFile, NotYetErased, removeFound, sumOf } from '../platform/erasing.ts';
 import type { ObjectStore } from '../platform/object-store/object-store.ts';
 import { columnsOf } from '../platform/postgres/arrays.ts';
 import type { Database, Transaction } from '../platform/postgres/database.ts';
-import { execute, query } from '../platform/postgres/sql.ts';
+import { deleteUpTo, execute, query } from '../platform/postgres/sql.ts';
 import { deleteTasks, findTasks } from '../platform/temporal/workflow-tasks.ts';
 import { eraseOrderingKeys } from '../queue/ordering-keys.ts';
 import { mediaWorkflowId } from './media/media.ts';
@@ -83,7 +83,7 @@ export async function quietMessages(
   messages: readonly ErasedMessage[],
 ): Promise<void> {
   if (messages.length === 0) return;
-  const { database, objectStore, cancelWorkflows } = tools;
+  const { database, cancelWorkflows } = tools;
   const ids = messages.map(({ id }) => id);
   await stopSends(database, messages);
   await execute(
@@ -94,16 +94,21 @@ export async function quietMessages(
   );
   const tasks = await findTasks(database, tasksOf(ids));
   await cancelWorkflows([...tasks]);
-  const files = await query<{ key: string }>(
-    database,
-    'select object_key as key from media where message_id = any (?::bigint[]) and object_key is not null',
-    [ids],
-  );
-  await removeObjects(
-    objectStore,
-    files.map(({ key }) => key),
-  );
+  await removeFilesOf(tools, messages);
   await quietEvents(tools, await eventsOf(database, wabaId, messages));
+}
+
+/** Throws NotYetErased while the store is away. */
+export async function removeFilesOf(
+  { database, objectStore }: Pick<MessageTools, 'database' | 'objectStore'>,
+  messages: readonly ErasedMessage[],
+): Promise<void> {
+  const files = await query<FoundFile>(
+    database,
+    'select message_id as id, object_key as key from media where message_id = any (?::bigint[])',
+    [messages.map(({ id }) => id)],
+  );
+  await removeFound(objectStore, files);
 }
 
 function tasksOf(messageIds: readonly string[]): string[] {
@@ -323,11 +328,6 @@ const REMEMBERED_DAYS = 400;
 
 /** Returns how many of the oldest it deleted. */
 export async function forgetOldErasedItems(database: Database, limit: number): Promise<number> {
-  return await execute(
-    database,
-    `delete from erased_items where key = any (array(
-       select key from erased_items where erased_at < now() - interval '${REMEMBERED_DAYS} days'
-        order by erased_at limit ?))`,
-    [limit],
-  );
+  const which = `erased_at < now() - interval '${REMEMBERED_DAYS} days' order by erased_at`;
+  return await deleteUpTo(database, limit, 'erased_items', which);
 }

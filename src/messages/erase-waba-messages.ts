@@ -47,9 +47,9 @@ export async function stopMessagesOfWaba(database: Database, wabaId: string): Pr
   if (sending.length > 0) throw new NotYetErased('A message is being sent.');
 }
 
-/** Nothing says any more whose files they were. */
-export async function eraseFilesOfWaba(trx: Transaction, messageIds: readonly string[]): Promise<void> {
-  await execute(
+/** Nothing says any more whose files they were. Returns how many. */
+export async function eraseFilesOfWaba(trx: Transaction, messageIds: readonly string[]): Promise<number> {
+  return await execute(
     trx,
     `with gone as (delete from media where message_id = any (?::bigint[]) returning message_id, object_key)
      insert into erased_files (message_id, object_key) select * from gone

@@ -30,20 +30,6 @@ export function sumOf(...all: readonly (ErasureCounts | undefined)[]): ErasureCo
 const REMOVALS_AT_ONCE = 8;
 const STORE_AWAY_WAIT_MS = 10_000;
 
-/** Removes objects from the store. Throws NotYetErased while the store is away. */
-export async function removeObjects(
-  objectStore: Pick<ObjectStore, 'remove'>,
-  keys: readonly string[],
-): Promise<void> {
-  try {
-    for (let at = 0; at < keys.length; at += REMOVALS_AT_ONCE)
-      await Promise.all(keys.slice(at, at + REMOVALS_AT_ONCE).map((key) => objectStore.remove(key)));
-  } catch (error) {
-    if (!(error instanceof ObjectStoreUnavailable)) throw error;
-    throw new NotYetErased('The object store is away.', STORE_AWAY_WAIT_MS);
-  }
-}
-
 export type FoundFile = { id: string; key: string | null };
 
 /** Removes the objects of files; returns the ids of their rows. Throws NotYetErased while the store is away. */
@@ -51,10 +37,14 @@ export async function removeFound(
   objectStore: Pick<ObjectStore, 'remove'>,
   files: readonly FoundFile[],
 ): Promise<string[]> {
-  await removeObjects(
-    objectStore,
-    files.flatMap(({ key }) => key ?? []),
-  );
+  const keys = files.flatMap(({ key }) => key ?? []);
+  try {
+    for (let at = 0; at < keys.length; at += REMOVALS_AT_ONCE)
+      await Promise.all(keys.slice(at, at + REMOVALS_AT_ONCE).map((key) => objectStore.remove(key)));
+  } catch (error) {
+    if (!(error instanceof ObjectStoreUnavailable)) throw error;
+    throw new NotYetErased('The object store is away.', STORE_AWAY_WAIT_MS);
+  }
   return files.map(({ id }) => id);
 }
 

@@ -31,95 +31,98 @@ import {
 } from '../erasures.ts';
 import { exportCustomer } from '../export-customer.ts';
 
-type Yes = { yes?: true };
+type Options = { waba: string; phone?: string; userId?: string; customer?: string; yes?: true };
+
+type Erasing = {
+  name: string;
+  description: string;
+  /** Behind `erase`, without the confirmation. */
+  example: string;
+  extend(command: Command): Command;
+  /** The id of the subject that the argument names; the argument itself unless given. */
+  find?(tools: AdminTools, named: string): Promise<string>;
+  subject(id: string, options: Options): string;
+  erase(tools: AdminTools, id: string, options: Options): Promise<ErasureView>;
+};
+
+const ERASURES: readonly Erasing[] = [
+  {
+    name: 'customer',
+    description: 'a customer of a WABA, with all messages in both directions',
+    example: 'customer --waba 900000000000101 --phone 12025550143',
+    extend: (command) => withCustomerName(withWaba(command)),
+    subject: (_, { waba }) => `The customer of WABA ${waba}`,
+    erase: (tools, _, options) => eraseCustomer(tools, options.waba, customerOf(options)),
+  },
+  {
+    name: 'conversation',
+    description: 'a conversation; its customer too, unless they have another',
+    example: 'conversation 42 --waba 900000000000101',
+    extend: (command) => withWaba(command.argument('<id>')),
+    subject: (id) => `Conversation ${id}`,
+    erase: (tools, id, { waba }) => eraseConversation(tools, waba, id),
+  },
+  {
+    name: 'waba',
+    description: 'a WABA with its history, also one that was removed; another tenant can then add it',
+    example: 'waba 900000000000101',
+    extend: (command) => command.argument('<wabaId>'),
+    subject: (id) => `WABA ${id} with its history`,
+    erase: eraseWaba,
+  },
+  {
+    name: 'tenant',
+    description: 'a tenant with its WABAs and the users that belong nowhere else',
+    example: 'tenant 3',
+    extend: (command) => command.argument('<id>'),
+    subject: (id) => `Tenant ${id} with its WABAs and their history`,
+    erase: eraseTenant,
+  },
+  {
+    name: 'user',
+    description: 'a user of the portal; the audit log keeps their actions',
+    example: 'user 7',
+    extend: (command) => command.argument('<id or e-mail address>'),
+    find: async (tools, named) => (await userNamed(tools, named)).id,
+    subject: (id) => `User ${id}`,
+    erase: (tools, id) => eraseUser(tools, { actor: tools.actor, tenantId: null, userId: null }, id),
+  },
+];
 
 export function eraseCommand(): Command {
-  return new Command('erase')
-    .description('erase data permanently: rows, bodies, files; "erasures" shows the progress')
-    .addCommand(customerCommand())
-    .addCommand(conversationCommand())
-    .addCommand(wabaCommand())
-    .addCommand(tenantCommand())
-    .addCommand(userCommand());
+  const group = new Command('erase').description(
+    'erase data permanently: rows, bodies, files; "erasures" shows the progress',
+  );
+  return ERASURES.reduce((command, erasing) => command.addCommand(commandOf(erasing)), group);
 }
 
-type CustomerOptions = Yes & { waba: string; phone?: string; userId?: string; customer?: string };
-
-function customerCommand(): Command {
-  const command = new Command('customer')
-    .description('a customer of a WABA, with all messages in both directions')
-    .requiredOption('--waba <id>', 'of which WABA')
-    .option('--phone <digits>', 'by phone number')
-    .option('--user-id <id>', 'by business-scoped user id')
-    .option('--customer <id>', 'by our id')
-    .option('--yes', 'confirm the erasure');
-  const example = 'erase customer --waba 900000000000101 --phone 12025550143 --yes';
-  return adminAction<CustomerOptions>(command, example, async ({ tools, options }) => {
-    confirmed(options, `The customer of WABA ${options.waba}`);
-    return describe(tools, await eraseCustomer(tools, options.waba, customerOf(options)));
+function commandOf({ name, description, example, extend, find, subject, erase }: Erasing): Command {
+  const command = extend(new Command(name).description(description)).option('--yes', 'confirm the erasure');
+  return adminAction<Options>(command, `erase ${example} --yes`, async ({ tools, args, options }) => {
+    const [named = ''] = args;
+    const id = find === undefined ? named : await find(tools, named);
+    if (!options.yes)
+      throw invalidValue(`${subject(id, options)} would be erased permanently: confirm with --yes.`);
+    return describe(tools, await erase(tools, id, options));
   });
 }
 
-function customerOf({ phone, userId, customer }: CustomerOptions): CustomerName {
+function withWaba(command: Command): Command {
+  return command.requiredOption('--waba <id>', 'of which WABA');
+}
+
+function withCustomerName(command: Command): Command {
+  return command
+    .option('--phone <digits>', 'by phone number')
+    .option('--user-id <id>', 'by business-scoped user id')
+    .option('--customer <id>', 'by our id');
+}
+
+function customerOf({ phone, userId, customer }: Options): CustomerName {
   const given = [phone, userId, customer].filter((one) => one !== undefined);
   if (given.length !== 1) throw invalidValue('Name the customer by one of --phone, --user-id, --customer.');
   if (phone !== undefined) return { phone: phone.replace(/\D/g, '').replace(/^00/, '') };
   return userId === undefined ? { customerId: customer ?? '' } : { userId };
-}
-
-function conversationCommand(): Command {
-  const command = new Command('conversation')
-    .description('a conversation; its customer too, unless they have another')
-    .argument('<id>')
-    .requiredOption('--waba <id>', 'of which WABA')
-    .option('--yes', 'confirm the erasure');
-  const example = 'erase conversation 42 --waba 900000000000101 --yes';
-  return adminAction<Yes & { waba: string }>(command, example, async ({ tools, args, options }) => {
-    const [id = ''] = args;
-    confirmed(options, `Conversation ${id}`);
-    return describe(tools, await eraseConversation(tools, options.waba, id));
-  });
-}
-
-function wabaCommand(): Command {
-  const command = new Command('waba')
-    .description('a WABA with its history, also one that was removed; another tenant can then add it')
-    .argument('<wabaId>')
-    .option('--yes', 'confirm the erasure');
-  return adminAction<Yes>(command, 'erase waba 900000000000101 --yes', async ({ tools, args, options }) => {
-    const [id = ''] = args;
-    confirmed(options, `WABA ${id} with its history`);
-    return describe(tools, await eraseWaba(tools, id));
-  });
-}
-
-function tenantCommand(): Command {
-  const command = new Command('tenant')
-    .description('a tenant with its WABAs and the users that belong nowhere else')
-    .argument('<id>')
-    .option('--yes', 'confirm the erasure');
-  return adminAction<Yes>(command, 'erase tenant 3 --yes', async ({ tools, args, options }) => {
-    const [id = ''] = args;
-    confirmed(options, `Tenant ${id} with its WABAs and their history`);
-    return describe(tools, await eraseTenant(tools, id));
-  });
-}
-
-function userCommand(): Command {
-  const command = new Command('user')
-    .description('a user of the portal; the audit log keeps their actions')
-    .argument('<id or e-mail address>')
-    .option('--yes', 'confirm the erasure');
-  return adminAction<Yes>(command, 'erase user 7 --yes', async ({ tools, args, options }) => {
-    const { id } = await userNamed(tools, args[0] ?? '');
-    confirmed(options, `User ${id}`);
-    const authority = { actor: tools.actor, tenantId: null, userId: null };
-    return describe(tools, await eraseUser(tools, authority, id));
-  });
-}
-
-function confirmed({ yes }: Yes, what: string): void {
-  if (!yes) throw invalidValue(`${what} would be erased permanently: confirm with --yes.`);
 }
 
 export function exportCommand(): Command {
@@ -129,13 +132,10 @@ export function exportCommand(): Command {
     .requiredOption(
       '--output <file>',
       'where to write the archive; a file that is there is not replaced; - writes standard output',
-    )
-    .option('--phone <digits>', 'by phone number')
-    .option('--user-id <id>', 'by business-scoped user id')
-    .option('--customer <id>', 'by our id');
+    );
   const example = 'export customer --waba 900000000000101 --phone 12025550143 --output customer.zip';
-  const withAction = adminAction<CustomerOptions & { output: string }>(
-    command,
+  const withAction = adminAction<Options & { output: string }>(
+    withCustomerName(command),
     example,
     async ({ tools, options }) => {
       const { waba: wabaId, output } = options;

@@ -19,13 +19,14 @@ import {
   stopSends,
 } from '../../messages/erase-messages.ts';
 import { eraseUploads } from '../../messages/erase-waba-messages.ts';
-import { type FoundFile, NotYetErased, removeFound } from '../../platform/erasing.ts';
+import { NotYetErased } from '../../platform/erasing.ts';
 import type { Database, Transaction } from '../../platform/postgres/database.ts';
 import { query } from '../../platform/postgres/sql.ts';
 import {
   type BatchEnd,
   type ErasureStep,
   type ErasureSubject,
+  fileStep,
   idUntils,
   type StepContext,
   sealSubject,
@@ -276,24 +277,12 @@ async function nextOfGroups(
 const UPLOADS_PER_BATCH = 100;
 
 /** The files of the tenant's that only went to this customer. */
-const uploads: ErasureStep = {
-  name: 'uploaded files',
-  removeFiles: async ({ database, objectStore, wabaId }) =>
-    await removeFound(objectStore, await givenUp(database, wabaId)),
-  async erase(trx, _context, _after, removed) {
-    const gone = await eraseUploads(trx, removed);
-    return { after: removed.length < UPLOADS_PER_BATCH ? null : '', counts: { uploads: gone } };
-  },
-};
-
-async function givenUp(database: Database, wabaId: string): Promise<FoundFile[]> {
-  return await query(
-    database,
-    `select id, object_key as key from media_uploads where waba_id = ? and state = 'deleted'
-      order by id limit ${UPLOADS_PER_BATCH}`,
-    [wabaId],
-  );
-}
+const uploads = fileStep(
+  'uploaded files',
+  `select id, object_key as key from media_uploads where waba_id = ? and state = 'deleted'
+    order by id limit ${UPLOADS_PER_BATCH}`,
+  { count: 'uploads', limit: UPLOADS_PER_BATCH, erase: eraseUploads },
+);
 
 /** The customer itself; after the erasure of a conversation, if it has no other. */
 const customer: ErasureStep = {

@@ -16,20 +16,14 @@ import {
   stopMessagesOfWaba,
 } from '../../messages/erase-waba-messages.ts';
 import { ALERT_NOTICES } from '../../notices/alert-notices.ts';
-import {
-  type ErasedTable,
-  eraseRowsOfWaba,
-  type FoundFile,
-  NotYetErased,
-  removeFound,
-} from '../../platform/erasing.ts';
-import type { Database, Transaction } from '../../platform/postgres/database.ts';
+import { type ErasedTable, eraseRowsOfWaba, NotYetErased } from '../../platform/erasing.ts';
+import type { Database } from '../../platform/postgres/database.ts';
 import { query } from '../../platform/postgres/sql.ts';
 import { deleteTasks, listTasksOfWaba } from '../../platform/temporal/workflow-tasks.ts';
 import { eraseDeliveriesOfWaba, ORDERING_KEYS } from '../../queue/erase-deliveries.ts';
 import { REPLAYS } from '../../replays/replay-store.ts';
 import { deleteEmptyWaba, removeWaba } from '../account-removal.ts';
-import type { ErasureStep, StepContext } from '../erasure-step.ts';
+import { type ErasureStep, fileStep, rowStep, type StepContext } from '../erasure-step.ts';
 import { auditStep } from './audit-step.ts';
 
 const ROWS_PER_BATCH = 2_000;
@@ -63,41 +57,17 @@ const work: ErasureStep = {
   },
 };
 
-const files: ErasureStep = {
-  name: 'files',
-  removeFiles: async ({ database, objectStore, wabaId }) =>
-    await removeFound(objectStore, await nextFiles(database, wabaId)),
-  async erase(trx, _context, _after, removed) {
-    await eraseFilesOfWaba(trx, removed);
-    return { after: removed.length === 0 ? null : '', counts: { files: removed.length } };
-  },
-};
+const files = fileStep(
+  'files',
+  `select message_id as id, object_key as key from media where waba_id = ? order by message_id limit ${FILES_PER_BATCH}`,
+  { count: 'files', limit: FILES_PER_BATCH, erase: eraseFilesOfWaba },
+);
 
-const uploads: ErasureStep = {
-  name: 'uploaded files',
-  removeFiles: async ({ database, objectStore, wabaId }) =>
-    await removeFound(objectStore, await nextUploads(database, wabaId)),
-  async erase(trx, _context, _after, removed) {
-    const gone = await eraseUploads(trx, removed);
-    return { after: removed.length === 0 ? null : '', counts: { uploads: gone } };
-  },
-};
-
-async function nextFiles(database: Database, wabaId: string): Promise<FoundFile[]> {
-  return await query<FoundFile>(
-    database,
-    `select message_id as id, object_key as key from media where waba_id = ? order by message_id limit ${FILES_PER_BATCH}`,
-    [wabaId],
-  );
-}
-
-async function nextUploads(database: Database, wabaId: string): Promise<FoundFile[]> {
-  return await query<FoundFile>(
-    database,
-    `select id, object_key as key from media_uploads where waba_id = ? order by id limit ${FILES_PER_BATCH}`,
-    [wabaId],
-  );
-}
+const uploads = fileStep(
+  'uploaded files',
+  `select id, object_key as key from media_uploads where waba_id = ? order by id limit ${FILES_PER_BATCH}`,
+  { count: 'uploads', limit: FILES_PER_BATCH, erase: eraseUploads },
+);
 
 const events: ErasureStep = {
   name: 'events',
@@ -138,21 +108,14 @@ const rawBodies: ErasureStep = {
 };
 
 /** Messages are remembered, should the tenant add the WABA again within the days in which upstream repeats. */
-const messages: ErasureStep = {
-  name: 'messages',
-  async erase(trx, { wabaId }) {
-    const gone = await eraseMessagesOfWaba(trx, wabaId, ROWS_PER_BATCH);
-    return { after: gone === 0 ? null : '', counts: { messages: gone } };
-  },
-};
+const messages = rowStep('messages', 'messages', (trx, wabaId) =>
+  eraseMessagesOfWaba(trx, wabaId, ROWS_PER_BATCH),
+);
 
-const table = (erased: ErasedTable): ErasureStep => ({
-  name: erased.table.replaceAll('_', ' '),
-  async erase(trx: Transaction, { wabaId }) {
-    const gone = await eraseRowsOfWaba(trx, erased, wabaId, ROWS_PER_BATCH);
-    return { after: gone === 0 ? null : '', counts: { [erased.count]: gone } };
-  },
-});
+const table = (erased: ErasedTable) =>
+  rowStep(erased.table.replaceAll('_', ' '), erased.count, (trx, wabaId) =>
+    eraseRowsOfWaba(trx, erased, wabaId, ROWS_PER_BATCH),
+  );
 
 /** As the removal of an empty one does. */
 const waba: ErasureStep = {

@@ -1,5 +1,5 @@
 import type { Database, Transaction } from '../../platform/postgres/database.ts';
-import { execute, query } from '../../platform/postgres/sql.ts';
+import { deleteUpTo, execute, query } from '../../platform/postgres/sql.ts';
 
 export type IdempotencyKey = {
   /** What the key is for: keys of different operations do not meet. */
@@ -115,10 +115,6 @@ export async function saveIdempotentResponse(
 
 /** Deletes up to `limit` keys that are too old to be repeated; returns how many. */
 export async function forgetOldIdempotencyKeys(database: Database, limit: number): Promise<number> {
-  return await execute(
-    database,
-    `delete from idempotency_keys where ctid = any (array(
-       select ctid from idempotency_keys where created_at < now() - ? * interval '1 hour' limit ?))`,
-    [KEPT_HOURS, limit],
-  );
+  const which = `created_at < now() - interval '${KEPT_HOURS} hours'`;
+  return await deleteUpTo(database, limit, 'idempotency_keys', which);
 }

@@ -1,6 +1,6 @@
 import { RateLimiterPostgres } from 'rate-limiter-flexible';
 import type { Database } from './database.ts';
-import { type Binding, execute } from './sql.ts';
+import { type Binding, deleteUpTo } from './sql.ts';
 
 /** Points per key in windows of fixed length, counted for all processes of a database. */
 export type RateLimitStore = {
@@ -36,11 +36,7 @@ export function openRateLimitStore(
 
 /** Forgets up to `limit` windows that are over; returns how many. */
 export async function removeExpiredRateLimits(database: Database, limit: number): Promise<number> {
-  return await execute(
-    database,
-    'delete from rate_limits where ctid = any (array(select ctid from rate_limits where expire < ? limit ?))',
-    [Date.now(), limit],
-  );
+  return await deleteUpTo(database, limit, 'rate_limits', 'expire < ?', [Date.now()]);
 }
 
 type LibraryStatement = { text: string; values: readonly Binding[] };

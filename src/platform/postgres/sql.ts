@@ -60,6 +60,21 @@ export async function execute(
   return rowCount ?? 0;
 }
 
+/**
+ * Deletes up to `limit` of the rows that `which` says (a condition, and after it perhaps an order); returns how many. Not
+ * for partitioned tables, in which a ctid is no name of a row.
+ */
+export async function deleteUpTo(
+  database: StatementRunner,
+  limit: number,
+  table: string,
+  which: string,
+  bindings: readonly Binding[] = [],
+): Promise<number> {
+  const text = `delete from ${table} where ctid = any (array(select ctid from ${table} where ${which} limit ?))`;
+  return await execute(database, text, [...bindings, limit]);
+}
+
 /** One with a name is parsed once per connection. */
 export type Statement = { name?: string; text: string; values: Binding[] };
 

@@ -47,6 +47,7 @@ const SOURCES = new Map(
 const WRITES = [
   /\b(?:insert\s+into|update(?:\s+only)?|delete\s+from(?:\s+only)?|truncate)\s+(\w+)/gi,
   /\btable: '(\w+)',\s+count: /g,
+  /\bdeleteUpTo\(\s*\w+,\s*\w+,\s*'(\w+)'/g,
   /^ {2}\['(\w+)', '\w+'\],$/gm,
 ];
 
@@ -85,6 +86,7 @@ test('a second writer is found, however it writes', () => {
     "await execute(trx, 'update api_keys set id = ?', [id]);",
     'await execute(trx, `with gone as (delete from\n  api_keys) select 1`, []);',
     "const KEYS: ErasedTable = { table: 'api_keys', count: 'keys', key: 'id' };",
+    "return await deleteUpTo(database, limit, 'api_keys', 'expires_at < now()');",
     "const NAMED: NamedIn = [\n  ['api_keys', 'name'],\n];",
   ]) {
     const planted = new Map([...SOURCES, ['src/mail/planted.ts', text]]);
@@ -97,6 +99,7 @@ const BUILT = [
   'src/erasures/steps/account-steps.ts',
   'src/platform/erasing.ts',
   'src/platform/postgres/partitions.ts',
+  'src/platform/postgres/sql.ts',
   'src/secrets/secret-keys.ts',
   'src/users/user-store.ts',
   'src/worker/housekeeping/needed-rows.ts',
