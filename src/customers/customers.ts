@@ -1,6 +1,6 @@
 import { columnsOf } from '../platform/postgres/arrays.ts';
 import type { Transaction } from '../platform/postgres/database.ts';
-import { execute, query } from '../platform/postgres/sql.ts';
+import { execute, query, queryValue } from '../platform/postgres/sql.ts';
 import { moveMember } from './groups.ts';
 
 /** Known by a business-scoped user id, a phone (wa_id), or both. */
@@ -217,7 +217,7 @@ export async function lockKnownConversation(
   { waId, userId }: { waId: string | null; userId: string | null },
 ): Promise<string | null> {
   const column = waId === null ? 'user_id' : 'wa_id';
-  const [row] = await query<{ id: string }>(
+  return await queryValue<string>(
     trx,
     `update conversations c set last_message_at = clock_timestamp() from contacts p
       where p.waba_id = ? and p.${column} = ? and c.phone_number_id = ? and c.contact_id = p.id
@@ -225,7 +225,6 @@ export async function lockKnownConversation(
      returning c.id`,
     [wabaId, waId ?? userId ?? '', phoneNumberId],
   );
-  return row?.id ?? null;
 }
 
 /** They open the customer service window. */

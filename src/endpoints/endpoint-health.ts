@@ -1,7 +1,7 @@
 import { insertEndpointAlert } from '../notices/alert-notices.ts';
 import { columnsOf } from '../platform/postgres/arrays.ts';
 import type { Database, Transaction } from '../platform/postgres/database.ts';
-import { deleteUpTo, execute, query, queryOne } from '../platform/postgres/sql.ts';
+import { deleteUpTo, execute, query, queryOne, queryValue } from '../platform/postgres/sql.ts';
 
 export type EndpointCounts = {
   endpointId: string;
@@ -86,9 +86,10 @@ const MINUTES_KEPT_DAYS = 2;
 
 /** Minutes become hours; returns how many did. */
 export async function foldOldMinutes(database: Database, limit: number): Promise<number> {
-  const [row] = await query<{ folded: number }>(
-    database,
-    `with old as (
+  return (
+    (await queryValue<number>(
+      database,
+      `with old as (
        delete from endpoint_minutes where ctid = any (array(
          select ctid from endpoint_minutes
           where not is_hour and minute < date_trunc('hour', now()) - ${MINUTES_KEPT_DAYS} * interval '1 day'
@@ -103,9 +104,9 @@ export async function foldOldMinutes(database: Database, limit: number): Promise
           set ${ADDED}, is_hour = true
      )
      select count(*)::integer as folded from old`,
-    [limit],
+      [limit],
+    )) ?? 0
   );
-  return row?.folded ?? 0;
 }
 
 /** No chart shows these hours any more. Returns how many it deleted. */

@@ -1,5 +1,5 @@
 import type { Database, Transaction } from '../platform/postgres/database.ts';
-import { execute, query, queryOne } from '../platform/postgres/sql.ts';
+import { execute, query, queryOne, queryValue } from '../platform/postgres/sql.ts';
 import type { EndpointMode, OrderScope } from './endpoint-settings.ts';
 import type { Kind } from './setting.ts';
 import { type StoredSettings, settingsOf } from './settings.ts';
@@ -214,12 +214,11 @@ export async function findEndpointSecret(
   wabaId: string,
   endpointId: string,
 ): Promise<string | null> {
-  const [row] = await query<{ secretSealed: string }>(
+  return await queryValue<string>(
     database,
     'select secret_sealed as "secretSealed" from webhook_endpoints where waba_id = ? and id = ?',
     [wabaId, endpointId],
   );
-  return row?.secretSealed ?? null;
 }
 
 /** The present one signs too for `overlapHours`, and one before that no more. Returns until when; null when there is no overlap. */
@@ -229,7 +228,7 @@ export async function replaceEndpointSecret(
   what: 'secret' | 'signing_key',
   change: { id: string; sealed: string; overlapHours: number },
 ): Promise<Date | null> {
-  const [row] = await query<{ expiresAt: Date | null }>(
+  return await queryValue<Date>(
     trx,
     `update webhook_endpoints
         set previous_${what}_sealed = case when cast(:overlapHours as float8) > 0 then ${what}_sealed end,
@@ -240,7 +239,6 @@ export async function replaceEndpointSecret(
      returning previous_${what}_expires_at as "expiresAt"`,
     { wabaId, ...change },
   );
-  return row?.expiresAt ?? null;
 }
 
 /** Null removes it. */

@@ -1,7 +1,6 @@
 import { mediaReadyEventId } from '../deliveries/envelope.ts';
-import { findAppMessageIds } from '../messages/app-messages.ts';
 import { insertMedia, type MediaReference, storeMediaTask } from '../messages/media/media.ts';
-import { messageKey } from '../messages/messages.ts';
+import { findMessageIds, messageKey } from '../messages/messages.ts';
 import type { Transaction } from '../platform/postgres/database.ts';
 import { insertWorkflowTasks } from '../platform/temporal/workflow-tasks.ts';
 
@@ -28,7 +27,7 @@ export async function saveAppMedia(
     media === null ? [] : [{ ...message, media }],
   );
   if (withFile.length === 0) return 0;
-  const ids = await findAppMessageIds(trx, withFile);
+  const ids = await findMessageIds(trx, withFile, 'app');
   const rows = withFile.flatMap(({ wabaId, phoneNumberId, upstreamId, media }) => {
     const messageId = ids.get(messageKey(phoneNumberId, upstreamId));
     return messageId === undefined ? [] : [{ wabaId, messageId, upstreamId, ...media }];

@@ -1,7 +1,7 @@
 import { columnsOf, textArray } from '../platform/postgres/arrays.ts';
 import type { Transaction } from '../platform/postgres/database.ts';
-import { execute, query } from '../platform/postgres/sql.ts';
-import { erasedName, messageKey } from './messages.ts';
+import { execute } from '../platform/postgres/sql.ts';
+import { erasedName } from './messages.ts';
 
 export type MessageOrigin = 'business_app' | 'history';
 
@@ -43,20 +43,6 @@ export async function insertAppMessages(trx: Transaction, messages: readonly New
       messages.map((m) => erasedName(m, m.upstreamId)),
     ],
   );
-}
-
-/** Message_Ids keyed by `messageKey`. */
-export async function findAppMessageIds(
-  trx: Transaction,
-  messages: readonly { phoneNumberId: string; upstreamId: string }[],
-): Promise<Map<string, string>> {
-  const rows = await query<{ id: string; phoneNumberId: string; upstreamId: string }>(
-    trx,
-    `select id, phone_number_id as "phoneNumberId", upstream_id as "upstreamId" from messages
-      where (phone_number_id, upstream_id) in (select * from unnest(?::text[], ?::text[])) and origin is not null`,
-    columnsOf(messages, 'phoneNumberId', 'upstreamId'),
-  );
-  return new Map(rows.map((row) => [messageKey(row.phoneNumberId, row.upstreamId), row.id]));
 }
 
 /** Puts messages with files in the place of those that history told of without them. */

@@ -62,18 +62,20 @@ export async function insertInboundMessages(
   );
 }
 
-/** Message_Ids keyed by `messageKey`. */
+/** Message_Ids keyed by `messageKey`; of the WhatsApp Business app alone, or of all messages. */
 export async function findMessageIds(
   trx: Transaction,
   messages: readonly { phoneNumberId: string; upstreamId: string }[],
+  from: 'anywhere' | 'app' = 'anywhere',
 ): Promise<Map<string, string>> {
-  const rows = await query<{ id: string; phone_number_id: string; upstream_id: string }>(
+  const rows = await query<{ id: string; phoneNumberId: string; upstreamId: string }>(
     trx,
-    `select id, phone_number_id, upstream_id from messages
-      where (phone_number_id, upstream_id) in (select * from unnest(?::text[], ?::text[]))`,
+    `select id, phone_number_id as "phoneNumberId", upstream_id as "upstreamId" from messages
+      where (phone_number_id, upstream_id) in (select * from unnest(?::text[], ?::text[]))
+            ${from === 'app' ? 'and origin is not null' : ''}`,
     columnsOf(messages, 'phoneNumberId', 'upstreamId'),
   );
-  return new Map(rows.map((row) => [messageKey(row.phone_number_id, row.upstream_id), row.id]));
+  return new Map(rows.map((row) => [messageKey(row.phoneNumberId, row.upstreamId), row.id]));
 }
 
 export function messageKey(phoneNumberId: string, upstreamId: string): string {

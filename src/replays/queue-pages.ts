@@ -92,18 +92,12 @@ export async function openQueueLimit(
   replay: Replay,
   maxOpen: number,
 ): Promise<QueueLimit> {
-  const openIds = new Map<string, string[]>();
-  const add = (endpointId: string, deliveryIds: readonly string[]) => {
-    const known = openIds.get(endpointId);
-    if (known === undefined) openIds.set(endpointId, [...deliveryIds]);
-    else known.push(...deliveryIds);
-  };
-  for (const { endpointId, deliveryId } of await openReplayDeliveries(database, replay)) {
-    add(endpointId, [deliveryId]);
-  }
+  const open = Map.groupBy(await openReplayDeliveries(database, replay), ({ endpointId }) => endpointId);
+  const openIds = new Map([...open].map(([id, own]) => [id, own.map(({ deliveryId }) => deliveryId)]));
+  const idsOf = (endpointId: string) => openIds.get(endpointId) ?? [];
   return {
-    hasRoom: (endpointId) => (openIds.get(endpointId)?.length ?? 0) < maxOpen,
-    add,
+    hasRoom: (endpointId) => idsOf(endpointId).length < maxOpen,
+    add: (endpointId, deliveryIds) => openIds.set(endpointId, [...idsOf(endpointId), ...deliveryIds]),
     refresh: async () => {
       for (const [endpointId, deliveryIds] of openIds) {
         if (deliveryIds.length > 0)

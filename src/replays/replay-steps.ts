@@ -1,6 +1,6 @@
 import type { OrderScope } from '../endpoints/endpoint-settings.ts';
 import type { Database, Transaction } from '../platform/postgres/database.ts';
-import { query } from '../platform/postgres/sql.ts';
+import { query, queryValue } from '../platform/postgres/sql.ts';
 import { dayOfUuidV7, lowestUuidAt, msOfUuidV7, uuidV7 } from '../platform/public-ids.ts';
 import { finishTask, insertWorkflowTasks, type TaskKind } from '../platform/temporal/workflow-tasks.ts';
 import {
@@ -76,12 +76,11 @@ async function orderScopeOf(
   wabaId: string,
   endpointId: string,
 ): Promise<OrderScope | null> {
-  const [row] = await query<{ orderScope: OrderScope }>(
+  return await queryValue<OrderScope>(
     trx,
     'select order_scope as "orderScope" from webhook_endpoints where waba_id = ? and id = ?',
     [wabaId, endpointId],
   );
-  return row?.orderScope ?? null;
 }
 
 const ALLOWED_FROM: Record<'paused' | 'running' | 'cancelled', readonly ReplayState[]> = {
@@ -289,12 +288,7 @@ export function replayLane(
 export function inLaneOrder<Event extends Pick<ReplayedEvent, 'lane' | 'sequence'>>(
   events: readonly Event[],
 ): Event[] {
-  const placesOf = new Map<string, number[]>();
-  for (const [place, { lane }] of events.entries()) {
-    const places = placesOf.get(lane);
-    if (places === undefined) placesOf.set(lane, [place]);
-    else places.push(place);
-  }
+  const placesOf = Map.groupBy(events.keys(), (place) => events[place]?.lane);
   const ordered = [...events];
   for (const places of placesOf.values()) {
     const ofLane = places.flatMap((place) => events[place] ?? []).sort(bySequence);

@@ -1,6 +1,6 @@
 import type { ErasedTable, NamedIn } from '../platform/erasing.ts';
 import type { Database, Transaction } from '../platform/postgres/database.ts';
-import { execute, query } from '../platform/postgres/sql.ts';
+import { execute, query, queryOne, queryValue } from '../platform/postgres/sql.ts';
 import type { ReplaySelection } from './replay-selection.ts';
 
 export type ReplayState = 'running' | 'paused' | 'done' | 'cancelled';
@@ -27,7 +27,7 @@ export type Replay = {
 };
 
 const REPLAY = `id, waba_id as "wabaId", selection, state, total::float8 as total, queued::float8 as queued,
-  cursor, requested_by as "requestedBy", created_at as "createdAt", finished_at as "finishedAt"`;
+  cast(cursor as jsonb) as cursor, requested_by as "requestedBy", created_at as "createdAt", finished_at as "finishedAt"`;
 
 export function replayWorkflowId(replayId: string): string {
   return `replay/${replayId}`;
@@ -38,7 +38,7 @@ export async function insertReplay(
   wabaId: string,
   replay: { selection: ReplaySelection; total: number; cursor: ReplayCursor; requestedBy: string },
 ): Promise<Replay> {
-  const rows = await query<StoredReplay>(
+  const stored = await queryOne<Replay>(
     trx,
     `insert into replays (waba_id, selection, state, total, cursor, requested_by)
      values (:wabaId, cast(:selection as jsonb), 'running', :total, :cursor, :requestedBy)
@@ -51,7 +51,6 @@ export async function insertReplay(
       requestedBy: replay.requestedBy,
     },
   );
-  const stored = firstReplay(rows);
   if (stored === null) throw new Error('the replay was not stored');
   return stored;
 }
@@ -62,14 +61,12 @@ export async function findReplay(
   replayId: string,
 ): Promise<Replay | null> {
   const text = `select ${REPLAY} from replays where waba_id = ? and id = ?`;
-  return firstReplay(await query<StoredReplay>(database, text, [wabaId, replayId]));
+  return await queryOne<Replay>(database, text, [wabaId, replayId]);
 }
 
 /** For operators, who address replays of every tenant. */
 export async function findReplayForOperator(database: Database, replayId: string): Promise<Replay | null> {
-  return firstReplay(
-    await query<StoredReplay>(database, `select ${REPLAY} from replays where id = ?`, [replayId]),
-  );
+  return await queryOne<Replay>(database, `select ${REPLAY} from replays where id = ?`, [replayId]);
 }
 
 /** Those before `beforeId`, or the newest. */
@@ -78,28 +75,28 @@ export async function listReplays(
   wabaId: string,
   { beforeId, limit }: { beforeId: string | null; limit: number },
 ): Promise<Replay[]> {
-  const rows = await query<StoredReplay>(
+  return await query<Replay>(
     database,
     `select ${REPLAY} from replays where waba_id = ? and id < coalesce(cast(? as bigint), 9223372036854775807)
       order by id desc limit ?`,
     [wabaId, beforeId, limit],
   );
-  return rows.map(toReplay);
 }
 
 export async function countUnfinishedReplays(database: Database, wabaId: string): Promise<number> {
-  const [row] = await query<{ n: number }>(
-    database,
-    `select cast(count(*) as integer) as n from replays where waba_id = ? and state in ('running', 'paused')`,
-    [wabaId],
+  return (
+    (await queryValue<number>(
+      database,
+      `select cast(count(*) as integer) as n from replays where waba_id = ? and state in ('running', 'paused')`,
+      [wabaId],
+    )) ?? 0
   );
-  return row?.n ?? 0;
 }
 
 /** Nobody else changes the replay, or queues for it, until the transaction ends. */
 export async function lockReplay(trx: Transaction, wabaId: string, replayId: string): Promise<Replay | null> {
   const text = `select ${REPLAY} from replays where waba_id = ? and id = ? for update`;
-  return firstReplay(await query<StoredReplay>(trx, text, [wabaId, replayId]));
+  return await queryOne<Replay>(trx, text, [wabaId, replayId]);
 }
 
 export async function setReplayState(trx: Transaction, replayId: string, state: ReplayState): Promise<void> {
@@ -138,16 +135,6 @@ export async function countReplayOutcomes(database: Database, replay: Replay): P
   const outcomes = { pending: 0, delivered: 0, failed: 0, dropped: 0 };
   for (const { state, n } of rows) outcomes[state] = n;
   return outcomes;
-}
-
-type StoredReplay = Omit<Replay, 'cursor'> & { cursor: string };
-
-function toReplay(row: StoredReplay): Replay {
-  return { ...row, cursor: JSON.parse(row.cursor) as ReplayCursor };
-}
-
-function firstReplay([row]: readonly StoredReplay[]): Replay | null {
-  return row === undefined ? null : toReplay(row);
 }
 
 export const REPLAYS: ErasedTable = { table: 'replays', count: 'replays', key: 'id' };

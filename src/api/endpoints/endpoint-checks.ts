@@ -2,7 +2,7 @@ import { type Static, Type } from 'typebox';
 import { sendTestEvent } from '../../deliveries/test-event.ts';
 import { readEndpointStatistics } from '../../endpoints/endpoint-statistics.ts';
 import { endpointStatus } from '../../endpoints/endpoints.ts';
-import { ApiError } from '../errors/api-error.ts';
+import { invalidParameter } from '../errors/api-error.ts';
 import {
   closed,
   count,
@@ -83,10 +83,10 @@ function rangeOf(query: Static<typeof StatisticsQuery>, interval: 'minute' | 'ho
   const since = new Date(Math.floor(sinceMs / stepMs) * stepMs);
   const steps = (until.getTime() - since.getTime()) / stepMs;
   if (steps >= 1 && steps <= MAX_STEPS) return { since, until };
-  throw new ApiError('invalid_parameter', {
-    param: 'since',
-    message: `The range must have 1 to ${MAX_STEPS} ${interval}s: "since" before "until".`,
-  });
+  throw invalidParameter(
+    'since',
+    `The range must have 1 to ${MAX_STEPS} ${interval}s: "since" before "until".`,
+  );
 }
 
 type Sums = { successes: number; failures: number; totalMs: number };

@@ -8,7 +8,7 @@ import {
 } from '../../erasures/erasures.ts';
 import { exportCustomer } from '../../erasures/export-customer.ts';
 import { readCustomerReference } from '../../messages/conversations/conversations.ts';
-import { ApiError } from '../errors/api-error.ts';
+import { invalidParameter } from '../errors/api-error.ts';
 import { PageQuery, readPage } from '../external/page.ts';
 import {
   accountObjectPath,
@@ -130,8 +130,7 @@ const requestErasure = restOperation({
   },
   run: async ({ tools, wabaId, reply }, { customer, conversationId }) => {
     if ((customer === undefined) === (conversationId === undefined)) {
-      const message = 'Name either customer or conversationId.';
-      throw new ApiError('invalid_parameter', { param: 'customer', message });
+      throw invalidParameter('customer', 'Name either customer or conversationId.');
     }
     const erasure =
       conversationId === undefined

@@ -33,6 +33,11 @@ export function notFound(): ApiError {
   return new ApiError('not_found');
 }
 
+/** 400; `param` empty: the request as a whole is wrong. */
+export function invalidParameter(param: string, message: string): ApiError {
+  return new ApiError('invalid_parameter', { ...(param !== '' && { param }), message });
+}
+
 const RETRY_AFTER_SECONDS = '2';
 
 /** 503: something we depend on is away or full, and trying again helps. */

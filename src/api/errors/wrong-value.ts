@@ -9,6 +9,18 @@ export type SchemaError = {
   message?: string | undefined;
 };
 
+const MAX_NAME_CHARS = 100;
+
+/** The first member that an error lists; empty: none. */
+export function firstNameIn(
+  { params }: SchemaError,
+  list: 'additionalProperties' | 'requiredProperties',
+): string {
+  const names = (params as Readonly<Record<string, unknown>>)[list];
+  const name: unknown = Array.isArray(names) ? names[0] : undefined;
+  return typeof name === 'string' ? name.slice(0, MAX_NAME_CHARS) : '';
+}
+
 /**
  * What is wrong with a value, as the end of "The parameter …". What the library leaves vague is said in full: the values
  * that are allowed, and a format by an example of `schema`, never by a regular expression.

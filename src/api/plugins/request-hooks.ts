@@ -1,7 +1,7 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest, RouteOptions } from 'fastify';
 import type { Config } from '../../platform/config/config.ts';
 import type { ApiMetrics, NoteRequest } from '../api-metrics.ts';
-import { ApiError } from '../errors/api-error.ts';
+import { ApiError, invalidParameter } from '../errors/api-error.ts';
 import { storableProblem } from '../messages/send/problems.ts';
 
 const RETRY_AFTER_SECONDS = '1';
@@ -105,8 +105,7 @@ export function requireStorableValues(scope: FastifyInstance): void {
   scope.addHook('preValidation', (request, _reply, done) => {
     const problem = storableProblem(request.body ?? null) ?? storableProblem(request.query);
     if (problem === null) return done();
-    const param = problem.param.slice(0, MAX_PARAM_CHARS);
-    done(new ApiError('invalid_parameter', { message: problem.message, ...(param !== '' && { param }) }));
+    done(invalidParameter(problem.param.slice(0, MAX_PARAM_CHARS), problem.message));
   });
 }
 
@@ -114,7 +113,7 @@ export function requireStorableValues(scope: FastifyInstance): void {
 export function refuseNullBody(scope: FastifyInstance): void {
   scope.addHook('preValidation', (request, _reply, done) => {
     if (request.body !== null) return done();
-    done(new ApiError('invalid_parameter', { message: 'The body must be a JSON object.' }));
+    done(invalidParameter('', 'The body must be a JSON object.'));
   });
 }
 

@@ -1,8 +1,8 @@
 import type { FastifySchemaCompiler } from 'fastify';
 import type { TObject, TSchema } from 'typebox';
 import { Compile, type Validator } from 'typebox/compile';
-import { ApiError } from '../errors/api-error.ts';
-import { type SchemaError, unknownMemberText, wrongValueText } from '../errors/wrong-value.ts';
+import { type ApiError, invalidParameter } from '../errors/api-error.ts';
+import { firstNameIn, type SchemaError, unknownMemberText, wrongValueText } from '../errors/wrong-value.ts';
 
 /** Routes share schemas, and the two listeners of a process share all. */
 const compiled = new WeakMap<TSchema, Validator>();
@@ -39,22 +39,13 @@ function readIntegers(schema: TSchema, value: unknown): unknown {
 function schemaError(errors: readonly SchemaError[], schema: TSchema): ApiError {
   const unknown = errors.find((error) => error.keyword === 'additionalProperties');
   if (unknown !== undefined) {
-    const param = firstName((unknown.params as { additionalProperties?: unknown }).additionalProperties);
-    const message = unknownMemberText(param ?? '', unknown, schema);
-    return new ApiError('invalid_parameter', { ...(param && { param }), message });
+    const param = firstNameIn(unknown, 'additionalProperties');
+    return invalidParameter(param, unknownMemberText(param, unknown, schema));
   }
   const path = errors[0]?.instancePath ?? '';
   const wrong = errors.filter((one) => one.instancePath === path);
-  const missing = wrong.find((one) => one.keyword === 'required')?.params as { requiredProperties?: unknown };
-  const param = path.slice(1) || firstName(missing?.requiredProperties);
-  return new ApiError('invalid_parameter', {
-    ...(param && { param }),
-    message:
-      missing === undefined ? `The parameter ${wrongValueText(wrong, schema)}.` : 'The parameter is missing.',
-  });
-}
-
-function firstName(names: unknown): string | undefined {
-  const name: unknown = Array.isArray(names) ? names[0] : undefined;
-  return typeof name === 'string' ? name.slice(0, 100) : undefined;
+  const missing = wrong.find((one) => one.keyword === 'required');
+  const param = path.slice(1) || (missing === undefined ? '' : firstNameIn(missing, 'requiredProperties'));
+  const wrongValue = `The parameter ${wrongValueText(wrong, schema)}.`;
+  return invalidParameter(param, missing === undefined ? wrongValue : 'The parameter is missing.');
 }

@@ -21,13 +21,13 @@ export type ConversationRow = {
 
 export type ConversationFilter = {
   phoneNumberId: string | null;
-  customer: CustomerId | null;
+  customer: CustomerReference | null;
   /** Active at that time or later. */
   since: Date | null;
 };
 
-/** How a customer is named: the digits of a phone number (or wa_id), or a business-scoped user id. */
-type CustomerId = { phone: string } | { userId: string };
+/** The digits of a phone number (or wa_id), or a business-scoped user id. */
+type CustomerReference = { phone: string } | { userId: string };
 
 export type ConversationWalk = {
   order: 'asc' | 'desc';
@@ -54,7 +54,6 @@ export async function listConversations(
   { phoneNumberId, customer, since }: ConversationFilter,
   { order, after, limit }: ConversationWalk,
 ): Promise<ConversationRow[]> {
-  const direction = order === 'asc' ? 'asc' : 'desc';
   const behind = order === 'asc' ? '>' : '<';
   const horizon = order === 'asc' ? await conversationHorizon(database) : null;
   const conditions = [
@@ -73,10 +72,10 @@ export async function listConversations(
     `select ${CONVERSATION_COLUMNS}
        from (select c.* from ${customer === null ? 'conversations' : `(${conversationsOf(customer)})`} c
               where ${conditions.join(' and ')}
-              order by c.last_message_at ${direction}, c.id ${direction} limit ${MAX_ROWS}) as c
+              order by c.last_message_at ${order}, c.id ${order} limit ${MAX_ROWS}) as c
        left join contacts u on u.id = c.contact_id and u.waba_id = c.waba_id
        left join group_details g on g.conversation_id = c.id
-      order by c.last_message_at ${direction}, c.id ${direction} limit :limit`,
+      order by c.last_message_at ${order}, c.id ${order} limit :limit`,
     {
       wabaId,
       phoneNumberId,
@@ -95,7 +94,7 @@ export async function listConversations(
  * until it meets them. Upstream may know a phone under other digits than people write (Brazil, Mexico); its answers
  * told which.
  */
-function conversationsOf(customer: CustomerId): string {
+function conversationsOf(customer: CustomerReference): string {
   const contacts =
     'userId' in customer
       ? 'select id from contacts where waba_id = :wabaId and user_id = :userId'
@@ -133,8 +132,6 @@ const conversationHorizon = recentRead(LOCKS_MAX_AGE_MS, async (database) => {
 });
 
 const PHONE = /^(?:tel:)?[\s+]*\d[\d\s().\-/]*$/i;
-
-type CustomerReference = { phone: string } | { userId: string };
 
 /**
  * Reads a phone number in any usual form (`+1 (202) 555-0143`, `001202…`, `tel:+1-202-…`) or a wa_id; anything else is

@@ -1,5 +1,5 @@
 import type { Database } from '../../platform/postgres/database.ts';
-import { query, queryOne } from '../../platform/postgres/sql.ts';
+import { query, queryOne, queryValue } from '../../platform/postgres/sql.ts';
 import { type ConversationMessage, MESSAGE_COLUMNS, MESSAGE_JOINS } from './message-list.ts';
 
 export type MessageDetail = ConversationMessage & {
@@ -76,13 +76,12 @@ export async function findInboundByUpstreamId(
   wabaId: string,
   { phoneNumberId, upstreamId }: { phoneNumberId: string; upstreamId: string },
 ): Promise<string | null> {
-  const [row] = await query<{ id: string }>(
+  return await queryValue<string>(
     database,
     `select id from messages
       where phone_number_id = ? and upstream_id = ? and waba_id = ? and direction = 'inbound'`,
     [phoneNumberId, upstreamId, wabaId],
   );
-  return row?.id ?? null;
 }
 
 /** Returns when it was first marked. */

@@ -1,6 +1,6 @@
 import { member, parseJson, sourceOf, stringOf } from '../../platform/json/json-text.ts';
 import type { Database } from '../../platform/postgres/database.ts';
-import { query, queryOne } from '../../platform/postgres/sql.ts';
+import { query, queryOne, queryValue } from '../../platform/postgres/sql.ts';
 import type { MessageOrigin } from '../app-messages.ts';
 import type { SendState } from '../send/outbound-messages.ts';
 
@@ -63,7 +63,8 @@ async function readPage(
   selection: Selection,
 ): Promise<{ [Name in keyof ConversationMessage]: ConversationMessage[Name] | null }[]> {
   const { walk, filter } = selection;
-  const { direction, scanned, bindings } = scanOf(selection);
+  const { order } = walk;
+  const { scanned, bindings } = scanOf(selection);
   const wanted = [
     ...(filter.direction === null ? [] : ['p.direction = :direction']),
     ...(filter.type === null ? [] : ['p.type = :type']),
@@ -76,26 +77,25 @@ async function readPage(
   return await query(
     database,
     `select ${MESSAGE_COLUMNS},
-            case when sum(octet_length(m.content)) over (order by m.id ${direction}) - octet_length(m.content)
+            case when sum(octet_length(m.content)) over (order by m.id ${order}) - octet_length(m.content)
                       < ${MAX_PAGE_BYTES} then m.content end as content
        from (select coalesce(merged_into, id) as id from conversations
               where waba_id = :wabaId and id = :conversationId) as kept
        left join lateral (
          select p.id from (
            select p.id from (${scanned}) as p ${wanted === '' ? '' : `where ${wanted}`}
-            order by p.id ${direction} limit ${MAX_ROWS}) as p
-          order by p.id ${direction} limit :limit
+            order by p.id ${order} limit ${MAX_ROWS}) as p
+          order by p.id ${order} limit :limit
        ) as page on true
        left join messages m on m.id = page.id and m.waba_id = :wabaId
        ${MESSAGE_JOINS}
-      order by m.id ${direction}`,
+      order by m.id ${order}`,
     { ...bindings, ...filter, wabaId, conversationId, limit: walk.limit + 1 },
   );
 }
 
 /** Over `kept`, from what the index holds. */
 function scanOf({ walk: { order, afterId }, range }: Selection) {
-  const direction = order === 'asc' ? 'asc' : 'desc';
   const behind = order === 'asc' ? '>' : '<';
   const conditions = [
     ...(afterId === null ? [] : [`and x.id ${behind} cast(:afterId as bigint)`]),
@@ -103,8 +103,8 @@ function scanOf({ walk: { order, afterId }, range }: Selection) {
     ...(range.high === null ? [] : ['and x.id < cast(:high as bigint)']),
   ];
   const scanned = `select x.id, x.direction, x.type, x.created_at from messages x
-    where x.conversation_id = kept.id ${conditions.join(' ')} order by x.id ${direction} limit ${MAX_SCANNED}`;
-  return { direction, scanned, bindings: { afterId, ...range } } as const;
+    where x.conversation_id = kept.id ${conditions.join(' ')} order by x.id ${order} limit ${MAX_SCANNED}`;
+  return { scanned, bindings: { afterId, ...range } };
 }
 
 /** The last id that a page was looked for among when there may be more behind it; null when there is not. */
@@ -117,14 +117,13 @@ async function readScanEnd(
   const { filter } = selection;
   if (filter.direction === null && filter.type === null) return null;
   const { scanned, bindings } = scanOf(selection);
-  const [row] = await query<{ id: string }>(
+  return await queryValue<string>(
     database,
     `select p.id from (select coalesce(merged_into, id) as id from conversations
                         where waba_id = :wabaId and id = :conversationId) as kept
       cross join lateral (select n.id from (${scanned}) as n offset ${MAX_SCANNED - 1}) as p`,
     { ...bindings, wabaId, conversationId },
   );
-  return row?.id ?? null;
 }
 
 /** Message_Ids between which messages of a time lie; `low` inclusive, `high` exclusive, null: no bound. */

@@ -1,5 +1,5 @@
 import type { Database } from '../../platform/postgres/database.ts';
-import { query } from '../../platform/postgres/sql.ts';
+import { queryOne } from '../../platform/postgres/sql.ts';
 
 export type ReceivedMedia = {
   state: 'pending' | 'stored' | 'failed' | 'expired';
@@ -17,14 +17,12 @@ export async function findReceivedMedia(
   wabaId: string,
   upstreamMediaId: string,
 ): Promise<ReceivedMedia | null> {
-  const [row] = await query<Omit<ReceivedMedia, 'sizeBytes'> & { sizeBytes: string | null }>(
+  return await queryOne<ReceivedMedia>(
     database,
     `select state, object_key as "objectKey", coalesce(mime_type, served_type) as "mimeType",
-            size_bytes as "sizeBytes", sha256
+            cast(size_bytes as float8) as "sizeBytes", sha256
        from media where waba_id = ? and upstream_media_id = ?
       order by state = 'stored' desc, message_id desc limit 1`,
     [wabaId, upstreamMediaId],
   );
-  if (row === undefined) return null;
-  return { ...row, sizeBytes: row.sizeBytes === null ? null : Number(row.sizeBytes) };
 }

@@ -1,7 +1,7 @@
 import { createHmac, timingSafeEqual } from 'node:crypto';
 import { lazyInstallationKey } from '../../platform/crypto/installation-secret.ts';
 import type { SealedDatabase } from '../../platform/crypto/sealed-database.ts';
-import { query } from '../../platform/postgres/sql.ts';
+import { queryValue } from '../../platform/postgres/sql.ts';
 
 /** Where stored inbound media is served: the product spec's public path root. */
 const MEDIA_ROOT = '/received_media/';
@@ -61,11 +61,10 @@ function sign(key: Buffer, objectKey: string, expires: string): Buffer {
 }
 
 async function readTenantTtl(database: SealedDatabase['database'], wabaId: string): Promise<number | null> {
-  const [row] = await query<{ ttlSeconds: number | null }>(
+  return await queryValue<number>(
     database,
     `select p.media_url_ttl_seconds as "ttlSeconds"
        from wabas w join tenant_policies p on p.tenant_id = w.tenant_id where w.waba_id = ?`,
     [wabaId],
   );
-  return row?.ttlSeconds ?? null;
 }

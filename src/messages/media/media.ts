@@ -1,6 +1,6 @@
 import { columnsOf } from '../../platform/postgres/arrays.ts';
 import type { Database, Transaction } from '../../platform/postgres/database.ts';
-import { execute, query, queryOne } from '../../platform/postgres/sql.ts';
+import { execute, query, queryOne, queryValue } from '../../platform/postgres/sql.ts';
 import { RequestError } from '../../platform/request-input.ts';
 import type { TaskKind, WorkflowTask } from '../../platform/temporal/workflow-tasks.ts';
 
@@ -27,15 +27,9 @@ export const STORE_INBOUND_MEDIA: TaskKind = {
   eventType: 'media.ready',
 };
 
-export function storeMediaTask({
-  wabaId,
-  messageId,
-  eventId,
-}: {
-  wabaId: string;
-  messageId: string;
-  eventId: string;
-}): WorkflowTask {
+type AnnouncedMedia = { wabaId: string; messageId: string; eventId: string };
+
+export function storeMediaTask({ wabaId, messageId, eventId }: AnnouncedMedia): WorkflowTask {
   const argument = { wabaId, messageId };
   return { workflowId: mediaWorkflowId(messageId), kind: STORE_INBOUND_MEDIA, wabaId, eventId, argument };
 }
@@ -116,11 +110,8 @@ export async function takePendingMedia(
 }
 
 export async function hasMedia(database: Database, wabaId: string, messageId: string): Promise<boolean> {
-  const rows = await query(database, 'select 1 from media where message_id = ? and waba_id = ?', [
-    messageId,
-    wabaId,
-  ]);
-  return rows.length > 0;
+  const text = 'select 1 from media where message_id = ? and waba_id = ?';
+  return (await query(database, text, [messageId, wabaId])).length > 0;
 }
 
 export async function isMediaStored(database: Database, messageId: string): Promise<boolean> {
@@ -134,7 +125,7 @@ export async function findReadableMedia(
   wabaId: string,
   exceptMessageId: string,
 ): Promise<string | null> {
-  const [row] = await query<{ id: string }>(
+  return await queryValue<string>(
     database,
     `select upstream_media_id as id from media
       where waba_id = ? and state = 'stored' and finished_at > now() - interval '6 days'
@@ -142,7 +133,6 @@ export async function findReadableMedia(
       order by finished_at desc limit 1`,
     [wabaId, exceptMessageId],
   );
-  return row?.id ?? null;
 }
 
 export async function findErasedKeys(database: Database, objectKeys: readonly string[]): Promise<string[]> {
@@ -205,7 +195,7 @@ export async function markMediaFailed(
   messageId: string,
   error: { code: string; message: string },
 ): Promise<string | null> {
-  const [row] = await query<{ objectKey: string | null }>(
+  return await queryValue<string>(
     trx,
     `with pending as (
        select message_id, object_key from media
@@ -216,7 +206,6 @@ export async function markMediaFailed(
      returning pending.object_key as "objectKey"`,
     { wabaId, messageId, ...error },
   );
-  return row?.objectKey ?? null;
 }
 
 export type ServedMedia = {
@@ -238,9 +227,9 @@ export async function findServedMedia(
   database: Database,
   objectKeys: readonly string[],
 ): Promise<ServedMedia[]> {
-  const rows = await query<Omit<ServedMedia, 'sizeBytes'> & { sizeBytes: string }>(
+  return await query<ServedMedia>(
     database,
-    `select object_key as "objectKey", served_type as "servedType", size_bytes as "sizeBytes", sha256,
+    `select object_key as "objectKey", served_type as "servedType", cast(size_bytes as float8) as "sizeBytes", sha256,
             file_name as "fileName", media_type as "mediaType", message_id as "messageId",
             (select w.tenant_id from wabas w where w.waba_id = media.waba_id) as "tenantId",
             (select p.media_url_ttl_seconds from wabas w join tenant_policies p on p.tenant_id = w.tenant_id
@@ -248,7 +237,6 @@ export async function findServedMedia(
        from media where object_key = any (cast(? as text[])) and state = 'stored'`,
     [objectKeys],
   );
-  return rows.map((row) => ({ ...row, sizeBytes: Number(row.sizeBytes) }));
 }
 
 /** The tenant stores as much as it may. */

@@ -150,7 +150,7 @@ async function saveCachedProducts(
   database: Database,
   wabaId: string,
   catalogId: string,
-  products: readonly { retailerId: string; name: string | null; imageUrl: string | null }[],
+  products: readonly FoundProduct[],
 ): Promise<void> {
   // In one order everywhere, so that two lookups of the same products cannot deadlock.
   const sorted = products.toSorted((left, right) => (left.retailerId < right.retailerId ? -1 : 1));

@@ -2,7 +2,7 @@ import type { Logger } from '../../platform/logger.ts';
 import type { ObjectStore } from '../../platform/object-store/object-store.ts';
 import { ObjectStoreUnavailable } from '../../platform/object-store/store-errors.ts';
 import type { Database, Transaction } from '../../platform/postgres/database.ts';
-import { execute, query } from '../../platform/postgres/sql.ts';
+import { execute, query, queryValue } from '../../platform/postgres/sql.ts';
 import { RateLimitError } from '../../platform/request-input.ts';
 import { checkStorageQuota } from '../media/media.ts';
 import type { MediaKind } from './uploaded-media.ts';
@@ -101,15 +101,14 @@ export async function findMediaUploads(
   wabaId: string,
   uuids: readonly string[],
 ): Promise<MediaUpload[]> {
-  const rows = await query<Omit<MediaUpload, 'sizeBytes'> & { sizeBytes: string }>(
+  return await query<MediaUpload>(
     database,
     `select id as uuid, object_key as "objectKey", media_type as "mediaType", mime_type as "mimeType",
-            file_name as "fileName", size_bytes as "sizeBytes", sha256, created_at as "createdAt",
+            file_name as "fileName", cast(size_bytes as float8) as "sizeBytes", sha256, created_at as "createdAt",
             expires_at as "expiresAt", expires_at <= now() as "isExpired"
        from media_uploads where id = any (?::uuid[]) and waba_id = ? and state = 'ready'`,
     [uuids, wabaId],
   );
-  return rows.map((row) => ({ ...row, sizeBytes: Number(row.sizeBytes) }));
 }
 
 /** The file cannot be sent any more, and its bytes may be removed. Returns where they are; null: no such file. */
@@ -118,41 +117,17 @@ export async function deleteMediaUpload(
   wabaId: string,
   uuid: string,
 ): Promise<string | null> {
-  const [row] = await query<{ objectKey: string }>(
+  return await queryValue<string>(
     database,
     `update media_uploads set state = 'deleted' where id = ? and waba_id = ? and state = 'ready'
      returning object_key as "objectKey"`,
     [uuid, wabaId],
   );
-  return row?.objectKey ?? null;
 }
 
 /** Its bytes are gone, or never were stored. */
 export async function forgetMediaUpload(database: Database, uuid: string): Promise<void> {
   await execute(database, 'delete from media_uploads where id = ?', [uuid]);
-}
-
-/** Messages that waited when their file expired may still go out for a day. */
-const GRACE_DAYS = 1;
-/** Far longer than any upload may take. */
-const LOST_AFTER_HOURS = 1;
-
-/** Expired, deleted, or lost on their way, of all WABAs; a page by uuid, behind `after`. */
-async function listSpentMediaUploads(
-  database: Database,
-  after: string | null,
-  limit: number,
-): Promise<{ uuid: string; objectKey: string }[]> {
-  return await query(
-    database,
-    `select id as uuid, object_key as "objectKey" from media_uploads
-      where (state = 'deleted'
-             or (state = 'uploading' and created_at < now() - :lostHours * interval '1 hour')
-             or expires_at < now() - :graceDays * interval '1 day')
-        and (cast(:after as uuid) is null or id > cast(:after as uuid))
-      order by id limit :limit`,
-    { after, limit, lostHours: LOST_AFTER_HOURS, graceDays: GRACE_DAYS },
-  );
 }
 
 type MediaOfNumber = { uuid: string; phoneNumberId: string };
@@ -224,6 +199,11 @@ export async function forgetUpstreamMedia(
 
 const BATCH = 200;
 
+/** Messages that waited when their file expired may still go out for a day. */
+const GRACE_DAYS = 1;
+/** Far longer than any upload may take. */
+const LOST_AFTER_HOURS = 1;
+
 /** After so many the store is taken to be away: asking it for every file would take hours. */
 const FAILURES_IN_A_ROW = 5;
 
@@ -261,9 +241,21 @@ export async function removeSpentUploads(tools: {
   return failures;
 }
 
-async function* spentUploads(database: Database): AsyncGenerator<{ uuid: string; objectKey: string }> {
+type SpentUpload = { uuid: string; objectKey: string };
+
+/** Expired, deleted, or lost on their way, of all WABAs. */
+async function* spentUploads(database: Database): AsyncGenerator<SpentUpload> {
   for (let after: string | null = null; ; ) {
-    const page = await listSpentMediaUploads(database, after, BATCH);
+    const page: SpentUpload[] = await query(
+      database,
+      `select id as uuid, object_key as "objectKey" from media_uploads
+        where (state = 'deleted'
+               or (state = 'uploading' and created_at < now() - interval '${LOST_AFTER_HOURS} hours')
+               or expires_at < now() - interval '${GRACE_DAYS} days')
+          and (cast(:after as uuid) is null or id > cast(:after as uuid))
+        order by id limit ${BATCH}`,
+      { after },
+    );
     yield* page;
     if (page.length < BATCH) return;
     after = page.at(-1)?.uuid ?? null;

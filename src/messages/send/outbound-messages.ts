@@ -197,23 +197,21 @@ export async function requeueMessage(
   );
 }
 
+export type AcceptedMessage = { upstreamId: string; messageStatus: string | null; waId: string | null };
+
 /** Also after `unknown`: a late answer is better than none. False: too late. */
 export async function acceptMessage(
   trx: Transaction,
   { wabaId, messageId }: Omit<SendAttempt, 'attempt'>,
-  {
-    upstreamId,
-    messageStatus,
-    waId,
-  }: { upstreamId: string; messageStatus: string | null; waId: string | null },
+  accepted: AcceptedMessage,
 ): Promise<boolean> {
   const changed = await execute(
     trx,
     `update outbound_messages
-        set state = 'accepted', upstream_id = ?, upstream_status = ?, wa_id = ?, error = null, sending_until = null,
-            finished_at = now()
-      where message_id = ? and waba_id = ? and state in ('sending', 'unknown')`,
-    [upstreamId, messageStatus, waId, messageId, wabaId],
+        set state = 'accepted', upstream_id = :upstreamId, upstream_status = :messageStatus, wa_id = :waId, error = null,
+            sending_until = null, finished_at = now()
+      where message_id = :messageId and waba_id = :wabaId and state in ('sending', 'unknown')`,
+    { ...accepted, messageId, wabaId },
   );
   if (changed === 0) return false;
   await execute(
@@ -223,7 +221,7 @@ export async function acceptMessage(
             upstream_id = (select :upstreamId where not exists (
               select 1 from messages o where o.phone_number_id = m.phone_number_id and o.upstream_id = :upstreamId))
       where id = :messageId and waba_id = :wabaId and upstream_id is null`,
-    { upstreamId, messageId, wabaId },
+    { ...accepted, messageId, wabaId },
   );
   return true;
 }
@@ -269,11 +267,6 @@ export async function findFailedMessage(
   );
   if (row === undefined) throw new Error('the failed message is missing');
   return row;
-}
-
-/** Wakes outcome-waiter.ts when the transaction commits. */
-export function announceOutcome(trx: Transaction, messageId: string): void {
-  trx.notify('heliograph_sends', messageId);
 }
 
 export type SendProgress = {

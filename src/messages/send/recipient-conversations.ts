@@ -1,4 +1,5 @@
 import {
+  type ConversationPair,
   drawIds,
   findContacts,
   lockKnownConversation,
@@ -30,7 +31,8 @@ export async function lockRecipientConversation(
   recipient: Recipient,
 ): Promise<string> {
   if ('groupId' in recipient)
-    return await lockGroupConversation(trx, wabaId, phoneNumberId, recipient.groupId);
+    // Opened by the statement that locks it: nothing else has to be known of a group.
+    return await openedConversation(trx, 'group', { wabaId, phoneNumberId, partnerId: recipient.groupId });
   const known = await actualRecipient(trx, wabaId, recipient);
   return (
     (await lockKnownConversation(trx, wabaId, phoneNumberId, known)) ??
@@ -38,17 +40,13 @@ export async function lockRecipientConversation(
   );
 }
 
-/** Opened by the statement that locks it: nothing else has to be known of a group. */
-async function lockGroupConversation(
+async function openedConversation(
   trx: Transaction,
-  wabaId: string,
-  phoneNumberId: string,
-  groupId: string,
+  kind: 'contact' | 'group',
+  pair: ConversationPair,
 ): Promise<string> {
-  const [conversation] = await openConversations(trx, 'group', [
-    { wabaId, phoneNumberId, partnerId: groupId },
-  ]);
-  if (conversation === undefined) throw new Error('the conversation of the group was not opened');
+  const [conversation] = await openConversations(trx, kind, [pair]);
+  if (conversation === undefined) throw new Error('the conversation was not opened');
   return conversation.id;
 }
 
@@ -71,12 +69,8 @@ async function openConversation(
 ): Promise<string> {
   await lockCustomers(trx, shardOf(wabaId));
   const [contact] = await findContacts(trx, [{ wabaId, ...recipient }]);
-  const contactId = contact?.id ?? (await addContact(trx, wabaId, recipient));
-  const [conversation] = await openConversations(trx, 'contact', [
-    { wabaId, phoneNumberId, partnerId: contactId },
-  ]);
-  if (conversation === undefined) throw new Error('the conversation was not opened');
-  return conversation.id;
+  const partnerId = contact?.id ?? (await addContact(trx, wabaId, recipient));
+  return await openedConversation(trx, 'contact', { wabaId, phoneNumberId, partnerId });
 }
 
 async function addContact(trx: Transaction, wabaId: string, recipient: Person): Promise<string> {

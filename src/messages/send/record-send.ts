@@ -5,8 +5,8 @@ import { finishTask } from '../../platform/temporal/workflow-tasks.ts';
 import { localMessageId } from '../messages.ts';
 import { recordStatuses } from '../statuses.ts';
 import {
+  type AcceptedMessage,
   acceptMessage,
-  announceOutcome,
   endMessage,
   findFailedMessage,
   requeueMessage,
@@ -32,7 +32,7 @@ export async function untilRecorded<T>(record: () => Promise<T>): Promise<T> {
 export async function recordAccepted(
   database: Database,
   input: SendMessageInput,
-  accepted: { upstreamId: string; messageStatus: string | null; waId: string | null },
+  accepted: AcceptedMessage,
 ): Promise<void> {
   await database.transaction(async (trx) => {
     await acceptMessage(trx, input, accepted);
@@ -96,7 +96,8 @@ export async function recordOver(database: Database, input: SendMessageInput): P
 
 async function finish(trx: Transaction, input: SendMessageInput): Promise<void> {
   await finishTask(trx, sendWorkflowId(input.messageId));
-  announceOutcome(trx, input.messageId);
+  // Wakes outcome-waiter.ts when the transaction commits.
+  trx.notify('heliograph_sends', input.messageId);
 }
 
 async function publishFailure(

@@ -1,9 +1,10 @@
 import type { SendOutcome, SendRefusal } from '../../platform/graph/graph-calls.ts';
+import type { AcceptedMessage } from './outbound-messages.ts';
 import type { SendError } from './send-error.ts';
 import { sendErrorClass } from './upstream-errors.ts';
 
 export type SendVerdict =
-  | { kind: 'accepted'; upstreamId: string; messageStatus: string | null; waId: string | null }
+  | ({ kind: 'accepted' } & AcceptedMessage)
   | {
       kind: 'again';
       error: SendError;

@@ -158,23 +158,11 @@ async function judgeUpload(
 }
 
 /** A file may be given twice without harm, so a missing answer is as good as none. */
-function outcomeOf({
-  httpStatus,
-  code,
-  upstream,
-  transient,
-  retryAfterMs,
-  message,
-}: GraphError): SendOutcome {
+function outcomeOf(failure: GraphError): SendOutcome {
+  const { httpStatus, code, upstream, transient, retryAfterMs, message } = failure;
   if (httpStatus === null) return { kind: 'not_sent', reason: message };
-  return {
-    kind: 'refused',
-    httpStatus,
-    code,
-    error: upstream === null ? null : { ...upstream },
-    transient,
-    retryAfterMs,
-  };
+  const error = upstream === null ? null : { ...upstream };
+  return { kind: 'refused', httpStatus, code, error, transient, retryAfterMs };
 }
 
 function mediaMissing(uuid: string, why = 'was deleted or has expired'): SendError {

@@ -1,6 +1,6 @@
 import type { TSchema } from 'typebox';
 import type { TLocalizedValidationError } from 'typebox/error';
-import { unknownMemberText, wrongValueText } from '../../errors/wrong-value.ts';
+import { firstNameIn, unknownMemberText, wrongValueText } from '../../errors/wrong-value.ts';
 
 /** `path` is that of the checked value; the problem names the whole path of the member. */
 export function memberProblem(
@@ -18,7 +18,7 @@ export function memberProblem(
     (error) => !['required', 'additionalProperties', 'boolean'].includes(error.keyword),
   );
   if (unknown !== undefined) {
-    const [name] = namesIn(unknown.params, 'additionalProperties');
+    const name = firstNameIn(unknown, 'additionalProperties');
     return { param: joined(at(unknown), name), message: unknownMemberText(name, unknown, schema) };
   }
   if (wrong !== undefined) {
@@ -26,18 +26,10 @@ export function memberProblem(
     return { param: at(wrong), message: `The parameter ${wrongValueText(same, schema)}.` };
   }
   if (missing !== undefined) {
-    const [name] = namesIn(missing.params, 'requiredProperties');
+    const name = firstNameIn(missing, 'requiredProperties');
     return { param: joined(at(missing), name), message: 'The parameter is missing.' };
   }
   return { param: first === undefined ? path : at(first), message: 'The parameter is not valid.' };
-}
-
-const MAX_NAME_CHARS = 100;
-
-function namesIn(params: object, member: string): [string] {
-  const names: unknown = (params as Record<string, unknown>)[member];
-  const name: unknown = Array.isArray(names) ? names[0] : undefined;
-  return [typeof name === 'string' ? name.slice(0, MAX_NAME_CHARS) : ''];
 }
 
 const MAX_DEPTH = 32;

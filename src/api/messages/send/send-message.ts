@@ -16,7 +16,7 @@ import {
   type SendProgress,
 } from '../../../messages/send/outbound-messages.ts';
 import type { Database } from '../../../platform/postgres/database.ts';
-import { ApiError } from '../../errors/api-error.ts';
+import { ApiError, invalidParameter } from '../../errors/api-error.ts';
 import type { ExternalContext } from '../../external/external-app.ts';
 import { sendJsonText } from '../../external/schema-kit.ts';
 import { type Account, accountOf } from '../../keys/api-key-auth.ts';
@@ -40,8 +40,7 @@ const sendValidator: typeof validatorCompiler = (route) => {
   return (value: unknown) => {
     const problem = sendProblem(value);
     if (problem === null) return { value };
-    const { param, message } = problem;
-    return { error: new ApiError('invalid_parameter', { ...(param !== '' && { param }), message }) };
+    return { error: invalidParameter(problem.param, problem.message) };
   };
 };
 
@@ -130,8 +129,7 @@ export function idempotencyKeyOf(request: FastifyRequest, operation: string): Id
   const key = request.headers['idempotency-key'];
   if (key === undefined) return null;
   if (typeof key !== 'string' || !PRINTABLE.test(key)) {
-    const message = 'The header must be 1 to 255 visible ASCII characters.';
-    throw new ApiError('invalid_parameter', { param: HEADER, message });
+    throw invalidParameter(HEADER, 'The header must be 1 to 255 visible ASCII characters.');
   }
   const fingerprint = createHash('sha256').update(JSON.stringify(request.body)).digest();
   return { operation, key, fingerprint };

@@ -14,7 +14,7 @@ import { ObjectStoreUnavailable } from '../../../platform/object-store/store-err
 import type { Database } from '../../../platform/postgres/database.ts';
 import { mediaUuidOf, publicMediaId, uuidV7 } from '../../../platform/public-ids.ts';
 import { RequestError } from '../../../platform/request-input.ts';
-import { ApiError, notFound } from '../../errors/api-error.ts';
+import { ApiError, notFound, unavailable } from '../../errors/api-error.ts';
 import type { ExternalContext } from '../../external/external-app.ts';
 import { count, dateTime, idParams, named, nullable, text } from '../../external/schema-kit.ts';
 import { type Account, accountOf } from '../../keys/api-key-auth.ts';
@@ -74,9 +74,7 @@ const getMedia = restOperation({
   tag: 'Media',
   params: MediaParams,
   answers: { 200: { schema: UploadedMedia, description: 'The file.' } },
-  run: async ({ database, wabaId }, { id }) => {
-    return await findMedia(database, wabaId, id);
-  },
+  run: ({ database, wabaId }, { id }) => findMedia(database, wabaId, id),
 });
 
 const Deleted = Type.Object({ id: UploadedMedia.properties.id, deleted: Type.Literal(true) });
@@ -212,7 +210,7 @@ async function store(
     // A refused file has left nothing. What a store that failed has kept is unknown: housekeeping removes it.
     if (error instanceof ApiError || error instanceof RequestError) await forgetMediaUpload(database, uuid);
     if (!(error instanceof ObjectStoreUnavailable)) throw error;
-    throw new ApiError('service_unavailable', { cause: error, headers: { 'retry-after': '2' } });
+    throw unavailable(error);
   }
 }
 

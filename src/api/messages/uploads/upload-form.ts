@@ -13,7 +13,7 @@ import {
   SENDABLE_MIME_TYPES,
   uploadedFileName,
 } from '../../../messages/send/uploaded-media.ts';
-import { ApiError } from '../../errors/api-error.ts';
+import { ApiError, invalidParameter } from '../../errors/api-error.ts';
 import { mayTakeMs, tooSlow } from '../../shares/client-shares.ts';
 
 type UploadedFile = {
@@ -62,8 +62,7 @@ export async function openUploadForm(
   const fields = new Map<string, string>();
   for (;;) {
     const { value: part, done } = await next();
-    if (done)
-      throw new ApiError('invalid_parameter', { param: 'file', message: 'The parameter is missing.' });
+    if (done) throw invalidParameter('file', 'The parameter is missing.');
     if (part.type === 'field') {
       takeField(fields, part);
       continue;
@@ -102,9 +101,7 @@ function readFile(
       yield chunk;
     }
     await restOfForm();
-    if (sizeBytes === 0) {
-      throw new ApiError('invalid_parameter', { param: 'file', message: 'The file is empty.' });
-    }
+    if (sizeBytes === 0) throw invalidParameter('file', 'The file is empty.');
     const mediaType = checkedKind(mimeType());
     checkSize(sizeBytes, mediaType, head);
     checkFirstBytes(mimeType(), head);
@@ -154,15 +151,12 @@ const MAX_FILE_NAME_CHARS = 8_000;
 function checkFilePart({ fieldname, filename }: MultipartFile): void {
   if (fieldname !== 'file') throw noSuchField(fieldname);
   if (filename.length <= MAX_FILE_NAME_CHARS) return;
-  throw new ApiError('invalid_parameter', {
-    param: 'file',
-    message: `The name of the file has up to ${MAX_FILE_NAME_CHARS} characters.`,
-  });
+  throw invalidParameter('file', `The name of the file has up to ${MAX_FILE_NAME_CHARS} characters.`);
 }
 
 function refuseFile(part: MultipartFile): never {
   checkFilePart(part);
-  throw new ApiError('invalid_parameter', { param: 'file', message: 'There may be one file.' });
+  throw invalidParameter('file', 'There may be one file.');
 }
 
 const KNOWN_FIELDS = ['type', 'messaging_product'];
@@ -174,7 +168,7 @@ function takeFieldIfKnown(fields: Map<string, string>, part: MultipartValue): vo
 
 function takeKnownField(fields: Map<string, string>, part: MultipartValue): void {
   const { fieldname: name, value } = part;
-  const invalid = (message: string) => new ApiError('invalid_parameter', { param: name, message });
+  const invalid = (message: string) => invalidParameter(name, message);
   if (name === 'file') throw invalid('The parameter must be a file: its part needs a filename.');
   if (!KNOWN_FIELDS.includes(name)) throw noSuchField(name);
   if (fields.has(name)) throw invalid('The parameter is given twice.');
@@ -186,11 +180,7 @@ function takeKnownField(fields: Map<string, string>, part: MultipartValue): void
 const MAX_NAME_CHARS = 100;
 
 function noSuchField(name: string): ApiError {
-  const param = name.toWellFormed().slice(0, MAX_NAME_CHARS);
-  return new ApiError('invalid_parameter', {
-    ...(param !== '' && { param }),
-    message: 'There is no such parameter.',
-  });
+  return invalidParameter(name.toWellFormed().slice(0, MAX_NAME_CHARS), 'There is no such parameter.');
 }
 
 type Reader = <T>(read: () => Promise<T>) => Promise<T>;
