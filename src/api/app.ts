@@ -2,13 +2,12 @@ import fastify, { type FastifyInstance } from 'fastify';
 import type { Logger } from 'pino';
 import { policyDefaults } from '../accounts/tenant-policies.ts';
 import type { TestEventTools } from '../deliveries/test-event.ts';
+import { optionRulesOf } from '../endpoints/endpoint-options.ts';
 import { LOOKUPS_PER_MINUTE } from '../endpoints/url-check.ts';
 import type { KeepAtOnce } from '../inbound/inbox.ts';
 import { makeMediaUrls } from '../messages/media/media-urls.ts';
 import type { Config } from '../platform/config/config.ts';
 import { makeSecretBox, parseEncryptionKeys } from '../platform/crypto/secret-box.ts';
-import { makeHostResolver } from '../platform/http/host-resolver.ts';
-import { makeAddressGuard } from '../platform/http/outbound-url.ts';
 import type { ObjectStore } from '../platform/object-store/object-store.ts';
 import type { Database } from '../platform/postgres/database.ts';
 import { checkSchema } from '../platform/postgres/schema-state.ts';
@@ -146,7 +145,9 @@ function registerAccountRoutes(app: FastifyInstance, deps: ApiDependencies): voi
   const { publicUrl } = config.api;
   const encryptionKeys = parseEncryptionKeys(config.encryptionKeys);
   const cursors = makePageCursors(encryptionKeys.map(({ key }) => key));
-  const rules = { secretBox: makeSecretBox(encryptionKeys), ...endpointRules(config) };
+  const { urlRules, maxTimeoutMs } = optionRulesOf({ config, database });
+  const limitedRules = { ...urlRules, lookupsPerMinute: LOOKUPS_PER_MINUTE };
+  const rules = { secretBox: makeSecretBox(encryptionKeys), urlRules: limitedRules, maxTimeoutMs };
   const upstream = makeUpstreamCalls(config);
   const temporal = deps.temporal ?? ownConnection(app, config);
   const exports = shareDownloads(app, EXPORT_LIMITS);
@@ -203,14 +204,6 @@ function ownConnection(app: FastifyInstance, config: Config): TemporalConnection
   const temporal = openTemporalConnection(config);
   app.addHook('onClose', async () => await temporal.close());
   return temporal;
-}
-
-/** By which the sender judges endpoints too. */
-function endpointRules({ webhooks }: Config) {
-  const { allowHttp, ports, proxy } = webhooks;
-  const rules = { allowHttp, ports, proxy, guard: makeAddressGuard(webhooks), resolve: makeHostResolver() };
-  const urlRules = { ...rules, lookupsPerMinute: LOOKUPS_PER_MINUTE };
-  return { urlRules, maxTimeoutMs: webhooks.timeoutMs };
 }
 
 async function notStarted(): Promise<never> {

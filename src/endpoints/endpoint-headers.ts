@@ -1,5 +1,5 @@
 import { type SecretBox, SecretBoxError } from '../platform/crypto/secret-box.ts';
-import { invalidValue } from '../platform/request-input.ts';
+import { invalidValue, shown } from '../platform/request-input.ts';
 import type { EndpointOptions } from './endpoint-options.ts';
 import { isReservedHeader } from './reserved-headers.ts';
 import { endpointHeadersPlace } from './sealed-columns.ts';
@@ -46,7 +46,6 @@ const MAX_TOTAL_BYTES = 4_096;
 const NAME = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/;
 /** A field value of RFC 9110 §5.5 without the obsolete bytes above ASCII: visible, with spaces or tabs inside only. */
 const VALUE = /^[\x21-\x7e](?:[\t\x20-\x7e]*[\x21-\x7e])?$/;
-const SHOWN_NAME_CHARS = 80;
 
 type CustomHeadersVerdict =
   | { ok: true; headers: Record<string, string> }
@@ -95,10 +94,6 @@ function judge(headers: readonly { name: string; value: string }[]): CustomHeade
     );
   }
   return { ok: true, headers: Object.fromEntries(headers.map(({ name, value }) => [name, value])) };
-}
-
-function shown(name: string): string {
-  return JSON.stringify(name.length > SHOWN_NAME_CHARS ? `${name.slice(0, SHOWN_NAME_CHARS)}…` : name);
 }
 
 function refuse(message: string): CustomHeadersVerdict {

@@ -90,14 +90,8 @@ export function textSetting(
   own: Doors<string> & { example: string; check: (text: string) => string },
 ): Setting<string, string> {
   const schema = Type.String();
-  return {
-    ...own,
-    kind: 'text',
-    request: schema,
-    answer: schema,
-    fallback: '',
-    portal: { ...own.portal, widget: 'line' },
-  };
+  const portal = { ...own.portal, widget: 'line' } as const;
+  return { ...own, kind: 'text', request: schema, answer: schema, fallback: '', portal };
 }
 
 /** Where `fallback` is null, also what the installation says. */
@@ -112,14 +106,8 @@ export function choiceSetting<Name extends string, Fallback extends Name | null>
 ): Setting<string, Name | Fallback> {
   const { names, title, description, ...setting } = own;
   const schema = Type.Enum([...names], description === undefined ? {} : { description });
-  return {
-    ...setting,
-    kind: 'choice',
-    example: own.fallback,
-    request: schema,
-    answer: schema,
-    check: (name) => oneOf(title, names, name),
-  };
+  const check = (name: string) => oneOf(title, names, name);
+  return { ...setting, kind: 'choice', example: own.fallback, request: schema, answer: schema, check };
 }
 
 /** Null: all, also those to come. */
@@ -132,15 +120,9 @@ export function textsSetting<Item extends string>(
   },
 ): Setting<readonly string[], Item[] | null> {
   const { item, maxItems, ...setting } = own;
-  return {
-    example: null,
-    ...setting,
-    kind: 'texts',
-    request: Type.Array(item, { minItems: 1, maxItems }),
-    answer: Type.Array(item),
-    fallback: null,
-    portal: { ...own.portal, widget: 'ticks' },
-  };
+  const schemas = { request: Type.Array(item, { minItems: 1, maxItems }), answer: Type.Array(item) };
+  const portal = { ...own.portal, widget: 'ticks' } as const;
+  return { example: null, ...setting, kind: 'texts', ...schemas, fallback: null, portal };
 }
 
 /** One to a line; null: none. */
@@ -152,15 +134,10 @@ export function linesSetting(
   },
 ): Setting<readonly string[], string[] | null> {
   const { maxItems, description, ...setting } = own;
-  return {
-    example: null,
-    ...setting,
-    kind: 'lines',
-    request: Type.Array(Type.String(), { minItems: 1, maxItems, description }),
-    answer: Type.Array(Type.String(), { description }),
-    fallback: null,
-    portal: { ...own.portal, widget: 'lines' },
-  };
+  const request = Type.Array(Type.String(), { minItems: 1, maxItems, description });
+  const answer = Type.Array(Type.String(), { description });
+  const portal = { ...own.portal, widget: 'lines' } as const;
+  return { example: null, ...setting, kind: 'lines', request, answer, fallback: null, portal };
 }
 
 export function numberSetting(
@@ -171,6 +148,7 @@ export function numberSetting(
 ): Setting<number, number | null> {
   const { description, ...setting } = own;
   const schema = Type.Integer(description === undefined ? {} : { description });
+  const portal = { maxLength: 400, ...own.portal, widget: 'line' } as const;
   return {
     ...setting,
     example: null,
@@ -178,7 +156,7 @@ export function numberSetting(
     request: schema,
     answer: schema,
     fallback: null,
-    portal: { maxLength: 400, ...own.portal, widget: 'line' },
+    portal,
   };
 }
 
@@ -186,15 +164,10 @@ export function numbersSetting(
   own: Doors<number[]> & { maxItems: number; check: (values: readonly number[]) => number[] },
 ): Setting<readonly number[], number[] | null> {
   const { maxItems, ...setting } = own;
-  return {
-    ...setting,
-    example: null,
-    kind: 'numbers',
-    request: Type.Array(Type.Integer(), { minItems: 1, maxItems }),
-    answer: Type.Array(Type.Integer()),
-    fallback: null,
-    portal: { maxLength: 400, ...own.portal, widget: 'line' },
-  };
+  const request = Type.Array(Type.Integer(), { minItems: 1, maxItems });
+  const answer = Type.Array(Type.Integer());
+  const portal = { maxLength: 400, ...own.portal, widget: 'line' } as const;
+  return { ...setting, example: null, kind: 'numbers', request, answer, fallback: null, portal };
 }
 
 /** Throws RequestError `invalid_value` for what is not whole or out of bounds. */

@@ -1,9 +1,8 @@
 import { Type } from 'typebox';
+import { DELIVERY_STATES } from '../../deliveries/log/deliveries.ts';
 import { EventTypeSchema } from '../../platform/event-type-schema.ts';
 import { count, dateTime, idParams, named, nullable, text } from '../external/schema-kit.ts';
 import { WEBHOOK_EXAMPLES } from '../openapi/webhooks/webhook-examples.ts';
-
-export const DELIVERY_STATES = ['pending', 'delivered', 'failed', 'dropped'] as const;
 
 const ID = 'evt_019aa2b37c4d7e8f9a0b1c2d3e4f5061';
 

@@ -1,6 +1,7 @@
 import { type Static, Type } from 'typebox';
 import { endpointsThatFilter } from '../../deliveries/filtered-endpoints.ts';
 import {
+  DELIVERY_STATES,
   type EventAttempt,
   type LoggedDelivery,
   listDeliveryAttempts,
@@ -33,7 +34,7 @@ import {
   upstreamText,
 } from '../external/schema-kit.ts';
 import { restOperation } from '../operations/operation.ts';
-import { DELIVERY_STATES, EventDetails, EventItem, EventParams } from './event-schemas.ts';
+import { EventDetails, EventItem, EventParams } from './event-schemas.ts';
 
 const EventQuery = closed({
   ...PAGE_PARAMETERS,

@@ -34,6 +34,8 @@ export function nullable<T extends TSchema>(schema: T, example: unknown = null) 
   return Type.Union([schema, Type.Null()], { examples: [example] });
 }
 
+export const AnyObject = Type.Object({}, { additionalProperties: true });
+
 export function upstreamObject(example: object) {
   return Type.Object({}, { additionalProperties: true, examples: [example] });
 }

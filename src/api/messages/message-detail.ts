@@ -12,6 +12,7 @@ import { sendErrorAdvice } from '../../messages/send/upstream-errors.ts';
 import { isMembers, membersOf } from '../../platform/json/json-members.ts';
 import { notFound } from '../errors/api-error.ts';
 import {
+  AnyObject,
   count,
   dateTime,
   named,
@@ -25,8 +26,6 @@ import { restOperation } from '../operations/operation.ts';
 import { Message, messageMembers, messageText, participantMembers } from './message-json.ts';
 import { sendErrorOf } from './send/send-response.ts';
 
-const Anything = Type.Object({}, { additionalProperties: true });
-
 const Status = named('MessageStatus', {
   status: text('delivered'),
   timestamp: nullable(dateTime(), '2026-11-21T09:30:04.000Z'),
@@ -37,8 +36,8 @@ const Status = named('MessageStatus', {
   pricing: Type.Optional(
     upstreamObject({ billable: true, pricing_model: 'PMP', type: 'regular', category: 'utility' }),
   ),
-  conversation: Type.Optional(Anything),
-  errors: Type.Optional(Type.Array(Anything)),
+  conversation: Type.Optional(AnyObject),
+  errors: Type.Optional(Type.Array(AnyObject)),
 });
 
 const DetailedMessage = named('MessageDetails', {
@@ -53,7 +52,7 @@ const DetailedMessage = named('MessageDetails', {
       code: Type.String(),
       message: Type.String(),
       advice: Type.Optional(Type.String()),
-      upstream: Type.Optional(Anything),
+      upstream: Type.Optional(AnyObject),
     }),
   ),
   statuses: Type.Array(Status),

@@ -10,7 +10,15 @@ import {
 import { listParticipants, type Participant } from '../../messages/conversations/participants.ts';
 import type { MediaLink, MediaUrls } from '../../messages/media/media-urls.ts';
 import type { Database } from '../../platform/postgres/database.ts';
-import { dateTime, listOf, named, nullable, text, upstreamObject } from '../external/schema-kit.ts';
+import {
+  AnyObject,
+  dateTime,
+  listOf,
+  named,
+  nullable,
+  text,
+  upstreamObject,
+} from '../external/schema-kit.ts';
 
 type LinkTo = (objectKey: string) => MediaLink;
 
@@ -169,8 +177,6 @@ const DATE_TIME = Type.String({ format: 'date-time' });
 
 const META_ID = 'wamid.HBgLMTIwMjU1NTAxNDMVAgASGBQzQUEyOUI4MDVFNjE0NEU0NzgwMAA=';
 
-const UpstreamObject = Type.Object({}, { additionalProperties: true });
-
 const Reaction = named('MessageReaction', {
   emoji: Type.String(),
   from: Type.Enum(['customer', 'business']),
@@ -232,7 +238,7 @@ export const Message = named('Message', {
   editedAt: Type.Optional(DATE_TIME),
   /** The edit message, which has the media that the edit brought. */
   editedBy: Type.Optional(Type.String()),
-  editedMessage: Type.Optional(UpstreamObject),
+  editedMessage: Type.Optional(AnyObject),
   revokedAt: Type.Optional(DATE_TIME),
   message: upstreamObject({
     from: '12025550143',

@@ -7,13 +7,18 @@ import { firstNameIn, type SchemaError, unknownMemberText, wrongValueText } from
 /** Routes share schemas, and the two listeners of a process share all. */
 const compiled = new WeakMap<TSchema, Validator>();
 
+export function validatorOf(schema: TSchema): Validator {
+  const validator = compiled.get(schema) ?? Compile(schema);
+  compiled.set(schema, validator);
+  return validator;
+}
+
 /**
  * Strict validation: bodies are taken as they are, never converted; no body at all is an empty object. Only query strings and path parameters, which
  * are text by nature, have plain decimal integers read as numbers where the schema asks for one.
  */
 export const validatorCompiler: FastifySchemaCompiler<TSchema> = ({ schema, httpPart }) => {
-  const validator = compiled.get(schema) ?? Compile(schema);
-  compiled.set(schema, validator);
+  const validator = validatorOf(schema);
   return (value: unknown) => {
     const read = httpPart === 'body' ? (value ?? {}) : readIntegers(schema, value);
     if (validator.Check(read)) return { value: read };

@@ -49,7 +49,6 @@ const list = operation({
     name: 'replay list',
     help: 'list the newest replays of a WABA',
     example: 'replay list --waba 900000000000101',
-    waba: 'the WABA',
     show: ({ rows }, { call }) => describeReplays(rows, call.wabaId),
   },
 });

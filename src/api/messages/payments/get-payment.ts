@@ -11,6 +11,7 @@ import { publicEventId } from '../../../platform/public-ids.ts';
 import { ApiError, notFound } from '../../errors/api-error.ts';
 import type { ExternalContext } from '../../external/external-app.ts';
 import {
+  AnyObject,
   closed,
   dateTime,
   nullable,
@@ -22,8 +23,6 @@ import {
 } from '../../external/schema-kit.ts';
 import { callUpstream } from '../../external/upstream-calls.ts';
 import { restOperation } from '../../operations/operation.ts';
-
-const Anything = Type.Object({}, { additionalProperties: true });
 
 const Payment = Type.Object({
   referenceId: text('order-7'),
@@ -43,7 +42,7 @@ const Payment = Type.Object({
       updated_timestamp: 1_790_000_060,
     }),
   ),
-  refunds: Type.Array(Anything, { examples: [[]] }),
+  refunds: Type.Array(AnyObject, { examples: [[]] }),
   serviceMessageId: nullable(Type.String(), '4711'),
   conversationId: nullable(Type.String(), '42'),
   events: Type.Array(
@@ -54,7 +53,7 @@ const Payment = Type.Object({
       createdAt: dateTime('2026-09-21T14:14:21.120Z'),
     }),
   ),
-  upstream: Type.Optional(Type.Object({ askedAt: dateTime(), payments: Type.Array(Anything) })),
+  upstream: Type.Optional(Type.Object({ askedAt: dateTime(), payments: Type.Array(AnyObject) })),
 });
 
 const PaymentQuery = closed({

@@ -188,12 +188,7 @@ const EXTENSIONS: Readonly<Record<string, string>> = {
 };
 
 /** The name a file is offered under: the customer's own, or the kind of media and the message's id. */
-function servedFileName(file: {
-  fileName: string | null;
-  mediaType: string;
-  messageId: string;
-  servedType: string;
-}): string {
+function servedFileName(file: ServedMedia): string {
   if (file.fileName !== null && file.fileName.trim() !== '') return file.fileName;
   return `${file.mediaType}-${file.messageId}.${EXTENSIONS[essenceOf(file.servedType)] ?? 'bin'}`;
 }

@@ -1,16 +1,13 @@
 import type { TSchema } from 'typebox';
-import { Compile, type Validator } from 'typebox/compile';
 import { isMembers } from '../../../platform/json/json-members.ts';
+import { validatorOf } from '../../plugins/validation.ts';
 import { joined, memberProblem, type Problem } from './problems.ts';
 import { Envelope, GroupEnvelope, isTypeName, type SendRequest, shapeOf, typeOf } from './send-body.ts';
 import { extraProblem } from './upstream-payload.ts';
 
-/** Compiled when first needed: a tenant uses few of the shapes. */
-const validators = new WeakMap<TSchema, Validator>();
-
 export function shapeProblem(shape: TSchema, value: unknown, path: string): Problem | null {
-  const validator = validators.get(shape) ?? Compile(shape);
-  validators.set(shape, validator);
+  // Compiled when first needed: a tenant uses few of the shapes.
+  const validator = validatorOf(shape);
   return validator.Check(value) ? null : memberProblem(validator.Errors(value), path, shape);
 }
 
