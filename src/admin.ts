@@ -5,7 +5,7 @@ import { alertsCommand } from './alerts/commands/alert-commands.ts';
 import { deliveryCommand } from './api/deliveries/retries.ts';
 import { endpointCommand } from './api/endpoints/endpoint-command.ts';
 import { operationsUrlCommand } from './api/endpoints/operations-url.ts';
-import { replayCommand } from './api/replays/replay-command.ts';
+import { replayCommand } from './api/replays/replays.ts';
 import { eventsCommand, findCommand } from './deliveries/commands/find-command.ts';
 import { topCommand } from './doctor/top-command.ts';
 import { eraseCommand, erasuresCommand, exportCommand } from './erasures/commands/erase-commands.ts';

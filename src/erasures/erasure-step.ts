@@ -1,3 +1,4 @@
+import { redactAudit } from '../platform/audit/audit.ts';
 import type { SecretBox } from '../platform/crypto/secret-box.ts';
 import { type ErasureCounts, type FoundFile, removeFound } from '../platform/erasing.ts';
 import type { ObjectStore } from '../platform/object-store/object-store.ts';
@@ -81,6 +82,9 @@ export function rowStep(
     },
   };
 }
+
+/** Entries of the audit log in which an early version named events, whose ids hold numbers. */
+export const auditStep = rowStep('audit log', 'auditEntries', redactAudit);
 
 type FileRows = {
   count: string;

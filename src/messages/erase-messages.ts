@@ -5,7 +5,7 @@ import { type ErasureCounts, type FoundFile, NotYetErased, removeFound, sumOf } 
 import type { ObjectStore } from '../platform/object-store/object-store.ts';
 import { columnsOf } from '../platform/postgres/arrays.ts';
 import type { Database, Transaction } from '../platform/postgres/database.ts';
-import { deleteUpTo, execute, query } from '../platform/postgres/sql.ts';
+import { type Binding, deleteUpTo, execute, query } from '../platform/postgres/sql.ts';
 import { deleteTasks, findTasks } from '../platform/temporal/workflow-tasks.ts';
 import { eraseOrderingKeys } from '../queue/ordering-keys.ts';
 import { mediaWorkflowId } from './media/media.ts';
@@ -61,19 +61,32 @@ async function eventsOf(
 /** Throws NotYetErased while a message is being sent. */
 export async function stopSends(database: Database, messages: readonly ErasedMessage[]): Promise<void> {
   const ids = messages.map(({ id }) => id);
+  await stopSendsWhere(database, 'message_id = any (?::bigint[])', ids);
+}
+
+/** `which` is SQL. Throws NotYetErased while a message is being sent. */
+export async function stopSendsWhere(database: Database, which: string, value: Binding): Promise<void> {
   await execute(
     database,
-    `update outbound_messages set state = 'failed', finished_at = now()
-      where message_id = any (?::bigint[]) and state = 'queued'`,
-    [ids],
+    `update outbound_messages set state = 'failed', finished_at = now() where ${which} and state = 'queued'`,
+    [value],
   );
   const sending = await query(
     database,
-    `select 1 from outbound_messages
-      where message_id = any (?::bigint[]) and state = 'sending' and sending_until > clock_timestamp()`,
-    [ids],
+    `select 1 from outbound_messages where ${which} and state = 'sending' and sending_until > clock_timestamp() limit 1`,
+    [value],
   );
   if (sending.length > 0) throw new NotYetErased('A message is being sent.');
+}
+
+/** `which` is SQL. */
+export async function stopDownloadsWhere(database: Database, which: string, value: Binding): Promise<void> {
+  await execute(
+    database,
+    `update media set state = 'failed', error_code = 'media_erased', finished_at = now()
+      where ${which} and state = 'pending'`,
+    [value],
+  );
 }
 
 /** Stops sends, downloads and deliveries, and removes files. Throws NotYetErased while a message is being sent or an event attempted. */
@@ -86,12 +99,7 @@ export async function quietMessages(
   const { database, cancelWorkflows } = tools;
   const ids = messages.map(({ id }) => id);
   await stopSends(database, messages);
-  await execute(
-    database,
-    `update media set state = 'failed', error_code = 'media_erased', finished_at = now()
-      where message_id = any (?::bigint[]) and state = 'pending'`,
-    [ids],
-  );
+  await stopDownloadsWhere(database, 'message_id = any (?::bigint[])', ids);
   const tasks = await findTasks(database, tasksOf(ids));
   await cancelWorkflows([...tasks]);
   await removeFilesOf(tools, messages);
@@ -139,15 +147,8 @@ export async function eraseMessages(
   );
   const files = await eraseMediaRows(trx, ids);
   if (uploads === 'go') await giveUpUploads(trx, wabaId, ids);
-  const byMessage = 'message_id = any (cast(:ids as bigint[]))';
-  const idempotencyKeys = await execute(
-    trx,
-    `delete from idempotency_keys where waba_id = :wabaId and ${byMessage}`,
-    {
-      wabaId,
-      ids,
-    },
-  );
+  const keys = 'delete from idempotency_keys where waba_id = ? and message_id = any (?::bigint[])';
+  const idempotencyKeys = await execute(trx, keys, [wabaId, ids]);
   const workflowIds = [...tasksOf(ids), ...orders.map(({ id }) => orderWorkflowId(id))];
   await deleteTasks(trx, workflowIds);
   await rememberMessages(trx, messages);

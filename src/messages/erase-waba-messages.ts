@@ -1,7 +1,7 @@
-import { type ErasedTable, NotYetErased } from '../platform/erasing.ts';
+import type { ErasedTable } from '../platform/erasing.ts';
 import type { Database, Transaction } from '../platform/postgres/database.ts';
 import { execute, query } from '../platform/postgres/sql.ts';
-import { rememberErased } from './erase-messages.ts';
+import { rememberErased, stopDownloadsWhere, stopSendsWhere } from './erase-messages.ts';
 
 const OF_NUMBERS = { numbers: true };
 
@@ -28,23 +28,8 @@ export const MESSAGE_TABLES = {
 
 /** Throws NotYetErased while a message is being sent. */
 export async function stopMessagesOfWaba(database: Database, wabaId: string): Promise<void> {
-  await execute(
-    database,
-    `update outbound_messages set state = 'failed', finished_at = now() where waba_id = ? and state = 'queued'`,
-    [wabaId],
-  );
-  await execute(
-    database,
-    `update media set state = 'failed', error_code = 'media_erased', finished_at = now()
-      where waba_id = ? and state = 'pending'`,
-    [wabaId],
-  );
-  const sending = await query(
-    database,
-    `select 1 from outbound_messages where waba_id = ? and state = 'sending' and sending_until > clock_timestamp() limit 1`,
-    [wabaId],
-  );
-  if (sending.length > 0) throw new NotYetErased('A message is being sent.');
+  await stopDownloadsWhere(database, 'waba_id = ?', wabaId);
+  await stopSendsWhere(database, 'waba_id = ?', wabaId);
 }
 
 /** Nothing says any more whose files they were. Returns how many. */

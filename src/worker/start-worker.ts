@@ -8,7 +8,7 @@ import { deliveryLoops, openDelivery, startTemporalDeliveryLoops } from '../deli
 import type { KeepAtOnce } from '../inbound/inbox.ts';
 import type { IntakeLoop } from '../inbound/intake/intake-loop.ts';
 import { openIntake } from '../inbound/worker.ts';
-import { startOrderRelease } from '../messages/orders/overdue-orders.ts';
+import { startOrderRelease } from '../messages/orders/release-order.ts';
 import type { Config } from '../platform/config/config.ts';
 import { openEventIdHash } from '../platform/crypto/installation-secret.ts';
 import type { Logger } from '../platform/logger.ts';

@@ -1,3 +1,4 @@
+import type { Command } from 'commander';
 import { Type } from 'typebox';
 import { findDeliveriesOfEvents } from '../../deliveries/log/deliveries.ts';
 import { publicDeliveryId, publicEventId } from '../../platform/public-ids.ts';
@@ -16,6 +17,7 @@ import { ApiError } from '../errors/api-error.ts';
 import { PageQuery, readPage } from '../external/page.ts';
 import { closed, listOf } from '../external/schema-kit.ts';
 import { operation, restOperation } from '../operations/operation.ts';
+import { commandGroup, operationCommand } from '../operations/operation-command.ts';
 import {
   EndpointId,
   OF_REPLAY,
@@ -260,3 +262,9 @@ function reasonOf(chosen: readonly object[]): string {
 }
 
 export const REPLAY_OPERATIONS = [replayEvent, start, list, get, ...switches];
+
+export function replayCommand(): Command {
+  const parts = REPLAY_OPERATIONS.filter(({ command }) => command !== undefined).map(operationCommand);
+  const description = 'send deliveries again: behind new events, each with the id and the bytes that it had';
+  return commandGroup('replay', description, parts);
+}

@@ -23,6 +23,7 @@ import { NotYetErased } from '../../platform/erasing.ts';
 import type { Database, Transaction } from '../../platform/postgres/database.ts';
 import { query } from '../../platform/postgres/sql.ts';
 import {
+  auditStep,
   type BatchEnd,
   type ErasureStep,
   type ErasureSubject,
@@ -31,7 +32,6 @@ import {
   type StepContext,
   sealSubject,
 } from '../erasure-step.ts';
-import { auditStep } from './audit-step.ts';
 import { judgeIds, seeIds } from './customer-ids.ts';
 import { eventScan, paymentScan, statusScan } from './scans.ts';
 

@@ -23,8 +23,7 @@ import { deleteTasks, listTasksOfWaba } from '../../platform/temporal/workflow-t
 import { eraseDeliveriesOfWaba, ORDERING_KEYS } from '../../queue/erase-deliveries.ts';
 import { REPLAYS } from '../../replays/replay-store.ts';
 import { deleteEmptyWaba, removeWaba } from '../account-removal.ts';
-import { type ErasureStep, fileStep, rowStep, type StepContext } from '../erasure-step.ts';
-import { auditStep } from './audit-step.ts';
+import { auditStep, type ErasureStep, fileStep, rowStep, type StepContext } from '../erasure-step.ts';
 
 const ROWS_PER_BATCH = 2_000;
 const FILES_PER_BATCH = 200;

@@ -1,4 +1,8 @@
 import { releaseReservedEvent } from '../../deliveries/release-event.ts';
+import type { Config } from '../../platform/config/config.ts';
+import { openGraphClient } from '../../platform/graph/graph-client.ts';
+import type { Logger } from '../../platform/logger.ts';
+import { type Loop, startLoop } from '../../platform/loop.ts';
 import type { Database } from '../../platform/postgres/database.ts';
 import { isDataError } from '../../platform/postgres/error-class.ts';
 import { query } from '../../platform/postgres/sql.ts';
@@ -104,4 +108,21 @@ function summaryOf(retailerIds: readonly string[], { products, problem }: KnownP
   const named = retailerIds.filter((retailerId) => products.get(retailerId)?.name !== undefined).length;
   const summary = `Released with ${named} of ${retailerIds.length} products known.`;
   return problem === null ? summary : `${summary} ${problem}`;
+}
+
+/** Orders do not wait for Temporal for long; one worker sees to that. */
+export function startOrderRelease(
+  config: Config,
+  tools: Pick<ProductTools, 'database' | 'secretBox'> & { logger: Logger; isLeader: () => boolean },
+): Loop {
+  const { database, secretBox, logger, isLeader } = tools;
+  const graph = openGraphClient(config);
+  const release = { database, secretBox, graph, publicUrl: config.api.publicUrl };
+  const loop = startLoop({
+    name: 'order-release',
+    pollMs: 1_000,
+    logger,
+    turn: async () => isLeader() && (await releaseOverdueOrders(release)),
+  });
+  return { ...loop, stop: () => loop.stop().then(() => graph.close()) };
 }

@@ -3,7 +3,7 @@ import fc from 'fast-check';
 import { Webhook } from 'standardwebhooks';
 import { describe, expect, test } from 'vitest';
 import { webhookHeaders } from '../../../src/deliveries/webhook-request.ts';
-import { isReservedHeader } from '../../../src/endpoints/reserved-headers.ts';
+import { isReservedHeader } from '../../../src/endpoints/endpoint-headers.ts';
 import {
   isWebhookSecret,
   newWebhookSecret,
