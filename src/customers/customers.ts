@@ -144,7 +144,6 @@ const PARTNERS = {
   group: { column: 'group_id', type: 'text', current: 'group_id is not null' },
 } as const;
 
-/** The partner is a contact or a group. */
 export type ConversationPair = { wabaId: string; phoneNumberId: string; partnerId: string };
 
 /**
@@ -227,7 +226,6 @@ export async function lockKnownConversation(
   );
 }
 
-/** They open the customer service window. */
 export async function noteCalls(
   trx: Transaction,
   calls: readonly { conversationId: string; at: Date }[],

@@ -118,7 +118,6 @@ export async function listGroupMembers(database: Database, conversationId: strin
 /** Upstream repeats what was not answered for 7 days. */
 const LEFT_KEPT_DAYS = 14;
 
-/** Returns how many it deleted. */
 export async function forgetLeftMembers(database: Database, limit: number): Promise<number> {
   const which = `state = 'left' and at < now() - interval '${LEFT_KEPT_DAYS} days' order by at`;
   return await deleteUpTo(database, limit, 'group_members', which);

@@ -34,7 +34,6 @@ export function refuseUpstreamSecrets(
   }
 }
 
-/** Makes a secret when an endpoint of the format `meta` has none yet. */
 export function changeAppSecret(
   secretBox: SecretBox,
   { id, format, appSecretSealed }: { id: string; format: EventFormat; appSecretSealed: string | null },

@@ -19,7 +19,6 @@ export async function isRecovered(trx: Transaction, endpointId: string): Promise
   return rows.length === 1;
 }
 
-/** A failure meanwhile stays noted. */
 export async function noteBroughtForward(
   database: Database,
   endpointId: string,

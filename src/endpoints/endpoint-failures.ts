@@ -31,7 +31,6 @@ export async function countRecentlyFailed(database: Database, wabaId: string): P
   return new Map(rows.map(({ id, failed }) => [id, failed]));
 }
 
-/** Their last such alert is old enough. */
 export async function findUntoldFailures(database: Database): Promise<string[]> {
   return await idsOf(
     database,

@@ -37,7 +37,6 @@ function open(secretBox: SecretBox, { id, customHeadersSealed }: StoredHeaders):
   return JSON.parse(secretBox.open(customHeadersSealed, endpointHeadersPlace(id)));
 }
 
-/** Bytes of names and values together. */
 const MAX_HEADERS = 20;
 const MAX_TOTAL_BYTES = 4_096;
 

@@ -29,7 +29,6 @@ export type EndpointSettings = {
   /** A chain in PEM; its key is there exactly when it is. */
   clientCertificate: string | null;
   clientKeySealed: string | null;
-  /** Of the WABA. */
   targetsAllow: string[];
   targetsDeny: string[];
   signatureProfile: SignatureProfile;

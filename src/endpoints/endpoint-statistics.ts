@@ -34,7 +34,6 @@ export type EndpointActivity = {
   lastFailureAt: Date | null;
 };
 
-/** By endpoint id. */
 export async function readEndpointActivity(
   database: Database,
   wabaId: string,

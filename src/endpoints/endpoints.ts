@@ -43,7 +43,6 @@ export type CreatedEndpoint = EndpointView & MadeAppSecret & { secret: string };
 /** Shown this once; null: none was made. */
 type MadeAppSecret = { appSecret: string | null };
 
-/** Each event arrives there once for each of these endpoints. */
 type SameUrl = { sameUrlEndpointIds: string[] };
 
 export function sameUrlNotice({ sameUrlEndpointIds: ids }: SameUrl): string | null {

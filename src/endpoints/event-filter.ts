@@ -1,6 +1,5 @@
 import { invalidValue, shown } from '../platform/request-input.ts';
 
-/** Each event of a WABA is compared with the filter. */
 export const FILTER_LIMITS = { conditions: 10, chars: 500, depth: 10, values: 50 };
 
 type Scalar = string | number | boolean | null;

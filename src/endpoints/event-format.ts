@@ -1,6 +1,5 @@
 import { UPSTREAM } from '../platform/event-type.ts';
 
-/** The envelope of a body: Heliograph's, or the upstream platform's. */
 export type EventFormat = 'heliograph' | 'meta';
 
 /** The other types have no form of upstream's. */

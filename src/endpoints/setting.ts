@@ -10,7 +10,6 @@ export type InstallationSettings = {
   maxRetryWorkflows: number;
 };
 
-/** What holds for endpoints without a value. */
 export function installationSettings({
   webhooks,
   delivery,
@@ -53,13 +52,10 @@ type PortalField<Stored> = {
   field: string;
   label: string;
   hint?: Text;
-  /** Behind the label where a number is asked for. */
   unit?: string;
-  /** How much of the value makes one in the form. */
   perUnit?: number;
   maxLength?: number;
   choices?: Readonly<Record<string, string>>;
-  /** Further choices, which most users leave alone. */
   more?: { summary: string; choices: Readonly<Record<string, string>> };
   /** `radios` shows all choices at once; `lines` has one value to a line. */
   widget: 'line' | 'lines' | 'ticks' | 'radios' | 'list';
@@ -72,7 +68,6 @@ type PortalField<Stored> = {
 type CommandOption<Stored> = {
   flags: string;
   help: string;
-  /** Words that stand for a value on the command line. */
   words?: Readonly<Record<string, NonNullable<Stored>>>;
   label: string;
   byDefault?: string;
@@ -85,7 +80,6 @@ type Doors<Stored> = {
   command: CommandOption<Stored>;
 };
 
-/** Empty unless given. */
 export function textSetting(
   own: Doors<string> & { example: string; check: (text: string) => string },
 ): Setting<string, string> {

@@ -347,7 +347,6 @@ export type GivenSettings = {
 
 export type AnySetting = Setting<unknown, unknown>;
 
-/** Of all sections without an argument. */
 export function settingsOf(...sections: readonly Section[]): [SettingName, AnySetting][] {
   const all = Object.entries(SETTINGS) as [SettingName, AnySetting][];
   return sections.length === 0

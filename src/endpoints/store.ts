@@ -13,7 +13,6 @@ export type StoredEndpointOptions = StoredSettings & {
 export type Endpoint = StoredEndpointOptions & {
   id: string;
   wabaId: string;
-  /** It has not taken effect yet. */
   wantedOrderScope: OrderScope | null;
   mode: EndpointMode;
   modeReason: string | null;
@@ -241,7 +240,6 @@ export async function replaceEndpointSecret(
   );
 }
 
-/** Null removes it. */
 export async function setEndpointCertificate(
   trx: Transaction,
   wabaId: string,

@@ -26,7 +26,6 @@ export type ReportSignature = {
   keyId: string;
   /** Base64 of the 32 bytes, as in an SPKI document's end. */
   publicKey: string;
-  /** Base64. */
   value: string;
 };
 
@@ -38,7 +37,6 @@ const SPKI = Buffer.from('302a300506032b6570032100', 'hex');
 const SEED_BYTES = 32;
 const PURPOSE = 'heliograph erasure report v1';
 
-/** It follows from an encryption key. */
 function signingKey({ key }: EncryptionKey): KeyObject {
   const seed = Buffer.from(hkdfSync('sha256', key, '', PURPOSE, SEED_BYTES));
   return createPrivateKey({ key: Buffer.concat([PKCS8, seed]), format: 'der', type: 'pkcs8' });

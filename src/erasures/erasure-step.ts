@@ -45,7 +45,6 @@ export const NOTHING: ErasureSubject = {
 export type StepContext = StepTools & {
   erasure: Erasure;
   subject: ErasureSubject;
-  /** Empty: none. */
   wabaId: string;
 };
 

@@ -16,7 +16,6 @@ export type Erasure = {
   wabaId: string | null;
   tenantId: string | null;
   state: ErasureState;
-  /** Without names. */
   requestedBy: string;
   createdAt: Date;
   /** What came later is not erased; null: not yet begun. */

@@ -13,7 +13,6 @@ type NewAppMessage = {
   conversationId: string;
   upstreamId: string;
   type: string;
-  /** The upstream message object as JSON text. */
   content: string;
   contextId: string | null;
   targetId: string | null;

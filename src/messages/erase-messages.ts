@@ -36,7 +36,6 @@ function namedBy(messages: readonly ErasedMessage[]): (ErasedMessage & { name: s
   return messages.flatMap((message) => namesOf(message).map((name) => ({ ...message, name })));
 }
 
-/** The events that ids of messages lead to. */
 async function eventsOf(
   database: Database,
   wabaId: string,
@@ -79,7 +78,6 @@ export async function stopSendsWhere(database: Database, which: string, value: B
   if (sending.length > 0) throw new NotYetErased('A message is being sent.');
 }
 
-/** `which` is SQL. */
 export async function stopDownloadsWhere(database: Database, which: string, value: Binding): Promise<void> {
   await execute(
     database,
@@ -123,7 +121,6 @@ function tasksOf(messageIds: readonly string[]): string[] {
   return messageIds.flatMap((id) => [mediaWorkflowId(id), sendWorkflowId(id)]);
 }
 
-/** `quietMessages` must have passed. */
 export async function eraseMessages(
   trx: Transaction,
   wabaId: string,
@@ -294,7 +291,6 @@ export async function eraseRecipient(
   return { aliases, pacing };
 }
 
-/** Nothing is left of these digits. */
 export async function forgetAliases(
   trx: Transaction,
   wabaId: string,

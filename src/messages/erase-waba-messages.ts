@@ -43,7 +43,6 @@ export async function eraseFilesOfWaba(trx: Transaction, messageIds: readonly st
   );
 }
 
-/** Their objects are gone already. Returns how many. */
 export async function eraseUploads(trx: Transaction, uploadIds: readonly string[]): Promise<number> {
   return await execute(trx, 'delete from media_uploads where id = any (?::uuid[])', [uploadIds]);
 }

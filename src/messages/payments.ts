@@ -10,7 +10,6 @@ export type PaymentReport = {
   phoneNumberId: string;
   eventId: string;
   createdAt: Date;
-  /** JSON. */
   data: string;
 };
 
@@ -90,11 +89,9 @@ type PaymentState = {
   /** Of the report that says so, as it is in the event. */
   amount: unknown;
   currency: unknown;
-  /** As upstream dated it. */
   updatedAt: Date | null;
   /** The latest report of each transaction, the newest first, as upstream wrote them. */
   transactions: unknown[];
-  /** As `transactions`. */
   refunds: unknown[];
 };
 

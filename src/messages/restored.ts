@@ -9,7 +9,6 @@ import { recordUnknown, type SendMessageInput } from './send/record-send.ts';
 
 export type StoredFile = { id: string; wabaId: string; objectKey: string; sizeBytes: string };
 
-/** By message id. */
 export async function listStoredMedia(
   database: Database,
   after: string,

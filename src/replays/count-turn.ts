@@ -38,7 +38,6 @@ async function limitStatement(trx: Transaction, endMs: number | null): Promise<v
   await query(trx, `select set_config('statement_timeout', ?, true)`, [String(leftMs)]);
 }
 
-/** The turn ends with the transaction. */
 async function takeTurn(trx: Transaction, tenantId: string): Promise<boolean> {
   const [row] = await query<{ isFree: boolean }>(
     trx,

@@ -9,7 +9,6 @@ export type QueuePagesTools = {
   database: Database;
   limit: QueueLimit;
   onPage: (replay: Replay) => void;
-  /** Called between pages. */
   throwIfEnded: () => void;
 };
 

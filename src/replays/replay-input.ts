@@ -65,7 +65,6 @@ function listOfDeliveries({ deliveryIds, eventIds }: GivenSelection): string[] |
   return deliveryIds === undefined ? null : checkDeliveryIds(deliveryIds);
 }
 
-/** Each UUID once. */
 function checkDeliveryIds(ids: readonly string[]): string[] {
   if (ids.length === 0) throw invalidValue('Name at least one delivery.');
   if (ids.length > MAX_IDS)

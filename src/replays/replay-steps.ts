@@ -258,7 +258,6 @@ async function readRange(
 }
 
 type ReplayedEvent = {
-  /** The lane of the event's own key, and its number there. */
   lane: string;
   sequence: string;
   conversationId: string | null;

@@ -23,7 +23,6 @@ const PAGE = 100;
 const MAX_HELD_BYTES = 256 * 1024;
 /** Afterwards the client connects again, so that streams move to processes that started later. */
 const MAX_AGE_MS = 3_600_000;
-/** What clients wait before they connect again. */
 const RETRY_MS = 1_000;
 const RETRY_AFTER_FAILURE_MS = 5_000;
 /** A handler that takes longer is stuck; the stream has ended by then. */

@@ -71,7 +71,6 @@ const ErasureRequest = namedClosed('ErasureRequest', {
 const Erasure = named('Erasure', {
   id: text(EXAMPLE_ID),
   kind: Type.Enum(['customer', 'conversation']),
-  /** Our id of the customer or the conversation. */
   subjectId: text('311'),
   state: Type.Enum(['requested', 'running', 'done']),
   requestedBy: text('API key 3'),

@@ -59,7 +59,6 @@ export type ErrorBody = {
 type ErrorExtras = {
   /** What to do about it, where the code alone does not tell. */
   advice?: string;
-  /** The message that the request made and that was not sent. */
   serviceMessageId?: string;
   upstream?: Readonly<Record<string, unknown>>;
   /** What the service does not know of the message that upstream refused. */

@@ -75,7 +75,6 @@ export function walkOf(
 export const PageQuery = closed(PAGE_PARAMETERS);
 
 type Listing<Row> = {
-  /** Names the list in its cursors. */
   name: string;
   /** Reads rows behind `after`, the position of the last row before; empty: the first rows. */
   find(after: readonly string[], limit: { limit?: number }): Promise<readonly Row[]>;

@@ -109,7 +109,6 @@ const OF_LIST: Readonly<Record<string, OwnObject>> = {
 const COMPUTED =
   /^(?:preview\.invalidate\((?:true|false)\)|qr_image_url\.format\((?:SVG|PNG)\)|health_status\.phone_number\(\d{1,32}\))$/;
 
-/** Null: the call is not passed on. */
 export function allowedCall(object: OwnObject, method: string, rest: readonly string[]): Edge | null {
   const [name = '', part] = rest;
   if (rest.length > 2 || (part !== undefined && !/^[A-Za-z0-9_-]{1,64}$/.test(part))) return null;

@@ -36,9 +36,7 @@ import { Message, messageTexts } from './message-json.ts';
 
 const Group = named('Group', {
   id: text('Y2FwaV9ncm91cDoxMjAyNTU1MDEwMDoxMjAzNjM0MDQ2OTQyMzM4MjAZD'),
-  /** Null: upstream has not reported any. */
   subject: nullable(Type.String(), 'Trip to Lisbon'),
-  /** Null: upstream has reported nothing of it. */
   state: nullable(Type.Enum(['active', 'suspended', 'deleted']), 'active'),
 });
 

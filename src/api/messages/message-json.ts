@@ -92,7 +92,6 @@ export function messageMembers(
   };
 }
 
-/** Absent for all messages but a group's. */
 export function participantMembers(participants: readonly Participant[] = []) {
   if (participants.length === 0) return {};
   return {
@@ -165,7 +164,6 @@ export function mediaErrorOf(media: MessageMedia): { mediaError?: Static<typeof 
   };
 }
 
-/** Absent where the message says nothing about its file. */
 export function mediaDescription(media: MessageMedia): { caption?: string; fileName?: string } {
   return {
     ...(media.caption !== null && { caption: media.caption }),

@@ -44,7 +44,6 @@ export type CommandDescription<Input, Result> = {
   /** Behind `admin`: "replay pause". */
   name: string;
   help: string;
-  /** Behind `admin`. */
   example: string;
   /** The help of `--waba` ("the WABA" unless given), or how to find the WABA of the object that the command names. */
   waba?: string | ((tools: AdminTools, id: string) => Promise<string>);

@@ -40,7 +40,6 @@ function readIntegers(schema: TSchema, value: unknown): unknown {
   return read;
 }
 
-/** Names the first wrong parameter. */
 function schemaError(errors: readonly SchemaError[], schema: TSchema): ApiError {
   const unknown = errors.find((error) => error.keyword === 'additionalProperties');
   if (unknown !== undefined) {

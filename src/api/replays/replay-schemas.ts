@@ -54,7 +54,6 @@ export const Replay = named('Replay', {
   state: Type.Enum(['running', 'paused', 'done', 'cancelled']),
   selection: Type.Object({
     deliveryIds: nullable(Type.Array(Type.String())),
-    /** For the endpoints that never had them. */
     eventIds: nullable(Type.Array(Type.String())),
     endpointId: nullable(Type.String(), '3'),
     from: nullable(dateTime(), '2026-11-19T00:00:00.000Z'),

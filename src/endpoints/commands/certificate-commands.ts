@@ -41,7 +41,6 @@ async function givenCertificate({ certificate, keyStdin, remove }: CertificateOp
   return { certificate: await readNamedFile(certificate), privateKey: await readStdin() };
 }
 
-/** In whatever order they came. */
 function parted(text: string): { certificate: string; privateKey: string } {
   const blocks = text.match(/-----BEGIN [A-Z0-9 ]+-----[^-]+-----END [A-Z0-9 ]+-----/g) ?? [];
   const ofKind = (kind: RegExp) => blocks.filter((block) => kind.test(block)).join('\n');

@@ -102,7 +102,6 @@ function parseJson(text: string): unknown {
   }
 }
 
-/** Never holds what was read. */
 function wrongHeaders(): Error {
   return invalidValue('Standard input must be a JSON object of header names and texts (null removes one).');
 }

@@ -24,7 +24,6 @@ function holdsOne(column: string, at: string, needles: 'texts' | 'bytes' = 'text
 }
 
 type Scan<Key> = {
-  /** Before all keys. */
   first: Key;
   /** Selects keys in their order, behind the one of this name, with "isTheirs"; `limit` at most. */
   text: string;

@@ -22,7 +22,6 @@ export type ConversationRow = {
 export type ConversationFilter = {
   phoneNumberId: string | null;
   customer: CustomerReference | null;
-  /** Active at that time or later. */
   since: Date | null;
 };
 

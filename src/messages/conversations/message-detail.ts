@@ -6,7 +6,6 @@ export type MessageDetail = ConversationMessage & {
   attempts: number | null;
   upstreamStatus: string | null;
   waId: string | null;
-  /** JSON text. */
   sendError: string | null;
 };
 

@@ -186,7 +186,6 @@ export type MessageMedia = {
   errorMessage: string | null;
 };
 
-/** Selects MessageMedia. */
 function mediaColumns(alias: string): string {
   return `${alias}.state as "mediaState", ${alias}.media_type as "mediaType",
     coalesce(${alias}.mime_type, ${alias}.served_type) as "mimeType", ${alias}.caption,
@@ -224,18 +223,14 @@ export type ConversationMessage = {
   sentAt: Date | null;
   createdAt: Date;
   readAt: Date | null;
-  /** The upstream message object as JSON text. */
   content: string;
   contextId: string | null;
-  /** The Message_Id for `contextId`. */
   repliedId: string | null;
   targetId: string | null;
   groupSender: string | null;
   status: string | null;
   statusAt: Date | null;
-  /** How far the sending is; null for inbound messages. */
   sendState: SendState | null;
-  /** The key that sent it; null for inbound messages. */
   apiKeyId: string | null;
   /** Where the business wrote it; null: it came or was sent through the platform. */
   origin: MessageOrigin | null;

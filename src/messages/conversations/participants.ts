@@ -22,7 +22,6 @@ function isToGroup({ direction, content, upstreamId }: Listed): boolean {
   return direction === 'outbound' && upstreamId !== null && content.includes('"recipient_type":"group"');
 }
 
-/** By the id of the message, the furthest status of each member. */
 export async function listParticipants(
   database: Database,
   messages: readonly Listed[],

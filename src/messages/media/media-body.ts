@@ -15,7 +15,6 @@ export function decodeSha256(text: string | null): Buffer | null {
 /** Null: not known. */
 export type BodyRules = { maxBytes: number; expectedBytes: number | null; expectedSha256: Buffer | null };
 
-/** `head` are the first bytes. */
 export type CheckedBytes = { sizeBytes: number; sha256: string; head: Buffer };
 
 /**

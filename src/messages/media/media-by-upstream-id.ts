@@ -11,7 +11,6 @@ export type ReceivedMedia = {
   sha256: string | null;
 };
 
-/** Null: the WABA was sent no such file. */
 export async function findReceivedMedia(
   database: Database,
   wabaId: string,

@@ -66,7 +66,6 @@ const RIFF_TYPES: Readonly<Record<string, string>> = {
 
 export const SNIFF_BYTES = 64;
 
-/** Null for a format that is not known here. */
 export function sniffMediaType(head: Uint8Array): string | null {
   const text = Buffer.from(head.subarray(0, SNIFF_BYTES)).toString('latin1');
   const found = SIGNATURES.find(({ at, bytes }) => text.startsWith(bytes, at));

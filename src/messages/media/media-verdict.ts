@@ -25,7 +25,6 @@ export type MediaVerdict =
       kind: 'retry';
       reason: string;
       retryAfterMs: number | null;
-      /** A defect of ours, to be logged. */
       unexpected: boolean;
     };
 

@@ -7,7 +7,6 @@ import type { TaskKind, WorkflowTask } from '../../platform/temporal/workflow-ta
 export type MediaReference = {
   /** The message type that carries it: image, video, audio, document, sticker, voice or one of the future. */
   mediaType: string;
-  /** Null: upstream never had it. */
   upstreamMediaId: string | null;
   upstreamError: string | null;
   mimeType: string | null;
@@ -68,7 +67,6 @@ export async function insertMedia(trx: Transaction, media: readonly NewMedia[]):
   );
 }
 
-/** The `mediaError` of media that upstream gave no id of. */
 const NEVER_HAD = 'media_unavailable';
 
 function neverHadText(upstreamError: string | null): string {
@@ -85,7 +83,6 @@ export type PendingMedia = {
   caption: string | null;
   /** Where its bytes go, the same for every attempt; nothing is served from there while the media is pending. */
   objectKey: string;
-  /** Since we were told of the media. */
   ageMs: number;
 };
 
@@ -239,7 +236,6 @@ export async function findServedMedia(
   );
 }
 
-/** The tenant stores as much as it may. */
 export class StorageQuotaExceeded extends RequestError {
   constructor(quotaBytes: number) {
     super(

@@ -58,7 +58,6 @@ function isShort(id: string): boolean {
   return Buffer.byteLength(id) <= MAX_ID_BYTES;
 }
 
-/** Null: they are kept. */
 async function keepProducts(
   database: Database,
   wabaId: string,
@@ -126,7 +125,6 @@ type CachedProduct = {
   retailerId: string;
   name: string | null;
   imageUrl: string | null;
-  /** Looked up within the last 24 hours. */
   fresh: boolean;
 };
 
@@ -145,7 +143,6 @@ async function findCachedProducts(
   );
 }
 
-/** Also that a product is unknown. */
 async function saveCachedProducts(
   database: Database,
   wabaId: string,

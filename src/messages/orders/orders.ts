@@ -167,7 +167,6 @@ function totalOf(items: readonly CartItem[], currency: string | null): string {
   return formatDecimal(total);
 }
 
-/** Members without a value are left out. */
 function objectJson(parts: readonly [string, string | null][]): string {
   const present = parts.filter(([, json]) => json !== null);
   return `{${present.map(([name, json]) => `"${name}":${json}`).join(',')}}`;

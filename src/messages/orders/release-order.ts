@@ -28,7 +28,6 @@ export type ReleaseOrderTools = ProductTools & {
 
 type StoredCart = { parts: OrderEventParts; items: CartItem[] };
 
-/** The image stands in for a missing one. */
 const PLACEHOLDER_PATH = '/assets/product-placeholder.png';
 
 /** Longer than a workflow takes while all is well; of a catalog that takes longer, the same is asked twice. */
@@ -77,7 +76,6 @@ export async function enrichAndRelease(tools: ReleaseOrderTools, input: EnrichOr
   return summaryOf(unique, known);
 }
 
-/** One transaction: the enrichment, the event's body, the end of the task. */
 async function release(
   { database, publicUrl }: ReleaseOrderTools,
   { wabaId, orderId }: EnrichOrderInput,

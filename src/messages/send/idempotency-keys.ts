@@ -14,7 +14,6 @@ type KeptResponse = { status: number; body: string };
 export type KnownKey = {
   sameRequest: boolean;
   messageId: string;
-  /** The response that was given; null while there is none. */
   response: KeptResponse | null;
   /** How long its request may still be under way, in ms; 0: it is not, its process died. */
   heldMs: number;
@@ -39,7 +38,6 @@ export async function takeIdempotencyKey(
   return taken === 1;
 }
 
-/** The key was taken in this transaction. */
 export async function bindIdempotencyKey(
   trx: Transaction,
   wabaId: string,
@@ -53,7 +51,6 @@ export async function bindIdempotencyKey(
   );
 }
 
-/** Null when it was never used. */
 export async function findIdempotencyKey(
   database: Database,
   wabaId: string,

@@ -125,7 +125,6 @@ export async function deleteMediaUpload(
   );
 }
 
-/** Its bytes are gone, or never were stored. */
 export async function forgetMediaUpload(database: Database, uuid: string): Promise<void> {
   await execute(database, 'delete from media_uploads where id = ?', [uuid]);
 }
@@ -135,7 +134,6 @@ type MediaOfNumber = { uuid: string; phoneNumberId: string };
 /** Upstream keeps an upload for 30 days. */
 const UPSTREAM_KEEPS_DAYS = 29;
 
-/** By our uuid. */
 export async function knownUpstreamMedia(
   database: Database,
   phoneNumberId: string,

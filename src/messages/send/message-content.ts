@@ -6,7 +6,6 @@ export type MediaUse = {
   /** Of the member, e.g. `interactive/header/image/id`. */
   param: string;
   kind: MediaKind;
-  /** As given, e.g. `med_0192…`. */
   id: string;
   /** Null: it looks like an id of ours and cannot be one. */
   uuid: string | null;

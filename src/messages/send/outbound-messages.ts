@@ -34,7 +34,6 @@ export type NewOutboundMessage = {
   content: string;
   contextId: string | null;
   targetId: string | null;
-  /** By uuid. */
   mediaIds: readonly string[];
   payment: OrderPayment | null;
   apiKeyId?: string | null;
@@ -85,7 +84,6 @@ export type SendTurn =
   | { kind: 'wait'; waitMs: number; reason: string }
   /** An attempt is under way elsewhere, or was lost; in `waitMs` it can only be the latter. */
   | { kind: 'under_way'; waitMs: number }
-  /** An attempt ended without recording what came of it. */
   | { kind: 'lost' }
   | { kind: 'over'; state: SendState };
 
@@ -276,11 +274,9 @@ export type SendProgress = {
   upstreamStatus: string | null;
   /** The recipient as upstream knows it; null for a recipient without a phone number. */
   waId: string | null;
-  /** JSON text. */
   error: string | null;
 };
 
-/** Null: the WABA sends no such message. */
 export async function findSendProgress(
   database: Database,
   wabaId: string,

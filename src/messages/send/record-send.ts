@@ -28,7 +28,6 @@ export async function untilRecorded<T>(record: () => Promise<T>): Promise<T> {
   return await retryBriefly(record, RETRY_DELAYS_MS);
 }
 
-/** Statuses follow from here. */
 export async function recordAccepted(
   database: Database,
   input: SendMessageInput,
@@ -40,7 +39,6 @@ export async function recordAccepted(
   });
 }
 
-/** It is not sent again. */
 export async function recordUnknown(
   database: Database,
   input: SendMessageInput,
@@ -89,7 +87,6 @@ export async function recordAgain(
   });
 }
 
-/** The message had ended before. */
 export async function recordOver(database: Database, input: SendMessageInput): Promise<void> {
   await database.transaction((trx) => finishTask(trx, sendWorkflowId(input.messageId)));
 }
@@ -128,7 +125,6 @@ type FailedSend = {
   displayPhoneNumber: string;
   /** Digits of a phone, a business-scoped user id, or the id of a group. */
   recipient: string;
-  /** The upstream message object, JSON text. */
   content: string;
   error: SendError;
   at: Date;

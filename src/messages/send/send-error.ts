@@ -14,7 +14,6 @@ export type SendError = {
     | 'access_token_missing'
     | 'media_missing'
     | 'cancelled';
-  /** Public text. */
   message: string;
   /** Upstream's error object as it came. */
   upstream: Record<string, unknown> | null;
@@ -46,7 +45,6 @@ export function loggedSendError(error: SendError): {
   return { code: error.code, message: sendErrorText(error), upstreamCode: upstreamCode(error.upstream) };
 }
 
-/** Null when unknown. */
 export function adviceFor({ code, upstream }: SendError): string | null {
   return ADVICE[code] ?? sendErrorAdvice(upstreamCode(upstream));
 }
@@ -58,7 +56,6 @@ function upstreamCode(error: Record<string, unknown> | null): number | null {
 /** Upstream has no code for what happened on our side. */
 const LOCAL_CODE = -1;
 
-/** As the `errors[]` of an upstream status. */
 export function statusErrorOf({ message, upstream }: SendError): Record<string, unknown> {
   const upstreamText = typeof upstream?.message === 'string' ? upstream.message : message;
   const title = upstreamText.replace(/^\(#\d+\)\s*/, '');

@@ -173,7 +173,6 @@ function mediaMissing(uuid: string, why = 'was deleted or has expired'): SendErr
 /** Answers that may mean that upstream has lost a file: it is given anew with the next attempt. */
 const MEDIA_CODES = new Set([100, 131008, 131009, 131052, 131053]);
 
-/** The refusal may mean that upstream lost them. */
 export async function forgetRefusedMedia(
   { database }: SendMessageTools,
   { phoneNumberId, upstreamMedia }: Extract<SendTurn, { kind: 'send' }>,
@@ -192,7 +191,6 @@ function laterWhenFree(reason: string): ApplicationFailure {
 export const SHORT_WAIT_MS = 1_000;
 const LONGEST_WAIT_MS = 24 * 3_600_000;
 
-/** Makes Temporal call again after `waitMs`. */
 export function later(reason: string, waitMs: number): ApplicationFailure {
   const delayMs = Math.min(Math.max(waitMs, 1), LONGEST_WAIT_MS);
   const next = new Date(Date.now() + delayMs).toISOString();

@@ -232,12 +232,10 @@ const BY_CODE = new Map(UPSTREAM_ERRORS.map((error) => [error.code, error]));
 /** Each of them means a permission that is missing. */
 export const PERMISSION_CODES = { first: 200, last: 299 };
 
-/** Null for codes that are not known. */
 export function sendErrorClass(code: number | null): SendErrorClass | null {
   return lookUp(code)?.class ?? null;
 }
 
-/** Null for codes that are not known. */
 export function sendErrorAdvice(code: number | null): string | null {
   return lookUp(code)?.advice ?? null;
 }

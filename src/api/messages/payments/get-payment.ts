@@ -27,7 +27,6 @@ import { restOperation } from '../../operations/operation.ts';
 const Payment = Type.Object({
   referenceId: text('order-7'),
   phoneNumberId: text('800000000000221'),
-  /** Null while nothing was reported. */
   status: nullable(Type.String(), 'captured'),
   amount: Type.Optional(upstreamObject({ value: 21_000, offset: 100 })),
   currency: Type.Optional(text('INR')),

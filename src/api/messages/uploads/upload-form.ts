@@ -31,7 +31,6 @@ export type UploadForm = {
    * wrong with what follows them or with the form as a whole.
    */
   source: AsyncGenerator<Uint8Array>;
-  /** For after `source` has ended. */
   result(): UploadedFile;
 };
 
