@@ -1,7 +1,6 @@
 import { knownTenant, knownWaba, wabaHolder } from '../accounts/accounts.ts';
 import { type Actor, type Audited, recordBy } from '../platform/audit/audit.ts';
 import type { SecretBox } from '../platform/crypto/secret-box.ts';
-import type { ErasureCounts } from '../platform/erasing.ts';
 import type { Database, Transaction } from '../platform/postgres/database.ts';
 import { query } from '../platform/postgres/sql.ts';
 import { checkRowId, checkUpstreamId, RequestError } from '../platform/request-input.ts';
@@ -13,8 +12,6 @@ import { type ErasureSubject, NOTHING, sealSubject } from './erasure-step.ts';
 import {
   ERASE_TASKS,
   type Erasure,
-  type ErasureKind,
-  type ErasureState,
   erasureWorkflowId,
   findErasure,
   findOpenErasure,
@@ -26,24 +23,13 @@ export type ErasureTools = { database: Database; secretBox: SecretBox };
 
 type Asking = ErasureTools & Audited;
 
-export type ErasureView = {
+export type ErasureView = Omit<Erasure, Inner> & {
   erasureId: string;
-  kind: ErasureKind;
-  /** Our id of the subject; of a WABA, upstream's. */
-  subjectId: string;
-  wabaId: string | null;
-  tenantId: string | null;
-  state: ErasureState;
-  /** Without names: `user 3`, `API key 7`, `operator command`. */
-  requestedBy: string;
-  createdAt: Date;
-  startedAt: Date | null;
-  finishedAt: Date | null;
   waitsFor: string | null;
-  counts: ErasureCounts;
-  refused: ErasureCounts;
   report: SignedReport | null;
 };
+
+type Inner = 'id' | 'position' | 'after' | 'subjectSealed' | 'note' | 'report' | 'signature';
 
 const MAX_LISTED = 100;
 
@@ -204,10 +190,8 @@ export async function erasuresOf(
   return (await listErasures(database, wabaId, { beforeId, limit })).map(viewOf);
 }
 
-function viewOf(erasure: Erasure): ErasureView {
-  const { id: erasureId, kind, subjectId, wabaId, tenantId, state, requestedBy, counts, refused } = erasure;
-  const { createdAt, startedAt, finishedAt, note: waitsFor, report, signature } = erasure;
+function viewOf({ id: erasureId, position, after, subjectSealed, ...erasure }: Erasure): ErasureView {
+  const { note: waitsFor, counts, refused, report, signature, ...shown } = erasure;
   const signed = report === null || signature === null ? null : { report: JSON.parse(report), signature };
-  const what = { erasureId, kind, subjectId, wabaId, tenantId, state, requestedBy };
-  return { ...what, createdAt, startedAt, finishedAt, waitsFor, counts, refused, report: signed };
+  return { erasureId, ...shown, waitsFor, counts, refused, report: signed };
 }

@@ -1,22 +1,13 @@
 import { columnsOf, textArray } from '../platform/postgres/arrays.ts';
 import type { Transaction } from '../platform/postgres/database.ts';
 import { execute } from '../platform/postgres/sql.ts';
-import { erasedName } from './messages.ts';
+import { erasedName, type NewInboundMessage } from './messages.ts';
 
 export type MessageOrigin = 'business_app' | 'history';
 
-type NewAppMessage = {
+type NewAppMessage = Omit<NewInboundMessage, 'placeholder' | 'groupSender'> & {
   direction: 'inbound' | 'outbound';
   origin: MessageOrigin;
-  wabaId: string;
-  phoneNumberId: string;
-  conversationId: string;
-  upstreamId: string;
-  type: string;
-  content: string;
-  contextId: string | null;
-  targetId: string | null;
-  sentAt: Date | null;
 };
 
 /** Messages that are there and those that were erased stay as they are. */

@@ -13,14 +13,7 @@ export type PaymentReport = {
   data: string;
 };
 
-export type NewPaymentReport = {
-  eventUuid: string;
-  wabaId: string;
-  phoneNumberId: string;
-  lane: string;
-  eventId: string;
-  data: string;
-};
+export type NewPaymentReport = Omit<PaymentReport, 'createdAt'> & { wabaId: string; lane: string };
 
 export async function insertPaymentReports(
   trx: Transaction,

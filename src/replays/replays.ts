@@ -36,21 +36,14 @@ const CLOCK_SPARE_MS = 86_400_000;
 
 export type ReplayTools = { database: Database };
 
-export type ReplayView = {
+/** `queued` and `skipped` grow until they make up `total`, which was selected when it was started. */
+export type ReplayView = Omit<Replay, 'id' | 'selection' | 'cursor'> & {
   replayId: string;
-  wabaId: string;
-  state: Replay['state'];
   selection: Omit<ReplaySelection, 'to' | 'eventIds' | 'onlySinceUrl'> & {
     to: string | null;
     eventIds: string[] | null;
   };
-  /** Selected when it was started. `queued` and `skipped` grow until they make up `total`. */
-  total: number;
-  queued: number;
   skipped: number;
-  requestedBy: string;
-  createdAt: Date;
-  finishedAt: Date | null;
 };
 
 /**
@@ -221,23 +214,14 @@ function viewOf(replay: Replay): ReplayView {
   const { id, wabaId, state, selection, total, queued, cursor, requestedBy, createdAt, finishedAt } = replay;
   const { onlySinceUrl: _, ...shown } = selection;
   const { deliveryIds } = shown;
-  return {
-    replayId: id,
-    wabaId,
-    state,
-    selection: {
-      ...shown,
-      deliveryIds: deliveryIds?.map(publicDeliveryId) ?? null,
-      eventIds: shown.eventIds?.map(publicEventId) ?? null,
-      to: deliveryIds === null ? shown.to : null,
-    },
-    total,
-    queued,
-    skipped: cursor.skipped,
-    requestedBy,
-    createdAt,
-    finishedAt,
+  const chosen = {
+    ...shown,
+    deliveryIds: deliveryIds?.map(publicDeliveryId) ?? null,
+    eventIds: shown.eventIds?.map(publicEventId) ?? null,
+    to: deliveryIds === null ? shown.to : null,
   };
+  const progress = { total, queued, skipped: cursor.skipped };
+  return { replayId: id, wabaId, state, selection: chosen, ...progress, requestedBy, createdAt, finishedAt };
 }
 
 function replayName(replayId: string): string {

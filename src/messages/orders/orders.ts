@@ -35,14 +35,10 @@ export type CartOrder = {
   items: CartItem[];
 };
 
-export type NewOrder = {
+export type NewOrder = Omit<StoredOrder, 'orderId' | 'number' | 'service'> & {
   wabaId: string;
   messageId: string;
   phoneNumberId: string;
-  catalogId: string | null;
-  cartJson: string;
-  eventDay: string;
-  eventUuid: string;
 };
 
 export const ENRICH_ORDER: TaskKind = {

@@ -37,14 +37,14 @@ export async function beginMediaUpload(
   );
 }
 
-type Stored = Pick<MediaUpload, 'mediaType' | 'mimeType' | 'fileName' | 'sizeBytes' | 'sha256'>;
+export type UploadedFile = Pick<MediaUpload, 'mediaType' | 'mimeType' | 'fileName' | 'sizeBytes' | 'sha256'>;
 
 /** Throws StorageQuotaExceeded or RateLimitError `upload_quota_exceeded`, and then nothing has changed. */
 export async function finishMediaUpload(
   database: Database,
   wabaId: string,
   uuid: string,
-  stored: Stored,
+  stored: UploadedFile,
 ): Promise<void> {
   await database.transaction(async (trx) => {
     await markReady(trx, wabaId, uuid, stored);
@@ -83,7 +83,12 @@ export async function checkUploadQuota(database: Database, wabaId: string, addin
   throw new RateLimitError(message, DAY_MS - (Date.now() % DAY_MS), 'upload_quota_exceeded');
 }
 
-async function markReady(trx: Transaction, wabaId: string, uuid: string, stored: Stored): Promise<void> {
+async function markReady(
+  trx: Transaction,
+  wabaId: string,
+  uuid: string,
+  stored: UploadedFile,
+): Promise<void> {
   const changed = await execute(
     trx,
     `update media_uploads

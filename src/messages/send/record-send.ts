@@ -8,6 +8,7 @@ import {
   type AcceptedMessage,
   acceptMessage,
   endMessage,
+  type FailedMessage,
   findFailedMessage,
   requeueMessage,
   type SendAttempt,
@@ -119,13 +120,8 @@ async function publishFailure(
   await publishEvents(trx, [{ ...base, type: 'status', eventId: id, laneKey: id, dataJson }], at);
 }
 
-type FailedSend = {
+type FailedSend = Pick<FailedMessage, 'phoneNumberId' | 'displayPhoneNumber' | 'recipient' | 'content'> & {
   messageId: string;
-  phoneNumberId: string;
-  displayPhoneNumber: string;
-  /** Digits of a phone, a business-scoped user id, or the id of a group. */
-  recipient: string;
-  content: string;
   error: SendError;
   at: Date;
 };

@@ -1,4 +1,4 @@
-import { type TProperties, type TSchema, Type } from 'typebox';
+import { type Static, type TProperties, type TSchema, Type } from 'typebox';
 import { isMembers } from '../../../platform/json/json-members.ts';
 import { closed } from '../../external/schema-kit.ts';
 import { CONTENT_SHAPES, MessageId } from './shapes/content-shapes.ts';
@@ -48,17 +48,7 @@ export const GroupEnvelope = closed({
   type: Type.Optional(Type.String()),
 });
 
-export type SendRequest = {
-  phoneNumberId: string;
-  to?: string;
-  recipient?: string;
-  recipient_type?: 'individual' | 'group';
-  type?: string;
-  context?: { message_id: string };
-  biz_opaque_callback_data?: string;
-  recipient_identity_key_hash?: string;
-  extra?: Record<string, unknown>;
-} & Record<string, unknown>;
+export type SendRequest = Static<typeof Envelope> & Record<string, unknown>;
 
 const DEFAULT_TYPE = 'text';
 

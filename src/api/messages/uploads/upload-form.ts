@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto';
 import type { MultipartFile, MultipartValue } from '@fastify/multipart';
 import type { FastifyRequest } from 'fastify';
 import { sniffMediaType } from '../../../messages/media/media-type.ts';
+import type { UploadedFile } from '../../../messages/send/media-uploads.ts';
 import {
   essenceOf,
   HEAD_BYTES,
@@ -15,15 +16,6 @@ import {
 } from '../../../messages/send/uploaded-media.ts';
 import { ApiError, invalidParameter } from '../../errors/api-error.ts';
 import { mayTakeMs, tooSlow } from '../../shares/client-shares.ts';
-
-type UploadedFile = {
-  mediaType: MediaKind;
-  mimeType: string;
-  fileName: string | null;
-  sizeBytes: number;
-  /** Hexadecimal. */
-  sha256: string;
-};
 
 export type UploadForm = {
   /**
