@@ -27,7 +27,8 @@ async function examine(env: Environment, dataDir: string): Promise<CheckResult[]
   const settings = readSettings(env, dataDir);
   if ('problem' in settings) return [settings.problem];
   const { config, caPath } = settings;
-  if (caPath !== null) trust(caPath);
+  if (caPath !== null)
+    setDefaultCACertificates([...getCACertificates('default'), readFileSync(caPath, 'utf8')]);
   const warnings = configWarnings(config).map((text) => warn(text, 'change the setting'));
   const findings = warnings.length > 0 ? warnings : [ok('every setting is valid')];
   const own = findings.map((finding) => ({ name: 'settings', ...finding }));
@@ -65,10 +66,6 @@ function readSettings(env: Environment, dataDir: string): Settings | { problem: 
       problem: { name: 'settings', ...fail(message, 'correct them: docs/operators/configuration.md') },
     };
   }
-}
-
-function trust(caPath: string): void {
-  setDefaultCACertificates([...getCACertificates('default'), readFileSync(caPath, 'utf8')]);
 }
 
 function messageOf(error: unknown): string {

@@ -15,11 +15,6 @@ const TIMEOUT_MS = 5_000;
 /** Sealed; `made` is shown once, null when none was made. */
 export type AppSecretChange = { appSecretSealed: string | null; made: string | null };
 
-/** 32 hex digits, as the upstream platform's. */
-function newAppSecret(): string {
-  return randomBytes(16).toString('hex');
-}
-
 /** Only the format `meta` knows them. Throws RequestError `invalid_value`. */
 export function refuseUpstreamSecrets(
   format: EventFormat,
@@ -42,7 +37,8 @@ export function changeAppSecret(
   const seal = (secret: string) => secretBox.seal(secret, endpointAppSecretPlace(id));
   if (given !== undefined) return { appSecretSealed: seal(given), made: null };
   if (format !== 'meta' || appSecretSealed !== null) return { appSecretSealed, made: null };
-  const made = newAppSecret();
+  // 32 hex digits, as the upstream platform's.
+  const made = randomBytes(16).toString('hex');
   return { appSecretSealed: seal(made), made };
 }
 

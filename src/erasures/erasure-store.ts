@@ -6,7 +6,7 @@ import type { ReportSignature } from './erasure-report.ts';
 
 export type ErasureKind = 'customer' | 'conversation' | 'waba' | 'tenant' | 'user';
 
-export type ErasureState = 'requested' | 'running' | 'done';
+type ErasureState = 'requested' | 'running' | 'done';
 
 export type Erasure = {
   id: string;

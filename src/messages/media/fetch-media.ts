@@ -5,7 +5,7 @@ import type { ObjectStore } from '../../platform/object-store/object-store.ts';
 import type { Database } from '../../platform/postgres/database.ts';
 import { essenceOf } from '../send/uploaded-media.ts';
 import { findReadableMedia, type PendingMedia } from './media.ts';
-import { type BodyRules, type CheckedBytes, checkBody, decodeSha256 } from './media-body.ts';
+import { type BodyRules, checkBody, decodeSha256 } from './media-body.ts';
 import { servedType } from './media-type.ts';
 import { MediaTooLarge, WrongBytes } from './media-verdict.ts';
 
@@ -108,7 +108,8 @@ async function transfer(
     if (error instanceof WrongBytes) run.onWrongBytes();
     throw error;
   }
-  return { ...describe(checked.result(), declared), mimeType: declared ?? OBJECT_TYPE };
+  const { sizeBytes, sha256, head } = checked.result();
+  return { sizeBytes, sha256, servedType: servedType(declared, head), mimeType: declared ?? OBJECT_TYPE };
 }
 
 const TEXT = /^(?:text\/|application\/(?:[a-z.-]+\+)?(?:json|xml|javascript|rtf)$)/;
@@ -116,10 +117,6 @@ const TEXT = /^(?:text\/|application\/(?:[a-z.-]+\+)?(?:json|xml|javascript|rtf)
 /** An answer of upstream's API is text; photos, sounds and most documents are not. */
 function isText(mimeType: string | null): boolean {
   return mimeType !== null && TEXT.test(essenceOf(mimeType));
-}
-
-function describe({ sizeBytes, sha256, head }: CheckedBytes, declared: string | null) {
-  return { sizeBytes, sha256, servedType: servedType(declared, head) };
 }
 
 function isFaultOfSource(error: unknown): boolean {
