@@ -64,6 +64,7 @@ export const listWebhookEndpoints = operation({
     name: 'endpoint list',
     help: 'list the webhook endpoints of a WABA',
     example: 'endpoint list --waba 900000000000101',
+    waba: 'the WABA',
     show: ({ rows }, { call }) => describeEndpoints(rows, call.wabaId),
   },
 });

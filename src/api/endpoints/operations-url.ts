@@ -40,6 +40,7 @@ const get = operation({
     name: 'operations-url show',
     help: 'show the URL and the newest alerts',
     example: 'operations-url show --waba 900000000000101',
+    waba: 'the WABA',
     show: async ({ url }, { call: { tools, wabaId } }) => {
       const alerts = await endpointAlertsOf(tools, wabaId);
       const table = alignedTable(
@@ -71,6 +72,7 @@ const clear = operation({
     name: 'operations-url clear',
     help: 'send no more alerts; the secret is forgotten',
     example: 'operations-url clear --waba 900000000000101',
+    waba: 'the WABA',
     show: (_, { call: { wabaId } }) => ({
       json: { wabaId, url: null },
       text: `WABA ${wabaId} has no operations URL any more.`,
@@ -98,6 +100,7 @@ const set = operation({
     name: 'operations-url set',
     help: 'send alerts to a URL; the first time, prints the secret that verifies their signatures',
     example: 'operations-url set --waba 900000000000101 --url https://shop.example/alerts --json',
+    waba: 'the WABA',
     options: {
       url: {
         flags: '--url <url>',
@@ -125,6 +128,7 @@ const rotate = operation({
     name: 'operations-url rotate-secret',
     help: 'make a new secret; from the next attempt on, it alone signs',
     example: 'operations-url rotate-secret --waba 900000000000101 --json',
+    waba: 'the WABA',
     show: describeSaved,
   },
 });

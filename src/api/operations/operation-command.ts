@@ -18,7 +18,7 @@ export function commandGroup(name: string, description: string, parts: readonly 
 export function operationCommand(operation: Operation): Command {
   const described = operation.command;
   if (described === undefined) throw new Error(`the operation ${operation.id} has no command`);
-  const { name, help, example, waba = 'the WABA', argument, options = {} } = described;
+  const { name, help, example, waba, argument, options = {} } = described;
   const command = new Command(name.split(' ').at(-1)).description(help);
   const hasId = operation.path.includes('/:id');
   if (hasId) command.argument('<id>', argument);

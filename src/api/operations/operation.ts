@@ -45,8 +45,8 @@ export type CommandDescription<Input, Result> = {
   name: string;
   help: string;
   example: string;
-  /** The help of `--waba` ("the WABA" unless given), or how to find the WABA of the object that the command names. */
-  waba?: string | ((tools: AdminTools, id: string) => Promise<string>);
+  /** The help of `--waba`, or how to find the WABA of the object that the command names. */
+  waba: string | ((tools: AdminTools, id: string) => Promise<string>);
   argument?: string;
   options?: { readonly [Member in keyof Input]?: OptionDescription };
   /** Adds options that stand for no single member; `read` makes members of them. */

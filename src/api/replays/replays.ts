@@ -51,6 +51,7 @@ const list = operation({
     name: 'replay list',
     help: 'list the newest replays of a WABA',
     example: 'replay list --waba 900000000000101',
+    waba: 'the WABA',
     show: ({ rows }, { call }) => describeReplays(rows, call.wabaId),
   },
 });
