@@ -1,5 +1,5 @@
 import type { Database, Transaction } from '../platform/postgres/database.ts';
-import { execute, query, queryOne, queryValue } from '../platform/postgres/sql.ts';
+import { execute, query, queryOne, queryOnly, queryValue } from '../platform/postgres/sql.ts';
 import type { EndpointMode, OrderScope } from './endpoint-settings.ts';
 import type { Kind } from './setting.ts';
 import { type StoredSettings, settingsOf } from './settings.ts';
@@ -70,12 +70,11 @@ const ENDPOINT = `id, waba_id as "wabaId", url, custom_headers_sealed as "custom
 
 /** The sealed secret is bound to the id, so it is drawn first. */
 export async function nextEndpointId(database: Database): Promise<string> {
-  const [row] = await query<{ id: string }>(
+  const { id } = await queryOnly<{ id: string }>(
     database,
     `select nextval(pg_get_serial_sequence('webhook_endpoints', 'id')) as id`,
   );
-  if (row === undefined) throw new Error('the sequence gave no endpoint id');
-  return row.id;
+  return id;
 }
 
 /** Every other setting may be left to its default. */

@@ -1,6 +1,6 @@
 import type { ErasedTable, NamedIn } from '../platform/erasing.ts';
 import type { Database, Transaction } from '../platform/postgres/database.ts';
-import { execute, query, queryOne, queryValue } from '../platform/postgres/sql.ts';
+import { execute, query, queryOne, queryOnly, queryValue } from '../platform/postgres/sql.ts';
 import type { ReplaySelection } from './replay-selection.ts';
 
 export type ReplayState = 'running' | 'paused' | 'done' | 'cancelled';
@@ -38,7 +38,7 @@ export async function insertReplay(
   wabaId: string,
   replay: { selection: ReplaySelection; total: number; cursor: ReplayCursor; requestedBy: string },
 ): Promise<Replay> {
-  const stored = await queryOne<Replay>(
+  return await queryOnly<Replay>(
     trx,
     `insert into replays (waba_id, selection, state, total, cursor, requested_by)
      values (:wabaId, cast(:selection as jsonb), 'running', :total, :cursor, :requestedBy)
@@ -51,8 +51,6 @@ export async function insertReplay(
       requestedBy: replay.requestedBy,
     },
   );
-  if (stored === null) throw new Error('the replay was not stored');
-  return stored;
 }
 
 export async function findReplay(

@@ -9,6 +9,15 @@ import { untilText } from './endpoint-text.ts';
 
 const OverlapHours = Type.Optional(Type.Number({ minimum: 0, maximum: 168 }));
 
+const ROTATION = {
+  method: 'POST',
+  scope: 'manageWebhooks',
+  requests: { 'a day of both': {}, 'at once': { overlapHours: 0 } },
+  ...OF_ENDPOINT,
+} as const;
+
+const overlapOption = (help: string) => ({ flags: '--overlap-hours <hours>', help, default: 24 });
+
 const RotatedSecret = named('RotatedSecret', {
   id: text('3'),
   secret: text(EXAMPLE_SECRET),
@@ -17,15 +26,12 @@ const RotatedSecret = named('RotatedSecret', {
 
 export const rotateWebhookEndpointSecret = operation({
   id: 'rotateWebhookEndpointSecret',
-  method: 'POST',
   path: '/api/external/webhook-endpoints/:id/rotate-secret',
-  scope: 'manageWebhooks',
+  ...ROTATION,
   summary: 'Rotate the secret of a webhook endpoint',
   description:
     '`secret` is in this answer only. The old secret signs too for `overlapHours`, 24 unless given. You may bring the new `secret`.',
   errors: ['secret_in_use'],
-  requests: { 'a day of both': {}, 'at once': { overlapHours: 0 } },
-  ...OF_ENDPOINT,
   body: closed({ overlapHours: OverlapHours, secret: Type.Optional(Type.String()) }),
   answers: { 200: { description: 'The new secret.', schema: RotatedSecret } },
   run: ({ tools, wabaId }, { id, ...rotation }) => rotateSecret(tools, wabaId, id, rotation),
@@ -35,13 +41,7 @@ export const rotateWebhookEndpointSecret = operation({
     help: 'give an endpoint another signing secret and print it; the present secret signs too for a while',
     example: 'endpoint rotate-secret 3 --overlap-hours 48 --json',
     waba: wabaOfEndpoint,
-    options: {
-      overlapHours: {
-        flags: '--overlap-hours <hours>',
-        help: 'how long both sign, 0 to 168; an older secret ends at once',
-        default: 24,
-      },
-    },
+    options: { overlapHours: overlapOption('how long both sign, 0 to 168; an older secret ends at once') },
     extend: (command) =>
       command.option(
         '--secret-stdin',
@@ -67,15 +67,12 @@ const RotatedSigningKey = named('RotatedSigningKey', {
 
 export const rotateWebhookEndpointSigningKey = operation({
   id: 'rotateWebhookEndpointSigningKey',
-  method: 'POST',
   path: '/api/external/webhook-endpoints/:id/rotate-signing-key',
-  scope: 'manageWebhooks',
+  ...ROTATION,
   summary: 'Rotate the signing key of a webhook endpoint',
   description:
     'For an endpoint with `asymmetricSignature`: `publicKey` verifies the signatures of the new private key. The old key signs too for `overlapHours`, 24 unless given.',
   errors: ['no_signing_key'],
-  requests: { 'a day of both': {}, 'at once': { overlapHours: 0 } },
-  ...OF_ENDPOINT,
   body: closed({ overlapHours: OverlapHours }),
   answers: { 200: { description: 'The new public key.', schema: RotatedSigningKey } },
   run: ({ tools, wabaId }, { id, ...rotation }) => rotateSigningKey(tools, wabaId, id, rotation),
@@ -85,13 +82,7 @@ export const rotateWebhookEndpointSigningKey = operation({
     help: 'give an endpoint with a public-key signature another key pair and print the public key',
     example: 'endpoint rotate-signing-key 3 --overlap-hours 48 --json',
     waba: wabaOfEndpoint,
-    options: {
-      overlapHours: {
-        flags: '--overlap-hours <hours>',
-        help: 'how long the present key signs too, 0 to 168',
-        default: 24,
-      },
-    },
+    options: { overlapHours: overlapOption('how long the present key signs too, 0 to 168') },
     show: (rotated) => ({
       json: rotated,
       text: alignedFields([

@@ -1,5 +1,5 @@
 import type { Database } from '../../platform/postgres/database.ts';
-import { query, queryOne, queryValue } from '../../platform/postgres/sql.ts';
+import { query, queryOne, queryOnly, queryValue } from '../../platform/postgres/sql.ts';
 import { type ConversationMessage, MESSAGE_COLUMNS, MESSAGE_JOINS } from './message-list.ts';
 
 export type MessageDetail = ConversationMessage & {
@@ -85,12 +85,11 @@ export async function findInboundByUpstreamId(
 
 /** Returns when it was first marked. */
 export async function markMessageRead(database: Database, wabaId: string, messageId: string): Promise<Date> {
-  const [row] = await query<{ readAt: Date }>(
+  const { readAt } = await queryOnly<{ readAt: Date }>(
     database,
     `update messages set read_at = coalesce(read_at, now())
       where id = ? and waba_id = ? and direction = 'inbound' returning read_at as "readAt"`,
     [messageId, wabaId],
   );
-  if (row === undefined) throw new Error('the message that was read is missing');
-  return row.readAt;
+  return readAt;
 }

@@ -58,21 +58,6 @@ function isShort(id: string): boolean {
   return Buffer.byteLength(id) <= MAX_ID_BYTES;
 }
 
-async function keepProducts(
-  database: Database,
-  wabaId: string,
-  catalogId: string,
-  products: readonly FoundProduct[],
-): Promise<string | null> {
-  try {
-    await saveCachedProducts(database, wabaId, catalogId, products);
-    return null;
-  } catch (error) {
-    if (!(error instanceof Error) || !isDataError(error)) throw error;
-    return `What the catalog answered could not be kept: ${error.message}`;
-  }
-}
-
 type FoundProduct = Pick<CachedProduct, 'retailerId' | 'name' | 'imageUrl'>;
 
 async function lookUp(
@@ -143,20 +128,27 @@ async function findCachedProducts(
   );
 }
 
-async function saveCachedProducts(
+/** Null: they are kept, also that a product is unknown. */
+async function keepProducts(
   database: Database,
   wabaId: string,
   catalogId: string,
   products: readonly FoundProduct[],
-): Promise<void> {
+): Promise<string | null> {
   // In one order everywhere, so that two lookups of the same products cannot deadlock.
   const sorted = products.toSorted((left, right) => (left.retailerId < right.retailerId ? -1 : 1));
-  await execute(
-    database,
-    `insert into catalog_products (waba_id, catalog_id, retailer_id, name, image_url)
-     select ?, ?, * from unnest(?::text[], ?::text[], ?::text[])
-     on conflict (waba_id, catalog_id, retailer_id) do update
-        set name = excluded.name, image_url = excluded.image_url, fetched_at = now()`,
-    [wabaId, catalogId, ...columnsOf(sorted, 'retailerId', 'name', 'imageUrl')],
-  );
+  try {
+    await execute(
+      database,
+      `insert into catalog_products (waba_id, catalog_id, retailer_id, name, image_url)
+       select ?, ?, * from unnest(?::text[], ?::text[], ?::text[])
+       on conflict (waba_id, catalog_id, retailer_id) do update
+          set name = excluded.name, image_url = excluded.image_url, fetched_at = now()`,
+      [wabaId, catalogId, ...columnsOf(sorted, 'retailerId', 'name', 'imageUrl')],
+    );
+    return null;
+  } catch (error) {
+    if (!(error instanceof Error) || !isDataError(error)) throw error;
+    return `What the catalog answered could not be kept: ${error.message}`;
+  }
 }

@@ -1,5 +1,5 @@
 import type { Database, Transaction } from '../../platform/postgres/database.ts';
-import { execute, query, queryOne } from '../../platform/postgres/sql.ts';
+import { execute, queryOne, queryOnly } from '../../platform/postgres/sql.ts';
 import { knownUpstreamMedia } from './media-uploads.ts';
 import type { OrderPayment } from './message-content.ts';
 import { drawSendTime, numberPace, PAIR_PACE, type Pace } from './send-pacing.ts';
@@ -12,12 +12,11 @@ export type SendState = 'queued' | 'sending' | 'accepted' | 'failed' | 'unknown'
 
 /** The caller holds its conversation locked. */
 export async function drawMessageId(trx: Transaction): Promise<string> {
-  const [row] = await query<{ id: string }>(
+  const { id } = await queryOnly<{ id: string }>(
     trx,
     `select nextval(pg_get_serial_sequence('messages', 'id')) as id`,
   );
-  if (row === undefined) throw new Error('no message id was drawn');
-  return row.id;
+  return id;
 }
 
 export type SendPath = 'messages' | 'marketing_messages';
@@ -253,7 +252,7 @@ export async function findFailedMessage(
   wabaId: string,
   messageId: string,
 ): Promise<FailedMessage> {
-  const [row] = await query<FailedMessage>(
+  return await queryOnly<FailedMessage>(
     trx,
     `select w.tenant_id as "tenantId", m.phone_number_id as "phoneNumberId",
             n.display_phone_number as "displayPhoneNumber", m.conversation_id as "conversationId", o.recipient,
@@ -263,8 +262,6 @@ export async function findFailedMessage(
       where o.message_id = ? and o.waba_id = ?`,
     [messageId, wabaId],
   );
-  if (row === undefined) throw new Error('the failed message is missing');
-  return row;
 }
 
 export type SendProgress = {

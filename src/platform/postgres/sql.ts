@@ -30,6 +30,17 @@ export async function queryOne<Row>(
   return row ?? null;
 }
 
+/** As `queryOne`, for a statement that always gives a row. */
+export async function queryOnly<Row>(
+  database: StatementRunner,
+  text: string,
+  bindings: Bindings = [],
+): Promise<Row> {
+  const row = await queryOne<Row>(database, text, bindings);
+  if (row === null) throw new Error(`the statement gave no row: ${text}`);
+  return row;
+}
+
 /** The first column of what a statement gives. */
 export async function queryColumn<Value>(
   database: StatementRunner,

@@ -69,7 +69,8 @@ export async function respondToSend(context: ExternalContext, call: SendCall): P
   }
   await checkMedia(database, wabaId, body);
   const messageId = await queueMessage(database, account, body, call);
-  if (messageId === null) return await repeatTaken(context, call);
+  // The key was taken between our look and our attempt to take it.
+  if (messageId === null) return await respondToSend(context, call);
   void sends.starter.start(account, messageId);
   return { response: await finalResponse(context, call, messageId), replayed: false };
 }
@@ -83,15 +84,6 @@ async function finalResponse(
   const progress = await sends.outcomes.wait(wabaId, messageId);
   const response = respond(messageId, progress);
   return key === null ? response : await saveIdempotentResponse(database, wabaId, key, response);
-}
-
-/** The key was taken between our look and our attempt to take it. */
-async function repeatTaken(context: ExternalContext, call: SendCall): Promise<Responded> {
-  const { account, key } = call;
-  const { wabaId } = account;
-  const known = key === null ? null : await findIdempotencyKey(context.database, wabaId, key);
-  if (key === null || known === null) throw new Error('the key was taken and is not there');
-  return await repeat(context, call, key, known);
 }
 
 const RETRY_AFTER_SECONDS = '1';

@@ -3,6 +3,16 @@ import type { CoreEventType } from '../../../platform/event-type.ts';
 const FIXTURE_STORE = { wabaId: '900000000000101', phoneNumberId: '800000000000111' };
 const INDIAN_STORE = { wabaId: '900000000000202', phoneNumberId: '800000000000221' };
 
+const TRANSACTION = {
+  id: 'order_FIXTURE1',
+  type: 'razorpay',
+  status: 'success',
+  created_timestamp: 1790003000,
+  updated_timestamp: 1790003060,
+  pg_transaction_id: 'pay_FIXTURE1',
+  method: { type: 'upi' },
+};
+
 function example(eventType: CoreEventType, from: object, eventId: string, data: object) {
   return { eventType, userId: 1, ...from, eventId, occurredAt: '2026-11-21T09:30:00.123Z', data };
 }
@@ -55,15 +65,7 @@ export const WEBHOOK_EXAMPLES: Readonly<Record<CoreEventType, unknown>> = {
     status: 'captured',
     amount: { value: 21000, offset: 100 },
     currency: 'INR',
-    transaction: {
-      id: 'order_FIXTURE1',
-      type: 'razorpay',
-      status: 'success',
-      created_timestamp: 1790003000,
-      updated_timestamp: 1790003060,
-      pg_transaction_id: 'pay_FIXTURE1',
-      method: { type: 'upi' },
-    },
+    transaction: TRANSACTION,
     recipient_id: '910000000143',
     timestamp: '1790003085',
     raw: {
@@ -74,15 +76,7 @@ export const WEBHOOK_EXAMPLES: Readonly<Record<CoreEventType, unknown>> = {
       payment: {
         reference_id: 'ord-1001',
         amount: { value: 21000, offset: 100 },
-        transaction: {
-          id: 'order_FIXTURE1',
-          type: 'razorpay',
-          status: 'success',
-          created_timestamp: 1790003000,
-          updated_timestamp: 1790003060,
-          pg_transaction_id: 'pay_FIXTURE1',
-          method: { type: 'upi' },
-        },
+        transaction: TRANSACTION,
         currency: 'INR',
         receipt: 'rcpt-1001',
         notes: { cart: 'c_1', store: 'blr-01' },
