@@ -51,15 +51,50 @@ export async function cutOffContacts(
   return { people, conversationIds: conversations.map(({ id }) => id) };
 }
 
-/** The next message of the customer, or group, opens another one. */
-export async function cutOffConversations(trx: Transaction, ids: readonly string[]): Promise<void> {
+type CutOff = {
+  people: ErasedPerson[];
+  conversationIds: string[];
+  contactIds: string[];
+  groupIds: string[];
+  phoneNumberId: string | null;
+};
+
+/** The next message of the customer, or group, opens another conversation. Those that were merged into these go with them. */
+export async function cutOffConversations(
+  trx: Transaction,
+  wabaId: string,
+  ids: readonly string[],
+): Promise<CutOff> {
+  // They may have been merged into others since they were asked for.
+  const current = await query<{ id: string }>(
+    trx,
+    'select coalesce(merged_into, id) as id from conversations where waba_id = ? and id = any (?::bigint[])',
+    [wabaId, ids],
+  );
+  const rows = await query<{ id: string; contactId: string | null; groupId: string | null; number: string }>(
+    trx,
+    `select id, contact_id as "contactId", group_id as "groupId", phone_number_id as number from conversations
+      where waba_id = :wabaId
+        and (id = any (cast(:ids as bigint[])) or merged_into = any (cast(:ids as bigint[])))
+        for update`,
+    { wabaId, ids: current.map(({ id }) => id) },
+  );
+  const conversationIds = rows.map(({ id }) => id);
   await execute(
     trx,
     `update conversations set merged_into = case when group_id is null then coalesce(merged_into, id) end,
             group_id = case when group_id is not null then 'erased ' || id end
       where id = any (?::bigint[])`,
-    [ids],
+    [conversationIds],
   );
+  const contactIds = rows.flatMap(({ contactId }) => contactId ?? []);
+  const people = await query<ErasedPerson>(
+    trx,
+    'select id, user_id as "userId", wa_id as "waId" from contacts where id = any (?::bigint[])',
+    [contactIds],
+  );
+  const groupIds = rows.flatMap(({ groupId }) => groupId ?? []);
+  return { people, conversationIds, contactIds, groupIds, phoneNumberId: rows[0]?.number ?? null };
 }
 
 /** Customers with other conversations stay. Returns how many of each are gone. */

@@ -31,6 +31,15 @@ export async function quietEvents(
   if (left.size > 0) throw new NotYetErased(`${left.size} deliveries are being attempted.`);
 }
 
+export async function eventsOfWaba(
+  database: Database,
+  wabaId: string,
+  limit: number,
+): Promise<ErasedEvent[]> {
+  const text = 'select day, id from events where waba_id = ? order by id limit ?';
+  return await query<ErasedEvent>(database, text, [wabaId, limit]);
+}
+
 /** Erases events with their deliveries and attempts. Throws NotYetErased during an attempt. */
 export async function eraseEvents(
   trx: Transaction,

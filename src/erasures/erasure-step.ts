@@ -3,7 +3,6 @@ import type { SecretBox } from '../platform/crypto/secret-box.ts';
 import { type ErasureCounts, type FoundFile, removeFound } from '../platform/erasing.ts';
 import type { ObjectStore } from '../platform/object-store/object-store.ts';
 import type { Database, Transaction } from '../platform/postgres/database.ts';
-import { query } from '../platform/postgres/sql.ts';
 import { type Erasure, saveSubject } from './erasure-store.ts';
 import { erasureSubjectPlace } from './sealed-columns.ts';
 import type { IdTimes } from './steps/customer-ids.ts';
@@ -88,15 +87,16 @@ export const auditStep = rowStep('audit log', 'auditEntries', redactAudit);
 type FileRows = {
   count: string;
   limit: number;
+  find: (database: Database, wabaId: string, limit: number) => Promise<FoundFile[]>;
   erase: (trx: Transaction, ids: readonly string[]) => Promise<number>;
 };
 
-/** Objects go before rows. `text` selects `id` and `key` of up to `limit` rows of a WABA. */
-export function fileStep(name: string, text: string, { count, limit, erase }: FileRows): ErasureStep {
+/** Objects go before rows. */
+export function fileStep(name: string, { count, limit, find, erase }: FileRows): ErasureStep {
   return {
     name,
     removeFiles: async ({ database, objectStore, wabaId }) =>
-      await removeFound(objectStore, await query<FoundFile>(database, text, [wabaId])),
+      await removeFound(objectStore, await find(database, wabaId, limit)),
     async erase(trx, _context, _after, removed) {
       const gone = await erase(trx, removed);
       return { after: removed.length < limit ? null : '', counts: { [count]: gone } };

@@ -9,14 +9,13 @@ import { expireEventsOf } from '../deliveries/erase-events.ts';
 import { holdIntake, lockIntake } from '../inbox/intake-lock.ts';
 import { shardOf } from '../inbox/shards.ts';
 import {
-  ERASED_MESSAGE,
-  type ErasedMessage,
   eraseMessages,
   expireFiles,
   forgetAliases,
   rememberMessages,
   removeFilesOf,
 } from '../messages/erase-messages.ts';
+import { ERASED_MESSAGE, type ErasedMessage } from '../messages/erased-messages.ts';
 import { removeFound } from '../platform/erasing.ts';
 import type { ObjectStore } from '../platform/object-store/object-store.ts';
 import type { Database, Transaction } from '../platform/postgres/database.ts';

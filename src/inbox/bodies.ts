@@ -2,6 +2,7 @@ import { byteaArray } from '../platform/postgres/arrays.ts';
 import type { Database, Transaction } from '../platform/postgres/database.ts';
 import { execute, query } from '../platform/postgres/sql.ts';
 import { HELD_SHARDS } from './intake-lock.ts';
+import { shardOf } from './shards.ts';
 
 /** A body with the WABAs for which the app secret that signed it may speak; null: for all. */
 export type SignedBody = { body: Buffer; signedFor: readonly string[] | null };
@@ -235,4 +236,15 @@ export async function putBack(
       where i.received_day = p.day and i.id = p.id and i.state = any (?::text[])`,
     [bodies.map(({ day }) => day), bodies.map(({ id }) => id), states],
   );
+}
+
+/** Whether intake has still to take in a body of the WABA that came by then. */
+export async function hasNewBodies(database: Database, wabaId: string, until: Date): Promise<boolean> {
+  const rows = await query(
+    database,
+    `select 1 from inbox
+      where state = 'new' and shard = ? and waba_id = ? and received_at <= ? limit 1`,
+    [shardOf(wabaId), wabaId, until],
+  );
+  return rows.length > 0;
 }

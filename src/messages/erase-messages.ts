@@ -8,6 +8,7 @@ import type { Database, Transaction } from '../platform/postgres/database.ts';
 import { type Binding, deleteUpTo, execute, query } from '../platform/postgres/sql.ts';
 import { deleteTasks, findTasks } from '../platform/temporal/workflow-tasks.ts';
 import { eraseOrderingKeys } from '../queue/ordering-keys.ts';
+import type { ErasedMessage } from './erased-messages.ts';
 import { mediaWorkflowId } from './media/media.ts';
 import { erasedName, localMessageId } from './messages.ts';
 import { orderWorkflowId } from './orders/orders.ts';
@@ -15,17 +16,6 @@ import { sendWorkflowId } from './send/send-task.ts';
 import { sendMarker } from './statuses.ts';
 
 type MessageTools = Parameters<typeof quietEvents>[0] & { objectStore: Pick<ObjectStore, 'remove'> };
-
-export type ErasedMessage = {
-  id: string;
-  phoneNumberId: string;
-  upstreamId: string | null;
-  supersededId: string | null;
-};
-
-/** Columns of `messages m`. */
-export const ERASED_MESSAGE = `m.id, m.phone_number_id as "phoneNumberId", m.upstream_id as "upstreamId",
-  m.superseded_upstream_id as "supersededId"`;
 
 function namesOf({ id, upstreamId, supersededId }: ErasedMessage): string[] {
   const upstream = [upstreamId, supersededId].filter((name) => name !== null);

@@ -1,4 +1,4 @@
-import type { ErasedTable } from '../platform/erasing.ts';
+import type { ErasedTable, FoundFile } from '../platform/erasing.ts';
 import type { Database, Transaction } from '../platform/postgres/database.ts';
 import { execute, query } from '../platform/postgres/sql.ts';
 import { rememberErased, stopDownloadsWhere, stopSendsWhere } from './erase-messages.ts';
@@ -30,6 +30,26 @@ export const MESSAGE_TABLES = {
 export async function stopMessagesOfWaba(database: Database, wabaId: string): Promise<void> {
   await stopDownloadsWhere(database, 'waba_id = ?', wabaId);
   await stopSendsWhere(database, 'waba_id = ?', wabaId);
+}
+
+export async function filesOfWaba(database: Database, wabaId: string, limit: number): Promise<FoundFile[]> {
+  const text =
+    'select message_id as id, object_key as key from media where waba_id = ? order by message_id limit ?';
+  return await query<FoundFile>(database, text, [wabaId, limit]);
+}
+
+export async function uploadsOfWaba(
+  database: Database,
+  wabaId: string,
+  limit: number,
+  which: 'all' | 'given up' = 'all',
+): Promise<FoundFile[]> {
+  return await query<FoundFile>(
+    database,
+    `select id, object_key as key from media_uploads
+      where waba_id = ? ${which === 'all' ? '' : `and state = 'deleted'`} order by id limit ?`,
+    [wabaId, limit],
+  );
 }
 
 /** Nothing says any more whose files they were. Returns how many. */

@@ -233,3 +233,16 @@ export async function forgetTenantOfUsers(trx: Transaction, tenantId: string): P
     await execute(trx, `delete from ${table} where tenant_id = ?`, [tenantId]);
   }
 }
+
+/** `isOnly`: no other account has the address. */
+type ErasedUser = { email: string; name: string; isOnly: boolean; maySignIn: boolean };
+
+export async function lockUserToErase(trx: Transaction, userId: string): Promise<ErasedUser | null> {
+  return await queryOne<ErasedUser>(
+    trx,
+    `select u.is_operator and u.disabled_at is null as "maySignIn", u.email, u.name,
+            not exists (select from users o where o.email = u.email and o.id <> u.id) as "isOnly"
+       from users u where u.id = ? for update`,
+    [userId],
+  );
+}

@@ -5,13 +5,14 @@ import { deleteMailsTo } from '../../mail/mails.ts';
 import type { NamedIn } from '../../platform/erasing.ts';
 import { NotYetErased } from '../../platform/erasing.ts';
 import type { Transaction } from '../../platform/postgres/database.ts';
-import { execute, query } from '../../platform/postgres/sql.ts';
+import { execute } from '../../platform/postgres/sql.ts';
 import { REPLAYS_NAMED_IN } from '../../replays/replay-store.ts';
 import {
   countActiveOperators,
   deleteInvitationsOf,
   deleteUser,
   forgetUsersWithoutTenant,
+  lockUserToErase,
   USERS_NAMED_IN,
 } from '../../users/user-store.ts';
 import { closeTenant, removeTenant } from '../account-removal.ts';
@@ -42,13 +43,8 @@ export const userStep: ErasureStep = {
   name: 'user',
   async erase(trx, { erasure: { subjectId } }) {
     const operators = await countActiveOperators(trx);
-    const [user] = await query<{ email: string; name: string; isOnly: boolean; maySignIn: boolean }>(
-      trx,
-      `select u.is_operator and u.disabled_at is null as "maySignIn", u.email, u.name, not exists (select from users o where o.email = u.email and o.id <> u.id) as "isOnly"
-         from users u where u.id = ? for update`,
-      [subjectId],
-    );
-    if (user === undefined) return { after: null };
+    const user = await lockUserToErase(trx, subjectId);
+    if (user === null) return { after: null };
     // Another one may have gone since it was asked for.
     if (user.maySignIn && operators === 1)
       throw new NotYetErased('This is the only operator who can sign in; add another one.', AGAIN_MS);

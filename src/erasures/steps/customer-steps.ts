@@ -7,18 +7,23 @@ import {
 } from '../../customers/erase-customers.ts';
 import { eraseFromBodies, FIRST_BODY } from '../../inbound/erase-bodies.ts';
 import { dropHistory } from '../../inbound/history.ts';
+import { hasNewBodies } from '../../inbox/bodies.ts';
 import { holdIntake, lockIntake } from '../../inbox/intake-lock.ts';
 import { shardOf } from '../../inbox/shards.ts';
 import {
-  ERASED_MESSAGE,
-  type ErasedMessage,
   eraseMessages,
   eraseRecipient,
   quietMessages,
   rememberMessages,
   stopSends,
 } from '../../messages/erase-messages.ts';
-import { eraseUploads } from '../../messages/erase-waba-messages.ts';
+import { eraseUploads, uploadsOfWaba } from '../../messages/erase-waba-messages.ts';
+import {
+  type ErasedMessage,
+  messagesOfGroup,
+  newestMessagesOf,
+  nextMessagesOf,
+} from '../../messages/erased-messages.ts';
 import { NotYetErased } from '../../platform/erasing.ts';
 import type { Database, Transaction } from '../../platform/postgres/database.ts';
 import { query } from '../../platform/postgres/sql.ts';
@@ -41,13 +46,8 @@ const MESSAGES_PER_BATCH = 100;
 const cutOff: ErasureStep = {
   name: 'cut off',
   async prepare({ database, wabaId, erasure }) {
-    const rows = await query(
-      database,
-      `select 1 from inbox
-        where state = 'new' and shard = ? and waba_id = ? and received_at <= ? limit 1`,
-      [shardOf(wabaId), wabaId, erasure.createdAt],
-    );
-    if (rows.length > 0) throw new NotYetErased('Bodies that came before are still to be taken in.');
+    const isBehind = await hasNewBodies(database, wabaId, erasure.createdAt);
+    if (isBehind) throw new NotYetErased('Bodies that came before are still to be taken in.');
   },
   async erase(trx, context) {
     const { wabaId, erasure, subject, secretBox } = context;
@@ -77,8 +77,6 @@ async function dropHistoryOf(trx: Transaction, wabaId: string, subject: ErasureS
   return isGroup ? 0 : await dropHistory(trx, { wabaId, waIds, phoneNumberId });
 }
 
-const PERSON = 'id, user_id as "userId", wa_id as "waId"';
-
 /** Of messages without a sender there is one contact per WABA, with an empty id. */
 function idsOf(people: readonly ErasedPerson[]): string[] {
   return people
@@ -102,63 +100,20 @@ async function cutOffConversation(
   wabaId: string,
   subject: ErasureSubject,
 ): Promise<ErasureSubject> {
-  // It may have been merged into another one since it was asked for.
-  const current = await query<{ id: string }>(
-    trx,
-    'select coalesce(merged_into, id) as id from conversations where waba_id = ? and id = any (?::bigint[])',
-    [wabaId, subject.conversationIds],
-  );
-  const rows = await query<{
-    id: string;
-    contactId: string | null;
-    groupId: string | null;
-    phoneNumberId: string;
-  }>(
-    trx,
-    `select id, contact_id as "contactId", group_id as "groupId", phone_number_id as "phoneNumberId" from conversations
-      where waba_id = :wabaId
-        and (id = any (cast(:ids as bigint[])) or merged_into = any (cast(:ids as bigint[])))
-        for update`,
-    { wabaId, ids: current.map(({ id }) => id) },
-  );
-  const conversationIds = rows.map(({ id }) => id);
-  const contactIds = rows.flatMap(({ contactId }) => contactId ?? []);
-  const groupIds = rows.flatMap(({ groupId }) => groupId ?? []);
-  await cutOffConversations(trx, conversationIds);
-  const people = await query<ErasedPerson>(
-    trx,
-    `select ${PERSON} from contacts where id = any (?::bigint[])`,
-    [contactIds],
-  );
-  return {
-    ...subject,
-    conversationIds,
-    contactIds,
-    ids: groupIds.length > 0 ? groupIds : idsOf(people),
-    isGroup: groupIds.length > 0,
-    phoneNumberId: rows[0]?.phoneNumberId ?? null,
-  };
+  const { people, groupIds, ...found } = await cutOffConversations(trx, wabaId, subject.conversationIds);
+  const isGroup = groupIds.length > 0;
+  return { ...subject, ...found, ids: isGroup ? groupIds : idsOf(people), isGroup };
 }
 
 const REMEMBERED_PER_BATCH = 2_000;
 
-/** Those before `before`, or the newest: upstream has most to report of them. */
-async function newestMessages(
+/** Upstream has most to report of the newest. */
+const newestMessages = (
   database: Database,
   wabaId: string,
   { conversationIds }: ErasureSubject,
   before: string | null,
-): Promise<ErasedMessage[]> {
-  return await query<ErasedMessage>(
-    database,
-    `select ${ERASED_MESSAGE} from unnest(cast(:conversationIds as bigint[])) as c (id)
-      cross join lateral (select * from messages x where x.conversation_id = c.id and x.waba_id = :wabaId
-                             and x.id < coalesce(cast(:before as bigint), 9223372036854775807)
-                           order by x.id desc limit ${REMEMBERED_PER_BATCH}) as m
-      order by m.id desc limit ${REMEMBERED_PER_BATCH}`,
-    { conversationIds, wabaId, before },
-  );
-}
+) => newestMessagesOf(database, { wabaId, conversationIds, limit: REMEMBERED_PER_BATCH }, before);
 
 /** Before messages go, which takes a while: intake drops what comes of them. */
 const remembered: ErasureStep = {
@@ -215,16 +170,8 @@ const messages: ErasureStep = {
   },
 };
 
-async function nextMessages(database: Database, { subject, wabaId }: StepContext): Promise<ErasedMessage[]> {
-  return await query<ErasedMessage>(
-    database,
-    `select ${ERASED_MESSAGE} from unnest(cast(:ids as bigint[])) as c (id)
-      cross join lateral (select * from messages x where x.conversation_id = c.id and x.waba_id = :wabaId
-                           order by x.id limit ${MESSAGES_PER_BATCH}) as m
-      limit ${MESSAGES_PER_BATCH}`,
-    { ids: subject.conversationIds, wabaId },
-  );
-}
+const nextMessages = (database: Database, { wabaId, subject: { conversationIds } }: StepContext) =>
+  nextMessagesOf(database, { wabaId, conversationIds, limit: MESSAGES_PER_BATCH });
 
 const groupMessages: ErasureStep = {
   name: 'messages in groups',
@@ -257,15 +204,8 @@ async function nextOfGroups(
   );
   if (group === undefined) return { theirs: [], next: null };
   const from = group.id === fromConversation ? fromMessage : '0';
-  const untils = idUntils(context);
-  const walked = await query<ErasedMessage & { isTheirs: boolean }>(
-    database,
-    `select ${ERASED_MESSAGE},
-            exists (select from unnest(cast(:ids as text[]), cast(:untils as timestamptz[])) as n (name, until)
-                     where name = group_sender and created_at <= until) as "isTheirs"
-       from messages m where conversation_id = :groupId and id > :from order by id limit ${WALKED_PER_BATCH}`,
-    { ids: [...untils.keys()], untils: [...untils.values()], groupId: group.id, from },
-  );
+  const page = { groupId: group.id, from, limit: WALKED_PER_BATCH };
+  const walked = await messagesOfGroup(database, page, idUntils(context));
   const theirs = walked.filter(({ isTheirs }) => isTheirs).slice(0, MESSAGES_PER_BATCH);
   const isCut = theirs.length === MESSAGES_PER_BATCH;
   const last = isCut ? theirs.at(-1) : walked.at(-1);
@@ -277,12 +217,12 @@ async function nextOfGroups(
 const UPLOADS_PER_BATCH = 100;
 
 /** The files of the tenant's that only went to this customer. */
-const uploads = fileStep(
-  'uploaded files',
-  `select id, object_key as key from media_uploads where waba_id = ? and state = 'deleted'
-    order by id limit ${UPLOADS_PER_BATCH}`,
-  { count: 'uploads', limit: UPLOADS_PER_BATCH, erase: eraseUploads },
-);
+const uploads = fileStep('uploaded files', {
+  count: 'uploads',
+  limit: UPLOADS_PER_BATCH,
+  find: (database, wabaId, limit) => uploadsOfWaba(database, wabaId, limit, 'given up'),
+  erase: eraseUploads,
+});
 
 /** The customer itself; after the erasure of a conversation, if it has no other. */
 const customer: ErasureStep = {

@@ -2,7 +2,7 @@ import { findWaba } from '../../accounts/accounts.ts';
 import { UPSTREAM_TROUBLES } from '../../accounts/upstream-troubles.ts';
 import { ALERT_TABLES } from '../../alerts/alerts.ts';
 import { CUSTOMER_TABLES } from '../../customers/erase-customers.ts';
-import { type ErasedEvent, quietEvents } from '../../deliveries/erase-events.ts';
+import { eventsOfWaba, quietEvents } from '../../deliveries/erase-events.ts';
 import { eraseWabaBodies, FIRST_BODY } from '../../inbound/erase-bodies.ts';
 import { HISTORY_PIECES } from '../../inbound/history.ts';
 import { ERASED_REPEATS } from '../../inbound/repeats.ts';
@@ -12,8 +12,10 @@ import {
   eraseFilesOfWaba,
   eraseMessagesOfWaba,
   eraseUploads,
+  filesOfWaba,
   MESSAGE_TABLES,
   stopMessagesOfWaba,
+  uploadsOfWaba,
 } from '../../messages/erase-waba-messages.ts';
 import { ALERT_NOTICES } from '../../notices/alert-notices.ts';
 import { type ErasedTable, eraseRowsOfWaba, NotYetErased } from '../../platform/erasing.ts';
@@ -27,6 +29,7 @@ import { auditStep, type ErasureStep, fileStep, rowStep, type StepContext } from
 
 const ROWS_PER_BATCH = 2_000;
 const FILES_PER_BATCH = 200;
+const EVENTS_PER_BATCH = 500;
 
 /** As its removal does. */
 const close: ErasureStep = {
@@ -56,17 +59,19 @@ const work: ErasureStep = {
   },
 };
 
-const files = fileStep(
-  'files',
-  `select message_id as id, object_key as key from media where waba_id = ? order by message_id limit ${FILES_PER_BATCH}`,
-  { count: 'files', limit: FILES_PER_BATCH, erase: eraseFilesOfWaba },
-);
+const files = fileStep('files', {
+  count: 'files',
+  limit: FILES_PER_BATCH,
+  find: filesOfWaba,
+  erase: eraseFilesOfWaba,
+});
 
-const uploads = fileStep(
-  'uploaded files',
-  `select id, object_key as key from media_uploads where waba_id = ? order by id limit ${FILES_PER_BATCH}`,
-  { count: 'uploads', limit: FILES_PER_BATCH, erase: eraseUploads },
-);
+const uploads = fileStep('uploaded files', {
+  count: 'uploads',
+  limit: FILES_PER_BATCH,
+  find: uploadsOfWaba,
+  erase: eraseUploads,
+});
 
 const events: ErasureStep = {
   name: 'events',
@@ -80,13 +85,8 @@ const events: ErasureStep = {
   },
 };
 
-async function nextEvents(database: Database, { wabaId }: StepContext): Promise<ErasedEvent[]> {
-  return await query<ErasedEvent>(
-    database,
-    'select day, id from events where waba_id = ? order by id limit 500',
-    [wabaId],
-  );
-}
+const nextEvents = (database: Database, { wabaId }: StepContext) =>
+  eventsOfWaba(database, wabaId, EVENTS_PER_BATCH);
 
 /** Deliveries that outlived their events. */
 const deliveries: ErasureStep = {
