@@ -128,14 +128,8 @@ async function mergeConversations(trx: Transaction, kept: string, dropped: strin
        from conversations d where k.id = ? and d.id = ?`,
     [kept, dropped],
   );
-  await execute(
-    trx,
-    'update conversations set merged_into = :kept where id = :dropped or merged_into = :dropped',
-    {
-      kept,
-      dropped,
-    },
-  );
+  const merged = 'update conversations set merged_into = :kept where id = :dropped or merged_into = :dropped';
+  await execute(trx, merged, { kept, dropped });
 }
 
 /** The column of the partner, its type, and which rows stand for themselves. */

@@ -102,14 +102,9 @@ export async function eraseCustomers(
   trx: Transaction,
   { conversationIds, contactIds }: { conversationIds: readonly string[]; contactIds: readonly string[] },
 ): Promise<{ conversations: number; contacts: number }> {
-  const merged = await execute(
-    trx,
-    'delete from conversations where id = any (?::bigint[]) and merged_into <> id',
-    [conversationIds],
-  );
-  const others = await execute(trx, 'delete from conversations where id = any (?::bigint[])', [
-    conversationIds,
-  ]);
+  const some = 'delete from conversations where id = any (?::bigint[])';
+  const merged = await execute(trx, `${some} and merged_into <> id`, [conversationIds]);
+  const others = await execute(trx, some, [conversationIds]);
   const contacts = await execute(
     trx,
     `delete from contacts k where id = any (?::bigint[])

@@ -24,14 +24,8 @@ export async function noteBroughtForward(
   endpointId: string,
   { retried, isDone }: { retried: number; isDone: boolean },
 ): Promise<void> {
-  if (retried > 0)
-    await execute(database, 'update webhook_endpoints set backlog_retried_at = now() where id = ?', [
-      endpointId,
-    ]);
-  if (isDone)
-    await execute(
-      database,
-      `update webhook_endpoints set has_backlog = false, backlog_due_at = null where id = ? and ${IS_BACK}`,
-      [endpointId],
-    );
+  const brought = 'update webhook_endpoints set backlog_retried_at = now() where id = ?';
+  if (retried > 0) await execute(database, brought, [endpointId]);
+  const done = `update webhook_endpoints set has_backlog = false, backlog_due_at = null where id = ? and ${IS_BACK}`;
+  if (isDone) await execute(database, done, [endpointId]);
 }

@@ -61,9 +61,8 @@ export async function tellFailures(trx: Transaction, endpointId: string): Promis
     { endpointId, failed, hours: TOLD_EVERY_HOURS },
   );
   if (endpoint === undefined) return false;
-  await execute(trx, 'update endpoint_failures set told = failed where endpoint_id = ? and told < failed', [
-    endpointId,
-  ]);
+  const told = 'update endpoint_failures set told = failed where endpoint_id = ? and told < failed';
+  await execute(trx, told, [endpointId]);
   const count = failed.toLocaleString('en-US');
   const reason = `${count} ${failed === 1 ? 'delivery has' : 'deliveries have'} failed permanently: no more attempts are made`;
   const details = { failed, since: untold[0]?.hour.toISOString() ?? null };

@@ -121,11 +121,8 @@ export async function eraseMessages(
   const ids = messages.map(({ id }) => id);
   const ofEvents = await eraseEventsAndPayments(trx, wabaId, await eventsOf(trx, wabaId, messages));
   const named = namedBy(messages);
-  const orderingKeys = await eraseOrderingKeys(
-    trx,
-    wabaId,
-    named.map(({ name }) => laneOf(name)),
-  );
+  const lanes = named.map(({ name }) => laneOf(name));
+  const orderingKeys = await eraseOrderingKeys(trx, wabaId, lanes);
   const statuses = await eraseStatuses(trx, named);
   const orders = await query<{ id: string }>(
     trx,
@@ -217,11 +214,8 @@ export async function eraseEventsAndPayments(
     [events.map(({ id }) => id)],
   );
   const ofEvents = await eraseEvents(trx, wabaId, events);
-  const orderingKeys = await eraseOrderingKeys(
-    trx,
-    wabaId,
-    payments.map(({ lane }) => lane),
-  );
+  const lanes = payments.map(({ lane }) => lane);
+  const orderingKeys = await eraseOrderingKeys(trx, wabaId, lanes);
   return sumOf(ofEvents, { paymentReports: payments.length, orderingKeys });
 }
 

@@ -97,10 +97,8 @@ async function lookAtWorkflows(tools: ReconcileTools, tally: Tally): Promise<voi
       const once = await withoutRow(tools, group);
       if (once.length === 0) continue;
       // A row that is finished goes a moment before its workflow ends.
-      const states = await readWorkflowStates(
-        client,
-        once.map(({ workflowId }) => workflowId),
-      );
+      const ids = once.map(({ workflowId }) => workflowId);
+      const states = await readWorkflowStates(client, ids);
       for (const run of await withoutRow(tools, once)) {
         if (states.get(run.workflowId) !== 'running') continue;
         tally.found(run.workflowId, fix && (await terminateRun(client, run, REASON)));

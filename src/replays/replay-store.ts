@@ -111,13 +111,10 @@ export async function setReplayState(trx: Transaction, replayId: string, state: 
 export async function saveReplayProgress(
   trx: Transaction,
   replayId: string,
-  progress: { queued: number; cursor: ReplayCursor },
+  { queued, cursor }: { queued: number; cursor: ReplayCursor },
 ): Promise<void> {
-  await execute(trx, 'update replays set queued = :queued, cursor = :cursor where id = :replayId', {
-    replayId,
-    queued: progress.queued,
-    cursor: JSON.stringify(progress.cursor),
-  });
+  const text = 'update replays set queued = ?, cursor = ? where id = ?';
+  await execute(trx, text, [queued, JSON.stringify(cursor), replayId]);
 }
 
 export type ReplayOutcomes = { pending: number; delivered: number; failed: number; dropped: number };

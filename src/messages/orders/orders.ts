@@ -131,11 +131,8 @@ export async function saveOrderService(
   orderId: string,
   service: string,
 ): Promise<void> {
-  await execute(trx, 'update orders set service = ? where id = ? and waba_id = ? and service is null', [
-    service,
-    orderId,
-    wabaId,
-  ]);
+  const text = 'update orders set service = ? where id = ? and waba_id = ? and service is null';
+  await execute(trx, text, [service, orderId, wabaId]);
 }
 
 export type Product = { name?: string; imageUrl?: string };
