@@ -1,5 +1,5 @@
 import type { Database, Transaction } from '../../platform/postgres/database.ts';
-import { execute, query } from '../../platform/postgres/sql.ts';
+import { deleteUpTo, execute, queryOnly } from '../../platform/postgres/sql.ts';
 
 /** Once per interval, and `burst` times at once after a long rest. */
 export type Pace = { intervalMs: number; burst: number };
@@ -16,7 +16,7 @@ export type SendTime = { at: Date; waitMs: number };
  */
 export async function drawSendTime(trx: Transaction, paced: Paced, pace: Pace): Promise<SendTime> {
   const { intervalMs, burst } = pace;
-  const [row] = await query<SendTime>(
+  const { at, waitMs } = await queryOnly<SendTime>(
     trx,
     `insert into send_pacing as p (phone_number_id, recipient, free_at)
      values (:phoneNumberId, :recipient, clock_timestamp() + :intervalMs * interval '1 millisecond')
@@ -26,8 +26,7 @@ export async function drawSendTime(trx: Transaction, paced: Paced, pace: Pace): 
                cast(extract(epoch from free_at - clock_timestamp()) * 1000 - :aheadMs as double precision) as "waitMs"`,
     { ...keyOf(paced), intervalMs, aheadMs: intervalMs * burst },
   );
-  if (row === undefined) throw new Error('no time was drawn');
-  return { at: row.at, waitMs: Math.max(0, row.waitMs) };
+  return { at, waitMs: Math.max(0, waitMs) };
 }
 
 /** Lets nothing more of `paced` leave for `waitMs`: upstream said that it is too much. */
@@ -44,12 +43,7 @@ export async function holdBack(trx: Transaction, paced: Paced, pace: Pace, waitM
 
 /** Deletes up to `limit` rows that limit nothing any more; returns how many. */
 export async function forgetSpentPacing(database: Database, limit: number): Promise<number> {
-  return await execute(
-    database,
-    `delete from send_pacing where ctid = any (array(
-       select ctid from send_pacing where free_at < now() - interval '1 minute' limit ? for update skip locked))`,
-    [limit],
-  );
+  return await deleteUpTo(database, limit, 'send_pacing', `free_at < now() - interval '1 minute'`);
 }
 
 function keyOf({ phoneNumberId, recipient }: Paced): { phoneNumberId: string; recipient: string } {

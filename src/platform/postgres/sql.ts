@@ -72,8 +72,8 @@ export async function execute(
 }
 
 /**
- * Deletes up to `limit` of the rows that `which` says (a condition, and after it perhaps an order); returns how many. Not
- * for partitioned tables, in which a ctid is no name of a row.
+ * Deletes up to `limit` of the rows that `which` says (a condition, and after it perhaps an order), but those that are
+ * locked; returns how many. Not for partitioned tables, in which a ctid is no name of a row.
  */
 export async function deleteUpTo(
   database: StatementRunner,
@@ -82,8 +82,11 @@ export async function deleteUpTo(
   which: string,
   bindings: readonly Binding[] = [],
 ): Promise<number> {
-  const text = `delete from ${table} where ctid = any (array(select ctid from ${table} where ${which} limit ?))`;
-  return await execute(database, text, [...bindings, limit]);
+  const rows = `select ctid from ${table} where ${which} limit ? for update skip locked`;
+  return await execute(database, `delete from ${table} where ctid = any (array(${rows}))`, [
+    ...bindings,
+    limit,
+  ]);
 }
 
 /** One with a name is parsed once per connection. */
