@@ -29,7 +29,6 @@ export async function noteTokenRefused(database: Database, wabaId: string, probl
   });
 }
 
-/** Notes that upstream took the access token of a WABA. */
 export async function noteTokenTaken(trx: Transaction | Database, wabaId: string): Promise<void> {
   await execute(
     trx,
@@ -39,13 +38,11 @@ export async function noteTokenTaken(trx: Transaction | Database, wabaId: string
   );
 }
 
-/** A WABA whose access token upstream refuses. */
 export type RefusedToken = { wabaId: string; tenantId: string; since: Date; problem: string };
 
 /** The look at the numbers, which would show that the token works, has had its turn by then. */
 const SURE_AFTER_SECONDS = 120;
 
-/** Up to `limit` WABAs whose access token upstream refuses, for so long that it is certain. */
 export async function listRefusedTokens(database: Database, limit: number): Promise<RefusedToken[]> {
   return await query<RefusedToken>(
     database,

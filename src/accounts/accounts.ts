@@ -25,7 +25,6 @@ export async function findNumberOwners(
   return new Map(rows.map(({ phoneNumberId, ...owner }) => [phoneNumberId, owner]));
 }
 
-/** Those of these WABAs that a tenant has. */
 export async function findKnownWabas(trx: Transaction, wabaIds: readonly string[]): Promise<Set<string>> {
   const rows = await query<{ id: string }>(
     trx,
@@ -109,7 +108,6 @@ export async function savePhoneNumber(
 
 export type WabaAccount = { tenantId: string; businessName: string; accessTokenSealed: string | null };
 
-/** The tenant behind a WABA; null when there is none such. */
 export async function findWaba(database: Database, wabaId: string): Promise<WabaAccount | null> {
   return await queryOne<WabaAccount>(
     database,
@@ -158,7 +156,6 @@ export async function findAccountIdentity(
 
 export type TenantSummary = { userId: string; businessName: string; wabaIds: string[]; createdAt: Date };
 
-/** All tenants, for operators. */
 export async function listTenants(database: Database): Promise<TenantSummary[]> {
   return await query<TenantSummary>(
     database,
@@ -168,7 +165,6 @@ export async function listTenants(database: Database): Promise<TenantSummary[]> 
   );
 }
 
-/** The tenant with this id; null when there is none such. */
 export async function findTenant(
   database: Database,
   tenantId: string,
@@ -188,7 +184,6 @@ type WabaSummary = {
   createdAt: Date;
 };
 
-/** All WABAs with their tenants, for operators. */
 export async function listWabas(database: Database): Promise<WabaSummary[]> {
   return await query<WabaSummary>(
     database,
@@ -199,7 +194,6 @@ export async function listWabas(database: Database): Promise<WabaSummary[]> {
   );
 }
 
-/** The WABAs of one tenant with their numbers as people write them. */
 export async function listTenantWabas(
   database: Database,
   tenantId: string,
@@ -214,7 +208,6 @@ export async function listTenantWabas(
   );
 }
 
-/** A number of a business, with whose it is. */
 export type BusinessNumber = {
   phoneNumberId: string;
   displayPhoneNumber: string;
@@ -325,7 +318,6 @@ export async function closeWabaRow(trx: Transaction, wabaId: string): Promise<vo
   );
 }
 
-/** Deletes a WABA of which nothing is left, with its numbers. */
 export async function deleteWabaRows(trx: Transaction, wabaId: string): Promise<void> {
   await execute(trx, 'delete from phone_numbers where waba_id = ?', [wabaId]);
   await execute(trx, 'delete from wabas where waba_id = ?', [wabaId]);
@@ -336,7 +328,6 @@ export async function closeTenantRow(trx: Transaction, tenantId: string): Promis
   await execute(trx, 'update tenants set removed_at = now() where id = ?', [tenantId]);
 }
 
-/** Deletes a tenant of which nothing is left. */
 export async function deleteTenantRow(trx: Transaction, tenantId: string): Promise<void> {
   await execute(trx, 'delete from tenants where id = ?', [tenantId]);
 }

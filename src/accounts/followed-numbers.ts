@@ -169,7 +169,6 @@ export type UnfollowedWaba = {
   waiting: number;
 };
 
-/** The WABAs in such a state; at most `limit`. */
 export async function listUnfollowedWabas(database: Database, limit: number): Promise<UnfollowedWaba[]> {
   return await query<UnfollowedWaba>(
     database,
@@ -185,7 +184,6 @@ export async function listUnfollowedWabas(database: Database, limit: number): Pr
   );
 }
 
-/** What the last look-up of a WABA's numbers came to. */
 export async function readNumberLookup(
   database: Database,
   wabaId: string,
@@ -198,7 +196,6 @@ export async function readNumberLookup(
   return row ?? { askedAt: null, problem: null };
 }
 
-/** What following upstream's list changed. */
 type FollowedNumbers = {
   added: string[];
   removed: string[];

@@ -10,7 +10,6 @@ const NEW_TENANT_QUOTAS = {
   uploadBytesPerDay: 10 * GIB,
 };
 
-/** Gives a new tenant its quotas. */
 export async function setNewTenantQuotas(trx: Transaction, tenantId: string): Promise<void> {
   await execute(
     trx,

@@ -49,7 +49,6 @@ type NumberPace = {
   messagesPerSecond: number | null;
 };
 
-/** The numbers of a WABA with their paces. */
 export async function listNumberPaces(database: Database, wabaId: string): Promise<NumberPace[]> {
   return await query<NumberPace>(
     database,
@@ -60,7 +59,6 @@ export async function listNumberPaces(database: Database, wabaId: string): Promi
   );
 }
 
-/** For operators, who name numbers of every WABA; null when there is none such. */
 async function findWabaOfNumber(database: Database, phoneNumberId: string): Promise<string | null> {
   const [row] = await query<{ wabaId: string }>(
     database,

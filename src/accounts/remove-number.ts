@@ -33,10 +33,7 @@ export async function removeNumber(
   });
 }
 
-/**
- * Takes a number away from its WABA: upstream's list does not bring it back. The row stays, with its history. False: the
- * WABA has no such number.
- */
+/** Upstream's list does not bring the number back; its row stays, with its history. False: the WABA has no such number. */
 async function detachNumber(trx: Transaction, wabaId: string, phoneNumberId: string): Promise<boolean> {
   const detached = await execute(
     trx,

@@ -21,7 +21,6 @@ export async function renameTenant(
   return { userId, businessName };
 }
 
-/** Gives a tenant another name. False: there is none such. */
 async function renameTenantRow(trx: Transaction, tenantId: string, name: string): Promise<boolean> {
   const renamed = 'update tenants set business_name = ? where id = ? and removed_at is null';
   return (await execute(trx, renamed, [name, tenantId])) === 1;

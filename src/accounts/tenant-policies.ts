@@ -105,7 +105,6 @@ export type TenantPolicy = Record<PolicyName, number | null>;
 /** What the installation has; 0: no end, no limit. A tenant's own value may only be lower. */
 export type PolicyDefaults = Record<PolicyName, number>;
 
-/** The installation's values, from its settings. */
 export function policyDefaults({
   media,
   retentionDays,
@@ -124,7 +123,6 @@ export function policyDefaults({
 
 const COLUMNS = POLICY_NAMES.map((name) => `p.${POLICY_VALUES[name].column} as "${name}"`).join(', ');
 
-/** What a tenant has of its own. */
 export async function readTenantPolicy(database: Database, tenantId: string): Promise<TenantPolicy> {
   const [row] = await query<Record<PolicyName, string | number | null>>(
     database,

@@ -41,7 +41,6 @@ export async function readTenantUsage(database: Database, tenantId: string): Pro
   return usageOf(row);
 }
 
-/** A tenant with its usage and, where it has quotas, the largest share of one that is used. */
 export type UsageOfTenant = TenantUsage & {
   userId: string;
   businessName: string;

@@ -48,7 +48,6 @@ export async function noteTroubles(trx: Transaction, reports: readonly TroubleRe
   );
 }
 
-/** What lasts. */
 export type UpstreamTrouble = {
   wabaId: string;
   tenantId: string;
@@ -57,7 +56,6 @@ export type UpstreamTrouble = {
   reportedAt: Date;
 };
 
-/** The troubles of one kind that last; at most `limit`. */
 export async function listUpstreamTroubles(
   database: Database,
   kind: TroubleKind,
@@ -76,7 +74,6 @@ export async function listUpstreamTroubles(
 /** What an object is kept in mind for that is in order, so that a late report does not open it again. */
 const REMEMBERED_DAYS = 30;
 
-/** Forgets up to `limit` reports about what is in order or over; returns how many. */
 export async function forgetOldTroubles(database: Database, limit: number): Promise<number> {
   return await execute(
     database,
@@ -87,7 +84,6 @@ export async function forgetOldTroubles(database: Database, limit: number): Prom
   );
 }
 
-/** What is erased with a WABA. */
 export const UPSTREAM_TROUBLES: ErasedTable = {
   table: 'upstream_troubles',
   count: 'upstreamTroubles',

@@ -1,6 +1,5 @@
 import type { EndpointNotice, WabaNotice } from '../notices/alert-envelope.ts';
 
-/** Every condition that people are told of. */
 export const ALERT_KINDS = [
   'endpoint_failing',
   'endpoint_disabled',
@@ -37,7 +36,6 @@ type KindDescription = {
   steps: readonly string[];
 };
 
-/** What each alert is called, whom it concerns, and its runbook. */
 export const KINDS: Readonly<Record<AlertKind, KindDescription>> = {
   endpoint_failing: {
     title: 'Endpoint failing',
@@ -252,7 +250,6 @@ export const KINDS: Readonly<Record<AlertKind, KindDescription>> = {
   },
 };
 
-/** The anchor of a kind in the runbooks, of the portal and of the documents. */
 export function anchorOf(kind: AlertKind): string {
   return KINDS[kind].title.toLowerCase().replaceAll(' ', '-');
 }

@@ -58,7 +58,6 @@ export async function queueAlertMails(database: Database, mailer: NonNullable<Ma
   return queued;
 }
 
-/** Whether a user gets e-mails about alerts. */
 export async function alertMailOf(database: Database, userId: string): Promise<boolean> {
   const [row] = await query<{ isOn: boolean }>(
     database,
@@ -68,7 +67,6 @@ export async function alertMailOf(database: Database, userId: string): Promise<b
   return row?.isOn ?? false;
 }
 
-/** Has a user get e-mails about alerts, or none. */
 export async function setAlertMail(database: Database, userId: string, isOn: boolean): Promise<void> {
   await saveAlertMail(database, userId, isOn);
 }
@@ -97,7 +95,6 @@ async function queueMailFor(trx: Transaction, mailer: NonNullable<Mailer>, userI
   return true;
 }
 
-/** One e-mail for any number of alerts. */
 function digestOf(
   alerts: readonly MailedAlert[],
   { publicUrl, isOperator }: { publicUrl: string; isOperator: boolean },

@@ -130,7 +130,6 @@ async function tell(trx: Transaction, alert: Changed, state: NoticeState): Promi
 /** Who looks at alerts: a user of a tenant, or an operator where `tenantId` is null. */
 export type AlertViewer = { userId: string; tenantId: string | null };
 
-/** An alert as people see it. */
 export type ShownAlert = {
   id: string;
   kind: AlertKind;
@@ -155,11 +154,9 @@ const scopeOf = ({ tenantId }: Pick<AlertViewer, 'tenantId'>) =>
     ? 'true'
     : 'a.tenant_id = cast(:tenantId as bigint) and a.kind = any (cast(:kinds as text[]))';
 
-/** The kinds that the bell counts. */
 const toldTo = ({ tenantId }: Pick<AlertViewer, 'tenantId'>) =>
   kindsFor(tenantId === null ? 'operator' : 'tenant');
 
-/** The bell counts no further. */
 const MOST_COUNTED = 100;
 
 /** How many open alerts a user was told of and has not read; counting stops at 100. */
@@ -260,7 +257,6 @@ export async function resolveAlert(
 
 const KEPT_DAYS = 90;
 
-/** Forgets up to `limit` alerts that ended long ago; returns how many. */
 export async function forgetOldAlerts(database: Database, limit: number): Promise<number> {
   return await execute(
     database,
@@ -270,16 +266,13 @@ export async function forgetOldAlerts(database: Database, limit: number): Promis
   );
 }
 
-/** What a WABA leaves behind of alerts, and of what is known of its silence. */
 export const ALERT_TABLES: readonly ErasedTable[] = [
   { table: 'alerts', count: 'alerts', key: 'id' },
   { table: 'waba_hours', count: 'activityHours', key: 'waba_id, hour' },
 ];
 
-/** Where this room names users by their e-mail address or name. */
 export const ALERTS_NAMED_IN: NamedIn = [['alerts', 'resolved_by']];
 
-/** Deletes the alert that e-mails to an address fail. */
 export async function forgetFailedMail(trx: Transaction, address: string): Promise<void> {
   await execute(trx, `delete from alerts where kind = 'mail_failed' and subject = ?`, [address]);
 }

@@ -15,7 +15,6 @@ import type { AlertKind } from './alert-kinds.ts';
 import { listOperationsUrlsSetByKeys } from './operations-url.ts';
 import { ACTIVITY_STEP, hourOf, listSilentWabas } from './silence.ts';
 
-/** What somebody has to know about, as it is now. */
 export type Condition = {
   kind: AlertKind;
   tenantId: string | null;
@@ -143,7 +142,6 @@ const LOOKS: Readonly<Record<AlertKind, Look>> = {
 
 const INSTALLATION = { tenantId: null, wabaId: null, subject: '', latestAt: null };
 
-/** How one kind was looked at: what was found, or why it could not be. */
 export type Looked =
   | { kind: AlertKind; conditions: Condition[]; isWhole: boolean }
   | { kind: AlertKind; error: unknown };

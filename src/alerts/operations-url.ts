@@ -175,7 +175,6 @@ async function noteSetBy(trx: Transaction, wabaId: string, keyId: string | null)
   );
 }
 
-/** Up to `limit` operations URLs that an API key chose in the last `days`. */
 export async function listOperationsUrlsSetByKeys(
   database: Database,
   { days, limit }: { days: number; limit: number },

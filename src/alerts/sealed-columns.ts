@@ -2,12 +2,10 @@ import type { SealedColumn } from '../platform/crypto/secret-box.ts';
 
 // What sealed secrets are bound to: a copy of one in another row does not open.
 
-/** The secret that signs what is sent to a tenant's operations URL. */
 export function operationsSecretPlace(wabaId: string): string {
   return `wabas|operations_secret|${wabaId}`;
 }
 
-/** The columns of this room with sealed texts. */
 export const ALERT_SECRETS: readonly SealedColumn[] = [
   {
     table: 'wabas',

@@ -69,7 +69,6 @@ export async function forgetOldHours(database: Database, limit: number): Promise
   return await deleteUpTo(database, limit, 'waba_hours', which);
 }
 
-/** A WABA from which nothing came for longer than usual. */
 export type SilentWaba = { wabaId: string; tenantId: string; since: Date };
 
 /**

@@ -15,7 +15,6 @@ export type ApiKeyState = {
   isUseStale: boolean;
 };
 
-/** The key with this SHA-256; null when there is none. */
 export async function findApiKey(database: Database, keyHash: Buffer): Promise<ApiKeyState | null> {
   const [state] = await findApiKeys(database, [keyHash]);
   return state ?? null;
@@ -61,7 +60,6 @@ export type NewApiKey = {
   allowedNetworks?: readonly string[] | null;
 };
 
-/** Adds a key to a WABA and returns its id; the WABA must exist. */
 export async function insertApiKey(database: Database, wabaId: string, key: NewApiKey): Promise<string> {
   const [row] = await query<{ id: string }>(
     database,
@@ -117,7 +115,6 @@ export async function endApiKeyWithin(
   return row?.expiresAt ?? null;
 }
 
-/** A key that will not work for long, or did until lately. */
 export type ExpiringKey = {
   id: string;
   wabaId: string;
@@ -167,7 +164,6 @@ const DETAILS = `id, waba_id as "wabaId", name, prefix, last_four as "lastFour",
   case when revoked_at is not null then 'revoked' when expires_at <= now() then 'expired' else 'active' end as state,
   created_at as "createdAt", expires_at as "expiresAt", revoked_at as "revokedAt", last_used_at as "lastUsedAt"`;
 
-/** All keys of a WABA, the oldest first. */
 export async function listApiKeys(database: Database, wabaId: string): Promise<ApiKeyDetails[]> {
   return await query<ApiKeyDetails>(
     database,
@@ -176,7 +172,6 @@ export async function listApiKeys(database: Database, wabaId: string): Promise<A
   );
 }
 
-/** One key of a WABA; null when it has none such. */
 export async function findApiKeyDetails(
   database: Database,
   wabaId: string,
@@ -189,7 +184,6 @@ export async function findApiKeyDetails(
   );
 }
 
-/** For operators, who address keys of every tenant; null when there is none such. */
 export async function findApiKeyForOperator(database: Database, id: string): Promise<ApiKeyDetails | null> {
   return await queryOne<ApiKeyDetails>(database, `select ${DETAILS} from api_keys where id = ?`, [id]);
 }

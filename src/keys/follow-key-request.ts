@@ -62,7 +62,6 @@ export type RequestDescription = {
   memo: Record<string, string>;
 };
 
-/** Says of a request in the Temporal UI how it stands, and what an operator can do. The portal has names and texts. */
 export function describeRequest(request: KeyRequest): RequestDescription {
   const { id, wabaId } = request;
   const summary = summaryOf(request);

@@ -60,7 +60,6 @@ const REQUEST = `r.id, r.tenant_id as "tenantId", r.waba_id as "wabaId", t.busin
 
 const FROM = 'from api_key_requests r join tenants t on t.id = r.tenant_id';
 
-/** The id of the workflow that sees to a request. */
 export function keyRequestWorkflowId(requestId: string): string {
   return `api-key-request/${requestId}`;
 }
@@ -119,7 +118,6 @@ export async function lockKeyRequestsOf(trx: Transaction, wabaId: string): Promi
   ]);
 }
 
-/** One request of a WABA; null when it has none such. */
 export async function findKeyRequest(
   database: Database,
   wabaId: string,
@@ -129,7 +127,6 @@ export async function findKeyRequest(
   return (await query<KeyRequest>(database, text, [wabaId, id]))[0] ?? null;
 }
 
-/** As `findKeyRequest`, locked until the transaction ends. */
 export async function lockKeyRequest(
   trx: Transaction,
   wabaId: string,
@@ -139,12 +136,10 @@ export async function lockKeyRequest(
   return (await query<KeyRequest>(trx, text, [wabaId, id]))[0] ?? null;
 }
 
-/** For operators, who address requests of every tenant; null when there is none such. */
 export async function findKeyRequestForOperator(database: Database, id: string): Promise<KeyRequest | null> {
   return (await query<KeyRequest>(database, `select ${REQUEST} ${FROM} where r.id = ?`, [id]))[0] ?? null;
 }
 
-/** The newest requests of a WABA, or those before one. */
 export async function listKeyRequests(
   database: Database,
   wabaId: string,
@@ -168,7 +163,6 @@ export async function listWaitingKeyRequests(database: Database, limit: number):
   );
 }
 
-/** For operators: the newest requests of all tenants, or those before one. */
 export async function listKeyRequestsForOperator(
   database: Database,
   { beforeId, limit }: { beforeId: string | null; limit: number },
@@ -182,7 +176,6 @@ export async function listKeyRequestsForOperator(
   );
 }
 
-/** Notes an operator's decision, and wakes the workflow. */
 export async function saveDecision(
   trx: Transaction,
   id: string,
@@ -200,7 +193,6 @@ export async function saveDecision(
   await wakeTask(trx, keyRequestWorkflowId(id));
 }
 
-/** Notes that the key was made and shown, and wakes the workflow. */
 export async function saveReveal(
   trx: Transaction,
   id: string,
@@ -215,7 +207,6 @@ export async function saveReveal(
   await wakeTask(trx, keyRequestWorkflowId(id));
 }
 
-/** Notes that the requester took the request back, and wakes the workflow. */
 export async function saveWithdrawal(trx: Transaction, id: string): Promise<void> {
   await execute(trx, `update api_key_requests set state = 'withdrawn', finished_at = now() where id = ?`, [
     id,
@@ -236,7 +227,6 @@ export async function expireKeyRequests(trx: Transaction, wabaId: string): Promi
   );
 }
 
-/** Notes how many reminders of a request there were. */
 export async function saveReminders(trx: Transaction, id: string, reminders: number): Promise<void> {
   await execute(trx, 'update api_key_requests set reminders = ? where id = ?', [reminders, id]);
 }
@@ -260,23 +250,19 @@ export async function revokeKeysOfWaba(trx: Transaction, wabaId: string): Promis
   for (const { id } of requests) await wakeTask(trx, keyRequestWorkflowId(id));
 }
 
-/** Deletes all keys of a WABA and the requests for them. */
 export async function deleteKeysOfWaba(trx: Transaction, wabaId: string): Promise<void> {
   await execute(trx, 'delete from api_key_requests where waba_id = ?', [wabaId]);
   await execute(trx, 'delete from api_keys where waba_id = ?', [wabaId]);
 }
 
-/** Deletes the requests of a tenant. */
 export async function deleteKeyRequestsOfTenant(trx: Transaction, tenantId: string): Promise<void> {
   await execute(trx, 'delete from api_key_requests where tenant_id = ?', [tenantId]);
 }
 
-/** Puts another text in place of the name of a user who asked for keys. */
 export async function renameRequester(trx: Transaction, userId: string, name: string): Promise<void> {
   await execute(trx, 'update api_key_requests set requester = ? where requester_id = ?', [name, userId]);
 }
 
-/** Where this room names users by their e-mail address or name. */
 export const KEYS_NAMED_IN: NamedIn = [
   ['api_key_requests', 'requester'],
   ['api_key_requests', 'decided_by'],

@@ -190,7 +190,6 @@ export async function lockedRequest(
   return request;
 }
 
-/** How messages and the audit log call a request. */
 export function nameOf(requestId: string): string {
   return `key request ${requestId}`;
 }
@@ -218,7 +217,6 @@ export type GivenKeyRequest = {
   scopes?: readonly string[];
   /** How long it is to work from its reveal on, in days; null: until it is revoked. */
   validDays?: number | null;
-  /** The key that it takes the place of. */
   replacesKeyId?: string | null;
   /** How long that one works on after the reveal, in hours; null: until it is revoked. */
   overlapHours?: number | null;

@@ -22,7 +22,6 @@ export type MailAttempt =
   /** To be attempted again after `delayMs`. */
   | { state: 'waiting'; summary: string; delayMs: number };
 
-/** Sends an e-mail once and records what came of it. */
 export async function attemptMail(
   tools: Omit<MailActivityTools, 'mailScheduleMs'>,
   schedule: readonly number[],

@@ -5,7 +5,6 @@ import { uuidV7 } from '../platform/public-ids.ts';
 import { finishTask, insertWorkflowTasks, type TaskKind } from '../platform/temporal/workflow-tasks.ts';
 import { mailContentPlace } from './sealed-columns.ts';
 
-/** What an e-mail says, as text and as simple HTML. */
 export type MailContent = { subject: string; text: string; html: string };
 
 export type NewMail = MailContent & {
@@ -18,7 +17,6 @@ export type NewMail = MailContent & {
 /** What a service needs to send e-mails; null where the installation sends none. */
 export type Mailer = { secretBox: SecretBox; publicUrl: string } | null;
 
-/** The mailer of an installation: there is one where SMTP is set. */
 export function mailerOf(
   { mail, api }: { mail: { smtpUrl: string }; api: { publicUrl: string } },
   secretBox: SecretBox,
@@ -28,7 +26,6 @@ export function mailerOf(
 
 export const SEND_MAIL: TaskKind = { workflowType: 'sendMail', summary: 'send an e-mail' };
 
-/** The id of the workflow that sends an e-mail. */
 export function mailWorkflowId(mailId: string): string {
   return `mail/${mailId}`;
 }
@@ -51,7 +48,6 @@ export async function queueMail(
   return id;
 }
 
-/** An e-mail on its way. */
 export type MailToSend = {
   kind: NewMail['kind'];
   recipient: string;
@@ -90,7 +86,6 @@ export async function recordMail(
   });
 }
 
-/** An e-mail that was not delivered. */
 export type FailedMail = { recipient: string; error: string; failedAt: Date };
 
 /** The last failure of each recipient in the last 24 hours; up to `limit`. */
@@ -106,7 +101,6 @@ export async function listFailedMails(database: Database, limit: number): Promis
 
 const KEPT_DAYS = 30;
 
-/** Forgets up to `limit` e-mails of long ago; returns how many. */
 export async function forgetOldMails(database: Database, limit: number): Promise<number> {
   return await execute(
     database,
@@ -116,7 +110,6 @@ export async function forgetOldMails(database: Database, limit: number): Promise
   );
 }
 
-/** Deletes all e-mails to an address; returns how many there were. */
 export async function deleteMailsTo(trx: Transaction, recipient: string): Promise<number> {
   return await execute(trx, 'delete from mails where recipient = ?', [recipient]);
 }

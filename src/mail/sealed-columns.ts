@@ -7,7 +7,6 @@ export function mailContentPlace(mailId: string): string {
   return `mails|content|${mailId}`;
 }
 
-/** The columns of this room with sealed texts. */
 export const MAIL_SECRETS: readonly SealedColumn[] = [
   { table: 'mails', idColumn: 'id', idType: 'uuid', column: 'content_sealed', place: mailContentPlace },
 ];

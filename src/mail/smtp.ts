@@ -2,7 +2,6 @@ import { readFileSync } from 'node:fs';
 import { createTransport } from 'nodemailer';
 import type { MailContent } from './mails.ts';
 
-/** How e-mails reach the mail server. */
 export type MailSettings = {
   /** smtp://user:password@host:587 or smtps://host:465; empty: none are sent. */
   smtpUrl: string;

@@ -1,12 +1,7 @@
 import { USER_AGENT } from '../platform/http/user-agent.ts';
 
-/**
- * What can be told about a webhook endpoint: it mostly fails, it was switched off, it takes deliveries again, some
- * deliveries to it failed for good, it takes them too slowly.
- */
 export type EndpointNotice = 'failing' | 'disabled' | 'recovered' | 'deliveries_failed' | 'backlog';
 
-/** What can be told about other things of a WABA. */
 export type WabaNotice =
   | 'api_key.expiring'
   | 'client_certificate.expiring'

@@ -26,10 +26,8 @@ export type NewEndpointAlert = {
   details?: AlertEnvelope['details'];
 };
 
-/** Why an alert was sent nowhere. */
 const NOWHERE_TO_SEND = 'the WABA had no operations URL';
 
-/** The id of the workflow that sends an alert. */
 export function alertWorkflowId(alertUuid: string): string {
   return `endpoint-alert/${alertUuid}`;
 }
@@ -138,7 +136,6 @@ export type AlertToSend = {
   endpointUrls: string[];
 };
 
-/** One alert of a WABA; null when there is none with this id. */
 export async function findAlertToSend(
   database: Database,
   wabaId: string,
@@ -212,5 +209,4 @@ export async function listEndpointAlerts(
   );
 }
 
-/** What a WABA leaves behind of notices. */
 export const ALERT_NOTICES: ErasedTable = { table: 'alert_notices', count: 'alertNotices', key: 'id' };

@@ -5,7 +5,6 @@ import type { Database } from '../platform/postgres/database.ts';
 import { execute, query } from '../platform/postgres/sql.ts';
 import { SEALED_COLUMNS } from './sealed-columns.ts';
 
-/** What encryption keys are needed for. */
 export type SecretStatus = {
   /** The key that encrypts. */
   currentKeyId: string;
@@ -20,7 +19,6 @@ export type UnreadableSecrets = { table: string; column: string; keyId: string }
 
 const BATCH = 100;
 
-/** Counts the stored secrets by the key that encrypted them. */
 export async function secretStatus({ database, secretBox }: SealedDatabase): Promise<SecretStatus> {
   const counts = await countSealed(database);
   const needed = new Set(counts.map(({ keyId }) => keyId));
@@ -65,7 +63,6 @@ export async function reportUnreadableSecrets(tools: SealedDatabase, logger: Log
 }
 
 export type Reencryption = {
-  /** The key that encrypts. */
   keyId: string;
   reencrypted: number;
   /** What others than `keyId` are still needed for: their keys are missing or wrong. */
@@ -141,16 +138,13 @@ function opened(secretBox: SecretBox, { place }: SealedColumn, { id, sealed }: S
   }
 }
 
-/** How many sealed texts of a column an encryption key made. */
 export type SealedCount = { table: string; column: string; keyId: string; count: number };
 
-/** A sealed text and the row that it is in. */
 type SealedText = { id: string; sealed: string };
 
 /** `v1:keyId:…` */
 const keyIdOf = (column: string) => `split_part(${column}, ':', 2)`;
 
-/** What every key is needed for, over all tables. */
 export async function countSealed(database: Database): Promise<SealedCount[]> {
   const counts = SEALED_COLUMNS.map(
     ({ table, column }) =>

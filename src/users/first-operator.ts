@@ -14,7 +14,6 @@ const CODE_BYTES = 24;
 /** The link is in the log of the API, which may be kept for long. */
 const VALID_MS = 86_400_000;
 
-/** What the first user is made with: it is known to those who have the settings or the API's log. */
 export type SetUpTools = { database: Database; encryptionKeys: readonly EncryptionKey[] };
 
 /** The path and query of the page that makes the first operator, for a day; null as soon as there is a user. */

@@ -60,12 +60,11 @@ export async function insertInvitation(trx: Transaction, invitation: NewInvitati
   return row.expiresAt;
 }
 
-/** The invitation behind a link; null when it is unknown, used or too old. */
 export async function findOpenInvitation(database: Database, tokenHash: Buffer): Promise<Invitation | null> {
   return await queryOne<Invitation>(database, `${SELECT} where i.token_hash = ? and ${OPEN}`, [tokenHash]);
 }
 
-/** The pending invitations of an address; those of several tenants stand side by side. */
+/** Without links for a new password; those of several tenants stand side by side. */
 export async function openInvitationsOf(database: Database, email: string): Promise<Invitation[]> {
   return await query<Invitation>(
     database,
@@ -74,7 +73,6 @@ export async function openInvitationsOf(database: Database, email: string): Prom
   );
 }
 
-/** The pending invitations of a tenant. */
 export async function listTenantInvitations(database: Database, tenantId: string): Promise<Invitation[]> {
   return await query<Invitation>(
     database,
@@ -83,7 +81,6 @@ export async function listTenantInvitations(database: Database, tenantId: string
   );
 }
 
-/** All pending invitations, for operators. */
 export async function listInvitations(database: Database): Promise<Invitation[]> {
   return await query<Invitation>(database, `${SELECT} where ${OPEN} order by i.created_at desc, i.id desc`);
 }
@@ -114,12 +111,11 @@ export async function deleteInvitation(
   return row ?? null;
 }
 
-/** Ends the open links to a new password of a user. */
 export async function endPasswordLinks(trx: Transaction, userId: string): Promise<void> {
   await execute(trx, 'delete from invitations where accepted_at is null and user_id = ?', [userId]);
 }
 
-/** Ends the open links that a user made: those of one tenant, or with null all. */
+/** A null tenant: the links of all tenants. */
 export async function endLinksMadeBy(
   trx: Transaction,
   makerId: string,
@@ -134,7 +130,6 @@ export async function endLinksMadeBy(
   );
 }
 
-/** Deletes up to `limit` invitations whose time is over; returns how many. For housekeeping. */
 export async function forgetOldInvitations(database: Database, limit: number): Promise<number> {
   return await execute(
     database,

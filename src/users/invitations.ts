@@ -70,7 +70,6 @@ export async function inviteUser(
   });
 }
 
-/** Stores a one-time link and returns it; with a mailer, it is sent to its address. */
 export async function makeLink(
   trx: Transaction,
   { actor, userId: makerId }: Authority,
@@ -96,7 +95,6 @@ export async function makeLink(
   return { email, role, path, isMailed: mailer !== null, expiresAt };
 }
 
-/** The pending invitations of a tenant; of all, for an operator. */
 export async function invitationsOf({ database }: Tools, tenantId: string | null): Promise<Invitation[]> {
   return tenantId === null
     ? await listInvitations(database)

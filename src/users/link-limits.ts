@@ -4,7 +4,6 @@ import { RequestError } from '../platform/request-input.ts';
 
 const HOUR_SECONDS = 3_600;
 
-/** Links that the administrators of one tenant make: in all, and for one address. */
 const PER_TENANT = { links: 20, windowSeconds: HOUR_SECONDS, text: 'an hour' };
 const PER_RECIPIENT = { links: 3, windowSeconds: 24 * HOUR_SECONDS, text: 'a day for one e-mail address' };
 

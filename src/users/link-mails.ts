@@ -11,7 +11,6 @@ type LinkAbout = {
   expiresAt: Date;
 };
 
-/** The e-mail that brings an invitation, or a link for a new password. */
 export function linkMail({ role, businessName, by, url, expiresAt }: LinkAbout): MailContent {
   const { host } = new URL(url);
   const place = businessName === null ? 'Heliograph' : `${businessName} at Heliograph`;

@@ -4,7 +4,6 @@ import type { TenantRole } from './user-store.ts';
 
 /** A user as a tenant sees them: nothing of other tenants. */
 export type Member = {
-  /** The id of the user. */
   id: string;
   email: string;
   name: string;
@@ -34,7 +33,6 @@ export async function insertMembership(
   return added === 1;
 }
 
-/** The members of a tenant, the disabled too, by e-mail address. */
 export async function listMembers(database: Database, tenantId: string): Promise<Member[]> {
   return await query<Member>(
     database,

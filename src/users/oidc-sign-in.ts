@@ -16,11 +16,9 @@ type Tools = { database: Database };
 /** How far the provider's clock may be off. */
 const CLOCK_SKEW_MS = 60_000;
 
-/** What an OpenID provider says of the person who signed in there. */
 export type ProvenPerson = Identity &
   ProofAtProvider & { email: string | null; isEmailVerified: boolean; name: string | null };
 
-/** How a person showed the provider to be there. */
 type ProofAtProvider = {
   /** The provider says that it asked for more than one factor (`amr` holds `mfa`, RFC 8176). */
   hasSecondFactor: boolean;
@@ -177,10 +175,8 @@ export function notInvited(): RequestError {
   );
 }
 
-/** A person at an OpenID provider. */
 type Identity = { issuer: string; subject: string };
 
-/** The user who signed in as this person before, or null. */
 async function findUserOfIdentity(database: Database, { issuer, subject }: Identity): Promise<string | null> {
   const [row] = await query<{ userId: string }>(
     database,
@@ -204,7 +200,6 @@ async function insertIdentity(
   return added === 1;
 }
 
-/** Removes a user's identities at providers; false when there were none. */
 async function deleteIdentities(database: Database, userId: string): Promise<boolean> {
   return (await execute(database, 'delete from user_identities where user_id = ?', [userId])) > 0;
 }

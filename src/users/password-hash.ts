@@ -32,7 +32,6 @@ export async function hashPassword(
   return `${beginning(costs)}${unpadded(salt)}$${unpadded(tag)}`;
 }
 
-/** As `hashPassword` at the present costs, with a salt that is given. */
 export async function hashWithSalt(password: string, salt: Buffer): Promise<string> {
   return await hashPassword(password, COSTS, salt);
 }
@@ -69,7 +68,6 @@ export async function matchingHashes(password: string, phcs: readonly string[]):
   return matching;
 }
 
-/** Whether a hash was made at other costs than new ones are, or with another salt than this one. */
 export function isHashOutdated(phc: string, salt?: Buffer): boolean {
   return !phc.startsWith(`${beginning(COSTS)}${salt === undefined ? '' : `${unpadded(salt)}$`}`);
 }

@@ -136,7 +136,6 @@ const COMMON = new Set(
   summer2025!! summer2026!! autumn2026!! november2026 december2026 october2026!`.split(/\s+/),
 );
 
-/** Whether a password is among those that are guessed first, or hardly any different characters long. */
 function isCommonPassword(password: string): boolean {
   const plain = password.trim().toLowerCase();
   return COMMON.has(plain) || new Set(plain).size < 4 || isRun(plain);

@@ -159,7 +159,6 @@ async function useRecoveryCode(database: Database, userId: string, code: string)
   return used === 1 ? await recoveryCodesLeft(database, userId) : null;
 }
 
-/** How many recovery codes a user has. */
 export async function recoveryCodesLeft(database: Database, userId: string): Promise<number> {
   const rows = await query(database, 'select from recovery_codes where user_id = ?', [userId]);
   return rows.length;

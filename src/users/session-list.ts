@@ -16,7 +16,6 @@ import type { User } from './user-store.ts';
 
 type Tools = { database: Database };
 
-/** Where a user is signed in. */
 export async function sessionsOf({ database }: Tools, userId: string): Promise<SessionSummary[]> {
   return await listSessions(database, userId);
 }

@@ -1,7 +1,6 @@
 import type { Config } from '../platform/config/config.ts';
 import type { OpenSession } from './user-sessions.ts';
 
-/** What the installation demands of those who sign in. */
 export type SignInPolicy = Pick<Config['portal'], 'passwordSignIn' | 'secondFactor'>;
 
 /** What a session is still to do: give a code, set up a second factor, begin anew (`over`), or nothing (`whole`). */
@@ -9,7 +8,6 @@ export type SessionStep = 'whole' | 'code' | 'enrolment' | 'over';
 
 type Judged = Pick<OpenSession, 'begunBy' | 'hasSecondFactor' | 'isNew' | 'proofs' | 'places'>;
 
-/** Whether this user must have a second factor. */
 export function isSecondFactorRequired(policy: SignInPolicy, { places }: Pick<Judged, 'places'>): boolean {
   const isOperator = places.some(({ tenantId }) => tenantId === null);
   return policy.secondFactor === 'all' || (policy.secondFactor === 'operators' && isOperator);

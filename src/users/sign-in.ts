@@ -31,10 +31,8 @@ import {
 
 type Tools = { database: Database };
 
-/** Where a request comes from: for the session and for the audit log. */
 export type Visitor = SessionClient & { requestId: string | null };
 
-/** Whose session it is and where it is: what its end, its move and its password change need to know. */
 export type OwnSession = {
   id: string;
   viewer: Pick<
@@ -84,7 +82,6 @@ export async function signIn(
   return { token, userId: user.id, isOnlyAccount, opened: opened.length, awaitsCode: user.hasSecondFactor };
 }
 
-/** The hash of a password that is right, with the present costs and salt. */
 async function renewedHash(
   database: Database,
   { id, email, passwordHash: previous }: SignInCandidate,
@@ -194,7 +191,6 @@ async function enterTenant(
   await recordUserChange(trx, by, { tenantId, action: 'user.signed_in', email, detail: { by: 'switch' } });
 }
 
-/** Ends a session because its user wants to. */
 export async function signOut({ database }: Tools, session: OwnSession, actor: Actor): Promise<void> {
   const { userId, email, tenantId } = session.viewer;
   await database.transaction(async (trx) => {

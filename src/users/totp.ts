@@ -19,7 +19,6 @@ export function newTotpSecret(): string {
   return new Secret({ size: SECRET_BYTES }).base32;
 }
 
-/** What the QR code holds. */
 export function totpUri(secret: string, email: string): string {
   return new TOTP({ ...OPTIONS, label: email, secret: Secret.fromBase32(secret) }).toString();
 }

@@ -4,7 +4,6 @@ import { checkRowId, RequestError } from '../platform/request-input.ts';
 import { lockMember, type Member } from './memberships.ts';
 import { lockUser, type User } from './user-store.ts';
 
-/** On whose behalf users are administered. */
 export type Authority = {
   actor: Actor;
   /** Whose members; null: an operator, who administers accounts. */
@@ -13,7 +12,6 @@ export type Authority = {
   userId: string | null;
 };
 
-/** Over the members of one tenant. */
 export type TenantAuthority = Authority & { tenantId: string };
 
 /** The account, locked until the transaction ends. Throws RequestError `unknown_user`. */
@@ -63,7 +61,6 @@ function unknownUser(): RequestError {
   return new RequestError('unknown_user', 'There is no such user.');
 }
 
-/** Writes down a change that concerns a person. */
 export async function recordUserChange(
   database: Database,
   actor: Actor,

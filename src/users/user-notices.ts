@@ -19,7 +19,6 @@ export type UserNotice = {
   ip: string | null;
 };
 
-/** Notifies the owner of an account of a change. */
 export async function addUserNotice(
   database: Database,
   userId: string,
@@ -42,7 +41,6 @@ export async function listUserNotices(database: Database, userId: string, limit 
   );
 }
 
-/** The owner has read the notices up to this one. */
 export async function confirmNotices(database: Database, userId: string, upToId: string): Promise<void> {
   await execute(
     database,
@@ -51,7 +49,6 @@ export async function confirmNotices(database: Database, userId: string, upToId:
   );
 }
 
-/** Deletes up to `limit` notices that are old; returns how many. For housekeeping. */
 export async function forgetOldNotices(database: Database, limit: number): Promise<number> {
   return await execute(
     database,

@@ -64,7 +64,6 @@ export async function completeSession(database: Database, sessionId: string): Pr
   return token;
 }
 
-/** Notes that the user of a session has just proved to be there. */
 export async function noteProof(database: Database, sessionId: string): Promise<void> {
   await execute(database, 'update user_sessions set proven_at = now() where id = ?', [sessionId]);
 }
@@ -78,7 +77,6 @@ export async function openSession(
   return tokenHash === null ? null : await find(tokenHash);
 }
 
-/** Notes that a session is in use. */
 export async function noteUse({ database }: Tools, session: OpenSession): Promise<void> {
   if (session.isUseStale) await noteSessionUse(database, session.id, IDLE_MS);
 }
@@ -92,7 +90,6 @@ function storable(userAgent: string | null): string | null {
         .toWellFormed();
 }
 
-/** Where a session was begun. */
 export type SessionClient = { ip: string | null; userAgent: string | null };
 
 type NewSession = SessionClient & {
@@ -120,7 +117,6 @@ export type BegunBy = 'password' | 'oidc' | 'invitation' | 'set-up link';
 /** A tenant that a user belongs to, or, with null, the operator's pages. */
 type Place = { tenantId: string | null; businessName: string | null; role: PortalRole };
 
-/** A session that holds, with its user. */
 export type OpenSession = {
   id: string;
   csrfToken: string;
@@ -133,7 +129,6 @@ export type OpenSession = {
   tenantId: string | null;
   /** Everywhere it may go, where it is included. */
   places: Place[];
-  /** Who made the link by which its password was set. */
   passwordLinkBy: string | null;
   /** The link by which the present password was set; null: its holder chose it. */
   passwordLink: { by: string; at: string } | null;
@@ -255,12 +250,10 @@ export async function noteSignIn(
   return entered === 1;
 }
 
-/** Moves a session to another place of its user. */
 export async function moveSession(trx: Database, sessionId: string, tenantId: string | null): Promise<void> {
   await execute(trx, 'update user_sessions set tenant_id = ? where id = ?', [tenantId, sessionId]);
 }
 
-/** Moves the idle limit on. */
 async function noteSessionUse(database: Database, sessionId: string, idleMs: number): Promise<void> {
   await execute(
     database,
@@ -269,7 +262,6 @@ async function noteSessionUse(database: Database, sessionId: string, idleMs: num
   );
 }
 
-/** A session as its user and those who administer the user see it. */
 export type SessionSummary = SessionClient & {
   id: string;
   createdAt: Date;
@@ -334,7 +326,6 @@ export async function deleteSessionsIn(database: Database, userId: string, tenan
   ]);
 }
 
-/** Deletes up to `limit` sessions that have ended by themselves; returns how many. For housekeeping. */
 export async function forgetEndedSessions(database: Database, limit: number): Promise<number> {
   return await execute(
     database,

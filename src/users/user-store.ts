@@ -3,10 +3,8 @@ import type { Database, Transaction } from '../platform/postgres/database.ts';
 import { execute, query, queryOne } from '../platform/postgres/sql.ts';
 import type { PortalRole } from './user-input.ts';
 
-/** What a user is in a tenant. */
 export type TenantRole = Exclude<PortalRole, 'operator'>;
 
-/** A tenant that a user belongs to. */
 export type Membership = { tenantId: string; businessName: string; role: TenantRole; isDisabled: boolean };
 
 /** An account to sign in with. Several can have one e-mail address, because addresses are not proven. */
@@ -63,7 +61,6 @@ export async function hasUsers(database: Database): Promise<boolean> {
   return row?.found ?? false;
 }
 
-/** The user with this id; null when there is none such. */
 export async function findUser(database: Database, id: string): Promise<User | null> {
   return await queryOne<User>(database, `select ${USER} from users u where u.id = ?`, [id]);
 }
@@ -73,13 +70,12 @@ export async function findUsersByEmail(database: Database, email: string): Promi
   return await query<User>(database, `select ${USER} from users u where u.email = ? order by u.id`, [email]);
 }
 
-/** Whether an account has this e-mail address, in lower case. */
+/** `email` is in lower case. */
 export async function hasEmail(database: Database, userId: string, email: string): Promise<boolean> {
   const rows = await query(database, 'select from users where id = ? and email = ?', [userId, email]);
   return rows.length === 1;
 }
 
-/** An account that a password may open. */
 export type SignInCandidate = {
   id: string;
   email: string;
@@ -146,7 +142,6 @@ export async function listUsers(database: Database): Promise<User[]> {
   );
 }
 
-/** The user, whose row is locked until the transaction ends; null when there is none such. */
 export async function lockUser(trx: Transaction, userId: string): Promise<User | null> {
   return await queryOne<User>(trx, `select ${USER} from users u where u.id = ? for update of u`, [userId]);
 }
@@ -204,17 +199,14 @@ export async function countActiveOperators(trx: Transaction): Promise<number> {
   return rows.length;
 }
 
-/** Has a user get e-mails about alerts, or none. */
 export async function saveAlertMail(database: Database, userId: string, isOn: boolean): Promise<void> {
   await execute(database, 'update users set alert_mail = ? where id = ?', [isOn, userId]);
 }
 
-/** Records that a user gets an e-mail about alerts now. */
 export async function noteAlertMailed(trx: Transaction, userId: string): Promise<void> {
   await execute(trx, 'update users set alert_mailed_at = now() where id = ?', [userId]);
 }
 
-/** Where this room names users by their e-mail address or name. */
 export const USERS_NAMED_IN: NamedIn = [
   ['invitations', 'invited_by'],
   ['users', 'password_link_by'],
@@ -222,7 +214,6 @@ export const USERS_NAMED_IN: NamedIn = [
   ['user_notices', 'by'],
 ];
 
-/** Deletes the invitations of an e-mail address; returns how many there were. */
 export async function deleteInvitationsOf(trx: Transaction, email: string): Promise<number> {
   return await execute(trx, 'delete from invitations where email = ?', [email]);
 }

@@ -15,7 +15,6 @@ import {
 } from '../tenant-policies.ts';
 import { listTenantUsage } from '../tenant-usage.ts';
 
-/** `admin tenant policy` */
 export function showPolicyCommand(): Command {
   const command = new Command('policy').description('show the overrides of a tenant').argument('<tenantId>');
   return adminAction(command, 'tenant policy 1', async ({ tools, args }) => {
@@ -28,7 +27,6 @@ export function showPolicyCommand(): Command {
 
 const DEFAULT_LIMIT = 50;
 
-/** `admin tenant usage` */
 export function usageCommand(): Command {
   const command = new Command('usage')
     .description('show the storage and today’s uploads (UTC) of tenants, those nearest to a quota first')
@@ -61,7 +59,6 @@ function parseLimit(text: string): number {
   throw new InvalidArgumentError('Write a whole number from 1 to 9999.');
 }
 
-/** `admin tenant set-policy` */
 export function setPolicyCommand(): Command {
   const command = new Command('set-policy')
     .description('override settings for a tenant; "default" removes an override')

@@ -4,7 +4,6 @@ import { createTenant, listTenants } from '../accounts.ts';
 import { renameTenant } from '../rename-tenant.ts';
 import { setPolicyCommand, showPolicyCommand, usageCommand } from './policy-commands.ts';
 
-/** `admin tenant …` */
 export function tenantCommand(): Command {
   return new Command('tenant')
     .description('businesses that use this gateway')

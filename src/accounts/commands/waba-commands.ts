@@ -25,7 +25,6 @@ type AddOptions = AccessTokenOptions & {
   fromUpstream?: boolean;
 };
 
-/** `admin waba …` */
 export function wabaCommand(): Command {
   return new Command('waba')
     .description('WhatsApp Business Accounts of the tenants, with their phone numbers')
@@ -188,7 +187,6 @@ export function parsePhoneNumber(text: string, earlier: GivenPhoneNumber[] = [])
 
 type AccessTokenOptions = { accessToken?: string; accessTokenStdin?: boolean };
 
-/** Adds the two ways of giving an upstream access token. */
 function withAccessToken(command: Command): Command {
   return command
     .addOption(new Option('--access-token-stdin', 'read the upstream access token from standard input'))
@@ -200,13 +198,11 @@ function withAccessToken(command: Command): Command {
     );
 }
 
-/** The access token as it was given; null when none was. */
 async function givenAccessToken(options: AccessTokenOptions): Promise<string | null> {
   if (options.accessTokenStdin !== true) return options.accessToken ?? null;
   return await readStdin();
 }
 
-/** `admin waba set-pace` */
 function setPaceCommand(): Command {
   const command = new Command('set-pace')
     .description(
@@ -232,7 +228,6 @@ function setPaceCommand(): Command {
   });
 }
 
-/** `admin waba remove-number` */
 function numberRemoveCommand(): Command {
   const command = new Command('remove-number')
     .description(

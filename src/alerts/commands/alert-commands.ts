@@ -5,7 +5,6 @@ import { allAlerts, resolveAlert } from '../alerts.ts';
 
 const MOST_LISTED = 500;
 
-/** `admin alerts …` */
 export function alertsCommand(): Command {
   return new Command('alerts')
     .description('problems that need attention: endpoints, keys, tokens, silent WABAs, backlogs, quarantine')

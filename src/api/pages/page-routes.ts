@@ -6,7 +6,6 @@ import { ERROR_CODES } from '../errors/error-codes.ts';
 import { EXPLORER_PATH } from '../openapi/document-routes.ts';
 import { docsSite } from './docs-site.ts';
 
-/** The few pages that need no key. */
 export async function pageRoutes(
   scope: FastifyInstance,
   { config, docsFolder }: { config: Config; docsFolder: string | undefined },
@@ -17,7 +16,6 @@ export async function pageRoutes(
   await docsSite(scope, (reply) => sendPage(reply, errors), docsFolder);
 }
 
-/** GET /: says what runs here, for a visitor with a browser. */
 function homePage(scope: FastifyInstance, config: Config): void {
   const links = [
     ['Portal', '/portal', 'webhook endpoints, deliveries and API keys'],
@@ -102,7 +100,6 @@ ${body}
 `;
 }
 
-/** Sends a page that is the same for everybody. */
 function sendPage(reply: FastifyReply, html: string): FastifyReply {
   return reply
     .header('content-security-policy', CONTENT_SECURITY_POLICY)
@@ -111,7 +108,6 @@ function sendPage(reply: FastifyReply, html: string): FastifyReply {
     .send(html);
 }
 
-/** GET /assets/pages.css: the looks of the pages. */
 function pageStyle(scope: FastifyInstance): void {
   const css = readFileSync(join(import.meta.dirname, 'pages.css'), 'utf8');
   scope.get(STYLE_PATH, (_request, reply) =>

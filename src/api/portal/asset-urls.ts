@@ -1,7 +1,6 @@
 import { createHash } from 'node:crypto';
 import { readdirSync, readFileSync } from 'node:fs';
 
-/** Where style sheets, scripts and pictures of the portal are. */
 export const ASSET_DIRECTORY = new URL('./assets/', import.meta.url);
 export const ASSET_PREFIX = '/portal/assets/';
 

@@ -8,7 +8,6 @@ export type FormValues = {
   list(name: string): string[];
 };
 
-/** Reads the body of a form, or a query string, whatever came. */
 export function formValues(body: unknown): FormValues {
   const list = (name: string): string[] => {
     if (typeof body !== 'object' || body === null || !Object.hasOwn(body, name)) return [];

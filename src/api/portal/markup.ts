@@ -13,5 +13,4 @@ export function html(strings: TemplateStringsArray, ...values: readonly Child[])
   return markup;
 }
 
-/** An empty piece. */
 export const nothing: Markup = html``;

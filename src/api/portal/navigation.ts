@@ -3,10 +3,8 @@ import type { Viewer } from './access/viewer.ts';
 import { csrfField } from './components/form.ts';
 import { html, type Markup, nothing } from './markup.ts';
 
-/** One entry of the navigation. */
 export type NavigationEntry = { key: string; label: string; href: string };
 
-/** The WABA whose pages are shown. */
 export type WabaInView = { wabaId: string; businessName: string };
 
 const TENANT_PAGES = [
@@ -36,7 +34,6 @@ const OPERATOR_PAGES = [
 /** In development only: where everything can be tried. */
 export const SANDBOX_ENTRY = { key: 'sandbox', label: 'Sandbox console', href: '/portal/sandbox' };
 
-/** The pages of one WABA that this viewer may open. */
 export function tenantNavigation(viewer: Viewer, { wabaId }: WabaInView): NavigationEntry[] {
   const base = `/portal/w/${encodeURIComponent(wabaId)}`;
   const entries = TENANT_PAGES.map(([key, label, path]) => ({ key, label, href: `${base}${path}` }));
@@ -47,7 +44,6 @@ export function tenantNavigation(viewer: Viewer, { wabaId }: WabaInView): Naviga
 /** So many WABAs are listed beside a page; the rest is behind the last entry. */
 const MAX_WABAS = 20;
 
-/** The ways to the WABAs of a tenant. */
 export function wabaNavigation(wabaIds: readonly string[]): NavigationEntry[] {
   const entries = wabaIds.slice(0, MAX_WABAS).map((wabaId) => {
     return { key: wabaId, label: wabaId, href: `/portal/w/${encodeURIComponent(wabaId)}` };
@@ -57,14 +53,12 @@ export function wabaNavigation(wabaIds: readonly string[]): NavigationEntry[] {
     : entries;
 }
 
-/** The pages of the operator. */
 export function operatorNavigation(): NavigationEntry[] {
   return OPERATOR_PAGES.map(([key, label, path]) => ({ key, label, href: `/portal/operator${path}` }));
 }
 
 type Place = Viewer['places'][number];
 
-/** How a place is called: the tenant, or the operator's pages. */
 export function placeName({ businessName }: Pick<Place, 'businessName'>): string {
   return businessName ?? 'All tenants';
 }
@@ -86,7 +80,6 @@ function placeButton(place: Place): Markup {
   return html`<button class="plain" name="tenant" value="${place.tenantId ?? ''}"><strong>${placeName(place)}</strong> <span class="role">${place.role}</span></button>`;
 }
 
-/** The page of one's own second factor. */
 export const SECOND_FACTOR = '/portal/account/second-factor';
 
 const ANY_ORIGIN = 'https://portal.invalid';
@@ -98,7 +91,6 @@ export function localPath(text: string | undefined): string {
   return isOurs && url !== null ? `${url.pathname}${url.search}` : '/portal';
 }
 
-/** The sign-in page that leads back to the wanted page. */
 export function signInPath(wanted: string): string {
   const next = localPath(wanted);
   return next === '/portal' ? '/portal/sign-in' : `/portal/sign-in?next=${encodeURIComponent(next)}`;

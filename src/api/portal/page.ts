@@ -47,7 +47,6 @@ export type PageView = {
   assets?: readonly string[];
 };
 
-/** A whole HTML document. */
 export function renderPage(view: PageView & { viewer: Viewer | null }): string {
   const document = html`<!doctype html>
 <html lang="en">

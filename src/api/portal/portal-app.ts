@@ -15,7 +15,6 @@ import type { DownloadShares } from '../shares/download-shares.ts';
 /** A scope whose handlers have the types of their schemas. */
 export type PortalApp = ExternalApp;
 
-/** What the pages work with. */
 export type PortalContext = {
   config: Config;
   /** That of the shares. */
@@ -34,7 +33,6 @@ export type PortalContext = {
   probeStore: ObjectStore;
   /** As the object store. */
   temporal: TemporalConnection;
-  /** For what operators enter about WABAs. */
   upstream: UpstreamCalls;
   /** The settings of this process by name, without secrets. */
   settings: Readonly<Record<string, string>>;
@@ -49,5 +47,4 @@ export type PortalContext = {
   now: () => number;
 };
 
-/** Adds the pages of the sandbox console. */
 export type ConsolePages = (app: PortalApp, context: PortalContext) => void;

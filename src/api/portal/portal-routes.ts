@@ -23,7 +23,6 @@ import { replayPages } from './replays/replay-pages.ts';
 /** Forms are read before anybody has signed in. */
 const BODY_LIMITS = { maxBytes: 64 * 1024 * 1024, maxBytesPerAddress: 16 * 1024 * 1024 };
 
-/** The portal: pages for tenants and operators, each behind a declared right. */
 export async function portalRoutes(scope: PortalApp, context: PortalContext): Promise<void> {
   await scope.register(fastifyStatic, {
     root: fileURLToPath(ASSET_DIRECTORY),

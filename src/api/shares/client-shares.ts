@@ -100,7 +100,6 @@ export function mayTakeMs(sizeBytes: number): number {
   return Math.max(GRACE_MS, (sizeBytes * 1_000) / MIN_BYTES_PER_SECOND);
 }
 
-/** A body came slower than that. */
 export function tooSlow(): ApiError {
   return new ApiError('request_timeout', { message: 'The body came too slowly.' });
 }

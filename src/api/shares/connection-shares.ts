@@ -9,7 +9,6 @@ export type ShareOwner = {
   isOperator?: boolean;
 };
 
-/** Connections that are shared out, so that no owner takes all of them. */
 export type ConnectionShares = {
   /** What is asked of it counts for the owner who is being served. */
   database: Database;

@@ -19,7 +19,6 @@ import {
 
 type CreateOptions = { waba: string; name: string; expires?: Date; scopes?: string[]; networks?: string[] };
 
-/** `admin key …` */
 export function keyCommand(): Command {
   return new Command('key')
     .description('API keys of the tenants')
@@ -137,7 +136,6 @@ function revokeCommand(): Command {
   });
 }
 
-/** `admin key-request …` */
 export function keyRequestCommand(): Command {
   return new Command('key-request')
     .description('requests of tenants for API keys, which an operator approves or denies')

@@ -6,7 +6,6 @@ import { checkEmail } from '../email-address.ts';
 import { mailPage, mailText } from '../mail-page.ts';
 import { makeMailSender } from '../smtp.ts';
 
-/** `admin mail …` */
 export function mailCommand(): Command {
   return new Command('mail').description('e-mails of the installation').addCommand(testCommand());
 }

@@ -2,7 +2,6 @@ import { Command } from 'commander';
 import { adminAction, alignedFields, alignedTable } from '../../platform/cli/admin-action.ts';
 import { reencryptSecrets, secretStatus, unreadableSecrets } from '../secret-keys.ts';
 
-/** `admin secrets …` */
 export function secretsCommand(): Command {
   return new Command('secrets')
     .description('the encryption keys of stored secrets')

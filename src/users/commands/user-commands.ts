@@ -34,7 +34,6 @@ const AUTHORITY: Authority = { actor: OPERATOR_COMMAND, tenantId: null, userId: 
 const SHOW_LINK = 'print the link, where links are sent by e-mail (HELIOGRAPH_SMTP_URL)';
 const WHO = 'e-mail address, or the id where several accounts have the address';
 
-/** `admin user …` */
 export function userCommand(): Command {
   return new Command('user')
     .description('people who sign in to the portal')

@@ -21,7 +21,6 @@ import { pageNotFound } from './page-error.ts';
 import { sendPage } from './send-page.ts';
 import { actorOf, isOperatorElsewhere, sessionOf, viewerOf } from './viewer.ts';
 
-/** Signing in and out, set-up, invitations, one's own account, and the users of a tenant. */
 export function accessPages(app: PortalApp, context: PortalContext): void {
   const { config, database } = context;
   const encryptionKeys = parseEncryptionKeys(config.encryptionKeys);

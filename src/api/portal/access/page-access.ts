@@ -1,6 +1,5 @@
 import type { FastifyContextConfig, FastifyInstance } from 'fastify';
 
-/** The audience of a page. */
 type PageAccess = 'open' | 'signedIn' | 'member' | 'admin' | 'operator';
 
 declare module 'fastify' {

@@ -33,7 +33,6 @@ export function pageNotFound(): PageError {
   );
 }
 
-/** The viewer's role does not go that far. */
 export function roleRefused(): PageError {
   return new PageError(
     403,
@@ -51,7 +50,6 @@ export function formRefused(): PageError {
   );
 }
 
-/** Too many attempts. */
 export function tooManyAttempts(waitMs: number): PageError {
   const seconds = Math.max(1, Math.ceil(waitMs / 1_000));
   const minutes = Math.ceil(seconds / 60);

@@ -66,7 +66,6 @@ function ownerOf(viewer: Viewer | null): ShareOwner {
   return { name: tenantId, member: userId };
 }
 
-/** For the bell of a page. */
 async function countAlerts(request: FastifyRequest, database: Database): Promise<void> {
   const viewer = viewerIfAny(request);
   if (viewer === null || isOperatorElsewhere(viewer)) return;

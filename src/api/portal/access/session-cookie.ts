@@ -33,7 +33,6 @@ function makeCookie(name: string, maxAge?: number) {
   };
 }
 
-/** Holds the token of the session. */
 export const sessionCookie = makeCookie(SESSION_COOKIE, SESSION_SECONDS);
 
 /** Binds the forms that are filled in before there is a session to one browser. */

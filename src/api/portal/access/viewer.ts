@@ -63,12 +63,10 @@ export function actorOf(request: FastifyRequest): Actor {
   };
 }
 
-/** Where a request comes from. */
 export function visitorOf(request: FastifyRequest): Visitor {
   return { ip: request.ip, userAgent: request.headers['user-agent'] ?? null, requestId: request.id };
 }
 
-/** The WABA that a page is about. */
 type PageWaba = { wabaId: string; tenantId: string; businessName: string };
 
 /** The WABA in the path, which the viewer may see. Throws on pages without `:wabaId`. */

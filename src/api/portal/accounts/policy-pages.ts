@@ -91,7 +91,6 @@ function numberOf(name: PolicyName, text: string): number | null {
   throw invalidValue(`${POLICY_VALUES[name].label} must be a whole number.`, name);
 }
 
-/** What is used, and of which quota. */
 function usageView(usage: TenantUsage, policy: TenantPolicy): Markup {
   const { storedBytes, storedFiles, uploadedBytes, uploadedFiles } = usage;
   const files = html`<span class="faint">in ${counted(storedFiles)} ${storedFiles === 1 ? 'file' : 'files'}</span>`;

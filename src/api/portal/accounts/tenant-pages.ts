@@ -27,7 +27,6 @@ const DONE = {
 
 const NAME = { name: 'name', label: 'Business name', required: true, maxLength: 200 } as const;
 
-/** /portal/operator/tenants: the businesses that use this installation. */
 export function tenantPages(app: PortalApp, context: PortalContext): void {
   const show = listPage(app, context, {
     ...{ ...PLACE, path: PATH, title: 'Tenants', done: DONE, pageSize: 50 },
@@ -66,14 +65,12 @@ function wabaLinks(wabaIds: readonly string[]): Markup[] | Markup {
   return wabaIds.map((id) => html`<a href="/portal/operator/wabas/${id}"><code>${id}</code></a> `);
 }
 
-/** The tenant in the path. */
 async function tenantOf({ context, id }: Visit) {
   const tenant = await findTenant(context.database, id);
   if (tenant === null) throw pageNotFound();
   return { id, name: tenant.businessName };
 }
 
-/** GET /portal/operator/tenants/:id: one tenant and its WABAs. */
 function tenantPage(app: PortalApp, context: PortalContext): void {
   const trail = (visit: Visit, { name }: { name: string }) => [
     { label: 'Tenants', href: PATH },

@@ -20,7 +20,6 @@ export type Finding = {
   advice?: string;
 };
 
-/** How a state is shown. */
 export const SIGNS = {
   good: badge('good', 'OK'),
   bad: badge('bad', 'Problem'),

@@ -48,7 +48,6 @@ export function addWabaPage<Subject>(
   });
 }
 
-/** Shown after a token was saved. */
 export const TOKEN_SAVED = 'Upstream accepted the token; the WABA and its numbers are saved.';
 
 const WABA_PATH = '/portal/operator/wabas/:wabaId';

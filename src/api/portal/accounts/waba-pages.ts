@@ -33,7 +33,6 @@ const DONE = {
   targets: 'The targets are saved. They count from the next attempt on.',
 };
 
-/** /portal/operator/wabas/:wabaId: a WABA's numbers, why no webhook would arrive, and what operators change. */
 export function wabaPages(app: PortalApp, context: PortalContext): void {
   const forms = wabaForms(app, context);
   const view = async (visit: Visit, refused: Refused | null = null) => await wabaView(visit, forms, refused);

@@ -20,7 +20,6 @@ type Step = {
   action?: Child;
 };
 
-/** GET /portal/operator/wabas/:wabaId/set-up: the six steps until webhooks arrive, each with its state. */
 export function wabaSetUpPage(app: PortalApp, context: PortalContext): void {
   viewPage(app, context, {
     ...{ path: '/portal/operator/wabas/:wabaId/set-up', access: PAGES.operator, active: 'operator/tenants' },

@@ -16,7 +16,6 @@ import type { PortalApp, PortalContext } from '../portal-app.ts';
 const OF_WABA = { path: '/portal/w/:wabaId/audit', access: PAGES.member, active: 'audit' };
 const OF_ALL = { path: '/portal/operator/audit', access: PAGES.operator, active: 'operator/audit' };
 
-/** Who changed what: of one WABA and its tenant, and of all, for operators; and all entries as a file. */
 export function auditPages(app: PortalApp, context: PortalContext): void {
   listPage(app, context, { ...OF_WABA, ...LIST, columns: COLUMNS, lead: tenantLead });
   listPage(app, context, {
@@ -78,7 +77,6 @@ async function tenantLead({ context, waba }: Visit): Promise<string> {
   return `All changes by pages, API keys and commands, and what operators have read. Entries cannot be changed or deleted.${kept}`;
 }
 
-/** The list with one more filter. */
 function narrowed(visit: Visit, more: Record<string, string>): string {
   return hrefWith(visit.path, { action: visit.query('action'), actor: visit.query('actor'), ...more });
 }

@@ -5,7 +5,6 @@ export type Tone = 'good' | 'bad' | 'waiting' | 'off' | 'neutral';
 
 const SIGNS = { good: '✓', bad: '✕', waiting: '◔', off: '‖', neutral: '•' };
 
-/** A state in a word, readable without colour. */
 export function badge(tone: Tone, word: string): Markup {
   return html`<span class="badge ${tone}"><span aria-hidden="true">${SIGNS[tone]}</span> ${word}</span>`;
 }

@@ -16,7 +16,6 @@ export function cutId(text: string): Markup {
   return html`<span class="copyable cut-id"><code title="${text}">${shown}</code><button type="button" class="copy" data-copy="${text}" hidden>Copy</button></span>`;
 }
 
-/** A block of code or a body, scrollable, with the same button. */
 export function codeBlock(text: string, label: string): Markup {
   return html`<div class="code"><button type="button" class="copy" data-copy-block hidden>Copy</button><pre tabindex="0" aria-label="${label}" role="region"><code>${text}</code></pre></div>`;
 }

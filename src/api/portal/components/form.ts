@@ -25,7 +25,6 @@ export type FieldView = {
   error?: string | null;
 };
 
-/** A line of text. */
 export function textField(
   field: FieldView & {
     value?: string;
@@ -59,7 +58,6 @@ export function textArea(
   );
 }
 
-/** One of several. */
 export function selectField(
   field: FieldView & { value?: string; options: readonly { value: string; label: string }[] },
 ): Markup {
@@ -92,7 +90,6 @@ export function checkboxes(
 ${options.map(checkbox)}${more && html`<details ${isOpen && html`open`}><summary>${more.summary}</summary>${more.options.map(checkbox)}</details>`}</fieldset>`;
 }
 
-/** One of several, all in sight. */
 export function radios(field: FieldView & { value?: string; options: readonly Option[] }): Markup {
   const { name, options } = field;
   return html`<fieldset class="field ${field.error && 'wrong'}"><legend>${field.label}</legend>${hintOf(field)}
@@ -121,7 +118,6 @@ function described({ hint, error, ...field }: FieldView): Markup {
   return html`${ids && html`aria-describedby="${ids}"`} ${error && html`aria-invalid="true"`}`;
 }
 
-/** The hidden field that each form carries which changes something. */
 export function csrfField({ csrfToken }: Pick<Viewer, 'csrfToken'>): Markup {
   return html`<input type="hidden" name="_csrf" value="${csrfToken}">`;
 }

@@ -1,6 +1,5 @@
 import { html, type Markup, nothing } from '../markup.ts';
 
-/** Links to the first and to the next page of a list that is walked by cursor. */
 export function pager({
   firstHref,
   nextHref,
@@ -30,7 +29,6 @@ export function numberedPage<Row>(
   return { rows: rows.slice((page - 1) * size, page * size), page, pages };
 }
 
-/** Links to the pages beside this one. */
 export function numberedPager(
   { page, pages }: Pick<NumberedPage<unknown>, 'page' | 'pages'>,
   hrefOf: (page: number) => string,

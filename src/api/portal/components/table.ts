@@ -30,7 +30,6 @@ function kindOf(column: Column | undefined): string {
   return typeof column === 'object' ? column.kind : '';
 }
 
-/** Names and values below each other. */
 export function detailList(entries: readonly (readonly [string, Child])[]): Markup {
   return html`<dl class="details">${entries.map(([name, value]) => html`<dt>${name}</dt><dd>${value}</dd>`)}</dl>`;
 }
@@ -40,10 +39,8 @@ export function emptyState(title: string, text: Child, action?: Child): Markup {
   return html`<div class="empty"><p class="empty-title">${title}</p><p>${text}</p>${action && html`<p>${action}</p>`}</div>`;
 }
 
-/** One figure with its name, and what there is to know about it. */
 export type Stat = { label: string; value: Child; note?: Child; tone?: 'good' | 'bad' | 'waiting' };
 
-/** Figures side by side. */
 export function statRow(stats: readonly Stat[]): Markup {
   return html`<dl class="stats">${stats.map(
     ({ label, value, note, tone = '' }) =>

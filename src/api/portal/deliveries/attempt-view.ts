@@ -21,7 +21,6 @@ const COLUMNS = [
   'Explanation',
 ] as const;
 
-/** Every attempt in a line; the one that is shown below is marked. */
 export function attemptTable(path: string, attempts: readonly LoggedAttempt[], shown: LoggedAttempt): Markup {
   const rows = attempts.map((attempt): Child[] => [
     attempt === shown
@@ -118,7 +117,6 @@ const WIDTH = 600;
 
 type Phase = { label: string; className: string; ms: number };
 
-/** Where the time of an attempt went, as one bar and in words. */
 function phaseBar(timings: Timings): Markup {
   const totalMs = msOf(timings.totalMs);
   const phases = phasesOf(timings, totalMs);
@@ -203,7 +201,6 @@ const CLASSES: Readonly<Record<number, string>> = {
   5: 'The server failed.',
 };
 
-/** The outcome of an attempt in a sentence or two, with what to do about it. */
 export function explainOutcome({
   statusCode,
   errorClass,

@@ -36,7 +36,6 @@ const DONE = {
   dropped: 'The deliveries are dropped. The next events of their ordering keys are sent.',
 };
 
-/** Where lists of deliveries are: of a WABA, and of all for operators. */
 export const DELIVERY_PLACES = [
   {
     path: '/portal/w/:wabaId/deliveries',
@@ -56,7 +55,6 @@ export const DELIVERY_PLACES = [
   },
 ] as const;
 
-/** The place of the list that a page is of. */
 export function placeOf({ wabaId }: Visit): (typeof DELIVERY_PLACES)[number] {
   return DELIVERY_PLACES[wabaId === null ? 1 : 0];
 }
@@ -330,7 +328,6 @@ const NAMES = [
   'search',
 ] as const satisfies readonly (keyof DeliveryQuery)[];
 
-/** The fields of the form. */
 const DeliverySearchForm = Type.Object(
   Object.fromEntries(NAMES.map((name) => [name, Type.Optional(formLine())])),
 );

@@ -52,7 +52,6 @@ async function find(visit: Visit): Promise<DeliveryReport> {
   return await deliveryOf(visit.context, visit.waba.wabaId, visit.param('id'));
 }
 
-/** GET /portal/w/:wabaId/deliveries/:id, and …/body for its whole body. */
 function deliveryPage(app: PortalApp, context: PortalContext): void {
   const access = PAGES.member;
   viewPage(app, context, {
@@ -82,7 +81,6 @@ async function noteDeliveryRead(visit: Visit, { delivery }: DeliveryReport): Pro
   await visit.noteRead('delivery.read', `delivery ${publicDeliveryId(delivery.id)}`);
 }
 
-/** POST …/retry makes its next attempt now; POST …/replay sends it again; GET …/drop asks before POST …/drop drops it. */
 function deliveryActions(app: PortalApp, context: PortalContext): void {
   const access = PAGES.admin;
   action(app, context, {

@@ -13,7 +13,6 @@ export const SELECTION = 'selection';
 export type DeliveryTableView = {
   deliveries: readonly ListedDelivery[];
   now: Date;
-  /** Where the page of a delivery is. */
   hrefOf: (publicId: string, wabaId: string) => string;
   /** For operators: whose it is. */
   withOwner: boolean;
@@ -23,7 +22,6 @@ export type DeliveryTableView = {
   isSelectable?: boolean;
 };
 
-/** Deliveries as people compare them, one to a row. */
 export function deliveryTable(view: DeliveryTableView): Markup {
   const columns: (Column | false)[] = [
     { label: 'Time (UTC)', kind: 'narrow' },
@@ -88,7 +86,6 @@ function shortTime(at: Date): Markup {
   return html`<time class="exact" datetime="${at.toISOString()}">${utcText(at).replace(' UTC', '')}</time>`;
 }
 
-/** How a delivery stands, in a word. */
 export function deliveryBadge(state: DeliveryState, attempts: number): Markup {
   if (state === 'delivered') return badge('good', 'Delivered');
   if (state === 'failed') return badge('bad', 'Failed');

@@ -29,7 +29,6 @@ const DONE = {
   removed: 'Alerts are off.',
 };
 
-/** /portal/w/:wabaId/endpoints/alerts: the operations URL and the alerts of the endpoints. */
 export function alertPages(app: PortalApp, context: PortalContext): void {
   const { accounts } = context;
   formPage(app, context, {

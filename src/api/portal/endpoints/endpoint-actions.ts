@@ -31,7 +31,6 @@ type Button = {
   act: (visit: Visit, given: FormValues) => Promise<string | FastifyReply>;
 };
 
-/** The buttons and small forms of an endpoint's page: modes, secrets, certificate; and the page that asks before it is deleted. */
 export function endpointActions(app: PortalApp, context: PortalContext): void {
   for (const { name, fields = {}, act } of BUTTONS) {
     action(app, context, {
@@ -149,7 +148,6 @@ function overlapIn(form: FormValues, field: string): number {
   return /^\d{1,3}$/.test(hours) ? Number(hours) : Number.NaN;
 }
 
-/** Asks first, with what would be lost. */
 function endpointDeletePage(app: PortalApp, context: PortalContext): void {
   confirmationPage(app, context, {
     ...{ path: `${PATH}/delete`, access: PAGES.admin, active: 'endpoints' },

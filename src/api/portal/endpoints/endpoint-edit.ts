@@ -75,7 +75,6 @@ export function endpointCreatePages(app: PortalApp, context: PortalContext): voi
 
 const OF_ENDPOINT = Type.Object({ wabaId: Type.String(), id: Type.String() });
 
-/** /portal/w/:wabaId/endpoints/:id/edit */
 export function endpointEditPages(app: PortalApp, context: PortalContext): void {
   const path = '/portal/w/:wabaId/endpoints/:id/edit';
   const options = { config: PAGES.admin, schema: { params: OF_ENDPOINT } };
@@ -169,7 +168,6 @@ async function sendForm(
 type EndpointFormView = {
   viewer: Viewer;
   action: string;
-  /** The button. */
   label: string;
   cancelHref: string;
   checkHref: string;
@@ -186,7 +184,6 @@ type EndpointFormView = {
 /** Folded away while all of it is left to the defaults. */
 const ADVANCED = settingsOf('order', 'signature', 'retries', 'limits');
 
-/** Every setting of an endpoint. */
 export function endpointForm(view: EndpointFormView): Markup {
   return postForm(
     view.viewer,

@@ -25,7 +25,6 @@ export type EndpointFormValues = {
 /** More than any endpoint has: what is written by hand is explained where it is saved. */
 const MAX_VALUES = 100;
 
-/** The form that is sent. */
 export const EndpointForm = formOf({
   url: formLine(4_096),
   ...Object.fromEntries(
@@ -41,7 +40,6 @@ export const EndpointForm = formOf({
   check: formLine(),
 });
 
-/** A new endpoint with every default. */
 export const NEW_ENDPOINT: EndpointFormValues = {
   url: '',
   settings: ofEach((_, setting) => defaultTexts(setting)),
@@ -51,7 +49,6 @@ export const NEW_ENDPOINT: EndpointFormValues = {
   verifyToken: '',
 };
 
-/** The fields as an endpoint has them. */
 export function valuesOf({ wantedOrderScope, ...endpoint }: EndpointView): EndpointFormValues {
   const orderScope = wantedOrderScope ?? endpoint.orderScope;
   const present = { ...endpoint, orderScope };
@@ -59,7 +56,6 @@ export function valuesOf({ wantedOrderScope, ...endpoint }: EndpointView): Endpo
   return { ...NEW_ENDPOINT, url: endpoint.url, settings };
 }
 
-/** The fields of a form that was sent. */
 export function readEndpointForm(form: FormValues): EndpointFormValues {
   return {
     url: form.text('url').trim(),

@@ -66,7 +66,6 @@ const DONE = {
 
 const Params = Type.Object({ wabaId: Type.String(), id: Type.String() });
 
-/** GET /portal/w/:wabaId/endpoints/:id */
 export function endpointPage(app: PortalApp, context: PortalContext): void {
   const options = { config: PAGES.member, schema: { params: Params } };
   app.get('/portal/w/:wabaId/endpoints/:id', options, async (request, reply) =>

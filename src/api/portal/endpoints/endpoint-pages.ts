@@ -26,7 +26,6 @@ import { endpointPage } from './endpoint-page.ts';
 import { endpointPath, modeBadge, successRate, urlFor, waitingText } from './endpoint-status.ts';
 import { filterPages } from './filter-page.ts';
 
-/** A WABA's webhook endpoints and their alerts. */
 export function endpointPages(app: PortalApp, context: PortalContext): void {
   endpointListPage(app, context);
   endpointCreatePages(app, context);
@@ -79,7 +78,6 @@ function endpointCell(viewer: Viewer, { wabaId, id, url, description, modeReason
 /** As many as a WABA can have. */
 const PAGE_SIZE = 100;
 
-/** GET /portal/w/:wabaId/endpoints: where events go, and how well they arrive. */
 function endpointListPage(app: PortalApp, context: PortalContext): void {
   const { accounts } = context;
   listPage(app, context, {

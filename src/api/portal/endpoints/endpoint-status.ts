@@ -13,7 +13,6 @@ import type { PortalContext } from '../portal-app.ts';
 
 type Status = Pick<Endpoint, 'mode' | 'failingSince'> & { recoveringSince?: Date | null };
 
-/** Whether an endpoint takes deliveries, in a word. */
 export function modeBadge({ mode, failingSince, recoveringSince = null }: Status): Markup {
   if (mode === 'paused') return badge('off', 'Paused');
   if (mode === 'disabled') return badge('bad', 'Disabled');
@@ -78,27 +77,22 @@ export function successRate({
   return `${shown === 100 || shown === 0 ? shown : shown.toFixed(1)} %`;
 }
 
-/** Where the pages about a WABA's endpoints are. */
 export function endpointsPath(wabaId: string): string {
   return `/portal/w/${encodeURIComponent(wabaId)}/endpoints`;
 }
 
-/** Where one endpoint's page is. */
 export function endpointPath(wabaId: string, id: string): string {
   return `${endpointsPath(wabaId)}/${encodeURIComponent(id)}`;
 }
 
-/** The deliveries to an endpoint that failed for good. */
 export function failedPath(wabaId: string, id: string): string {
   return `/portal/w/${encodeURIComponent(wabaId)}/deliveries?state=failed&endpointId=${encodeURIComponent(id)}`;
 }
 
-/** The services that change endpoints, on behalf of the viewer. */
 export function toolsOf(request: FastifyRequest, { accounts }: PortalContext): typeof accounts & Audited {
   return { ...accounts, actor: actorOf(request) };
 }
 
-/** Whether the viewer gets the buttons that change something. */
 export function mayChange({ role }: Viewer): boolean {
   return role !== 'member';
 }
@@ -111,7 +105,6 @@ export function urlFor(viewer: Viewer, url: string): string {
 /** What people tell endpoints apart by. */
 export type EndpointNames = Pick<Endpoint, 'id' | 'url' | 'description'>;
 
-/** The option for an endpoint in a list of them. */
 export function endpointOption({ id, url, description }: EndpointNames): Option {
   const address = shownUrl(url).replace(/^https?:\/\//, '');
   return { value: id, label: `${id}: ${description || address.slice(0, 60)}` };

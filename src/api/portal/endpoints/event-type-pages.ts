@@ -55,7 +55,6 @@ type Operations = Readonly<Record<string, { post: Operation }>>;
 
 const PATH = '/portal/w/:wabaId/event-types';
 
-/** The catalogue at /portal/w/:wabaId/event-types, and a page for each type below it. */
 export function eventTypePages(app: PortalApp, context: PortalContext): void {
   const operations = webhookOperations(new Map()) as Operations;
   const place = { access: PAGES.member, active: 'event-types' };

@@ -102,7 +102,6 @@ const KINDS = [
   { value: 'user', label: 'a user of the portal' },
 ];
 
-/** The form of operators that erases an account, for the page that lists all erasures. */
 export function eraseAccountForm(app: PortalApp, context: PortalContext): (visit: Visit) => Child {
   const form = formPage(app, context, {
     ...{ path: OPERATOR_PATH, access: PAGES.operator, active: 'operator/erasures', isPart: true },

@@ -24,7 +24,6 @@ const ALL_ERASURES = {
   active: 'operator/erasures',
 };
 
-/** Erasing and exporting customers and conversations of a WABA; for operators, WABAs, tenants and users. */
 export function erasurePages(app: PortalApp, context: PortalContext): void {
   listPage(app, context, {
     ...{ ...ERASURES, ...LIST },
@@ -77,7 +76,6 @@ function totalOf({ counts }: ErasureView): number {
   return Object.values(counts).reduce((sum, count) => sum + count, 0);
 }
 
-/** GET …/erasures/:id, and …/report for the file. */
 function erasurePage(app: PortalApp, context: PortalContext, place: Place): void {
   const path = `${place.path}/:id`;
   const find = async ({ wabaId, id }: Visit) => await erasureOf(context, wabaId, id);
@@ -129,7 +127,6 @@ function wordsOf(name: string): string {
   return name.replaceAll(/[A-Z]/g, (letter) => ` ${letter.toLowerCase()}`);
 }
 
-/** The signed report as a file. */
 function sendReport(reply: FastifyReply, { erasureId, report }: ErasureView): FastifyReply {
   if (report === null) throw pageNotFound();
   return reply

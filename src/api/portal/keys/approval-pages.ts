@@ -42,7 +42,6 @@ const REQUESTS = {
   ),
 };
 
-/** /portal/operator/approvals: requests for API keys that wait for an operator, and what became of earlier ones. */
 export function approvalPages(app: PortalApp, context: PortalContext): void {
   viewPage(app, context, {
     ...{ path: PATH, access: PAGES.operator, active: ACTIVE, query: ['cursor'] },

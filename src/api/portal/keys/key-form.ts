@@ -5,7 +5,6 @@ import { linesOf } from '../form-values.ts';
 import type { FormField } from '../kits/form-fields.ts';
 import type { Given } from '../kits/form-page.ts';
 
-/** The field for the networks from which a key may be used. */
 export const NETWORKS = {
   name: 'allowedNetworks',
   label: 'Allowed networks',
@@ -48,7 +47,6 @@ type Name = 'purpose' | 'scopes' | 'allowedNetworks' | 'validDays' | 'replacesKe
 
 const hasKeys = ({ keys }: Replaceable) => keys.length > 0;
 
-/** The fields by which a key is asked for. */
 export const KEY_FIELDS: FormField<Name, Replaceable>[] = [
   {
     name: 'purpose',

@@ -37,7 +37,6 @@ const DONE = {
   limited: 'The networks of the key are saved. They count from the next request on.',
 };
 
-/** /portal/w/:wabaId/keys: the API keys of a WABA; asking for one, revealing it once, revoking it. */
 export function keyPages(app: PortalApp, context: PortalContext): void {
   listPage(app, context, {
     ...{ ...SEEN, path: PATH, title: 'API keys', done: DONE, columns: KEY_COLUMNS, pageSize: 50 },
@@ -75,7 +74,6 @@ const REQUESTS: List<KeyRequest> = {
   positionOf: ({ id }) => [id],
 };
 
-/** The newest requests, or those that a cursor leads to. */
 async function requestPart(visit: Visit): Promise<Child> {
   const { markup, isEmpty } = await showList(visit, REQUESTS);
   return !isEmpty && html`<h2>Requests</h2>${markup}`;
@@ -106,7 +104,6 @@ function newKeyPage(app: PortalApp, context: PortalContext): void {
   });
 }
 
-/** Revoking a key, on a page that asks first. */
 function revokeKeyPage(app: PortalApp, context: PortalContext): void {
   confirmationPage(app, context, {
     ...{ ...CHANGED, path: `${PATH}/:id/revoke`, title: () => 'Revoke an API key?', trail: toKeys },
@@ -127,7 +124,6 @@ function revokeKeyPage(app: PortalApp, context: PortalContext): void {
   });
 }
 
-/** From where a key may be used. */
 function keyNetworkPage(app: PortalApp, context: PortalContext): void {
   formPage(app, context, {
     ...{ ...CHANGED, path: `${PATH}/:id/networks`, title: 'Networks of an API key' },
@@ -157,7 +153,6 @@ function oneKey(
 
 const REQUEST_PATH = `${PATH}/requests/:id`;
 
-/** One request for a key: how it stands, revealing its key once, withdrawing it. */
 function keyRequestPages(app: PortalApp, context: PortalContext): void {
   viewPage(app, context, { ...SEEN, path: REQUEST_PATH, view: requestView });
   action(app, context, {

@@ -26,12 +26,10 @@ const REQUEST_WORDS: Readonly<Record<KeyRequestState, string>> = {
   withdrawn: 'withdrawn',
 };
 
-/** How a request stands, in a few words. */
 function requestBadge(state: KeyRequestState): Markup {
   return badge(REQUEST_TONES[state], REQUEST_WORDS[state]);
 }
 
-/** Keys: what may be shown of them after the one time. */
 export const KEY_COLUMNS: ListColumn<ApiKeyDetails>[] = [
   { label: 'Key', cell: keyText },
   { label: 'Name', cell: ({ name }) => html`<span class="break">${name}</span>` },
@@ -47,7 +45,6 @@ export const KEY_COLUMNS: ListColumn<ApiKeyDetails>[] = [
   { label: '', cell: keyActions },
 ];
 
-/** The first and last characters of a key. */
 export function keyText({ prefix, lastFour }: ApiKeyDetails): Markup {
   return html`<code>${prefix}…${lastFour}</code>`;
 }
@@ -69,7 +66,6 @@ export function requestColumns(path: string): ListColumn<KeyRequest>[] {
   ];
 }
 
-/** All there is to say of a request. */
 export function requestFacts(request: KeyRequest, now: Date): readonly (readonly [string, Child])[] {
   const { note, decidedBy, decidedAt, revealedBy, finishedAt } = request;
   const decided = html`${decidedBy}, ${timeAgo(decidedAt, now)}${note !== null && html`: ${note}`}`;

@@ -3,7 +3,6 @@ import { checkboxes, selectField, textArea, textField } from '../components/form
 import { formLine, formLines } from '../form-values.ts';
 import { type Child, html } from '../markup.ts';
 
-/** One of several values to choose from. */
 export type Option = { value: string; label: string };
 
 /** A field of a form. What depends on the subject of the page is a function of it. */

@@ -27,7 +27,6 @@ export type Form<Name extends string, Subject> = {
   heading?: string;
   /** What stands between the heading and the fields. */
   note?: Child;
-  /** Its button. */
   button: string;
   /** Left out: the main action of the page. */
   look?: 'danger' | 'plain';
@@ -47,7 +46,6 @@ type ShownForm<Subject> = {
   search?: string;
 };
 
-/** The form as a part of a page. */
 export function formCard<Name extends string, Subject>(
   visit: Visit,
   form: Form<Name, Subject>,
@@ -156,7 +154,6 @@ async function noSubject<Subject>(): Promise<Subject> {
 
 type PageText<Subject, Text> = Text | ((subject: Subject, visit: Visit) => Text);
 
-/** A page with one form. */
 export type FormPage<Name extends string, Subject> = Place &
   Omit<Form<Name, Subject>, 'action'> &
   Pick<PageView, 'done' | 'assets' | 'viewer'> & {

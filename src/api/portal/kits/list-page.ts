@@ -72,7 +72,6 @@ function nothingFound(empty: Empty | undefined): Markup | false {
   return empty !== undefined && emptyState(empty.title, empty.text, empty.action);
 }
 
-/** The table alone. */
 export function rowTable<Row>(
   visit: Visit,
   { caption, columns }: Pick<List<Row>, 'caption' | 'columns'>,
@@ -135,7 +134,6 @@ ${await Promise.all(filled)}
 
 type Part = (visit: Visit, refused: Refused | null) => Child | Promise<Child>;
 
-/** A page with one list. */
 export type ListPage<Row> = Place &
   Omit<List<Row>, 'caption' | 'empty'> &
   Pick<PageView, 'done' | 'assets' | 'trail'> & {

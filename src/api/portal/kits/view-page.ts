@@ -38,7 +38,6 @@ export function viewPage(
 
 type Download = Omit<Place, 'active'> & { send: (visit: Visit) => Promise<FastifyReply> };
 
-/** A file. */
 export function download(app: PortalApp, context: PortalContext, { path, access, send }: Download): void {
   app.get(path, { config: access }, async (request, reply) => send(new Visit(request, reply, context)));
 }

@@ -25,7 +25,6 @@ export class Visit {
   readonly request: FastifyRequest;
   readonly reply: FastifyReply;
   readonly context: PortalContext;
-  /** The route of the page. */
   readonly route: string;
   constructor(
     request: FastifyRequest,
@@ -89,12 +88,10 @@ export class Visit {
     return accountObjectId(this.param('id'));
   }
 
-  /** A parameter of the path. */
   param(name: string): string {
     return (this.request.params as Readonly<Record<string, string>>)[name] ?? '';
   }
 
-  /** The services that change something, on behalf of the viewer. */
   get tools(): PortalContext['accounts'] & Audited {
     return { ...this.context.accounts, actor: this.actor };
   }
@@ -123,7 +120,6 @@ export class Visit {
     return new Date(this.context.now());
   }
 
-  /** The path of this page. */
   get path(): string {
     return this.at(this.route);
   }

@@ -14,7 +14,6 @@ import { html, type Markup } from '../markup.ts';
 import type { PortalApp, PortalContext } from '../portal-app.ts';
 import { conversationPage } from './conversation-page.ts';
 
-/** The threads of a WABA. */
 export function conversationPages(app: PortalApp, context: PortalContext): void {
   conversationListPage(app, context);
   conversationSearch(app);
@@ -48,7 +47,6 @@ function conversationSearch(app: PortalApp): void {
   });
 }
 
-/** GET /portal/w/:wabaId/conversations: the latest first. */
 function conversationListPage(app: PortalApp, context: PortalContext): void {
   const { database, cursors, now } = context;
   const options = { config: PAGES.member, schema: { querystring: Query } };

@@ -13,7 +13,6 @@ const STATES: Readonly<Record<string, readonly [Tone, string]>> = {
   deleted: ['off', 'Deleted'],
 };
 
-/** The rows about a group in the details of its conversation. */
 export function groupRows(
   { groupSubject, groupDescription, groupState }: ConversationDetail,
   groupId: string,
@@ -57,7 +56,6 @@ const TONES: Readonly<Record<string, Tone>> = {
   sent: 'neutral',
 };
 
-/** How far a message is. */
 export function statusBadge(state: string): Markup {
   return badge(TONES[state] ?? 'waiting', state);
 }

@@ -42,7 +42,6 @@ const REASONS_OF_DAYS = 7;
 /** A worker sends a heartbeat every second. */
 const SILENT_AFTER_MS = 10_000;
 
-/** GET /portal/operator/health: whether everything works, and what waits. */
 export function healthPage(app: PortalApp, context: PortalContext): void {
   const { config, database } = context;
   app.get('/portal/operator/health', { config: PAGES.operator }, async (_request, reply) => {
@@ -340,7 +339,6 @@ function reasonTable(reasons: readonly QuarantineTotal[]): Markup {
   );
 }
 
-/** One of the servers that the service needs, as it is now. */
 type Part = { name: string; purpose: string; ok: boolean; answerMs: number };
 
 const ANSWER_WITHIN_MS = 2_000;

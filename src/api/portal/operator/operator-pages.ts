@@ -9,7 +9,6 @@ import { html, type Markup } from '../markup.ts';
 import type { PortalApp, PortalContext } from '../portal-app.ts';
 import { healthPage } from './health-page.ts';
 
-/** The pages of operators: the installation, its tenants and their WABAs. */
 export function operatorPages(app: PortalApp, context: PortalContext): void {
   healthPage(app, context);
   tenantPages(app, context);

@@ -30,7 +30,6 @@ import {
 import { type Child, html, type Markup } from '../markup.ts';
 import type { PortalApp, PortalContext } from '../portal-app.ts';
 
-/** GET /portal/w/:wabaId: whether events arrive, how fast, and what needs a look. */
 export function overviewPages(app: PortalApp, { accounts, database, now }: PortalContext): void {
   app.get('/portal/w/:wabaId', { config: PAGES.member }, async (request, reply) => {
     const waba = wabaOf(request);

@@ -2,7 +2,6 @@ import { RequestError } from '../../../platform/request-input.ts';
 import type { GivenSelection } from '../../../replays/replay-input.ts';
 import { type FormValues, formLine, formLines, formOf } from '../form-values.ts';
 
-/** The fields of the wizard as texts. */
 export type ReplayFormValues = {
   by: string;
   endpointId: string;
@@ -36,7 +35,6 @@ export const NEW_REPLAY: ReplayFormValues = {
   ids: '',
 };
 
-/** The fields of a form that was sent. */
 export function readReplayForm(form: FormValues): ReplayFormValues {
   return {
     by: form.text('by') === 'ids' ? 'ids' : 'filter',

@@ -48,7 +48,6 @@ import {
 } from './replay-form-values.ts';
 import { progressView, replayBadge, replaysPath, selectionText } from './replay-view.ts';
 
-/** Everything about sending deliveries of a WABA again. */
 export function replayPages(app: PortalApp, context: PortalContext): void {
   replayListPage(app, context);
   replayWizard(app, context);
@@ -76,7 +75,6 @@ function number(value: number): string {
   return value.toLocaleString('en-US');
 }
 
-/** GET /portal/w/:wabaId/replays: the newest first. */
 function replayListPage(app: PortalApp, context: PortalContext): void {
   listPage(app, context, {
     ...{ path: LIST, access: PAGES.member, active: 'replays', title: 'Replays', columns: COLUMNS },
@@ -94,7 +92,6 @@ function replayListPage(app: PortalApp, context: PortalContext): void {
 
 type Step = { values: ReplayFormValues; count?: ReplayCount; error?: RequestError };
 
-/** /portal/w/:wabaId/replays/new: choose, count, start. */
 function replayWizard(app: PortalApp, context: PortalContext): void {
   app.get('/portal/w/:wabaId/replays/new', { config: PAGES.admin }, async (request, reply) => {
     const endpointId = formValues(request.query).text('endpointId').trim();
@@ -166,7 +163,6 @@ const DONE = {
   cancel: 'The replay is cancelled. Its pending deliveries are dropped.',
 };
 
-/** GET /portal/w/:wabaId/replays/:id, POST …/pause, …/resume and …/cancel */
 function replayPage(app: PortalApp, context: PortalContext): void {
   const place = { access: PAGES.member, active: 'replays' };
   const find = async ({ waba, id }: Visit) => await replayOf(context, waba.wabaId, id);
@@ -240,7 +236,6 @@ function facts({ config }: PortalContext, viewer: Viewer, replay: ReplayView): [
 
 type FormView = {
   viewer: Viewer;
-  /** Where the replays of the WABA are. */
   path: string;
   values: ReplayFormValues;
   endpoints: readonly { id: string; url: string; description: string }[];

@@ -4,7 +4,6 @@ import { badge } from '../components/badge.ts';
 import { statRow } from '../components/table.ts';
 import { html, type Markup } from '../markup.ts';
 
-/** Where the replays of a WABA are. */
 export function replaysPath(wabaId: string): string {
   return `/portal/w/${encodeURIComponent(wabaId)}/replays`;
 }
@@ -16,12 +15,10 @@ const STATES = {
   cancelled: badge('off', 'Cancelled'),
 };
 
-/** How a replay stands, in a word. */
 export function replayBadge(state: ReplayView['state']): Markup {
   return STATES[state];
 }
 
-/** What a replay was asked to send, in a line. */
 export function selectionText({ selection }: ReplayView): string {
   const { deliveryIds, eventIds, endpointId, from, to, eventTypes, states } = selection;
   if (eventIds !== null) {
@@ -44,7 +41,6 @@ function minuteOf(text: string): string {
   return `${text.slice(0, 16).replace('T', ' ')}`;
 }
 
-/** How far a replay is, and what came of what it has queued. */
 export function progressView(replay: ReplayView & { outcomes: ReplayOutcomes }): Markup {
   const { total, queued, skipped, outcomes, state } = replay;
   const settled = outcomes.delivered + outcomes.failed + outcomes.dropped;

@@ -39,7 +39,6 @@ const DONE = {
 
 type AccountPageTools = { limit: SignInLimit; hasOidc: boolean };
 
-/** /portal/account: one's own tenants, sessions, identity provider and password. */
 export function accountPages(app: PortalApp, context: PortalContext, tools: AccountPageTools): void {
   const password = passwordForm(tools.limit);
   const view = async (visit: Visit, refused: Refused | null = null) =>

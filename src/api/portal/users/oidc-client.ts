@@ -17,7 +17,6 @@ import type { ProvenPerson } from '../../../users/oidc-sign-in.ts';
 /** What has to be kept from the start of a sign-in to its end, and must not be changed by the browser. */
 export type OidcAttempt = { state: string; nonce: string; verifier: string };
 
-/** The OpenID provider that people sign in with. */
 export type OidcClient = {
   /** Where to send the browser; `again`: the provider asks also whom it knows. Rejects when the provider is away. */
   begin(again: boolean): Promise<{ url: string; attempt: OidcAttempt }>;

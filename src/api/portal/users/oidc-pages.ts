@@ -41,7 +41,6 @@ type Kept = OidcAttempt & {
 };
 type OidcTools = { client: OidcClient; limit: SignInLimit };
 
-/** /portal/oidc/start and /portal/oidc/callback: signing in at an OpenID provider. */
 export function oidcPages(app: PortalApp, context: PortalContext, tools: OidcTools): void {
   const { accounts, now } = context;
   const place = { access: PAGES.open, active: '' };

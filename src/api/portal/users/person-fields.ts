@@ -16,7 +16,6 @@ export const NAME = {
   maxLength: 200,
 } as const;
 
-/** The password that a person has. */
 export const PRESENT_PASSWORD = { ...PASSWORD, autocomplete: 'current-password' } as const;
 
 export const NEW_PASSWORD = {
@@ -27,7 +26,6 @@ export const NEW_PASSWORD = {
   hint: 'At least 12 characters; several words make a good one.',
 } as const;
 
-/** A code of an authenticator. */
 export const CODE = {
   name: 'code',
   autocomplete: 'one-time-code',
@@ -35,5 +33,4 @@ export const CODE = {
   isTypedAgain: true,
 } as const;
 
-/** Where to go afterwards. */
 export const NEXT = { name: 'next', label: '', widget: 'hidden', limit: 4_096 } as const;

@@ -36,7 +36,6 @@ const TRAIL = [{ label: 'Your account', href: '/portal/account' }];
 /** Few authenticators read a QR code without a quiet zone. */
 const QR_BORDER = 4;
 
-/** The second step of a sign-in, and one's own second factor. */
 export function secondFactorPages(app: PortalApp, context: PortalContext, limit: SignInLimit): void {
   codePage(app, context, limit);
   enrolmentPage(app, context, limit);
@@ -56,7 +55,6 @@ export function secondFactorPages(app: PortalApp, context: PortalContext, limit:
   });
 }
 
-/** /portal/sign-in/code: the second step. */
 function codePage(app: PortalApp, context: PortalContext, limit: SignInLimit): void {
   const { database, accounts, now } = context;
   const access = withoutFreshProof(PAGES.signedIn, 'the code is the proof');
@@ -93,7 +91,6 @@ ${actionButton(viewer, '/portal/sign-out', 'Cancel')}`,
   });
 }
 
-/** /portal/account/second-factor: sets one up, or shows the one that there is. */
 function enrolmentPage(app: PortalApp, context: PortalContext, limit: SignInLimit): void {
   const { database, accounts, now } = context;
   const access = { ...withFreshProof(PAGES.signedIn), beforeSecondFactor: true } as const;

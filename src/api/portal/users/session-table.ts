@@ -44,7 +44,6 @@ function begunBy({ begunBy: by, hasSecondFactor, passwordLinkBy }: SessionSummar
   return html`${factors}${passwordLinkBy !== null && html`<div>${badge('waiting', `link made by ${passwordLinkBy}`)}</div>`}`;
 }
 
-/** Changes of an account, as its owner reads them. */
 export function noticeList(notices: readonly UserNotice[]): Markup {
   return html`<ul>${notices.map((notice) => html`<li>${noticeText(notice)}</li>`)}</ul>`;
 }

@@ -16,7 +16,6 @@ import { formPage } from '../kits/form-page.ts';
 import type { PortalApp, PortalContext } from '../portal-app.ts';
 import { CODE, EMAIL, NAME, NEW_PASSWORD } from './person-fields.ts';
 
-/** /portal/set-up: makes the first operator, once. */
 export function setUpPages(app: PortalApp, context: PortalContext, tools: SetUpTools): void {
   formPage(app, context, {
     ...{ path: '/portal/set-up', access: PAGES.open, active: '', query: ['code'] },

@@ -8,7 +8,6 @@ import { hasEmail } from '../../../users/user-store.ts';
 import { tooManyAttempts } from '../access/page-error.ts';
 import { deviceCookie } from '../access/session-cookie.ts';
 
-/** How often a visitor may try to sign in. */
 export type SignInLimit = {
   /**
    * Counts an attempt against an account that is named by a text which is no e-mail address, so that strangers cannot
@@ -23,7 +22,6 @@ export type SignInLimit = {
   signedIn(request: FastifyRequest, userId: string, account: string | null): Promise<void>;
   /** As `count`, for codes of the second factor: whoever may try them has the password already. */
   countCode(request: FastifyRequest, user: CodeUser): Promise<void>;
-  /** Forgets the codes that were counted. */
   codeSucceeded(request: FastifyRequest, user: CodeUser): Promise<void>;
   /** From now on attempts from elsewhere do not keep this browser out of the account. */
   knowBrowser(request: FastifyRequest, reply: FastifyReply, userId: string): void;
@@ -192,10 +190,8 @@ function accountKey(account: string): string {
 /** A browser, and the account that it has signed in to last. */
 type Device = { id: string; userId: string };
 
-/** Browsers that have signed in to an account. */
 type KnownDevices = {
   read(request: FastifyRequest): Device | null;
-  /** Knows the browser from now on. */
   know(reply: FastifyReply, device: Device): void;
 };
 

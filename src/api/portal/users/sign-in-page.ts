@@ -30,7 +30,6 @@ const CLEAR_SITE_DATA = '"cache", "storage"';
 /** What is typed must not be what guesses in a session are counted by, such as `user 5`. */
 const NO_ADDRESS = 'no address';
 
-/** /portal/sign-in and /portal/sign-out */
 export function signInPages(app: PortalApp, context: PortalContext, tools: SignInTools): void {
   if (context.config.portal.passwordSignIn) passwordPage(app, context, tools);
   else viewPage(app, context, { ...PAGE, view: (visit) => signedInAlready(visit) ?? oidcPage(visit, tools) });

@@ -45,7 +45,6 @@ const DONE = {
   withdrawn: 'The invitation is withdrawn. Its link no longer works.',
 };
 
-/** The users of a tenant, and all users for operators: roles, invitations, links for new passwords, sessions. */
 export function userPages(app: PortalApp, context: PortalContext): void {
   for (const place of [TENANT_USERS, ALL_USERS]) {
     usersPage(app, context, place);
@@ -59,7 +58,6 @@ const PAGE_SIZE = 40;
 
 type Tenants = { tenants: readonly Option[] };
 
-/** The page of the users, with pending invitations and the form to invite. */
 function usersPage(app: PortalApp, context: PortalContext, place: UserPlace): void {
   const form = inviteForm(place);
   const load = async (visit: Visit) => ({
@@ -109,7 +107,6 @@ function userButtons({ id, role, isDisabled }: ListedUser, visit: Visit, place: 
   return html`<div class="buttons">${roleButton}<a class="button" href="${path}/${id}/sessions">Sessions</a>${context.config.portal.passwordSignIn && actionButton(viewer, to('password-link'), 'Password link')}${actionButton(viewer, to('disable'), 'Disable', 'danger')}${remove}</div>`;
 }
 
-/** Links that have not been used yet. */
 async function invitationPart(visit: Visit, place: UserPlace): Promise<Markup> {
   const invitations = await invitationsFor(visit);
   const rest = invitations.length - place.maxInvitations;
@@ -173,7 +170,6 @@ function inviteForm(place: UserPlace): Form<'email' | 'role' | 'tenant', Tenants
   };
 }
 
-/** What can be done about one user or one invitation of a list. */
 function userActions(app: PortalApp, context: PortalContext, place: UserPlace): void {
   const { path, access, active, changes } = place;
   const query = LIST_QUERY;

@@ -15,7 +15,6 @@ import type { Place, Visit } from '../kits/visit.ts';
 import { type Child, html, type Markup } from '../markup.ts';
 import { hrefWith } from '../navigation.ts';
 
-/** A user as a list shows one. */
 export type ListedUser = Pick<Member, 'id' | 'email' | 'name' | 'lastSignInAt'> & {
   roles: Child;
   status: Markup;
@@ -35,7 +34,6 @@ export type UserPlace = Place & {
   filters: readonly Filter[];
   find: (visit: Visit, wanted: Wanted) => Promise<ListedUser[]>;
   empty: Empty;
-  /** So many pending invitations are shown. */
   maxInvitations: number;
   roles: readonly Option[];
   /** The role that the form to invite has at first. */
@@ -63,12 +61,10 @@ function tenantAuthority(visit: Visit): TenantAuthority {
   return { ...authorityOf(visit), tenantId: visit.waba.tenantId };
 }
 
-/** The pending invitations of a tenant, or of all. */
 export async function invitationsFor({ context, tenantId }: Visit): ReturnType<typeof invitationsOf> {
   return await invitationsOf(context, tenantId);
 }
 
-/** /portal/w/:wabaId/users: the users of a tenant, for its administrators. */
 export const TENANT_USERS: UserPlace = {
   path: '/portal/w/:wabaId/users',
   access: PAGES.admin,
@@ -107,7 +103,6 @@ function listedMember({ disabledAt, isLocked, role, ...member }: Member): Listed
   };
 }
 
-/** /portal/operator/users: all accounts. */
 export const ALL_USERS: UserPlace = {
   path: '/portal/operator/users',
   access: PAGES.operator,

@@ -22,7 +22,6 @@ const DONE = {
   reset: 'The second factor is reset and all sessions are ended. The user is told at the next sign-in.',
 };
 
-/** …/users/:id/sessions: where a user is signed in, for those who administer the user. */
 export function userSessionPages(app: PortalApp, context: PortalContext, place: UserPlace): void {
   const { access, active } = place;
   const user = `${place.path}/:id`;
