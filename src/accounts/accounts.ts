@@ -208,13 +208,7 @@ export async function listTenantWabas(
   );
 }
 
-export type BusinessNumber = {
-  phoneNumberId: string;
-  displayPhoneNumber: string;
-  verifiedName: string;
-  wabaId: string;
-  businessName: string;
-};
+export type BusinessNumber = Omit<PhoneNumber, 'qualityRating'> & { wabaId: string; businessName: string };
 
 /** A page has room for so many to choose from. */
 const MAX_LISTED = 200;
@@ -264,6 +258,24 @@ export async function createTenant(
   });
 }
 
+/** Gives a tenant another name. Throws RequestError: `invalid_value`, `unknown_tenant`. */
+export async function renameTenant(
+  { database, actor }: { database: Database } & Audited,
+  userId: string,
+  name: string,
+): Promise<{ userId: string; businessName: string }> {
+  const businessName = checkName('The business name', name);
+  const before = await knownTenant(database, userId);
+  await database.transaction(async (trx) => {
+    const text = 'update tenants set business_name = ? where id = ? and removed_at is null';
+    await execute(trx, text, [businessName, userId]);
+    const detail = { from: before.businessName, to: businessName };
+    const tenant = { tenantId: userId, wabaId: null, target: `tenant ${userId}`, detail };
+    await recordBy(trx, actor, { ...tenant, action: 'tenant.renamed' });
+  });
+  return { userId, businessName };
+}
+
 /** There is no access token to ask upstream with; an operator can change that. */
 export class AccessTokenProblem extends Error {
   constructor(problem: string) {
@@ -299,12 +311,11 @@ export async function wabaHolder(
   database: Database,
   wabaId: string,
 ): Promise<{ tenantId: string; removed: boolean } | null> {
-  const [row] = await query<{ tenantId: string; removed: boolean }>(
+  return await queryOne(
     database,
     'select tenant_id as "tenantId", removed_at is not null as removed from wabas where waba_id = ?',
     [wabaId],
   );
-  return row ?? null;
 }
 
 /** Takes a WABA out of use: its row stays without secrets. */

@@ -2,8 +2,9 @@ import { lockIntake } from '../inbox/intake-lock.ts';
 import { shardOf } from '../inbox/shards.ts';
 import { countWaitingBodies, refuseWaitingBodies, releaseWaitingBodies } from '../inbox/waiting-bodies.ts';
 import { recordChange, SYSTEM } from '../platform/audit/audit.ts';
+import { columnsOf } from '../platform/postgres/arrays.ts';
 import type { Database, Transaction } from '../platform/postgres/database.ts';
-import { execute, query } from '../platform/postgres/sql.ts';
+import { execute, query, queryOne } from '../platform/postgres/sql.ts';
 import { finishAskedTask, type TaskKind } from '../platform/temporal/workflow-tasks.ts';
 import type { PhoneNumber } from './accounts.ts';
 
@@ -85,7 +86,7 @@ export async function askForAllNumbersAnew(database: Database): Promise<number> 
 
 /** Notes that upstream is asked now; null: there is no such WABA any more. */
 export async function beginNumberLookup(database: Database, wabaId: string): Promise<Date | null> {
-  const [row] = await query<{ askedAt: Date }>(
+  const row = await queryOne<{ askedAt: Date }>(
     database,
     `update wabas set numbers_asked_at = clock_timestamp() where waba_id = ? and removed_at is null
      returning numbers_asked_at as "askedAt"`,
@@ -130,10 +131,7 @@ async function saveFollowedNumbers(
             coalesce(waba_id <> ?, false) as taken
        from before order by id`,
     [
-      numbers.map((number) => number.phoneNumberId),
-      numbers.map((number) => number.displayPhoneNumber),
-      numbers.map((number) => number.verifiedName),
-      numbers.map((number) => number.qualityRating),
+      ...columnsOf(numbers, 'phoneNumberId', 'displayPhoneNumber', 'verifiedName', 'qualityRating'),
       wabaId,
       wabaId,
     ],
@@ -188,12 +186,9 @@ export async function readNumberLookup(
   database: Database,
   wabaId: string,
 ): Promise<{ askedAt: Date | null; problem: string | null }> {
-  const [row] = await query<{ askedAt: Date | null; problem: string | null }>(
-    database,
-    'select numbers_asked_at as "askedAt", numbers_problem as problem from wabas where waba_id = ?',
-    [wabaId],
-  );
-  return row ?? { askedAt: null, problem: null };
+  const text =
+    'select numbers_asked_at as "askedAt", numbers_problem as problem from wabas where waba_id = ?';
+  return (await queryOne(database, text, [wabaId])) ?? { askedAt: null, problem: null };
 }
 
 type FollowedNumbers = {

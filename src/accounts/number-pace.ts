@@ -1,6 +1,6 @@
 import { type Audited, recordChange } from '../platform/audit/audit.ts';
 import type { Database } from '../platform/postgres/database.ts';
-import { execute, query } from '../platform/postgres/sql.ts';
+import { execute, query, queryOne } from '../platform/postgres/sql.ts';
 import { invalidValue, RequestError, shown } from '../platform/request-input.ts';
 
 const FASTEST = 1_000;
@@ -32,9 +32,10 @@ export async function setNumberPace(
 
 /** The WABA of a number, for operators. Throws RequestError `unknown_phone_number`. */
 export async function wabaOfNumber(database: Database, phoneNumberId: string): Promise<string> {
-  const wabaId = await findWabaOfNumber(database, phoneNumberId);
-  if (wabaId === null) throw unknownNumber(phoneNumberId);
-  return wabaId;
+  const text = 'select waba_id as "wabaId" from phone_numbers where phone_number_id = ?';
+  const row = await queryOne<{ wabaId: string }>(database, text, [phoneNumberId]);
+  if (row === null) throw unknownNumber(phoneNumberId);
+  return row.wabaId;
 }
 
 function unknownNumber(phoneNumberId: string): RequestError {
@@ -57,15 +58,6 @@ export async function listNumberPaces(database: Database, wabaId: string): Promi
        from phone_numbers where waba_id = ? order by phone_number_id`,
     [wabaId],
   );
-}
-
-async function findWabaOfNumber(database: Database, phoneNumberId: string): Promise<string | null> {
-  const [row] = await query<{ wabaId: string }>(
-    database,
-    'select waba_id as "wabaId" from phone_numbers where phone_number_id = ?',
-    [phoneNumberId],
-  );
-  return row?.wabaId ?? null;
 }
 
 /** Sets the pace of a number; null goes back to the installation's. False: the WABA has no such number. */

@@ -1,4 +1,5 @@
 import type { ErasedTable } from '../platform/erasing.ts';
+import { columnsOf } from '../platform/postgres/arrays.ts';
 import type { Database, Transaction } from '../platform/postgres/database.ts';
 import { execute, query } from '../platform/postgres/sql.ts';
 
@@ -26,7 +27,6 @@ export async function noteTroubles(trx: Transaction, reports: readonly TroubleRe
     const known = latest.get(key);
     if (known === undefined || known.reportedAt <= report.reportedAt) latest.set(key, report);
   }
-  const rows = [...latest.values()];
   await execute(
     trx,
     `insert into upstream_troubles as t (waba_id, kind, subject, reason, reported_at, until)
@@ -37,23 +37,13 @@ export async function noteTroubles(trx: Transaction, reports: readonly TroubleRe
      on conflict (waba_id, kind, subject) do update
         set reason = excluded.reason, reported_at = excluded.reported_at, until = excluded.until
       where t.reported_at <= excluded.reported_at`,
-    [
-      rows.map(({ wabaId }) => wabaId),
-      rows.map(({ kind }) => kind),
-      rows.map(({ subject }) => subject),
-      rows.map(({ reason }) => reason),
-      rows.map(({ reportedAt }) => reportedAt),
-      rows.map(({ days }) => days),
-    ],
+    columnsOf([...latest.values()], 'wabaId', 'kind', 'subject', 'reason', 'reportedAt', 'days'),
   );
 }
 
-export type UpstreamTrouble = {
-  wabaId: string;
+type UpstreamTrouble = Pick<TroubleReport, 'wabaId' | 'subject' | 'reportedAt'> & {
   tenantId: string;
-  subject: string;
   reason: string;
-  reportedAt: Date;
 };
 
 export async function listUpstreamTroubles(

@@ -97,11 +97,7 @@ async function endOthers(
         and not exists (select from unnest(cast(:ofKind as text[]), cast(:subjects as text[])) as f (kind, subject)
                          where f.kind = a.kind and f.subject = a.subject)
      returning ${CHANGED}, a.resolved_by is not null as "isManual"`,
-    {
-      kinds,
-      ofKind: found.map(({ kind }) => kind),
-      subjects: found.map(({ subject }) => subject),
-    },
+    { kinds, ofKind: found.map(({ kind }) => kind), subjects: found.map(({ subject }) => subject) },
   );
   return rows.filter(({ isManual }) => !isManual);
 }

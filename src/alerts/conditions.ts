@@ -36,8 +36,11 @@ const KEY_URL_DAYS = 7;
 const LATE_MINUTES = { endpoint: 15, deliveries: 10, intake: 5 };
 const MINUTE_MS = 60_000;
 
+/** A condition without its kind; `latestAt` left out: it lasts. */
+type Found = Omit<Condition, 'kind' | 'latestAt'> & { latestAt?: Date };
+
 /** What was found of one kind; null: it cannot be told at present. */
-type Look = (database: Database, now: Date) => Promise<Condition[] | null>;
+type Look = (database: Database, now: Date) => Promise<Found[] | null>;
 
 /** The present conditions of each kind, in the words of its runbook. */
 const LOOKS: Readonly<Record<AlertKind, Look>> = {
@@ -45,7 +48,6 @@ const LOOKS: Readonly<Record<AlertKind, Look>> = {
   endpoint_disabled: (database) => troubles(database, true),
   deliveries_failed: async (database) =>
     (await listFinalFailures(database, MOST)).map(({ id, failed, lastHour, ...owner }) => ({
-      kind: 'deliveries_failed',
       ...owner,
       subject: id,
       latestAt: lastHour,
@@ -56,39 +58,31 @@ const LOOKS: Readonly<Record<AlertKind, Look>> = {
     const minutes = LATE_MINUTES.endpoint;
     const lasting = await lastingSubjects(database, 'endpoint_backlog');
     return (await listLateEndpoints(database, { minutes, lasting, limit: MOST })).map(({ id, ...owner }) => ({
-      kind: 'endpoint_backlog',
       ...owner,
       subject: id,
-      latestAt: null,
       reason: `Deliveries to endpoint ${id} have been due for more than ${minutes} minutes.`,
       details: { endpointId: id },
     }));
   },
   api_key_expiring: async (database, now) =>
     (await listExpiringKeys(database, KEY_DAYS, MOST)).map(({ id, name, lastFour, expiresAt, ...owner }) => ({
-      kind: 'api_key_expiring',
       ...owner,
       subject: id,
-      latestAt: null,
       reason: `API key "${name}" (…${lastFour}) ${expiresAt <= now ? 'expired' : 'expires'} on ${minuteText(expiresAt)} UTC.`,
       details: { apiKeyId: id, name, expiresAt: expiresAt.toISOString() },
     })),
   client_certificate_expiring: async (database, now) =>
     (await listExpiringCertificates(database, KEY_DAYS, MOST)).map(({ id, expiresAt, ...owner }) => ({
-      kind: 'client_certificate_expiring',
       ...owner,
       subject: id,
-      latestAt: null,
       reason: `The client certificate of endpoint ${id} ${expiresAt <= now ? 'expired' : 'expires'} on ${minuteText(expiresAt)} UTC.`,
       details: { endpointId: id, expiresAt: expiresAt.toISOString() },
     })),
   url_set_by_key: urlsSetByKeys,
   access_token_refused: async (database) =>
     (await listRefusedTokens(database, MOST)).map(({ since, problem, ...owner }) => ({
-      kind: 'access_token_refused',
       ...owner,
       subject: owner.wabaId,
-      latestAt: null,
       reason: `The access token of WABA ${owner.wabaId} is refused: ${problem}`,
       details: { since: since.toISOString() },
     })),
@@ -98,7 +92,6 @@ const LOOKS: Readonly<Record<AlertKind, Look>> = {
   waba_silent: silentWabas,
   payloads_quarantined: async (database) =>
     (await listUnreadable(database, MOST)).map(({ wabaId, tenantId, count, reasons, lastDay }) => ({
-      kind: 'payloads_quarantined',
       tenantId,
       subject: wabaId,
       latestAt: new Date(lastDay),
@@ -116,7 +109,7 @@ const LOOKS: Readonly<Record<AlertKind, Look>> = {
     const { failed = 0 } = await countInbox(database, ['failed']);
     if (failed === 0) return [];
     const reason = `${counted(failed, 'body', 'bodies')} of the upstream platform could not be ingested.`;
-    return [{ ...INSTALLATION, kind: 'intake_failed', reason, details: { failed } }];
+    return [{ ...INSTALLATION, reason, details: { failed } }];
   },
   delivery_backlog: async (database, now) =>
     await whenBehind(database, await oldestDueAt(database), now, {
@@ -127,12 +120,11 @@ const LOOKS: Readonly<Record<AlertKind, Look>> = {
   egress_proxy_down: async (database) => {
     const troubles = await listProxyTroubles(database);
     if (troubles.length === 0) return [];
-    return [{ ...INSTALLATION, kind: 'egress_proxy_down', reason: troubles.join(' '), details: {} }];
+    return [{ ...INSTALLATION, reason: troubles.join(' '), details: {} }];
   },
   mail_failed: async (database) =>
     (await listFailedMails(database, MOST)).map(({ recipient, error, failedAt }) => ({
       ...INSTALLATION,
-      kind: 'mail_failed',
       subject: recipient,
       latestAt: failedAt,
       reason: `An e-mail to ${recipient} could not be delivered: ${error}`,
@@ -140,7 +132,7 @@ const LOOKS: Readonly<Record<AlertKind, Look>> = {
     })),
 };
 
-const INSTALLATION = { tenantId: null, wabaId: null, subject: '', latestAt: null };
+const INSTALLATION = { tenantId: null, wabaId: null, subject: '' };
 
 export type Looked =
   | { kind: AlertKind; conditions: Condition[]; isWhole: boolean }
@@ -151,8 +143,10 @@ export async function lookForConditions(database: Database, now: Date): Promise<
   const looked: Looked[] = [];
   for (const [kind, look] of Object.entries(LOOKS) as [AlertKind, Look][]) {
     try {
-      const conditions = await look(database, now);
-      if (conditions !== null) looked.push({ kind, conditions, isWhole: conditions.length < MOST });
+      const found = await look(database, now);
+      if (found === null) continue;
+      const conditions = found.map((one) => ({ latestAt: null, ...one, kind }));
+      looked.push({ kind, conditions, isWhole: found.length < MOST });
     } catch (error) {
       looked.push({ kind, error });
     }
@@ -160,17 +154,14 @@ export async function lookForConditions(database: Database, now: Date): Promise<
   return looked;
 }
 
-async function troubles(database: Database, isDisabled: boolean): Promise<Condition[]> {
-  const kind = isDisabled ? 'endpoint_disabled' : 'endpoint_failing';
+async function troubles(database: Database, isDisabled: boolean): Promise<Found[]> {
   const found = await listEndpointTroubles(database, MOST);
   return found
     .filter(({ mode }) => (mode === 'disabled') === isDisabled)
     .map(({ id, wabaId, tenantId, url, description, since, reason }) => ({
-      kind,
       wabaId,
       tenantId,
       subject: id,
-      latestAt: null,
       reason: isDisabled
         ? `Endpoint ${id} (${description || shownUrl(url)}) was disabled: ${reason ?? 'no reason given'}.`
         : `Endpoint ${id} (${description || shownUrl(url)}) fails: ${reason ?? 'every attempt fails'}.`,
@@ -179,7 +170,7 @@ async function troubles(database: Database, isDisabled: boolean): Promise<Condit
 }
 
 /** Of a URL only the host is written down: the rest can be secret. */
-async function urlsSetByKeys(database: Database): Promise<Condition[]> {
+async function urlsSetByKeys(database: Database): Promise<Found[]> {
   const recent = { days: KEY_URL_DAYS, limit: MOST };
   const endpoints = await listUrlsSetByKeys(database, recent);
   const found = [
@@ -192,7 +183,6 @@ async function urlsSetByKeys(database: Database): Promise<Condition[]> {
   return found.map(({ subject, wabaId, tenantId, url, keyId, setAt }) => {
     const { host } = new URL(url);
     return {
-      kind: 'url_set_by_key',
       wabaId,
       tenantId,
       subject,
@@ -204,21 +194,19 @@ async function urlsSetByKeys(database: Database): Promise<Condition[]> {
 }
 
 /** The reason changes with each report, so what becomes worse is told again. */
-async function upstreamTroubles(database: Database, kind: TroubleKind): Promise<Condition[]> {
+async function upstreamTroubles(database: Database, kind: TroubleKind): Promise<Found[]> {
   return (await listUpstreamTroubles(database, kind, MOST)).map(
     ({ subject, reason, reportedAt, ...owner }) => ({
-      kind,
       ...owner,
       reason,
       subject: `${owner.wabaId} ${subject}`,
-      latestAt: null,
       details: { about: subject, reportedAt: reportedAt.toISOString() },
     }),
   );
 }
 
 /** While bodies wait for intake, nothing can be said of what has come. */
-async function silentWabas(database: Database, now: Date): Promise<Condition[] | null> {
+async function silentWabas(database: Database, now: Date): Promise<Found[] | null> {
   const waiting = await oldestWaitingBodyAt(database);
   if (isOlder(waiting, now, LATE_MINUTES.intake)) return null;
   const noted = (await listHousekeepingSteps(database)).find(
@@ -227,10 +215,8 @@ async function silentWabas(database: Database, now: Date): Promise<Condition[] |
   if (!noted) return null;
   const until = new Date(hourOf(noted));
   return (await listSilentWabas(database, until, MOST)).map(({ since, ...owner }) => ({
-    kind: 'waba_silent',
     ...owner,
     subject: owner.wabaId,
-    latestAt: null,
     reason: `No webhooks for WABA ${owner.wabaId} since ${since.toISOString().slice(0, 16).replace('T', ' ')} UTC; it is usually active at this time.`,
     details: { since: since.toISOString() },
   }));
@@ -245,11 +231,11 @@ async function whenBehind(
   database: Database,
   at: Date | null,
   now: Date,
-  { minutes, ...told }: Pick<Condition, 'kind' | 'reason'> & { minutes: number },
-): Promise<Condition[]> {
+  { kind, minutes, reason }: Pick<Condition, 'kind' | 'reason'> & { minutes: number },
+): Promise<Found[]> {
   if (!isOlder(at, now, minutes / 2)) return [];
-  if (!isOlder(at, now, minutes) && (await lastingSubjects(database, told.kind)).length === 0) return [];
-  return [{ ...INSTALLATION, ...told, details: {} }];
+  if (!isOlder(at, now, minutes) && (await lastingSubjects(database, kind)).length === 0) return [];
+  return [{ ...INSTALLATION, reason, details: {} }];
 }
 
 /** The subjects of alerts of a kind whose condition was not over at the last look. */

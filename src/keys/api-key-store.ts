@@ -115,12 +115,8 @@ export async function endApiKeyWithin(
   return row?.expiresAt ?? null;
 }
 
-export type ExpiringKey = {
-  id: string;
-  wabaId: string;
+type ExpiringKey = Pick<ApiKeyDetails, 'id' | 'wabaId' | 'name' | 'lastFour'> & {
   tenantId: string;
-  name: string;
-  lastFour: string;
   expiresAt: Date;
 };
 
@@ -184,6 +180,7 @@ export async function findApiKeyDetails(
   );
 }
 
-export async function findApiKeyForOperator(database: Database, id: string): Promise<ApiKeyDetails | null> {
-  return await queryOne<ApiKeyDetails>(database, `select ${DETAILS} from api_keys where id = ?`, [id]);
+export async function findWabaOfKey(database: Database, id: string): Promise<string | null> {
+  const text = 'select waba_id as "wabaId" from api_keys where id = ?';
+  return (await queryOne<{ wabaId: string }>(database, text, [id]))?.wabaId ?? null;
 }

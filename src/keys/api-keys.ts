@@ -14,7 +14,7 @@ import {
 import {
   type ApiKeyDetails,
   findApiKeyDetails,
-  findApiKeyForOperator,
+  findWabaOfKey,
   insertApiKey,
   listApiKeys,
   revokeApiKey,
@@ -24,17 +24,10 @@ import {
 type KeyTools = { database: Database };
 
 /** `apiKey` is shown this once: only its hash is stored. */
-export type CreatedKey = {
-  id: string;
-  apiKey: string;
-  prefix: string;
-  wabaId: string;
-  name: string;
-  scopes: ApiKeyScope[];
-  /** Null: it may be used from anywhere. */
-  allowedNetworks: string[] | null;
-  expiresAt: Date | null;
-};
+export type CreatedKey = { apiKey: string } & Pick<
+  ApiKeyDetails,
+  'id' | 'prefix' | 'wabaId' | 'name' | 'scopes' | 'allowedNetworks' | 'expiresAt'
+>;
 
 /**
  * Makes an API key for a WABA, which may only read unless scopes are named. An expiry in the past makes a key that is refused as expired, which scripts test with.
@@ -127,15 +120,11 @@ export async function limitKey(
   return { id, allowedNetworks };
 }
 
-/** As `limitKey`, for operators, who address keys of every WABA. */
-export async function limitKeyAsOperator(
-  tools: KeyTools & Audited,
-  keyId: string,
-  given: readonly string[] | null,
-): Promise<{ id: string; allowedNetworks: string[] | null }> {
-  const key = await findApiKeyForOperator(tools.database, checkRowId('The id of the key', keyId));
-  if (key === null) throw unknownKey(keyId);
-  return await limitKey(tools, key.wabaId, keyId, given);
+/** For operators, who name a key by its id alone. Throws RequestError: `invalid_value`, `unknown_key`. */
+export async function wabaOfKey({ database }: KeyTools, keyId: string): Promise<string> {
+  const wabaId = await findWabaOfKey(database, checkRowId('The id of the key', keyId));
+  if (wabaId === null) throw unknownKey(keyId);
+  return wabaId;
 }
 
 /** The keys of a WABA. Throws RequestError: `invalid_value`, `unknown_waba`. */
@@ -165,16 +154,6 @@ export async function revokeKey(
     }
     return { id: keyId, revokedAt };
   });
-}
-
-/** As `revokeKey`, for operators, who address keys of every WABA. */
-export async function revokeKeyAsOperator(
-  tools: KeyTools & Audited,
-  keyId: string,
-): Promise<{ id: string; revokedAt: Date }> {
-  const key = await findApiKeyForOperator(tools.database, checkRowId('The id of the key', keyId));
-  if (key === null) throw unknownKey(keyId);
-  return await revokeKey(tools, key.wabaId, keyId);
 }
 
 function nameOf(keyId: string): string {

@@ -1,6 +1,6 @@
 import type { NamedIn } from '../platform/erasing.ts';
 import type { Database, Transaction } from '../platform/postgres/database.ts';
-import { execute, query } from '../platform/postgres/sql.ts';
+import { execute, query, queryOne } from '../platform/postgres/sql.ts';
 import {
   finishTask,
   insertWorkflowTasks,
@@ -118,13 +118,16 @@ export async function lockKeyRequestsOf(trx: Transaction, wabaId: string): Promi
   ]);
 }
 
+/** A null WABA: one of any, for operators. */
+const ofWaba = (wabaId: string | null) => (wabaId === null ? 'true' : 'r.waba_id = :wabaId');
+
 export async function findKeyRequest(
   database: Database,
-  wabaId: string,
+  wabaId: string | null,
   id: string,
 ): Promise<KeyRequest | null> {
-  const text = `select ${REQUEST} ${FROM} where r.waba_id = ? and r.id = ?`;
-  return (await query<KeyRequest>(database, text, [wabaId, id]))[0] ?? null;
+  const text = `select ${REQUEST} ${FROM} where ${ofWaba(wabaId)} and r.id = :id`;
+  return await queryOne<KeyRequest>(database, text, { wabaId, id });
 }
 
 export async function lockKeyRequest(
@@ -133,22 +136,18 @@ export async function lockKeyRequest(
   id: string,
 ): Promise<KeyRequest | null> {
   const text = `select ${REQUEST} ${FROM} where r.waba_id = ? and r.id = ? for update of r`;
-  return (await query<KeyRequest>(trx, text, [wabaId, id]))[0] ?? null;
-}
-
-export async function findKeyRequestForOperator(database: Database, id: string): Promise<KeyRequest | null> {
-  return (await query<KeyRequest>(database, `select ${REQUEST} ${FROM} where r.id = ?`, [id]))[0] ?? null;
+  return await queryOne<KeyRequest>(trx, text, [wabaId, id]);
 }
 
 export async function listKeyRequests(
   database: Database,
-  wabaId: string,
+  wabaId: string | null,
   { beforeId, limit }: { beforeId: string | null; limit: number },
 ): Promise<KeyRequest[]> {
   return await query<KeyRequest>(
     database,
     `select ${REQUEST} ${FROM}
-      where r.waba_id = :wabaId and (cast(:beforeId as bigint) is null or r.id < cast(:beforeId as bigint))
+      where ${ofWaba(wabaId)} and (cast(:beforeId as bigint) is null or r.id < cast(:beforeId as bigint))
       order by r.id desc limit :limit`,
     { wabaId, beforeId, limit },
   );
@@ -160,19 +159,6 @@ export async function listWaitingKeyRequests(database: Database, limit: number):
     database,
     `select ${REQUEST} ${FROM} where r.state = 'requested' and r.decide_until > now() order by r.id limit ?`,
     [limit],
-  );
-}
-
-export async function listKeyRequestsForOperator(
-  database: Database,
-  { beforeId, limit }: { beforeId: string | null; limit: number },
-): Promise<KeyRequest[]> {
-  return await query<KeyRequest>(
-    database,
-    `select ${REQUEST} ${FROM}
-      where cast(:beforeId as bigint) is null or r.id < cast(:beforeId as bigint)
-      order by r.id desc limit :limit`,
-    { beforeId, limit },
   );
 }
 

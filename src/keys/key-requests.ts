@@ -15,11 +15,9 @@ import {
   countKeyRequests,
   expireKeyRequests,
   findKeyRequest,
-  findKeyRequestForOperator,
   insertKeyRequest,
   type KeyRequest,
   listKeyRequests,
-  listKeyRequestsForOperator,
   listWaitingKeyRequests,
   lockKeyRequest,
   lockKeyRequestsOf,
@@ -79,20 +77,24 @@ async function refuseTooMany(trx: Transaction, wabaId: string, requesterId: stri
   if (lastDay >= MAX_PER_DAY) throw tooMany('This WABA has asked for many keys today; ask again tomorrow.');
 }
 
-/** The newest requests of a WABA, or those before one. Throws RequestError: `invalid_value`, `unknown_waba`. */
+/**
+ * The newest requests of a WABA, or those before one; with null, of all, for operators.
+ * Throws RequestError: `invalid_value`, `unknown_waba`.
+ */
 export async function keyRequestsOf(
   { database }: Tools,
-  wabaId: string,
+  wabaId: string | null,
   { beforeId = null as string | null, limit = MAX_LISTED } = {},
 ): Promise<KeyRequest[]> {
-  await knownWaba(database, wabaId);
+  if (wabaId !== null) await knownWaba(database, wabaId);
+  if (beforeId !== null) checkRequestId(beforeId);
   return await listKeyRequests(database, wabaId, { beforeId, limit });
 }
 
-/** One request of a WABA. Throws RequestError: `invalid_value`, `unknown_key_request`. */
+/** One request of a WABA; with null, of any, for operators. Throws RequestError: `invalid_value`, `unknown_key_request`. */
 export async function keyRequestOf(
   { database }: Tools,
-  wabaId: string,
+  wabaId: string | null,
   requestId: string,
 ): Promise<KeyRequest> {
   const request = await findKeyRequest(database, wabaId, checkRequestId(requestId));
@@ -100,25 +102,9 @@ export async function keyRequestOf(
   return request;
 }
 
-/** For operators: one request of any tenant. Throws RequestError: `invalid_value`, `unknown_key_request`. */
-export async function keyRequestForOperator({ database }: Tools, requestId: string): Promise<KeyRequest> {
-  const request = await findKeyRequestForOperator(database, checkRequestId(requestId));
-  if (request === null) throw unknownRequest(requestId);
-  return request;
-}
-
 /** For operators: what waits for a decision, the oldest first; up to 100. */
 export async function waitingKeyRequests({ database }: Tools): Promise<KeyRequest[]> {
   return await listWaitingKeyRequests(database, MAX_LISTED);
-}
-
-/** For operators: the newest requests of all tenants, or those before one. Throws RequestError `invalid_value`. */
-export async function allKeyRequests(
-  { database }: Tools,
-  { beforeId = null as string | null, limit = MAX_LISTED } = {},
-): Promise<KeyRequest[]> {
-  if (beforeId !== null) checkRequestId(beforeId);
-  return await listKeyRequestsForOperator(database, { beforeId, limit });
 }
 
 /**
@@ -132,7 +118,7 @@ export async function decideKeyRequest(
 ): Promise<KeyRequest> {
   const { state } = decision;
   const note = await checkNote(decision.note);
-  const { wabaId } = await keyRequestForOperator({ database }, requestId);
+  const { wabaId } = await keyRequestOf({ database }, null, requestId);
   return await database.transaction(async (trx) => {
     const request = await lockedRequest(trx, wabaId, requestId);
     const isOpen = request.state === 'requested' || (request.state === 'approved' && state === 'denied');

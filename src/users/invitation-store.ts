@@ -22,16 +22,9 @@ export type Invitation = {
   expiresAt: Date;
 };
 
-export type NewInvitation = {
-  /** SHA-256 of the token. */
+/** `tokenHash`: SHA-256 of the token. */
+type NewInvitation = Omit<Invitation, 'id' | 'businessName' | 'createdAt' | 'expiresAt'> & {
   tokenHash: Buffer;
-  email: string;
-  role: PortalRole | null;
-  tenantId: string | null;
-  userId: string | null;
-  invitedBy: string;
-  makerId: string | null;
-  isMailed: boolean;
   lifetimeMs: number;
 };
 
@@ -73,16 +66,14 @@ export async function openInvitationsOf(database: Database, email: string): Prom
   );
 }
 
-export async function listTenantInvitations(database: Database, tenantId: string): Promise<Invitation[]> {
+/** The pending links of a tenant, those for a new password too; a null tenant: of all. */
+export async function listInvitations(database: Database, tenantId: string | null): Promise<Invitation[]> {
   return await query<Invitation>(
     database,
-    `${SELECT} where i.tenant_id = ? and ${OPEN} order by i.created_at desc, i.id desc`,
-    [tenantId],
+    `${SELECT} where (cast(:tenantId as bigint) is null or i.tenant_id = :tenantId) and ${OPEN}
+      order by i.created_at desc, i.id desc`,
+    { tenantId },
   );
-}
-
-export async function listInvitations(database: Database): Promise<Invitation[]> {
-  return await query<Invitation>(database, `${SELECT} where ${OPEN} order by i.created_at desc, i.id desc`);
 }
 
 /** Uses an invitation up; false when it was used, withdrawn or too old, also a moment ago. */
@@ -101,14 +92,13 @@ export async function deleteInvitation(
   tenantId: string | null,
   id: string,
 ): Promise<{ email: string; tenantId: string | null } | null> {
-  const [row] = await query<{ email: string; tenantId: string | null }>(
+  return await queryOne<{ email: string; tenantId: string | null }>(
     database,
     `delete from invitations
       where id = :id and accepted_at is null and (cast(:tenantId as bigint) is null or tenant_id = :tenantId)
      returning email, tenant_id as "tenantId"`,
     { id, tenantId },
   );
-  return row ?? null;
 }
 
 export async function endPasswordLinks(trx: Transaction, userId: string): Promise<void> {

@@ -10,8 +10,6 @@ import {
   findOpenInvitation,
   type Invitation,
   insertInvitation,
-  listInvitations,
-  listTenantInvitations,
   takeInvitation,
 } from './invitation-store.ts';
 import { countLink } from './link-limits.ts';
@@ -93,12 +91,6 @@ export async function makeLink(
     await queueMail(trx, mailer, { kind, userId, recipient: email, ...linkMail(about) });
   }
   return { email, role, path, isMailed: mailer !== null, expiresAt };
-}
-
-export async function invitationsOf({ database }: Tools, tenantId: string | null): Promise<Invitation[]> {
-  return tenantId === null
-    ? await listInvitations(database)
-    : await listTenantInvitations(database, tenantId);
 }
 
 /** Ends an invitation before it is used. Throws RequestError `unknown_invitation`. */

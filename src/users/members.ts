@@ -3,7 +3,6 @@ import { invalidValue, RequestError } from '../platform/request-input.ts';
 import { endLinksMadeBy, endPasswordLinks } from './invitation-store.ts';
 import {
   deleteMembership,
-  listMembers,
   lockActiveAdmins,
   type Member,
   setMemberDisabled,
@@ -11,38 +10,30 @@ import {
 } from './memberships.ts';
 import { lockedMember, recordUserChange, refuseOneself, type TenantAuthority } from './user-authority.ts';
 import { checkRole } from './user-input.ts';
-import { deleteSessionsIn } from './user-sessions.ts';
+import { endSessions } from './user-sessions.ts';
 
 type Tools = { database: Database };
-
-/** The members of a tenant, the disabled too. */
-export async function membersOf({ database }: Tools, tenantId: string): Promise<Member[]> {
-  return await listMembers(database, tenantId);
-}
 
 /**
  * Makes a member administrator or plain member of the tenant; who worked there signs in again, and open links end.
  * Throws RequestError: `invalid_value`, `unknown_user`, `own_account`, `last_admin`.
  */
 export async function changeRole(
-  { database }: Tools,
+  tools: Tools,
   authority: TenantAuthority,
   userId: string,
   given: string,
 ): Promise<void> {
   refuseOneself(authority, userId);
-  const { tenantId, actor } = authority;
-  await database.transaction(async (trx) => {
-    const { member } = await lockedMember(trx, tenantId, userId);
+  await changeMember(tools, authority, userId, async (trx, member) => {
+    const { tenantId } = authority;
     const role = checkRole(given, tenantId);
     if (role === 'operator') throw invalidValue('A member of a tenant is no operator there.', 'role');
-    if (role === member.role) return;
+    if (role === member.role) return null;
     if (role === 'member') await refuseLastAdmin(trx, authority, userId);
     await setMemberRole(trx, { userId, tenantId, role });
     await endAccess(trx, tenantId, userId);
-    const detail = { from: member.role, to: role };
-    const { email } = member;
-    await recordUserChange(trx, actor, { tenantId, action: 'user.role_changed', email, detail });
+    return { action: 'user.role_changed', detail: { from: member.role, to: role } };
   });
 }
 
@@ -50,34 +41,23 @@ export async function changeRole(
  * Locks a member out of the tenant at once; other tenants are not concerned.
  * Throws RequestError: `unknown_user`, `own_account`, `last_admin`.
  */
-export async function disableMember(
-  { database }: Tools,
-  authority: TenantAuthority,
-  userId: string,
-): Promise<void> {
+export async function disableMember(tools: Tools, authority: TenantAuthority, userId: string): Promise<void> {
   refuseOneself(authority, userId);
-  const { tenantId, actor } = authority;
-  await database.transaction(async (trx) => {
-    const { member } = await lockedMember(trx, tenantId, userId);
-    if (member.disabledAt !== null) return;
+  await changeMember(tools, authority, userId, async (trx, { disabledAt }) => {
+    if (disabledAt !== null) return null;
     await refuseLastAdmin(trx, authority, userId);
-    await setMemberDisabled(trx, { userId, tenantId, disabled: true });
-    await endAccess(trx, tenantId, userId);
-    await recordUserChange(trx, actor, { tenantId, action: 'user.disabled', email: member.email });
+    await setMemberDisabled(trx, { userId, tenantId: authority.tenantId, disabled: true });
+    await endAccess(trx, authority.tenantId, userId);
+    return { action: 'user.disabled' };
   });
 }
 
 /** Lets a member into the tenant again. Throws RequestError `unknown_user`. */
-export async function enableMember(
-  { database }: Tools,
-  { tenantId, actor }: TenantAuthority,
-  userId: string,
-): Promise<void> {
-  await database.transaction(async (trx) => {
-    const { member } = await lockedMember(trx, tenantId, userId);
-    if (member.disabledAt === null) return;
-    await setMemberDisabled(trx, { userId, tenantId, disabled: false });
-    await recordUserChange(trx, actor, { tenantId, action: 'user.enabled', email: member.email });
+export async function enableMember(tools: Tools, authority: TenantAuthority, userId: string): Promise<void> {
+  await changeMember(tools, authority, userId, async (trx, { disabledAt }) => {
+    if (disabledAt === null) return null;
+    await setMemberDisabled(trx, { userId, tenantId: authority.tenantId, disabled: false });
+    return { action: 'user.enabled' };
   });
 }
 
@@ -85,20 +65,30 @@ export async function enableMember(
  * Ends a membership, at once; an account that belongs nowhere then ends with it.
  * Throws RequestError: `unknown_user`, `own_account`, `last_admin`.
  */
-export async function removeMember(
-  { database }: Tools,
-  authority: TenantAuthority,
-  userId: string,
-): Promise<void> {
+export async function removeMember(tools: Tools, authority: TenantAuthority, userId: string): Promise<void> {
   refuseOneself(authority, userId);
-  const { tenantId, actor } = authority;
+  await changeMember(tools, authority, userId, async (trx, { role }) => {
+    await refuseLastAdmin(trx, authority, userId);
+    await endAccess(trx, authority.tenantId, userId);
+    await deleteMembership(trx, authority.tenantId, userId);
+    return { action: 'user.removed', detail: { role } };
+  });
+}
+
+/** Records what `change` has done to the member, who is locked; null: it left everything as it was. */
+async function changeMember(
+  { database }: Tools,
+  { tenantId, actor }: TenantAuthority,
+  userId: string,
+  change: (
+    trx: Transaction,
+    member: Member,
+  ) => Promise<{ action: string; detail?: Record<string, string> } | null>,
+): Promise<void> {
   await database.transaction(async (trx) => {
     const { member } = await lockedMember(trx, tenantId, userId);
-    await refuseLastAdmin(trx, authority, userId);
-    await endAccess(trx, tenantId, userId);
-    await deleteMembership(trx, tenantId, userId);
-    const { email, role } = member;
-    await recordUserChange(trx, actor, { tenantId, action: 'user.removed', email, detail: { role } });
+    const made = await change(trx, member);
+    if (made !== null) await recordUserChange(trx, actor, { tenantId, email: member.email, ...made });
   });
 }
 
@@ -115,7 +105,7 @@ async function refuseLastAdmin(trx: Transaction, authority: TenantAuthority, use
 
 /** What was given under the rights before: sessions in the tenant, and links for or by a member. */
 async function endAccess(trx: Transaction, tenantId: string, userId: string): Promise<void> {
-  await deleteSessionsIn(trx, userId, tenantId);
+  await endSessions(trx, userId, { tenantId });
   await endPasswordLinks(trx, userId);
   await endLinksMadeBy(trx, userId, tenantId);
 }

@@ -36,11 +36,6 @@ export async function hashWithSalt(password: string, salt: Buffer): Promise<stri
   return await hashPassword(password, COSTS, salt);
 }
 
-/** Whether a PHC string was made of this password; false for a string of another form. */
-export async function verifyPassword(password: string, phc: string): Promise<boolean> {
-  return (await matchingHashes(password, [phc])).length === 1;
-}
-
 /** Those of the PHC strings that were made of this password. Those that share costs and salt cost one computation. */
 export async function matchingHashes(password: string, phcs: readonly string[]): Promise<string[]> {
   const derived = new Map<string, Promise<Buffer>>();

@@ -14,7 +14,7 @@ import {
   refuseOneself,
 } from './user-authority.ts';
 import { addUserNotice } from './user-notices.ts';
-import { deleteSessions } from './user-sessions.ts';
+import { endSessions } from './user-sessions.ts';
 import { findPasswordHash, lockUser, notePasswordLink, replacePasswordHash } from './user-store.ts';
 
 type Tools = { database: Database };
@@ -73,7 +73,7 @@ export async function setPasswordByLink(
       throw unknownInvitation();
     await replacePasswordHash(trx, userId, { previous: await findPasswordHash(trx, userId), next });
     await notePasswordLink(trx, userId, makerId === userId || isMailed ? null : invitedBy);
-    await deleteSessions(trx, userId);
+    await endSessions(trx, userId);
     await addUserNotice(trx, userId, { kind: 'password_by_link', by: invitedBy, ip });
     // Who it was is not known: a link shows only who has it.
     const actor = { name: 'password link', requestId, ip };
@@ -99,7 +99,7 @@ export async function confirmPassword({ database }: Tools, authority: Authority,
       throw new RequestError('own_link', 'You made the link for this password. Ask another operator.');
     }
     await notePasswordLink(trx, user.id, null);
-    await deleteSessions(trx, user.id);
+    await endSessions(trx, user.id);
     await addUserNotice(trx, user.id, { kind: 'password_confirmed', by: actor.name, ip: actor.ip });
     const change = { action: 'user.password_confirmed', detail: { linkMadeBy: by } };
     await recordAccountChange(trx, actor, user, change);

@@ -14,7 +14,7 @@ import {
   refuseMarkedSession,
 } from './user-authority.ts';
 import { addUserNotice } from './user-notices.ts';
-import { completeSession, deleteSessions, endSessions } from './user-sessions.ts';
+import { completeSession, endSessions } from './user-sessions.ts';
 
 type Tools = {
   database: Database;
@@ -76,7 +76,7 @@ export async function enableSecondFactor(
     );
     if (added === 0) throw new RequestError('second_factor_set', 'Your account has a second factor already.');
     const recoveryCodes = await replaceRecoveryCodes(trx, userId);
-    await endSessions(trx, userId, { but: id, tenantId: null });
+    await endSessions(trx, userId, { but: id });
     const token = await completeSession(trx, id);
     await recordUserChange(trx, actor, { tenantId, action: 'user.second_factor_set', email });
     await addUserNotice(trx, userId, { kind: 'second_factor_set', by: null, ip: actor.ip });
@@ -217,7 +217,7 @@ export async function resetSecondFactor(
   await database.transaction(async (trx) => {
     const user = await lockedUser(trx, userId);
     if (!(await deleteSecondFactor(trx, userId))) throw noSecondFactor(user.email);
-    await deleteSessions(trx, userId);
+    await endSessions(trx, userId);
     await addUserNotice(trx, userId, { kind: 'second_factor_reset', by: actor.name, ip: null });
     await recordAccountChange(trx, actor, user, { action: 'user.second_factor_reset' });
   });

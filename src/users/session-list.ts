@@ -16,10 +16,6 @@ import type { User } from './user-store.ts';
 
 type Tools = { database: Database };
 
-export async function sessionsOf({ database }: Tools, userId: string): Promise<SessionSummary[]> {
-  return await listSessions(database, userId);
-}
-
 /** Ends one's own session, or without an id all but the present one; returns how many. Throws RequestError `unknown_session`. */
 export async function endOwnSessions(
   { database }: Tools,
@@ -29,7 +25,7 @@ export async function endOwnSessions(
 ): Promise<number> {
   const which = sessionId === null ? { but: present } : { id: checkRowId(SESSION_ID, sessionId) };
   return await database.transaction(async (trx) => {
-    const ended = await endSessions(trx, userId, { ...which, tenantId: null });
+    const ended = await endSessions(trx, userId, which);
     if (ended === 0 && sessionId !== null) throw unknownSession();
     const detail = { sessions: ended };
     if (ended > 0)

@@ -9,7 +9,6 @@ import { recordUserChange } from './user-authority.ts';
 import { addUserNotice } from './user-notices.ts';
 import {
   type BegunBy,
-  deleteSessions,
   endSessions,
   firstPlaceOf,
   moveSession,
@@ -194,7 +193,7 @@ async function enterTenant(
 export async function signOut({ database }: Tools, session: OwnSession, actor: Actor): Promise<void> {
   const { userId, email, tenantId } = session.viewer;
   await database.transaction(async (trx) => {
-    await endSessions(trx, userId, { id: session.id, tenantId: null });
+    await endSessions(trx, userId, { id: session.id });
     await recordUserChange(trx, actor, { tenantId, action: 'user.signed_out', email });
   });
 }
@@ -221,7 +220,7 @@ export async function changePassword(
     if (passwordLinkBy === null) await notePasswordLink(trx, userId, null);
     await endPasswordLinks(trx, userId);
     await recordUserChange(trx, actor, { tenantId, action: 'user.password_changed', email });
-    await deleteSessions(trx, userId);
+    await endSessions(trx, userId);
     const begun = { userId, tenantId, passwordLinkBy, begunBy, hasSecondFactor };
     return await startSession({ database: trx }, begun, visitor);
   });

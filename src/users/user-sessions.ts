@@ -262,14 +262,11 @@ async function noteSessionUse(database: Database, sessionId: string, idleMs: num
   );
 }
 
-export type SessionSummary = SessionClient & {
-  id: string;
-  createdAt: Date;
-  lastSeenAt: Date;
-  begunBy: BegunBy;
-  hasSecondFactor: boolean;
-  passwordLinkBy: string | null;
-};
+export type SessionSummary = SessionClient &
+  Pick<OpenSession, 'id' | 'begunBy' | 'hasSecondFactor' | 'passwordLinkBy'> & {
+    createdAt: Date;
+    lastSeenAt: Date;
+  };
 
 /** The sessions of a user that hold, the one used last first; with a tenant, those that are there at present. */
 export async function listSessions(
@@ -293,37 +290,15 @@ export async function listSessions(
 export async function endSessions(
   database: Database,
   userId: string,
-  which: { id?: string; but?: string; tenantId: string | null },
+  which: { id?: string; but?: string; tenantId?: string | null } = {},
 ): Promise<number> {
   return await execute(
     database,
     `delete from user_sessions s
       where s.user_id = :userId and (cast(:tenantId as bigint) is null or s.tenant_id = :tenantId)
         and (cast(:id as bigint) is null or s.id = :id) and s.id is distinct from cast(:but as bigint)`,
-    { userId, id: which.id ?? null, but: which.but ?? null, tenantId: which.tenantId },
+    { userId, id: null, but: null, tenantId: null, ...which },
   );
-}
-
-/** Ends one session of a user; false when there is none such. */
-export async function deleteSession(database: Database, userId: string, sessionId: string): Promise<boolean> {
-  const deleted = await execute(database, 'delete from user_sessions where user_id = ? and id = ?', [
-    userId,
-    sessionId,
-  ]);
-  return deleted === 1;
-}
-
-/** Ends all sessions of a user. */
-export async function deleteSessions(database: Database, userId: string): Promise<void> {
-  await execute(database, 'delete from user_sessions where user_id = ?', [userId]);
-}
-
-/** Ends the sessions of a user that are in a tenant at present. */
-export async function deleteSessionsIn(database: Database, userId: string, tenantId: string): Promise<void> {
-  await execute(database, 'delete from user_sessions where user_id = ? and tenant_id = ?', [
-    userId,
-    tenantId,
-  ]);
 }
 
 export async function forgetEndedSessions(database: Database, limit: number): Promise<number> {

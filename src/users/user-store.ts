@@ -101,12 +101,8 @@ export async function signInCandidates(database: Database, email: string): Promi
 
 /** The PHC string of a user; null: no such user, or one without a password. */
 export async function findPasswordHash(database: Database, userId: string): Promise<string | null> {
-  const [row] = await query<{ hash: string | null }>(
-    database,
-    'select password_hash as hash from users where id = ?',
-    [userId],
-  );
-  return row?.hash ?? null;
+  const text = 'select password_hash as hash from users where id = ?';
+  return (await queryOne<{ hash: string | null }>(database, text, [userId]))?.hash ?? null;
 }
 
 /** Replaces the hash, unless it is no longer `previous`: of two changes at once, one counts. */

@@ -3,13 +3,12 @@ import type { Database, Transaction } from '../platform/postgres/database.ts';
 import { invalidValue, RequestError, shown } from '../platform/request-input.ts';
 import { endLinksMadeBy, endPasswordLinks } from './invitation-store.ts';
 import { type Authority, lockedUser, recordAccountChange, refuseOneself } from './user-authority.ts';
-import { deleteSessions } from './user-sessions.ts';
+import { endSessions } from './user-sessions.ts';
 import {
   countActiveOperators,
   deleteUser,
   findUser,
   findUsersByEmail,
-  listUsers,
   setUserDisabled,
   type User,
 } from './user-store.ts';
@@ -17,11 +16,6 @@ import {
 type Tools = { database: Database };
 
 const USER_ID = /^\d{1,18}$/;
-
-/** All users, for operators. */
-export async function allUsers({ database }: Tools): Promise<User[]> {
-  return await listUsers(database);
-}
 
 /**
  * The user with this id, or with this address when no other account has it, for operators.
@@ -60,7 +54,7 @@ export async function disableUser({ database }: Tools, authority: Authority, use
     const user = await lockedBesideOperators(trx, userId);
     if (user.disabledAt !== null) return;
     await setUserDisabled(trx, userId, true);
-    await deleteSessions(trx, userId);
+    await endSessions(trx, userId);
     await endPasswordLinks(trx, userId);
     await endLinksMadeBy(trx, userId, null);
     await recordAccountChange(trx, authority.actor, user, { action: 'user.disabled' });
@@ -91,15 +85,9 @@ export async function removeUser({ database }: Tools, authority: Authority, user
 }
 
 /** Throws as `removeUser` does, and removes nothing. */
-export async function checkRemovable(
-  { database }: Tools,
-  authority: Authority,
-  userId: string,
-): Promise<void> {
-  refuseOneself(authority, userId);
-  await database.transaction(async (trx) => {
-    await lockedBesideOperators(trx, userId);
-  });
+export async function checkRemovable({ database }: Tools, authority: Authority, id: string): Promise<void> {
+  refuseOneself(authority, id);
+  await database.transaction((trx) => lockedBesideOperators(trx, id));
 }
 
 /** An account that can be taken away. Throws RequestError: `unknown_user`, `last_operator`. */

@@ -1,7 +1,6 @@
 import { Command } from 'commander';
 import { adminAction, alignedFields, alignedTable } from '../../platform/cli/admin-action.ts';
-import { createTenant, listTenants } from '../accounts.ts';
-import { renameTenant } from '../rename-tenant.ts';
+import { createTenant, listTenants, renameTenant } from '../accounts.ts';
 import { setPolicyCommand, showPolicyCommand, usageCommand } from './policy-commands.ts';
 
 export function tenantCommand(): Command {

@@ -8,14 +8,9 @@ import {
 } from '../../platform/cli/admin-action.ts';
 import type { Config } from '../../platform/config/config.ts';
 import { workflowUrl } from '../../platform/temporal/client-connection.ts';
-import { createKey, limitKeyAsOperator, listKeys, revokeKeyAsOperator } from '../api-keys.ts';
+import { createKey, limitKey, listKeys, revokeKey, wabaOfKey } from '../api-keys.ts';
 import { type KeyRequest, keyRequestWorkflowId } from '../key-request-store.ts';
-import {
-  allKeyRequests,
-  decideKeyRequest,
-  keyRequestForOperator,
-  waitingKeyRequests,
-} from '../key-requests.ts';
+import { decideKeyRequest, keyRequestOf, keyRequestsOf, waitingKeyRequests } from '../key-requests.ts';
 
 type CreateOptions = { waba: string; name: string; expires?: Date; scopes?: string[]; networks?: string[] };
 
@@ -86,7 +81,8 @@ function limitCommand(): Command {
   const example = 'key limit 7 --networks 192.0.2.0/24,2001:db8::1';
   return adminAction<{ networks: string[] }>(command, example, async ({ tools, args, options }) => {
     const networks = options.networks.join() === 'anywhere' ? null : options.networks;
-    const limited = await limitKeyAsOperator(tools, args[0] ?? '', networks);
+    const id = args[0] ?? '';
+    const limited = await limitKey(tools, await wabaOfKey(tools, id), id, networks);
     const text = `API key ${limited.id} may be used from ${limited.allowedNetworks?.join(', ') ?? 'anywhere'}.`;
     return { json: limited, text };
   });
@@ -128,7 +124,8 @@ function revokeCommand(): Command {
     .description('revoke an API key permanently; the next request with it returns 401')
     .argument('<id>', 'the id of the key, as key list shows it');
   return adminAction(command, 'key revoke 7', async ({ tools, args }) => {
-    const revoked = await revokeKeyAsOperator(tools, args[0] ?? '');
+    const id = args[0] ?? '';
+    const revoked = await revokeKey(tools, await wabaOfKey(tools, id), id);
     return {
       json: revoked,
       text: `API key ${revoked.id} is revoked since ${revoked.revokedAt.toISOString()}.`,
@@ -150,7 +147,7 @@ function listRequestsCommand(): Command {
     .description('list the requests that wait for a decision, the oldest first')
     .option('--all', 'the newest requests, whatever their state');
   return adminAction<{ all?: boolean }>(command, 'key-request list', async ({ tools, options }) => {
-    const requests = await (options.all ? allKeyRequests(tools) : waitingKeyRequests(tools));
+    const requests = await (options.all ? keyRequestsOf(tools, null) : waitingKeyRequests(tools));
     return {
       json: requests,
       text: alignedTable(
@@ -174,7 +171,7 @@ function listRequestsCommand(): Command {
 function showCommand(): Command {
   const command = new Command('show').description('show one request').argument('<id>');
   return adminAction(command, 'key-request show 7', async ({ tools, args }) =>
-    describeRequest(tools.config, await keyRequestForOperator(tools, args[0] ?? '')),
+    describeRequest(tools.config, await keyRequestOf(tools, null, args[0] ?? '')),
   );
 }
 

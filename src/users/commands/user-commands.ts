@@ -13,20 +13,16 @@ import type { Config } from '../../platform/config/config.ts';
 import { parseEncryptionKeys } from '../../platform/crypto/secret-box.ts';
 import { RequestError } from '../../platform/request-input.ts';
 import { setUpPath } from '../first-operator.ts';
-import {
-  invitationsOf,
-  inviteUser,
-  type LinkTools,
-  type MadeInvitation,
-  withdrawInvitation,
-} from '../invitations.ts';
+import { listInvitations } from '../invitation-store.ts';
+import { inviteUser, type LinkTools, type MadeInvitation, withdrawInvitation } from '../invitations.ts';
 import { removeMember } from '../members.ts';
 import { confirmPassword, makePasswordLink } from '../password-links.ts';
 import { resetSecondFactor } from '../second-factor.ts';
-import { endSessionsUnder, sessionsOf } from '../session-list.ts';
+import { endSessionsUnder } from '../session-list.ts';
 import type { Authority } from '../user-authority.ts';
-import type { User } from '../user-store.ts';
-import { allUsers, disableUser, enableUser, removeUser, userNamed } from '../users.ts';
+import { listSessions } from '../user-sessions.ts';
+import { listUsers, type User } from '../user-store.ts';
+import { disableUser, enableUser, removeUser, userNamed } from '../users.ts';
 
 /** The command line may administer all users. */
 const AUTHORITY: Authority = { actor: OPERATOR_COMMAND, tenantId: null, userId: null };
@@ -69,7 +65,7 @@ function setUpLinkCommand(): Command {
 function listCommand(): Command {
   const command = new Command('list').description('list all users with role, tenants and state');
   return adminAction(command, 'user list', async ({ tools }) => {
-    const users = await allUsers(tools);
+    const users = await listUsers(tools.database);
     return {
       json: users.map(describeUser),
       text: alignedTable(
@@ -233,7 +229,7 @@ function sessionsCommand(): Command {
     .argument('<user>', WHO);
   return adminAction(command, 'user sessions asha@store.example', async ({ tools, args }) => {
     const { id, email } = await userNamed(tools, args[0] ?? '');
-    const sessions = await sessionsOf(tools, id);
+    const sessions = await listSessions(tools.database, id);
     return {
       json: sessions,
       text: alignedTable(
@@ -293,7 +289,7 @@ function totpResetCommand(): Command {
 function invitationsCommand(): Command {
   const command = new Command('invitations').description('list unused links');
   return adminAction(command, 'user invitations', async ({ tools }) => {
-    const invitations = await invitationsOf(tools, null);
+    const invitations = await listInvitations(tools.database, null);
     return {
       json: invitations.map(({ makerId: _, ...one }) => ({ ...one, tenantId: numberOrNull(one.tenantId) })),
       text: alignedTable(

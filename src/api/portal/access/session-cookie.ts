@@ -1,6 +1,6 @@
 import type { CookieSerializeOptions } from '@fastify/cookie';
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import { deleteSession } from '../../../users/user-sessions.ts';
+import { endSessions } from '../../../users/user-sessions.ts';
 import type { Visit } from '../kits/visit.ts';
 
 /**
@@ -50,7 +50,7 @@ export const provenCookie = makeCookie(PROVEN_COOKIE, 600);
 /** Gives a browser the session that was begun for it; the one that it had ends. */
 export async function beginInBrowser({ request, reply, context }: Visit, token: string): Promise<void> {
   const previous = request.portalSession ?? request.portalAwaiting;
-  if (previous !== null) await deleteSession(context.database, previous.viewer.userId, previous.id);
+  if (previous !== null) await endSessions(context.database, previous.viewer.userId, { id: previous.id });
   sessionCookie.set(reply, token);
   formCookie.clear(reply);
 }

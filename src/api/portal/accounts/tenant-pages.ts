@@ -1,5 +1,10 @@
-import { createTenant, findTenant, listTenants, listTenantWabas } from '../../../accounts/accounts.ts';
-import { renameTenant } from '../../../accounts/rename-tenant.ts';
+import {
+  createTenant,
+  findTenant,
+  listTenants,
+  listTenantWabas,
+  renameTenant,
+} from '../../../accounts/accounts.ts';
 import { removeTenant } from '../../../erasures/account-removal.ts';
 import { PAGES } from '../access/page-access.ts';
 import { pageNotFound } from '../access/page-error.ts';

@@ -2,9 +2,9 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import { Type } from 'typebox';
 import { type KeyRequest, keyRequestWorkflowId } from '../../../keys/key-request-store.ts';
 import {
-  allKeyRequests,
   decideKeyRequest,
-  keyRequestForOperator,
+  keyRequestOf,
+  keyRequestsOf,
   waitingKeyRequests,
 } from '../../../keys/key-requests.ts';
 import { RequestError } from '../../../platform/request-input.ts';
@@ -50,7 +50,7 @@ export function approvalPages(app: PortalApp, context: PortalContext): void {
         waitingKeyRequests(context),
         showList(visit, {
           ...{ ...REQUESTS, pageSize: 25 },
-          find: async (_, wanted) => await allKeyRequests(context, wanted),
+          find: async (_, wanted) => await keyRequestsOf(context, null, wanted),
           positionOf: ({ id }) => [id],
         }),
       ]);
@@ -100,7 +100,7 @@ async function showRequest(
   { config, database, now }: PortalContext,
   { id, note, error }: { id: string; note: string; error: RequestError | null },
 ): Promise<FastifyReply> {
-  const found = await keyRequestForOperator({ database }, id);
+  const found = await keyRequestOf({ database }, null, id);
   const facts = detailList([
     ['Tenant', found.businessName],
     ['WABA', html`<a href="/portal/w/${found.wabaId}/keys">${found.wabaId}</a>`],

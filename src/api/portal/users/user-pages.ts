@@ -1,6 +1,6 @@
 import type { FastifyReply } from 'fastify';
 import { mailerOf } from '../../../mail/mails.ts';
-import type { Invitation } from '../../../users/invitation-store.ts';
+import { type Invitation, listInvitations } from '../../../users/invitation-store.ts';
 import {
   inviteUser,
   type LinkTools,
@@ -26,7 +26,6 @@ import {
   ALL_USERS,
   authorityOf,
   CHANGES,
-  invitationsFor,
   LIST_QUERY,
   type ListedUser,
   listHref,
@@ -108,7 +107,7 @@ function userButtons({ id, role, isDisabled }: ListedUser, visit: Visit, place: 
 }
 
 async function invitationPart(visit: Visit, place: UserPlace): Promise<Markup> {
-  const invitations = await invitationsFor(visit);
+  const invitations = await listInvitations(visit.context.database, visit.tenantId);
   const rest = invitations.length - place.maxInvitations;
   const search = listHref(visit, place).slice(visit.path.length);
   const tenant: ListColumn<Invitation> = {

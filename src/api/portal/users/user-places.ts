@@ -1,11 +1,10 @@
 import { listTenants } from '../../../accounts/accounts.ts';
 import { invalidValue } from '../../../platform/request-input.ts';
-import { invitationsOf } from '../../../users/invitations.ts';
-import { changeRole, disableMember, enableMember, membersOf, removeMember } from '../../../users/members.ts';
-import type { Member } from '../../../users/memberships.ts';
+import { changeRole, disableMember, enableMember, removeMember } from '../../../users/members.ts';
+import { listMembers, type Member } from '../../../users/memberships.ts';
 import type { Authority, TenantAuthority } from '../../../users/user-authority.ts';
-import type { Membership, User } from '../../../users/user-store.ts';
-import { allUsers, disableUser, enableUser, removeUser, userNamed } from '../../../users/users.ts';
+import { listUsers, type Membership, type User } from '../../../users/user-store.ts';
+import { disableUser, enableUser, removeUser, userNamed } from '../../../users/users.ts';
 import { PAGES } from '../access/page-access.ts';
 import { pageNotFound } from '../access/page-error.ts';
 import { badge } from '../components/badge.ts';
@@ -61,10 +60,6 @@ function tenantAuthority(visit: Visit): TenantAuthority {
   return { ...authorityOf(visit), tenantId: visit.waba.tenantId };
 }
 
-export async function invitationsFor({ context, tenantId }: Visit): ReturnType<typeof invitationsOf> {
-  return await invitationsOf(context, tenantId);
-}
-
 export const TENANT_USERS: UserPlace = {
   path: '/portal/w/:wabaId/users',
   access: PAGES.admin,
@@ -72,7 +67,7 @@ export const TENANT_USERS: UserPlace = {
   lead: ({ waba }) => `The users of ${waba.businessName}, for all its WABAs.`,
   removed: 'The user no longer belongs to this tenant.',
   filters: [],
-  find: async ({ context, waba }) => (await membersOf(context, waba.tenantId)).map(listedMember),
+  find: async ({ context, waba }) => (await listMembers(context.database, waba.tenantId)).map(listedMember),
   empty: { title: 'No users yet', text: 'Invite a user below.' },
   maxInvitations: Number.MAX_SAFE_INTEGER,
   roles: [
@@ -81,7 +76,7 @@ export const TENANT_USERS: UserPlace = {
   ],
   firstRole: 'member',
   removalOf: async ({ context, waba, id }) => {
-    const member = (await membersOf(context, waba.tenantId)).find((one) => one.id === id);
+    const member = (await listMembers(context.database, waba.tenantId)).find((one) => one.id === id);
     if (member === undefined) throw pageNotFound();
     const { email } = member;
     const text = `${email} loses all access to ${waba.businessName} at once. Only a new invitation restores it.`;
@@ -127,7 +122,7 @@ export const ALL_USERS: UserPlace = {
       [email, name, ...memberships.map(({ businessName }) => businessName)].some((text) =>
         text.toLowerCase().includes(needle),
       );
-    return (await allUsers(context)).filter(isMeant).map(listedAccount);
+    return (await listUsers(context.database)).filter(isMeant).map(listedAccount);
   },
   empty: { title: 'Nothing found', text: 'No user matches these filters.' },
   maxInvitations: 20,
