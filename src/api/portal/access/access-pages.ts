@@ -1,9 +1,10 @@
-import { Type } from 'typebox';
 import { listTenantWabas } from '../../../accounts/accounts.ts';
 import { parseEncryptionKeys } from '../../../platform/crypto/secret-box.ts';
 import { switchTenant } from '../../../users/sign-in.ts';
 import { dataTable, emptyState } from '../components/table.ts';
 import { formLine } from '../form-values.ts';
+import { action } from '../kits/action.ts';
+import { viewPage } from '../kits/view-page.ts';
 import { html } from '../markup.ts';
 import type { PortalApp, PortalContext } from '../portal-app.ts';
 import { accountPages } from '../users/account-page.ts';
@@ -18,8 +19,7 @@ import { userPages } from '../users/user-pages.ts';
 import { requireFreshProof } from './fresh-proof.ts';
 import { PAGES, withoutFreshProof } from './page-access.ts';
 import { pageNotFound } from './page-error.ts';
-import { sendPage } from './send-page.ts';
-import { actorOf, isOperatorElsewhere, sessionOf, viewerOf } from './viewer.ts';
+import { isOperatorElsewhere } from './viewer.ts';
 
 export function accessPages(app: PortalApp, context: PortalContext): void {
   const { config, database } = context;
@@ -45,38 +45,39 @@ const OPERATORS_ELSEWHERE = {
 };
 
 /** /portal: to the WABA of the viewer, to the choice among several, or to the operator's pages. */
-function startPage(app: PortalApp, { database }: PortalContext): void {
-  app.get('/portal', { config: PAGES.signedIn }, async (request, reply) => {
-    const viewer = viewerOf(request);
-    if (isOperatorElsewhere(viewer)) return sendPage(reply, OPERATORS_ELSEWHERE);
-    if (viewer.tenantId === null) return reply.redirect('/portal/operator/health', 303);
-    const wabas = await listTenantWabas(database, viewer.tenantId);
-    const [first] = wabas;
-    if (first !== undefined && wabas.length === 1) {
-      return reply.redirect(`/portal/w/${encodeURIComponent(first.wabaId)}`, 303);
-    }
-    const rows = wabas.map(({ wabaId, numbers }) => [
-      html`<a class="mono" href="/portal/w/${encodeURIComponent(wabaId)}">${wabaId}</a>`,
-      numbers.join(', ') || '–',
-    ]);
-    const columns = ['WABA', 'Phone numbers'];
-    const body =
-      rows.length > 0
-        ? dataTable('Your WABAs', columns, rows)
-        : emptyState(
-            'No WABAs yet',
-            'The operator of this installation adds your WhatsApp Business Account.',
-          );
-    return sendPage(reply, { title: 'Choose a WABA', body });
+function startPage(app: PortalApp, context: PortalContext): void {
+  const { database } = context;
+  viewPage(app, context, {
+    ...{ path: '/portal', access: PAGES.signedIn, active: '' },
+    view: async ({ viewer }) => {
+      if (isOperatorElsewhere(viewer)) return OPERATORS_ELSEWHERE;
+      if (viewer.tenantId === null) return '/portal/operator/health';
+      const wabas = await listTenantWabas(database, viewer.tenantId);
+      const [first] = wabas;
+      if (first !== undefined && wabas.length === 1) return `/portal/w/${encodeURIComponent(first.wabaId)}`;
+      const rows = wabas.map(({ wabaId, numbers }) => [
+        html`<a class="mono" href="/portal/w/${encodeURIComponent(wabaId)}">${wabaId}</a>`,
+        numbers.join(', ') || '–',
+      ]);
+      const none = 'The operator of this installation adds your WhatsApp Business Account.';
+      const body =
+        rows.length > 0
+          ? dataTable('Your WABAs', ['WABA', 'Phone numbers'], rows)
+          : emptyState('No WABAs yet', none);
+      return { title: 'Choose a WABA', body };
+    },
   });
-
-  const body = Type.Object({ tenant: formLine() });
-  const config = withoutFreshProof(PAGES.signedIn, 'it shows another tenant and changes nothing');
-  app.post('/portal/tenant', { config, schema: { body } }, async (request, reply) => {
-    const { tenant } = request.body;
-    const place = viewerOf(request).places.find(({ tenantId }) => (tenantId ?? '') === tenant);
-    if (place === undefined) throw pageNotFound();
-    await switchTenant({ database }, sessionOf(request), place.tenantId, actorOf(request));
-    return reply.redirect('/portal', 303);
+  action(app, context, {
+    path: '/portal/tenant',
+    access: withoutFreshProof(PAGES.signedIn, 'it shows another tenant and changes nothing'),
+    fields: { tenant: formLine() },
+    needsAll: true,
+    act: async ({ viewer, session, actor }, given) => {
+      const wanted = given.text('tenant');
+      const place = viewer.places.find(({ tenantId }) => (tenantId ?? '') === wanted);
+      if (place === undefined) throw pageNotFound();
+      await switchTenant(context, session, place.tenantId, actor);
+      return '/portal';
+    },
   });
 }

@@ -1,5 +1,4 @@
 import type { FastifyReply } from 'fastify';
-import { Type } from 'typebox';
 import { RequestError } from '../../../platform/request-input.ts';
 import { useCode } from '../../../users/second-factor.ts';
 import { checkOwnPassword } from '../../../users/sign-in.ts';
@@ -7,6 +6,7 @@ import { noteProof } from '../../../users/user-sessions.ts';
 import { csrfField, textField } from '../components/form.ts';
 import { noticeBox } from '../components/notice.ts';
 import { formLine } from '../form-values.ts';
+import { action } from '../kits/action.ts';
 import { viewPage } from '../kits/view-page.ts';
 import { Visit } from '../kits/visit.ts';
 import { html, type Markup, nothing } from '../markup.ts';
@@ -49,17 +49,19 @@ export function requireFreshProof(scope: PortalApp, context: PortalContext, tool
 /** /portal/confirm leads to a page that wants a fresh proof; /portal/confirmed is where the provider leads back to. */
 function confirmPages(app: PortalApp, context: PortalContext, tools: ProofTools): void {
   const access = { ...PAGES.signedIn, beforeSecondFactor: true } as const;
-  const querystring = Type.Object({ next: Type.Optional(Type.String()) });
-  app.get(PATH, { config: access, schema: { querystring } }, async (request, reply) => {
-    const next = localPath(request.query.next);
-    if (viewerOf(request).isProofFresh) return reply.redirect(next, 303);
-    const form: ProofForm = { path: PATH, fields: [['next', next]] };
-    return showQuestion(new Visit(request, reply, context), tools, null, form);
+  viewPage(app, context, {
+    ...{ path: PATH, access, active: '', query: ['next'] },
+    view: (visit) => {
+      const next = localPath(visit.query('next'));
+      if (visit.viewer.isProofFresh) return next;
+      return showQuestion(visit, tools, null, { path: PATH, fields: [['next', next]] });
+    },
   });
-  const body = Type.Object({ next: formLine(4_096) });
-  app.post(PATH, { config: access, schema: { body } }, async (request, reply) =>
-    reply.redirect(localPath(request.body.next), 303),
-  );
+  action(app, context, {
+    ...{ path: PATH, access, fields: { next: formLine(4_096) } },
+    needsAll: true,
+    act: async (_, given) => localPath(given.text('next')),
+  });
   viewPage(app, context, {
     ...{ path: CONFIRMED, access, active: '' },
     view: () => ({

@@ -4,7 +4,7 @@ import { removeNumber } from '../../../accounts/remove-number.ts';
 import { limitWebhookTargets, webhookTargets } from '../../../endpoints/webhook-targets.ts';
 import { removeWaba } from '../../../erasures/account-removal.ts';
 import { PAGES } from '../access/page-access.ts';
-import { orShown, pageNotFound } from '../access/page-error.ts';
+import { pageNotFound } from '../access/page-error.ts';
 import { postForm } from '../components/form.ts';
 import { dataTable, emptyState } from '../components/table.ts';
 import { formLine, linesOf } from '../form-values.ts';
@@ -49,7 +49,7 @@ export function wabaPages(app: PortalApp, context: PortalContext): void {
     ...{ access: PLACE.access, form: PACE, load: loadPaces },
     show: async (visit, { error }) => {
       if (error.code === 'unknown_phone_number') throw pageNotFound();
-      return visit.reply.redirect(`${visit.at(PATH)}?done=no-pace`, 303);
+      return `${visit.at(PATH)}?done=no-pace`;
     },
   });
   removeNumberAction(app, context);
@@ -210,15 +210,12 @@ const PACE: Form<'phoneNumberId' | 'messagesPerSecond', Awaited<ReturnType<typeo
 function removeNumberAction(app: PortalApp, context: PortalContext): void {
   action(app, context, {
     ...{ path: `${PATH}/remove-number`, access: PLACE.access, fields: { phoneNumberId: formLine() } },
-    act: async (visit, given) =>
-      await orShown(
-        async () => {
-          await removeNumber(visit.tools, visit.waba.wabaId, given.text('phoneNumberId'));
-          return `${visit.at(PATH)}?done=number-removed`;
-        },
-        () => {
-          throw pageNotFound();
-        },
-      ),
+    act: async (visit, given) => {
+      await removeNumber(visit.tools, visit.waba.wabaId, given.text('phoneNumberId'));
+      return `${visit.at(PATH)}?done=number-removed`;
+    },
+    refused: async () => {
+      throw pageNotFound();
+    },
   });
 }

@@ -1,4 +1,4 @@
-import type { FastifyReply, FastifyRequest } from 'fastify';
+import type { FastifyRequest } from 'fastify';
 import { Type } from 'typebox';
 import { listTenantWabas } from '../../../accounts/accounts.ts';
 import { ALERT_KINDS, alertPath, anchorOf, KINDS, kindsFor } from '../../../alerts/alert-kinds.ts';
@@ -16,8 +16,10 @@ import { exactTime, timeAgo } from '../components/time.ts';
 import { formLine } from '../form-values.ts';
 import { action } from '../kits/action.ts';
 import { viewPage } from '../kits/view-page.ts';
+import { Visit } from '../kits/visit.ts';
 import { type Child, html, type Markup, nothing } from '../markup.ts';
 import { hrefWith, type WabaInView } from '../navigation.ts';
+import type { PageView } from '../page.ts';
 import type { PortalApp, PortalContext } from '../portal-app.ts';
 
 const PATH = '/portal/alerts';
@@ -42,7 +44,7 @@ const querystring = Type.Object({
 export function alertsPages(app: PortalApp, context: PortalContext): void {
   const { database } = context;
   app.get(PATH, { config: PAGES.signedIn, schema: { querystring } }, async (request, reply) =>
-    showAlerts(request, reply, context, request.query),
+    sendPage(reply, await alertsView(new Visit(request, reply, context), request.query)),
   );
   action(app, context, {
     path: `${PATH}/read`,
@@ -98,13 +100,11 @@ function alertViewer({ userId, tenantId }: Viewer): AlertViewer {
   return { userId, tenantId };
 }
 
-async function showAlerts(
-  request: FastifyRequest,
-  reply: FastifyReply,
-  context: PortalContext,
+async function alertsView(
+  { request, context, now }: Visit,
   { state = 'open', before = null }: { state?: 'open' | 'all'; before?: string | null },
-): Promise<FastifyReply> {
-  const { database, config, now } = context;
+): Promise<PageView> {
+  const { database, config } = context;
   const viewer = readerOf(request);
   const [rows, hasMail, place] = await Promise.all([
     listAlerts(database, alertViewer(viewer), { state, before, limit: PAGE_SIZE + 1 }),
@@ -113,13 +113,12 @@ async function showAlerts(
   ]);
   const alerts = rows.slice(0, PAGE_SIZE);
   const last = rows.length > PAGE_SIZE ? alerts.at(-1) : undefined;
-  const hrefOf = (parameters: { state?: string; before?: string }) => hrefWith(PATH, parameters);
   const pages = pager({
-    firstHref: before === null ? null : hrefOf({ state }),
-    nextHref: last === undefined ? null : hrefOf({ state, before: last.id }),
+    firstHref: before === null ? null : hrefWith(PATH, { state }),
+    nextHref: last === undefined ? null : hrefWith(PATH, { state, before: last.id }),
   });
   const isNew = alerts.some((alert) => alert.isNew);
-  return sendPage(reply, {
+  return {
     title: 'Alerts',
     active: 'alerts',
     ...place,
@@ -130,9 +129,9 @@ async function showAlerts(
     actions: isNew && actionButton(viewer, `${PATH}/read`, 'Mark all as read'),
     done: DONE,
     body: html`${states(state)}
-${alerts.length === 0 ? none(state) : alertTable(viewer, alerts, new Date(now()))}${pages}
+${alerts.length === 0 ? none(state) : alertTable(viewer, alerts, now)}${pages}
 ${hasMail !== null && mailSection(viewer, hasMail)}`,
-  });
+  };
 }
 
 function states(state: 'open' | 'all'): Markup {
@@ -175,11 +174,8 @@ function ending({ resolvedAt, resolvedBy }: Alerts[number]): Child {
 }
 
 function readForm(viewer: Viewer, id: string): Markup {
-  return postForm(
-    viewer,
-    `${PATH}/read`,
-    html`<input type="hidden" name="alert" value="${id}"><button class="secondary">Mark as read</button>`,
-  );
+  const button = html`<input type="hidden" name="alert" value="${id}"><button class="secondary">Mark as read</button>`;
+  return postForm(viewer, `${PATH}/read`, button);
 }
 
 function mailSection(viewer: Viewer, isOn: boolean): Markup {

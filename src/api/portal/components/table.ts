@@ -39,7 +39,7 @@ export function emptyState(title: string, text: Child, action?: Child): Markup {
   return html`<div class="empty"><p class="empty-title">${title}</p><p>${text}</p>${action && html`<p>${action}</p>`}</div>`;
 }
 
-export type Stat = { label: string; value: Child; note?: Child; tone?: 'good' | 'bad' | 'waiting' };
+export type Stat = { label: string; value: Child; note?: Child; tone?: 'good' | 'bad' | 'waiting' | false };
 
 export function statRow(stats: readonly Stat[]): Markup {
   return html`<dl class="stats">${stats.map(

@@ -1,4 +1,3 @@
-import { Type } from 'typebox';
 import { DELIVERY_STATES } from '../../../deliveries/log/deliveries.ts';
 import type { GivenDeliveryFilter } from '../../../deliveries/search/delivery-filter.ts';
 import type { DeliveryPosition } from '../../../deliveries/search/delivery-scan.ts';
@@ -12,7 +11,6 @@ import { KNOWN_FIELDS } from '../../../platform/upstream-fields.ts';
 import { PAGES, searchOf } from '../access/page-access.ts';
 import { orShown } from '../access/page-error.ts';
 import { openSearch, sealSearch } from '../access/private-search.ts';
-import { sendPage } from '../access/send-page.ts';
 import type { Viewer } from '../access/viewer.ts';
 import { csrfField, selectField, textField } from '../components/form.ts';
 import { noticeBox } from '../components/notice.ts';
@@ -21,8 +19,9 @@ import { emptyState } from '../components/table.ts';
 import { utcText } from '../components/time.ts';
 import { type EndpointNames, endpointOption } from '../endpoints/endpoint-status.ts';
 import { formLine, formValues } from '../form-values.ts';
-import { livePiece } from '../kits/view-page.ts';
-import { Visit } from '../kits/visit.ts';
+import { action } from '../kits/action.ts';
+import { livePiece, viewPage } from '../kits/view-page.ts';
+import type { Visit } from '../kits/visit.ts';
 import { html, type Markup, nothing } from '../markup.ts';
 import type { PageView } from '../page.ts';
 import type { PortalApp, PortalContext } from '../portal-app.ts';
@@ -75,14 +74,14 @@ type Found = {
 /** The lists with their filters. Without a cursor they follow what happens, where scripts run. */
 export function deliveryLists(app: PortalApp, context: PortalContext): void {
   for (const { path, access, active, title, lead } of DELIVERY_PLACES) {
-    app.get(path, { config: access }, async (request, reply) => {
-      const view = await listView(new Visit(request, reply, context));
-      return sendPage(reply, { title, active, lead, ...view });
+    viewPage(app, context, {
+      ...{ path, access, active },
+      view: async (visit) => ({ title, lead, ...(await listView(visit)) }),
     });
-    const search = { config: searchOf(access), schema: { body: DeliverySearchForm } };
-    app.post(`${path}/search`, search, async (request, reply) =>
-      reply.redirect(searchHref(new Visit(request, reply, context)), 303),
-    );
+    action(app, context, {
+      ...{ path: `${path}/search`, access: searchOf(access), fields: SEARCH_FIELDS },
+      act: async (visit) => searchHref(visit),
+    });
     livePiece(app, context, {
       ...{ path: `${path}/rows`, access },
       piece: async (visit) => resultOf(visit, await find(visit)),
@@ -301,20 +300,6 @@ const RANGE_MS: Readonly<Record<string, number>> = {
   '30d': 720 * HOUR_MS,
 };
 
-/** The filters as the form has them, and `search`, which stands for `id` in an address. */
-type DeliveryQuery = {
-  state: string;
-  eventType: string;
-  endpointId: string;
-  wabaId: string;
-  range: string;
-  since: string;
-  until: string;
-  response: string;
-  id: string;
-  search: string;
-};
-
 const NAMES = [
   'state',
   'eventType',
@@ -326,11 +311,11 @@ const NAMES = [
   'response',
   'id',
   'search',
-] as const satisfies readonly (keyof DeliveryQuery)[];
+] as const;
 
-const DeliverySearchForm = Type.Object(
-  Object.fromEntries(NAMES.map((name) => [name, Type.Optional(formLine())])),
-);
+type DeliveryQuery = Record<(typeof NAMES)[number], string>;
+
+const SEARCH_FIELDS = Object.fromEntries(NAMES.map((name) => [name, formLine()]));
 
 /** Reads the filters of an address or of the form, whatever is in it. */
 function readDeliveryQuery({ request }: Visit, given: unknown): DeliveryQuery {

@@ -1,4 +1,3 @@
-import type { FastifyReply } from 'fastify';
 import {
   type AlertView,
   clearOperationsUrl,
@@ -16,9 +15,10 @@ import { action } from '../kits/action.ts';
 import { formPage } from '../kits/form-page.ts';
 import type { Visit } from '../kits/visit.ts';
 import { type Child, html, type Markup } from '../markup.ts';
+import type { PageView } from '../page.ts';
 import type { PortalApp, PortalContext } from '../portal-app.ts';
 import { endpointPath, urlFor } from './endpoint-status.ts';
-import { sendSecretPage } from './secret-page.ts';
+import { secretView } from './secret-page.ts';
 
 const LIST = '/portal/w/:wabaId/endpoints';
 const PATH = `${LIST}/alerts`;
@@ -57,7 +57,7 @@ export function alertPages(app: PortalApp, context: PortalContext): void {
     submit: async (visit, given) => {
       const url = given.text('url').trim();
       const saved = await setOperationsUrl(visit.tools, visit.waba.wabaId, url);
-      if (saved.secret !== null) return sendAlertSecret(visit, 'Alerts are on', saved.secret);
+      if (saved.secret !== null) return alertSecretView(visit, 'Alerts are on', saved.secret);
       return `${visit.path}?done=${saved.secretRotationAdvised ? 'moved' : 'saved'}`;
     },
     below: ({ wabaId, url, alerts }, { mayChange, viewer, path }) =>
@@ -65,10 +65,10 @@ export function alertPages(app: PortalApp, context: PortalContext): void {
 <h2>Recent alerts</h2>${alertTable(wabaId, alerts)}`,
   });
   action(app, context, {
-    ...{ path: `${PATH}/rotate-secret`, access: PAGES.admin },
+    ...{ path: `${PATH}/rotate-secret`, access: PAGES.admin, active: 'endpoints' },
     act: async (visit) => {
       const { secret } = await rotateOperationsSecret(visit.tools, visit.waba.wabaId);
-      return sendAlertSecret(visit, 'The secret is rotated', secret ?? '');
+      return alertSecretView(visit, 'The secret is rotated', secret ?? '');
     },
   });
   action(app, context, {
@@ -80,8 +80,8 @@ export function alertPages(app: PortalApp, context: PortalContext): void {
   });
 }
 
-function sendAlertSecret(visit: Visit, title: string, secret: string): FastifyReply {
-  return sendSecretPage(visit.request, visit.reply, {
+function alertSecretView(visit: Visit, title: string, secret: string): PageView {
+  return secretView(visit, {
     title,
     secret,
     signatures: { format: 'heliograph', signatureProfile: 'standard', asymmetricSignature: 'none' },

@@ -1,4 +1,3 @@
-import type { FastifyReply } from 'fastify';
 import type { TProperties } from 'typebox';
 import { retryEndpoint } from '../../../deliveries/retry-now.ts';
 import { setClientCertificate } from '../../../endpoints/endpoint-certificate.ts';
@@ -8,17 +7,17 @@ import { endpointStatus } from '../../../endpoints/endpoints.ts';
 import { invalidValue } from '../../../platform/request-input.ts';
 import { shownCount } from '../../../queue/waiting.ts';
 import { PAGES } from '../access/page-access.ts';
-import { orShown } from '../access/page-error.ts';
 import { utcText } from '../components/time.ts';
 import { type FormValues, formLine } from '../form-values.ts';
 import { action } from '../kits/action.ts';
 import { confirmationPage } from '../kits/confirmation-page.ts';
 import type { Visit } from '../kits/visit.ts';
 import { html } from '../markup.ts';
+import type { PageView } from '../page.ts';
 import type { PortalApp, PortalContext } from '../portal-app.ts';
-import { sendEndpointPage } from './endpoint-page.ts';
+import { endpointView } from './endpoint-page.ts';
 import { endpointsPath, urlFor } from './endpoint-status.ts';
-import { sendSecretPage } from './secret-page.ts';
+import { secretView } from './secret-page.ts';
 
 const LIST = '/portal/w/:wabaId/endpoints';
 const PATH = `${LIST}/:id`;
@@ -28,32 +27,25 @@ type Button = {
   name: string;
   fields?: TProperties;
   /** Returns the name of the notice that the page of the endpoint shows, or a page. */
-  act: (visit: Visit, given: FormValues) => Promise<string | FastifyReply>;
+  act: (visit: Visit, given: FormValues) => Promise<string | PageView>;
 };
 
 export function endpointActions(app: PortalApp, context: PortalContext): void {
   for (const { name, fields = {}, act } of BUTTONS) {
     action(app, context, {
-      ...{ path: `${PATH}/${name}`, access: PAGES.admin, fields },
+      ...{ path: `${PATH}/${name}`, access: PAGES.admin, active: 'endpoints', fields },
       act: async (visit, given) => {
-        const next = await orExplained(visit, () => act(visit, given));
+        const next = await act(visit, given);
         return typeof next === 'string' ? `${visit.at(PATH)}?done=${next}` : next;
+      },
+      refused: async (visit, error) => {
+        // An endpoint that is not there has no page to show it on.
+        if (error.code.startsWith('unknown_')) throw error;
+        return await endpointView(visit, error);
       },
     });
   }
   endpointDeletePage(app, context);
-}
-
-/** A refusal that is not about the endpoint itself is shown on its page. */
-async function orExplained(
-  visit: Visit,
-  act: () => Promise<string | FastifyReply>,
-): Promise<string | FastifyReply> {
-  return await orShown(act, (error) => {
-    if (error.code.startsWith('unknown_')) throw error;
-    const { request, reply, context, id } = visit;
-    return sendEndpointPage(request, reply, context, id, error);
-  });
 }
 
 const BUTTONS: readonly Button[] = [
@@ -124,14 +116,14 @@ function waitingChoice(text: string): 'send' | 'drop' | null {
 }
 
 /** The response shows the new secret, once. */
-async function rotateSecretNow(visit: Visit, given: FormValues): Promise<FastifyReply> {
-  const { tools, id, request, reply, context } = visit;
+async function rotateSecretNow(visit: Visit, given: FormValues): Promise<PageView> {
+  const { tools, id, context } = visit;
   const { wabaId } = visit.waba;
   const overlapHours = overlapIn(given, 'overlapHours');
   const own = given.text('ownSecret').trim();
   const rotated = await rotateSecret(tools, wabaId, id, { overlapHours, ...(own !== '' && { secret: own }) });
   const until = rotated.previousSecretExpiresAt;
-  return sendSecretPage(request, reply, {
+  return secretView(visit, {
     title: 'The secret is rotated',
     secret: rotated.secret,
     signatures: await endpointStatus(context.accounts, wabaId, id),

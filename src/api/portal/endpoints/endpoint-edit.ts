@@ -1,5 +1,3 @@
-import type { FastifyReply, FastifyRequest } from 'fastify';
-import { Type } from 'typebox';
 import { listPhoneNumbers } from '../../../accounts/accounts.ts';
 import type { EndpointMove } from '../../../endpoints/endpoint-headers.ts';
 import {
@@ -18,26 +16,26 @@ import {
 import { type AnySetting, type SettingName, settingsOf } from '../../../endpoints/settings.ts';
 import { checkWabaUrl } from '../../../endpoints/url-check.ts';
 import { RateLimitError, RequestError } from '../../../platform/request-input.ts';
-import { accountObjectId } from '../../external/schema-kit.ts';
 import { PAGES } from '../access/page-access.ts';
-import { orShown } from '../access/page-error.ts';
-import { sendPage } from '../access/send-page.ts';
-import { type Viewer, viewerOf, wabaOf } from '../access/viewer.ts';
+import { type Viewer, wabaOf } from '../access/viewer.ts';
 import { checkboxes, postForm, radios, selectField, textArea, textField } from '../components/form.ts';
 import { formLine, formOf, formValues } from '../form-values.ts';
+import { action } from '../kits/action.ts';
+import { type Next, viewPage } from '../kits/view-page.ts';
+import type { Visit } from '../kits/visit.ts';
 import { type Child, html, type Markup, nothing } from '../markup.ts';
+import type { PageView } from '../page.ts';
 import type { PortalApp, PortalContext } from '../portal-app.ts';
 import {
   defaultTexts,
-  EndpointForm,
+  ENDPOINT_FIELDS,
   type EndpointFormValues,
   NEW_ENDPOINT,
   optionsOf,
   readEndpointForm,
   valuesOf,
 } from './endpoint-form-values.ts';
-import { endpointPath, endpointsPath, toolsOf } from './endpoint-status.ts';
-import { sendSecretPage } from './secret-page.ts';
+import { secretView } from './secret-page.ts';
 
 type Shown = {
   /** Null: a new one. */
@@ -47,59 +45,54 @@ type Shown = {
   urlCheck?: Child;
 };
 
+const LIST = '/portal/w/:wabaId/endpoints';
+const PLACE = { access: PAGES.admin, active: 'endpoints' };
+
 /** /portal/w/:wabaId/endpoints/new: the secret is on the page that follows the form, and nowhere else. */
 export function endpointCreatePages(app: PortalApp, context: PortalContext): void {
-  app.get('/portal/w/:wabaId/endpoints/new', { config: PAGES.admin }, async (request, reply) =>
-    sendForm(request, reply, context, { endpoint: null, values: NEW_ENDPOINT }),
-  );
-  app.post(
-    '/portal/w/:wabaId/endpoints',
-    { config: PAGES.admin, schema: { body: EndpointForm } },
-    async (request, reply) => {
-      const values = readEndpointForm(formValues(request.body));
-      return await submitted(request, reply, context, { endpoint: null, values }, async () => {
-        const { wabaId } = wabaOf(request);
-        const created = await addEndpoint(toolsOf(request, context), wabaId, optionsOf(values));
-        return sendSecretPage(request, reply, {
-          title: 'The endpoint is added',
-          secret: created.secret,
-          appSecret: created.appSecret,
-          signatures: created,
-          next: { label: 'Go to the endpoint', href: endpointPath(wabaId, created.id) },
-          overlap: sameUrlNotice(created),
-        });
+  viewPage(app, context, {
+    ...{ ...PLACE, path: `${LIST}/new` },
+    view: (visit) => formView(visit, { endpoint: null, values: NEW_ENDPOINT }),
+  });
+  formRoute(app, context, {
+    ...{ path: LIST, load: async () => null },
+    save: async (visit, values) => {
+      const created = await addEndpoint(visit.tools, visit.waba.wabaId, optionsOf(values));
+      return secretView(visit, {
+        title: 'The endpoint is added',
+        secret: created.secret,
+        appSecret: created.appSecret,
+        signatures: created,
+        next: { label: 'Go to the endpoint', href: `${visit.path}/${created.id}` },
+        overlap: sameUrlNotice(created),
       });
     },
-  );
+  });
 }
 
-const OF_ENDPOINT = Type.Object({ wabaId: Type.String(), id: Type.String() });
-
 export function endpointEditPages(app: PortalApp, context: PortalContext): void {
-  const path = '/portal/w/:wabaId/endpoints/:id/edit';
-  const options = { config: PAGES.admin, schema: { params: OF_ENDPOINT } };
-  const known = async (request: FastifyRequest, id: string) =>
-    await endpointStatus(context.accounts, wabaOf(request).wabaId, accountObjectId(id));
-  app.get(path, options, async (request, reply) => {
-    const endpoint = await known(request, request.params.id);
-    return await sendForm(request, reply, context, { endpoint, values: valuesOf(endpoint) });
+  const path = `${LIST}/:id/edit`;
+  const load = async ({ waba, id }: Visit) => await endpointStatus(context.accounts, waba.wabaId, id);
+  viewPage(app, context, {
+    ...{ ...PLACE, path },
+    view: async (visit) => {
+      const endpoint = await load(visit);
+      return await formView(visit, { endpoint, values: valuesOf(endpoint) });
+    },
   });
-  const schema = { params: OF_ENDPOINT, body: EndpointForm };
-  app.post(path, { config: PAGES.admin, schema }, async (request, reply) => {
-    const endpoint = await known(request, request.params.id);
-    const values = readEndpointForm(formValues(request.body));
-    return await submitted(request, reply, context, { endpoint, values }, async () => {
-      const { wabaId } = wabaOf(request);
-      const move = await updateEndpoint(toolsOf(request, context), wabaId, endpoint.id, optionsOf(values));
-      const href = `${endpointPath(wabaId, endpoint.id)}?done=${doneCode(move)}`;
+  formRoute(app, context, {
+    ...{ path, load },
+    save: async (visit, values) => {
+      const move = await updateEndpoint(visit.tools, visit.waba.wabaId, visit.id, optionsOf(values));
+      const href = `${visit.at(LIST)}/${visit.id}?done=${doneCode(move)}`;
       return move.appSecret === null
-        ? reply.redirect(href, 303)
-        : sendSecretPage(request, reply, {
+        ? href
+        : secretView(visit, {
             ...{ title: 'The endpoint is saved', secret: null, appSecret: move.appSecret },
             signatures: move,
             next: { label: 'Go to the endpoint', href },
           });
-    });
+    },
   });
 }
 
@@ -108,61 +101,57 @@ function doneCode({ droppedHeaderNames, secretRotationAdvised }: EndpointMove): 
   return droppedHeaderNames.length === 0 ? 'moved' : 'moved-without-headers';
 }
 
+type FormRoute = {
+  path: string;
+  load: (visit: Visit) => Promise<EndpointStatus | null>;
+  save: (visit: Visit, values: EndpointFormValues) => Promise<Next>;
+};
+
 /** Saves, or shows the form again with what was written: for the check of the URL alone, or with what is wrong. */
-async function submitted(
-  request: FastifyRequest,
-  reply: FastifyReply,
-  context: PortalContext,
-  shown: Shown,
-  save: () => Promise<FastifyReply>,
-): Promise<FastifyReply> {
-  if (formValues(request.body).text('check') !== '') {
-    const urlCheck = await urlVerdict(context, wabaOf(request).wabaId, shown.values.url);
-    return await sendForm(request, reply, context, { ...shown, urlCheck });
-  }
-  return await orShown(save, (error) => sendForm(request, reply, context, { ...shown, error }));
+function formRoute(app: PortalApp, context: PortalContext, { path, load, save }: FormRoute): void {
+  action(app, context, {
+    ...{ ...PLACE, path, fields: ENDPOINT_FIELDS },
+    act: async (visit, given) => {
+      const endpoint = await load(visit);
+      const values = readEndpointForm(given);
+      if (given.text('check') === '') return await save(visit, values);
+      const urlCheck = await urlVerdict(context, visit.waba.wabaId, values.url);
+      return await formView(visit, { endpoint, values, urlCheck });
+    },
+    refused: async (visit, error, given) =>
+      await formView(visit, { endpoint: await load(visit), values: readEndpointForm(given), error }),
+  });
 }
 
-async function sendForm(
-  request: FastifyRequest,
-  reply: FastifyReply,
-  { accounts, config }: PortalContext,
+async function formView(
+  visit: Visit,
   { endpoint, values, error = null, urlCheck = nothing }: Shown,
-): Promise<FastifyReply> {
-  const waba = wabaOf(request);
-  const viewer = viewerOf(request);
-  const list = endpointsPath(waba.wabaId);
-  const own = endpoint === null ? null : endpointPath(waba.wabaId, endpoint.id);
+): Promise<PageView> {
+  const { accounts, config } = visit.context;
+  const list = visit.at(LIST);
+  const own = endpoint === null ? null : `${list}/${endpoint.id}`;
   const form = endpointForm({
-    viewer,
+    viewer: visit.viewer,
     action: own === null ? list : `${own}/edit`,
     label: own === null ? 'Add endpoint' : 'Save',
     cancelHref: own ?? list,
     checkHref: `${list}/check-url`,
     values,
-    phoneNumbers: await listPhoneNumbers(accounts.database, waba.wabaId),
+    phoneNumbers: await listPhoneNumbers(accounts.database, visit.waba.wabaId),
     headerNames: endpoint === null ? [] : endpoint.customHeaderNames,
     defaults: installationSettings(config),
     error,
     urlCheck,
   });
-  const trail = [{ label: 'Webhook endpoints', href: list }];
-  if (own !== null && endpoint !== null) trail.push({ label: `Endpoint ${endpoint.id}`, href: own });
-  const view = {
+  const ofEndpoint = own === null ? [] : [{ label: `Endpoint ${endpoint?.id}`, href: own }];
+  const text = error?.param ? 'Nothing was saved: see the field below.' : error?.message;
+  return {
     title: endpoint === null ? 'Add endpoint' : 'Edit endpoint',
-    trail,
-    active: 'endpoints',
+    trail: [{ label: 'Webhook endpoints', href: list }, ...ofEndpoint],
     assets: ['webhooks.css', 'webhooks.js'],
-    notice:
-      error === null
-        ? null
-        : {
-            kind: 'error' as const,
-            text: error.param === null ? error.message : 'Nothing was saved: see the field below.',
-          },
+    notice: text === undefined ? null : { kind: 'error', text },
     ...{ body: form, error },
   };
-  return sendPage(reply, view);
 }
 
 type EndpointFormView = {
@@ -349,18 +338,14 @@ function headerFields(view: EndpointFormView): Markup {
   })}`;
 }
 
-/** GET /portal/w/:wabaId/endpoints/check-url?url=…: the piece of the form that says whether a URL would be taken. */
+/** The piece of the form that says whether a URL would be taken. */
 export function urlCheckFragment(app: PortalApp, context: PortalContext): void {
   const schema = { querystring: formOf({ url: formLine(4_096) }) };
-  app.get(
-    '/portal/w/:wabaId/endpoints/check-url',
-    { config: PAGES.admin, schema },
-    async (request, reply) => {
-      const { wabaId } = wabaOf(request);
-      const checked = await urlVerdict(context, wabaId, formValues(request.query).text('url').trim());
-      return reply.type('text/html; charset=utf-8').send(checked.toString());
-    },
-  );
+  app.get(`${LIST}/check-url`, { config: PAGES.admin, schema }, async (request, reply) => {
+    const url = formValues(request.query).text('url').trim();
+    const checked = await urlVerdict(context, wabaOf(request).wabaId, url);
+    return reply.type('text/html; charset=utf-8').send(checked.toString());
+  });
 }
 
 /** The same check that saving makes: the text, and where the name leads. Nothing is sent to it. */

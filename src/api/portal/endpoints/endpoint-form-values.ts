@@ -7,7 +7,7 @@ import {
   settingsOf,
 } from '../../../endpoints/settings.ts';
 import { RequestError } from '../../../platform/request-input.ts';
-import { type FormValues, formLine, formLines, formOf } from '../form-values.ts';
+import { type FormValues, formLine, formLines } from '../form-values.ts';
 
 /** The fields of the form as texts: what was written comes back with the complaint about it. */
 export type EndpointFormValues = {
@@ -25,7 +25,7 @@ export type EndpointFormValues = {
 /** More than any endpoint has: what is written by hand is explained where it is saved. */
 const MAX_VALUES = 100;
 
-export const EndpointForm = formOf({
+export const ENDPOINT_FIELDS = {
   url: formLine(4_096),
   ...Object.fromEntries(
     settingsOf().map(([, { kind, portal }]) => [
@@ -38,7 +38,7 @@ export const EndpointForm = formOf({
   appSecret: formLine(),
   verifyToken: formLine(),
   check: formLine(),
-});
+};
 
 export const NEW_ENDPOINT: EndpointFormValues = {
   url: '',

@@ -1,5 +1,3 @@
-import type { FastifyReply, FastifyRequest } from 'fastify';
-import { Type } from 'typebox';
 import { readLastErrors } from '../../../deliveries/backlog.ts';
 import { searchDeliveries } from '../../../deliveries/search/delivery-search.ts';
 import { countRecentlyFailed } from '../../../endpoints/endpoint-failures.ts';
@@ -18,18 +16,18 @@ import type { RequestError } from '../../../platform/request-input.ts';
 import { workflowUrl } from '../../../platform/temporal/client-connection.ts';
 import { troubleWorkflowId } from '../../../queue/trouble.ts';
 import { shownCount } from '../../../queue/waiting.ts';
-import { accountObjectId } from '../../external/schema-kit.ts';
 import { PAGES } from '../access/page-access.ts';
-import { sendPage } from '../access/send-page.ts';
-import { type Viewer, viewerOf, wabaOf } from '../access/viewer.ts';
+import type { Viewer } from '../access/viewer.ts';
 import { codeBlock } from '../components/copyable.ts';
 import { actionButton, postForm, radios, selectField, textField } from '../components/form.ts';
 import { noticeBox } from '../components/notice.ts';
 import { detailList, statRow } from '../components/table.ts';
 import { durationText, exactTime, relativeText, utcText } from '../components/time.ts';
 import { deliveryTable } from '../deliveries/delivery-table.ts';
-import { Visit } from '../kits/visit.ts';
+import { viewPage } from '../kits/view-page.ts';
+import type { Visit } from '../kits/visit.ts';
 import { type Child, html, type Markup } from '../markup.ts';
+import type { PageView } from '../page.ts';
 import type { PortalApp, PortalContext } from '../portal-app.ts';
 import { certificateControls } from './client-certificate.ts';
 import {
@@ -64,40 +62,28 @@ const DONE = {
   dropped: 'The endpoint is enabled. Pending events were dropped and stay in the log.',
 };
 
-const Params = Type.Object({ wabaId: Type.String(), id: Type.String() });
-
 export function endpointPage(app: PortalApp, context: PortalContext): void {
-  const options = { config: PAGES.member, schema: { params: Params } };
-  app.get('/portal/w/:wabaId/endpoints/:id', options, async (request, reply) =>
-    sendEndpointPage(request, reply, context, request.params.id),
-  );
+  const place = { path: '/portal/w/:wabaId/endpoints/:id', access: PAGES.member, active: 'endpoints' };
+  viewPage(app, context, { ...place, view: (visit) => endpointView(visit) });
 }
 
 /** The page of an endpoint; `error` is about a form on it. Throws RequestError `unknown_endpoint`, ApiError 404. */
-export async function sendEndpointPage(
-  request: FastifyRequest,
-  reply: FastifyReply,
-  context: PortalContext,
-  id: string,
-  error: RequestError | null = null,
-): Promise<FastifyReply> {
-  const waba = wabaOf(request);
-  const viewer = viewerOf(request);
-  const endpoint = await endpointStatus(context.accounts, waba.wabaId, accountObjectId(id));
-  await new Visit(request, reply, context).noteListRead('deliveries.listed', [waba.wabaId]);
-  const path = endpointPath(waba.wabaId, endpoint.id);
-  const view = {
+export async function endpointView(visit: Visit, error: RequestError | null = null): Promise<PageView> {
+  const { context, viewer } = visit;
+  const { wabaId } = visit.waba;
+  const endpoint = await endpointStatus(context.accounts, wabaId, visit.id);
+  await visit.noteListRead('deliveries.listed', [wabaId]);
+  return {
     title: endpoint.description || new URL(endpoint.url).host,
-    active: 'endpoints',
     lead: html`<code class="break">${urlFor(viewer, endpoint.url)}</code>`,
-    trail: [{ label: 'Webhook endpoints', href: endpointsPath(waba.wabaId) }],
-    actions: mayChange(viewer) && pageActions(viewer, path, endpoint),
+    trail: [{ label: 'Webhook endpoints', href: endpointsPath(wabaId) }],
+    actions: visit.mayChange && pageActions(viewer, endpointPath(wabaId, endpoint.id), endpoint),
     done: DONE,
-    ...(error !== null && { notice: { kind: 'error' as const, text: error.message } }),
+    notice: error && { kind: 'error', text: error.message },
     assets: ['webhooks.css'],
     body: await bodyOf(context, viewer, endpoint),
+    error,
   };
-  return sendPage(reply, view, error === null ? 200 : 422);
 }
 
 function pageActions(viewer: Viewer, path: string, { mode, waiting }: EndpointStatus): Markup {
@@ -209,7 +195,7 @@ function figures(
     {
       label: 'Success rate, 24 h',
       value: rate ?? '–',
-      ...(failures > attempts / 10 && { tone: 'bad' as const }),
+      tone: failures > attempts / 10 && 'bad',
       note: `${attempts.toLocaleString('en-US')} attempts`,
     },
     { label: 'Failed attempts', value: failures.toLocaleString('en-US') },
@@ -217,13 +203,13 @@ function figures(
       label: 'Failed permanently, 24 h',
       value: failed,
       note: failed === 0 ? 'no failures' : html`<a href="${failedPath(wabaId, id)}">Show them</a>`,
-      ...(failed > 0 && { tone: 'bad' as const }),
+      tone: failed > 0 && 'bad',
     },
     { label: 'Mean response time', value: attempts === 0 ? '–' : durationText(sum('totalMs') / attempts) },
     {
       label: 'Pending',
       value: shownCount(waiting),
-      ...(waiting.count > 0 && { tone: 'waiting' as const }),
+      tone: waiting.count > 0 && 'waiting',
       note: waiting.count === 0 ? 'no backlog' : parts.join(', '),
     },
     { label: 'Oldest pending', value: oldest === null ? '–' : relativeText(oldest, now) },

@@ -1,15 +1,12 @@
-import type { FastifyRequest } from 'fastify';
 import type { EndpointActivity } from '../../../endpoints/endpoint-statistics.ts';
 import type { Endpoint } from '../../../endpoints/store.ts';
-import type { Audited } from '../../../platform/audit/audit.ts';
 import { shownUrl } from '../../../platform/http/outbound-url.ts';
 import { shownCount, type WaitingDeliveries } from '../../../queue/waiting.ts';
-import { actorOf, type Viewer } from '../access/viewer.ts';
+import type { Viewer } from '../access/viewer.ts';
 import { badge } from '../components/badge.ts';
 import { durationText, utcText } from '../components/time.ts';
 import type { Option } from '../kits/form-fields.ts';
 import { html, type Markup } from '../markup.ts';
-import type { PortalContext } from '../portal-app.ts';
 
 type Status = Pick<Endpoint, 'mode' | 'failingSince'> & { recoveringSince?: Date | null };
 
@@ -87,10 +84,6 @@ export function endpointPath(wabaId: string, id: string): string {
 
 export function failedPath(wabaId: string, id: string): string {
   return `/portal/w/${encodeURIComponent(wabaId)}/deliveries?state=failed&endpointId=${encodeURIComponent(id)}`;
-}
-
-export function toolsOf(request: FastifyRequest, { accounts }: PortalContext): typeof accounts & Audited {
-  return { ...accounts, actor: actorOf(request) };
 }
 
 export function mayChange({ role }: Viewer): boolean {

@@ -1,9 +1,8 @@
-import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { EndpointView } from '../../../endpoints/endpoints.ts';
-import { sendPage } from '../access/send-page.ts';
-import { wabaOf } from '../access/viewer.ts';
 import { codeBlock } from '../components/copyable.ts';
+import type { Visit } from '../kits/visit.ts';
 import { type Child, html, type Markup } from '../markup.ts';
+import type { PageView } from '../page.ts';
 import { endpointsPath } from './endpoint-status.ts';
 
 type Signatures = Pick<EndpointView, 'format' | 'signatureProfile' | 'asymmetricSignature'>;
@@ -25,18 +24,16 @@ type NewSecret = {
  * The response to the form that made a secret, or the app secret of an endpoint that got the format `meta`: the one
  * page that shows it. It is in no URL and nothing stores it, so opening the page again cannot show it.
  */
-export function sendSecretPage(
-  request: FastifyRequest,
-  reply: FastifyReply,
+export function secretView(
+  { waba }: Visit,
   { title, secret, appSecret = null, signatures, next, overlap }: NewSecret,
-): FastifyReply {
+): PageView {
   const name = secret === null ? 'app secret' : 'signing secret';
   const signing = secret !== null && html`<h2>Signing secret</h2>${codeBlock(secret, 'The signing secret')}`;
   const ofApp = appSecret !== null && html`<h2>App secret</h2>${codeBlock(appSecret, 'The app secret')}`;
-  return sendPage(reply, {
+  return {
     title,
-    active: 'endpoints',
-    trail: [{ label: 'Webhook endpoints', href: endpointsPath(wabaOf(request).wabaId) }],
+    trail: [{ label: 'Webhook endpoints', href: endpointsPath(waba.wabaId) }],
     assets: ['webhooks.css'],
     notice: {
       kind: 'warning',
@@ -47,7 +44,7 @@ ${overlap && html`<p>${overlap}</p>`}
 <p><a class="button primary" href="${next.href}">${next.label}</a></p></div>
 <h2>Verify the signature of each webhook</h2>
 ${verifySamples(signatures)}`,
-  });
+  };
 }
 
 type Sample = { label: string; code: string };

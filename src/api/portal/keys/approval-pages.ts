@@ -1,5 +1,3 @@
-import type { FastifyReply, FastifyRequest } from 'fastify';
-import { Type } from 'typebox';
 import { type KeyRequest, keyRequestWorkflowId } from '../../../keys/key-request-store.ts';
 import {
   decideKeyRequest,
@@ -7,19 +5,19 @@ import {
   keyRequestsOf,
   waitingKeyRequests,
 } from '../../../keys/key-requests.ts';
-import { RequestError } from '../../../platform/request-input.ts';
+import { invalidValue, type RequestError } from '../../../platform/request-input.ts';
 import { workflowUrl } from '../../../platform/temporal/client-connection.ts';
-import { accountObjectId } from '../../external/schema-kit.ts';
 import { PAGES } from '../access/page-access.ts';
-import { sendPage } from '../access/send-page.ts';
-import { actorOf, type Viewer, viewerOf } from '../access/viewer.ts';
+import type { Viewer } from '../access/viewer.ts';
 import { postForm, textField } from '../components/form.ts';
 import { detailList, emptyState } from '../components/table.ts';
 import { formLine } from '../form-values.ts';
+import { action } from '../kits/action.ts';
 import { rowTable, showList } from '../kits/list-page.ts';
 import { viewPage } from '../kits/view-page.ts';
 import type { Visit } from '../kits/visit.ts';
 import { html, type Markup } from '../markup.ts';
+import type { PageView } from '../page.ts';
 import type { PortalApp, PortalContext } from '../portal-app.ts';
 import { requestColumns, requestFacts } from './key-tables.ts';
 
@@ -70,52 +68,38 @@ function waitingPart(visit: Visit, waiting: readonly KeyRequest[]): Markup {
 }
 
 function approvalPage(app: PortalApp, context: PortalContext): void {
-  const params = Type.Object({ id: Type.String() });
-  app.get(`${PATH}/:id`, { config: PAGES.operator, schema: { params } }, async (request, reply) =>
-    showRequest(request, reply, context, { id: accountObjectId(request.params.id), note: '', error: null }),
-  );
-
-  const body = Type.Object({ decision: formLine(), note: formLine() });
-  const options = { config: PAGES.operator, schema: { params, body } };
-  app.post(`${PATH}/:id`, options, async (request, reply) => {
-    const { note, decision } = request.body;
-    const id = accountObjectId(request.params.id);
-    const state = decision === 'approve' ? 'approved' : 'denied';
-    try {
-      if (decision !== 'approve' && decision !== 'deny') {
-        throw new RequestError('invalid_value', 'Choose to approve or to deny.');
-      }
-      await decideKeyRequest({ database: context.database, actor: actorOf(request) }, id, { state, note });
-    } catch (error) {
-      if (!(error instanceof RequestError) || error.code === 'unknown_key_request') throw error;
-      return await showRequest(request, reply, context, { id, note, error });
-    }
-    return reply.redirect(`${PATH}?done=${state}`, 303);
+  const place = { path: `${PATH}/:id`, access: PAGES.operator, active: ACTIVE };
+  viewPage(app, context, { ...place, view: (visit) => requestView(visit, '', null) });
+  action(app, context, {
+    ...{ ...place, fields: { decision: formLine(), note: formLine() } },
+    needsAll: true,
+    act: async (visit, given) => {
+      const decision = given.text('decision');
+      if (decision !== 'approve' && decision !== 'deny') throw invalidValue('Choose to approve or to deny.');
+      const state = decision === 'approve' ? 'approved' : 'denied';
+      await decideKeyRequest(visit.tools, visit.id, { state, note: given.text('note') });
+      return `${PATH}?done=${state}`;
+    },
+    refused: (visit, error, given) => requestView(visit, given.text('note'), error),
   });
 }
 
-async function showRequest(
-  request: FastifyRequest,
-  reply: FastifyReply,
-  { config, database, now }: PortalContext,
-  { id, note, error }: { id: string; note: string; error: RequestError | null },
-): Promise<FastifyReply> {
-  const found = await keyRequestOf({ database }, null, id);
+async function requestView(visit: Visit, note: string, error: RequestError | null): Promise<PageView> {
+  const found = await keyRequestOf(visit.context, null, visit.id);
   const facts = detailList([
     ['Tenant', found.businessName],
     ['WABA', html`<a href="/portal/w/${found.wabaId}/keys">${found.wabaId}</a>`],
-    ...requestFacts(found, new Date(now())),
+    ...requestFacts(found, visit.now),
   ]);
-  const url = workflowUrl(config.temporal, keyRequestWorkflowId(found.id));
-  const view = {
-    active: ACTIVE,
+  const url = workflowUrl(visit.context.config.temporal, keyRequestWorkflowId(found.id));
+  return {
     title: `Request ${found.id}`,
     trail: [{ label: TITLE, href: PATH }],
     actions: html`<a class="button" href="${url}" rel="noreferrer">Workflow in the Temporal UI</a>`,
-    notice: error === null || error.param === 'note' ? null : { kind: 'error' as const, text: error.message },
-    body: html`<div class="card">${facts}</div>${decisionForm(viewerOf(request), found, note, error)}`,
+    notice: error === null || error.param === 'note' ? null : { kind: 'error', text: error.message },
+    body: html`<div class="card">${facts}</div>${decisionForm(visit.viewer, found, note, error)}`,
+    error,
   };
-  return sendPage(reply, view, error === null ? 200 : 422);
 }
 
 function decisionForm(

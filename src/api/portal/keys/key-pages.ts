@@ -4,8 +4,9 @@ import { limitKey, listKeys, revokeKey } from '../../../keys/api-keys.ts';
 import type { KeyRequest } from '../../../keys/key-request-store.ts';
 import { keyRequestOf, keyRequestsOf, requestKey, withdrawKeyRequest } from '../../../keys/key-requests.ts';
 import { type RevealedKey, revealKey } from '../../../keys/reveal-key.ts';
+import type { RequestError } from '../../../platform/request-input.ts';
 import { PAGES } from '../access/page-access.ts';
-import { orShown, pageNotFound, roleRefused } from '../access/page-error.ts';
+import { pageNotFound, roleRefused } from '../access/page-error.ts';
 import { sendPage } from '../access/send-page.ts';
 import type { Viewer } from '../access/viewer.ts';
 import { codeBlock } from '../components/copyable.ts';
@@ -156,22 +157,19 @@ const REQUEST_PATH = `${PATH}/requests/:id`;
 function keyRequestPages(app: PortalApp, context: PortalContext): void {
   viewPage(app, context, { ...SEEN, path: REQUEST_PATH, view: requestView });
   action(app, context, {
-    ...{ ...CHANGED, path: `${REQUEST_PATH}/reveal` },
+    ...{ ...CHANGED, path: `${REQUEST_PATH}/reveal`, refused: refusedView },
     act: async (visit) => {
       if (!mayReveal(visit.viewer, await requestOf(visit))) throw roleRefused();
       // Shown right here: a page that could be fetched again would have to keep the key.
-      return await orRefused(visit, async () =>
-        showKey(visit, await revealKey(visit.tools, visit.waba.wabaId, visit.id)),
-      );
+      return keyView(visit, await revealKey(visit.tools, visit.waba.wabaId, visit.id));
     },
   });
   action(app, context, {
-    ...{ ...CHANGED, path: `${REQUEST_PATH}/withdraw` },
-    act: async (visit) =>
-      await orRefused(visit, async () => {
-        await withdrawKeyRequest(visit.tools, visit.waba.wabaId, visit.id, visit.viewer.userId);
-        return `${visit.at(PATH)}?done=withdrawn`;
-      }),
+    ...{ ...CHANGED, path: `${REQUEST_PATH}/withdraw`, refused: refusedView },
+    act: async (visit) => {
+      await withdrawKeyRequest(visit.tools, visit.waba.wabaId, visit.id, visit.viewer.userId);
+      return `${visit.at(PATH)}?done=withdrawn`;
+    },
   });
 }
 
@@ -204,23 +202,20 @@ function nextSteps(viewer: Viewer, path: string, request: KeyRequest): Markup {
 }
 
 /** A request that is refused shows how it stands instead. */
-async function orRefused<Next>(visit: Visit, act: () => Promise<Next>): Promise<Next | FastifyReply> {
-  return await orShown<Next | FastifyReply>(act, async (error) => {
-    if (error.code.startsWith('unknown_')) throw error;
-    const notice = { kind: 'error' as const, text: error.message };
-    return sendPage(visit.reply, { ...(await requestView(visit)), active: 'keys', notice }, 409);
-  });
+async function refusedView(visit: Visit, error: RequestError): Promise<FastifyReply> {
+  if (error.code.startsWith('unknown_')) throw error;
+  const notice = { kind: 'error' as const, text: error.message };
+  return sendPage(visit.reply, { ...(await requestView(visit)), active: 'keys', notice }, 409);
 }
 
 /** The one page that shows a key: it is in no URL and no log, and nothing can show it again. */
-function showKey(visit: Visit, key: RevealedKey): FastifyReply {
+function keyView(visit: Visit, key: RevealedKey): PageView {
   const example = `curl -H 'Authorization: Bearer ${key.apiKey}' ${visit.context.publicUrl}/me`;
   const replaced =
     key.replacesKeyId !== null &&
     html`<p>API key ${key.replacesKeyId} ${key.replacedEndsAt === null ? 'stays valid until it is revoked.' : html`stays valid until ${exactTime(key.replacedEndsAt)}.`}</p>`;
-  return sendPage(visit.reply, {
+  return {
     title: 'Your API key',
-    active: 'keys',
     trail: toKeys(visit),
     notice: { kind: 'warning', text: 'Store it now. Heliograph does not keep it and cannot show it again.' },
     body: html`${codeBlock(key.apiKey, 'API key')}
@@ -229,5 +224,5 @@ ${replaced}
 <h2>Try it</h2>
 ${codeBlock(example, 'Example')}
 <p><a class="button" href="${visit.at(PATH)}">I have stored it</a></p>`,
-  });
+  };
 }

@@ -1,4 +1,3 @@
-import type { FastifyReply } from 'fastify';
 import type { RequestError } from '../../../platform/request-input.ts';
 import { orShown } from '../access/page-error.ts';
 import { sendPage } from '../access/send-page.ts';
@@ -9,7 +8,7 @@ import { type Child, html, type Markup } from '../markup.ts';
 import type { PageView } from '../page.ts';
 import type { PortalApp, PortalContext } from '../portal-app.ts';
 import { bodyOf, type FormField, fieldMarkup } from './form-fields.ts';
-import { queryOf } from './view-page.ts';
+import { follow, type Next, queryOf } from './view-page.ts';
 import { type Place, Visit } from './visit.ts';
 
 /** A form that was sent and not accepted: it is shown again with what it had. */
@@ -32,8 +31,8 @@ export type Form<Name extends string, Subject> = {
   look?: 'danger' | 'plain';
   /** What the fields have at first. */
   values?: (subject: Subject, visit: Visit) => Partial<Record<Name, string | readonly string[]>>;
-  /** Returns where to go, or a page. Throws RequestError for what is wrong. */
-  submit: (visit: Visit, given: Given<Name>, subject: Subject) => Promise<string | FastifyReply>;
+  /** Throws RequestError for what is wrong. */
+  submit: (visit: Visit, given: Given<Name>, subject: Subject) => Promise<Next>;
   /** The field that an error is about. Left out: that of its parameter. */
   fieldOf?: (error: RequestError) => string | null;
 };
@@ -112,14 +111,12 @@ export function unplaced<Name extends string, Subject>(
   return { kind: 'error', text: refused.error.message };
 }
 
-type Shown = PageView | FastifyReply;
-
 /** Where a form is sent to, and what shows it again when it is refused. */
 type FormAction<Name extends string, Subject> = Pick<Place, 'access'> & {
   active?: string;
   form: Form<Name, Subject>;
   load?: (visit: Visit) => Promise<Subject>;
-  show: (visit: Visit, refused: Refused, subject: Subject) => Shown | Promise<Shown>;
+  show: (visit: Visit, refused: Refused, subject: Subject) => Next | Promise<Next>;
   query?: readonly string[];
 };
 
@@ -134,16 +131,14 @@ export function formAction<Name extends string, Subject>(
     const visit = new Visit(request, reply, context);
     const values = formValues(request.body);
     const subject = await load(visit);
-    return await orShown(
-      async () => {
-        const next = await form.submit(visit, values, subject);
-        return typeof next === 'string' ? reply.redirect(next, 303) : next;
-      },
+    const next = await orShown<Next>(
+      () => form.submit(visit, values, subject),
       async (error) => {
         const shown = await show(visit, { values, error }, subject);
-        return 'title' in shown ? sendPage(reply, { active, ...shown, error }) : shown;
+        return typeof shown === 'object' && 'title' in shown ? { ...shown, error } : shown;
       },
     );
+    return follow(reply, next, active);
   });
 }
 
@@ -214,7 +209,7 @@ export function formPage<Name extends string, Subject>(
       },
     );
   }
-  formAction(app, context, { access, form, load, show });
+  formAction(app, context, { access, active, form, load, show });
   return page.isPart && typeof page.title === 'string' ? { heading: page.title, ...form } : form;
 }
 

@@ -16,11 +16,18 @@ export function queryOf(names: readonly string[]) {
   );
 }
 
+/** What follows on a request: a page, a path to go to, or what was sent already. */
+export type Next = PageView | string | FastifyReply;
+
+export function follow(reply: FastifyReply, next: Next, active: string): FastifyReply {
+  if (typeof next === 'string') return reply.redirect(next, 303);
+  return 'title' in next ? sendPage(reply, { active, ...next }) : next;
+}
+
 type ViewPage = Place & {
   /** The parameters that it reads. */
   query?: readonly string[];
-  /** What it shows; a string: where to go instead. */
-  view: (visit: Visit) => PageView | string | Promise<PageView | string>;
+  view: (visit: Visit) => Next | Promise<Next>;
 };
 
 /** A page that shows something and changes nothing. */
@@ -30,10 +37,9 @@ export function viewPage(
   { path, access, active, query = [], view }: ViewPage,
 ): void {
   const schema = { querystring: queryOf(query) };
-  app.get(path, { config: access, schema }, async (request, reply) => {
-    const shown = await view(new Visit(request, reply, context));
-    return typeof shown === 'string' ? reply.redirect(shown, 303) : sendPage(reply, { active, ...shown });
-  });
+  app.get(path, { config: access, schema }, async (request, reply) =>
+    follow(reply, await view(new Visit(request, reply, context)), active),
+  );
 }
 
 type Download = Omit<Place, 'active'> & { send: (visit: Visit) => Promise<FastifyReply> };

@@ -1,4 +1,3 @@
-import { Type } from 'typebox';
 import { listGroupMembers } from '../../../customers/groups.ts';
 import type { MessageOrigin } from '../../../messages/app-messages.ts';
 import {
@@ -17,16 +16,15 @@ import { listOf, type Members, membersOf, textOf } from '../../../platform/json/
 import { annotationMembers, editedContent, mediaAddress, mediaErrorOf } from '../../messages/message-json.ts';
 import { PAGES } from '../access/page-access.ts';
 import { pageNotFound } from '../access/page-error.ts';
-import { sendPage } from '../access/send-page.ts';
-import { viewerOf, wabaOf } from '../access/viewer.ts';
 import { badge } from '../components/badge.ts';
 import { codeBlock, copyable } from '../components/copyable.ts';
 import { detailList, emptyState } from '../components/table.ts';
 import { exactTime } from '../components/time.ts';
 import { prettyJson, shownText } from '../deliveries/shown-text.ts';
-import { mayChange } from '../endpoints/endpoint-status.ts';
-import { Visit } from '../kits/visit.ts';
+import { viewPage } from '../kits/view-page.ts';
+import type { Visit } from '../kits/visit.ts';
 import { html, type Markup, nothing } from '../markup.ts';
+import { hrefWith } from '../navigation.ts';
 import type { PortalApp, PortalContext } from '../portal-app.ts';
 import { groupMembers, groupRows, participantList, statusBadge } from './group-parts.ts';
 
@@ -34,43 +32,40 @@ const PAGE_SIZE = 20;
 
 const ROW_ID = /^\d{1,18}$/;
 
-const Query = Type.Object({ cursor: Type.Optional(Type.String({ maxLength: 2_048 })) });
+const LIST = '/portal/w/:wabaId/conversations';
 
 /** GET /portal/w/:wabaId/conversations/:id: a thread, its newest part first to be seen. */
 export function conversationPage(app: PortalApp, context: PortalContext): void {
   const { database, cursors } = context;
-  const params = Type.Object({ wabaId: Type.String(), id: Type.String() });
-  const options = { config: PAGES.member, schema: { params, querystring: Query } };
-  app.get('/portal/w/:wabaId/conversations/:id', options, async (request, reply) => {
-    const waba = wabaOf(request);
-    const { id } = request.params;
-    const conversation = ROW_ID.test(id) ? await findConversation(database, waba.wabaId, id) : null;
+  const view = async (visit: Visit) => {
+    const { wabaId } = visit.waba;
+    const id = visit.param('id');
+    const conversation = ROW_ID.test(id) ? await findConversation(database, wabaId, id) : null;
     if (conversation === null) throw pageNotFound();
-    await new Visit(request, reply, context).noteRead('conversation.read', `conversation ${id}`);
-    const scope = [waba.wabaId, 'portal-messages', id];
-    const [afterId = null] = cursors.decode(scope, request.query.cursor ?? '') ?? [];
+    await visit.noteRead('conversation.read', `conversation ${id}`);
+    const scope = [wabaId, 'portal-messages', id];
+    const [afterId = null] = cursors.decode(scope, visit.query('cursor')) ?? [];
     const walk = { order: 'desc' as const, afterId, limit: PAGE_SIZE };
     const inGroup = conversation.groupId === null ? [] : await listGroupMembers(database, conversation.id);
-    const page = await listConversationMessages(database, waba.wabaId, id, walk);
-    const messages = await messageViews(context, waba.wabaId, page?.messages.toReversed() ?? []);
-    const path = `/portal/w/${waba.wabaId}/conversations`;
+    const page = await listConversationMessages(database, wabaId, id, walk);
+    const messages = await messageViews(context, wabaId, page?.messages.toReversed() ?? []);
     const cursor = page?.hasMore && page.position !== null ? cursors.encode(scope, [page.position]) : null;
-    const earlier = cursor === null ? null : `${path}/${id}?${new URLSearchParams({ cursor })}`;
-    return sendPage(reply, {
+    const earlier = cursor === null ? null : hrefWith(visit.path, { cursor });
+    const erase = `/portal/w/${wabaId}/erasures/new?conversationId=${conversation.id}`;
+    return {
       title: nameOf(conversation),
-      active: 'conversations',
-      trail: [{ label: 'Conversations', href: path }],
-      actions:
-        mayChange(viewerOf(request)) &&
-        html`<a class="button" href="/portal/w/${waba.wabaId}/erasures/new?conversationId=${conversation.id}">Erase</a>`,
+      trail: [{ label: 'Conversations', href: visit.at(LIST) }],
+      actions: visit.mayChange && html`<a class="button" href="${erase}">Erase</a>`,
       assets: ['conversations.css'],
       body: html`${about(conversation)}
 ${conversation.groupId !== null && groupMembers(inGroup)}
 ${earlier !== null && html`<p class="earlier"><a class="button" href="${earlier}">Earlier messages</a></p>`}
 ${messages.length === 0 ? emptyState('No messages', 'This part of the thread has no messages.') : html`<ol class="thread">${messages}</ol>`}
-${afterId !== null && html`<p class="earlier"><a class="button" href="${path}/${id}">Newest messages</a></p>`}`,
-    });
-  });
+${afterId !== null && html`<p class="earlier"><a class="button" href="${visit.path}">Newest messages</a></p>`}`,
+    };
+  };
+  const place = { path: `${LIST}/:id`, access: PAGES.member, active: 'conversations' };
+  viewPage(app, context, { ...place, query: ['cursor'], view });
 }
 
 function nameOf({ groupId, groupSubject, name, username, waId }: ConversationDetail): string {

@@ -11,8 +11,12 @@ import {
   type TroubledEndpoint,
 } from '../../../deliveries/backlog.ts';
 import { LATELY_MINUTES } from '../../../deliveries/loop/run-share.ts';
-import type { QuarantineTotal } from '../../../inbound/inbox-admin.ts';
-import { countInbox, listQuarantineReasons, oldestWaitingBodyAt } from '../../../inbound/inbox-admin.ts';
+import {
+  countInbox,
+  listQuarantineReasons,
+  oldestWaitingBodyAt,
+  type QuarantineTotal,
+} from '../../../inbound/inbox-admin.ts';
 import type { EgressProxy } from '../../../platform/http/egress-proxy-url.ts';
 import { shownUrl } from '../../../platform/http/outbound-url.ts';
 import type { Database } from '../../../platform/postgres/database.ts';
@@ -26,12 +30,13 @@ import { lookAtProxy } from '../../../platform/sender/proxy-tunnel.ts';
 import { countWaiting, shownCount, type WaitingDeliveries } from '../../../queue/waiting.ts';
 import { checkObjectStore } from '../../health/health-routes.ts';
 import { PAGES } from '../access/page-access.ts';
-import { sendPage } from '../access/send-page.ts';
 import { badge } from '../components/badge.ts';
 import { noticeBox } from '../components/notice.ts';
 import { dataTable, emptyState, type Stat, statRow } from '../components/table.ts';
 import { durationText, timeAgo } from '../components/time.ts';
 import { endpointPath, modeBadge, troubleReason, waitingText } from '../endpoints/endpoint-status.ts';
+import { viewPage } from '../kits/view-page.ts';
+import type { Visit } from '../kits/visit.ts';
 import { html, type Markup } from '../markup.ts';
 import type { PortalApp, PortalContext } from '../portal-app.ts';
 
@@ -44,7 +49,7 @@ const SILENT_AFTER_MS = 10_000;
 
 export function healthPage(app: PortalApp, context: PortalContext): void {
   const { config, database } = context;
-  app.get('/portal/operator/health', { config: PAGES.operator }, async (_request, reply) => {
+  const view = async ({ now }: Visit) => {
     const [parts, workers, backlog, inbox, oldestBodyAt, reasons, endpoints, counted, steps, wabas] =
       await Promise.all([
         checkParts(context),
@@ -61,7 +66,6 @@ export function healthPage(app: PortalApp, context: PortalContext): void {
     const ids = endpoints.map(({ id }) => id);
     const waiting = await countWaiting(database, ids, MAX_COUNTED_OF_ENDPOINT);
     const errors = await readLastErrors(database, ids);
-    const now = new Date(context.now());
     const sections = [
       endpointSection({ endpoints, counted, waiting, errors, now }),
       partSection(parts),
@@ -74,16 +78,17 @@ export function healthPage(app: PortalApp, context: PortalContext): void {
         isBad: false,
       },
     ];
-    return sendPage(reply, {
+    return {
       title: 'System health',
-      active: 'operator/health',
       actions: html`<a class="button" href="${config.temporal.uiUrl}">Temporal UI</a><a class="button" href="/portal/operator/health">Reload</a>`,
       body: html`${problemBox(sections)}${statRow(statsOf({ backlog, inbox, oldestBodyAt, counted, workers, now }))}
 ${sections
   .toSorted((a, b) => Number(b.isBad) - Number(a.isBad))
   .map(({ heading, content }) => html`<h2>${heading}</h2>${content}`)}`,
-    });
-  });
+    };
+  };
+  const place = { path: '/portal/operator/health', access: PAGES.operator, active: 'operator/health' };
+  viewPage(app, context, { ...place, view });
 }
 
 /** A part of the page; those in which something fails come first. */
@@ -118,29 +123,25 @@ function statsOf(system: {
       label: 'Failing endpoints',
       value: counted.failing.toLocaleString('en-US'),
       note: failingNote(counted),
-      ...(counted.failing > 0 && { tone: 'bad' as const }),
+      tone: counted.failing > 0 && 'bad',
     },
-    {
-      label: 'Pending deliveries',
-      value: shownCount(backlog),
-      note: states.join(', ') || 'no backlog',
-    },
+    { label: 'Pending deliveries', value: shownCount(backlog), note: states.join(', ') || 'no backlog' },
     {
       label: 'Oldest pending',
       value: backlog.oldestAt === null ? '–' : durationText(ageOf(backlog.oldestAt)),
-      ...(ageOf(backlog.oldestAt) > 3_600_000 && { tone: 'waiting' as const }),
+      tone: ageOf(backlog.oldestAt) > 3_600_000 && 'waiting',
     },
     {
       label: 'Intake backlog',
       value: (inbox.new ?? 0).toLocaleString('en-US'),
       note: bodyAgeMs === 0 ? 'no backlog' : `oldest ${durationText(bodyAgeMs)}`,
-      ...(bodyAgeMs > 10_000 && { tone: 'bad' as const }),
+      tone: bodyAgeMs > 10_000 && 'bad',
     },
     {
       label: 'Failed bodies',
       value: failed.toLocaleString('en-US'),
       note: `${(inbox.quarantined ?? 0).toLocaleString('en-US')} with items in quarantine`,
-      ...(failed > 0 && { tone: 'bad' as const }),
+      tone: failed > 0 && 'bad',
     },
     runShare(workers.filter((worker) => !isSilent(worker, now))),
   ];
@@ -206,12 +207,8 @@ function workerTable(workers: readonly SeenWorker[], now: Date): Markup {
 function housekeepingSection(steps: readonly HousekeepingStep[], now: Date): Section {
   const failing = steps.filter(({ failingSince }) => failingSince !== null).map(({ step }) => step);
   const problems = failing.length === 0 ? [] : [`Housekeeping fails: ${failing.join(', ')}.`];
-  return {
-    heading: 'Housekeeping',
-    content: housekeeping(steps, now),
-    isBad: problems.length > 0,
-    problems,
-  };
+  const isBad = problems.length > 0;
+  return { heading: 'Housekeeping', content: housekeeping(steps, now), isBad, problems };
 }
 
 /** The steps that fail; the others on one line that opens. */

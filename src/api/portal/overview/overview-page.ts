@@ -13,8 +13,7 @@ import { type EndpointStatus, endpointsOf } from '../../../endpoints/endpoints.t
 import { shownUrl } from '../../../platform/http/outbound-url.ts';
 import { MAX_SHOWN_WAITING, shownCount } from '../../../queue/waiting.ts';
 import { PAGES } from '../access/page-access.ts';
-import { sendPage } from '../access/send-page.ts';
-import { type Viewer, viewerOf, wabaOf } from '../access/viewer.ts';
+import type { Viewer } from '../access/viewer.ts';
 import { dataTable, emptyState, type Stat, statRow } from '../components/table.ts';
 import { durationText } from '../components/time.ts';
 import {
@@ -27,14 +26,14 @@ import {
   successRate,
   waitingText,
 } from '../endpoints/endpoint-status.ts';
+import { viewPage } from '../kits/view-page.ts';
+import type { Visit } from '../kits/visit.ts';
 import { type Child, html, type Markup } from '../markup.ts';
 import type { PortalApp, PortalContext } from '../portal-app.ts';
 
-export function overviewPages(app: PortalApp, { accounts, database, now }: PortalContext): void {
-  app.get('/portal/w/:wabaId', { config: PAGES.member }, async (request, reply) => {
-    const waba = wabaOf(request);
-    const viewer = viewerOf(request);
-    const until = new Date(now());
+export function overviewPages(app: PortalApp, context: PortalContext): void {
+  const { accounts, database } = context;
+  const view = async ({ waba, viewer, now: until }: Visit) => {
     const span = await chartSpan(database, waba.wabaId, until);
     const [endpoints, outcomes, latency, failed] = await Promise.all([
       endpointsOf(accounts, waba.wabaId, { maxWaiting: MAX_SHOWN_WAITING }),
@@ -49,14 +48,10 @@ export function overviewPages(app: PortalApp, { accounts, database, now }: Porta
 ${needsALook(endpoints, failed)}
 <div class="columns charts"><section class="card"><h2>Attempts per ${stepText(span)}</h2>${outcomeChart(outcomes, span)}</section>
 <section class="card"><h2>Delivery latency</h2>${latencyChart(latency, span)}</section></div>`;
-    return sendPage(reply, {
-      title: 'Overview',
-      active: 'overview',
-      lead: 'The last 24 hours of this WABA.',
-      assets: ['overview.css'],
-      body,
-    });
-  });
+    const lead = 'The last 24 hours of this WABA.';
+    return { title: 'Overview', lead, assets: ['overview.css'], body };
+  };
+  viewPage(app, context, { path: '/portal/w/:wabaId', access: PAGES.member, active: 'overview', view });
 }
 
 function firstSteps(wabaId: string, viewer: Viewer): Markup {
@@ -100,19 +95,19 @@ function statsOf(
       label: 'Pending',
       value: shownCount({ count: waiting, more }),
       note: waiting === 0 ? 'no backlog' : `oldest ${durationText(oldestMs)}`,
-      ...(oldestMs > 60_000 && { tone: 'waiting' as const }),
+      tone: oldestMs > 60_000 && 'waiting',
     },
     {
       label: 'Failed permanently',
       value: failedCount.toLocaleString('en-US'),
       note: failedCount === 0 ? 'no failures' : 'no more attempts follow',
-      ...(failedCount > 0 && { tone: 'bad' as const }),
+      tone: failedCount > 0 && 'bad',
     },
     {
       label: 'Failing endpoints',
       value: failing,
       note: paused === 0 ? `of ${endpoints.length}` : `of ${endpoints.length}, ${paused} paused`,
-      ...(failing > 0 && { tone: 'bad' as const }),
+      tone: failing > 0 && 'bad',
     },
   ];
 }

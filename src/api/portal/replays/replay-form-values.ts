@@ -1,6 +1,6 @@
 import { RequestError } from '../../../platform/request-input.ts';
 import type { GivenSelection } from '../../../replays/replay-input.ts';
-import { type FormValues, formLine, formLines, formOf } from '../form-values.ts';
+import { type FormValues, formLine, formLines } from '../form-values.ts';
 
 export type ReplayFormValues = {
   by: string;
@@ -13,7 +13,7 @@ export type ReplayFormValues = {
 };
 
 /** The form that is sent; `change` goes back to the choice. */
-export const ReplayForm = formOf({
+export const REPLAY_FIELDS = {
   by: formLine(),
   endpointId: formLine(),
   from: formLine(),
@@ -22,7 +22,7 @@ export const ReplayForm = formOf({
   states: formLines(100),
   ids: formLine(131_072),
   change: formLine(),
-});
+};
 
 /** What most people come for: what did not arrive. */
 export const NEW_REPLAY: ReplayFormValues = {

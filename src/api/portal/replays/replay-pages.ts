@@ -1,4 +1,3 @@
-import type { FastifyReply, FastifyRequest } from 'fastify';
 import { listEndpoints } from '../../../endpoints/store.ts';
 import { ALL_UPSTREAM, EVENT_TYPES, upstreamTypeOf } from '../../../platform/event-type.ts';
 import { shownUrl } from '../../../platform/http/outbound-url.ts';
@@ -16,9 +15,7 @@ import {
   switchReplay,
 } from '../../../replays/replays.ts';
 import { PAGES, withoutFreshProof } from '../access/page-access.ts';
-import { orShown } from '../access/page-error.ts';
-import { sendPage } from '../access/send-page.ts';
-import { type Viewer, viewerOf, wabaOf } from '../access/viewer.ts';
+import type { Viewer } from '../access/viewer.ts';
 import {
   actionButton,
   checkboxes,
@@ -31,22 +28,23 @@ import {
 import { noticeBox } from '../components/notice.ts';
 import { dataTable, detailList, statRow } from '../components/table.ts';
 import { exactTime, timeAgo, utcText } from '../components/time.ts';
-import { endpointOption, toolsOf } from '../endpoints/endpoint-status.ts';
-import { formValues } from '../form-values.ts';
+import { endpointOption } from '../endpoints/endpoint-status.ts';
+import type { FormValues } from '../form-values.ts';
 import { action } from '../kits/action.ts';
 import { type ListColumn, listPage } from '../kits/list-page.ts';
 import { livePiece, viewPage } from '../kits/view-page.ts';
 import type { Visit } from '../kits/visit.ts';
 import { type Child, html, type Markup } from '../markup.ts';
+import type { PageView } from '../page.ts';
 import type { PortalApp, PortalContext } from '../portal-app.ts';
 import {
   NEW_REPLAY,
-  ReplayForm,
+  REPLAY_FIELDS,
   type ReplayFormValues,
   readReplayForm,
   selectionOf,
 } from './replay-form-values.ts';
-import { progressView, replayBadge, replaysPath, selectionText } from './replay-view.ts';
+import { progressView, replayBadge, selectionText } from './replay-view.ts';
 
 export function replayPages(app: PortalApp, context: PortalContext): void {
   replayListPage(app, context);
@@ -93,65 +91,61 @@ function replayListPage(app: PortalApp, context: PortalContext): void {
 type Step = { values: ReplayFormValues; count?: ReplayCount; error?: RequestError };
 
 function replayWizard(app: PortalApp, context: PortalContext): void {
-  app.get('/portal/w/:wabaId/replays/new', { config: PAGES.admin }, async (request, reply) => {
-    const endpointId = formValues(request.query).text('endpointId').trim();
-    return await sendStep(request, reply, context, { values: { ...NEW_REPLAY, endpointId } });
+  const place = { path: `${LIST}/new`, active: 'replays' };
+  viewPage(app, context, {
+    ...{ ...place, access: PAGES.admin, query: ['endpointId'] },
+    view: (visit) => {
+      const endpointId = visit.query('endpointId').trim();
+      return stepView(visit, { values: { ...NEW_REPLAY, endpointId } });
+    },
   });
-  const counting = withoutFreshProof(PAGES.admin, 'it counts deliveries and changes nothing');
-  const schema = { body: ReplayForm };
-  app.post('/portal/w/:wabaId/replays/new', { config: counting, schema }, async (request, reply) => {
-    const form = formValues(request.body);
-    const values = readReplayForm(form);
-    const show = async (step: Omit<Step, 'values'>) =>
-      await sendStep(request, reply, context, { values, ...step });
-    if (form.text('change') !== '') return await show({});
-    return await orShown(
-      async () => show({ count: await countReplay(context, wabaOf(request).wabaId, selectionOf(values)) }),
-      (error) => show({ error }),
-    );
+  const form = {
+    ...{ active: 'replays', fields: REPLAY_FIELDS },
+    refused: (visit: Visit, error: RequestError, given: FormValues) =>
+      stepView(visit, { values: readReplayForm(given), error }),
+  };
+  action(app, context, {
+    ...{ ...form, ...place },
+    access: withoutFreshProof(PAGES.admin, 'it counts deliveries and changes nothing'),
+    act: async (visit, given) => {
+      const values = readReplayForm(given);
+      if (given.text('change') !== '') return await stepView(visit, { values });
+      const count = await countReplay(context, visit.waba.wabaId, selectionOf(values));
+      return await stepView(visit, { values, count });
+    },
   });
-  app.post('/portal/w/:wabaId/replays', { config: PAGES.admin, schema }, async (request, reply) => {
-    const values = readReplayForm(formValues(request.body));
-    return await orShown(
-      async () => {
-        const { wabaId } = wabaOf(request);
-        const by = viewerOf(request).email;
-        const { replayId } = await startReplay(toolsOf(request, context), wabaId, selectionOf(values), by);
-        return reply.redirect(`${replaysPath(wabaId)}/${replayId}`, 303);
-      },
-      (error) => sendStep(request, reply, context, { values, error }),
-    );
+  action(app, context, {
+    ...{ ...form, path: LIST, access: PAGES.admin },
+    act: async (visit, given) => {
+      const { tools, waba, viewer } = visit;
+      const selection = selectionOf(readReplayForm(given));
+      const { replayId } = await startReplay(tools, waba.wabaId, selection, viewer.email);
+      return `${visit.path}/${replayId}`;
+    },
   });
 }
 
 const FIELDS = ['endpointId', 'from', 'to', 'states', 'eventTypes', 'deliveryIds'];
 
-async function sendStep(
-  request: FastifyRequest,
-  reply: FastifyReply,
-  { database }: PortalContext,
-  { values, count, error }: Step,
-): Promise<FastifyReply> {
-  const waba = wabaOf(request);
-  const viewer = viewerOf(request);
-  const path = replaysPath(waba.wabaId);
-  const form = { viewer, path, values, error, endpoints: await listEndpoints(database, waba.wabaId) };
+async function stepView(visit: Visit, { values, count, error }: Step): Promise<PageView> {
+  const { viewer, waba, context } = visit;
+  const path = visit.at(LIST);
+  const endpoints = await listEndpoints(context.database, waba.wabaId);
+  const form = { viewer, path, values, error, endpoints };
   const isAtField = error !== undefined && FIELDS.includes(error.param ?? '');
   const text = isAtField ? 'The selection is not valid: see the field below.' : error?.message;
-  const view = {
+  return {
     title: count === undefined ? 'New replay' : 'Dry run',
-    active: 'replays',
     trail: [{ label: 'Replays', href: path }],
     lead:
       count === undefined
         ? 'Step 1 of 2: select deliveries. Nothing is sent before you have seen their number.'
         : 'Step 2 of 2: nothing has been sent yet.',
     assets: ['webhooks.css'],
-    notice: text === undefined ? null : { kind: 'error' as const, text },
+    notice: text === undefined ? null : { kind: 'error', text },
+    error: error ?? null,
     body: count === undefined ? chooseForm(form) : countedView({ ...form, count }),
   };
-  const status = error?.code === 'rate_limit_exceeded' ? 429 : 422;
-  return sendPage(reply, view, error === undefined ? 200 : status);
 }
 
 const PATH = `${LIST}/:id`;

@@ -4,10 +4,6 @@ import { badge } from '../components/badge.ts';
 import { statRow } from '../components/table.ts';
 import { html, type Markup } from '../markup.ts';
 
-export function replaysPath(wabaId: string): string {
-  return `/portal/w/${encodeURIComponent(wabaId)}/replays`;
-}
-
 const STATES = {
   running: badge('waiting', 'Running'),
   paused: badge('off', 'Paused'),
@@ -55,14 +51,14 @@ ${statRow([
   {
     label: 'Delivered',
     value: shown(outcomes.delivered),
-    ...(outcomes.delivered > 0 && { tone: 'good' as const }),
+    tone: outcomes.delivered > 0 && 'good',
   },
   {
     label: 'Pending or retrying',
     value: shown(outcomes.pending),
-    ...(outcomes.pending > 0 && { tone: 'waiting' as const }),
+    tone: outcomes.pending > 0 && 'waiting',
   },
-  { label: 'Failed', value: shown(outcomes.failed), ...(outcomes.failed > 0 && { tone: 'bad' as const }) },
+  { label: 'Failed', value: shown(outcomes.failed), tone: outcomes.failed > 0 && 'bad' },
   { label: 'Dropped', value: shown(outcomes.dropped) },
   { label: 'Skipped', value: shown(skipped) },
 ])}`;

@@ -1,5 +1,4 @@
 import type { FastifyReply } from 'fastify';
-import { Type } from 'typebox';
 import type { Invitation } from '../../../users/invitation-store.ts';
 import { invitationsForProven, joinProven, type ProvenPerson } from '../../../users/oidc-sign-in.ts';
 import { accountObjectId } from '../../external/schema-kit.ts';
@@ -8,8 +7,9 @@ import { PageError } from '../access/page-error.ts';
 import { beginInBrowser, provenCookie } from '../access/session-cookie.ts';
 import { postForm } from '../components/form.ts';
 import { formLine } from '../form-values.ts';
+import { action } from '../kits/action.ts';
 import { viewPage } from '../kits/view-page.ts';
-import { Visit } from '../kits/visit.ts';
+import type { Visit } from '../kits/visit.ts';
 import { html } from '../markup.ts';
 import type { PortalApp, PortalContext } from '../portal-app.ts';
 import { invitedAs } from './invitation-page.ts';
@@ -46,14 +46,16 @@ ${postForm(visit.formToken, PATH, invitations.map(joinButton))}
     },
   });
 
-  const body = Type.Object({ invitation: formLine() });
-  app.post(PATH, { config: PAGES.open, schema: { body } }, async (request, reply) => {
-    const visit = new Visit(request, reply, context);
-    const { person } = provenOf(visit);
-    const id = accountObjectId(request.body.invitation);
-    await beginInBrowser(visit, await joinProven(context, person, id, visit.visitor));
-    provenCookie.clear(reply);
-    return reply.redirect('/portal', 303);
+  action(app, context, {
+    ...{ path: PATH, access: PAGES.open, fields: { invitation: formLine() } },
+    needsAll: true,
+    act: async (visit, given) => {
+      const { person } = provenOf(visit);
+      const id = accountObjectId(given.text('invitation'));
+      await beginInBrowser(visit, await joinProven(context, person, id, visit.visitor));
+      provenCookie.clear(visit.reply);
+      return '/portal';
+    },
   });
 }
 

@@ -1,5 +1,4 @@
 import type { FastifyRequest } from 'fastify';
-import { Type } from 'typebox';
 import {
   invitationsForProven,
   linkIdentity,
@@ -12,12 +11,12 @@ import {
 import { checkOwnPassword } from '../../../users/sign-in.ts';
 import { PAGES, withFreshProof } from '../access/page-access.ts';
 import { PageError } from '../access/page-error.ts';
-import { sendPage } from '../access/send-page.ts';
 import { beginInBrowser, oidcCookie } from '../access/session-cookie.ts';
 import type { ViewerSession } from '../access/viewer.ts';
 import { formLine } from '../form-values.ts';
+import { action } from '../kits/action.ts';
 import { viewPage } from '../kits/view-page.ts';
-import { Visit } from '../kits/visit.ts';
+import type { Visit } from '../kits/visit.ts';
 import { html } from '../markup.ts';
 import { localPath } from '../navigation.ts';
 import type { PortalApp, PortalContext } from '../portal-app.ts';
@@ -52,16 +51,19 @@ export function oidcPages(app: PortalApp, context: PortalContext, tools: OidcToo
       return await begin(visit, tools.client, wanted);
     },
   });
-  app.get('/portal/oidc/callback', { config: PAGES.open }, async (request, reply) => {
-    const visit = new Visit(request, reply, context);
-    oidcCookie.clear(reply);
-    const { kept, person } = await orRefused(request, async () => {
-      const sealed = oidcCookie.read(request) ?? '';
-      const found = JSON.parse(accounts.secretBox.open(sealed, COOKIE_PLACE)) as Kept;
-      if (now() - found.startedAt > VALID_MS) throw new Error('the sign-in took too long');
-      return { kept: found, person: await tools.client.finish(request.url, found) };
-    });
-    return reply.redirect(await comeBack(visit, kept, person), 303);
+  viewPage(app, context, {
+    ...{ ...place, path: '/portal/oidc/callback' },
+    view: async (visit) => {
+      const { request, reply } = visit;
+      oidcCookie.clear(reply);
+      const { kept, person } = await orRefused(request, async () => {
+        const sealed = oidcCookie.read(request) ?? '';
+        const found = JSON.parse(accounts.secretBox.open(sealed, COOKIE_PLACE)) as Kept;
+        if (now() - found.startedAt > VALID_MS) throw new Error('the sign-in took too long');
+        return { kept: found, person: await tools.client.finish(request.url, found) };
+      });
+      return await comeBack(visit, kept, person);
+    },
   });
   if (context.config.portal.passwordSignIn) identityForms(app, context, tools);
   oidcJoinPages(app, context);
@@ -116,28 +118,30 @@ async function enter(visit: Visit, person: ProvenPerson, next: string): Promise<
 
 /** POST /portal/account/identity/…: the present password shows that it is the account's holder who asks. */
 function identityForms(app: PortalApp, context: PortalContext, { client, limit }: OidcTools): void {
-  const options = {
-    config: withFreshProof(PAGES.signedIn, 'code'),
-    schema: { body: Type.Object({ own: formLine(4_096) }) },
-  };
-  app.post(`${IDENTITY}/link`, options, async (request, reply) => {
-    const visit = new Visit(request, reply, context);
-    const { id, viewer } = visit.session;
-    await limit.count(request, `user ${viewer.userId}`);
-    await checkOwnPassword(context, viewer.userId, request.body.own);
-    await limit.succeeded(request, `user ${viewer.userId}`);
-    const url = await begin(visit, client, { next: '/portal/account', linkTo: id, provesFor: null });
-    // Not a redirect: the policy of the pages lets forms lead to this site only.
-    const body = html`<p>Sign in there as the person who is to use this account.</p><p><a class="button" href="${url}">Continue at your identity provider</a></p>`;
-    return sendPage(reply, { title: 'Connect your identity provider', active: 'account', body });
+  const access = withFreshProof(PAGES.signedIn, 'code');
+  const form = { access, active: 'account', fields: { own: formLine(4_096) }, needsAll: true } as const;
+  action(app, context, {
+    ...{ ...form, path: `${IDENTITY}/link` },
+    act: async (visit, given) => {
+      const { id, viewer } = visit.session;
+      await limit.count(visit.request, `user ${viewer.userId}`);
+      await checkOwnPassword(context, viewer.userId, given.text('own'));
+      await limit.succeeded(visit.request, `user ${viewer.userId}`);
+      const url = await begin(visit, client, { next: '/portal/account', linkTo: id, provesFor: null });
+      // Not a redirect: the policy of the pages lets forms lead to this site only.
+      const body = html`<p>Sign in there as the person who is to use this account.</p><p><a class="button" href="${url}">Continue at your identity provider</a></p>`;
+      return { title: 'Connect your identity provider', body };
+    },
   });
-  app.post(`${IDENTITY}/unlink`, options, async (request, reply) => {
-    const { session, actor } = new Visit(request, reply, context);
-    const account = `user ${session.viewer.userId}`;
-    await limit.count(request, account);
-    await unlinkIdentity(context, session, request.body.own, actor);
-    await limit.succeeded(request, account);
-    return reply.redirect('/portal/account?done=unlinked', 303);
+  action(app, context, {
+    ...{ ...form, path: `${IDENTITY}/unlink` },
+    act: async ({ request, session, actor }, given) => {
+      const account = `user ${session.viewer.userId}`;
+      await limit.count(request, account);
+      await unlinkIdentity(context, session, given.text('own'), actor);
+      await limit.succeeded(request, account);
+      return '/portal/account?done=unlinked';
+    },
   });
 }
 

@@ -1,4 +1,3 @@
-import type { FastifyReply } from 'fastify';
 import { encode } from 'uqr';
 import {
   enableSecondFactor,
@@ -13,7 +12,6 @@ import { isSecondFactorRequired } from '../../../users/sign-in-policy.ts';
 import { refuseMarkedSession } from '../../../users/user-authority.ts';
 import { PAGES, withFreshProof, withoutFreshProof } from '../access/page-access.ts';
 import { pageNotFound } from '../access/page-error.ts';
-import { sendPage } from '../access/send-page.ts';
 import { formCookie, sessionCookie } from '../access/session-cookie.ts';
 import type { Viewer } from '../access/viewer.ts';
 import { codeBlock, copyable } from '../components/copyable.ts';
@@ -42,8 +40,8 @@ export function secondFactorPages(app: PortalApp, context: PortalContext, limit:
   const access = PAGES.signedIn;
   action(app, context, {
     ...{ path: `${SECOND_FACTOR}/recovery-codes`, access },
-    act: async ({ session, reply, actor }) =>
-      showRecoveryCodes(reply, await renewRecoveryCodes(context, session, actor), '/portal/account'),
+    act: async ({ session, actor }) =>
+      recoveryCodesView(await renewRecoveryCodes(context, session, actor), '/portal/account'),
   });
   action(app, context, {
     ...{ path: `${SECOND_FACTOR}/remove`, access },
@@ -110,7 +108,7 @@ function enrolmentPage(app: PortalApp, context: PortalContext, limit: SignInLimi
       const enabled = await enableSecondFactor(tools, session, sent, actor);
       await limit.codeSucceeded(request, session.viewer);
       sessionCookie.set(reply, enabled.token);
-      return showRecoveryCodes(reply, enabled.recoveryCodes, '/portal');
+      return recoveryCodesView(enabled.recoveryCodes, '/portal');
     },
   };
   viewPage(app, context, {
@@ -185,9 +183,9 @@ async function secondFactorView({ viewer, context: { database, config } }: Visit
 }
 
 /** The one page that shows them. */
-function showRecoveryCodes(reply: FastifyReply, codes: readonly string[], next: string): FastifyReply {
+function recoveryCodesView(codes: readonly string[], next: string): PageView {
   const body = html`<p>Each of these codes works once in place of the authenticator. Keep them where you keep passwords: they are not shown again.</p>
 ${codeBlock(codes.join('\n'), 'Recovery codes')}
 <p><a class="button primary" href="${next}">I have kept them</a></p>`;
-  return sendPage(reply, { title: 'Recovery codes', active: 'account', viewer: null, body });
+  return { title: 'Recovery codes', viewer: null, body };
 }

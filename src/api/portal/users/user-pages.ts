@@ -1,4 +1,3 @@
-import type { FastifyReply } from 'fastify';
 import { mailerOf } from '../../../mail/mails.ts';
 import { type Invitation, listInvitations } from '../../../users/invitation-store.ts';
 import {
@@ -8,7 +7,6 @@ import {
   withdrawInvitation,
 } from '../../../users/invitations.ts';
 import { makePasswordLink } from '../../../users/password-links.ts';
-import { sendPage } from '../access/send-page.ts';
 import { copyable } from '../components/copyable.ts';
 import { actionButton, csrfField } from '../components/form.ts';
 import { emptyState } from '../components/table.ts';
@@ -19,6 +17,7 @@ import { confirmationPage } from '../kits/confirmation-page.ts';
 import type { Option } from '../kits/form-fields.ts';
 import { type Form, formAction, formCard, type Refused } from '../kits/form-page.ts';
 import { type ListColumn, listPage, rowTable } from '../kits/list-page.ts';
+import type { Next } from '../kits/view-page.ts';
 import type { Visit } from '../kits/visit.ts';
 import { type Child, html, type Markup } from '../markup.ts';
 import type { PortalApp, PortalContext } from '../portal-app.ts';
@@ -73,7 +72,14 @@ ${formCard(visit, form, { subject, refused, search })}`;
     done: { ...DONE, removed: place.removed },
     columns: userColumns(place),
   });
-  formAction(app, context, { access: place.access, form, load, show, query: LIST_QUERY });
+  formAction(app, context, {
+    access: place.access,
+    active: place.active,
+    form,
+    load,
+    show,
+    query: LIST_QUERY,
+  });
 }
 
 function userColumns(place: UserPlace): ListColumn<ListedUser>[] {
@@ -174,7 +180,7 @@ function userActions(app: PortalApp, context: PortalContext, place: UserPlace): 
   const query = LIST_QUERY;
   if (context.config.portal.passwordSignIn) {
     action(app, context, {
-      ...{ path: `${path}/:id/password-link`, access, query },
+      ...{ path: `${path}/:id/password-link`, access, active, query },
       act: async (visit) =>
         oneTimeLink(visit, place, await makePasswordLink(linkTools(context), authorityOf(visit), visit.id)),
     });
@@ -221,15 +227,14 @@ function oneTimeLink(
   visit: Visit,
   place: UserPlace,
   { email, path, isMailed, expiresAt }: MadeInvitation,
-): string | FastifyReply {
+): Next {
   if (isMailed) return listHref(visit, place, { done: 'mailed' });
   const back = listHref(visit, place);
-  return sendPage(visit.reply, {
+  return {
     title: 'One-time link',
-    active: place.active,
     trail: [{ label: 'Users', href: back }],
     body: html`<div class="card"><p>Send this link to <strong>${email}</strong>. It works once, until ${exactTime(expiresAt)}, and is not shown again.</p>
 <p>${copyable(`${visit.context.publicUrl}${path}`)}</p></div>
 <p><a class="button" href="${back}">Back to the users</a></p>`,
-  });
+  };
 }
