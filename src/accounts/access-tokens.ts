@@ -13,10 +13,7 @@ export function tokenProblemOf(error: unknown): string | null {
   return error instanceof GraphError && isTokenError(error) ? error.message : null;
 }
 
-/**
- * Notes that upstream refuses the access token of a WABA, and has its numbers looked up, which shows whether that
- * holds. While it is noted, nothing is written.
- */
+/** Has the numbers looked up, which shows whether the refusal holds. While it is noted, nothing is written. */
 export async function noteTokenRefused(database: Database, wabaId: string, problem: string): Promise<void> {
   await database.transaction(async (trx) => {
     const noted = await execute(

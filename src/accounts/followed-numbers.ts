@@ -13,7 +13,6 @@ const ASK_AGAIN_SECONDS = 60;
 
 /** Within these hours after upstream was asked, the daily turn passes a WABA over. */
 const FRESH_HOURS = 20;
-/** Over which the daily look-ups are spread. */
 const SPREAD_MINUTES = 30;
 
 /** The workflow that looks up the numbers of a WABA; there is one at a time. */
@@ -104,10 +103,7 @@ export async function saveNumbersProblem(
   await execute(database, 'update wabas set numbers_problem = ? where waba_id = ?', [problem, wabaId]);
 }
 
-/**
- * Adds numbers to a WABA or brings them up to date, but for those that an operator detached. Returns the ids of those
- * that belong to other WABAs, which stay there.
- */
+/** Leaves out those that an operator detached. `taken`: they belong to other WABAs, and stay there. */
 async function saveFollowedNumbers(
   trx: Transaction,
   wabaId: string,
@@ -142,7 +138,6 @@ async function saveFollowedNumbers(
   };
 }
 
-/** Marks the numbers of a WABA that are not among those named as gone; returns which were there until now. */
 async function removeOtherNumbers(
   trx: Transaction,
   wabaId: string,

@@ -17,7 +17,6 @@ type PolicyValue = {
   readonly about: string;
 };
 
-/** Every value, by its name in JSON and forms. */
 export const POLICY_VALUES = {
   messageDays: {
     column: 'message_days',
@@ -144,10 +143,7 @@ export function effectivePolicy(own: TenantPolicy, defaults: PolicyDefaults): Te
   return Object.fromEntries(POLICY_NAMES.map((name) => [name, effective(name)])) as TenantPolicy;
 }
 
-/**
- * Changes a tenant's own values; null takes one away. Throws RequestError `invalid_value` with `param` for a value out of
- * the installation's bounds, `unknown_tenant`.
- */
+/** Null takes a value away. Throws RequestError: `unknown_tenant`, `invalid_value` with `param` for one out of bounds. */
 export async function setTenantPolicy(
   { database, actor, defaults }: { database: Database; defaults: PolicyDefaults } & Audited,
   tenantId: string,

@@ -3,7 +3,6 @@ import { columnsOf } from '../platform/postgres/arrays.ts';
 import type { Database, Transaction } from '../platform/postgres/database.ts';
 import { execute, query } from '../platform/postgres/sql.ts';
 
-/** What upstream can report that stops or slows a business down. */
 export type TroubleKind = 'number_restricted' | 'account_restricted' | 'template_stopped';
 
 /** A report of upstream about the state of an object; `reason` null: it is in order (again). */

@@ -36,10 +36,7 @@ const kinds = () => ({
   operatorKinds: kindsFor('operator').filter((kind) => kind !== 'mail_failed'),
 });
 
-/**
- * Has one e-mail sent to each user for whom there are new alerts, with all of them: soon after the first, then at most
- * once an hour. Returns to how many.
- */
+/** Soon after the first new alert, then at most once an hour. Returns to how many users. */
 export async function queueAlertMails(database: Database, mailer: NonNullable<Mailer>): Promise<number> {
   const due = await query<{ id: string }>(
     database,

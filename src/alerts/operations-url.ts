@@ -74,10 +74,7 @@ export async function operationsUrlOf(
   return (await findOperationsUrl(database, wabaId))?.url ?? null;
 }
 
-/**
- * Sends no more alerts; those that wait are dropped when they are due. The secret is forgotten.
- * Throws RequestError: `invalid_value`, `unknown_waba`.
- */
+/** Alerts that wait are dropped when they are due. Throws RequestError: `invalid_value`, `unknown_waba`. */
 export async function clearOperationsUrl(
   tools: { database: Database } & Audited,
   wabaId: string,
@@ -86,10 +83,7 @@ export async function clearOperationsUrl(
   await save(tools, wabaId, { url: null, secretSealed: null, action: 'operations_url.removed' });
 }
 
-/**
- * Makes a new secret; from the next attempt on it alone signs.
- * Throws RequestError: `invalid_value`, `unknown_waba`, `no_operations_url`.
- */
+/** From the next attempt on it alone signs. Throws RequestError: `invalid_value`, `unknown_waba`, `no_operations_url`. */
 export async function rotateOperationsSecret(
   tools: SealedDatabase & Audited,
   wabaId: string,

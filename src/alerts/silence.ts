@@ -25,10 +25,7 @@ const USUAL = { weeks: 4, leastPartsPerWeek: 6, leastParts: 40 };
 /** A silence is compared up to this length; a longer one stays noted until something comes. */
 const LONGEST_HOURS = 7 * 24;
 
-/**
- * Notes in which hours, up to the present one, WABAs had events: for each ten minutes one look into the index of
- * events. `since`: the last time that this was done; null: never.
- */
+/** For each ten minutes one look into the index of events. `since`: when this was done last; null: never. */
 export async function noteActivity(database: Database, since: Date | null, now: Date): Promise<void> {
   const until = hourOf(now);
   const earliest = until - LONGEST_CATCH_UP_HOURS * HOUR_MS;
@@ -71,10 +68,7 @@ export async function forgetOldHours(database: Database, limit: number): Promise
 
 export type SilentWaba = { wabaId: string; tenantId: string; since: Date };
 
-/**
- * Up to `limit` WABAs that are silent: by the rule above, or since an alert that still lasts. `until`: the hour before
- * which activity is noted.
- */
+/** By the rule above, or since an alert that still lasts. `until`: the hour before which activity is noted. */
 export async function listSilentWabas(database: Database, until: Date, limit: number): Promise<SilentWaba[]> {
   return await query<SilentWaba>(
     database,

@@ -20,10 +20,7 @@ export async function findApiKey(database: Database, keyHash: Buffer): Promise<A
   return state ?? null;
 }
 
-/**
- * The keys with these SHA-256s and their owners, read afresh each time so that a revocation counts at once.
- * Time is the database's, so that all processes agree on when a key expires.
- */
+/** Read afresh each time so that a revocation counts at once; the clock is the database's, so that processes agree. */
 export async function findApiKeys(
   database: Database,
   keyHashes: readonly Buffer[],
@@ -96,10 +93,7 @@ export async function revokeApiKey(database: Database, wabaId: string, keyId: st
   return changed === 1;
 }
 
-/**
- * Has a key expire in some hours, unless it ends before that anyway; 0: at once. Returns when it expires; null: it is
- * revoked or gone.
- */
+/** Unless it ends before that anyway; 0: at once. Returns when it expires; null: it is revoked or gone. */
 export async function endApiKeyWithin(
   database: Database,
   wabaId: string,

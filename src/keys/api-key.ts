@@ -31,10 +31,7 @@ function checkDigitsOf(hex: string): string {
   return crc32(hex).toString(16).padStart(CHECK_DIGITS, '0');
 }
 
-/**
- * SHA-256 of the key, by which it is stored and looked up. One fast hash is enough: guessing 2^224 is hopeless, and a
- * slow hash would only add latency to every request.
- */
+/** SHA-256. One fast hash is enough: guessing 2^224 is hopeless, and a slow one would only add latency. */
 export function hashApiKey(key: string): Buffer {
   return createHash('sha256').update(key).digest();
 }
@@ -59,7 +56,6 @@ export const API_KEY_SCOPES = [
   'graph',
 ] as const;
 
-/** What a key may do unless more is asked for. */
 export const LEAST_SCOPES: readonly ApiKeyScope[] = ['read'];
 
 /** What a key has that is stored without scopes, as of a tenant that is set up by script. */

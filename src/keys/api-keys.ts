@@ -133,10 +133,7 @@ export async function listKeys({ database }: KeyTools, wabaId: string): Promise<
   return await listApiKeys(database, wabaId);
 }
 
-/**
- * Revokes a key for good, from the next request on; a second time changes nothing and tells when it was.
- * Throws RequestError `unknown_key`, also for a key of another WABA.
- */
+/** A second time changes nothing and tells when it was. Throws RequestError `unknown_key`, also for another WABA's. */
 export async function revokeKey(
   { database, actor }: KeyTools & Audited,
   wabaId: string,

@@ -38,7 +38,6 @@ export type AlertEnvelope = {
 /** Counting stops here: an alert must not cost a look at a million rows. */
 export const MAX_WAITING = 10_000;
 
-/** The name of an alert as receivers see it. */
 export function alertName(alert: NoticeKind): string {
   return alert.includes('.') ? alert : `endpoint.${alert}`;
 }

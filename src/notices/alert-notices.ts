@@ -32,10 +32,7 @@ export function alertWorkflowId(alertUuid: string): string {
   return `endpoint-alert/${alertUuid}`;
 }
 
-/**
- * Notes that an endpoint is in trouble or out of it, in the transaction that changed its mode, and has it sent when
- * the WABA has an operations URL. Returns the alert's id; null when the WABA has no such endpoint.
- */
+/** Sent when the WABA has an operations URL. Returns the alert's id; null when the WABA has no such endpoint. */
 export async function insertEndpointAlert(trx: Transaction, alert: NewEndpointAlert): Promise<string | null> {
   const { wabaId, endpointId } = alert;
   const subject = await findSubject(trx, wabaId, endpointId);
@@ -152,10 +149,7 @@ export async function findAlertToSend(
   );
 }
 
-/**
- * Notes what came of an alert, and ends its task when it is settled. `attempted`: a request was made.
- * An alert that is settled stays as it is.
- */
+/** Ends the task of an alert that is settled, which stays as it is. `attempted`: a request was made. */
 export async function recordAlert(
   database: Database,
   ids: { wabaId: string; alertId: string },

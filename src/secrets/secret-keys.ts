@@ -6,7 +6,6 @@ import { execute, query } from '../platform/postgres/sql.ts';
 import { SEALED_COLUMNS } from './sealed-columns.ts';
 
 export type SecretStatus = {
-  /** The key that encrypts. */
   currentKeyId: string;
   /** Keys of the settings that nothing needs. */
   retirableKeyIds: string[];
@@ -30,7 +29,6 @@ export async function secretStatus({ database, secretBox }: SealedDatabase): Pro
   };
 }
 
-/** Tries one secret of every column and key. */
 export async function unreadableSecrets({
   database,
   secretBox,

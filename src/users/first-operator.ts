@@ -34,10 +34,7 @@ export async function mayBeSetUp({ database, encryptionKeys }: SetUpTools, code:
   return isRight && !(await hasUsers(database));
 }
 
-/**
- * Makes the first operator and returns the token of a session; of two at once only one succeeds.
- * Throws RequestError: `set_up_closed`, `invalid_value`, `busy`.
- */
+/** Of two at once one succeeds. Returns the token of a session. Throws RequestError: `set_up_closed`, `invalid_value`, `busy`. */
 export async function createFirstOperator(
   tools: SetUpTools,
   given: { code: string; email: string; name: string; password: string },

@@ -185,10 +185,7 @@ export async function join(
   await recordUserChange(trx, actorAt(user, visitor), { tenantId, action, email, detail });
 }
 
-/**
- * An account whose password another person may know gets no further rights. Throws RequestError: `password_not_own`,
- * `unknown_user`.
- */
+/** Throws RequestError: `password_not_own` where another person may know the password, `unknown_user`. */
 export function refuseForeignPassword(user: User | null): void {
   if (user === null || user.disabledAt !== null)
     throw new RequestError('unknown_user', 'There is no such user.');

@@ -14,10 +14,7 @@ import { endSessions } from './user-sessions.ts';
 
 type Tools = { database: Database };
 
-/**
- * Makes a member administrator or plain member of the tenant; who worked there signs in again, and open links end.
- * Throws RequestError: `invalid_value`, `unknown_user`, `own_account`, `last_admin`.
- */
+/** Sessions there and open links end. Throws RequestError: `invalid_value`, `unknown_user`, `own_account`, `last_admin`. */
 export async function changeRole(
   tools: Tools,
   authority: TenantAuthority,
@@ -37,10 +34,7 @@ export async function changeRole(
   });
 }
 
-/**
- * Locks a member out of the tenant at once; other tenants are not concerned.
- * Throws RequestError: `unknown_user`, `own_account`, `last_admin`.
- */
+/** Other tenants are not concerned. Throws RequestError: `unknown_user`, `own_account`, `last_admin`. */
 export async function disableMember(tools: Tools, authority: TenantAuthority, userId: string): Promise<void> {
   refuseOneself(authority, userId);
   await changeMember(tools, authority, userId, async (trx, { disabledAt }) => {
@@ -61,10 +55,7 @@ export async function enableMember(tools: Tools, authority: TenantAuthority, use
   });
 }
 
-/**
- * Ends a membership, at once; an account that belongs nowhere then ends with it.
- * Throws RequestError: `unknown_user`, `own_account`, `last_admin`.
- */
+/** An account that belongs nowhere then ends too. Throws RequestError: `unknown_user`, `own_account`, `last_admin`. */
 export async function removeMember(tools: Tools, authority: TenantAuthority, userId: string): Promise<void> {
   refuseOneself(authority, userId);
   await changeMember(tools, authority, userId, async (trx, { role }) => {

@@ -118,10 +118,7 @@ export async function linkIdentity(
   });
 }
 
-/**
- * Notes that the user of a session has signed in at the provider once more, after `sinceMs` (milliseconds since 1970).
- * Throws RequestError `not_proven`: as another person, or the provider does not say when.
- */
+/** Throws RequestError `not_proven`: another person, or not after `sinceMs` (milliseconds since 1970). */
 export async function proveAtProvider(
   { database }: Tools,
   { id, viewer }: OwnSession,

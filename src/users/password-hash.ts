@@ -80,10 +80,7 @@ function unpadded(bytes: Buffer): string {
   return bytes.toString('base64').replaceAll('=', '');
 }
 
-/**
- * The salt of the passwords of an address. All accounts of an address have the same, so that one computation tries a
- * password against all of them, however many there are.
- */
+/** All accounts of an address share a salt, so that one computation tries a password against all of them. */
 export async function passwordSaltOf(database: Database, email: string): Promise<Buffer> {
   const [row] = await query<{ salt: Buffer }>(database, 'select salt from password_salt');
   if (row === undefined) throw new Error('the installation has no salt for passwords');

@@ -12,10 +12,7 @@ const MAX_CHARS = 256;
 const AT_ONCE = 2;
 const MAX_WAITING = 40;
 
-/**
- * Checks and hashes a new password. It must be long (NIST SP 800-63B), and neither the e-mail
- * address nor a common one. Throws RequestError `invalid_value` or `busy`.
- */
+/** Throws RequestError `busy`, or `invalid_value` for one that is short (NIST SP 800-63B), common, or the e-mail address. */
 export async function hashNewPassword(database: Database, password: string, email: string): Promise<string> {
   const length = [...password].length;
   if (length < MIN_CHARS) throw weak(`The password must have at least ${MIN_CHARS} characters.`);

@@ -84,10 +84,7 @@ export async function enableSecondFactor(
   });
 }
 
-/**
- * Takes the second step of a sign-in, and returns the new token of the session.
- * Throws RequestError `wrong_code`.
- */
+/** Returns the new token of the session. Throws RequestError `wrong_code`. */
 export async function giveSecondFactor(
   tools: Tools,
   { id, viewer }: OwnSession,
@@ -104,10 +101,7 @@ export async function giveSecondFactor(
   });
 }
 
-/**
- * Uses up a code of the authenticator, or a recovery code; neither works twice. A wrong one is written down.
- * Throws RequestError `wrong_code`.
- */
+/** Neither a code nor a recovery code works twice. Throws RequestError `wrong_code`, which the audit log notes. */
 export async function useCode(
   tools: Tools,
   { viewer: { userId, email, tenantId } }: Pick<OwnSession, 'viewer'>,

@@ -34,10 +34,7 @@ export async function endOwnSessions(
   });
 }
 
-/**
- * A user and where the user is signed in; a tenant's administrator sees the sessions that are in the tenant.
- * Throws RequestError `unknown_user`.
- */
+/** A tenant's administrator sees the sessions that are in the tenant. Throws RequestError `unknown_user`. */
 export async function sessionsUnder(
   { database }: Tools,
   authority: Authority,

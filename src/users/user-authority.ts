@@ -21,10 +21,7 @@ export async function lockedUser(trx: Transaction, userId: string): Promise<User
   return user;
 }
 
-/**
- * The account and what it is in the tenant, locked until the transaction ends: the account first, in the order of those
- * who sign in. Throws RequestError `unknown_user`, also for another tenant's.
- */
+/** The account first, in the order of those who sign in. Throws RequestError `unknown_user`, also for another tenant's. */
 export async function lockedMember(
   trx: Transaction,
   tenantId: string,
@@ -45,10 +42,7 @@ export function refuseOneself(authority: Authority, userId: string): void {
   );
 }
 
-/**
- * A session that began with a password which another user may know proves nothing about who is there.
- * Throws RequestError `password_not_own`.
- */
+/** Another user may know the password of such a session. Throws RequestError `password_not_own`. */
 export function refuseMarkedSession({ passwordLinkBy }: Pick<Actor, 'passwordLinkBy'>): void {
   if (!passwordLinkBy) return;
   throw new RequestError(

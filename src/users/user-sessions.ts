@@ -135,7 +135,6 @@ export type OpenSession = {
   /** Its last use was noted more than a minute ago. */
   isUseStale: boolean;
   begunBy: BegunBy;
-  /** The second factor was given in it. */
   hasSecondFactor: boolean;
   /** It is so young that its second step may still come. */
   isNew: boolean;
@@ -180,10 +179,7 @@ const NOTICES = `(select coalesce(json_agg(n), '[]') from (
   select cast(o.id as text) as id, o.at, o.kind, o.by, o.ip from user_notices o
    where o.user_id = u.id and o.seen_at is null order by o.id desc limit ${MAX_NOTICES}) n)`;
 
-/**
- * The sessions behind cookies that hold, read afresh each time so that their end counts at once, and that of a
- * membership.
- */
+/** Read afresh each time, so that the end of a session or of a membership counts at once. */
 export async function findOpenSessions(
   database: Database,
   tokenHashes: readonly Buffer[],
@@ -224,10 +220,7 @@ export async function firstPlaceOf(
   );
 }
 
-/**
- * Stores the tenant that a user switches to; false: the user does not belong there, or the password is no longer that of
- * `passwordHash`.
- */
+/** False: the user does not belong there, or the password is no longer that of `passwordHash`. */
 export async function noteSignIn(
   trx: Database,
   userId: string,

@@ -65,7 +65,6 @@ export async function findUser(database: Database, id: string): Promise<User | n
   return await queryOne<User>(database, `select ${USER} from users u where u.id = ?`, [id]);
 }
 
-/** All accounts with this e-mail address, in lower case. */
 export async function findUsersByEmail(database: Database, email: string): Promise<User[]> {
   return await query<User>(database, `select ${USER} from users u where u.email = ? order by u.id`, [email]);
 }
@@ -129,7 +128,6 @@ export async function notePasswordLink(trx: Transaction, userId: string, by: str
   );
 }
 
-/** All users, operators first, then by tenant. */
 export async function listUsers(database: Database): Promise<User[]> {
   return await query<User>(
     database,

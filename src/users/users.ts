@@ -17,10 +17,7 @@ type Tools = { database: Database };
 
 const USER_ID = /^\d{1,18}$/;
 
-/**
- * The user with this id, or with this address when no other account has it, for operators.
- * Throws RequestError: `unknown_user`, `invalid_value`.
- */
+/** By id, or by an address that no other account has. Throws RequestError: `unknown_user`, `invalid_value`. */
 export async function userNamed({ database }: Tools, text: string): Promise<User> {
   const found = await usersNamed(database, text);
   const [user] = found;
@@ -44,10 +41,7 @@ async function usersNamed(database: Database, text: string): Promise<User[]> {
   return email === null ? [] : await findUsersByEmail(database, email);
 }
 
-/**
- * Locks an account out, at once and everywhere, for operators; the last one of them stays.
- * Throws RequestError: `unknown_user`, `own_account`, `last_operator`.
- */
+/** At once and everywhere. Throws RequestError: `unknown_user`, `own_account`, `last_operator`. */
 export async function disableUser({ database }: Tools, authority: Authority, userId: string): Promise<void> {
   refuseOneself(authority, userId);
   await database.transaction(async (trx) => {
@@ -71,10 +65,7 @@ export async function enableUser({ database }: Tools, authority: Authority, user
   });
 }
 
-/**
- * Removes an account with its memberships and sessions, for operators; the last one of them stays. What the audit log
- * says of it remains. Throws RequestError: `unknown_user`, `own_account`, `last_operator`.
- */
+/** The audit log keeps what it says of the account. Throws RequestError: `unknown_user`, `own_account`, `last_operator`. */
 export async function removeUser({ database }: Tools, authority: Authority, userId: string): Promise<void> {
   refuseOneself(authority, userId);
   await database.transaction(async (trx) => {

@@ -53,7 +53,6 @@ const EXAMPLE = `{
   }
 }`;
 
-/** The meaning of every error code, where `docUrl` of an error leads; the site has more beside it. */
 function errorsBody(): string {
   const codes = Object.entries(ERROR_CODES).sort(([, one], [, other]) => one.status - other.status);
   const contents = codes.map(

@@ -31,7 +31,6 @@ const OPERATOR_PAGES = [
   ['operator/audit', 'Audit log', '/audit'],
 ] as const;
 
-/** In development only: where everything can be tried. */
 export const SANDBOX_ENTRY = { key: 'sandbox', label: 'Sandbox console', href: '/portal/sandbox' };
 
 export function tenantNavigation(viewer: Viewer, { wabaId }: WabaInView): NavigationEntry[] {
@@ -63,10 +62,7 @@ export function placeName({ businessName }: Pick<Place, 'businessName'>): string
   return businessName ?? 'All tenants';
 }
 
-/**
- * Switches between the tenants of a user who belongs to several; else nothing. `isNamed`: the page
- * says already which tenant it is of.
- */
+/** Nothing for a user of one tenant. `isNamed`: the page says already which tenant it is of. */
 export function tenantSwitcher(viewer: Viewer, isNamed: boolean): Markup {
   const { places, tenantId } = viewer;
   const here = places.find((place) => place.tenantId === tenantId);

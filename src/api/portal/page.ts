@@ -17,19 +17,15 @@ import { ownerNotices } from './users/session-table.ts';
 
 /** What a page shows beside what is the same on all of them. */
 export type PageView = {
-  /** The heading, and what the browser calls the page. */
   title: string;
   /** Who is signed in; null on the pages before the sign-in. */
   viewer?: Viewer | null;
-  /** The WABA that the page is about, if it is about one. */
   waba?: WabaInView | null;
   /** The WABAs of a tenant with several, where the page is about all of them. */
   wabaIds?: readonly string[];
   /** The entry of the navigation that leads here: `endpoints`, `operator/health`. */
   active?: string;
-  /** A sentence under the heading. */
   lead?: Child;
-  /** Buttons and links beside the heading. */
   actions?: Child;
   /** The way back, outermost first. */
   trail?: readonly { label: string; href: string }[];
@@ -41,7 +37,6 @@ export type PageView = {
   body: Child;
   /** What the bell counts; null: it counts nothing here. */
   newAlerts?: number | null;
-  /** There is a sandbox console to lead to. */
   hasSandbox?: boolean;
   /** More style sheets and scripts: names of files in `assets`, or URLs. */
   assets?: readonly string[];
@@ -120,7 +115,6 @@ ${view.body}
 </body>`;
 }
 
-/** The way to the alerts, with how many are new; counting stops at 100. */
 function bell(count: number): Markup {
   const shown = count < 100 ? String(count) : '99+';
   const label = count === 0 ? 'Alerts' : `Alerts, ${shown} new`;

@@ -21,7 +21,6 @@ export type PortalContext = {
   database: Database;
   /** Where sessions are looked up. */
   lookupDatabase: Database;
-  /** The connections, shared among tenants. */
   shares: ConnectionShares;
   /** For what people change: the same services that REST and the command line use. */
   accounts: SealedDatabase & OptionRules;

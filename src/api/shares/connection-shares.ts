@@ -19,10 +19,7 @@ export type ConnectionShares = {
 /** The waiting work of an owner by member, the member whose turn is next first. */
 type Line = { running: number; waiting: Map<string, (() => void)[]> };
 
-/**
- * No owner has more than `perOwner` statements or transactions under way; more of them wait in a line of the owner, in
- * which its members take turns. Operators have another database, if one is given.
- */
+/** `perOwner`: statements or transactions under way at once; more wait in the owner's line, where members take turns. */
 export function shareConnections(
   database: Database,
   perOwner: number,

@@ -14,7 +14,6 @@ export type DownloadLimits = {
   /** For how long a client may read below the lowest rate. */
   graceMs: number;
   minBytesPerSecond: number;
-  /** For how long a download waits for a place. */
   maxWaitMs: number;
   checkEveryMs: number;
 };
@@ -53,10 +52,7 @@ type Place = { owners: DownloadOwners; reader: MeteredReader | null; passedBytes
 
 type Waiting = { owners: DownloadOwners; admit: (place: Place) => void };
 
-/**
- * Shares the downloads of a process out by file, address and tenant. A download that finds no place waits in the line
- * of its owners. A client that reads below the lowest rate for too long is cut, and at once if its place is waited for.
- */
+/** A download without a place waits in its owners' line; a slow client is cut, at once if its place is waited for. */
 export function shareDownloads(scope: FastifyInstance, limits: DownloadLimits): DownloadShares {
   // Both in the order in which they came.
   const places = new Set<Place>();

@@ -25,10 +25,7 @@ const FIELD = 'proof-of-presence';
 
 type ProofTools = { limit: SignInLimit; hasOidc: boolean };
 
-/**
- * Asks for a proof before a route that wants a fresh one. The question carries the form along, and its own form goes to
- * the same address: with the proof, the route has what it was sent at first.
- */
+/** The question carries the form along to the same address, so that the route has it with the proof. */
 export function requireFreshProof(scope: PortalApp, context: PortalContext, tools: ProofTools): void {
   scope.addHook('preValidation', async (request, reply) => {
     const given = takeProof(request.body);
@@ -145,7 +142,6 @@ function proofField({ proofs }: Viewer, passwordSignIn: boolean): Markup | null 
   return textField({ ...PRESENT_PASSWORD, name: FIELD, label: 'Your password', maxLength: 4_096 });
 }
 
-/** What the form held, as it came. */
 function fieldsOf(body: unknown): [string, string][] {
   if (typeof body !== 'object' || body === null) return [];
   return Object.entries(body).flatMap(([name, value]) =>

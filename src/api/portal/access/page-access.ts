@@ -22,11 +22,8 @@ declare module 'fastify' {
  */
 type FreshProof = true | 'code' | { without: string };
 
-/** What routes of the portal declare in their `config`. */
 export const PAGES = {
-  /** All visitors, signed in or not. */
   open: { pageAccess: 'open' },
-  /** All signed-in users. */
   signedIn: { pageAccess: 'signedIn' },
   /** All users of the WABA's tenant, for reading; operators too. The path has `:wabaId`. */
   member: { pageAccess: 'member' },

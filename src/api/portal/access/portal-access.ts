@@ -19,10 +19,7 @@ import { setPortalHeaders } from './send-page.ts';
 import { sessionCookie } from './session-cookie.ts';
 import { isOperatorElsewhere, type Viewer, viewerIfAny } from './viewer.ts';
 
-/**
- * Makes a scope one of the portal's: every page declares its audience, forms are checked, errors are pages. Routes
- * that are registered before, such as those of the assets, are left alone.
- */
+/** Routes that are registered before, such as those of the assets, are left alone. */
 export async function requirePortalAccess(scope: PortalApp, context: PortalContext): Promise<void> {
   const { config, database, lookupDatabase, shares, publicUrl } = context;
   const findSession = createSessionLookup(lookupDatabase);
@@ -147,10 +144,7 @@ async function findPageWaba(request: FastifyRequest, viewer: Viewer, database: D
 
 const LOOKING = new Set(['GET', 'HEAD']);
 
-/**
- * Lets forms through only when they come from a page of this site and of this session: what the browser says of the
- * origin is looked at before the body is read, the token after. Throws PageError 403.
- */
+/** Looks at what the browser says of the origin before the body is read, at the token after. Throws PageError 403. */
 export function refuseForeignForms(scope: FastifyInstance, tokens: FormTokens, publicUrl: string): void {
   const publicOrigin = new URL(publicUrl);
   scope.addHook('onRequest', async (request) => {

@@ -7,10 +7,7 @@ const NONCE_BYTES = 12;
 const TAG_BYTES = 16;
 const SEALED = /^[A-Za-z0-9_-]{38,4096}$/;
 
-/**
- * What a user searches for, in a form that may stand in an address: phone numbers must not, nor ids of upstream, which
- * contain them, because logs and histories of browsers keep addresses. Only the session that searched can read it.
- */
+/** Phone numbers and ids of upstream must not stand in addresses, which logs keep. Only this session can read it. */
 export function sealSearch(request: FastifyRequest, text: string): string {
   const key = keyOf(request);
   if (key === null) throw new Error('a search needs a session');

@@ -23,7 +23,6 @@ export function sendPage(
     .send(renderPage({ hasSandbox, viewer, waba, newAlerts: portalNewAlerts, ...view, notice }));
 }
 
-/** Of a page that was asked for, or that shows a refusal. */
 export function refusedStatus(error: RequestError | null | undefined): 200 | 422 | 429 {
   if (!error) return 200;
   return error.code === 'rate_limit_exceeded' ? 429 : 422;
@@ -52,7 +51,6 @@ const HEADERS = {
   'x-frame-options': 'DENY',
 };
 
-/** Sets the headers of all responses of the portal, over those of all responses. */
 export function setPortalHeaders(reply: FastifyReply): void {
   reply.headers(HEADERS);
 }

@@ -3,10 +3,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import { endSessions } from '../../../users/user-sessions.ts';
 import type { Visit } from '../kits/visit.ts';
 
-/**
- * The prefix makes browsers take these cookies from this host only, over https (or from this machine itself), for all
- * paths: no neighbouring subdomain can plant one.
- */
+/** With this prefix, browsers take a cookie from this host only: no neighbouring subdomain can plant one. */
 const SESSION_COOKIE = '__Host-heliograph';
 const FORM_COOKIE = '__Host-heliograph-form';
 const OIDC_COOKIE = '__Host-heliograph-oidc';
@@ -38,7 +35,6 @@ export const sessionCookie = makeCookie(SESSION_COOKIE, SESSION_SECONDS);
 /** Binds the forms that are filled in before there is a session to one browser. */
 export const formCookie = makeCookie(FORM_COOKIE);
 
-/** Says that the browser has signed in to an account before. */
 export const deviceCookie = makeCookie(DEVICE_COOKIE, DEVICE_SECONDS);
 
 /** What has to come back unchanged from the OpenID provider, sealed. */

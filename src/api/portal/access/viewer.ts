@@ -15,7 +15,6 @@ export type Viewer = Omit<OpenSession, 'id' | 'isUseStale' | 'isNew'> & {
   isOperatorAddress: boolean;
 };
 
-/** The viewer's session, as one of those that the account page lists. */
 export type ViewerSession = { id: string; viewer: Viewer };
 
 declare module 'fastify' {
@@ -50,7 +49,6 @@ export function sessionOf(request: FastifyRequest): ViewerSession {
   return request.portalSession;
 }
 
-/** The viewer as the audit log names those who change something. */
 export function actorOf(request: FastifyRequest): Actor {
   const { email: name, userId, role, passwordLinkBy } = viewerOf(request);
   return {

@@ -61,7 +61,6 @@ export function policyPages(app: PortalApp, context: PortalContext): void {
 
 type Subject = Awaited<ReturnType<typeof policyOf>>;
 
-/** The values of a tenant, and those that the viewer may set. */
 async function policyOf({ context, viewer }: Visit, tenantId: string, businessName: string | null) {
   const isOperator = viewer.role === 'operator';
   return {

@@ -33,10 +33,7 @@ export type WabaFindings = Record<
   Finding
 >;
 
-/**
- * Why would no webhook arrive? Goes the way of one, from the upstream app to the tenant's endpoint, and asks at each
- * step what can be asked from here.
- */
+/** Goes the way of a webhook, from the upstream app to the tenant's endpoint, and asks what can be asked from here. */
 export async function checkWaba(context: PortalContext, wabaId: string): Promise<WabaFindings> {
   const { accounts, database } = context;
   const token = await openAccessToken(accounts, wabaId).catch((error: unknown) => {
@@ -77,7 +74,6 @@ export async function checkWaba(context: PortalContext, wabaId: string): Promise
   };
 }
 
-/** Where upstream is to send the webhooks of every WABA. */
 export function callbackUrlOf({ publicUrl }: Pick<PortalContext, 'publicUrl'>): string {
   return `${publicUrl}/upstream/webhook`;
 }

@@ -166,7 +166,6 @@ function findingTable(findings: readonly Finding[]): Markup {
   );
 }
 
-/** The paces of a WABA's numbers and the form that sets one; nothing without numbers. */
 async function paceCard(visit: Visit): Promise<Markup | false> {
   const subject = await loadPaces(visit);
   return subject.numbers.length > 0 && formCard(visit, PACE, { subject });

@@ -16,7 +16,6 @@ type Step = {
   findings: readonly Finding[];
   /** What to do, in the order in which it is done. */
   todo: readonly Child[];
-  /** What can be done from here. */
   action?: Child;
 };
 

@@ -190,7 +190,6 @@ function mailSection(viewer: Viewer, isOn: boolean): Markup {
   return html`<h2>E-mail</h2><p>${text}</p>${form}`;
 }
 
-/** Of what the viewer can be told. */
 function runbooks(viewer: Viewer): Markup {
   const own = viewer.role === 'operator' ? ALERT_KINDS : kindsFor('tenant');
   return html`${own.map((kind) => {

@@ -64,7 +64,6 @@ const LIST = {
   }),
 };
 
-/** Whose entries the page shows; on the operators' page those of all. */
 function ownerOf({ request }: Visit): { tenantId?: string; wabaId?: string } {
   if (request.portalWaba === null) return {};
   const { tenantId, wabaId } = request.portalWaba;
@@ -81,7 +80,6 @@ function narrowed(visit: Visit, more: Record<string, string>): string {
   return hrefWith(visit.path, { action: visit.query('action'), actor: visit.query('actor'), ...more });
 }
 
-/** As which user, where that is to be told, and from which address. */
 function actorCell({ actor, actorUserId, ip }: StoredAuditEntry, visit: Visit): Markup {
   const isNamed = visit.wabaId === null && actorUserId !== null;
   const whence = [...(isNamed ? [`user ${actorUserId}`] : []), ...(ip === null ? [] : [`from ${ip}`])];
@@ -109,7 +107,6 @@ async function sendEntries(visit: Visit): Promise<FastifyReply> {
 
 const EXPORTED_AT_ONCE = 100;
 
-/** What the pages of a tenant show, the newest first. */
 async function* tenantEntries(database: Database, owner: ReturnType<typeof ownerOf>): AsyncGenerator<string> {
   for (let beforeId: string | null = null; ; ) {
     const entries: StoredAuditEntry[] = await listAudit({ database }, owner, {

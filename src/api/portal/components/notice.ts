@@ -11,10 +11,7 @@ export function noticeBox({ kind, text }: Notice): Markup {
   return html`<div class="notice ${kind}" role="${role}"><strong>${WORDS[kind]}:</strong> ${text}</div>`;
 }
 
-/**
- * The notice that a redirect asked for by `?done=<code>`: only texts of `texts` are ever shown, so that a link from
- * elsewhere cannot put words into the page.
- */
+/** Only texts of `texts` are ever shown, so that a link from elsewhere cannot put words into the page. */
 export function noticeAfter(code: string | undefined, texts: Readonly<Record<string, Child>>): Notice | null {
   const text = code === undefined || !Object.hasOwn(texts, code) ? undefined : texts[code];
   return text === undefined ? null : { kind: 'done', text };

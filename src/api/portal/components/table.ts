@@ -3,10 +3,7 @@ import { type Child, html, type Markup } from '../markup.ts';
 /** A column by its heading: numbers stand right, narrow columns take no more than they need. */
 export type Column = string | { label: string; kind: 'number' | 'narrow' };
 
-/**
- * A table of data; `caption` says to a screen reader what it lists. Wide ones scroll inside themselves. With `keys`,
- * one for each row, a live region can tell which rows are new.
- */
+/** `caption` is for screen readers; with `keys`, one for each row, a live region can tell which rows are new. */
 export function dataTable(
   caption: string,
   columns: readonly Column[],

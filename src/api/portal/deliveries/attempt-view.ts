@@ -39,7 +39,6 @@ function outcomeBadge({ statusCode, errorClass }: LoggedAttempt): Markup {
   return badge(statusCode >= 200 && statusCode <= 299 ? 'good' : 'bad', String(statusCode));
 }
 
-/** One attempt: phases, request and response. What the receiver sent is shown as text. */
 export function attemptView(viewer: Viewer, delivery: DeliveryDetail, attempt: LoggedAttempt): Markup {
   const requestHeaders = sentHeaders({ delivery, event: delivery, attempt });
   const { responseHeaders, responseBody, remoteAddress, worker } = attempt;
@@ -79,10 +78,7 @@ function headerTable(label: string, headers: Readonly<Record<string, string>>): 
 /** Longer bodies are named as a file: the command is for people to read, too. */
 const MAX_INLINE_BYTES = 4_096;
 
-/**
- * An attempt as a command for a shell. The log holds no signature and no values of the tenant's custom headers, so that
- * a reader cannot pass for this service: the user adds what is needed.
- */
+/** The log holds no signature and no values of custom headers, so the user adds what is needed. */
 function curlCommand(
   url: string,
   {

@@ -66,7 +66,6 @@ type Found = {
   query: DeliveryQuery;
   cursor: string;
   search: DeliverySearch | null;
-  /** What else has the id. */
   objects: FoundObject[];
   error: RequestError | null;
 };
@@ -204,7 +203,6 @@ function selectionForm(visit: Visit, filters: string): Markup {
   return html`<form method="post" id="${SELECTION}" action="${to('retry')}" class="selection buttons">${csrfField(visit.viewer)}<label class="check" data-select-all hidden><input type="checkbox"> Select all</label><span class="faint">Selected deliveries:</span> <button>Retry now</button>${visit.wabaId !== null && html`<button class="danger" formaction="${to('drop')}">Drop</button>`}</form>`;
 }
 
-/** The list that a change of selected deliveries came from, with its filters. */
 export function backToList(visit: Visit, more: Readonly<Record<string, string>> = {}): string {
   const query = readDeliveryQuery(visit, visit.request.query);
   return `${listPath(visit)}${queryText(query, { cursor: visit.query('cursor'), ...more })}`;
@@ -285,7 +283,6 @@ function endpointField(
 
 const HOUR_MS = 3_600_000;
 
-/** Time ranges to choose from; `7d` is what is looked at when nothing is chosen. */
 const RANGES = [
   { value: '', label: 'Last 7 days' },
   { value: '1h', label: 'Last hour' },
@@ -317,7 +314,6 @@ type DeliveryQuery = Record<(typeof NAMES)[number], string>;
 
 const SEARCH_FIELDS = Object.fromEntries(NAMES.map((name) => [name, formLine()]));
 
-/** Reads the filters of an address or of the form, whatever is in it. */
 function readDeliveryQuery({ request }: Visit, given: unknown): DeliveryQuery {
   const values = formValues(given);
   const query = Object.fromEntries(NAMES.map((name) => [name, values.text(name).trim()])) as DeliveryQuery;

@@ -18,7 +18,6 @@ export type DeliveryTableView = {
   withOwner: boolean;
   /** Left out where the page is about one endpoint. */
   withEndpoint: boolean;
-  /** Pending ones have a box. */
   isSelectable?: boolean;
 };
 
@@ -71,7 +70,6 @@ function selectionBox({ id, state, eventId }: ListedDelivery): Markup {
   return html`<span class="tick"><input type="checkbox" form="${SELECTION}" name="id" value="${publicDeliveryId(id)}" aria-label="Select ${eventId ?? 'this delivery'}"></span>`;
 }
 
-/** The host, and below it which of its endpoints it is. */
 function endpointCell({ endpointUrl, endpointId }: ListedDelivery): Markup {
   if (endpointUrl === null) return html`<span class="faint">${endpointId}, deleted</span>`;
   const url = shownUrl(endpointUrl);

@@ -3,7 +3,6 @@ import { dataTable } from '../components/table.ts';
 import { exactTime } from '../components/time.ts';
 import { html, type Markup, nothing } from '../markup.ts';
 
-/** What the id of a search names besides deliveries, with links; nothing without any. */
 export function foundObjects(objects: readonly FoundObject[]): Markup {
   if (objects.length === 0) return nothing;
   const rows = objects.map(({ kind, id, about, createdAt, page, wabaId }) => [

@@ -166,7 +166,6 @@ type EndpointFormView = {
   headerNames: readonly string[] | null;
   defaults: InstallationSettings;
   error: RequestError | null;
-  /** What the check of the URL says, when it was asked for. */
   urlCheck: Child;
 };
 

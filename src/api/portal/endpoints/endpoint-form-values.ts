@@ -67,10 +67,7 @@ export function readEndpointForm(form: FormValues): EndpointFormValues {
   };
 }
 
-/**
- * What the form asks for. An empty field and no box ticked mean the default. Throws RequestError for what is no number
- * and no header; everything else is judged where REST has it judged.
- */
+/** An empty field and no box ticked mean the default. Throws RequestError for what is no number and no header. */
 export function optionsOf(values: EndpointFormValues): EndpointOptions & { url: string } {
   const { url, settings, appSecret, verifyToken } = values;
   const given = ofEach((name, setting) => valueIn(name, setting, settings[name])) as GivenSettings;

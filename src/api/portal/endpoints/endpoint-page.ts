@@ -223,10 +223,7 @@ const UP = 72;
 const DOWN = 36;
 const GAP = 2;
 
-/**
- * Attempts hour by hour: successes up, failures down from the line, so that neither needs its colour. What the bars
- * say is in their titles, and in numbers beside the chart.
- */
+/** Successes up, failures down from the line, so that neither needs its colour. */
 function attemptChart(steps: readonly Step[]): Markup {
   const most = Math.max(1, ...steps.map(({ successes }) => successes));
   const mostFailures = Math.max(1, ...steps.map(({ failures }) => failures));
@@ -291,7 +288,6 @@ function byDefault(text: string): Markup {
   return html`${text} <span class="faint">(default)</span>`;
 }
 
-/** Pauses or disables an endpoint; enables one that is not on, and asks what becomes of what waits. */
 function modeControls(viewer: Viewer, path: string, endpoint: EndpointStatus): Markup {
   const { mode } = endpoint;
   return html`${mode !== 'open' && enableForm(viewer, path, endpoint)}${holdForm(viewer, path, mode)}`;

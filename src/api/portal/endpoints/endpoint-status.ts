@@ -95,7 +95,6 @@ export function urlFor(viewer: Viewer, url: string): string {
   return mayChange(viewer) ? url : shownUrl(url);
 }
 
-/** What people tell endpoints apart by. */
 export type EndpointNames = Pick<Endpoint, 'id' | 'url' | 'description'>;
 
 export function endpointOption({ id, url, description }: EndpointNames): Option {

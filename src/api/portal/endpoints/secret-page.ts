@@ -20,10 +20,7 @@ type NewSecret = {
   overlap?: Child;
 };
 
-/**
- * The response to the form that made a secret, or the app secret of an endpoint that got the format `meta`: the one
- * page that shows it. It is in no URL and nothing stores it, so opening the page again cannot show it.
- */
+/** The one page that shows a secret: it is in no URL and nothing stores it. */
 export function secretView(
   { waba }: Visit,
   { title, secret, appSecret = null, signatures, next, overlap }: NewSecret,
@@ -126,7 +123,6 @@ const isValid = list
 const isFresh = Math.abs(Date.now() / 1000 - Number(time)) <= 300;`,
 };
 
-/** How a receiver checks the signature, with code to copy; the endpoint's own form first. */
 export function verifySamples({ format, signatureProfile, asymmetricSignature }: Signatures): Markup {
   const profile = signatureProfile === 'github' ? [GITHUB] : signatureProfile === 'stripe' ? [STRIPE] : [];
   const own = [

@@ -16,7 +16,6 @@ import type { PageView } from '../page.ts';
 import type { PortalApp, PortalContext } from '../portal-app.ts';
 import { eraseAccountForm, eraseCustomerPages } from './erase-forms.ts';
 
-/** The erasures of a WABA's customers, and those of all kinds for operators. */
 const ERASURES = { path: '/portal/w/:wabaId/erasures', access: PAGES.member, active: 'erasures' };
 const ALL_ERASURES = {
   path: '/portal/operator/erasures',

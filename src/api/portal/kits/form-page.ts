@@ -142,7 +142,6 @@ export function formAction<Name extends string, Subject>(
   });
 }
 
-/** The subject of a page that has none. */
 async function noSubject<Subject>(): Promise<Subject> {
   return null as Subject;
 }

@@ -46,7 +46,6 @@ export type List<Row> = {
   positionOf?: (row: Row) => readonly string[];
   /** The fields of the form over the list: parameters behind the path that narrow it. */
   filters?: readonly Filter[];
-  /** The button of that form. */
   filterLabel?: string;
   /** Left out: nothing stands there. */
   empty?: (visit: Visit, filters: Wanted['filters']) => Empty;
@@ -144,7 +143,6 @@ export type ListPage<Row> = Place &
     empty: Empty | NonNullable<List<Row>['empty']>;
     /** The way to another one, for those who may change something: beside the heading, or in the empty list. */
     add?: { label: string; path: string; isPrimary?: boolean };
-    /** Buttons beside the heading. */
     actions?: (visit: Visit) => Child;
     /** What stands over the list, and what stands under it. */
     above?: Part;

@@ -33,7 +33,6 @@ const COLUMNS = [
   { label: 'Since', kind: 'narrow' },
 ] as const;
 
-/** Who is in a group, as far as upstream reported it. */
 export function groupMembers(members: readonly GroupMember[]): Markup {
   if (members.length === 0) return html`<p class="faint">Upstream has reported no members of this group.</p>`;
   return dataTable(

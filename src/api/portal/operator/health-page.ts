@@ -211,7 +211,6 @@ function housekeepingSection(steps: readonly HousekeepingStep[], now: Date): Sec
   return { heading: 'Housekeeping', content: housekeeping(steps, now), isBad, problems };
 }
 
-/** The steps that fail; the others on one line that opens. */
 function housekeeping(steps: readonly HousekeepingStep[], now: Date): Markup {
   if (steps.length === 0) return emptyState('Has not run yet', 'It runs as soon as a worker starts.');
   const failing = steps.filter(({ failingSince }) => failingSince !== null);

@@ -216,7 +216,7 @@ function text(ms: number | null): string {
   return ms === null ? '–' : durationText(ms);
 }
 
-/** The room of a chart, in units of its view box. */
+/** In units of the view box. */
 const CHART = { width: 480, height: 190, left: 54, right: 6, top: 8, bottom: 22 };
 
 const PLOT = {

@@ -244,7 +244,6 @@ function furtherTypes(selected: readonly string[]) {
   return { summary: 'Other fields of the upstream platform', options: plain([...known, ...others]) };
 }
 
-/** Step 1: what is to be sent again. */
 function chooseForm({ viewer, path, values, endpoints, error }: FormView): Markup {
   const about = (param: string) => (error?.param === param ? error.message : null);
   const named = endpoints.map(endpointOption);

@@ -28,10 +28,7 @@ const COOKIE_PLACE = 'portal|oidc attempt';
 const VALID_MS = 600_000;
 const IDENTITY = '/portal/account/identity';
 
-/**
- * `linkTo` is the session whose account the person is to be able to sign in to, `provesFor` the one whose user is to show
- * to be there; both null: it is a sign-in.
- */
+/** `linkTo`: the session whose account the person is to sign in to; `provesFor`: whose user is to prove presence. */
 type Kept = OidcAttempt & {
   next: string;
   startedAt: number;
@@ -86,7 +83,6 @@ async function begin(
   return url;
 }
 
-/** Does for the person that the provider confirms what was begun, and returns where to go. */
 async function comeBack(
   visit: Visit,
   { linkTo, provesFor, next, startedAt }: Kept,

@@ -156,7 +156,6 @@ ${isAsked && actionButton(viewer, '/portal/sign-out', 'Cancel')}`,
   };
 }
 
-/** What a form brought back, if it can still be opened. */
 function usableSeal(accounts: PortalContext['accounts'], viewer: Viewer, sealed: string): string | null {
   try {
     return newSecondFactor(accounts, viewer, sealed).sealed;
@@ -182,7 +181,6 @@ async function secondFactorView({ viewer, context: { database, config } }: Visit
   return { title: 'Second factor', trail: TRAIL, body };
 }
 
-/** The one page that shows them. */
 function recoveryCodesView(codes: readonly string[], next: string): PageView {
   const body = html`<p>Each of these codes works once in place of the authenticator. Keep them where you keep passwords: they are not shown again.</p>
 ${codeBlock(codes.join('\n'), 'Recovery codes')}

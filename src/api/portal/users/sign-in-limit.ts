@@ -9,10 +9,7 @@ import { tooManyAttempts } from '../access/page-error.ts';
 import { deviceCookie } from '../access/session-cookie.ts';
 
 export type SignInLimit = {
-  /**
-   * Counts an attempt against an account that is named by a text which is no e-mail address, so that strangers cannot
-   * count against it. Throws PageError 429.
-   */
+  /** `account` is no e-mail address, so that strangers cannot count against it. Throws PageError 429. */
   count(request: FastifyRequest, account: string): Promise<void>;
   /** Takes an attempt back that was right, and forgets those against the account; null: those stay. */
   succeeded(request: FastifyRequest, account: string | null): Promise<void>;
@@ -27,10 +24,7 @@ export type SignInLimit = {
   knowBrowser(request: FastifyRequest, reply: FastifyReply, userId: string): void;
 };
 
-/**
- * A browser that has signed in to an account of the address before. `onlyUserId`: no further accounts of the address
- * may be tried there.
- */
+/** Of a browser that has signed in before. `onlyUserId`: no other account of the address may be tried there. */
 type KnownBrowser = { deviceId: string | null; onlyUserId: string | null };
 
 type CodeUser = { userId: string };
@@ -187,7 +181,6 @@ function accountKey(account: string): string {
   return createHash('sha256').update(account.trim().toLowerCase()).digest('base64url');
 }
 
-/** A browser, and the account that it has signed in to last. */
 type Device = { id: string; userId: string };
 
 type KnownDevices = {

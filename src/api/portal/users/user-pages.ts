@@ -214,15 +214,11 @@ function userActions(app: PortalApp, context: PortalContext, place: UserPlace): 
   });
 }
 
-/** Links go by e-mail where that is set up. */
 function linkTools({ database, config, accounts }: PortalContext): LinkTools {
   return { database, mailer: mailerOf(config, accounts.secretBox) };
 }
 
-/**
- * The one page that shows a link: it is in no URL, in no log, and cannot be opened again. One that goes by e-mail is
- * not shown.
- */
+/** The one page that shows a link: it is in no URL and no log. One that goes by e-mail is not shown. */
 function oneTimeLink(
   visit: Visit,
   place: UserPlace,

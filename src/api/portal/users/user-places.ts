@@ -18,7 +18,6 @@ export type ListedUser = Pick<Member, 'id' | 'email' | 'name' | 'lastSignInAt'> 
   roles: Child;
   status: Markup;
   isDisabled: boolean;
-  /** The role in the one tenant that it can be changed in. */
   role: 'admin' | 'member' | null;
 };
 
@@ -35,17 +34,13 @@ export type UserPlace = Place & {
   empty: Empty;
   maxInvitations: number;
   roles: readonly Option[];
-  /** The role that the form to invite has at first. */
   firstRole: string;
-  /** The user to be removed, and what that means. */
   removalOf: (visit: Visit) => Promise<{ email: string; text: string }>;
   changes: Record<keyof typeof CHANGES, Change>;
 };
 
-/** What a list has behind its path. */
 export const LIST_QUERY = ['find', 'tenant', 'page'];
 
-/** The part of the list that the viewer came from. */
 export function listHref(visit: Visit, { path }: Place, more: Record<string, string> = {}): string {
   const part = Object.fromEntries(LIST_QUERY.map((name) => [name, visit.query(name)]));
   return hrefWith(visit.at(path), { ...part, ...more });
