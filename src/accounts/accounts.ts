@@ -51,11 +51,8 @@ export async function findWabaOwners(
 
 /** Adds a tenant and returns its id, the `userId` of the API. */
 export async function insertTenant(database: Database, businessName: string): Promise<string> {
-  const [row] = await query<{ id: string }>(
-    database,
-    'insert into tenants (business_name) values (?) returning id',
-    [businessName],
-  );
+  const text = 'insert into tenants (business_name) values (?) returning id';
+  const [row] = await query<{ id: string }>(database, text, [businessName]);
   if (row === undefined) throw new Error('the tenant was not stored');
   return row.id;
 }
@@ -169,11 +166,8 @@ export async function findTenant(
   database: Database,
   tenantId: string,
 ): Promise<{ businessName: string } | null> {
-  return await queryOne<{ businessName: string }>(
-    database,
-    'select business_name as "businessName" from tenants where id = ? and removed_at is null',
-    [tenantId],
-  );
+  const text = 'select business_name as "businessName" from tenants where id = ? and removed_at is null';
+  return await queryOne<{ businessName: string }>(database, text, [tenantId]);
 }
 
 type WabaSummary = {

@@ -66,10 +66,6 @@ async function saveNumberPace(
   wabaId: string,
   { phoneNumberId, messagesPerSecond }: { phoneNumberId: string; messagesPerSecond: number | null },
 ): Promise<boolean> {
-  const changed = await execute(
-    database,
-    'update phone_numbers set messages_per_second = ? where waba_id = ? and phone_number_id = ?',
-    [messagesPerSecond, wabaId, phoneNumberId],
-  );
-  return changed === 1;
+  const text = 'update phone_numbers set messages_per_second = ? where waba_id = ? and phone_number_id = ?';
+  return (await execute(database, text, [messagesPerSecond, wabaId, phoneNumberId])) === 1;
 }

@@ -153,18 +153,15 @@ export async function setTenantPolicy(
   const names = POLICY_NAMES.filter((name) => change[name] !== undefined);
   for (const name of names) checkValue(name, change[name] ?? null, defaults);
   return await database.transaction(async (trx) => {
-    await execute(trx, 'insert into tenant_policies (tenant_id) values (?) on conflict do nothing', [
-      tenantId,
-    ]);
+    const text = 'insert into tenant_policies (tenant_id) values (?) on conflict do nothing';
+    await execute(trx, text, [tenantId]);
     await query(trx, 'select 1 from tenant_policies where tenant_id = ? for update', [tenantId]);
     const before = await readTenantPolicy(trx, tenantId);
     const changed = names.filter((name) => before[name] !== change[name]);
     for (const name of changed) {
       const { column } = POLICY_VALUES[name];
-      await execute(trx, `update tenant_policies set ${column} = ? where tenant_id = ?`, [
-        change[name] ?? null,
-        tenantId,
-      ]);
+      const text = `update tenant_policies set ${column} = ? where tenant_id = ?`;
+      await execute(trx, text, [change[name] ?? null, tenantId]);
     }
     if (changed.length > 0) {
       const detail = Object.fromEntries(changed.map((name) => [name, change[name] ?? null]));

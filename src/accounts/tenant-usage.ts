@@ -35,9 +35,8 @@ function usageOf(row: UsageRow | undefined): TenantUsage {
 
 /** Of one tenant; triggers and uploads keep it, so that it costs no count. */
 export async function readTenantUsage(database: Database, tenantId: string): Promise<TenantUsage> {
-  const [row] = await query<UsageRow>(database, `select ${USAGE} from tenant_usage u where tenant_id = ?`, [
-    tenantId,
-  ]);
+  const text = `select ${USAGE} from tenant_usage u where tenant_id = ?`;
+  const [row] = await query<UsageRow>(database, text, [tenantId]);
   return usageOf(row);
 }
 

@@ -56,11 +56,8 @@ export async function queueAlertMails(database: Database, mailer: NonNullable<Ma
 }
 
 export async function alertMailOf(database: Database, userId: string): Promise<boolean> {
-  const [row] = await query<{ isOn: boolean }>(
-    database,
-    `select ${WANTS_MAIL} as "isOn" from users u where u.id = ?`,
-    [userId],
-  );
+  const text = `select ${WANTS_MAIL} as "isOn" from users u where u.id = ?`;
+  const [row] = await query<{ isOn: boolean }>(database, text, [userId]);
   return row?.isOn ?? false;
 }
 

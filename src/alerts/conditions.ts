@@ -240,11 +240,8 @@ async function whenBehind(
 
 /** The subjects of alerts of a kind whose condition was not over at the last look. */
 async function lastingSubjects(database: Database, kind: AlertKind): Promise<string[]> {
-  const rows = await query<{ subject: string }>(
-    database,
-    'select subject from alerts where kind = ? and over_at is null',
-    [kind],
-  );
+  const text = 'select subject from alerts where kind = ? and over_at is null';
+  const rows = await query<{ subject: string }>(database, text, [kind]);
   return rows.map(({ subject }) => subject);
 }
 

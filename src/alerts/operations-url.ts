@@ -195,9 +195,6 @@ export async function saveOperationsUrl(
   wabaId: string,
   { url, secretSealed }: OperationsUrl,
 ): Promise<void> {
-  await execute(
-    database,
-    'update wabas set operations_url = ?, operations_secret_sealed = ? where waba_id = ?',
-    [url, secretSealed, wabaId],
-  );
+  const text = 'update wabas set operations_url = ?, operations_secret_sealed = ? where waba_id = ?';
+  await execute(database, text, [url, secretSealed, wabaId]);
 }

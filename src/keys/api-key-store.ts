@@ -85,12 +85,8 @@ export async function saveAllowedNetworks(
 
 /** Revokes a key for good; the first time counts. False: the WABA has no such key. */
 export async function revokeApiKey(database: Database, wabaId: string, keyId: string): Promise<boolean> {
-  const changed = await execute(
-    database,
-    'update api_keys set revoked_at = coalesce(revoked_at, now()) where waba_id = ? and id = ?',
-    [wabaId, keyId],
-  );
-  return changed === 1;
+  const text = 'update api_keys set revoked_at = coalesce(revoked_at, now()) where waba_id = ? and id = ?';
+  return (await execute(database, text, [wabaId, keyId])) === 1;
 }
 
 /** Unless it ends before that anyway; 0: at once. Returns when it expires; null: it is revoked or gone. */
@@ -155,11 +151,8 @@ const DETAILS = `id, waba_id as "wabaId", name, prefix, last_four as "lastFour",
   created_at as "createdAt", expires_at as "expiresAt", revoked_at as "revokedAt", last_used_at as "lastUsedAt"`;
 
 export async function listApiKeys(database: Database, wabaId: string): Promise<ApiKeyDetails[]> {
-  return await query<ApiKeyDetails>(
-    database,
-    `select ${DETAILS} from api_keys where waba_id = ? order by id`,
-    [wabaId],
-  );
+  const text = `select ${DETAILS} from api_keys where waba_id = ? order by id`;
+  return await query<ApiKeyDetails>(database, text, [wabaId]);
 }
 
 export async function findApiKeyDetails(
@@ -167,11 +160,8 @@ export async function findApiKeyDetails(
   wabaId: string,
   id: string,
 ): Promise<ApiKeyDetails | null> {
-  return await queryOne<ApiKeyDetails>(
-    database,
-    `select ${DETAILS} from api_keys where waba_id = ? and id = ?`,
-    [wabaId, id],
-  );
+  const text = `select ${DETAILS} from api_keys where waba_id = ? and id = ?`;
+  return await queryOne<ApiKeyDetails>(database, text, [wabaId, id]);
 }
 
 export async function findWabaOfKey(database: Database, id: string): Promise<string | null> {

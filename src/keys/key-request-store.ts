@@ -194,9 +194,8 @@ export async function saveReveal(
 }
 
 export async function saveWithdrawal(trx: Transaction, id: string): Promise<void> {
-  await execute(trx, `update api_key_requests set state = 'withdrawn', finished_at = now() where id = ?`, [
-    id,
-  ]);
+  const text = `update api_key_requests set state = 'withdrawn', finished_at = now() where id = ?`;
+  await execute(trx, text, [id]);
   await wakeTask(trx, keyRequestWorkflowId(id));
 }
 
@@ -224,9 +223,8 @@ export async function finishKeyRequest(trx: Transaction, id: string): Promise<vo
 
 /** Ends the keys of a WABA that is taken away, and denies the requests for some. */
 export async function revokeKeysOfWaba(trx: Transaction, wabaId: string): Promise<void> {
-  await execute(trx, 'update api_keys set revoked_at = now() where waba_id = ? and revoked_at is null', [
-    wabaId,
-  ]);
+  const text = 'update api_keys set revoked_at = now() where waba_id = ? and revoked_at is null';
+  await execute(trx, text, [wabaId]);
   const requests = await query<{ id: string }>(
     trx,
     `update api_key_requests set state = 'denied', note = 'the WABA was removed', finished_at = now()

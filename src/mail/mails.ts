@@ -38,11 +38,8 @@ export async function queueMail(
 ): Promise<string> {
   const id = uuidV7(Date.now());
   const sealed = secretBox.seal(JSON.stringify(content), mailContentPlace(id));
-  await execute(
-    trx,
-    'insert into mails (id, kind, user_id, recipient, content_sealed) values (?, ?, ?, ?, ?)',
-    [id, kind, userId, recipient, sealed],
-  );
+  const text = 'insert into mails (id, kind, user_id, recipient, content_sealed) values (?, ?, ?, ?, ?)';
+  await execute(trx, text, [id, kind, userId, recipient, sealed]);
   const task = { workflowId: mailWorkflowId(id), kind: SEND_MAIL };
   await insertWorkflowTasks(trx, [{ ...task, wabaId: '', eventId: '', argument: { mailId: id } }]);
   return id;
@@ -58,11 +55,8 @@ export type MailToSend = {
 
 /** The e-mail with this id; null: there is none, or its user is gone. */
 export async function findMail(database: Database, mailId: string): Promise<MailToSend | null> {
-  return await queryOne<MailToSend>(
-    database,
-    'select kind, recipient, attempts, content_sealed as "contentSealed" from mails where id = ?',
-    [mailId],
-  );
+  const text = 'select kind, recipient, attempts, content_sealed as "contentSealed" from mails where id = ?';
+  return await queryOne<MailToSend>(database, text, [mailId]);
 }
 
 /** Notes what came of an attempt. The content goes with the last one, and with it the task. */

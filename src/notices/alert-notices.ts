@@ -47,11 +47,8 @@ export async function insertWabaNotice(
   trx: Transaction,
   notice: Omit<NewEndpointAlert, 'endpointId' | 'alert'> & { alert: WabaNotice },
 ): Promise<void> {
-  const [waba] = await query<{ userId: string }>(
-    trx,
-    'select tenant_id as "userId" from wabas where waba_id = ? and operations_url is not null',
-    [notice.wabaId],
-  );
+  const text = 'select tenant_id as "userId" from wabas where waba_id = ? and operations_url is not null';
+  const [waba] = await query<{ userId: string }>(trx, text, [notice.wabaId]);
   if (waba === undefined) return;
   await insertNotice(trx, notice, { about: waba, endpointId: null, hasOperationsUrl: true });
 }

@@ -59,11 +59,8 @@ export async function findOpenInvitation(database: Database, tokenHash: Buffer):
 
 /** Without links for a new password; those of several tenants stand side by side. */
 export async function openInvitationsOf(database: Database, email: string): Promise<Invitation[]> {
-  return await query<Invitation>(
-    database,
-    `${SELECT} where i.email = ? and i.user_id is null and ${OPEN} order by i.id`,
-    [email],
-  );
+  const text = `${SELECT} where i.email = ? and i.user_id is null and ${OPEN} order by i.id`;
+  return await query<Invitation>(database, text, [email]);
 }
 
 /** The pending links of a tenant, those for a new password too; a null tenant: of all. */

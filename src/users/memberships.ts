@@ -25,20 +25,13 @@ export async function insertMembership(
   trx: Transaction,
   { userId, tenantId, role }: { userId: string; tenantId: string; role: TenantRole },
 ): Promise<boolean> {
-  const added = await execute(
-    trx,
-    'insert into memberships (user_id, tenant_id, role) values (?, ?, ?) on conflict do nothing',
-    [userId, tenantId, role],
-  );
-  return added === 1;
+  const text = 'insert into memberships (user_id, tenant_id, role) values (?, ?, ?) on conflict do nothing';
+  return (await execute(trx, text, [userId, tenantId, role])) === 1;
 }
 
 export async function listMembers(database: Database, tenantId: string): Promise<Member[]> {
-  return await query<Member>(
-    database,
-    `select ${MEMBER} ${FROM} where m.tenant_id = ? order by u.email, u.id`,
-    [tenantId],
-  );
+  const text = `select ${MEMBER} ${FROM} where m.tenant_id = ? order by u.email, u.id`;
+  return await query<Member>(database, text, [tenantId]);
 }
 
 /** Whether a user with this address belongs to the tenant; a null tenant: is an operator. */
@@ -61,11 +54,8 @@ export async function hasMember(
 
 /** A member of a tenant, locked until the transaction ends; null when there is none such. The user is locked before. */
 export async function lockMember(trx: Transaction, tenantId: string, userId: string): Promise<Member | null> {
-  return await queryOne<Member>(
-    trx,
-    `select ${MEMBER} ${FROM} where m.tenant_id = ? and m.user_id = ? for update of m`,
-    [tenantId, userId],
-  );
+  const text = `select ${MEMBER} ${FROM} where m.tenant_id = ? and m.user_id = ? for update of m`;
+  return await queryOne<Member>(trx, text, [tenantId, userId]);
 }
 
 /** Who administers a tenant and can sign in; their memberships are locked, so that two do not remove each other. */
@@ -84,11 +74,8 @@ export async function setMemberRole(
   trx: Transaction,
   { userId, tenantId, role }: { userId: string; tenantId: string; role: TenantRole },
 ): Promise<void> {
-  await execute(trx, 'update memberships set role = ? where user_id = ? and tenant_id = ?', [
-    role,
-    userId,
-    tenantId,
-  ]);
+  const text = 'update memberships set role = ? where user_id = ? and tenant_id = ?';
+  await execute(trx, text, [role, userId, tenantId]);
 }
 
 export async function setMemberDisabled(

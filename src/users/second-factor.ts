@@ -114,42 +114,28 @@ export async function useCode(
     await recordUserChange(tools.database, actor, { tenantId, action: 'user.second_factor_failed', email });
     throw wrongCode();
   }
-  const detail = { left };
-  await recordUserChange(tools.database, actor, {
-    tenantId,
-    action: 'user.recovery_code_used',
-    email,
-    detail,
-  });
+  const change = { tenantId, action: 'user.recovery_code_used', email, detail: { left } };
+  await recordUserChange(tools.database, actor, change);
   return 'recovery code';
 }
 
 async function useTotp({ database, secretBox, now }: Tools, userId: string, code: string): Promise<boolean> {
-  const [row] = await query<{ sealed: string }>(
-    database,
-    'select secret_sealed as sealed from user_totp where user_id = ?',
-    [userId],
-  );
+  const stored = 'select secret_sealed as sealed from user_totp where user_id = ?';
+  const [row] = await query<{ sealed: string }>(database, stored, [userId]);
   if (row === undefined) return false;
   const step = totpStep(secretBox.open(row.sealed, totpSecretPlace(userId)), code, now());
   if (step === null) return false;
   // Of two at once with one code, one succeeds.
-  const used = await execute(
-    database,
-    'update user_totp set last_step = :step where user_id = :userId and last_step < :step',
-    { userId, step },
-  );
-  return used === 1;
+  const text = 'update user_totp set last_step = :step where user_id = :userId and last_step < :step';
+  return (await execute(database, text, { userId, step })) === 1;
 }
 
 /** How many are left; null: it is none of them. */
 async function useRecoveryCode(database: Database, userId: string, code: string): Promise<number | null> {
   const codeHash = recoveryCodeHash(code);
   if (codeHash === null) return null;
-  const used = await execute(database, 'delete from recovery_codes where user_id = ? and code_hash = ?', [
-    userId,
-    codeHash,
-  ]);
+  const text = 'delete from recovery_codes where user_id = ? and code_hash = ?';
+  const used = await execute(database, text, [userId, codeHash]);
   return used === 1 ? await recoveryCodesLeft(database, userId) : null;
 }
 

@@ -186,10 +186,8 @@ export async function forgetUsersWithoutTenant(database: Database, limit: number
 
 /** How many operators may sign in; their rows are locked, so that two do not disable each other at once. */
 export async function countActiveOperators(trx: Transaction): Promise<number> {
-  const rows = await query(
-    trx,
-    'select id from users where is_operator and disabled_at is null order by id for update',
-  );
+  const text = 'select id from users where is_operator and disabled_at is null order by id for update';
+  const rows = await query(trx, text);
   return rows.length;
 }
 
