@@ -23,7 +23,9 @@ export async function setNumberPace(
     throw invalidValue(`The pace must be 1 to ${FASTEST} messages per second.`, 'messagesPerSecond');
   }
   await database.transaction(async (trx) => {
-    if (!(await saveNumberPace(trx, wabaId, change))) throw unknownNumber(phoneNumberId);
+    const text = 'update phone_numbers set messages_per_second = ? where waba_id = ? and phone_number_id = ?';
+    const changed = await execute(trx, text, [messagesPerSecond, wabaId, phoneNumberId]);
+    if (changed === 0) throw unknownNumber(phoneNumberId);
     const detail = { messagesPerSecond };
     const target = `phone number ${phoneNumberId}`;
     await recordChange(trx, actor, { wabaId, action: 'phone_number.pace_set', target, detail });
@@ -58,14 +60,4 @@ export async function listNumberPaces(database: Database, wabaId: string): Promi
        from phone_numbers where waba_id = ? order by phone_number_id`,
     [wabaId],
   );
-}
-
-/** Sets the pace of a number; null goes back to the installation's. False: the WABA has no such number. */
-async function saveNumberPace(
-  database: Database,
-  wabaId: string,
-  { phoneNumberId, messagesPerSecond }: { phoneNumberId: string; messagesPerSecond: number | null },
-): Promise<boolean> {
-  const text = 'update phone_numbers set messages_per_second = ? where waba_id = ? and phone_number_id = ?';
-  return (await execute(database, text, [messagesPerSecond, wabaId, phoneNumberId])) === 1;
 }

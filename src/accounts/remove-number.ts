@@ -1,7 +1,7 @@
 import { lockIntake } from '../inbox/intake-lock.ts';
 import { shardOf } from '../inbox/shards.ts';
 import { type Audited, recordChange } from '../platform/audit/audit.ts';
-import type { Database, Transaction } from '../platform/postgres/database.ts';
+import type { Database } from '../platform/postgres/database.ts';
 import { execute } from '../platform/postgres/sql.ts';
 import { checkUpstreamId, RequestError } from '../platform/request-input.ts';
 import { knownWaba } from './accounts.ts';
@@ -20,26 +20,17 @@ export async function removeNumber(
   checkUpstreamId('The phone number id', phoneNumberId);
   await database.transaction(async (trx) => {
     await lockIntake(trx, shardOf(wabaId));
-    if (!(await detachNumber(trx, wabaId, phoneNumberId))) {
+    // Upstream's list does not bring the number back; its row stays, with its history.
+    const detached = await execute(
+      trx,
+      `update phone_numbers set detached = true, removed_at = coalesce(removed_at, now())
+        where phone_number_id = ? and waba_id = ? and not detached`,
+      [phoneNumberId, wabaId],
+    );
+    if (detached === 0) {
       throw new RequestError('unknown_phone_number', `WABA ${wabaId} has no phone number ${phoneNumberId}.`);
     }
-    const detail = { phoneNumberId };
-    await recordChange(trx, actor, {
-      wabaId,
-      action: 'waba.number_removed',
-      target: `WABA ${wabaId}`,
-      detail,
-    });
+    const about = { wabaId, target: `WABA ${wabaId}`, detail: { phoneNumberId } };
+    await recordChange(trx, actor, { ...about, action: 'waba.number_removed' });
   });
-}
-
-/** Upstream's list does not bring the number back; its row stays, with its history. False: the WABA has no such number. */
-async function detachNumber(trx: Transaction, wabaId: string, phoneNumberId: string): Promise<boolean> {
-  const detached = await execute(
-    trx,
-    `update phone_numbers set detached = true, removed_at = coalesce(removed_at, now())
-      where phone_number_id = ? and waba_id = ? and not detached`,
-    [phoneNumberId, wabaId],
-  );
-  return detached === 1;
 }

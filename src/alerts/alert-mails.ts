@@ -2,7 +2,7 @@ import { mailLink, mailPage, mailText } from '../mail/mail-page.ts';
 import { type MailContent, type Mailer, queueMail } from '../mail/mails.ts';
 import type { Database, Transaction } from '../platform/postgres/database.ts';
 import { query } from '../platform/postgres/sql.ts';
-import { noteAlertMailed, saveAlertMail } from '../users/user-store.ts';
+import { noteAlertMailed } from '../users/user-store.ts';
 import { type AlertKind, alertPath, anchorOf, KINDS, kindsFor } from './alert-kinds.ts';
 import type { ShownAlert } from './alerts.ts';
 
@@ -59,10 +59,6 @@ export async function alertMailOf(database: Database, userId: string): Promise<b
   const text = `select ${WANTS_MAIL} as "isOn" from users u where u.id = ?`;
   const [row] = await query<{ isOn: boolean }>(database, text, [userId]);
   return row?.isOn ?? false;
-}
-
-export async function setAlertMail(database: Database, userId: string, isOn: boolean): Promise<void> {
-  await saveAlertMail(database, userId, isOn);
 }
 
 type MailedAlert = Pick<ShownAlert, 'kind' | 'businessName' | 'wabaId' | 'subject' | 'reason' | 'openedAt'>;

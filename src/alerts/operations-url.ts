@@ -7,7 +7,7 @@ import { type AlertPosition, type ListedAlert, listEndpointAlerts } from '../not
 import { type Audited, recordChange } from '../platform/audit/audit.ts';
 import type { SealedDatabase } from '../platform/crypto/sealed-database.ts';
 import { isSameTarget } from '../platform/http/same-target.ts';
-import type { Database, Transaction } from '../platform/postgres/database.ts';
+import type { Database } from '../platform/postgres/database.ts';
 import { execute, query, queryOne } from '../platform/postgres/sql.ts';
 import { publicAlertId } from '../platform/public-ids.ts';
 import { RequestError } from '../platform/request-input.ts';
@@ -134,8 +134,11 @@ async function save(
   await database.transaction(async (trx) => {
     const before = (await findOperationsUrl(trx, wabaId))?.url ?? null;
     if ('secretSealed' in change) await saveOperationsUrl(trx, wabaId, change);
-    else await moveOperationsUrl(trx, wabaId, change.url);
-    if (url !== before) await noteSetBy(trx, wabaId, actor.apiKey?.id ?? null);
+    // The secret is not written back: it may have been encrypted anew since it was read.
+    else await execute(trx, 'update wabas set operations_url = ? where waba_id = ?', [url, wabaId]);
+    const setBy = 'operations_url_set_at = now(), operations_url_set_by_key = ?';
+    if (url !== before)
+      await execute(trx, `update wabas set ${setBy} where waba_id = ?`, [actor.apiKey?.id ?? null, wabaId]);
     const [host, previousHost] = [hostOf(url), hostOf(before)];
     const target = `operations URL of ${wabaId}`;
     const detail = { host, ...(previousHost !== host && { previousHost }) };
@@ -160,15 +163,6 @@ export async function findOperationsUrl(database: Database, wabaId: string): Pro
   );
 }
 
-/** Notes which API key chose the present URL; null: none did. */
-async function noteSetBy(trx: Transaction, wabaId: string, keyId: string | null): Promise<void> {
-  await execute(
-    trx,
-    'update wabas set operations_url_set_at = now(), operations_url_set_by_key = ? where waba_id = ?',
-    [keyId, wabaId],
-  );
-}
-
 export async function listOperationsUrlsSetByKeys(
   database: Database,
   { days, limit }: { days: number; limit: number },
@@ -183,11 +177,6 @@ export async function listOperationsUrlsSetByKeys(
       order by operations_url_set_at limit :limit`,
     { days, limit },
   );
-}
-
-/** Changes the URL alone: the secret is not written back, because it may have been encrypted anew since it was read. */
-async function moveOperationsUrl(database: Database, wabaId: string, url: string): Promise<void> {
-  await execute(database, 'update wabas set operations_url = ? where waba_id = ?', [url, wabaId]);
 }
 
 export async function saveOperationsUrl(

@@ -151,7 +151,8 @@ export async function unlinkIdentity(
   refuseMarkedSession(viewer);
   await checkOwnPassword(tools, userId, password);
   await tools.database.transaction(async (trx) => {
-    if (!(await deleteIdentities(trx, userId))) return;
+    const removed = await execute(trx, 'delete from user_identities where user_id = ?', [userId]);
+    if (removed === 0) return;
     await recordUserChange(trx, actor, { tenantId, action: 'user.identity_unlinked', email });
   });
 }
@@ -191,8 +192,4 @@ async function insertIdentity(
     [issuer, subject, userId],
   );
   return added === 1;
-}
-
-async function deleteIdentities(database: Database, userId: string): Promise<boolean> {
-  return (await execute(database, 'delete from user_identities where user_id = ?', [userId])) > 0;
 }

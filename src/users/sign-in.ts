@@ -1,6 +1,6 @@
 import { emailOf } from '../mail/email-address.ts';
 import type { Actor } from '../platform/audit/audit.ts';
-import type { Database, Transaction } from '../platform/postgres/database.ts';
+import type { Database } from '../platform/postgres/database.ts';
 import { RequestError } from '../platform/request-input.ts';
 import { endPasswordLinks } from './invitation-store.ts';
 import { hashWithSalt, isHashOutdated, passwordSaltOf } from './password-hash.ts';
@@ -102,12 +102,8 @@ async function recordFailure(database: Database, email: string, visitor: Visitor
   if (users.length === 0) return;
   const actor = { name: 'nobody', requestId: visitor.requestId, ip: visitor.ip };
   const detail = { disabled: users.every(({ disabledAt }) => disabledAt !== null) };
-  await recordUserChange(database, actor, {
-    tenantId: null,
-    action: 'user.sign_in_failed',
-    email,
-    detail,
-  });
+  const change = { tenantId: null, action: 'user.sign_in_failed', email, detail };
+  await recordUserChange(database, actor, change);
 }
 
 /** How a session begins; a tenant that is left out is the one where the user was last. */
@@ -172,22 +168,16 @@ export async function switchTenant(
   tenantId: string | null,
   actor: Actor,
 ): Promise<void> {
+  const { userId, email } = viewer;
   if (tenantId === viewer.tenantId) return;
-  await database.transaction((trx) => enterTenant(trx, { id, viewer }, tenantId, actor));
-}
-
-async function enterTenant(
-  trx: Transaction,
-  { id, viewer: { userId, email } }: OwnSession,
-  tenantId: string | null,
-  actor: Actor,
-): Promise<void> {
-  if (!(await noteSignIn(trx, userId, tenantId))) {
-    throw new RequestError('unknown_tenant', 'You do not belong to this tenant.');
-  }
-  await moveSession(trx, id, tenantId);
-  const by = { ...actor, isOperator: tenantId === null };
-  await recordUserChange(trx, by, { tenantId, action: 'user.signed_in', email, detail: { by: 'switch' } });
+  await database.transaction(async (trx) => {
+    if (!(await noteSignIn(trx, userId, tenantId))) {
+      throw new RequestError('unknown_tenant', 'You do not belong to this tenant.');
+    }
+    await moveSession(trx, id, tenantId);
+    const by = { ...actor, isOperator: tenantId === null };
+    await recordUserChange(trx, by, { tenantId, action: 'user.signed_in', email, detail: { by: 'switch' } });
+  });
 }
 
 export async function signOut({ database }: Tools, session: OwnSession, actor: Actor): Promise<void> {

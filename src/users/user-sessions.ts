@@ -77,8 +77,13 @@ export async function openSession(
   return tokenHash === null ? null : await find(tokenHash);
 }
 
-export async function noteUse({ database }: Tools, session: OpenSession): Promise<void> {
-  if (session.isUseStale) await noteSessionUse(database, session.id, IDLE_MS);
+export async function noteUse({ database }: Tools, { id, isUseStale }: OpenSession): Promise<void> {
+  if (!isUseStale) return;
+  await execute(
+    database,
+    `update user_sessions set last_seen_at = now(), idle_until = now() + ? * interval '1 millisecond' where id = ?`,
+    [IDLE_MS, id],
+  );
 }
 
 function storable(userAgent: string | null): string | null {
@@ -245,14 +250,6 @@ export async function noteSignIn(
 
 export async function moveSession(trx: Database, sessionId: string, tenantId: string | null): Promise<void> {
   await execute(trx, 'update user_sessions set tenant_id = ? where id = ?', [tenantId, sessionId]);
-}
-
-async function noteSessionUse(database: Database, sessionId: string, idleMs: number): Promise<void> {
-  await execute(
-    database,
-    `update user_sessions set last_seen_at = now(), idle_until = now() + ? * interval '1 millisecond' where id = ?`,
-    [idleMs, sessionId],
-  );
 }
 
 export type SessionSummary = SessionClient &

@@ -2,8 +2,9 @@ import type { FastifyRequest } from 'fastify';
 import { Type } from 'typebox';
 import { listTenantWabas } from '../../../accounts/accounts.ts';
 import { ALERT_KINDS, alertPath, anchorOf, KINDS, kindsFor } from '../../../alerts/alert-kinds.ts';
-import { alertMailOf, setAlertMail } from '../../../alerts/alert-mails.ts';
+import { alertMailOf } from '../../../alerts/alert-mails.ts';
 import { type AlertViewer, listAlerts, markAlertsRead } from '../../../alerts/alerts.ts';
+import { saveAlertMail } from '../../../users/user-store.ts';
 import { PAGES, withoutFreshProof } from '../access/page-access.ts';
 import { pageNotFound } from '../access/page-error.ts';
 import { sendPage } from '../access/send-page.ts';
@@ -61,7 +62,7 @@ export function alertsPages(app: PortalApp, context: PortalContext): void {
     ...{ path: `${PATH}/mail`, access: PAGES.signedIn, fields: { mail: formLine() } },
     act: async ({ request }, given) => {
       const isWanted = given.text('mail') === 'on';
-      await setAlertMail(database, readerOf(request).userId, isWanted);
+      await saveAlertMail(database, readerOf(request).userId, isWanted);
       return `${PATH}?done=${isWanted ? 'on' : 'off'}`;
     },
   });
