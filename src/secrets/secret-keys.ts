@@ -1,4 +1,4 @@
-import { type Audited, recordAudit } from '../platform/audit/audit.ts';
+import { type Audited, recordBy } from '../platform/audit/audit.ts';
 import type { SealedDatabase } from '../platform/crypto/sealed-database.ts';
 import { type SealedColumn, type SecretBox, SecretBoxError } from '../platform/crypto/secret-box.ts';
 import type { Database } from '../platform/postgres/database.ts';
@@ -89,17 +89,8 @@ export async function reencryptSecrets(
   } while (ofPass > 0);
   const remaining = (await countSealed(database)).filter((count) => count.keyId !== keyId);
   const left = remaining.reduce((sum, { count }) => sum + count, 0);
-  const { name, requestId, ip } = actor;
-  await recordAudit(database, {
-    tenantId: null,
-    wabaId: null,
-    actor: name,
-    requestId,
-    ip,
-    action: 'secrets.reencrypted',
-    target: `encryption key ${keyId}`,
-    detail: { reencrypted, left },
-  });
+  const about = { tenantId: null, wabaId: null, target: `encryption key ${keyId}` };
+  await recordBy(database, actor, { ...about, action: 'secrets.reencrypted', detail: { reencrypted, left } });
   return { keyId, reencrypted, remaining };
 }
 
@@ -185,11 +176,7 @@ async function replaceSealed(
   { table, column, idColumn, idType }: SealedColumn,
   { id, sealed, resealed }: SealedText & { resealed: string },
 ): Promise<boolean> {
-  const changed = await execute(
-    database,
-    `update ${table} set ${column} = :resealed
-      where ${idColumn} = cast(:id as ${idType}) and ${column} = :sealed`,
-    { id, sealed, resealed },
-  );
-  return changed === 1;
+  const own = `${idColumn} = cast(:id as ${idType}) and ${column} = :sealed`;
+  const text = `update ${table} set ${column} = :resealed where ${own}`;
+  return (await execute(database, text, { id, sealed, resealed })) === 1;
 }
