@@ -118,7 +118,7 @@ export async function lockKeyRequestsOf(trx: Transaction, wabaId: string): Promi
   ]);
 }
 
-/** A null WABA: one of any, for operators. */
+/** Null: requests of every WABA, for operators. */
 const ofWaba = (wabaId: string | null) => (wabaId === null ? 'true' : 'r.waba_id = :wabaId');
 
 export async function findKeyRequest(

@@ -65,7 +65,7 @@ export async function enableUser({ database }: Tools, authority: Authority, user
   });
 }
 
-/** The audit log keeps what it says of the account. Throws RequestError: `unknown_user`, `own_account`, `last_operator`. */
+/** The audit log keeps its entries about the account. Throws RequestError: `unknown_user`, `own_account`, `last_operator`. */
 export async function removeUser({ database }: Tools, authority: Authority, userId: string): Promise<void> {
   refuseOneself(authority, userId);
   await database.transaction(async (trx) => {

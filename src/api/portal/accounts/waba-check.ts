@@ -33,7 +33,7 @@ export type WabaFindings = Record<
   Finding
 >;
 
-/** Goes the way of a webhook, from the upstream app to the tenant's endpoint, and asks what can be asked from here. */
+/** Goes the way of a webhook, from the upstream app to the tenant's endpoint. */
 export async function checkWaba(context: PortalContext, wabaId: string): Promise<WabaFindings> {
   const { accounts, database } = context;
   const token = await openAccessToken(accounts, wabaId).catch((error: unknown) => {

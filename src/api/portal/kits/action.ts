@@ -8,18 +8,18 @@ import { type Place, Visit } from './visit.ts';
 
 type Action = Omit<Place, 'active'> & {
   active?: string;
-  /** The hidden fields beside the button. */
+  /** The fields beside the button. */
   fields?: TProperties;
   /** A form that lacks a field is refused. Left out: fields may be missing. */
   needsAll?: true;
   /** Parameters that say where it came from. */
   query?: readonly string[];
   act: (visit: Visit, given: FormValues) => Promise<Next>;
-  /** What shows a refusal. Left out: a page with nothing else. */
+  /** Shows a refusal. Left out: a page with nothing else does. */
   refused?: (visit: Visit, error: RequestError, given: FormValues) => Promise<Next>;
 };
 
-/** A button that changes something and leads on. */
+/** A button or a form that changes something and leads on. */
 export function action(
   app: PortalApp,
   context: PortalContext,

@@ -16,7 +16,7 @@ export function queryOf(names: readonly string[]) {
   );
 }
 
-/** What follows on a request: a page, a path to go to, or what was sent already. */
+/** A page, a path to go to, or a response that was sent already. */
 export type Next = PageView | string | FastifyReply;
 
 export function follow(reply: FastifyReply, next: Next, active: string): FastifyReply {
