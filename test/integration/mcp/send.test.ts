@@ -1,5 +1,5 @@
 import { expect, onTestFinished, test } from 'vitest';
-import { startSendingStack, textTo } from '../messages/send/sending-stack.ts';
+import { NUMBER, startSendingStack, textTo } from '../messages/send/sending-stack.ts';
 import { listen, stdioClient } from './mcp-clients.ts';
 
 test('a message is sent once, however often a call with its idempotency key is repeated', async () => {
@@ -16,7 +16,7 @@ test('a message is sent once, however often a call with its idempotency key is r
   expect(sendTool?.annotations).toMatchObject({ readOnlyHint: false, destructiveHint: true });
   expect(tools.map(({ name }) => name)).not.toContain('pauseWebhookEndpoint');
 
-  const message = { ...textTo(), idempotencyKey: 'order-7-ready' };
+  const message = { phoneNumberId: NUMBER, ...textTo(), idempotencyKey: 'order-7-ready' };
   const first = await mcp.call('sendMessage', message);
   expect([first.isError, first.text]).toEqual([false, expect.stringContaining('serviceMessageId')]);
   expect(await mcp.call('sendMessage', message)).toEqual(first);
@@ -25,7 +25,7 @@ test('a message is sent once, however often a call with its idempotency key is r
   const refused = await mcp.call('sendMessage', { ...textTo(), phoneNumberId: '1' });
   expect(refused).toMatchObject({ isError: true, text: expect.stringContaining('"unknown_phone_number"') });
   expect(refused.text).toMatch(/pass idempotencyKey "[0-9a-f-]{36}"\.$/);
-  const bad = await mcp.call('sendMessage', { ...textTo(), idempotencyKey: 'ü\n' });
+  const bad = await mcp.call('sendMessage', { phoneNumberId: NUMBER, ...textTo(), idempotencyKey: 'ü\n' });
   expect(bad).toMatchObject({ isError: true, text: expect.stringContaining('"invalid_parameter"') });
   expect(await stack.sent()).toHaveLength(1);
 });

@@ -1,23 +1,13 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { listPaymentReports } from '../../../../src/messages/payments.ts';
 import { ensurePartitions } from '../../../../src/platform/postgres/partitions.ts';
 import { query } from '../../../../src/platform/postgres/sql.ts';
 import { dropDay } from '../../../../src/worker/housekeeping/expired-days.ts';
 import { takeIn } from '../../../support/take-in.ts';
-import { addKey, OTHER_NUMBER, OTHER_WABA } from '../../api/api-harness.ts';
 import { askApi } from '../send/ask-api.ts';
-import { NUMBER, type SendingStack, startSendingStack, WABA } from '../send/sending-stack.ts';
+import { type SendingStack, sendingStackOfFile } from '../send/sending-stack.ts';
 
-let stack: SendingStack;
-
-beforeAll(async () => {
-  stack = await startSendingStack();
-});
-afterAll(() => stack.stop());
-beforeEach(async () => {
-  await stack.clearUpstream();
-  await stack.setAccessToken('EAAG-test-token');
-});
+const stack = sendingStackOfFile();
 
 const ask = (url: string, options: Parameters<typeof askApi>[2] = {}) => askApi(stack, url, options);
 
@@ -36,7 +26,7 @@ describe('a payment', () => {
   /** What upstream would send, by intake. */
   async function report(
     { reference, status, seconds, transaction, refunds }: Report,
-    phoneNumberId = NUMBER,
+    { wabaId, number }: Pick<SendingStack, 'wabaId' | 'number'> = stack,
   ) {
     const payment = {
       reference_id: reference,
@@ -55,12 +45,11 @@ describe('a payment', () => {
     };
     const value = {
       messaging_product: 'whatsapp',
-      metadata: { display_phone_number: '12025550100', phone_number_id: phoneNumberId },
+      metadata: { display_phone_number: '12025550100', phone_number_id: number },
       statuses: [entry],
     };
     const changes = [{ field: 'messages', value }];
-    const waba = phoneNumberId === OTHER_NUMBER ? OTHER_WABA : WABA;
-    const body = { object: 'whatsapp_business_account', entry: [{ id: waba, changes }] };
+    const body = { object: 'whatsapp_business_account', entry: [{ id: wabaId, changes }] };
     await takeIn(stack.database, Buffer.from(JSON.stringify(body)));
   }
 
@@ -96,7 +85,7 @@ describe('a payment', () => {
     expect(status).toBe(200);
     expect(body).toMatchObject({
       referenceId: reference,
-      phoneNumberId: NUMBER,
+      phoneNumberId: stack.number,
       status: 'captured',
       amount: { value: 21_000, offset: 100 },
       currency: 'INR',
@@ -127,23 +116,27 @@ describe('a payment', () => {
     for (const unknown of ['nothing', 'payment:pay::captured', '\0', 'x'.repeat(2_000), '%']) {
       expect([unknown, (await show(unknown)).status]).toEqual([unknown, 404]);
     }
-    const other = await addKey(stack.database, OTHER_WABA);
+    const other = await stack.newTenant();
     expect((await show('sha256:1', '', other.authorization)).status).toBe(404);
-    await report({ reference: 'sha256:1', status: 'pending', seconds: 1 }, OTHER_NUMBER);
+    await report({ reference: 'sha256:1', status: 'pending', seconds: 1 }, other);
     expect((await show('sha256:1', '', other.authorization)).body.status).toBe('pending');
     expect((await show('sha256:1')).body.status).toBe('captured');
   });
 
   test('of two numbers is told apart by phoneNumberId', async () => {
+    const { wabaId, number, secondNumber } = stack;
     await report({ reference: 'twice', status: 'captured', seconds: 1_790_000_000 });
-    await report({ reference: 'twice', status: 'pending', seconds: 1_790_000_000 }, '800000000000112');
-    expect((await show('twice')).body).toMatchObject({ phoneNumberId: '800000000000112', status: 'pending' });
-    expect((await show('twice', `?phoneNumberId=${NUMBER}`)).body.status).toBe('captured');
+    await report(
+      { reference: 'twice', status: 'pending', seconds: 1_790_000_000 },
+      { wabaId, number: secondNumber },
+    );
+    expect((await show('twice')).body).toMatchObject({ phoneNumberId: secondNumber, status: 'pending' });
+    expect((await show('twice', `?phoneNumberId=${number}`)).body.status).toBe('captured');
     expect((await show('twice', '?phoneNumberId=1')).status).toBe(404);
   });
 
   const amount = (value: number) => ({ value, offset: 100 });
-  const orderDetails = (reference: string, phoneNumberId = NUMBER) => ({
+  const orderDetails = (reference: string, phoneNumberId = stack.number) => ({
     phoneNumberId,
     to: '+910000000143',
     type: 'interactive',
@@ -173,7 +166,7 @@ describe('a payment', () => {
       200,
       {
         referenceId: 'fresh-1',
-        phoneNumberId: NUMBER,
+        phoneNumberId: stack.number,
         status: null,
         updatedAt: null,
         transactions: [],
@@ -193,11 +186,11 @@ describe('a payment', () => {
   });
 
   test('that was asked for by two numbers is the later one’s', async () => {
-    await stack.send(orderDetails('both', '800000000000112'));
-    expect((await show('both')).body.phoneNumberId).toBe('800000000000112');
+    await stack.send(orderDetails('both', stack.secondNumber));
+    expect((await show('both')).body.phoneNumberId).toBe(stack.secondNumber);
     const later = await stack.send(orderDetails('both'));
     const { body } = await show('both');
-    expect([body.phoneNumberId, body.serviceMessageId]).toEqual([NUMBER, later.body.serviceMessageId]);
+    expect([body.phoneNumberId, body.serviceMessageId]).toEqual([stack.number, later.body.serviceMessageId]);
   });
 
   test('is looked up under the configuration that is named, when no message of ours names one', async () => {
@@ -238,7 +231,7 @@ describe('a payment', () => {
         plan = JSON.stringify(rows);
         return { rows: [] } as never;
       };
-      await listPaymentReports({ ...trx, raw }, WABA, 'order-7', 10);
+      await listPaymentReports({ ...trx, raw }, stack.wabaId, 'order-7', 10);
     });
     expect(plan).toMatch(/payment_reports_payment/);
     expect(plan).not.toContain('Seq Scan');

@@ -1,27 +1,24 @@
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { query } from '../../../../src/platform/postgres/sql.ts';
 import { eventually } from '../../../support/webhook-receiver.ts';
-import { NUMBER, type SendingStack, startSendingStack, textTo } from './sending-stack.ts';
+import { sendingStackOfFile, textTo } from './sending-stack.ts';
 
-let stack: SendingStack;
-
-beforeAll(async () => {
-  stack = await startSendingStack();
-});
-afterAll(() => stack.stop());
+const stack = sendingStackOfFile();
 
 test('a message whose workflow an operator cancels while it waits fails, and is never sent', async () => {
   await query(
     stack.database,
     `insert into send_pacing (phone_number_id, recipient, free_at)
-     values ('${NUMBER}', '12025556666', now() + interval '1 hour')`,
+     values (?, '12025556666', now() + interval '1 hour')`,
+    [stack.number],
   );
   const answer = stack.send(textTo('+12025556666'));
   let id = '';
   await eventually('the message waits', async () => {
     const rows = await query<{ id: string }>(
       stack.database,
-      'select message_id as id from outbound_messages where pair_at is not null',
+      'select message_id as id from outbound_messages where waba_id = ? and pair_at is not null',
+      [stack.wabaId],
     );
     id = rows[0]?.id ?? '';
     return id !== '';
@@ -29,7 +26,7 @@ test('a message whose workflow an operator cancels while it waits fails, and is 
   await stack.client.workflow.getHandle(`send/${id}`).cancel();
   const { status, body } = await answer;
   expect([status, body.error.code, body.error.serviceMessageId]).toEqual([424, 'message_not_sent', id]);
-  const events = await query(stack.database, 'select event_id from events');
+  const events = await query(stack.database, 'select event_id from events where waba_id = ?', [stack.wabaId]);
   expect(events).toEqual([{ event_id: `local:${id}` }]);
   expect(await stack.sendRequests()).toEqual([]);
 });
@@ -40,10 +37,12 @@ test('a message whose workflow is terminated is taken up again', async () => {
   await eventually('an attempt was made', async () => (await stack.sendRequests()).length > 0);
   const [row] = await query<{ id: string }>(
     stack.database,
-    'select max(message_id) as id from outbound_messages',
+    'select message_id as id from outbound_messages where waba_id = ?',
+    [stack.wabaId],
   );
   await stack.client.workflow.getHandle(`send/${row?.id}`).terminate();
-  await query(stack.database, 'update workflow_tasks set next_start_at = now()');
+  const again = 'update workflow_tasks set next_start_at = now() where waba_id = ?';
+  await query(stack.database, again, [stack.wabaId]);
   const { status, body } = await answer;
   expect([status, body.state]).toEqual([200, 'accepted']);
   expect(await stack.sent()).toHaveLength(1);

@@ -1,16 +1,11 @@
 import fc from 'fast-check';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { query } from '../../../../src/platform/postgres/sql.ts';
 import { HOSTILE_JSON, membersOf, withMember } from '../../../support/hostile-messages.ts';
 import { SEND_EXAMPLES, type SendExample } from '../../../support/send-examples.ts';
-import { NUMBER, type SendingStack, startSendingStack } from './sending-stack.ts';
+import { sendingStackOfFile } from './sending-stack.ts';
 
-let stack: SendingStack;
-
-beforeAll(async () => {
-  stack = await startSendingStack();
-});
-afterAll(() => stack.stop());
+const stack = sendingStackOfFile();
 
 /** Each send has a recipient of its own, so that no pace holds it up. */
 let recipients = 0;
@@ -24,7 +19,8 @@ async function sendText(payload: string) {
   return { status: response.statusCode, sizeBytes: response.rawPayload.length, body: response.json() };
 }
 
-const countMessages = async () => (await query(stack.database, 'select 1 from messages')).length;
+const countMessages = async () =>
+  (await query(stack.database, 'select 1 from messages where waba_id = ?', [stack.wabaId])).length;
 
 /** What has to hold for the response to any request, whatever it holds. */
 async function checkSend(payload: string, type: string, before: number): Promise<void> {
@@ -57,7 +53,7 @@ test('a message of any type with a hostile value at any place is sent exactly as
       const example: SendExample = SEND_EXAMPLES[kind] ?? { type: 'text' };
       const paths = membersOf(example[example.type], [example.type]);
       const message = withMember(example, paths[place % paths.length] ?? [], hostile);
-      const request = { phoneNumberId: NUMBER, to: nextRecipient(), message: 0 };
+      const request = { phoneNumberId: stack.number, to: nextRecipient(), message: 0 };
       const payload = JSON.stringify(request).replace('"message":0', message.slice(1, -1));
       await checkSend(payload, example.type, await countMessages());
     }),
@@ -77,7 +73,12 @@ test('a hostile value in a member of the service itself is refused, or changes n
   ];
   for (const [index, hostile] of HOSTILE_JSON.entries()) {
     const name = names[index % names.length] ?? 'to';
-    const request = { phoneNumberId: NUMBER, to: nextRecipient(), type: 'text', text: { body: 'Hello' } };
+    const request = {
+      phoneNumberId: stack.number,
+      to: nextRecipient(),
+      type: 'text',
+      text: { body: 'Hello' },
+    };
     await checkSend(withMember(request, [name], hostile), 'text', await countMessages());
   }
 });

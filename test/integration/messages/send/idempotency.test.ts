@@ -1,29 +1,21 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import {
   forgetOldIdempotencyKeys,
   saveIdempotentResponse,
 } from '../../../../src/messages/send/idempotency-keys.ts';
 import { query } from '../../../../src/platform/postgres/sql.ts';
 import { eventually } from '../../../support/webhook-receiver.ts';
-import { addKey } from '../../api/api-harness.ts';
-import { NUMBER, type SendingStack, startSendingStack, textTo, WABA } from './sending-stack.ts';
+import { addKey, OTHER_WABA } from '../../api/api-harness.ts';
+import { sendingStackOfFile, textTo } from './sending-stack.ts';
 
-let stack: SendingStack;
-
-beforeAll(async () => {
-  stack = await startSendingStack();
-});
-afterAll(() => stack.stop());
-beforeEach(() => stack.clearUpstream());
+const stack = sendingStackOfFile();
 
 const messages = async () =>
-  (await query<{ id: string }>(stack.database, `select id from messages where direction = 'outbound'`))
-    .length;
+  (await query(stack.database, 'select 1 from messages where waba_id = ?', [stack.wabaId])).length;
 
 describe('Idempotency-Key', () => {
   test('50 equal requests at once make one message; the others wait or get its answer', async () => {
     await stack.addFault({ match: 'send', kind: 'slow', delayMs: 700 });
-    const before = await messages();
     const body = textTo();
     const key = { 'idempotency-key': 'fifty' };
     const replies = await Promise.all(Array.from({ length: 50 }, () => stack.send(body, key)));
@@ -40,7 +32,7 @@ describe('Idempotency-Key', () => {
       first?.text,
       'true',
     ]);
-    expect(await messages()).toBe(before + 1);
+    expect(await messages()).toBe(1);
     expect(await stack.sendRequests()).toHaveLength(1);
   });
 
@@ -66,11 +58,11 @@ describe('Idempotency-Key', () => {
   });
 
   test('of one WABA means nothing to another, nor to another key of the same one', async () => {
-    const body = textTo();
+    const body = { phoneNumberId: stack.number, ...textTo() };
     const key = { 'idempotency-key': 'shared' };
     const first = await stack.send(body, key);
-    const sibling = await addKey(stack.database, WABA);
-    const other = await addKey(stack.database, '900000000000202');
+    const sibling = await addKey(stack.database, stack.wabaId);
+    const other = await addKey(stack.database, OTHER_WABA);
     const post = (authorization: string) =>
       stack.app.inject({
         method: 'POST',
@@ -115,7 +107,7 @@ describe('Idempotency-Key', () => {
     const late = { status: 202, body: '{"late":true}' };
     const kept = await saveIdempotentResponse(
       stack.database,
-      WABA,
+      stack.wabaId,
       { operation: row?.operation ?? '', key: 'overtaken', fingerprint: Buffer.alloc(0) },
       late,
     );
@@ -145,6 +137,6 @@ describe('Idempotency-Key', () => {
     expect(new Set(replies.map(({ body }) => body.serviceMessageId)).size).toBe(30);
     await eventually('all are sent', async () => (await stack.sent()).length >= 30);
     expect(await stack.sent()).toHaveLength(30);
-    expect((await stack.sent()).every(({ phoneNumberId }) => phoneNumberId === NUMBER)).toBe(true);
+    expect((await stack.sent()).every(({ phoneNumberId }) => phoneNumberId === stack.number)).toBe(true);
   });
 });

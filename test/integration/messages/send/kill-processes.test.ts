@@ -3,7 +3,7 @@ import { query } from '../../../../src/platform/postgres/sql.ts';
 import { type ApiProcess, startApiProcess } from '../../../support/application-process.ts';
 import { eventually } from '../../../support/webhook-receiver.ts';
 import { startWorkerProcess, type WorkerProcess } from '../../../support/worker-process.ts';
-import { startSendingBase, textTo } from './sending-stack.ts';
+import { NUMBER, startSendingBase, textTo } from './sending-stack.ts';
 
 const TIMEOUTS = { HELIOGRAPH_SEND_TIMEOUT_MS: '2000' };
 
@@ -35,7 +35,7 @@ describe('kill -9', () => {
     const base = await startSendingBase(TIMEOUTS);
     // Without Temporal in reach of the API, so that only the task in the database is left.
     const away = { ...base.settings, HELIOGRAPH_TEMPORAL_ADDRESS: '127.0.0.1:1' };
-    const body = textTo();
+    const body = { phoneNumberId: NUMBER, ...textTo() };
     let worker: WorkerProcess | null = null;
     const first = await startApiProcess(away);
     let api: ApiProcess | null = null;
@@ -73,7 +73,8 @@ describe('kill -9', () => {
       await worker.ready();
       const replies: Promise<unknown>[] = [];
       for (let round = 0; round < 3; round += 1) {
-        for (let n = 0; n < 8; n += 1) replies.push(post(api, base, textTo(), `round-${round}-${n}`));
+        for (let n = 0; n < 8; n += 1)
+          replies.push(post(api, base, { phoneNumberId: NUMBER, ...textTo() }, `round-${round}-${n}`));
         await eventually(
           'calls are under way',
           async () => (await states(base)).filter(({ state }) => state === 'sending').length >= 3,

@@ -1,7 +1,7 @@
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { Readable } from 'node:stream';
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { beforeAll, describe, expect, test } from 'vitest';
 import type { LoggedRequest } from '../../../../dev/sandbox/upstream-records.ts';
 import { giveMedia, makeMediaSlots } from '../../../../src/messages/send/upload-media.ts';
 import { openSendClient } from '../../../../src/platform/graph/graph-client.ts';
@@ -11,21 +11,16 @@ import { mediaUuidOf } from '../../../../src/platform/public-ids.ts';
 import { silentLogger } from '../../../support/silent-logger.ts';
 import { testSecretBox } from '../../../support/test-accounts.ts';
 import { eventually } from '../../../support/webhook-receiver.ts';
-import { addKey, OTHER_WABA } from '../../api/api-harness.ts';
-import { NUMBER, type SendingStack, startSendingStack, WABA } from './sending-stack.ts';
+import { OTHER_WABA } from '../../api/api-harness.ts';
+import { sendingStackOfFile } from './sending-stack.ts';
 import { ask, fileOf, listen, sha256, upload } from './uploaded-files.ts';
 
-const SECOND_NUMBER = '800000000000112';
-
-let stack: SendingStack;
+const stack = sendingStackOfFile({ HELIOGRAPH_SEND_TIMEOUT_MS: '4000' });
 let url: string;
 
 beforeAll(async () => {
-  stack = await startSendingStack({ HELIOGRAPH_SEND_TIMEOUT_MS: '4000' });
   url = await listen(stack);
 });
-afterAll(() => stack.stop());
-beforeEach(() => stack.clearUpstream());
 
 let files = 0;
 
@@ -39,8 +34,7 @@ async function newFile(type = 'image/png', sizeBytes = 1_000): Promise<{ id: str
 }
 
 const to = () => `+1202556${String(1_000 + files++)}`;
-const imageOf = (id: string, phoneNumberId = NUMBER) => ({
-  phoneNumberId,
+const imageOf = (id: string) => ({
   to: to(),
   type: 'image',
   image: { id, caption: 'New' },
@@ -80,7 +74,6 @@ describe('a message with a file of ours', () => {
     const header = await newFile();
     const first = await newFile('video/mp4');
     const { status } = await stack.send({
-      phoneNumberId: NUMBER,
       to: to(),
       type: 'template',
       template: {
@@ -102,10 +95,11 @@ describe('a message with a file of ours', () => {
     });
     expect(status).toBe(200);
     expect(JSON.stringify(await stack.sent())).not.toContain('med_');
-    expect(await uploads()).toEqual([`${NUMBER} 200`, `${NUMBER} 200`]);
+    expect(await uploads()).toEqual([`${stack.number} 200`, `${stack.number} 200`]);
   });
 
   test('is given to upstream once per phone number, also by many messages at once', async () => {
+    const { number, secondNumber } = stack;
     const { id } = await newFile('application/pdf', 200_000);
     const document = (phoneNumberId: string) => ({
       phoneNumberId,
@@ -114,23 +108,26 @@ describe('a message with a file of ours', () => {
       document: { id, filename: 'bill.pdf' },
     });
     const answers = await Promise.all(
-      Array.from({ length: 20 }, (_, index) => stack.send(document(index % 2 ? NUMBER : SECOND_NUMBER))),
+      Array.from({ length: 20 }, (_, index) => stack.send(document(index % 2 ? number : secondNumber))),
     );
     expect(answers.map(({ status }) => status)).toEqual(Array.from({ length: 20 }, () => 200));
-    expect((await uploads()).sort()).toEqual([`${NUMBER} 200`, `${SECOND_NUMBER} 200`]);
-    await stack.send(document(NUMBER));
+    expect((await uploads()).sort()).toEqual([`${number} 200`, `${secondNumber} 200`]);
+    await stack.send(document(number));
     expect(await uploads()).toHaveLength(2);
   });
 
   test('is given anew when upstream’s id has ended, or upstream has lost the file', async () => {
     const { id } = await newFile();
     await stack.send(imageOf(id));
-    await query(stack.database, 'update media_upstream_ids set expires_at = now()');
+    const end = 'update media_upstream_ids set expires_at = now() where phone_number_id = ?';
+    await query(stack.database, end, [stack.number]);
     await stack.send(imageOf(id));
     expect(await uploads()).toHaveLength(2);
     const [known] = await query<{ id: string }>(
       stack.database,
-      'select upstream_media_id as id from media_upstream_ids where upstream_media_id is not null order by expires_at desc',
+      `select upstream_media_id as id from media_upstream_ids
+        where phone_number_id = ? and upstream_media_id is not null order by expires_at desc`,
+      [stack.number],
     );
     const headers = { authorization: 'Bearer EAAG-test-token' };
     await fetch(`${stack.sandboxUrl}/v26.0/${known?.id}`, { method: 'DELETE', headers });
@@ -181,8 +178,13 @@ describe('a file on its way to upstream', () => {
     const sender = openSendClient({ ...config, upstream: { ...config.upstream, graphUrl } });
     const { sending } = config;
     const tools = { database, secretBox: testSecretBox, sender, objectStore, sending, logger: silentLogger };
-    const turn = { kind: 'media' as const, missing: [mediaUuidOf(id) ?? ''], phoneNumberId: NUMBER, ageMs };
-    const input = { wabaId: WABA, messageId: '1' };
+    const turn = {
+      kind: 'media' as const,
+      missing: [mediaUuidOf(id) ?? ''],
+      phoneNumberId: stack.number,
+      ageMs,
+    };
+    const input = { wabaId: stack.wabaId, messageId: '1' };
     const { signal } = new AbortController();
     const run = { token: 'EAAG-test-token', slots: makeMediaSlots(), attempt: 1, signal };
     return await giveMedia(tools, input, turn, run).finally(() => sender.close());
@@ -231,7 +233,7 @@ describe('a file on its way to upstream', () => {
 });
 
 describe('a file that cannot be sent', () => {
-  const refusal = async (body: unknown) => {
+  const refusal = async (body: object) => {
     const answer = await stack.send(body);
     return [answer.status, answer.body.error?.code, answer.body.error?.param];
   };
@@ -249,13 +251,14 @@ describe('a file that cannot be sent', () => {
       `update media_uploads set expires_at = now() - interval '1 second' where id = cast(? as uuid)`,
       [gone.id.slice(4)],
     );
-    const count = async () => await query(stack.database, 'select count(*) from messages');
+    const count = async () =>
+      await query(stack.database, 'select count(*) from messages where waba_id = ?', [stack.wabaId]);
     const before = await count();
     expect(await refusal(imageOf(foreign.id))).toEqual([422, 'unknown_media', 'image/id']);
     expect(await refusal(imageOf(`med_${'0'.repeat(32)}`))).toEqual([422, 'unknown_media', 'image/id']);
     expect(await refusal(imageOf('med_'))).toEqual([422, 'unknown_media', 'image/id']);
     expect(await refusal(imageOf(gone.id))).toEqual([422, 'media_expired', 'image/id']);
-    const wrong = { phoneNumberId: NUMBER, to: to(), type: 'video', video: { id } };
+    const wrong = { to: to(), type: 'video', video: { id } };
     expect(await refusal(wrong)).toEqual([422, 'wrong_media_type', 'video/id']);
     const header = { type: 'document', document: { id } };
     const interactive = {
@@ -264,10 +267,9 @@ describe('a file that cannot be sent', () => {
       body: { text: 'b' },
       action: { buttons: [{ type: 'reply', reply: { id: 'med_1', title: 't' } }] },
     };
-    const buttons = { phoneNumberId: NUMBER, to: to(), type: 'interactive', interactive };
+    const buttons = { to: to(), type: 'interactive', interactive };
     expect(await refusal(buttons)).toEqual([422, 'wrong_media_type', 'interactive/header/document/id']);
     const hidden = {
-      phoneNumberId: NUMBER,
       to: to(),
       type: 'poll',
       poll: { image: { id: 'med_1' } },
@@ -278,8 +280,8 @@ describe('a file that cannot be sent', () => {
 
   test('a key of another WABA cannot send it', async () => {
     const { id } = await newFile();
-    const { authorization } = await addKey(stack.database, OTHER_WABA);
-    const body = JSON.stringify({ ...imageOf(id), phoneNumberId: '800000000000221' });
+    const { authorization, number } = await stack.newTenant();
+    const body = JSON.stringify({ ...imageOf(id), phoneNumberId: number });
     const headers = { 'content-type': 'application/json' };
     const answer = await ask({ authorization }, `${url}/api/external/messages`, {
       method: 'POST',

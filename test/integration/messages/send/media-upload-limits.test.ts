@@ -1,26 +1,21 @@
 import { request as httpRequest, type IncomingMessage } from 'node:http';
 import { Readable } from 'node:stream';
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { beforeAll, describe, expect, test } from 'vitest';
 import { forgetMediaUpload, removeSpentUploads } from '../../../../src/messages/send/media-uploads.ts';
 import { openObjectStore } from '../../../../src/platform/object-store/object-store.ts';
 import { ObjectStoreUnavailable } from '../../../../src/platform/object-store/store-errors.ts';
 import { query } from '../../../../src/platform/postgres/sql.ts';
 import { mediaUuidOf } from '../../../../src/platform/public-ids.ts';
 import { silentLogger } from '../../../support/silent-logger.ts';
-import { type SendingStack, startSendingStack, WABA } from './sending-stack.ts';
+import { sendingStackOfFile } from './sending-stack.ts';
 import { CONTENT_TYPE, END, filePart, nothingIsLeftIn, postForm, rowsIn, storedIn } from './upload-forms.ts';
 import { ask, fileOf, listen, upload } from './uploaded-files.ts';
 
-let stack: SendingStack;
+const stack = sendingStackOfFile();
 let url: string;
 
 beforeAll(async () => {
-  stack = await startSendingStack();
   url = await listen(stack);
-});
-afterAll(() => stack.stop());
-beforeEach(async () => {
-  await query(stack.database, 'delete from media_uploads');
 });
 
 const stored = () => storedIn(stack);
@@ -221,7 +216,8 @@ describe('housekeeping', () => {
     const keysOf = async () =>
       await query<{ id: string; key: string }>(
         stack.database,
-        'select id, object_key as key from media_uploads',
+        'select id, object_key as key from media_uploads where waba_id = ?',
+        [stack.wabaId],
       );
     const before = await keysOf();
     const away = openObjectStore({ ...stack.config.objectStore, url: 'http://127.0.0.1:1' });
@@ -241,7 +237,8 @@ describe('housekeeping', () => {
       (
         await query<{ key: string }>(
           stack.database,
-          'select object_key as key from media_uploads order by id',
+          'select object_key as key from media_uploads where waba_id = ? order by id',
+          [stack.wabaId],
         )
       ).map(({ key }) => key);
     const addSpent = async (key: string, index: number) =>
@@ -249,7 +246,7 @@ describe('housekeeping', () => {
         stack.database,
         `insert into media_uploads (id, waba_id, object_key, state, expires_at)
          values (cast(? as uuid), ?, ?, 'deleted', now())`,
-        [`00000000-0000-4000-8000-${String(index).padStart(12, '0')}`, WABA, key],
+        [`00000000-0000-4000-8000-${String(index).padStart(12, '0')}`, stack.wabaId, key],
       );
     const run = async () => {
       const asked: string[] = [];

@@ -1,9 +1,9 @@
 import { request as httpRequest } from 'node:http';
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { beforeAll, describe, expect, test } from 'vitest';
 import { openObjectStore } from '../../../../src/platform/object-store/object-store.ts';
 import { query } from '../../../../src/platform/postgres/sql.ts';
 import { addKey, OTHER_WABA } from '../../api/api-harness.ts';
-import { type SendingStack, startSendingStack } from './sending-stack.ts';
+import { sendingStackOfFile } from './sending-stack.ts';
 import {
   BOUNDARY,
   CONTENT_TYPE,
@@ -17,16 +17,11 @@ import {
 } from './upload-forms.ts';
 import { ask, fileOf, listen, sha256, upload } from './uploaded-files.ts';
 
-let stack: SendingStack;
+const stack = sendingStackOfFile();
 let url: string;
 
 beforeAll(async () => {
-  stack = await startSendingStack();
   url = await listen(stack);
-});
-afterAll(() => stack.stop());
-beforeEach(async () => {
-  await query(stack.database, 'delete from media_uploads');
 });
 
 const stored = () => storedIn(stack);
@@ -58,7 +53,8 @@ describe('an upload', () => {
     expect(headers.get('location')).toBe(`/api/external/media/${body.id}`);
     const days = (Date.parse(body.expiresAt) - Date.parse(body.createdAt)) / 86_400_000;
     expect(days).toBeCloseTo(30, 3);
-    const [row] = await query<{ key: string }>(stack.database, 'select object_key as key from media_uploads');
+    const keyOf = 'select object_key as key from media_uploads where waba_id = ?';
+    const [row] = await query<{ key: string }>(stack.database, keyOf, [stack.wabaId]);
     const store = openObjectStore(stack.config.objectStore);
     const kept = Buffer.concat(await (await store.getRange(row?.key ?? '')).toArray());
     store.close();

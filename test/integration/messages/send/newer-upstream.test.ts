@@ -2,7 +2,7 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { type OpenApiDocument, operationsOf, validatorOf } from '../../../support/openapi-document.ts';
-import { NUMBER, type SendingStack, startSendingStack } from './sending-stack.ts';
+import { type SendingStack, startSendingStack } from './sending-stack.ts';
 
 /** An upstream that takes every message: it knows forms that the service does not know yet. */
 
@@ -36,10 +36,11 @@ afterAll(async () => {
 });
 
 async function send(message: object) {
+  const { authorization, number } = await stack.newTenant();
   const response = await fetch(`${url}/api/external/messages`, {
     method: 'POST',
-    headers: { authorization: stack.authorization, 'content-type': 'application/json' },
-    body: JSON.stringify({ phoneNumberId: NUMBER, to: TO, ...message }),
+    headers: { authorization, 'content-type': 'application/json' },
+    body: JSON.stringify({ phoneNumberId: number, to: TO, ...message }),
   });
   return { status: response.status, body: (await response.json()) as Record<string, unknown> };
 }

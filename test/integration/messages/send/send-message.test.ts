@@ -1,27 +1,21 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { query } from '../../../../src/platform/postgres/sql.ts';
 import { SEND_EXAMPLES } from '../../../support/send-examples.ts';
 import { takeIn } from '../../../support/take-in.ts';
 import { addEndpoint } from '../../../support/test-accounts.ts';
 import { eventually } from '../../../support/webhook-receiver.ts';
-import { NUMBER, type SendingStack, startSendingStack, textTo, WABA } from './sending-stack.ts';
+import { sendingStackOfFile, startSendingStack, textTo } from './sending-stack.ts';
 
-let stack: SendingStack;
-
-beforeAll(async () => {
-  stack = await startSendingStack({ HELIOGRAPH_SEND_TIMEOUT_MS: '4000' });
-});
-afterAll(() => stack.stop());
-beforeEach(() => stack.clearUpstream());
+const stack = sendingStackOfFile({ HELIOGRAPH_SEND_TIMEOUT_MS: '4000' });
 
 /** A webhook body with a status of a message of ours. */
 function statusBody(id: string, status: string, rest: Record<string, unknown> = {}): Buffer {
   const value = {
     messaging_product: 'whatsapp',
-    metadata: { display_phone_number: '12025550100', phone_number_id: NUMBER },
+    metadata: { display_phone_number: '12025550100', phone_number_id: stack.number },
     statuses: [{ id, status, timestamp: '1790000000', recipient_id: '12025550143', ...rest }],
   };
-  const entry = [{ id: WABA, changes: [{ field: 'messages', value }] }];
+  const entry = [{ id: stack.wabaId, changes: [{ field: 'messages', value }] }];
   return Buffer.from(JSON.stringify({ object: 'whatsapp_business_account', entry }));
 }
 
@@ -29,7 +23,7 @@ describe('a message', () => {
   test.each(Object.entries(SEND_EXAMPLES))(
     'of kind %s reaches upstream as it was given',
     async (_kind, example) => {
-      const { status, body } = await stack.send({ phoneNumberId: NUMBER, to: '+12025550143', ...example });
+      const { status, body } = await stack.send({ to: '+12025550143', ...example });
       expect([status, body]).toEqual([
         200,
         {
@@ -58,7 +52,6 @@ describe('a message', () => {
 
   test('to a user id, with extra members, a reply context and data of the sender’s own', async () => {
     const { status, body } = await stack.send({
-      phoneNumberId: NUMBER,
       recipient: 'US.1000143',
       type: 'text',
       text: { body: 'Hi' },
@@ -91,11 +84,11 @@ describe('a message', () => {
     };
     const value = {
       messaging_product: 'whatsapp',
-      metadata: { display_phone_number: '12025550100', phone_number_id: NUMBER },
+      metadata: { display_phone_number: '12025550100', phone_number_id: stack.number },
       contacts: [{ profile: { name: 'Asha' }, wa_id: '12025550199', user_id: 'US.199' }],
       messages: [message],
     };
-    const entry = [{ id: WABA, changes: [{ field: 'messages', value }] }];
+    const entry = [{ id: stack.wabaId, changes: [{ field: 'messages', value }] }];
     await takeIn(stack.database, Buffer.from(JSON.stringify({ object: 'whatsapp_business_account', entry })));
     const byPhone = await stack.send(textTo('+1 (202) 555-0199'));
     const byId = await stack.send({ ...textTo(), to: undefined, recipient: 'US.199' });
@@ -150,8 +143,6 @@ describe('a message', () => {
   });
 
   test('that cannot be sent is refused with the member that is wrong, and nothing is stored', async () => {
-    const count = async () => (await query(stack.database, 'select 1 from messages')).length;
-    const before = await count();
     const wrong = await stack.send({ ...textTo(), text: {} });
     expect([wrong.status, wrong.body.error.code, wrong.body.error.param]).toEqual([
       400,
@@ -167,13 +158,14 @@ describe('a message', () => {
       });
       expect([payload, response.statusCode]).toEqual([payload, 400]);
     }
-    expect(await count()).toBe(before);
+    const stored = await query(stack.database, 'select 1 from messages where waba_id = ?', [stack.wabaId]);
+    expect(stored).toEqual([]);
   });
 });
 
 describe('an upstream refusal', () => {
   test('is told with upstream’s own error, advice, and a failed status event', async () => {
-    await addEndpoint(stack.database, WABA, 'https://tenant.example/hook');
+    await addEndpoint(stack.database, stack.wabaId, 'https://tenant.example/hook');
     await stack.addFault({ match: 'send', kind: 'status', status: 400, code: 131047, times: 1 });
     const { status, body } = await stack.send(textTo('+12025550142'));
     expect(status).toBe(424);
@@ -198,9 +190,9 @@ describe('an upstream refusal', () => {
     expect(JSON.parse(events[0]?.body ?? '{}')).toMatchObject({
       eventType: 'status',
       eventId: `local:${id}`,
-      phoneNumberId: NUMBER,
+      phoneNumberId: stack.number,
       data: {
-        metadata: { phone_number_id: NUMBER, display_phone_number: '12025550100' },
+        metadata: { phone_number_id: stack.number, display_phone_number: '12025550100' },
         status: {
           id: `local:${id}`,
           status: 'failed',
@@ -220,8 +212,8 @@ describe('an upstream refusal', () => {
     });
     const workflow = await stack.client.workflow.getHandle(`send/${id}`).result();
     expect(workflow).toMatchObject({ outcome: 'failed' });
-    const open = "select 1 from workflow_tasks where workflow_type = 'sendMessage'";
-    expect(await query(stack.database, open)).toEqual([]);
+    const open = "select 1 from workflow_tasks where workflow_type = 'sendMessage' and waba_id = ?";
+    expect(await query(stack.database, open, [stack.wabaId])).toEqual([]);
   });
 
   test('that passes is tried again until upstream takes the message', async () => {
@@ -236,7 +228,6 @@ describe('an upstream refusal', () => {
   test('for want of an access token says whose turn it is', async () => {
     await stack.setAccessToken(null);
     const { status, body } = await stack.send(textTo());
-    await stack.setAccessToken('EAAG-test-token');
     expect([status, body.error.code]).toEqual([424, 'message_not_sent']);
     expect(body.error.advice).toMatch(/operator/);
     expect(await stack.sendRequests()).toEqual([]);
@@ -245,9 +236,9 @@ describe('an upstream refusal', () => {
   test('of the access token is noted at the WABA, of which people are told', async () => {
     await stack.addFault({ match: 'send', kind: 'status', status: 401, code: 190, times: 1 });
     expect((await stack.send(textTo())).status).toBe(424);
-    const refused =
-      'select waba_id, token_problem is not null as told from wabas where token_refused_at is not null';
-    expect(await query(stack.database, refused)).toEqual([{ waba_id: WABA, told: true }]);
+    const noted = `select token_refused_at is not null as refused, token_problem is not null as told
+                     from wabas where waba_id = ?`;
+    expect(await query(stack.database, noted, [stack.wabaId])).toEqual([{ refused: true, told: true }]);
   });
 });
 
@@ -280,11 +271,10 @@ describe('an attempt without an answer', () => {
     });
     await stack.setAccessToken(null);
     const { status, body } = await answer;
-    await stack.setAccessToken('EAAG-test-token');
     expect([status, body.state]).toEqual([202, 'unknown']);
     expect(await stack.sendRequests()).toHaveLength(1);
-    const open = "select 1 from workflow_tasks where workflow_type = 'sendMessage'";
-    expect(await query(stack.database, open)).toEqual([]);
+    const open = "select 1 from workflow_tasks where workflow_type = 'sendMessage' and waba_id = ?";
+    expect(await query(stack.database, open, [stack.wabaId])).toEqual([]);
   });
 
   test('is cleared up by the first status that carries the message’s mark', async () => {

@@ -1,21 +1,15 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { query } from '../../../../src/platform/postgres/sql.ts';
 import { storedEvents, takeIn } from '../../../support/take-in.ts';
 import { addFacadeKey } from '../../api/graph/facade-key.ts';
-import { NUMBER, type SendingStack, startSendingStack, WABA } from './sending-stack.ts';
+import { sendingStackOfFile } from './sending-stack.ts';
 
-let stack: SendingStack;
-
-beforeAll(async () => {
-  stack = await startSendingStack({ HELIOGRAPH_SEND_TIMEOUT_MS: '4000' });
-});
-afterAll(() => stack.stop());
-beforeEach(() => stack.clearUpstream());
+const stack = sendingStackOfFile({ HELIOGRAPH_SEND_TIMEOUT_MS: '4000' });
 
 let groups = 0;
 const newGroup = () => `Y2FwaV9ncm91cDoxMjAyNTU1MDEwMDo${groups++}ZD`;
 const toGroup = (to: string, more: object = {}) => ({
-  ...{ phoneNumberId: NUMBER, recipient_type: 'group', to, type: 'text', text: { body: 'Hello all' } },
+  ...{ recipient_type: 'group', to, type: 'text', text: { body: 'Hello all' } },
   ...more,
 });
 
@@ -24,10 +18,12 @@ function statuses(id: string, groupId: string, ...all: object[]): Buffer {
   const common = { id, timestamp: '1790000000', recipient_id: groupId, recipient_type: 'group' };
   const value = {
     messaging_product: 'whatsapp',
-    metadata: { display_phone_number: '12025550100', phone_number_id: NUMBER },
+    metadata: { display_phone_number: '12025550100', phone_number_id: stack.number },
     statuses: all.map((one) => ({ ...common, ...one })),
   };
-  return Buffer.from(JSON.stringify({ entry: [{ id: WABA, changes: [{ field: 'messages', value }] }] }));
+  return Buffer.from(
+    JSON.stringify({ entry: [{ id: stack.wabaId, changes: [{ field: 'messages', value }] }] }),
+  );
 }
 
 describe('a message to a group', () => {
@@ -112,11 +108,11 @@ describe('a message to a group', () => {
   });
 
   test('can be sent through the facade, and is answered as upstream does', async () => {
-    const key = await addFacadeKey(stack.database, WABA);
+    const key = await addFacadeKey(stack.database, stack.wabaId);
     const group = newGroup();
-    const { phoneNumberId: _, ...message } = toGroup(group, { messaging_product: 'whatsapp' });
+    const message = toGroup(group, { messaging_product: 'whatsapp' });
     const answer = await stack.app.inject({
-      ...{ method: 'POST', url: `/graph/v26.0/${NUMBER}/messages` },
+      ...{ method: 'POST', url: `/graph/v26.0/${stack.number}/messages` },
       headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json' },
       payload: JSON.stringify(message),
     });

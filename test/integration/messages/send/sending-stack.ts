@@ -2,10 +2,10 @@ import { randomBytes } from 'node:crypto';
 import type { Client } from '@temporalio/client';
 import { Worker } from '@temporalio/worker';
 import type { FastifyInstance } from 'fastify';
+import { afterAll, beforeAll, beforeEach } from 'vitest';
 import type { FaultRequest } from '../../../../dev/sandbox/fault-register.ts';
 import type { LoggedRequest, SentMessage } from '../../../../dev/sandbox/upstream-records.ts';
 import { startUpstreamServer } from '../../../../dev/sandbox/upstream-server.ts';
-import { saveWaba } from '../../../../src/accounts/accounts.ts';
 import { accessTokenPlace } from '../../../../src/accounts/sealed-columns.ts';
 import { makeSendMessageActivities } from '../../../../src/activities/send-message.ts';
 import { buildApp } from '../../../../src/api/app.ts';
@@ -13,7 +13,7 @@ import { type Config, loadConfig } from '../../../../src/platform/config/config.
 import { openSendClient } from '../../../../src/platform/graph/graph-client.ts';
 import { openObjectStore } from '../../../../src/platform/object-store/object-store.ts';
 import type { Database } from '../../../../src/platform/postgres/database.ts';
-import { query } from '../../../../src/platform/postgres/sql.ts';
+import { execute } from '../../../../src/platform/postgres/sql.ts';
 import {
   connectTemporal,
   registerSearchAttributes,
@@ -23,10 +23,15 @@ import { startWorkflowStarter } from '../../../../src/platform/temporal/workflow
 import { TASK_KINDS } from '../../../../src/worker/task-kinds.ts';
 import { loadWorkflowBundle } from '../../../../src/worker/workflow-bundle.ts';
 import { silentLogger } from '../../../support/silent-logger.ts';
-import { seedFixtureAccounts, testEventIdHash, testSecretBox } from '../../../support/test-accounts.ts';
+import {
+  freshTenant,
+  seedFixtureAccounts,
+  testEventIdHash,
+  testSecretBox,
+} from '../../../support/test-accounts.ts';
 import { createTestDatabase, drawIdsApart } from '../../../support/test-database.ts';
 import { testSettings } from '../../../support/test-settings.ts';
-import { addKey } from '../../api/api-harness.ts';
+import { addKey, SECOND_NUMBER } from '../../api/api-harness.ts';
 
 export const WABA = '900000000000101';
 export const NUMBER = '800000000000111';
@@ -61,14 +66,12 @@ export async function startSendingBase(overrides: Record<string, string> = {}) {
     if (!answer.ok) throw new Error(`${path}: ${answer.status} ${await answer.text()}`);
     return (await answer.json()) as never;
   };
-  await setToken(store.database, ACCESS_TOKEN);
-  const { authorization } = await addKey(store.database);
   return {
     database: store.database as Database,
     databaseUrl: store.url,
     settings,
     config: loadConfig(settings) as Config,
-    authorization,
+    ...(await tenantWithKey(store.database, { wabaId: WABA, number: NUMBER, secondNumber: SECOND_NUMBER })),
     sandboxUrl: sandbox.url,
     addFault: (fault: FaultRequest) => control('POST', '/sandbox/faults', fault),
     clearUpstream: async () => {
@@ -86,10 +89,37 @@ export async function startSendingBase(overrides: Record<string, string> = {}) {
       const { data }: { data: SentMessage[] } = await control('GET', '/sandbox/sent');
       return data;
     },
-    setAccessToken: (token: string | null) => setToken(store.database, token),
+    /** Has upstream know a number. */
+    addNumber: async (wabaId: string, phoneNumberId: string) => {
+      const names = { displayPhoneNumber: '+1 202-555-0100', verifiedName: 'Fixture Store' };
+      await control('POST', '/sandbox/phone-numbers', { wabaId, phoneNumberId, ...names });
+    },
     close: async () => {
       await sandbox.close();
       await store.close();
+    },
+  };
+}
+
+type Numbers = { wabaId: string; number: string; secondNumber: string };
+
+/** Gives a tenant an access token and a key of the API. */
+async function tenantWithKey(database: Database, numbers: Numbers) {
+  const setAccessToken = (token: string | null) => setToken(database, numbers.wabaId, token);
+  await setAccessToken(ACCESS_TOKEN);
+  const { authorization } = await addKey(database, numbers.wabaId);
+  return { ...numbers, authorization, setAccessToken };
+}
+
+/** Calls of the API as a tenant. */
+function callsOf(app: FastifyInstance, { number, authorization }: { number: string; authorization: string }) {
+  return {
+    /** Sends from the tenant's first number unless the body names another. */
+    send: (body: object, headers: Record<string, string> = {}) =>
+      post(app, authorization, { phoneNumberId: number, ...body }, headers),
+    get: async (id: string) => {
+      const response = await app.inject({ url: `/api/external/messages/${id}`, headers: { authorization } });
+      return { status: response.statusCode, body: response.json() };
     },
   };
 }
@@ -106,12 +136,13 @@ export async function startSendingStack(overrides: Record<string, string> = {}) 
     ...base,
     app: app as FastifyInstance,
     client: worker.client,
-    send: (body: unknown, headers: Record<string, string> = {}) =>
-      post(app, base.authorization, body, headers),
-    get: async (id: string) => {
-      const url = `/api/external/messages/${id}`;
-      const response = await app.inject({ url, headers: { authorization: base.authorization } });
-      return { status: response.statusCode, body: response.json() };
+    ...callsOf(app, base),
+    /** A tenant that no other test knows, which upstream knows too, and calls as that tenant. */
+    newTenant: async () => {
+      const tenant = await freshTenant(database);
+      for (const number of [tenant.number, tenant.secondNumber]) await base.addNumber(tenant.wabaId, number);
+      const withKey = await tenantWithKey(database, tenant);
+      return { ...withKey, ...callsOf(app, withKey) };
     },
     stop: async () => {
       await app.close();
@@ -123,6 +154,20 @@ export async function startSendingStack(overrides: Record<string, string> = {}) 
 }
 
 export type SendingStack = Awaited<ReturnType<typeof startSendingStack>>;
+
+/** One stack for the tests of a file. Each begins as a tenant that no other knows, at an upstream without faults. */
+export function sendingStackOfFile(overrides: Record<string, string> = {}): SendingStack {
+  const stack = {} as SendingStack;
+  beforeAll(async () => {
+    Object.assign(stack, await startSendingStack(overrides));
+  });
+  beforeEach(async () => {
+    await stack.clearUpstream();
+    Object.assign(stack, await stack.newTenant());
+  });
+  afterAll(() => stack.stop());
+  return stack;
+}
 
 async function post(
   app: FastifyInstance,
@@ -177,23 +222,14 @@ async function startSendWorker(
   return { client, stop };
 }
 
-async function setToken(database: Database, token: string | null): Promise<void> {
-  const [waba] = await query<{ tenantId: string }>(
-    database,
-    'select tenant_id as "tenantId" from wabas where waba_id = ?',
-    [WABA],
-  );
-  if (token === null) {
-    await query(database, 'update wabas set access_token_sealed = null where waba_id = ?', [WABA]);
-    return;
-  }
-  const accessTokenSealed = testSecretBox.seal(token, accessTokenPlace(WABA));
-  await saveWaba(database, waba?.tenantId ?? '', { wabaId: WABA, accessTokenSealed });
+async function setToken(database: Database, wabaId: string, token: string | null): Promise<void> {
+  const sealed = token === null ? null : testSecretBox.seal(token, accessTokenPlace(wabaId));
+  await execute(database, 'update wabas set access_token_sealed = ? where waba_id = ?', [sealed, wabaId]);
 }
 
 let phones = 0;
 
 /** A text to a customer of its own unless told whom. */
 export function textTo(to = `+1202555${String(1_000 + (phones++ % 9_000))}`, body = 'Hello') {
-  return { phoneNumberId: NUMBER, to, type: 'text', text: { body } };
+  return { to, type: 'text', text: { body } };
 }

@@ -17,9 +17,9 @@ export async function storedIn({ config }: SendingStack): Promise<{ keys: string
   return { keys, incomplete };
 }
 
-/** The files that the database knows. */
-export async function rowsIn({ database }: SendingStack): Promise<{ state: string }[]> {
-  return await query(database, 'select state from media_uploads');
+/** The files of the tenant that the database knows. */
+export async function rowsIn({ database, wabaId }: SendingStack): Promise<{ state: string }[]> {
+  return await query(database, 'select state from media_uploads where waba_id = ?', [wabaId]);
 }
 
 /** Neither the store nor the database has more after `work` than before. */

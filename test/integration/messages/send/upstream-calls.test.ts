@@ -1,23 +1,22 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { beforeEach, describe, expect, test } from 'vitest';
 import type { ReadReceipt } from '../../../../dev/sandbox/upstream-records.ts';
 import { query } from '../../../../src/platform/postgres/sql.ts';
 import { addConversation, addKey, addMessage, OTHER_NUMBER, OTHER_WABA } from '../../api/api-harness.ts';
 import { askApi } from './ask-api.ts';
-import { NUMBER, type SendingStack, startSendingStack } from './sending-stack.ts';
+import { sendingStackOfFile } from './sending-stack.ts';
 
-let stack: SendingStack;
-let conversation: string;
+const stack = sendingStackOfFile();
 
-beforeAll(async () => {
-  stack = await startSendingStack();
-  conversation = await addConversation(stack.database);
-});
-afterAll(() => stack.stop());
 beforeEach(async () => {
-  await stack.clearUpstream();
   await fetch(`${stack.sandboxUrl}/sandbox/receipts`, { method: 'DELETE' });
-  await stack.setAccessToken('EAAG-test-token');
 });
+
+/** Adds a message of a customer of the test's tenant. */
+async function newMessage(more: { direction?: string } = {}): Promise<string> {
+  const tenant = { wabaId: stack.wabaId, phoneNumberId: stack.number };
+  const conversation = await addConversation(stack.database, tenant);
+  return await addMessage(stack.database, conversation, { ...tenant, ...more });
+}
 
 const ask = (url: string, options: Parameters<typeof askApi>[2] = {}) => askApi(stack, url, options);
 
@@ -31,7 +30,7 @@ describe('marking a message as read', () => {
     ask(`/api/external/messages/${id}/read`, { method: 'POST', body, authorization });
 
   test('tells upstream in its own form, and remembers when it was done first', async () => {
-    const id = await addMessage(stack.database, conversation);
+    const id = await newMessage();
     const [row] = await query<{ upstreamId: string }>(
       stack.database,
       'select upstream_id as "upstreamId" from messages where id = ?',
@@ -50,8 +49,8 @@ describe('marking a message as read', () => {
     expect(again.body).toEqual({ ...first.body, typingIndicator: true });
     const message = { messaging_product: 'whatsapp', status: 'read', message_id: upstreamId };
     expect((await receipts()).map(({ phoneNumberId, body }) => [phoneNumberId, body])).toEqual([
-      [NUMBER, message],
-      [NUMBER, { ...message, typing_indicator: { type: 'text' } }],
+      [stack.number, message],
+      [stack.number, { ...message, typing_indicator: { type: 'text' } }],
     ]);
     const [stored] = await query<{ readAt: Date }>(
       stack.database,
@@ -62,7 +61,7 @@ describe('marking a message as read', () => {
   });
 
   test('needs no body, and refuses one that is wrong', async () => {
-    const id = await addMessage(stack.database, conversation);
+    const id = await newMessage();
     const url = `/api/external/messages/${id}/read`;
     expect((await ask(url, { method: 'POST' })).status).toBe(200);
     for (const body of [{ typingIndicator: 'yes' }, { typing: true }, [], null]) {
@@ -72,7 +71,7 @@ describe('marking a message as read', () => {
   });
 
   test('is for messages of customers, and of one’s own WABA', async () => {
-    const outbound = await addMessage(stack.database, conversation, { direction: 'outbound' });
+    const outbound = await newMessage({ direction: 'outbound' });
     const refused = await read(outbound);
     expect([refused.status, refused.body.error.code]).toEqual([422, 'message_not_inbound']);
     const theirs = { wabaId: OTHER_WABA, phoneNumberId: OTHER_NUMBER };
@@ -84,7 +83,7 @@ describe('marking a message as read', () => {
   });
 
   test('answers with upstream’s error when it refuses, and marks nothing', async () => {
-    const id = await addMessage(stack.database, conversation);
+    const id = await newMessage();
     await stack.addFault({ match: 'send', kind: 'status', status: 400, code: 131009, times: 1 });
     const { status, body } = await read(id);
     expect([status, body.error.code, body.error.type]).toEqual([424, 'upstream_refused', 'upstream_error']);
@@ -98,7 +97,7 @@ describe('marking a message as read', () => {
   });
 
   test('says so when upstream is busy, away or hangs, and when there is no token', async () => {
-    const id = await addMessage(stack.database, conversation);
+    const id = await newMessage();
     await stack.addFault({ match: 'send', kind: 'status', status: 503, code: 2, times: 1 });
     const busy = await read(id);
     expect([busy.status, busy.body.error.code]).toEqual([503, 'upstream_unavailable']);

@@ -1,22 +1,15 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
-import { NUMBER, type SendingStack, startSendingStack } from './sending-stack.ts';
+import { describe, expect, test } from 'vitest';
+import { sendingStackOfFile } from './sending-stack.ts';
 
-const FROM = { phoneNumberId: NUMBER };
 const TO = '+1 (202) 555-0143';
 
-let stack: SendingStack;
-
-beforeAll(async () => {
-  stack = await startSendingStack();
-});
-afterAll(() => stack.stop());
-beforeEach(() => stack.clearUpstream());
+const stack = sendingStackOfFile();
 
 const sentBody = async () => (await stack.sent())[0]?.body;
 
 describe('a body that upstream takes', () => {
   test('is a text when it has no type', async () => {
-    const { status, body } = await stack.send({ ...FROM, to: TO, text: { body: 'Hello' } });
+    const { status, body } = await stack.send({ to: TO, text: { body: 'Hello' } });
     expect([status, body.state]).toEqual([200, 'accepted']);
     expect(await sentBody()).toMatchObject({ to: TO, text: { body: 'Hello' } });
     expect((await stack.get(body.serviceMessageId)).body).toMatchObject({ type: 'text', to: TO });
@@ -24,19 +17,19 @@ describe('a body that upstream takes', () => {
 
   test('may name the recipient by phone number and user id, and goes to the phone number', async () => {
     const recipient = 'US.13491208655302741918';
-    const { status, body } = await stack.send({ ...FROM, to: TO, recipient, text: { body: 'Hello' } });
+    const { status, body } = await stack.send({ to: TO, recipient, text: { body: 'Hello' } });
     expect([status, body.waId]).toEqual([200, '12025550143']);
     expect(await sentBody()).toMatchObject({ to: TO, recipient });
-    const toPhone = await stack.send({ ...FROM, to: TO, text: { body: 'Hello' } });
+    const toPhone = await stack.send({ to: TO, text: { body: 'Hello' } });
     expect(toPhone.body.conversationId).toBe(body.conversationId);
     expect((await stack.get(body.serviceMessageId)).body).toMatchObject({ to: TO, recipient });
   });
 
   test('is answered with the WhatsApp id that upstream knows the phone number by, and a user id has none', async () => {
-    const { body } = await stack.send({ ...FROM, to: TO, text: { body: 'Hello' } });
+    const { body } = await stack.send({ to: TO, text: { body: 'Hello' } });
     expect(body.waId).toBe('12025550143');
     expect((await stack.get(body.serviceMessageId)).body.waId).toBe('12025550143');
-    const byUserId = await stack.send({ ...FROM, recipient: 'US.1349', text: { body: 'Hello' } });
+    const byUserId = await stack.send({ recipient: 'US.1349', text: { body: 'Hello' } });
     expect(byUserId.status).toBe(200);
     expect(byUserId.body).not.toHaveProperty('waId');
   });
@@ -66,7 +59,7 @@ describe('what the service does not know yet', () => {
       ['interactive/body/style', 'interactive/action/sections/0/rows/0/badge'],
     ],
   ])('%s is passed on as it is, with a warning, and upstream decides', async (_what, message, params) => {
-    const { status, body } = await stack.send({ ...FROM, to: TO, ...message });
+    const { status, body } = await stack.send({ to: TO, ...message });
     // The sandbox knows no more than the service: it refuses as upstream refuses what it does not know.
     expect(status).toBe(424);
     expect(body.error.code).toBe('upstream_refused');
@@ -79,14 +72,14 @@ describe('what the service does not know yet', () => {
 
   test('a repeated request gets the warnings again, and a known message has none', async () => {
     await stack.addFault({ match: 'send', kind: 'status', status: 400, code: 131009, times: 1 });
-    const message = { ...FROM, to: TO, text: { body: 'Hello', tone: 'glad' } };
+    const message = { to: TO, text: { body: 'Hello', tone: 'glad' } };
     const first = await stack.send(message, { 'idempotency-key': 'warned' });
     const again = await stack.send(message, { 'idempotency-key': 'warned' });
     expect(first.body.error.warnings).toEqual([
       { param: 'text/tone', message: expect.stringMatching(/passed on/) },
     ]);
     expect(again.text).toBe(first.text);
-    const known = await stack.send({ ...FROM, to: TO, text: { body: 'Hello' } });
+    const known = await stack.send({ to: TO, text: { body: 'Hello' } });
     expect(known.body).not.toHaveProperty('warnings');
   });
 });
@@ -108,7 +101,7 @@ describe('upstream’s limits', () => {
     ],
     ['a file and a link at once', { type: 'image', image: { id: '1', link: 'https://shop.example/a.jpg' } }],
   ])('%s: upstream refuses it, and its error is the answer', async (_what, message) => {
-    const { status, body } = await stack.send({ ...FROM, to: TO, ...message });
+    const { status, body } = await stack.send({ to: TO, ...message });
     expect([status, body.error.code]).toEqual([424, 'upstream_refused']);
     expect(body.error.upstream).toMatchObject({ type: 'OAuthException', code: expect.any(Number) });
     expect(await stack.sendRequests()).toHaveLength(1);
