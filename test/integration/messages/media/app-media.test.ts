@@ -5,7 +5,6 @@ import { findReceivedMedia } from '../../../../src/messages/conversations/messag
 import { query } from '../../../../src/platform/postgres/sql.ts';
 import { takeIn } from '../../../support/take-in.ts';
 import { eventsOf, finished, JPEG, mediaOf, resultOf, stack, useMediaStack } from './inbound-media.ts';
-import { WABA } from './media-stack.ts';
 
 useMediaStack();
 
@@ -14,9 +13,9 @@ const CUSTOMER = '12025550143';
 const newId = () => `wamid.${randomBytes(8).toString('hex')}`;
 
 function body(field: string, value: object): Buffer {
-  const metadata = { display_phone_number: BUSINESS, phone_number_id: '800000000000111' };
+  const metadata = { display_phone_number: BUSINESS, phone_number_id: stack.number };
   const changes = [{ field, value: { messaging_product: 'whatsapp', metadata, ...value } }];
-  return Buffer.from(JSON.stringify({ entry: [{ id: WABA, changes }] }));
+  return Buffer.from(JSON.stringify({ entry: [{ id: stack.wabaId, changes }] }));
 }
 
 async function image(caption: string) {
@@ -39,7 +38,7 @@ describe('the file of a message of the WhatsApp Business app', () => {
     });
     expect(await resultOf(row.id)).toMatchObject({ outcome: 'stored' });
     expect(await eventsOf(id)).toEqual([]);
-    expect(await findReceivedMedia(stack.database, WABA, row.id)).toMatchObject({
+    expect(await findReceivedMedia(stack.database, stack.wabaId, row.id)).toMatchObject({
       ...{ mediaState: 'stored', mediaType: 'image', caption: 'Front door', objectKey: row.object_key },
     });
   });
@@ -81,7 +80,8 @@ describe('the file of a message of the WhatsApp Business app', () => {
     const rows = await query<{ type: string; conversations: string }>(
       stack.database,
       `select type, cast(count(distinct conversation_id) as text) as conversations from messages
-        where origin = 'history' group by type`,
+        where origin = 'history' and waba_id = ? group by type`,
+      [stack.wabaId],
     );
     expect(rows).toEqual([{ type: 'image', conversations: '1' }]);
   });

@@ -41,9 +41,8 @@ export async function eventsOf(upstreamId: string) {
 }
 
 export async function openTasks(): Promise<number> {
-  return (
-    await query(stack.database, "select 1 from workflow_tasks where workflow_type = 'storeInboundMedia'")
-  ).length;
+  const open = "select 1 from workflow_tasks where workflow_type = 'storeInboundMedia' and waba_id = ?";
+  return (await query(stack.database, open, [stack.wabaId])).length;
 }
 
 /** Takes in a message with this media and returns its upstream id. */
@@ -51,7 +50,7 @@ export async function receive(
   media: Record<string, unknown>,
   wrap: (content: object) => Record<string, unknown> = (image) => ({ type: 'image', image }),
 ): Promise<string> {
-  const { body, upstreamId } = messageBody(wrap({ mime_type: 'image/jpeg', ...media }));
+  const { body, upstreamId } = messageBody(wrap({ mime_type: 'image/jpeg', ...media }), stack);
   await takeIn(stack.database, body);
   return upstreamId;
 }
@@ -90,11 +89,14 @@ export const downloads = (requests: string[]) =>
 
 export const lookups = (requests: string[]) => requests.filter((request) => request.includes('/v26.0/'));
 
-/** A stack for the tests of a file; each test begins with an upstream that has nothing. */
+/** One stack for the tests of a file. Each begins as a tenant that no other knows, at an upstream that has nothing. */
 export function useMediaStack(): void {
   beforeAll(async () => {
     stack = await startMediaStack();
   }, 60_000);
   afterAll(() => stack?.stop());
-  beforeEach(() => stack.clearUpstream());
+  beforeEach(async () => {
+    await stack.clearUpstream();
+    Object.assign(stack, await stack.newTenant());
+  });
 }

@@ -16,7 +16,6 @@ import {
   stored,
   useMediaStack,
 } from './inbound-media.ts';
-import { WABA } from './media-stack.ts';
 
 useMediaStack();
 
@@ -88,12 +87,13 @@ describe('trouble that passes', () => {
     await stack.setAccessToken(null);
     const { id, sha256 } = await stack.upload(JPEG, 'image/jpeg');
     const upstreamId = await receive({ id, sha256 });
-    await pendingFailure(upstreamId, /WABA 900000000000101 has no upstream access token\. Set one/);
+    await pendingFailure(upstreamId, /WABA \d+ has no upstream access token\. Set one/);
     await stack.setAccessToken('EAAG-ended');
     await pendingFailure(upstreamId, /Session has expired.*valid access token/);
     const noted = await query(
       stack.database,
-      'select token_problem from wabas where token_refused_at is not null',
+      'select token_problem from wabas where token_refused_at is not null and waba_id = ?',
+      [stack.wabaId],
     );
     expect(noted).toEqual([{ token_problem: expect.stringMatching(/./) }]);
     await stack.setAccessToken('EAAG-test-token');
@@ -117,7 +117,7 @@ describe('answers that are final', () => {
     const { graphUrl, graphVersion } = stack.config.upstream;
     await stored();
     await stack.clearUpstream();
-    const addresses = [`${WABA}/phone_numbers`, 'me/businesses?limit=500', 'debug_token'];
+    const addresses = [`${stack.wabaId}/phone_numbers`, 'me/businesses?limit=500', 'debug_token'];
     for (const address of addresses) {
       const url = `${graphUrl}/${graphVersion}/${address}`;
       const failed = await finished(await receive({ id: `me%2f${address.slice(0, 2)}`, url }), 30_000);

@@ -4,7 +4,7 @@ import { Worker } from '@temporalio/worker';
 import type { FaultRequest } from '../../../../dev/sandbox/fault-register.ts';
 import type { LoggedRequest } from '../../../../dev/sandbox/upstream-records.ts';
 import { startUpstreamServer } from '../../../../dev/sandbox/upstream-server.ts';
-import { saveWaba } from '../../../../src/accounts/accounts.ts';
+import { accessTokenPlace } from '../../../../src/accounts/sealed-columns.ts';
 import { makeEnrichOrderActivities } from '../../../../src/activities/enrich-order.ts';
 import { makeStoreInboundMediaActivities } from '../../../../src/activities/store-inbound-media.ts';
 import { makeMediaUrls } from '../../../../src/messages/media/media-urls.ts';
@@ -12,7 +12,7 @@ import { type Config, loadConfig } from '../../../../src/platform/config/config.
 import { openGraphClient } from '../../../../src/platform/graph/graph-client.ts';
 import { type ObjectStore, openObjectStore } from '../../../../src/platform/object-store/object-store.ts';
 import type { Database } from '../../../../src/platform/postgres/database.ts';
-import { query } from '../../../../src/platform/postgres/sql.ts';
+import { execute } from '../../../../src/platform/postgres/sql.ts';
 import {
   connectTemporal,
   registerSearchAttributes,
@@ -22,15 +22,29 @@ import { startWorkflowStarter } from '../../../../src/platform/temporal/workflow
 import { TASK_KINDS } from '../../../../src/worker/task-kinds.ts';
 import { loadWorkflowBundle } from '../../../../src/worker/workflow-bundle.ts';
 import { silentLogger } from '../../../support/silent-logger.ts';
-import { seedFixtureAccounts, testEventIdHash, testSecretBox } from '../../../support/test-accounts.ts';
+import {
+  type FreshTenant,
+  freshTenant,
+  seedFixtureAccounts,
+  testEventIdHash,
+  testSecretBox,
+} from '../../../support/test-accounts.ts';
 import { createTestDatabase, drawIdsApart } from '../../../support/test-database.ts';
 import { testSettings } from '../../../support/test-settings.ts';
 
 export const WABA = '900000000000101';
+const NUMBER = '800000000000111';
 const ACCESS_TOKEN = 'EAAG-test-token';
 const MAX_BYTES = 16 * 1024 * 1024;
 
-export type MediaStack = {
+/** A WABA with an access token, and its number. */
+type MediaTenant = {
+  wabaId: string;
+  number: string;
+  setAccessToken(token: string | null): Promise<void>;
+};
+
+export type MediaStack = MediaTenant & {
   config: Config;
   database: Database;
   client: Client;
@@ -44,7 +58,8 @@ export type MediaStack = {
   upstreamRequests(): Promise<string[]>;
   /** Gives upstream a file; returns its id and digest. */
   upload(bytes: Buffer, mimeType: string): Promise<{ id: string; sha256: string }>;
-  setAccessToken(token: string | null): Promise<void>;
+  /** A tenant that no other test knows, which upstream knows too. */
+  newTenant(): Promise<MediaTenant & FreshTenant>;
   stop(): Promise<void>;
 };
 
@@ -99,9 +114,13 @@ export async function startMediaStack(): Promise<MediaStack> {
     if (!answer.ok) throw new Error(`${path}: ${answer.status} ${await answer.text()}`);
     return (await answer.json()) as never;
   };
-  const setAccessToken = (token: string | null) => setToken(store.database, token);
-  await setAccessToken(ACCESS_TOKEN);
+  const withToken = async <Tenant extends { wabaId: string; number: string }>(tenant: Tenant) => {
+    const setAccessToken = (token: string | null) => setToken(store.database, tenant.wabaId, token);
+    await setAccessToken(ACCESS_TOKEN);
+    return { ...tenant, setAccessToken };
+  };
   return {
+    ...(await withToken({ wabaId: WABA, number: NUMBER })),
     config,
     database: store.database,
     client: worker.client,
@@ -120,7 +139,13 @@ export async function startMediaStack(): Promise<MediaStack> {
       return data.map(({ method, path, status }) => `${method} ${path} ${status}`);
     },
     upload: (bytes, mimeType) => control('POST', '/sandbox/media', new Uint8Array(bytes), mimeType),
-    setAccessToken,
+    newTenant: async () => {
+      const tenant = await freshTenant(store.database);
+      const names = { displayPhoneNumber: '+1 202-555-0100', verifiedName: 'Fixture Store' };
+      const phone = { wabaId: tenant.wabaId, phoneNumberId: tenant.number, ...names };
+      await control('POST', '/sandbox/phone-numbers', JSON.stringify(phone));
+      return await withToken(tenant);
+    },
     stop: async () => {
       await worker.stop();
       await graph.close();
@@ -162,30 +187,24 @@ async function startMediaWorker(config: Config, database: Database, tools: Tools
   return { client, taskQueue, stop };
 }
 
-async function setToken(database: Database, token: string | null): Promise<void> {
-  if (token === null) {
-    await query(database, 'update wabas set access_token_sealed = null where waba_id = ?', [WABA]);
-    return;
-  }
-  const [waba] = await query<{ tenantId: string }>(
-    database,
-    'select tenant_id as "tenantId" from wabas where waba_id = ?',
-    [WABA],
-  );
-  const accessTokenSealed = testSecretBox.seal(token, `wabas|access_token|${WABA}`);
-  await saveWaba(database, waba?.tenantId ?? '', { wabaId: WABA, accessTokenSealed });
+async function setToken(database: Database, wabaId: string, token: string | null): Promise<void> {
+  const sealed = token === null ? null : testSecretBox.seal(token, accessTokenPlace(wabaId));
+  await execute(database, 'update wabas set access_token_sealed = ? where waba_id = ?', [sealed, wabaId]);
 }
 
 /** A webhook body with one message of the fixtures' customer; `content` is e.g. `{type: 'image', image: {…}}`. */
-export function messageBody(content: Record<string, unknown>): { body: Buffer; upstreamId: string } {
+export function messageBody(
+  content: Record<string, unknown>,
+  { wabaId = WABA, number = NUMBER } = {},
+): { body: Buffer; upstreamId: string } {
   const upstreamId = `wamid.TEST${randomBytes(12).toString('hex')}`;
   const message = { from: '12025550143', id: upstreamId, timestamp: '1790000077', ...content };
   const value = {
     messaging_product: 'whatsapp',
-    metadata: { display_phone_number: '12025550100', phone_number_id: '800000000000111' },
+    metadata: { display_phone_number: '12025550100', phone_number_id: number },
     contacts: [{ profile: { name: 'Asha Tester' }, wa_id: '12025550143' }],
     messages: [message],
   };
-  const entry = [{ id: WABA, changes: [{ field: 'messages', value }] }];
+  const entry = [{ id: wabaId, changes: [{ field: 'messages', value }] }];
   return { body: Buffer.from(JSON.stringify({ object: 'whatsapp_business_account', entry })), upstreamId };
 }

@@ -15,11 +15,11 @@ import { type ObjectStore, openObjectStore } from '../../../../src/platform/obje
 import type { Database } from '../../../../src/platform/postgres/database.ts';
 import { query } from '../../../../src/platform/postgres/sql.ts';
 import { takeIn } from '../../../support/take-in.ts';
-import { seedFixtureAccounts, testSecretBox } from '../../../support/test-accounts.ts';
+import { freshTenant, testSecretBox } from '../../../support/test-accounts.ts';
 import { createTestDatabase, type TestDatabase } from '../../../support/test-database.ts';
 import { testSettings } from '../../../support/test-settings.ts';
 import { eventually } from '../../../support/webhook-receiver.ts';
-import { messageBody, WABA } from './media-stack.ts';
+import { messageBody } from './media-stack.ts';
 
 const PUBLIC_URL = 'https://gateway.example';
 const JPEG = Buffer.concat([Buffer.from('ffd8ffe000104a464946', 'hex'), randomBytes(5_000)]);
@@ -46,7 +46,6 @@ function settings(overrides: Record<string, string> = {}) {
 
 beforeAll(async () => {
   database = await createTestDatabase();
-  await seedFixtureAccounts(database.database);
   objectStore = openObjectStore(
     settings({ HELIOGRAPH_OBJECT_STORE_BUCKET: `test-${randomBytes(6).toString('hex')}` }),
   );
@@ -59,10 +58,11 @@ afterAll(async () => {
   await database?.close();
 });
 
-/** A message whose media is pending; returns its id and the key it was given. */
+/** A message to a new tenant whose media is pending; returns its id and the key it was given. */
 async function pending(file: { mimeType: string; fileName?: string }) {
   const document = { id: '600000000000001', mime_type: file.mimeType, filename: file.fileName };
-  const { body, upstreamId } = messageBody({ type: 'document', document });
+  const { wabaId, number } = await freshTenant(database.database);
+  const { body, upstreamId } = messageBody({ type: 'document', document }, { wabaId, number });
   await takeIn(database.database, body);
   const [message] = await query<{ id: string }>(
     database.database,
@@ -71,18 +71,18 @@ async function pending(file: { mimeType: string; fileName?: string }) {
   );
   const messageId = message?.id ?? '';
   const objectKey = randomBytes(24).toString('base64url');
-  await takePendingMedia(database.database, { wabaId: WABA, messageId, objectKey });
-  return { messageId, objectKey };
+  await takePendingMedia(database.database, { wabaId, messageId, objectKey });
+  return { wabaId, messageId, objectKey };
 }
 
 /** A stored file; returns its path. */
 async function stored(bytes: Buffer, mimeType = 'image/jpeg', fileName?: string): Promise<string> {
-  const { messageId, objectKey } = await pending(
+  const { wabaId, messageId, objectKey } = await pending(
     fileName === undefined ? { mimeType } : { mimeType, fileName },
   );
   await objectStore.put(objectKey, Readable.from([bytes]), { contentType: 'application/octet-stream' });
   await database.database.transaction((trx) =>
-    markMediaStored(trx, WABA, messageId, {
+    markMediaStored(trx, wabaId, messageId, {
       objectKey,
       mimeType,
       servedType: servedType(mimeType, bytes.subarray(0, 64)),

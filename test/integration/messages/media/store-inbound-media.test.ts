@@ -17,7 +17,7 @@ import {
   stack,
   useMediaStack,
 } from './inbound-media.ts';
-import { messageBody, WABA } from './media-stack.ts';
+import { messageBody } from './media-stack.ts';
 
 useMediaStack();
 
@@ -50,8 +50,8 @@ describe('inbound media', () => {
     expect(ready).toMatchObject({ eventId: `${upstreamId}_media`, lane: message?.lane });
     expect(JSON.parse(ready?.body ?? '')).toMatchObject({
       eventType: 'media.ready',
-      wabaId: WABA,
-      phoneNumberId: '800000000000111',
+      wabaId: stack.wabaId,
+      phoneNumberId: stack.number,
       data: {
         metaMessageId: upstreamId,
         serviceMessageId: row.id,
@@ -112,10 +112,13 @@ describe('a placeholder whose real message came while its media was fetched', ()
   test('has its media stored and announced', async () => {
     const { id, sha256 } = await stack.upload(JPEG, 'image/jpeg');
     await stack.addFault({ match: 'media_lookup', kind: 'status', status: 503, id });
-    const { body, upstreamId } = messageBody({
-      type: 'image',
-      image: { id, sha256, mime_type: 'image/jpeg' },
-    });
+    const { body, upstreamId } = messageBody(
+      {
+        type: 'image',
+        image: { id, sha256, mime_type: 'image/jpeg' },
+      },
+      stack,
+    );
     await takeIn(stack.database, body);
     const { id: messageId } = await mediaOf(upstreamId);
     await query(
@@ -149,7 +152,7 @@ describe('running twice', () => {
     const again = await stack.client.workflow.execute('storeInboundMedia', {
       workflowId: `media/${before.id}`,
       taskQueue: stack.taskQueue,
-      args: [{ wabaId: WABA, messageId: before.id }],
+      args: [{ wabaId: stack.wabaId, messageId: before.id }],
     });
     expect(again).toMatchObject({ outcome: 'finished' });
     expect(await mediaOf(upstreamId)).toEqual(before);

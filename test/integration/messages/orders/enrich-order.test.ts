@@ -1,5 +1,5 @@
 import { randomInt } from 'node:crypto';
-import { afterAll, beforeAll, beforeEach, describe, expect, onTestFinished, test } from 'vitest';
+import { beforeEach, describe, expect, onTestFinished, test } from 'vitest';
 import { findKnownProducts } from '../../../../src/messages/orders/known-products.ts';
 import { releaseOverdueOrders } from '../../../../src/messages/orders/release-order.ts';
 import { query } from '../../../../src/platform/postgres/sql.ts';
@@ -8,19 +8,15 @@ import { takeIn } from '../../../support/take-in.ts';
 import { addEndpoint, seedFixtureAccounts, testSecretBox } from '../../../support/test-accounts.ts';
 import { testDatabase } from '../../../support/test-database.ts';
 import { eventually } from '../../../support/webhook-receiver.ts';
-import { type MediaStack, messageBody, startMediaStack, WABA } from '../media/media-stack.ts';
+import { stack, useMediaStack } from '../media/inbound-media.ts';
+import { messageBody, WABA } from '../media/media-stack.ts';
 
 const PLACEHOLDER = 'https://gateway.example/assets/product-placeholder.png';
 
-let stack: MediaStack;
-let catalogNumber = 0;
+useMediaStack();
+beforeEach(() => addEndpoint(stack.database, stack.wabaId, 'https://tenant.example/hook', ['order']));
 
-beforeAll(async () => {
-  stack = await startMediaStack();
-  await addEndpoint(stack.database, WABA, 'https://tenant.example/hook', ['order']);
-}, 60_000);
-afterAll(() => stack?.stop());
-beforeEach(() => stack.clearUpstream());
+let catalogNumber = 0;
 
 const newCatalog = () => String(700_000_000_000_100 + ++catalogNumber);
 
@@ -31,7 +27,7 @@ function item(retailerId: string, quantity: number, price: number) {
 /** Takes in an order and returns its upstream message id. */
 async function receive(catalogId: string, items: object[]): Promise<string> {
   const order = { catalog_id: catalogId, text: '', product_items: items };
-  const { body, upstreamId } = messageBody({ type: 'order', order });
+  const { body, upstreamId } = messageBody({ type: 'order', order }, stack);
   await takeIn(stack.database, body);
   return upstreamId;
 }
@@ -72,7 +68,7 @@ describe('an order', () => {
     const catalogId = newCatalog();
     const items = [item('sku-red-42', 3, 0.1), item('sku-blue-7', 1, 0.2)];
     const { event, number, queued } = await released(await receive(catalogId, items));
-    expect(event).toMatchObject({ eventType: 'order', eventId: catalogId, wabaId: WABA });
+    expect(event).toMatchObject({ eventType: 'order', eventId: catalogId, wabaId: stack.wabaId });
     expect(event.data.order).toEqual({ catalog_id: catalogId, text: '', product_items: items });
     expect(event.data.service).toEqual({
       order_id: Number(number),
@@ -95,7 +91,9 @@ describe('an order', () => {
       ],
     });
     expect(queued).toBe('due');
-    expect(await query(stack.database, 'select 1 from workflow_tasks')).toEqual([]);
+    expect(
+      await query(stack.database, 'select 1 from workflow_tasks where waba_id = ?', [stack.wabaId]),
+    ).toEqual([]);
   });
 
   test('asks the catalog once in 24 hours, also about a product that it does not know', async () => {
@@ -153,7 +151,6 @@ describe('an order', () => {
   test('goes out without asking when the WABA has no access token', async () => {
     await stack.setAccessToken(null);
     const { event } = await released(await receive(newCatalog(), [item('sku-red-42', 1, 1)]));
-    await stack.setAccessToken('EAAG-test-token');
     expect(event.data.service.items[0].product_name).toBe('sku-red-42');
     expect(await catalogRequests()).toEqual([]);
   });
@@ -179,7 +176,7 @@ describe('an order', () => {
     const result = await stack.client.workflow.execute('enrichOrder', {
       workflowId: `again/${id}`,
       taskQueue: stack.taskQueue,
-      args: [{ wabaId: WABA, orderId: id }],
+      args: [{ wabaId: stack.wabaId, orderId: id }],
     });
     expect(result).toBe('Released before.');
     expect((await orderOf(upstreamId)).body).toBe(body);
@@ -213,7 +210,7 @@ describe('what is known of products', () => {
     const { asked, graph } = emptyCatalog();
     const [catalogId, retailerId] = ids();
     const tools = { database, graph, secretBox: testSecretBox };
-    const known = await findKnownProducts(tools, WABA, catalogId, [retailerId]);
+    const known = await findKnownProducts(tools, stack.wabaId, catalogId, [retailerId]);
     expect(known).toEqual({ products: new Map(), problem: null });
     expect(asked).toEqual([]);
   });
@@ -226,7 +223,7 @@ describe('what is known of products', () => {
     );
     const graph = { findProducts: async () => [{ retailerId: 'odd', name: 'Odd mug', imageUrl: null }] };
     const tools = { database, graph, secretBox: testSecretBox };
-    const known = await findKnownProducts(tools, WABA, newCatalog(), ['odd']);
+    const known = await findKnownProducts(tools, stack.wabaId, newCatalog(), ['odd']);
     expect(known.products.get('odd')).toEqual({ name: 'Odd mug' });
     expect(known.problem).toMatch(/could not be kept.*odd/);
   });
