@@ -14,3 +14,9 @@ export function fixtureNames(): string[] {
     .map((name) => name.slice(0, -'.json'.length))
     .sort();
 }
+
+/** As `fixtureBody`, sent to a number of another tenant. */
+export function fixtureBodyTo({ wabaId, number }: { wabaId: string; number: string }, name: string): Buffer {
+  const text = fixtureBody(name).toString();
+  return Buffer.from(text.replaceAll('900000000000101', wabaId).replaceAll('800000000000111', number));
+}

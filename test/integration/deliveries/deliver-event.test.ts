@@ -1,6 +1,6 @@
 import { TestWorkflowEnvironment } from '@temporalio/testing';
 import { Webhook } from 'standardwebhooks';
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, inject, test } from 'vitest';
+import { afterAll, beforeAll, beforeEach, describe, expect, inject, test } from 'vitest';
 import { type ErasedEvent, eraseEvents } from '../../../src/deliveries/erase-events.ts';
 import type { DeliveryNews } from '../../../src/deliveries/run-news.ts';
 import { insertBodies } from '../../../src/inbound/inbox.ts';
@@ -9,24 +9,23 @@ import { query } from '../../../src/platform/postgres/sql.ts';
 import { NEWS_SIGNAL } from '../../../src/platform/temporal/workflow-options.ts';
 import { removeDelivery } from '../../../src/queue/remove.ts';
 import { type RunningWorker, startWorker } from '../../../src/worker/start-worker.ts';
+import { type ReceivingTenant, receivingTenant } from '../../support/receiving-tenant.ts';
 import { silentLogger } from '../../support/silent-logger.ts';
-import { addEndpoint, seedFixtureAccounts, testEventIdHash } from '../../support/test-accounts.ts';
+import { testEventIdHash } from '../../support/test-accounts.ts';
 import { createTestDatabase, type TestDatabase } from '../../support/test-database.ts';
 import { testSettings } from '../../support/test-settings.ts';
-import { fixtureBody } from '../../support/upstream-fixtures.ts';
-import { answer, eventually, startReceiver, type WebhookReceiver } from '../../support/webhook-receiver.ts';
-
-const WABA = '900000000000101';
+import { fixtureBodyTo } from '../../support/upstream-fixtures.ts';
+import { answer, eventually, type WebhookReceiver } from '../../support/webhook-receiver.ts';
 
 let store: TestDatabase;
 let worker: RunningWorker;
 let environment: TestWorkflowEnvironment;
+let tenant: ReceivingTenant;
 let receiver: WebhookReceiver;
 let endpoint: { id: string; secret: string };
 
 beforeAll(async () => {
   store = await createTestDatabase(20);
-  await seedFixtureAccounts(store.database);
   const { temporalAddress } = inject('infrastructure');
   environment = await TestWorkflowEnvironment.createFromExistingServer({ address: temporalAddress });
   worker = await startWorker(loadConfig(testSettings(store.url)), silentLogger);
@@ -39,14 +38,22 @@ afterAll(async () => {
 });
 
 beforeEach(async () => {
-  await store.database.raw(
-    'delete from dedup_keys; delete from delivery_queue; delete from webhook_endpoints',
-  );
-  receiver = await startReceiver();
-  endpoint = await addEndpoint(store.database, WABA, `${receiver.url}/hook`);
+  tenant = await receivingTenant(store.database);
+  ({ receiver, endpoint } = tenant);
 });
 
-afterEach(() => receiver.close());
+/** Stores bodies of upstream to the tenant of the test. */
+const send = (...fixtures: string[]) =>
+  insertBodies(
+    store.database,
+    fixtures.map((name) => fixtureBodyTo(tenant, name)),
+  );
+
+/** Changes the endpoint of the test, as a page does. */
+const setEndpoint = (change: string) =>
+  query(store.database, `update webhook_endpoints set ${change}, version = version + 1 where id = ?`, [
+    endpoint.id,
+  ]);
 
 async function lastDelivery() {
   const [row] = await query<{
@@ -56,14 +63,16 @@ async function lastDelivery() {
     last_error: string | null;
   }>(
     store.database,
-    'select state, attempts, workflow_id, last_error from deliveries order by created_at desc, id desc limit 1',
+    `select state, attempts, workflow_id, last_error from deliveries where endpoint_id = ?
+      order by created_at desc, id desc limit 1`,
+    [endpoint.id],
   );
   return row;
 }
 
 describe('a delivery is a workflow that ends with the tenant having the event', () => {
   test('the webhook carries the stored bytes, all headers, and a signature that standardwebhooks verifies', async () => {
-    await insertBodies(store.database, [fixtureBody('in_text_unicode')]);
+    await send('in_text_unicode');
     await eventually('one webhook', () => receiver.received.length, { is: 1 });
     const [webhook] = receiver.received;
     const headers = Object.fromEntries(
@@ -84,7 +93,8 @@ describe('a delivery is a workflow that ends with the tenant having the event', 
     expect(() => new Webhook(endpoint.secret).verify(`${webhook?.body} `, headers)).toThrow();
     const [event] = await query<{ body: Buffer }>(
       store.database,
-      'select body from events order by created_at desc limit 1',
+      'select body from events where waba_id = ?',
+      [tenant.wabaId],
     );
     expect(event?.body.toString()).toBe(webhook?.body);
     await eventually('recorded', async () => (await lastDelivery())?.state, { is: 'delivered' });
@@ -98,7 +108,7 @@ describe('a delivery is a workflow that ends with the tenant having the event', 
         ? answer([500, 429, 302][calls - 1] ?? 500)(webhook, response)
         : answer(204)(webhook, response);
     });
-    await insertBodies(store.database, [fixtureBody('in_text')]);
+    await send('in_text');
     await eventually('four attempts', () => receiver.received.length, { is: 4 });
     const ids = new Set(receiver.received.map((webhook) => webhook.headers['webhook-id']));
     const bodies = new Set(receiver.received.map((webhook) => webhook.body));
@@ -112,8 +122,9 @@ describe('a delivery is a workflow that ends with the tenant having the event', 
     await eventually('recorded', async () => (await lastDelivery())?.state, { is: 'delivered' });
     const attempts = await query<{ status_code: number }>(
       store.database,
-      `select status_code from attempts where delivery_id = (select id from deliveries order by created_at desc, id desc limit 1)
+      `select status_code from attempts where delivery_id = (select id from deliveries where endpoint_id = ?)
         order by attempt`,
+      [endpoint.id],
     );
     expect(attempts.map((attempt) => attempt.status_code)).toEqual([500, 429, 302, 204]);
   });
@@ -126,7 +137,7 @@ describe('a delivery is a workflow that ends with the tenant having the event', 
         ? answer(503, { 'retry-after': '3' })(webhook, response)
         : answer(200)(webhook, response);
     });
-    await insertBodies(store.database, [fixtureBody('in_text')]);
+    await send('in_text');
     await eventually('two attempts', () => receiver.received.length, { is: 2 });
     const [first, second] = receiver.received;
     expect((second?.arrivedMs ?? 0) - (first?.arrivedMs ?? 0)).toBeGreaterThan(2_900);
@@ -135,7 +146,7 @@ describe('a delivery is a workflow that ends with the tenant having the event', 
 
   test('an operator finds the workflow by eventId and reads there what is wrong', async () => {
     receiver.behave(answer(503, { 'retry-after': '30' }));
-    await insertBodies(store.database, [fixtureBody('in_image_no_url')]);
+    await send('in_image_no_url');
     await eventually('first attempt', async () => (await lastDelivery())?.attempts, { is: 1 });
     const carrier = async () => (await lastDelivery())?.workflow_id ?? '';
     await eventually('its retries are a workflow', async () => (await carrier()).startsWith('delivery/'));
@@ -170,22 +181,28 @@ describe('a delivery is a workflow that ends with the tenant having the event', 
 
   test('410 switches the endpoint off and keeps its events; they go out once it is enabled', async () => {
     receiver.behave(answer(410));
-    await insertBodies(store.database, [fixtureBody('in_text'), fixtureBody('in_text_unicode')]);
+    await send('in_text', 'in_text_unicode');
     const mode = async () =>
-      (await query<{ mode: string }>(store.database, 'select mode from webhook_endpoints'))[0]?.mode;
+      (
+        await query<{ mode: string }>(store.database, 'select mode from webhook_endpoints where id = ?', [
+          endpoint.id,
+        ])
+      )[0]?.mode;
     await eventually('disabled', mode, { is: 'disabled' });
     await new Promise((resolve) => setTimeout(resolve, 500));
-    const waiting = await query(store.database, 'select 1 from delivery_queue');
+    const waiting = await query(store.database, 'select 1 from delivery_queue where endpoint_id = ?', [
+      endpoint.id,
+    ]);
     expect(waiting).toHaveLength(2);
     receiver.behave(answer(200));
     const before = receiver.received.length;
-    await store.database.raw(`update webhook_endpoints set mode = 'open', version = version + 1`);
+    await setEndpoint(`mode = 'open'`);
     await eventually('both delivered', () => receiver.received.length === before + 2);
   });
 
   test('a run that is terminated loses nothing: a delivery loop attempts at the time, and the next failure has a new run', async () => {
     receiver.behave(answer(500, { 'retry-after': '2' }));
-    await insertBodies(store.database, [fixtureBody('in_text')]);
+    await send('in_text');
     const run = await runOfLast();
     await environment.client.workflow.getHandle(run).terminate('test');
     const handle = environment.client.workflow.getHandle(run);
@@ -213,9 +230,9 @@ describe('a run ends when its delivery ends', () => {
 
   test('it waits while its endpoint is paused, and is completed soon after that takes deliveries again', async () => {
     receiver.behave(answer(503, { 'retry-after': '1' }));
-    await insertBodies(store.database, [fixtureBody('in_text')]);
+    await send('in_text');
     const run = await runOfLast();
-    await store.database.raw(`update webhook_endpoints set mode = 'paused', version = version + 1`);
+    await setEndpoint(`mode = 'paused'`);
     await eventually(
       'it says why it waits',
       async () => {
@@ -226,17 +243,15 @@ describe('a run ends when its delivery ends', () => {
     );
     expect(await statusOf(run)).toBe('RUNNING');
     receiver.behave(answer(200));
-    await store.database.raw(`update webhook_endpoints set mode = 'open', version = version + 1`);
+    await setEndpoint(`mode = 'open'`);
     await eventually('completed', () => statusOf(run), { is: 'COMPLETED', withinMs: 10_000 });
     expect(await environment.client.workflow.getHandle(run).result()).toMatch(/^Delivered with 200/);
   });
 
   test('failed permanently is a failed run', async () => {
-    await store.database.raw(
-      'update webhook_endpoints set retry_schedule_seconds = array[1], version = version + 1',
-    );
+    await setEndpoint('retry_schedule_seconds = array[1]');
     receiver.behave(answer(500));
-    await insertBodies(store.database, [fixtureBody('in_text')]);
+    await send('in_text');
     const run = await runOfLast();
     await eventually('failed', () => statusOf(run), { is: 'FAILED', withinMs: 10_000 });
     expect((await lastDelivery())?.state).toBe('failed');
@@ -244,22 +259,24 @@ describe('a run ends when its delivery ends', () => {
 
   test('dropped by a user is a cancelled run', async () => {
     receiver.behave(answer(503, { 'retry-after': '3' }));
-    await insertBodies(store.database, [fixtureBody('in_text')]);
+    await send('in_text');
     const run = await runOfLast();
-    const [row] = await query<{ id: string }>(store.database, 'select delivery_id as id from delivery_queue');
+    const waiting = 'select delivery_id as id from delivery_queue where endpoint_id = ?';
+    const [row] = await query<{ id: string }>(store.database, waiting, [endpoint.id]);
     await store.database.transaction((trx) => removeDelivery(trx, row?.id ?? '', 'not wanted'));
     await eventually('cancelled', () => statusOf(run), { is: 'CANCELLED', withinMs: 15_000 });
   });
 
   test('erased with its log is a cancelled run', async () => {
     receiver.behave(answer(503, { 'retry-after': '3' }));
-    await insertBodies(store.database, [fixtureBody('in_text')]);
+    await send('in_text');
     const run = await runOfLast();
     const events = await query<ErasedEvent>(
       store.database,
-      'select event_day as day, event_uuid as id from delivery_queue',
+      'select event_day as day, event_uuid as id from delivery_queue where endpoint_id = ?',
+      [endpoint.id],
     );
-    const { deliveries } = await store.database.transaction((trx) => eraseEvents(trx, WABA, events));
+    const { deliveries } = await store.database.transaction((trx) => eraseEvents(trx, tenant.wabaId, events));
     expect(deliveries).toBe(1);
     const handle = environment.client.workflow.getHandle(run);
     await expect(handle.result()).rejects.toThrow('Workflow execution cancelled');
@@ -267,7 +284,7 @@ describe('a run ends when its delivery ends', () => {
 
   test('a report that it was dropped completes no run', async () => {
     receiver.behave(answer(503, { 'retry-after': '5' }));
-    await insertBodies(store.database, [fixtureBody('in_text')]);
+    await send('in_text');
     const run = await runOfLast();
     const handle = environment.client.workflow.getHandle(run);
     const dropped: DeliveryNews = { end: 'dropped', summary: 'Dropped.' };

@@ -1,6 +1,6 @@
 import type { Client } from '@temporalio/client';
 import type { NativeConnection } from '@temporalio/worker';
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, onTestFinished, test } from 'vitest';
+import { afterAll, beforeAll, beforeEach, describe, expect, onTestFinished, test } from 'vitest';
 import { insertBodies } from '../../../src/inbound/inbox.ts';
 import { loadConfig } from '../../../src/platform/config/config.ts';
 import { query } from '../../../src/platform/postgres/sql.ts';
@@ -8,12 +8,12 @@ import { connectTemporal } from '../../../src/platform/temporal/worker-connectio
 import { taskQueues } from '../../../src/platform/temporal/workflow-options.ts';
 import { deliveryWorkflowId } from '../../../src/queue/claim.ts';
 import { type RunningWorker, startWorker } from '../../../src/worker/start-worker.ts';
-import { ACCOUNT, bodyOf, textMessage } from '../../support/load/upstream-bodies.ts';
+import { bodyOf, textMessage } from '../../support/load/upstream-bodies.ts';
+import { type ReceivingTenant, receivingTenant } from '../../support/receiving-tenant.ts';
 import { silentLogger } from '../../support/silent-logger.ts';
-import { addEndpoint, seedFixtureAccounts } from '../../support/test-accounts.ts';
 import { createTestDatabase, type TestDatabase } from '../../support/test-database.ts';
 import { testSettings } from '../../support/test-settings.ts';
-import { answer, eventually, startReceiver, type WebhookReceiver } from '../../support/webhook-receiver.ts';
+import { answer, eventually } from '../../support/webhook-receiver.ts';
 
 /** A held attempt waits for its run for two seconds. */
 const SOON_MS = 15_000;
@@ -23,11 +23,10 @@ let connection: NativeConnection;
 let client: Client;
 let queues: ReturnType<typeof taskQueues>;
 let worker: RunningWorker;
-let receiver: WebhookReceiver;
+let tenant: ReceivingTenant;
 
 beforeAll(async () => {
   store = await createTestDatabase(20);
-  await seedFixtureAccounts(store.database);
   const config = loadConfig(testSettings(store.url, { HELIOGRAPH_DELIVERY_WORKFLOWS: 'always' }));
   ({ connection, client } = await connectTemporal(config.temporal));
   queues = taskQueues(config.temporal.taskQueuePrefix);
@@ -41,27 +40,27 @@ afterAll(async () => {
 });
 
 beforeEach(async () => {
-  await store.database.raw('delete from delivery_queue; delete from webhook_endpoints');
-  receiver = await startReceiver();
-  await addEndpoint(store.database, ACCOUNT.wabaId, `${receiver.url}/hook`);
+  tenant = await receivingTenant(store.database);
 });
-
-afterEach(() => receiver.close());
 
 async function queued() {
   return await query<{ deliveryId: string; endpointId: string }>(
     store.database,
-    'select delivery_id as "deliveryId", endpoint_id as "endpointId" from delivery_queue',
+    'select delivery_id as "deliveryId", endpoint_id as "endpointId" from delivery_queue where endpoint_id = ?',
+    [tenant.endpoint.id],
   );
 }
 
 const change = (column: string) =>
-  store.database.raw(`update webhook_endpoints set ${column}, version = version + 1`);
+  query(store.database, `update webhook_endpoints set ${column}, version = version + 1 where id = ?`, [
+    tenant.endpoint.id,
+  ]);
 
-const takeIn = (id: string) => insertBodies(store.database, [bodyOf(ACCOUNT, [textMessage(id, 'x')])]);
+const takeIn = (id: string) => insertBodies(store.database, [bodyOf(tenant.account, [textMessage(id, 'x')])]);
 
 describe('a delivery that is claimed while an earlier workflow of it still ends', () => {
   test('is sent soon: a 410 that came while the endpoint was edited costs no minute', async () => {
+    const { receiver } = tenant;
     receiver.behave(async (webhook, response) => {
       if (receiver.received.length > 1) return answer(200)(webhook, response);
       await change(`description = 'edited'`);
@@ -91,6 +90,6 @@ describe('a delivery that is claimed while an earlier workflow of it still ends'
     onTestFinished(async () => void (await earlier.terminate('it has ended')));
     await change(`mode = 'open'`);
     await eventually('settled', async () => (await queued()).length === 0, SOON_MS);
-    expect(receiver.received).toHaveLength(1);
+    expect(tenant.receiver.received).toHaveLength(1);
   });
 });

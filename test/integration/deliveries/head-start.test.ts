@@ -8,9 +8,10 @@ import { query } from '../../../src/platform/postgres/sql.ts';
 import { connectTemporal } from '../../../src/platform/temporal/worker-connection.ts';
 import { taskQueues } from '../../../src/platform/temporal/workflow-options.ts';
 import { startWorker } from '../../../src/worker/start-worker.ts';
-import { ACCOUNT, bodyOf, textMessage } from '../../support/load/upstream-bodies.ts';
+import { bodyOf, textMessage } from '../../support/load/upstream-bodies.ts';
+import { openDeliveries, type ReceivingTenant, receivingTenant } from '../../support/receiving-tenant.ts';
 import { silentLogger } from '../../support/silent-logger.ts';
-import { addEndpoint, seedFixtureAccounts, testEventIdHash } from '../../support/test-accounts.ts';
+import { addEndpoint, testEventIdHash } from '../../support/test-accounts.ts';
 import { createTestDatabase, type TestDatabase } from '../../support/test-database.ts';
 import { testSettings } from '../../support/test-settings.ts';
 import {
@@ -27,12 +28,12 @@ const CALM_MS = 400;
 let store: TestDatabase;
 let connection: NativeConnection;
 let client: Client;
+let tenant: ReceivingTenant;
 let receiver: WebhookReceiver;
 let sent = 0;
 
 beforeAll(async () => {
   store = await createTestDatabase(20);
-  await seedFixtureAccounts(store.database);
   ({ connection, client } = await connectTemporal(loadConfig(testSettings(store.url)).temporal));
 });
 
@@ -42,10 +43,8 @@ afterAll(async () => {
 });
 
 beforeEach(async () => {
-  await store.database.raw('delete from delivery_queue; delete from webhook_endpoints');
-  receiver = await startReceiver();
-  onTestFinished(() => receiver.close());
-  await addEndpoint(store.database, ACCOUNT.wabaId, `${receiver.url}/hook`);
+  tenant = await receivingTenant(store.database);
+  ({ receiver } = tenant);
 });
 
 /** Runs a worker for one test; returns what counts its workflows of deliveries. */
@@ -61,15 +60,14 @@ async function work(workflows: string) {
 async function send(): Promise<string> {
   sent += 1;
   const eventId = `wamid.HEAD${sent}-${process.pid}-${Date.now()}`;
-  await insertBodies(store.database, [bodyOf(ACCOUNT, [textMessage(eventId, 'x')])]);
+  await insertBodies(store.database, [bodyOf(tenant.account, [textMessage(eventId, 'x')])]);
   return eventId;
 }
 
 const webhooksOf = (eventId: string) =>
   receiver.received.filter(({ headers }) => headers['x-service-event-id'] === eventId);
 
-const isSettled = async () =>
-  (await query(store.database, 'select 1 from delivery_queue limit 1')).length === 0;
+const isSettled = async () => (await openDeliveries(store.database, tenant)) === 0;
 
 async function workflowsOf(eventId: string) {
   const found = [];
@@ -143,7 +141,7 @@ const WORKFLOW_TASK_STARTED = 2;
 test('always: an attempt that takes longer is seen as a pending activity, and made once', async () => {
   await work('always');
   receiver.behave(async (webhook, response) => {
-    const handle = await handleOf(webhook);
+    const handle = handleOf(webhook);
     const isPending = async () =>
       (await handle.describe()).raw.pendingActivities?.[0]?.activityType?.name === 'attemptDelivery';
     await eventually('its activity is pending', isPending);
@@ -158,28 +156,26 @@ test('always: an attempt that takes longer is seen as a pending activity, and ma
 function noteTasksOfPosts(): unknown[] {
   const states: unknown[] = [];
   receiver.behave(async (webhook, response) => {
-    const { raw } = await (await handleOf(webhook)).describe();
+    const { raw } = await handleOf(webhook).describe();
     states.push(raw.pendingWorkflowTask?.state);
     return answer(200)(webhook, response);
   });
   return states;
 }
 
-async function handleOf({ headers }: ReceivedWebhook) {
-  const [endpoint] = await query<{ id: string }>(
-    store.database,
-    'select id from webhook_endpoints order by id limit 1',
-  );
-  return client.workflow.getHandle(`delivery/${endpoint?.id}/${headers['x-service-delivery-id']}`);
+function handleOf({ headers }: ReceivedWebhook) {
+  return client.workflow.getHandle(`delivery/${tenant.endpoint.id}/${headers['x-service-delivery-id']}`);
 }
 
 test('an endpoint decides for itself: always inside the run, or failures only, whatever the installation says', async () => {
   const other = await startReceiver();
   onTestFinished(() => other.close());
-  const { id } = await addEndpoint(store.database, ACCOUNT.wabaId, `${other.url}/hook`);
-  await store.database.raw(
-    `update webhook_endpoints set delivery_workflows = case when id = ? then 'failures' else 'always' end`,
-    [id],
+  const { id } = await addEndpoint(store.database, tenant.wabaId, `${other.url}/hook`);
+  await query(
+    store.database,
+    `update webhook_endpoints set delivery_workflows = case when id = ? then 'failures' else 'always' end
+      where waba_id = ?`,
+    [id, tenant.wabaId],
   );
   const { started } = await work('auto');
   const pending = noteTasksOfPosts();
@@ -203,11 +199,18 @@ test('a retry of a delivery that has no run waits for one where its endpoint ask
     answer(webhook.headers['x-service-attempt'] === '1' ? 503 : 200)(webhook, response),
   );
   const failing = () =>
-    query(store.database, `select 1 from delivery_queue where state = 'retrying' and run is null`);
+    query(
+      store.database,
+      `select 1 from delivery_queue where endpoint_id = ? and state = 'retrying' and run is null`,
+      [tenant.endpoint.id],
+    );
   const eventId = await send();
   await eventually('it failed and has no run', async () => (await failing()).length, { is: 1 });
-  await store.database.raw(
-    `update webhook_endpoints set delivery_workflows = 'always', version = version + 1, updated_at = now()`,
+  await query(
+    store.database,
+    `update webhook_endpoints set delivery_workflows = 'always', version = version + 1, updated_at = now()
+      where id = ?`,
+    [tenant.endpoint.id],
   );
   expect(await resultOf(eventId)).toBe('Delivered with 200 at attempt 2.');
 });

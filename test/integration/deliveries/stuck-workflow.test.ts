@@ -11,12 +11,13 @@ import { dayOfUuidV7, uuidV7 } from '../../../src/platform/public-ids.ts';
 import { startOrReplace, stuckReason } from '../../../src/platform/temporal/start-or-replace.ts';
 import { deliveryWorkflowId } from '../../../src/queue/claim.ts';
 import { startWorker } from '../../../src/worker/start-worker.ts';
-import { ACCOUNT, bodyOf, textMessage } from '../../support/load/upstream-bodies.ts';
+import { bodyOf, textMessage } from '../../support/load/upstream-bodies.ts';
+import { receivingTenant } from '../../support/receiving-tenant.ts';
 import { silentLogger } from '../../support/silent-logger.ts';
-import { addEndpoint, seedFixtureAccounts, testEventIdHash } from '../../support/test-accounts.ts';
+import { freshTenant, testEventIdHash } from '../../support/test-accounts.ts';
 import { createTestDatabase, type TestDatabase } from '../../support/test-database.ts';
 import { testSettings } from '../../support/test-settings.ts';
-import { answer, eventually, startReceiver } from '../../support/webhook-receiver.ts';
+import { answer, eventually } from '../../support/webhook-receiver.ts';
 
 const HOUR_MS = 3_600_000;
 
@@ -26,7 +27,6 @@ let client: Client;
 
 beforeAll(async () => {
   store = await createTestDatabase(20);
-  await seedFixtureAccounts(store.database);
   connection = await Connection.connect({ address: inject('infrastructure').temporalAddress });
   client = new Client({ connection });
 });
@@ -55,21 +55,22 @@ async function work(prefix: string) {
 }
 
 test('a retry whose run has no worker any more is made without it', async () => {
-  const receiver = await startReceiver(answer(500));
-  onTestFinished(() => receiver.close());
-  await addEndpoint(store.database, ACCOUNT.wabaId, `${receiver.url}/hook`);
+  const { account, receiver, endpoint } = await receivingTenant(store.database);
+  receiver.behave(answer(500));
   const first = await work(newName());
-  await insertBodies(store.database, [bodyOf(ACCOUNT, [textMessage('wamid.STUCK', 'x')])]);
+  await insertBodies(store.database, [bodyOf(account, [textMessage('wamid.STUCK', 'x')])]);
   const waits = () =>
     query<{ id: string }>(
       store.database,
       `select d.workflow_id as id from delivery_queue q join deliveries d on d.id = q.delivery_id
-        where q.state = 'retrying' and q.attempts = 1`,
+        where q.endpoint_id = ? and q.state = 'retrying' and q.attempts = 1`,
+      [endpoint.id],
     );
   await eventually('the retry waits', async () => (await waits()).length, { is: 1 });
   await first.stop();
   receiver.behave(answer(200));
-  await store.database.raw(`update delivery_queue set next_attempt_at = now() - interval '1 hour'`);
+  const due = `update delivery_queue set next_attempt_at = now() - interval '1 hour' where endpoint_id = ?`;
+  await query(store.database, due, [endpoint.id]);
   const second = await work(newName());
   await eventually('delivered', () => receiver.received.length, { is: 2, withinMs: 30_000 });
   expect(receiver.received[1]?.headers['x-service-attempt']).toBe('2');
@@ -77,10 +78,11 @@ test('a retry whose run has no worker any more is made without it', async () => 
 }, 90_000);
 
 test('the run of a delivery that ended without it ends as that did, and is terminated where it cannot go on', async () => {
+  const { wabaId } = await freshTenant(store.database);
   const rows = await query<{ id: string; endpointId: string; day: string; state: string }>(
     store.database,
     `insert into deliveries (day, id, waba_id, endpoint_id, event_day, event_uuid, state)
-     select day, id, '${ACCOUNT.wabaId}', 7, day, id, state
+     select day, id, '${wabaId}', 7, day, id, state
        from (values (cast(? as date), cast(? as uuid), 'delivered'), (cast(? as date), cast(? as uuid), 'dropped')) as d (day, id, state)
      returning id, endpoint_id as "endpointId", day, state`,
     [0, 1].flatMap(() => {

@@ -2,14 +2,13 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
 import { insertBodies } from '../../../src/inbound/inbox.ts';
 import { loadConfig } from '../../../src/platform/config/config.ts';
-import { query } from '../../../src/platform/postgres/sql.ts';
 import { startWorker } from '../../../src/worker/start-worker.ts';
-import { ACCOUNT, bodyOf, messageStatus } from '../../support/load/upstream-bodies.ts';
+import { bodyOf, messageStatus } from '../../support/load/upstream-bodies.ts';
+import { openDeliveries, receivingTenant } from '../../support/receiving-tenant.ts';
 import { silentLogger } from '../../support/silent-logger.ts';
-import { addEndpoint, seedFixtureAccounts } from '../../support/test-accounts.ts';
 import { createTestDatabase, type TestDatabase } from '../../support/test-database.ts';
 import { testSettings } from '../../support/test-settings.ts';
-import { eventually, startReceiver } from '../../support/webhook-receiver.ts';
+import { eventually } from '../../support/webhook-receiver.ts';
 
 const TIMEOUT_MS = 1_000;
 const MESSAGES = 60;
@@ -19,7 +18,6 @@ let store: TestDatabase;
 
 beforeAll(async () => {
   store = await createTestDatabase(20);
-  await seedFixtureAccounts(store.database);
 });
 
 afterAll(() => store?.close());
@@ -28,10 +26,8 @@ test.each(['auto', 'always'])(
   'what cannot be recorded is not sent again with every lease (%s)',
   async (workflows) => {
     const { database, url } = store;
-    await database.raw('delete from delivery_queue; delete from webhook_endpoints');
-    const receiver = await startReceiver();
-    onTestFinished(() => receiver.close());
-    await addEndpoint(database, ACCOUNT.wabaId, `${receiver.url}/hook`);
+    const tenant = await receivingTenant(database);
+    const { receiver } = tenant;
     const settings = testSettings(url, {
       HELIOGRAPH_WEBHOOK_TIMEOUT_MS: String(TIMEOUT_MS),
       HELIOGRAPH_WEBHOOK_CONNECT_TIMEOUT_MS: String(TIMEOUT_MS),
@@ -42,7 +38,7 @@ test.each(['auto', 'always'])(
     onTestFinished(() => worker.stop());
     for (const step of STEPS) {
       const items = Array.from({ length: MESSAGES }, (_, n) => messageStatus(`wamid.${workflows}${n}`, step));
-      await insertBodies(database, [bodyOf(ACCOUNT, items)]);
+      await insertBodies(database, [bodyOf(tenant.account, items)]);
     }
     await eventually('something was sent', () => receiver.received.length > 0);
     // Several leases of 2 s: this is what the test is about.
@@ -57,7 +53,7 @@ test.each(['auto', 'always'])(
     };
     expect(Math.max(...counts().values())).toBe(1);
     await database.raw('alter table attempts drop constraint stop');
-    const open = async () => (await query(database, 'select 1 from delivery_queue limit 1')).length;
+    const open = () => openDeliveries(database, tenant);
     await eventually('everything is delivered', open, { is: 0, withinMs: 60_000 });
     expect(counts().size).toBe(MESSAGES * STEPS.length);
     expect(Math.max(...counts().values())).toBeLessThanOrEqual(2);
