@@ -6,21 +6,23 @@ import { addEndpoint, type FreshTenant, freshTenant } from './test-accounts.ts';
 import { startReceiver, type WebhookReceiver } from './webhook-receiver.ts';
 
 export type ReceivingTenant = FreshTenant & {
-  /** The first number, as upstream names it. */
   account: UpstreamAccount;
   receiver: WebhookReceiver;
   endpoint: { id: string; secret: string };
 };
 
+/** A tenant's first number as upstream names it. */
+export function accountOf({ wabaId, number }: FreshTenant): UpstreamAccount {
+  return { wabaId, phoneNumberId: number, displayPhoneNumber: '12025550100' };
+}
+
 /** A tenant that no other test knows, with an endpoint at a server that runs until the test ends. */
 export async function receivingTenant(database: Database): Promise<ReceivingTenant> {
   const tenant = await freshTenant(database);
-  const { wabaId, number: phoneNumberId } = tenant;
   const receiver = await startReceiver();
   onTestFinished(() => receiver.close());
-  const endpoint = await addEndpoint(database, wabaId, `${receiver.url}/hook`);
-  const account = { wabaId, phoneNumberId, displayPhoneNumber: '12025550100' };
-  return { ...tenant, account, receiver, endpoint };
+  const endpoint = await addEndpoint(database, tenant.wabaId, `${receiver.url}/hook`);
+  return { ...tenant, account: accountOf(tenant), receiver, endpoint };
 }
 
 /** How many deliveries of a tenant wait or are under way. */

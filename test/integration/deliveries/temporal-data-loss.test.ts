@@ -1,33 +1,30 @@
 import { randomBytes } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Connection } from '@temporalio/client';
-import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest';
+import { afterAll, beforeAll, beforeEach, describe, expect, inject, test } from 'vitest';
 import { insertBodies } from '../../../src/inbound/inbox.ts';
 import { loadConfig } from '../../../src/platform/config/config.ts';
 import { query } from '../../../src/platform/postgres/sql.ts';
 import { SEARCH_ATTRIBUTE_NAMES } from '../../../src/platform/temporal/workflow-options.ts';
 import { type RunningWorker, startWorker } from '../../../src/worker/start-worker.ts';
-import { ACCOUNT, bodyOf, textMessage } from '../../support/load/upstream-bodies.ts';
+import { bodyOf, textMessage } from '../../support/load/upstream-bodies.ts';
+import { type ReceivingTenant, receivingTenant } from '../../support/receiving-tenant.ts';
 import { silentLogger } from '../../support/silent-logger.ts';
-import { addEndpoint, seedFixtureAccounts } from '../../support/test-accounts.ts';
 import { createTestDatabase, type TestDatabase } from '../../support/test-database.ts';
 import { testSettings } from '../../support/test-settings.ts';
-import { eventually, startReceiver, type WebhookReceiver } from '../../support/webhook-receiver.ts';
+import { eventually } from '../../support/webhook-receiver.ts';
 
 /** Other test files use the server's default namespace. */
 const NAMESPACE = `loss-${randomBytes(4).toString('hex')}`;
 
 let store: TestDatabase;
 let connection: Connection;
-let receiver: WebhookReceiver;
 let worker: RunningWorker;
+let tenant: ReceivingTenant;
 let taken = 0;
 
 beforeAll(async () => {
   store = await createTestDatabase(20);
-  await seedFixtureAccounts(store.database);
-  receiver = await startReceiver();
-  await addEndpoint(store.database, ACCOUNT.wabaId, `${receiver.url}/hook`);
   connection = await Connection.connect({ address: inject('infrastructure').temporalAddress });
   const { config } = await connection.workflowService.describeNamespace({ namespace: 'default' });
   const workflowExecutionRetentionPeriod = config?.workflowExecutionRetentionTtl ?? null;
@@ -45,14 +42,18 @@ beforeAll(async () => {
 afterAll(async () => {
   await worker?.stop();
   await connection?.close();
-  await receiver?.close();
   await store?.close();
+});
+
+beforeEach(async () => {
+  tenant = await receivingTenant(store.database);
+  taken = 0;
 });
 
 /** Takes one message more in; not so many that their number matters. */
 async function takeOne(): Promise<void> {
   taken += 1;
-  await insertBodies(store.database, [bodyOf(ACCOUNT, [textMessage(`wamid.LOSS${taken}`, 'x')])]);
+  await insertBodies(store.database, [bodyOf(tenant.account, [textMessage(`wamid.LOSS${taken}`, 'x')])]);
   await sleep(100);
 }
 
@@ -63,7 +64,7 @@ async function missingAttributes(): Promise<string[]> {
   return SEARCH_ATTRIBUTE_NAMES.filter((name) => customAttributes?.[name] === undefined);
 }
 
-const everythingThere = () => receiver.received.length >= taken;
+const everythingThere = () => tenant.receiver.received.length >= taken;
 
 describe('a running worker whose Temporal lost its data', () => {
   test('registers the search attributes again, and delivers what waited, without being restarted', async () => {
@@ -83,14 +84,14 @@ describe('a running worker whose Temporal lost its data', () => {
       return (await missingAttributes()).length === 0;
     });
     await eventually('everything delivered', everythingThere);
-    expect(new Set(receiver.received.map(({ headers }) => headers['webhook-id'])).size).toBe(taken);
+    expect(new Set(tenant.receiver.received.map(({ headers }) => headers['webhook-id'])).size).toBe(taken);
   });
 
   test('makes the namespace again with the retention that it had, and delivers what waited', async () => {
     // A workflow that Temporal loses with the namespace; by its turn it would be started again in an hour.
     await store.database.raw(
       `insert into workflow_tasks (workflow_id, workflow_type, waba_id, event_id, argument, starts, next_start_at)
-       values ('order/999999', 'enrichOrder', '${ACCOUNT.wabaId}', 'catalog', '{"orderId":"999999"}', 6,
+       values ('order/999999', 'enrichOrder', '${tenant.wabaId}', 'catalog', '{"orderId":"999999"}', 6,
                now() + interval '1 hour')`,
     );
     const describe = async () => await connection.workflowService.describeNamespace({ namespace: NAMESPACE });

@@ -14,29 +14,27 @@ import { reencryptSecrets } from '../../../src/secrets/secret-keys.ts';
 import { startWorker } from '../../../src/worker/start-worker.ts';
 import { runAdmin } from '../../support/admin-cli.ts';
 import { formsOfNumber } from '../../support/database-scan.ts';
+import { openDeliveries } from '../../support/receiving-tenant.ts';
 import { addEndpoint, testEventIdHash } from '../../support/test-accounts.ts';
 import { testDatabase } from '../../support/test-database.ts';
-import { fixtureBody } from '../../support/upstream-fixtures.ts';
-import { answer, eventually, startReceiver, type WebhookReceiver } from '../../support/webhook-receiver.ts';
-import { NUMBER, startSendingBase, WABA } from '../messages/send/sending-stack.ts';
+import { fixtureBodyTo } from '../../support/upstream-fixtures.ts';
+import { answer, eventually, startReceiver } from '../../support/webhook-receiver.ts';
+import { startSendingBase } from '../messages/send/sending-stack.ts';
 
 /** Of the fixtures, and of the recipients below. */
 const CUSTOMERS = ['12025550143', '12025550177', '12025550178'];
 
 let base: Awaited<ReturnType<typeof startSendingBase>>;
 let environment: TestWorkflowEnvironment;
-let receiver: WebhookReceiver;
 
 beforeAll(async () => {
   base = await startSendingBase({ HELIOGRAPH_DELIVERY_WORKFLOWS: 'always' });
   environment = await TestWorkflowEnvironment.createFromExistingServer({
     address: inject('infrastructure').temporalAddress,
   });
-  receiver = await startReceiver();
 });
 
 afterAll(async () => {
-  await receiver?.close();
   await environment?.teardown();
   await base?.close();
 });
@@ -92,40 +90,66 @@ test('the scan finds a number that is written, in a payload, or inside a wamid',
   expect(tracesIn('delivery/3/dlv_019aa2b37c4d7e8f9a0b1c2d3e4f5061')).toEqual([]);
 });
 
-test('neither Temporal nor the log holds a customer’s number or wamid after messages, media, payments and sends', async () => {
-  const { database, settings, config } = base;
+const FIXTURES = ['in_text', 'in_image_caption_url', 'in_order', 'pay_captured_upi', 'st_read'];
+
+/**
+ * A worker whose log is kept, and a tenant whose endpoint takes the second attempt of each webhook. What upstream sends to
+ * the tenant has been delivered.
+ */
+async function deliverTo(fixtures: readonly string[]) {
+  const { database, settings } = base;
   const lines: string[] = [];
   const logger = openLogger({ logLevel: 'info' }, 'worker', { write: (line) => void lines.push(line) });
-  receiver.behave((webhook, response) =>
+  const receiver = await startReceiver((webhook, response) =>
     answer(webhook.headers['x-service-attempt'] === '1' ? 500 : 200)(webhook, response),
   );
-  await addEndpoint(database, WABA, `${receiver.url}/hook`);
+  onTestFinished(() => receiver.close());
+  const tenant = await base.newTenant();
+  await addEndpoint(database, tenant.wabaId, `${receiver.url}/hook`);
   const worker = await startWorker(loadConfig(settings), logger);
   onTestFinished(() => worker.stop());
+  await insertBodies(
+    database,
+    fixtures.map((name) => fixtureBodyTo(tenant, name)),
+  );
+  await eventually('they are published', async () => receiver.received.length >= fixtures.length);
+  await isDelivered(tenant.wabaId);
+  return { tenant, lines, logger };
+}
+
+/** Nothing of a tenant is on its way, in either direction. */
+const isDelivered = (wabaId: string) =>
+  eventually(
+    'everything is delivered',
+    async () => {
+      const sending = `select 1 from outbound_messages where waba_id = ? and state in ('queued', 'sending')`;
+      const open = await openDeliveries(base.database, { wabaId });
+      return open === 0 && (await query(base.database, sending, [wabaId])).length === 0;
+    },
+    60_000,
+  );
+
+test('neither Temporal nor the log holds a customer’s number or wamid after messages, media, payments and sends', async () => {
+  const { database, settings, config } = base;
+  const { tenant, lines, logger } = await deliverTo(FIXTURES);
   const objectStore = openObjectStore(config.objectStore);
   const app = buildApp({ config, database, objectStore, logger });
   onTestFinished(() => app.close());
   const send = async (to: string) => {
-    const headers = { authorization: base.authorization, 'content-type': 'application/json' };
-    const payload = JSON.stringify({ phoneNumberId: NUMBER, to, type: 'text', text: { body: 'Hello' } });
+    const headers = { authorization: tenant.authorization, 'content-type': 'application/json' };
+    const payload = JSON.stringify({
+      phoneNumberId: tenant.number,
+      to,
+      type: 'text',
+      text: { body: 'Hello' },
+    });
     return await app.inject({ method: 'POST', url: '/api/external/messages', headers, payload });
   };
-  await insertBodies(
-    database,
-    ['in_text', 'in_image_caption_url', 'in_order', 'pay_captured_upi', 'st_read'].map(fixtureBody),
-  );
   const accepted = await send('+12025550177');
   expect(accepted.statusCode).toBe(200);
   await base.addFault({ match: 'send', kind: 'status', status: 400, code: 131009, times: 1 });
   await send('+12025550178');
-  const isDone = async () =>
-    (
-      await query(
-        database,
-        "select 1 from delivery_queue union all select 1 from outbound_messages where state in ('queued', 'sending')",
-      )
-    ).length === 0;
-  await eventually('everything is delivered', isDone, 60_000);
+  await isDelivered(tenant.wabaId);
   const { client } = environment;
   const prefix = settings.HELIOGRAPH_TEMPORAL_TASK_QUEUE_PREFIX ?? '';
   const types = async () => {
@@ -154,10 +178,12 @@ test('neither Temporal nor the log holds a customer’s number or wamid after me
 
 test('an operator finds the workflows of an eventId by its hash, which the command line prints', async () => {
   const { database, settings } = base;
+  const { tenant } = await deliverTo(['in_text']);
   const [row] = await query<{ eventId: string; workflowId: string }>(
     database,
     `select e.event_id as "eventId", d.workflow_id as "workflowId" from deliveries d
-       join events e on e.id = d.event_uuid where e.event_type = 'message' limit 1`,
+       join events e on e.id = d.event_uuid where e.waba_id = ?`,
+    [tenant.wabaId],
   );
   const { eventId = '', workflowId } = row ?? {};
   const { stdout } = await runAdmin(settings, ['events', 'search-attribute', eventId, '--json']);
@@ -172,15 +198,13 @@ test('an operator finds the workflows of an eventId by its hash, which the comma
 
 test('after the erasure of a customer neither Temporal nor the log of the worker holds the number in any form', async () => {
   const { database, settings } = base;
-  const lines: string[] = [];
-  const logger = openLogger({ logLevel: 'info' }, 'worker', { write: (line) => void lines.push(line) });
-  const worker = await startWorker(loadConfig(settings), logger);
-  onTestFinished(() => worker.stop());
+  const { tenant, lines } = await deliverTo(FIXTURES);
   const [erased = ''] = CUSTOMERS;
-  const erase = ['erase', 'customer', '--waba', WABA, '--phone', erased, '--yes'];
+  const erase = ['erase', 'customer', '--waba', tenant.wabaId, '--phone', erased, '--yes'];
   expect(await runAdmin(settings, erase)).toMatchObject({ exitCode: 0 });
   const isErased = async () =>
-    (await query(database, `select 1 from erasures where state = 'done'`)).length === 1;
+    (await query(database, `select 1 from erasures where waba_id = ? and state = 'done'`, [tenant.wabaId]))
+      .length === 1;
   await eventually('the customer is erased', isErased, 60_000);
   const after = await everythingOf(environment.client, settings.HELIOGRAPH_TEMPORAL_TASK_QUEUE_PREFIX ?? '');
   expect([...after.keys()].filter((id) => id.startsWith('eraseCustomer/'))).toHaveLength(1);

@@ -1,9 +1,9 @@
-import { beforeAll, expect, test } from 'vitest';
+import { beforeEach, expect, test } from 'vitest';
 import { cpuMsOf, LONG_TEXTS } from '../../support/long-texts.ts';
 import { addEndpoint } from '../../support/test-accounts.ts';
-import { apiOfFile, WABA } from '../api/api-harness.ts';
+import { apiOfFile } from '../api/api-harness.ts';
 import { filledIn, type PageRoute, pageRoutes, pathOf } from './page-routes.ts';
-import { addUser, openBrowser, type PortalBrowser, tenantOf } from './portal-browser.ts';
+import { newOffice, newUser, openBrowser, type PortalBrowser } from './portal-browser.ts';
 
 /** By the square of its length a text would take several seconds. */
 const MAX_CPU_MS = 1_000;
@@ -19,12 +19,12 @@ let admin: PortalBrowser;
 let operator: PortalBrowser;
 let params: Record<string, string>;
 
-beforeAll(async () => {
-  const tenantId = await tenantOf(api.database, WABA);
-  const { id } = await addEndpoint(api.database, WABA, 'https://receiver.example/a');
-  params = { wabaId: WABA, id };
-  admin = await addUser(api, { email: 'admin@store.example', role: 'admin', tenantId });
-  operator = await addUser(api, { email: 'op@host.example', role: 'operator', tenantId: null });
+beforeEach(async () => {
+  const { wabaId, admin: owner } = await newOffice(api);
+  const { id } = await addEndpoint(api.database, wabaId, 'https://receiver.example/a');
+  params = { wabaId, id };
+  admin = owner;
+  operator = (await newUser(api, null)).browser;
   await admin.get('/portal/account');
   await operator.get('/portal/account');
 });
@@ -91,7 +91,7 @@ test('every parameter of every page takes as much as fits into an address', asyn
         all.push(await tried(page, name, text, () => browser.get(`${pathOf(page, params)}?${query}`)));
       }
       const isNamed = /:(?!wabaId)\w+/.test(page.url);
-      const path = pathOf(page, { wabaId: WABA, ...everyParam(page, text) });
+      const path = pathOf(page, { ...params, ...everyParam(page, text) });
       if (isNamed) all.push(await tried(page, 'path', text, () => browser.get(path)));
     }
   }

@@ -26,18 +26,21 @@ export async function publish(
   await database.transaction((trx) => publishEvents(trx, events, new Date()));
 }
 
-/** Ends everything that is queued for live deliveries. */
+/** Ends everything that is queued for live deliveries, of one WABA if it is given. */
 export async function settleLive(
   database: Database,
   state: 'delivered' | 'failed' | 'dropped',
+  wabaId: string | null = null,
 ): Promise<void> {
   await execute(
     database,
-    `update deliveries d set state = ?, finished_at = now() from delivery_queue q
-      where q.delivery_id = d.id and not q.replay`,
-    [state],
+    `with live as (
+       delete from delivery_queue q using deliveries d
+        where d.id = q.delivery_id and not q.replay and d.waba_id = coalesce(:wabaId, d.waba_id)
+       returning q.delivery_id as id)
+     update deliveries d set state = :state, finished_at = now() from live where d.id = live.id`,
+    { state, wabaId },
   );
-  await execute(database, 'delete from delivery_queue where not replay');
 }
 
 export type Sent = {
@@ -50,12 +53,12 @@ export type Sent = {
 
 /**
  * Delivers what is due of replays, as a receiver that accepts everything would make it: heads only, the next of a lane
- * after the one before. Returns what was sent, in that order.
+ * after the one before. Returns what was sent, in that order. The third parameter narrows it down.
  */
 export async function deliverReplays(
   database: Database,
   limit = 10_000,
-  endpointId: string | null = null,
+  { wabaId = null, endpointId = null }: { wabaId?: string | null; endpointId?: string | null } = {},
 ): Promise<Sent[]> {
   const sent: Sent[] = [];
   while (sent.length < limit) {
@@ -65,9 +68,10 @@ export async function deliverReplays(
         `select q.delivery_id as "deliveryId", q.endpoint_id as "endpointId", ev.lane, ev.sequence::integer as sequence,
                 q.event_uuid as "eventUuid"
            from delivery_queue q join events ev on ev.day = q.event_day and ev.id = q.event_uuid
-          where q.replay and q.state = 'due' and (cast(:endpointId as bigint) is null or q.endpoint_id = :endpointId)
+          where q.replay and q.state = 'due' and ev.waba_id = coalesce(:wabaId, ev.waba_id)
+            and q.endpoint_id = coalesce(cast(:endpointId as bigint), q.endpoint_id)
           order by q.endpoint_id, q.lane limit :limit for update of q skip locked`,
-        { endpointId, limit: Math.min(200, limit - sent.length) },
+        { wabaId, endpointId, limit: Math.min(200, limit - sent.length) },
       );
       const ids = heads.map((head) => head.deliveryId);
       await deliverHeads(trx, ids);
@@ -89,11 +93,17 @@ export async function originalIds(database: Database, wabaId: string): Promise<s
   return rows.map((row) => publicDeliveryId(row.id));
 }
 
-/** Replay rows in the queue by state. */
-export async function queuedStates(database: Database): Promise<Record<string, number>> {
+/** Replay rows in the queue by state, of one WABA if it is given. */
+export async function queuedStates(
+  database: Database,
+  wabaId: string | null = null,
+): Promise<Record<string, number>> {
   const rows = await query<{ state: string; n: number }>(
     database,
-    'select state, count(*)::integer as n from delivery_queue where replay group by state',
+    `select q.state, count(*)::integer as n
+       from delivery_queue q join deliveries d on d.day = q.delivery_day and d.id = q.delivery_id
+      where q.replay and d.waba_id = coalesce(:wabaId, d.waba_id) group by q.state`,
+    { wabaId },
   );
   return Object.fromEntries(rows.map(({ state, n }) => [state, n]));
 }

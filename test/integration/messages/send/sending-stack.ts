@@ -89,10 +89,13 @@ export async function startSendingBase(overrides: Record<string, string> = {}) {
       const { data }: { data: SentMessage[] } = await control('GET', '/sandbox/sent');
       return data;
     },
-    /** Has upstream know a number. */
-    addNumber: async (wabaId: string, phoneNumberId: string) => {
+    /** A tenant that no other test knows, which upstream knows too. */
+    newTenant: async () => {
+      const tenant = await freshTenant(store.database);
       const names = { displayPhoneNumber: '+1 202-555-0100', verifiedName: 'Fixture Store' };
-      await control('POST', '/sandbox/phone-numbers', { wabaId, phoneNumberId, ...names });
+      for (const phoneNumberId of [tenant.number, tenant.secondNumber])
+        await control('POST', '/sandbox/phone-numbers', { wabaId: tenant.wabaId, phoneNumberId, ...names });
+      return await tenantWithKey(store.database, tenant);
     },
     close: async () => {
       await sandbox.close();
@@ -137,12 +140,10 @@ export async function startSendingStack(overrides: Record<string, string> = {}) 
     app: app as FastifyInstance,
     client: worker.client,
     ...callsOf(app, base),
-    /** A tenant that no other test knows, which upstream knows too, and calls as that tenant. */
+    /** As that of the base, with calls as that tenant. */
     newTenant: async () => {
-      const tenant = await freshTenant(database);
-      for (const number of [tenant.number, tenant.secondNumber]) await base.addNumber(tenant.wabaId, number);
-      const withKey = await tenantWithKey(database, tenant);
-      return { ...withKey, ...callsOf(app, withKey) };
+      const tenant = await base.newTenant();
+      return { ...tenant, ...callsOf(app, tenant) };
     },
     stop: async () => {
       await app.close();
