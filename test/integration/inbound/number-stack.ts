@@ -1,7 +1,6 @@
-import { randomInt } from 'node:crypto';
 import type { Client } from '@temporalio/client';
 import { Worker } from '@temporalio/worker';
-import { insertTenant, savePhoneNumber, saveWaba } from '../../../src/accounts/accounts.ts';
+import { saveWaba } from '../../../src/accounts/accounts.ts';
 import { accessTokenPlace } from '../../../src/accounts/sealed-columns.ts';
 import { makeNumberActivities } from '../../../src/activities/refresh-numbers.ts';
 import { loadConfig } from '../../../src/platform/config/config.ts';
@@ -17,27 +16,18 @@ import { startWorkflowStarter } from '../../../src/platform/temporal/workflow-st
 import { TASK_KINDS } from '../../../src/worker/task-kinds.ts';
 import { loadWorkflowBundle } from '../../../src/worker/workflow-bundle.ts';
 import { silentLogger } from '../../support/silent-logger.ts';
-import { seedFixtureAccounts, testEventIdHash, testSecretBox } from '../../support/test-accounts.ts';
+import { testEventIdHash, testSecretBox } from '../../support/test-accounts.ts';
 import { createTestDatabase } from '../../support/test-database.ts';
 import { testSettings } from '../../support/test-settings.ts';
-
-// Of this run: other files use the same Temporal, where the look-up of a WABA has its name.
-const RUN = randomInt(1e9, 9e9);
-export const WABA = `9${RUN}`;
-export const NUMBER = `8${RUN}111`;
-export const SECOND_NUMBER = `8${RUN}112`;
-export const NEW_NUMBER = `8${RUN}99`;
-/** Of the fixtures. */
-export const OTHER_WABA = '900000000000202';
 
 export type NumberStack = {
   database: Database;
   client: Client;
   taskQueue: string;
-  /** Upstream's list, or what it does when it is asked. */
-  answer(list: () => Promise<UpstreamPhoneNumber[]>): void;
-  /** How often upstream was asked. */
-  asked(): number;
+  /** Upstream's list of a WABA, or what it does when it is asked for that. */
+  answer(wabaId: string, list: () => Promise<UpstreamPhoneNumber[]>): void;
+  /** How often upstream was asked for that of a WABA. */
+  asked(wabaId: string): number;
   stop(): Promise<void>;
 };
 
@@ -51,22 +41,16 @@ export const listed = (phoneNumberId: string, verifiedName = 'Fixture Store'): U
 /** The look-up of numbers on real servers, with a list in place of upstream. */
 export async function startNumberStack(): Promise<NumberStack> {
   const store = await createTestDatabase(20);
-  await seedFixtureAccounts(store.database);
-  const tenantId = await insertTenant(store.database, 'Fixture Store');
-  await saveWaba(store.database, tenantId, { wabaId: WABA, accessTokenSealed: null });
-  for (const phoneNumberId of [NUMBER, SECOND_NUMBER]) {
-    await savePhoneNumber(store.database, WABA, listed(phoneNumberId));
-  }
   const config = loadConfig(testSettings(store.url));
   const { connection, client } = await connectTemporal(config.temporal);
   await registerSearchAttributes(connection, config.temporal.namespace);
   const { deliveries: taskQueue, orders } = taskQueues(config.temporal.taskQueuePrefix);
-  let list: () => Promise<UpstreamPhoneNumber[]> = async () => [];
-  let asked = 0;
+  const lists = new Map<string, () => Promise<UpstreamPhoneNumber[]>>();
+  const asked = new Map<string, number>();
   const graph = {
-    listPhoneNumbers: async () => {
-      asked += 1;
-      return await list();
+    listPhoneNumbers: async (wabaId: string) => {
+      asked.set(wabaId, (asked.get(wabaId) ?? 0) + 1);
+      return (await lists.get(wabaId)?.()) ?? [];
     },
   };
   const { database } = store;
@@ -90,10 +74,8 @@ export async function startNumberStack(): Promise<NumberStack> {
     database,
     client,
     taskQueue,
-    answer: (next) => {
-      list = next;
-    },
-    asked: () => asked,
+    answer: (wabaId, list) => void lists.set(wabaId, list),
+    asked: (wabaId) => asked.get(wabaId) ?? 0,
     stop: async () => {
       await starter.stop();
       for (const worker of workers) worker.shutdown();
@@ -116,9 +98,9 @@ export async function setToken(database: Database, wabaId: string, token: string
   await saveWaba(database, waba?.tenantId ?? '', { wabaId, accessTokenSealed });
 }
 
-/** A body with texts from a customer, each to its number of its WABA. */
-export function textsBody(...texts: { id: string; phoneNumberId: string; wabaId?: string }[]): Buffer {
-  const entry = texts.map(({ id, phoneNumberId, wabaId = WABA }) => ({
+/** A body with texts from a customer, each to its number of a WABA. */
+export function textsBody(wabaId: string, ...texts: { id: string; phoneNumberId: string }[]): Buffer {
+  const entry = texts.map(({ id, phoneNumberId }) => ({
     id: wabaId,
     changes: [
       {
@@ -136,7 +118,7 @@ export function textsBody(...texts: { id: string; phoneNumberId: string; wabaId?
 }
 
 /** A body by which upstream tells of a change, as its fields do. */
-export function fieldBody(field: string, wabaId = WABA): Buffer {
+export function fieldBody(field: string, wabaId: string): Buffer {
   const entry = [{ id: wabaId, time: 1_790_000_000, changes: [{ field, value: { event: 'CHANGED' } }] }];
   return Buffer.from(JSON.stringify({ object: 'whatsapp_business_account', entry }));
 }

@@ -27,8 +27,8 @@ export async function recordNumbers(stack: RecordingStack): Promise<Recorded> {
   await started(stack, listed);
   await ended(stack, listed);
   const waiting = 'waba-numbers/900000000000202';
-  const text = { id: 'wamid.W', phoneNumberId: '800000000000998', wabaId: '900000000000202' };
-  await insertBodies(database, [textsBody(text)]);
+  const text = { id: 'wamid.W', phoneNumberId: '800000000000998' };
+  await insertBodies(database, [textsBody('900000000000202', text)]);
   await started(stack, waiting);
   await eventually('it waits', async () => {
     const { events } = await client.workflow.getHandle(waiting).fetchHistory();

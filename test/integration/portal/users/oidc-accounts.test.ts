@@ -1,32 +1,21 @@
-import { beforeAll, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { SYSTEM } from '../../../../src/platform/audit/audit.ts';
 import { execute, query } from '../../../../src/platform/postgres/sql.ts';
 import { makePasswordLink } from '../../../../src/users/password-links.ts';
-import { WABA } from '../../api/api-harness.ts';
 import { markupProblems } from '../markup-problems.ts';
 import { addUser, openBrowser, PASSWORD, type PortalBrowser, signInWith } from '../portal-browser.ts';
 import {
   AUTHORITY,
   api,
   atProvider,
-  invite,
-  joinIn,
+  joinedMember,
   person,
   signInAtProvider,
-  tenantId,
+  tenant,
   useOidcProvider,
 } from './oidc-provider.ts';
 
 useOidcProvider();
-
-/** A member who has no password. */
-beforeAll(async () => {
-  person('asha', 'asha@store.example');
-  await invite('asha@store.example');
-  const browser = openBrowser(api.app);
-  await signInAtProvider(browser, 'asha');
-  await joinIn(browser, 'Fixture Store');
-});
 
 describe('an account with a password', () => {
   const linked = async (browser: PortalBrowser, subject: string, own = PASSWORD) => {
@@ -39,7 +28,11 @@ describe('an account with a password', () => {
   };
 
   test('is signed in to by the provider once its holder has connected it, and until he ends that', async () => {
-    const browser = await addUser(api, { email: 'ravi@store.example', role: 'admin', tenantId });
+    const browser = await addUser(api, {
+      email: 'ravi@store.example',
+      role: 'admin',
+      tenantId: tenant.tenantId,
+    });
     person('ravi', 'ravi@home.example');
     expect((await linked(browser, 'ravi', 'not his password')).statusCode).toBe(422);
     expect((await linked(browser, 'ravi')).headers.location).toBe('/portal/account?done=linked');
@@ -48,13 +41,18 @@ describe('an account with a password', () => {
     expect(await markupProblems(account.body)).toEqual([]);
     const elsewhere = openBrowser(api.app);
     await signInAtProvider(elsewhere, 'ravi');
-    expect((await elsewhere.get(`/portal/w/${WABA}/users`)).statusCode).toBe(200);
+    expect((await elsewhere.get(`/portal/w/${tenant.wabaId}/users`)).statusCode).toBe(200);
     expect((await browser.post('/portal/account/identity/unlink', { own: PASSWORD })).statusCode).toBe(303);
     expect((await signInAtProvider(openBrowser(api.app), 'ravi')).answer.statusCode).toBe(422);
   });
 
   test('is not connected to whoever signs in to another account, nor in another session', async () => {
-    const browser = await addUser(api, { email: 'kim@store.example', role: 'member', tenantId });
+    const browser = await addUser(api, {
+      email: 'kim@store.example',
+      role: 'member',
+      tenantId: tenant.tenantId,
+    });
+    await joinedMember('asha');
     expect((await linked(browser, 'asha')).statusCode).toBe(422);
     person('kim', 'kim@store.example');
     await browser.get('/portal/account');
@@ -69,7 +67,7 @@ describe('an account with a password', () => {
 
   test('is not connected by the maker of a link for its password, who has changed it since either', async () => {
     const email = 'mina@store.example';
-    await addUser(api, { email, role: 'member', tenantId });
+    await addUser(api, { email, role: 'member', tenantId: tenant.tenantId });
     const [user] = await query<{ id: string }>(api.database, 'select id from users where email = ?', [email]);
     const maker = { ...AUTHORITY, actor: { ...SYSTEM, name: 'maker@store.example' } };
     const { path } = await makePasswordLink({ database: api.database }, maker, user?.id ?? '');
@@ -88,28 +86,31 @@ describe('an account with a password', () => {
   });
 
   test('of a member who signs in at the provider gets no password link from a tenant', async () => {
-    const admin = await addUser(api, { email: 'boss@store.example', role: 'admin', tenantId });
-    const [asha] = await query<{ id: string }>(api.database, 'select id from users where email = ?', [
-      'asha@store.example',
+    const admin = await addUser(api, {
+      email: 'boss@store.example',
+      role: 'admin',
+      tenantId: tenant.tenantId,
+    });
+    await joinedMember('tara');
+    const [tara] = await query<{ id: string }>(api.database, 'select id from users where email = ?', [
+      'tara@store.example',
     ]);
     await admin.get('/portal/account');
-    const refused = await admin.post(`/portal/w/${WABA}/users/${asha?.id}/password-link`);
+    const refused = await admin.post(`/portal/w/${tenant.wabaId}/users/${tara?.id}/password-link`);
     expect(refused.statusCode).toBe(422);
     expect(refused.body).toContain('only an operator can make such a link');
   });
 });
 
 describe('a proof of who is there', () => {
-  const stale = () =>
-    execute(api.database, `update user_sessions set proven_at = now() - interval '11 minutes'`);
-
   test('is another sign-in at the provider, by the same person, for those who have no password', async () => {
-    person('lena', 'lena@store.example');
-    await invite('lena@store.example');
-    const browser = openBrowser(api.app);
-    await signInAtProvider(browser, 'lena');
-    await joinIn(browser, 'Fixture Store');
-    await stale();
+    await joinedMember('omar');
+    const browser = await joinedMember('lena');
+    await execute(
+      api.database,
+      `update user_sessions set proven_at = now() - interval '11 minutes'
+        where user_id = (select id from users where email = 'lena@store.example')`,
+    );
     await browser.get('/portal/account');
     const confirm = () => browser.post('/portal/confirm', { next: '/portal/account' });
     const question = await confirm();
@@ -124,7 +125,7 @@ describe('a proof of who is there', () => {
       const back = await atProvider(String(start.headers.location), subject);
       return await browser.get(`${back.pathname}${back.search}`);
     };
-    const other = await again('asha');
+    const other = await again('omar');
     expect([other.statusCode, other.body.includes('another person')]).toEqual([422, true]);
     expect((await confirm()).statusCode).toBe(403);
     expect((await again('lena')).headers.location).toBe('/portal/confirmed');

@@ -2,9 +2,9 @@ import { describe, expect, test } from 'vitest';
 import { execute, query } from '../../../../src/platform/postgres/sql.ts';
 import { hashPassword } from '../../../../src/users/password-hash.ts';
 import { makePasswordLink } from '../../../../src/users/password-links.ts';
-import { WABA } from '../../api/api-harness.ts';
+import { freshTenant } from '../../../support/test-accounts.ts';
 import { markupProblems } from '../markup-problems.ts';
-import { openBrowser, PASSWORD, tenantOf } from '../portal-browser.ts';
+import { openBrowser, PASSWORD } from '../portal-browser.ts';
 import {
   AUTHORITY,
   invite,
@@ -22,7 +22,7 @@ describe('where the provider is the only way in', () => {
   test('no password opens anything, and invitations are accepted there', async () => {
     const strict = await startApi({ HELIOGRAPH_PORTAL_PASSWORD_SIGN_IN: 'false' });
     const { database } = strict;
-    const tenant = await tenantOf(database, WABA);
+    const tenant = await freshTenant(database);
     const browser = openBrowser(strict.app);
     const page = await browser.get('/portal/sign-in');
     expect(page.body).not.toContain('type="password"');
@@ -74,7 +74,7 @@ describe('where the provider is the only way in', () => {
 describe('where all must have a second factor', () => {
   test('a person whose provider vouches for it is let in, and all others set one up', async () => {
     const strict = await startApi({ HELIOGRAPH_PORTAL_SECOND_FACTOR: 'all' });
-    const tenant = await tenantOf(strict.database, WABA);
+    const tenant = await freshTenant(strict.database);
     const start = async (subject: string, amr: string[]) => {
       const email = `${subject}@store.example`;
       PEOPLE.set(subject, { email, email_verified: true, name: subject, amr });

@@ -1,15 +1,16 @@
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { Provider } from 'oidc-provider';
-import { afterAll, beforeAll, expect } from 'vitest';
+import { afterAll, beforeAll, beforeEach, expect } from 'vitest';
 import { SYSTEM } from '../../../../src/platform/audit/audit.ts';
 import { loadConfig } from '../../../../src/platform/config/config.ts';
 import { query } from '../../../../src/platform/postgres/sql.ts';
 import { inviteUser } from '../../../../src/users/invitations.ts';
+import { type FreshTenant, freshTenant } from '../../../support/test-accounts.ts';
 import { testSettings } from '../../../support/test-settings.ts';
-import { PUBLIC_URL, startTestApi, type TestApi, WABA } from '../../api/api-harness.ts';
+import { PUBLIC_URL, startTestApi, type TestApi } from '../../api/api-harness.ts';
 import { markupProblems } from '../markup-problems.ts';
-import { type PortalBrowser, tenantOf } from '../portal-browser.ts';
+import { openBrowser, type PortalBrowser } from '../portal-browser.ts';
 
 export const CALLBACK = `${PUBLIC_URL}/portal/oidc/callback`;
 
@@ -27,7 +28,8 @@ export let api: TestApi;
 
 let close: () => Promise<void>;
 
-export let tenantId: string;
+/** Of the test that runs. */
+export let tenant: FreshTenant;
 
 async function startProvider(): Promise<void> {
   server = createServer();
@@ -119,8 +121,8 @@ export const person = (subject: string, email: string, isVerified = true) =>
 
 export const AUTHORITY = { actor: SYSTEM, tenantId: null, userId: null };
 
-export const invite = (email: string, tenant = tenantId, { database } = api) =>
-  inviteUser({ database }, AUTHORITY, { email, role: 'member', tenantId: tenant });
+export const invite = (email: string, { tenantId } = tenant, { database } = api) =>
+  inviteUser({ database }, AUTHORITY, { email, role: 'member', tenantId });
 
 export const users = (email: string) =>
   query(
@@ -137,14 +139,26 @@ export async function joinIn(browser: PortalBrowser, name: string) {
   return await browser.post('/portal/oidc/join', { invitation });
 }
 
-/** A provider and an API that trusts it, for the tests of a file. */
+/** Has somebody join the tenant of the test by the provider, without a password. */
+export async function joinedMember(subject: string): Promise<PortalBrowser> {
+  person(subject, `${subject}@store.example`);
+  await invite(`${subject}@store.example`);
+  const browser = openBrowser(api.app);
+  await signInAtProvider(browser, subject);
+  await joinIn(browser, 'Fixture Store');
+  return browser;
+}
+
+/** A provider and an API that trusts it, for the tests of a file; each of them has a tenant that no other knows. */
 export function useOidcProvider(): void {
   beforeAll(async () => {
     await startProvider();
     api = await startApi({}, (closeApi) => {
       close = closeApi;
     });
-    tenantId = await tenantOf(api.database, WABA);
+  });
+  beforeEach(async () => {
+    tenant = await freshTenant(api.database);
   });
   afterAll(async () => {
     await close();

@@ -1,16 +1,18 @@
 import { describe, expect, test } from 'vitest';
 import { query } from '../../../../src/platform/postgres/sql.ts';
-import { OTHER_WABA, startTestApi, WABA } from '../../api/api-harness.ts';
-import { addUser, openBrowser, type PortalBrowser, tenantOf } from '../portal-browser.ts';
+import { freshTenant } from '../../../support/test-accounts.ts';
+import { startTestApi } from '../../api/api-harness.ts';
+import { addUser, openBrowser, type PortalBrowser } from '../portal-browser.ts';
 import {
   api,
   atProvider,
   CALLBACK,
   invite,
+  joinedMember,
   joinIn,
   person,
   signInAtProvider,
-  tenantId,
+  tenant,
   useOidcProvider,
   users,
 } from './oidc-provider.ts';
@@ -41,36 +43,41 @@ describe('somebody who comes from the provider', () => {
   });
 
   test('never lands in an account whose password somebody else knows, whatever its address', async () => {
-    const taken = await addUser(api, { email: 'boss@bazaar.example', role: 'admin', tenantId });
+    const taken = await addUser(api, {
+      email: 'boss@bazaar.example',
+      role: 'admin',
+      tenantId: tenant.tenantId,
+    });
     person('boss', 'boss@bazaar.example');
     const stranger = openBrowser(api.app);
     expect((await signInAtProvider(stranger, 'boss')).answer.statusCode).toBe(422);
     expect(stranger.cookies.has('__Host-heliograph')).toBe(false);
-    const other = await tenantOf(api.database, OTHER_WABA);
+    const other = await freshTenant(api.database, 'Fixture Bazaar');
     await invite('boss@bazaar.example', other);
     const owner = openBrowser(api.app);
     await signInAtProvider(owner, 'boss');
     await joinIn(owner, 'Fixture Bazaar');
-    expect((await owner.get('/portal')).headers.location).toBe(`/portal/w/${OTHER_WABA}`);
-    expect((await owner.get(`/portal/w/${WABA}`)).statusCode).toBe(404);
-    expect((await taken.get(`/portal/w/${OTHER_WABA}`)).statusCode).toBe(404);
+    expect((await owner.get('/portal')).headers.location).toBe(`/portal/w/${other.wabaId}`);
+    expect((await owner.get(`/portal/w/${tenant.wabaId}`)).statusCode).toBe(404);
+    expect((await taken.get(`/portal/w/${other.wabaId}`)).statusCode).toBe(404);
   });
 
   test('whom several tenants invited joins the one that he chooses, and later the other', async () => {
     person('wanted', 'wanted@store.example');
     await invite('wanted@store.example');
-    await invite('wanted@store.example', await tenantOf(api.database, OTHER_WABA));
+    const other = await freshTenant(api.database, 'Fixture Bazaar');
+    await invite('wanted@store.example', other);
     const browser = openBrowser(api.app);
     await signInAtProvider(browser, 'wanted');
     await joinIn(browser, 'Fixture Store');
-    expect((await browser.get('/portal')).headers.location).toBe(`/portal/w/${WABA}`);
-    expect((await browser.get(`/portal/w/${OTHER_WABA}`)).statusCode).toBe(404);
+    expect((await browser.get('/portal')).headers.location).toBe(`/portal/w/${tenant.wabaId}`);
+    expect((await browser.get(`/portal/w/${other.wabaId}`)).statusCode).toBe(404);
     const again = openBrowser(api.app);
     expect((await signInAtProvider(again, 'wanted')).answer.headers.location).toBe('/portal/oidc/join');
     // Not now.
-    expect((await again.get('/portal')).headers.location).toBe(`/portal/w/${WABA}`);
+    expect((await again.get('/portal')).headers.location).toBe(`/portal/w/${tenant.wabaId}`);
     await joinIn(again, 'Fixture Bazaar');
-    expect((await again.get('/portal')).headers.location).toBe(`/portal/w/${OTHER_WABA}`);
+    expect((await again.get('/portal')).headers.location).toBe(`/portal/w/${other.wabaId}`);
     expect(await users('wanted@store.example')).toHaveLength(2);
     expect(
       await query(api.database, 'select from users where email = ?', ['wanted@store.example']),
@@ -80,9 +87,15 @@ describe('somebody who comes from the provider', () => {
   test.each([
     ['whom nobody invited', 'stranger', 'stranger@store.example', true],
     ['who has not shown to own the address', 'liar', 'ravi@store.example', false],
-    ['who has the address of a user who was somebody else there before', 'heir', 'asha@store.example', true],
+    [
+      'who has the address of a user who was somebody else there before',
+      'heir',
+      'holder@store.example',
+      true,
+    ],
   ])('%s is not let in, and nobody is made', async (_name, subject, email, isVerified) => {
     if (!isVerified) await invite(email);
+    if (subject === 'heir') await joinedMember('holder');
     person(subject, email, isVerified);
     const before = await users(email);
     const browser = openBrowser(api.app);
