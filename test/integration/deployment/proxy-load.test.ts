@@ -23,6 +23,9 @@ const MIB = 1024 * KIB;
 const CONNECTIONS = 200;
 const GENUINE_WEBHOOKS = 40;
 
+/** The proxy and the API wait for the rest of a body for 5 s at least: what waits for such a body is answered later. */
+const ANSWERED_WITHIN_MS = 4_000;
+
 const FORM_OF_A_SIGNATURE = `sha256=${'0'.repeat(64)}`;
 
 type Way = Omit<UnfinishedWebhooks, 'port' | 'count'> & { name: string };
@@ -37,33 +40,31 @@ const WAYS: Way[] = [
   { name: 'in few connections', ...SIGNED, lengthBytes: 59_000, manner: 'fast', isHttp2: true },
 ];
 
-type Stack = { proxy: ShippedProxy; apiPort: number; countStored: () => Promise<number> };
+type Stack = { proxy: ShippedProxy; countStored: () => Promise<number> };
 
 /** The API behind the proxy of the Compose stack. */
 async function startStack(): Promise<Stack> {
   const config = testConfig({ HELIOGRAPH_TRUST_PROXY: '127.0.0.1' });
   const { app, database } = await startTestApi(async () => ({ config }));
   const { port } = new URL(await app.listen({ host: '127.0.0.1', port: 0 }));
-  const apiPort = Number(port);
-  const proxy = await startShippedProxy(apiPort);
+  const proxy = await startShippedProxy(Number(port));
   const countStored = async () => {
     const [row] = await query<{ count: string }>(database, 'select count(*) from inbox');
     return Number(row?.count);
   };
-  return { proxy, apiPort, countStored };
+  return { proxy, countStored };
 }
 
 test.each(WAYS)(
-  '200 unfinished bodies, $name, leave the proxy its memory and genuine webhooks their time',
+  '200 unfinished bodies, $name, leave the proxy its memory and are waited for by no genuine webhook',
   async ({ name: _, ...way }) => {
     const stack = await startStack();
     const { proxy } = stack;
     const port = way.isHttp2 ? proxy.httpsPort : proxy.httpPort;
     const countOpen = sendUnfinishedWebhooks({ ...way, port, count: CONNECTIONS });
-    const { times, sent } = await postGenuine(stack);
-    expect(await stack.countStored()).toBe(sent);
+    await postGenuine(stack);
+    expect(await stack.countStored()).toBe(GENUINE_WEBHOOKS);
     expectMemoryLeft(proxy);
-    expectTimeLeft(times);
     // However long they would go on, the proxy or the API ends them.
     await expect.poll(countOpen, { timeout: 30_000 }).toBe(0);
   },
@@ -130,63 +131,22 @@ test('a webhook whose API process dies is sent to another one, and a large one i
   expect(bodies.slice(2)).toEqual([large]);
 });
 
-async function post(port: number, body: Buffer): Promise<{ status: number; ms: number }> {
-  const startedAt = performance.now();
+async function post(port: number, body: Buffer): Promise<{ status: number }> {
   const init = { method: 'POST', headers: signed(body), body: new Uint8Array(body) };
-  const { status } = await fetch(`http://127.0.0.1:${port}${WEBHOOK}`, init);
-  return { status, ms: performance.now() - startedAt };
+  const { status } = await fetch(`http://127.0.0.1:${port}${WEBHOOK}`, {
+    ...init,
+    signal: AbortSignal.timeout(ANSWERED_WITHIN_MS),
+  });
+  return { status };
 }
 
-/** How long a webhook took, and another one that was sent to the API beside the proxy at the same moment. */
-type Times = { ms: number; besideMs: number };
-
-/**
- * Webhooks as upstream sends them, one after the other while the others are held. One that took long is sent twice more:
- * what the proxy holds up is slow each time, what waited for a processor is not.
- */
-async function postGenuine(stack: Stack): Promise<{ times: Times[]; sent: number }> {
-  const times: Times[] = [];
-  let sent = 0;
+/** Webhooks as upstream sends them, one after the other while the others are held. Each is answered in time. */
+async function postGenuine({ proxy }: Stack): Promise<void> {
   for (let n = 0; n < GENUINE_WEBHOOKS; n += 1) {
-    let quickest: Times | null = null;
-    for (let tries = 0; tries < 3 && !isQuick(quickest); tries += 1) {
-      const took = await postBoth(stack, n % 10 === 9 ? MIB : 800);
-      if (quickest === null || extraMs(took) < extraMs(quickest)) quickest = took;
-      sent += 2;
-      await sleep(50);
-    }
-    if (quickest !== null) times.push(quickest);
+    const { status } = await post(proxy.httpPort, randomBytes(n % 10 === 9 ? MIB : 800));
+    expect(status).toBe(200);
+    await sleep(50);
   }
-  return { times, sent };
-}
-
-async function postBoth({ proxy, apiPort }: Stack, sizeBytes: number): Promise<Times> {
-  const [through, beside] = await Promise.all([
-    post(proxy.httpPort, randomBytes(sizeBytes)),
-    post(apiPort, randomBytes(sizeBytes)),
-  ]);
-  expect([through.status, beside.status]).toEqual([200, 200]);
-  return { ms: Math.round(through.ms), besideMs: Math.round(beside.ms) };
-}
-
-/** What the proxy adds. */
-function extraMs({ ms, besideMs }: Times): number {
-  return ms - besideMs;
-}
-
-function isQuick(times: Times | null): boolean {
-  return times !== null && extraMs(times) < 1_000;
-}
-
-/** Each has its 200 within a second, save for what the API takes of it while the machine has other things to do. */
-function expectTimeLeft(times: readonly Times[]): void {
-  const text = JSON.stringify(times);
-  expect(times.every(isQuick), text).toBe(true);
-  const [median] = times
-    .map(({ ms }) => ms)
-    .toSorted((a, b) => a - b)
-    .slice(GENUINE_WEBHOOKS / 2);
-  expect(median, text).toBeLessThan(1_000);
 }
 
 function expectMemoryLeft(proxy: ShippedProxy): void {
