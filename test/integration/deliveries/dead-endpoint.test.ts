@@ -34,10 +34,10 @@ const BODIES_AT_ONCE = 50;
 const MAX_OPEN_WORKFLOWS = 40;
 
 /**
- * While 20,000 events are taken in and fail beside it: 0.2 s on a quiet machine of two cores, 1.5 s when other test files
- * run there too. Behind the whole flood it would be what intake takes for it, about 10 s then.
+ * So many events of the flood may be published between a message of the other tenant and its first attempt. Behind the
+ * flood it would be most of the flood. It is a count, so a slow machine changes nothing.
  */
-const OTHER_TENANT_P95_MS = 5_000;
+const ALLOWED_PASSED = 4_000;
 const TRICKLE_INTERVAL_MS = 200;
 
 test(`an endpoint that is down keeps ${EVENTS} events with few workflows, disturbs nobody, and gets all in order once it is back`, {
@@ -50,7 +50,7 @@ test(`an endpoint that is down keeps ${EVENTS} events with few workflows, distur
   await dead.close();
   const other = await startCountingReceiver();
   const { id: deadId } = await addEndpoint(database, DEAD.wabaId, `http://127.0.0.1:${dead.port}/hook`);
-  await addEndpoint(database, OTHER.wabaId, `http://127.0.0.1:${other.port}/hook`);
+  const { id: otherId } = await addEndpoint(database, OTHER.wabaId, `http://127.0.0.1:${other.port}/hook`);
   const worker = startWorkerProcess(settings);
   const trickle = makeTrickle(database);
   const watch = await watchOpenWorkflows(database, deadId, settings);
@@ -92,12 +92,11 @@ test(`an endpoint that is down keeps ${EVENTS} events with few workflows, distur
 
     const sentMs = await trickle.stop();
     await eventually('the other tenant has everything', () => other.ids.size === sentMs.size);
-    const latencies = [...sentMs].map(([id, at]) => (other.arrivedMs.get(id) ?? Number.NaN) - at);
-    latencies.sort((a, b) => a - b);
-    figures.otherP50Ms = latencies[Math.floor(latencies.length * 0.5)] ?? Number.NaN;
-    figures.otherP95Ms = latencies[Math.floor(latencies.length * 0.95)] ?? Number.NaN;
-    figures.otherMaxMs = latencies.at(-1) ?? Number.NaN;
-    expect(figures.otherP95Ms).toBeLessThan(OTHER_TENANT_P95_MS);
+    await eventually('its attempts are recorded', () => countAttempts(database, otherId), {
+      is: sentMs.size,
+    });
+    figures.mostPassed = await mostPassed(database, sentMs);
+    expect(figures.mostPassed).toBeLessThan(ALLOWED_PASSED);
   } finally {
     await trickle.stop();
     await watch.stop();
@@ -133,8 +132,6 @@ type CountingReceiver = {
   port: number;
   /** Of webhooks. */
   ids: Set<string>;
-  /** performance.now() of the first arrival by eventId. */
-  arrivedMs: Map<string, number>;
   lastOfKey: Map<string, number>;
   /** Events that arrived first when it was not their turn in their key. */
   violations: string[];
@@ -147,7 +144,6 @@ async function startCountingReceiver(): Promise<CountingReceiver> {
   let server: Server | null = null;
   const noted = {
     ids: new Set<string>(),
-    arrivedMs: new Map<string, number>(),
     lastOfKey: new Map<string, number>(),
     violations: [] as string[],
   };
@@ -159,7 +155,6 @@ async function startCountingReceiver(): Promise<CountingReceiver> {
       const last = noted.lastOfKey.get(key) ?? 0;
       if (sequence !== last + 1 && !noted.ids.has(id))
         noted.violations.push(`${key}: ${sequence} after ${last}`);
-      if (!noted.arrivedMs.has(key)) noted.arrivedMs.set(key, performance.now());
       request.resume();
       request.once('end', () => {
         noted.ids.add(id);
@@ -192,13 +187,13 @@ async function startCountingReceiver(): Promise<CountingReceiver> {
   };
 }
 
-/** The other tenant's events, a few per second; `stop` returns when each was stored, by eventId. */
+/** The other tenant's events, a few per second; `stop` returns when each was sent, in ms since 1970, by eventId. */
 function makeTrickle(database: Database) {
   const sentMs = new Map<string, number>();
   let timer: NodeJS.Timeout | undefined;
   const send = () => {
     const id = `wamid.TRICKLE${sentMs.size}`;
-    sentMs.set(id, performance.now());
+    sentMs.set(id, Date.now());
     void insertBodies(database, [bodyOf(OTHER, [textMessage(id, 'hello')])]);
   };
   return {
@@ -210,6 +205,23 @@ function makeTrickle(database: Database) {
       return sentMs;
     },
   };
+}
+
+/** The most events of the flood that were published between a message of the other tenant and its first attempt. */
+async function mostPassed(database: Database, sentMs: ReadonlyMap<string, number>): Promise<number> {
+  const [row] = await query<{ most: number }>(
+    database,
+    `select max(passed.n) as most
+       from unnest(cast(:ids as text[]), cast(:times as float8[])) as sent (event_id, ms)
+       join events e on e.waba_id = :other and e.event_id = sent.event_id
+       join deliveries d on d.event_uuid = e.id
+       join attempts a on a.delivery_id = d.id and a.attempt = 1
+      cross join lateral (
+        select count(*)::integer as n from events f
+         where f.waba_id = :dead and f.created_at between to_timestamp(sent.ms / 1000) and a.started_at) as passed`,
+    { ids: [...sentMs.keys()], times: [...sentMs.values()], other: OTHER.wabaId, dead: DEAD.wabaId },
+  );
+  return row?.most ?? Number.NaN;
 }
 
 /** Counts what Temporal has open for the endpoint, and what the database says it has, all the time. */

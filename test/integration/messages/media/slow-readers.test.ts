@@ -5,7 +5,6 @@ import { loadConfig } from '../../../../src/platform/config/config.ts';
 import { openObjectStore } from '../../../../src/platform/object-store/object-store.ts';
 import { execute } from '../../../../src/platform/postgres/sql.ts';
 import { startApiProcess } from '../../../support/application-process.ts';
-import { watchEventLoop } from '../../../support/event-loop.ts';
 import { seedFixtureAccounts } from '../../../support/test-accounts.ts';
 import { createTestDatabase } from '../../../support/test-database.ts';
 import { testSettings } from '../../../support/test-settings.ts';
@@ -42,14 +41,13 @@ test('300 clients that read nothing hold up no file, upload, export or probe of 
   onTestFinished(() => api.kill());
   const signal = () => AbortSignal.timeout(GIVE_UP_AFTER_MS);
   const ask = async (path: string, init: RequestInit = {}) => {
-    const startedAt = performance.now();
     const answer = await fetch(`${api.url}${path}`, {
       headers: { authorization },
       signal: signal(),
       ...init,
     });
     const bytes = (await answer.arrayBuffer()).byteLength;
-    return { status: answer.status, bytes, ms: performance.now() - startedAt };
+    return { status: answer.status, bytes };
   };
   const upload = () => {
     const body = new FormData();
@@ -66,16 +64,12 @@ test('300 clients that read nothing hold up no file, upload, export or probe of 
 
   const readers = Array.from({ length: READERS }, () => openReader(api.url, large));
   await expect.poll(() => readers.some(({ bytesRead }) => bytesRead > 0), { timeout: 20_000 }).toBe(true);
-  const delayText = watchEventLoop();
-  const times: number[][] = [];
   for (let n = 0; n < REQUESTS; n += 1) {
     const results = await Promise.all([ask(small), upload(), exported(), ask('/readyz')]);
-    times.push(results.map(({ ms }) => Math.round(ms)));
     expect(results.map(({ status }) => status)).toEqual([200, 201, 200, 200]);
     expect(results[0]?.bytes).toBe(50_000);
   }
-  const message = `file, upload, export, probe of each round: ${JSON.stringify(times)}; ${delayText()}`;
-  expect(Math.max(...times.flat()), message).toBeLessThan(1_000);
+  expect(readers.filter(({ destroyed }) => destroyed)).toEqual([]);
   const ready = await fetch(`${api.url}/readyz`, { signal: signal() });
   expect(await ready.json()).toMatchObject({ checks: { objectStore: 'ok' } });
 }, 120_000);
