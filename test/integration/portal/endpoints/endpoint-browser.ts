@@ -1,17 +1,21 @@
 import { beforeEach, expect } from 'vitest';
-import { startTestApi, type TestApi, WABA } from '../../api/api-harness.ts';
-import { addUser, type PortalBrowser, tenantOf } from '../portal-browser.ts';
-
-export const PATH = `/portal/w/${WABA}/endpoints`;
+import { apiOfFile, OTHER_NUMBER, type TestApi } from '../../api/api-harness.ts';
+import { newOffice, type Office, type PortalBrowser } from '../portal-browser.ts';
 
 export let api: TestApi;
 
+/** Of the test that runs. */
+export let office: Office;
+
 export let admin: PortalBrowser;
+
+/** The pages of its endpoints. */
+export let endpointsPath: string;
 
 /** Adds an endpoint by the form; returns its id and its secret. */
 export async function add(fields: Record<string, string> = {}): Promise<{ id: string; secret: string }> {
-  await admin.get(`${PATH}/new`);
-  const answer = await admin.post(PATH, { url: 'https://receiver.example/hook', ...fields });
+  await admin.get(`${endpointsPath}/new`);
+  const answer = await admin.post(endpointsPath, { url: 'https://receiver.example/hook', ...fields });
   expect([answer.statusCode, answer.headers['cache-control']]).toEqual([200, 'no-store']);
   return {
     id: /endpoints\/(\d+)"/.exec(answer.body)?.[1] ?? '',
@@ -26,7 +30,8 @@ export async function stored(id: string): Promise<Record<string, unknown>> {
 
 export async function actions(): Promise<string[]> {
   const { rows } = await api.database.raw(
-    `select action from audit_log where actor = 'admin@store.example' and action not like 'user.%' order by id`,
+    `select action from audit_log where actor = ? and action not like 'user.%' order by id`,
+    [office.adminEmail],
   );
   return rows
     .map(({ action }: { action: string }) => action)
@@ -40,7 +45,7 @@ export const MISTAKES: [Record<string, string>, string][] = [
   [{ timeoutSeconds: '900' }, 'whole number from'],
   [{ retrySchedule: '5, x' }, 'numbers only'],
   [{ eventTypes: 'nonsense' }, 'must be one of'],
-  [{ phoneNumberIds: '800000000000221' }, 'has no phone number'],
+  [{ phoneNumberIds: OTHER_NUMBER }, 'has no phone number'],
   [{ newHeaders: 'no colon' }, 'Name: value'],
   [{ newHeaders: 'Webhook-Id: 1' }, 'reserved'],
   [{ orderScope: 'whatever' }, 'must be one of'],
@@ -48,15 +53,16 @@ export const MISTAKES: [Record<string, string>, string][] = [
   [{ maxInFlight: '0' }, 'from 1 to 500'],
 ];
 
-/** Each test has an API of its own, where Temporal is away, and an administrator. */
+/** The tests of a file share an API without Temporal; each has an administrator of a tenant that no other knows. */
 export function useEndpointBrowser(): void {
+  api = apiOfFile(async () => ({
+    startDelivery: async () => {
+      throw new Error('Temporal is away');
+    },
+  }));
   beforeEach(async () => {
-    api = await startTestApi(async () => ({
-      startDelivery: async () => {
-        throw new Error('Temporal is away');
-      },
-    }));
-    const tenantId = await tenantOf(api.database, WABA);
-    admin = await addUser(api, { email: 'admin@store.example', role: 'admin', tenantId });
+    office = await newOffice(api);
+    admin = office.admin;
+    endpointsPath = `${office.path}/endpoints`;
   });
 }

@@ -1,20 +1,36 @@
 import { expect, test } from 'vitest';
 import { countFailed } from '../../../../src/endpoints/endpoint-failures.ts';
-import { addEndpoint } from '../../../support/test-accounts.ts';
-import { OTHER_WABA, WABA } from '../../api/api-harness.ts';
+import { execute, query } from '../../../../src/platform/postgres/sql.ts';
+import { addEndpoint, freshTenant } from '../../../support/test-accounts.ts';
 import { addDelivery } from '../delivery-fixtures.ts';
 import { HOSTILE_TEXTS, liveMarkup } from '../hostile-texts.ts';
 import { markupProblems } from '../markup-problems.ts';
-import { addUser, tenantOf } from '../portal-browser.ts';
-import { actions, add, admin, api, MISTAKES, PATH, stored, useEndpointBrowser } from './endpoint-browser.ts';
+import { newUser } from '../portal-browser.ts';
+import {
+  actions,
+  add,
+  admin,
+  api,
+  endpointsPath,
+  MISTAKES,
+  office,
+  stored,
+  useEndpointBrowser,
+} from './endpoint-browser.ts';
 
 useEndpointBrowser();
+
+/** The states of what waits for an endpoint. */
+async function queued(endpointId: string): Promise<string[]> {
+  const text = 'select state from delivery_queue where endpoint_id = ?';
+  return (await query<{ state: string }>(api.database, text, [endpointId])).map(({ state }) => state);
+}
 
 test('every option of an endpoint can be set, comes back in the form, and goes back to its default', async () => {
   const { id } = await add({
     description: 'orders',
     eventTypes: 'order',
-    phoneNumberIds: '800000000000111',
+    phoneNumberIds: office.number,
     orderScope: 'conversation',
     signatureProfile: 'stripe',
     retrySchedule: '5, 60 600',
@@ -29,7 +45,7 @@ test('every option of an endpoint can be set, comes back in the form, and goes b
   expect(await stored(id)).toMatchObject({
     description: 'orders',
     event_types: ['order'],
-    phone_number_ids: ['800000000000111'],
+    phone_number_ids: [office.number],
     order_scope: 'conversation',
     signature_profile: 'stripe',
     retry_schedule_seconds: [5, 60, 600],
@@ -40,18 +56,18 @@ test('every option of an endpoint can be set, comes back in the form, and goes b
     delivery_workflows: 'failures',
     max_retry_workflows: 100,
   });
-  const form = await admin.get(`${PATH}/${id}/edit`);
+  const form = await admin.get(`${endpointsPath}/${id}/edit`);
   for (const text of ['value="5, 60, 600"', 'value="2.5"', 'value="7"', 'Authorization', 'X-Shop']) {
     expect(form.body).toContain(text);
   }
   expect(form.body).not.toContain('s3cret');
-  const saved = await admin.post(`${PATH}/${id}/edit`, {
+  const saved = await admin.post(`${endpointsPath}/${id}/edit`, {
     url: 'https://receiver.example/other',
     orderScope: 'event',
     signatureProfile: 'standard',
     removedHeaders: 'X-Shop',
   });
-  expect([saved.statusCode, saved.headers.location]).toEqual([303, `${PATH}/${id}?done=saved`]);
+  expect([saved.statusCode, saved.headers.location]).toEqual([303, `${endpointsPath}/${id}?done=saved`]);
   expect(await stored(id)).toMatchObject({
     url: 'https://receiver.example/other',
     description: '',
@@ -60,7 +76,7 @@ test('every option of an endpoint can be set, comes back in the form, and goes b
     timeout_ms: null,
     max_in_flight: null,
   });
-  const page = await admin.get(`${PATH}/${id}`);
+  const page = await admin.get(`${endpointsPath}/${id}`);
   expect(page.body).toContain('Authorization');
   expect(page.body).not.toContain('X-Shop');
   expect(await actions()).toEqual(['endpoint.created', 'endpoint.updated']);
@@ -68,8 +84,8 @@ test('every option of an endpoint can be set, comes back in the form, and goes b
 
 test('forms with a mistake are refused at the field, and keep what was written', async () => {
   for (const [fields, complaint] of MISTAKES) {
-    await admin.get(`${PATH}/new`);
-    const answer = await admin.post(PATH, {
+    await admin.get(`${endpointsPath}/new`);
+    const answer = await admin.post(endpointsPath, {
       url: 'https://receiver.example/hook',
       description: 'kept',
       ...fields,
@@ -79,75 +95,95 @@ test('forms with a mistake are refused at the field, and keep what was written',
     expect(answer.body).toContain('class="problem"');
     if (!('description' in fields)) expect(answer.body).toContain('value="kept"');
     expect(await markupProblems(answer.body)).toEqual([]);
-    expect((await api.database.raw('select 1 from webhook_endpoints')).rows).toEqual([]);
+    const own = 'select 1 from webhook_endpoints where waba_id = ?';
+    expect(await query(api.database, own, [office.wabaId])).toEqual([]);
   }
 });
 
 test('what waits for a retry is retried now, while the endpoint is enabled', async () => {
   const { id } = await add();
-  expect((await admin.get(`${PATH}/${id}`)).body).not.toContain('Retry now');
-  await addDelivery(api.database, { eventId: 'wamid.retry', state: 'pending', attempts: [] });
-  await api.database.raw(
-    `update delivery_queue set state = 'retrying', attempts = 1, next_attempt_at = now() + interval '1 day'`,
+  expect((await admin.get(`${endpointsPath}/${id}`)).body).not.toContain('Retry now');
+  await addDelivery(api.database, {
+    wabaId: office.wabaId,
+    eventId: 'wamid.retry',
+    state: 'pending',
+    attempts: [],
+  });
+  await execute(
+    api.database,
+    `update delivery_queue set state = 'retrying', attempts = 1, next_attempt_at = now() + interval '1 day'
+      where endpoint_id = ?`,
+    [id],
   );
-  expect((await admin.get(`${PATH}/${id}`)).body).toContain('Retry now');
-  const retried = await admin.post(`${PATH}/${id}/retry`);
-  expect(retried.headers.location).toBe(`${PATH}/${id}?done=retried`);
-  expect((await admin.get(`${PATH}/${id}?done=retried`)).body).toContain(
+  expect((await admin.get(`${endpointsPath}/${id}`)).body).toContain('Retry now');
+  const retried = await admin.post(`${endpointsPath}/${id}/retry`);
+  expect(retried.headers.location).toBe(`${endpointsPath}/${id}?done=retried`);
+  expect((await admin.get(`${endpointsPath}/${id}?done=retried`)).body).toContain(
     'What waits for a retry is sent now',
   );
-  expect((await api.database.raw('select state from delivery_queue')).rows).toEqual([{ state: 'due' }]);
+  expect(await queued(id)).toEqual(['due']);
   expect(await actions()).toEqual(['endpoint.created', 'endpoint.retried']);
-  await admin.post(`${PATH}/${id}/pause`);
-  const refused = await admin.post(`${PATH}/${id}/retry`);
+  await admin.post(`${endpointsPath}/${id}/pause`);
+  const refused = await admin.post(`${endpointsPath}/${id}/retry`);
   expect([refused.statusCode, refused.body.includes('enable it first')]).toEqual([422, true]);
 });
 
 test('while the endpoint is probed, its next probe is sent now', async () => {
   const { id } = await add();
-  await addDelivery(api.database, { eventId: 'wamid.probe', state: 'pending', attempts: [] });
-  await api.database.raw(
-    `update webhook_endpoints set mode = 'probing', next_probe_at = now() + interval '5 minutes'`,
+  await addDelivery(api.database, {
+    wabaId: office.wabaId,
+    eventId: 'wamid.probe',
+    state: 'pending',
+    attempts: [],
+  });
+  await execute(
+    api.database,
+    `update webhook_endpoints set mode = 'probing', next_probe_at = now() + interval '5 minutes' where id = ?`,
+    [id],
   );
-  expect((await admin.get(`${PATH}/${id}`)).body).toContain('Retry now');
-  const retried = await admin.post(`${PATH}/${id}/retry`);
-  expect(retried.headers.location).toBe(`${PATH}/${id}?done=retried`);
-  const { rows } = await api.database.raw(
-    'select mode, next_probe_at <= now() as "isDue" from webhook_endpoints',
-  );
-  expect(rows).toEqual([{ mode: 'probing', isDue: true }]);
+  expect((await admin.get(`${endpointsPath}/${id}`)).body).toContain('Retry now');
+  const retried = await admin.post(`${endpointsPath}/${id}/retry`);
+  expect(retried.headers.location).toBe(`${endpointsPath}/${id}?done=retried`);
+  const probe = 'select mode, next_probe_at <= now() as "isDue" from webhook_endpoints where id = ?';
+  expect(await query(api.database, probe, [id])).toEqual([{ mode: 'probing', isDue: true }]);
   expect(await actions()).toEqual(['endpoint.created', 'endpoint.retried']);
 });
 
 test('pausing keeps the reason, and enabling asks what becomes of what waits', async () => {
   const { id } = await add();
-  await admin.get(`${PATH}/${id}`);
-  const paused = await admin.post(`${PATH}/${id}/pause`, { reason: 'moving house' });
-  expect(paused.headers.location).toBe(`${PATH}/${id}?done=paused`);
-  await addDelivery(api.database, { eventId: 'wamid.waits', state: 'pending', attempts: [] });
-  const page = await admin.get(`${PATH}/${id}`);
+  await admin.get(`${endpointsPath}/${id}`);
+  const paused = await admin.post(`${endpointsPath}/${id}/pause`, { reason: 'moving house' });
+  expect(paused.headers.location).toBe(`${endpointsPath}/${id}?done=paused`);
+  await addDelivery(api.database, {
+    wabaId: office.wabaId,
+    eventId: 'wamid.waits',
+    state: 'pending',
+    attempts: [],
+  });
+  const page = await admin.get(`${endpointsPath}/${id}`);
   expect(page.body).toContain('moving house');
   expect(page.body).toContain('1 pending event');
-  const undecided = await admin.post(`${PATH}/${id}/enable`);
+  const undecided = await admin.post(`${endpointsPath}/${id}/enable`);
   expect([undecided.statusCode, (await stored(id)).mode]).toEqual([422, 'paused']);
   expect(undecided.body).toContain('1 delivery waits');
-  const dropped = await admin.post(`${PATH}/${id}/enable`, { waiting: 'drop' });
-  expect(dropped.headers.location).toBe(`${PATH}/${id}?done=dropped`);
+  const dropped = await admin.post(`${endpointsPath}/${id}/enable`, { waiting: 'drop' });
+  expect(dropped.headers.location).toBe(`${endpointsPath}/${id}?done=dropped`);
   expect((await stored(id)).mode).toBe('open');
-  expect((await api.database.raw('select 1 from delivery_queue')).rows).toEqual([]);
+  expect(await queued(id)).toEqual([]);
   expect(await actions()).toEqual(['endpoint.created', 'endpoint.paused', 'endpoint.enabled']);
 });
 
 test('a test event that nobody could send yet says so, and its outcome when there is one', async () => {
   const { id } = await add();
-  await admin.get(`${PATH}/${id}`);
-  const sent = await admin.post(`${PATH}/${id}/test`);
+  await admin.get(`${endpointsPath}/${id}`);
+  const sent = await admin.post(`${endpointsPath}/${id}/test`);
   const { location } = sent.headers;
   expect(location).toMatch(/\/tests\/dlv_[0-9a-f]{32}$/);
   const waiting = await admin.get(String(location));
   expect(waiting.body).toContain('No attempt yet');
   expect(waiting.body).toContain('data-live=');
   const [delivery = ''] = await addDelivery(api.database, {
+    wabaId: office.wabaId,
     eventId: 'test_99',
     type: 'test',
     state: 'failed',
@@ -155,7 +191,7 @@ test('a test event that nobody could send yet says so, and its outcome when ther
       { status: null, errorClass: 'tls', errorMessage: 'The TLS handshake failed (CERT_HAS_EXPIRED).' },
     ],
   });
-  const failed = await admin.get(`${PATH}/${id}/tests/${delivery}`);
+  const failed = await admin.get(`${endpointsPath}/${id}/tests/${delivery}`);
   for (const text of ['Failed', 'CERT_HAS_EXPIRED', '83 ms', 'certificate may be expired']) {
     expect(failed.body).toContain(text);
   }
@@ -164,23 +200,25 @@ test('a test event that nobody could send yet says so, and its outcome when ther
 
 test('nobody floods a server with test events: beyond 30 a minute of an endpoint none is made', async () => {
   const [{ id }, other] = [await add(), await add({ url: 'https://other.example/hook' })];
-  await admin.get(`${PATH}/${id}`);
-  const send = async (endpointId: string) => (await admin.post(`${PATH}/${endpointId}/test`)).statusCode;
+  await admin.get(`${endpointsPath}/${id}`);
+  const send = async (endpointId: string) =>
+    (await admin.post(`${endpointsPath}/${endpointId}/test`)).statusCode;
   for (let sent = 0; sent < 30; sent += 1) expect(await send(id)).toBe(303);
-  const refused = await admin.post(`${PATH}/${id}/test`);
+  const refused = await admin.post(`${endpointsPath}/${id}/test`);
   expect([refused.statusCode, refused.body.includes('30 test events per minute')]).toEqual([429, true]);
   expect(Number(refused.headers['retry-after'])).toBeGreaterThan(0);
   expect(await send(other.id)).toBe(303);
-  expect((await api.database.raw('select 1 from delivery_queue')).rows).toHaveLength(31);
+  expect([...(await queued(id)), ...(await queued(other.id))]).toHaveLength(31);
 });
 
 test('what failed for good is on the overview and the page of the endpoint, also without an operations URL', async () => {
   const { id } = await add();
-  const overview = `/portal/w/${WABA}`;
+  const overview = office.path;
   expect((await admin.get(overview)).body).toContain('no failures');
   await api.database.transaction((trx) => countFailed(trx, new Map([[id, 3]])));
   const link = `deliveries?state=failed&amp;endpointId=${id}"`;
-  for (const path of [overview, `${PATH}/${id}`]) expect((await admin.get(path)).body).toContain(link);
+  for (const path of [overview, `${endpointsPath}/${id}`])
+    expect((await admin.get(path)).body).toContain(link);
 });
 
 test('the charts of the overview span what there is: an hour, six hours, a day', async () => {
@@ -191,7 +229,7 @@ test('the charts of the overview span what there is: an hour, six hours, a day',
        values (:id, now() - :minutesAgo * interval '1 minute', 7, 1)`,
       { id, minutesAgo },
     );
-    return (await admin.get(`/portal/w/${WABA}`)).body;
+    return (await admin.get(office.path)).body;
   };
   expect(await overview(2)).toContain('Attempts per 5 minutes of the last hour: 7 succeeded');
   expect(await overview(90)).toContain('Attempts per 15 minutes of the last 6 hours: 14 succeeded');
@@ -200,33 +238,41 @@ test('the charts of the overview span what there is: an hour, six hours, a day',
 
 test('an endpoint is disabled with a reason and enabled again', async () => {
   const { id } = await add();
-  expect((await admin.get(`${PATH}/${id}`)).body).toContain('Disable the endpoint');
-  const disabled = await admin.post(`${PATH}/${id}/disable`, { reason: 'out of order' });
-  expect(disabled.headers.location).toBe(`${PATH}/${id}?done=disabled`);
+  expect((await admin.get(`${endpointsPath}/${id}`)).body).toContain('Disable the endpoint');
+  const disabled = await admin.post(`${endpointsPath}/${id}/disable`, { reason: 'out of order' });
+  expect(disabled.headers.location).toBe(`${endpointsPath}/${id}?done=disabled`);
   expect(await stored(id)).toMatchObject({ mode: 'disabled', mode_reason: 'out of order' });
-  expect((await admin.get(`${PATH}/${id}`)).body).not.toContain('Disable the endpoint');
-  await admin.post(`${PATH}/${id}/enable`, {});
+  expect((await admin.get(`${endpointsPath}/${id}`)).body).not.toContain('Disable the endpoint');
+  await admin.post(`${endpointsPath}/${id}/enable`, {});
   expect(await actions()).toEqual(['endpoint.created', 'endpoint.disabled', 'endpoint.enabled']);
 });
 
 test('an endpoint is deleted from a page that says what is lost', async () => {
   const { id } = await add();
-  await addDelivery(api.database, { eventId: 'wamid.waits', state: 'pending', attempts: [] });
-  expect((await admin.get(`${PATH}/${id}/delete`)).body).toContain('<strong>1</strong> pending event is');
-  const gone = await admin.post(`${PATH}/${id}/delete`);
-  expect(gone.headers.location).toBe(`${PATH}?done=deleted`);
-  expect((await admin.get(`${PATH}/${id}`)).statusCode).toBe(404);
-  expect((await admin.get(PATH)).body).toContain('No endpoint yet');
+  await addDelivery(api.database, {
+    wabaId: office.wabaId,
+    eventId: 'wamid.waits',
+    state: 'pending',
+    attempts: [],
+  });
+  expect((await admin.get(`${endpointsPath}/${id}/delete`)).body).toContain(
+    '<strong>1</strong> pending event is',
+  );
+  const gone = await admin.post(`${endpointsPath}/${id}/delete`);
+  expect(gone.headers.location).toBe(`${endpointsPath}?done=deleted`);
+  expect((await admin.get(`${endpointsPath}/${id}`)).statusCode).toBe(404);
+  expect((await admin.get(endpointsPath)).body).toContain('No endpoint yet');
 });
 
 test('members see everything and get no button, nor a way around it; other tenants see nothing', async () => {
   const { id } = await add({ url: 'https://receiver.example/geheim', description: '' });
-  await admin.post(`${PATH}/alerts`, { url: 'https://ops.example/services/geheim' });
-  for (const path of [PATH, `${PATH}/${id}`]) expect((await admin.get(path)).body).toContain('/geheim');
-  const other = await addEndpoint(api.database, OTHER_WABA, 'https://other.example/');
-  const tenantId = await tenantOf(api.database, WABA);
-  const member = await addUser(api, { email: 'member@store.example', role: 'member', tenantId });
-  for (const path of [PATH, `${PATH}/${id}`, `${PATH}/alerts`]) {
+  await admin.post(`${endpointsPath}/alerts`, { url: 'https://ops.example/services/geheim' });
+  for (const path of [endpointsPath, `${endpointsPath}/${id}`])
+    expect((await admin.get(path)).body).toContain('/geheim');
+  const { wabaId: otherWabaId } = await freshTenant(api.database);
+  const other = await addEndpoint(api.database, otherWabaId, 'https://other.example/');
+  const { browser: member } = await newUser(api, office.tenantId);
+  for (const path of [endpointsPath, `${endpointsPath}/${id}`, `${endpointsPath}/alerts`]) {
     const page = await member.get(path);
     const forms = page.body.match(/<form method="post" action="([^"]+)"/g);
     expect([page.statusCode, forms]).toEqual([200, ['<form method="post" action="/portal/sign-out"']]);
@@ -235,32 +281,40 @@ test('members see everything and get no button, nor a way around it; other tenan
     expect(page.body).not.toContain('geheim');
   }
   for (const path of ['/new', `/${id}/edit`, `/${id}/delete`, '/check-url?url=x']) {
-    expect([path, (await member.get(`${PATH}${path}`)).statusCode]).toEqual([path, 403]);
+    expect([path, (await member.get(`${endpointsPath}${path}`)).statusCode]).toEqual([path, 403]);
   }
-  await member.get(PATH);
+  await member.get(endpointsPath);
   for (const action of ['pause', 'disable', 'enable', 'test', 'rotate-secret', 'delete', 'edit']) {
-    expect([action, (await member.post(`${PATH}/${id}/${action}`)).statusCode]).toEqual([action, 403]);
+    expect([action, (await member.post(`${endpointsPath}/${id}/${action}`)).statusCode]).toEqual([
+      action,
+      403,
+    ]);
   }
   for (const path of ['', '/edit', '/delete', '/tests/dlv_019aa2b37c4d7e8f9a0b1c2d3e4f5061']) {
-    expect((await admin.get(`${PATH}/${other.id}${path}`)).statusCode).toBe(404);
+    expect((await admin.get(`${endpointsPath}/${other.id}${path}`)).statusCode).toBe(404);
   }
-  expect((await admin.get(`/portal/w/${OTHER_WABA}/endpoints/${other.id}`)).statusCode).toBe(404);
+  expect((await admin.get(`/portal/w/${otherWabaId}/endpoints/${other.id}`)).statusCode).toBe(404);
 });
 
 test('hostile texts in descriptions and reasons are shown as text', async () => {
   for (const text of HOSTILE_TEXTS) {
     const { id } = await add({ description: text });
-    await admin.post(`${PATH}/${id}/pause`, { reason: text });
-    for (const path of [PATH, `${PATH}/${id}`, `${PATH}/${id}/edit`, `${PATH}/${id}/delete`]) {
+    await admin.post(`${endpointsPath}/${id}/pause`, { reason: text });
+    for (const path of [
+      endpointsPath,
+      `${endpointsPath}/${id}`,
+      `${endpointsPath}/${id}/edit`,
+      `${endpointsPath}/${id}/delete`,
+    ]) {
       const page = await admin.get(path);
       expect([path, page.statusCode, liveMarkup(page.body)]).toEqual([path, 200, []]);
       expect(await markupProblems(page.body)).toEqual([]);
     }
   }
-  await admin.get(`${PATH}/new`);
+  await admin.get(`${endpointsPath}/new`);
   for (const text of HOSTILE_TEXTS) {
     const fields = { url: text, newHeaders: text, retrySchedule: text, check: '1' };
-    const page = await admin.post(PATH, fields);
+    const page = await admin.post(endpointsPath, fields);
     expect([page.statusCode, liveMarkup(page.body)]).toEqual([200, []]);
   }
 });

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { cpuMsOf } from '../../../support/long-texts.ts';
-import { add, admin, PATH, useEndpointBrowser } from './endpoint-browser.ts';
+import { add, admin, endpointsPath, useEndpointBrowser } from './endpoint-browser.ts';
 
 useEndpointBrowser();
 
@@ -16,9 +16,9 @@ const MAX_CPU_MS = 3_000;
 
 test('a form with as many headers to set, or to remove, as fit into it is answered at once', async () => {
   const { id } = await add();
-  for (const path of [PATH, `${PATH}/${id}/edit`]) {
+  for (const path of [endpointsPath, `${endpointsPath}/${id}/edit`]) {
     for (const many of MANY) {
-      await admin.get(`${PATH}/${id}/edit`);
+      await admin.get(`${endpointsPath}/${id}/edit`);
       const body = `_csrf=${admin.token()}&url=https://receiver.example/a&${many}`;
       expect(body.length).toBeLessThan(1024 * 1024);
       let status = 0;
