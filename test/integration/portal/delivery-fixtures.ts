@@ -1,6 +1,6 @@
 import type { EventType } from '../../../src/platform/event-type.ts';
 import type { Database } from '../../../src/platform/postgres/database.ts';
-import { execute, query } from '../../../src/platform/postgres/sql.ts';
+import { execute, query, queryOne } from '../../../src/platform/postgres/sql.ts';
 import { publicDeliveryId } from '../../../src/platform/public-ids.ts';
 import { WABA } from '../api/api-harness.ts';
 import { publishOne } from '../deliveries/event-fixtures.ts';
@@ -30,7 +30,8 @@ export async function addDelivery(database: Database, made: MadeDelivery): Promi
   const { wabaId = WABA, type = 'message', state = 'delivered', error = null, minutesAgo = 1 } = made;
   const attempts = made.attempts ?? [{ status: 200 }];
   const at = new Date(Date.now() - minutesAgo * 60_000);
-  const phoneNumberId = wabaId === WABA ? '800000000000111' : '800000000000221';
+  const first = 'select min(phone_number_id) as id from phone_numbers where waba_id = ?';
+  const phoneNumberId = (await queryOne<{ id: string }>(database, first, [wabaId]))?.id ?? '';
   const dataJson = made.dataJson ?? '{"message":{"text":{"body":"Hello"}}}';
   const event = await publishOne(database, made.eventId, { wabaId, type, phoneNumberId, dataJson, at });
   const uuid = event.slice(4).replace(/^(.{8})(.{4})(.{4})(.{4})/, '$1-$2-$3-$4-');

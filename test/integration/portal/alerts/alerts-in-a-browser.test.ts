@@ -1,58 +1,59 @@
 import type { Browser } from 'playwright-core';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
 import { noteTokenRefused } from '../../../../src/accounts/access-tokens.ts';
 import { execute } from '../../../../src/platform/postgres/sql.ts';
 import { addEndpoint } from '../../../support/test-accounts.ts';
 import { turn } from '../../alerts/alerts-fixtures.ts';
-import { apiOfFile, testConfig, WABA } from '../../api/api-harness.ts';
+import { apiOfFile, testConfig } from '../../api/api-harness.ts';
 import { launchChrome, listen, problemsInAllLooks, signedInWindow } from '../chrome.ts';
-import { addUser, tenantOf } from '../portal-browser.ts';
-
-const ADMIN = 'admin@store.example';
-const OPERATOR = 'operator@host.example';
+import { newOffice, newUser, type Office } from '../portal-browser.ts';
 
 const mail = { HELIOGRAPH_SMTP_URL: 'smtp://127.0.0.1:9', HELIOGRAPH_MAIL_FROM: 'alerts@gateway.example' };
 let chrome: Browser;
 const api = apiOfFile(async () => ({ config: testConfig(mail) }));
 let origin: string;
+let office: Office;
 
 beforeAll(async () => {
   chrome = await launchChrome();
+  origin = await listen(api.app);
+});
+beforeEach(async () => {
   const { database } = api;
-  const tenantId = await tenantOf(database, WABA);
-  await addUser(api, { email: ADMIN, role: 'admin', tenantId });
-  await addUser(api, { email: OPERATOR, role: 'operator', tenantId: null });
-  await addEndpoint(database, WABA, 'https://shop.example/hook');
+  office = await newOffice(api);
+  const { wabaId } = office;
+  const { id } = await addEndpoint(database, wabaId, 'https://shop.example/hook');
   await execute(
     database,
-    `update webhook_endpoints set failing_notified = true, mode_reason = 'most attempts fail: 9 of the last 10'`,
+    `update webhook_endpoints set failing_notified = true, mode_reason = 'most attempts fail: 9 of the last 10'
+      where id = ?`,
+    [id],
   );
   await noteTokenRefused(
     database,
-    WABA,
+    wabaId,
     'Error validating access token: Session has expired on Friday, 20-Nov-26.',
   );
-  await execute(
-    database,
-    `update wabas set token_refused_at = now() - interval '1 hour' where token_refused_at is not null`,
-  );
+  await execute(database, `update wabas set token_refused_at = now() - interval '1 hour' where waba_id = ?`, [
+    wabaId,
+  ]);
   await execute(database, `insert into inbox (body, state) values ('{}', 'failed')`);
   await turn(database);
   await execute(database, 'delete from inbox');
   await execute(
     database,
     `insert into quarantine_counts values (current_date, 'missing_id', 'messages', ?, 3)`,
-    [WABA],
+    [wabaId],
   );
   await turn(database);
-  origin = await listen(api.app);
 });
 afterAll(() => chrome?.close());
 
 test.each([
-  ['tenant', ADMIN],
-  ['operator', OPERATOR],
-])('the pages of alerts have no problems in any look, for %s', { timeout: 120_000 }, async (who, email) => {
+  ['tenant', async () => office.adminEmail],
+  ['operator', async () => (await newUser(api, null)).email],
+])('the pages of alerts have no problems in any look, for %s', { timeout: 120_000 }, async (who, emailOf) => {
+  const email = await emailOf();
   const window = await signedInWindow(chrome, origin, email);
   const page = await window.newPage();
   for (const path of ['alerts', 'alerts?state=all', 'runbooks']) {
@@ -63,7 +64,7 @@ test.each([
 });
 
 test('without scripts an alert is looked into and marked as read', { timeout: 60_000 }, async () => {
-  const window = await signedInWindow(chrome, origin, ADMIN, { javaScriptEnabled: false });
+  const window = await signedInWindow(chrome, origin, office.adminEmail, { javaScriptEnabled: false });
   const page = await window.newPage();
   await page.goto(`${origin}/portal/account`);
   await page.getByRole('link', { name: 'Alerts, 3 new' }).click();
