@@ -1,0 +1,161 @@
+import { globSync } from 'node:fs';
+import { join } from 'node:path';
+import { expect, test } from 'vitest';
+import { repositoryFile } from '../deployment/compose-file.ts';
+import { sharedTenants } from './shared-tenants.ts';
+import { parseSource } from './test-sources.ts';
+
+/**
+ * A file of tests has a database for all of them, and each test a tenant that it makes itself: so a test passes alone,
+ * and says all that it needs. Read from the code, these go unseen: a key or an object that a kit hands out with the
+ * database, a change that one test makes to the whole installation and another looks at, and a variable that a test sets
+ * and the next one reads.
+ */
+
+/** Files whose tests share a tenant, and why that is better. */
+const SHARED: Readonly<Record<string, string>> = {
+  'alerts/alert-mails.test.ts': 'e-mails about alerts are those of all tenants: each test begins without any',
+  'alerts/backlogs.test.ts': 'the backlog of the installation is the subject: each test begins without any',
+  'alerts/silence.test.ts':
+    'the silent WABAs of the installation are the subject: each test begins without any',
+  'api/authorization-matrix.test.ts':
+    'every route meets every object of two accounts, which takes minutes to fill',
+  'api/graph/facade-matrix.test.ts':
+    'every route meets every object of two accounts, which takes minutes to fill',
+  'api/graph/products.test.ts':
+    'the calls of a product follow each other: a later one names the file of an earlier one',
+  'api/long-values.test.ts': 'each request must be refused or change nothing that another looks at',
+  'deliveries/find-every-id.test.ts': 'an account with an object of every kind is only read',
+  'portal/authorization-matrix.test.ts':
+    'every page meets every object of two accounts, which takes minutes to fill',
+  'portal/long-fields.test.ts': 'every form of the portal is sent with values that it refuses',
+};
+
+/** Files that are still to be moved. */
+const NOT_YET: readonly string[] = [
+  'accounts/quotas.test.ts',
+  'alerts/alerts.test.ts',
+  'alerts/conditions.test.ts',
+  'alerts/operations-url-alerts.test.ts',
+  'alerts/upstream-troubles.test.ts',
+  'api/access.test.ts',
+  'api/graph/facade-passes.test.ts',
+  'api/graph/facade-sends.test.ts',
+  'api/operation-commands.test.ts',
+  'deliveries/deliver-event.test.ts',
+  'deliveries/delivery-loop.test.ts',
+  'deliveries/ending-workflow.test.ts',
+  'deliveries/head-start.test.ts',
+  'deliveries/stuck-workflow.test.ts',
+  'deliveries/temporal-data-loss.test.ts',
+  'deliveries/temporal-without-numbers.test.ts',
+  'deliveries/unrecordable.test.ts',
+  'endpoints/alerts.test.ts',
+  'inbound/waiting-numbers.test.ts',
+  'keys/approve-api-key.test.ts',
+  'mcp/http.test.ts',
+  'mcp/operate.test.ts',
+  'mcp/read.test.ts',
+  'messages/media/app-media.test.ts',
+  'messages/media/media-failures.test.ts',
+  'messages/media/received-media.test.ts',
+  'messages/media/store-inbound-media.test.ts',
+  'messages/orders/enrich-order.test.ts',
+  'messages/payments/payment-lookup.test.ts',
+  'messages/send/give-up.test.ts',
+  'messages/send/hostile-sends.test.ts',
+  'messages/send/idempotency.test.ts',
+  'messages/send/limits.test.ts',
+  'messages/send/media-in-messages.test.ts',
+  'messages/send/newer-upstream.test.ts',
+  'messages/send/send-message.test.ts',
+  'messages/send/send-to-group.test.ts',
+  'messages/send/upstream-calls.test.ts',
+  'messages/send/upstream-forms.test.ts',
+  'portal/access/every-change.test.ts',
+  'portal/access/page-access.test.ts',
+  'portal/alerts/alerts-in-a-browser.test.ts',
+  'portal/endpoints/endpoint-pages.test.ts',
+  'portal/endpoints/endpoint-urls.test.ts',
+  'portal/endpoints/signing-secret.test.ts',
+  'portal/endpoints/upstream-event-types.test.ts',
+  'portal/pages.test.ts',
+  'portal/users/oidc-accounts.test.ts',
+  'portal/users/oidc.test.ts',
+  'reconcile/reconcile.test.ts',
+  'replays/replay.test.ts',
+];
+
+const ROOT = join(import.meta.dirname, '../../..');
+const FOLDER = 'test/integration/';
+const SOURCES = new Map(
+  globSync('test/{integration,support}/**/*.ts', { cwd: ROOT }).map((path) => [
+    path,
+    parseSource(path, repositoryFile(path)),
+  ]),
+);
+
+/** What the check says about one more file. */
+function planted(...lines: string[]): string | undefined {
+  const path = `${FOLDER}planted/planted.test.ts`;
+  return sharedTenants(new Map([...SOURCES, [path, parseSource(path, lines.join('\n'))]]), [path]).get(path);
+}
+
+test('tests of a file share no tenant, but for those with a reason', () => {
+  const found = [...sharedTenants(SOURCES).keys()].map((path) => path.slice(FOLDER.length));
+  expect(found.toSorted()).toEqual([...Object.keys(SHARED), ...NOT_YET].toSorted());
+  expect(Object.keys(SHARED).length).toBeLessThanOrEqual(10);
+});
+
+const IMPORTS = `
+import { addKey, apiOfFile, startTestApi, WABA } from '../api/api-harness.ts';
+import { freshTenant, seedFixtureAccounts } from '../../support/test-accounts.ts';
+import { createTestDatabase, testDatabase } from '../../support/test-database.ts';
+import { newOffice } from '../portal/portal-browser.ts';`;
+const API = 'const api = apiOfFile();';
+
+test.each([
+  ['a tenant', 'await freshTenant(api.database);', 'insertTenant'],
+  ['a key of the fixtures’ WABA', 'await addKey(api.database);', 'insertApiKey'],
+  ['a user, by a helper of the file', 'await office();', 'insertTenant'],
+])('%s that is made once for two tests is found', (_, made, maker) => {
+  const file = ['async function office() { await newOffice(api); }', `beforeAll(async () => { ${made} });`];
+  const [one, other] = ["test('one', () => {});", "test('other', () => {});"];
+  expect(planted(IMPORTS, API, ...file, one, other)).toBe(`${maker} for all of its tests`);
+  expect(planted(IMPORTS, API, ...file, one)).toBeUndefined();
+  expect(planted(IMPORTS, API, ...file, one.replace('test', 'test.each([1, 2])'))).toBeDefined();
+  expect(planted(IMPORTS, API, ...file, `describe.each([1, 2])('all', () => { ${one} });`)).toBeDefined();
+});
+
+test.each([
+  ['by its name', 'await query(api.database, sql, [WABA]);'],
+  ['by its id', 'await query(api.database, "update wabas set x = 1 where waba_id = \'900000000000101\'");'],
+  ['by the default of a helper', 'await addKey(api.database);'],
+  ['by a body of upstream', 'await takeIn(api.database, fixtureBody("in_text"));'],
+  ['by a constant', 'await query(api.database, sql, [PLACE]);'],
+  ['by a helper of the file', 'await change();'],
+])('the fixtures’ tenant is found in two tests: %s', (_, work) => {
+  const file = [
+    "import { fixtureBody } from '../../support/upstream-fixtures.ts';",
+    'const PLACE = { waba: WABA };',
+    'const change = async () => await query(api.database, sql, [WABA]);',
+  ];
+  const named = (name: string) => `test('${name}', async () => { ${work} });`;
+  expect(planted(IMPORTS, API, ...file, named('one'), named('other'))).toMatch(/^more than one test names /);
+  expect(planted(IMPORTS, API, ...file, named('one'), "test('other', () => {});")).toBeUndefined();
+});
+
+test('a tenant before each test, and a database in each test, are not refused', () => {
+  const fresh = [
+    'let tenant;',
+    'beforeEach(async () => { tenant = await freshTenant(api.database); });',
+    "test.each([1, 2])('%i', async () => { await addKey(api.database, tenant.wabaId); });",
+  ];
+  expect(planted(IMPORTS, API, ...fresh)).toBeUndefined();
+  const own = [
+    'async function world() { const { database } = await testDatabase(); await seedFixtureAccounts(database); }',
+    "test.each([1, 2])('%i', async () => { await world(); await addKey(database, WABA); });",
+  ];
+  expect(planted(IMPORTS, ...own)).toBeUndefined();
+  expect(planted(IMPORTS, 'beforeAll(() => createTestDatabase());', ...own)).toBeUndefined();
+});
