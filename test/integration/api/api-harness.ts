@@ -11,7 +11,7 @@ import type { Database } from '../../../src/platform/postgres/database.ts';
 import { query } from '../../../src/platform/postgres/sql.ts';
 import { silentLogger } from '../../support/silent-logger.ts';
 import { TEMPORAL_AWAY } from '../../support/temporal-away.ts';
-import { seedFixtureAccounts } from '../../support/test-accounts.ts';
+import { type FreshTenant, freshTenant, seedFixtureAccounts } from '../../support/test-accounts.ts';
 import { createTestDatabase } from '../../support/test-database.ts';
 
 const APP_SECRET = 'test-app-secret';
@@ -107,6 +107,15 @@ export async function addKey(
   const { prefix, last4 } = apiKeyHints(key);
   const fields = { name: 'test', keyHash: hashApiKey(key), prefix, lastFour: last4, expiresAt };
   return { id: await insertApiKey(database, wabaId, fields), key, authorization: `Bearer ${key}` };
+}
+
+export type KeyHolder = FreshTenant & { keyId: string; key: string; authorization: string };
+
+/** A tenant that no other test knows, with a key of its WABA. */
+export async function freshKeyHolder(database: Database): Promise<KeyHolder> {
+  const tenant = await freshTenant(database);
+  const { id: keyId, key, authorization } = await addKey(database, tenant.wabaId);
+  return { ...tenant, keyId, key, authorization };
 }
 
 export function signed(body: Buffer | string, secret = APP_SECRET): Record<string, string> {

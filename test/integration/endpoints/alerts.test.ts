@@ -14,12 +14,13 @@ import { SYSTEM } from '../../../src/platform/audit/audit.ts';
 import { makeAddressGuard, shownUrl } from '../../../src/platform/http/outbound-url.ts';
 import { execute, query } from '../../../src/platform/postgres/sql.ts';
 import { runAdmin } from '../../support/admin-cli.ts';
-import { addEndpoint, testSecretBox } from '../../support/test-accounts.ts';
+import { addEndpoint, type FreshTenant, freshTenant, testSecretBox } from '../../support/test-accounts.ts';
 import { answer, eventually, startReceiver, type WebhookReceiver } from '../../support/webhook-receiver.ts';
 import { publish } from '../replays/replay-fixtures.ts';
-import { type OperationsStack, OTHER_WABA, startOperationsStack, WABA } from './operations-stack.ts';
+import { type OperationsStack, startOperationsStack } from './operations-stack.ts';
 
 let stack: OperationsStack;
+let tenant: FreshTenant;
 let receiver: WebhookReceiver;
 let endpointId: string;
 
@@ -29,12 +30,9 @@ beforeAll(async () => {
 afterAll(() => stack?.stop());
 
 beforeEach(async () => {
-  await stack.database.raw(
-    `delete from workflow_tasks; delete from alert_notices; delete from delivery_queue; delete from webhook_endpoints;
-     update wabas set operations_url = null, operations_secret_sealed = null`,
-  );
+  tenant = await freshTenant(stack.database);
   receiver = await startReceiver();
-  endpointId = (await addEndpoint(stack.database, WABA, `${receiver.url}/hook`)).id;
+  endpointId = (await addEndpoint(stack.database, tenant.wabaId, `${receiver.url}/hook`)).id;
 });
 afterEach(() => receiver.close());
 
@@ -43,34 +41,31 @@ function tools(allowCidrs = ['127.0.0.0/8']) {
   return { database: stack.database, secretBox: testSecretBox, urlRules, actor: SYSTEM };
 }
 
-const setUrl = (path = '/operations') => setOperationsUrl(tools(), WABA, `${receiver.url}${path}`);
+const setUrl = (path = '/operations') => setOperationsUrl(tools(), tenant.wabaId, `${receiver.url}${path}`);
 
 async function raise(alert: 'failing' | 'disabled' | 'recovered' = 'failing'): Promise<string> {
-  const { database } = stack;
-  const uuid = await database.transaction((trx) =>
-    insertEndpointAlert(trx, {
-      wabaId: WABA,
-      endpointId,
-      alert,
-      reason: '9 of 10 failed',
-      details: { failures: 9 },
-    }),
+  const notice = { wabaId: tenant.wabaId, endpointId, alert, reason: '9 of 10 failed' };
+  const uuid = await stack.database.transaction((trx) =>
+    insertEndpointAlert(trx, { ...notice, details: { failures: 9 } }),
   );
   if (uuid === null) throw new Error('no such endpoint');
   return uuid;
 }
 
-const lastAlert = async () => (await endpointAlertsOf(tools(), WABA))[0];
+const lastAlert = async () => (await endpointAlertsOf(tools(), tenant.wabaId))[0];
 const isState = (state: string) => eventually(state, async () => (await lastAlert())?.state === state);
+const tasksOf = (uuid: string) =>
+  query(stack.database, 'select 1 from workflow_tasks where workflow_id = ?', [alertWorkflowId(uuid)]);
 const resultOf = (uuid: string) => stack.client.workflow.getHandle(alertWorkflowId(uuid)).result();
 
 describe('an alert about an endpoint', () => {
   test('goes to the operations URL, signed with its own secret, in an envelope that is no event', async () => {
     const { secret } = await setUrl();
-    await publish(stack.database, WABA, { count: 12, keys: 4 });
+    await publish(stack.database, tenant.wabaId, { count: 12, keys: 4 });
     await execute(
       stack.database,
-      `update webhook_endpoints set mode = 'probing', mode_reason = 'it mostly fails'`,
+      `update webhook_endpoints set mode = 'probing', mode_reason = 'it mostly fails' where id = ?`,
+      [endpointId],
     );
     const uuid = await raise();
     await isState('delivered');
@@ -85,7 +80,7 @@ describe('an alert about an endpoint', () => {
       alert: 'endpoint.failing',
       occurredAt: expect.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/),
       userId: expect.any(Number),
-      wabaId: WABA,
+      wabaId: tenant.wabaId,
       endpoint: {
         id: endpointId,
         url: shownUrl(`${receiver.url}/hook`),
@@ -108,7 +103,7 @@ describe('an alert about an endpoint', () => {
       Object.keys(headers).filter((name) => /^x-service-(event|delivery|sequence|attempt)/.test(name)),
     ).toEqual([]);
     expect(await resultOf(uuid)).toBe('Delivered with 200 at attempt 1.');
-    expect(await query(stack.database, 'select 1 from workflow_tasks')).toEqual([]);
+    expect(await tasksOf(uuid)).toEqual([]);
   });
 
   test('is repeated with the same id and bytes until it is taken; why not, the pending activity says', async () => {
@@ -142,7 +137,7 @@ describe('an alert about an endpoint', () => {
       attempts: 3,
       lastError: 'the endpoint returned 500',
     });
-    expect(await query(stack.database, 'select 1 from workflow_tasks')).toEqual([]);
+    expect(await tasksOf(uuid)).toEqual([]);
   });
 
   test('is given up at once when it is cancelled, answered with 410, or the URL is removed', async () => {
@@ -160,17 +155,18 @@ describe('an alert about an endpoint', () => {
     receiver.behave(answer(500, { 'retry-after': '1' }));
     await raise();
     await eventually('third alert', async () => (await lastAlert())?.attempts, { is: 1 });
-    await clearOperationsUrl(tools(), WABA);
+    await clearOperationsUrl(tools(), tenant.wabaId);
     await isState('given_up');
     expect((await lastAlert())?.lastError).toBe('the WABA has no operations URL any more');
   });
 
   test('is kept and sent nowhere while the WABA has no operations URL', async () => {
-    await raise('recovered');
-    expect(await query(stack.database, 'select 1 from workflow_tasks')).toEqual([]);
+    const uuid = await raise('recovered');
+    expect(await tasksOf(uuid)).toEqual([]);
     expect(await lastAlert()).toMatchObject({ alert: 'endpoint.recovered', state: 'given_up', attempts: 0 });
-    expect(await endpointAlertsOf(tools(), OTHER_WABA)).toEqual([]);
-    const elsewhere = { wabaId: OTHER_WABA, endpointId, alert: 'failing' as const, reason: null };
+    const { wabaId } = await freshTenant(stack.database);
+    expect(await endpointAlertsOf(tools(), wabaId)).toEqual([]);
+    const elsewhere = { wabaId, endpointId, alert: 'failing' as const, reason: null };
     expect(await stack.database.transaction((trx) => insertEndpointAlert(trx, elsewhere))).toBeNull();
   });
 });
@@ -180,13 +176,13 @@ describe('alerts never go to webhook endpoints', () => {
     '%s is refused when it is saved',
     async (path) => {
       await expect(setUrl(path)).rejects.toMatchObject({ code: 'url_is_webhook_endpoint' });
-      expect(await operationsUrlOf(tools(), WABA)).toBeNull();
+      expect(await operationsUrlOf(tools(), tenant.wabaId)).toBeNull();
     },
   );
 
   test('a URL that has become one is not sent to', async () => {
     await setUrl('/later-a-hook');
-    await addEndpoint(stack.database, WABA, `${receiver.url}/later-a-hook`);
+    await addEndpoint(stack.database, tenant.wabaId, `${receiver.url}/later-a-hook`);
     const uuid = await raise();
     await isState('given_up');
     await expect(resultOf(uuid)).rejects.toThrow();
@@ -204,9 +200,11 @@ describe('the operations URL', () => {
       'nonsense',
       '',
     ]) {
-      await expect(setOperationsUrl(tools(), WABA, url)).rejects.toMatchObject({ name: 'RequestError' });
+      await expect(setOperationsUrl(tools(), tenant.wabaId, url)).rejects.toMatchObject({
+        name: 'RequestError',
+      });
     }
-    await setOperationsUrl(tools(['10.0.0.0/8']), WABA, 'http://10.0.0.1/');
+    await setOperationsUrl(tools(['10.0.0.0/8']), tenant.wabaId, 'http://10.0.0.1/');
     const uuid = await raise();
     await isState('given_up');
     await expect(resultOf(uuid)).rejects.toThrow();
@@ -215,13 +213,13 @@ describe('the operations URL', () => {
 
   test('a secret whose key is missing is no reason to stop trying', async () => {
     await setUrl();
-    await execute(stack.database, `update wabas set operations_secret_sealed = 'v1:lost:x'`);
+    const setSecret = 'update wabas set operations_secret_sealed = ? where waba_id = ?';
+    await execute(stack.database, setSecret, ['v1:lost:x', tenant.wabaId]);
     await raise();
     await eventually('tried', async () => ((await lastAlert())?.attempts ?? 0) > 0);
     expect((await lastAlert())?.lastError).toContain('HELIOGRAPH_ENCRYPTION_KEYS');
-    await execute(stack.database, 'update wabas set operations_secret_sealed = ?', [
-      testSecretBox.seal(newWebhookSecret(), operationsSecretPlace(WABA)),
-    ]);
+    const sealed = testSecretBox.seal(newWebhookSecret(), operationsSecretPlace(tenant.wabaId));
+    await execute(stack.database, setSecret, [sealed, tenant.wabaId]);
     await isState('delivered');
   });
 
@@ -232,25 +230,29 @@ describe('the operations URL', () => {
     const [row] = await query<{ text: string }>(
       stack.database,
       'select wabas::text as text from wabas where waba_id = ?',
-      [WABA],
+      [tenant.wabaId],
     );
     expect(row?.text).not.toContain(first.secret);
-    const { secret } = await rotateOperationsSecret(tools(), WABA);
+    const { secret } = await rotateOperationsSecret(tools(), tenant.wabaId);
     expect(secret).not.toBe(first.secret);
     await raise();
     await isState('delivered');
     const headers = receiver.received[0]?.headers as Record<string, string>;
     expect(() => new Webhook(secret ?? '').verify(receiver.received[0]?.body ?? '', headers)).not.toThrow();
-    await expect(rotateOperationsSecret(tools(), OTHER_WABA)).rejects.toMatchObject({
+    const { wabaId } = await freshTenant(stack.database);
+    await expect(rotateOperationsSecret(tools(), wabaId)).rejects.toMatchObject({
       code: 'no_operations_url',
     });
   });
 
   test('admin operations-url sets, shows, rotates and clears', async () => {
     const admin = (...args: string[]) =>
-      runAdmin(stack.settings, ['operations-url', ...args, '--waba', WABA]);
+      runAdmin(stack.settings, ['operations-url', ...args, '--waba', tenant.wabaId]);
     const set = await admin('set', '--json', '--url', `${receiver.url}/operations`);
-    expect(JSON.parse(set.stdout)).toMatchObject({ wabaId: WABA, secret: expect.stringMatching(/^whsec_/) });
+    expect(JSON.parse(set.stdout)).toMatchObject({
+      wabaId: tenant.wabaId,
+      secret: expect.stringMatching(/^whsec_/),
+    });
     await raise();
     await isState('delivered');
     const shown = await admin('show', '--json');
@@ -265,7 +267,7 @@ describe('the operations URL', () => {
       exitCode: 1,
       stderr: expect.stringContaining(`Webhook endpoint ${endpointId}`),
     });
-    expect(JSON.parse((await admin('clear', '--json')).stdout)).toEqual({ wabaId: WABA, url: null });
+    expect(JSON.parse((await admin('clear', '--json')).stdout)).toEqual({ wabaId: tenant.wabaId, url: null });
     expect((await admin('rotate-secret')).exitCode).toBe(1);
   });
 });

@@ -1,35 +1,30 @@
 import { request } from 'node:http';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { serveHttp } from '../../../src/mcp/mcp-http.ts';
 import { makeTools } from '../../../src/mcp/mcp-server.ts';
-import { addKey, OTHER_WABA, startTestApi, type TestApi, WABA } from '../api/api-harness.ts';
+import { apiOfFile, freshKeyHolder } from '../api/api-harness.ts';
 import { ERAS, httpClient, listen } from './mcp-clients.ts';
 
-let api: TestApi;
-let closeApi: () => Promise<void>;
+const api = apiOfFile();
 let server: Awaited<ReturnType<typeof serveHttp>>;
 let key: string;
 const logged: string[] = [];
 
 beforeAll(async () => {
-  api = await startTestApi(undefined, (close) => {
-    closeApi = close;
-  });
-  ({ key } = await addKey(api.database));
   server = await serveHttp(makeTools([]), {
     ...{ host: '127.0.0.1', port: 0, allowedHosts: ['mcp.example'], apiUrl: await listen(api.app) },
     log: (line) => logged.push(line),
   });
 });
-afterAll(async () => {
-  await server.close();
-  await closeApi();
+afterAll(() => server.close());
+beforeEach(async () => {
+  ({ key } = await freshKeyHolder(api.database));
 });
 
-/** As a program does that sets every header itself. */
+/** As a program does that sets every header itself, over a connection that no other request uses. */
 async function post(headers: Record<string, string>, body = '{}', path = '/mcp'): Promise<number> {
   return await new Promise((resolve, reject) => {
-    const sent = request(server.url, { method: 'POST', path, headers }, (response) => {
+    const sent = request(server.url, { method: 'POST', path, headers, agent: false }, (response) => {
       response.resume();
       resolve(response.statusCode ?? 0);
     });
@@ -53,11 +48,8 @@ const asCaller = () => ({
 });
 
 test.each(ERAS)('callers that begin with %s see what their own key may see', async (era) => {
-  const other = await addKey(api.database, OTHER_WABA);
-  for (const [callerKey, wabaId] of [
-    [key, WABA],
-    [other.key, OTHER_WABA],
-  ] as const) {
+  const holders = [await freshKeyHolder(api.database), await freshKeyHolder(api.database)];
+  for (const { key: callerKey, wabaId } of holders) {
     const caller = await httpClient(server.url, callerKey, era);
     const { isError, text } = await caller.call('getAccountIdentity');
     expect([isError, text]).toEqual([false, expect.stringContaining(`"${wabaId}"`)]);
@@ -103,7 +95,10 @@ describe('a request', () => {
     expect(await post(asCaller(), JSON.stringify({ long: 'x'.repeat(600_000) }))).toBe(413);
   });
 
-  test('leaves the key in no log', () => {
+  test('leaves the key in no log', async () => {
+    expect(await post(asCaller(), INITIALIZE)).toBe(200);
+    expect(await post({ ...asCaller(), host: 'evil.example' }, INITIALIZE)).toBe(403);
+    expect(await post(asCaller(), '{')).toBe(400);
     expect(logged.join('\n')).not.toContain(key);
   });
 });

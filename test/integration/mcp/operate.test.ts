@@ -1,27 +1,24 @@
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { afterEach, beforeAll, beforeEach, expect, test } from 'vitest';
 import { operationTools } from '../../../src/mcp/tool-list.ts';
 import { addAccountObjects } from '../api/account-objects.ts';
-import { addKey, NUMBER, startTestApi, type TestApi, WABA } from '../api/api-harness.ts';
+import { apiOfFile, freshKeyHolder, type KeyHolder } from '../api/api-harness.ts';
 import { publishOne } from '../deliveries/event-fixtures.ts';
 import { listen, type McpClient, stdioClient } from './mcp-clients.ts';
 
-let api: TestApi;
-let closeApi: () => Promise<void>;
+const api = apiOfFile();
+let url: string;
+let holder: KeyHolder;
 let mcp: McpClient;
 
 beforeAll(async () => {
-  api = await startTestApi(undefined, (close) => {
-    closeApi = close;
-  });
-  await addAccountObjects(api.database, { wabaId: WABA, phoneNumberId: NUMBER });
-  const { key } = await addKey(api.database);
-  const url = await listen(api.app);
-  mcp = await stdioClient({ HELIOGRAPH_URL: url, HELIOGRAPH_API_KEY: key }, ['--allow', 'operate']);
+  url = await listen(api.app);
 });
-afterAll(async () => {
-  await mcp.close();
-  await closeApi();
+beforeEach(async () => {
+  holder = await freshKeyHolder(api.database);
+  await addAccountObjects(api.database, { wabaId: holder.wabaId, phoneNumberId: holder.number });
+  mcp = await stdioClient({ HELIOGRAPH_URL: url, HELIOGRAPH_API_KEY: holder.key }, ['--allow', 'operate']);
 });
+afterEach(() => mcp.close());
 
 const done = async (name: string, args: Record<string, unknown>) => {
   const { isError, text } = await mcp.call(name, args);
@@ -63,7 +60,10 @@ test('failed deliveries are counted and sent again, and the replay is stopped', 
 });
 
 test('a pending delivery is retried', async () => {
-  const eventId = await publishOne(api.database, 'new');
+  const eventId = await publishOne(api.database, 'new', {
+    wabaId: holder.wabaId,
+    phoneNumberId: holder.number,
+  });
   const { deliveries } = await done('getEvent', { id: eventId });
   const [{ id }] = deliveries;
   expect(await done('retryDelivery', { id })).toMatchObject({ id, state: 'pending' });

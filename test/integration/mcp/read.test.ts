@@ -1,25 +1,24 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
 import { operationTools } from '../../../src/mcp/tool-list.ts';
-import { execute, query } from '../../../src/platform/postgres/sql.ts';
+import { execute } from '../../../src/platform/postgres/sql.ts';
 import { addAccountObjects } from '../api/account-objects.ts';
-import { addKey, NUMBER, startTestApi, type TestApi, WABA } from '../api/api-harness.ts';
+import { apiOfFile, freshKeyHolder, type KeyHolder } from '../api/api-harness.ts';
 import { pastMs, publishOne } from '../deliveries/event-fixtures.ts';
-import { ERAS, listen, type McpClient, stdioClient } from './mcp-clients.ts';
+import { ERAS, type Era, listen, type McpClient, stdioClient } from './mcp-clients.ts';
 
 /** The largest answer, with room for the note that something was cut. */
 const MAX_CHARS = 50_100;
 
-let api: TestApi;
-let closeApi: () => Promise<void>;
-let environment: Record<string, string>;
-let key: string;
+const api = apiOfFile();
+let url: string;
+/** Its account is read only; a test that adds something has a holder of its own. */
+let holder: KeyHolder;
 let mcp: McpClient;
 
 beforeAll(async () => {
-  api = await startTestApi(undefined, (close) => {
-    closeApi = close;
-  });
-  await addAccountObjects(api.database, { wabaId: WABA, phoneNumberId: NUMBER });
+  url = await listen(api.app);
+  holder = await freshKeyHolder(api.database);
+  await addAccountObjects(api.database, { wabaId: holder.wabaId, phoneNumberId: holder.number });
   await execute(
     api.database,
     `insert into attempts (delivery_id, attempt, waba_id, endpoint_id, started_at, duration_ms, reused, status_code, url, user_agent,
@@ -28,17 +27,23 @@ beforeAll(async () => {
        from deliveries`,
     [],
   );
-  ({ key } = await addKey(api.database));
-  environment = { HELIOGRAPH_URL: await listen(api.app), HELIOGRAPH_API_KEY: key };
-  mcp = await stdioClient(environment);
+  mcp = await host(holder);
 });
-afterAll(async () => {
-  await mcp.close();
-  await closeApi();
-});
+afterAll(() => mcp.close());
 
-const rest = async (url: string) =>
-  (await api.app.inject({ url, headers: { authorization: `Bearer ${key}` } })).body;
+const host = ({ key }: KeyHolder, era: Era = 'legacy') =>
+  stdioClient({ HELIOGRAPH_URL: url, HELIOGRAPH_API_KEY: key }, [], era);
+
+/** A tenant with a host, for one test. */
+async function freshHost() {
+  const own = await freshKeyHolder(api.database);
+  const client = await host(own);
+  onTestFinished(() => client.close());
+  return { ...own, client };
+}
+
+const rest = async (path: string) =>
+  (await api.app.inject({ url: path, headers: { authorization: holder.authorization } })).body;
 
 const readJson = async (name: string, args = {}) => {
   const { isError, text } = await mcp.call(name, args);
@@ -68,9 +73,9 @@ test('unless more is allowed there are only tools that read, and a host sees tha
 });
 
 test.each(ERAS)('a host that begins with %s gets the same answer as a client of the API', async (era) => {
-  const host = await stdioClient(environment, [], era);
-  const { text } = await host.call('listEvents', { limit: 2 });
-  await host.close();
+  const begun = await host(holder, era);
+  const { text } = await begun.call('listEvents', { limit: 2 });
+  await begun.close();
   expect(text).toBe(await rest('/api/external/events?limit=2'));
 });
 
@@ -90,7 +95,7 @@ describe('reading', () => {
   });
 
   test('conversations and messages; a phone number is in no address', async () => {
-    const [{ id }] = (await readJson('searchConversations', { phoneNumberId: NUMBER })).data;
+    const [{ id }] = (await readJson('searchConversations', { phoneNumberId: holder.number })).data;
     const messages = await readJson('listConversationMessages', { id });
     expect(messages.data).not.toEqual([]);
     const { tools } = await mcp.client.listTools();
@@ -121,19 +126,20 @@ describe('paging', () => {
   });
 
   test('a page that is too large becomes shorter, and its cursor loses nothing', async () => {
+    const { wabaId, number: phoneNumberId, client } = await freshHost();
     const dataJson = JSON.stringify({ text: 'x'.repeat(20_000) });
     for (let index = 0; index < 6; index += 1) {
       await publishOne(api.database, `large-${index}`, {
+        wabaId,
+        phoneNumberId,
         dataJson,
         at: pastMs(index),
-        phoneNumberId: '800000000000112',
       });
     }
     const seen: string[] = [];
     let cursor: string | undefined;
     do {
-      const filter = { phoneNumberId: '800000000000112', ...(cursor !== undefined && { cursor }) };
-      const { text } = await mcp.call('listEvents', filter);
+      const { text } = await client.call('listEvents', cursor === undefined ? {} : { cursor });
       expect(text.length).toBeLessThan(MAX_CHARS);
       const page = JSON.parse(text);
       seen.push(...page.data.map(({ eventId }: { eventId: string }) => eventId));
@@ -143,9 +149,10 @@ describe('paging', () => {
   });
 
   test('one entry that is too large is cut, and says so', async () => {
+    const { wabaId, number: phoneNumberId, client } = await freshHost();
     const dataJson = JSON.stringify({ text: '👋'.repeat(40_000) });
-    const id = await publishOne(api.database, 'huge', { dataJson, at: pastMs(0) });
-    const { text } = await mcp.call('getEvent', { id });
+    const id = await publishOne(api.database, 'huge', { wabaId, phoneNumberId, dataJson, at: pastMs(0) });
+    const { text } = await client.call('getEvent', { id });
     expect(text.length).toBeLessThan(MAX_CHARS);
     expect(text).toMatch(/\[cut after 50000 of \d+ characters\]$/);
   });
@@ -168,17 +175,13 @@ describe('an error of the API is an error of the tool, with code and message', (
   });
 
   test('also when the key lacks the scope, and when it is revoked', async () => {
-    const own = await addKey(api.database);
-    await query(api.database, 'update api_keys set scopes = :scopes where id = :id', {
-      scopes: ['read_events'],
-      id: own.id,
-    });
-    const limited = await stdioClient({ ...environment, HELIOGRAPH_API_KEY: own.key });
-    expect(await codeOf('searchConversations', {}, limited)).toBe('insufficient_scope');
-    expect((await limited.call('listEvents')).isError).toBe(false);
-    await query(api.database, 'update api_keys set revoked_at = now() where id = ?', [own.id]);
-    expect(await codeOf('listEvents', {}, limited)).toBe('invalid_api_key');
-    await limited.close();
-    expect(limited.stderr()).toBe('');
+    const { keyId, client } = await freshHost();
+    await execute(api.database, `update api_keys set scopes = '{read_events}' where id = ?`, [keyId]);
+    expect(await codeOf('searchConversations', {}, client)).toBe('insufficient_scope');
+    expect((await client.call('listEvents')).isError).toBe(false);
+    await execute(api.database, 'update api_keys set revoked_at = now() where id = ?', [keyId]);
+    expect(await codeOf('listEvents', {}, client)).toBe('invalid_api_key');
+    await client.close();
+    expect(client.stderr()).toBe('');
   });
 });
