@@ -11,14 +11,15 @@ export async function publish(
   wabaId: string,
   { count, keys, type = 'message' }: { count: number; keys: number; type?: EventType },
 ): Promise<void> {
-  const [waba] = await query<{ tenantId: string }>(
+  const [waba] = await query<{ tenantId: string; phoneNumberId: string }>(
     database,
-    'select tenant_id as "tenantId" from wabas where waba_id = ?',
+    `select tenant_id as "tenantId", min(phone_number_id) as "phoneNumberId"
+       from wabas join phone_numbers using (waba_id) where waba_id = ? group by tenant_id`,
     [wabaId],
   );
-  const tenantId = waba?.tenantId ?? '';
+  if (waba === undefined) throw new Error(`WABA ${wabaId} has no number`);
   const events = Array.from({ length: count }, (_, index) => ({
-    ...{ wabaId, tenantId, phoneNumberId: '800000000000111', type, conversationId: null, messageId: null },
+    ...{ wabaId, ...waba, type, conversationId: null, messageId: null },
     eventId: `key-${index % keys}`,
     laneKey: `key-${index % keys}`,
     dataJson: `{"n":${index}}`,
