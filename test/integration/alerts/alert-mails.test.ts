@@ -4,18 +4,18 @@ import { markAlertsRead } from '../../../src/alerts/alerts.ts';
 import { mailContentPlace } from '../../../src/mail/sealed-columns.ts';
 import type { Database } from '../../../src/platform/postgres/database.ts';
 import { execute, query } from '../../../src/platform/postgres/sql.ts';
-import { addEndpoint, seedFixtureAccounts, testSecretBox } from '../../support/test-accounts.ts';
+import { addEndpoint, type FreshTenant, freshTenant, testSecretBox } from '../../support/test-accounts.ts';
 import { createTestDatabase, type TestDatabase } from '../../support/test-database.ts';
-import { addUser, OTHER_WABA, tenantOf, turn, WABA } from './alerts-fixtures.ts';
+import { addUser, turn } from './alerts-fixtures.ts';
 
 const mailer = { secretBox: testSecretBox, publicUrl: 'https://gateway.example' };
 
 let store: TestDatabase;
 let database: Database;
+let tenant: FreshTenant;
 beforeAll(async () => {
   store = await createTestDatabase(4);
   database = store.database;
-  await seedFixtureAccounts(database);
 });
 afterAll(() => store?.close());
 beforeEach(async () => {
@@ -23,9 +23,13 @@ beforeEach(async () => {
     `delete from alerts; delete from users; delete from mails; delete from workflow_tasks; delete from inbox;
      delete from webhook_endpoints`,
   );
+  tenant = await freshTenant(database);
 });
 
-async function fail(wabaId: string, count: number): Promise<void> {
+const addAdmin = () => addUser(database, 'a@store.example', { ...tenant, role: 'admin' });
+
+async function fail(count: number): Promise<void> {
+  const { wabaId } = tenant;
   for (let index = 0; index < count; index += 1)
     await addEndpoint(database, wabaId, `https://shop.example/${index}`);
   await execute(
@@ -59,17 +63,11 @@ async function mails(): Promise<{ recipient: string; subject: string; text: stri
 }
 
 test('100 failing endpoints are one e-mail to each administrator, a minute after the first', async () => {
-  await addUser(database, 'a@store.example', { tenantId: await tenantOf(database, WABA), role: 'admin' });
-  await addUser(database, 'member@store.example', {
-    tenantId: await tenantOf(database, WABA),
-    role: 'member',
-  });
-  await addUser(database, 'b@bazaar.example', {
-    tenantId: await tenantOf(database, OTHER_WABA),
-    role: 'admin',
-  });
+  await addAdmin();
+  await addUser(database, 'member@store.example', { ...tenant, role: 'member' });
+  await addUser(database, 'b@bazaar.example', { ...(await freshTenant(database)), role: 'admin' });
   await addUser(database, 'op@host.example', 'operator');
-  await fail(WABA, 100);
+  await fail(100);
   await turn(database, mailer);
   expect(await mails()).toEqual([]);
   await age(2);
@@ -81,7 +79,9 @@ test('100 failing endpoints are one e-mail to each administrator, a minute after
   expect(subject).toBe('100 alerts: Endpoint failing (100)');
   expect(text.match(/^Endpoint failing · Fixture Store$/gm)).toHaveLength(20);
   expect(text).toContain('80 more alerts');
-  expect(text).toMatch(new RegExp(`^Look: https://gateway\\.example/portal/w/${WABA}/endpoints/\\d+$`, 'm'));
+  expect(text).toMatch(
+    new RegExp(`^Look: https://gateway\\.example/portal/w/${tenant.wabaId}/endpoints/\\d+$`, 'm'),
+  );
   expect(text).toContain('What to do: https://gateway.example/portal/runbooks#endpoint-failing');
   expect(html).toContain('it &lt;b&gt;fails&lt;/b&gt;');
   expect(
@@ -90,12 +90,12 @@ test('100 failing endpoints are one e-mail to each administrator, a minute after
 });
 
 test('what comes later waits for its hour, and goes once', async () => {
-  await addUser(database, 'a@store.example', { tenantId: await tenantOf(database, WABA), role: 'admin' });
-  await fail(WABA, 1);
+  await addAdmin();
+  await fail(1);
   await turn(database, mailer);
   await age(2);
   await turn(database, mailer);
-  await fail(WABA, 1);
+  await fail(1);
   await turn(database, mailer);
   await age(-2);
   await ageMails(10);
@@ -109,11 +109,8 @@ test('what comes later waits for its hour, and goes once', async () => {
 });
 
 test('it is told again after a day, unless the user has read it or it is over', async () => {
-  const admin = await addUser(database, 'a@store.example', {
-    tenantId: await tenantOf(database, WABA),
-    role: 'admin',
-  });
-  await fail(WABA, 2);
+  const admin = await addAdmin();
+  await fail(2);
   const day = async () => {
     await age(25 * 60);
     await ageMails(25 * 60);

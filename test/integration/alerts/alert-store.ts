@@ -2,14 +2,20 @@ import { afterAll, beforeAll, beforeEach } from 'vitest';
 import { noteTokenRefused } from '../../../src/accounts/access-tokens.ts';
 import type { AlertViewer } from '../../../src/alerts/alerts.ts';
 import { execute } from '../../../src/platform/postgres/sql.ts';
-import { addEndpoint, seedFixtureAccounts } from '../../support/test-accounts.ts';
+import { addEndpoint, type FreshTenant, freshTenant } from '../../support/test-accounts.ts';
 import { createTestDatabase, type TestDatabase } from '../../support/test-database.ts';
-import { addUser, OTHER_WABA, openAlerts, tenantOf, turn, WABA } from './alerts-fixtures.ts';
+import { addUser, openAlerts, turn } from './alerts-fixtures.ts';
 
 export let store: TestDatabase;
 
+export let tenant: FreshTenant;
+
+export let otherTenant: FreshTenant;
+
+/** Of the tenant. */
 export let admin: AlertViewer;
 
+/** Of the other tenant. */
 export let stranger: AlertViewer;
 
 export let operator: AlertViewer;
@@ -22,39 +28,36 @@ export const look = () => turn(store.database);
 
 /** Upstream refuses the access token of the WABA since a while, such as '1 hour'. */
 export async function refuseToken(since: string): Promise<void> {
-  await noteTokenRefused(store.database, WABA, 'Session has expired');
+  await noteTokenRefused(store.database, tenant.wabaId, 'Session has expired');
   await execute(
     store.database,
     'update wabas set token_refused_at = now() - cast(:since as interval) where waba_id = :wabaId',
-    { since, wabaId: WABA },
+    { since, wabaId: tenant.wabaId },
   );
 }
 
-/** A database with users for the tests of a file; each test begins without alerts. */
+/**
+ * A database for the tests of a file. Operators see the alerts of all tenants, so each test begins without any and
+ * without what could cause one, and with new tenants and users.
+ */
 export function useAlertStore(): void {
   beforeAll(async () => {
     store = await createTestDatabase();
-    const { database } = store;
-    await seedFixtureAccounts(database);
-    admin = await addUser(database, 'a@store.example', {
-      tenantId: await tenantOf(database, WABA),
-      role: 'admin',
-    });
-    stranger = await addUser(database, 'b@bazaar.example', {
-      tenantId: await tenantOf(database, OTHER_WABA),
-      role: 'admin',
-    });
-    operator = await addUser(database, 'operator@example.com', 'operator');
   });
   afterAll(() => store?.close());
   beforeEach(async () => {
     const { database } = store;
     await database.raw(
       `delete from alerts; delete from alert_notices; delete from workflow_tasks; delete from endpoint_failures;
-     delete from delivery_queue; delete from api_keys; delete from webhook_endpoints; delete from quarantine_counts;
-     delete from inbox; delete from mails; update users set alert_mailed_at = null;
-     update wabas set token_refused_at = null, operations_url = null, operations_secret_sealed = null`,
+       delete from delivery_queue; delete from api_key_requests; delete from api_keys; delete from webhook_endpoints;
+       delete from quarantine_counts; delete from upstream_troubles; delete from waba_hours; delete from events;
+       delete from housekeeping_steps; delete from inbox; delete from mails; delete from users;
+       update wabas set token_refused_at = null`,
     );
-    endpointId = (await addEndpoint(database, WABA, 'https://shop.example/hook')).id;
+    [tenant, otherTenant] = [await freshTenant(database), await freshTenant(database)];
+    admin = await addUser(database, 'a@store.example', { ...tenant, role: 'admin' });
+    stranger = await addUser(database, 'b@bazaar.example', { ...otherTenant, role: 'admin' });
+    operator = await addUser(database, 'operator@example.com', 'operator');
+    endpointId = (await addEndpoint(database, tenant.wabaId, 'https://shop.example/hook')).id;
   });
 }

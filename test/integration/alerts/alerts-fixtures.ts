@@ -2,13 +2,10 @@ import { keepAlerts } from '../../../src/alerts/alert-keeper.ts';
 import { type AlertViewer, listAlerts } from '../../../src/alerts/alerts.ts';
 import type { Mailer } from '../../../src/mail/mails.ts';
 import type { Database } from '../../../src/platform/postgres/database.ts';
-import { execute, query } from '../../../src/platform/postgres/sql.ts';
+import { execute } from '../../../src/platform/postgres/sql.ts';
 import { insertMembership } from '../../../src/users/memberships.ts';
 import { insertUser } from '../../../src/users/user-store.ts';
 import { silentLogger } from '../../support/silent-logger.ts';
-
-export const WABA = '900000000000101';
-export const OTHER_WABA = '900000000000202';
 
 /** One turn of the keeper, however lately the last one was. */
 export async function turn(database: Database, mailer: Mailer = null, now = new Date()): Promise<void> {
@@ -22,13 +19,6 @@ export async function openAlerts(database: Database, viewer: AlertViewer): Promi
   return alerts.map(({ kind, subject }) => `${kind} ${subject}`).sort();
 }
 
-export async function tenantOf(database: Database, wabaId: string): Promise<string> {
-  const [row] = await query<{ id: string }>(database, 'select tenant_id as id from wabas where waba_id = ?', [
-    wabaId,
-  ]);
-  return row?.id ?? '';
-}
-
 /** A user of a tenant, or an operator. */
 export async function addUser(
   database: Database,
@@ -38,7 +28,7 @@ export async function addUser(
   const isOperator = place === 'operator';
   const userId = await database.transaction(async (trx) => {
     const id = await insertUser(trx, { email, name: email, isOperator, passwordHash: null });
-    if (!isOperator) await insertMembership(trx, { userId: id, ...place });
+    if (!isOperator) await insertMembership(trx, { userId: id, tenantId: place.tenantId, role: place.role });
     return id;
   });
   return { userId, tenantId: isOperator ? null : place.tenantId };

@@ -27,9 +27,9 @@ import {
   seen,
   store,
   stranger,
+  tenant,
   useAlertStore,
 } from './alert-store.ts';
-import { WABA } from './alerts-fixtures.ts';
 
 useAlertStore();
 
@@ -50,7 +50,11 @@ describe('an alert', () => {
     const all = { state: 'all', before: null, limit: 10 } as const;
     expect(await listAlerts(database, admin, all)).toMatchObject([{ isNew: true }]);
     expect(await listAlerts(database, operator, all)).toMatchObject([{ isNew: false }]);
-    await enableEndpoint({ database, actor: SYSTEM }, WABA, { id: endpointId, waiting: 'send', by: 'x' });
+    await enableEndpoint({ database, actor: SYSTEM }, tenant.wabaId, {
+      id: endpointId,
+      waiting: 'send',
+      by: 'x',
+    });
     await look();
     expect(await seen()).toEqual([]);
     const [ended] = await listAlerts(database, admin, all);
@@ -67,12 +71,12 @@ describe('an alert', () => {
       database,
       `update wabas set token_refused_at = now() - interval '1 hour', token_problem = 'Session has expired',
               operations_url = 'https://ops.example/alerts', operations_secret_sealed = 'x' where waba_id = ?`,
-      [WABA],
+      [tenant.wabaId],
     );
     const follow = async () =>
       await followConditions(database, await lookForConditions(database, new Date()));
     await all(follow);
-    expect(await seen()).toEqual([`access_token_refused ${WABA}`]);
+    expect(await seen()).toEqual([`access_token_refused ${tenant.wabaId}`]);
     await execute(database, `update alerts set told_at = told_at - interval '25 hours'`);
     await all(follow);
     await execute(database, `update alerts set told_at = told_at - interval '2 minutes'`);
@@ -111,23 +115,23 @@ describe('an alert', () => {
     const { database } = store;
     await refuseToken('1 hour');
     await look();
-    const [alert] = await allAlerts({ database }, { wabaId: WABA, state: 'open', limit: 5 });
+    const [alert] = await allAlerts({ database }, { wabaId: tenant.wabaId, state: 'open', limit: 5 });
     await resolveAlert({ database, actor: SYSTEM }, alert?.alertId ?? '');
     await expect(resolveAlert({ database, actor: SYSTEM }, alert?.alertId ?? '')).rejects.toThrow(
       /no open alert/,
     );
     await look();
     expect(await seen()).toEqual([]);
-    await noteTokenTaken(database, WABA);
+    await noteTokenTaken(database, tenant.wabaId);
     await look();
     await refuseToken('1 hour');
     await look();
-    expect(await seen()).toEqual([`access_token_refused ${WABA}`]);
+    expect(await seen()).toEqual([`access_token_refused ${tenant.wabaId}`]);
     const log = await query(
       database,
       `select action, waba_id from audit_log where action = 'alert.resolved'`,
     );
-    expect(log).toEqual([{ action: 'alert.resolved', waba_id: WABA }]);
+    expect(log).toEqual([{ action: 'alert.resolved', waba_id: tenant.wabaId }]);
   });
 
   test('about what happens again and again comes back when it happens anew', async () => {

@@ -1,36 +1,19 @@
-import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
-import type { AlertViewer } from '../../../src/alerts/alerts.ts';
+import { beforeEach, expect, test } from 'vitest';
 import { oldestDueAt } from '../../../src/deliveries/backlog.ts';
 import { addEndpointCounts } from '../../../src/endpoints/endpoint-health.ts';
 import { enableEndpoint, holdEndpoint } from '../../../src/endpoints/endpoint-modes.ts';
 import { SYSTEM } from '../../../src/platform/audit/audit.ts';
 import { execute, query } from '../../../src/platform/postgres/sql.ts';
-import { addEndpoint, seedFixtureAccounts } from '../../support/test-accounts.ts';
-import { createTestDatabase, type TestDatabase } from '../../support/test-database.ts';
 import { publish } from '../replays/replay-fixtures.ts';
-import { addUser, openAlerts, turn, WABA } from './alerts-fixtures.ts';
+import { endpointId, look, operator, seen as seenBy, store, tenant, useAlertStore } from './alert-store.ts';
 
-let store: TestDatabase;
-let operator: AlertViewer;
-let endpointId: string;
-
-beforeAll(async () => {
-  store = await createTestDatabase();
-  await seedFixtureAccounts(store.database);
-  operator = await addUser(store.database, 'operator@example.com', 'operator');
-});
-afterAll(() => store?.close());
+useAlertStore();
 
 /** Two deliveries that have been due for hours at an endpoint that has been open for longer. */
 beforeEach(async () => {
   const { database } = store;
-  await database.raw(
-    `delete from alerts; delete from alert_notices; delete from workflow_tasks; delete from delivery_queue;
-     delete from webhook_endpoints; delete from endpoint_minutes`,
-  );
-  endpointId = (await addEndpoint(database, WABA, 'https://shop.example/hook')).id;
   await database.raw(`update webhook_endpoints set mode_changed_at = now() - interval '1 day'`);
-  await publish(database, WABA, { count: 2, keys: 2 });
+  await publish(database, tenant.wabaId, { count: 2, keys: 2 });
   await dueFor(600);
 });
 
@@ -40,8 +23,8 @@ const dueFor = (minutes: number) =>
   ]);
 
 async function seen(): Promise<string[]> {
-  await turn(store.database);
-  return await openAlerts(store.database, operator);
+  await look();
+  return await seenBy(operator);
 }
 
 const BOTH = () => ['delivery_backlog ', `endpoint_backlog ${endpointId}`];
@@ -49,8 +32,16 @@ const BOTH = () => ['delivery_backlog ', `endpoint_backlog ${endpointId}`];
 test('what waited at an endpoint that was paused is due since it was enabled', async () => {
   const { database } = store;
   expect(await seen()).toEqual(BOTH());
-  await holdEndpoint({ database, actor: SYSTEM }, WABA, { id: endpointId, mode: 'paused', reason: 'x' });
-  await enableEndpoint({ database, actor: SYSTEM }, WABA, { id: endpointId, waiting: 'send', by: 'x' });
+  await holdEndpoint({ database, actor: SYSTEM }, tenant.wabaId, {
+    id: endpointId,
+    mode: 'paused',
+    reason: 'x',
+  });
+  await enableEndpoint({ database, actor: SYSTEM }, tenant.wabaId, {
+    id: endpointId,
+    waiting: 'send',
+    by: 'x',
+  });
   expect(await seen()).toEqual([]);
   await database.raw(`update webhook_endpoints set mode_changed_at = now() - interval '16 minutes'`);
   expect(await seen()).toEqual(BOTH());
@@ -69,7 +60,8 @@ test('what was attempted before and is due again is no backlog; the first attemp
 
 test('a backlog that swings about its limit is told once, and is over below half of it', async () => {
   const { database } = store;
-  await database.raw(`update wabas set operations_url = 'https://ops.example/alerts'`);
+  const set = `update wabas set operations_url = 'https://ops.example/alerts' where waba_id = ?`;
+  await execute(database, set, [tenant.wabaId]);
   for (const minutes of [16, 14, 16, 14, 16, 8]) {
     await dueFor(minutes);
     expect(await seen(), `${minutes} minutes`).toEqual(BOTH());
@@ -82,7 +74,6 @@ test('a backlog that swings about its limit is told once, and is over below half
   expect(await seen()).toEqual([]);
   const told = await query<{ body: Buffer }>(database, 'select body from alert_notices order by created_at');
   expect(told.map(({ body }) => JSON.parse(body.toString()).state)).toEqual(['opened', 'resolved']);
-  await database.raw('update wabas set operations_url = null');
 });
 
 test.each(['rate_limit_per_second = 1', 'max_in_flight = 1', `order_scope = 'endpoint'`])(

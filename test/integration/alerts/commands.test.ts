@@ -3,35 +3,34 @@ import { noteTokenRefused } from '../../../src/accounts/access-tokens.ts';
 import { execute } from '../../../src/platform/postgres/sql.ts';
 import { runAdmin } from '../../support/admin-cli.ts';
 import { startMailServer } from '../../support/mail-server.ts';
-import { seedFixtureAccounts } from '../../support/test-accounts.ts';
+import { freshTenant } from '../../support/test-accounts.ts';
 import { createTestDatabase, type TestDatabase } from '../../support/test-database.ts';
 import { testSettings } from '../../support/test-settings.ts';
-import { OTHER_WABA, tenantOf, turn, WABA } from './alerts-fixtures.ts';
+import { turn } from './alerts-fixtures.ts';
 
 let store: TestDatabase;
 beforeAll(async () => {
   store = await createTestDatabase();
-  await seedFixtureAccounts(store.database);
 });
 afterAll(() => store?.close());
 
 test('admin alerts list shows what is open, and resolve ends it', async () => {
   const { database, url } = store;
   const admin = (...args: string[]) => runAdmin(testSettings(url), ['alerts', ...args]);
-  await noteTokenRefused(database, WABA, 'Session has expired');
-  await execute(database, `update wabas set token_refused_at = now() - interval '1 hour' where waba_id = ?`, [
-    WABA,
-  ]);
+  const [{ tenantId, wabaId }, other] = [await freshTenant(database), await freshTenant(database)];
+  await noteTokenRefused(database, wabaId, 'Session has expired');
+  const hourAgo = `update wabas set token_refused_at = now() - interval '1 hour' where waba_id = ?`;
+  await execute(database, hourAgo, [wabaId]);
   await turn(database);
   const [alert] = JSON.parse((await admin('list', '--json')).stdout);
   expect(alert).toMatchObject({
-    ...{ kind: 'access_token_refused', wabaId: WABA, userId: Number(await tenantOf(database, WABA)) },
+    ...{ kind: 'access_token_refused', wabaId, userId: Number(tenantId) },
     ...{ businessName: 'Fixture Store', resolvedAt: null },
   });
   expect((await admin('list')).stdout).toMatch(
     /alr_[0-9a-f]{32} {2}Access token refused {2}Fixture Store {2}The access/,
   );
-  expect(JSON.parse((await admin('list', '--waba', OTHER_WABA, '--json')).stdout)).toEqual([]);
+  expect(JSON.parse((await admin('list', '--waba', other.wabaId, '--json')).stdout)).toEqual([]);
   expect((await admin('resolve', alert.alertId)).stdout).toMatch(/is resolved/);
   expect(await admin('resolve', alert.alertId)).toMatchObject({ exitCode: 1 });
   expect(await admin('resolve', 'nonsense')).toMatchObject({ exitCode: 2 });

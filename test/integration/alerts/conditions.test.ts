@@ -8,30 +8,43 @@ import { SYSTEM } from '../../../src/platform/audit/audit.ts';
 import { execute, query } from '../../../src/platform/postgres/sql.ts';
 import { addEndpoint } from '../../support/test-accounts.ts';
 import { publish } from '../replays/replay-fixtures.ts';
-import { endpointId, look, operator, seen, store, stranger, useAlertStore } from './alert-store.ts';
-import { OTHER_WABA, tenantOf, WABA } from './alerts-fixtures.ts';
+import {
+  endpointId,
+  look,
+  operator,
+  otherTenant,
+  seen,
+  store,
+  stranger,
+  tenant,
+  useAlertStore,
+} from './alert-store.ts';
 
 useAlertStore();
 
 describe('conditions', () => {
   test('an endpoint that was disabled for its failures, not one that a user switched off', async () => {
     const { database } = store;
-    const { id } = await addEndpoint(database, WABA, 'https://shop.example/other');
-    await holdEndpoint({ database, actor: SYSTEM }, WABA, { id, mode: 'disabled', reason: 'not needed' });
+    const { id } = await addEndpoint(database, tenant.wabaId, 'https://shop.example/other');
+    await holdEndpoint({ database, actor: SYSTEM }, tenant.wabaId, {
+      id,
+      mode: 'disabled',
+      reason: 'not needed',
+    });
     await database.transaction((trx) =>
       disableEndpoint(trx, endpointId, { version: null, reason: 'it answered 410' }),
     );
     await look();
     expect(await seen()).toEqual([`endpoint_disabled ${endpointId}`]);
     const change = { id: endpointId, mode: 'paused' as const, reason: 'known' };
-    await holdEndpoint({ database, actor: SYSTEM }, WABA, change);
+    await holdEndpoint({ database, actor: SYSTEM }, tenant.wabaId, change);
     await look();
     expect(await seen()).toEqual([]);
   });
 
   test('an endpoint that takes deliveries too slowly, and then all deliveries', async () => {
     const { database } = store;
-    await publish(database, WABA, { count: 2, keys: 2 });
+    await publish(database, tenant.wabaId, { count: 2, keys: 2 });
     await look();
     expect(await seen()).toEqual([]);
     await database.raw(`update delivery_queue set created_at = now() - interval '20 minutes';
@@ -48,7 +61,7 @@ describe('conditions', () => {
     const { database } = store;
     const inDays = (days: number) => new Date(Date.now() + days * 86_400_000);
     const key = (name: string, expiresAt: Date | null) =>
-      insertApiKey(database, WABA, {
+      insertApiKey(database, tenant.wabaId, {
         ...{ name, expiresAt, prefix: 'hg', lastFour: 'abcd', keyHash: Buffer.from(name) },
       });
     const soon = await key('soon', inDays(13.9));
@@ -62,7 +75,7 @@ describe('conditions', () => {
       `insert into api_key_requests (tenant_id, waba_id, requester_id, requester, purpose, scopes, replaces_key_id,
                                      state, decide_until)
        values (?, ?, '1', 'x', 'x', '{read}', ?, 'revealed', now())`,
-      [await tenantOf(database, WABA), WABA, replaced],
+      [tenant.tenantId, tenant.wabaId, replaced],
     );
     await look();
     expect(await seen()).toEqual([`api_key_expiring ${soon}`, `api_key_expiring ${over}`].sort());
@@ -74,11 +87,10 @@ describe('conditions', () => {
       soon,
     ]);
     expect(alert?.reason).toMatch(/^API key "soon" \(…abcd\) expired on /);
-    await revokeApiKey(database, WABA, soon);
-    await revokeApiKey(database, WABA, over);
+    await revokeApiKey(database, tenant.wabaId, soon);
+    await revokeApiKey(database, tenant.wabaId, over);
     await look();
     expect(await seen()).toEqual([]);
-    await execute(database, 'delete from api_key_requests');
   });
 
   test('a client certificate that expires within 14 days, or did', async () => {
@@ -88,7 +100,7 @@ describe('conditions', () => {
       await execute(
         database,
         'update webhook_endpoints set client_certificate_expires_at = ? where waba_id = ?',
-        [...[expiresAt, WABA]],
+        [...[expiresAt, tenant.wabaId]],
       );
       await look();
       return await seen();
@@ -101,8 +113,8 @@ describe('conditions', () => {
 
   test('a refused access token, once the look at the numbers has had its turn', async () => {
     const { database } = store;
-    await noteTokenRefused(database, WABA, 'Session has expired');
-    await noteTokenRefused(database, WABA, 'said otherwise');
+    await noteTokenRefused(database, tenant.wabaId, 'Session has expired');
+    await noteTokenRefused(database, tenant.wabaId, 'said otherwise');
     // It has the numbers looked up, which shows whether it holds.
     expect(await query(database, 'select workflow_type from workflow_tasks')).toEqual([
       { workflow_type: 'refreshNumbers' },
@@ -112,13 +124,13 @@ describe('conditions', () => {
     await execute(
       database,
       `update wabas set token_refused_at = now() - interval '3 minutes' where waba_id = ?`,
-      [WABA],
+      [tenant.wabaId],
     );
     await look();
-    expect(await seen()).toEqual([`access_token_refused ${WABA}`]);
-    const [alert] = await allAlerts({ database }, { wabaId: WABA, state: 'open', limit: 5 });
+    expect(await seen()).toEqual([`access_token_refused ${tenant.wabaId}`]);
+    const [alert] = await allAlerts({ database }, { wabaId: tenant.wabaId, state: 'open', limit: 5 });
     expect(alert?.reason).toMatch(/Session has expired$/);
-    await noteTokenTaken(database, WABA);
+    await noteTokenTaken(database, tenant.wabaId);
     await look();
     expect(await seen()).toEqual([]);
   });
@@ -132,15 +144,18 @@ describe('conditions', () => {
          values ((now() at time zone 'utc')::date - cast(? as integer), ?, 'messages', ?, 2)`,
         [daysAgo, reason, wabaId],
       );
-    await count('missing_id', WABA);
-    await count('unknown_field', OTHER_WABA);
-    await count('missing_id', OTHER_WABA, 2);
+    await count('missing_id', tenant.wabaId);
+    await count('unknown_field', otherTenant.wabaId);
+    await count('missing_id', otherTenant.wabaId, 2);
     await count('unknown_phone_number', '123');
     await count('unknown_waba', '456');
     await look();
-    expect(await seen()).toEqual([`payloads_quarantined ${WABA}`]);
+    expect(await seen()).toEqual([`payloads_quarantined ${tenant.wabaId}`]);
     expect(await seen(stranger)).toEqual([]);
-    expect(await seen(operator)).toEqual(['payloads_quarantined 123', `payloads_quarantined ${WABA}`]);
+    expect(await seen(operator)).toEqual([
+      'payloads_quarantined 123',
+      `payloads_quarantined ${tenant.wabaId}`,
+    ]);
   });
 
   test('bodies that wait for intake, and those that failed there', async () => {

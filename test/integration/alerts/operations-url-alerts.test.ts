@@ -3,8 +3,7 @@ import { noteTokenTaken } from '../../../src/accounts/access-tokens.ts';
 import { tellFailing } from '../../../src/endpoints/endpoint-failures.ts';
 import { shownUrl } from '../../../src/platform/http/outbound-url.ts';
 import { execute, query } from '../../../src/platform/postgres/sql.ts';
-import { endpointId, look, refuseToken, store, useAlertStore } from './alert-store.ts';
-import { tenantOf, WABA } from './alerts-fixtures.ts';
+import { endpointId, look, refuseToken, store, tenant, useAlertStore } from './alert-store.ts';
 
 useAlertStore();
 
@@ -18,7 +17,7 @@ describe('at the operations URL', () => {
     await execute(
       store.database,
       `update wabas set operations_url = 'https://ops.example/alerts', operations_secret_sealed = 'x' where waba_id = ?`,
-      [WABA],
+      [tenant.wabaId],
     );
   });
 
@@ -30,7 +29,7 @@ describe('at the operations URL', () => {
     await execute(database, `update alerts set told_at = told_at - interval '25 hours'`);
     await look();
     await look();
-    await noteTokenTaken(database, WABA);
+    await noteTokenTaken(database, tenant.wabaId);
     await look();
     const bodies = await told();
     expect(bodies.map(({ alert, state }) => [alert, state])).toEqual([
@@ -43,9 +42,9 @@ describe('at the operations URL', () => {
       alert: 'access_token.refused',
       state: 'opened',
       occurredAt: expect.any(String),
-      userId: Number(await tenantOf(database, WABA)),
-      wabaId: WABA,
-      reason: `The access token of WABA ${WABA} is refused: Session has expired`,
+      userId: Number(tenant.tenantId),
+      wabaId: tenant.wabaId,
+      reason: `The access token of WABA ${tenant.wabaId} is refused: Session has expired`,
       details: { since: expect.any(String) },
     });
     expect(

@@ -3,9 +3,9 @@ import { forgetOldHours, listSilentWabas, noteActivity } from '../../../src/aler
 import type { Database } from '../../../src/platform/postgres/database.ts';
 import { execute, query } from '../../../src/platform/postgres/sql.ts';
 import { uuidV7 } from '../../../src/platform/public-ids.ts';
-import { seedFixtureAccounts } from '../../support/test-accounts.ts';
+import { type FreshTenant, freshTenant } from '../../support/test-accounts.ts';
 import { createTestDatabase, type TestDatabase } from '../../support/test-database.ts';
-import { addUser, openAlerts, turn, WABA } from './alerts-fixtures.ts';
+import { addUser, openAlerts, turn } from './alerts-fixtures.ts';
 
 const HOUR_MS = 3_600_000;
 const DAY_MS = 24 * HOUR_MS;
@@ -14,11 +14,11 @@ const MONDAY = Date.parse('2026-06-01T00:00:00Z');
 
 let store: TestDatabase;
 let database: Database;
+let tenant: FreshTenant;
 
 beforeAll(async () => {
   store = await createTestDatabase(4);
   database = store.database;
-  await seedFixtureAccounts(database);
 });
 afterAll(() => store?.close());
 beforeEach(async () => {
@@ -26,6 +26,7 @@ beforeEach(async () => {
     `delete from waba_hours; delete from alerts; delete from users; delete from events; delete from inbox;
      delete from housekeeping_steps`,
   );
+  tenant = await freshTenant(database);
 });
 
 /** Notes activity in hours of the four weeks before MONDAY and of `days` days from it on. */
@@ -38,7 +39,7 @@ async function activity(parts: number, isActive: (day: number, hour: number) => 
   await execute(
     database,
     'insert into waba_hours (waba_id, hour, active) select ?, hour, ? from unnest(?::timestamptz[]) as h (hour)',
-    [WABA, parts, active],
+    [tenant.wabaId, parts, active],
   );
 }
 
@@ -87,11 +88,11 @@ test('activity is read from events, without test events, and a silent WABA ends 
   const operator = await addUser(database, 'operator@example.com', 'operator');
   await addEvent(hourMs - HOUR_MS / 2, 'test');
   await turn(database);
-  expect(await openAlerts(database, operator)).toEqual([`waba_silent ${WABA}`]);
+  expect(await openAlerts(database, operator)).toEqual([`waba_silent ${tenant.wabaId}`]);
   // However long it lasts, and although the weeks that are compared begin to hold the silence.
   await execute(database, `delete from waba_hours where hour > now() - interval '9 days'`);
   await turn(database);
-  expect(await openAlerts(database, operator)).toEqual([`waba_silent ${WABA}`]);
+  expect(await openAlerts(database, operator)).toEqual([`waba_silent ${tenant.wabaId}`]);
   await addEvent(Date.now(), 'message');
   await turn(database);
   expect(await openAlerts(database, operator)).toEqual([]);
@@ -105,7 +106,7 @@ test('a WABA stays silent however long ago its last hour was', async () => {
   expect(await forgetOldHours(database, 1_000)).toBe(29 * 24 - 5);
   expect(await forgetOldHours(database, 1_000)).toBe(0);
   await turn(database);
-  expect(await openAlerts(database, operator)).toEqual([`waba_silent ${WABA}`]);
+  expect(await openAlerts(database, operator)).toEqual([`waba_silent ${tenant.wabaId}`]);
 });
 
 test('while bodies wait for intake, silence begins and ends for none', async () => {
@@ -146,7 +147,7 @@ async function busyUntilLately(): Promise<number> {
   await execute(
     database,
     'insert into waba_hours (waba_id, hour, active) select ?, hour, 6 from unnest(?::timestamptz[]) as h (hour)',
-    [WABA, hours],
+    [tenant.wabaId, hours],
   );
   return hourMs;
 }
@@ -156,6 +157,6 @@ async function addEvent(atMs: number, type: string): Promise<void> {
     database,
     `insert into events (day, id, waba_id, tenant_id, phone_number_id, event_type, event_id, lane, sequence)
      select ?, ?, waba_id, tenant_id, '1', ?, 'x', 'x', 1 from wabas where waba_id = ?`,
-    [new Date(atMs).toISOString().slice(0, 10), uuidV7(atMs), type, WABA],
+    [new Date(atMs).toISOString().slice(0, 10), uuidV7(atMs), type, tenant.wabaId],
   );
 }

@@ -1,22 +1,17 @@
-import { beforeEach, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { forgetOldTroubles } from '../../../src/accounts/upstream-troubles.ts';
 import { allAlerts } from '../../../src/alerts/alerts.ts';
 import { execute, query } from '../../../src/platform/postgres/sql.ts';
 import { takeIn } from '../../support/take-in.ts';
-import { look, operator, seen, store, stranger, useAlertStore } from './alert-store.ts';
-import { WABA } from './alerts-fixtures.ts';
+import { look, operator, seen, store, stranger, tenant, useAlertStore } from './alert-store.ts';
 
 useAlertStore();
-
-beforeEach(async () => {
-  await store.database.raw('delete from upstream_troubles; delete from dedup_keys');
-});
 
 const NOW_S = Math.floor(Date.now() / 1_000);
 
 /** What upstream reports in a field, so many seconds ago. */
 function report(field: string, value: object, secondsAgo = 60): Buffer {
-  const entry = { id: WABA, time: NOW_S - secondsAgo, changes: [{ field, value }] };
+  const entry = { id: tenant.wabaId, time: NOW_S - secondsAgo, changes: [{ field, value }] };
   return Buffer.from(JSON.stringify({ object: 'whatsapp_business_account', entry: [entry] }));
 }
 
@@ -36,7 +31,10 @@ const quality = (event: string, secondsAgo: number) =>
 
 async function reasons(): Promise<string[]> {
   await look();
-  const alerts = await allAlerts({ database: store.database }, { wabaId: WABA, state: 'open', limit: 50 });
+  const alerts = await allAlerts(
+    { database: store.database },
+    { wabaId: tenant.wabaId, state: 'open', limit: 50 },
+  );
   return alerts.map(({ reason }) => reason).sort();
 }
 
@@ -46,7 +44,7 @@ describe('what upstream reports about a business is an alert, without any endpoi
     await execute(database, 'delete from webhook_endpoints');
     await takeIn(database, template('PENDING', 90), template('REJECTED', 80, 'INVALID_FORMAT'));
     expect(await reasons()).toEqual(['The template cart (en) is REJECTED: INVALID_FORMAT.']);
-    expect(await seen()).toEqual([`template_stopped ${WABA} status of 5`]);
+    expect(await seen()).toEqual([`template_stopped ${tenant.wabaId} status of 5`]);
     expect(await seen(operator)).toEqual(await seen());
     expect(await seen(stranger)).toEqual([]);
     await takeIn(database, template('APPROVED', 70));

@@ -6,9 +6,10 @@ import type { Database } from '../../../src/platform/postgres/database.ts';
 import { execute, query } from '../../../src/platform/postgres/sql.ts';
 import { queueReplayPage } from '../../../src/replays/replay-steps.ts';
 import { testSecretBox } from '../../support/test-accounts.ts';
-import { addUser, openAlerts, tenantOf, turn } from '../alerts/alerts-fixtures.ts';
+import { addUser, openAlerts, turn } from '../alerts/alerts-fixtures.ts';
 import { startTestApi, type TestApi, WABA } from '../api/api-harness.ts';
 import { publishOne } from '../deliveries/event-fixtures.ts';
+import { tenantOf } from '../portal/portal-browser.ts';
 
 const ENDPOINTS = '/api/external/webhook-endpoints';
 const REPLAYS = '/api/external/replays';

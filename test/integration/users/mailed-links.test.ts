@@ -9,10 +9,10 @@ import { makePasswordLink, setPasswordByLink } from '../../../src/users/password
 import type { Authority } from '../../../src/users/user-authority.ts';
 import { findUser } from '../../../src/users/user-store.ts';
 import { runAdmin } from '../../support/admin-cli.ts';
-import { seedFixtureAccounts, testSecretBox } from '../../support/test-accounts.ts';
+import { freshTenant, testSecretBox } from '../../support/test-accounts.ts';
 import { testDatabase } from '../../support/test-database.ts';
 import { testSettings } from '../../support/test-settings.ts';
-import { addUser, tenantOf, WABA } from '../alerts/alerts-fixtures.ts';
+import { addUser } from '../alerts/alerts-fixtures.ts';
 
 const VISITOR = { ip: '127.0.0.1', userAgent: null, requestId: 'r' };
 const mailer = { secretBox: testSecretBox, publicUrl: 'https://gateway.example' };
@@ -35,8 +35,7 @@ const tokenIn = (text: string) =>
 
 test('an invitation goes to its address and is accepted by the link in the e-mail', async () => {
   const { database } = await testDatabase();
-  await seedFixtureAccounts(database);
-  const tenantId = await tenantOf(database, WABA);
+  const { tenantId } = await freshTenant(database);
   const maker: Authority = { actor: OPERATOR_COMMAND, tenantId: null, userId: null };
   const given = { email: 'asha@store.example', role: 'admin', tenantId };
   const made = await inviteUser({ database, mailer }, maker, given);
@@ -59,8 +58,7 @@ test('an invitation goes to its address and is accepted by the link in the e-mai
 
 test('a password that was set by a mailed link is the owner’s own', async () => {
   const { database } = await testDatabase();
-  await seedFixtureAccounts(database);
-  const tenantId = await tenantOf(database, WABA);
+  const { tenantId } = await freshTenant(database);
   const owner = await addUser(database, 'owner@store.example', { tenantId, role: 'member' });
   const other = await addUser(database, 'admin@store.example', { tenantId, role: 'admin' });
   const actor = { name: 'admin@store.example', userId: other.userId, requestId: null, ip: null };
@@ -84,7 +82,6 @@ test('a password that was set by a mailed link is the owner’s own', async () =
 
 test('the command line sends links too, and prints them where that is asked for', async () => {
   const { database, url } = await testDatabase();
-  await seedFixtureAccounts(database);
   const settings = {
     ...testSettings(url),
     HELIOGRAPH_SMTP_URL: 'smtp://127.0.0.1:9',

@@ -14,9 +14,6 @@ import { parseSource } from './test-sources.ts';
 
 /** Files whose tests share a tenant, and why that is better. */
 const SHARED: Readonly<Record<string, string>> = {
-  'alerts/alert-mails.test.ts': 'e-mails about alerts are those of all tenants: each test begins without any',
-  'alerts/backlogs.test.ts': 'the backlog of the installation is the subject: each test begins without any',
-  'alerts/silence.test.ts':
     'the silent WABAs of the installation are the subject: each test begins without any',
   'api/authorization-matrix.test.ts':
     'every route meets every object of two accounts, which takes minutes to fill',
@@ -37,10 +34,6 @@ const READ: readonly string[] = ['mcp/read.test.ts'];
 /** Files that are still to be moved. */
 const NOT_YET: readonly string[] = [
   'accounts/quotas.test.ts',
-  'alerts/alerts.test.ts',
-  'alerts/conditions.test.ts',
-  'alerts/operations-url-alerts.test.ts',
-  'alerts/upstream-troubles.test.ts',
   'api/graph/facade-passes.test.ts',
   'api/graph/facade-sends.test.ts',
   'api/operation-commands.test.ts',
