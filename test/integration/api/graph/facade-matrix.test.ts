@@ -7,7 +7,7 @@ import { revokeApiKey } from '../../../../src/keys/api-key-store.ts';
 import { execute } from '../../../../src/platform/postgres/sql.ts';
 import { databaseDigest, objectIdsOf } from '../../../support/database-digest.ts';
 import { addAccountObjects, spreadIds } from '../account-objects.ts';
-import { addKey, comparable, NUMBER, OTHER_NUMBER, OTHER_WABA, startTestApi, WABA } from '../api-harness.ts';
+import { addKey, comparable, startTestApi } from '../api-harness.ts';
 import {
   IMPOSSIBLE_IDS,
   isOfFacade,
@@ -15,8 +15,7 @@ import {
   matrixRoutes,
   unknownIdLike,
 } from '../route-matrix.ts';
-import { addFacadeKey } from './facade-key.ts';
-import { startRecordingUpstream, UPSTREAM_OBJECTS } from './recording-upstream.ts';
+import { startRecordingUpstream, type UpstreamAccount } from './recording-upstream.ts';
 
 /**
  * Every route of the facade × every kind of key and of object that must not get through, as `authorization-matrix` has
@@ -26,7 +25,7 @@ import { startRecordingUpstream, UPSTREAM_OBJECTS } from './recording-upstream.t
 /** Thousands of requests: seconds on a machine of one's own, minutes on one that is busy. */
 vi.setConfig({ testTimeout: 240_000 });
 
-type Account = { wabaId: string; number: string; template: string; flow: string; key: string; ids: string[] };
+type Account = UpstreamAccount & { ids: string[] };
 type Call = { name: string; method: MatrixRoute['method']; url: string };
 type Answer = Awaited<ReturnType<typeof ask>>;
 type Given = { authorization?: string; body?: unknown; headers?: Record<string, string> };
@@ -43,19 +42,19 @@ let other: Account;
 beforeAll(async () => {
   upstream = await startRecordingUpstream();
   api = await startTestApi(upstream.overrides, afterAll);
-  await upstream.addTokens(api.database);
   await spreadIds(api.database);
   routes = matrixRoutes(api.routes).filter(({ url }) => isOfFacade(url));
-  own = await accountOf(WABA, NUMBER);
-  other = await accountOf(OTHER_WABA, OTHER_NUMBER);
+  own = await newAccount();
+  other = await newAccount();
 });
 
-async function accountOf(wabaId: typeof WABA | typeof OTHER_WABA, phoneNumberId: string): Promise<Account> {
+async function newAccount(): Promise<Account> {
   const { database } = api;
-  await addAccountObjects(database, { wabaId, phoneNumberId });
-  const key = await addFacadeKey(database, wabaId);
+  const account = await upstream.newAccount(database);
+  const { wabaId, number, template, flow, key } = account;
+  await addAccountObjects(database, { wabaId, phoneNumberId: number });
   const authorization = `Bearer ${key}`;
-  const upload = await ask({ method: 'POST', url: `/graph/v26.0/${phoneNumberId}/media` }, { authorization });
+  const upload = await ask({ method: 'POST', url: `/graph/v26.0/${number}/media` }, { authorization });
   expect(upload.status).toBe(200);
   // What is still being fetched is waited for.
   await execute(
@@ -63,16 +62,9 @@ async function accountOf(wabaId: typeof WABA | typeof OTHER_WABA, phoneNumberId:
     `update media set state = 'stored', object_key = 'media/' || message_id, size_bytes = 1 where waba_id = ?`,
     [wabaId],
   );
-  const objects = UPSTREAM_OBJECTS[wabaId];
-  const ids = [...(await objectIdsOf(database, wabaId)), ...Object.values(objects), wabaId, phoneNumberId];
+  const ids = [...(await objectIdsOf(database, wabaId)), template, flow, wabaId, number];
   const files = ids.filter((id) => id.startsWith('med_')).flatMap((id) => uploadUuidOf(id) ?? []);
-  return {
-    ...objects,
-    wabaId,
-    number: phoneNumberId,
-    key,
-    ids: [...new Set([...ids, ...files.map(facadeMediaId)])],
-  };
+  return { ...account, ids: [...new Set([...ids, ...files.map(facadeMediaId)])] };
 }
 
 /** Ids of the facade stand for such as nothing has, too. */
@@ -166,14 +158,14 @@ test('the matrix knows every route, with a version in its path and without', () 
 
 describe('a key that is none', () => {
   test('gets upstream’s error about tokens from every route, and changes nothing', async () => {
-    const revoked = await addKey(api.database);
-    await revokeApiKey(api.database, WABA, revoked.id);
+    const revoked = await addKey(api.database, own.wabaId);
+    await revokeApiKey(api.database, own.wabaId, revoked.id);
     const presented = ['nonsense', newApiKey(), own.key.toUpperCase(), own.key.slice(0, -1), revoked.key].map(
       (token) => `Bearer ${token}`,
     );
     const notPresented = [undefined, '', 'Bearer', 'Basic dXNlcjpwYXNz', own.key, `Bearer ${own.key} x`];
     await unchanged(async () => {
-      for (const call of routes.flatMap((route) => callsOf(route, NUMBER, ['flows', 'register']))) {
+      for (const call of routes.flatMap((route) => callsOf(route, own.number, ['flows', 'register']))) {
         for (const authorization of [...presented, ...notPresented]) {
           const answer = await ask(call, authorization === undefined ? {} : { authorization });
           expect([call.name, authorization, answer.status]).toEqual([call.name, authorization, 401]);
@@ -217,9 +209,9 @@ describe('a key that is none', () => {
   });
 
   test('gets a subcode of its own when it is expired', async () => {
-    const { authorization } = await addKey(api.database, WABA, new Date(Date.now() - 1000));
+    const { authorization } = await addKey(api.database, own.wabaId, new Date(Date.now() - 1000));
     await unchanged(async () => {
-      for (const call of routes.flatMap((route) => callsOf(route, NUMBER, ['flows']))) {
+      for (const call of routes.flatMap((route) => callsOf(route, own.number, ['flows']))) {
         const answer = await ask(call, { authorization });
         expect([call.name, answer.status]).toEqual([call.name, 401]);
         if (call.method !== 'HEAD') expect(errorOf(answer)).toMatchObject({ code: 190, error_subcode: 463 });
@@ -228,11 +220,11 @@ describe('a key that is none', () => {
   });
 
   test('with every scope but that of the facade gets a 403 that names it, whatever it asks for', async () => {
-    const { id, authorization } = await addKey(api.database);
+    const { id, authorization } = await addKey(api.database, own.wabaId);
     const scopes = API_KEY_SCOPES.filter((scope) => scope !== 'graph');
     await execute(api.database, 'update api_keys set scopes = ? where id = ?', [scopes, id]);
     await unchanged(async () => {
-      for (const object of [UNKNOWN_ID, NUMBER, WABA, own.flow, OTHER_NUMBER]) {
+      for (const object of [UNKNOWN_ID, own.number, own.wabaId, own.flow, other.number]) {
         for (const call of routes.flatMap((route) => callsOf(route, object, ['flows', 'register']))) {
           const answer = await ask(call, { authorization });
           expect([call.name, answer.status]).toEqual([call.name, 403]);
@@ -286,10 +278,10 @@ describe('what belongs to another WABA', () => {
     expect(files.length).toBeGreaterThan(3);
     const bodies: [string, string, (id: string) => unknown][] = [
       ...files.map((id): (typeof bodies)[number] => [
-        ...([`${NUMBER}/messages`, id] as const),
+        ...([`${own.number}/messages`, id] as const),
         (file) => ({ ...SEND, type: 'image', text: undefined, image: { id: file } }),
       ]),
-      [`${WABA}/flows`, other.flow, (id) => ({ name: 'f', clone_flow_id: id })],
+      [`${own.wabaId}/flows`, other.flow, (id) => ({ name: 'f', clone_flow_id: id })],
     ];
     await unchanged(async () => {
       for (const [path, id, body] of bodies) {
@@ -310,13 +302,13 @@ describe('what belongs to another WABA', () => {
         api.database,
         `insert into idempotency_keys (waba_id, operation, key, fingerprint, held_until, response_status, response_body)
          values (?, ?, 'theirs', '', now() + interval '1 hour', 200, 'secret')`,
-        [OTHER_WABA, `graph/${NUMBER}/${upstreamPath}`],
+        [other.wabaId, `graph/${own.number}/${upstreamPath}`],
       );
     }
     const body = { ...SEND, type: 'image', text: undefined, image: { id: `med_${'0'.repeat(32)}` } };
     await unchanged(async () => {
       for (const { method, url } of routes.filter((route) => /messages$/.test(route.url))) {
-        const call = { method, url: url.replace(FACADE_ROOTS[0], '/graph/v26.0').replace(':id', NUMBER) };
+        const call = { method, url: url.replace(FACADE_ROOTS[0], '/graph/v26.0').replace(':id', own.number) };
         const withKey = (key: string) =>
           ask(call, { ...bearer(own), body, headers: { 'idempotency-key': key } });
         const answer = await withKey('theirs');

@@ -1,31 +1,26 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { beforeEach, describe, expect, test } from 'vitest';
 import { execute } from '../../../../src/platform/postgres/sql.ts';
-import { addKey, OTHER_WABA, startTestApi, type TestApi, WABA } from '../api-harness.ts';
+import { addKey, apiOfFile } from '../api-harness.ts';
 import { addFacadeKey } from './facade-key.ts';
-import { startRecordingUpstream, TOKEN, UPSTREAM_OBJECTS } from './recording-upstream.ts';
+import { startRecordingUpstream, TOKEN, type UpstreamAccount } from './recording-upstream.ts';
 
-const NUMBER = '800000000000111';
-const FOREIGN_NUMBER = '800000000000221';
-const { template: TEMPLATE, flow: FLOW } = UPSTREAM_OBJECTS[WABA];
-
-let api: TestApi;
 let upstream: Awaited<ReturnType<typeof startRecordingUpstream>>;
-let key: string;
-
-beforeAll(async () => {
+const api = apiOfFile(async () => {
   upstream = await startRecordingUpstream();
-  api = await startTestApi(upstream.overrides, afterAll);
-  await upstream.addTokens(api.database);
-  key = await addFacadeKey(api.database, WABA);
+  return await upstream.overrides();
 });
-beforeEach(() => {
+let own: UpstreamAccount;
+let foreign: UpstreamAccount;
+
+beforeEach(async () => {
+  [own, foreign] = [await upstream.newAccount(api.database), await upstream.newAccount(api.database)];
   upstream.calls.length = 0;
   upstream.reply(() => ({ json: { success: true } }));
 });
 
 type Asked = { method?: string; body?: unknown; bearer?: string | null };
 
-async function ask(path: string, { method = 'GET', body, bearer = key }: Asked = {}) {
+async function ask(path: string, { method = 'GET', body, bearer = own.key }: Asked = {}) {
   const headers = {
     ...(bearer !== null && { authorization: `Bearer ${bearer}` }),
     ...(body !== undefined && { 'content-type': 'application/json' }),
@@ -36,31 +31,41 @@ async function ask(path: string, { method = 'GET', body, bearer = key }: Asked =
   return { status: answer.statusCode, json: answer.json(), text: answer.body };
 }
 
+/** A path with the ids of the accounts in place of their names. */
+function withIds(path: string): string {
+  const ids: Record<string, string> = {
+    ...{ WABA: own.wabaId, NUMBER: own.number, TEMPLATE: own.template, FLOW: own.flow },
+    ...{ FOREIGN_WABA: foreign.wabaId, FOREIGN_NUMBER: foreign.number },
+  };
+  return path.replace(/[A-Z_]{4,}/g, (name) => ids[name] ?? name);
+}
+
 const PASSED: [string, string, unknown?][] = [
-  ['GET', `/${WABA}?fields=id,name`],
-  ['GET', `/${WABA}/phone_numbers?limit=2`],
-  ['GET', `/${WABA}/message_templates?name=a&fields=name,status`],
-  ['POST', `/${WABA}/message_templates`, { name: 'a', language: 'en', category: 'UTILITY', components: [] }],
-  ['DELETE', `/${WABA}/message_templates?name=a`],
-  ['GET', `/${WABA}/flows`],
-  ['POST', `/${WABA}/flows`, { name: 'f', categories: ['OTHER'] }],
-  ['GET', `/${NUMBER}?fields=verified_name,quality_rating`],
-  ['GET', `/${NUMBER}/whatsapp_business_profile?fields=about,websites`],
-  ['POST', `/${NUMBER}/whatsapp_business_profile`, { messaging_product: 'whatsapp', about: 'open' }],
-  ['POST', `/${NUMBER}/message_qrdls`, { prefilled_message: 'Hi', generate_qr_image: 'PNG' }],
-  ['DELETE', `/${NUMBER}/message_qrdls/ABC123`],
-  ['DELETE', `/${NUMBER}/block_users`, { messaging_product: 'whatsapp', block_users: [{ user: '1' }] }],
-  ['GET', `/${TEMPLATE}?fields=name,components`],
-  ['POST', `/${TEMPLATE}`, { components: [] }],
-  ['GET', `/${FLOW}?fields=id,preview.invalidate(false)`],
-  ['POST', `/${FLOW}/publish`],
-  ['DELETE', `/${FLOW}`],
+  ['GET', '/WABA?fields=id,name'],
+  ['GET', '/WABA/phone_numbers?limit=2'],
+  ['GET', '/WABA/message_templates?name=a&fields=name,status'],
+  ['POST', '/WABA/message_templates', { name: 'a', language: 'en', category: 'UTILITY', components: [] }],
+  ['DELETE', '/WABA/message_templates?name=a'],
+  ['GET', '/WABA/flows'],
+  ['POST', '/WABA/flows', { name: 'f', categories: ['OTHER'] }],
+  ['GET', '/NUMBER?fields=verified_name,quality_rating'],
+  ['GET', '/NUMBER/whatsapp_business_profile?fields=about,websites'],
+  ['POST', '/NUMBER/whatsapp_business_profile', { messaging_product: 'whatsapp', about: 'open' }],
+  ['POST', '/NUMBER/message_qrdls', { prefilled_message: 'Hi', generate_qr_image: 'PNG' }],
+  ['DELETE', '/NUMBER/message_qrdls/ABC123'],
+  ['DELETE', '/NUMBER/block_users', { messaging_product: 'whatsapp', block_users: [{ user: '1' }] }],
+  ['GET', '/TEMPLATE?fields=name,components'],
+  ['POST', '/TEMPLATE', { components: [] }],
+  ['GET', '/FLOW?fields=id,preview.invalidate(false)'],
+  ['POST', '/FLOW/publish'],
+  ['DELETE', '/FLOW'],
 ];
 
 describe('calls about the WABA’s own objects', () => {
   test.each(PASSED)(
     '%s %s is passed on with the token of the WABA, and nothing else',
-    async (method, path, body) => {
+    async (method, named, body) => {
+      const path = withIds(named);
       const { status, json } = await ask(`/v26.0${path}`, { method, body });
       expect([status, json]).toEqual([200, { success: true }]);
       const call = upstream.calls.at(-1);
@@ -71,11 +76,11 @@ describe('calls about the WABA’s own objects', () => {
   );
 
   test('a path without a version is passed on with that of the service; further pages have none', async () => {
-    const page = `${upstream.url}/v26.0/${NUMBER}/block_users?limit=1&after=QVFI`;
+    const page = `${upstream.url}/v26.0/${own.number}/block_users?limit=1&after=QVFI`;
     upstream.reply(() => ({ json: { data: [], paging: { next: page } } }));
-    const { status, json } = await ask(`/${NUMBER}/block_users?limit=1`);
-    expect([status, upstream.calls.at(-1)?.url]).toEqual([200, `/v26.0/${NUMBER}/block_users?limit=1`]);
-    expect(new URL(json.paging.next).pathname).toBe(`/graph/${NUMBER}/block_users`);
+    const { status, json } = await ask(`/${own.number}/block_users?limit=1`);
+    expect([status, upstream.calls.at(-1)?.url]).toEqual([200, `/v26.0/${own.number}/block_users?limit=1`]);
+    expect(new URL(json.paging.next).pathname).toBe(`/graph/${own.number}/block_users`);
   });
 
   test('an upload of a flow’s JSON is written anew', async () => {
@@ -84,11 +89,11 @@ describe('calls about the WABA’s own objects', () => {
     form.set('file', new Blob(['{"version":"7.0"}'], { type: 'application/json' }), 'flow.json');
     const encoded = new Response(form);
     const headers = {
-      authorization: `Bearer ${key}`,
+      authorization: `Bearer ${own.key}`,
       'content-type': encoded.headers.get('content-type') ?? '',
     };
     const payload = Buffer.from(await encoded.arrayBuffer());
-    const url = `/graph/v26.0/${FLOW}/assets`;
+    const url = `/graph/v26.0/${own.flow}/assets`;
     const answer = await api.app.inject({ method: 'POST', url, headers, payload });
     expect([answer.statusCode, answer.json()]).toEqual([200, { success: true }]);
     expect(upstream.calls.at(-1)?.body).toContain('{"version":"7.0"}');
@@ -103,15 +108,15 @@ describe('calls about the WABA’s own objects', () => {
   });
 
   test('addresses of further pages lead to the facade and hold no token', async () => {
-    const page = `${upstream.url}/v26.0/${WABA}/message_templates?access_token=${encodeURIComponent(TOKEN)}&limit=1&after=QVFI`;
+    const page = `${upstream.url}/v26.0/${own.wabaId}/message_templates?access_token=${encodeURIComponent(TOKEN)}&limit=1&after=QVFI`;
     upstream.reply(() => ({
       json: {
         data: [{ id: 12345, big: 1 }],
         paging: { cursors: { after: 'QVFI' }, next: page, previous: page },
       },
     }));
-    const { json } = await ask(`/v26.0/${WABA}/message_templates?limit=1`);
-    const next = `https://gateway.example/graph/v26.0/${WABA}/message_templates?limit=1&after=QVFI`;
+    const { json } = await ask(`/v26.0/${own.wabaId}/message_templates?limit=1`);
+    const next = `https://gateway.example/graph/v26.0/${own.wabaId}/message_templates?limit=1&after=QVFI`;
     expect(json.paging).toMatchObject({ next: expect.stringMatching(/^https?:\/\/[^/]+\/graph\/v26\.0\//) });
     expect(new URL(json.paging.next).search).toBe(new URL(next).search);
     expect(json.paging.previous).toBe(json.paging.next);
@@ -119,88 +124,86 @@ describe('calls about the WABA’s own objects', () => {
 
   test('an answer that holds the token anywhere is not given', async () => {
     upstream.reply(() => ({ json: { data: [{ about: `see ${TOKEN}` }] } }));
-    const { status, json } = await ask(`/v26.0/${NUMBER}/whatsapp_business_profile`);
+    const { status, json } = await ask(`/v26.0/${own.number}/whatsapp_business_profile`);
     expect([status, json.error.code]).toEqual([502, 2]);
   });
 
   test('upstream’s errors are passed on; one about the token is not taken for the client’s', async () => {
     const error = { message: '(#100) No', type: 'OAuthException', code: 100, fbtrace_id: 'A' };
     upstream.reply(() => ({ status: 400, json: { error } }));
-    expect(await ask(`/v26.0/${WABA}/flows`)).toMatchObject({ status: 400, json: { error } });
+    expect(await ask(`/v26.0/${own.wabaId}/flows`)).toMatchObject({ status: 400, json: { error } });
     upstream.reply(() => ({ status: 401, json: { error: { ...error, code: 190 } } }));
-    const { status, json } = await ask(`/v26.0/${WABA}/flows`);
+    const { status, json } = await ask(`/v26.0/${own.wabaId}/flows`);
     expect([status, json.error.code]).toEqual([500, 131000]);
   });
 
   test('after upstream has said that there were too many calls, none is made for a minute', async () => {
     upstream.reply(() => ({ status: 400, json: { error: { message: 'x', code: 80008 } } }));
-    const bearer = await addFacadeKey(api.database, OTHER_WABA);
-    await ask(`/v26.0/${OTHER_WABA}/phone_numbers`, { bearer });
+    await ask(`/v26.0/${own.wabaId}/phone_numbers`);
     const before = upstream.calls.length;
-    const { status, json } = await ask(`/v26.0/${OTHER_WABA}/phone_numbers`, { bearer });
+    const { status, json } = await ask(`/v26.0/${own.wabaId}/phone_numbers`);
     expect([status, json.error.code, json.error.is_transient]).toEqual([429, 80008, true]);
     expect(upstream.calls).toHaveLength(before);
   });
 });
 
 const REFUSED: [string, string, unknown?][] = [
-  ['GET', `/${OTHER_WABA}`],
-  ['GET', `/${OTHER_WABA}/message_templates`],
-  ['POST', `/${FOREIGN_NUMBER}/messages`, { messaging_product: 'whatsapp', to: '1', text: { body: 'x' } }],
-  ['GET', `/${FOREIGN_NUMBER}/whatsapp_business_profile`],
+  ['GET', '/FOREIGN_WABA'],
+  ['GET', '/FOREIGN_WABA/message_templates'],
+  ['POST', '/FOREIGN_NUMBER/messages', { messaging_product: 'whatsapp', to: '1', text: { body: 'x' } }],
+  ['GET', '/FOREIGN_NUMBER/whatsapp_business_profile'],
   ['GET', '/55001'],
   ['POST', '/55001', { components: [] }],
   ['DELETE', '/55001'],
-  ['POST', `/${WABA}/subscribed_apps`, { override_callback_uri: 'https://x.example' }],
-  ['DELETE', `/${WABA}/subscribed_apps`],
-  ['GET', `/${WABA}/assigned_users`],
-  ['GET', `/${WABA}/client_whatsapp_business_accounts`],
-  ['POST', `/${NUMBER}`, { webhook_configuration: { override_callback_uri: 'https://x.example' } }],
-  ['POST', `/${NUMBER}/register`, { pin: '000000' }],
-  ['POST', `/${NUMBER}/deregister`],
-  ['GET', `/${NUMBER}/message_history`],
+  ['POST', '/WABA/subscribed_apps', { override_callback_uri: 'https://x.example' }],
+  ['DELETE', '/WABA/subscribed_apps'],
+  ['GET', '/WABA/assigned_users'],
+  ['GET', '/WABA/client_whatsapp_business_accounts'],
+  ['POST', '/NUMBER', { webhook_configuration: { override_callback_uri: 'https://x.example' } }],
+  ['POST', '/NUMBER/register', { pin: '000000' }],
+  ['POST', '/NUMBER/deregister'],
+  ['GET', '/NUMBER/message_history'],
   ['GET', '/me'],
   ['GET', '/me/accounts'],
   ['GET', '/debug_token?input_token=x'],
   ['GET', '/oauth/access_token'],
-  ['GET', `/${NUMBER}/message_qrdls/..%2f..%2f${OTHER_WABA}`],
-  ['GET', `/${WABA}%2fflows`],
-  ['GET', `/${WABA}/flows/a/b`],
-  ['PUT', `/${WABA}`],
+  ['GET', '/NUMBER/message_qrdls/..%2f..%2fFOREIGN_WABA'],
+  ['GET', '/WABA%2fflows'],
+  ['GET', '/WABA/flows/a/b'],
+  ['PUT', '/WABA'],
 ];
 
 describe('what is not passed on', () => {
   test.each(REFUSED)(
     '%s %s is refused in one form, and upstream never hears of it',
     async (method, path, body) => {
-      const { status, json } = await ask(`/v26.0${path}`, { method, body });
+      const { status, json } = await ask(`/v26.0${withIds(path)}`, { method, body });
       expect([status, json.error.code, json.error.type]).toEqual([403, 10, 'OAuthException']);
-      const foreign = upstream.calls.filter(({ url }) => !url.includes(`/${WABA}/`));
-      expect(foreign).toEqual([]);
+      expect(upstream.calls.filter(({ url }) => !url.includes(`/${own.wabaId}/`))).toEqual([]);
     },
   );
 
   test('a foreign object and one that does not exist are not told apart', async () => {
-    const answers = [await ask(`/v26.0/${FOREIGN_NUMBER}`), await ask('/v26.0/800000000000999')];
-    const [foreign, missing] = answers.map(({ status, json }) => ({ status, ...json.error, fbtrace_id: '' }));
-    expect(foreign).toEqual(missing);
+    const answers = [await ask(`/v26.0/${foreign.number}`), await ask('/v26.0/800000000000999')];
+    const [theirs, missing] = answers.map(({ status, json }) => ({ status, ...json.error, fbtrace_id: '' }));
+    expect(theirs).toEqual(missing);
   });
 
   test.each([
-    `/${WABA}?fields=owner_business{client_whatsapp_business_accounts}`,
-    `/${WABA}?fields=phone_numbers.limit(1){id}`,
-    `/${WABA}/message_templates?method=delete`,
-    `/${WABA}/message_templates?ids=${OTHER_WABA}`,
-    `/${WABA}/message_templates?limit=1&limit=2`,
+    '/WABA?fields=owner_business{client_whatsapp_business_accounts}',
+    '/WABA?fields=phone_numbers.limit(1){id}',
+    '/WABA/message_templates?method=delete',
+    '/WABA/message_templates?ids=FOREIGN_WABA',
+    '/WABA/message_templates?limit=1&limit=2',
   ])('the query of %s is refused', async (path) => {
-    const { status, json } = await ask(`/v26.0${path}`);
+    const { status, json } = await ask(`/v26.0${withIds(path)}`);
     expect([status, json.error.code]).toEqual([400, 100]);
     expect(upstream.calls).toEqual([]);
   });
 
   test('fields that lead to other objects, or say where webhooks go, are left out', async () => {
-    await ask(`/v26.0/${WABA}?fields=id,owner_business,name,subscribed_apps`);
-    await ask(`/v26.0/${NUMBER}?fields=webhook_configuration`);
+    await ask(`/v26.0/${own.wabaId}?fields=id,owner_business,name,subscribed_apps`);
+    await ask(`/v26.0/${own.number}?fields=webhook_configuration`);
     const asked = upstream.calls.map(({ url }) => new URL(url, upstream.url).searchParams.get('fields'));
     expect(asked).toEqual(['id,name', 'id']);
   });
@@ -212,15 +215,15 @@ describe('what is not passed on', () => {
     { webhook_configuration: {} },
     { clone_flow_id: '55001' },
   ])('a body with %j is refused', async (extra) => {
-    const path = `/v26.0/${WABA}/flows`;
+    const path = `/v26.0/${own.wabaId}/flows`;
     const { status, json } = await ask(path, { method: 'POST', body: { name: 'f', ...extra } });
     expect([status, json.error.code]).toEqual([400, 100]);
     expect(upstream.calls.filter(({ method }) => method !== 'GET')).toEqual([]);
   });
 
   test('a key without the scope, a wrong one and none get upstream’s errors about tokens', async () => {
-    const { key: other } = await addKey(api.database);
-    const path = `/v26.0/${WABA}`;
+    const { key: other } = await addKey(api.database, own.wabaId);
+    const path = `/v26.0/${own.wabaId}`;
     expect(await ask(path, { bearer: other })).toMatchObject({ status: 403, json: { error: { code: 10 } } });
     for (const bearer of ['EAAG', `ck_${'0'.repeat(64)}`, null]) {
       expect(await ask(path, { bearer })).toMatchObject({ status: 401, json: { error: { code: 190 } } });
@@ -229,60 +232,58 @@ describe('what is not passed on', () => {
   });
 
   test('a key of the facade opens nothing else', async () => {
-    const headers = { authorization: `Bearer ${key}` };
+    const headers = { authorization: `Bearer ${own.key}` };
     const answer = await api.app.inject({ url: '/api/external/conversations', headers });
     expect(answer.statusCode).toBe(403);
   });
 
   test('a client that puts its key into the query finds it in the addresses of further pages, as upstream has it', async () => {
-    const page = `${upstream.url}/v14.0/${WABA}/message_templates?access_token=${encodeURIComponent(TOKEN)}&limit=25&after=QVFI`;
+    const page = `${upstream.url}/v14.0/${own.wabaId}/message_templates?access_token=${encodeURIComponent(TOKEN)}&limit=25&after=QVFI`;
     upstream.reply(() => ({ json: { data: [], paging: { next: page } } }));
-    const path = `/v14.0/${WABA}/message_templates?access_token=${key}`;
+    const path = `/v14.0/${own.wabaId}/message_templates?access_token=${own.key}`;
     const { next } = (await ask(path, { bearer: null })).json.paging;
     expect(Object.fromEntries(new URL(next).searchParams)).toEqual({
-      ...{ limit: '25', after: 'QVFI', access_token: key },
+      ...{ limit: '25', after: 'QVFI', access_token: own.key },
     });
     const { pathname, search } = new URL(next);
     const second = await ask(`${pathname.slice('/graph'.length)}${search}`, { bearer: null });
     expect([second.status, upstream.calls.at(-1)?.url]).toEqual([
       200,
-      `/v14.0/${WABA}/message_templates?limit=25&after=QVFI`,
+      `/v14.0/${own.wabaId}/message_templates?limit=25&after=QVFI`,
     ]);
-    const byHeader = await ask(`/v14.0/${WABA}/message_templates`);
-    expect(byHeader.text).not.toContain(key);
+    const byHeader = await ask(`/v14.0/${own.wabaId}/message_templates`);
+    expect(byHeader.text).not.toContain(own.key);
   });
 
   test('a slash at the end of a path changes nothing', async () => {
-    expect((await ask(`/v26.0/${WABA}/message_templates/?limit=1`)).status).toBe(200);
-    expect(upstream.calls.at(-1)?.url).toBe(`/v26.0/${WABA}/message_templates?limit=1`);
+    expect((await ask(`/v26.0/${own.wabaId}/message_templates/?limit=1`)).status).toBe(200);
+    expect(upstream.calls.at(-1)?.url).toBe(`/v26.0/${own.wabaId}/message_templates?limit=1`);
   });
 
   test('a token is described to its owner alone: with its expiry, and an app that the WABA sends to', async () => {
     const apps = { data: [{ whatsapp_business_api_data: { id: '7001', name: 'gateway', link: '' } }] };
     upstream.reply(() => ({ json: apps }));
-    const { status, json } = await ask(`/v17.0/debug_token?input_token=${key}`);
+    const { status, json } = await ask(`/v17.0/debug_token?input_token=${own.key}`);
     expect([status, json.data]).toEqual([
       200,
       expect.objectContaining({ app_id: '7001', expires_at: 0, is_valid: true }),
     ]);
-    await execute(
-      api.database,
-      `update api_keys set expires_at = now() + interval '1 day' where last_four = ?`,
-      [key.slice(-4)],
-    );
-    const { data } = (await ask(`/v17.0/debug_token?input_token=${key}`)).json;
+    const expire = `update api_keys set expires_at = now() + interval '1 day' where waba_id = ?`;
+    await execute(api.database, expire, [own.wabaId]);
+    const { data } = (await ask(`/v17.0/debug_token?input_token=${own.key}`)).json;
     expect(data.expires_at * 1000).toBeGreaterThan(Date.now());
-    await execute(api.database, 'update api_keys set expires_at = null', []);
-    const other = await addFacadeKey(api.database, WABA);
-    for (const input of [other, TOKEN, '', key.slice(0, -1)]) {
+    const other = await addFacadeKey(api.database, own.wabaId);
+    for (const input of [other, TOKEN, '', own.key.slice(0, -1)]) {
       const answer = await ask(`/v17.0/debug_token?input_token=${encodeURIComponent(input)}`);
       expect([answer.status, answer.json.error.code]).toEqual([403, 10]);
     }
   });
 
   test('a key in the query is taken like the header, and not passed on', async () => {
-    const { status } = await ask(`/v26.0/${WABA}/message_templates?access_token=${key}`, { bearer: null });
+    const { status } = await ask(`/v26.0/${own.wabaId}/message_templates?access_token=${own.key}`, {
+      bearer: null,
+    });
     expect(status).toBe(200);
-    expect(upstream.calls.at(-1)?.url).toBe(`/v26.0/${WABA}/message_templates`);
+    expect(upstream.calls.at(-1)?.url).toBe(`/v26.0/${own.wabaId}/message_templates`);
   });
 });
