@@ -8,7 +8,7 @@ import { parseSource } from './test-sources.ts';
 /**
  * A file of tests has a database for all of them, and each test a tenant that it makes itself: so a test passes alone,
  * and says all that it needs. Read from the code, these go unseen: a key or an object that a kit hands out with the
- * database, a change that one test makes to the whole installation and another looks at, and a variable that a test sets
+ * database, a tenant that a method of a kit makes, a change that one test makes to the whole installation and another looks at, and a variable that a test sets
  * and the next one reads.
  */
 

@@ -21,6 +21,9 @@ const FIXTURE_ID = /\b(90000000000(0101|0202)|80000000000(0111|0112|0221))\b/;
 /** Each body in there is of these accounts. */
 const FIXTURE_BODY = 'fixtureBody';
 
+/** The bodies in there are sent to another tenant. */
+const FIXTURE_BODY_TO = 'fixtureBodyTo';
+
 const OPENER = 'createTestDatabase';
 const SEED = 'seedFixtureAccounts';
 
@@ -100,7 +103,7 @@ function makeLook(sources: TestSources): Look {
   };
   const note = (path: string, identifier: ts.Identifier, facts: Facts): void => {
     const found = resolve(sources, path, identifier);
-    if (found === null || found.name === SEED) return;
+    if (found === null || found.name === SEED || found.name === FIXTURE_BODY_TO) return;
     if (found.name === OPENER) facts.opens = true;
     else if (found.name === FIXTURE_BODY) facts.names.add(FIXTURE_BODY);
     else if (found.path.startsWith('src/') && MAKERS.has(found.name)) facts.makes.add(found.name);
@@ -111,7 +114,7 @@ function makeLook(sources: TestSources): Look {
       facts.names.add(`${found.name}()`);
   };
   const visit = (path: string, node: ts.Node, facts: Facts): void => {
-    if (ts.isTypeNode(node)) return;
+    if (ts.isTypeNode(node) || isMethod(node)) return;
     if (ts.isIdentifier(node)) note(path, node, facts);
     else if (ts.isStringLiteralLike(node) || ts.isTemplateLiteralToken(node)) {
       const [id] = FIXTURE_ID.exec(node.text) ?? [];
@@ -125,6 +128,10 @@ function makeLook(sources: TestSources): Look {
   };
   return look;
 }
+
+/** The method of an object runs when it is called, which is not followed. */
+const isMethod = (node: ts.Node) =>
+  ts.isMethodDeclaration(node) || (isFunction(node) && ts.isPropertyAssignment(node.parent));
 
 const isCode = (node: ts.Node) => isFunction(node) || ts.isFunctionDeclaration(node);
 

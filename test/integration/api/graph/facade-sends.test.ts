@@ -1,35 +1,34 @@
 import { createHash } from 'node:crypto';
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
-import { execute, query } from '../../../../src/platform/postgres/sql.ts';
+import { beforeEach, describe, expect, test } from 'vitest';
+import { query } from '../../../../src/platform/postgres/sql.ts';
 import { takeIn } from '../../../support/take-in.ts';
-import { fixtureBody } from '../../../support/upstream-fixtures.ts';
-import { NUMBER, type SendingStack, startSendingStack, WABA } from '../../messages/send/sending-stack.ts';
+import { fixtureBodyTo } from '../../../support/upstream-fixtures.ts';
+import { sendingStackOfFile } from '../../messages/send/sending-stack.ts';
 import { addFacadeKey } from './facade-key.ts';
+import { receivedPicture } from './received-picture.ts';
 
-let stack: SendingStack;
+const stack = sendingStackOfFile({ HELIOGRAPH_SEND_TIMEOUT_MS: '4000' });
 let key: string;
 
-beforeAll(async () => {
-  stack = await startSendingStack({ HELIOGRAPH_SEND_TIMEOUT_MS: '4000' });
-  key = await addFacadeKey(stack.database, WABA);
+beforeEach(async () => {
+  key = await addFacadeKey(stack.database, stack.wabaId);
 });
-afterAll(() => stack.stop());
-beforeEach(() => stack.clearUpstream());
 
 let customers = 0;
 const customer = () => `1202557${String(1_000 + customers++)}`;
 
+/** Sends to a path of the tenant's number, such as `messages`. */
 async function post(path: string, body: unknown, headers: Record<string, string> = {}) {
   const answer = await stack.app.inject({
-    ...{ method: 'POST', url: `/graph/v26.0/${path}` },
+    ...{ method: 'POST', url: `/graph/v26.0/${stack.number}/${path}` },
     headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json', ...headers },
     payload: JSON.stringify(body),
   });
   return { status: answer.statusCode, json: answer.json(), headers: answer.headers };
 }
 
-const get = async (url: string) => {
-  const answer = await stack.app.inject({ url, headers: { authorization: `Bearer ${key}` } });
+const get = async (url: string, bearer = key) => {
+  const answer = await stack.app.inject({ url, headers: { authorization: `Bearer ${bearer}` } });
   return { status: answer.statusCode, json: () => answer.json(), bytes: answer.rawPayload };
 };
 
@@ -44,7 +43,7 @@ const text = (to: string, body = 'Hello') => ({
 describe('a message sent through the facade', () => {
   test('is a message of its conversation, and is answered as upstream does', async () => {
     const to = customer();
-    const { status, json } = await post(`${NUMBER}/messages`, text(`+${to}`));
+    const { status, json } = await post('messages', text(`+${to}`));
     expect([status, json]).toEqual([
       200,
       {
@@ -67,7 +66,7 @@ describe('a message sent through the facade', () => {
       product_policy: 'CLOUD_API_FALLBACK',
       message_activity_sharing: true,
     };
-    expect((await post(`${NUMBER}/marketing_messages`, body)).status).toBe(200);
+    expect((await post('marketing_messages', body)).status).toBe(200);
     expect((await stack.sent())[0]?.body).toMatchObject({
       product_policy: 'CLOUD_API_FALLBACK',
       message_activity_sharing: true,
@@ -75,14 +74,14 @@ describe('a message sent through the facade', () => {
     const { data } = (await (await fetch(`${stack.sandboxUrl}/sandbox/requests`)).json()) as {
       data: { path: string }[];
     };
-    expect(data.map(({ path }) => path)).toContain(`/v26.0/${NUMBER}/marketing_messages`);
+    expect(data.map(({ path }) => path)).toContain(`/v26.0/${stack.number}/marketing_messages`);
   });
 
   test('goes out once under one Idempotency-Key', async () => {
     const body = text(customer());
     const headers = { 'idempotency-key': 'order-1' };
-    const first = await post(`${NUMBER}/messages`, body, headers);
-    const again = await post(`${NUMBER}/messages`, body, headers);
+    const first = await post('messages', body, headers);
+    const again = await post('messages', body, headers);
     expect(again.json).toEqual(first.json);
     expect(again.headers['idempotent-replayed']).toBe('true');
     expect(await stack.sent()).toHaveLength(1);
@@ -90,7 +89,7 @@ describe('a message sent through the facade', () => {
 
   test('that upstream refuses is answered with its own error', async () => {
     await stack.addFault({ match: 'send', kind: 'status', status: 400, code: 131_047 });
-    const { status, json } = await post(`${NUMBER}/messages`, text(customer()));
+    const { status, json } = await post('messages', text(customer()));
     expect([status, json.error.code]).toEqual([400, 131047]);
     expect(json.error.message).toEqual(expect.any(String));
   });
@@ -102,20 +101,21 @@ describe('a message sent through the facade', () => {
       { ...text('1'), to: undefined },
       { ...text(customer()), text: undefined },
     ]) {
-      const { status, json } = await post(`${NUMBER}/messages`, wrong);
+      const { status, json } = await post('messages', wrong);
       expect([status, json.error.code, json.error.type]).toEqual([400, 100, 'OAuthException']);
     }
     expect(await stack.sent()).toEqual([]);
   });
 
   test('a read receipt marks the message in its conversation too', async () => {
-    await takeIn(stack.database, fixtureBody('in_text'));
+    await takeIn(stack.database, fixtureBodyTo(stack, 'in_text'));
     const [message] = await query<{ id: string }>(
       stack.database,
-      `select upstream_id as id from messages where direction = 'inbound' and read_at is null limit 1`,
+      `select upstream_id as id from messages where direction = 'inbound' and read_at is null and waba_id = ?`,
+      [stack.wabaId],
     );
     const receipt = { messaging_product: 'whatsapp', status: 'read', message_id: message?.id };
-    expect(await post(`${NUMBER}/messages`, receipt)).toMatchObject({ status: 200, json: { success: true } });
+    expect(await post('messages', receipt)).toMatchObject({ status: 200, json: { success: true } });
     const read = await query(
       stack.database,
       'select 1 from messages where upstream_id = ? and read_at is not null',
@@ -137,7 +137,7 @@ async function upload(): Promise<string> {
   form.set('file', new Blob([JPEG], { type: 'image/jpeg' }), 'mug.jpg');
   const encoded = new Response(form);
   const answer = await stack.app.inject({
-    ...{ method: 'POST', url: `/graph/v26.0/${NUMBER}/media` },
+    ...{ method: 'POST', url: `/graph/v26.0/${stack.number}/media` },
     headers: { authorization: `Bearer ${key}`, 'content-type': encoded.headers.get('content-type') ?? '' },
     payload: Buffer.from(await encoded.arrayBuffer()),
   });
@@ -159,7 +159,7 @@ describe('a file', () => {
     const { pathname } = new URL(json().url);
     expect((await get(pathname)).bytes).toEqual(JPEG);
     const image = { ...text(customer()), type: 'image', text: undefined, image: { id } };
-    expect((await post(`${NUMBER}/messages`, image)).status).toBe(200);
+    expect((await post('messages', image)).status).toBe(200);
     expect((await stack.sent())[0]?.body).toMatchObject({ image: { id: expect.stringMatching(/^\d+$/) } });
     const remove = {
       method: 'DELETE',
@@ -171,26 +171,12 @@ describe('a file', () => {
   });
 
   test('that a customer sent is described by upstream’s id of it, with an address of ours', async () => {
-    await takeIn(stack.database, fixtureBody('in_image_caption_url'));
-    const [media] = await query<{ id: string; message: string }>(
-      stack.database,
-      'select upstream_media_id as id, message_id as message from media',
-    );
-    await execute(
-      stack.database,
-      `update media set state = 'stored', object_key = 'k1', served_type = 'image/jpeg', size_bytes = 5, sha256 = 'ab'`,
-    );
-    const { status, json } = await get(`/graph/v26.0/${media?.id}`);
+    const { media: id, objectKey } = await receivedPicture(stack.database, stack);
+    const { status, json } = await get(`/graph/v26.0/${id}`);
     expect(status).toBe(200);
-    expect(json()).toMatchObject({
-      id: media?.id,
-      file_size: 5,
-      url: expect.stringContaining('/received_media/k1'),
-    });
-    const other = await addFacadeKey(stack.database, '900000000000202');
-    const foreign = await stack.app.inject({
-      ...{ url: `/graph/v26.0/${media?.id}`, headers: { authorization: `Bearer ${other}` } },
-    });
-    expect(foreign.statusCode).not.toBe(200);
+    const url = expect.stringContaining(`/received_media/${objectKey}`);
+    expect(json()).toMatchObject({ id, file_size: 5, url });
+    const other = await addFacadeKey(stack.database, (await stack.newTenant()).wabaId);
+    expect((await get(`/graph/v26.0/${id}`, other)).status).not.toBe(200);
   });
 });

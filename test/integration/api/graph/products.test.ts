@@ -1,10 +1,8 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { execute, query } from '../../../../src/platform/postgres/sql.ts';
 import { filled, memberAt, PRODUCTS, type ProductCall } from '../../../support/cloud-api-products.ts';
-import { takeIn } from '../../../support/take-in.ts';
-import { fixtureBody } from '../../../support/upstream-fixtures.ts';
-import { NUMBER, type SendingStack, startSendingStack, WABA } from '../../messages/send/sending-stack.ts';
+import { type SendingStack, startSendingStack } from '../../messages/send/sending-stack.ts';
 import { addFacadeKey } from './facade-key.ts';
+import { receivedPicture } from './received-picture.ts';
 
 /** The requests of products, as their sources write them, against the facade with the sandbox behind it. */
 const JPEG = Buffer.concat([
@@ -13,25 +11,19 @@ const JPEG = Buffer.concat([
 ]);
 
 let stack: SendingStack;
-let key: string;
-let received: { message: string; media: string };
 
 beforeAll(async () => {
   stack = await startSendingStack();
-  key = await addFacadeKey(stack.database, WABA);
-  await takeIn(stack.database, fixtureBody('in_image_caption_url'));
-  await execute(
-    stack.database,
-    `update media set state = 'stored', object_key = 'k1', served_type = 'image/jpeg', size_bytes = 5, sha256 = 'ab'`,
-  );
-  const [media] = await query<{ media: string; message: string }>(
-    stack.database,
-    `select a.upstream_media_id as media, m.upstream_id as message from media a join messages m on m.id = a.message_id`,
-  );
-  if (media === undefined) throw new Error('the picture is missing');
-  received = media;
 });
 afterAll(() => stack.stop());
+
+/** The values that the calls of a product name: its tenant with a picture that was received. */
+async function valuesOfProduct(): Promise<Record<string, string>> {
+  const { wabaId, number } = await stack.newTenant();
+  const { message, media } = await receivedPicture(stack.database, { wabaId, number });
+  const key = await addFacadeKey(stack.database, wabaId);
+  return { waba: wabaId, number, key, received: message, 'received media': media };
+}
 
 let customers = 0;
 
@@ -51,7 +43,7 @@ async function payloadOf({ body, form, urlEncoded }: ProductCall) {
   return { type: encoded.headers.get('content-type') ?? '', payload };
 }
 
-async function ask(call: ProductCall) {
+async function ask(call: ProductCall, key: string) {
   const sent = await payloadOf(call);
   const withToken = `${call.path}${call.path.includes('?') ? '&' : '?'}access_token=${key}`;
   const answer = await stack.app.inject({
@@ -69,6 +61,10 @@ async function ask(call: ProductCall) {
 describe.each(PRODUCTS)('$product', ({ calls, source }) => {
   const values: Record<string, string> = {};
 
+  beforeAll(async () => {
+    Object.assign(values, await valuesOfProduct());
+  });
+
   test('has a source for its requests', () => {
     for (const place of source) expect(place).toMatch(/ @ [0-9a-f]{40}$|^npm \S+@[\d.]+ /);
   });
@@ -76,9 +72,8 @@ describe.each(PRODUCTS)('$product', ({ calls, source }) => {
   test.each(calls.map((call) => ({ ...call, wanted: call.status === undefined ? 'works' : 'is refused' })))(
     '$name $wanted as it expects',
     async (call) => {
-      Object.assign(values, { waba: WABA, number: NUMBER, key, to: `1202558${1_000 + customers++}` });
-      Object.assign(values, { received: received.message, 'received media': received.media });
-      const { status, json } = await ask(filled(call, values));
+      values.to = `1202558${1_000 + customers++}`;
+      const { status, json } = await ask(filled(call, values), values.key ?? '');
       expect({ status, json }).toMatchObject({ status: call.status ?? 200 });
       if (call.status !== undefined) {
         expect(memberAt(json, 'error')).toMatchObject({ code: call.code, type: 'OAuthException' });
