@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import type { FastifyInstance } from 'fastify';
-import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
+import { afterAll, beforeAll, beforeEach, expect, onTestFinished, test } from 'vitest';
 import { policyDefaults, setTenantPolicy } from '../../../src/accounts/tenant-policies.ts';
 import { readQuotaUse, readTenantUsage } from '../../../src/accounts/tenant-usage.ts';
 import { buildApp } from '../../../src/api/app.ts';
@@ -13,38 +13,36 @@ import { takeIn } from '../../support/take-in.ts';
 import { testSettings } from '../../support/test-settings.ts';
 import { eventually } from '../../support/webhook-receiver.ts';
 import { addKey, PUBLIC_URL } from '../api/api-harness.ts';
-import { type MediaStack, messageBody, startMediaStack, WABA } from '../messages/media/media-stack.ts';
+import { type MediaStack, messageBody, startMediaStack } from '../messages/media/media-stack.ts';
 import { addUser } from '../portal/portal-browser.ts';
 
 const JPEG = Buffer.concat([Buffer.from('ffd8ffe000104a464946', 'hex'), randomBytes(1_990)]);
 
 let stack: MediaStack;
 let app: FastifyInstance;
+let tenant: Awaited<ReturnType<MediaStack['newTenant']>>;
 let authorization: string;
-let tenantId: string;
 
 beforeAll(async () => {
   stack = await startMediaStack();
   const { config, database, objectStore } = stack;
   app = buildApp({ config, database, objectStore, logger: silentLogger });
   await app.ready();
-  authorization = (await addKey(database)).authorization;
-  const [waba] = await query<{ id: string }>(
-    database,
-    'select tenant_id as id from wabas where waba_id = ?',
-    [WABA],
-  );
-  tenantId = waba?.id ?? '';
-}, 60_000);
+});
 afterAll(async () => {
   await app?.close();
   await stack?.stop();
 });
+beforeEach(async () => {
+  tenant = await stack.newTenant();
+  ({ authorization } = await addKey(stack.database, tenant.wabaId));
+});
 
 type Quotas = Parameters<typeof setTenantPolicy>[2];
 
-/** For the test only. */
+/** For the test only, since the figure of the installation is that of all tenants. */
 async function quotas(wanted: Quotas) {
+  const { tenantId } = tenant;
   const tools = { database: stack.database, actor: SYSTEM, defaults: policyDefaults(stack.config) };
   await setTenantPolicy(tools, tenantId, wanted);
   const none = { storedBytesQuota: null, uploadFilesPerDay: null, uploadBytesPerDay: null };
@@ -62,17 +60,15 @@ async function upload(sizeBytes: number) {
   return { status: answer.statusCode, headers: answer.headers, body: answer.json() };
 }
 
-const usage = () => readTenantUsage(stack.database, tenantId);
+const usage = () => readTenantUsage(stack.database, tenant.tenantId);
 const shownUsage = async () =>
   (await app.inject({ url: '/api/external/usage', headers: { authorization } })).json();
 
 /** A message with a picture, and what came of it. */
 async function receive() {
   const file = await stack.upload(JPEG, 'image/jpeg');
-  const { body, upstreamId } = messageBody({
-    type: 'image',
-    image: { id: file.id, mime_type: 'image/jpeg' },
-  });
+  const image = { id: file.id, mime_type: 'image/jpeg' };
+  const { body, upstreamId } = messageBody({ type: 'image', image }, tenant);
   await takeIn(stack.database, body);
   const mediaOf = async () => {
     const [row] = await query<{ id: string; state: string; code: string | null }>(
@@ -121,52 +117,45 @@ test('without quotas files are counted, and everything that removes one counts i
 });
 
 test('an upload over the quota of stored bytes is refused with 413, and leaves nothing', async () => {
-  const { storedBytes } = await usage();
-  await quotas({ storedBytesQuota: storedBytes + 150 });
+  await quotas({ storedBytesQuota: 150 });
   expect((await upload(100)).status).toBe(201);
   const before = await usage();
   const refused = await upload(51);
   expect([refused.status, refused.body.error.code]).toEqual([413, 'storage_quota_exceeded']);
   expect(await usage()).toEqual(before);
-  expect(await query(stack.database, `select 1 from media_uploads where state = 'uploading'`)).toEqual([]);
+  const open = `select 1 from media_uploads where state = 'uploading' and waba_id = ?`;
+  expect(await query(stack.database, open, [tenant.wabaId])).toEqual([]);
   expect((await upload(50)).status).toBe(201);
-  expect((await shownUsage()).stored).toMatchObject({
-    bytes: storedBytes + 150,
-    maxBytes: storedBytes + 150,
-  });
+  expect((await shownUsage()).stored).toMatchObject({ bytes: 150, maxBytes: 150 });
   expect(await readQuotaUse(stack.database)).toBe(1);
 });
 
 test.each([
-  ['files', { uploadFilesPerDay: 0 }],
-  ['bytes', { uploadBytesPerDay: 0 }],
-])('uploads over the %s of a day are refused with 429 until midnight UTC', async (_, none) => {
-  const { uploadedFiles, uploadedBytes } = await usage();
-  const isFiles = 'uploadFilesPerDay' in none;
-  await quotas(
-    isFiles ? { uploadFilesPerDay: uploadedFiles + 1 } : { uploadBytesPerDay: uploadedBytes + 10 },
-  );
+  ['files', { uploadFilesPerDay: 1 }],
+  ['bytes', { uploadBytesPerDay: 10 }],
+])('uploads over the %s of a day are refused with 429 until midnight UTC', async (_, wanted) => {
+  await quotas(wanted);
   expect((await upload(10)).status).toBe(201);
   const refused = await upload(1);
   expect([refused.status, refused.body.error.code]).toEqual([429, 'upload_quota_exceeded']);
   expect(Number(refused.headers['retry-after'])).toBeGreaterThan(0);
   expect(Number(refused.headers['retry-after'])).toBeLessThanOrEqual(86_400);
-  await query(stack.database, `update tenant_usage set upload_day = upload_day - 1`);
+  const dayBefore = 'update tenant_usage set upload_day = upload_day - 1 where tenant_id = ?';
+  await query(stack.database, dayBefore, [tenant.tenantId]);
   expect((await upload(1)).status).toBe(201);
   expect(await usage()).toMatchObject({ uploadedFiles: 1, uploadedBytes: 1 });
 });
 
 test('how much of its quotas a tenant uses is shown to it, to operators on its page, and by command', async () => {
+  const { tenantId, wabaId } = tenant;
   await quotas({ storedBytesQuota: 10_240, uploadFilesPerDay: 40 });
+  expect((await upload(1)).status).toBe(201);
   await query(
     stack.database,
-    `update tenant_usage set stored_bytes = 5120, stored_files = 3, uploaded_files = 30, uploaded_bytes = 2048,
-            upload_day = (now() at time zone 'utc')::date where tenant_id = ?`,
+    `update tenant_usage set stored_bytes = 5120, stored_files = 3, uploaded_files = 30, uploaded_bytes = 2048
+      where tenant_id = ?`,
     [tenantId],
   );
-  onTestFinished(async () => {
-    await query(stack.database, 'delete from tenant_usage');
-  });
   const settings = testSettings(stack.config.database.url, { HELIOGRAPH_PUBLIC_URL: PUBLIC_URL });
   const { database, objectStore } = stack;
   const portal = buildApp({ config: loadConfig(settings), database, objectStore, logger: silentLogger });
@@ -175,7 +164,7 @@ test('how much of its quotas a tenant uses is shown to it, to operators on its p
   const member = await addUser(api, { email: 'member@store.example', role: 'member', tenantId });
   const operator = await addUser(api, { email: 'ops@gateway.example', role: 'operator', tenantId: null });
   const pages = [
-    await member.get(`/portal/w/${WABA}/data`),
+    await member.get(`/portal/w/${wabaId}/data`),
     await operator.get(`/portal/operator/tenants/${tenantId}/data`),
   ];
   for (const { body } of pages) {
@@ -198,24 +187,23 @@ test('how much of its quotas a tenant uses is shown to it, to operators on its p
 });
 
 test('two uploads at the same time do not both get the last place', async () => {
-  const { uploadedFiles } = await usage();
-  await quotas({ uploadFilesPerDay: uploadedFiles + 1 });
+  await quotas({ uploadFilesPerDay: 1 });
   const statuses = (await Promise.all([upload(5), upload(5), upload(5)])).map(({ status }) => status);
   expect(statuses.toSorted()).toEqual([201, 429, 429]);
-  expect((await usage()).uploadedFiles).toBe(uploadedFiles + 1);
+  expect((await usage()).uploadedFiles).toBe(1);
 });
 
 test('a received file over the quota is not stored: its message stays, says why, and no media.ready follows', async () => {
-  const { storedBytes, storedFiles } = await usage();
-  await quotas({ storedBytesQuota: storedBytes + JPEG.length - 1 });
+  await quotas({ storedBytesQuota: JPEG.length - 1 });
   const { id, state, code, events } = await receive();
   expect([state, code, events]).toEqual(['failed', 'storage_quota_exceeded', ['message']]);
-  expect(await usage()).toMatchObject({ storedBytes, storedFiles });
+  expect(await usage()).toMatchObject({ storedBytes: 0, storedFiles: 0 });
   const media = await app.inject({ url: `/api/external/messages/${id}/media`, headers: { authorization } });
   expect(media.json()).toMatchObject({
     ...{ mediaPending: false, mediaUrl: null },
     mediaError: { code: 'storage_quota_exceeded' },
   });
   // The task has ended: nothing tries again.
-  expect(await query(stack.database, 'select 1 from workflow_tasks')).toEqual([]);
+  const tasks = 'select 1 from workflow_tasks where waba_id = ?';
+  expect(await query(stack.database, tasks, [tenant.wabaId])).toEqual([]);
 });
