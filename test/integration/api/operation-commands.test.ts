@@ -1,14 +1,15 @@
 import { execFileSync } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
-import { beforeAll, describe, expect, test } from 'vitest';
+import { beforeEach, describe, expect, test } from 'vitest';
 import type { Operation } from '../../../src/api/operations/operation.ts';
 import { memberSchema } from '../../../src/api/operations/operation-command.ts';
 import { OPERATIONS } from '../../../src/api/operations/operations.ts';
 import { settingsOf } from '../../../src/endpoints/settings.ts';
 import { type AdminRun, runAdmin } from '../../support/admin-cli.ts';
+import { type FreshTenant, freshTenant } from '../../support/test-accounts.ts';
 import { testSettings } from '../../support/test-settings.ts';
 import { publish } from '../replays/replay-fixtures.ts';
-import { apiOfFile, WABA } from './api-harness.ts';
+import { apiOfFile } from './api-harness.ts';
 import { externalClient } from './external-client.ts';
 
 type Members = Readonly<Record<string, unknown>>;
@@ -28,13 +29,15 @@ const AS_THE_API = {
 };
 
 const api = apiOfFile();
+let tenant: FreshTenant;
 let client: Awaited<ReturnType<typeof externalClient>>;
 let endpointId: string;
 
-beforeAll(async () => {
-  client = await externalClient(api);
+beforeEach(async () => {
+  tenant = await freshTenant(api.database);
+  client = await externalClient(api, tenant.wabaId);
   endpointId = (await client('POST', '/api/external/webhook-endpoints', { url: URL })).json().id;
-  await publish(api.database, WABA, { count: 2, keys: 2 });
+  await publish(api.database, tenant.wabaId, { count: 2, keys: 2 });
 });
 
 function operationOf(id: string): Operation {
@@ -63,7 +66,7 @@ async function byCommand(
   const args = [
     ...name.split(' '),
     ...(operation.path.includes(':id') ? [String(id)] : []),
-    ...(typeof waba === 'string' ? ['--waba', WABA] : []),
+    ...(typeof waba === 'string' ? ['--waba', tenant.wabaId] : []),
     ...options,
     '--json',
   ];
@@ -182,7 +185,7 @@ describe('limits', () => {
           ['$.a in []', 'not $.b exists'],
           ['$.a like 1'],
         ],
-        texts: [['nothing'], ['message'], ['800000000000111']],
+        texts: [['nothing'], ['message'], [tenant.number]],
         choice: ['nothing', 'none', 'event', 'standard', 'auto'],
       }[kind];
       const operation = operationOf('updateWebhookEndpoint');
@@ -227,7 +230,6 @@ describe('errors', () => {
       expect([id, await byCommand(operation, given, args)]).toEqual([id, { refused: true, code: expected }]);
       expect([id, operation.errors]).toEqual([id, expect.arrayContaining([expected])]);
     };
-    await client('DELETE', '/api/external/operations-url');
     await refused('rotateOperationsUrlSecret', {}, [], 'no_operations_url');
     await refused('setOperationsUrl', { url: URL }, ['--url', URL], 'url_is_webhook_endpoint');
     await refused('rotateWebhookEndpointSigningKey', {}, [], 'no_signing_key');
