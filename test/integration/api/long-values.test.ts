@@ -1,19 +1,10 @@
-import { beforeAll, expect, test } from 'vitest';
+import { beforeAll, beforeEach, expect, onTestFinished, test } from 'vitest';
 import { openObjectStore } from '../../../src/platform/object-store/object-store.ts';
 import { cpuMsOf, LONG_TEXTS, PUMPS } from '../../support/long-texts.ts';
 import { type DocumentedOperation, operationsOf } from '../../support/openapi-document.ts';
 import { drainInbox } from '../../support/take-in.ts';
 import { addReceivedFile } from '../messages/media/received-file.ts';
-import {
-  addKey,
-  apiOfFile,
-  NUMBER,
-  OTHER_WABA,
-  PUBLIC_URL,
-  signed,
-  testConfig,
-  WABA,
-} from './api-harness.ts';
+import { apiOfFile, freshKeyHolder, type KeyHolder, PUBLIC_URL, signed, testConfig } from './api-harness.ts';
 import { exampleBodies, PLACE, pathOf, templatesOf } from './documented-requests.ts';
 
 /** By the square of its length it would be several seconds. */
@@ -27,20 +18,16 @@ const MAX_BODY_BYTES = 64 * 1024;
 const MAX_SEND_BYTES = 256 * 1024;
 
 const api = apiOfFile(async () => ({ config: testConfig({ HELIOGRAPH_TRUST_PROXY: '127.0.0.1' }) }));
-let authorization: string;
+/** Its WABA is not that of the examples: what they would send has no number to leave from. */
+let holder: KeyHolder;
 let operations: DocumentedOperation[];
-let filePath: string;
 
 beforeAll(async () => {
-  // Another WABA than that of the examples: what they would send has no number to leave from.
-  ({ authorization } = await addKey(api.database, OTHER_WABA));
   const document = (await api.app.inject('/api/external/openapi.json')).json();
   operations = operationsOf(document).filter(({ security }) => security?.length !== 0);
-  const store = openObjectStore(testConfig().objectStore);
-  await store.ensureBucket();
-  const file = { wabaId: WABA, number: NUMBER, sizeBytes: 1_000 };
-  filePath = await addReceivedFile({ database: api.database, store }, file);
-  store.close();
+});
+beforeEach(async () => {
+  holder = await freshKeyHolder(api.database);
 });
 
 type Tried = { method?: string; url: string; headers?: Record<string, string>; payload?: string };
@@ -67,7 +54,7 @@ function jsonUpTo(text: string, sizeBytes: number): string {
 
 function* documentedRequests(operation: DocumentedOperation, text: string): Generator<Tried> {
   const { method, path, parameters } = operation;
-  const content = { 'content-type': 'application/json', authorization };
+  const content = { 'content-type': 'application/json', authorization: holder.authorization };
   const bodies = exampleBodies(operation);
   const valid = bodies.length === 0 ? {} : { payload: JSON.stringify(bodies[0]) };
   const base = { method, headers: content, ...valid };
@@ -109,7 +96,8 @@ test('every parameter and every member of the External API takes a long text, up
 }, 300_000);
 
 /** Headers, at the routes that read them, and paths. */
-function* readHeaders(text: string): Generator<Tried> {
+function* readHeaders(text: string, filePath: string): Generator<Tried> {
+  const { authorization } = holder;
   for (const name of ['range', 'if-none-match', 'if-range'])
     yield { url: filePath, headers: { range: 'bytes=0-1', [name]: text } };
   for (const range of [`bytes=${text}`, `bytes=0-1,${text}`]) yield { url: filePath, headers: { range } };
@@ -149,8 +137,12 @@ function* readHeaders(text: string): Generator<Tried> {
 
 test('every header that a route reads takes a long text there, and so does every path', async () => {
   const problems: unknown[] = [];
+  const store = openObjectStore(testConfig().objectStore);
+  onTestFinished(() => store.close());
+  await store.ensureBucket();
+  const filePath = await addReceivedFile({ database: api.database, store }, { ...holder, sizeBytes: 1_000 });
   for (const text of LONG_TEXTS)
-    for (const request of readHeaders(headerOf(text))) problems.push(...(await problemOf(request)));
+    for (const request of readHeaders(headerOf(text), filePath)) problems.push(...(await problemOf(request)));
   expect(problems).toEqual([]);
 });
 
@@ -190,13 +182,13 @@ function upstreamBody(): object {
       payment: { reference_id: at, amount: at },
     },
   ];
-  const metadata = { display_phone_number: at, phone_number_id: NUMBER };
+  const metadata = { display_phone_number: at, phone_number_id: holder.number };
   const value = { metadata, contacts: [people], messages, statuses };
   const changes = [
     { field: 'messages', value },
     { field: at, value: {} },
   ];
-  return { object: at, entry: [{ id: WABA, changes }] };
+  return { object: at, entry: [{ id: holder.wabaId, changes }] };
 }
 
 /** Each with a long text in one place, and short ones in the others. */
