@@ -1,50 +1,41 @@
-import { describe, expect, test } from 'vitest';
-import { publishEvents } from '../../../src/deliveries/publish.ts';
+import { beforeEach, describe, expect, test } from 'vitest';
 import { newWebhookSecret } from '../../../src/endpoints/webhook-signature.ts';
 import { insertEndpointAlert } from '../../../src/notices/alert-notices.ts';
-import type { Database } from '../../../src/platform/postgres/database.ts';
-import { query } from '../../../src/platform/postgres/sql.ts';
-import { comparable, NUMBER, OTHER_NUMBER, OTHER_WABA, startTestApi, WABA } from '../api/api-harness.ts';
+import { execute } from '../../../src/platform/postgres/sql.ts';
+import { type FreshTenant, freshTenant } from '../../support/test-accounts.ts';
+import { addKey, apiOfFile, comparable } from '../api/api-harness.ts';
 import { externalClient } from '../api/external-client.ts';
+import { publish } from '../replays/replay-fixtures.ts';
 
 const ENDPOINTS = '/api/external/webhook-endpoints';
 const OPERATIONS = '/api/external/operations-url';
 /** An address, so that no name has to be resolved. */
 const URL = 'https://93.184.216.34/hook';
 
-async function publish(database: Database, count: number): Promise<void> {
-  const [waba] = await query<{ id: string }>(
-    database,
-    'select tenant_id as id from wabas where waba_id = ?',
-    [WABA],
-  );
-  const events = Array.from({ length: count }, (_, index) => ({
-    ...{ wabaId: WABA, tenantId: waba?.id ?? '', phoneNumberId: NUMBER, type: 'message' as const },
-    ...{
-      eventId: `e${index}`,
-      laneKey: `e${index % 2}`,
-      conversationId: null,
-      messageId: null,
-      dataJson: '{}',
-    },
-  }));
-  await database.transaction((trx) => publishEvents(trx, events, new Date()));
-}
+const api = apiOfFile();
+let tenant: FreshTenant;
+let call: Awaited<ReturnType<typeof externalClient>>;
+
+beforeEach(async () => {
+  tenant = await freshTenant(api.database);
+  call = await externalClient(api, tenant.wabaId);
+});
+
+const publishMany = (count: number) => publish(api.database, tenant.wabaId, { count, keys: 2 });
+
+/** Calls the API as another tenant. */
+const asOther = async () => await externalClient(api, (await freshTenant(api.database)).wabaId);
 
 describe('webhook endpoints', () => {
   test('show their URLs in full only to a key that may change them', async () => {
-    const api = await startTestApi();
-    const manage = await externalClient(api);
     const secret = 'https://93.184.216.34/services/T0/geheim?token=geheim';
-    const { id } = (await manage('POST', ENDPOINTS, { url: secret })).json();
-    await manage('PUT', OPERATIONS, { url: 'https://93.184.216.35/services/geheim' });
-    const read = await externalClient(api);
-    await query(
-      api.database,
-      `update api_keys set scopes = '{read}' where id = (select max(id) from api_keys)`,
-    );
+    const { id } = (await call('POST', ENDPOINTS, { url: secret })).json();
+    await call('PUT', OPERATIONS, { url: 'https://93.184.216.35/services/geheim' });
+    const { id: keyId, authorization } = await addKey(api.database, tenant.wabaId);
+    await execute(api.database, `update api_keys set scopes = '{read}' where id = ?`, [keyId]);
+    const read = (url: string) => api.app.inject({ url, headers: { authorization } });
     for (const path of [`${ENDPOINTS}/${id}`, ENDPOINTS, OPERATIONS]) {
-      const [full, masked] = [await manage('GET', path), await read('GET', path)];
+      const [full, masked] = [await call('GET', path), await read(path)];
       expect([path, full.statusCode, masked.statusCode]).toEqual([path, 200, 200]);
       expect(full.body).toContain('/services/');
       expect(masked.body).toMatch(/"https:\/\/93\.184\.216\.3\d\/\*\*\*[0-9a-f]{6}"/);
@@ -53,13 +44,11 @@ describe('webhook endpoints', () => {
   });
 
   test('are created with a secret that is shown once, listed page by page, changed and deleted', async () => {
-    const api = await startTestApi();
-    const call = await externalClient(api);
     const created = await call('POST', ENDPOINTS, {
       url: URL,
       description: 'orders',
       eventTypes: ['message', 'order'],
-      phoneNumberIds: [NUMBER],
+      phoneNumberIds: [tenant.number],
       customHeaders: { 'X-Token': 'hidden-value' },
       retryScheduleSeconds: [5, 60],
       timeoutMs: 5_000,
@@ -81,7 +70,7 @@ describe('webhook endpoints', () => {
       url: URL,
       description: 'orders',
       eventTypes: ['message', 'order'],
-      phoneNumberIds: [NUMBER],
+      phoneNumberIds: [tenant.number],
       customHeaderNames: ['X-Token'],
       retryScheduleSeconds: [5, 60],
       timeoutMs: 5_000,
@@ -126,15 +115,14 @@ describe('webhook endpoints', () => {
       droppedHeaderNames: ['X-B'],
       secretRotationAdvised: true,
     });
-    await publish(api.database, 3);
+    await publishMany(3);
     const gone = await call('DELETE', `${ENDPOINTS}/${id}`);
     expect([gone.statusCode, gone.json()]).toEqual([200, { id, deleted: true, dropped: 3 }]);
     expect((await call('GET', `${ENDPOINTS}/${id}`)).statusCode).toBe(404);
   });
 
   test('refuse what they cannot be with the member that is wrong', async () => {
-    const api = await startTestApi();
-    const call = await externalClient(api);
+    const other = await freshTenant(api.database);
     const { id } = (await call('POST', ENDPOINTS, { url: URL })).json();
     for (const [payload, status, code, param] of [
       [{}, 400, 'invalid_parameter', 'url'],
@@ -150,7 +138,7 @@ describe('webhook endpoints', () => {
       [{ url: URL, eventTypes: [] }, 400, 'invalid_parameter', 'eventTypes'],
       [{ url: URL, eventTypes: ['sms'] }, 400, 'invalid_parameter', 'eventTypes/0'],
       [{ url: URL, eventTypes: 'message' }, 400, 'invalid_parameter', 'eventTypes'],
-      [{ url: URL, phoneNumberIds: [OTHER_NUMBER] }, 422, 'unknown_phone_number', 'phoneNumberIds'],
+      [{ url: URL, phoneNumberIds: [other.number] }, 422, 'unknown_phone_number', 'phoneNumberIds'],
       [{ url: URL, phoneNumberIds: ['1'] }, 422, 'unknown_phone_number', 'phoneNumberIds'],
       [{ url: URL, customHeaders: { 'webhook-id': 'x' } }, 400, 'invalid_parameter', 'customHeaders'],
       [{ url: URL, customHeaders: { a: 'b\r\nc: d' } }, 400, 'invalid_parameter', 'customHeaders'],
@@ -182,9 +170,7 @@ describe('webhook endpoints', () => {
   });
 
   test('of another WABA answer exactly as unknown ones, whatever is asked of them, and stay as they are', async () => {
-    const api = await startTestApi();
-    const theirs = await externalClient(api, OTHER_WABA);
-    const call = await externalClient(api);
+    const theirs = await asOther();
     const { id } = (await theirs('POST', ENDPOINTS, { url: URL })).json();
     const before = (await theirs('GET', `${ENDPOINTS}/${id}`)).json();
     const requests = [
@@ -209,8 +195,6 @@ describe('webhook endpoints', () => {
   });
 
   test('are paused with what comes waiting, and enabled only with a word about what waits', async () => {
-    const api = await startTestApi();
-    const call = await externalClient(api);
     const { id } = (await call('POST', ENDPOINTS, { url: URL })).json();
     const paused = await call('POST', `${ENDPOINTS}/${id}/pause`, { reason: 'release' });
     expect(paused.json()).toMatchObject({ mode: 'paused', modeReason: 'release' });
@@ -219,7 +203,7 @@ describe('webhook endpoints', () => {
       dropped: 0,
     });
     await call('POST', `${ENDPOINTS}/${id}/pause`);
-    await publish(api.database, 5);
+    await publishMany(5);
     expect((await call('GET', `${ENDPOINTS}/${id}`)).json().waiting).toMatchObject({
       count: 5,
       due: 2,
@@ -236,7 +220,7 @@ describe('webhook endpoints', () => {
       dropped: 5,
     });
     await call('POST', `${ENDPOINTS}/${id}/pause`);
-    await publish(api.database, 2);
+    await publishMany(2);
     expect((await call('POST', `${ENDPOINTS}/${id}/enable`, { waiting: 'send' })).json()).toMatchObject({
       mode: 'open',
       dropped: 0,
@@ -251,8 +235,6 @@ describe('webhook endpoints', () => {
   });
 
   test('get a new secret with an overlap, or one of the tenant’s own, and never the same twice', async () => {
-    const api = await startTestApi();
-    const call = await externalClient(api);
     const { id, secret } = (await call('POST', ENDPOINTS, { url: URL })).json();
     const url = `${ENDPOINTS}/${id}/rotate-secret`;
     const rotated = (await call('POST', url)).json();
@@ -284,8 +266,6 @@ describe('webhook endpoints', () => {
   });
 
   test('show their attempts per hour and minute, and refuse ranges that are too long', async () => {
-    const api = await startTestApi();
-    const call = await externalClient(api);
     const { id } = (await call('POST', ENDPOINTS, { url: URL })).json();
     const minuteMs = Math.floor(Date.now() / 60_000) * 60_000;
     await api.database.raw(
@@ -325,8 +305,6 @@ describe('webhook endpoints', () => {
 
 describe('the operations URL', () => {
   test('is set with a secret that is shown once, kept apart from endpoints, rotated and removed', async () => {
-    const api = await startTestApi();
-    const call = await externalClient(api);
     expect((await call('GET', OPERATIONS)).json()).toEqual({ url: null });
     expect((await call('POST', `${OPERATIONS}/rotate-secret`)).json().error.code).toBe('no_operations_url');
     await call('POST', ENDPOINTS, { url: URL });
@@ -348,17 +326,15 @@ describe('the operations URL', () => {
       param: 'url',
     });
     expect((await call('DELETE', OPERATIONS)).json()).toEqual({ url: null });
-    const other = await externalClient(api, OTHER_WABA);
+    const other = await asOther();
     expect((await other('GET', OPERATIONS)).json()).toEqual({ url: null });
   });
 
   test('has its alerts listed page by page, the newest first, for their own WABA only', async () => {
-    const api = await startTestApi();
-    const call = await externalClient(api);
     const { id: endpointId } = (await call('POST', ENDPOINTS, { url: URL })).json();
     for (const alert of ['failing', 'disabled', 'recovered'] as const) {
       await api.database.transaction((trx) =>
-        insertEndpointAlert(trx, { wabaId: WABA, endpointId, alert, reason: null }),
+        insertEndpointAlert(trx, { wabaId: tenant.wabaId, endpointId, alert, reason: null }),
       );
     }
     const first = (await call('GET', '/api/external/endpoint-alerts?limit=2')).json();
@@ -375,7 +351,7 @@ describe('the operations URL', () => {
     const rest = (await call('GET', `/api/external/endpoint-alerts?cursor=${first.nextCursor}`)).json();
     expect(rest.data).toMatchObject([{ alert: expect.stringContaining('failing') }]);
     expect(rest.hasMore).toBe(false);
-    const other = await externalClient(api, OTHER_WABA);
+    const other = await asOther();
     expect((await other('GET', '/api/external/endpoint-alerts')).json().data).toEqual([]);
   });
 });

@@ -1,21 +1,30 @@
-import { expect, test } from 'vitest';
+import { beforeEach, expect, test } from 'vitest';
 import { createKey, limitKey } from '../../../src/keys/api-keys.ts';
 import { decideKeyRequest, waitingKeyRequests } from '../../../src/keys/key-requests.ts';
 import { revealKey } from '../../../src/keys/reveal-key.ts';
 import { OPERATOR_COMMAND } from '../../../src/platform/audit/audit.ts';
-import { addKey, OTHER_WABA, startTestApi, type TestApi, WABA } from '../api/api-harness.ts';
+import { type FreshTenant, freshTenant } from '../../support/test-accounts.ts';
+import { addKey, apiOfFile } from '../api/api-harness.ts';
 import { matrixRoutes } from '../api/route-matrix.ts';
 import { markupProblems } from '../portal/markup-problems.ts';
-import { addUser, tenantOf } from '../portal/portal-browser.ts';
+import { newUser } from '../portal/portal-browser.ts';
 
-async function keyWith(api: TestApi, scopes: readonly string[]): Promise<string> {
-  const { apiKey } = await createKey({ database: api.database, actor: OPERATOR_COMMAND }, WABA, {
-    name: 'x',
-    expiresAt: null,
-    scopes,
-  });
+const api = apiOfFile();
+let tenant: FreshTenant;
+
+beforeEach(async () => {
+  tenant = await freshTenant(api.database);
+});
+
+const tools = () => ({ database: api.database, actor: OPERATOR_COMMAND });
+
+async function keyWith(scopes: readonly string[]): Promise<string> {
+  const { apiKey } = await createKey(tools(), tenant.wabaId, { name: 'x', expiresAt: null, scopes });
   return `Bearer ${apiKey}`;
 }
+
+const get = (url: string, authorization: string, remoteAddress?: string) =>
+  api.app.inject({ url, headers: { authorization }, ...(remoteAddress && { remoteAddress }) });
 
 const SCOPE_OF = [
   ['messages', 'send'],
@@ -27,7 +36,6 @@ const SCOPE_OF = [
 ] as const;
 
 test('only a key for webhooks changes them or sends events again; sending, erasing, exporting and the facade need their own', async () => {
-  const api = await startTestApi();
   const secured = matrixRoutes(api.routes).filter(({ scopes }) => scopes !== undefined);
   for (const { method, url, scopes } of secured) {
     if (method === 'GET' || method === 'HEAD') continue;
@@ -38,18 +46,16 @@ test('only a key for webhooks changes them or sends events again; sending, erasi
 });
 
 test('GET /api/external/key shows the key of the request, not the key itself, and its scopes', async () => {
-  const api = await startTestApi();
   const expiresAt = new Date(Date.now() + 60_000);
-  const { id, key, authorization } = await addKey(api.database, WABA, expiresAt);
-  const own = async (header: string) =>
-    await api.app.inject({ url: '/api/external/key', headers: { authorization: header } });
+  const { id, key, authorization } = await addKey(api.database, tenant.wabaId, expiresAt);
+  const own = (header: string) => get('/api/external/key', header);
   const response = await own(authorization);
   expect(response.json()).toEqual({
     id,
     prefix: key.slice(0, 11),
     lastFour: key.slice(-4),
     name: 'test',
-    wabaId: WABA,
+    wabaId: tenant.wabaId,
     scopes: ['read', 'send', 'manage_webhooks'],
     createdAt: expect.any(String),
     expiresAt: expiresAt.toISOString(),
@@ -58,20 +64,18 @@ test('GET /api/external/key shows the key of the request, not the key itself, an
   });
   expect(response.body).not.toContain(key);
   await expect.poll(async () => (await own(authorization)).json().lastUsedAt).toEqual(expect.any(String));
-  expect((await own(await keyWith(api, ['send', 'send']))).json().scopes).toEqual(['send']);
+  expect((await own(await keyWith(['send', 'send']))).json().scopes).toEqual(['send']);
 });
 
 test('a key without scopes, or with one that is unknown, cannot be made', async () => {
-  const api = await startTestApi();
   for (const scopes of [[], ['write'], ['read', '']]) {
-    await expect(keyWith(api, scopes)).rejects.toMatchObject({ code: 'invalid_value' });
+    await expect(keyWith(scopes)).rejects.toMatchObject({ code: 'invalid_value' });
   }
 });
 
 test('a key that manages webhooks reads no bodies of events unless that is asked for too', async () => {
-  const api = await startTestApi();
   const statusWith = async (scopes: string[], url: string) =>
-    (await api.app.inject({ url, headers: { authorization: await keyWith(api, scopes) } })).statusCode;
+    (await get(url, await keyWith(scopes))).statusCode;
   const events = '/api/external/events';
   expect(await statusWith(['manage_webhooks'], events)).toBe(403);
   expect(await statusWith(['manage_webhooks'], '/api/external/webhook-endpoints')).toBe(200);
@@ -81,29 +85,23 @@ test('a key that manages webhooks reads no bodies of events unless that is asked
 });
 
 test('a key made without scopes may only read', async () => {
-  const api = await startTestApi();
-  const tools = { database: api.database, actor: OPERATOR_COMMAND };
-  const { scopes } = await createKey(tools, WABA, { name: 'x', expiresAt: null });
+  const { scopes } = await createKey(tools(), tenant.wabaId, { name: 'x', expiresAt: null });
   expect(scopes).toEqual(['read']);
 });
 
 test('a key with networks is served from these only, IPv4 in any form, from the next request on', async () => {
-  const api = await startTestApi();
-  const tools = { database: api.database, actor: OPERATOR_COMMAND };
   const allowedNetworks = ['192.0.2.0/24', '2001:db8::7', ' 198.51.100.9 '];
   const key = { name: 'x', expiresAt: null, allowedNetworks };
-  const { id, apiKey, allowedNetworks: stored } = await createKey(tools, WABA, key);
+  const { id, apiKey, allowedNetworks: stored } = await createKey(tools(), tenant.wabaId, key);
   expect(stored).toEqual(['192.0.2.0/24', '2001:db8::7/128', '198.51.100.9/32']);
   const ask = async (remoteAddress: string) => {
-    const headers = { authorization: `Bearer ${apiKey}` };
-    const response = await api.app.inject({ url: '/me', headers, remoteAddress });
+    const response = await get('/me', `Bearer ${apiKey}`, remoteAddress);
     return response.statusCode === 200 ? 200 : [response.statusCode, response.json().error.code];
   };
   const refused = [403, 'ip_not_allowed'];
   // A stolen key takes nothing of the tenant's limit from elsewhere.
   const limitLeft = async () => {
-    const headers = { authorization: `Bearer ${apiKey}` };
-    const { headers: answered } = await api.app.inject({ url: '/me', headers, remoteAddress: '192.0.2.9' });
+    const { headers: answered } = await get('/me', `Bearer ${apiKey}`, '192.0.2.9');
     return Number(answered['x-ratelimit-remaining'] ?? answered['ratelimit-remaining']);
   };
   const before = (await limitLeft()) - 1;
@@ -114,22 +112,23 @@ test('a key with networks is served from these only, IPv4 in any form, from the 
     expect([address, await ask(address)]).toEqual([address, refused]);
   }
   expect(await limitLeft()).toBe(before - 4);
-  await limitKey(tools, WABA, id, ['127.0.0.1']);
+  await limitKey(tools(), tenant.wabaId, id, ['127.0.0.1']);
   expect([await ask('127.0.0.1'), await ask('192.0.2.1')]).toEqual([200, refused]);
-  await limitKey(tools, WABA, id, null);
+  await limitKey(tools(), tenant.wabaId, id, null);
   expect(await ask('203.0.113.1')).toBe(200);
   for (const wrong of [['300.1.1.1'], ['10.0.0.0/33'], ['shop.example'], Array(51).fill('10.0.0.0/8')]) {
     const given = wrong.map((text, n) => (wrong.length > 1 ? `10.0.0.${n}` : text));
-    await expect(limitKey(tools, WABA, id, given)).rejects.toMatchObject({ code: 'invalid_value' });
+    await expect(limitKey(tools(), tenant.wabaId, id, given)).rejects.toMatchObject({
+      code: 'invalid_value',
+    });
   }
-  await expect(limitKey(tools, OTHER_WABA, id, null)).rejects.toMatchObject({ code: 'unknown_key' });
+  const other = await freshTenant(api.database);
+  await expect(limitKey(tools(), other.wabaId, id, null)).rejects.toMatchObject({ code: 'unknown_key' });
 });
 
 test('networks are asked for with a key, shown to who decides, and changed on a page', async () => {
-  const api = await startTestApi();
-  const tenantId = await tenantOf(api.database, WABA);
-  const admin = await addUser(api, { email: 'admin@store.example', role: 'admin', tenantId });
-  const path = `/portal/w/${WABA}/keys`;
+  const { browser: admin } = await newUser(api, tenant.tenantId, 'admin');
+  const path = `/portal/w/${tenant.wabaId}/keys`;
   const form = await admin.get(`${path}/new`);
   expect(form.body).toMatch(/value="read"[^>]* checked/);
   expect(form.body).not.toMatch(/value="send"[^>]* checked/);
@@ -138,11 +137,10 @@ test('networks are asked for with a key, shown to who decides, and changed on a 
   const wrong = await admin.post(`${path}/requests`, { ...fields, allowedNetworks: 'nonsense' });
   expect([wrong.statusCode, wrong.body.includes('CIDR')]).toEqual([422, true]);
   await admin.post(`${path}/requests`, { ...fields, allowedNetworks: '192.0.2.0/24\r\n198.51.100.7' });
-  const tools = { database: api.database, actor: OPERATOR_COMMAND };
-  const [request] = await waitingKeyRequests(tools);
+  const [request] = await waitingKeyRequests(tools());
   expect(request?.allowedNetworks).toEqual(['192.0.2.0/24', '198.51.100.7/32']);
-  await decideKeyRequest(tools, request?.id ?? '', { state: 'approved', note: '' });
-  const { id, allowedNetworks } = await revealKey(tools, WABA, request?.id ?? '');
+  await decideKeyRequest(tools(), request?.id ?? '', { state: 'approved', note: '' });
+  const { id, allowedNetworks } = await revealKey(tools(), tenant.wabaId, request?.id ?? '');
   expect(allowedNetworks).toEqual(request?.allowedNetworks);
   const page = await admin.get(`${path}/${id}/networks`);
   expect([page.statusCode, page.body.includes('198.51.100.7/32'), await markupProblems(page.body)]).toEqual([
