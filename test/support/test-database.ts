@@ -1,5 +1,5 @@
 import { randomBytes, randomInt } from 'node:crypto';
-import { inject, onTestFinished } from 'vitest';
+import { afterAll, beforeAll, inject, onTestFinished } from 'vitest';
 import { type Database, type DatabasePool, openDatabase } from '../../src/platform/postgres/database.ts';
 import { query } from '../../src/platform/postgres/sql.ts';
 import { TEMPLATE_DATABASE } from './infrastructure-setup.ts';
@@ -34,6 +34,16 @@ export async function testDatabase(poolMax = 10, fixedPlans = false): Promise<Te
 /** As `testDatabase`, connected to as the worker does. */
 export async function testWorkerDatabase(poolMax = 10): Promise<TestDatabase> {
   return await testDatabase(poolMax, true);
+}
+
+/** As `createTestDatabase`, one for the tests of a file: filled before the first of them. Each makes its own tenant. */
+export function databaseOfFile(poolMax = 10): TestDatabase {
+  const store = {} as TestDatabase;
+  beforeAll(async () => {
+    Object.assign(store, await createTestDatabase(poolMax));
+  });
+  afterAll(() => store.close());
+  return store;
 }
 
 const TABLES_OF_WORKFLOWS = [
