@@ -1,24 +1,21 @@
-import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
+import { beforeEach, expect, test } from 'vitest';
 import { queueAlertMails } from '../../../src/alerts/alert-mails.ts';
 import { markAlertsRead } from '../../../src/alerts/alerts.ts';
 import { mailContentPlace } from '../../../src/mail/sealed-columns.ts';
 import type { Database } from '../../../src/platform/postgres/database.ts';
 import { execute, query } from '../../../src/platform/postgres/sql.ts';
 import { addEndpoint, type FreshTenant, freshTenant, testSecretBox } from '../../support/test-accounts.ts';
-import { createTestDatabase, type TestDatabase } from '../../support/test-database.ts';
+import { databaseOfFile } from '../../support/test-database.ts';
 import { addUser, turn } from './alerts-fixtures.ts';
 
 const mailer = { secretBox: testSecretBox, publicUrl: 'https://gateway.example' };
 
-let store: TestDatabase;
+const store = databaseOfFile(4);
 let database: Database;
 let tenant: FreshTenant;
-beforeAll(async () => {
-  store = await createTestDatabase(4);
-  database = store.database;
-});
-afterAll(() => store?.close());
+
 beforeEach(async () => {
+  ({ database } = store);
   await database.raw(
     `delete from alerts; delete from users; delete from mails; delete from workflow_tasks; delete from inbox;
      delete from webhook_endpoints`,

@@ -1,9 +1,9 @@
-import { afterAll, beforeAll, beforeEach } from 'vitest';
+import { beforeEach } from 'vitest';
 import { noteTokenRefused } from '../../../src/accounts/access-tokens.ts';
 import type { AlertViewer } from '../../../src/alerts/alerts.ts';
 import { execute } from '../../../src/platform/postgres/sql.ts';
 import { addEndpoint, type FreshTenant, freshTenant } from '../../support/test-accounts.ts';
-import { createTestDatabase, type TestDatabase } from '../../support/test-database.ts';
+import { databaseOfFile, type TestDatabase } from '../../support/test-database.ts';
 import { addUser, openAlerts, turn } from './alerts-fixtures.ts';
 
 export let store: TestDatabase;
@@ -41,10 +41,7 @@ export async function refuseToken(since: string): Promise<void> {
  * without what could cause one, and with new tenants and users.
  */
 export function useAlertStore(): void {
-  beforeAll(async () => {
-    store = await createTestDatabase();
-  });
-  afterAll(() => store?.close());
+  store = databaseOfFile();
   beforeEach(async () => {
     const { database } = store;
     await database.raw(

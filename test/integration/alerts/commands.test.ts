@@ -1,18 +1,14 @@
-import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
+import { expect, onTestFinished, test } from 'vitest';
 import { noteTokenRefused } from '../../../src/accounts/access-tokens.ts';
 import { execute } from '../../../src/platform/postgres/sql.ts';
 import { runAdmin } from '../../support/admin-cli.ts';
 import { startMailServer } from '../../support/mail-server.ts';
 import { freshTenant } from '../../support/test-accounts.ts';
-import { createTestDatabase, type TestDatabase } from '../../support/test-database.ts';
+import { databaseOfFile } from '../../support/test-database.ts';
 import { testSettings } from '../../support/test-settings.ts';
 import { turn } from './alerts-fixtures.ts';
 
-let store: TestDatabase;
-beforeAll(async () => {
-  store = await createTestDatabase();
-});
-afterAll(() => store?.close());
+const store = databaseOfFile();
 
 test('admin alerts list shows what is open, and resolve ends it', async () => {
   const { database, url } = store;

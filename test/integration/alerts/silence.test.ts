@@ -1,10 +1,10 @@
-import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
+import { beforeEach, expect, test } from 'vitest';
 import { forgetOldHours, listSilentWabas, noteActivity } from '../../../src/alerts/silence.ts';
 import type { Database } from '../../../src/platform/postgres/database.ts';
 import { execute, query } from '../../../src/platform/postgres/sql.ts';
 import { uuidV7 } from '../../../src/platform/public-ids.ts';
 import { type FreshTenant, freshTenant } from '../../support/test-accounts.ts';
-import { createTestDatabase, type TestDatabase } from '../../support/test-database.ts';
+import { databaseOfFile } from '../../support/test-database.ts';
 import { addUser, openAlerts, turn } from './alerts-fixtures.ts';
 
 const HOUR_MS = 3_600_000;
@@ -12,16 +12,12 @@ const DAY_MS = 24 * HOUR_MS;
 /** The beginning of a Monday of long ago: no event of the present disturbs. */
 const MONDAY = Date.parse('2026-06-01T00:00:00Z');
 
-let store: TestDatabase;
+const store = databaseOfFile(4);
 let database: Database;
 let tenant: FreshTenant;
 
-beforeAll(async () => {
-  store = await createTestDatabase(4);
-  database = store.database;
-});
-afterAll(() => store?.close());
 beforeEach(async () => {
+  ({ database } = store);
   await database.raw(
     `delete from waba_hours; delete from alerts; delete from users; delete from events; delete from inbox;
      delete from housekeeping_steps`,

@@ -1,4 +1,4 @@
-import { describe, expect, onTestFinished, test } from 'vitest';
+import { beforeEach, describe, expect, test } from 'vitest';
 import { hashApiKey } from '../../../src/keys/api-key.ts';
 import { findApiKey } from '../../../src/keys/api-key-store.ts';
 import { createKey, listKeys, revokeKey } from '../../../src/keys/api-keys.ts';
@@ -13,38 +13,43 @@ import {
 } from '../../../src/keys/key-requests.ts';
 import { revealKey } from '../../../src/keys/reveal-key.ts';
 import { listAudit, OPERATOR_COMMAND } from '../../../src/platform/audit/audit.ts';
-import type { Database } from '../../../src/platform/postgres/database.ts';
 import { execute, query } from '../../../src/platform/postgres/sql.ts';
-import { seedFixtureAccounts } from '../../support/test-accounts.ts';
-import { createTestDatabase } from '../../support/test-database.ts';
+import { freshTenant } from '../../support/test-accounts.ts';
+import { databaseOfFile } from '../../support/test-database.ts';
 
-const WABA = '900000000000101';
-const OTHER_WABA = '900000000000202';
 const ANN = { id: '1', name: 'ann@shop.example' };
 const ACTOR = { name: ANN.name, requestId: 'req-1', ip: '192.0.2.1' };
 const DAY_MS = 86_400_000;
 
-async function start() {
-  const { database, close } = await createTestDatabase(30);
-  onTestFinished(close);
-  await seedFixtureAccounts(database);
-  const tools = { database, actor: ACTOR };
-  const ask = (given: object = {}, requester = ANN) =>
-    requestKey(tools, WABA, requester, { purpose: 'order system', ...given });
-  const decide = (id: string, state: 'approved' | 'denied', note = '') =>
-    decideKeyRequest({ database, actor: OPERATOR_COMMAND }, id, { state, note });
-  return { database, tools, ask, decide, reveal: (id: string) => revealKey(tools, WABA, id) };
-}
+const store = databaseOfFile(30);
+let waba: string;
 
-const actions = async (database: Database) =>
-  (await listAudit({ database }, { wabaId: WABA })).map(({ action }) => action).reverse();
+beforeEach(async () => {
+  waba = (await freshTenant(store.database)).wabaId;
+});
 
-const overdue = (database: Database, column: 'decide_until' | 'reveal_until') =>
-  execute(database, `update api_key_requests set ${column} = now() - interval '1 second'`);
+const tools = () => ({ database: store.database, actor: ACTOR });
+const ask = (given: object = {}, requester = ANN) =>
+  requestKey(tools(), waba, requester, { purpose: 'order system', ...given });
+const decide = (id: string, state: 'approved' | 'denied', note = '') =>
+  decideKeyRequest({ database: store.database, actor: OPERATOR_COMMAND }, id, { state, note });
+const reveal = (id: string) => revealKey(tools(), waba, id);
+const withdraw = (id: string, requesterId = ANN.id) => withdrawKeyRequest(tools(), waba, id, requesterId);
+
+const audited = () => listAudit(store, { wabaId: waba });
+const actions = async () => (await audited()).map(({ action }) => action).reverse();
+
+const waiting = async () => (await waitingKeyRequests(store)).filter(({ wabaId }) => wabaId === waba);
+
+const overdue = (column: 'decide_until' | 'reveal_until') =>
+  execute(
+    store.database,
+    `update api_key_requests set ${column} = now() - interval '1 second' where waba_id = ?`,
+    [waba],
+  );
 
 describe('reveal', () => {
   test('20 reveals at once make exactly one key; the others hear when and by whom it was shown', async () => {
-    const { database, ask, decide, reveal } = await start();
     const { id } = await ask({ scopes: ['read'], validDays: 30 });
     await decide(id, 'approved', 'as agreed');
     const answers = await Promise.allSettled(Array.from({ length: 20 }, () => reveal(id)));
@@ -53,40 +58,40 @@ describe('reveal', () => {
     expect(shown).toHaveLength(1);
     for (const error of refused) expect(error).toMatchObject({ code: 'key_already_revealed' });
     expect(refused[0].message).toMatch(/was revealed 20\d\d-.* by ann@shop\.example/);
-    expect(await listKeys({ database }, WABA)).toHaveLength(1);
-    const key = await findApiKey(database, hashApiKey(shown[0]?.apiKey ?? ''));
-    expect(key).toMatchObject({ wabaId: WABA, scopes: ['read'], isExpired: false });
+    expect(await listKeys(store, waba)).toHaveLength(1);
+    const key = await findApiKey(store.database, hashApiKey(shown[0]?.apiKey ?? ''));
+    expect(key).toMatchObject({ wabaId: waba, scopes: ['read'], isExpired: false });
     expect(shown[0]?.expiresAt?.getTime()).toBeCloseTo(Date.now() + 30 * DAY_MS, -5);
   });
 
   test('the key is in no table, only its hash', async () => {
-    const { database, ask, decide, reveal } = await start();
     const { id } = await ask();
     await decide(id, 'approved');
     const { apiKey } = await reveal(id);
     const tables = ['audit_log', 'api_key_requests', 'api_keys', 'workflow_tasks'];
     for (const table of tables) {
-      const rows = await query<{ text: string }>(database, `select cast(t as text) as text from ${table} t`);
+      const rows = await query<{ text: string }>(
+        store.database,
+        `select cast(t as text) as text from ${table} t`,
+      );
       expect(JSON.stringify(rows), table).not.toContain(apiKey.slice(11));
     }
   });
 
   test('a request that is not approved has nothing to reveal, and foreign ones do not exist', async () => {
-    const { database, tools, ask, decide, reveal } = await start();
     const { id } = await ask();
     await expect(reveal(id)).rejects.toMatchObject({ code: 'key_not_approved' });
     await decide(id, 'approved');
-    const foreign = revealKey(tools, OTHER_WABA, id);
+    const foreign = revealKey(tools(), (await freshTenant(store.database)).wabaId, id);
     await expect(foreign).rejects.toMatchObject({ code: 'unknown_key_request' });
-    await overdue(database, 'reveal_until');
+    await overdue('reveal_until');
     await expect(reveal(id)).rejects.toMatchObject({ code: 'key_not_approved' });
-    expect(await listKeys({ database }, WABA)).toEqual([]);
+    expect(await listKeys(store, waba)).toEqual([]);
   });
 
   test('a replaced key works until its overlap ends, or until it is revoked when none was chosen', async () => {
-    const { database, tools, ask, decide, reveal } = await start();
-    const old = await createKey(tools, WABA, { name: 'old', expiresAt: null });
-    const state = async () => await findApiKey(database, hashApiKey(old.apiKey));
+    const old = await createKey(tools(), waba, { name: 'old', expiresAt: null });
+    const state = async () => await findApiKey(store.database, hashApiKey(old.apiKey));
     const replace = async (overlapHours: number | null) => {
       const { id } = await ask({ replacesKeyId: old.id, overlapHours });
       await decide(id, 'approved');
@@ -105,41 +110,38 @@ describe('reveal', () => {
 
 describe('states', () => {
   test('every step is in the audit log, with who and from where', async () => {
-    const { database, tools, ask, decide, reveal } = await start();
     const first = await ask();
     await decide(first.id, 'denied', 'not yet');
     const second = await ask();
-    await withdrawKeyRequest(tools, WABA, second.id, ANN.id);
+    await withdraw(second.id);
     const third = await ask();
     await decide(third.id, 'approved');
     const { id } = await reveal(third.id);
-    await revokeKey(tools, WABA, id);
-    await revokeKey(tools, WABA, id);
+    await revokeKey(tools(), waba, id);
+    await revokeKey(tools(), waba, id);
     const asked = 'key_request.created';
     const decided = ['key_request.denied', asked, 'key_request.withdrawn', asked, 'key_request.approved'];
     const revealed = ['key.created', 'key_request.revealed', 'key.revoked'];
-    expect(await actions(database)).toEqual([asked, ...decided, ...revealed]);
-    const [latest] = await listAudit({ database }, { wabaId: WABA });
+    expect(await actions()).toEqual([asked, ...decided, ...revealed]);
+    const [latest] = await audited();
     expect(latest).toMatchObject({ actor: ANN.name, requestId: 'req-1', ip: '192.0.2.1' });
   });
 
   test('final states stay: no decision, withdrawal or reveal changes them', async () => {
-    const { tools, ask, decide, reveal } = await start();
     const denied = await decide((await ask()).id, 'denied');
     expect(denied).toMatchObject({ state: 'denied', decidedBy: 'operator command', note: null });
     const { id } = await ask();
-    await withdrawKeyRequest(tools, WABA, id, ANN.id);
+    await withdraw(id);
     for (const over of [denied.id, id]) {
       await expect(decide(over, 'approved')).rejects.toMatchObject({ code: 'key_request_over' });
       await expect(decide(over, 'denied')).rejects.toMatchObject({ code: 'key_request_over' });
       await expect(reveal(over)).rejects.toMatchObject({ code: 'key_not_approved' });
-      const withdrawal = withdrawKeyRequest(tools, WABA, over, ANN.id);
+      const withdrawal = withdraw(over);
       await expect(withdrawal).rejects.toMatchObject({ code: 'key_request_over' });
     }
   });
 
   test('an approval can be taken back until the key is revealed', async () => {
-    const { ask, decide, reveal } = await start();
     const { id } = await ask();
     await decide(id, 'approved');
     await expect(decide(id, 'approved')).rejects.toMatchObject({ code: 'key_request_over' });
@@ -148,28 +150,22 @@ describe('states', () => {
   });
 
   test('time is over for everybody at once, whether or not a workflow has noted it', async () => {
-    const { database, ask, decide } = await start();
     const { id } = await ask();
-    expect(await waitingKeyRequests({ database })).toHaveLength(1);
-    await overdue(database, 'decide_until');
+    expect(await waiting()).toHaveLength(1);
+    await overdue('decide_until');
     await expect(decide(id, 'approved')).rejects.toMatchObject({ code: 'key_request_over' });
-    expect(await waitingKeyRequests({ database })).toEqual([]);
-    expect(await keyRequestOf({ database }, WABA, id)).toMatchObject({ state: 'expired' });
+    expect(await waiting()).toEqual([]);
+    expect(await keyRequestOf(store, waba, id)).toMatchObject({ state: 'expired' });
     // And it does not keep its requester from asking again.
     expect(await ask()).toMatchObject({ state: 'requested' });
-    expect(await actions(database)).toEqual([
-      'key_request.created',
-      'key_request.expired',
-      'key_request.created',
-    ]);
+    expect(await actions()).toEqual(['key_request.created', 'key_request.expired', 'key_request.created']);
   });
 
   test('a reminder is due after one day and after three, each once', async () => {
-    const { database, ask } = await start();
     const { id, createdAt } = await ask();
     const at = async (days: number) => {
       const now = () => createdAt.getTime() + days * DAY_MS;
-      const followed = await followKeyRequest({ database, now }, WABA, id);
+      const followed = await followKeyRequest({ ...store, now }, waba, id);
       return [followed?.reminder, Math.round((followed?.waitMs ?? 0) / 3_600_000)];
     };
     expect(await at(0)).toEqual([null, 24]);
@@ -182,7 +178,6 @@ describe('states', () => {
 
 describe('limits', () => {
   test('one user has one pending request per WABA, and a WABA five; requests at once cannot pass', async () => {
-    const { ask } = await start();
     const once = await Promise.allSettled([ask(), ask(), ask()]);
     expect(once.filter(({ status }) => status === 'fulfilled')).toHaveLength(1);
     await expect(ask()).rejects.toMatchObject({ code: 'key_request_open' });
@@ -194,18 +189,16 @@ describe('limits', () => {
   });
 
   test('asking and withdrawing in turn ends after 20 times a day', async () => {
-    const { tools, ask } = await start();
     for (let n = 0; n < 20; n += 1) {
       const { id } = await ask();
-      await withdrawKeyRequest(tools, WABA, id, ANN.id);
+      await withdraw(id);
     }
     await expect(ask()).rejects.toMatchObject({ code: 'too_many_key_requests' });
   });
 
   test('only the requester withdraws', async () => {
-    const { tools, ask } = await start();
     const { id } = await ask();
-    const other = withdrawKeyRequest(tools, WABA, id, '2');
+    const other = withdraw(id, '2');
     await expect(other).rejects.toMatchObject({ code: 'not_the_requester' });
   });
 
@@ -224,18 +217,17 @@ describe('limits', () => {
     [{ replacesKeyId: '999999' }, 'replacesKeyId'],
     [{ replacesKeyId: "1' or true" }, 'replacesKeyId'],
   ])('%j is refused and says which member is wrong', async (given, param) => {
-    const { database, ask } = await start();
     await expect(ask(given)).rejects.toMatchObject({ name: 'RequestError', param });
-    expect(await keyRequestsOf({ database }, WABA)).toEqual([]);
+    expect(await keyRequestsOf(store, waba)).toEqual([]);
   });
 
   test('a key of another WABA, or one that has ended, cannot be replaced', async () => {
-    const { tools, ask } = await start();
-    const foreign = await createKey(tools, OTHER_WABA, { name: 'theirs', expiresAt: null });
+    const { wabaId } = await freshTenant(store.database);
+    const foreign = await createKey(tools(), wabaId, { name: 'theirs', expiresAt: null });
     const replacesForeign = ask({ replacesKeyId: foreign.id });
     await expect(replacesForeign).rejects.toMatchObject({ code: 'unknown_key' });
-    const own = await createKey(tools, WABA, { name: 'own', expiresAt: null });
-    await revokeKey(tools, WABA, own.id);
+    const own = await createKey(tools(), waba, { name: 'own', expiresAt: null });
+    await revokeKey(tools(), waba, own.id);
     await expect(ask({ replacesKeyId: own.id })).rejects.toMatchObject({ code: 'key_not_active' });
   });
 });
