@@ -1,4 +1,4 @@
-import { describe, expect, test } from 'vitest';
+import { beforeEach, describe, expect, test } from 'vitest';
 import { setOperationsUrl } from '../../../src/alerts/operations-url.ts';
 import { deleteEndpoint, enableEndpoint, holdEndpoint } from '../../../src/endpoints/endpoint-modes.ts';
 import { rotateSecret } from '../../../src/endpoints/endpoint-secrets.ts';
@@ -8,29 +8,39 @@ import { endpointHeadersPlace, endpointSecretPlace } from '../../../src/endpoint
 import { SYSTEM } from '../../../src/platform/audit/audit.ts';
 import { makeAddressGuard } from '../../../src/platform/http/outbound-url.ts';
 import type { Database } from '../../../src/platform/postgres/database.ts';
-import { execute, query } from '../../../src/platform/postgres/sql.ts';
+import { execute, query, queryOne } from '../../../src/platform/postgres/sql.ts';
 import { newQueuedRow, queueRows } from '../../support/queued-rows.ts';
-import { seedFixtureAccounts, testSecretBox } from '../../support/test-accounts.ts';
-import { testDatabase } from '../../support/test-database.ts';
+import { type FreshTenant, freshTenant, testSecretBox } from '../../support/test-accounts.ts';
+import { databaseOfFile } from '../../support/test-database.ts';
 
-const WABA = '900000000000101';
-const OTHER_WABA = '900000000000202';
 const URL = 'https://shop.example/hook';
 
-async function startAccounts() {
-  const { database } = await testDatabase();
-  await seedFixtureAccounts(database);
-  const urlRules = {
-    allowHttp: false,
-    guard: makeAddressGuard({ allowCidrs: [] }),
-    resolve: async () => ['93.184.215.14'],
-  };
-  const tools = { database, secretBox: testSecretBox, urlRules, maxTimeoutMs: 15_000, actor: SYSTEM };
-  const endpoint = await addEndpoint(tools, WABA, { url: URL });
-  return { database, tools, id: endpoint.id, secret: endpoint.secret };
-}
+const store = databaseOfFile();
+const urlRules = {
+  allowHttp: false,
+  guard: makeAddressGuard({ allowCidrs: [] }),
+  resolve: async () => ['93.184.215.14'],
+};
+let database: Database;
+let tools: Parameters<typeof addEndpoint>[0];
+let tenant: FreshTenant;
+let waba: string;
+let id: string;
+let secret: string;
 
-async function secretsOf(database: Database, id: string): Promise<(string | null)[]> {
+beforeEach(async () => {
+  ({ database } = store);
+  tools = { database, secretBox: testSecretBox, urlRules, maxTimeoutMs: 15_000, actor: SYSTEM };
+  tenant = await freshTenant(database);
+  waba = tenant.wabaId;
+  ({ id, secret } = await addEndpoint(tools, waba, { url: URL }));
+});
+
+const update = (change: object, by = tools) => updateEndpoint(by, waba, id, change);
+
+const status = () => endpointStatus(tools, waba, id);
+
+async function secretsOf(): Promise<(string | null)[]> {
   const [row] = await query<{ now: string; before: string | null }>(
     database,
     'select secret_sealed as now, previous_secret_sealed as before from webhook_endpoints where id = ?',
@@ -42,35 +52,28 @@ async function secretsOf(database: Database, id: string): Promise<(string | null
   );
 }
 
-async function headersOf(database: Database, id: string): Promise<Record<string, string>> {
-  const [row] = await query<{ sealed: string }>(
-    database,
-    'select custom_headers_sealed as sealed from webhook_endpoints where id = ?',
-    [id],
-  );
+async function headersOf(): Promise<Record<string, string>> {
+  const stored = 'select custom_headers_sealed as sealed from webhook_endpoints where id = ?';
+  const row = await queryOne<{ sealed: string }>(database, stored, [id]);
   return JSON.parse(testSecretBox.open(row?.sealed ?? '', endpointHeadersPlace(id)));
 }
 
-async function lastAudited(database: Database): Promise<object | undefined> {
-  const [row] = await query<{ detail: object }>(
-    database,
-    'select detail from audit_log order by id desc limit 1',
-    [],
-  );
-  return row?.detail;
+async function lastAudited(): Promise<object | undefined> {
+  const last = 'select detail from audit_log where waba_id = ? order by id desc limit 1';
+  return (await queryOne<{ detail: object }>(database, last, [waba]))?.detail;
 }
 
 describe('endpoints of accounts', () => {
   test("another WABA's endpoint answers exactly as one that does not exist", async () => {
-    const { database, tools, id } = await startAccounts();
     const before = await query(database, 'select e::text as row from webhook_endpoints e');
+    const other = await freshTenant(database);
     const calls = [
-      (to: string) => endpointStatus(tools, OTHER_WABA, to),
-      (to: string) => updateEndpoint(tools, OTHER_WABA, to, { description: 'mine' }),
-      (to: string) => holdEndpoint(tools, OTHER_WABA, { id: to, mode: 'paused', reason: '' }),
-      (to: string) => enableEndpoint(tools, OTHER_WABA, { id: to, waiting: 'drop', by: 'a test' }),
-      (to: string) => rotateSecret(tools, OTHER_WABA, to, {}),
-      (to: string) => deleteEndpoint(tools, OTHER_WABA, to),
+      (to: string) => endpointStatus(tools, other.wabaId, to),
+      (to: string) => updateEndpoint(tools, other.wabaId, to, { description: 'mine' }),
+      (to: string) => holdEndpoint(tools, other.wabaId, { id: to, mode: 'paused', reason: '' }),
+      (to: string) => enableEndpoint(tools, other.wabaId, { id: to, waiting: 'drop', by: 'a test' }),
+      (to: string) => rotateSecret(tools, other.wabaId, to, {}),
+      (to: string) => deleteEndpoint(tools, other.wabaId, to),
     ];
     for (const call of calls) {
       for (const to of [id, '4242']) {
@@ -82,76 +85,68 @@ describe('endpoints of accounts', () => {
   });
 
   test('an order scope takes effect at once where nothing is open', async () => {
-    const { tools, id } = await startAccounts();
-    const changed = await updateEndpoint(tools, WABA, id, { orderScope: 'endpoint' });
+    const changed = await update({ orderScope: 'endpoint' });
     expect(changed).toMatchObject({ orderScope: 'endpoint', wantedOrderScope: null });
   });
 
   test('an order scope is wanted until it takes effect, and the present one ends the wish', async () => {
-    const { database, tools, id } = await startAccounts();
     await queueRows(database, [newQueuedRow(id, 'a')]);
-    const update = (orderScope: string | null) => updateEndpoint(tools, WABA, id, { orderScope });
-    expect(await update('endpoint')).toMatchObject({ orderScope: 'event', wantedOrderScope: 'endpoint' });
-    expect(await updateEndpoint(tools, WABA, id, { description: 'x' })).toMatchObject({
-      orderScope: 'event',
-      wantedOrderScope: 'endpoint',
-    });
-    expect(await update('conversation')).toMatchObject({ wantedOrderScope: 'conversation' });
-    expect(await update(null)).toMatchObject({ orderScope: 'event', wantedOrderScope: null });
+    const wanted = { orderScope: 'event', wantedOrderScope: 'endpoint' };
+    expect(await update({ orderScope: 'endpoint' })).toMatchObject(wanted);
+    expect(await update({ description: 'x' })).toMatchObject(wanted);
+    expect(await update({ orderScope: 'conversation' })).toMatchObject({ wantedOrderScope: 'conversation' });
+    expect(await update({ orderScope: null })).toMatchObject({ orderScope: 'event', wantedOrderScope: null });
   });
 
   test('publishers see the filters and the scope in effect', async () => {
-    const { database, tools, id } = await startAccounts();
-    const phoneNumberIds = ['800000000000112'];
+    const phoneNumberIds = [tenant.secondNumber];
     await queueRows(database, [newQueuedRow(id, 'a')]);
-    await updateEndpoint(tools, WABA, id, { phoneNumberIds, eventTypes: ['status'], orderScope: 'endpoint' });
-    expect(await endpointsOfWabas(database, [WABA])).toMatchObject([
-      { id, wabaId: WABA, eventTypes: ['status'], phoneNumberIds, orderScope: 'event' },
+    await update({ phoneNumberIds, eventTypes: ['status'], orderScope: 'endpoint' });
+    expect(await endpointsOfWabas(database, [waba])).toMatchObject([
+      { id, wabaId: waba, eventTypes: ['status'], phoneNumberIds, orderScope: 'event' },
     ]);
-    for (const foreign of ['800000000000221', '1', '\0']) {
-      const change = updateEndpoint(tools, WABA, id, { phoneNumberIds: [foreign] });
+    const other = await freshTenant(database);
+    for (const foreign of [other.number, '1', '\0']) {
+      const change = update({ phoneNumberIds: [foreign] });
       await expect(change).rejects.toMatchObject({ code: 'unknown_phone_number' });
     }
   });
 
   test('a change of mode says since when, and forgets what the breaker noted', async () => {
-    const { database, tools, id } = await startAccounts();
     const trouble = `mode = 'probing', mode_reason = 'fails', mode_changed_at = now() - interval '2 hours',
       failing_since = now() - interval '2 hours', next_probe_at = now(), probe_failures = 9`;
-    const fail = () => execute(database, `update webhook_endpoints set ${trouble}`);
-    await fail();
-    const failing = await endpointStatus(tools, WABA, id);
+    await execute(database, `update webhook_endpoints set ${trouble} where id = ?`, [id]);
+    const failing = await status();
     expect(failing).toMatchObject({ mode: 'probing', probeFailures: 9, nextProbeAt: expect.any(Date) });
-    await holdEndpoint(tools, WABA, { id, mode: 'paused', reason: ' \t' });
-    const paused = await endpointStatus(tools, WABA, id);
+    await holdEndpoint(tools, waba, { id, mode: 'paused', reason: ' \t' });
+    const paused = await status();
     expect(paused).toMatchObject({ mode: 'paused', modeReason: null, probeFailures: 0, nextProbeAt: null });
     expect(paused.failingSince).toEqual(failing.failingSince);
     expect(paused.modeChangedAt.getTime()).toBeGreaterThan(failing.modeChangedAt.getTime());
-    await holdEndpoint(tools, WABA, { id, mode: 'paused', reason: 'still' });
-    expect((await endpointStatus(tools, WABA, id)).modeChangedAt).toEqual(paused.modeChangedAt);
-    await enableEndpoint(tools, WABA, { id, waiting: null, by: 'a test' });
+    await holdEndpoint(tools, waba, { id, mode: 'paused', reason: 'still' });
+    expect((await status()).modeChangedAt).toEqual(paused.modeChangedAt);
+    await enableEndpoint(tools, waba, { id, waiting: null, by: 'a test' });
     const open = { mode: 'open', modeReason: null, failingSince: null, nextProbeAt: null };
-    expect(await endpointStatus(tools, WABA, id)).toMatchObject(open);
+    expect(await status()).toMatchObject(open);
   });
 
   test('a rotation keeps one secret before the present one, and only for its overlap', async () => {
-    const { database, tools, id, secret } = await startAccounts();
-    const second = await rotateSecret(tools, WABA, id, {});
-    expect(await secretsOf(database, id)).toEqual([second.secret, secret]);
-    const third = await rotateSecret(tools, WABA, id, { overlapHours: 1 });
-    expect(await secretsOf(database, id)).toEqual([third.secret, second.secret]);
-    const again = rotateSecret(tools, WABA, id, { secret: third.secret });
+    const second = await rotateSecret(tools, waba, id, {});
+    expect(await secretsOf()).toEqual([second.secret, secret]);
+    const third = await rotateSecret(tools, waba, id, { overlapHours: 1 });
+    expect(await secretsOf()).toEqual([third.secret, second.secret]);
+    const again = rotateSecret(tools, waba, id, { secret: third.secret });
     await expect(again).rejects.toMatchObject({ code: 'secret_in_use' });
-    expect(await secretsOf(database, id)).toEqual([third.secret, second.secret]);
-    const { previousSecretExpiresAt } = await endpointStatus(tools, WABA, id);
+    expect(await secretsOf()).toEqual([third.secret, second.secret]);
+    const { previousSecretExpiresAt } = await status();
     expect(previousSecretExpiresAt).toEqual(third.previousSecretExpiresAt);
     for (const overlapHours of [-1, 169, Number.NaN]) {
-      await expect(rotateSecret(tools, WABA, id, { overlapHours })).rejects.toMatchObject({
+      await expect(rotateSecret(tools, waba, id, { overlapHours })).rejects.toMatchObject({
         code: 'invalid_value',
       });
     }
-    const last = await rotateSecret(tools, WABA, id, { overlapHours: 0 });
-    expect(await secretsOf(database, id)).toEqual([last.secret, null]);
+    const last = await rotateSecret(tools, waba, id, { overlapHours: 0 });
+    expect(await secretsOf()).toEqual([last.secret, null]);
   });
 
   test.each([
@@ -159,73 +154,70 @@ describe('endpoints of accounts', () => {
     ['another port', 'https://shop.example:8443/hook'],
     ['another scheme', 'http://shop.example/hook'],
   ])('a change of the URL to %s takes no stored header value along', async (_, url) => {
-    const { database, tools, id } = await startAccounts();
     const rules = { ...tools, urlRules: { ...tools.urlRules, allowHttp: true } };
     const customHeaders = { Authorization: 'Bearer s3cret', 'X-Shop': '1' };
-    await updateEndpoint(rules, WABA, id, { customHeaders });
-    const path = await updateEndpoint(rules, WABA, id, { url: `${URL}/v2` });
+    await update({ customHeaders }, rules);
+    const path = await update({ url: `${URL}/v2` }, rules);
     expect(path).toMatchObject({ customHeaderNames: ['Authorization', 'X-Shop'], droppedHeaderNames: [] });
     expect(path.secretRotationAdvised).toBe(false);
 
-    const moved = await updateEndpoint(rules, WABA, id, { url, customHeaders: { 'x-shop': '2' } });
+    const moved = await update({ url, customHeaders: { 'x-shop': '2' } }, rules);
     expect(moved).toMatchObject({ customHeaderNames: ['x-shop'], droppedHeaderNames: ['Authorization'] });
     expect(moved.secretRotationAdvised).toBe(true);
-    expect(await headersOf(database, id)).toEqual({ 'x-shop': '2' });
-    const back = await updateEndpoint(rules, WABA, id, { url: URL });
+    expect(await headersOf()).toEqual({ 'x-shop': '2' });
+    const back = await update({ url: URL }, rules);
     expect(back).toMatchObject({ customHeaderNames: [], droppedHeaderNames: ['x-shop'] });
-    expect(await lastAudited(database)).toMatchObject({
+    expect(await lastAudited()).toMatchObject({
       ...{ host: 'shop.example', previousHost: new globalThis.URL(url).host, droppedHeaders: 'x-shop' },
     });
   });
 
   test('new and changed URLs use the ports of the installation, stored ones stay as they are', async () => {
-    const { tools, id } = await startAccounts();
     const strict = { ...tools, urlRules: { ...tools.urlRules, ports: [443, 8443] } };
     const refused = { code: 'port_not_allowed', param: 'url' };
     const url = 'https://shop.example:9443/hook';
-    await expect(addEndpoint(strict, WABA, { url })).rejects.toMatchObject(refused);
-    await expect(updateEndpoint(strict, WABA, id, { url })).rejects.toMatchObject(refused);
-    await expect(setOperationsUrl(strict, WABA, url)).rejects.toMatchObject({ code: 'port_not_allowed' });
-    await updateEndpoint(tools, WABA, id, { url });
-    await setOperationsUrl(tools, WABA, `${url}/alerts`);
-    expect(await updateEndpoint(strict, WABA, id, { url, timeoutMs: 2_000 })).toMatchObject({ url });
-    expect(await setOperationsUrl(strict, WABA, `${url}/alerts`)).toMatchObject({ url: `${url}/alerts` });
-    const moved = updateEndpoint(strict, WABA, id, { url: `${url}/2` });
+    await expect(addEndpoint(strict, waba, { url })).rejects.toMatchObject(refused);
+    await expect(update({ url }, strict)).rejects.toMatchObject(refused);
+    await expect(setOperationsUrl(strict, waba, url)).rejects.toMatchObject({ code: 'port_not_allowed' });
+    await update({ url });
+    await setOperationsUrl(tools, waba, `${url}/alerts`);
+    expect(await update({ url, timeoutMs: 2_000 }, strict)).toMatchObject({ url });
+    expect(await setOperationsUrl(strict, waba, `${url}/alerts`)).toMatchObject({ url: `${url}/alerts` });
+    const moved = update({ url: `${url}/2` }, strict);
     await expect(moved).rejects.toMatchObject(refused);
   });
 
   test('tenants may ask for the addresses of 30 names per minute and WABA', async () => {
-    const { tools, id } = await startAccounts();
     const limited = { ...tools, urlRules: { ...tools.urlRules, lookupsPerMinute: 30 } };
-    const ask = (n: number) => updateEndpoint(limited, WABA, id, { url: `https://h${n}.example/` });
+    const ask = (n: number) => update({ url: `https://h${n}.example/` }, limited);
     for (let asked = 0; asked < 29; asked += 1) await ask(asked);
-    await setOperationsUrl(limited, WABA, 'https://ops.example/');
+    await setOperationsUrl(limited, waba, 'https://ops.example/');
     const refused = {
       name: 'RateLimitError',
       code: 'rate_limit_exceeded',
       retryAfterSeconds: expect.any(Number),
     };
     await expect(ask(30)).rejects.toMatchObject(refused);
-    await expect(setOperationsUrl(limited, WABA, 'https://ops.example/2')).rejects.toMatchObject(refused);
-    await updateEndpoint(limited, WABA, id, { url: 'https://8.8.8.8/' });
-    await addEndpoint(limited, OTHER_WABA, { url: URL });
-    await updateEndpoint(tools, WABA, id, { url: URL });
+    await expect(setOperationsUrl(limited, waba, 'https://ops.example/2')).rejects.toMatchObject(refused);
+    await update({ url: 'https://8.8.8.8/' }, limited);
+    await addEndpoint(limited, (await freshTenant(database)).wabaId, { url: URL });
+    await update({ url: URL });
   });
 
   test('headers stored under a key that is gone are said to be so, and can be replaced as a whole', async () => {
-    const { database, tools, id } = await startAccounts();
-    await updateEndpoint(tools, WABA, id, { customHeaders: { 'X-Shop': '1' } });
+    await update({ customHeaders: { 'X-Shop': '1' } });
     await execute(
       database,
-      `update webhook_endpoints set custom_headers_sealed = replace(custom_headers_sealed, 'v1:test', 'v1:lost')`,
+      `update webhook_endpoints set custom_headers_sealed = replace(custom_headers_sealed, 'v1:test', 'v1:lost')
+        where id = ?`,
+      [id],
     );
-    expect(await endpointStatus(tools, WABA, id)).toMatchObject({ customHeaderNames: null });
-    await updateEndpoint(tools, WABA, id, { customHeaders: null });
-    expect(await endpointStatus(tools, WABA, id)).toMatchObject({ customHeaderNames: [] });
+    expect(await status()).toMatchObject({ customHeaderNames: null });
+    await update({ customHeaders: null });
+    expect(await status()).toMatchObject({ customHeaderNames: [] });
   });
 
   test('what a publisher queues while the endpoint is deleted does not stay behind', async () => {
-    const { database, tools, id } = await startAccounts();
     let commit = () => {};
     const mayCommit = new Promise<void>((resolve) => {
       commit = resolve;
@@ -237,17 +229,16 @@ describe('endpoints of accounts', () => {
       await mayCommit;
       await queueRows({ transaction: async (run: (inner: unknown) => unknown) => run(trx) } as never, [row]);
     });
-    const deletion = deleteEndpoint(tools, WABA, id);
-    while ((await query(database, 'select 1 from webhook_endpoints')).length > 0)
+    const deletion = deleteEndpoint(tools, waba, id);
+    while ((await query(database, 'select 1 from webhook_endpoints where id = ?', [id])).length > 0)
       await new Promise(setImmediate);
     commit();
     await publisher;
     expect(await deletion).toEqual({ id, dropped: 1 });
-    expect(await query(database, 'select 1 from delivery_queue')).toEqual([]);
+    expect(await query(database, 'select 1 from delivery_queue where endpoint_id = ?', [id])).toEqual([]);
   });
 
   test('counting stops at 100,000 and still tells the oldest', async () => {
-    const { database, tools, id } = await startAccounts();
     await execute(
       database,
       `insert into delivery_queue (endpoint_id, lane, state, released, delivery_day, delivery_id, event_day, event_uuid,
@@ -257,7 +248,7 @@ describe('endpoints of accounts', () => {
          from generate_series(0, 150000) as n`,
       [id],
     );
-    const { waiting } = await endpointStatus(tools, WABA, id);
+    const { waiting } = await status();
     expect(waiting).toMatchObject({ count: 100_000, more: true, held: 0, retrying: 0, claimed: 0 });
     expect(waiting.due + waiting.queued).toBeGreaterThan(100_000);
     expect(waiting.oldestMs).toBeGreaterThan(3_600_000 - 1_000);
