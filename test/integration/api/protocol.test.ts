@@ -5,7 +5,7 @@ import { describe, expect, test } from 'vitest';
 import { makeApiMetrics } from '../../../src/api/api-metrics.ts';
 import { ERROR_CODES } from '../../../src/api/errors/error-codes.ts';
 import { openDatabase } from '../../../src/platform/postgres/database.ts';
-import { addKey, PUBLIC_URL, startTestApi, type TestApi, testConfig } from './api-harness.ts';
+import { apiOfFile, freshKeyHolder, PUBLIC_URL, startTestApi, testConfig } from './api-harness.ts';
 import { startPostgresProxy } from './postgres-proxy.ts';
 
 const ERROR_SHAPE = {
@@ -19,8 +19,11 @@ const ERROR_SHAPE = {
   },
 };
 
+/** For the tests that neither set it up otherwise nor harm it. */
+const api = apiOfFile();
+
 /** Sends bytes as they are and returns the whole answer. */
-async function sendRaw(api: TestApi, bytes: string | Buffer): Promise<string> {
+async function sendRaw(bytes: string | Buffer): Promise<string> {
   const address = api.app.server.listening
     ? `http://127.0.0.1:${(api.app.server.address() as { port: number }).port}`
     : await api.app.listen({ host: '127.0.0.1', port: 0 });
@@ -44,8 +47,7 @@ function parseAnswer(answer: string) {
 
 describe('every error', () => {
   test('has one shape, a request id that is in the header too, and its code in the documentation', async () => {
-    const api = await startTestApi();
-    const { authorization } = await addKey(api.database);
+    const { authorization } = await freshKeyHolder(api.database);
     const requests = [
       ['GET', '/nothing', 404, 'route_not_found'],
       ['GET', '/api/external', 404, 'route_not_found'],
@@ -72,7 +74,6 @@ describe('every error', () => {
   });
 
   test('that Node raises before there is a request has it too', async () => {
-    const api = await startTestApi();
     const requests: [string, number, string][] = [
       ['nonsense\r\n\r\n', 400, 'invalid_request'],
       ['GET / HTTP/1.1\r\n\r\n', 400, 'invalid_request'],
@@ -85,7 +86,7 @@ describe('every error', () => {
       ],
     ];
     for (const [bytes, status, code] of requests) {
-      const answer = parseAnswer(await sendRaw(api, bytes));
+      const answer = parseAnswer(await sendRaw(bytes));
       expect([bytes.slice(0, 40), answer.status]).toEqual([bytes.slice(0, 40), status]);
       expect(JSON.parse(answer.body)).toEqual(ERROR_SHAPE);
       expect(JSON.parse(answer.body).error.code).toBe(code);
@@ -94,12 +95,14 @@ describe('every error', () => {
 
   test('of the server says nothing of what is inside, and the cause is not lost', async () => {
     const lines: string[] = [];
-    const { pino } = await import('pino');
     const logger = pino({ level: 'warn' }, { write: (line: string) => void lines.push(line) });
-    const api = await startTestApi(async () => ({ logger }));
-    const { authorization } = await addKey(api.database);
-    await api.database.raw('alter table conversations rename to hidden_conversations');
-    const response = await api.app.inject({ url: '/api/external/conversations', headers: { authorization } });
+    const failing = await startTestApi(async () => ({ logger }));
+    const { authorization } = await freshKeyHolder(failing.database);
+    await failing.database.raw('alter table conversations rename to hidden_conversations');
+    const response = await failing.app.inject({
+      url: '/api/external/conversations',
+      headers: { authorization },
+    });
     expect(response.statusCode).toBe(500);
     expect(response.json()).toEqual(ERROR_SHAPE);
     expect(response.body).not.toMatch(/conversations|select|relation/);
@@ -109,7 +112,6 @@ describe('every error', () => {
   });
 
   test('code is described on the page that docUrl leads to', async () => {
-    const api = await startTestApi();
     const page = await api.app.inject('/docs/errors');
     for (const code of Object.keys(ERROR_CODES)) expect(page.body).toContain(`<h2 id="${code}">`);
     expect(page.headers['content-security-policy']).toMatch(/^default-src 'none'; style-src 'self'; /);
@@ -119,7 +121,6 @@ describe('every error', () => {
 
 describe('methods', () => {
   test('that a path does not answer get 405 and the list of those it does, before a body is read', async () => {
-    const api = await startTestApi();
     const paths: [string, string][] = [
       ['/me', 'GET, HEAD'],
       ['/api/external/messages/1/media', 'GET, HEAD'],
@@ -138,10 +139,9 @@ describe('methods', () => {
   });
 
   test('that HTTP knows and nobody here serves get an answer of the usual shape', async () => {
-    const api = await startTestApi();
     for (const method of ['PROPFIND', 'TRACE', 'QUERY', 'LOCK']) {
       const answer = parseAnswer(
-        await sendRaw(api, `${method} /me HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n`),
+        await sendRaw(`${method} /me HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n`),
       );
       expect([method, [404, 405].includes(answer.status)]).toEqual([method, true]);
       expect(JSON.parse(answer.body)).toEqual(ERROR_SHAPE);
@@ -149,8 +149,7 @@ describe('methods', () => {
   });
 
   test('HEAD answers as GET does, without the body', async () => {
-    const api = await startTestApi();
-    const { authorization } = await addKey(api.database);
+    const { authorization } = await freshKeyHolder(api.database);
     for (const url of [
       '/',
       '/healthz',
@@ -170,7 +169,6 @@ describe('methods', () => {
 
 describe('every answer', () => {
   test('has the security headers and a request id of ours, whatever id came in', async () => {
-    const api = await startTestApi();
     const ids = new Set<unknown>();
     for (const url of [
       '/',
@@ -194,7 +192,6 @@ describe('every answer', () => {
   });
 
   test('does not believe X-Forwarded headers of anybody', async () => {
-    const api = await startTestApi();
     const response = await api.app.inject({ url: '/', headers: { 'x-forwarded-proto': 'https' } });
     expect(response.headers['strict-transport-security']).toBeUndefined();
   });
@@ -202,13 +199,12 @@ describe('every answer', () => {
 
 describe('health', () => {
   test('/readyz names what does not answer; without the object store media waits and everything else is served', async () => {
-    let now = 0;
-    const api = await startTestApi(async () => ({ now: () => now }));
     const ready = await api.app.inject('/readyz');
     expect([ready.statusCode, ready.json()]).toEqual([
       200,
       { status: 'ready', checks: { database: 'ok', schema: 'ok', objectStore: 'ok', clock: 'ok' } },
     ]);
+    let now = 0;
     const away = async () => {
       throw new Error('away');
     };
@@ -258,17 +254,17 @@ describe('health', () => {
   });
 
   test('/readyz is 503 while the process is about to stop, and everything else still answers', async () => {
-    const api = await startTestApi(async () => ({ isDraining: () => true }));
-    const response = await api.app.inject('/readyz');
+    const { app } = await startTestApi(async () => ({ isDraining: () => true }));
+    const response = await app.inject('/readyz');
     expect([response.statusCode, response.json().status]).toEqual([503, 'draining']);
-    expect((await api.app.inject('/api/external/test')).statusCode).toBe(200);
+    expect((await app.inject('/api/external/test')).statusCode).toBe(200);
   });
 
   test('with the database away, API and /readyz say 503 in time, and recover on their own', async () => {
     let cut = () => {};
     let mend = () => {};
     let now = 0;
-    const api = await startTestApi(async (databaseUrl) => {
+    const { app, database } = await startTestApi(async (databaseUrl) => {
       const proxy = await startPostgresProxy(databaseUrl);
       ({ cut, mend } = proxy);
       return {
@@ -276,18 +272,18 @@ describe('health', () => {
         now: () => now,
       };
     });
-    const { authorization } = await addKey(api.database);
-    const me = async () => await api.app.inject({ url: '/me', headers: { authorization } });
+    const { authorization } = await freshKeyHolder(database);
+    const me = async () => await app.inject({ url: '/me', headers: { authorization } });
     expect((await me()).statusCode).toBe(200);
     cut();
     const refused = await me();
     expect([refused.statusCode, refused.json().error.code]).toEqual([503, 'service_unavailable']);
     expect(refused.headers['retry-after']).toBeDefined();
     now += 2_000;
-    expect((await api.app.inject('/readyz')).json().checks.database).toBe('failed');
+    expect((await app.inject('/readyz')).json().checks.database).toBe('failed');
     mend();
     await expect.poll(async () => (await me()).statusCode, { timeout: 10_000 }).toBe(200);
     now += 2_000;
-    expect((await api.app.inject('/readyz')).statusCode).toBe(200);
+    expect((await app.inject('/readyz')).statusCode).toBe(200);
   });
 });
