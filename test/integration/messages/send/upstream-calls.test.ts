@@ -1,7 +1,7 @@
 import { beforeEach, describe, expect, test } from 'vitest';
 import type { ReadReceipt } from '../../../../dev/sandbox/upstream-records.ts';
 import { query } from '../../../../src/platform/postgres/sql.ts';
-import { addConversation, addKey, addMessage, OTHER_NUMBER, OTHER_WABA } from '../../api/api-harness.ts';
+import { addConversation, addMessage } from '../../api/api-harness.ts';
 import { askApi } from './ask-api.ts';
 import { sendingStackOfFile } from './sending-stack.ts';
 
@@ -74,7 +74,8 @@ describe('marking a message as read', () => {
     const outbound = await newMessage({ direction: 'outbound' });
     const refused = await read(outbound);
     expect([refused.status, refused.body.error.code]).toEqual([422, 'message_not_inbound']);
-    const theirs = { wabaId: OTHER_WABA, phoneNumberId: OTHER_NUMBER };
+    const { wabaId, number: phoneNumberId } = await stack.newTenant();
+    const theirs = { wabaId, phoneNumberId };
     const foreign = await addMessage(stack.database, await addConversation(stack.database, theirs), theirs);
     for (const id of [foreign, '123456789', 'x', '0', '9'.repeat(40)]) {
       expect([id, (await read(id)).status]).toEqual([id, 404]);
@@ -166,7 +167,7 @@ describe('templates', () => {
     expect(paged).toEqual(all);
     const foreign = await list(`?limit=2&status=APPROVED&cursor=${cursor}`);
     expect([foreign.status, foreign.body.error.code]).toEqual([400, 'invalid_cursor']);
-    const other = await addKey(stack.database, OTHER_WABA);
+    const other = await stack.newTenant();
     expect((await list(`?limit=2&cursor=${cursor}`, other.authorization)).status).toBe(400);
   });
 
