@@ -5,7 +5,7 @@ import { insertDeliveries } from '../../src/queue/delivery-log.ts';
 import { enqueueDeliveries } from '../../src/queue/enqueue.ts';
 
 /** A delivery of an event of its own, to be queued. */
-export function newQueuedRow(endpointId: string, lane: string, released = true) {
+export function newQueuedRow(endpointId: string, lane: string, released = true, wabaId = '900000000000101') {
   const id = uuidV7(Date.now());
   const day = dayOfUuidV7(id);
   const event = { eventDay: day, eventUuid: id };
@@ -16,7 +16,7 @@ export function newQueuedRow(endpointId: string, lane: string, released = true) 
     open: true,
     deliveryDay: day,
     deliveryId: id,
-    wabaId: '900000000000101',
+    wabaId,
     ...event,
   };
 }

@@ -38,6 +38,8 @@ beforeEach(async () => {
 
 const update = (change: object, by = tools) => updateEndpoint(by, waba, id, change);
 
+const queuedRow = (lane: string) => newQueuedRow(id, lane, true, waba);
+
 const status = () => endpointStatus(tools, waba, id);
 
 async function secretsOf(): Promise<(string | null)[]> {
@@ -90,7 +92,7 @@ describe('endpoints of accounts', () => {
   });
 
   test('an order scope is wanted until it takes effect, and the present one ends the wish', async () => {
-    await queueRows(database, [newQueuedRow(id, 'a')]);
+    await queueRows(database, [queuedRow('a')]);
     const wanted = { orderScope: 'event', wantedOrderScope: 'endpoint' };
     expect(await update({ orderScope: 'endpoint' })).toMatchObject(wanted);
     expect(await update({ description: 'x' })).toMatchObject(wanted);
@@ -100,7 +102,7 @@ describe('endpoints of accounts', () => {
 
   test('publishers see the filters and the scope in effect', async () => {
     const phoneNumberIds = [tenant.secondNumber];
-    await queueRows(database, [newQueuedRow(id, 'a')]);
+    await queueRows(database, [queuedRow('a')]);
     await update({ phoneNumberIds, eventTypes: ['status'], orderScope: 'endpoint' });
     expect(await endpointsOfWabas(database, [waba])).toMatchObject([
       { id, wabaId: waba, eventTypes: ['status'], phoneNumberIds, orderScope: 'event' },
@@ -222,7 +224,7 @@ describe('endpoints of accounts', () => {
     const mayCommit = new Promise<void>((resolve) => {
       commit = resolve;
     });
-    const row = newQueuedRow(id, 'late');
+    const row = queuedRow('late');
     const publisher = database.transaction(async (trx) => {
       // Its transaction has begun, as a publisher's that has read the endpoints.
       await query(trx, 'select pg_current_xact_id()');
