@@ -23,7 +23,6 @@ import { createTestDatabase, drawIdsApart } from '../../support/test-database.ts
 import { testSettings } from '../../support/test-settings.ts';
 
 export const WABA = '900000000000101';
-export const OTHER_WABA = '900000000000202';
 
 export type OperationsStack = {
   config: Config;
