@@ -13,7 +13,7 @@ import { lockIntake } from '../inbox/intake-lock.ts';
 import { shardOf } from '../inbox/shards.ts';
 import { dropWaitingBodies } from '../inbox/waiting-bodies.ts';
 import { deleteKeysOfWaba, revokeKeysOfWaba } from '../keys/key-request-store.ts';
-import { type Audited, recordAudit, recordChange } from '../platform/audit/audit.ts';
+import { type Audited, recordBy, recordChange } from '../platform/audit/audit.ts';
 import type { Database, Transaction } from '../platform/postgres/database.ts';
 import { query } from '../platform/postgres/sql.ts';
 import { RequestError } from '../platform/request-input.ts';
@@ -52,10 +52,7 @@ export async function removeTenant(
   tools: Tools,
   userId: string,
 ): Promise<{ userId: string; wabaIds: string[]; kept: string[] }> {
-  const {
-    database,
-    actor: { name: actor, ...request },
-  } = tools;
+  const { database, actor } = tools;
   const { businessName } = await knownTenant(database, userId);
   const wabaIds = (await listTenantWabas(database, userId)).map(({ wabaId }) => wabaId);
   const kept: string[] = [];
@@ -63,9 +60,8 @@ export async function removeTenant(
   await database.transaction(async (trx) => {
     const left = await listTenantWabas(trx, userId);
     if (left.length > 0) throw new RequestError('tenant_in_use', 'A WABA was added meanwhile; try again.');
-    const tenant = { tenantId: userId, wabaId: null, target: `tenant ${userId}` };
-    const detail = { businessName, wabaIds: wabaIds.join(', ') };
-    await recordAudit(trx, { ...tenant, ...request, detail, actor, action: 'tenant.removed' });
+    const removed = { tenantId: userId, wabaId: null, action: 'tenant.removed', target: `tenant ${userId}` };
+    await recordBy(trx, actor, { ...removed, detail: { businessName, wabaIds: wabaIds.join(', ') } });
     await closeTenant(trx, userId);
   });
   return { userId, wabaIds, kept };
