@@ -21,14 +21,17 @@ export async function changeEndpoints(
   settled: readonly Settled[],
   endpoints: ReadonlyMap<string, RunRoom>,
 ): Promise<number> {
-  const byEndpoint = Map.groupBy(settled, ({ attempt }) => attempt.endpoint.id);
-  const failed = new Map([...byEndpoint].map(([id, ofOne]) => [id, ofOne.filter(isPermanent).length]));
-  const changes = [...byEndpoint].flatMap(([id, ofOne]) => changeOf(id, ofOne, endpoints.get(id)) ?? []);
-  if (settled.some(isPermanent)) await countFailed(trx, failed);
+  const failed = byEndpoint(settled.filter(isPermanent)).map(([id, ofOne]) => [id, ofOne.length] as const);
+  const changes = byEndpoint(settled).flatMap(([id, ofOne]) => changeOf(id, ofOne, endpoints.get(id)) ?? []);
+  if (failed.length > 0) await countFailed(trx, new Map(failed));
   if (changes.length > 0) await noteReports(trx, changes);
   let reopened = 0;
   for (const { changeMode } of changes) if ((await changeMode?.(trx)) === true) reopened += 1;
   return reopened;
+}
+
+function byEndpoint(settled: readonly Settled[]): [string, Settled[]][] {
+  return [...Map.groupBy(settled, ({ attempt }) => attempt.endpoint.id)];
 }
 
 /** The test event has no retries, so its failure says nothing. */
@@ -68,14 +71,17 @@ function modeChangeOf(
   settled: readonly Settled[],
   now: RunRoom | undefined,
 ): EndpointChange['changeMode'] {
+  // Whatever else it answered beside that.
   for (const { attempt, outcome } of settled) {
-    const { version, retryScheduleMs } = attempt.endpoint;
+    if (outcome.state !== 'deferred' || !isGone(attempt)) continue;
+    const gone = { version: attempt.endpoint.version, reason: outcome.reason };
+    return (trx) => disableEndpoint(trx, endpointId, gone).then(() => false);
+  }
+  for (const { attempt, outcome } of settled) {
+    const { retryScheduleMs } = attempt.endpoint;
     if (outcome.state === 'delivered' && attempt.isProbe) return (trx) => endProbing(trx, endpointId);
-    if (outcome.state !== 'deferred') continue;
+    if (outcome.state !== 'deferred' || now?.mode !== 'down') continue;
     const { reason } = outcome;
-    if (isGone(attempt))
-      return (trx) => disableEndpoint(trx, endpointId, { version, reason }).then(() => false);
-    if (now?.mode !== 'down') continue;
     const probing = {
       probeAfterMs: probeDelayMs(retryScheduleMs, 0, Math.random),
       reason: `most attempts fail: ${reason}`,
