@@ -10,7 +10,6 @@ import type { Database } from '../platform/postgres/database.ts';
 /** The input of a signal `approve` or `deny`. */
 export type GivenDecision = { state: 'approved' | 'denied'; note: string; by: string | null };
 
-/** Ids only: the request is in the database. */
 export type ApproveApiKeyInput = { wabaId: string; requestId: string };
 
 export type KeyRequestActivities = ReturnType<typeof makeKeyRequestActivities>;

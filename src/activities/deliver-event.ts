@@ -12,7 +12,6 @@ export type DeliverEventActivities = ReturnType<typeof makeDeliverEventActivitie
 
 type DeliverEventTools = {
   database: Database;
-  /** The delivery loop of this process, which makes every attempt. */
   loop: Pick<DeliveryLoop, 'attemptOne' | 'wake'>;
   runs: Pick<DeliveryRuns, 'join' | 'cancel'>;
 };

@@ -8,7 +8,6 @@ import {
 } from '../erasures/erase.ts';
 import { awaitingDatabase, notYet, withHeartbeat } from '../platform/temporal/activity-kit.ts';
 
-/** Ids only: what is looked for is in the database, sealed. */
 export type EraseInput = { erasureId: string };
 
 export type EraseActivities = ReturnType<typeof makeEraseActivities>;

@@ -17,7 +17,6 @@ import type { Database } from '../platform/postgres/database.ts';
 import { retryDelayMs } from '../platform/temporal/activity-kit.ts';
 import { finishAskedTask, finishTask } from '../platform/temporal/workflow-tasks.ts';
 
-/** Ids only. */
 export type RefreshNumbersInput = { wabaId: string };
 
 export type NumberActivities = ReturnType<typeof makeNumberActivities>;

@@ -14,14 +14,12 @@ export type ReplayProgress = {
   skipped: number;
 };
 
-/** Ids only: selection and progress are in the database. */
 export type ReplayDeliveriesInput = { wabaId: string; replayId: string };
 
 export type ReplayActivities = ReturnType<typeof makeReplayActivities>;
 
 export type ReplayActivityTools = {
   database: Database;
-  /** Pending deliveries that a replay may have at one endpoint. */
   maxOpenPerEndpoint?: number;
 };
 

@@ -8,7 +8,6 @@ import { awaitingDatabase, notYet, withHeartbeat } from '../platform/temporal/ac
 
 export type AlertActivities = ReturnType<typeof makeAlertActivities>;
 
-/** How an alert ended: in one line, and whether no receiver took it. */
 export type AlertEnd = { failed: boolean; summary: string };
 
 /** 5 s, 30 s, 2 min, 10 min, 30 min, 2 h, 6 h: an older alert helps no one. */
@@ -26,7 +25,6 @@ export function makeAlertActivities({ alertScheduleMs = ALERT_SCHEDULE_MS, ...to
       throw notYet('NotYetSent', `${outcome.summary} Next at ${next}.`, outcome.delayMs);
     },
 
-    /** Gives an alert up because its workflow was cancelled. */
     async giveUpAlert(input: SendEndpointAlertInput): Promise<string> {
       const error = 'given up: the workflow was cancelled';
       await awaitingDatabase('NotYetSent', () =>

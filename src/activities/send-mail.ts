@@ -4,7 +4,6 @@ import { awaitingDatabase, notYet, withHeartbeat } from '../platform/temporal/ac
 
 export type MailActivities = ReturnType<typeof makeMailActivities>;
 
-/** How an e-mail ended: in one line, and whether no server took it. */
 export type MailEnd = { failed: boolean; summary: string };
 
 /** 10 s, 1 min, 5 min, 15 min, 1 h, 3 h, 6 h, 12 h: mail servers are down for a day at most. */
@@ -22,7 +21,6 @@ export function makeMailActivities({ mailScheduleMs = MAIL_SCHEDULE_MS, ...tools
       throw notYet('NotYetSent', `${outcome.summary} Next at ${next}.`, outcome.delayMs);
     },
 
-    /** Gives an e-mail up because its workflow was cancelled. */
     async giveUpMail({ mailId }: SendMailInput): Promise<string> {
       const error = 'given up: the workflow was cancelled';
       await awaitingDatabase('NotYetSent', () =>

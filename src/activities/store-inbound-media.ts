@@ -58,7 +58,6 @@ export function makeStoreInboundMediaActivities(tools: StoreInboundMediaTools) {
       return await withHeartbeat(() => store(tools, input, run), run.progress);
     },
 
-    /** Ends media as failed because its workflow was cancelled. */
     async giveUpMedia(input: StoreInboundMediaInput): Promise<MediaResult> {
       try {
         await publishFailure(tools, input, 'media_cancelled');

@@ -254,7 +254,6 @@ export function anchorOf(kind: AlertKind): string {
   return KINDS[kind].title.toLowerCase().replaceAll(' ', '-');
 }
 
-/** The kinds that tenants see, or those of which operators are told. */
 export function kindsFor(audience: 'tenant' | 'operator'): AlertKind[] {
   return ALERT_KINDS.filter((kind) => KINDS[kind].audience === 'both' || KINDS[kind].audience === audience);
 }

@@ -21,7 +21,6 @@ export type AlertActivityTools = {
   alertScheduleMs?: readonly number[];
 };
 
-/** Ids only: the alert's bytes are in the database. */
 export type SendEndpointAlertInput = { wabaId: string; alertId: string };
 
 export type AlertOutcome =

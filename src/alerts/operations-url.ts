@@ -151,7 +151,6 @@ function hostOf(url: string | null): string | null {
   return url === null ? null : new URL(url).host;
 }
 
-/** Where a WABA's alerts go; both members are null when it has no such URL. */
 type OperationsUrl = { url: string | null; secretSealed: string | null };
 
 /** Null when there is no such WABA. */

@@ -2,7 +2,6 @@ import type { Database } from '../platform/postgres/database.ts';
 import { deleteUpTo, execute, query } from '../platform/postgres/sql.ts';
 import { lowestUuidAt } from '../platform/public-ids.ts';
 
-/** The step that notes activity, hourly. */
 export const ACTIVITY_STEP = 'activity of WABAs';
 
 /** Hours are kept for the four weeks that are compared, and some days more. */

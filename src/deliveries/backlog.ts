@@ -14,7 +14,6 @@ export type Backlog = {
   count: number;
   /** There are more than were counted. */
   more: boolean;
-  /** When the oldest was queued; null when nothing is open. */
   oldestAt: Date | null;
 };
 
@@ -27,7 +26,6 @@ export async function readBacklog(database: Database): Promise<Backlog> {
   return { ...counted, oldestAt };
 }
 
-/** The same without the age. */
 export async function countPending(database: Database): Promise<Omit<Backlog, 'oldestAt'>> {
   const rows = await query<{ state: string; n: number }>(
     database,
@@ -118,7 +116,6 @@ export async function listLateEndpoints(
   );
 }
 
-/** How many endpoints of all tenants are in each mode. */
 export async function countEndpointModes(database: Database): Promise<Record<string, number>> {
   const rows = await query<{ mode: string; n: number }>(
     database,

@@ -2,7 +2,6 @@ import type { EventType } from '../platform/event-type.ts';
 
 const USER_ID_NUMBER = /^(0|[1-9]\d*)$/;
 
-/** `phoneNumberId` of every `test` event. */
 export const TEST_PHONE_NUMBER_ID = 'TEST_PHONE_NUMBER_ID';
 
 const TEST_NOTICE = 'This is a test event. Your webhook endpoint is set up.';
@@ -38,7 +37,6 @@ export function serializeEvent(envelope: EventEnvelope): string {
   );
 }
 
-/** Stored media as `media.ready` announces it. */
 type ReadyMedia = {
   metaMessageId: string;
   serviceMessageId: string;
@@ -50,7 +48,6 @@ type ReadyMedia = {
   caption: string | null;
 };
 
-/** The eventId of the `media.ready` that follows a `message`. */
 export function mediaReadyEventId(messageEventId: string): string {
   return `${messageEventId}_media`;
 }

@@ -9,7 +9,6 @@ import { findOpenDeliveries } from '../queue/sweep.ts';
 
 export type ErasedEvent = { day: string; id: string };
 
-/** Ends workflows whose work is gone. */
 type EventTools = { database: Database; cancelWorkflows: (workflowIds: readonly string[]) => Promise<void> };
 
 /** Takes the deliveries of events out of the queue and ends their workflows. Throws NotYetErased during attempts. */

@@ -8,7 +8,6 @@ import type { RunOfDelivery, RunRoom } from '../queue/settle.ts';
 export type RunLimits = {
   perEndpoint: number;
   overall: number;
-  /** Whether any run may be started now. */
   mayStart: () => boolean;
   /** Whether one more run may be started now; uses up a start. `isFirst`: its tenant has none open. */
   takeStart: (isFirst: boolean) => boolean;
@@ -23,9 +22,7 @@ export type AttemptMade = {
   /** Earlier attempts that used up no retry. */
   probes: number;
   isProbe: boolean;
-  /** A run shows it. */
   hasRun: boolean;
-  /** Traffic is calm: each delivery has a run. */
   isCalm: boolean;
   retryScheduleMs: readonly number[];
   /** Its retry was brought forward, and would be due after this time; null: it was not. */
@@ -134,7 +131,6 @@ export function judgeAttempt(result: SendResult): AttemptVerdict {
   return { kind: 'retry', reason: `the endpoint returned ${statusCode}${redirect}`, retryAfterMs };
 }
 
-/** What is left to do for a delivery after a try to attempt it. */
 export type AttemptOutcome = SettledOutcome | UnattemptedOutcome;
 
 /** An attempt was made and recorded. */

@@ -39,7 +39,6 @@ export async function retryDelivery(
   return { id: publicDeliveryId(id), endpointId, retried };
 }
 
-/** What keeps a delivery from being attempted now; null: nothing does. */
 export function obstacleToRetry(delivery: DeliveryDetail): RequestError | null {
   const { queueState, blockedBy, endpointMode, attempts, state } = delivery;
   switch (queueState) {

@@ -4,7 +4,6 @@ import type { AttemptOutcome } from './judge-outcome.ts';
 /** What the run of a delivery shows of it: `end` is null while the delivery waits. The run of a dropped one is cancelled. */
 export type DeliveryNews = { end: 'delivered' | 'failed' | 'dropped' | null; summary: string };
 
-/** What came of a try to attempt a delivery, for its run. */
 export function newsOf(outcome: AttemptOutcome): DeliveryNews {
   return { end: endOf(outcome), summary: summaryOf(outcome) };
 }

@@ -19,7 +19,6 @@ export type TestEventTools = {
   database: Database;
   /** Starts the workflow of a delivery and returns its id; rejects when Temporal does not take it. */
   startDelivery: (label: DeliveryLabel) => Promise<string>;
-  /** Longest wait for the outcome, in ms. */
   waitMs: number;
 };
 

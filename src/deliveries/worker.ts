@@ -31,7 +31,6 @@ import { makeCalmWatch, makeFailureAllowance } from './loop/run-allowance.ts';
 type DeliveryTools = {
   database: Database;
   logger: Logger;
-  /** Host and process. */
   worker: string;
   onAttempt: AttemptObserver;
 };
@@ -84,7 +83,6 @@ export function openDelivery(config: Config, tools: DeliveryTools) {
     proxyTrouble: () => route?.trouble() ?? null,
     /** Aborted when nothing more is claimed. */
     stopping: stopping.signal,
-    /** Nothing more is claimed; what is under way goes on. */
     stopClaiming: () => {
       stopping.abort();
       loop.stopClaiming();

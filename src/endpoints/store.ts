@@ -126,7 +126,6 @@ export async function findEndpoint(database: Database, wabaId: string, id: strin
   );
 }
 
-/** For operators, who address endpoints of every tenant. */
 export async function findEndpointForOperator(database: Database, id: string): Promise<Endpoint | null> {
   return await queryOne<Endpoint>(database, `select ${ENDPOINT} from webhook_endpoints where id = ?`, [id]);
 }

@@ -181,7 +181,6 @@ export async function erasureOf(
   return viewOf(erasure);
 }
 
-/** All for `wabaId` null; those before `beforeId`, or the newest. */
 export async function erasuresOf(
   { database }: Pick<ErasureTools, 'database'>,
   wabaId: string | null,

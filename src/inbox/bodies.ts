@@ -7,7 +7,6 @@ import { shardOf } from './shards.ts';
 /** A body with the WABAs for which the app secret that signed it may speak; null: for all. */
 export type SignedBody = { body: Buffer; signedFor: readonly string[] | null };
 
-/** A body, or what of it is one WABA's, with the shard that it is in. */
 export type NewBody = SignedBody & { wabaId: string; shard: number };
 
 export async function insertParts(

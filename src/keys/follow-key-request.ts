@@ -5,7 +5,6 @@ import { expireOverdue } from './key-requests.ts';
 const DAY_MS = 86_400_000;
 const HOUR_MS = 3_600_000;
 
-/** An operator is reminded after these times, in ms. */
 const REMINDERS_AFTER_MS = [DAY_MS, 3 * DAY_MS];
 
 /** Beyond this the row is looked at again, whatever its times say. */

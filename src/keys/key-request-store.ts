@@ -118,7 +118,6 @@ export async function lockKeyRequestsOf(trx: Transaction, wabaId: string): Promi
   ]);
 }
 
-/** Null: requests of every WABA, for operators. */
 const ofWaba = (wabaId: string | null) => (wabaId === null ? 'true' : 'r.waba_id = :wabaId');
 
 export async function findKeyRequest(

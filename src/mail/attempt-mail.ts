@@ -5,7 +5,6 @@ import { findMail, type MailContent, type MailToSend, recordMail } from './mails
 import { mailContentPlace } from './sealed-columns.ts';
 import type { MailOutcome, MailSender } from './smtp.ts';
 
-/** Ids only: the e-mail is in the database. */
 export type SendMailInput = { mailId: string };
 
 export type MailActivityTools = {

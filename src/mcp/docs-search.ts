@@ -5,7 +5,6 @@ import { fileURLToPath } from 'node:url';
 /** It is shipped with the program. */
 const FOLDER = fileURLToPath(new URL('../../docs/tenants', import.meta.url));
 
-/** A piece of a document: `headings` say where it is. */
 export type Passage = { document: string; headings: string; text: string };
 
 const MAX_PASSAGE_CHARS = 1_800;

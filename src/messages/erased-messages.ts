@@ -8,7 +8,6 @@ export type ErasedMessage = {
   supersededId: string | null;
 };
 
-/** Columns of `messages m`. */
 export const ERASED_MESSAGE = `m.id, m.phone_number_id as "phoneNumberId", m.upstream_id as "upstreamId",
   m.superseded_upstream_id as "supersededId"`;
 

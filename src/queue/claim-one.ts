@@ -16,7 +16,6 @@ export type WaitingDelivery = {
   state: string;
   /** Until its attempt is due, or until the lease of another attempt ends; null when neither is known. */
   waitMs: number | null;
-  /** Of its endpoint. */
   mode: string;
   /** Until the next probe of its endpoint; null unless that is probed. */
   probeMs: number | null;

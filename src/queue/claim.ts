@@ -35,7 +35,6 @@ export type Orphan = { deliveryId: string; body: null };
 
 export type TakenPlace = DuePlace & { endpointId: string };
 
-/** SQL that claims rows of the queue for `:token`. */
 export const CLAIM = `update delivery_queue q
           set state = 'claimed', token = cast(:token as uuid),
               lease_until = clock_timestamp() + :leaseMs * interval '1 millisecond'`;
@@ -244,7 +243,6 @@ export async function findLatelyDue(database: Database, afterPosition: string): 
   );
 }
 
-/** SQL of the last position that was drawn. */
 export const LAST_POSITION = `coalesce(pg_sequence_last_value(cast('delivery_queue_position_seq' as regclass)), 0)`;
 
 /** The last position that was drawn. */

@@ -28,7 +28,6 @@ export async function insertDeliveries(trx: Transaction, deliveries: readonly Ne
   );
 }
 
-/** How a delivery ended, as the log has it. */
 export type DeliveryEnd = {
   state: 'delivered' | 'failed' | 'dropped';
   attempts: number;

@@ -33,7 +33,6 @@ export async function openPublishers(database: Database): Promise<OpenPublishers
   return row;
 }
 
-/** Whether all of them have ended. */
 export async function haveEnded(database: Database, { xid, transactions }: OpenPublishers): Promise<boolean> {
   const [row] = await query<{ ended: boolean }>(
     database,

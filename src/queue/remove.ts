@@ -188,7 +188,6 @@ async function findBehind(database: Database, cut: Cut, lanes: readonly string[]
   );
 }
 
-/** An endpoint that is gone, of which something is still in the queue. */
 type GoneEndpoint = { endpointId: string; wabaId: string };
 
 /** Up to `limit` endpoints whose removal was cut off before the queue was empty: one look into the index per endpoint. */

@@ -33,7 +33,6 @@ export async function queueReplayDeliveries(
 /** A delivery of a replay that is still in the queue; `released` false: its replay is paused. */
 export type OpenReplayDelivery = { endpointId: string; deliveryId: string; released: boolean };
 
-/** Deliveries of a replay that are still in the queue. */
 export async function openReplayDeliveries(
   database: Database,
   replay: QueuedReplay,

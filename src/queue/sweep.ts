@@ -130,7 +130,6 @@ export async function findLateTests(
   );
 }
 
-/** Those of these deliveries that are open. */
 export async function findOpenDeliveries(
   database: Database,
   deliveryIds: readonly string[],

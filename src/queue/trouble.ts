@@ -3,12 +3,10 @@ import { query } from '../platform/postgres/sql.ts';
 
 const WORKFLOW_PREFIX = 'endpoint/';
 
-/** The id of the workflow that shows an endpoint in trouble. */
 export function troubleWorkflowId(endpointId: string): string {
   return `${WORKFLOW_PREFIX}${endpointId}`;
 }
 
-/** The endpoint that a workflow shows. */
 export function endpointIdOfWorkflow(workflowId: string): string {
   return workflowId.slice(WORKFLOW_PREFIX.length);
 }

@@ -13,18 +13,14 @@ export type WaitingDeliveries = {
   more: boolean;
   /** May be sent as soon as the endpoint takes deliveries. */
   due: number;
-  /** Behind another of their lane. */
   queued: number;
   /** May not be sent yet, for one of the two reasons below. */
   held: number;
-  /** Their event has no body yet. */
   unreleased: number;
-  /** Their replay is paused. */
   suspended: number;
   /** Belong to a workflow, most of them between two attempts. */
   retrying: number;
   claimed: number;
-  /** Age of the oldest in ms; null when none waits. */
   oldestMs: number | null;
   oldestAt: Date | null;
   /** When the oldest was queued of those that are due. */

@@ -59,7 +59,6 @@ async function lookAtSequences({ database, fix }: ReconcileTools, tally: Tally):
   }
 }
 
-/** Workflows whose ids hold an id, and of which table. */
 const IDS_OF_WORKFLOWS: Readonly<Record<string, { table: string; pattern: RegExp }>> = {
   storeInboundMedia: { table: 'messages', pattern: /^media\/(\d+)$/ },
   sendMessage: { table: 'messages', pattern: /^send\/(\d+)$/ },

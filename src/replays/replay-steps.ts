@@ -22,7 +22,6 @@ import {
 
 const PAGE_DELIVERIES = 500;
 
-/** The replay as it is afterwards, and the ids of the deliveries that the step queued. */
 export type ReplayStep = { replay: Replay; queuedIds: string[] };
 
 /**
@@ -176,7 +175,6 @@ const EVENTS_PER_STEP = 5_000;
 
 /** One delivery of the selection, or an event that its endpoint never had. */
 type SelectedDelivery = ReplayedEvent & {
-  /** The delivery's id, or the event's. */
   id: string;
   deliveryId: string | null;
   eventDay: string;

@@ -62,7 +62,6 @@ export async function findReplay(
   return await queryOne<Replay>(database, text, [wabaId, replayId]);
 }
 
-/** For operators, who address replays of every tenant. */
 export async function findReplayForOperator(database: Database, replayId: string): Promise<Replay | null> {
   return await queryOne<Replay>(database, `select ${REPLAY} from replays where id = ?`, [replayId]);
 }

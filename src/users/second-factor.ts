@@ -19,7 +19,6 @@ import { completeSession, endSessions } from './user-sessions.ts';
 type Tools = {
   database: Database;
   secretBox: SecretBox;
-  /** The clock, milliseconds since 1970. */
   now: () => number;
 };
 

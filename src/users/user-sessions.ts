@@ -128,7 +128,6 @@ export type OpenSession = {
   userId: string;
   email: string;
   name: string;
-  /** In the tenant in which the session is at present. */
   role: PortalRole;
   /** Null: at the operator's pages. */
   tenantId: string | null;
@@ -143,12 +142,10 @@ export type OpenSession = {
   hasSecondFactor: boolean;
   /** It is so young that its second step may still come. */
   isNew: boolean;
-  /** Its user proved to be there a few minutes ago. */
   isProofFresh: boolean;
   provenAt: Date;
   /** It ends then, whatever its use. */
   expiresAt: Date;
-  /** By what its user can prove to be there. */
   proofs: { password: boolean; totp: boolean; identity: boolean };
   /** What others did to the account and its owner has not confirmed, the newest first. */
   notices: UserNotice[];

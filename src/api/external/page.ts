@@ -78,7 +78,6 @@ type Listing<Row> = {
   name: string;
   /** Reads rows behind `after`, the position of the last row before; empty: the first rows. */
   find(after: readonly string[], limit: { limit?: number }): Promise<readonly Row[]>;
-  /** The sort values of a row. */
   position(row: Row): readonly string[];
 };
 

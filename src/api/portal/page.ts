@@ -15,7 +15,6 @@ import {
 } from './navigation.ts';
 import { ownerNotices } from './users/session-table.ts';
 
-/** What a page shows beside what is the same on all of them. */
 export type PageView = {
   title: string;
   /** Who is signed in; null on the pages before the sign-in. */

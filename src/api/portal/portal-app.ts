@@ -42,7 +42,6 @@ export type PortalContext = {
   consolePages?: ConsolePages | undefined;
   /** This port is the one that operators' pages have of their own. */
   isOperatorListener: boolean;
-  /** The clock, milliseconds since 1970. */
   now: () => number;
 };
 

@@ -1,7 +1,6 @@
 import type { ClaimedDelivery } from '../../queue/claim.ts';
 import type { SendableEndpoint, SentRequest } from './send-delivery.ts';
 
-/** One attempt that was made under a claim. */
 export type MadeAttempt = Omit<
   ClaimedDelivery,
   'endpointId' | 'endpointVersion' | 'eventDay' | 'sequence' | 'body'
@@ -21,12 +20,10 @@ export function isPlainSuccess(attempt: MadeAttempt): boolean {
   return !isFailure(attempt) && !attempt.isProbe;
 }
 
-/** Whether an attempt did not deliver. */
 export function isFailure({ sent: { result } }: MadeAttempt): boolean {
   return result.outcome === 'error' || result.statusCode < 200 || result.statusCode > 299;
 }
 
-/** Whether the receiver says that it is gone for good. */
 export function isGone({ sent: { result } }: MadeAttempt): boolean {
   return result.outcome === 'response' && result.statusCode === 410;
 }

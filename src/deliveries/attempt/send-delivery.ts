@@ -12,7 +12,6 @@ type Sendable = Pick<
   'deliveryId' | 'eventUuid' | 'eventType' | 'eventId' | 'sequence' | 'body' | 'attempts' | 'replay'
 >;
 
-/** One request as it was sent, and what came of it. */
 export type SentRequest = {
   wabaId: string;
   url: string;

@@ -38,7 +38,6 @@ const ID_KINDS =
 /** One event with that eventId, with everything that is known of its way to the endpoints. */
 type EventReport = Awaited<ReturnType<typeof findEvents>>['events'][number];
 
-/** `admin find <id>` */
 export function findCommand(): Command {
   const command = new Command('find')
     .description(
@@ -67,7 +66,6 @@ export function findCommand(): Command {
   });
 }
 
-/** `admin events …` */
 export function eventsCommand(): Command {
   return new Command('events')
     .description('look up the workflows of an event')

@@ -16,7 +16,6 @@ export type UpkeepTools = {
   isTemporalUp: () => boolean;
   /** For how long a failing delivery may block others; 0: by event type and order scope. Endpoints may say otherwise. */
   blockLimitHours: number;
-  /** Whether this process does what only one process has to do. */
   isLeader: () => boolean;
 };
 

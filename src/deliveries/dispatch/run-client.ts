@@ -19,7 +19,6 @@ export type RunClientTools = {
   onStart: (label: DeliveryLabel, start: { startMs: number; workflowId: string }) => void;
 };
 
-/** Starts the runs of deliveries, and reports to them, at Temporal. */
 export function makeRunClient(tools: RunClientTools): RunClient {
   const { client, logger, onStart } = tools;
   const optionsOf = async (label: DeliveryLabel, begin: { news: DeliveryNews | null; held: boolean }) => {

@@ -20,7 +20,6 @@ export type DeliverEventInput = {
   held: boolean;
 };
 
-/** `publicUrl`: where the portal is. */
 type DeliveryStartTools = { taskQueue: string; leaseMs: number; eager: boolean; publicUrl: string };
 
 /**
@@ -74,7 +73,6 @@ export function startSessionWorkflow(tools: {
   client: Client;
   logger: Logger;
   loop: DeliveryLoop;
-  /** Host and process. */
   worker: string;
   /** Where its workflow tasks run, and where its activity, which only this process polls. */
   queues: { deliveries: string; session: string };

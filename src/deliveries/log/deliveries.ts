@@ -47,7 +47,6 @@ function firstDay(events: readonly EventKey[]): string {
   return new Date(Math.min(...days) - SPARE_DAYS * 86_400_000).toISOString().slice(0, 10);
 }
 
-/** What the log has of a delivery. */
 export type LoggedDelivery = {
   id: string;
   endpointId: string;
@@ -55,7 +54,6 @@ export type LoggedDelivery = {
   attempts: number;
   lastStatusCode: number | null;
   lastError: string | null;
-  /** When the next attempt is due; null where none follows. */
   nextAttemptAt: Date | null;
   /** When later events of its key began to go out without it, because it failed for too long; null: they did not. */
   steppedAsideAt: Date | null;
@@ -157,7 +155,6 @@ export async function listDeliveryAttempts(
   );
 }
 
-/** Everything about one delivery but its attempts. */
 export type DeliveryDetail = LoggedDelivery & {
   wabaId: string;
   businessName: string;
@@ -179,7 +176,6 @@ export type DeliveryDetail = LoggedDelivery & {
   blockedBy: string | null;
 };
 
-/** One delivery of a WABA; null when it has none with this id. */
 export async function findDeliveryDetail(
   database: Database,
   wabaId: string,
@@ -205,7 +201,6 @@ export async function findDeliveryDetail(
   );
 }
 
-/** The WABA of a delivery; null when there is none with this id. */
 export async function findWabaOfDelivery(database: Database, deliveryId: string): Promise<string | null> {
   const [row] = await query<{ wabaId: string }>(
     database,
@@ -244,7 +239,6 @@ export type ListedDelivery = LoggedDelivery & {
   endpointUrl: string | null;
   eventType: EventType | null;
   eventId: string | null;
-  /** How long the last attempt took. */
   lastDurationMs: number | null;
 };
 

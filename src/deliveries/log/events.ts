@@ -174,7 +174,6 @@ async function matching(
   return fitting.filter((row) => (summaries.get(row.id)?.[deliveryState] ?? 0) > 0);
 }
 
-/** One event of a WABA; null when it has none with this id. */
 export async function findEvent(
   database: Database,
   wabaId: string,

@@ -12,7 +12,6 @@ const LIMIT_AFTER_RECOVERY = 1;
 const SLOW_MS = 2_000;
 const SLOW_LIMIT = 10;
 
-/** Weight of the newest attempt in the mean duration. */
 const NEWEST_WEIGHT = 0.2;
 
 /** What the tenant allows; null: no limit, and the workflows that the installation says. */
@@ -22,7 +21,6 @@ export type EndpointLimits = {
   workflows: WorkflowMode | null;
 };
 
-/** An attempt under way. */
 export type UnderWay = { readonly endpointId: string; readonly startMs: number };
 
 type State = {
@@ -33,7 +31,6 @@ type State = {
   tokens: number;
   refilledMs: number;
   usedMs: number;
-  /** Takes nothing until then. */
   restsUntilMs: number;
 };
 
@@ -109,7 +106,6 @@ export class EndpointLimiter {
     state.usedMs = this.#now();
   }
 
-  /** Nothing can be sent to the endpoint at present: it takes nothing for this long. */
   rest(endpointId: string, forMs: number): void {
     const state = this.#stateOf(endpointId);
     state.usedMs = this.#now();
@@ -259,7 +255,6 @@ export class AttemptSlots {
     this.#taken.delete(attempt);
   }
 
-  /** Attempts that may be started now. */
   free(): number {
     const longSinceMs = this.#now() - LONG_MS;
     for (const attempt of this.#fresh) {

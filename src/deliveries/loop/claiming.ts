@@ -29,14 +29,12 @@ const LONGEST_SLEEP_MS = 10_000;
 /** What a walk must have seen moves on no more often than this. */
 const NOTED_FOR_MS = 1_000;
 
-/** How many attempts may wait for their runs to open. */
 type RunHolds = {
   free(): number;
   /** Whether attempts of this endpoint wait for their runs. */
   areNeeded(endpointId: string): boolean;
 };
 
-/** Where no attempt waits for a run. */
 const NO_HOLDS: RunHolds = { free: () => 0, areNeeded: () => false };
 
 /**
@@ -223,7 +221,6 @@ function behind({ replay, position }: TakenPlace) {
   return { replay, position: String(BigInt(position) + 1n) };
 }
 
-/** A claim, and its place among what is under way. */
 export type Begun = { claim: ClaimedDelivery; attempt: UnderWay };
 
 type LoopSide = {

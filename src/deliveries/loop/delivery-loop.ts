@@ -31,7 +31,6 @@ import { type Recorded, ResultRecorder } from './result-recorder.ts';
 const BUSY_POLL_MS = 50;
 const IDLE_POLL_MS = 250;
 
-/** Probes that one look starts. */
 const PROBES_AT_ONCE = 20;
 
 /** Every commit that makes something due wakes every worker, and one of them is enough. */
@@ -51,7 +50,6 @@ export type LoopTools = SettlementTools & {
   runs: DeliveryRuns;
 };
 
-/** One delivery, for the activity of its workflow. */
 export type DeliveryRef = { deliveryId: string; deliveryDay: string };
 
 /**
@@ -70,7 +68,6 @@ export class DeliveryLoop {
   readonly #counts: LoopCounts = { claimed: 0, delivered: 0, failing: 0, lost: 0 };
   #loop: Loop | null = null;
   #stopping = false;
-  /** The workflow that shows this loop at present. */
   #shownBy: string | null = null;
   /** All slots did not suffice at the last claim: new deliveries must not overtake what may still wait. */
   #full = false;

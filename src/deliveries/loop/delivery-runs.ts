@@ -17,7 +17,6 @@ export type RunClient = {
   end(workflowId: string, news: DeliveryNews): Promise<boolean>;
   /** Reports why a delivery waits to its run, which is started where none is open or able to go on. */
   wait(label: DeliveryLabel, news: DeliveryNews): Promise<void>;
-  /** Cancels the run of a delivery that was dropped. */
   cancel(workflowId: string): Promise<void>;
 };
 
@@ -35,12 +34,10 @@ const PAUSE_MS = 1_000;
 
 type RunOptions = {
   calm: CalmWatch;
-  /** Temporal has a run that shows this delivery. */
   onShown: (label: DeliveryLabel) => void;
   onTrouble: (error: unknown) => void;
 };
 
-/** What a run shows of a delivery. */
 export function labelOf(
   delivery: Pick<DeliveryLabel, 'deliveryId' | 'deliveryDay' | 'eventType' | 'eventId'>,
   { id: endpointId, url: endpointUrl, wabaId, tenantId }: SendableEndpoint,
@@ -54,9 +51,7 @@ export class AttemptRun {
   readonly outcome = Promise.withResolvers<AttemptOutcome>();
   readonly #joined = Promise.withResolvers<void>();
   isJoined = false;
-  /** Temporal has said that there is a run. */
   isStarted = false;
-  /** The attempt waits for its run. */
   readonly isHeld: boolean;
   /** By the queue, a run was started or was to be: it may be lost, or its start may have failed. */
   readonly wasGivenRun: boolean;
@@ -104,14 +99,12 @@ export class DeliveryRuns {
   readonly #options: RunOptions;
   readonly #attempts = new Map<string, AttemptRun>();
   #client: RunClient | null = null;
-  /** When the last call failed; null: it succeeded. */
   #failedAtMs: number | null = null;
 
   constructor(options: RunOptions) {
     this.#options = options;
   }
 
-  /** Temporal is there: runs can be started from now on. */
   connect(client: RunClient): void {
     this.#client = client;
   }
@@ -121,7 +114,6 @@ export class DeliveryRuns {
     return this.#client !== null && this.#failedAtMs === null;
   }
 
-  /** Whether a run may be started now. */
   mayStart(): boolean {
     const pausedUntilMs = this.#failedAtMs === null ? 0 : this.#failedAtMs + PAUSE_MS;
     return this.#client !== null && performance.now() >= pausedUntilMs;
@@ -173,7 +165,6 @@ export class DeliveryRuns {
     if (outcome !== null) this.share.note(await this.#show(run, label, outcome));
   }
 
-  /** Whether a run shows an attempt that has ended. */
   async #show(run: AttemptRun | null, label: DeliveryLabel, outcome: AttemptOutcome): Promise<boolean> {
     if (run?.isJoined === true) return true;
     if (run?.hasRun === true) return await this.#report(label, newsOf(outcome));
@@ -210,7 +201,6 @@ export class DeliveryRuns {
     return reported !== null;
   }
 
-  /** Null when the call failed. */
   async #call<Result>(call: (client: RunClient) => Promise<Result>): Promise<Result | null> {
     if (this.#client === null || !this.mayStart()) return null;
     try {

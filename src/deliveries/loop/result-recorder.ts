@@ -55,7 +55,6 @@ export class ResultRecorder {
   readonly #options: RecorderOptions;
   /** What the database refused of a single attempt, so that the next try leaves it out. */
   readonly #refusals = new WeakMap<MadeAttempt, unknown>();
-  /** Since when the rows of results are locked by others. */
   readonly #lockedFromMs = new WeakMap<MadeAttempt, number>();
   readonly #successes: Results = { waiting: [], isRunning: false, endRest: () => undefined };
   readonly #others: Results = { waiting: [], isRunning: false, endRest: () => undefined };

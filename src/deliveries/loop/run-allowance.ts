@@ -1,7 +1,6 @@
 /** What a core can start and carry beside everything else: a run costs about 50 ms of it. */
 const STARTS_PER_SECOND_AND_CORE = 5;
 
-/** What may come at once and still be calm. */
 const CALM_AT_ONCE = 10;
 
 /** For how long, in seconds, a burst keeps what comes after it from being calm. */

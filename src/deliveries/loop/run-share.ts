@@ -2,7 +2,6 @@ import type { RecentAttempts } from '../../platform/postgres/worker-processes.ts
 
 const MINUTE_MS = 60_000;
 
-/** For how long an attempt counts in `lately`. */
 export const LATELY_MINUTES = 15;
 
 /** Counts the attempts of a process and those that a run of their delivery shows, on the clock `now` in ms. */

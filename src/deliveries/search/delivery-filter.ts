@@ -134,7 +134,6 @@ export function responseCondition(response: AttemptResponse): Conditions {
   }
 }
 
-/** Whether an attempt with this response has failed. */
 export function isFailedResponse(response: AttemptResponse): boolean {
   if (response.kind === 'error') return true;
   return (response.kind === 'code' ? Math.floor(response.code / 100) : response.hundreds) !== 2;

@@ -34,7 +34,6 @@ const MESSAGE_ID = /^[1-9]\d{0,17}$/;
 
 export type DeliverySearch = {
   deliveries: ListedDelivery[];
-  /** Where the next page begins; null: there is none. */
   next: DeliveryPosition | null;
   /** How far the search came, when it stopped before the page was full. */
   searchedTo: Date | null;

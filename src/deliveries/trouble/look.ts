@@ -133,7 +133,6 @@ function recovery({ delivered, backlogDueAt }: EndpointInTrouble): string {
   return `Delivered since then: ${delivered.toLocaleString('en-US')}${forward}`;
 }
 
-/** What those that are due wait for. */
 const DUE: Record<EndpointInTrouble['state'], string> = {
   failing: 'due',
   recovering: 'due',

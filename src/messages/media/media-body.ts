@@ -12,7 +12,6 @@ export function decodeSha256(text: string | null): Buffer | null {
   return BASE64.test(trimmed) ? Buffer.from(trimmed, 'base64') : null;
 }
 
-/** Null: not known. */
 export type BodyRules = { maxBytes: number; expectedBytes: number | null; expectedSha256: Buffer | null };
 
 export type CheckedBytes = { sizeBytes: number; sha256: string; head: Buffer };

@@ -7,7 +7,6 @@ export type Pace = { intervalMs: number; burst: number };
 /** Null: the number as a whole. */
 export type Paced = { phoneNumberId: string; recipient: string | null };
 
-/** `waitMs` is 0 when the time has come. */
 export type SendTime = { at: Date; waitMs: number };
 
 /**

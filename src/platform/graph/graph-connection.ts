@@ -136,7 +136,6 @@ export async function readText(
   return Buffer.concat(chunks).toString('utf8');
 }
 
-/** A JSON object; null for anything else. */
 export function parseObject(text: string): Record<string, unknown> | null {
   try {
     const value: unknown = JSON.parse(text);

@@ -105,7 +105,6 @@ export async function finishHousekeepingStep(
 
 export type HousekeepingStep = {
   step: string;
-  /** Null: not yet. */
   succeededAt: Date | null;
   /** Null: its last turn went well. */
   failingSince: Date | null;

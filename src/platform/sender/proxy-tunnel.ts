@@ -106,7 +106,6 @@ function readAnswer(head: string): Answer | null {
   return { statusCode: Number(statusCode), isDenial };
 }
 
-/** Null: the tunnel is open. */
 function failureOf({ statusCode, isDenial }: Answer): SendError | null {
   if (statusCode >= 200 && statusCode <= 299) return null;
   if (isDenial)
@@ -145,7 +144,6 @@ export async function lookAtProxy(proxy: EgressProxy, withinMs: number): Promise
 }
 
 export type ProxyLook = {
-  /** Null: it works. */
   trouble: string | null;
   /** It made a tunnel to its own loopback address, which an egress proxy should refuse. */
   isOpenInside: boolean;

@@ -54,7 +54,6 @@ const KEYS = {
 
 export const SEARCH_ATTRIBUTE_NAMES: readonly string[] = Object.values(KEYS).map((key) => key.name);
 
-/** The query by which Temporal finds the workflows of an eventId, given its hash. */
 export function eventQuery(eventIdHash: string): string {
   return `${KEYS.eventId.name}="${eventIdHash}"`;
 }
@@ -62,7 +61,6 @@ export function eventQuery(eventIdHash: string): string {
 /** Keyword values are cut by some stores. */
 const MAX_VALUE_CHARS = 255;
 
-/** The search attributes of a workflow; absent members are left out. */
 export function searchAttributes(
   values: Partial<Record<keyof typeof KEYS, string | null>>,
 ): TypedSearchAttributes {

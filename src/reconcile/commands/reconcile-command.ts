@@ -11,7 +11,6 @@ type Options = { fix?: true; dryRun?: true; rewound?: true; removeObjects?: numb
 
 const HOUR_MS = 3_600_000;
 
-/** `taskKinds`: of all rooms. */
 export function reconcileCommand(taskKinds: readonly TaskKind[]): Command {
   const command = new Command('reconcile')
     .description('find and fix differences between database, object store and Temporal after a restore')

@@ -33,7 +33,6 @@ export function viewerOf(request: FastifyRequest): Viewer {
   return sessionOf(request).viewer;
 }
 
-/** As `viewerOf`, and null without a session. */
 export function viewerIfAny(request: FastifyRequest): Viewer | null {
   return request.portalSession?.viewer ?? null;
 }

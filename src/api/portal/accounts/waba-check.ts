@@ -161,7 +161,6 @@ function followingFinding(
   return { question, state: 'bad', answer: `${asked} ${problem ?? ''}${bodies}`, advice };
 }
 
-/** What upstream returned: a value, a refusal, or nothing. */
 type GraphAnswer<Value> = { ok: true; value: Value } | { ok: false; refused: boolean; reason: string };
 
 /** Asks upstream with a token; never throws for what upstream does. */

@@ -27,7 +27,6 @@ type Change = {
   title: string;
   done: string;
   refused: string;
-  /** Names the notice of the list. */
   doneName: 'retried' | 'dropped';
   make: (tools: Visit['tools'], wabaId: string, id: string) => Promise<unknown>;
 };

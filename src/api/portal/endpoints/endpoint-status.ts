@@ -18,7 +18,6 @@ export function modeBadge({ mode, failingSince, recoveringSince = null }: Status
   return recoveringSince === null ? badge('good', 'Open') : badge('waiting', 'Recovering');
 }
 
-/** What a mode means for what waits. */
 export function modeSentence({ mode, failingSince, recoveringSince = null }: Status): string {
   if (mode === 'paused') return 'Events wait. Nothing is sent until the endpoint is enabled.';
   if (mode === 'disabled') return 'Events wait. Nothing is sent until the endpoint is enabled.';

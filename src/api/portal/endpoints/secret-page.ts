@@ -13,7 +13,6 @@ type NewSecret = {
   secret: string | null;
   /** Made with it; null: there is none. */
   appSecret?: string | null;
-  /** As the endpoint has them. */
   signatures: Signatures;
   next: { label: string; href: string };
   /** What becomes of the secret before, or what else the user must know of it. */

@@ -40,7 +40,6 @@ const SCOPE_LABELS: Readonly<Record<ApiKeyScope, string>> = {
   graph: 'graph: the WhatsApp Cloud API, for software that speaks it',
 };
 
-/** The keys that a new one could replace, and the one that it was asked to replace. */
 export type Replaceable = { keys: readonly ApiKeyDetails[]; replaced: ApiKeyDetails | null };
 
 type Name = 'purpose' | 'scopes' | 'allowedNetworks' | 'validDays' | 'replacesKeyId' | 'overlapHours';

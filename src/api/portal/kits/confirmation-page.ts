@@ -6,7 +6,6 @@ import { action } from './action.ts';
 import { viewPage } from './view-page.ts';
 import type { Place, Visit } from './visit.ts';
 
-/** A page that asks before something is changed that cannot be undone. */
 type ConfirmationPage<Subject> = Place & {
   /** What would be changed. Throws where there is nothing. */
   load: (visit: Visit) => Promise<Subject>;
@@ -17,7 +16,6 @@ type ConfirmationPage<Subject> = Place & {
   /** What is lost. */
   body: (subject: Subject, visit: Visit) => Child;
   button: string;
-  /** Parameters that say where it came from. */
   query?: readonly string[];
   /** Changes it, and returns where to go. */
   act: (visit: Visit) => Promise<string>;

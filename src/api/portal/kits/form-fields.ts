@@ -19,7 +19,6 @@ export type FormField<Name extends string, Subject> = {
   placeholder?: string;
   rows?: number;
   maxLength?: number;
-  /** A form without it is accepted. */
   mayBeMissing?: boolean;
   /** It is empty when the form is shown again, such as a confirmation. */
   isTypedAgain?: boolean;
@@ -48,7 +47,6 @@ function schemaOf<Name extends string, Subject>(field: FormField<Name, Subject>)
 
 type ShownField<Subject> = { subject: Subject; values: readonly string[]; error: string | null };
 
-/** A field with its values, and what is wrong with them. */
 export function fieldMarkup<Name extends string, Subject>(
   field: FormField<Name, Subject>,
   { subject, values, error }: ShownField<Subject>,

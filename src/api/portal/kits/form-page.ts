@@ -14,7 +14,6 @@ import { type Place, Visit } from './visit.ts';
 /** A form that was sent and not accepted: it is shown again with what it had. */
 export type Refused = { values: FormValues; error: RequestError };
 
-/** The values of the fields of one form. */
 export type Given<Name extends string> = { text(name: Name): string; list(name: Name): string[] };
 
 /** A form: its fields, and what it does. `Subject` is what the page is about. */
@@ -29,7 +28,6 @@ export type Form<Name extends string, Subject> = {
   button: string;
   /** Left out: the main action of the page. */
   look?: 'danger' | 'plain';
-  /** What the fields have at first. */
   values?: (subject: Subject, visit: Visit) => Partial<Record<Name, string | readonly string[]>>;
   /** Throws RequestError for what is wrong. */
   submit: (visit: Visit, given: Given<Name>, subject: Subject) => Promise<Next>;
@@ -111,7 +109,6 @@ export function unplaced<Name extends string, Subject>(
   return { kind: 'error', text: refused.error.message };
 }
 
-/** Where a form is sent to, and what shows it again when it is refused. */
 type FormAction<Name extends string, Subject> = Pick<Place, 'access'> & {
   active?: string;
   form: Form<Name, Subject>;
@@ -167,7 +164,6 @@ export type FormPage<Name extends string, Subject> = Place &
     /** What stands over the form, and what stands under it. */
     above?: (subject: Subject, visit: Visit) => Child;
     below?: (subject: Subject, visit: Visit) => Child;
-    /** Parameters that the page reads. */
     query?: readonly string[];
   };
 

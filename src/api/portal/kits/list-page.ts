@@ -11,7 +11,6 @@ import type { Refused } from './form-page.ts';
 import { queryOf } from './view-page.ts';
 import { type Place, Visit } from './visit.ts';
 
-/** A column by its heading, with what stands in it for a row. */
 export type ListColumn<Row> = {
   label: string;
   kind?: 'number' | 'narrow';
@@ -27,15 +26,12 @@ export type Wanted = {
   limit: number;
 };
 
-/** A field over a list. */
 export type Filter = Omit<FormField<string, null>, 'options'> & {
   options?: (visit: Visit) => Promise<readonly Option[]>;
 };
 
-/** What stands where the table would. */
 export type Empty = { title: string; text: Child; action?: Child };
 
-/** A table with the fields over it, and the ways to its other pages. */
 export type List<Row> = {
   /** What the table lists, for a screen reader. */
   caption: string;
@@ -55,7 +51,6 @@ export type List<Row> = {
 
 type ShownList = { markup: Markup; isEmpty: boolean; isFirstPage: boolean };
 
-/** A list as a part of a page. */
 export async function showList<Row>(visit: Visit, list: List<Row>): Promise<ShownList> {
   const names = (list.filters ?? []).map(({ name }) => name);
   const filters = Object.fromEntries(names.map((name) => [name, visit.query(name)]));
@@ -147,11 +142,9 @@ export type ListPage<Row> = Place &
     /** What stands over the list, and what stands under it. */
     above?: Part;
     below?: Part;
-    /** More parameters that the page reads. */
     query?: readonly string[];
   };
 
-/** Shows the page of a list, with a form on it that was refused. */
 export type ShowPage = (visit: Visit, refused?: Refused | null) => Promise<FastifyReply>;
 
 /** A page with a list. The function that is returned shows it for the forms that stand on it. */
