@@ -1,7 +1,7 @@
 import { type Audited, recordBy } from '../platform/audit/audit.ts';
 import { type SecretBox, SecretBoxError } from '../platform/crypto/secret-box.ts';
 import type { Database, Transaction } from '../platform/postgres/database.ts';
-import { execute, query, queryOne } from '../platform/postgres/sql.ts';
+import { execute, query, queryColumn, queryOne } from '../platform/postgres/sql.ts';
 import { checkName, checkRowId, checkUpstreamId, RequestError } from '../platform/request-input.ts';
 import { setNewTenantQuotas } from './new-tenant-quotas.ts';
 import { accessTokenPlace } from './sealed-columns.ts';
@@ -26,12 +26,12 @@ export async function findNumberOwners(
 }
 
 export async function findKnownWabas(trx: Transaction, wabaIds: readonly string[]): Promise<Set<string>> {
-  const rows = await query<{ id: string }>(
+  const ids = await queryColumn<string>(
     trx,
-    'select waba_id as id from wabas where waba_id = any (?::text[]) and removed_at is null',
+    'select waba_id from wabas where waba_id = any (?::text[]) and removed_at is null',
     [wabaIds],
   );
-  return new Set(rows.map(({ id }) => id));
+  return new Set(ids);
 }
 
 /** As `findNumberOwners`, for what belongs to no number; WABAs that no tenant has are absent. */

@@ -4,7 +4,7 @@ import { countWaitingBodies, refuseWaitingBodies, releaseWaitingBodies } from '.
 import { recordChange, SYSTEM } from '../platform/audit/audit.ts';
 import { columnsOf } from '../platform/postgres/arrays.ts';
 import type { Database, Transaction } from '../platform/postgres/database.ts';
-import { execute, query, queryOne } from '../platform/postgres/sql.ts';
+import { execute, query, queryOne, queryValue } from '../platform/postgres/sql.ts';
 import { finishAskedTask, type TaskKind } from '../platform/temporal/workflow-tasks.ts';
 import type { PhoneNumber } from './accounts.ts';
 
@@ -85,13 +85,12 @@ export async function askForAllNumbersAnew(database: Database): Promise<number> 
 
 /** Notes that upstream is asked now; null: there is no such WABA any more. */
 export async function beginNumberLookup(database: Database, wabaId: string): Promise<Date | null> {
-  const row = await queryOne<{ askedAt: Date }>(
+  return await queryValue<Date>(
     database,
     `update wabas set numbers_asked_at = clock_timestamp() where waba_id = ? and removed_at is null
-     returning numbers_asked_at as "askedAt"`,
+     returning numbers_asked_at`,
     [wabaId],
   );
-  return row?.askedAt ?? null;
 }
 
 /** Notes what came in the way of the last look-up, for operators; null: nothing did. */

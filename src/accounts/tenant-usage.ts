@@ -1,5 +1,5 @@
 import type { Database } from '../platform/postgres/database.ts';
-import { query } from '../platform/postgres/sql.ts';
+import { query, queryValue } from '../platform/postgres/sql.ts';
 
 /** What a tenant stores, and what it has uploaded on the present UTC day. */
 export type TenantUsage = {
@@ -78,9 +78,9 @@ export async function listTenantUsage(database: Database, limit: number): Promis
 
 /** The largest share of a quota that any tenant has used; 0 when no tenant has one. */
 export async function readQuotaUse(database: Database): Promise<number> {
-  const [row] = await query<{ share: number | null }>(
+  const share = await queryValue<number>(
     database,
-    `select max(${SHARE}) as share from tenant_policies p join tenant_usage u on u.tenant_id = p.tenant_id`,
+    `select max(${SHARE}) from tenant_policies p join tenant_usage u on u.tenant_id = p.tenant_id`,
   );
-  return row?.share ?? 0;
+  return share ?? 0;
 }

@@ -1,7 +1,7 @@
 import { mailLink, mailPage, mailText } from '../mail/mail-page.ts';
 import { type MailContent, type Mailer, queueMail } from '../mail/mails.ts';
 import type { Database, Transaction } from '../platform/postgres/database.ts';
-import { query } from '../platform/postgres/sql.ts';
+import { query, queryColumn, queryValue } from '../platform/postgres/sql.ts';
 import { noteAlertMailed } from '../users/user-store.ts';
 import { type AlertKind, alertPath, anchorOf, KINDS, kindsFor } from './alert-kinds.ts';
 import type { ShownAlert } from './alerts.ts';
@@ -38,7 +38,7 @@ const kinds = () => ({
 
 /** Soon after the first new alert, then at most once an hour. Returns to how many users. */
 export async function queueAlertMails(database: Database, mailer: NonNullable<Mailer>): Promise<number> {
-  const due = await query<{ id: string }>(
+  const due = await queryColumn<string>(
     database,
     `select u.id from users u
       where u.disabled_at is null and ${WANTS_MAIL}
@@ -49,16 +49,16 @@ export async function queueAlertMails(database: Database, mailer: NonNullable<Ma
     kinds(),
   );
   let queued = 0;
-  for (const { id } of due) {
+  for (const id of due) {
     if (await database.transaction((trx) => queueMailFor(trx, mailer, id))) queued += 1;
   }
   return queued;
 }
 
 export async function alertMailOf(database: Database, userId: string): Promise<boolean> {
-  const text = `select ${WANTS_MAIL} as "isOn" from users u where u.id = ?`;
-  const [row] = await query<{ isOn: boolean }>(database, text, [userId]);
-  return row?.isOn ?? false;
+  const text = `select ${WANTS_MAIL} from users u where u.id = ?`;
+  const isOn = await queryValue<boolean>(database, text, [userId]);
+  return isOn ?? false;
 }
 
 type MailedAlert = Pick<ShownAlert, 'kind' | 'businessName' | 'wabaId' | 'subject' | 'reason' | 'openedAt'>;

@@ -4,7 +4,7 @@ import { type Audited, recordBy } from '../platform/audit/audit.ts';
 import type { ErasedTable, NamedIn } from '../platform/erasing.ts';
 import { columnsOf } from '../platform/postgres/arrays.ts';
 import type { Database, Transaction } from '../platform/postgres/database.ts';
-import { execute, query } from '../platform/postgres/sql.ts';
+import { execute, query, queryValue } from '../platform/postgres/sql.ts';
 import { alertUuidOf, publicAlertId, uuidV7 } from '../platform/public-ids.ts';
 import { invalidValue, RequestError } from '../platform/request-input.ts';
 import { type AlertKind, KINDS, kindsFor } from './alert-kinds.ts';
@@ -159,16 +159,16 @@ const MOST_COUNTED = 100;
 export async function countNewAlerts(database: Database, viewer: AlertViewer): Promise<number> {
   const { userId, tenantId } = viewer;
   const owner = tenantId === null ? '' : 'and a.tenant_id = cast(:tenantId as bigint)';
-  const [row] = await query<{ count: number }>(
+  const count = await queryValue<number>(
     database,
-    `select count(*)::integer as count from (
+    `select count(*)::integer from (
        select from alerts a
         where a.resolved_at is null and a.kind = any (cast(:kinds as text[])) ${owner}
           and not exists (select from alert_reads r where r.alert_id = a.id and r.user_id = cast(:userId as bigint))
         limit ${MOST_COUNTED}) as new`,
     { userId, tenantId, kinds: toldTo(viewer) },
   );
-  return row?.count ?? 0;
+  return count ?? 0;
 }
 
 /** What is listed: `before` is the id of the last alert of the page before. */

@@ -9,7 +9,7 @@ import { listExpiringKeys } from '../keys/api-key-store.ts';
 import { listFailedMails } from '../mail/mails.ts';
 import { shownUrl } from '../platform/http/outbound-url.ts';
 import type { Database } from '../platform/postgres/database.ts';
-import { query } from '../platform/postgres/sql.ts';
+import { queryColumn } from '../platform/postgres/sql.ts';
 import { listHousekeepingSteps, listProxyTroubles } from '../platform/postgres/worker-processes.ts';
 import type { AlertKind } from './alert-kinds.ts';
 import { listOperationsUrlsSetByKeys } from './operations-url.ts';
@@ -241,8 +241,7 @@ async function whenBehind(
 /** The subjects of alerts of a kind whose condition was not over at the last look. */
 async function lastingSubjects(database: Database, kind: AlertKind): Promise<string[]> {
   const text = 'select subject from alerts where kind = ? and over_at is null';
-  const rows = await query<{ subject: string }>(database, text, [kind]);
-  return rows.map(({ subject }) => subject);
+  return await queryColumn<string>(database, text, [kind]);
 }
 
 function isOlder(at: Date | null, now: Date, minutes: number): boolean {

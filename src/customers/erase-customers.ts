@@ -1,6 +1,6 @@
 import type { ErasedTable } from '../platform/erasing.ts';
 import type { Transaction } from '../platform/postgres/database.ts';
-import { execute, query } from '../platform/postgres/sql.ts';
+import { execute, query, queryColumn } from '../platform/postgres/sql.ts';
 import { forgetMembers, GROUP_TABLES } from './groups.ts';
 
 export const CUSTOMER_TABLES: readonly ErasedTable[] = [
@@ -35,7 +35,7 @@ export async function cutOffContacts(
     { wabaId, contactIds, ids },
   );
   const found = people.map(({ id }) => id);
-  const conversations = await query<{ id: string }>(
+  const conversationIds = await queryColumn<string>(
     trx,
     `update conversations set merged_into = coalesce(merged_into, id)
       where waba_id = ? and contact_id = any (?::bigint[]) returning id`,
@@ -48,7 +48,7 @@ export async function cutOffContacts(
     [found],
   );
   await forgetMembers(trx, found);
-  return { people, conversationIds: conversations.map(({ id }) => id) };
+  return { people, conversationIds };
 }
 
 type CutOff = {
@@ -66,9 +66,9 @@ export async function cutOffConversations(
   ids: readonly string[],
 ): Promise<CutOff> {
   // They may have been merged into others since they were asked for.
-  const current = await query<{ id: string }>(
+  const current = await queryColumn<string>(
     trx,
-    'select coalesce(merged_into, id) as id from conversations where waba_id = ? and id = any (?::bigint[])',
+    'select coalesce(merged_into, id) from conversations where waba_id = ? and id = any (?::bigint[])',
     [wabaId, ids],
   );
   const rows = await query<{ id: string; contactId: string | null; groupId: string | null; number: string }>(
@@ -77,7 +77,7 @@ export async function cutOffConversations(
       where waba_id = :wabaId
         and (id = any (cast(:ids as bigint[])) or merged_into = any (cast(:ids as bigint[])))
         for update`,
-    { wabaId, ids: current.map(({ id }) => id) },
+    { wabaId, ids: current },
   );
   const conversationIds = rows.map(({ id }) => id);
   await execute(

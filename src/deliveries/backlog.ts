@@ -1,7 +1,7 @@
 import type { EndpointMode } from '../endpoints/endpoint-settings.ts';
 import { type LowWater, makeLowWater } from '../platform/low-water.ts';
 import type { Database } from '../platform/postgres/database.ts';
-import { query } from '../platform/postgres/sql.ts';
+import { query, queryValue } from '../platform/postgres/sql.ts';
 import type { RecentAttempts } from '../platform/postgres/worker-processes.ts';
 import { ACTIVE, LAST_POSITION } from '../queue/claim.ts';
 
@@ -77,10 +77,10 @@ const NEVER = { times: 0, leastMs: Number.POSITIVE_INFINITY };
  * is slow by its own settings and takes deliveries is left out: more workers would not help it.
  */
 export async function oldestDueAt(database: Database): Promise<Date | null> {
-  const [row] = await query<{ dueAt: Date | null }>(
+  return await queryValue<Date>(
     database,
     `with recursive ${ACTIVE}
-     select min(${DUE_SINCE}) as "dueAt"
+     select min(${DUE_SINCE})
        from active a join webhook_endpoints e on e.id = a.endpoint_id and e.mode = 'open'
       cross join lateral (${FIRST_ATTEMPT}) as first
       where (e.rate_limit_per_second is null and e.max_in_flight is null and e.order_scope <> 'endpoint')
@@ -88,7 +88,6 @@ export async function oldestDueAt(database: Database): Promise<Date | null> {
                            and m.minute >= date_trunc('minute', now()) - interval '2 minutes')`,
     { afterEndpointId: '0' },
   );
-  return row?.dueAt ?? null;
 }
 
 export type LateEndpoint = { id: string; wabaId: string; tenantId: string };

@@ -3,7 +3,7 @@ import { filterOf } from '../endpoints/event-filter.ts';
 import type { EventType } from '../platform/event-type.ts';
 import { isMembers } from '../platform/json/json-members.ts';
 import type { Database } from '../platform/postgres/database.ts';
-import { query } from '../platform/postgres/sql.ts';
+import { queryColumn } from '../platform/postgres/sql.ts';
 import { wants } from './publish.ts';
 
 /**
@@ -26,13 +26,13 @@ export async function endpointsThatFilter(
     (endpoint) => endpoint.filter !== null && wants(endpoint, asked) && !filterOf(endpoint.filter)(data),
   );
   if (spared.length === 0) return [];
-  const rows = await query<{ id: string }>(
+  const ids = await queryColumn<string>(
     database,
-    `select distinct endpoint_id as id from deliveries
+    `select distinct endpoint_id from deliveries
       where waba_id = :wabaId and event_uuid = :id and endpoint_id = any (cast(:endpointIds as bigint[]))
         and state <> 'dropped'`,
     { wabaId, id: event.id, endpointIds: spared.map(({ id }) => id) },
   );
-  const had = new Set(rows.map(({ id }) => id));
+  const had = new Set(ids);
   return spared.map(({ id }) => id).filter((id) => !had.has(id));
 }

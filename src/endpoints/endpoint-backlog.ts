@@ -1,16 +1,15 @@
 import type { Database, Transaction } from '../platform/postgres/database.ts';
-import { execute, query } from '../platform/postgres/sql.ts';
+import { execute, query, queryColumn } from '../platform/postgres/sql.ts';
 
 const IS_BACK = `mode = 'open' and backlog_due_at <= clock_timestamp()`;
 
 /** Their retries are to be brought forward now; the longest waiting first. */
 export async function findRecovered(database: Database, limit: number): Promise<string[]> {
-  const rows = await query<{ id: string }>(
+  return await queryColumn<string>(
     database,
     `select id from webhook_endpoints where ${IS_BACK} order by backlog_due_at limit ?`,
     [limit],
   );
-  return rows.map(({ id }) => id);
 }
 
 /** False: the endpoint has failed again, or takes nothing any more. */

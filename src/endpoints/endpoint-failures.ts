@@ -1,6 +1,6 @@
 import { insertEndpointAlert } from '../notices/alert-notices.ts';
 import type { Database, Transaction } from '../platform/postgres/database.ts';
-import { deleteUpTo, execute, query } from '../platform/postgres/sql.ts';
+import { deleteUpTo, execute, query, queryColumn } from '../platform/postgres/sql.ts';
 
 /** When an open endpoint that fails gets an alert: after some failures in a row, or one failure for long. */
 const QUIET = { failures: 5, minutes: 1, hours: 1 };
@@ -32,7 +32,7 @@ export async function countRecentlyFailed(database: Database, wabaId: string): P
 }
 
 export async function findUntoldFailures(database: Database): Promise<string[]> {
-  return await idsOf(
+  return await queryColumn<string>(
     database,
     `select distinct e.id from endpoint_failures f join webhook_endpoints e on e.id = f.endpoint_id
       where f.told < f.failed and ${maybeTold('e')}`,
@@ -73,7 +73,7 @@ export async function tellFailures(trx: Transaction, endpointId: string): Promis
 
 /** Open endpoints of which every attempt failed for a while, without an alert. */
 export async function findQuietlyFailing(database: Database): Promise<string[]> {
-  return await idsOf(
+  return await queryColumn<string>(
     database,
     `select e.id from webhook_endpoints e
       where e.mode = 'open' and not e.failing_notified
@@ -93,7 +93,7 @@ export async function tellFailing(trx: Transaction, endpointId: string): Promise
 
 /** They have a "failing" alert and were never stopped. */
 export async function findQuietlyRecovered(database: Database): Promise<string[]> {
-  return await idsOf(
+  return await queryColumn<string>(
     database,
     `select id from webhook_endpoints where failing_notified and mode = 'open' and failing_since is null`,
     {},
@@ -126,9 +126,4 @@ export async function forgetOldFailures(database: Database, days: number, limit:
   return await deleteUpTo(database, limit, 'endpoint_failures', `hour < now() - ? * interval '1 day'`, [
     days,
   ]);
-}
-
-async function idsOf(database: Database, text: string, bindings: Record<string, number>): Promise<string[]> {
-  const rows = await query<{ id: string }>(database, text, bindings);
-  return rows.map(({ id }) => id);
 }

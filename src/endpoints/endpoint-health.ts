@@ -1,7 +1,7 @@
 import { insertEndpointAlert } from '../notices/alert-notices.ts';
 import { columnsOf } from '../platform/postgres/arrays.ts';
 import type { Database, Transaction } from '../platform/postgres/database.ts';
-import { deleteUpTo, execute, query, queryOne, queryValue } from '../platform/postgres/sql.ts';
+import { deleteUpTo, execute, query, queryColumn, queryOne, queryValue } from '../platform/postgres/sql.ts';
 
 export type EndpointCounts = {
   endpointId: string;
@@ -70,7 +70,7 @@ export async function findMostlyFailing(
 
 /** They take deliveries or probes, and failed in the last hour too. */
 export async function findFailingFor(database: Database, hours: number): Promise<string[]> {
-  const rows = await query<{ id: string }>(
+  return await queryColumn<string>(
     database,
     `select w.id from webhook_endpoints w
       where w.mode in ('open', 'probing') and w.failing_since < now() - :hours * interval '1 hour'
@@ -78,7 +78,6 @@ export async function findFailingFor(database: Database, hours: number): Promise
                      where m.endpoint_id = w.id and m.failures > 0 and m.minute > now() - interval '1 hour')`,
     { hours },
   );
-  return rows.map((row) => row.id);
 }
 
 /** For so long charts show single minutes; the breaker looks at the last five. */

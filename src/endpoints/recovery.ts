@@ -1,5 +1,5 @@
 import type { Database } from '../platform/postgres/database.ts';
-import { queryOne } from '../platform/postgres/sql.ts';
+import { queryValue } from '../platform/postgres/sql.ts';
 import type { WaitingDeliveries } from '../queue/waiting.ts';
 import type { Endpoint } from './store.ts';
 
@@ -24,11 +24,11 @@ export async function countDeliveredSince(
   endpointId: string,
   since: Date,
 ): Promise<number> {
-  const row = await queryOne<{ n: number }>(
+  const n = await queryValue<number>(
     database,
-    `select coalesce(sum(successes), 0)::float8 as n from endpoint_minutes
+    `select coalesce(sum(successes), 0)::float8 from endpoint_minutes
       where endpoint_id = cast(? as bigint) and minute >= date_trunc('minute', cast(? as timestamptz))`,
     [endpointId, since],
   );
-  return row?.n ?? 0;
+  return n ?? 0;
 }

@@ -6,7 +6,7 @@ import { type Audited, recordChange } from '../platform/audit/audit.ts';
 import type { ObjectStore } from '../platform/object-store/object-store.ts';
 import { ObjectMissing } from '../platform/object-store/store-errors.ts';
 import type { Database } from '../platform/postgres/database.ts';
-import { query } from '../platform/postgres/sql.ts';
+import { query, queryValue } from '../platform/postgres/sql.ts';
 import { type CustomerName, knownCustomer } from './erasures.ts';
 import { idsOfCustomer } from './steps/customer-ids.ts';
 
@@ -78,7 +78,7 @@ async function fill(
 }
 
 async function customerText(database: Database, { wabaId, customerId, ids }: Subject): Promise<string> {
-  const [row] = await query<{ text: string }>(
+  const text = await queryValue<string>(
     database,
     `select cast(jsonb_build_object('customerId', cast(id as text), 'wabaId', waba_id, 'phone', wa_id,
               'userId', nullif(user_id, ''), 'parentUserId', parent_user_id, 'name', profile_name, 'username', username,
@@ -88,22 +88,22 @@ async function customerText(database: Database, { wabaId, customerId, ids }: Sub
               'groups', coalesce((select jsonb_agg(jsonb_build_object('conversationId', cast(g.conversation_id as text),
                                     'subject', d.subject, 'state', g.state, 'since', g.at) order by g.conversation_id)
                                     from group_members g left join group_details d on d.conversation_id = g.conversation_id
-                                   where g.contact_id = contacts.id), '[]')) as text) as text
+                                   where g.contact_id = contacts.id), '[]')) as text)
        from contacts where waba_id = :wabaId and id = :customerId`,
     { wabaId, customerId, ids },
   );
-  return row?.text ?? '{}';
+  return text ?? '{}';
 }
 
 async function conversationsText(database: Database, { wabaId, customerId }: Subject): Promise<string> {
-  const [row] = await query<{ text: string }>(
+  const text = await queryValue<string>(
     database,
     `select cast(coalesce(jsonb_agg(jsonb_build_object('conversationId', cast(id as text), 'phoneNumberId', phone_number_id,
-              'createdAt', created_at, 'lastMessageAt', last_message_at) order by id), '[]') as text) as text
+              'createdAt', created_at, 'lastMessageAt', last_message_at) order by id), '[]') as text)
        from conversations where waba_id = ? and contact_id = ? and merged_into is null`,
     [wabaId, customerId],
   );
-  return row?.text ?? '[]';
+  return text ?? '[]';
 }
 
 type Talk = { conversationId: string; isGroup: boolean };

@@ -19,7 +19,7 @@ import { ERASED_MESSAGE, type ErasedMessage } from '../messages/erased-messages.
 import { removeFound } from '../platform/erasing.ts';
 import type { ObjectStore } from '../platform/object-store/object-store.ts';
 import type { Database, Transaction } from '../platform/postgres/database.ts';
-import { query } from '../platform/postgres/sql.ts';
+import { query, queryColumn, queryValue } from '../platform/postgres/sql.ts';
 
 type Tools = { database: Database; objectStore: Pick<ObjectStore, 'remove'> };
 
@@ -245,22 +245,22 @@ export async function expireAuditEntries(
   { database }: Pick<Tools, 'database'>,
   round = newRound(),
 ): Promise<void> {
-  const tenants = await query<{ id: string }>(
+  const tenantIds = await queryColumn<string>(
     database,
-    `select tenant_id as id from tenant_policies where audit_days is not null
+    `select tenant_id from tenant_policies where audit_days is not null
       order by tenant_id <= cast(? as bigint), tenant_id`,
     [round.behind],
   );
-  for (const { id } of tenants) {
+  for (const id of tenantIds) {
     if (round.ending.aborted) return;
     round.behind = id;
     await whileItMay(round, async () => {
-      const [row] = await query<{ gone: number }>(
+      const gone = await queryValue<number>(
         database,
-        `select expire_audit_entries(cast(? as bigint), ${ENTRIES_PER_BATCH}) as gone`,
+        `select expire_audit_entries(cast(? as bigint), ${ENTRIES_PER_BATCH})`,
         [id],
       );
-      return row?.gone === ENTRIES_PER_BATCH ? '' : null;
+      return gone === ENTRIES_PER_BATCH ? '' : null;
     });
   }
 }

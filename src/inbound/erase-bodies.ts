@@ -14,7 +14,7 @@ import {
 import { idOf, rawIdOf } from '../platform/json/storable-text.ts';
 import { byteaArray } from '../platform/postgres/arrays.ts';
 import type { Transaction } from '../platform/postgres/database.ts';
-import { query, queryColumn } from '../platform/postgres/sql.ts';
+import { query, queryColumn, queryValue } from '../platform/postgres/sql.ts';
 import { recipientOf } from './split/echoes.ts';
 import { ERASED_PART, isErased, type PersonIds } from './split/item-context.ts';
 import { type IdentityChange, readIdentityChange } from './split/message-items.ts';
@@ -154,12 +154,12 @@ async function readPage(trx: Transaction, { day, id: from }: BodyPlace): Promise
 }
 
 async function dayAfter(trx: Transaction, day: string): Promise<BodyPlace | null> {
-  const [next] = await query<{ day: string | null }>(
+  const next = await queryValue<string>(
     trx,
-    'select min(received_day) as day from inbox where received_day > cast(? as date)',
+    'select min(received_day) from inbox where received_day > cast(? as date)',
     [day],
   );
-  return next === undefined || next.day === null ? null : { day: next.day, id: '0' };
+  return next === null ? null : { day: next, id: '0' };
 }
 
 type FoundBody = { id: string; state: string; body: Buffer };

@@ -14,11 +14,8 @@ export async function sweepRepeats(
   { database }: { database: Database },
   ending: AbortSignal = new AbortController().signal,
 ): Promise<void> {
-  const noted = await query<{ wabaId: string }>(
-    database,
-    'select waba_id as "wabaId" from erased_repeats order by since',
-  );
-  for (const { wabaId } of noted) {
+  const noted = await queryColumn<string>(database, 'select waba_id from erased_repeats order by since');
+  for (const wabaId of noted) {
     if (ending.aborted) return;
     const sweep = await beginSweep(database, wabaId);
     if (sweep === null) continue;

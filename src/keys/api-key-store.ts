@@ -1,5 +1,5 @@
 import type { Database } from '../platform/postgres/database.ts';
-import { execute, query, queryOne } from '../platform/postgres/sql.ts';
+import { execute, query, queryOne, queryValue } from '../platform/postgres/sql.ts';
 import { type ApiKeyScope, DEFAULT_SCOPES } from './api-key.ts';
 
 export type ApiKeyState = {
@@ -96,13 +96,12 @@ export async function endApiKeyWithin(
   keyId: string,
   hours: number,
 ): Promise<Date | null> {
-  const [row] = await query<{ expiresAt: Date }>(
+  return await queryValue<Date>(
     database,
     `update api_keys set expires_at = least(expires_at, now() + ? * interval '1 hour')
-      where waba_id = ? and id = ? and revoked_at is null returning expires_at as "expiresAt"`,
+      where waba_id = ? and id = ? and revoked_at is null returning expires_at`,
     [hours, wabaId, keyId],
   );
-  return row?.expiresAt ?? null;
 }
 
 type ExpiringKey = Pick<ApiKeyDetails, 'id' | 'wabaId' | 'name' | 'lastFour'> & {
@@ -165,6 +164,5 @@ export async function findApiKeyDetails(
 }
 
 export async function findWabaOfKey(database: Database, id: string): Promise<string | null> {
-  const text = 'select waba_id as "wabaId" from api_keys where id = ?';
-  return (await queryOne<{ wabaId: string }>(database, text, [id]))?.wabaId ?? null;
+  return await queryValue<string>(database, 'select waba_id from api_keys where id = ?', [id]);
 }

@@ -1,6 +1,6 @@
 import type { NamedIn } from '../platform/erasing.ts';
 import type { Database, Transaction } from '../platform/postgres/database.ts';
-import { execute, query, queryOne } from '../platform/postgres/sql.ts';
+import { execute, query, queryColumn, queryOne } from '../platform/postgres/sql.ts';
 import {
   finishTask,
   insertWorkflowTasks,
@@ -224,13 +224,13 @@ export async function finishKeyRequest(trx: Transaction, id: string): Promise<vo
 export async function revokeKeysOfWaba(trx: Transaction, wabaId: string): Promise<void> {
   const text = 'update api_keys set revoked_at = now() where waba_id = ? and revoked_at is null';
   await execute(trx, text, [wabaId]);
-  const requests = await query<{ id: string }>(
+  const ids = await queryColumn<string>(
     trx,
     `update api_key_requests set state = 'denied', note = 'the WABA was removed', finished_at = now()
       where waba_id = ? and state in ('requested', 'approved') returning id`,
     [wabaId],
   );
-  for (const { id } of requests) await wakeTask(trx, keyRequestWorkflowId(id));
+  for (const id of ids) await wakeTask(trx, keyRequestWorkflowId(id));
 }
 
 export async function deleteKeysOfWaba(trx: Transaction, wabaId: string): Promise<void> {

@@ -5,7 +5,7 @@ import { type ErasureCounts, type FoundFile, NotYetErased, removeFound, sumOf } 
 import type { ObjectStore } from '../platform/object-store/object-store.ts';
 import { columnsOf } from '../platform/postgres/arrays.ts';
 import type { Database, Transaction } from '../platform/postgres/database.ts';
-import { type Binding, deleteUpTo, execute, query } from '../platform/postgres/sql.ts';
+import { type Binding, deleteUpTo, execute, query, queryColumn } from '../platform/postgres/sql.ts';
 import { deleteTasks, findTasks } from '../platform/temporal/workflow-tasks.ts';
 import { eraseOrderingKeys } from '../queue/ordering-keys.ts';
 import type { ErasedMessage } from './erased-messages.ts';
@@ -124,7 +124,7 @@ export async function eraseMessages(
   const lanes = named.map(({ name }) => laneOf(name));
   const orderingKeys = await eraseOrderingKeys(trx, wabaId, lanes);
   const statuses = await eraseStatuses(trx, named);
-  const orders = await query<{ id: string }>(
+  const orders = await queryColumn<string>(
     trx,
     'delete from orders where message_id = any (?::bigint[]) returning id',
     [ids],
@@ -133,7 +133,7 @@ export async function eraseMessages(
   if (uploads === 'go') await giveUpUploads(trx, wabaId, ids);
   const keys = 'delete from idempotency_keys where waba_id = ? and message_id = any (?::bigint[])';
   const idempotencyKeys = await execute(trx, keys, [wabaId, ids]);
-  const workflowIds = [...tasksOf(ids), ...orders.map(({ id }) => orderWorkflowId(id))];
+  const workflowIds = [...tasksOf(ids), ...orders.map(orderWorkflowId)];
   await deleteTasks(trx, workflowIds);
   await rememberMessages(trx, messages);
   const gone = await execute(trx, 'delete from messages where id = any (?::bigint[])', [ids]);
@@ -208,15 +208,14 @@ export async function eraseEventsAndPayments(
   events: readonly ErasedEvent[],
 ): Promise<ErasureCounts> {
   if (events.length === 0) return {};
-  const payments = await query<{ lane: string }>(
+  const lanes = await queryColumn<string>(
     trx,
     'delete from payment_reports where event_uuid = any (?::uuid[]) returning lane',
     [events.map(({ id }) => id)],
   );
   const ofEvents = await eraseEvents(trx, wabaId, events);
-  const lanes = payments.map(({ lane }) => lane);
   const orderingKeys = await eraseOrderingKeys(trx, wabaId, lanes);
-  return sumOf(ofEvents, { paymentReports: payments.length, orderingKeys });
+  return sumOf(ofEvents, { paymentReports: lanes.length, orderingKeys });
 }
 
 type StatusKey = { phoneNumberId: string; upstreamId: string; status: string; participant: string };

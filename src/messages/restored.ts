@@ -1,6 +1,6 @@
 import { mediaReadyEventId } from '../deliveries/envelope.ts';
 import type { Database } from '../platform/postgres/database.ts';
-import { query } from '../platform/postgres/sql.ts';
+import { query, queryColumn } from '../platform/postgres/sql.ts';
 import { insertWorkflowTasks } from '../platform/temporal/workflow-tasks.ts';
 import { markMediaFailed, storeMediaTask } from './media/media.ts';
 import { MEDIA_ERROR_MESSAGES } from './media/media-verdict.ts';
@@ -37,13 +37,13 @@ export async function listReadyUploads(
 }
 
 export async function findNamedKeys(database: Database, keys: readonly string[]): Promise<Set<string>> {
-  const rows = await query<{ key: string }>(
+  const named = await queryColumn<string>(
     database,
-    `select object_key as key from media where object_key = any (cast(:keys as text[]))
+    `select object_key from media where object_key = any (cast(:keys as text[]))
      union all select object_key from media_uploads where object_key = any (cast(:keys as text[]))`,
     { keys },
   );
-  return new Set(rows.map(({ key }) => key));
+  return new Set(named);
 }
 
 /** For so long upstream takes its own ids of media. */

@@ -1,6 +1,6 @@
 import { columnsOf } from '../platform/postgres/arrays.ts';
 import type { Transaction } from '../platform/postgres/database.ts';
-import { execute, query } from '../platform/postgres/sql.ts';
+import { execute, query, queryColumn } from '../platform/postgres/sql.ts';
 
 type NewStatus = {
   phoneNumberId: string;
@@ -75,22 +75,21 @@ async function acceptByStatuses(trx: Transaction, statuses: readonly MarkedStatu
     if (messageId !== null) marked.set(messageId, status);
   }
   if (marked.size === 0) return;
-  const accepted = await query<{ messageId: string }>(
+  const ids = await queryColumn<string>(
     trx,
     `update outbound_messages o
         set state = 'accepted', upstream_id = g.upstream_id, error = null, sending_until = null, finished_at = now()
        from unnest(?::bigint[], ?::text[], ?::text[]) as g (message_id, phone_number_id, upstream_id)
       where o.message_id = g.message_id and o.phone_number_id = g.phone_number_id
         and o.state in ('queued', 'sending', 'unknown') and o.attempts > 0
-     returning o.message_id as "messageId"`,
+     returning o.message_id`,
     [
       [...marked.keys()],
       [...marked.values()].map((status) => status.phoneNumberId),
       [...marked.values()].map((status) => status.upstreamId),
     ],
   );
-  if (accepted.length === 0) return;
-  const ids = accepted.map((row) => row.messageId);
+  if (ids.length === 0) return;
   await query(
     trx,
     `update messages m

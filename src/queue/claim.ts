@@ -1,5 +1,5 @@
 import type { Database } from '../platform/postgres/database.ts';
-import { execute, query } from '../platform/postgres/sql.ts';
+import { execute, query, queryValue } from '../platform/postgres/sql.ts';
 import { deliveryUuidOf, publicDeliveryId } from '../platform/public-ids.ts';
 
 /**
@@ -247,8 +247,8 @@ export const LAST_POSITION = `coalesce(pg_sequence_last_value(cast('delivery_que
 
 /** The last position that was drawn. */
 export async function lastPosition(database: Database): Promise<string> {
-  const [row] = await query<{ position: string }>(database, `select ${LAST_POSITION} as position`);
-  return row?.position ?? '0';
+  const position = await queryValue<string>(database, `select ${LAST_POSITION}`);
+  return position ?? '0';
 }
 
 /**

@@ -1,6 +1,6 @@
 import { type ErasedTable, NotYetErased } from '../platform/erasing.ts';
 import type { Transaction } from '../platform/postgres/database.ts';
-import { execute, query } from '../platform/postgres/sql.ts';
+import { execute, queryColumn } from '../platform/postgres/sql.ts';
 import { removeDeliveries } from './remove.ts';
 import { findOpenDeliveries } from './sweep.ts';
 
@@ -36,23 +36,17 @@ export async function eraseDeliveriesOfWaba(
   wabaId: string,
   limit: number,
 ): Promise<{ attempts: number; deliveries: number }> {
-  const rows = await query<{ id: string }>(trx, 'select id from deliveries where waba_id = ? limit ?', [
+  const ids = await queryColumn<string>(trx, 'select id from deliveries where waba_id = ? limit ?', [
     wabaId,
     limit,
   ]);
-  return await deleteDeliveries(
-    trx,
-    rows.map(({ id }) => id),
-  );
+  return await deleteDeliveries(trx, ids);
 }
 
 async function deliveriesOf(trx: Transaction, eventIds: readonly string[]): Promise<string[]> {
-  const rows = await query<{ id: string }>(
-    trx,
-    'select id from deliveries where event_uuid = any (?::uuid[])',
-    [eventIds],
-  );
-  return rows.map(({ id }) => id);
+  return await queryColumn<string>(trx, 'select id from deliveries where event_uuid = any (?::uuid[])', [
+    eventIds,
+  ]);
 }
 
 async function deleteDeliveries(

@@ -1,5 +1,5 @@
 import type { Database } from '../platform/postgres/database.ts';
-import { query } from '../platform/postgres/sql.ts';
+import { queryColumn, queryValue } from '../platform/postgres/sql.ts';
 import { ORDER_SCOPE_LOCK } from './publishing-locks.ts';
 
 /** At an endpoint that takes nothing at present, so many waiting deliveries can be moved to other lanes at once. */
@@ -14,12 +14,12 @@ const LOOK_MS = 20;
  * apply_order_scope); it never waits. Otherwise it stays wanted.
  */
 export async function applyOrderScope(database: Database, endpointId: string): Promise<boolean> {
-  const [row] = await query<{ applied: boolean }>(
-    database,
-    'select apply_order_scope(cast(? as bigint), ?, ?) as applied',
-    [endpointId, ORDER_SCOPE_LOCK, MOST_MOVED],
-  );
-  return row?.applied === true;
+  const applied = await queryValue<boolean>(database, 'select apply_order_scope(cast(? as bigint), ?, ?)', [
+    endpointId,
+    ORDER_SCOPE_LOCK,
+    MOST_MOVED,
+  ]);
+  return applied === true;
 }
 
 /** Tries it for every endpoint for which another order scope was asked, for a fifth of a second. */
@@ -36,9 +36,8 @@ export async function applyWantedScopes(database: Database): Promise<void> {
 
 /** Endpoints for which another order scope was asked. */
 export async function findWantedScopes(database: Database): Promise<string[]> {
-  const rows = await query<{ id: string }>(
+  return await queryColumn<string>(
     database,
     'select id from webhook_endpoints where wanted_order_scope is not null order by id',
   );
-  return rows.map((row) => row.id);
 }

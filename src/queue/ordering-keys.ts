@@ -1,5 +1,5 @@
 import type { Database, Transaction } from '../platform/postgres/database.ts';
-import { execute, query } from '../platform/postgres/sql.ts';
+import { execute, queryValue } from '../platform/postgres/sql.ts';
 
 /** Erases the numbers of ordering keys; returns how many there were. */
 export async function eraseOrderingKeys(
@@ -26,7 +26,7 @@ export async function forgetOldOrderingKeys(
 ): Promise<number> {
   const month = (days: number) =>
     `cast(date_trunc('month', now() at time zone 'utc' - ${Math.trunc(days)} * interval '1 day') as date)`;
-  const [row] = await query<{ seen: number }>(
+  const seen = await queryValue<number>(
     database,
     `with old as materialized (
        select ctid, waba_id, key from ordering_keys where used_month < ${month(keepDays)} limit :limit
@@ -47,8 +47,8 @@ export async function forgetOldOrderingKeys(
         where ctid = any (array(select ctid from old except select ctid from needed))
           and used_month < ${month(keepDays)}
      )
-     select count(*)::integer as seen from old`,
+     select count(*)::integer from old`,
     { limit },
   );
-  return row?.seen ?? 0;
+  return seen ?? 0;
 }

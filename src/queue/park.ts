@@ -1,5 +1,5 @@
 import type { Database, Transaction } from '../platform/postgres/database.ts';
-import { execute, query } from '../platform/postgres/sql.ts';
+import { execute, queryColumn } from '../platform/postgres/sql.ts';
 
 /**
  * Parks due heads of those of these endpoints that have not been open for `closedSeconds`: walks for something to claim pass over
@@ -73,11 +73,10 @@ async function lockEndpoints(
   condition: string,
   bindings: Record<string, number | readonly string[]>,
 ): Promise<string[]> {
-  const rows = await query<{ id: string }>(
+  return await queryColumn<string>(
     trx,
     `select id from webhook_endpoints where ${condition}
       order by id limit ${ENDPOINTS_AT_ONCE} for no key update skip locked`,
     bindings,
   );
-  return rows.map(({ id }) => id);
 }

@@ -1,5 +1,5 @@
 import type { Database, Transaction } from '../platform/postgres/database.ts';
-import { query } from '../platform/postgres/sql.ts';
+import { query, queryValue } from '../platform/postgres/sql.ts';
 
 /** Held, shared, while events are stored and their deliveries queued: it tells since when. */
 export const PUBLISHING_LOCK = 7_340_002;
@@ -34,11 +34,11 @@ export async function openPublishers(database: Database): Promise<OpenPublishers
 }
 
 export async function haveEnded(database: Database, { xid, transactions }: OpenPublishers): Promise<boolean> {
-  const [row] = await query<{ ended: boolean }>(
+  const ended = await queryValue<boolean>(
     database,
     `select pg_snapshot_xmin(pg_current_snapshot()) >= cast(:xid as xid8)
-            and not exists (${PUBLISHING_TRANSACTIONS} and l.virtualtransaction = any (cast(:transactions as text[]))) as ended`,
+            and not exists (${PUBLISHING_TRANSACTIONS} and l.virtualtransaction = any (cast(:transactions as text[])))`,
     { lock: PUBLISHING_LOCK, xid, transactions },
   );
-  return row?.ended === true;
+  return ended === true;
 }

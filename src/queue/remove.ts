@@ -1,5 +1,5 @@
 import type { Database, Transaction } from '../platform/postgres/database.ts';
-import { query } from '../platform/postgres/sql.ts';
+import { query, queryValue } from '../platform/postgres/sql.ts';
 import type { Claim } from './settle.ts';
 
 export type RemoveOptions = {
@@ -23,12 +23,12 @@ export async function removeDeliveries(
   { reason, tokens = [], underWayToo = false, waits = true }: RemoveOptions,
 ): Promise<string[]> {
   if (deliveryIds.length === 0) return [];
-  const [row] = await query<{ removed: string[] | null }>(
+  const removed = await queryValue<string[]>(
     database,
-    'select remove_deliveries(:deliveryIds, :reason, :tokens, :underWayToo, :waits) as removed',
+    'select remove_deliveries(:deliveryIds, :reason, :tokens, :underWayToo, :waits)',
     { deliveryIds, reason, tokens, underWayToo, waits },
   );
-  return row?.removed ?? [];
+  return removed ?? [];
 }
 
 /** Takes claimed deliveries out of the queue whose event or endpoint no longer exists: nothing could ever be sent. */

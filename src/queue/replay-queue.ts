@@ -1,5 +1,5 @@
 import type { Database, Transaction } from '../platform/postgres/database.ts';
-import { execute, query } from '../platform/postgres/sql.ts';
+import { execute, query, queryColumn } from '../platform/postgres/sql.ts';
 import { insertDeliveries, type NewDelivery } from './delivery-log.ts';
 import { enqueueDeliveries, wakeDispatcher } from './enqueue.ts';
 import { removeDeliveries } from './remove.ts';
@@ -69,13 +69,12 @@ const CANCELLED = 'given up: the replay was cancelled';
  * processes, the time of the replay from the database's: hence a day to spare.
  */
 async function pendingIds(database: Database, replay: QueuedReplay): Promise<string[][]> {
-  const rows = await query<{ id: string }>(
+  const ids = await queryColumn<string>(
     database,
     `select id from deliveries
       where replay_id = ? and state = 'pending' and day >= (cast(? as timestamptz) at time zone 'utc')::date - 1`,
     [replay.id, replay.createdAt],
   );
-  const ids = rows.map((row) => row.id);
   return Array.from({ length: Math.ceil(ids.length / IDS_AT_ONCE) }, (_, portion) =>
     ids.slice(portion * IDS_AT_ONCE, (portion + 1) * IDS_AT_ONCE),
   );

@@ -1,5 +1,5 @@
 import type { Database, Transaction } from '../platform/postgres/database.ts';
-import { execute, query } from '../platform/postgres/sql.ts';
+import { execute, query, queryColumn } from '../platform/postgres/sql.ts';
 import { wakeDispatcher } from './enqueue.ts';
 
 /** The statuses with which a server says that it could not serve, whatever the event was. */
@@ -86,7 +86,7 @@ type WaitingRetry = { position: string; id: string; day: string };
 
 /** The positions of those whose last attempt says that the server was in trouble. */
 async function findTroubled(trx: Transaction, waiting: readonly WaitingRetry[]): Promise<string[]> {
-  const rows = await query<{ id: string }>(
+  const ids = await queryColumn<string>(
     trx,
     `select id from deliveries
       where day = any (cast(:days as date[])) and id = any (cast(:ids as uuid[]))
@@ -94,7 +94,7 @@ async function findTroubled(trx: Transaction, waiting: readonly WaitingRetry[]):
              or last_status_code in (${TROUBLE_STATUS.others.join(', ')}))`,
     { days: [...new Set(waiting.map(({ day }) => day))], ids: waiting.map(({ id }) => id) },
   );
-  const troubled = new Set(rows.map(({ id }) => id));
+  const troubled = new Set(ids);
   return waiting.filter(({ id }) => troubled.has(id)).map(({ position }) => position);
 }
 

@@ -1,5 +1,5 @@
 import type { Database } from '../platform/postgres/database.ts';
-import { execute, query } from '../platform/postgres/sql.ts';
+import { execute, query, queryColumn } from '../platform/postgres/sql.ts';
 
 /** For `order` events and at endpoints with a wide order scope, where nothing else is chosen. Others have no limit. */
 const BLOCK_LIMIT_SECONDS = 900;
@@ -134,10 +134,10 @@ export async function findOpenDeliveries(
   database: Database,
   deliveryIds: readonly string[],
 ): Promise<Set<string>> {
-  const rows = await query<{ id: string }>(
+  const ids = await queryColumn<string>(
     database,
-    'select delivery_id as id from delivery_queue where delivery_id = any (cast(? as uuid[]))',
+    'select delivery_id from delivery_queue where delivery_id = any (cast(? as uuid[]))',
     [deliveryIds],
   );
-  return new Set(rows.map(({ id }) => id));
+  return new Set(ids);
 }

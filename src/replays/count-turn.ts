@@ -1,6 +1,6 @@
 import type { Database, Transaction } from '../platform/postgres/database.ts';
 import { isCanceled } from '../platform/postgres/error-class.ts';
-import { query } from '../platform/postgres/sql.ts';
+import { query, queryValue } from '../platform/postgres/sql.ts';
 import { RateLimitError, RequestError } from '../platform/request-input.ts';
 
 /** A count that a user waits for, with all its statements. */
@@ -39,12 +39,12 @@ async function limitStatement(trx: Transaction, endMs: number | null): Promise<v
 }
 
 async function takeTurn(trx: Transaction, tenantId: string): Promise<boolean> {
-  const [row] = await query<{ isFree: boolean }>(
+  const isFree = await queryValue<boolean>(
     trx,
-    `select pg_try_advisory_xact_lock(hashtextextended('replay count ' || cast(? as text), 0)) as "isFree"`,
+    `select pg_try_advisory_xact_lock(hashtextextended('replay count ' || cast(? as text), 0))`,
     [tenantId],
   );
-  return row?.isFree === true;
+  return isFree === true;
 }
 
 function otherCount(): RateLimitError {

@@ -1,7 +1,7 @@
 import { FORMAT_TAKES_EVENT } from '../endpoints/event-format.ts';
 import { type EventType, typeIsAmong, typeIsWanted } from '../platform/event-type.ts';
 import type { Database } from '../platform/postgres/database.ts';
-import { type Binding, query } from '../platform/postgres/sql.ts';
+import { type Binding, query, queryValue } from '../platform/postgres/sql.ts';
 import { dayOfUuidV7, lowestUuidAt, msOfUuidV7 } from '../platform/public-ids.ts';
 
 /** Open deliveries are sent anyway. `not_sent`: the endpoint takes such events now and has never had this one. */
@@ -170,11 +170,11 @@ export async function selectionRange(database: Database, selection: ReplaySelect
 
 /** A delivery can outlive its event, and an event may have none. */
 async function oldestEventMs(database: Database): Promise<number | null> {
-  const [row] = await query<{ day: string | null }>(
+  const day = await queryValue<string>(
     database,
-    'select least((select min(day) from deliveries), (select min(day) from events)) as day',
+    'select least((select min(day) from deliveries), (select min(day) from events))',
   );
-  return row === undefined || row.day === null ? null : Date.parse(row.day);
+  return day === null ? null : Date.parse(day);
 }
 
 /** `skipped` is beside `deliveries`, not part of it. */

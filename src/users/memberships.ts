@@ -1,5 +1,5 @@
 import type { Database, Transaction } from '../platform/postgres/database.ts';
-import { execute, query, queryOne } from '../platform/postgres/sql.ts';
+import { execute, query, queryColumn, queryOne, queryValue } from '../platform/postgres/sql.ts';
 import type { TenantRole } from './user-store.ts';
 
 /** A user as a tenant sees them: nothing of other tenants. */
@@ -40,16 +40,16 @@ export async function hasMember(
   tenantId: string | null,
   email: string,
 ): Promise<boolean> {
-  const [row] = await query<{ found: boolean }>(
+  const found = await queryValue<boolean>(
     database,
     `select exists (select from users u
         where u.email = :email
           and case when cast(:tenantId as bigint) is null then u.is_operator
                    else exists (select from memberships m where m.user_id = u.id and m.tenant_id = :tenantId) end
-     ) as found`,
+     )`,
     { email, tenantId },
   );
-  return row?.found ?? false;
+  return found ?? false;
 }
 
 /** A member of a tenant, locked until the transaction ends; null when there is none such. The user is locked before. */
@@ -60,14 +60,13 @@ export async function lockMember(trx: Transaction, tenantId: string, userId: str
 
 /** Who administers a tenant and can sign in; their memberships are locked, so that two do not remove each other. */
 export async function lockActiveAdmins(trx: Transaction, tenantId: string): Promise<string[]> {
-  const rows = await query<{ id: string }>(
+  return await queryColumn<string>(
     trx,
-    `select m.user_id as id ${FROM}
+    `select m.user_id ${FROM}
       where m.tenant_id = ? and m.role = 'admin' and m.disabled_at is null and u.disabled_at is null
       order by m.user_id for update of m`,
     [tenantId],
   );
-  return rows.map(({ id }) => id);
 }
 
 export async function setMemberRole(

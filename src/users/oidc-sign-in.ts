@@ -1,7 +1,7 @@
 import { emailOf } from '../mail/email-address.ts';
 import type { Actor } from '../platform/audit/audit.ts';
 import type { Database } from '../platform/postgres/database.ts';
-import { execute, queryOne } from '../platform/postgres/sql.ts';
+import { execute, queryValue } from '../platform/postgres/sql.ts';
 import { checkDescription, RequestError } from '../platform/request-input.ts';
 import { type Invitation, openInvitationsOf } from './invitation-store.ts';
 import { join, refuseForeignPassword, unknownInvitation } from './invitations.ts';
@@ -176,8 +176,8 @@ export function notInvited(): RequestError {
 type Identity = { issuer: string; subject: string };
 
 async function findUserOfIdentity(database: Database, { issuer, subject }: Identity): Promise<string | null> {
-  const text = 'select user_id as "userId" from user_identities where issuer = ? and subject = ?';
-  return (await queryOne<{ userId: string }>(database, text, [issuer, subject]))?.userId ?? null;
+  const text = 'select user_id from user_identities where issuer = ? and subject = ?';
+  return await queryValue<string>(database, text, [issuer, subject]);
 }
 
 /** Stores a user's identity at a provider. False: the user has another one there. */

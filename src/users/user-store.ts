@@ -1,6 +1,6 @@
 import type { NamedIn } from '../platform/erasing.ts';
 import type { Database, Transaction } from '../platform/postgres/database.ts';
-import { execute, query, queryOne } from '../platform/postgres/sql.ts';
+import { execute, query, queryOne, queryValue } from '../platform/postgres/sql.ts';
 import type { PortalRole } from './user-input.ts';
 
 export type TenantRole = Exclude<PortalRole, 'operator'>;
@@ -57,8 +57,8 @@ export async function lockUsers(trx: Transaction): Promise<void> {
 }
 
 export async function hasUsers(database: Database): Promise<boolean> {
-  const [row] = await query<{ found: boolean }>(database, 'select exists (select from users) as found');
-  return row?.found ?? false;
+  const found = await queryValue<boolean>(database, 'select exists (select from users)');
+  return found ?? false;
 }
 
 export async function findUser(database: Database, id: string): Promise<User | null> {
@@ -100,8 +100,7 @@ export async function signInCandidates(database: Database, email: string): Promi
 
 /** The PHC string of a user; null: no such user, or one without a password. */
 export async function findPasswordHash(database: Database, userId: string): Promise<string | null> {
-  const text = 'select password_hash as hash from users where id = ?';
-  return (await queryOne<{ hash: string | null }>(database, text, [userId]))?.hash ?? null;
+  return await queryValue<string>(database, 'select password_hash from users where id = ?', [userId]);
 }
 
 /** Replaces the hash, unless it is no longer `previous`: of two changes at once, one counts. */

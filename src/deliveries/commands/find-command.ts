@@ -6,7 +6,7 @@ import { shownUrl } from '../../platform/http/outbound-url.ts';
 import { MAX_ID_CHARS } from '../../platform/json/storable-text.ts';
 import { maskMessageIds } from '../../platform/logger.ts';
 import type { Database } from '../../platform/postgres/database.ts';
-import { query } from '../../platform/postgres/sql.ts';
+import { query, queryValue } from '../../platform/postgres/sql.ts';
 import {
   dayOfUuidV7,
   deliveryUuidOf,
@@ -257,10 +257,9 @@ export async function findEventsForOperator(
 async function eventOfDelivery(database: Database, id: string): Promise<string | null> {
   const deliveryUuid = deliveryUuidOf(id) ?? deliveryIdOfWorkflow(id);
   if (deliveryUuid === null) return null;
-  const [row] = await query<{ eventUuid: string }>(
+  return await queryValue<string>(
     database,
-    'select event_uuid as "eventUuid" from deliveries where day = cast(:day as date) and id = cast(:deliveryUuid as uuid)',
+    'select event_uuid from deliveries where day = cast(:day as date) and id = cast(:deliveryUuid as uuid)',
     { deliveryUuid, day: dayOfUuidV7(deliveryUuid) },
   );
-  return row?.eventUuid ?? null;
 }

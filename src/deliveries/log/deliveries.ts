@@ -1,7 +1,7 @@
 import type { EndpointMode } from '../../endpoints/endpoint-settings.ts';
 import type { EventType } from '../../platform/event-type.ts';
 import type { Database } from '../../platform/postgres/database.ts';
-import { query, queryOne } from '../../platform/postgres/sql.ts';
+import { query, queryOne, queryValue } from '../../platform/postgres/sql.ts';
 import { dayOfUuidV7 } from '../../platform/public-ids.ts';
 import type { QueueState } from '../../queue/states.ts';
 
@@ -202,12 +202,11 @@ export async function findDeliveryDetail(
 }
 
 export async function findWabaOfDelivery(database: Database, deliveryId: string): Promise<string | null> {
-  const [row] = await query<{ wabaId: string }>(
+  return await queryValue<string>(
     database,
-    'select waba_id as "wabaId" from deliveries where day = cast(:day as date) and id = cast(:deliveryId as uuid)',
+    'select waba_id from deliveries where day = cast(:day as date) and id = cast(:deliveryId as uuid)',
     { deliveryId, day: dayOfUuidV7(deliveryId) },
   );
-  return row?.wabaId ?? null;
 }
 
 /** An attempt with what only operators see: the address that was connected to, and the process that made it. */

@@ -1,7 +1,7 @@
 import { type EventType, includesType, typeIsWanted } from '../../platform/event-type.ts';
 import type { Database } from '../../platform/postgres/database.ts';
 import { LOCKS_MAX_AGE_MS, recentRead } from '../../platform/postgres/recent-read.ts';
-import { query, queryOne } from '../../platform/postgres/sql.ts';
+import { query, queryColumn, queryOne, queryValue } from '../../platform/postgres/sql.ts';
 import { dayOfUuidV7, lowestUuidAt, msOfUuidV7 } from '../../platform/public-ids.ts';
 import { PUBLISHING_LOCK } from '../../queue/publishing-locks.ts';
 import { type DeliveryState, summarizeDeliveries } from './deliveries.ts';
@@ -119,12 +119,12 @@ async function rangeOf(
 
 /** One probe of the index per day. */
 async function oldestEventMs(database: Database, wabaId: string): Promise<number> {
-  const [row] = await query<{ id: string }>(
+  const id = await queryValue<string>(
     database,
     'select id from events where waba_id = ? order by id limit 1',
     [wabaId],
   );
-  return row === undefined ? Date.now() : msOfUuidV7(row.id);
+  return id === null ? Date.now() : msOfUuidV7(id);
 }
 
 function daysOf({ afterId, beforeId }: Range, order: 'asc' | 'desc'): string[] {
@@ -223,7 +223,7 @@ const MAX_TRANSACTION_SECONDS = 60;
 export async function publishingHorizonMs(database: Database, wabaId: string): Promise<number> {
   // What a publisher left unreleased is seen behind its end, so it is looked for behind the locks.
   const oldestStartMs = await oldestPublisherMs(database);
-  const unreleased = await query<{ id: string }>(
+  const unreleased = await queryColumn<string>(
     database,
     `select id from events
       where waba_id = :wabaId and body is null and id > cast(:oldestUnreleased as uuid)
@@ -231,7 +231,7 @@ export async function publishingHorizonMs(database: Database, wabaId: string): P
     { wabaId, oldestUnreleased: lowestUuidAt(Date.now() - MAX_WAIT_FOR_RELEASE_MS) },
   );
   const settledMs = Math.floor(oldestStartMs) - CLOCK_SPARE_MS;
-  return Math.min(settledMs, ...unreleased.map(({ id }) => msOfUuidV7(id)));
+  return Math.min(settledMs, ...unreleased.map(msOfUuidV7));
 }
 
 /**

@@ -1,5 +1,5 @@
 import type { Database } from '../../platform/postgres/database.ts';
-import { type Binding, query } from '../../platform/postgres/sql.ts';
+import { type Binding, query, queryColumn } from '../../platform/postgres/sql.ts';
 import { dayOfUuidV7, lowestUuidAt } from '../../platform/public-ids.ts';
 import { type DeliveryFilter, deliveryConditions, responseCondition } from './delivery-filter.ts';
 
@@ -192,7 +192,7 @@ async function daysWithDeliveries(
   wabaId: string | null,
   { from, to }: { from: string; to: string },
 ): Promise<string[]> {
-  const rows = await query<{ day: string }>(
+  return await queryColumn<string>(
     database,
     `select k.day from (
        select cast(day as date) from generate_series(
@@ -202,7 +202,6 @@ async function daysWithDeliveries(
       order by k.day desc`,
     { from, to, wabaId },
   );
-  return rows.map(({ day }) => day);
 }
 
 function dayOf(atMs: number): string {

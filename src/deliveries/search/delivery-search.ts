@@ -1,5 +1,5 @@
 import type { Database } from '../../platform/postgres/database.ts';
-import { query } from '../../platform/postgres/sql.ts';
+import { query, queryColumn } from '../../platform/postgres/sql.ts';
 import {
   dayOfUuidV7,
   deliveryUuidOf,
@@ -113,24 +113,22 @@ async function deliveriesNamed(database: Database, wabaId: string | null, id: st
   if (delivery !== null) return [delivery];
   const event = eventUuidOf(id);
   const events = event === null ? await eventsNamed(database, wabaId, id) : [event];
-  const rows = await query<{ id: string }>(
+  return await queryColumn<string>(
     database,
     `select id from deliveries where event_uuid = any (cast(:events as uuid[])) and ${owners(wabaId)}
       order by id desc limit ${MAX_DELIVERIES}`,
     { events, wabaId },
   );
-  return rows.map((row) => row.id);
 }
 
 /** The newest events of a WABA (null: of all) that an eventId or an id of a message leads to. */
 async function eventsNamed(database: Database, wabaId: string | null, id: string): Promise<string[]> {
-  const rows = await query<{ id: string }>(
+  return await queryColumn<string>(
     database,
     `select id from events where ${owners(wabaId)} and event_id = any (cast(:eventIds as text[]))
       order by id desc limit ${MAX_EVENTS}`,
     { eventIds: await eventIdsOf(database, wabaId, id), wabaId },
   );
-  return rows.map((row) => row.id);
 }
 
 /**
@@ -232,7 +230,7 @@ async function openDeliveries(
   limit: number,
 ): Promise<string[] | null> {
   const own = wabaId === null ? '' : 'where waba_id = :wabaId';
-  const rows = await query<{ id: string }>(
+  const ids = await queryColumn<string>(
     database,
     `select q.id from (select id from webhook_endpoints ${own}) as e
       cross join lateral (
@@ -244,11 +242,7 @@ async function openDeliveries(
       limit cast(:limit as bigint)`,
     { limit, wabaId },
   );
-  if (rows.length >= limit) return null;
-  return rows
-    .map(({ id }) => id)
-    .sort()
-    .reverse();
+  return ids.length >= limit ? null : ids.sort().reverse();
 }
 
 /** Of these deliveries, in their order, those that fit the filter: at most `limit`. */

@@ -1,5 +1,5 @@
 import type { Database } from '../../platform/postgres/database.ts';
-import { query } from '../../platform/postgres/sql.ts';
+import { query, queryValue } from '../../platform/postgres/sql.ts';
 
 /** The steps that a chart is made of, the last one that of the present. */
 export type ChartSpan = { steps: number; stepMinutes: number };
@@ -15,9 +15,9 @@ const DAY_SPAN = { steps: 24, stepMinutes: 60 };
 
 /** The shortest span that shows all attempts of the last 24 hours: the first hour of a WABA fills a chart, too. */
 export async function chartSpan(database: Database, wabaId: string, until: Date): Promise<ChartSpan> {
-  const [row] = await query<{ sinceMs: number | null }>(
+  const firstMs = await queryValue<number>(
     database,
-    `select (extract(epoch from cast(:until as timestamptz) - min(first.minute)) * 1000)::float8 as "sinceMs"
+    `select (extract(epoch from cast(:until as timestamptz) - min(first.minute)) * 1000)::float8
        from webhook_endpoints e
       cross join lateral (
         select minute from endpoint_minutes
@@ -26,7 +26,7 @@ export async function chartSpan(database: Database, wabaId: string, until: Date)
       where e.waba_id = :wabaId`,
     { wabaId, until },
   );
-  const sinceMs = row?.sinceMs ?? Number.POSITIVE_INFINITY;
+  const sinceMs = firstMs ?? Number.POSITIVE_INFINITY;
   const span = [HOUR_SPAN, HOURS_SPAN].find(
     // The present step is not over, so the span reaches back that much less.
     ({ steps, stepMinutes }) => sinceMs < (steps - 1) * stepMinutes * 60_000,

@@ -1,6 +1,6 @@
 import { idsInEcho, idsInMessage } from '../../inbound/erase-bodies.ts';
 import type { Database } from '../../platform/postgres/database.ts';
-import { query } from '../../platform/postgres/sql.ts';
+import { query, queryColumn } from '../../platform/postgres/sql.ts';
 
 /** By id: a time, with microseconds. */
 export type IdTimes = Readonly<Record<string, string>>;
@@ -56,24 +56,24 @@ export async function judgeIds(
   seen: IdTimes,
 ): Promise<JudgedIds> {
   const { ids: own, wabaId } = customer;
-  const aliases = await query<{ id: string }>(
+  const aliases = await queryColumn<string>(
     database,
-    `select phone as id from phone_aliases where waba_id = :wabaId and wa_id = any (cast(:own as text[]))
+    `select phone from phone_aliases where waba_id = :wabaId and wa_id = any (cast(:own as text[]))
      union
      select wa_id from phone_aliases where waba_id = :wabaId and phone = any (cast(:own as text[]))`,
     { wabaId, own },
   );
-  const further = [...Object.keys(seen), ...aliases.map(({ id }) => id)].filter((id) => !own.includes(id));
-  const ofOthers = await query<{ id: string }>(
+  const further = [...Object.keys(seen), ...aliases].filter((id) => !own.includes(id));
+  const ofOthers = await queryColumn<string>(
     database,
-    `select wa_id as id from contacts
+    `select wa_id from contacts
       where waba_id = :wabaId and wa_id = any (cast(:further as text[])) and id <> all (cast(:contactIds as bigint[]))
      union
      select user_id from contacts
       where waba_id = :wabaId and user_id = any (cast(:further as text[])) and id <> all (cast(:contactIds as bigint[]))`,
     { wabaId, further, contactIds: customer.contactIds },
   );
-  const held = new Set(ofOthers.map(({ id }) => id));
+  const held = new Set(ofOthers);
   const ids = [...own, ...further].filter((id) => !held.has(id) || seen[id] !== undefined);
   const heldUntil = Object.entries(seen).filter(([id]) => held.has(id));
   return { ids: [...new Set(ids)], heldUntil: Object.fromEntries(heldUntil) };
@@ -84,12 +84,12 @@ export async function idsOfCustomer(
   customer: { wabaId: string; customerId: string; ids: readonly string[] },
 ): Promise<{ ids: string[]; untils: string[] }> {
   const { wabaId, customerId } = customer;
-  const conversations = await query<{ id: string }>(
+  const conversationIds = await queryColumn<string>(
     database,
     'select id from conversations where waba_id = ? and contact_id = ?',
     [wabaId, customerId],
   );
-  const where = { wabaId, conversationIds: conversations.map(({ id }) => id) };
+  const where = { wabaId, conversationIds };
   let found = await seeIds(database, where, {}, null);
   while (found.next !== null) found = await seeIds(database, where, found.seen, found.next);
   const { ids, heldUntil } = await judgeIds(database, { ...customer, contactIds: [customerId] }, found.seen);

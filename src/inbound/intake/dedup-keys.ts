@@ -3,7 +3,7 @@ import { erasedName } from '../../messages/messages.ts';
 import { markedMessageId, sendMarker } from '../../messages/statuses.ts';
 import { byteaArray } from '../../platform/postgres/arrays.ts';
 import type { Database, Transaction } from '../../platform/postgres/database.ts';
-import { execute, query } from '../../platform/postgres/sql.ts';
+import { execute, queryColumn } from '../../platform/postgres/sql.ts';
 import { erasedNameOf } from '../erased-name.ts';
 import type { Owned, UpstreamItem } from '../split/upstream-items.ts';
 
@@ -26,8 +26,8 @@ function withDedupKey(one: Owned): Keyed {
 export async function claimNewItems(trx: Transaction, items: readonly Owned[]): Promise<Owned[]> {
   const keyed = items.map(withDedupKey);
   const different = [...new Map(keyed.map((one) => [one.hex, one])).values()];
-  const rows = await query<{ key: string }>(trx, `${CLAIM} select key from claimed`, claimedBy(different));
-  const left = new Set(rows.map(({ key }) => key));
+  const keys = await queryColumn<string>(trx, `${CLAIM} select key from claimed`, claimedBy(different));
+  const left = new Set(keys);
   return keyed.filter(({ hex }) => left.delete(hex)).map(({ one }) => one);
 }
 

@@ -1,6 +1,6 @@
 import { columnsOf } from '../../platform/postgres/arrays.ts';
 import type { Database, Transaction } from '../../platform/postgres/database.ts';
-import { execute, query, queryOne, queryValue } from '../../platform/postgres/sql.ts';
+import { execute, query, queryColumn, queryOne, queryValue } from '../../platform/postgres/sql.ts';
 import { RequestError } from '../../platform/request-input.ts';
 import type { TaskKind, WorkflowTask } from '../../platform/temporal/workflow-tasks.ts';
 
@@ -134,12 +134,11 @@ export async function findReadableMedia(
 
 export async function findErasedKeys(database: Database, objectKeys: readonly string[]): Promise<string[]> {
   if (objectKeys.length === 0) return [];
-  const rows = await query<{ key: string }>(
+  return await queryColumn<string>(
     database,
-    'select object_key as key from erased_files where object_key = any (cast(? as text[]))',
+    'select object_key from erased_files where object_key = any (cast(? as text[]))',
     [objectKeys],
   );
-  return rows.map(({ key }) => key);
 }
 
 export async function isFileErased(database: Database, wabaId: string, messageId: string): Promise<boolean> {

@@ -5,7 +5,7 @@ import type { Logger } from '../../platform/logger.ts';
 import { type Loop, startLoop } from '../../platform/loop.ts';
 import type { Database } from '../../platform/postgres/database.ts';
 import { isDataError } from '../../platform/postgres/error-class.ts';
-import { query } from '../../platform/postgres/sql.ts';
+import { queryColumn } from '../../platform/postgres/sql.ts';
 import { finishTask } from '../../platform/temporal/workflow-tasks.ts';
 import { findKnownProducts, type KnownProducts, type ProductTools } from './known-products.ts';
 import {
@@ -53,14 +53,13 @@ export async function releaseOverdueOrders(tools: ReleaseOrderTools): Promise<bo
 }
 
 async function listOverdue(database: Database, skipped: number): Promise<EnrichOrderInput[]> {
-  const rows = await query<{ input: EnrichOrderInput }>(
+  return await queryColumn<EnrichOrderInput>(
     database,
-    `select argument as input from workflow_tasks
+    `select argument from workflow_tasks
       where workflow_type = 'enrichOrder' and created_at < now() - ? * interval '1 second'
       order by created_at, workflow_id limit ? offset ?`,
     [OVERDUE_SECONDS, OVERDUE_AT_ONCE, skipped],
   );
-  return rows.map(({ input }) => input);
 }
 
 /** Takes at most 5 seconds for the catalog. Returns a sentence for operators. Rejects while the database is away. */
