@@ -1,4 +1,5 @@
 import { GraphError, isTokenError } from '../platform/graph/graph-error.ts';
+import type { Logger } from '../platform/logger.ts';
 import type { Database, Transaction } from '../platform/postgres/database.ts';
 import { execute, query } from '../platform/postgres/sql.ts';
 import { AccessTokenProblem } from './accounts.ts';
@@ -24,6 +25,18 @@ export async function noteTokenRefused(database: Database, wabaId: string, probl
     );
     if (noted > 0) await askForNumbers(trx, [wabaId]);
   });
+}
+
+/** Best effort: the next refusal, or the daily look at the numbers, tells it again. The log names `work`. */
+export async function tryNoteTokenRefused(
+  { database, logger }: { database: Database; logger: Pick<Logger, 'warn'> },
+  work: { wabaId: string },
+  problem: string | null,
+): Promise<void> {
+  if (problem === null) return;
+  await noteTokenRefused(database, work.wabaId, problem).catch((error: unknown) =>
+    logger.warn({ ...work, err: error }, 'a refused access token was not recorded'),
+  );
 }
 
 export async function noteTokenTaken(trx: Transaction | Database, wabaId: string): Promise<void> {

@@ -19,13 +19,8 @@ export type KeyRequestActivityTools = {
   logger: { info(fields: object, message: string): void; warn(fields: object, message: string): void };
 };
 
-export type SeenRequest = RequestDescription & {
-  state: string;
-  tenantId: string;
-  isOver: boolean;
-  /** How long nothing will happen by itself, in ms. */
-  waitMs: number;
-};
+export type SeenRequest = RequestDescription &
+  Pick<FollowedRequest, 'isOver' | 'waitMs'> & { state: string; tenantId: string };
 
 export function makeKeyRequestActivities({ database, logger }: KeyRequestActivityTools) {
   return {

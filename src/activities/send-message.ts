@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Context } from '@temporalio/activity';
 import { ApplicationFailure, CancelledFailure } from '@temporalio/common';
-import { noteTokenRefused, tokenProblemOf } from '../accounts/access-tokens.ts';
+import { tokenProblemOf, tryNoteTokenRefused } from '../accounts/access-tokens.ts';
 import { AccessTokenProblem, openAccessToken } from '../accounts/accounts.ts';
 import { withUpstreamMedia } from '../messages/send/message-content.ts';
 import { type SendTurn, takeSendTurn } from '../messages/send/outbound-messages.ts';
@@ -124,7 +124,7 @@ async function attempt(
   await forgetRefusedMedia(tools, turn, outcome);
   const verdict = judgeSend(outcome, { ...turn, retryMs: sending.retryHours * HOUR_MS });
   if (outcome.kind === 'refused' && isTokenError(outcome) && 'error' in verdict) {
-    await noteToken(tools, input, verdict.error.message);
+    await tryNoteTokenRefused(tools, input, verdict.error.message);
   }
   switch (verdict.kind) {
     case 'accepted':
@@ -173,7 +173,7 @@ async function failForToken(
   input: SendMessageInput,
   problem: AccessTokenProblem,
 ): Promise<SendResult> {
-  await noteToken(tools, input, tokenProblemOf(problem));
+  await tryNoteTokenRefused(tools, input, tokenProblemOf(problem));
   tools.logger.warn({ ...input, err: problem }, 'a message cannot be sent without an access token');
   const message = 'The WABA has no usable upstream access token.';
   const error: SendError = { code: 'access_token_missing', message, upstream: null };
@@ -219,18 +219,6 @@ async function endLostAttempt(
   // It went back into the queue meanwhile, and its turn is ours: no other sends it.
   await recordFailed(tools.database, input, error, ['queued', 'sending']);
   return { outcome: 'failed', summary: sendErrorText(error) };
-}
-
-/** Best effort: the next message that is refused, or the daily look at the numbers, tells it again. */
-async function noteToken(
-  { database, logger }: SendMessageTools,
-  input: SendMessageInput,
-  problem: string | null,
-): Promise<void> {
-  if (problem === null) return;
-  await noteTokenRefused(database, input.wabaId, problem).catch((error: unknown) =>
-    logger.warn({ ...input, err: error }, 'a refused access token was not recorded'),
-  );
 }
 
 /** Best effort: without it the customer's answer opens a conversation of its own. */

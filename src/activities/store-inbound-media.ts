@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { Context } from '@temporalio/activity';
 import { type ApplicationFailure, CancelledFailure } from '@temporalio/common';
 import type { Logger } from 'pino';
-import { noteTokenRefused, tokenProblemOf } from '../accounts/access-tokens.ts';
+import { tokenProblemOf, tryNoteTokenRefused } from '../accounts/access-tokens.ts';
 import { openAccessToken } from '../accounts/accounts.ts';
 import { type FetchTools, fetchMedia, isOtherMediaReadable } from '../messages/media/fetch-media.ts';
 import { checkStorageQuota, takePendingMedia } from '../messages/media/media.ts';
@@ -97,22 +97,9 @@ async function store(
     const isGone = error instanceof GraphError && isObjectGone(error);
     if (isGone && token !== null && (await isOtherMediaReadable(tools, input, { ...run, token })))
       run.onGone();
-    await noteToken(tools, input, error);
+    await tryNoteTokenRefused(tools, input, tokenProblemOf(error));
     return await settleFailure(tools, input, error, run.tally, ageMs);
   }
-}
-
-/** Best effort: the next file, or the daily look at the numbers, tells it again. */
-async function noteToken(
-  { database, logger }: StoreInboundMediaTools,
-  input: StoreInboundMediaInput,
-  error: unknown,
-): Promise<void> {
-  const problem = tokenProblemOf(error);
-  if (problem === null) return;
-  await noteTokenRefused(database, input.wabaId, problem).catch((failure: unknown) =>
-    logger.warn({ ...input, err: failure }, 'a refused access token was not recorded'),
-  );
 }
 
 async function endedBefore(

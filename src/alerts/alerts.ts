@@ -4,7 +4,7 @@ import { type Audited, recordBy } from '../platform/audit/audit.ts';
 import type { ErasedTable, NamedIn } from '../platform/erasing.ts';
 import { columnsOf } from '../platform/postgres/arrays.ts';
 import type { Database, Transaction } from '../platform/postgres/database.ts';
-import { execute, query, queryValue } from '../platform/postgres/sql.ts';
+import { deleteUpTo, execute, query, queryValue } from '../platform/postgres/sql.ts';
 import { alertUuidOf, publicAlertId, uuidV7 } from '../platform/public-ids.ts';
 import { invalidValue, RequestError } from '../platform/request-input.ts';
 import { type AlertKind, KINDS, kindsFor } from './alert-kinds.ts';
@@ -254,12 +254,7 @@ export async function resolveAlert(
 const KEPT_DAYS = 90;
 
 export async function forgetOldAlerts(database: Database, limit: number): Promise<number> {
-  return await execute(
-    database,
-    `delete from alerts where id = any (array(
-       select id from alerts where over_at < now() - ${KEPT_DAYS} * interval '1 day' limit ?))`,
-    [limit],
-  );
+  return await deleteUpTo(database, limit, 'alerts', `over_at < now() - ${KEPT_DAYS} * interval '1 day'`);
 }
 
 export const ALERT_TABLES: readonly ErasedTable[] = [

@@ -153,7 +153,7 @@ function hostOf(url: string | null): string | null {
 
 type OperationsUrl = { url: string | null; secretSealed: string | null };
 
-/** Null when there is no such WABA. */
+/** Both members are null where a WABA has no such URL. Null: there is no such WABA. */
 export async function findOperationsUrl(database: Database, wabaId: string): Promise<OperationsUrl | null> {
   return await queryOne<OperationsUrl>(
     database,

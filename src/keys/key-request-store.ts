@@ -17,6 +17,7 @@ export type NewKeyRequest = {
   wabaId: string;
   requesterId: string;
   requester: string;
+  /** What the key is for; it becomes its name. */
   purpose: string;
   scopes: readonly ApiKeyScope[];
   /** How long the key is to work from the reveal on, in days; null: until it is revoked. */

@@ -21,6 +21,7 @@ import {
   listWaitingKeyRequests,
   lockKeyRequest,
   lockKeyRequestsOf,
+  type NewKeyRequest,
   saveDecision,
   saveWithdrawal,
 } from './key-request-store.ts';
@@ -196,19 +197,11 @@ function tooMany(message: string): RequestError {
   return new RequestError('too_many_key_requests', message);
 }
 
-/** What is asked for; left out: reading only, from anywhere, no end, no key replaced. */
-export type GivenKeyRequest = {
-  /** What the key is for; it becomes its name. */
-  purpose: string;
-  scopes?: readonly string[];
-  /** How long it is to work from its reveal on, in days; null: until it is revoked. */
-  validDays?: number | null;
-  replacesKeyId?: string | null;
-  /** How long that one works on after the reveal, in hours; null: until it is revoked. */
-  overlapHours?: number | null;
-  /** From where the key may be used; null or none: anywhere. */
-  allowedNetworks?: readonly string[] | null;
-};
+/** What is asked for; left out: reading only, from anywhere (as without networks), no end, no key replaced. */
+export type GivenKeyRequest = Pick<NewKeyRequest, 'purpose'> &
+  Partial<Pick<NewKeyRequest, 'validDays' | 'replacesKeyId' | 'overlapHours' | 'allowedNetworks'>> & {
+    scopes?: readonly string[];
+  };
 
 const MAX_VALID_DAYS = 3_650;
 const MAX_OVERLAP_HOURS = 90 * 24;

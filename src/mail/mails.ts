@@ -1,6 +1,6 @@
 import type { SecretBox } from '../platform/crypto/secret-box.ts';
 import type { Database, Transaction } from '../platform/postgres/database.ts';
-import { execute, query, queryOne } from '../platform/postgres/sql.ts';
+import { deleteUpTo, execute, query, queryOne } from '../platform/postgres/sql.ts';
 import { uuidV7 } from '../platform/public-ids.ts';
 import { finishTask, insertWorkflowTasks, type TaskKind } from '../platform/temporal/workflow-tasks.ts';
 import { mailContentPlace } from './sealed-columns.ts';
@@ -96,12 +96,7 @@ export async function listFailedMails(database: Database, limit: number): Promis
 const KEPT_DAYS = 30;
 
 export async function forgetOldMails(database: Database, limit: number): Promise<number> {
-  return await execute(
-    database,
-    `delete from mails where id = any (array(
-       select id from mails where created_at < now() - ${KEPT_DAYS} * interval '1 day' limit ?))`,
-    [limit],
-  );
+  return await deleteUpTo(database, limit, 'mails', `created_at < now() - ${KEPT_DAYS} * interval '1 day'`);
 }
 
 export async function deleteMailsTo(trx: Transaction, recipient: string): Promise<number> {

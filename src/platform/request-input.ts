@@ -55,6 +55,15 @@ export function checkRowId(what: string, id: string): string {
   throw invalidValue(`${what} must be a whole number, not ${shown(id)}.`);
 }
 
+const LAST_MS = Date.parse('9999-12-31T00:00:00Z');
+
+/** Returns Unix time in ms. Throws RequestError `invalid_value`, which names `param`. */
+export function checkTime(time: Date, param: string | null = null): number {
+  const atMs = time.getTime();
+  if (atMs >= 0 && atMs < LAST_MS) return atMs;
+  throw invalidValue('A time must lie between the years 1970 and 9999.', param);
+}
+
 /** A name for people: one line of up to 200 characters, trimmed. Throws RequestError `invalid_value`. */
 export function checkName(what: string, text: string): string {
   const name = checkDescription(what, text);

@@ -5,7 +5,7 @@ import { byIndexesOnly } from './trouble.ts';
 /** Counting stops here unless the caller wants less, so that a million waiting deliveries cost no more than this many. */
 const MAX_COUNTED = 100_000;
 
-/** Deliveries of one endpoint that are not settled, by where they stand in the queue. */
+/** Deliveries of one endpoint that are not settled, by their states in the queue (states.ts). */
 export type WaitingDeliveries = {
   /** At most as much as was to be counted. */
   count: number;
@@ -14,7 +14,7 @@ export type WaitingDeliveries = {
   /** May be sent as soon as the endpoint takes deliveries. */
   due: number;
   queued: number;
-  /** May not be sent yet, for one of the two reasons below. */
+  /** May not be sent yet: `unreleased` and `suspended` together. */
   held: number;
   unreleased: number;
   suspended: number;

@@ -1,6 +1,6 @@
 import { EVENT_TYPES, eventTypeNamed } from '../platform/event-type.ts';
 import { eventUuidOf } from '../platform/public-ids.ts';
-import { checkRowId, invalidValue, shown } from '../platform/request-input.ts';
+import { checkRowId, checkTime, invalidValue, shown } from '../platform/request-input.ts';
 import { REPLAYABLE_STATES, type ReplayableState, type ReplaySelection } from './replay-selection.ts';
 
 /** A list of ids, or a filter with at least one member. */
@@ -19,7 +19,6 @@ export type GivenSelection = {
 
 const MAX_IDS = 1_000;
 const DELIVERY_ID = /^dlv_([0-9a-f]{8})([0-9a-f]{4})(7[0-9a-f]{3})([0-9a-f]{4})([0-9a-f]{12})$/;
-const LAST_MS = Date.parse('9999-12-31T00:00:00Z');
 
 /**
  * Without `to`, and with one that is still to come, it ends at `now`, so that what arrives during a replay is not part of it. Throws
@@ -53,11 +52,6 @@ export function checkSelection(given: GivenSelection, now: Date): ReplaySelectio
     eventTypes: checkNames('event type', [...EVENT_TYPES, 'upstream.<field>'], eventTypes, eventTypeNamed),
     states: checkNames('delivery state', REPLAYABLE_STATES, states, stateNamed),
   };
-}
-
-function checkTime(time: Date): void {
-  const atMs = time.getTime();
-  if (!(atMs >= 0 && atMs < LAST_MS)) throw invalidValue('A time must lie between the years 1970 and 9999.');
 }
 
 function listOfDeliveries({ deliveryIds, eventIds }: GivenSelection): string[] | null {

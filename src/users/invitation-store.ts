@@ -1,5 +1,5 @@
 import type { Database, Transaction } from '../platform/postgres/database.ts';
-import { execute, query, queryOne } from '../platform/postgres/sql.ts';
+import { deleteUpTo, execute, query, queryOne } from '../platform/postgres/sql.ts';
 import type { PortalRole } from './user-input.ts';
 
 /** A one-time link: an invitation, which is bound to no account until it is accepted, or a link for a new password. */
@@ -118,9 +118,5 @@ export async function endLinksMadeBy(
 }
 
 export async function forgetOldInvitations(database: Database, limit: number): Promise<number> {
-  return await execute(
-    database,
-    'delete from invitations where id = any (array(select id from invitations where expires_at < now() limit ?))',
-    [limit],
-  );
+  return await deleteUpTo(database, limit, 'invitations', 'expires_at < now()');
 }

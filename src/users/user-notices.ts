@@ -1,5 +1,5 @@
 import type { Database } from '../platform/postgres/database.ts';
-import { execute, query } from '../platform/postgres/sql.ts';
+import { deleteUpTo, execute, query } from '../platform/postgres/sql.ts';
 
 const NOTICES_KEPT_DAYS = 180;
 
@@ -40,10 +40,6 @@ export async function confirmNotices(database: Database, userId: string, upToId:
 }
 
 export async function forgetOldNotices(database: Database, limit: number): Promise<number> {
-  return await execute(
-    database,
-    `delete from user_notices where id = any (array(
-       select id from user_notices where at < now() - ${NOTICES_KEPT_DAYS} * interval '1 day' limit ?))`,
-    [limit],
-  );
+  const which = `at < now() - ${NOTICES_KEPT_DAYS} * interval '1 day'`;
+  return await deleteUpTo(database, limit, 'user_notices', which);
 }

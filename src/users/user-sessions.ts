@@ -1,6 +1,6 @@
 import { newSecretToken, secretTokenHash } from '../platform/crypto/secret-box.ts';
 import type { Database } from '../platform/postgres/database.ts';
-import { execute, query, queryOne } from '../platform/postgres/sql.ts';
+import { deleteUpTo, execute, query, queryOne } from '../platform/postgres/sql.ts';
 import type { PortalRole } from './user-input.ts';
 import type { UserNotice } from './user-notices.ts';
 
@@ -289,10 +289,5 @@ export async function endSessions(
 }
 
 export async function forgetEndedSessions(database: Database, limit: number): Promise<number> {
-  return await execute(
-    database,
-    `delete from user_sessions where id = any (array(
-       select id from user_sessions where least(idle_until, expires_at) < now() limit ?))`,
-    [limit],
-  );
+  return await deleteUpTo(database, limit, 'user_sessions', 'least(idle_until, expires_at) < now()');
 }

@@ -1,7 +1,7 @@
 import { EVENT_TYPES, type EventType, eventTypeNamed, typeIsAmong } from '../../platform/event-type.ts';
 import { MAX_ID_CHARS } from '../../platform/json/storable-text.ts';
 import type { Binding } from '../../platform/postgres/sql.ts';
-import { checkingMember, checkRowId, invalidValue, shown } from '../../platform/request-input.ts';
+import { checkingMember, checkRowId, checkTime, invalidValue, shown } from '../../platform/request-input.ts';
 import { SEND_ERROR_CLASSES } from '../../platform/sender/send-error.ts';
 import { DELIVERY_STATES, type DeliveryState } from '../log/deliveries.ts';
 
@@ -31,8 +31,8 @@ export async function checkDeliveryFilter(given: GivenDeliveryFilter): Promise<C
       checkRowId('The id of the endpoint', id),
     ),
     response: await member('response', given.response, checkResponse),
-    sinceMs: checkTime('since', since),
-    untilMs: checkTime('until', until),
+    sinceMs: since === undefined ? null : checkTime(since, 'since'),
+    untilMs: until === undefined ? null : checkTime(until, 'until'),
   };
   if (filter.sinceMs !== null && filter.untilMs !== null && filter.sinceMs >= filter.untilMs) {
     throw invalidValue('The time range is empty: its beginning must be before its end.', 'since');
@@ -66,19 +66,10 @@ function checkResponse(given: string): AttemptResponse {
   );
 }
 
-const LAST_MS = Date.parse('9999-12-31T00:00:00Z');
-
 function checkEventType(name: string): EventType {
   const type = eventTypeNamed(name);
   if (type !== null) return type;
   throw invalidValue(`Choose one of ${EVENT_TYPES.join(', ')}, upstream.<field>.`);
-}
-
-function checkTime(param: string, time: Date | undefined): number | null {
-  if (time === undefined) return null;
-  const atMs = time.getTime();
-  if (atMs >= 0 && atMs < LAST_MS) return atMs;
-  throw invalidValue('A time must lie between the years 1970 and 9999.', param);
 }
 
 function checkId(text: string): string {

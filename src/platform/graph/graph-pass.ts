@@ -1,17 +1,14 @@
 import { request } from 'undici';
 import type { Config } from '../config/config.ts';
 import { USER_AGENT } from '../http/user-agent.ts';
-import { asGraphError, firstOf, type GraphConnection, readText } from './graph-connection.ts';
+import { asGraphError, firstOf, type GraphCall, type GraphConnection, readText } from './graph-connection.ts';
 
 /** A call of a tenant to upstream's API that was found harmless. */
-export type PassedCall = {
+export type PassedCall = Pick<GraphCall, 'path' | 'token'> & {
   method: 'GET' | 'POST' | 'DELETE';
   /** As `v26.0`; undefined: that of the service. */
   version: string | undefined;
-  /** Segments of the path; each is encoded. */
-  path: readonly string[];
   query: URLSearchParams;
-  token: string;
   /** A form is written anew: none of its bytes is the tenant's but values. */
   body: { json: string } | { form: FormData } | null;
 };

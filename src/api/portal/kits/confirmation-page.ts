@@ -21,7 +21,7 @@ type ConfirmationPage<Subject> = Place & {
   act: (visit: Visit) => Promise<string>;
 };
 
-/** The page that asks, and the route of its button, which has the same path. */
+/** A page that asks before something is changed that cannot be undone, and the route of its button, which has the same path. */
 export function confirmationPage<Subject>(
   app: PortalApp,
   context: PortalContext,
