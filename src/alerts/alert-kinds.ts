@@ -25,7 +25,6 @@ export type AlertKind = (typeof ALERT_KINDS)[number];
 
 type KindDescription = {
   title: string;
-  /** Who is told: the tenant that it belongs to, the operators, or both. */
   audience: 'tenant' | 'operator' | 'both';
   /** Its name at operations URLs; absent: it is not sent there. */
   notice?: EndpointNotice | WabaNotice;
@@ -258,7 +257,6 @@ export function kindsFor(audience: 'tenant' | 'operator'): AlertKind[] {
   return ALERT_KINDS.filter((kind) => KINDS[kind].audience === 'both' || KINDS[kind].audience === audience);
 }
 
-/** Where an alert can be looked into, as a path of the portal. */
 export function alertPath(
   { kind, wabaId, subject }: { kind: AlertKind; wabaId: string | null; subject: string },
   isOperator: boolean,

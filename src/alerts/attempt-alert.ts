@@ -25,7 +25,6 @@ export type SendEndpointAlertInput = { wabaId: string; alertId: string };
 
 export type AlertOutcome =
   | { state: 'delivered' | 'given_up'; summary: string }
-  /** To be attempted again after `delayMs`. */
   | { state: 'waiting'; summary: string; delayMs: number };
 
 type Tools = Omit<AlertActivityTools, 'alertScheduleMs'>;

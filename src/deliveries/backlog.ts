@@ -12,7 +12,6 @@ export type Backlog = {
   /** By state of the queue; together at most MAX_COUNTED_OVERALL. */
   states: Record<string, number>;
   count: number;
-  /** There are more than were counted. */
   more: boolean;
   oldestAt: Date | null;
 };

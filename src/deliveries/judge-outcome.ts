@@ -137,7 +137,6 @@ export type AttemptOutcome = SettledOutcome | UnattemptedOutcome;
 export type SettledOutcome =
   | { state: 'delivered'; statusCode: number; attempt: number }
   | { state: 'failed'; reason: string; attempt: number }
-  /** To be attempted again after `delayMs`. */
   | {
       state: 'retrying';
       reason: string;

@@ -115,7 +115,6 @@ export function deliveryLoops(
   };
 }
 
-/** Starts the loops that show deliveries in Temporal and report trouble there. */
 export function startTemporalDeliveryLoops(
   config: Config,
   { loop, runs, worker, leaseMs, troubleWatch }: Delivery,

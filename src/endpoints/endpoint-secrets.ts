@@ -11,7 +11,6 @@ const MAX_OVERLAP_HOURS = 168;
 
 export type Rotation = {
   overlapHours?: number;
-  /** Without one, a secret is made. */
   secret?: string;
 };
 

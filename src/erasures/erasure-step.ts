@@ -5,7 +5,7 @@ import type { ObjectStore } from '../platform/object-store/object-store.ts';
 import type { Database, Transaction } from '../platform/postgres/database.ts';
 import { type Erasure, saveSubject } from './erasure-store.ts';
 import { erasureSubjectPlace } from './sealed-columns.ts';
-import type { IdTimes } from './steps/customer-ids.ts';
+import type { IdTimes, JudgedIds } from './steps/customer-ids.ts';
 
 export type StepTools = {
   database: Database;
@@ -15,7 +15,7 @@ export type StepTools = {
   cancelWorkflows: (workflowIds: readonly string[]) => Promise<void>;
 };
 
-export type ErasureSubject = {
+export type ErasureSubject = Pick<JudgedIds, 'heldUntil'> & {
   wabaIds: readonly string[];
   contactIds: readonly string[];
   conversationIds: readonly string[];
@@ -23,8 +23,6 @@ export type ErasureSubject = {
   ids: readonly string[];
   /** Of messages, as far as they were gone over. */
   seen: IdTimes;
-  /** Of ids that another customer has now: until when they were this one's. */
-  heldUntil: IdTimes;
   isGroup: boolean;
   /** Null: whatever number of the WABA. */
   phoneNumberId: string | null;

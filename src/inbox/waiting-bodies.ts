@@ -6,7 +6,6 @@ import { shardOf } from './shards.ts';
 /** Why a part of a body waits: upstream is asked for its phone number. */
 export const AWAITS_NUMBER = 'awaits_phone_number';
 
-/** Why it does not wait any more: upstream says that the WABA has no such number. */
 export const NOT_OF_WABA = 'phone_number_not_of_waba';
 
 export type WaitingBody = { wabaId: string; phoneNumberId: string; day: string; id: string };

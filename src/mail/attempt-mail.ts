@@ -18,7 +18,6 @@ export type MailActivityTools = {
 
 export type MailAttempt =
   | { state: 'sent' | 'failed'; summary: string }
-  /** To be attempted again after `delayMs`. */
   | { state: 'waiting'; summary: string; delayMs: number };
 
 export async function attemptMail(

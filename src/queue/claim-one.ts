@@ -6,7 +6,6 @@ import { type DeliveryEnd, findDeliveryEnds } from './delivery-log.ts';
 /** One delivery, claimed for the activity of its workflow, or the reason why it cannot be. */
 export type OneClaim =
   | { kind: 'claimed'; delivery: ClaimedDelivery }
-  /** Its event no longer exists. */
   | { kind: 'orphan'; orphan: Orphan }
   | { kind: 'waiting'; waiting: WaitingDelivery }
   /** It has left the queue; null when the log no longer has it. */

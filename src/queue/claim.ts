@@ -185,7 +185,6 @@ export type DueEndpoint = DuePlace & {
   workflows: WorkflowMode | null;
 };
 
-/** How many due deliveries an endpoint may get at once, from which place on. */
 export type DueShare = DuePlace & { endpointId: string; share: number };
 
 const SETTINGS = `coalesce(w.mode = 'open', false) as "isOpen", w.max_in_flight as "maxInFlight",

@@ -208,7 +208,6 @@ function recordColumns(records: readonly AttemptRecord[]) {
   };
 }
 
-/** An array for each name: what the rows have under it. */
 function columns<Name extends string>(
   rows: readonly { readonly [Key in Name]: Scalar }[],
   ...names: Name[]

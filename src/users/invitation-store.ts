@@ -22,7 +22,6 @@ export type Invitation = {
   expiresAt: Date;
 };
 
-/** `tokenHash`: SHA-256 of the token. */
 type NewInvitation = Omit<Invitation, 'id' | 'businessName' | 'createdAt' | 'expiresAt'> & {
   tokenHash: Buffer;
   lifetimeMs: number;

@@ -1,15 +1,8 @@
 import { mailLink, mailPage, mailText } from '../mail/mail-page.ts';
 import type { MailContent } from '../mail/mails.ts';
-import type { PortalRole } from './user-input.ts';
+import type { Invitation } from './invitation-store.ts';
 
-type LinkAbout = {
-  /** Null: it is for a new password. */
-  role: PortalRole | null;
-  businessName: string | null;
-  by: string;
-  url: string;
-  expiresAt: Date;
-};
+type LinkAbout = Pick<Invitation, 'role' | 'businessName' | 'expiresAt'> & { by: string; url: string };
 
 export function linkMail({ role, businessName, by, url, expiresAt }: LinkAbout): MailContent {
   const { host } = new URL(url);

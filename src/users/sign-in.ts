@@ -114,7 +114,6 @@ type Beginning = {
   /** The second factor was given, to the provider or in the session that this one follows. */
   hasSecondFactor?: boolean;
   provenAtMs?: number | null;
-  /** When the session that this one follows would end. */
   endsBy?: Date | null;
   /** What the password opened: a change in the meantime ends this sign-in too. */
   passwordHash?: string | null;

@@ -28,15 +28,13 @@ export type PortalContext = Shared & {
   /** Where sessions are looked up. */
   lookupDatabase: Database;
   shares: ConnectionShares;
-  /** For asking whether it is there. */
+  /** Both for asking whether they are there. */
   probeStore: ObjectStore;
-  /** As the object store. */
   temporal: TemporalConnection;
   /** The settings of this process by name, without secrets. */
   settings: Readonly<Record<string, string>>;
   /** The console of the sandbox, which only development has. */
   consolePages?: ConsolePages | undefined;
-  /** This port is the one that operators' pages have of their own. */
   isOperatorListener: boolean;
   now: () => number;
 };

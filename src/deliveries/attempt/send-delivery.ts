@@ -58,7 +58,6 @@ function headersOf(endpoint: SendableEndpoint, delivery: Sendable, nowMs: number
   return { ...customHeaders, ...own };
 }
 
-/** What holds for every endpoint that says nothing else. */
 export type DeliveryDefaults = {
   /** Longest time from claim to the end of the response. An endpoint may only have a shorter one. */
   timeoutMs: number;

@@ -24,6 +24,7 @@ import {
   findDeliveriesOfEvents,
   listDeliveryAttempts,
 } from '../log/deliveries.ts';
+import type { ListedEvent } from '../log/events.ts';
 import { eventIdsOf } from '../search/delivery-search.ts';
 import { type FoundObject, findObjects } from '../search/find-objects.ts';
 
@@ -216,16 +217,13 @@ function indented(text: string): string {
   return text.replace(/^/gm, '  ');
 }
 
-type FoundEvent = {
+type FoundEvent = Pick<ListedEvent, 'createdAt' | 'occurredAt'> & {
   eventUuid: string;
   eventType: string;
   userId: string;
   wabaId: string;
   phoneNumberId: string;
   sequence: string;
-  createdAt: Date;
-  /** Null while the event waits to be released (an order for its catalog). */
-  occurredAt: Date | null;
 };
 
 /**

@@ -61,7 +61,6 @@ export type LoggedDelivery = {
   finishedAt: Date | null;
   workflowId: string | null;
   replayId: string | null;
-  /** The delivery that this one repeats. */
   replayOf: string | null;
 };
 
@@ -170,7 +169,6 @@ export type DeliveryDetail = LoggedDelivery & {
   conversationId: string | null;
   occurredAt: Date | null;
   body: Buffer | null;
-  /** Where it stands in the queue; null once it is settled. */
   queueState: QueueState | null;
   /** The head of its lane, while it is queued behind it. */
   blockedBy: string | null;
@@ -234,7 +232,6 @@ export async function listAttempts(
 export type ListedDelivery = LoggedDelivery & {
   wabaId: string;
   businessName: string;
-  /** Null when the endpoint is gone. */
   endpointUrl: string | null;
   eventType: EventType | null;
   eventId: string | null;

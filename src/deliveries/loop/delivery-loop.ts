@@ -258,7 +258,6 @@ export class DeliveryLoop {
     return isFree && this.#endpoints.has(endpointId) && !this.#due.isWaiting(endpointId);
   }
 
-  /** Whether attempts of the endpoint are made inside their runs. */
   #waitsForRun(endpointId: string): boolean {
     const { defaults, limiter, runs } = this.#tools;
     const mode = limiter.workflowsOf(endpointId) ?? defaults.workflows;

@@ -19,7 +19,6 @@ const UNPARKED_AT_ONCE = 1_000;
 
 type ParkingTools = Pick<UpkeepTools, 'database' | 'logger' | 'isLeader'> & {
   loop: Pick<DeliveryLoop, 'wake'>;
-  /** Is told which endpoints take nothing while deliveries wait for them. */
   troubleWatch: { closed(endpointIds: readonly string[]): void };
 };
 

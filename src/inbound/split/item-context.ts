@@ -77,12 +77,10 @@ export type ItemContext = {
 
 export type OwnerIds = { readonly wabaId: string | null; readonly phoneNumberId: string | null };
 
-/** The WABA an entry belongs to; null when it does not say. */
 export function wabaIdOf(entry: JsonNode): string | null {
   return boundedIdOf(member(entry, 'id'));
 }
 
-/** The phone number a value belongs to; null when it does not say. */
 export function phoneNumberIdOf(value: JsonNode | null): string | null {
   return boundedIdOf(member(member(value, 'metadata'), 'phone_number_id'));
 }

@@ -79,7 +79,6 @@ export type SendTurn =
     }
   /** Upstream has to be given these files of ours first. */
   | { kind: 'media'; missing: readonly string[]; phoneNumberId: string; ageMs: number }
-  /** Limits let it leave later. */
   | { kind: 'wait'; waitMs: number; reason: string }
   /** An attempt is under way elsewhere, or was lost; in `waitMs` it can only be the latter. */
   | { kind: 'under_way'; waitMs: number }

@@ -1,6 +1,5 @@
 import { type Child, html, type Markup } from '../markup.ts';
 
-/** What a page says about what was just done, or about a state to know of. */
 export type Notice = { kind: 'done' | 'information' | 'warning' | 'error'; text: Child };
 
 const WORDS = { done: 'Done', information: 'Note', warning: 'Warning', error: 'Error' };

@@ -8,7 +8,6 @@ import { type Place, Visit } from './visit.ts';
 
 type Action = Omit<Place, 'active'> & {
   active?: string;
-  /** The fields beside the button. */
   fields?: TProperties;
   /** A form that lacks a field is refused. Left out: fields may be missing. */
   needsAll?: true;

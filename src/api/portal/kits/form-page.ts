@@ -18,12 +18,10 @@ export type Given<Name extends string> = { text(name: Name): string; list(name: 
 
 /** A form: its fields, and what it does. `Subject` is what the page is about. */
 export type Form<Name extends string, Subject> = {
-  /** The route that it is sent to. */
   action: string;
   fields: readonly FormField<Name, Subject>[];
   /** Over the form, where the page has more than it. */
   heading?: string;
-  /** What stands between the heading and the fields. */
   note?: Child;
   button: string;
   /** Left out: the main action of the page. */

@@ -45,7 +45,6 @@ export type List<Row> = {
   filterLabel?: string;
   /** Left out: nothing stands there. */
   empty?: (visit: Visit, filters: Wanted['filters']) => Empty;
-  /** For a screen reader, where a page has several lists. */
   pagerLabel?: string;
 };
 
