@@ -64,6 +64,10 @@ const TARGETS: readonly Target[] = [
   overMany('sustained'),
   { about: 'statuses: p95', of: p95('statuses'), atMost: 12, unit: 'ms' },
   { about: 'beside bad endpoints: p95', of: p95('bad-endpoints'), atMost: 12, unit: 'ms' },
+  {
+    about: 'beside bad endpoints: p95 beside that without them',
+    ...{ of: ratio(p95('bad-endpoints'), p95('message-200-x100')), atMost: 2, unit: 'times' },
+  },
   { about: 'beside 30,000 bodies of another WABA: p95', of: p95('noisy-waba'), atMost: 60, unit: 'ms' },
   {
     about: "beside another's retry storm: p95 of the second attempt's lateness",
