@@ -46,7 +46,8 @@ const maybeTold = (endpoint: string) =>
 
 /** One alert tells of all. False: another process sent it. */
 export async function tellFailures(trx: Transaction, endpointId: string): Promise<boolean> {
-  // In this order also where deliveries fail: two processes never wait for each other.
+  // In this order also where deliveries fail: two processes never wait for each other, nor failures for who waits here.
+  await query(trx, 'select 1 from webhook_endpoints where id = ? for no key update', [endpointId]);
   const untold = await query<{ hour: Date; failed: number }>(
     trx,
     `select hour, failed - told as failed from endpoint_failures

@@ -31,7 +31,7 @@ export async function addEndpointCounts(trx: Transaction, counts: readonly Endpo
   );
   const working = new Set(counts.filter((m) => m.successes > 0).map((m) => m.endpointId));
   const failing = new Set(counts.map((m) => m.endpointId).filter((id) => !working.has(id)));
-  // Attempts that failed lock their endpoints in this order too: in another, both could wait for each other.
+  // Who else waits for several endpoints locks them in this order too: in another, both could wait for each other.
   await execute(
     trx,
     `update webhook_endpoints set failing_since = case when failing_since is null then now() end,
@@ -142,25 +142,35 @@ export type EndpointReport = {
 const IS_PROBE = `r.probe_after_ms is not null and w.mode = 'probing'`;
 
 /**
- * Notes what attempts say about endpoints, and locks these for what else their transaction changes, in the order of their ids:
- * so two transactions cannot wait for each other's endpoints.
+ * Locks endpoints for what their transaction changes, and waits for none; returns those that another transaction has
+ * locked. So what is recorded about the others waits for nobody, and two transactions never for each other.
  */
+export async function lockEndpoints(trx: Transaction, endpointIds: readonly string[]): Promise<Set<string>> {
+  const held = await query<{ id: string }>(
+    trx,
+    `with locked as materialized (
+       select id from webhook_endpoints where id = any (cast(:endpointIds as bigint[]))
+          for no key update skip locked)
+     select w.id from webhook_endpoints w
+      where w.id = any (cast(:endpointIds as bigint[])) and not exists (select from locked l where l.id = w.id)`,
+    { endpointIds },
+  );
+  return new Set(held.map(({ id }) => id));
+}
+
+/** Notes what attempts say about endpoints, which their transaction has locked. */
 export async function noteReports(trx: Transaction, reports: readonly EndpointReport[]): Promise<void> {
   await execute(
     trx,
-    `with locked as materialized (
-       select id from webhook_endpoints where id = any (cast(:endpointIds as bigint[])) order by id for no key update)
-     update webhook_endpoints w
+    `update webhook_endpoints w
         set has_backlog = w.has_backlog or r.troubled,
             backlog_due_at = case when not r.troubled then w.backlog_due_at end,
             probe_failures = w.probe_failures + case when ${IS_PROBE} then r.failed_probes else 0 end,
             next_probe_at = case when ${IS_PROBE} then clock_timestamp() + r.probe_after_ms * interval '1 millisecond'
                                  else w.next_probe_at end
-       from locked
-       join unnest(cast(:endpointIds as bigint[]), cast(:troubled as boolean[]), cast(:probesAfterMs as float8[]),
-                   cast(:failedProbes as integer[])) as r (id, troubled, probe_after_ms, failed_probes) using (id)
-            where w.id = r.id and (r.troubled and (not w.has_backlog or w.backlog_due_at is not null)
-                             or ${IS_PROBE})`,
+       from unnest(cast(:endpointIds as bigint[]), cast(:troubled as boolean[]), cast(:probesAfterMs as float8[]),
+                   cast(:failedProbes as integer[])) as r (id, troubled, probe_after_ms, failed_probes)
+      where w.id = r.id and (r.troubled and (not w.has_backlog or w.backlog_due_at is not null) or ${IS_PROBE})`,
     {
       endpointIds: reports.map((report) => report.endpointId),
       troubled: reports.map((report) => report.isTroubled),

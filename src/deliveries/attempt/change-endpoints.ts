@@ -3,6 +3,7 @@ import {
   disableEndpoint,
   type EndpointReport,
   endProbing,
+  lockEndpoints,
   noteReports,
   startProbing,
 } from '../../endpoints/endpoint-health.ts';
@@ -15,6 +16,24 @@ import { isGone, type MadeAttempt } from './made-attempt.ts';
 
 export type Settled = { attempt: MadeAttempt; outcome: SettledOutcome };
 
+/**
+ * Locks the endpoints that these attempts will change, and leaves out the attempts of those that another transaction has
+ * locked: the others of the group would wait for it.
+ */
+export async function withoutHeld(
+  trx: Transaction,
+  judged: readonly Settled[],
+  endpoints: ReadonlyMap<string, RunRoom>,
+): Promise<readonly Settled[]> {
+  const changes = changesOf(judged, endpoints);
+  if (changes.length === 0) return judged;
+  const held = await lockEndpoints(
+    trx,
+    changes.map(({ endpointId }) => endpointId),
+  );
+  return judged.filter(({ attempt }) => !held.has(attempt.endpoint.id));
+}
+
 /** Notes what attempts say about their endpoints; returns how many of these take deliveries again. */
 export async function changeEndpoints(
   trx: Transaction,
@@ -22,7 +41,7 @@ export async function changeEndpoints(
   endpoints: ReadonlyMap<string, RunRoom>,
 ): Promise<number> {
   const failed = byEndpoint(settled.filter(isPermanent)).map(([id, ofOne]) => [id, ofOne.length] as const);
-  const changes = byEndpoint(settled).flatMap(([id, ofOne]) => changeOf(id, ofOne, endpoints.get(id)) ?? []);
+  const changes = changesOf(settled, endpoints);
   if (failed.length > 0) await countFailed(trx, new Map(failed));
   if (changes.length > 0) await noteReports(trx, changes);
   let reopened = 0;
@@ -41,6 +60,10 @@ function isPermanent({ attempt, outcome }: Settled): boolean {
 
 /** `changeMode`: true when the endpoint takes deliveries again. */
 type EndpointChange = EndpointReport & { changeMode: ((trx: Transaction) => Promise<boolean>) | null };
+
+function changesOf(settled: readonly Settled[], endpoints: ReadonlyMap<string, RunRoom>): EndpointChange[] {
+  return byEndpoint(settled).flatMap(([id, ofOne]) => changeOf(id, ofOne, endpoints.get(id)) ?? []);
+}
 
 /** What attempts of one endpoint change about it; null: nothing. */
 function changeOf(

@@ -17,7 +17,7 @@ import {
 } from '../../queue/settle.ts';
 import { type EndpointHealth, isRepetition } from '../breaker.ts';
 import { judgeOutcome, type RunLimits, type SettledOutcome } from '../judge-outcome.ts';
-import { changeEndpoints, type Settled } from './change-endpoints.ts';
+import { changeEndpoints, type Settled, withoutHeld } from './change-endpoints.ts';
 import { isFailure, isPlainSuccess, type MadeAttempt } from './made-attempt.ts';
 
 export type SettlementTools = {
@@ -92,9 +92,12 @@ export async function settleRefused(
   tools.onTrouble(cause);
   const { result } = attempt.sent;
   if (result.outcome === 'response') {
-    const bare = { ...result, headers: {}, body: Buffer.from('(could not be stored)') };
+    const bareResult = { ...result, headers: {}, body: Buffer.from('(could not be stored)') };
+    const bare = { ...attempt, sent: { ...attempt.sent, result: bareResult } };
+    decisions.set(bare, decisionsOf(attempt));
     try {
-      return await settleAttempts(tools, [{ ...attempt, sent: { ...attempt.sent, result: bare } }]);
+      const settlement = await settleAttempts(tools, [bare]);
+      return { ...settlement, locked: settlement.locked.map(() => attempt) };
     } catch (error) {
       if (isTransientError(error)) throw error;
     }
@@ -122,7 +125,8 @@ async function settle(
   claim: FollowerClaim | null,
 ): Promise<Omit<Settlement, 'locked'>> {
   if (attempts.every(isPlainSuccess)) {
-    const { settled: _, ...recorded } = await record(tools, attempts, { ...NOTHING_READ, claim });
+    const judged = judge(tools, attempts, NOTHING_READ);
+    const { settled: _, ...recorded } = await record(tools, attempts, { judged, claim });
     return recorded;
   }
   return await tools.database.transaction(async (trx) => {
@@ -130,8 +134,11 @@ async function settle(
       findClaims(trx, attempts),
       endpointsOf(trx, attempts.filter(isFailure), tools.runLimits),
     ]);
-    const given = { claims, endpoints, claim: null };
-    const { settled, ...recorded } = await record({ ...tools, database: trx }, attempts, given);
+    const judged = await withoutHeld(trx, judge(tools, attempts, { claims, endpoints }), endpoints);
+    const { settled, ...recorded } = await record({ ...tools, database: trx }, attempts, {
+      judged,
+      claim: null,
+    });
     const reopened = await changeEndpoints(trx, settled, endpoints);
     return { ...recorded, promoted: recorded.promoted + reopened };
   });
@@ -142,18 +149,26 @@ type Read = { claims: ReadonlyMap<string, ClaimInForce> | null; endpoints: Map<s
 
 const NOTHING_READ: Read = { claims: null, endpoints: new Map() };
 
-/** Judges attempts and records those whose claims the statement finds in force: they are `settled`. */
-async function record(
+/** Judges those of the attempts whose claims are in force. */
+function judge(
   tools: SettlementTools,
   attempts: readonly MadeAttempt[],
-  { claims, endpoints, claim }: Read & { claim: FollowerClaim | null },
-) {
-  const judged = attempts.flatMap((attempt): Settled[] => {
+  { claims, endpoints }: Read,
+): Settled[] {
+  return attempts.flatMap((attempt): Settled[] => {
     const known = claims?.get(attempt.deliveryId) ?? null;
     if (claims !== null && known === null) return [];
     const scheduledInMs = known?.scheduledInMs ?? null;
     return [{ attempt, outcome: outcomeOf(tools, attempt, { endpoints, scheduledInMs }) }];
   });
+}
+
+/** Records what was judged, as far as the statement finds the claims in force: that is `settled`. */
+async function record(
+  tools: SettlementTools,
+  attempts: readonly MadeAttempt[],
+  { judged, claim }: { judged: readonly Settled[]; claim: FollowerClaim | null },
+) {
   const rows = judged.map(settledDelivery);
   const { ours, ...others } = await settleDeliveries(tools.database, rows, { worker: tools.worker, claim });
   for (const { attempt } of judged) if (!isFailure(attempt)) countAttempt(tools, attempt, true);
@@ -169,7 +184,9 @@ async function endpointsOf(
   limits: RunLimits,
 ): Promise<Map<string, RunRoom>> {
   const ids = [...new Set(failures.map(({ endpoint }) => endpoint.id))];
-  const isCounted = failures.some(({ hasRun }) => !hasRun) && limits.mayStart();
+  const isCounted =
+    failures.some((failure) => decisionsOf(failure).hasStart) ||
+    (failures.some(({ hasRun }) => !hasRun) && limits.mayStart());
   return await findRunRoom(trx, ids, isCounted ? limits : null);
 }
 
@@ -194,11 +211,36 @@ function outcomeOf(
     retryScheduleMs: endpoint.retryScheduleMs,
     ...{ scheduledInMs, result: sent.result },
   };
-  return judgeOutcome(made, now, tools.runLimits);
+  return judgeOutcome(made, now, oneStart(tools.runLimits, attempt));
 }
 
-/** What was said of attempts whose recording may have to be tried again. */
-const verdicts = new WeakMap<MadeAttempt, boolean>();
+/** What an attempt decided at its first judgement, or used up: its recording may have to be tried again. */
+type Decisions = {
+  /** Whether its endpoint has to be taken for down; null: it was not counted yet. */
+  isDown: boolean | null;
+  /** It has used up a start of a run. */
+  hasStart: boolean;
+};
+
+const decisions = new WeakMap<MadeAttempt, Decisions>();
+
+function decisionsOf(attempt: MadeAttempt): Decisions {
+  const known = decisions.get(attempt) ?? { isDown: null, hasStart: false };
+  decisions.set(attempt, known);
+  return known;
+}
+
+/** An attempt uses up one start of a run, however often its recording is tried. */
+function oneStart({ overall, takeStart }: RunLimits, attempt: MadeAttempt) {
+  const decided = decisionsOf(attempt);
+  return {
+    overall,
+    takeStart: (isFirst: boolean) => {
+      decided.hasStart ||= takeStart(isFirst);
+      return decided.hasStart;
+    },
+  };
+}
 
 /**
  * True when the endpoint has to be taken for down. An attempt counts once, however often its recording is tried: a
@@ -207,15 +249,13 @@ const verdicts = new WeakMap<MadeAttempt, boolean>();
 function countAttempt({ health }: SettlementTools, attempt: MadeAttempt, ok: boolean): boolean {
   const { deliveryId, eventType, endpoint, sent, attempts, probes, isProbe } = attempt;
   if (eventType === 'test' || isProxyFailure(sent.result)) return false;
-  const known = verdicts.get(attempt);
-  if (known !== undefined) return known;
-  const isDown = health.record(endpoint.id, {
+  const decided = decisionsOf(attempt);
+  decided.isDown ??= health.record(endpoint.id, {
     ...{ deliveryId, ok, timedOut: isTimeout(sent.result) },
     isRepetition: isProbe || isRepetition(endpoint.retryScheduleMs, attempts - probes),
     durationMs: sent.result.timings.totalMs,
   });
-  verdicts.set(attempt, isDown);
-  return isDown;
+  return decided.isDown;
 }
 
 function settledDelivery({ attempt, outcome }: Settled): SettledDelivery {

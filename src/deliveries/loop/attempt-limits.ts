@@ -27,6 +27,8 @@ type State = {
   limit: number;
   /** Oldest first. */
   underWay: Set<UnderWay>;
+  /** Attempts that are over, and whose results others keep from being recorded. */
+  held: Set<UnderWay>;
   meanMs: number;
   tokens: number;
   refilledMs: number;
@@ -35,6 +37,9 @@ type State = {
 };
 
 const FORGET_AFTER_MS = 60_000;
+
+/** Results that others keep from being recorded: an endpoint with as many gets no more attempts until some are recorded. */
+const MOST_HELD_OF_ENDPOINT = 10;
 
 /**
  * How many attempts may be under way per endpoint in this process. The limit grows by one per success and halves on
@@ -65,7 +70,7 @@ export class EndpointLimiter {
   /** Attempts that may be started now. */
   free(endpointId: string): number {
     const state = this.#stateOf(endpointId);
-    if (state.restsUntilMs > this.#now()) return 0;
+    if (state.restsUntilMs > this.#now() || state.held.size >= MOST_HELD_OF_ENDPOINT) return 0;
     const most = Math.min(state.limit, this.#share(endpointId));
     const room = (this.#isSlow(state) ? Math.min(most, SLOW_LIMIT) : most) - state.underWay.size;
     return Math.max(0, Math.min(room, this.#refill(endpointId)));
@@ -77,7 +82,8 @@ export class EndpointLimiter {
     const nowMs = this.#now();
     if (state.restsUntilMs > nowMs) return state.restsUntilMs - nowMs;
     const hasToken = this.#refill(endpointId) >= 1;
-    if (hasToken) return state.underWay.size > 0 || this.free(endpointId) > 0 ? 0 : Number.POSITIVE_INFINITY;
+    const mayEnd = state.underWay.size + state.held.size > 0;
+    if (hasToken) return mayEnd || this.free(endpointId) > 0 ? 0 : Number.POSITIVE_INFINITY;
     return ((1 - state.tokens) * 1_000) / (this.#rate(endpointId) ?? 1);
   }
 
@@ -97,6 +103,15 @@ export class EndpointLimiter {
     state.underWay.delete(attempt);
     if (result === null) state.tokens += 1;
     else adapt(state, this.#limitsOf(endpointId), result);
+  }
+
+  /** The attempt is over, and others keep its result from being recorded, until `release`. */
+  hold(attempt: UnderWay): void {
+    this.#stateOf(attempt.endpointId).held.add(attempt);
+  }
+
+  release(attempt: UnderWay): void {
+    this.#states.get(attempt.endpointId)?.held.delete(attempt);
   }
 
   /** The endpoint was switched on: it gets its speed back step by step. */
@@ -122,7 +137,7 @@ export class EndpointLimiter {
   forgetUnused(): void {
     const usedBefore = this.#now() - FORGET_AFTER_MS;
     for (const [endpointId, state] of this.#states) {
-      if (state.underWay.size > 0 || state.usedMs > usedBefore) continue;
+      if (state.underWay.size + state.held.size > 0 || state.usedMs > usedBefore) continue;
       // An endpoint that nothing is known of might have as many.
       const isRested = this.#refill(endpointId) >= Math.max(1, Math.floor(this.#rate(endpointId) ?? 1));
       if (isRested) this.#states.delete(endpointId);
@@ -134,7 +149,7 @@ export class EndpointLimiter {
     if (known !== undefined) return known;
     const now = this.#now();
     const fresh = {
-      ...{ limit: FIRST_LIMIT, underWay: new Set<UnderWay>(), meanMs: 0 },
+      ...{ limit: FIRST_LIMIT, underWay: new Set<UnderWay>(), held: new Set<UnderWay>(), meanMs: 0 },
       ...{ tokens: 1, refilledMs: now, usedMs: now, restsUntilMs: 0 },
     };
     this.#states.set(endpointId, fresh);
@@ -217,6 +232,9 @@ export function makeSlots() {
 /** Sent and not recorded yet: what is claimed beyond what the database takes would outlive its lease. */
 const MOST_UNRECORDED = 1_024;
 
+/** Of them, as many are kept beside that, which others keep from being recorded: each is a response of some kB. */
+const MOST_HELD = 4_096;
+
 /**
  * Bounds what one process has under way. Endpoints that begin to hang together would fill any number of slots
  * until their first time-outs, so what waits long for its response does not count.
@@ -229,6 +247,8 @@ export class AttemptSlots {
   /** All, with how their responses came; null: they wait for them. */
   readonly #taken = new Map<UnderWay, 'soon' | 'late' | null>();
   readonly #unrecorded = { soon: 0, late: 0 };
+  /** They take no slot. */
+  readonly #held = new Set<UnderWay>();
 
   constructor(bounds = SLOTS, now = () => performance.now()) {
     this.#bounds = bounds;
@@ -248,11 +268,19 @@ export class AttemptSlots {
     this.#unrecorded[came] += 1;
   }
 
+  /** Others keep the result of the attempt from being recorded: its slot is free for attempts of others. */
+  hold(attempt: UnderWay): void {
+    if (!this.#taken.has(attempt) || this.#held.size >= MOST_HELD) return;
+    this.release(attempt);
+    this.#held.add(attempt);
+  }
+
   release(attempt: UnderWay): void {
     const came = this.#taken.get(attempt) ?? null;
     if (came !== null) this.#unrecorded[came] -= 1;
     this.#fresh.delete(attempt);
     this.#taken.delete(attempt);
+    this.#held.delete(attempt);
   }
 
   free(): number {
@@ -263,10 +291,11 @@ export class AttemptSlots {
     }
     const { soon, late } = this.#unrecorded;
     const quick = this.#bounds.quick - this.#fresh.size - soon;
-    return Math.max(0, Math.min(quick, MOST_UNRECORDED - soon - late, this.#bounds.most - this.taken()));
+    return Math.max(0, Math.min(quick, MOST_UNRECORDED - soon - late, this.#bounds.most - this.#taken.size));
   }
 
-  taken(): number {
-    return this.#taken.size;
+  /** Attempts that are under way, or not recorded yet. */
+  unfinished(): number {
+    return this.#taken.size + this.#held.size;
   }
 }

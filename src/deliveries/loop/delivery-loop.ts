@@ -89,6 +89,7 @@ export class DeliveryLoop {
       // What follows deliveries that end: their slots are about to get free.
       followerClaims: () => this.#claims((endpointId) => this.#mayTake(endpointId)),
       onRecorded: (recorded) => this.#onRecorded(recorded),
+      onHeld: (attempts) => this.#onHeld(attempts),
       onOrphans: (orphans, token) => void this.#drop(orphans, token),
     });
   }
@@ -126,7 +127,7 @@ export class DeliveryLoop {
 
   /** Deliveries that are claimed, being sent or being recorded. */
   inFlight(): number {
-    return this.#slots.all.taken();
+    return this.#slots.all.unfinished();
   }
 
   /** Of the claims; attempts under way have time-outs of their own. */
@@ -274,6 +275,18 @@ export class DeliveryLoop {
 
   #free(attempt: UnderWay): void {
     for (const slots of Object.values(this.#slots)) slots.release(attempt);
+    this.#tools.limiter.release(attempt);
+  }
+
+  /** Their endpoints have the room that they take, and not the others. */
+  #onHeld(attempts: readonly MadeAttempt[]): void {
+    for (const attempt of attempts) {
+      const underWay = this.#made.get(attempt)?.underWay;
+      if (underWay === undefined) continue;
+      this.#tools.limiter.hold(underWay);
+      for (const slots of Object.values(this.#slots)) slots.hold(underWay);
+    }
+    if (this.#full && attempts.length > 0) this.wake();
   }
 
   /** The end of a claim that was not attempted. */

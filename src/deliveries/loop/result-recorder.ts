@@ -23,7 +23,10 @@ const GROUP = 250;
 const RETRY_MS = 250;
 
 /** What another transaction has locked is tried again after as long as it was locked already, within these limits. */
-const LOCKED_RETRY_MS = { shortest: 5, longest: 100 };
+const LOCKED_RETRY_MS = { shortest: 5, longest: 1_000 };
+
+/** Transactions of ours hold rows for less. */
+const LONG_LOCK_MS = 250;
 
 /**
  * After a group the recorder rests for twice as long as the group took, within these limits. What comes meanwhile goes
@@ -38,6 +41,8 @@ type RecorderOptions = {
   followerClaims: () => DirectClaims | null;
   /** Called for each part of a group as it is recorded. */
   onRecorded: (recorded: Recorded) => void;
+  /** Called for results that cannot be recorded because others have locked their rows for long. */
+  onHeld: (attempts: readonly MadeAttempt[]) => void;
   onOrphans: (orphans: readonly Orphan[], token: string) => void;
 };
 
@@ -137,6 +142,7 @@ export class ResultRecorder {
       for (const attempt of inTime) this.add(attempt);
     };
     if (inTime.length > 0) setTimeout(again, waitMs);
+    this.#options.onHeld(inTime.filter((attempt) => lockedMs(attempt) >= LONG_LOCK_MS));
     return new Set(inTime);
   }
 

@@ -8,6 +8,7 @@ import { countFailed, tellFailures } from '../../../src/endpoints/endpoint-failu
 import {
   addEndpointCounts,
   endProbing,
+  lockEndpoints,
   noteReports,
   startProbing,
 } from '../../../src/endpoints/endpoint-health.ts';
@@ -78,17 +79,17 @@ async function failingEndpoints({ mayStart }: { mayStart: boolean }) {
 const changesOf = (statements: readonly string[]) =>
   statements.filter((text) => /update webhook_endpoints|for no key update/.test(text));
 
-test('failures of many endpoints note their trouble by one statement, and then lock no endpoint while it is noted', async () => {
+test('the trouble of many endpoints that fail takes one statement that locks them and one that notes it, and no lock while it is noted', async () => {
   const { database, fail } = await failingEndpoints({ mayStart: false });
-  expect(changesOf(await fail(response(503)))).toHaveLength(1);
+  expect(changesOf(await fail(response(503)))).toHaveLength(2);
   const noted = await query(database, 'select 1 from webhook_endpoints where has_backlog');
   expect(noted).toHaveLength(ENDPOINTS);
   expect(changesOf(await fail(response(503)))).toEqual([]);
 });
 
-test('failed probes of many endpoints are noted by one statement, each with its next probe', async () => {
+test('failed probes of many endpoints take one statement that locks them and one that notes them, each with its next probe', async () => {
   const { database, fail } = await failingEndpoints({ mayStart: false });
-  expect(changesOf(await fail(response(404), { isProbe: true }))).toHaveLength(1);
+  expect(changesOf(await fail(response(404), { isProbe: true }))).toHaveLength(2);
   const probes = await query<{ failures: number; isLater: boolean; hasBacklog: boolean }>(
     database,
     `select probe_failures as failures, next_probe_at > now() as "isLater", has_backlog as "hasBacklog"
@@ -152,16 +153,19 @@ test('processes that note failures of the same endpoints in any order never bloc
   const shuffled = () => ids.toSorted(() => Math.random() - 0.5);
   let failedPermanently = 0;
   const settle = async (trx: Transaction) => {
-    const order = shuffled();
-    const failed = Math.random() < 0.3 ? order.slice(0, 2) : [];
+    const given = shuffled();
+    const held = await lockEndpoints(trx, given);
+    const order = given.filter((id) => !held.has(id));
+    const failed = Math.random() < 0.3 ? given.slice(0, 2) : [];
     failedPermanently += failed.length;
     if (failed.length > 0) await countFailed(trx, new Map(failed.map((id) => [id, 1])));
     const reports = order.map((endpointId, n) => {
       return { endpointId, isTroubled: n % 2 === 0, probeAfterMs: 1_000, failedProbes: 1 };
     });
     await noteReports(trx, reports);
-    await startProbing(trx, order[0] ?? '', { probeAfterMs: 1_000, reason: 'down' });
-    await endProbing(trx, order[1] ?? '');
+    const [first, second] = order;
+    if (first !== undefined) await startProbing(trx, first, { probeAfterMs: 1_000, reason: 'down' });
+    if (second !== undefined) await endProbing(trx, second);
   };
   const counts = () =>
     shuffled().map((endpointId, n) => ({ ...NONE, endpointId, successes: n % 2, failures: 1 }));

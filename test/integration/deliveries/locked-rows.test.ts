@@ -1,6 +1,12 @@
 import { expect, onTestFinished, test } from 'vitest';
 import type { MadeAttempt } from '../../../src/deliveries/attempt/made-attempt.ts';
+import {
+  type SettlementTools,
+  settleAttempts,
+  settleRefused,
+} from '../../../src/deliveries/attempt/settle-attempts.ts';
 import { makeEndpointHealth } from '../../../src/deliveries/breaker.ts';
+import type { RunLimits } from '../../../src/deliveries/judge-outcome.ts';
 import { type Recorded, ResultRecorder } from '../../../src/deliveries/loop/result-recorder.ts';
 import { SYSTEM } from '../../../src/platform/audit/audit.ts';
 import type { Database } from '../../../src/platform/postgres/database.ts';
@@ -40,25 +46,32 @@ async function attemptsWith(database: Database, statusCodes: readonly number[]):
   });
 }
 
-function recorderOf(database: Database) {
+const NO_RUNS: RunLimits = {
+  ...{ perEndpoint: 20, overall: 200 },
+  ...{ mayStart: () => false, takeStart: () => false },
+};
+
+function recorderOf(database: Database, runLimits: RunLimits = NO_RUNS) {
   const recorded: Recorded['outcomes'] = [];
   const seen: string[] = [];
-  const recorder = new ResultRecorder(
-    {
-      ...{ database, health: makeEndpointHealth(), worker: 'test' },
-      onAttempt: ({ deliveryId }) => void seen.push(deliveryId),
-      runLimits: { perEndpoint: 20, overall: 200, mayStart: () => false, takeStart: () => false },
-      gate: { isOpen: () => true, check: async () => true },
-      onTrouble: () => undefined,
+  const held = new Set<string>();
+  const tools: SettlementTools = {
+    ...{ database, health: makeEndpointHealth(), worker: 'test' },
+    onAttempt: ({ deliveryId }) => void seen.push(deliveryId),
+    runLimits,
+    gate: { isOpen: () => true, check: async () => true },
+    onTrouble: () => undefined,
+  };
+  const recorder = new ResultRecorder(tools, {
+    giveUpMs: 60_000,
+    followerClaims: () => null,
+    onRecorded: ({ outcomes }) => void recorded.push(...outcomes),
+    onHeld: (attempts) => {
+      for (const { deliveryId } of attempts) held.add(deliveryId);
     },
-    {
-      giveUpMs: 60_000,
-      followerClaims: () => null,
-      onRecorded: ({ outcomes }) => void recorded.push(...outcomes),
-      onOrphans: () => undefined,
-    },
-  );
-  return { recorder, recorded, seen };
+    onOrphans: () => undefined,
+  });
+  return { tools, recorder, recorded, seen, held };
 }
 
 /** Holds the row of a delivery as a transaction of intake or of a replay does, until `release`. */
@@ -108,12 +121,60 @@ test.each([
   expect(logged?.n).toBe(codes.length);
 });
 
+test('a failure uses up one start of a run, however often its recording is tried', async () => {
+  const { database } = await testWorkerDatabase();
+  await seedFixtureAccounts(database);
+  const [first, other] = await attemptsWith(database, [500, 500]);
+  if (first === undefined || other === undefined) throw new Error('nothing was claimed');
+  let starts = 2;
+  const runLimits = {
+    ...{ perEndpoint: 20, overall: 200 },
+    mayStart: () => starts > 0,
+    takeStart: () => {
+      starts -= 1;
+      return starts >= 0;
+    },
+  };
+  const { recorder, recorded, held } = recorderOf(database, runLimits);
+  const { release } = await holdRow(database, first.deliveryId);
+  onTestFinished(release);
+  recorder.add(first);
+  recorder.add(other);
+  await eventually('the other is recorded', () => recorded.length, { is: 1 });
+  await eventually('the first was tried again and again', () => held.has(first.deliveryId));
+  await release();
+  await eventually('the first is recorded', () => recorded.length, { is: 2 });
+  expect(starts).toBe(0);
+  expect(recorded.map(({ outcome }) => outcome)).toMatchObject([{ run: 'room' }, { run: 'room' }]);
+});
+
+test('what the database refuses of an attempt whose row is held is left out at each try, and the attempt counts once', async () => {
+  const { database } = await testWorkerDatabase();
+  await seedFixtureAccounts(database);
+  const [attempt] = await attemptsWith(database, [500]);
+  if (attempt === undefined) throw new Error('nothing was claimed');
+  const { tools } = recorderOf(database);
+  const { release } = await holdRow(database, attempt.deliveryId);
+  onTestFinished(release);
+  const tries = [
+    () => settleAttempts(tools, [attempt]),
+    () => settleRefused(tools, attempt, new Error('refused')),
+    () => settleRefused(tools, attempt, new Error('refused')),
+  ];
+  for (const settleIt of tries) {
+    const { locked } = await settleIt();
+    expect(locked).toHaveLength(1);
+    expect(locked[0]).toBe(attempt);
+  }
+  expect(tools.health.drain()).toMatchObject([{ failures: 1 }]);
+});
+
 test('a failure whose endpoint another transaction holds delays no success that comes after it', async () => {
   const { database } = await testWorkerDatabase();
   await seedFixtureAccounts(database);
   const [failure, ...successes] = await attemptsWith(database, [503, 200, 200]);
   if (failure === undefined) throw new Error('nothing was claimed');
-  const { recorder, recorded } = recorderOf(database);
+  const { recorder, recorded, held } = recorderOf(database);
   const { release } = await hold(
     database,
     'select 1 from webhook_endpoints where id = ? for update',
@@ -121,13 +182,7 @@ test('a failure whose endpoint another transaction holds delays no success that 
   );
   onTestFinished(release);
   recorder.add(failure);
-  await eventually('the failure waits', async () => {
-    const waiting = await query(
-      database,
-      `select 1 from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`,
-    );
-    return waiting.length > 0;
-  });
+  await eventually('the failure waits', () => held.has(failure.deliveryId));
   for (const success of successes) recorder.add(success);
   await eventually('the successes are recorded', async () => recorded.length === successes.length, 5_000);
   expect(recorded.map(({ outcome }) => outcome?.state)).toEqual(['delivered', 'delivered']);

@@ -68,7 +68,7 @@ const WRITERS: [string, Writer][] = [
 ];
 
 describe('who changes several endpoints', () => {
-  // Attempts that failed lock theirs in the order of the ids: in another order, both could wait for each other.
+  // In another order, both could wait for each other.
   test.each(WRITERS)('locks them in the order of their ids: %s', async (_, write) => {
     const { database, low, high } = await twoEndpoints();
     const { release } = await hold(database, low);

@@ -295,7 +295,7 @@ test('those that wait long for their answer leave their slots to others, up to 4
     wait(500);
     expect(slots.free()).toBe(group < 8 ? 512 : 0);
   }
-  expect(slots.taken()).toBe(4_096);
+  expect(slots.unfinished()).toBe(4_096);
 });
 
 test('what is answered counts until it is recorded, however long that takes', () => {
@@ -317,5 +317,43 @@ test('no more is claimed while many late answers are not recorded yet', () => {
   expect(slots.free()).toBe(0);
   for (const attempt of late) slots.release(attempt);
   expect(slots.free()).toBe(512);
-  expect(slots.taken()).toBe(0);
+  expect(slots.unfinished()).toBe(0);
+});
+
+test('results that others keep from being recorded leave their slots to attempts, up to 4,096 of them', () => {
+  const { slots, take, wait } = slotsAt();
+  const held = () => {
+    const attempts = take(512);
+    for (const attempt of attempts) slots.responded(attempt);
+    expect(slots.free()).toBe(0);
+    for (const attempt of attempts) slots.hold(attempt);
+    return attempts;
+  };
+  const attempts = Array.from({ length: 8 }, held).flat();
+  expect([slots.free(), slots.unfinished()]).toEqual([512, 4_096]);
+  const beyond = held();
+  expect([slots.free(), slots.unfinished()]).toEqual([0, 4_608]);
+  wait(60_000);
+  expect(slots.free()).toBe(0);
+  for (const attempt of beyond) slots.release(attempt);
+  expect(slots.free()).toBe(512);
+  for (const attempt of attempts) slots.release(attempt);
+  expect([slots.free(), slots.unfinished()]).toEqual([512, 0]);
+});
+
+test('an endpoint with ten results that others keep from being recorded gets nothing until one of them is', () => {
+  const { limiter, free, wait } = limiterAt({});
+  const attempts = Array.from({ length: 10 }, () => limiter.start(ID));
+  for (const attempt of attempts) limiter.end(attempt, response(200));
+  for (const attempt of attempts.slice(1)) limiter.hold(attempt);
+  expect(free()).toBeGreaterThan(0);
+  const [last] = attempts;
+  if (last === undefined) throw new Error('nothing was started');
+  limiter.hold(last);
+  expect([free(), limiter.waitMs(ID)]).toEqual([0, 0]);
+  wait(3_600_000);
+  limiter.forgetUnused();
+  expect(free()).toBe(0);
+  limiter.release(last);
+  expect(free()).toBeGreaterThan(0);
 });
