@@ -26,6 +26,9 @@ const PATH = '/mcp';
 /** As much as the API takes, and the frame around it. */
 const MAX_BODY_BYTES = 512 * 1024;
 
+/** How much of a body that is refused is still read (and dropped), so that its sender gets to see the answer. */
+const MAX_DROPPED_BYTES = 32 * 1024 * 1024;
+
 /** Streamable HTTP. Each request carries the API key of its caller; this server has none. */
 export async function serveHttp(
   tools: McpTools,
@@ -42,7 +45,7 @@ export async function serveHttp(
       if (request.destroyed && response.destroyed) return;
       log(`a request failed: ${error instanceof Error ? error.message : 'unknown error'}`);
       if (response.headersSent) response.destroy();
-      else refuse(response, 500, 'internal_error', 'Something went wrong; see the log of the MCP server.');
+      else refuse(response, DEFECT);
     });
   });
   await new Promise<void>((resolve, reject) => {
@@ -66,29 +69,68 @@ async function answer(
   request: IncomingMessage,
   response: ServerResponse,
 ): Promise<void> {
-  const { host, origin, authorization = '' } = request.headers;
-  // A page in a browser could otherwise reach this server by a name that it lets point to this machine.
-  for (const verdict of [validateHostHeader(host, hostnames), validateOriginHeader(origin, hostnames)]) {
-    if (!verdict.ok) return refuse(response, 403, 'host_not_allowed', verdict.message);
-  }
-  if (request.url?.split('?')[0] !== PATH) return refuse(response, 404, 'not_found', `MCP is at ${PATH}.`);
-  const key = /^Bearer +(\S+) *$/i.exec(authorization)?.[1];
-  if (!isApiKey(key)) {
-    response.setHeader('www-authenticate', 'Bearer realm="heliograph"');
-    const message =
-      'The request needs the header "Authorization: Bearer <API key>", with a key of the gateway.';
-    return refuse(response, 401, 'invalid_api_key', message);
-  }
+  const caller = callerOf(request, hostnames);
+  const isRefused = 'status' in caller;
+  const body = await readBody(request, isRefused ? 0 : MAX_BODY_BYTES);
+  if (isRefused) return refuse(response, caller);
+  if (body === null) return refuse(response, TOO_LARGE);
   const aborted = new AbortController();
   response.once('close', () => aborted.abort());
-  const authInfo = { token: key, clientId: 'api-key', scopes: [] };
-  const answered = await handler.fetch(webRequest(request, aborted.signal), { authInfo });
+  const authInfo = { token: caller.key, clientId: 'api-key', scopes: [] };
+  const answered = await handler.fetch(webRequest(request, body, aborted.signal), { authInfo });
   response.writeHead(answered.status, Object.fromEntries(answered.headers));
   if (answered.body === null) response.end();
   else await pipeline(Readable.fromWeb(answered.body), response);
 }
 
-function webRequest(request: IncomingMessage, signal: AbortSignal): Request {
+type Refusal = { status: number; code: string; message: string; headers?: Record<string, string> };
+
+const DEFECT: Refusal = {
+  ...{ status: 500, code: 'internal_error' },
+  message: 'Something went wrong; see the log of the MCP server.',
+};
+
+const TOO_LARGE: Refusal = {
+  ...{ status: 413, code: 'body_too_large' },
+  message: `A request has a body of up to ${MAX_BODY_BYTES} bytes.`,
+};
+
+/** Whose key a request carries, or why it is refused before its body is looked at. */
+function callerOf({ headers, url }: IncomingMessage, hostnames: string[]): { key: string } | Refusal {
+  const { host, origin, authorization = '' } = headers;
+  // A page in a browser could otherwise reach this server by a name that it lets point to this machine.
+  for (const verdict of [validateHostHeader(host, hostnames), validateOriginHeader(origin, hostnames)]) {
+    if (!verdict.ok) return { status: 403, code: 'host_not_allowed', message: verdict.message };
+  }
+  if (url?.split('?')[0] !== PATH) return { status: 404, code: 'not_found', message: `MCP is at ${PATH}.` };
+  const key = /^Bearer +(\S+) *$/i.exec(authorization)?.[1];
+  if (isApiKey(key)) return { key };
+  return {
+    ...{ status: 401, code: 'invalid_api_key' },
+    message: 'The request needs the header "Authorization: Bearer <API key>", with a key of the gateway.',
+    headers: { 'www-authenticate': 'Bearer realm="heliograph"' },
+  };
+}
+
+/** Reads a body to its end; null: it has more than `mostBytes`. Rejects when the client goes. */
+async function readBody(request: IncomingMessage, mostBytes: number): Promise<Buffer | null> {
+  const { promise, resolve, reject } = Promise.withResolvers<void>();
+  let chunks: Buffer[] = [];
+  let sizeBytes = 0;
+  const onData = (chunk: Buffer): void => {
+    sizeBytes += chunk.length;
+    if (sizeBytes <= mostBytes) chunks.push(chunk);
+    else chunks = [];
+    if (sizeBytes > MAX_DROPPED_BYTES) resolve();
+  };
+  // Listeners and not an iterator, which would destroy the connection before it has the answer.
+  request.on('data', onData).once('end', resolve).once('error', reject);
+  await promise;
+  request.off('data', onData);
+  return sizeBytes > mostBytes ? null : Buffer.concat(chunks);
+}
+
+function webRequest(request: IncomingMessage, body: Buffer, signal: AbortSignal): Request {
   const { method = 'GET', headers } = request;
   const hasBody = method !== 'GET' && method !== 'HEAD';
   return new Request(`http://localhost${PATH}`, {
@@ -97,11 +139,11 @@ function webRequest(request: IncomingMessage, signal: AbortSignal): Request {
       [value ?? []].flat().map((each): [string, string] => [name, each]),
     ),
     signal,
-    ...(hasBody && { body: Readable.toWeb(request), duplex: 'half' as const }),
+    ...(hasBody && { body: new Uint8Array(body) }),
   });
 }
 
-function refuse(response: ServerResponse, status: number, code: string, message: string): void {
-  response.writeHead(status, { 'content-type': 'application/json', connection: 'close' });
+function refuse(response: ServerResponse, { status, code, message, headers = {} }: Refusal): void {
+  response.writeHead(status, { ...headers, 'content-type': 'application/json', connection: 'close' });
   response.end(JSON.stringify({ error: { code, message } }));
 }

@@ -1,5 +1,6 @@
-import { request } from 'node:http';
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { Agent, request } from 'node:http';
+import { connect } from 'node:net';
+import { afterAll, beforeAll, beforeEach, describe, expect, onTestFinished, test } from 'vitest';
 import { serveHttp } from '../../../src/mcp/mcp-http.ts';
 import { makeTools } from '../../../src/mcp/mcp-server.ts';
 import { apiOfFile, freshKeyHolder } from '../api/api-harness.ts';
@@ -22,9 +23,14 @@ beforeEach(async () => {
 });
 
 /** As a program does that sets every header itself, over a connection that no other request uses. */
-async function post(headers: Record<string, string>, body = '{}', path = '/mcp'): Promise<number> {
+async function post(
+  headers: Record<string, string>,
+  body = '{}',
+  path = '/mcp',
+  agent: Agent | false = false,
+): Promise<number> {
   return await new Promise((resolve, reject) => {
-    const sent = request(server.url, { method: 'POST', path, headers, agent: false }, (response) => {
+    const sent = request(server.url, { method: 'POST', path, headers, agent }, (response) => {
       response.resume();
       resolve(response.statusCode ?? 0);
     });
@@ -93,6 +99,49 @@ describe('a request', () => {
     expect(await post({ ...asCaller(), 'content-type': 'text/plain' }, INITIALIZE)).toBe(415);
     expect(await post(asCaller(), '{')).toBe(400);
     expect(await post(asCaller(), JSON.stringify({ long: 'x'.repeat(600_000) }))).toBe(413);
+  });
+
+  test.each([
+    ['with a length', 'content-length', 413],
+    ['without a length', 'transfer-encoding', 413],
+    ['of a caller without a key', 'content-length', 401],
+  ])(
+    'that is too large, %s, is read to its end, and its client can go on',
+    async (_, framing, status) => {
+      const agent = new Agent({ keepAlive: true, maxSockets: 1 });
+      onTestFinished(() => agent.destroy());
+      const body = 'x'.repeat(8_000_000);
+      const head = { [framing]: framing === 'content-length' ? String(body.length) : 'chunked' };
+      const { authorization, ...others } = asCaller();
+      const caller = status === 401 ? others : { ...others, authorization };
+      for (let turn = 0; turn < 3; turn += 1) {
+        expect(await post({ ...caller, ...head }, body, '/mcp', agent)).toBe(status);
+        expect(await post(asCaller(), INITIALIZE, '/mcp', agent)).toBe(200);
+      }
+    },
+    5_000,
+  );
+
+  test('that never ends is refused once too much of it has come', async () => {
+    const { port, hostname } = new URL(server.url);
+    const socket = connect(Number(port), hostname);
+    onTestFinished(() => void socket.destroy());
+    const headers = Object.entries(asCaller()).map(([name, value]) => `${name}: ${value}\r\n`);
+    socket.write(
+      `POST /mcp HTTP/1.1\r\nhost: ${hostname}\r\ntransfer-encoding: chunked\r\n${headers.join('')}\r\n`,
+    );
+    const chunk = `10000\r\n${'x'.repeat(0x10000)}\r\n`;
+    const more = () => {
+      while (socket.write(chunk));
+    };
+    socket.on('drain', more).on('error', () => undefined);
+    more();
+    const answer = await new Promise<string>((resolve) =>
+      socket.once('data', (data) => resolve(String(data))),
+    );
+    expect(answer).toMatch(/^HTTP\/1.1 413 /);
+    expect(answer.toLowerCase()).toContain('connection: close');
+    await new Promise((resolve) => socket.once('close', resolve));
   });
 
   test('leaves the key in no log', async () => {
