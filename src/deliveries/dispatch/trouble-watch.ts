@@ -41,6 +41,8 @@ const FULL_WALK_EVERY_MS = 3_600_000;
  */
 export class TroubleWatch {
   readonly #notes = new Map<string, Note>();
+  /** Of attempts that their endpoints do not show yet. */
+  #attempted = new Map<string, Note>();
   readonly #restUntilMs = new Map<string, number>();
   #isLeader = false;
   /** Endpoints whose run was there after the last walk. */
@@ -48,13 +50,25 @@ export class TroubleWatch {
   #walkAtMs = 0;
   #fullWalkAtMs = 0;
 
-  /** An attempt was recorded: a failure opens a run, a later success may end it. */
+  /** An attempt was recorded: a failure opens a run, a later success may end it, once their endpoint shows them. */
   attempted: AttemptObserver = ({ endpoint, eventType, attempts }, outcome) => {
     if (outcome === null || eventType === 'test') return;
-    if (outcome.state !== 'delivered')
-      this.#note(endpoint.id, { opens: true, failure: { atMs: Date.now(), reason: outcome.reason } });
-    else if (attempts > 0) this.#note(endpoint.id, { opens: false, failure: null });
+    const failure = outcome.state === 'delivered' ? null : { atMs: Date.now(), reason: outcome.reason };
+    if (failure !== null || attempts > 0)
+      addNote(this.#attempted, endpoint.id, { opens: failure !== null, failure });
   };
+
+  /**
+   * For who notes of endpoints how their attempts went: what is returned passes on the attempts until now. A run that
+   * looked earlier would show another state, and the right one only at its next look.
+   */
+  attemptedSoFar(): () => void {
+    const attempted = this.#attempted;
+    this.#attempted = new Map();
+    return () => {
+      for (const [id, note] of attempted) addNote(this.#notes, id, note);
+    };
+  }
 
   /** Something was done about an endpoint; every process is told, and one passes it on. */
   changed(endpointId: string): void {
@@ -87,12 +101,8 @@ export class TroubleWatch {
     return startLoop({ name: 'trouble-watch', pollMs: POLL_MS, logger: tools.logger, turn });
   }
 
-  #note(id: string, { opens, failure }: Note): void {
-    const before = this.#notes.get(id);
-    this.#notes.set(id, {
-      opens: opens || before?.opens === true,
-      failure: failure ?? before?.failure ?? null,
-    });
+  #note(id: string, note: Note): void {
+    addNote(this.#notes, id, note);
   }
 
   async #tell({ client, taskQueue }: WatchTools, id: string, note: Note): Promise<void> {
@@ -132,6 +142,14 @@ export class TroubleWatch {
     this.#walkAtMs = nowMs + WALK_EVERY_MS;
     if (isFull) this.#fullWalkAtMs = nowMs + FULL_WALK_EVERY_MS;
   }
+}
+
+function addNote(notes: Map<string, Note>, id: string, { opens, failure }: Note): void {
+  const before = notes.get(id);
+  notes.set(id, {
+    opens: opens || before?.opens === true,
+    failure: failure ?? before?.failure ?? null,
+  });
 }
 
 function startOf(taskQueue: string, endpointId: string) {

@@ -26,6 +26,8 @@ type EndpointKeeperTools = Pick<UpkeepTools, 'database' | 'logger' | 'isLeader'>
   limiter: EndpointLimiter;
   retryScheduleMs: readonly number[];
   disableAfterHours: number;
+  /** Passes on to runs what was attempted, once it is noted of the endpoints. */
+  troubleWatch: { attemptedSoFar(): () => void };
 };
 
 const TURN_MS = 1_000;
@@ -37,7 +39,7 @@ const SPARE_SECONDS = 30;
 const SLOW_EVERY = 5;
 
 /**
- * Once a second: stores how this process's attempts went, stops endpoints that fail over all processes together, and lets
+ * Once a second: stores how this process's attempts went and passes that on to runs, stops endpoints that fail over all processes together, and lets
  * those that are back begin slowly. One process of all disables those that failed for days and applies wanted order scopes.
  */
 export function startEndpointKeeper(tools: EndpointKeeperTools): Loop {
@@ -75,10 +77,19 @@ function makeChangeLook({ database, limiter }: EndpointKeeperTools): () => Promi
   };
 }
 
-async function storeHealth({ database, health, retryScheduleMs }: EndpointKeeperTools): Promise<void> {
+async function storeHealth({
+  database,
+  health,
+  retryScheduleMs,
+  troubleWatch,
+}: EndpointKeeperTools): Promise<void> {
+  const passOn = troubleWatch.attemptedSoFar();
   const counts = health.drain();
-  if (counts.length === 0) return;
-  await database.transaction((trx) => addEndpointCounts(trx, counts));
+  try {
+    if (counts.length > 0) await database.transaction((trx) => addEndpointCounts(trx, counts));
+  } finally {
+    passOn();
+  }
   const failing = counts.filter(({ failures }) => failures > 0).map(({ endpointId }) => endpointId);
   if (failing.length === 0) return;
   for (const { endpointId, failed, deliveries } of await findMostlyFailing(database, failing, BREAKER)) {

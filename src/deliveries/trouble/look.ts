@@ -96,11 +96,9 @@ const BACKLOG_LOOK_MS = 10_000;
 const ATTEMPT_MS = 5_000;
 
 function lookAgainMs(endpoint: EndpointInTrouble): number | null {
-  const { state, since, nextProbeAt, nextRetries, dueMs } = endpoint;
+  const { state, nextProbeAt, nextRetries, dueMs } = endpoint;
   if (state === 'paused' || state === 'disabled') return null;
   if (state === 'recovering') return BACKLOG_LOOK_MS;
-  // A process notes once a second that all its attempts fail.
-  if (state === 'retrying' && Date.now() - since.getTime() < ATTEMPT_MS) return ATTEMPT_MS;
   const next = state === 'probing' ? nextProbeAt : dueMs === null ? nextRetries[0]?.at : null;
   return next == null ? BACKLOG_LOOK_MS : Math.max(next.getTime() - Date.now(), 0) + ATTEMPT_MS;
 }

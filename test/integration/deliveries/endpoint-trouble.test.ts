@@ -1,6 +1,9 @@
 import type { Client } from '@temporalio/client';
 import { expect, onTestFinished, test } from 'vitest';
+import { makeEndpointHealth } from '../../../src/deliveries/breaker.ts';
 import { TroubleWatch } from '../../../src/deliveries/dispatch/trouble-watch.ts';
+import { EndpointLimiter } from '../../../src/deliveries/loop/attempt-limits.ts';
+import { startEndpointKeeper } from '../../../src/deliveries/loop/endpoint-keeper.ts';
 import { lookAtTrouble } from '../../../src/deliveries/trouble/look.ts';
 import { enableEndpoint, holdEndpoint } from '../../../src/endpoints/endpoint-modes.ts';
 import { insertBodies } from '../../../src/inbound/inbox.ts';
@@ -273,6 +276,48 @@ test('endpoints in trouble are found however many they are, page by page', async
   expect(await found([open, failing])).toEqual([failing]);
 });
 
+test('a run is told of an attempt once its endpoint shows how it went, so that its first look is right', async () => {
+  const { database } = await testWorkerDatabase();
+  await seedFixtureAccounts(database);
+  const { id } = await addEndpoint(database, ACCOUNT.wabaId, 'https://tenant.example/hook');
+  const isFailing = 'select 1 from webhook_endpoints where failing_since is not null';
+  const states: boolean[] = [];
+  const temporal = {
+    withDeadline: (_: number, call: () => Promise<unknown>) => call(),
+    workflow: {
+      list: async function* () {},
+      signalWithStart: async () => states.push((await query(database, isFailing)).length === 1),
+    },
+  } as unknown as Client;
+  const watch = new TroubleWatch();
+  const shared = { database, logger: silentLogger, isLeader: () => false };
+  const health = makeEndpointHealth();
+  const loops = [
+    watch.start({ ...shared, client: temporal, taskQueue: 'q' }),
+    startEndpointKeeper({
+      ...{ ...shared, health, limiter: new EndpointLimiter(), troubleWatch: watch },
+      ...{ retryScheduleMs: [5_000], disableAfterHours: 72 },
+    }),
+  ];
+  onTestFinished(async () => void (await Promise.all(loops.map((loop) => loop.stop()))));
+  await database.transaction(async (trx) => {
+    await query(trx, 'select 1 from webhook_endpoints for update');
+    health.record(id, { deliveryId: 'd', ok: false, isRepetition: false, durationMs: 5 });
+    watch.attempted({ endpoint: { id }, eventType: 'message', attempts: 0 } as never, FAILED);
+    const waiting = `select 1 from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`;
+    await eventually('it is being noted', async () => (await query(database, waiting)).length, { is: 1 });
+    for (let turns = 0; turns < 100; turns += 1) {
+      for (const loop of loops) loop.wake();
+      await new Promise((resolve) => setTimeout(resolve, 10));
+    }
+    expect(states).toEqual([]);
+  });
+  await eventually('the run is told', () => states.length, { is: 1 });
+  expect(states).toEqual([true]);
+});
+
+const FAILED = { state: 'retrying', reason: 'x', attempt: 1, delayMs: 1, isExtra: false, run: null } as const;
+
 test('calm traffic and an unchanged outage cost PostgreSQL and Temporal nothing', async () => {
   const statements: string[] = [];
   const calls: string[] = [];
@@ -304,23 +349,18 @@ test('calm traffic and an unchanged outage cost PostgreSQL and Temporal nothing'
   const attempt = (id: string) => ({ endpoint: { id }, eventType: 'message', attempts: 0 }) as never;
   for (let n = 0; n < 10_000; n += 1)
     watch.attempted(attempt('1'), { state: 'delivered', statusCode: 200, attempt: 1 });
+  watch.attemptedSoFar()();
   for (let turns = 0; turns < 50; turns += 1) {
     loop.wake();
     await new Promise(setImmediate);
   }
   expect([statements, calls]).toEqual([[], []]);
   // However many attempts fail: one signal of each endpoint within some seconds.
-  const failed = {
-    state: 'retrying',
-    reason: 'x',
-    attempt: 1,
-    delayMs: 1,
-    isExtra: false,
-    run: null,
-  } as const;
-  for (let n = 0; n < 10_000; n += 1) watch.attempted(attempt(String(n % 3)), failed);
+  for (let n = 0; n < 10_000; n += 1) watch.attempted(attempt(String(n % 3)), FAILED);
+  watch.attemptedSoFar()();
   await eventually('each is told', () => calls.length, { is: 3 });
-  for (let n = 0; n < 10_000; n += 1) watch.attempted(attempt(String(n % 3)), failed);
+  for (let n = 0; n < 10_000; n += 1) watch.attempted(attempt(String(n % 3)), FAILED);
+  watch.attemptedSoFar()();
   for (let turns = 0; turns < 50; turns += 1) {
     loop.wake();
     await new Promise(setImmediate);

@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { expect, onTestFinished, test } from 'vitest';
 import { makeEndpointHealth } from '../../../src/deliveries/breaker.ts';
+import { TroubleWatch } from '../../../src/deliveries/dispatch/trouble-watch.ts';
 import { EndpointLimiter, FIRST_LIMIT } from '../../../src/deliveries/loop/attempt-limits.ts';
 import { startEndpointKeeper } from '../../../src/deliveries/loop/endpoint-keeper.ts';
 import { startProbing } from '../../../src/endpoints/endpoint-health.ts';
@@ -165,6 +166,7 @@ test('a limit that a tenant takes away is gone a moment later', async () => {
     ...{ database, health: makeEndpointHealth(), limiter, logger: silentLogger },
     retryScheduleMs: [5_000],
     disableAfterHours: 120,
+    troubleWatch: new TroubleWatch(),
   });
   onTestFinished(() => keeper.stop());
   await eventually('the limit is known', () => limiter.free(id), { is: 1 });

@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { makeEndpointHealth } from '../../../src/deliveries/breaker.ts';
+import { TroubleWatch } from '../../../src/deliveries/dispatch/trouble-watch.ts';
 import { EndpointLimiter } from '../../../src/deliveries/loop/attempt-limits.ts';
 import { startEndpointKeeper } from '../../../src/deliveries/loop/endpoint-keeper.ts';
 import {
@@ -48,6 +49,7 @@ function keep(database: Database, worker: string) {
     isLeader: () => shared.isLeader,
     retryScheduleMs: [5_000],
     disableAfterHours: 120,
+    troubleWatch: new TroubleWatch(),
   });
   const stop = async () => {
     await Promise.all([heartbeat.stop(), keeper.stop()]);
