@@ -29,19 +29,28 @@ export async function addEndpointCounts(trx: Transaction, counts: readonly Endpo
         set ${ADDED}`,
     columnsOf(counts, 'endpointId', 'successes', 'failures', 'failedDeliveries', 'totalMs'),
   );
-  const working = new Set(counts.filter((m) => m.successes > 0).map((m) => m.endpointId));
-  const failing = new Set(counts.map((m) => m.endpointId).filter((id) => !working.has(id)));
-  // Who else waits for several endpoints locks them in this order too: in another, both could wait for each other.
-  await execute(
+}
+
+/** By endpoint, whether an attempt has succeeded of those that are noted. */
+export type EndpointWorks = ReadonlyMap<string, boolean>;
+
+/** Notes since when nothing succeeds; returns the endpoints that others have locked, which are to be noted again. */
+export async function noteWorking(trx: Transaction, works: EndpointWorks): Promise<string[]> {
+  const isNews = `(id = any (cast(:working as bigint[])) and failing_since is not null
+             or id = any (cast(:failing as bigint[])) and failing_since is null)`;
+  return await queryColumn<string>(
     trx,
-    `update webhook_endpoints set failing_since = case when failing_since is null then now() end,
-            recovered_at = case when failing_since is null then recovered_at else now() end
-      where id = any (array(
-        select id from webhook_endpoints
-         where (id = any (?::bigint[]) and failing_since is not null)
-            or (id = any (?::bigint[]) and failing_since is null)
-         order by id for no key update))`,
-    [[...working], [...failing]],
+    `with noted as (
+       update webhook_endpoints set failing_since = case when failing_since is null then now() end,
+              recovered_at = case when failing_since is null then recovered_at else now() end
+        where id = any (array(
+          select id from webhook_endpoints where ${isNews} for no key update skip locked))
+       returning id)
+     select e.id from webhook_endpoints e where ${isNews} and not exists (select from noted n where n.id = e.id)`,
+    {
+      working: [...works.keys()].filter((id) => works.get(id)),
+      failing: [...works.keys()].filter((id) => !works.get(id)),
+    },
   );
 }
 

@@ -9,8 +9,12 @@ import {
 import {
   addEndpointCounts,
   disableEndpoint,
+  type EndpointCounts,
+  type EndpointWorks,
   findFailingFor,
   findMostlyFailing,
+  lockEndpoints,
+  noteWorking,
   startProbing,
 } from '../../endpoints/endpoint-health.ts';
 import { findChangedEndpoints } from '../../endpoints/endpoint-settings.ts';
@@ -45,6 +49,7 @@ const SLOW_EVERY = 5;
 export function startEndpointKeeper(tools: EndpointKeeperTools): Loop {
   let turns = 0;
   const applyChanges = makeChangeLook(tools);
+  const storeHealth = makeHealthStore(tools);
   return startLoop({
     name: 'endpoint-keeper',
     pollMs: TURN_MS,
@@ -52,7 +57,7 @@ export function startEndpointKeeper(tools: EndpointKeeperTools): Loop {
     turn: async () => {
       await applyChanges();
       tools.limiter.forgetUnused();
-      await storeHealth(tools);
+      await storeHealth();
       if (turns % SLOW_EVERY === 0 && tools.isLeader()) await slowWork(tools);
       turns += 1;
       return false;
@@ -77,26 +82,41 @@ function makeChangeLook({ database, limiter }: EndpointKeeperTools): () => Promi
   };
 }
 
-async function storeHealth({
-  database,
-  health,
-  retryScheduleMs,
-  troubleWatch,
-}: EndpointKeeperTools): Promise<void> {
-  const passOn = troubleWatch.attemptedSoFar();
-  const counts = health.drain();
-  try {
-    if (counts.length > 0) await database.transaction((trx) => addEndpointCounts(trx, counts));
-  } finally {
-    passOn();
-  }
-  const failing = counts.filter(({ failures }) => failures > 0).map(({ endpointId }) => endpointId);
-  if (failing.length === 0) return;
-  for (const { endpointId, failed, deliveries } of await findMostlyFailing(database, failing, BREAKER)) {
-    const reason = `most attempts fail: ${failed} of the last ${deliveries}`;
-    const probeAfterMs = probeDelayMs(retryScheduleMs, 0, Math.random);
-    await database.transaction((trx) => startProbing(trx, endpointId, { probeAfterMs, reason }));
-  }
+/** Stores how the attempts of this process went since the last time, and passes them on to runs. */
+function makeHealthStore({ database, health, retryScheduleMs, troubleWatch }: EndpointKeeperTools) {
+  /** Of endpoints that others have locked: nobody else's runs and counts wait for that. */
+  let late: EndpointWorks = new Map();
+  const store = async (counts: readonly EndpointCounts[]) => {
+    const works = new Map([
+      ...late,
+      ...counts.map(({ endpointId, successes }) => [endpointId, successes > 0] as const),
+    ]);
+    if (works.size === 0) return;
+    const held = await database.transaction(async (trx) => {
+      if (counts.length > 0) await addEndpointCounts(trx, counts);
+      return await noteWorking(trx, works);
+    });
+    late = new Map(held.map((id) => [id, works.get(id) === true]));
+  };
+  return async () => {
+    const passOn = troubleWatch.attemptedSoFar();
+    const counts = health.drain();
+    try {
+      await store(counts);
+    } finally {
+      passOn();
+    }
+    const failing = counts.filter(({ failures }) => failures > 0).map(({ endpointId }) => endpointId);
+    if (failing.length === 0) return;
+    for (const { endpointId, failed, deliveries } of await findMostlyFailing(database, failing, BREAKER)) {
+      const reason = `most attempts fail: ${failed} of the last ${deliveries}`;
+      const probeAfterMs = probeDelayMs(retryScheduleMs, 0, Math.random);
+      await database.transaction(async (trx) => {
+        const held = await lockEndpoints(trx, [endpointId]);
+        if (held.size === 0) await startProbing(trx, endpointId, { probeAfterMs, reason });
+      });
+    }
+  };
 }
 
 async function slowWork({ database, logger, disableAfterHours }: EndpointKeeperTools): Promise<void> {

@@ -301,7 +301,7 @@ test('a run is told of an attempt once its endpoint shows how it went, so that i
   ];
   onTestFinished(async () => void (await Promise.all(loops.map((loop) => loop.stop()))));
   await database.transaction(async (trx) => {
-    await query(trx, 'select 1 from webhook_endpoints for update');
+    await execute(trx, 'lock table endpoint_minutes in exclusive mode');
     health.record(id, { deliveryId: 'd', ok: false, isRepetition: false, durationMs: 5 });
     watch.attempted({ endpoint: { id }, eventType: 'message', attempts: 0 } as never, FAILED);
     const waiting = `select 1 from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`;

@@ -10,6 +10,7 @@ import {
   endProbing,
   lockEndpoints,
   noteReports,
+  noteWorking,
   startProbing,
 } from '../../../src/endpoints/endpoint-health.ts';
 import type { Database, Transaction } from '../../../src/platform/postgres/database.ts';
@@ -172,7 +173,10 @@ test('processes that note failures of the same endpoints in any order never bloc
   for (let round = 0; round < 30; round += 1) {
     const works = [
       ...Array.from({ length: 6 }, () => settle),
-      (trx: Transaction) => addEndpointCounts(trx, counts()),
+      async (trx: Transaction) => {
+        await addEndpointCounts(trx, counts());
+        await noteWorking(trx, new Map(shuffled().map((id, n) => [id, n % 2 > 0])));
+      },
       (trx: Transaction) => tellFailures(trx, shuffled()[0] ?? ''),
     ];
     await Promise.all(works.map((work) => database.transaction(async (trx) => void (await work(trx)))));

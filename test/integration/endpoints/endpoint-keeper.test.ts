@@ -105,6 +105,25 @@ describe('the endpoint keeper', () => {
     expect((await modeOf(database, id))?.mode).toBe('open');
   });
 
+  test('notes of an endpoint that somebody holds later that nothing succeeds, and of the others at once', async () => {
+    const { database, id } = await withEndpoint();
+    const other = await addEndpoint(database, ACCOUNT.wabaId, 'https://other.example/hook');
+    const failing = async () =>
+      (
+        await query<{ id: string }>(
+          database,
+          'select id from webhook_endpoints where failing_since is not null order by id',
+        )
+      ).map((endpoint) => endpoint.id);
+    const { health } = keep(database, 'first');
+    await database.transaction(async (trx) => {
+      await query(trx, 'select 1 from webhook_endpoints where id = ? for update', [id]);
+      for (const failed of [id, other.id]) health.record(failed, attempt(false));
+      await eventually('the other is noted', failing, { is: [other.id], withinMs: 5_000 });
+    });
+    await eventually('both are noted', failing, { is: [id, other.id] });
+  });
+
   test('disables an endpoint that has only failed for days, and keeps its events', async () => {
     const { database, id } = await withEndpoint();
     await takeIn(database, bodyOf(ACCOUNT, [textMessage('wamid.DAYS', 'hello')]));
