@@ -2,9 +2,12 @@ import { defineConfig } from 'vitest/config';
 import { BaseSequencer, type TestSpecification } from 'vitest/node';
 
 /**
- * Files side by side: most of the time they wait for servers. The files of a process share the packages, which take a
- * second to load; our own modules are loaded again for each file.
+ * The files of a process share the packages, which take a second to load. Our own modules are loaded again for each file,
+ * but for those of the chart, which keep what helm has rendered.
  */
+const FRESH = 'test/support/fresh-modules.ts';
+
+/** Files side by side: most of the time they wait for servers. */
 const SIDE_BY_SIDE = { maxWorkers: 5, isolate: false, sequence: { groupOrder: 0 } };
 
 /** Tests that compare times or fill the machine have it for themselves. */
@@ -26,6 +29,7 @@ const DRILLS = ['test/acceptance/{drill,outage}.test.ts'];
 
 const ACCEPTANCE = {
   globalSetup: ['test/acceptance/support/stack-setup.ts'],
+  setupFiles: [FRESH],
   fileParallelism: false,
   isolate: false,
   testTimeout: 120_000,
@@ -63,7 +67,7 @@ class WaitingEarly extends BaseSequencer {
 
 const INTEGRATION = {
   globalSetup: ['test/support/infrastructure-setup.ts'],
-  setupFiles: ['test/support/temporal-runtime.ts'],
+  setupFiles: [FRESH, 'test/support/temporal-runtime.ts'],
   testTimeout: 60_000,
   hookTimeout: 60_000,
 };
@@ -83,6 +87,7 @@ export default defineConfig({
           name: 'unit',
           include: ['test/unit/**/*.test.ts'],
           exclude: CHART,
+          setupFiles: [FRESH],
           testTimeout: 20_000,
         },
       },

@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { Command } from 'commander';
-import { afterAll, describe, expect, test, vi } from 'vitest';
+import { describe, expect, test, vi } from 'vitest';
 import {
   CreatedEndpoint,
   EndpointChange,
@@ -25,12 +25,6 @@ import type { EndpointStatus, EndpointView } from '../../../src/endpoints/endpoi
 import { settingsOf } from '../../../src/endpoints/settings.ts';
 import { findEndpoint, insertEndpoint, saveEndpointOptions } from '../../../src/endpoints/store.ts';
 import type { Config } from '../../../src/platform/config/config.ts';
-
-// Files share their modules: this one needs all that read the table loaded with its own, and leaves none of them behind.
-vi.hoisted(() => vi.resetModules());
-afterAll(() => {
-  vi.resetModules();
-});
 
 /** A setting that the product does not have: all that is said of it is this entry of the table. */
 vi.mock('../../../src/endpoints/settings.ts', async (importOriginal) => {
