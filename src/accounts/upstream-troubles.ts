@@ -1,7 +1,7 @@
 import type { ErasedTable } from '../platform/erasing.ts';
 import { columnsOf } from '../platform/postgres/arrays.ts';
 import type { Database, Transaction } from '../platform/postgres/database.ts';
-import { execute, query } from '../platform/postgres/sql.ts';
+import { deleteUpTo, execute, query } from '../platform/postgres/sql.ts';
 
 export type TroubleKind = 'number_restricted' | 'account_restricted' | 'template_stopped';
 
@@ -64,13 +64,8 @@ export async function listUpstreamTroubles(
 const REMEMBERED_DAYS = 30;
 
 export async function forgetOldTroubles(database: Database, limit: number): Promise<number> {
-  return await execute(
-    database,
-    `delete from upstream_troubles where (waba_id, kind, subject) in (
-       select waba_id, kind, subject from upstream_troubles
-        where reported_at < now() - interval '${REMEMBERED_DAYS} days' and (reason is null or until < now()) limit ?)`,
-    [limit],
-  );
+  const which = `reported_at < now() - interval '${REMEMBERED_DAYS} days' and (reason is null or until < now())`;
+  return await deleteUpTo(database, limit, 'upstream_troubles', which);
 }
 
 export const UPSTREAM_TROUBLES: ErasedTable = {

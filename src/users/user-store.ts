@@ -1,6 +1,6 @@
 import type { NamedIn } from '../platform/erasing.ts';
 import type { Database, Transaction } from '../platform/postgres/database.ts';
-import { execute, query, queryOne, queryValue } from '../platform/postgres/sql.ts';
+import { deleteUpTo, execute, query, queryOne, queryValue } from '../platform/postgres/sql.ts';
 import type { PortalRole } from './user-input.ts';
 
 export type TenantRole = Exclude<PortalRole, 'operator'>;
@@ -173,14 +173,8 @@ export async function deleteUser(trx: Transaction, userId: string): Promise<void
 
 /** Removes up to `limit` accounts that belong nowhere, which a removed tenant leaves behind; for housekeeping. */
 export async function forgetUsersWithoutTenant(database: Database, limit: number): Promise<number> {
-  return await execute(
-    database,
-    `delete from users where id = any (array(
-       select u.id from users u
-        where not u.is_operator and not exists (select from memberships m where m.user_id = u.id)
-        limit ? for update skip locked))`,
-    [limit],
-  );
+  const which = 'not is_operator and not exists (select from memberships m where m.user_id = users.id)';
+  return await deleteUpTo(database, limit, 'users', which);
 }
 
 /** How many operators may sign in; their rows are locked, so that two do not disable each other at once. */
