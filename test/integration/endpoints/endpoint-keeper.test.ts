@@ -208,7 +208,8 @@ describe('the endpoint keeper', () => {
       await eventually('the keeper is held up', async () => {
         const held = await query(
           database,
-          `select 1 from pg_locks where not granted and relation = 'endpoint_minutes'::regclass`,
+          `select 1 from pg_locks where not granted and relation = 'endpoint_minutes'::regclass
+              and database = (select oid from pg_database where datname = current_database())`,
         );
         return held.length > 0;
       });
