@@ -211,7 +211,7 @@ function outcomeOf(
     retryScheduleMs: endpoint.retryScheduleMs,
     ...{ scheduledInMs, result: sent.result },
   };
-  return judgeOutcome(made, now, oneStart(tools.runLimits, attempt));
+  return judgeOutcome(made, now, isFailure(attempt) ? oneStart(tools.runLimits, attempt) : tools.runLimits);
 }
 
 /** What an attempt decided at its first judgement, or used up: its recording may have to be tried again. */

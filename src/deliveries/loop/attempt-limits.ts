@@ -232,7 +232,7 @@ export function makeSlots() {
 /** Sent and not recorded yet: what is claimed beyond what the database takes would outlive its lease. */
 const MOST_UNRECORDED = 1_024;
 
-/** Of them, as many are kept beside that, which others keep from being recorded: each is a response of some kB. */
+/** Results that others keep from being recorded, beside those: they are responses of some kB each. */
 const MOST_HELD = 4_096;
 
 /**

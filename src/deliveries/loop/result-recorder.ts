@@ -23,10 +23,11 @@ const GROUP = 250;
 const RETRY_MS = 250;
 
 /** What another transaction has locked is tried again after as long as it was locked already, within these limits. */
-const LOCKED_RETRY_MS = { shortest: 5, longest: 1_000 };
+const LOCKED_RETRY_MS = { shortest: 5, longest: 100 };
 
-/** Transactions of ours hold rows for less. */
+/** Transactions of ours hold rows for less; after this time there may be many of them, and they are tried more rarely. */
 const LONG_LOCK_MS = 250;
+const LONG_LOCKED_RETRY_MS = { shortest: LONG_LOCK_MS, longest: 1_000 };
 
 /**
  * After a group the recorder rests for twice as long as the group took, within these limits. What comes meanwhile goes
@@ -85,8 +86,7 @@ export class ResultRecorder {
       const isFollowed = await this.#record(group);
       const isAwaited = results.waiting.some((attempt) => attempt.isFollowed === true);
       if (isFollowed || isAwaited || results.waiting.length >= GROUP) continue;
-      const { shortest, longest } = REST_MS;
-      await this.#rest(results, Math.min(longest, Math.max(shortest, 2 * (performance.now() - startMs))));
+      await this.#rest(results, within(REST_MS, 2 * (performance.now() - startMs)));
     }
     results.isRunning = false;
   }
@@ -136,14 +136,21 @@ export class ResultRecorder {
     const lockedMs = (attempt: MadeAttempt) => nowMs - (this.#lockedFromMs.get(attempt) ?? nowMs);
     const inTime = locked.filter((attempt) => lockedMs(attempt) < this.#options.giveUpMs);
     for (const attempt of inTime) this.#lockedFromMs.set(attempt, nowMs - lockedMs(attempt));
-    const { shortest, longest } = LOCKED_RETRY_MS;
-    const waitMs = Math.min(longest, Math.max(shortest, ...inTime.map(lockedMs)));
-    const again = () => {
-      for (const attempt of inTime) this.add(attempt);
-    };
-    if (inTime.length > 0) setTimeout(again, waitMs);
-    this.#options.onHeld(inTime.filter((attempt) => lockedMs(attempt) >= LONG_LOCK_MS));
+    const isLong = (attempt: MadeAttempt) => lockedMs(attempt) >= LONG_LOCK_MS;
+    const { long = [], short = [] } = Object.groupBy(inTime, (attempt) =>
+      isLong(attempt) ? 'long' : 'short',
+    );
+    this.#addLater(short, within(LOCKED_RETRY_MS, Math.max(...short.map(lockedMs))));
+    this.#addLater(long, within(LONG_LOCKED_RETRY_MS, Math.max(...long.map(lockedMs))));
+    this.#options.onHeld(long);
     return new Set(inTime);
+  }
+
+  #addLater(attempts: readonly MadeAttempt[], waitMs: number): void {
+    const again = () => {
+      for (const attempt of attempts) this.add(attempt);
+    };
+    if (attempts.length > 0) setTimeout(again, waitMs);
   }
 
   #tell(
@@ -188,4 +195,8 @@ export class ResultRecorder {
       throw error;
     }
   }
+}
+
+function within({ shortest, longest }: { shortest: number; longest: number }, ms: number): number {
+  return Math.min(longest, Math.max(shortest, ms));
 }
