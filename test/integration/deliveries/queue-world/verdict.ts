@@ -1,6 +1,6 @@
 import type { OrderScope } from '../../../../src/endpoints/endpoint-settings.ts';
 import { query } from '../../../../src/platform/postgres/sql.ts';
-import { TRANSITIONS } from '../../../../src/queue/states.ts';
+import { TRANSITIONS } from '../../../support/queue-transitions.ts';
 import type { Reception } from './receiver.ts';
 import type { PublishedOne, World } from './world.ts';
 
