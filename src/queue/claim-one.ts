@@ -1,12 +1,11 @@
 import type { Database } from '../platform/postgres/database.ts';
 import { query, queryOne } from '../platform/postgres/sql.ts';
-import { CLAIM, type ClaimedDelivery, type Orphan, SHOW_CLAIMED } from './claim.ts';
+import { CLAIM, type ClaimedDelivery, SHOW_CLAIMED } from './claim.ts';
 import { type DeliveryEnd, findDeliveryEnds } from './delivery-log.ts';
 
 /** One delivery, claimed for the activity of its workflow, or the reason why it cannot be. */
 export type OneClaim =
   | { kind: 'claimed'; delivery: ClaimedDelivery }
-  | { kind: 'orphan'; orphan: Orphan }
   | { kind: 'waiting'; waiting: WaitingDelivery }
   /** It has left the queue; null when the log no longer has it. */
   | { kind: 'settled'; end: DeliveryEnd | null };
@@ -34,7 +33,7 @@ export async function claimOne(
   claim: One & { token: string; leaseMs: number },
 ): Promise<OneClaim> {
   const { deliveryId, deliveryDay, token, leaseMs } = claim;
-  const [row] = await query<ClaimedDelivery | Orphan>(
+  const [row] = await query<ClaimedDelivery>(
     database,
     `with claimed as (
        ${CLAIM}
@@ -48,9 +47,7 @@ export async function claimOne(
      ${SHOW_CLAIMED}`,
     { deliveryId, token, leaseMs },
   );
-  if (row !== undefined) {
-    return row.body === null ? { kind: 'orphan', orphan: row } : { kind: 'claimed', delivery: row };
-  }
+  if (row !== undefined) return { kind: 'claimed', delivery: row };
   const waiting = await findWaiting(database, { deliveryId, deliveryDay });
   if (waiting !== null) return { kind: 'waiting', waiting };
   const ends = await findDeliveryEnds(database, [{ deliveryId, deliveryDay }]);

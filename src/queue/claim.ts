@@ -27,11 +27,9 @@ export type ClaimedDelivery = {
   eventType: string;
   eventId: string;
   sequence: string;
-  body: Buffer;
+  /** Null: its event no longer exists, so nothing could ever be sent. */
+  body: Buffer | null;
 };
-
-/** A claimed delivery whose event no longer exists: nothing could ever be sent. */
-export type Orphan = { deliveryId: string; body: null };
 
 export type TakenPlace = DuePlace & { endpointId: string };
 
@@ -59,8 +57,8 @@ export const SHOW_CLAIMED = `
 export async function claimDue(
   database: Database,
   claim: { shares: readonly DueShare[]; limit: number; token: string; leaseMs: number },
-): Promise<{ deliveries: ClaimedDelivery[]; orphans: Orphan[]; taken: TakenPlace[] }> {
-  const rows = await query<(ClaimedDelivery | Orphan) & TakenPlace>(
+): Promise<(ClaimedDelivery & TakenPlace)[]> {
+  return await query<ClaimedDelivery & TakenPlace>(
     database,
     `with ${PICK_DUE}, claimed as (
        ${CLAIM}
@@ -76,14 +74,6 @@ export async function claimDue(
       positions: claim.shares.map(({ position }) => position),
     },
   );
-  return { ...withEvents(rows), taken: rows };
-}
-
-function withEvents(rows: readonly (ClaimedDelivery | Orphan)[]) {
-  return {
-    deliveries: rows.filter((row) => row.body !== null),
-    orphans: rows.filter((row) => row.body === null),
-  };
 }
 
 /** So many of the oldest and of the newest due deliveries of an endpoint take turns as its probe. */
@@ -111,8 +101,8 @@ const NEXT_PROBE = `
 export async function claimProbes(
   database: Database,
   claim: { limit: number; token: string; leaseMs: number },
-): Promise<{ deliveries: ClaimedDelivery[]; orphans: Orphan[] }> {
-  const rows = await query<ClaimedDelivery | Orphan>(
+): Promise<ClaimedDelivery[]> {
+  return await query<ClaimedDelivery>(
     database,
     `with picked as (
        select w.id as endpoint_id, due.row_id
@@ -140,7 +130,6 @@ export async function claimProbes(
      ${SHOW_CLAIMED}`,
     claim,
   );
-  return withEvents(rows);
 }
 
 /** Releases claims that were not attempted: they wait until their endpoint takes deliveries. */

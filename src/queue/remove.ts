@@ -31,14 +31,11 @@ export async function removeDeliveries(
   return removed ?? [];
 }
 
-/** Takes claimed deliveries out of the queue whose event or endpoint no longer exists: nothing could ever be sent. */
-export async function dropOrphans(database: Database, claims: readonly Claim[]): Promise<void> {
-  const tokens = [...new Set(claims.map(({ token }) => token))];
-  const ids = claims.map(({ deliveryId }) => deliveryId);
-  await removeDeliveries(database, ids, { reason: ORPHANED, tokens });
+/** Takes a claimed delivery out of the queue whose event no longer exists: nothing could ever be sent. */
+export async function dropOrphan(database: Database, { deliveryId, token }: Claim): Promise<void> {
+  const reason = 'its event or its endpoint no longer exists';
+  await removeDeliveries(database, [deliveryId], { reason, tokens: [token] });
 }
-
-const ORPHANED = 'its event or its endpoint no longer exists';
 
 /** A head that is settled while it is waited for is followed by another; so many do not follow each other. */
 const MAX_TRIES = 10;

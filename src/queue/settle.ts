@@ -4,7 +4,7 @@ import { byteaArray, columnsOf, type Scalar, textArray } from '../platform/postg
 import { type Database, type Transaction, undone } from '../platform/postgres/database.ts';
 import { execute, query } from '../platform/postgres/sql.ts';
 import type { PhaseTimings } from '../platform/sender/phase-timings.ts';
-import { type ClaimedDelivery, type Orphan, RUN_PREFIX } from './claim.ts';
+import { type ClaimedDelivery, RUN_PREFIX } from './claim.ts';
 
 export type Claim = { deliveryId: string; token: string };
 
@@ -146,7 +146,6 @@ export type Settled = {
   ours: Set<string>;
   promoted: number;
   followers: ClaimedDelivery[];
-  orphans: Orphan[];
 };
 
 /**
@@ -158,7 +157,7 @@ export async function settleDeliveries(
   settled: readonly SettledDelivery[],
   { worker, claim }: { worker: string; claim: FollowerClaim | null },
 ): Promise<Settled> {
-  const rows = await query<SettledRow | ClaimedDelivery | Orphan>(
+  const rows = await query<SettledRow | ClaimedDelivery>(
     database,
     `select settled, promoted, ${CLAIM_COLUMNS} from settle_and_follow(
        :deliveryId, :token, :nextState, :attempt, :probes, :delayMs, :run, :logDays, :deliveryDay, :logState, :error,
@@ -185,14 +184,13 @@ const CLAIM_COLUMNS = `delivery_id as "deliveryId", delivery_day as "deliveryDay
      endpoint_version as "endpointVersion", event_day as "eventDay", event_uuid as "eventUuid", attempts, probes, replay,
      false as "hasRun", true as "isFollowed", event_type as "eventType", event_id as "eventId", sequence, body`;
 
-function sortRows(rows: readonly (SettledRow | ClaimedDelivery | Orphan)[]): Settled {
-  const sorted: Settled = { ours: new Set(), promoted: 0, followers: [], orphans: [] };
+function sortRows(rows: readonly (SettledRow | ClaimedDelivery)[]): Settled {
+  const sorted: Settled = { ours: new Set(), promoted: 0, followers: [] };
   for (const row of rows) {
     if ('settled' in row && row.settled !== null) {
       sorted.ours.add(row.settled);
       sorted.promoted = row.promoted;
-    } else if ('deliveryId' in row && row.body === null) sorted.orphans.push(row);
-    else if ('deliveryId' in row) sorted.followers.push(row);
+    } else if ('deliveryId' in row) sorted.followers.push(row);
   }
   return sorted;
 }

@@ -165,7 +165,8 @@ async function deliver(
   const { sender, endpoint, token, claimed, followerToken } = run;
   const made = await Promise.all(
     claimed.map(async (claim) => {
-      const sent = await sendDelivery(sender, endpoint, claim, TIMEOUT_MS);
+      const delivery = { ...claim, body: claim.body ?? Buffer.alloc(0) };
+      const sent = await sendDelivery(sender, endpoint, delivery, TIMEOUT_MS);
       return { ...claim, token, endpoint, isProbe: false, sent, isCalm: false, workflowId: null };
     }),
   );

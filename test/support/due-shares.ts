@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import type { Database } from '../../src/platform/postgres/database.ts';
-import { claimDue, type DueShare, findDueEndpoints } from '../../src/queue/claim.ts';
+import { type ClaimedDelivery, claimDue, type DueShare, findDueEndpoints } from '../../src/queue/claim.ts';
 
 /** All open endpoints with something due, each with the same share. */
 export async function dueShares(database: Database, share: number): Promise<DueShare[]> {
@@ -14,8 +14,8 @@ export async function dueShares(database: Database, share: number): Promise<DueS
 export async function claimAll(
   database: Database,
   { token = randomUUID(), share = 100, limit = 100 }: { token?: string; share?: number; limit?: number } = {},
-) {
+): Promise<{ deliveries: ClaimedDelivery[]; token: string }> {
   const shares = await dueShares(database, share);
-  const claimed = await claimDue(database, { shares, limit, token, leaseMs: 60_000 });
-  return { ...claimed, token };
+  const deliveries = await claimDue(database, { shares, limit, token, leaseMs: 60_000 });
+  return { deliveries, token };
 }

@@ -7,10 +7,10 @@ import type { ClaimedDelivery, WorkflowMode } from '../../queue/claim.ts';
 import { upstreamBody } from '../upstream-format.ts';
 import { webhookHeaders } from '../webhook-request.ts';
 
-type Sendable = Pick<
+export type Sendable = Pick<
   ClaimedDelivery,
-  'deliveryId' | 'eventUuid' | 'eventType' | 'eventId' | 'sequence' | 'body' | 'attempts' | 'replay'
->;
+  'deliveryId' | 'eventUuid' | 'eventType' | 'eventId' | 'sequence' | 'attempts' | 'replay'
+> & { body: Buffer };
 
 export type SentRequest = {
   wabaId: string;

@@ -2,7 +2,7 @@ import { shownUrl } from '../../platform/http/outbound-url.ts';
 import type { Database, Transaction } from '../../platform/postgres/database.ts';
 import { isTransientError } from '../../platform/postgres/error-class.ts';
 import { isProxyFailure, isTimeout } from '../../platform/sender/http-sender.ts';
-import type { ClaimedDelivery, Orphan } from '../../queue/claim.ts';
+import type { ClaimedDelivery } from '../../queue/claim.ts';
 import {
   type AttemptRecord,
   type ClaimInForce,
@@ -42,9 +42,8 @@ export type Settlement = {
   locked: readonly MadeAttempt[];
   /** Deliveries that became claimable: behind these, or because their endpoint takes deliveries again. */
   promoted: number;
-  /** Claimed for the caller, with what is needed to attempt them; the events of `orphans` no longer exist. */
+  /** Claimed for the caller, with what is needed to attempt them. */
   followers: ClaimedDelivery[];
-  orphans: Orphan[];
 };
 
 /**
@@ -115,7 +114,7 @@ async function putOff(tools: SettlementTools, attempt: MadeAttempt): Promise<Set
   const outcome = { state: 'retrying' as const, reason, attempt: attempts, delayMs, isExtra: false, run };
   const outcomes = [isOurs ? outcome : null];
   const locked = await lockedOf(tools.database, [attempt], outcomes);
-  return { outcomes, locked, promoted: 0, followers: [], orphans: [] };
+  return { outcomes, locked, promoted: 0, followers: [] };
 }
 
 /** Where all succeeded nothing is to be decided: the statement that records them is its own transaction. */

@@ -9,16 +9,20 @@ import {
   claimDue,
   claimProbes,
   deliveryWorkflowId,
-  type Orphan,
   releaseClaims,
 } from '../../queue/claim.ts';
 import { claimOne } from '../../queue/claim-one.ts';
 import type { DirectClaims } from '../../queue/enqueue.ts';
-import { dropOrphans } from '../../queue/remove.ts';
+import { dropOrphan } from '../../queue/remove.ts';
 import { type EndpointCache, makeEndpointCache } from '../attempt/endpoint-cache.ts';
 import { isInTime, leaseClockMs, leaseMsFor } from '../attempt/lease-clock.ts';
 import type { MadeAttempt } from '../attempt/made-attempt.ts';
-import { type DeliveryDefaults, type SendableEndpoint, sendDelivery } from '../attempt/send-delivery.ts';
+import {
+  type DeliveryDefaults,
+  type Sendable,
+  type SendableEndpoint,
+  sendDelivery,
+} from '../attempt/send-delivery.ts';
 import type { SettlementTools } from '../attempt/settle-attempts.ts';
 import type { AttemptOutcome } from '../judge-outcome.ts';
 import { AT_LIMIT, LOOK_AGAIN, NOT_CLAIMING, waitOf } from '../run-news.ts';
@@ -90,7 +94,6 @@ export class DeliveryLoop {
       followerClaims: () => this.#claims((endpointId) => this.#mayTake(endpointId)),
       onRecorded: (recorded) => this.#onRecorded(recorded),
       onHeld: (attempts) => this.#onHeld(attempts),
-      onOrphans: (orphans, token) => void this.#drop(orphans, token),
     });
   }
 
@@ -172,10 +175,6 @@ export class DeliveryLoop {
     const one = await claimOne(database, { ...ref, token: run.token, leaseMs: this.#leaseMs });
     if (one.kind === 'settled') return { state: 'settled', end: one.end };
     if (one.kind === 'waiting') return waitOf(one.waiting);
-    if (one.kind === 'orphan') {
-      await this.#drop([one.orphan], run.token);
-      return LOOK_AGAIN;
-    }
     const { delivery } = one;
     if (this.#tools.limiter.free(delivery.endpointId) <= 0) {
       await releaseClaims(database, run.token, [delivery.deliveryId]);
@@ -197,12 +196,11 @@ export class DeliveryLoop {
     if (limit <= 0 || !this.#mayClaim()) return false;
     const run = newClaim(true);
     const options = { token: run.token, leaseMs: this.#leaseMs, limit };
-    const { deliveries, orphans } = await claimProbes(this.#tools.database, options);
-    const begun = deliveries.map((claim) => ({ claim, attempt: this.#begin(claim.endpointId) }));
+    const claims = await claimProbes(this.#tools.database, options);
+    const begun = claims.map((claim) => ({ claim, attempt: this.#begin(claim.endpointId) }));
     for (const { attempt } of begun) this.#slots.probes.take(attempt);
     await this.#attemptAll(begun, run);
-    await this.#drop(orphans, run.token);
-    return deliveries.length + orphans.length === limit;
+    return claims.length === limit;
   }
 
   #mayClaim(): boolean {
@@ -237,19 +235,12 @@ export class DeliveryLoop {
     if (shares.length === 0) return false;
     const run = newClaim();
     const options = { shares, limit, token: run.token, leaseMs: this.#leaseMs };
-    const { deliveries, orphans, taken } = await claimDue(this.#tools.database, options);
-    this.#due.took(shares, taken, limit);
-    this.#full = taken.length >= limit;
-    const begun = deliveries.map((claim) => ({ claim, attempt: this.#begin(claim.endpointId) }));
+    const claims = await claimDue(this.#tools.database, options);
+    this.#due.took(shares, claims, limit);
+    this.#full = claims.length >= limit;
+    const begun = claims.map((claim) => ({ claim, attempt: this.#begin(claim.endpointId) }));
     await this.#attemptAll(begun, run);
-    await this.#drop(orphans, run.token);
-    return taken.length > 0;
-  }
-
-  async #drop(orphans: readonly Orphan[], token: string): Promise<void> {
-    if (orphans.length === 0) return;
-    const claims = orphans.map(({ deliveryId }) => ({ deliveryId, token }));
-    await dropOrphans(this.#tools.database, claims).catch(this.#tools.onTrouble);
+    return claims.length > 0;
   }
 
   /** Only endpoints that are known here; the others are found due. */
@@ -309,6 +300,11 @@ export class DeliveryLoop {
   }
 
   async #attempt({ claim, attempt }: Begun, { token, startMs, isProbe }: ClaimRun): Promise<void> {
+    const { body } = claim;
+    if (body === null) {
+      await dropOrphan(this.#tools.database, { ...claim, token }).catch(this.#tools.onTrouble);
+      return this.#end(attempt);
+    }
     const endpoint = this.#endpoints.get(claim.endpointId, claim.endpointVersion);
     // An endpoint that is gone or unreadable keeps the claim until its lease ends: nothing may spin.
     if (endpoint === undefined) return this.#end(attempt);
@@ -325,7 +321,7 @@ export class DeliveryLoop {
     this.#slots.holds.release(attempt);
     const maySend = isInTime(deadlineMs, endpoint.timeoutMs) && this.#tools.gate.isOpen();
     if (!maySend) await this.#release(claim, token);
-    const sent = maySend ? await this.#send(endpoint, claim, deadlineMs - leaseClockMs()) : null;
+    const sent = maySend ? await this.#send(endpoint, { ...claim, body }, deadlineMs - leaseClockMs()) : null;
     if (sent === null) {
       void this.#tools.runs.end(run, label, null);
       return this.#end(attempt);
@@ -342,9 +338,9 @@ export class DeliveryLoop {
   }
 
   /** Null for what cannot be sent at all, a defect: its claim comes back with its lease, and its slot at once. */
-  async #send(endpoint: SendableEndpoint, claim: ClaimedDelivery, timeLeftMs: number) {
+  async #send(endpoint: SendableEndpoint, delivery: Sendable, timeLeftMs: number) {
     try {
-      return await sendDelivery(this.#tools.sender, endpoint, claim, timeLeftMs);
+      return await sendDelivery(this.#tools.sender, endpoint, delivery, timeLeftMs);
     } catch (error) {
       this.#tools.onTrouble(error);
       return null;

@@ -1,6 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { isTransientError } from '../../platform/postgres/error-class.ts';
-import type { Orphan } from '../../queue/claim.ts';
 import type { DirectClaims } from '../../queue/enqueue.ts';
 import { isPlainSuccess, type MadeAttempt } from '../attempt/made-attempt.ts';
 import {
@@ -44,7 +43,6 @@ type RecorderOptions = {
   onRecorded: (recorded: Recorded) => void;
   /** Called for results that cannot be recorded because others have locked their rows for long. */
   onHeld: (attempts: readonly MadeAttempt[]) => void;
-  onOrphans: (orphans: readonly Orphan[], token: string) => void;
 };
 
 type Results = { waiting: MadeAttempt[]; isRunning: boolean; endRest: () => void };
@@ -188,7 +186,6 @@ export class ResultRecorder {
     try {
       const settlement = await settleAttempts(this.#tools, part, { token, leaseMs, behind });
       claims.carry(settlement.followers);
-      if (settlement.orphans.length > 0) this.#options.onOrphans(settlement.orphans, token);
       return settlement;
     } catch (error) {
       claims.cancel();

@@ -85,7 +85,7 @@ async function endpointWorld() {
     probe: async (answer: Answer) => {
       await database.raw(`update webhook_endpoints set next_probe_at = now() where mode = 'probing'`);
       const token = randomUUID();
-      const { deliveries } = await claimProbes(database, { limit: 20, token, leaseMs: 60_000 });
+      const deliveries = await claimProbes(database, { limit: 20, token, leaseMs: 60_000 });
       await settle(deliveries, answer, token, true);
       return deliveries.map(({ eventId }) => eventId.replace('wamid.', ''));
     },

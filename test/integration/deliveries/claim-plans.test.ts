@@ -44,7 +44,7 @@ function claimer(database: Database) {
     const shares = await due.find(most);
     if (shares.length === 0) return 0;
     const claim = { shares, limit: most, token: randomUUID(), leaseMs: LEASE_MS };
-    return (await claimDue(explaining, claim)).deliveries.length;
+    return (await claimDue(explaining, claim)).length;
   };
 }
 
@@ -163,7 +163,7 @@ test.each(STATISTICS)(
     let claimed = 0;
     const touched = await buffersTouched(database, async (explaining) => {
       const claim = { limit: 20, token: randomUUID(), leaseMs: LEASE_MS };
-      claimed = (await claimProbes(explaining, claim)).deliveries.length;
+      claimed = (await claimProbes(explaining, claim)).length;
     });
     expect(claimed).toBe(1);
     expect(touched).toBeLessThan(250);
@@ -194,7 +194,7 @@ test.each([
       );
       if (one === undefined) throw new Error('nothing is queued');
       const claimed = await claimOne(database, { ...one, token: randomUUID(), leaseMs: LEASE_MS });
-      return { deliveries: claimed.kind === 'claimed' ? [claimed.delivery] : [] };
+      return claimed.kind === 'claimed' ? [claimed.delivery] : [];
     },
   ],
 ] as const)(
@@ -205,10 +205,10 @@ test.each([
     const look = async () => {
       await database.raw('vacuum analyze');
       const opened = await partitionsOpened(database, async (trx) => {
-        expect((await claim(trx)).deliveries.length).toBeGreaterThan(0);
+        expect((await claim(trx)).length).toBeGreaterThan(0);
       });
       const touched = await buffersTouched(database, async (explaining) => {
-        expect((await claim(explaining)).deliveries.length).toBeGreaterThan(0);
+        expect((await claim(explaining)).length).toBeGreaterThan(0);
       });
       return { opened, touched };
     };

@@ -106,11 +106,11 @@ test('looks pass over what waits at 2,000 endpoints that stay probed, probes fin
   await database.raw(`update webhook_endpoints set next_probe_at = now() where id = ${first}`);
   const token = randomUUID();
   const probes = await claimProbes(database, { limit: 20, token, leaseMs: 30_000 });
-  expect(probes.deliveries.map(({ endpointId }) => endpointId)).toEqual([first]);
+  expect(probes.map(({ endpointId }) => endpointId)).toEqual([first]);
   await releaseClaims(
     database,
     token,
-    probes.deliveries.map(({ deliveryId }) => deliveryId),
+    probes.map(({ deliveryId }) => deliveryId),
   );
   await database.raw(`update webhook_endpoints set mode = 'open' where id = ${first}`);
   expect(await unparkHeads(database, 10)).toBe(2);
@@ -167,6 +167,6 @@ test('parked heads whose endpoint is open can be claimed before they return to t
     token: '00000000-0000-4000-8000-000000000001',
     leaseMs: 30_000,
   };
-  expect((await claimDue(database, claim)).deliveries).toHaveLength(3);
+  expect(await claimDue(database, claim)).toHaveLength(3);
   expect(await unparkHeads(database, 10)).toBe(3);
 });

@@ -69,7 +69,6 @@ function recorderOf(database: Database, runLimits: RunLimits = NO_RUNS) {
     onHeld: (attempts) => {
       for (const { deliveryId } of attempts) held.add(deliveryId);
     },
-    onOrphans: () => undefined,
   });
   return { tools, recorder, recorded, seen, held };
 }

@@ -40,7 +40,7 @@ async function rowsOf(database: Database): Promise<{ id: string; state: string }
 }
 
 const probes = async (database: Database) =>
-  (await claimProbes(database, { limit: 20, token: TOKEN, leaseMs: 60_000 })).deliveries;
+  claimProbes(database, { limit: 20, token: TOKEN, leaseMs: 60_000 });
 
 test('a retry that its run is about to make keeps no probe away', async () => {
   const { database, id } = await withEndpoint();

@@ -150,9 +150,9 @@ describe('the queue', () => {
     await database.raw(`update webhook_endpoints set mode = 'paused' where id = ?`, [off]);
     const rows = [newRow(off, 'a'), newRow(off, 'b'), newRow(on, 'a')];
     await database.transaction((trx) => enqueueDeliveries(trx, rows));
-    expect((await claimAll(database)).taken.map((row) => row.endpointId)).toEqual([on]);
+    expect((await claimAll(database)).deliveries.map((row) => row.endpointId)).toEqual([on]);
     await database.raw(`update webhook_endpoints set mode = 'open' where id = ?`, [off]);
-    expect((await claimAll(database)).taken).toHaveLength(2);
+    expect((await claimAll(database)).deliveries).toHaveLength(2);
   });
 
   test('one endpoint never takes more than its share of a claim', async () => {
@@ -160,7 +160,7 @@ describe('the queue', () => {
     const [busy = '', calm = ''] = endpoints;
     const rows = Array.from({ length: 100 }, (_, n) => newRow(busy, `lane ${n}`));
     await database.transaction((trx) => enqueueDeliveries(trx, [...rows, newRow(calm, 'a')]));
-    const { taken } = await claimAll(database, { share: 5 });
+    const { deliveries: taken } = await claimAll(database, { share: 5 });
     expect(taken.filter((row) => row.endpointId === busy)).toHaveLength(5);
     expect(taken.filter((row) => row.endpointId === calm)).toHaveLength(1);
   });
@@ -175,11 +175,11 @@ describe('the queue', () => {
     for (let turn = 0; turn < 4; turn += 1) {
       const shares = await due.find(limit);
       const claim = { shares, limit, token: randomUUID(), leaseMs: 60_000 };
-      const { taken, orphans } = await claimDue(database, claim);
+      const taken = await claimDue(database, claim);
       due.took(shares, taken, limit);
       served.push(...new Set(taken.map((row) => row.endpointId)));
       await database.raw('delete from delivery_queue where delivery_id = any (?)', [
-        orphans.map((row) => row.deliveryId),
+        taken.map((row) => row.deliveryId),
       ]);
     }
     const [a, b, c] = endpoints;

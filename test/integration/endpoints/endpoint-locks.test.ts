@@ -92,7 +92,7 @@ describe('who changes several endpoints', () => {
     await queueEach(database, WABA, [low, high], (n) => `lane ${n}`);
     await hold(database, low);
     const claim = { limit: 20, token: randomUUID(), leaseMs: 60_000 };
-    const { deliveries } = await claimProbes(database, claim);
+    const deliveries = await claimProbes(database, claim);
     expect(deliveries.map(({ endpointId }) => endpointId)).toEqual([high]);
   }, 10_000);
 });

@@ -106,7 +106,7 @@ describe('days past their retention', () => {
     }
     const shares = await dueShares(database, 10);
     const claim = { shares, limit: 10, token: randomUUID(), leaseMs: 30_000 };
-    const { deliveries: claimed } = await claimDue(database, claim);
+    const claimed = await claimDue(database, claim);
     expect(claimed.map(({ eventUuid }) => eventUuid)).toEqual([kept?.id]);
     await query(database, 'delete from delivery_queue');
     await apply({ inbox: 0, events: 10, attempts: 10 });

@@ -41,7 +41,7 @@ async function shortestGapMs({
       giveUpMs: 1_000,
       followerClaims: () => null,
       onRecorded: () => undefined,
-      ...{ onOrphans: () => undefined, onHeld: () => undefined },
+      onHeld: () => undefined,
     },
   );
   for (let n = 0; ended.length < GROUPS; n += 1) {
@@ -105,7 +105,7 @@ describe('a group that the database refuses', () => {
               outcomes.map(({ attempt, outcome }) => [attempt.deliveryId, outcome?.state ?? null]),
             ),
           ),
-        ...{ onOrphans: () => undefined, onHeld: () => undefined },
+        onHeld: () => undefined,
       },
     );
     for (let n = 0; n < 8; n += 1) recorder.add(madeAttempt(response(200), n));

@@ -15,7 +15,7 @@ import {
 } from '../../../../src/queue/claim.ts';
 import { claimOne } from '../../../../src/queue/claim-one.ts';
 import { parkHeads, unparkHeads } from '../../../../src/queue/park.ts';
-import { dropOrphans } from '../../../../src/queue/remove.ts';
+import { dropOrphan } from '../../../../src/queue/remove.ts';
 import { releaseDueRetries, stepAside } from '../../../../src/queue/sweep.ts';
 import { dueShares } from '../../../support/due-shares.ts';
 import { look, type World } from './world.ts';
@@ -40,11 +40,9 @@ export function newRun(dice: () => number): Run {
 export async function loopTurn(world: World, run = newRun(world.dice)): Promise<number> {
   const { database } = world;
   const shares = await dueShares(database, 5);
-  const { deliveries, orphans } = await claimDue(database, { ...run, shares, limit: 8 });
-  const claims = orphans.map(({ deliveryId }) => ({ deliveryId, token: run.token }));
-  if (claims.length > 0) await dropOrphans(database, claims);
-  await carry(world, deliveries, run);
-  return deliveries.length;
+  const claims = await claimDue(database, { ...run, shares, limit: 8 });
+  await carry(world, claims, run);
+  return claims.length;
 }
 
 /** Attempts what was claimed, and what follows it. */
@@ -94,9 +92,12 @@ async function freeze({ database }: World, [first]: readonly MadeAttempt[], run:
   return false;
 }
 
-/** None when its claim was given back, or would not have lasted for the request. */
+/** None when its claim was given back or its event is gone, or when the claim would not have lasted for the request. */
 async function attempt(world: World, claim: ClaimedDelivery, run: Run): Promise<MadeAttempt[]> {
   const { database, tools, dice } = world;
+  const { body } = claim;
+  if (body === null) await dropOrphan(database, { ...claim, ...run });
+  if (body === null) return [];
   const [settings] = await loadEndpointSettings(database, [claim.endpointId]);
   if (settings === undefined) return [];
   const timeLeftMs = run.startMs + run.leaseMs / 2 - performance.now();
@@ -105,7 +106,7 @@ async function attempt(world: World, claim: ClaimedDelivery, run: Run): Promise<
     return [];
   }
   const endpoint = openEndpoint(settings, tools);
-  const sent = await sendDelivery(tools.sender, endpoint, claim, timeLeftMs);
+  const sent = await sendDelivery(tools.sender, endpoint, { ...claim, body }, timeLeftMs);
   return [
     {
       ...claim,
@@ -132,7 +133,6 @@ export async function workflowTurn(world: World): Promise<void> {
       const run = newRun(dice);
       const one = await claimOne(database, { ...ref, ...run });
       if (one.kind === 'claimed') await carry(world, [one.delivery], run);
-      if (one.kind === 'orphan') await dropOrphans(database, [{ ...ref, token: run.token }]);
     }),
   );
 }
@@ -157,7 +157,7 @@ export async function sweepTurn(world: World): Promise<void> {
   await releaseDueRetries(database, { ...everything, runGraceMs: dice() < 0.5 ? 0 : 3_000 });
   const run = { ...newRun(dice), fate: 'works' as const, leaseMs: LONG_MS, isProbe: true };
   const probes = await claimProbes(database, { limit: 5, token: run.token, leaseMs: run.leaseMs });
-  await carry(world, probes.deliveries, run);
+  await carry(world, probes, run);
   world.violations.push(...(await unmarkedBlocks(world)));
   if (dice() < 0.5) {
     await execute(
