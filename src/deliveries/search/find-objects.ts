@@ -19,20 +19,17 @@ type Row = Omit<FoundObject, 'kind' | 'page'> & { kindIndex: number; parent: str
 
 type Kind = {
   kind: string;
-  by: keyof ReturnType<typeof readingsOf>;
   /** Reads id, WABA, tenant, about, creation time and the object whose page shows it. Without a WABA, operators find it only. */
   select: string;
+  /** Readings of an id, each with the condition by which it is looked for; the first is that for the ids of workflows. */
+  by: readonly (readonly [keyof ReturnType<typeof readingsOf>, string])[];
   shownId?: (uuid: string) => string;
   page?: (row: Row) => string;
   /** The first parts of the ids of its workflows. */
   workflows?: readonly string[];
 };
 
-const MESSAGE =
-  "select id, waba_id, null, direction || ' ' || type, created_at, conversation_id from messages";
-const ORDER = `select o.id, o.waba_id, null, 'ORD-' || o.number, o.created_at, m.conversation_id
-                 from orders o left join messages m on m.id = o.message_id`;
-const AUDIT_ENTRY = "select id, waba_id, tenant_id, action || ' ' || target, at, null from audit_log";
+const ROW = 'id = cast(:row as bigint)';
 
 /** An object by the number of its row; `owners`: SQL of its WABA and its tenant. */
 function ofRow(
@@ -40,8 +37,8 @@ function ofRow(
   table: string,
   { about = 'null', owners = 'waba_id, null', ...shown }: RowOptions,
 ): Kind {
-  const select = `select id, ${owners}, ${about}, created_at, null from ${table} where id = cast(:row as bigint)`;
-  return { kind, by: 'row', select, ...shown };
+  const select = `select id, ${owners}, ${about}, created_at, null from ${table}`;
+  return { kind, select, by: [['row', ROW]], ...shown };
 }
 
 type RowOptions = Pick<Kind, 'page' | 'workflows'> & { about?: string; owners?: string };
@@ -50,16 +47,16 @@ type RowOptions = Pick<Kind, 'page' | 'workflows'> & { about?: string; owners?: 
 const KINDS: readonly Kind[] = [
   {
     kind: 'message',
-    by: 'row',
-    select: `${MESSAGE} where id = cast(:row as bigint)`,
-    page: messagePage,
+    select: "select id, waba_id, null, direction || ' ' || type, created_at, conversation_id from messages",
+    by: [
+      ['row', ROW],
+      [
+        'text',
+        'phone_number_id = any (array(select phone_number_id from phone_numbers)) and upstream_id = :text',
+      ],
+    ],
+    page: (row) => `${wabaPage(row)}/conversations/${row.parent}#m${row.id}`,
     workflows: ['media', 'send'],
-  },
-  {
-    kind: 'message',
-    by: 'text',
-    select: `${MESSAGE} where phone_number_id = any (array(select phone_number_id from phone_numbers)) and upstream_id = :text`,
-    page: messagePage,
   },
   ofRow('conversation', 'conversations', {
     page: (row) => `${wabaPage(row)}/conversations/${row.id}`,
@@ -71,22 +68,22 @@ const KINDS: readonly Kind[] = [
   }),
   {
     kind: 'order',
-    by: 'row',
-    select: `${ORDER} where o.id = cast(:row as bigint)`,
-    page: orderPage,
+    select: `select o.id, o.waba_id, null, 'ORD-' || o.number, o.created_at, m.conversation_id
+               from orders o left join messages m on m.id = o.message_id`,
+    by: [
+      ['row', 'o.id = cast(:row as bigint)'],
+      [
+        'orderNumber',
+        'o.number = cast(:orderNumber as bigint) and o.id is distinct from cast(:row as bigint)',
+      ],
+    ],
+    page: (row) => `${wabaPage(row)}/conversations/${row.parent}`,
     workflows: ['order'],
   },
   {
-    kind: 'order',
-    by: 'orderNumber',
-    select: `${ORDER} where o.number = cast(:orderNumber as bigint) and o.id is distinct from cast(:row as bigint)`,
-    page: orderPage,
-  },
-  {
     kind: 'payment',
-    by: 'text',
-    select: `select lane, waba_id, null, event_id, created_at, null from payment_reports
-              where waba_id = any (array(select waba_id from wabas)) and lane = :text`,
+    select: 'select lane, waba_id, null, event_id, created_at, null from payment_reports',
+    by: [['text', 'waba_id = any (array(select waba_id from wabas)) and lane = :text']],
   },
   ofRow('endpoint', 'webhook_endpoints', {
     about: 'mode',
@@ -113,53 +110,46 @@ const KINDS: readonly Kind[] = [
   }),
   {
     kind: 'audit entry',
-    by: 'row',
-    select: `${AUDIT_ENTRY} where id = cast(:row as bigint)`,
-    page: auditPage,
-  },
-  {
-    kind: 'audit entry',
-    by: 'request',
-    select: `${AUDIT_ENTRY} where request_id = :request`,
-    page: auditPage,
+    select: "select id, waba_id, tenant_id, action || ' ' || target, at, null from audit_log",
+    by: [
+      ['row', ROW],
+      ['request', 'request_id = :request'],
+    ],
+    page: (row) => (row.wabaId === null ? '/portal/operator/audit' : `${wabaPage(row)}/audit`),
   },
   {
     kind: 'upload',
-    by: 'media',
-    select:
-      'select id, waba_id, null, state, created_at, null from media_uploads where id = cast(:media as uuid)',
+    select: 'select id, waba_id, null, state, created_at, null from media_uploads',
+    by: [['media', 'id = cast(:media as uuid)']],
     shownId: publicMediaId,
     page: (row) => `${wabaPage(row)}/data`,
   },
   {
     kind: 'alert',
-    by: 'alert',
-    select:
-      'select id, waba_id, tenant_id, kind, opened_at, null from alerts where id = cast(:alert as uuid)',
+    select: 'select id, waba_id, tenant_id, kind, opened_at, null from alerts',
+    by: [['alert', 'id = cast(:alert as uuid)']],
     shownId: publicAlertId,
     page: () => '/portal/alerts?state=all',
   },
   {
     kind: 'webhook of an alert',
-    by: 'alert',
-    select:
-      'select id, waba_id, null, alert, created_at, null from alert_notices where id = cast(:alert as uuid)',
+    select: 'select id, waba_id, null, alert, created_at, null from alert_notices',
+    by: [['alert', 'id = cast(:alert as uuid)']],
     shownId: publicAlertId,
     page: (row) => `${wabaPage(row)}/endpoints/alerts`,
     workflows: ['endpoint-alert'],
   },
   {
     kind: 'WABA',
-    by: 'text',
-    select: 'select waba_id, waba_id, tenant_id, null, created_at, null from wabas where waba_id = :text',
+    select: 'select waba_id, waba_id, tenant_id, null, created_at, null from wabas',
+    by: [['text', 'waba_id = :text']],
     page: wabaPage,
     workflows: ['waba-numbers', 'eraseWaba'],
   },
   {
     kind: 'phone number',
-    by: 'text',
-    select: `select phone_number_id, waba_id, null, verified_name, created_at, null from phone_numbers
-              where phone_number_id = :text`,
+    select: 'select phone_number_id, waba_id, null, verified_name, created_at, null from phone_numbers',
+    by: [['text', 'phone_number_id = :text']],
     page: wabaPage,
   },
   ofRow('tenant', 'tenants', {
@@ -181,14 +171,14 @@ const KINDS: readonly Kind[] = [
   }),
   {
     kind: 'mail',
-    by: 'uuid',
-    select: 'select id, null, null, kind, created_at, null from mails where id = cast(:uuid as uuid)',
+    select: 'select id, null, null, kind, created_at, null from mails',
+    by: [['uuid', 'id = cast(:uuid as uuid)']],
     workflows: ['mail'],
   },
   {
     kind: 'worker process',
-    by: 'text',
-    select: 'select id, null, null, null, seen_at, null from worker_processes where id = :text',
+    select: 'select id, null, null, null, seen_at, null from worker_processes',
+    by: [['text', 'id = :text']],
     page: () => '/portal/operator/health',
     workflows: ['delivery-session'],
   },
@@ -207,14 +197,18 @@ export async function findObjects(
 ): Promise<FoundObject[]> {
   const [, prefix = null, id = text] = WORKFLOW_ID.exec(text) ?? [];
   const readings = readingsOf(id);
-  const looks = KINDS.flatMap(({ by, select, workflows = [] }, kindIndex) => {
-    if (readings[by] === null || (prefix !== null && !workflows.includes(prefix))) return [];
+  const looks = KINDS.flatMap(({ select, by, workflows = [] }, kindIndex) => {
+    const asked = prefix === null ? by : workflows.includes(prefix) ? by.slice(0, 1) : [];
+    const conditions = asked.filter(([reading]) => readings[reading] !== null);
     // The owner is looked at before the limit: others may use the same id.
-    return `(select ${kindIndex} as "kindIndex", cast(id as text) as id, cast(waba as text) as "wabaId",
-                   cast(tenant as text) as "tenantId", cast(about as text) as about, at as "createdAt",
-                   cast(parent as text) as parent
-               from (${select}) as found (id, waba, tenant, about, at, parent)
-              where ${wabaId === null ? 'true' : 'cast(waba as text) = :wabaId'} limit ${MAX_FOUND})`;
+    return conditions.map(
+      ([, condition]) =>
+        `(select ${kindIndex} as "kindIndex", cast(id as text) as id, cast(waba as text) as "wabaId",
+                 cast(tenant as text) as "tenantId", cast(about as text) as about, at as "createdAt",
+                 cast(parent as text) as parent
+             from (${select} where ${condition}) as found (id, waba, tenant, about, at, parent)
+            where ${wabaId === null ? 'true' : 'cast(waba as text) = :wabaId'} limit ${MAX_FOUND})`,
+    );
   });
   if (looks.length === 0) return [];
   const rows = await query<Row>(database, looks.join('\nunion all\n'), { ...readings, wabaId });
@@ -249,16 +243,4 @@ function describe(row: Row): FoundObject {
 
 function wabaPage({ wabaId }: Row): string {
   return `/portal/w/${encodeURIComponent(wabaId ?? '')}`;
-}
-
-function messagePage(row: Row): string {
-  return `${wabaPage(row)}/conversations/${row.parent}#m${row.id}`;
-}
-
-function orderPage(row: Row): string {
-  return `${wabaPage(row)}/conversations/${row.parent}`;
-}
-
-function auditPage(row: Row): string {
-  return row.wabaId === null ? '/portal/operator/audit' : `${wabaPage(row)}/audit`;
 }
