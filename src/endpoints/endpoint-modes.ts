@@ -49,9 +49,7 @@ export async function enableEndpoint(
   const reason = `dropped by ${by} when the endpoint was enabled`;
   // What is pending at an open endpoint waits for nobody's choice.
   const { dropped } =
-    waiting === 'drop' && mode !== 'open'
-      ? await dropWaiting(database, wabaId, id, { reason })
-      : { dropped: 0 };
+    waiting === 'drop' && mode !== 'open' ? await dropWaiting(database, id, { reason }) : { dropped: 0 };
   const change = { id, mode: 'open' as const, reason: null };
   await switchTo(tools, wabaId, { ...change, action: 'endpoint.enabled', detail: { waiting, dropped } });
   wakeDispatcher(database);
@@ -109,7 +107,7 @@ export async function deleteEndpoint(
     mode: 'disabled',
     reason: 'being deleted',
   });
-  const waiting = await dropWaiting(database, wabaId, endpointId, { reason });
+  const waiting = await dropWaiting(database, endpointId, { reason });
   await database.transaction(async (trx) => {
     if (!(await deleteEndpointRow(trx, wabaId, endpointId))) throw unknownEndpoint(endpointId);
     const detail = { dropped: waiting.dropped };
@@ -118,7 +116,7 @@ export async function deleteEndpoint(
     trx.notify('heliograph_endpoints', endpointId);
   });
   await publishersGone(database);
-  const late = await dropWaiting(database, wabaId, endpointId, { reason, underWayToo: true });
+  const late = await dropWaiting(database, endpointId, { reason, underWayToo: true });
   return { id: endpointId, dropped: waiting.dropped + late.dropped };
 }
 

@@ -64,8 +64,7 @@ export async function removeDelivery(
 }
 
 /** What one transaction locks and removes at most. */
-const HEADS_PER_BATCH = 400;
-const BEHIND_PER_BATCH = 600;
+const PER_BATCH = 500;
 
 /** Queue and log are written in one order; what else writes the log in groups may not, and then one of two yields. */
 const DEADLOCK = '40P01';
@@ -89,7 +88,6 @@ type Dropped = {
  */
 export async function dropWaiting(
   database: Database,
-  wabaId: string,
   endpointId: string,
   options: DropOptions,
 ): Promise<Dropped> {
@@ -97,7 +95,7 @@ export async function dropWaiting(
     database,
     'select coalesce(max(position), 0) as position from delivery_queue',
   );
-  const cut = { wabaId, endpointId, upToPosition: last?.position ?? '0', ...options };
+  const cut = { endpointId, upToPosition: last?.position ?? '0', ...options };
   let dropped = 0;
   for (;;) {
     const pass = await dropPass(database, cut);
@@ -108,19 +106,32 @@ export async function dropWaiting(
   }
 }
 
-type Cut = DropOptions & { wabaId: string; endpointId: string; upToPosition: string };
+type Cut = DropOptions & { endpointId: string; upToPosition: string };
 
-/** Goes over all lanes of the endpoint once; `found`: how many there were to drop. */
+/**
+ * Goes over all lanes of the endpoint once; `found`: how many there were to drop. Heads come last, so that nothing
+ * becomes one only to be dropped.
+ */
 async function dropPass(database: Database, cut: Cut): Promise<{ dropped: number; found: number }> {
   const pass = { dropped: 0, found: 0 };
-  for (let lane: string | null = ''; lane !== null && !cut.ending?.aborted; ) {
-    const page: Page = await findDroppable(database, cut, lane);
-    pass.found += page.deliveryIds.length;
-    pass.dropped += await dropPage(database, cut, page.deliveryIds);
-    lane = page.nextLane;
+  for (const condition of [BEHIND, cut.underWayToo ? HEADS : FREE_HEADS]) {
+    for (let after: Place | null = FIRST; after !== null && !cut.ending?.aborted; ) {
+      const page: Place[] = await findDroppable(database, cut, condition, after);
+      pass.found += page.length;
+      pass.dropped += await dropPage(
+        database,
+        cut,
+        page.map(({ id }) => id),
+      );
+      after = page.length < PER_BATCH ? null : (page.at(-1) ?? null);
+    }
   }
   return pass;
 }
+
+const BEHIND = `state = 'queued'`;
+const HEADS = `state <> 'queued'`;
+const FREE_HEADS = `${HEADS} and (state <> 'claimed' or lease_until <= clock_timestamp())`;
 
 async function dropPage(database: Database, cut: Cut, deliveryIds: readonly string[]): Promise<number> {
   for (let tries = 1; ; tries += 1) {
@@ -133,63 +144,33 @@ async function dropPage(database: Database, cut: Cut, deliveryIds: readonly stri
   }
 }
 
-type Page = { deliveryIds: string[]; nextLane: string | null };
+type Place = { id: string; lane: string; position: string };
 
-/** What there is to drop in the next lanes, as far as a transaction goes. */
-async function findDroppable(database: Database, cut: Cut, fromLane: string): Promise<Page> {
-  const heads = await findHeads(database, cut, fromLane);
-  const here = heads.slice(0, HEADS_PER_BATCH);
-  const behind = await findBehind(
-    database,
-    cut,
-    here.map(({ lane }) => lane),
-  );
-  const isCutShort = behind.length === BEHIND_PER_BATCH;
-  const droppable = [...here.filter((head) => head.droppable), ...behind];
-  return {
-    deliveryIds: droppable.map(({ id }) => id),
-    nextLane: isCutShort ? (behind.at(-1)?.lane ?? fromLane) : (heads[HEADS_PER_BATCH]?.lane ?? null),
-  };
-}
+const FIRST: Place = { id: '', lane: '', position: '0' };
 
-type Found = { id: string; lane: string };
-
-/** Heads that are old enough: each is the oldest of its lane. One more than a batch takes: there the next begins. */
-async function findHeads(
+/** What there is to drop in the next places, lane by lane. */
+async function findDroppable(
   database: Database,
-  cut: Cut,
-  fromLane: string,
-): Promise<(Found & { droppable: boolean })[]> {
-  return await query<Found & { droppable: boolean }>(
+  { endpointId, upToPosition }: Cut,
+  condition: string,
+  { lane, position }: Place,
+): Promise<Place[]> {
+  return await query<Place>(
     database,
-    `select delivery_id as id, lane, ? or state <> 'claimed' or lease_until <= clock_timestamp() as droppable
-       from delivery_queue
-      where endpoint_id = ? and state <> 'queued' and lane >= ? and position <= ?
-      order by endpoint_id, lane limit ?`,
-    [cut.underWayToo === true, cut.endpointId, fromLane, cut.upToPosition, HEADS_PER_BATCH + 1],
+    `select delivery_id as id, lane, position from delivery_queue
+      where endpoint_id = :endpointId and ${condition} and (lane, position) > (:lane, cast(:position as bigint))
+        and position <= cast(:upToPosition as bigint)
+      order by endpoint_id, lane, position limit ${PER_BATCH}`,
+    { endpointId, upToPosition, lane, position },
   );
 }
 
-/** Lane by lane as far as a batch goes. Should lanes come in another order, the next pass finds what is left. */
-async function findBehind(database: Database, cut: Cut, lanes: readonly string[]): Promise<Found[]> {
-  return await query<Found>(
-    database,
-    `select behind.id, l.lane from unnest(?::text[]) as l (lane)
-      cross join lateral (
-        select delivery_id as id from delivery_queue
-         where endpoint_id = ? and lane = l.lane and state = 'queued' and position <= ?
-         order by position limit ?
-      ) as behind
-      limit ?`,
-    [lanes, cut.endpointId, cut.upToPosition, BEHIND_PER_BATCH, BEHIND_PER_BATCH],
-  );
-}
-
-type GoneEndpoint = { endpointId: string; wabaId: string };
-
-/** Up to `limit` endpoints whose removal was cut off before the queue was empty: one look into the index per endpoint. */
-export async function listGoneEndpoints(database: Database, limit: number): Promise<GoneEndpoint[]> {
-  return await query<GoneEndpoint>(
+/**
+ * Up to `limit` endpoints that are gone, of which something is still in the queue because their removal was cut off: one look
+ * into the index per endpoint.
+ */
+export async function listGoneEndpoints(database: Database, limit: number): Promise<string[]> {
+  const rows = await query<{ id: string }>(
     database,
     `with recursive used as (
        (select endpoint_id as id from delivery_queue where state <> 'queued' order by endpoint_id limit 1)
@@ -198,13 +179,10 @@ export async function listGoneEndpoints(database: Database, limit: number): Prom
                 order by endpoint_id limit 1)
          from used where used.id is not null
      )
-     select used.id as "endpointId",
-            coalesce((select d.waba_id from delivery_queue q
-                        join deliveries d on d.day = q.delivery_day and d.id = q.delivery_id
-                       where q.endpoint_id = used.id and q.state <> 'queued' limit 1), '') as "wabaId"
-       from used
+     select used.id from used
       where used.id is not null and not exists (select from webhook_endpoints e where e.id = used.id)
       limit ?`,
     [limit],
   );
+  return rows.map(({ id }) => id);
 }

@@ -191,9 +191,9 @@ async function makePartitions(database: Database): Promise<void> {
 
 /** An endpoint's removal goes over the queue once more after the endpoint is gone; a process may die before that. */
 async function dropForGoneEndpoints(database: Database, ending: AbortSignal): Promise<void> {
-  for (const { wabaId, endpointId } of await listGoneEndpoints(database, GONE_ENDPOINTS_AT_ONCE)) {
+  for (const endpointId of await listGoneEndpoints(database, GONE_ENDPOINTS_AT_ONCE)) {
     if (ending.aborted) return;
-    await dropWaiting(database, wabaId, endpointId, {
+    await dropWaiting(database, endpointId, {
       reason: 'dropped: the endpoint was deleted',
       underWayToo: true,
       ending,

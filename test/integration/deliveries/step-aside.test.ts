@@ -150,7 +150,7 @@ describe('a delivery that stepped aside', () => {
   test('is dropped with the rest of its endpoint', async () => {
     const { database, id } = await failing(5);
     await stepAside(database, ONE_MINUTE);
-    await dropWaiting(database, WABA, id, { reason: 'not wanted' });
+    await dropWaiting(database, id, { reason: 'not wanted' });
     expect(await rowsOf(database)).toEqual([]);
   });
 

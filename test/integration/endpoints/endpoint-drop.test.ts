@@ -45,7 +45,7 @@ async function settleAll(database: Database, claims: readonly Claim[]): Promise<
 }
 
 const drop = (database: Database, endpointId: string, options: DropOptions = { reason: REASON }) =>
-  dropWaiting(database, WABA, endpointId, options);
+  dropWaiting(database, endpointId, options);
 
 async function logStates(database: Database): Promise<Map<string, { state: string; error: string | null }>> {
   const rows = await query<{ id: string; state: string; error: string | null }>(

@@ -108,7 +108,7 @@ async function carryOut(world: World, { what, endpoint: index, choice }: Operati
   if (what === 'drop' || what === 'give up') return await dropSome(world, what);
   if (what === 'empty') {
     world.dropped.add(id);
-    await dropWaiting(database, wabaId, id, { reason: 'emptied by a test' });
+    await dropWaiting(database, id, { reason: 'emptied by a test' });
   }
   const pauses = what === 'pause' || (what === 'scope' && choice > 2);
   if (pauses) await holdEndpoint(tools, wabaId, { id, mode: 'paused', reason: '' });
