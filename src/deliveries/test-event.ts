@@ -6,13 +6,14 @@ import { type Audited, recordChange } from '../platform/audit/audit.ts';
 import type { CoreEventType } from '../platform/event-type.ts';
 import type { Database, Transaction } from '../platform/postgres/database.ts';
 import { openRateLimitStore } from '../platform/postgres/rate-limit-store.ts';
-import { query, queryOne } from '../platform/postgres/sql.ts';
+import { query } from '../platform/postgres/sql.ts';
 import { publicDeliveryId, publicEventId } from '../platform/public-ids.ts';
 import { checkRowId, invalidValue, RateLimitError, RequestError } from '../platform/request-input.ts';
 import type { DeliveryLabel } from '../queue/claim.ts';
 import { insertDeliveries, recordWorkflow } from '../queue/delivery-log.ts';
 import { enqueueTest } from '../queue/enqueue.ts';
 import { TEST_PHONE_NUMBER_ID, testEventData } from './envelope.ts';
+import { type DeliveryState, describeDeliveries } from './log/deliveries.ts';
 import { insertEvents, newDelivery } from './publish.ts';
 
 export type TestEventTools = {
@@ -40,6 +41,13 @@ export type TestEventResult = TestEventProgress & {
   workflowId: string | null;
   /** Why the workflow could not be started now; the worker starts it when it can. */
   startError: unknown;
+};
+
+type TestEventProgress = {
+  state: DeliveryState;
+  statusCode: number | null;
+  error: string | null;
+  durationMs: number | null;
 };
 
 const POLL_MS = 100;
@@ -116,9 +124,11 @@ async function settled(
 ): Promise<TestEventProgress> {
   const deadlineMs = performance.now() + waitMs;
   for (;;) {
-    const progress = await findTestEventProgress(database, stored.wabaId, stored);
-    if (progress === null) throw new Error('the delivery of the test event is gone');
-    if (progress.state !== 'pending' || performance.now() >= deadlineMs) return progress;
+    const [logged] = await describeDeliveries(database, [{ day: stored.deliveryDay, id: stored.deliveryId }]);
+    if (logged === undefined) throw new Error('the delivery of the test event is gone');
+    const { state, lastStatusCode: statusCode, lastError: error, lastDurationMs: durationMs } = logged;
+    if (state !== 'pending' || performance.now() >= deadlineMs)
+      return { state, statusCode, error, durationMs };
     await new Promise((resolve) => setTimeout(resolve, POLL_MS));
   }
 }
@@ -190,28 +200,4 @@ async function storeInLane(
   const { deliveryId, deliveryDay, eventUuid } = delivery;
   const label = { endpointId: endpoint.id, endpointUrl: endpoint.url, tenantId: tenant.id };
   return { deliveryId, deliveryDay, eventUuid, eventId, eventType: event.type, wabaId, ...label };
-}
-
-type TestEventProgress = {
-  state: 'pending' | 'delivered' | 'failed' | 'dropped';
-  statusCode: number | null;
-  error: string | null;
-  durationMs: number | null;
-};
-
-/** How far the delivery of a test event is; null when it is gone. */
-async function findTestEventProgress(
-  database: Database,
-  wabaId: string,
-  delivery: { deliveryDay: string; deliveryId: string },
-): Promise<TestEventProgress | null> {
-  return await queryOne<TestEventProgress>(
-    database,
-    `select d.state, d.last_status_code as "statusCode", d.last_error as error, a.duration_ms as "durationMs"
-       from deliveries d
-       left join lateral (select duration_ms from attempts where delivery_id = d.id order by attempt desc limit 1) a
-         on true
-      where d.day = :deliveryDay and d.id = :deliveryId and d.waba_id = :wabaId`,
-    { wabaId, ...delivery },
-  );
 }
