@@ -34,26 +34,19 @@ export type QueuedDelivery = {
 
 /**
  * Queues deliveries in the order given: the first of a lane becomes its head, the others wait behind it (see the
- * function enqueue_deliveries for how order is kept). Returns those that were claimed by `claimer`: they are attempted
- * once the transaction is committed.
+ * function enqueue_deliveries for how order is kept).
  */
-export async function enqueueDeliveries<Delivery extends QueuedDelivery>(
+export async function enqueueDeliveries(
   trx: Transaction,
-  deliveries: readonly Delivery[],
-  claimer: DirectClaimer | null = null,
-): Promise<Delivery[]> {
-  if (deliveries.length === 0) return [];
-  const wanted = wantedBy(claimer, deliveries);
-  const [row] = await query<{ heads: string[] | null }>(
+  deliveries: readonly QueuedDelivery[],
+): Promise<void> {
+  if (deliveries.length === 0) return;
+  await query(
     trx,
     `select enqueue_deliveries(:endpointIds, :lanes, :released, :replays, :deliveryDays, :deliveryIds, :eventDays,
-                               :eventUuids, :firsts, :claimed, :token, :leaseMs) as heads`,
-    {
-      ...queueParameters(deliveries, wanted, claimer),
-      replays: deliveries.map((d) => d.replay ?? false),
-    },
+                               :eventUuids, :firsts, :claimed, :token, :leaseMs)`,
+    { ...queueParameters(deliveries, new Set(), null), replays: deliveries.map((d) => d.replay ?? false) },
   );
-  return claimedOf(wanted, row?.heads ?? null);
 }
 
 /** Queues the delivery of a test event, due now and left to its run for a moment. False: its lane has a head already. */
@@ -90,9 +83,9 @@ function firstsOf<Delivery extends QueuedDelivery>(deliveries: readonly Delivery
 }
 
 /** The parameters by which enqueue_deliveries and publish_events queue and claim. */
-export function queueParameters<Delivery extends QueuedDelivery>(
-  deliveries: readonly Delivery[],
-  wanted: ReadonlySet<Delivery>,
+export function queueParameters(
+  deliveries: readonly QueuedDelivery[],
+  wanted: ReadonlySet<QueuedDelivery>,
   claimer: DirectClaimer | null,
 ) {
   const firsts = firstsOf(deliveries);
