@@ -164,12 +164,10 @@ function delivered(delivery: ClaimedDelivery, token: string): SettledDelivery {
   return {
     ...{ deliveryId, deliveryDay, token, nextState: null, attempt: 1, probes: 0, delayMs: null },
     ...{ run: null, logState: 'delivered', error: null, workflowId: 'delivery-session/1' },
-    record: {
-      ...{ wabaId: '1', endpointId, startedAt: new Date(), timings: TIMINGS },
-      ...{ statusCode: 200, errorClass: null, errorMessage: null, url: 'https://bench.example' },
-      ...{ remoteAddress: null, customHeaders: null, responseHeadersJson: '{}' },
-      responseBody: Buffer.from('ok'),
-    },
+    ...{ wabaId: '1', endpointId, startedAt: new Date(), ...TIMINGS },
+    ...{ statusCode: 200, errorClass: null, errorMessage: null, url: 'https://bench.example' },
+    ...{ remoteAddress: null, customHeaders: null, responseHeadersJson: '{}' },
+    responseBody: Buffer.from('ok'),
   };
 }
 

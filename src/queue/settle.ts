@@ -117,7 +117,7 @@ export async function findRunRoom(
 }
 
 /** What is written of one attempt: the queue row, the attempt itself, and the delivery in the log. */
-export type SettledDelivery = {
+export type SettledDelivery = AttemptRecord & {
   deliveryId: string;
   deliveryDay: string;
   token: string;
@@ -130,7 +130,6 @@ export type SettledDelivery = {
   logState: 'pending' | 'delivered' | 'failed';
   error: string | null;
   workflowId: string | null;
-  record: AttemptRecord;
 };
 
 /** Claims the next of a lane while the one before it is settled. */
@@ -168,7 +167,11 @@ export async function settleDeliveries(
       ...columns(settled, 'deliveryId', 'token', 'nextState', 'attempt', 'probes', 'delayMs', 'run'),
       ...columns(settled, 'deliveryDay', 'logState', 'error', 'workflowId'),
       logDays: [...new Set(settled.map((s) => s.deliveryDay))],
-      ...recordColumns(settled.map((s) => s.record)),
+      ...columns(settled, 'wabaId', 'endpointId', 'startedAt', 'statusCode', 'errorClass', 'errorMessage'),
+      ...columns(settled, 'url', 'remoteAddress', 'customHeaders'),
+      ...columns(settled, 'totalMs', 'dnsMs', 'connectMs', 'tlsMs', 'firstByteMs', 'reused'),
+      responseHeaders: textArray(settled.map((s) => s.responseHeadersJson)),
+      responseBodies: byteaArray(settled.map((s) => s.responseBody)),
       ...{ worker, runPrefix: RUN_PREFIX, userAgent: USER_AGENT },
       follows: settled.map((s) => claim?.behind.has(s.deliveryId) ?? false),
       followToken: claim?.token ?? null,
@@ -195,17 +198,7 @@ function sortRows(rows: readonly (SettledRow | ClaimedDelivery)[]): Settled {
   return sorted;
 }
 
-function recordColumns(records: readonly AttemptRecord[]) {
-  const timings = records.map((r) => r.timings);
-  return {
-    ...columns(records, 'wabaId', 'endpointId', 'startedAt', 'statusCode', 'errorClass', 'errorMessage'),
-    ...columns(records, 'url', 'remoteAddress', 'customHeaders'),
-    ...columns(timings, 'totalMs', 'dnsMs', 'connectMs', 'tlsMs', 'firstByteMs', 'reused'),
-    responseHeaders: textArray(records.map((r) => r.responseHeadersJson)),
-    responseBodies: byteaArray(records.map((r) => r.responseBody)),
-  };
-}
-
+/** An array for each name: what the rows have under it. */
 function columns<Name extends string>(
   rows: readonly { readonly [Key in Name]: Scalar }[],
   ...names: Name[]
@@ -214,11 +207,10 @@ function columns<Name extends string>(
 }
 
 /** One attempt, as it is logged. A repeated number is the trace of an attempt that was cut off: the first stays. */
-export type AttemptRecord = {
+export type AttemptRecord = PhaseTimings & {
   wabaId: string;
   endpointId: string;
   startedAt: Date;
-  timings: PhaseTimings;
   statusCode: number | null;
   errorClass: string | null;
   errorMessage: string | null;

@@ -57,11 +57,9 @@ function delivered(claim: Claim, deliveryDay: string, endpointId: string, attemp
       run: null,
     },
     ...{ logState: 'delivered', error: null, workflowId: null },
-    record: {
-      ...{ wabaId: '', endpointId, startedAt: new Date(), timings: NO_TIMINGS, statusCode: 200 },
-      ...{ errorClass: null, errorMessage: null, url: '', remoteAddress: null, customHeaders: null },
-      ...{ responseHeadersJson: null, responseBody: null },
-    },
+    ...{ wabaId: '', endpointId, startedAt: new Date(), ...NO_TIMINGS, statusCode: 200 },
+    ...{ errorClass: null, errorMessage: null, url: '', remoteAddress: null, customHeaders: null },
+    ...{ responseHeadersJson: null, responseBody: null },
   };
 }
 

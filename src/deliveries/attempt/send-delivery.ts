@@ -12,12 +12,8 @@ export type Sendable = Pick<
   'deliveryId' | 'eventUuid' | 'eventType' | 'eventId' | 'sequence' | 'attempts' | 'replay'
 > & { body: Buffer };
 
-export type SentRequest = {
-  wabaId: string;
-  url: string;
-  startedAt: Date;
-  result: SendResult;
-};
+/** When a request was sent, and what came of it. */
+export type SentRequest = { startedAt: Date; result: SendResult };
 
 /** Signs and POSTs the stored bytes once. Never rejects for what the receiver or the network does. */
 export async function sendDelivery(
@@ -29,9 +25,9 @@ export async function sendDelivery(
   const startedAt = new Date();
   const body = endpoint.appSecret === null ? delivery.body : upstreamBody(delivery.body);
   const headers = headersOf(endpoint, { ...delivery, body }, startedAt.getTime());
-  const { url, terms, wabaId } = endpoint;
+  const { url, terms } = endpoint;
   const result = await sender.send({ url, headers, body, timeoutMs, ...terms });
-  return { wabaId, url, startedAt, result };
+  return { startedAt, result };
 }
 
 function headersOf(endpoint: SendableEndpoint, delivery: Sendable, nowMs: number): Record<string, string> {

@@ -271,23 +271,23 @@ function settledDelivery({ attempt, outcome }: Settled): SettledDelivery {
     run: 'run' in outcome ? outcome.run : null,
     logState: isFinal ? outcome.state : 'pending',
     error: outcome.state === 'delivered' ? null : outcome.reason,
-    record: attemptRecord(attempt),
+    ...attemptRecord(attempt),
   };
 }
 
 function attemptRecord({ endpoint, sent }: MadeAttempt): AttemptRecord {
-  const { wabaId, url, startedAt, result } = sent;
+  const { startedAt, result } = sent;
   const response = result.outcome === 'response' ? result : null;
   const error = result.outcome === 'error' ? result : null;
   return {
-    wabaId,
+    wabaId: endpoint.wabaId,
     endpointId: endpoint.id,
     startedAt,
-    timings: result.timings,
+    ...result.timings,
     statusCode: response?.statusCode ?? null,
     errorClass: error?.errorClass ?? null,
     errorMessage: error?.message ?? null,
-    url: shownUrl(url),
+    url: shownUrl(endpoint.url),
     remoteAddress: result.remoteAddress,
     // They may hold credentials: their values are not logged.
     customHeaders: Object.keys(endpoint.customHeaders).join(',') || null,

@@ -51,11 +51,10 @@ async function endpointWorld() {
     isProbe: boolean,
   ) => {
     for (const claim of claims) {
-      const { endpoint, sent, ...attempt } = madeAttempt(answer(claim.eventId));
+      const { endpoint, ...attempt } = madeAttempt(answer(claim.eventId));
       const made: MadeAttempt = {
         ...{ ...attempt, ...claim, token, isProbe },
         endpoint: { ...endpoint, id, url: URL, wabaId: WABA, retryScheduleMs: DEFAULT_RETRY_SCHEDULE_MS },
-        sent: { ...sent, wabaId: WABA },
       };
       const { outcomes } = await settleAttempts(tools, [made]);
       const [outcome] = outcomes;

@@ -61,7 +61,7 @@ async function failingEndpoints({ mayStart }: { mayStart: boolean }) {
     const attempts = deliveries.map((claim): MadeAttempt => {
       const made = madeAttempt(result);
       const endpoint = { ...made.endpoint, id: claim.endpointId, wabaId: WABA, retryScheduleMs: [60_000] };
-      return { ...made, ...claim, token, isProbe, endpoint, sent: { ...made.sent, wabaId: WABA } };
+      return { ...made, ...claim, token, isProbe, endpoint };
     });
     const statements: string[] = [];
     const tools = {

@@ -41,7 +41,6 @@ async function attemptsWith(database: Database, statusCodes: readonly number[]):
     return {
       ...attempt,
       ...{ deliveryId, deliveryDay, token, endpoint },
-      sent: { ...attempt.sent, wabaId: WABA },
     };
   });
 }

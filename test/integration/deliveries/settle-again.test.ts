@@ -32,7 +32,6 @@ async function failedAttempts(database: Database, count: number): Promise<MadeAt
       deliveryDay,
       token,
       endpoint,
-      sent: { ...attempt.sent, wabaId: WABA },
     });
   }
   return made;

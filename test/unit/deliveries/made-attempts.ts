@@ -34,6 +34,6 @@ export function madeAttempt(result: SendResult, n = 0): MadeAttempt {
       signingKeys: [],
       terms: {},
     },
-    sent: { wabaId: '9', url: 'https://receiver.example/', startedAt: new Date(), result },
+    sent: { startedAt: new Date(), result },
   };
 }
