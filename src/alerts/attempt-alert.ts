@@ -9,6 +9,7 @@ import type { Database } from '../platform/postgres/database.ts';
 import { publicAlertId } from '../platform/public-ids.ts';
 import { nextDelayMs } from '../platform/retry-schedule.ts';
 import { type HttpSender, isProxyFailure } from '../platform/sender/http-sender.ts';
+import type { SendingAttempt } from '../platform/temporal/activity-kit.ts';
 import { operationsSecretPlace } from './sealed-columns.ts';
 
 export type AlertActivityTools = {
@@ -23,10 +24,6 @@ export type AlertActivityTools = {
 
 export type SendEndpointAlertInput = { wabaId: string; alertId: string };
 
-export type AlertOutcome =
-  | { state: 'delivered' | 'given_up'; summary: string }
-  | { state: 'waiting'; summary: string; delayMs: number };
-
 type Tools = Omit<AlertActivityTools, 'alertScheduleMs'>;
 
 /**
@@ -37,10 +34,10 @@ export async function attemptAlert(
   tools: Tools,
   schedule: readonly number[],
   input: SendEndpointAlertInput,
-): Promise<AlertOutcome> {
+): Promise<SendingAttempt> {
   const alert = await findAlertToSend(tools.database, input.wabaId, input.alertId);
-  if (alert === null) return { state: 'given_up', summary: 'There is no such alert.' };
-  if (alert.isSettled) return { state: 'delivered', summary: 'It was settled before.' };
+  if (alert === null) return { state: 'failed', summary: 'There is no such alert.' };
+  if (alert.isSettled) return { state: 'sent', summary: 'It was settled before.' };
   const target = targetOf(alert);
   if (!target.ok) return await giveUp(tools, input, target.reason, false);
   const verdict = await send(tools, input, alert, target);
@@ -51,7 +48,7 @@ export async function attemptAlert(
   if (verdict.kind === 'delivered') {
     await recordAlert(tools.database, input, { state: 'delivered', attempted: true, error: null });
     return {
-      state: 'delivered',
+      state: 'sent',
       summary: `Delivered with ${verdict.statusCode} at attempt ${alert.attempts + 1}.`,
     };
   }
@@ -124,7 +121,7 @@ async function giveUp(
   input: SendEndpointAlertInput,
   reason: string,
   attempted: boolean,
-): Promise<AlertOutcome> {
+): Promise<SendingAttempt> {
   await recordAlert(database, input, { state: 'given_up', attempted, error: reason });
-  return { state: 'given_up', summary: `Given up: ${reason}.` };
+  return { state: 'failed', summary: `Given up: ${reason}.` };
 }

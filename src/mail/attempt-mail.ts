@@ -1,6 +1,7 @@
 import { type SecretBox, SecretBoxError } from '../platform/crypto/secret-box.ts';
 import type { Database } from '../platform/postgres/database.ts';
 import { nextDelayMs } from '../platform/retry-schedule.ts';
+import type { SendingAttempt } from '../platform/temporal/activity-kit.ts';
 import { findMail, type MailContent, type MailToSend, recordMail } from './mails.ts';
 import { mailContentPlace } from './sealed-columns.ts';
 import type { MailOutcome, MailSender } from './smtp.ts';
@@ -16,15 +17,11 @@ export type MailActivityTools = {
   mailScheduleMs?: readonly number[];
 };
 
-export type MailAttempt =
-  | { state: 'sent' | 'failed'; summary: string }
-  | { state: 'waiting'; summary: string; delayMs: number };
-
 export async function attemptMail(
   tools: Omit<MailActivityTools, 'mailScheduleMs'>,
   schedule: readonly number[],
   { mailId }: SendMailInput,
-): Promise<MailAttempt> {
+): Promise<SendingAttempt> {
   const { database, mailSender } = tools;
   const mail = await findMail(database, mailId);
   if (mail === null) return await end(database, mailId, 'There is no such e-mail any more.');
@@ -49,7 +46,7 @@ export async function attemptMail(
   return { state: 'waiting', summary: `Attempt ${attemptsMade}: ${reason}.`, delayMs };
 }
 
-async function end(database: Database, mailId: string, reason: string): Promise<MailAttempt> {
+async function end(database: Database, mailId: string, reason: string): Promise<SendingAttempt> {
   await recordMail(database, mailId, { state: 'failed', attempted: false, error: reason });
   return { state: 'failed', summary: reason };
 }

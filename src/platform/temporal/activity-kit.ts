@@ -54,6 +54,30 @@ export async function awaitingDatabase<Result>(
   }
 }
 
+/** How something that is sent by one activity ended: in one line, and whether nobody took it. */
+export type SendingEnd = { failed: boolean; summary: string };
+
+/** What came of one attempt to send something. */
+export type SendingAttempt =
+  | { state: 'sent' | 'failed'; summary: string }
+  /** To be attempted again after `delayMs`. */
+  | { state: 'waiting'; summary: string; delayMs: number };
+
+/** Attempts once; each failure carries the wait until the next attempt. */
+export async function attemptSending(attempt: () => Promise<SendingAttempt>): Promise<SendingEnd> {
+  const outcome = await withHeartbeat(() => awaitingDatabase('NotYetSent', attempt));
+  if (outcome.state !== 'waiting') return { failed: outcome.state === 'failed', summary: outcome.summary };
+  const next = new Date(Date.now() + outcome.delayMs).toISOString();
+  throw notYet('NotYetSent', `${outcome.summary} Next at ${next}.`, outcome.delayMs);
+}
+
+/** Has what was not sent given up, because its workflow was cancelled. */
+export async function giveUpSending(record: (error: string) => Promise<void>): Promise<string> {
+  const error = 'given up: the workflow was cancelled';
+  await awaitingDatabase('NotYetSent', () => record(error));
+  return error;
+}
+
 /** Repeats work after each of these waits while it fails in a way that `mayPass`: a short absence must not cost its result. */
 export async function retryBriefly<Result>(
   work: () => Promise<Result>,
