@@ -120,7 +120,7 @@ export function planPublishing(
     const isFollowed = (delivery: PlannedDelivery) => lastOfLane.get(placeOf(delivery)) !== delivery;
     return {
       events: stored,
-      claimed: claimed.flatMap((delivery) => claimOf(delivery, stored, isFollowed(delivery))),
+      claimed: claimed.map((delivery) => claimOf(delivery, stored, isFollowed(delivery))),
     };
   };
   return { parameters, published };
@@ -262,18 +262,15 @@ function claimOf(
   delivery: PlannedDelivery,
   published: readonly PublishedEvent[],
   isFollowed: boolean,
-): ClaimedDelivery[] {
+): ClaimedDelivery {
   const { event, eventNumber, endpointVersion, deliveryId, deliveryDay, endpointId, eventDay, eventUuid } =
     delivery;
   const sequence = published[eventNumber - 1]?.sequence ?? '1';
-  if (event.body === null) return [];
-  return [
-    {
-      ...{ deliveryId, deliveryDay, endpointId, endpointVersion, eventDay, eventUuid },
-      ...{ attempts: 0, probes: 0, replay: false, hasRun: false, isFollowed },
-      ...{ eventType: event.type, eventId: event.eventId, sequence, body: event.body },
-    },
-  ];
+  return {
+    ...{ deliveryId, deliveryDay, endpointId, endpointVersion, eventDay, eventUuid },
+    ...{ attempts: 0, probes: 0, replay: false, hasRun: false, isFollowed },
+    ...{ eventType: event.type, eventId: event.eventId, sequence, body: event.body },
+  };
 }
 
 /** The lane that an event takes at an endpoint; a wider order scope puts more events into one. */

@@ -43,11 +43,14 @@ export const CLAIM = `update delivery_queue q
  */
 const IS_DUE = `state || '' = 'due'`;
 
+/** SQL of a claimed delivery, without what is known of its run. */
+export const CLAIMED = `delivery_id as "deliveryId", delivery_day as "deliveryDay", endpoint_id as "endpointId",
+         endpoint_version as "endpointVersion", event_day as "eventDay", event_uuid as "eventUuid", attempts, probes, replay,
+         event_type as "eventType", event_id as "eventId", sequence, body`;
+
 /** SQL that shows the rows of the expression `claimed` as claimed deliveries, in queue order. */
 export const SHOW_CLAIMED = `
-  select delivery_id as "deliveryId", delivery_day as "deliveryDay", endpoint_id as "endpointId", position,
-         endpoint_version as "endpointVersion", event_day as "eventDay", event_uuid as "eventUuid", attempts, probes, replay,
-         run is not null as "hasRun", event_type as "eventType", event_id as "eventId", sequence, body
+  select ${CLAIMED}, position, run is not null as "hasRun"
     from queued_with_events(array(select delivery_id from claimed))
    order by position`;
 

@@ -4,7 +4,7 @@ import { byteaArray, columnsOf, type Scalar, textArray } from '../platform/postg
 import { type Database, type Transaction, undone } from '../platform/postgres/database.ts';
 import { execute, query } from '../platform/postgres/sql.ts';
 import type { PhaseTimings } from '../platform/sender/phase-timings.ts';
-import { type ClaimedDelivery, RUN_PREFIX } from './claim.ts';
+import { CLAIMED, type ClaimedDelivery, RUN_PREFIX } from './claim.ts';
 
 export type Claim = { deliveryId: string; token: string };
 
@@ -158,7 +158,7 @@ export async function settleDeliveries(
 ): Promise<Settled> {
   const rows = await query<SettledRow | ClaimedDelivery>(
     database,
-    `select settled, promoted, ${CLAIM_COLUMNS} from settle_and_follow(
+    `select settled, promoted, ${CLAIMED}, false as "hasRun", true as "isFollowed" from settle_and_follow(
        :deliveryId, :token, :nextState, :attempt, :probes, :delayMs, :run, :logDays, :deliveryDay, :logState, :error,
        :workflowId, :wabaId, :endpointId, :startedAt, :totalMs, :dnsMs, :connectMs, :tlsMs, :firstByteMs, :reused, :statusCode,
        :errorClass, :errorMessage, :url, :remoteAddress, :customHeaders, :responseHeaders, :responseBodies, :worker,
@@ -182,10 +182,6 @@ export async function settleDeliveries(
 }
 
 type SettledRow = { settled: string; promoted: number };
-
-const CLAIM_COLUMNS = `delivery_id as "deliveryId", delivery_day as "deliveryDay", endpoint_id as "endpointId",
-     endpoint_version as "endpointVersion", event_day as "eventDay", event_uuid as "eventUuid", attempts, probes, replay,
-     false as "hasRun", true as "isFollowed", event_type as "eventType", event_id as "eventId", sequence, body`;
 
 function sortRows(rows: readonly (SettledRow | ClaimedDelivery)[]): Settled {
   const sorted: Settled = { ours: new Set(), promoted: 0, followers: [] };

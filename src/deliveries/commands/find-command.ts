@@ -6,7 +6,7 @@ import { shownUrl } from '../../platform/http/outbound-url.ts';
 import { MAX_ID_CHARS } from '../../platform/json/storable-text.ts';
 import { maskMessageIds } from '../../platform/logger.ts';
 import type { Database } from '../../platform/postgres/database.ts';
-import { query, queryValue } from '../../platform/postgres/sql.ts';
+import { query } from '../../platform/postgres/sql.ts';
 import {
   dayOfUuidV7,
   deliveryUuidOf,
@@ -22,6 +22,7 @@ import {
   type EventAttempt,
   type EventDelivery,
   findDeliveriesOfEvents,
+  findOwners,
   listDeliveryAttempts,
 } from '../log/deliveries.ts';
 import type { ListedEvent } from '../log/events.ts';
@@ -254,10 +255,5 @@ export async function findEventsForOperator(
 /** The event of a public delivery id; null when the text is none, or the delivery is not kept. */
 async function eventOfDelivery(database: Database, id: string): Promise<string | null> {
   const deliveryUuid = deliveryUuidOf(id) ?? deliveryIdOfWorkflow(id);
-  if (deliveryUuid === null) return null;
-  return await queryValue<string>(
-    database,
-    'select event_uuid from deliveries where day = cast(:day as date) and id = cast(:deliveryUuid as uuid)',
-    { deliveryUuid, day: dayOfUuidV7(deliveryUuid) },
-  );
+  return deliveryUuid === null ? null : ((await findOwners(database, deliveryUuid))?.eventUuid ?? null);
 }

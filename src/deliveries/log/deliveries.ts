@@ -1,7 +1,7 @@
 import type { EndpointMode } from '../../endpoints/endpoint-settings.ts';
 import type { EventType } from '../../platform/event-type.ts';
 import type { Database } from '../../platform/postgres/database.ts';
-import { query, queryOne, queryValue } from '../../platform/postgres/sql.ts';
+import { query, queryOne } from '../../platform/postgres/sql.ts';
 import { dayOfUuidV7 } from '../../platform/public-ids.ts';
 import type { QueueState } from '../../queue/states.ts';
 
@@ -199,10 +199,15 @@ export async function findDeliveryDetail(
   );
 }
 
-export async function findWabaOfDelivery(database: Database, deliveryId: string): Promise<string | null> {
-  return await queryValue<string>(
+/** The WABA and the event of a delivery; null when there is none with this id. */
+export async function findOwners(
+  database: Database,
+  deliveryId: string,
+): Promise<{ wabaId: string; eventUuid: string } | null> {
+  return await queryOne(
     database,
-    'select waba_id from deliveries where day = cast(:day as date) and id = cast(:deliveryId as uuid)',
+    `select waba_id as "wabaId", event_uuid as "eventUuid" from deliveries
+      where day = cast(:day as date) and id = cast(:deliveryId as uuid)`,
     { deliveryId, day: dayOfUuidV7(deliveryId) },
   );
 }

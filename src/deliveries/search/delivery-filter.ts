@@ -55,12 +55,16 @@ function oneOf<Name extends string>(names: readonly Name[], given: string): Name
   throw invalidValue(`Choose one of ${names.join(', ')}, not ${shown(given)}.`);
 }
 
-function checkResponse(given: string): AttemptResponse {
+function checkResponse(given: string): WantedResponse {
   const text = given.toLowerCase();
-  if (/^[1-5]\d\d$/.test(text)) return { kind: 'code', code: Number(text) };
-  if (/^[1-5]xx$/.test(text)) return { kind: 'codeClass', hundreds: Number(text[0]) };
+  if (/^[1-5](\d\d|xx)$/.test(text)) {
+    const bindings = { lowest: Number(text.replace('xx', '00')), highest: Number(text.replace('xx', '99')) };
+    const range = 'a.status_code between cast(:lowest as integer) and cast(:highest as integer)';
+    return { text: range, bindings, isFailure: !text.startsWith('2') };
+  }
   const errorClass = SEND_ERROR_CLASSES.find((known) => known === text);
-  if (errorClass !== undefined) return { kind: 'error', errorClass };
+  if (errorClass !== undefined)
+    return { text: 'a.error_class = :errorClass', bindings: { errorClass }, isFailure: true };
   throw invalidValue(
     `A response is an HTTP code such as 503, a class such as 5xx, or one of ${SEND_ERROR_CLASSES.join(', ')}.`,
   );
@@ -77,23 +81,21 @@ function checkId(text: string): string {
   throw invalidValue(`An id has 1 to ${MAX_ID_CHARS} characters.`);
 }
 
-/** What came of an attempt: one status code, a class such as 5 for 5xx, or the class of an error without response. */
-type AttemptResponse =
-  | { kind: 'code'; code: number }
-  | { kind: 'codeClass'; hundreds: number }
-  | { kind: 'error'; errorClass: string };
+/** SQL conditions, with what they are bound to. */
+type Conditions = { text: string; bindings: Record<string, Binding> };
+
+/** The condition on an attempt `a`, or on whatever has its columns; `isFailure`: an attempt with this response has failed. */
+type WantedResponse = Conditions & { isFailure: boolean };
 
 /** Which deliveries to list; null means no restriction. Times are Unix time in ms, `untilMs` is exclusive. */
 export type DeliveryFilter = {
   state: DeliveryState | null;
   eventType: EventType | null;
   endpointId: string | null;
-  response: AttemptResponse | null;
+  response: WantedResponse | null;
   sinceMs: number | null;
   untilMs: number | null;
 };
-
-type Conditions = { text: string; bindings: Record<string, Binding> };
 
 /**
  * Conditions on a delivery `d`. The type of its event is looked up by the key of each: joined, the planner may read a
@@ -108,24 +110,4 @@ export function deliveryConditions({ state, endpointId, eventType }: DeliveryFil
       : `(select ${typeIsAmong('event_type', 'array[cast(:eventType as text)]')} from events where day = d.event_day and id = d.event_uuid)`,
   ];
   return { text: conditions.join(' and '), bindings: { state, endpointId, eventType } };
-}
-
-/** The condition on an attempt `a`, or on whatever has its columns. */
-export function responseCondition(response: AttemptResponse): Conditions {
-  switch (response.kind) {
-    case 'code':
-      return { text: 'a.status_code = cast(:code as integer)', bindings: { code: response.code } };
-    case 'codeClass':
-      return {
-        text: 'a.status_code between cast(:hundreds as integer) * 100 and cast(:hundreds as integer) * 100 + 99',
-        bindings: { hundreds: response.hundreds },
-      };
-    case 'error':
-      return { text: 'a.error_class = :errorClass', bindings: { errorClass: response.errorClass } };
-  }
-}
-
-export function isFailedResponse(response: AttemptResponse): boolean {
-  if (response.kind === 'error') return true;
-  return (response.kind === 'code' ? Math.floor(response.code / 100) : response.hundreds) !== 2;
 }

@@ -1,7 +1,7 @@
 import type { Database } from '../../platform/postgres/database.ts';
 import { type Binding, query, queryColumn } from '../../platform/postgres/sql.ts';
 import { dayOfUuidV7, lowestUuidAt } from '../../platform/public-ids.ts';
-import { type DeliveryFilter, deliveryConditions, responseCondition } from './delivery-filter.ts';
+import { type DeliveryFilter, deliveryConditions } from './delivery-filter.ts';
 
 /** A delivery, and where it stands in the list: by day, then time in microseconds, then id, the newest first. */
 export type DeliveryPosition = { day: string; atMicros: string; id: string };
@@ -161,12 +161,12 @@ async function stepRows(
 function wanted(filter: DeliveryFilter) {
   const own = deliveryConditions(filter);
   // Only responses that are no failure come here, and those are the last of their delivery.
-  const response = filter.response === null ? null : responseCondition(filter.response);
+  const { response } = filter;
   const ofResponse = response?.text.replaceAll('a.status_code', 'd.last_status_code') ?? 'true';
   return {
     conditions: `${own.text} and ${ofResponse}`,
     bindings: { ...own.bindings, ...response?.bindings },
-    isFiltered: filter.state !== null || filter.response !== null || filter.eventType !== null,
+    isFiltered: filter.state !== null || response !== null || filter.eventType !== null,
   };
 }
 

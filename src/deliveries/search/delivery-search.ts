@@ -15,8 +15,6 @@ import {
   type DeliveryFilter,
   deliveryConditions,
   type GivenDeliveryFilter,
-  isFailedResponse,
-  responseCondition,
 } from './delivery-filter.ts';
 import {
   type DeliveryPosition,
@@ -73,8 +71,7 @@ async function byFilter(
   filter: Filter,
   page: ScanPage,
 ): Promise<Scan> {
-  const wantsFailure =
-    filter.response === null ? filter.state === 'failed' : isFailedResponse(filter.response);
+  const wantsFailure = filter.response?.isFailure ?? filter.state === 'failed';
   if (wantsFailure) return await byFailedAttempts(database, wabaId, filter, page);
   if (filter.state === 'pending') {
     const open = await openDeliveries(database, wabaId, MAX_OPEN);
@@ -192,10 +189,9 @@ const HIGHEST_ID = 'ffffffff-ffff-ffff-ffff-ffffffffffff';
 async function failedDeliveries(
   database: Database,
   wabaId: string | null,
-  { response, sinceMs }: DeliveryFilter & { sinceMs: number },
+  { response: wanted, sinceMs }: DeliveryFilter & { sinceMs: number },
   { belowId, limit }: { belowId: string; limit: number },
 ): Promise<Candidates> {
-  const wanted = response === null ? null : responseCondition(response);
   const rows = await query<{ id: string; fits: boolean }>(
     database,
     `select a.delivery_id as id, ${wanted === null ? 'true' : `coalesce(${wanted.text}, false)`} as fits
@@ -255,7 +251,7 @@ async function fittingDeliveries(
 ): Promise<DeliveryPosition[]> {
   if (ids.length === 0) return [];
   const own = deliveryConditions(filter);
-  const response = filter.response === null ? null : responseCondition(filter.response);
+  const { response } = filter;
   return await query<DeliveryPosition>(
     database,
     `select k.day, k.id, cast(extract(epoch from d.created_at) * 1000000 as bigint) as "atMicros"

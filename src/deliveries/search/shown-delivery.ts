@@ -6,7 +6,7 @@ import { removeDelivery } from '../../queue/remove.ts';
 import {
   type DeliveryDetail,
   findDeliveryDetail,
-  findWabaOfDelivery,
+  findOwners,
   type LoggedAttempt,
   listAttempts,
 } from '../log/deliveries.ts';
@@ -80,9 +80,9 @@ export async function wabaOfDelivery(
   { database }: { database: Database },
   deliveryId: string,
 ): Promise<string> {
-  const wabaId = await findWabaOfDelivery(database, knownUuid(deliveryId));
-  if (wabaId === null) throw unknownDelivery(deliveryId);
-  return wabaId;
+  const owners = await findOwners(database, knownUuid(deliveryId));
+  if (owners === null) throw unknownDelivery(deliveryId);
+  return owners.wabaId;
 }
 
 export function attemptUnderWay(): RequestError {
