@@ -140,15 +140,6 @@ export async function publishEvents(
   return published.events;
 }
 
-/** Stores events without queueing deliveries: for the `test` event, which goes to one chosen endpoint. */
-export async function insertEvents(
-  trx: Transaction,
-  events: readonly NewEvent[],
-  occurredAt: Date,
-): Promise<PublishedEvent[]> {
-  return (await publishTo(trx, [], events, { occurredAt, claimer: null })).events;
-}
-
 type MadeEvent = Omit<PublishedEvent, 'sequence'>;
 
 function makeEvent(event: NewEvent, occurredAt: Date): MadeEvent {

@@ -14,7 +14,7 @@ import { insertDeliveries, recordWorkflow } from '../queue/delivery-log.ts';
 import { enqueueTest } from '../queue/enqueue.ts';
 import { TEST_PHONE_NUMBER_ID, testEventData } from './envelope.ts';
 import { type DeliveryState, describeDeliveries } from './log/deliveries.ts';
-import { insertEvents, newDelivery } from './publish.ts';
+import { newDelivery, publishTo } from './publish.ts';
 
 export type TestEventTools = {
   database: Database;
@@ -192,7 +192,9 @@ async function storeInLane(
     messageId: null,
     dataJson: sample?.dataOf(eventId) ?? testEventData(tenant.businessName),
   };
-  const [published] = await insertEvents(trx, [event], new Date());
+  // Without subscribers: it goes to this endpoint only.
+  const { events } = await publishTo(trx, [], [event], { occurredAt: new Date(), claimer: null });
+  const [published] = events;
   if (published === undefined) throw new Error('the test event was not stored');
   const delivery = newDelivery(published, endpoint.id, published.lane, true);
   await insertDeliveries(trx, [delivery]);
