@@ -7,13 +7,7 @@ import type { Database, Transaction } from '../platform/postgres/database.ts';
 import { query } from '../platform/postgres/sql.ts';
 import { dayOfUuidV7, uuidV7 } from '../platform/public-ids.ts';
 import type { ClaimedDelivery } from '../queue/claim.ts';
-import {
-  claimedOf,
-  type DirectClaimer,
-  queueParameters,
-  wakeDispatcher,
-  wantedBy,
-} from '../queue/enqueue.ts';
+import { type DirectClaimer, planQueueing, wakeDispatcher } from '../queue/enqueue.ts';
 import { lockPublishing, ORDER_SCOPE_LOCK } from '../queue/publishing-locks.ts';
 import { contentJudge } from './content-filter.ts';
 import { serializeEvent } from './envelope.ts';
@@ -102,19 +96,19 @@ export function planPublishing(
   const startMs = Date.now();
   const made = events.map((event) => makeEvent(event, occurredAt));
   const deliveries = fanOut(made, subscribers);
-  const wanted = wantedBy(claimer, deliveries);
+  const queued = planQueueing(deliveries, claimer);
   const keys = keysOf(made);
   const parameters = {
     ...keyColumns(keys),
     ...eventColumns(made),
     occurredAt,
     deliveryWabas: deliveries.map((d) => d.wabaId),
-    ...queueParameters(deliveries, wanted, claimer),
+    ...queued.parameters,
   };
   const published = (database: Database, { heads, lastNumbers }: StoredEvents): Published => {
     tracing.note?.({ name: 'publish', about: made, startMs, endMs: Date.now() });
     const stored = made.map((event, index) => ({ ...event, sequence: keys.numberOf(index, lastNumbers) }));
-    const claimed = claimedOf(wanted, heads);
+    const claimed = queued.claimed(heads ?? []);
     if (claimed.length < (heads?.length ?? 0)) wakeDispatcher(database);
     const lastOfLane = new Map(deliveries.map((delivery) => [placeOf(delivery), delivery]));
     const isFollowed = (delivery: PlannedDelivery) => lastOfLane.get(placeOf(delivery)) !== delivery;

@@ -45,7 +45,7 @@ export async function enqueueDeliveries(
     trx,
     `select enqueue_deliveries(:endpointIds, :lanes, :released, :replays, :deliveryDays, :deliveryIds, :eventDays,
                                :eventUuids, :firsts, :claimed, :token, :leaseMs)`,
-    { ...queueParameters(deliveries, new Set(), null), replays: deliveries.map((d) => d.replay ?? false) },
+    { ...planQueueing(deliveries, null).parameters, replays: deliveries.map((d) => d.replay ?? false) },
   );
 }
 
@@ -63,33 +63,19 @@ export async function enqueueTest(trx: Transaction, delivery: QueuedDelivery): P
   return queued === 1;
 }
 
-/** The deliveries that the claimer takes if they become heads: of each lane only the first can. */
-export function wantedBy<Delivery extends QueuedDelivery>(
-  claimer: DirectClaimer | null,
+/**
+ * How deliveries are queued: `parameters` are those of enqueue_deliveries and publish_events, and `claimed` says which
+ * of them the claimer has, by the heads that it got. Of each lane only the first can become a head.
+ */
+export function planQueueing<Delivery extends QueuedDelivery>(
   deliveries: readonly Delivery[],
-): Set<Delivery> {
-  if (claimer === null) return new Set();
-  const mayTake = [...firstsOf(deliveries)].filter(({ open, released }) => open === true && released);
-  return new Set(mayTake.filter(({ endpointId }) => claimer.take(endpointId)));
-}
-
-function firstsOf<Delivery extends QueuedDelivery>(deliveries: readonly Delivery[]): Set<Delivery> {
-  const firsts = new Map<string, Delivery>();
-  for (const delivery of deliveries) {
-    const place = `${delivery.endpointId} ${delivery.lane}`;
-    if (!firsts.has(place)) firsts.set(place, delivery);
-  }
-  return new Set(firsts.values());
-}
-
-/** The parameters by which enqueue_deliveries and publish_events queue and claim. */
-export function queueParameters(
-  deliveries: readonly QueuedDelivery[],
-  wanted: ReadonlySet<QueuedDelivery>,
   claimer: DirectClaimer | null,
 ) {
   const firsts = firstsOf(deliveries);
-  return {
+  const mayTake =
+    claimer === null ? [] : [...firsts].filter(({ open, released }) => open === true && released);
+  const wanted = new Set(mayTake.filter(({ endpointId }) => claimer?.take(endpointId)));
+  const parameters = {
     endpointIds: deliveries.map((d) => d.endpointId),
     lanes: deliveries.map((d) => d.lane),
     released: deliveries.map((d) => d.released),
@@ -102,15 +88,20 @@ export function queueParameters(
     token: claimer?.token ?? null,
     leaseMs: claimer?.leaseMs ?? 0,
   };
+  const claimed = (heads: readonly string[]): Delivery[] => {
+    const isHead = new Set(heads);
+    return [...wanted].filter(({ deliveryId }) => isHead.has(deliveryId));
+  };
+  return { parameters, claimed };
 }
 
-/** Of the wanted deliveries, those that became heads. */
-export function claimedOf<Delivery extends QueuedDelivery>(
-  wanted: ReadonlySet<Delivery>,
-  heads: readonly string[] | null,
-): Delivery[] {
-  const isHead = new Set(heads ?? []);
-  return [...wanted].filter(({ deliveryId }) => isHead.has(deliveryId));
+function firstsOf<Delivery extends QueuedDelivery>(deliveries: readonly Delivery[]): Set<Delivery> {
+  const firsts = new Map<string, Delivery>();
+  for (const delivery of deliveries) {
+    const place = `${delivery.endpointId} ${delivery.lane}`;
+    if (!firsts.has(place)) firsts.set(place, delivery);
+  }
+  return new Set(firsts.values());
 }
 
 /** Makes a reserved event's deliveries claimable, where they are heads; those behind follow when promoted. */
