@@ -62,7 +62,6 @@ export function makeEndpointHealth(now: () => number = Date.now) {
     return window;
   };
 
-  /** Of how many deliveries. */
   const timeoutsInARow = (endpointId: string, { deliveryId, timedOut }: CountedAttempt): number => {
     if (timedOut) timeouts.set(endpointId, (timeouts.get(endpointId) ?? new Set()).add(deliveryId));
     else timeouts.delete(endpointId);

@@ -258,7 +258,6 @@ function claimOf(
   };
 }
 
-/** The lane that an event takes at an endpoint; a wider order scope puts more events into one. */
 function laneAt({ orderScope }: Subscriber, event: MadeEvent): string {
   if (orderScope === 'endpoint') return 'endpoint';
   if (orderScope === 'conversation' && event.conversationId !== null) {

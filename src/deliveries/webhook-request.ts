@@ -6,7 +6,6 @@ type WebhookHeadersInput = {
   /** Our own event id: the same over attempts, endpoints and replays, without a dot. */
   webhookId: string;
   timestampSeconds: number;
-  /** The Standard Webhooks list. */
   signature: string;
   /** Takes the place of the list in X-Service-Signature when the endpoint has another signature profile. */
   profileSignature?: string | undefined;

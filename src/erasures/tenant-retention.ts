@@ -99,7 +99,6 @@ type Walk<Row> = {
   time: string;
   where?: string;
   columns: string;
-  /** SQL: whether a row may go. */
   mayGo: string;
   rows?: number;
   take(found: Row[]): Promise<void>;

@@ -194,7 +194,6 @@ function sortRows(rows: readonly (SettledRow | ClaimedDelivery)[]): Settled {
   return sorted;
 }
 
-/** An array for each name: what the rows have under it. */
 function columns<Name extends string>(
   rows: readonly { readonly [Key in Name]: Scalar }[],
   ...names: Name[]

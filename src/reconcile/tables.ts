@@ -67,7 +67,6 @@ const IDS_OF_WORKFLOWS: Readonly<Record<string, { table: string; pattern: RegExp
   approveApiKey: { table: 'api_key_requests', pattern: /^api-key-request\/(\d+)$/ },
 };
 
-/** Temporal lists the newest first. */
 const NEWEST = 200;
 const LIST_MS = 60_000;
 

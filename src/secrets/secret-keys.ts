@@ -7,9 +7,7 @@ import { SEALED_COLUMNS } from './sealed-columns.ts';
 
 export type SecretStatus = {
   currentKeyId: string;
-  /** Keys of the settings that nothing needs. */
   retirableKeyIds: string[];
-  /** `isKnown`: the settings have the key. */
   stored: (SealedCount & { isKnown: boolean })[];
 };
 
@@ -131,7 +129,6 @@ export type SealedCount = { table: string; column: string; keyId: string; count:
 
 type SealedText = { id: string; sealed: string };
 
-/** `v1:keyId:…` */
 const keyIdOf = (column: string) => `split_part(${column}, ':', 2)`;
 
 export async function countSealed(database: Database): Promise<SealedCount[]> {

@@ -33,7 +33,6 @@ export function answerForTenant(text: string, own: OwnAddress): string | null {
   }
 }
 
-/** In the order of the text. */
 function addressEdits(node: JsonNode, own: OwnAddress): TextEdit[] {
   if (node.kind === 'array') return items(node).flatMap((item) => addressEdits(item, own));
   return members(node).flatMap(({ name, value }) => {

@@ -217,7 +217,6 @@ function outcomeOf(
 type Decisions = {
   /** Whether its endpoint has to be taken for down; null: it was not counted yet. */
   isDown: boolean | null;
-  /** It has used up a start of a run. */
   hasStart: boolean;
 };
 

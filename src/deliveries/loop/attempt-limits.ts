@@ -67,7 +67,6 @@ export class EndpointLimiter {
     return this.#limitsOf(endpointId).workflows;
   }
 
-  /** Attempts that may be started now. */
   free(endpointId: string): number {
     const state = this.#stateOf(endpointId);
     if (state.restsUntilMs > this.#now() || state.held.size >= MOST_HELD_OF_ENDPOINT) return 0;

@@ -39,7 +39,6 @@ type RecorderOptions = {
   giveUpMs: number;
   /** Claims what follows in the lanes of a group; null while it would not be attempted. */
   followerClaims: () => DirectClaims | null;
-  /** Called for each part of a group as it is recorded. */
   onRecorded: (recorded: Recorded) => void;
   /** Called for results that cannot be recorded because others have locked their rows for long. */
   onHeld: (attempts: readonly MadeAttempt[]) => void;

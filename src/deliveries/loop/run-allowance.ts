@@ -31,7 +31,6 @@ export function makeCalmWatch(cores: number, now?: () => number) {
 export function makeFailureAllowance(cores: number, now?: () => number) {
   const { left, spend, shareOf, shareWith } = makeBucket(cores, SAVED_FAILURE_STARTS, now);
   return {
-    /** Whether a tenant that has no run open would be given a start. */
     hasStart: () => left() >= 1,
     /** Uses up one start; false when there is none left. `isFirst`: for a tenant that has no run open. */
     take(isFirst: boolean): boolean {

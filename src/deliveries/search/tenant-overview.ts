@@ -37,7 +37,6 @@ export async function chartSpan(database: Database, wabaId: string, until: Date)
 const STEP = `make_interval(mins => cast(:stepMinutes as integer))`;
 const stepOf = (time: string) => `date_bin(${STEP}, ${time}, timestamptz '2000-01-01 00:00Z')`;
 
-/** The steps up to that of `until`, the oldest first. */
 const STEPS = `generate_series(${stepOf('cast(:until as timestamptz)')} - (cast(:steps as integer) - 1) * ${STEP},
                                ${stepOf('cast(:until as timestamptz)')}, ${STEP}) as h (at)`;
 

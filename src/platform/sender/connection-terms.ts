@@ -1,7 +1,6 @@
 import type { TargetLists } from '../http/outbound-url.ts';
 
 type ClientCertificate = {
-  /** Of the certificate and so of its key. */
   fingerprint: string;
   certificate: string;
   privateKey: string;

@@ -17,7 +17,6 @@ export type TemporalSettings = TemporalServer & { namespace: string };
 /** Two of our queues are for activities only. */
 const EXPECTED_WARNING = /^No workflows registered/;
 
-/** What the SDK counts, with names and units as Prometheus wants them. */
 const METRICS = {
   attachServiceName: false,
   prometheus: { countersTotalSuffix: true, unitSuffix: true, useSecondsForDurations: true },

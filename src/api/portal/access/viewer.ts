@@ -11,7 +11,6 @@ import type { OpenSession } from '../../../users/user-sessions.ts';
 export type Viewer = Omit<OpenSession, 'id' | 'isUseStale' | 'isNew'> & {
   /** What the session is still to do; on all but a few pages it is `whole`. */
   step: SessionStep;
-  /** Operators' pages are reached at this address. */
   isOperatorAddress: boolean;
 };
 

@@ -201,7 +201,6 @@ function nextSteps(viewer: Viewer, path: string, request: KeyRequest): Markup {
 <div class="buttons">${canReveal && actionButton(viewer, `${path}/reveal`, 'Show the key once', 'primary')}${mayWithdraw && actionButton(viewer, `${path}/withdraw`, 'Withdraw the request')}</div>`;
 }
 
-/** A request that is refused shows how it stands instead. */
 async function refusedView(visit: Visit, error: RequestError): Promise<FastifyReply> {
   if (error.code.startsWith('unknown_')) throw error;
   const notice = { kind: 'error' as const, text: error.message };

@@ -11,7 +11,6 @@ export type FormField<Name extends string, Subject> = {
   label: string;
   /** Where the page has two fields of the name. */
   id?: string;
-  /** Left out: a line of text. */
   widget?: 'line' | 'lines' | 'list' | 'ticks' | 'hidden';
   type?: NonNullable<Parameters<typeof textField>[0]['type']>;
   required?: boolean;

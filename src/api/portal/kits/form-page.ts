@@ -150,7 +150,6 @@ export type FormPage<Name extends string, Subject> = Place &
     action?: string;
     /** The form stands on another page; this one only shows what is wrong with it. */
     isPart?: boolean;
-    /** Where to go in place of the page; null: nowhere else. */
     instead?: (visit: Visit) => string | null;
     /** Who sees the page without the form, where those are more than may send it. */
     seenBy?: Place['access'];

@@ -73,7 +73,6 @@ export class Visit {
     return this.request.portalWaba?.wabaId ?? null;
   }
 
-  /** Whether the viewer gets the buttons that change something. */
   get mayChange(): boolean {
     return this.viewer.role !== 'member';
   }

@@ -236,7 +236,6 @@ function stepTable(caption: string, steps: readonly HousekeepingStep[], now: Dat
 type TroubledCount = { failing: number; paused: number };
 
 type TroubleView = {
-  /** The first of all that `counted` counts. */
   endpoints: readonly TroubledEndpoint[];
   counted: TroubledCount;
   waiting: ReadonlyMap<string, WaitingDeliveries>;

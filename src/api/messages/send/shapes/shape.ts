@@ -10,7 +10,6 @@ export const File = Type.Object(FILE);
 
 export const NamedFile = Type.Object({ ...FILE, filename: Type.Optional(Text) });
 
-/** An amount of money: `value / offset`. */
 export const Amount = Type.Object({ value: Type.Integer(), offset: Type.Integer() });
 
 export function optional<T extends TProperties>(properties: T) {
