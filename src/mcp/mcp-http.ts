@@ -10,6 +10,7 @@ import {
   validateOriginHeader,
 } from '@modelcontextprotocol/server';
 import { isApiKey } from '../keys/api-key.ts';
+import { readBody } from '../platform/http/read-body.ts';
 import { createMcpServer, type McpTools } from './mcp-server.ts';
 
 export type HttpOptions = {
@@ -25,9 +26,6 @@ const PATH = '/mcp';
 
 /** As much as the API takes, and the frame around it. */
 const MAX_BODY_BYTES = 512 * 1024;
-
-/** How much of a body that is refused is still read (and dropped), so that its sender gets to see the answer. */
-const MAX_DROPPED_BYTES = 32 * 1024 * 1024;
 
 /** Streamable HTTP. Each request carries the API key of its caller; this server has none. */
 export async function serveHttp(
@@ -110,24 +108,6 @@ function callerOf({ headers, url }: IncomingMessage, hostnames: string[]): { key
     message: 'The request needs the header "Authorization: Bearer <API key>", with a key of the gateway.',
     headers: { 'www-authenticate': 'Bearer realm="heliograph"' },
   };
-}
-
-/** Reads a body to its end; null: it has more than `mostBytes`. Rejects when the client goes. */
-async function readBody(request: IncomingMessage, mostBytes: number): Promise<Buffer | null> {
-  const { promise, resolve, reject } = Promise.withResolvers<void>();
-  let chunks: Buffer[] = [];
-  let sizeBytes = 0;
-  const onData = (chunk: Buffer): void => {
-    sizeBytes += chunk.length;
-    if (sizeBytes <= mostBytes) chunks.push(chunk);
-    else chunks = [];
-    if (sizeBytes > MAX_DROPPED_BYTES) resolve();
-  };
-  // Listeners and not an iterator, which would destroy the connection before it has the answer.
-  request.on('data', onData).once('end', resolve).once('error', reject);
-  await promise;
-  request.off('data', onData);
-  return sizeBytes > mostBytes ? null : Buffer.concat(chunks);
 }
 
 function webRequest(request: IncomingMessage, body: Buffer, signal: AbortSignal): Request {

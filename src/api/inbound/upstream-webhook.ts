@@ -5,6 +5,7 @@ import { insertBodies, type KeepAtOnce } from '../../inbound/inbox.ts';
 import type { SignedBody } from '../../inbox/bodies.ts';
 import type { AppSecret } from '../../platform/config/app-secret.ts';
 import type { Config } from '../../platform/config/config.ts';
+import { MAX_DROPPED_BYTES, readBody } from '../../platform/http/read-body.ts';
 import { tracing } from '../../platform/metrics/metrics.ts';
 import type { Database } from '../../platform/postgres/database.ts';
 import { isDataError } from '../../platform/postgres/error-class.ts';
@@ -75,29 +76,11 @@ function storeAtOnce(database: Database, keepAtOnce: KeepAtOnce): BodyBatcherOpt
   };
 }
 
-/** How much of a body that is too large is still read (and dropped), so that its sender gets to see the answer. */
-const MAX_DROPPED_BYTES = 32 * 1024 * 1024;
-
 /** Reads a request body as the bytes that were sent. Throws ApiError 413. */
-async function readRawBody(payload: Readable, maxBodyBytes: number): Promise<Buffer> {
-  const { promise, resolve, reject } = Promise.withResolvers<void>();
-  let chunks: Buffer[] = [];
-  let sizeBytes = 0;
-  const onData = (chunk: Buffer): void => {
-    sizeBytes += chunk.length;
-    if (sizeBytes <= maxBodyBytes) chunks.push(chunk);
-    else chunks = [];
-    if (sizeBytes > MAX_DROPPED_BYTES) resolve();
-  };
-  // Listeners and not an iterator, which would destroy the connection before it has the answer.
-  payload.on('data', onData).once('end', resolve).once('error', reject);
-  try {
-    await promise;
-  } finally {
-    payload.off('data', onData);
-  }
-  if (sizeBytes > maxBodyBytes) throw new ApiError('body_too_large');
-  return chunks.length === 1 && chunks[0] !== undefined ? chunks[0] : Buffer.concat(chunks);
+async function readRawBody(payload: Readable): Promise<Buffer> {
+  const body = await readBody(payload, MAX_BODY_BYTES);
+  if (body === null) throw new ApiError('body_too_large');
+  return body;
 }
 
 const MAX_CHALLENGE_CHARS = 1024;
@@ -171,7 +154,7 @@ function receiveWebhook(
   scope.removeAllContentTypeParsers();
   scope.addContentTypeParser(
     '*',
-    async (_request: FastifyRequest, payload: Readable) => await readRawBody(payload, MAX_BODY_BYTES),
+    async (_request: FastifyRequest, payload: Readable) => await readRawBody(payload),
   );
   scope.route({
     method: 'POST',

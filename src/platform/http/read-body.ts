@@ -1,0 +1,26 @@
+import type { Readable } from 'node:stream';
+
+/** How much of a body that is refused is still read (and dropped), so that its sender gets to see the answer. */
+export const MAX_DROPPED_BYTES = 32 * 1024 * 1024;
+
+/** Reads a request body to its end, as the bytes that were sent; null: it has more than `mostBytes`. Rejects when the client goes. */
+export async function readBody(body: Readable, mostBytes: number): Promise<Buffer | null> {
+  const { promise, resolve, reject } = Promise.withResolvers<void>();
+  let chunks: Buffer[] = [];
+  let sizeBytes = 0;
+  const onData = (chunk: Buffer): void => {
+    sizeBytes += chunk.length;
+    if (sizeBytes <= mostBytes) chunks.push(chunk);
+    else chunks = [];
+    if (sizeBytes > MAX_DROPPED_BYTES) resolve();
+  };
+  // Listeners and not an iterator, which would destroy the connection before it has the answer.
+  body.on('data', onData).once('end', resolve).once('error', reject);
+  try {
+    await promise;
+  } finally {
+    body.off('data', onData);
+  }
+  if (sizeBytes > mostBytes) return null;
+  return chunks.length === 1 && chunks[0] !== undefined ? chunks[0] : Buffer.concat(chunks);
+}
