@@ -43,8 +43,9 @@ const SPARE_SECONDS = 30;
 const SLOW_EVERY = 5;
 
 /**
- * Once a second: stores how this process's attempts went and passes that on to runs, stops endpoints that fail over all processes together, and lets
- * those that are back begin slowly. One process of all disables those that failed for days and applies wanted order scopes.
+ * Once a second: stores how this process's attempts went and passes that on to runs, stops endpoints that fail over all
+ * processes together, and lets those that are back begin slowly. One process of all disables those that failed for days and
+ * applies wanted order scopes.
  */
 export function startEndpointKeeper(tools: EndpointKeeperTools): Loop {
   let turns = 0;

@@ -3,7 +3,7 @@ import type { Readable } from 'node:stream';
 /** How much of a body that is refused is still read (and dropped), so that its sender gets to see the answer. */
 export const MAX_DROPPED_BYTES = 32 * 1024 * 1024;
 
-/** Reads a request body to its end, as the bytes that were sent; null: it has more than `mostBytes`. Rejects when the client goes. */
+/** Reads a request body to its end; null: it has more than `mostBytes`. Rejects when the client goes. */
 export async function readBody(body: Readable, mostBytes: number): Promise<Buffer | null> {
   const { promise, resolve, reject } = Promise.withResolvers<void>();
   let chunks: Buffer[] = [];

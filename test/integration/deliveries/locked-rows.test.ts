@@ -15,6 +15,7 @@ import { releaseEvent } from '../../../src/queue/enqueue.ts';
 import { queueReplayPage } from '../../../src/replays/replay-steps.ts';
 import { startReplay, switchReplay } from '../../../src/replays/replays.ts';
 import { claimAll } from '../../support/due-shares.ts';
+import { holdRows } from '../../support/held-rows.ts';
 import { bodyOf, textMessage } from '../../support/load/upstream-bodies.ts';
 import { deliverHeads } from '../../support/settle-rows.ts';
 import { takeIn } from '../../support/take-in.ts';
@@ -74,24 +75,9 @@ function recorderOf(database: Database, runLimits: RunLimits = NO_RUNS) {
 
 /** Holds the row of a delivery as a transaction of intake or of a replay does, until `release`. */
 const holdRow = (database: Database, deliveryId: string) =>
-  hold(database, 'select 1 from delivery_queue where delivery_id = cast(? as uuid) for update', deliveryId);
-
-async function hold(database: Database, text: string, id: string): Promise<{ release: () => Promise<void> }> {
-  const { promise: ends, resolve: end } = Promise.withResolvers<void>();
-  const { promise: isHeld, resolve: held } = Promise.withResolvers<void>();
-  const holding = database.transaction(async (trx) => {
-    await query(trx, text, [id]);
-    held();
-    await ends;
-  });
-  await isHeld;
-  return {
-    release: async () => {
-      end();
-      await holding;
-    },
-  };
-}
+  holdRows(database, 'select 1 from delivery_queue where delivery_id = cast(? as uuid) for update', [
+    deliveryId,
+  ]);
 
 test.each([
   ['successes', [200, 200, 200]],
@@ -173,11 +159,9 @@ test('a failure whose endpoint another transaction holds delays no success that 
   const [failure, ...successes] = await attemptsWith(database, [503, 200, 200]);
   if (failure === undefined) throw new Error('nothing was claimed');
   const { recorder, recorded, held } = recorderOf(database);
-  const { release } = await hold(
-    database,
-    'select 1 from webhook_endpoints where id = ? for update',
+  const { release } = await holdRows(database, 'select 1 from webhook_endpoints where id = ? for update', [
     failure.endpoint.id,
-  );
+  ]);
   onTestFinished(release);
   recorder.add(failure);
   await eventually('the failure waits', () => held.has(failure.deliveryId));

@@ -1,8 +1,8 @@
 import { expect, onTestFinished, test } from 'vitest';
 import { makeAddressGuard } from '../../../src/platform/http/outbound-url.ts';
-import type { Database } from '../../../src/platform/postgres/database.ts';
-import { query, queryValue } from '../../../src/platform/postgres/sql.ts';
+import { queryValue } from '../../../src/platform/postgres/sql.ts';
 import { makeHttpSender } from '../../../src/platform/sender/http-sender.ts';
+import { holdRows } from '../../support/held-rows.ts';
 import { idleLoop } from '../../support/idle-loop.ts';
 import { addEndpoints, queueEach } from '../../support/many-endpoints.ts';
 import { addEndpoint, freshTenant } from '../../support/test-accounts.ts';
@@ -52,22 +52,6 @@ async function stormy() {
   return { database, receiver, ids, loop, letGo, add, attempts };
 }
 
-/** Holds rows as an operator does who looks before changing them; returns what ends that. */
-async function hold(database: Database, text: string, ids: readonly string[]): Promise<() => Promise<void>> {
-  const { promise: ends, resolve: end } = Promise.withResolvers<void>();
-  const { promise: isHeld, resolve: held } = Promise.withResolvers<void>();
-  const holding = database.transaction(async (trx) => {
-    await query(trx, text, [ids]);
-    held();
-    await ends;
-  });
-  await isHeld;
-  return async () => {
-    end();
-    await holding;
-  };
-}
-
 test.each([
   ['endpoints', 'select 1 from webhook_endpoints where id = any (cast(? as bigint[])) for update'],
   ['deliveries', 'select 1 from delivery_queue where endpoint_id = any (cast(? as bigint[])) for update'],
@@ -77,7 +61,7 @@ test.each([
     const { database, receiver, ids, loop, letGo, add, attempts } = await stormy();
     loop.start();
     await eventually('all hang', () => receiver.received.length, { is: 2 * ENDPOINTS });
-    const release = await hold(database, text, ids);
+    const { release } = await holdRows(database, text, [ids]);
     onTestFinished(release);
     letGo();
     await eventually('all are answered', () => receiver.received.every(({ status }) => status === 503));
