@@ -3,7 +3,8 @@
 /*
  * Runs before `npm start` and `npm test`: installs what package-lock.json asks for when it is not there.
  * Plain Node 20 without dependencies, since there may be none yet. With --browser it also provides the
- * Chromium of the page tests.
+ * Chromium of the page tests, and with --run FILE it runs a script with the Node.js that it installed: a shell in
+ * which `node` has run once finds the older one again.
  */
 
 const { spawn, spawnSync } = require('node:child_process');
@@ -46,9 +47,12 @@ function staleReason() {
     ([location, entry]) => wanted.packages[location] === undefined && entry.optional !== true,
   );
   if (extra !== undefined) return `${extra[0]} is not in package-lock.json`;
-  const node = process.platform === 'win32' ? 'node.cmd' : 'node';
-  if (!fs.existsSync(path.join(root, 'node_modules', '.bin', node))) return 'its Node.js is missing';
+  if (!fs.existsSync(installedNode())) return 'its Node.js is missing';
   return undefined;
+}
+
+function installedNode() {
+  return path.join(root, 'node_modules', '.bin', process.platform === 'win32' ? 'node.cmd' : 'node');
 }
 
 /**
@@ -172,6 +176,10 @@ async function provideChromium() {
 async function main() {
   if (!(await installDependencies())) process.exit(1);
   if (process.argv.includes('--browser')) await provideChromium();
+  const option = process.argv.indexOf('--run');
+  if (option === -1) return;
+  const { status } = spawnSync(installedNode(), [process.argv[option + 1]], { cwd: root, stdio: 'inherit' });
+  process.exitCode = status ?? 1;
 }
 
 main();

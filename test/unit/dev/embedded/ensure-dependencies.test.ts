@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, test } from 'vitest';
 import { runCommand } from '../../../../dev/embedded/run-command.ts';
+import packageJson from '../../../../package.json' with { type: 'json' };
 import { temporaryDirectory } from './temporary-directory.ts';
 
 const SCRIPT = fileURLToPath(new URL('../../../../scripts/ensure-dependencies.cjs', import.meta.url));
@@ -112,4 +113,38 @@ describe('dependencies before a start', () => {
       'HELIOGRAPH_CHROMIUM is set, but /nonexistent/chromium is not an executable file',
     );
   });
+
+  test.each(Object.entries(packageJson.scripts).filter(([, line]) => line.includes('ensure-dependencies')))(
+    'npm run %s with an older Node.js and nothing installed runs TypeScript with the installed Node.js',
+    async (_name, line) => {
+      const { root, env } = project();
+      const write = (file: string, text: string) => {
+        writeFileSync(join(root, file), `#!/bin/sh\n${text}\n`);
+        chmodSync(join(root, file), 0o755);
+      };
+      write(
+        'programs/node',
+        `case "$1" in *.ts) echo too old for "$1" >&2; exit 1;; esac; exec ${process.execPath} "$@"`,
+      );
+      write('new-node', 'echo "$@" >> typescript');
+      const npm = readFileSync(join(root, 'programs/npm'), 'utf8');
+      write(
+        'programs/npm',
+        npm.replace('touch node_modules/.bin/node', 'cp new-node node_modules/.bin/node'),
+      );
+      // As npm runs a script: in one shell, which looks in node_modules/.bin first.
+      const PATH = `${root}/node_modules/.bin:${env.PATH}`;
+      const { code, output } = await runCommand(['/bin/sh', '-c', line], {
+        cwd: root,
+        env: { ...env, PATH },
+      });
+      expect(output).not.toContain('too old');
+      expect(code).toBe(0);
+      const scripts = line.match(/[\w./-]+\.ts/g) ?? [];
+      const ran = existsSync(join(root, 'typescript'))
+        ? readFileSync(join(root, 'typescript'), 'utf8').trim().split('\n')
+        : [];
+      expect(ran).toEqual(scripts);
+    },
+  );
 });
