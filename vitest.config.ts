@@ -10,6 +10,9 @@ const FRESH = 'test/support/fresh-modules.ts';
 /** Files side by side: most of the time they wait for servers. */
 const SIDE_BY_SIDE = { maxWorkers: 5, isolate: false, sequence: { groupOrder: 0 } };
 
+/** A test waits for a cause, and goes on when it is there: its limit serves a machine at a quarter of this one's speed. */
+const PATIENT = { testTimeout: 300_000, hookTimeout: 300_000 };
+
 /** Tests that compare times or fill the machine have it for themselves. */
 const TIMED = [
   'test/integration/deliveries/{unrecordable,dead-endpoint,hanging-endpoints,kill-worker,many-endpoints,delivery-loop,retry-storm}.test.ts',
@@ -32,8 +35,7 @@ const ACCEPTANCE = {
   setupFiles: [FRESH],
   fileParallelism: false,
   isolate: false,
-  testTimeout: 120_000,
-  hookTimeout: 240_000,
+  ...PATIENT,
 };
 
 /** They wait for a minute or longer, mostly for Temporal or a build, and hardly use the processors. */
@@ -68,8 +70,7 @@ class WaitingEarly extends BaseSequencer {
 const INTEGRATION = {
   globalSetup: ['test/support/infrastructure-setup.ts'],
   setupFiles: [FRESH, 'test/support/temporal-runtime.ts'],
-  testTimeout: 60_000,
-  hookTimeout: 60_000,
+  ...PATIENT,
 };
 
 /**
@@ -79,6 +80,7 @@ const INTEGRATION = {
 export default defineConfig({
   test: {
     pool: 'forks',
+    expect: { poll: { timeout: 120_000, interval: 20 } },
     sequence: { sequencer: WaitingEarly },
     projects: [
       {
@@ -88,7 +90,7 @@ export default defineConfig({
           include: ['test/unit/**/*.test.ts'],
           exclude: CHART,
           setupFiles: [FRESH],
-          testTimeout: 20_000,
+          ...PATIENT,
         },
       },
       {
@@ -96,7 +98,7 @@ export default defineConfig({
           ...SIDE_BY_SIDE,
           name: 'chart',
           include: CHART,
-          testTimeout: 20_000,
+          ...PATIENT,
         },
       },
       {

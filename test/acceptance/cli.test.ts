@@ -74,7 +74,7 @@ async function developerServer(answer: (hook: Hook) => number = () => 204) {
 }
 
 async function listening(run: CliRun): Promise<CliRun> {
-  await expect.poll(run.stderr, { timeout: 20_000 }).toContain('Waiting for events.');
+  await expect.poll(run.stderr).toContain('Waiting for events.');
   return run;
 }
 

@@ -75,7 +75,7 @@ describe('api.md', () => {
   async function nextCursor(): Promise<string> {
     const path = '/api/external/events?order=asc&since=2026-11-19T00:00:00Z&limit=100';
     const list = () => api<{ nextCursor: string | null }>('GET', path);
-    await expect.poll(async () => (await list()).nextCursor, { timeout: 10_000 }).not.toBeNull();
+    await expect.poll(async () => (await list()).nextCursor).not.toBeNull();
     return (await list()).nextCursor ?? '';
   }
 
@@ -277,7 +277,7 @@ test('customer-data.md verifies the report of an erasure', async ({ skip }) => {
   const { phone } = await newestConversation();
   const { id } = await api<{ id: string }>('POST', '/api/external/erasures', { customer: phone });
   const erasure = () => api<{ state: string; report: object }>('GET', `/api/external/erasures/${id}`);
-  await expect.poll(async () => (await erasure()).state, { timeout: 60_000 }).toBe('done');
+  await expect.poll(async () => (await erasure()).state).toBe('done');
   const { report } = await erasure();
   const block = blockThatBegins('customer-data.md', 'jq -cSj');
   writeFileSync(join(folder, 'report.json'), JSON.stringify(report));
@@ -336,7 +336,7 @@ describe('mcp.md', () => {
         () => true,
         () => false,
       );
-    await expect.poll(isListening, { timeout: 30_000 }).toBe(true);
+    await expect.poll(isListening).toBe(true);
     const client = new Client({ name: 'documents', version: '1.0.0' });
     await client.connect(new StreamableHTTPClientTransport(url, { requestInit: { headers } }));
     expect((await client.listTools()).tools.length).toBeGreaterThan(5);

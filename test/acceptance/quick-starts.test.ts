@@ -104,7 +104,7 @@ async function receiverWorks(cwd: string, document: string): Promise<void> {
       ({ status }) => status,
       () => 0,
     );
-  await expect.poll(refused, { timeout: 20_000, message: printed }).toBe(401);
+  await expect.poll(refused, { message: printed }).toBe(401);
   // What the receiver prints may come later than its response.
   await expect.poll(() => printed).toMatch(/refused: \S/);
   const { data } = await api<{ data: { id: string; url: string }[] }>('GET', ENDPOINTS);
@@ -114,7 +114,7 @@ async function receiverWorks(cwd: string, document: string): Promise<void> {
   expect(outcome.state).toBe('delivered');
   customer.picture = randomBytes(100);
   await sendPicture(customer.phone, customer.picture);
-  await expect.poll(() => printed, { timeout: 30_000 }).toMatch(/^file https:\/\/.*\/received_media\//m);
+  await expect.poll(() => printed).toMatch(/^file https:\/\/.*\/received_media\//m);
   expect(printed).toMatch(/^test test_\d+$/m);
   expect(printed).toMatch(/^message wamid\.quick-/m);
   expect(printed).toContain('media.ready wamid.quick-');
@@ -154,7 +154,7 @@ describe('the quick-start', () => {
       .toMatch(/Is it ready\?.*"type":"image"|"type":"image".*Is it ready\?/s);
   });
 
-  test('for Python receives, reads, downloads and sends', { timeout: 300_000 }, async ({ skip }) => {
+  test('for Python receives, reads, downloads and sends', async ({ skip }) => {
     if ((await systemPython()) === null) return skip();
     const folder = folderOf('python');
     await run('sh', ['-euc', documentCommands('python.md', 'install')], { cwd: folder });
@@ -162,7 +162,7 @@ describe('the quick-start', () => {
     await receiverWorks(folder, 'python.md');
   });
 
-  test('for Go receives, reads, downloads and sends', { timeout: 300_000 }, async ({ skip }) => {
+  test('for Go receives, reads, downloads and sends', async ({ skip }) => {
     if ((await missingPrograms({ go: 'golang-go' })).length > 0) return skip();
     const folder = folderOf('go');
     const isCode = (path: string) => !path.endsWith('_test.go');
@@ -173,9 +173,7 @@ describe('the quick-start', () => {
     await receiverWorks(folder, 'go.md');
   });
 
-  test('for TypeScript does so with the client as it is packed, type-checked, with Node.js 20', {
-    timeout: 300_000,
-  }, async () => {
+  test('for TypeScript does so with the client as it is packed, type-checked, with Node.js 20', async () => {
     const folder = folderOf('typescript');
     await packClient(folder);
     const packages = documentCommands('typescript.md', 'packages');

@@ -65,6 +65,9 @@ export async function startReceiver(behaviour: Behaviour = answer(200)): Promise
   };
 }
 
+/** A machine at a quarter of the usual speed has time for everything but what never comes. */
+const PATIENCE_MS = 120_000;
+
 /**
  * Waits until `look` returns something true, or what `is` says; fails with `what`, and with what it saw last, after
  * `withinMs`.
@@ -72,9 +75,9 @@ export async function startReceiver(behaviour: Behaviour = answer(200)): Promise
 export async function eventually<Seen>(
   what: string,
   look: () => Seen | Promise<Seen>,
-  limits: number | { is: Seen; withinMs?: number } = 30_000,
+  limits: number | { is: Seen; withinMs?: number } = PATIENCE_MS,
 ): Promise<void> {
-  const { withinMs = 30_000 } = typeof limits === 'number' ? { withinMs: limits } : limits;
+  const { withinMs = PATIENCE_MS } = typeof limits === 'number' ? { withinMs: limits } : limits;
   const deadline = performance.now() + withinMs;
   for (;;) {
     const seen = await look();

@@ -120,9 +120,7 @@ async function walk(page: Page, paths: readonly string[]): Promise<Record<string
   return problems;
 }
 
-test.concurrent('every page of a tenant is sound, light and dark, wide and narrow', {
-  timeout: 300_000,
-}, async () => {
+test.concurrent('every page of a tenant is sound, light and dark, wide and narrow', async () => {
   const page = await portalWindow(chrome, 'admin');
   const base = `/portal/w/${WABA}`;
   expect(
@@ -136,9 +134,7 @@ test.concurrent('every page of a tenant is sound, light and dark, wide and narro
   await page.context().close();
 });
 
-test.concurrent('every page of the operator is sound, light and dark, wide and narrow', {
-  timeout: 300_000,
-}, async () => {
+test.concurrent('every page of the operator is sound, light and dark, wide and narrow', async () => {
   const page = await portalWindow(chrome, 'operator');
   expect(
     await walk(

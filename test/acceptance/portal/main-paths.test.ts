@@ -62,7 +62,7 @@ describe('without a script', () => {
     await page.locator('tbody a[href*="/deliveries/dlv_"]').first().click();
     await page.getByRole('button', { name: 'Replay this delivery' }).click();
     await page.getByRole('heading', { name: /^Replay \d+/ }).waitFor();
-    await expect.poll(() => server.accepted().length, { timeout: 20_000 }).toBe(2);
+    await expect.poll(() => server.accepted().length).toBe(2);
 
     await page.goto(`${endpointUrl}/delete`);
     await page.getByRole('button', { name: /^Remove|^Delete/ }).click();

@@ -23,7 +23,7 @@ test('a conversation into which a message is being sent meanwhile stays', async 
     const id = await lockRecipientConversation(trx, WABA, number, { waId, userId: null });
     const begun = expireConversations(stack);
     const waiting = `select 1 from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`;
-    await expect.poll(() => count(database, waiting), { timeout: 20_000 }).toBe(1);
+    await expect.poll(() => count(database, waiting)).toBe(1);
     await query(
       trx,
       `insert into messages (waba_id, phone_number_id, conversation_id, direction, type, content)

@@ -67,7 +67,7 @@ test('a status that intake stores while its message is taken away goes with it',
     const begun = expireMessages(stack);
     const waiting = `select 1 from pg_locks where locktype = 'advisory' and not granted
                         and database = (select oid from pg_database where datname = current_database())`;
-    await expect.poll(() => count(database, waiting), { timeout: 20_000 }).toBe(1);
+    await expect.poll(() => count(database, waiting)).toBe(1);
     await query(
       trx,
       `insert into message_statuses (phone_number_id, upstream_id, status, participant, content)
@@ -88,7 +88,7 @@ test('intake goes on while messages are taken away, however long that takes', as
   const expiry = await database.transaction(async (trx) => {
     await query(trx, 'select 1 from messages for update');
     const begun = expireMessages(stack);
-    await expect.poll(() => count(database, 'select 1 from erased_items'), { timeout: 20_000 }).not.toBe(0);
+    await expect.poll(() => count(database, 'select 1 from erased_items')).not.toBe(0);
     await database.transaction((other) => holdIntake(other, shardOf(WABA)));
     return { begun };
   });

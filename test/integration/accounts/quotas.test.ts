@@ -78,7 +78,7 @@ async function receive() {
     );
     return row;
   };
-  await eventually('stored or failed', async () => (await mediaOf())?.state !== 'pending', 30_000);
+  await eventually('stored or failed', async () => (await mediaOf())?.state !== 'pending');
   const events = await query<{ type: string }>(
     stack.database,
     'select event_type as type from events where event_id in (?, ?) order by sequence',

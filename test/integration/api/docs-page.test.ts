@@ -43,7 +43,7 @@ test('/docs/explorer shows and tries the API in a browser, asks nobody else, and
   const { 'content-security-policy': policy } = (await api.app.inject('/docs/explorer')).headers;
   expect(policy).toMatch(/^default-src 'none'; script-src 'self'; style-src 'self';/);
   expect(policy).not.toContain('unsafe');
-}, 120_000);
+});
 
 describe('the pages', () => {
   test.each(['/', '/docs/errors'])('%s is sound HTML with its looks from here', async (path) => {

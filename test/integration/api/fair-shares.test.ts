@@ -75,7 +75,7 @@ test('a hundred lists of one key that hang leave connections to another tenant',
   expect(await countHeld()).toBeGreaterThan(0);
   await open();
   expect(new Set((await Promise.all(lists)).map(({ statusCode }) => statusCode))).toEqual(new Set([200]));
-}, 60_000);
+});
 
 test('look-ups of made-up session cookies, files and links that hang hold up no key, nor do made-up keys', async () => {
   const { app, database, countHeld, open } = await startHeldApi({
@@ -109,7 +109,7 @@ test('look-ups of made-up session cookies, files and links that hang hold up no 
   await Promise.all(wrongKeys);
   const answers = await Promise.all(hanging);
   expect(new Set(answers.map(({ statusCode }) => statusCode))).toEqual(new Set([303, 404]));
-}, 60_000);
+});
 
 test('nobody has more than his part of the connections, and transactions do not wait for themselves', async () => {
   const { database } = await testDatabase();
@@ -144,7 +144,7 @@ test('nobody has more than his part of the connections, and transactions do not 
   const results = await Promise.allSettled(Array.from({ length: 6 }, () => served('one', failing)));
   expect(results.every(({ status }) => status === 'rejected')).toBe(true);
   await served('one', pause);
-}, 30_000);
+});
 
 test('members of an owner take turns, have its part together, and operators wait for nobody of them', async () => {
   const { database, url } = await testDatabase();

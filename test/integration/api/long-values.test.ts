@@ -93,7 +93,7 @@ test('every parameter and every member of the External API takes a long text, up
   }
   expect(problems.slice(0, 20)).toEqual([]);
   expect(count).toBeGreaterThan(2_000);
-}, 300_000);
+});
 
 /** Headers, at the routes that read them, and paths. */
 function* readHeaders(text: string, filePath: string): Generator<Tried> {
@@ -211,4 +211,4 @@ test('every member of a webhook of upstream takes a long text, and its intake do
     if (cpuMs > 2 * MAX_CPU_MS) problems.push(['intake', PUMPS[index], cpuMs]);
   }
   expect(problems).toEqual([]);
-}, 240_000);
+});

@@ -74,7 +74,7 @@ describe('the limit of a key', () => {
     expect((await ask(second, other.authorization)).statusCode).toBe(200);
     await new Promise((resolve) => setTimeout(resolve, waitSeconds * 1000));
     for (const app of [first, second]) expect((await ask(app, authorization)).statusCode).toBe(200);
-  }, 30_000);
+  });
 
   test('is told on every answer to a valid key, errors included', async () => {
     const { database, first } = await startTwo({ [READS]: '10', [WRITES]: '2' });
@@ -112,9 +112,7 @@ describe('the limit of a key', () => {
     expect(count(answers, 200)).toBe(50);
     expect(lines.filter((line) => line.includes('rate limits cannot be counted'))).toHaveLength(1);
     await database.raw('alter table rate_limits_away rename to rate_limits');
-    await expect
-      .poll(async () => (await ask(first, authorization)).headers['ratelimit-limit'], { timeout: 5_000 })
-      .toBe('10');
+    await expect.poll(async () => (await ask(first, authorization)).headers['ratelimit-limit']).toBe('10');
     expect(lines.filter((line) => line.includes('rate limits are counted again'))).toHaveLength(1);
   });
 });

@@ -59,5 +59,4 @@ test.each<[string, string | null, Behaviour]>([
     expect(receiver.received).toHaveLength(KEYS.length * (2 + LADDER.length) + 1);
     expect(seen.most).toBe(MAX_IN_FLIGHT);
   },
-  120_000,
 );

@@ -33,7 +33,7 @@ test('a server that is back gets all that waits for it after one success, withou
   expectAllInOrder(receiver.received);
   // One attempt that fails, its retry, and the one that was brought forward.
   expect(receiver.received).toHaveLength(KEYS.length * (2 + LADDER.length) + 1);
-}, 120_000);
+});
 
 test('what failed before the breaker opened goes out after the first good probe, too', async () => {
   const { database, receiver, send } = await downServer({}, workerHere);
@@ -44,7 +44,7 @@ test('what failed before the breaker opened goes out after the first good probe,
   receiver.behave(answer(200));
   await eventually('all arrive', async () => (await countQueued(database)) === 0, WITHIN_MS);
   expectAllInOrder(receiver.received);
-}, 120_000);
+});
 
 test('what failed for itself keeps its time', async () => {
   const own = KEYS.slice(0, 2);
@@ -59,7 +59,7 @@ test('what failed for itself keeps its time', async () => {
   const after = await waitingFor(database);
   expect(after).toHaveLength(own.length);
   expect(before).toEqual(expect.arrayContaining(after));
-}, 120_000);
+});
 
 test('a server that is back for a moment gets each delivery once more, and none of its retries is used up', async () => {
   const { database, receiver, send } = await downServer({}, workerHere);
@@ -86,7 +86,7 @@ test('a server that is back for a moment gets each delivery once more, and none 
   await execute(database, 'update webhook_endpoints set backlog_due_at = now()', []);
   await eventually('all arrive', async () => (await countQueued(database)) === 0, WITHIN_MS);
   expectAllInOrder(receiver.received);
-}, 120_000);
+});
 
 test('no kill of the worker loses that something is to be brought forward', async () => {
   const { database, url, receiver, worker, send } = await downServer({}, workerProcess);
@@ -100,4 +100,4 @@ test('no kill of the worker loses that something is to be brought forward', asyn
   await workerProcess(url);
   await eventually('all arrive', async () => (await countQueued(database)) === 0, WITHIN_MS);
   expectAllInOrder(receiver.received);
-}, 120_000);
+});

@@ -40,9 +40,7 @@ const MAX_OPEN_WORKFLOWS = 40;
 const ALLOWED_PASSED = 4_000;
 const TRICKLE_INTERVAL_MS = 200;
 
-test(`an endpoint that is down keeps ${EVENTS} events with few workflows, disturbs nobody, and gets all in order once it is back`, {
-  timeout: 180_000,
-}, async () => {
+test(`an endpoint that is down keeps ${EVENTS} events with few workflows, disturbs nobody, and gets all in order once it is back`, async () => {
   const { database, url } = await testDatabase();
   await seedFixtureAccounts(database);
   const settings = testSettings(url, { HELIOGRAPH_WEBHOOK_TIMEOUT_MS: '2000' });
@@ -60,11 +58,7 @@ test(`an endpoint that is down keeps ${EVENTS} events with few workflows, distur
     trickle.start();
     const startMs = performance.now();
     await flood(database);
-    await eventually(
-      'everything is queued',
-      async () => (await countQueued(database, deadId)) === EVENTS,
-      60_000,
-    );
+    await eventually('everything is queued', async () => (await countQueued(database, deadId)) === EVENTS);
     figures.intakeMs = performance.now() - startMs;
     await eventually('probing', () => modeOf(database, deadId), { is: 'probing' });
     // A while of nothing but probes and retries of the first attempts.
@@ -75,7 +69,7 @@ test(`an endpoint that is down keeps ${EVENTS} events with few workflows, distur
 
     await dead.open();
     const backMs = performance.now();
-    await eventually('all delivered', () => countQueued(database, deadId), { is: 0, withinMs: 90_000 });
+    await eventually('all delivered', () => countQueued(database, deadId), { is: 0 });
     figures.catchUpMs = performance.now() - backMs;
     expect(dead.ids.size).toBe(EVENTS);
     expect(dead.violations).toEqual([]);

@@ -206,7 +206,7 @@ describe('a delivery is a workflow that ends with the tenant having the event', 
     const run = await runOfLast();
     await environment.client.workflow.getHandle(run).terminate('test');
     const handle = environment.client.workflow.getHandle(run);
-    await eventually('attempted again', () => receiver.received.length, { is: 2, withinMs: 10_000 });
+    await eventually('attempted again', () => receiver.received.length, { is: 2 });
     await eventually('shown again', async () => (await handle.describe()).status.name, { is: 'RUNNING' });
     receiver.behave(answer(200));
     await eventually('delivered', async () => (await handle.describe()).status.name, { is: 'COMPLETED' });
@@ -233,18 +233,14 @@ describe('a run ends when its delivery ends', () => {
     await send('in_text');
     const run = await runOfLast();
     await setEndpoint(`mode = 'paused'`);
-    await eventually(
-      'it says why it waits',
-      async () => {
-        const { raw } = await environment.client.workflow.getHandle(run).describe();
-        return raw.pendingActivities?.some((a) => /paused/.test(a.lastFailure?.message ?? '')) ?? false;
-      },
-      15_000,
-    );
+    await eventually('it says why it waits', async () => {
+      const { raw } = await environment.client.workflow.getHandle(run).describe();
+      return raw.pendingActivities?.some((a) => /paused/.test(a.lastFailure?.message ?? '')) ?? false;
+    });
     expect(await statusOf(run)).toBe('RUNNING');
     receiver.behave(answer(200));
     await setEndpoint(`mode = 'open'`);
-    await eventually('completed', () => statusOf(run), { is: 'COMPLETED', withinMs: 10_000 });
+    await eventually('completed', () => statusOf(run), { is: 'COMPLETED' });
     expect(await environment.client.workflow.getHandle(run).result()).toMatch(/^Delivered with 200/);
   });
 
@@ -253,7 +249,7 @@ describe('a run ends when its delivery ends', () => {
     receiver.behave(answer(500));
     await send('in_text');
     const run = await runOfLast();
-    await eventually('failed', () => statusOf(run), { is: 'FAILED', withinMs: 10_000 });
+    await eventually('failed', () => statusOf(run), { is: 'FAILED' });
     expect((await lastDelivery())?.state).toBe('failed');
   });
 
@@ -264,7 +260,7 @@ describe('a run ends when its delivery ends', () => {
     const waiting = 'select delivery_id as id from delivery_queue where endpoint_id = ?';
     const [row] = await query<{ id: string }>(store.database, waiting, [endpoint.id]);
     await store.database.transaction((trx) => removeDelivery(trx, row?.id ?? '', 'not wanted'));
-    await eventually('cancelled', () => statusOf(run), { is: 'CANCELLED', withinMs: 15_000 });
+    await eventually('cancelled', () => statusOf(run), { is: 'CANCELLED' });
   });
 
   test('erased with its log is a cancelled run', async () => {

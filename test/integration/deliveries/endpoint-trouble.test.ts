@@ -47,14 +47,10 @@ async function installation(behaviour: Behaviour, overrides: Record<string, stri
     return metadata.currentDetails ?? '';
   };
   const shows = (...parts: (string | RegExp)[]) =>
-    eventually(
-      `its run shows ${parts.join(', ')}`,
-      async () => {
-        const text = await details().catch(() => '');
-        return parts.every((part) => (typeof part === 'string' ? text.includes(part) : part.test(text)));
-      },
-      30_000,
-    );
+    eventually(`its run shows ${parts.join(', ')}`, async () => {
+      const text = await details().catch(() => '');
+      return parts.every((part) => (typeof part === 'string' ? text.includes(part) : part.test(text)));
+    });
   const status = async () => (await handle.describe().catch(() => null))?.status.name ?? 'none';
   const hold = (mode: 'paused' | 'disabled') =>
     holdEndpoint({ database, actor: SYSTEM }, ACCOUNT.wabaId, { id, mode, reason: 'their maintenance' });
@@ -99,9 +95,9 @@ test('an outage is one run, with all that waits, from the first failed attempt t
   expect(await details()).not.toMatch(/[(,] ?0 /);
   expect((await details()).split('\n\n')[1]).toContain(`[Endpoint ${id}](https://gateway.example/portal/w/`);
   receiver.behave(answer(200));
-  await eventually('it ends', async () => isOver(await status()), 90_000);
+  await eventually('it ends', async () => isOver(await status()));
   expect(await query(database, 'select 1 from delivery_queue')).toEqual([]);
-}, 150_000);
+});
 
 test('a run says since when its endpoint accepts deliveries again, until the backlog has gone out', async () => {
   const { database, receiver, work, shows, status } = await installation(answer(503));
@@ -114,8 +110,8 @@ test('a run says since when its endpoint accepts deliveries again, until the bac
     return answer(200)(webhook, response);
   });
   await shows('**recovering** since', /Delivered since then: [1-9]/, /Pending: [12]?[0-9]\*\*/);
-  await eventually('it ends', async () => isOver(await status()), 90_000);
-}, 150_000);
+  await eventually('it ends', async () => isOver(await status()));
+});
 
 test('what is done in the portal is shown, and while nothing changes the run asks for nothing', async () => {
   const all = await installation(answer(503), LONG_WAIT);
@@ -139,7 +135,7 @@ test('what is done in the portal is shown, and while nothing changes the run ask
   await all.enable();
   await shows('Pending: 1', 'Next retries:');
   expect(await status()).toBe('RUNNING');
-}, 120_000);
+});
 
 test('a success ends nothing that still waits, and an ended outage leaves no run', async () => {
   const { database, receiver, work, status } = await installation((webhook, response) =>
@@ -148,8 +144,8 @@ test('a success ends nothing that still waits, and an ended outage leaves no run
   await work();
   await takeIn(database, text('wamid.ONCE'));
   await eventually('delivered', () => receiver.received.length, { is: 2 });
-  await eventually('it ends', async () => isOver(await status()), 60_000);
-}, 90_000);
+  await eventually('it ends', async () => isOver(await status()));
+});
 
 test('a run that was lost while nothing is attempted is there again after a restart', async () => {
   const { database, work, handle, shows, status, hold } = await installation(answer(503), LONG_WAIT);
@@ -163,7 +159,7 @@ test('a run that was lost while nothing is attempted is there again after a rest
   expect(await status()).toBe('TERMINATED');
   await work();
   await shows('**disabled** since', 'Pending: 1', 'the endpoint returned 503');
-}, 120_000);
+});
 
 test('the body of a response is shown where several customers have it, without what may be a number', async () => {
   const body = 'Backend of 4915112345678 is down\nat line 1';
@@ -183,7 +179,7 @@ test('the body of a response is shown where several customers have it, without w
   await takeIn(database, other('wamid.TWO', '12025550177'));
   await takeIn(database, other('wamid.THREE', '12025550178'));
   await shows('the response begins with `Backend of … is down`');
-}, 120_000);
+});
 
 test('what failed is waiting until it is delivered, also while its next attempt is due', async () => {
   const { database, id, work, shows } = await installation(answer(503), LONG_WAIT);
@@ -196,7 +192,7 @@ test('what failed is waiting until it is delivered, also while its next attempt 
   expect(await lookAtTrouble(tools, id, null)).toMatchObject({ state: 'failing' });
   await database.raw('update delivery_queue set attempts = 0');
   expect(await lookAtTrouble(tools, id, null)).toContain('nothing waits');
-}, 60_000);
+});
 
 test('updates do what the buttons of the portal do, with the same audit entries, and refuse what is of no use', async () => {
   const all = await installation(answer(503), LONG_WAIT);
@@ -235,7 +231,7 @@ test('updates do what the buttons of the portal do, with the same audit entries,
   await update('pause', null);
   await shows('**paused** since');
   expect(await update('enable', 'drop')).toContain('2 deliveries were dropped');
-  await eventually('it ends', async () => isOver(await status()), 30_000);
+  await eventually('it ends', async () => isOver(await status()));
 
   const entries = await listAudit(
     { database },
@@ -252,7 +248,7 @@ test('updates do what the buttons of the portal do, with the same audit entries,
     ['endpoint.enabled', endpoint, { waiting: 'drop', dropped: 2 }],
   ]);
   expect(dropped).toContain(entries.at(-1)?.target.replace('delivery ', ''));
-}, 120_000);
+});
 
 test('endpoints in trouble are found however many they are, page by page', async () => {
   const { database } = await testWorkerDatabase();

@@ -186,6 +186,6 @@ test('processes that note failures of the same endpoints in any order never bloc
     'select sum(failed)::integer as n from endpoint_failures',
   );
   expect(failed).toEqual([{ n: failedPermanently }]);
-}, 60_000);
+});
 
 const NONE = { successes: 0, failures: 0, failedDeliveries: 0, totalMs: 0 };

@@ -47,7 +47,7 @@ beforeAll(async () => {
   await reportWorker(api.database, 'host-1:17', { attempts: 0, withRun: 0 });
   const mail = "insert into mails (id, kind, recipient) values (?, 'alerts', 'a@store.example')";
   await execute(api.database, mail, [uuidV7(Date.now())]);
-}, 60_000);
+});
 afterAll(async () => {
   for (const close of closes) await close();
 });

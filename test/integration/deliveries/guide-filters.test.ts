@@ -154,4 +154,4 @@ test("every list filter of the operator's guide is understood by Temporal and fi
     const types = await found(client, `HeliographEventId = "${testEventId}"`, prefix);
     return types.join() === 'deliverEvent FAILED';
   });
-}, 120_000);
+});

@@ -83,7 +83,6 @@ async function withoutRecording(
 
 test.each([6, 600])(
   '%i endpoints that begin to hang together keep another one from nothing, nor does recording that they timed out',
-  { timeout: 120_000 },
   async (endpoints) => {
     const { database, url } = await testDatabase();
     const [crowd, watched] = [await freshTenant(database), await receivingTenant(database)];

@@ -36,9 +36,7 @@ const accounts: Account[] = Array.from({ length: WABAS }, (_, n) => ({
   displayPhoneNumber: '12025550100',
 }));
 
-test(`${HANGING} endpoints that hang and ${FAILING} that fail do not delay ${HEALTHY} healthy ones beside them, and lose nothing`, {
-  timeout: 180_000,
-}, async () => {
+test(`${HANGING} endpoints that hang and ${FAILING} that fail do not delay ${HEALTHY} healthy ones beside them, and lose nothing`, async () => {
   const { database, url } = await testDatabase();
   await seedAccounts(database);
   const receiver = await startReceivers();

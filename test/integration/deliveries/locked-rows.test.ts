@@ -286,4 +286,4 @@ test('a replay is paused, resumed and cancelled in transactions of a thousand de
   expect(await stepsOf('pause', 'suspended')).toEqual([0, 1_000, 2_000, 2_500]);
   expect(await stepsOf('resume', 'due')).toEqual([0, 1_000, 2_000, 2_500]);
   expect(await stepsOf('cancel', 'due')).toEqual([2_500, 1_500, 500, 0]);
-}, 60_000);
+});

@@ -74,5 +74,4 @@ test.each([
     await eventually('all are recorded', () => attempts(null), { is: 2 * ENDPOINTS + 2 });
     expect(receiver.received).toHaveLength(2 * ENDPOINTS + 2);
   },
-  60_000,
 );

@@ -34,9 +34,6 @@ test.each([
   ['paused, with much waiting, which is moved', 'paused', WAITING],
 ])(
   'the order scope of an endpoint changes (%s): publishing for another tenant waits for no lock',
-  {
-    timeout: 60_000,
-  },
   async (_, mode, waiting) => {
     const { database } = await testWorkerDatabase(12);
     await seedFixtureAccounts(database);

@@ -176,7 +176,7 @@ describe('a wanted order scope', () => {
       expect(await applyOrderScope(trx, id)).toBe(true);
       await takeIn(database, bodyOf(OTHER, [textMessage('wamid.OTHER', 'x')]));
       const own = takeIn(database, messages(1, 'OWN'));
-      await expect.poll(() => waitingForLocks(database), { timeout: 8_000 }).toBe(1);
+      await expect.poll(() => waitingForLocks(database)).toBe(1);
       return { own };
     });
     await own;
@@ -205,7 +205,7 @@ test('an order scope is applied to an endpoint that gets a steady stream, and ea
         return await scopesOf(database);
       };
       const expected = { order_scope: scope, wanted_order_scope: null };
-      await expect.poll(applied, { timeout: 15_000, interval: 10 }).toEqual(expected);
+      await expect.poll(applied, { interval: 10 }).toEqual(expected);
     }
   } finally {
     over = true;

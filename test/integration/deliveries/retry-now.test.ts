@@ -110,7 +110,7 @@ describe('retry now', () => {
     expect(succeeded[0]?.headers['x-service-attempt']).toBe('5');
     expect(codeOf(await call('POST', `${DELIVERIES}/${first}/retry`))).toEqual([409, 'delivery_settled']);
     expect(await all.audit('delivery.retried')).toMatchObject([{ target: `delivery ${first}` }]);
-  }, 60_000);
+  });
 
   test('of an endpoint sends all that waits for a retry', async () => {
     const all = await account();
@@ -133,7 +133,7 @@ describe('retry now', () => {
       'wamid.2',
       'wamid.3',
     ]);
-  }, 60_000);
+  });
 
   test('of an endpoint whose breaker is open probes at once', async () => {
     const all = await account();
@@ -153,7 +153,7 @@ describe('retry now', () => {
       async () => (await query(all.database, 'select 1 from delivery_queue')).length === 0,
     );
     expect(await all.audit('endpoint.retried')).toMatchObject([{ target: `endpoint ${all.endpointId}` }]);
-  }, 60_000);
+  });
 
   test('changes nothing the second time, and writes down what it changed', async () => {
     const all = await account();

@@ -45,9 +45,7 @@ async function startOneWorker() {
   return database;
 }
 
-test('a tenant’s endpoint that hangs keeps nothing from another’s at the same host and port', {
-  timeout: 120_000,
-}, async () => {
+test('a tenant’s endpoint that hangs keeps nothing from another’s at the same host and port', async () => {
   const database = await startOneWorker();
   const receiver = await startReceiver();
   onTestFinished(() => receiver.close());
@@ -56,11 +54,7 @@ test('a tenant’s endpoint that hangs keeps nothing from another’s at the sam
   const isEmpty = async () => (await query(database, 'select 1 from delivery_queue limit 1')).length === 0;
   // Success by success it may have more in flight.
   await insertMessages(database, HANGS, 4 * FULL, 'WARM');
-  await eventually(
-    'speed gained',
-    async () => receiver.received.length >= 4 * FULL && (await isEmpty()),
-    60_000,
-  );
+  await eventually('speed gained', async () => receiver.received.length >= 4 * FULL && (await isEmpty()));
   let hanging = 0;
   let ended = 0;
   receiver.behave((webhook, response) => {

@@ -72,10 +72,10 @@ test('a retry whose run has no worker any more is made without it', async () => 
   const due = `update delivery_queue set next_attempt_at = now() - interval '1 hour' where endpoint_id = ?`;
   await query(store.database, due, [endpoint.id]);
   const second = await work(newName());
-  await eventually('delivered', () => receiver.received.length, { is: 2, withinMs: 30_000 });
+  await eventually('delivered', () => receiver.received.length, { is: 2 });
   expect(receiver.received[1]?.headers['x-service-attempt']).toBe('2');
   await second.stop();
-}, 90_000);
+});
 
 test('the run of a delivery that ended without it ends as that did, and is terminated where it cannot go on', async () => {
   const { wabaId } = await freshTenant(store.database);

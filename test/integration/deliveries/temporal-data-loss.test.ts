@@ -97,21 +97,17 @@ describe('a running worker whose Temporal lost its data', () => {
     const describe = async () => await connection.workflowService.describeNamespace({ namespace: NAMESPACE });
     const before = await describe();
     await connection.operatorService.deleteNamespace({ namespace: NAMESPACE });
-    await eventually(
-      'made again',
-      async () => {
-        await takeOne();
-        const now = await describe().catch(() => null);
-        return now !== null && now.namespaceInfo?.id !== before.namespaceInfo?.id;
-      },
-      60_000,
-    );
+    await eventually('made again', async () => {
+      await takeOne();
+      const now = await describe().catch(() => null);
+      return now !== null && now.namespaceInfo?.id !== before.namespaceInfo?.id;
+    });
     // For some seconds after it was made, some of Temporal's caches do not know it.
-    await eventually('it is known', async () => (await describe().catch(() => null)) !== null, 30_000);
+    await eventually('it is known', async () => (await describe().catch(() => null)) !== null);
     expect((await describe()).config?.workflowExecutionRetentionTtl).toEqual(
       before.config?.workflowExecutionRetentionTtl,
     );
-    await eventually('everything delivered', everythingThere, 60_000);
+    await eventually('everything delivered', everythingThere);
     await eventually(
       'the task was woken',
       async () =>
@@ -124,6 +120,6 @@ describe('a running worker whose Temporal lost its data', () => {
         ).length === 0,
     );
     const isRegistered = async () => (await missingAttributes().catch(() => null))?.length === 0;
-    await eventually('the attributes too', isRegistered, 60_000);
-  }, 150_000);
+    await eventually('the attributes too', isRegistered);
+  });
 });

@@ -56,7 +56,7 @@ async function ladderMs({ database, receiver }: Stack, id: string): Promise<numb
     database,
     steps.map((step) => bodyOf(ACCOUNT, [messageStatus(id, step)])),
   );
-  await eventually(`${id} is delivered`, () => attemptsOf({ receiver }, id).length >= 6, 30_000);
+  await eventually(`${id} is delivered`, () => attemptsOf({ receiver }, id).length >= 6);
   const order = attemptsOf({ receiver }, id).map(
     ({ headers }) => `${headers['x-service-sequence']}.${headers['x-service-attempt']}`,
   );
@@ -87,16 +87,12 @@ test(
     temporal.thaw();
     receiver.behave(answer(503, { 'retry-after': '300' }));
     let n = 0;
-    await eventually(
-      'a run shows what fails now',
-      async () => {
-        n += 1;
-        await insertBodies(database, [bodyOf(ACCOUNT, [textMessage(`wamid.BACK${n}`, 'x')])]);
-        await eventually('attempted', () => attemptsOf(stack, `wamid.BACK${n}`).length === 1);
-        return (await runsOf(client, database, `wamid.BACK${n}`, OPEN)) === 1;
-      },
-      30_000,
-    );
+    await eventually('a run shows what fails now', async () => {
+      n += 1;
+      await insertBodies(database, [bodyOf(ACCOUNT, [textMessage(`wamid.BACK${n}`, 'x')])]);
+      await eventually('attempted', () => attemptsOf(stack, `wamid.BACK${n}`).length === 1);
+      return (await runsOf(client, database, `wamid.BACK${n}`, OPEN)) === 1;
+    });
     for (const { headers, status } of receiver.received) {
       const attempt = Number(headers['x-service-attempt']);
       expect([headers['x-service-event-id'], attempt, status === 200]).toEqual([
@@ -136,12 +132,12 @@ test('the loops that show deliveries and endpoints in Temporal give a frozen one
   watch.closed(['7']);
   const frozenMs = performance.now();
   for (const [name, loop] of Object.entries(loops))
-    await eventually(`${name} gives up`, () => loop.status().failingMs > 0, 60_000);
+    await eventually(`${name} gives up`, () => loop.status().failingMs > 0);
   // Ten seconds, and not the patience of the client.
   expect(performance.now() - frozenMs).toBeLessThan(30_000);
   temporal.thaw();
-  await eventually('both go on', areWell, 60_000);
-}, 180_000);
+  await eventually('both go on', areWell);
+});
 
 /** Long enough for Temporal to lose its data and to be back. */
 const RETRY_AFTER_SECONDS = 9;
@@ -182,9 +178,8 @@ test('Temporal lost its histories: what waits is attempted at its time and once,
     await eventually(
       `a new run shows ${id}`,
       async () => (await runsOf(client, database, id).catch(() => 0)) > 0,
-      60_000,
     );
-  await eventually('all is delivered', () => isSettled(database), 120_000);
+  await eventually('all is delivered', () => isSettled(database));
   for (const id of ids) {
     const attempts = attemptsOf(stack, id);
     const names = attempts.map(
@@ -198,4 +193,4 @@ test('Temporal lost its histories: what waits is attempted at its time and once,
     const open = `WorkflowType = 'deliverEvent' and ExecutionStatus = 'Running'`;
     return (await client.workflow.count(open)).count === 0;
   });
-}, 240_000);
+});

@@ -119,15 +119,11 @@ async function deliverTo(fixtures: readonly string[]) {
 
 /** Nothing of a tenant is on its way, in either direction. */
 const isDelivered = (wabaId: string) =>
-  eventually(
-    'everything is delivered',
-    async () => {
-      const sending = `select 1 from outbound_messages where waba_id = ? and state in ('queued', 'sending')`;
-      const open = await openDeliveries(base.database, { wabaId });
-      return open === 0 && (await query(base.database, sending, [wabaId])).length === 0;
-    },
-    60_000,
-  );
+  eventually('everything is delivered', async () => {
+    const sending = `select 1 from outbound_messages where waba_id = ? and state in ('queued', 'sending')`;
+    const open = await openDeliveries(base.database, { wabaId });
+    return open === 0 && (await query(base.database, sending, [wabaId])).length === 0;
+  });
 
 test('neither Temporal nor the log holds a customer’s number or wamid after messages, media, payments and sends', async () => {
   const { database, settings, config } = base;
@@ -205,7 +201,7 @@ test('after the erasure of a customer neither Temporal nor the log of the worker
   const isErased = async () =>
     (await query(database, `select 1 from erasures where waba_id = ? and state = 'done'`, [tenant.wabaId]))
       .length === 1;
-  await eventually('the customer is erased', isErased, 60_000);
+  await eventually('the customer is erased', isErased);
   const after = await everythingOf(environment.client, settings.HELIOGRAPH_TEMPORAL_TASK_QUEUE_PREFIX ?? '');
   expect([...after.keys()].filter((id) => id.startsWith('eraseCustomer/'))).toHaveLength(1);
   const kept = [...after.values(), ...lines].join('\n');

@@ -40,7 +40,7 @@ test('a client that reads a byte a second of a file is cut behind the proxy too'
   expect(bytesRead.map((count) => count() > 0)).toEqual([true, true]);
   // Nothing holds the client up now, so all of the file would come if it had not been cut.
   for (const bytes of await Promise.all(readers.map(readRest))) expect(bytes).toBeLessThan(FILE_BYTES);
-}, 120_000);
+});
 
 function overHttp1({ httpPort }: ShippedProxy, path: string): Duplex {
   const socket = connect(httpPort, '127.0.0.1');
@@ -50,7 +50,7 @@ function overHttp1({ httpPort }: ShippedProxy, path: string): Duplex {
 
 async function overHttp2({ httpsPort }: ShippedProxy, path: string): Promise<Duplex> {
   // The proxy makes its certificate beside its start.
-  await expect.poll(() => openSession(httpsPort), { timeout: 20_000 }).not.toBeNull();
+  await expect.poll(() => openSession(httpsPort)).not.toBeNull();
   const session = await openSession(httpsPort);
   if (session === null) throw new Error('the proxy does not speak https');
   return watched(session.request({ ':path': path }));

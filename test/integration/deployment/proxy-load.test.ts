@@ -66,7 +66,7 @@ test.each(WAYS)(
     expect(await stack.countStored()).toBe(GENUINE_WEBHOOKS);
     expectMemoryLeft(proxy);
     // However long they would go on, the proxy or the API ends them.
-    await expect.poll(countOpen, { timeout: 30_000 }).toBe(0);
+    await expect.poll(countOpen).toBe(0);
   },
 );
 
@@ -81,7 +81,7 @@ test('a webhook without a signature is refused at once, however much of its body
     socket.write(`POST ${WEBHOOK} HTTP/1.1\r\nHost: x\r\nContent-Length: ${lengthBytes}\r\n\r\n`);
     socket.write(Buffer.alloc(lengthBytes - 1));
     // What is missing would be waited for for ten seconds.
-    await expect.poll(() => answer, { timeout: 5_000 }).toContain('"invalid_signature"');
+    await expect.poll(() => answer).toContain('"invalid_signature"');
     expect(answer).toMatch(/^HTTP\/1.1 401 .*\r\n(.+\r\n)*connection: close\r\n/i);
   }
 });
@@ -93,7 +93,7 @@ test('headers that do not end, and headers without measure, are cut', async () =
     socket.write(`POST ${WEBHOOK} HTTP/1.1\r\nHost: x\r\nX-Filler: ${'x'.repeat(512 * KIB)}`);
     return socket;
   });
-  await expect.poll(() => sockets.filter(({ destroyed }) => !destroyed).length, { timeout: 30_000 }).toBe(0);
+  await expect.poll(() => sockets.filter(({ destroyed }) => !destroyed).length).toBe(0);
   expectMemoryLeft(proxy);
 });
 

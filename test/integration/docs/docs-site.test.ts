@@ -35,7 +35,7 @@ beforeAll(async () => {
   expect((await api.app.inject('/docs/errors')).payload).toContain('id="invalid_parameter"');
   expect((await api.app.inject('/llms.txt')).statusCode).toBe(404);
   await built;
-}, 180_000);
+});
 afterAll(async () => {
   await browser?.close();
   rmSync(site, { recursive: true, force: true });

@@ -15,9 +15,7 @@ async function receiver() {
 }
 
 describe('admin endpoint test', () => {
-  test('reaches the chosen endpoint only, whatever its mode and filters, once, and find shows it', {
-    timeout: 120_000,
-  }, async () => {
+  test('reaches the chosen endpoint only, whatever its mode and filters, once, and find shows it', async () => {
     const stack = await startAdmin();
     const { json, database } = stack;
     const target = await receiver();

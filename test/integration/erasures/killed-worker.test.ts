@@ -27,9 +27,7 @@ const MESSAGES = 1_500;
 const FILES = 20;
 const KILLS = 3;
 
-test('a worker that is killed again and again loses nothing of an erasure and counts nothing twice', {
-  timeout: 240_000,
-}, async () => {
+test('a worker that is killed again and again loses nothing of an erasure and counts nothing twice', async () => {
   const world = await startErasureWorld();
   const { database, tools, config, settings } = world;
   await drawIdsApart(database);

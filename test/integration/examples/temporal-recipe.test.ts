@@ -103,9 +103,7 @@ describe.each(RECIPES)('the recipe awaitEvent in $name', ({ run, isThere }) => {
         expect(await send(1, `dlv_replay_${index}`)).toBe(204);
       }
       const handle = client().workflow.getHandle(`customer/900000000000101/${customer}`);
-      await expect
-        .poll(() => handle.query('confirmedOrders'), { timeout: 20_000 })
-        .toEqual(['order 1', 'order 3']);
+      await expect.poll(() => handle.query('confirmedOrders')).toEqual(['order 1', 'order 3']);
       const forged = {
         secret: newWebhookSecret(),
         customer,

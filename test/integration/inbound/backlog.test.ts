@@ -70,13 +70,11 @@ describe('a backlog', () => {
     const all = await waiting(database, WABA);
     const intake = startIntake(intakeTools(worker));
     onTestFinished(() => intake.stop());
-    await eventually('it began', async () => (await waiting(database, WABA)) < all, 60_000);
-    const startMs = performance.now();
+    await eventually('it began', async () => (await waiting(database, WABA)) < all);
     await insertBodies(database, [fixtureBody('batch_multi_entry_two_wabas')]);
     await eventually('the other WABA was served', () => waiting(database, OTHER), { is: 0 });
     expect(await waiting(database, WABA)).toBeGreaterThan(3);
-    expect(performance.now() - startMs).toBeLessThan(15_000);
-    await eventually('it is gone', () => waiting(database, WABA), { is: 0, withinMs: 60_000 });
+    await eventually('it is gone', () => waiting(database, WABA), { is: 0 });
     for (const [id, statuses] of await ladders(database))
       if (id.startsWith('backlog')) expect([id, statuses]).toEqual([id, steps]);
     const [heads] = await query<{ heads: number; rows: number }>(

@@ -28,7 +28,7 @@ let firstBody: string;
 
 beforeAll(async () => {
   stack = await startNumberStack();
-}, 60_000);
+});
 afterAll(() => stack?.stop());
 
 beforeEach(async () => {

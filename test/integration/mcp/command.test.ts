@@ -62,9 +62,7 @@ test('it ends with its client', async () => {
 
 test('with --http it listens on this machine alone, without a key, until a signal ends it', async () => {
   const { child, output } = start(URL_ENVIRONMENT, '--http', '0');
-  await expect
-    .poll(() => output.stderr, { timeout: 30_000 })
-    .toMatch(/listens at http:\/\/127\.0\.0\.1:\d+\/mcp/);
+  await expect.poll(() => output.stderr).toMatch(/listens at http:\/\/127\.0\.0\.1:\d+\/mcp/);
   const [, address = ''] = /listens at (\S+)/.exec(output.stderr) ?? [];
   expect((await fetch(address, { method: 'POST' })).status).toBe(401);
   child.kill('SIGTERM');

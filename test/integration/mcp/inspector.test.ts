@@ -26,4 +26,4 @@ test('the inspector of the protocol lists the tools and calls them', async () =>
   expect(tools.map(({ name }: { name: string }) => name)).toContain('listEvents');
   const called = await inspect('--method', 'tools/call', '--tool-name', 'getAccountIdentity');
   expect(called).toMatchObject({ isError: false, content: [{ text: expect.stringContaining(WABA) }] });
-}, 300_000);
+});

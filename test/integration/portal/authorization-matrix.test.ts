@@ -166,7 +166,7 @@ describe('every page and form', () => {
     expect(await digest()).toEqual(before);
   });
 
-  test('is refused to everybody whom it is not for, and nothing changes', { timeout: 240_000 }, async () => {
+  test('is refused to everybody whom it is not for, and nothing changes', async () => {
     const before = await digest();
     let refused = 0;
     for (const route of routes) {
@@ -191,7 +191,7 @@ describe('every page and form', () => {
     expect(await digest()).toEqual(before);
   });
 
-  test('of a WABA answers another tenant as for a WABA that there is not', { timeout: 240_000 }, async () => {
+  test('of a WABA answers another tenant as for a WABA that there is not', async () => {
     const ofWabas = routes.filter(({ url }) => url.includes(':wabaId'));
     expect(ofWabas.length).toBeGreaterThan(50);
     for (const route of ofWabas) {
@@ -232,7 +232,7 @@ describe('every page and form', () => {
     expect(await digest()).toEqual(before);
   });
 
-  test('lets in whom it is for, and breaks for nobody', { timeout: 240_000 }, async () => {
+  test('lets in whom it is for, and breaks for nobody', async () => {
     const ended = ['POST /portal/sign-out'];
     for (const role of ROLES) {
       for (const route of routes) {
@@ -263,25 +263,21 @@ const FOREIGN: [string, Record<string, string>, Record<string, string | undefine
 ];
 
 describe('every form that is sent', () => {
-  test.each(FOREIGN)(
-    '%s is refused and changes nothing',
-    { timeout: 240_000 },
-    async (_name, fields, headers) => {
-      const forms = routes.filter(({ method }) => method === 'POST');
-      expect(forms.length).toBeGreaterThan(35);
-      const operator = browserOf('operator');
-      await operator.get('/portal/account');
-      const before = await digest();
-      for (const route of forms) {
-        const id = route.url.includes('/endpoints/') ? ids.endpoint : ids.request;
-        const path = pathOf(route, { wabaId: WABA, id: id ?? '' });
-        const answer = await operator.post(path, { ...filledIn(route), ...fields }, headers);
-        expect([route.name, answer.statusCode]).toEqual([route.name, 403]);
-        expect(answer.body).toContain('<title>Form refused');
-      }
-      expect(await digest()).toEqual(before);
-    },
-  );
+  test.each(FOREIGN)('%s is refused and changes nothing', async (_name, fields, headers) => {
+    const forms = routes.filter(({ method }) => method === 'POST');
+    expect(forms.length).toBeGreaterThan(35);
+    const operator = browserOf('operator');
+    await operator.get('/portal/account');
+    const before = await digest();
+    for (const route of forms) {
+      const id = route.url.includes('/endpoints/') ? ids.endpoint : ids.request;
+      const path = pathOf(route, { wabaId: WABA, id: id ?? '' });
+      const answer = await operator.post(path, { ...filledIn(route), ...fields }, headers);
+      expect([route.name, answer.statusCode]).toEqual([route.name, 403]);
+      expect(answer.body).toContain('<title>Form refused');
+    }
+    expect(await digest()).toEqual(before);
+  });
 
   test('with the token of somebody else is refused', async () => {
     await browserOf('admin').get('/portal/account');

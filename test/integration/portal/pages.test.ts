@@ -48,7 +48,7 @@ beforeAll(async () => {
   seen.push(
     ...(await walk(visitor, ['/portal/sign-in?next=/portal', '/portal/set-up', '/portal/invitations/x'])),
   );
-}, 240_000);
+});
 
 /** Opens the pages that links lead to, a few of each kind. */
 async function walk(browser: PortalBrowser, starts: readonly string[]): Promise<Seen[]> {
@@ -153,7 +153,7 @@ test('what people outside made up is text on every page that shows it', () => {
   }
 });
 
-test('every form answers hostile values with a page that is one', { timeout: 120_000 }, async () => {
+test('every form answers hostile values with a page that is one', async () => {
   await operator.get('/portal/account');
   const left = ['/portal/sign-out', '/portal/sandbox'];
   for (const route of routes) {

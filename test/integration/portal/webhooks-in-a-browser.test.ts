@@ -71,7 +71,6 @@ test.each([
   ['without scripts', false],
 ])(
   'an administrator sets up an endpoint, looks into deliveries and replays them, %s',
-  { timeout: 240_000 },
   async (_name, hasScripts) => {
     const { origin, failed, endpointId } = await start();
     const context = await signedInWindow(chrome, origin, ADMIN, {

@@ -28,7 +28,7 @@ beforeAll(async () => {
   stack = await startMediaStack();
   temporal = openTemporalConnection(stack.config);
   await stack.objectStore.ensureBucket();
-}, 60_000);
+});
 afterAll(async () => {
   await temporal?.close();
   await stack?.stop();

@@ -85,9 +85,7 @@ test('a tenant that counts with three keys has one connection for it, the next a
     most.push(await countsUnderWay(api));
   }
   expect(Math.max(...most)).toBe(1);
-  await expect
-    .poll(() => answers.some(({ statusCode }) => statusCode === 422), { timeout: 10_000 })
-    .toBe(true);
+  await expect.poll(() => answers.some(({ statusCode }) => statusCode === 422)).toBe(true);
   isOver = true;
   await Promise.all(loops);
   const told = answers.map(({ statusCode, headers, json }) => [
@@ -98,7 +96,7 @@ test('a tenant that counts with three keys has one connection for it, the next a
   expect(new Set(told.map(String))).toEqual(new Set(['422,replay_too_large,', '429,rate_limit_exceeded,3']));
   await api.release();
   expect((await countBy(api, api.keys[0] ?? '')).json()).toMatchObject({ dryRun: true, deliveries: 0 });
-}, 60_000);
+});
 
 test('a count that takes too long in the portal says to narrow the selection', async () => {
   const api = await startWithEndlessCounts();
@@ -111,7 +109,7 @@ test('a count that takes too long in the portal says to narrow the selection', a
   expect(pages.map(({ statusCode }) => statusCode)).toEqual([422, 429]);
   expect(pages[0]?.body).toContain('narrow the selection');
   expect(pages[1]?.body).toContain('being counted');
-}, 60_000);
+});
 
 test('the statements of one count share its three seconds', async () => {
   const { authorization, api, hold } = await startWithTwoLocks();
@@ -130,7 +128,7 @@ test('the statements of one count share its three seconds', async () => {
   const { statusCode, body } = await counted;
   expect([statusCode, body.includes('within 3 seconds')]).toEqual([422, true]);
   expect(performance.now() - startMs).toBeLessThan(4_500);
-}, 60_000);
+});
 
 test('a replay whose count takes too long is refused before the request is given up, and does not start', async () => {
   const { authorization, api, hold } = await startWithTwoLocks();
@@ -145,7 +143,7 @@ test('a replay whose count takes too long is refused before the request is given
   expect([statusCode, body.includes('within 10 seconds')]).toEqual([422, true]);
   await release();
   expect(await query(api.database, 'select id from replays')).toEqual([]);
-}, 60_000);
+});
 
 async function startWithTwoLocks() {
   const api = await startTestApi();

@@ -43,18 +43,14 @@ describe('pause, resume and cancel', () => {
     await switchReplay(tools(), WABA, replayId, 'resume');
     const last = new Map<string, number>();
     let delivered = 0;
-    await eventually(
-      'all delivered',
-      async () => {
-        for (const { lane, sequence } of await deliverReplays(database)) {
-          expect(sequence).toBe((last.get(lane) ?? 0) + 1);
-          last.set(lane, sequence);
-          delivered += 1;
-        }
-        return delivered === 1_500;
-      },
-      50_000,
-    );
+    await eventually('all delivered', async () => {
+      for (const { lane, sequence } of await deliverReplays(database)) {
+        expect(sequence).toBe((last.get(lane) ?? 0) + 1);
+        last.set(lane, sequence);
+        delivered += 1;
+      }
+      return delivered === 1_500;
+    });
     await reached(replayId, 'done');
   });
 
@@ -71,14 +67,10 @@ describe('pause, resume and cancel', () => {
     await handle.signal('resume');
     await reached(replayId, 'running');
     let delivered = 0;
-    await eventually(
-      'all delivered',
-      async () => {
-        delivered += (await deliverReplays(stack.database)).length;
-        return delivered === 1_500;
-      },
-      50_000,
-    );
+    await eventually('all delivered', async () => {
+      delivered += (await deliverReplays(stack.database)).length;
+      return delivered === 1_500;
+    });
     await reached(replayId, 'done');
     expect(await handle.result()).toMatch(/^done; 1500 of 1500 queued, 0 skipped/);
   });
@@ -160,16 +152,12 @@ describe('a replay outlives what drives it', () => {
     await execute(database, 'update workflow_tasks set next_start_at = now()');
     await stack.startWorker();
     let delivered = 0;
-    await eventually(
-      'all delivered',
-      async () => {
-        delivered += (await deliverReplays(database)).length;
-        return (
-          (await view(replayId)).state === 'done' && Object.keys(await queuedStates(database)).length === 0
-        );
-      },
-      50_000,
-    );
+    await eventually('all delivered', async () => {
+      delivered += (await deliverReplays(database)).length;
+      return (
+        (await view(replayId)).state === 'done' && Object.keys(await queuedStates(database)).length === 0
+      );
+    });
     expect(delivered).toBe(1_500);
     const [row] = await query<{ n: number }>(
       database,

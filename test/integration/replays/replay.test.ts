@@ -353,14 +353,10 @@ describe('a replay never fills the queue', () => {
       return message.includes(`Waiting for endpoint ${endpointId} to work off`);
     });
     let rest = 0;
-    await eventually(
-      'the stuck one too',
-      async () => {
-        rest += (await deliverReplays(database, 10_000, { wabaId })).length;
-        return rest === 3_000;
-      },
-      50_000,
-    );
+    await eventually('the stuck one too', async () => {
+      rest += (await deliverReplays(database, 10_000, { wabaId })).length;
+      return rest === 3_000;
+    });
     await ended(replayId);
   });
 });

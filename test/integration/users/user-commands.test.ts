@@ -49,9 +49,7 @@ test('commands name one of several accounts of an address by its id, remove a me
   ]);
 });
 
-test('commands list and end the sessions of a user, and reset the second factor', {
-  timeout: 240_000,
-}, async () => {
+test('commands list and end the sessions of a user, and reset the second factor', async () => {
   const { admin, json, database } = await startAdmin();
   const email = 'asha@store.example';
   const userId = await insertUser(database, { email, name: 'Asha', isOperator: true, passwordHash: null });

@@ -90,14 +90,13 @@ test('workers that end and hang because their namespace is gone for minutes are 
   // A server without the namespace, and not one that deletes it: polls that wait there would last for a minute more.
   await temporal.loseData();
   await temporal.start();
-  await eventually('all workers ended', () => workers.deafMs().size === entries.length, 150_000);
+  await eventually('all workers ended', () => workers.deafMs().size === entries.length);
   await register();
   await eventually(
     'every queue is polled',
     async () => (await polledQueues(client, namespace)).length === entries.length,
-    90_000,
   );
-  await eventually('and it is known', () => workers.deafMs().size, { is: 0, withinMs: 30_000 });
+  await eventually('and it is known', () => workers.deafMs().size, { is: 0 });
   process.stdout.write(`hung: ${logged.filter((line) => line.includes('hangs')).length}\n`);
 }, 360_000);
 
@@ -109,19 +108,18 @@ test('a worker whose Temporal comes back without data makes its namespace anew a
   await eventually(
     'every queue is polled',
     async () => (await polledQueues(client, namespace)).length === Object.keys(QUEUES).length,
-    120_000,
   );
-  await eventually('ready again', () => statusOf(ask), { is: 'ready', withinMs: 20_000 });
+  await eventually('ready again', () => statusOf(ask), { is: 'ready' });
   const lines = worker.output().trim().split('\n');
   expect(lines.filter((line) => !line.startsWith('{'))).toEqual([]);
-}, 180_000);
+});
 
 test('with Temporal away a worker stays ready and alive, says what waits, and is well when it is back', async () => {
   const { temporal, ask } = await installation();
   const metric = async (name: string) => samplesOf(await (await ask('/metrics')).text()).get(name);
   expect(await metric('heliograph_temporal_up')).toBe(1);
   await temporal.stop();
-  await eventually('degraded', () => statusOf(ask), { is: 'degraded', withinMs: 30_000 });
+  await eventually('degraded', () => statusOf(ask), { is: 'degraded' });
   const readyz = await ask('/readyz');
   expect([readyz.status, (await ask('/healthz')).status]).toEqual([200, 200]);
   expect(await readyz.json()).toMatchObject({
@@ -132,5 +130,5 @@ test('with Temporal away a worker stays ready and alive, says what waits, and is
   });
   expect(await metric('heliograph_temporal_up')).toBe(0);
   await temporal.start();
-  await eventually('ready', () => statusOf(ask), { is: 'ready', withinMs: 60_000 });
-}, 180_000);
+  await eventually('ready', () => statusOf(ask), { is: 'ready' });
+});

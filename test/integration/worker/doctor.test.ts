@@ -136,7 +136,7 @@ test('checks a running installation, and finds what is wrong with what to do', a
   expect(broken.stdout).toMatch(/^warn {2}traces .* returns 404\n +→ correct HELIOGRAPH_TRACES_URL/m);
   // Whatever is not ok says what to do, in the line below it.
   expect(broken.stdout).not.toMatch(/^(?:warn|fail) {2}.*\n(?! +→ \S)/m);
-}, 180_000);
+});
 
 test('warns about a bucket that keeps versions until a lifecycle rule removes them', async () => {
   const { url } = await testDatabase();
@@ -167,7 +167,7 @@ test('warns about a bucket that keeps versions until a lifecycle rule removes th
   expect(await found()).toMatchObject([{ status: 'warn' }]);
   await client.setBucketLifecycle(objectStore.bucket, rule('') as never);
   expect(await found()).toMatchObject([{ status: 'ok' }]);
-}, 120_000);
+});
 
 test('says so when there is no database, or when settings are wrong', async () => {
   const settings = testSettings('postgresql://nobody@127.0.0.1:9/nothing', {
@@ -189,4 +189,4 @@ test('says so when there is no database, or when settings are wrong', async () =
       },
     ],
   ]);
-}, 120_000);
+});

@@ -129,7 +129,7 @@ describe('steps of housekeeping', () => {
       return await database.raw(text, bindings);
     };
     const loop = startHousekeeping(toolsOf({ ...database, raw }));
-    await expect.poll(() => stopped.length, { timeout: 20_000 }).toBe(1);
+    await expect.poll(() => stopped.length).toBe(1);
     await stopped[0];
     expect(await query(database, 'select 1 from dedup_keys')).toHaveLength(15_010);
     const steps = await query<{ step: string; error: string | null; isDue: boolean }>(
@@ -196,12 +196,12 @@ describe('a worker that is told to stop', () => {
                         and database = (select oid from pg_database where datname = current_database())`;
     const isHeldUp = async () =>
       (await query(database, waiting, { tables: `{${LOCKED.join()}}` })).length > 0;
-    await expect.poll(isHeldUp, { timeout: 20_000 }).toBe(true);
+    await expect.poll(isHeldUp).toBe(true);
     await worker.stop();
     await holder.end();
     expect(worker.child.exitCode, worker.output()).toBe(0);
     expect(worker.output()).not.toContain('"level":50');
-  }, 90_000);
+  });
 });
 
 describe('an endpoint whose removal was cut off', () => {

@@ -39,7 +39,7 @@ test('admin top shows traffic, backlog, failing and busy endpoints and workers, 
   expect(live).toMatch(/workers +1: host-1:42/);
   expect(after).toMatch(/workers +1: host-1:42/);
   expect(after).toMatch(/ended with 0.* icanon .* echo /s);
-}, 120_000);
+});
 
 /** What a terminal of 80×24 shows of it when q is pressed after a while; `script` makes one. */
 async function topInTerminal(settings: Record<string, string>): Promise<string> {

@@ -72,7 +72,6 @@ export async function ended({ client }: RecordingStack, workflowId: string): Pro
   await eventually(
     `the end of ${workflowId}`,
     async () => (await handle.describe()).status.name !== 'RUNNING',
-    60_000,
   );
 }
 

@@ -29,4 +29,4 @@ test('the Bruno collection is what the API of today gives, with each operation; 
     ({ method, path }) => `${method.toLowerCase()} ${path.replaceAll(/\{(\w+)\}/g, ':$1')}`,
   );
   expect(requests.toSorted()).toEqual(operations.toSorted());
-}, 60_000);
+});

@@ -298,15 +298,11 @@ describe('a 3 MiB body made to multiply work', () => {
       bodyText(`${list(100_000, () => '"k":0')},"messages":[${list(50_000, () => '{}')}]`),
     ],
     ['masses of members beside many changes', changes(100_000, '{"field":"x","value":{}}')],
-  ])(
-    '%s is split in seconds and not in minutes',
-    (_name, text) => {
-      const body = Buffer.from(text);
-      const before = process.threadCpuUsage();
-      splitUpstreamBody(body);
-      const { user, system } = process.threadCpuUsage(before);
-      expect((user + system) / 1000).toBeLessThan(10_000);
-    },
-    60_000,
-  );
+  ])('%s is split in seconds and not in minutes', (_name, text) => {
+    const body = Buffer.from(text);
+    const before = process.threadCpuUsage();
+    splitUpstreamBody(body);
+    const { user, system } = process.threadCpuUsage(before);
+    expect((user + system) / 1000).toBeLessThan(10_000);
+  });
 });

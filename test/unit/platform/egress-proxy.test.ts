@@ -194,7 +194,7 @@ test('the state of the proxy is told when it goes down and when it returns', asy
   expect(await route.look()).toBe(false);
   expect(route.trouble()).toMatch(/refuses connections/);
   await startProxy({ port: first.port });
-  await expect.poll(() => route.trouble(), { timeout: 5_000 }).toBeNull();
+  await expect.poll(() => route.trouble()).toBeNull();
   expect(told).toEqual([expect.stringMatching(/refuses connections/), 'up']);
 });
 

@@ -32,25 +32,19 @@ async function replay(histories: ReadonlyMap<string, Recorded>): Promise<Record<
 }
 
 describe('recorded histories', () => {
-  test('are replayed by the present code: workflows that run since an older release go on', {
-    timeout: 60_000,
-  }, async () => {
+  test('are replayed by the present code: workflows that run since an older release go on', async () => {
     const results = await replay(recorded);
     expect(results).toEqual(Object.fromEntries(files.map((name) => [name, null])));
   });
 
-  test('are not replayed by code that does something else: the check can fail', {
-    timeout: 60_000,
-  }, async () => {
+  test('are not replayed by code that does something else: the check can fail', async () => {
     const [name = '', first] = [...recorded].find(([file]) => file.startsWith('deliver-event-retried')) ?? [];
     const other = JSON.parse(JSON.stringify(first).replaceAll('"attemptDelivery"', '"somethingElse"'));
     const results = await replay(new Map([[name, other]]));
     expect(results[name]).toMatch(/nondeterminism|DeterminismViolation/i);
   });
 
-  test('lose no decision to a new run: one that came while the row was read is dealt with first', {
-    timeout: 60_000,
-  }, async () => {
+  test('lose no decision to a new run: one that came while the row was read is dealt with first', async () => {
     const [name = '', first] =
       [...recorded].find(([file]) => file.startsWith('approve-api-key-signals')) ?? [];
     const long: Recorded = JSON.parse(JSON.stringify(first));
@@ -63,7 +57,7 @@ describe('recorded histories', () => {
     expect(await replay(new Map([[name, long]]))).toEqual({ [name]: null });
   });
 
-  test('of an endpoint that is in trouble for long continue as new', { timeout: 60_000 }, async () => {
+  test('of an endpoint that is in trouble for long continue as new', async () => {
     const [name = '', first] = [...recorded].find(([file]) => file.startsWith('endpoint-trouble-over')) ?? [];
     const long: Recorded = JSON.parse(JSON.stringify(first));
     const { events } = long.history;

@@ -24,7 +24,7 @@ test('code without a map stays as it is', () => {
   expect(slimBundle('const a = 1;')).toBe('const a = 1;');
 });
 
-test('what the name of a bundle is a digest of is all of our code in it', { timeout: 60_000 }, async () => {
+test('what the name of a bundle is a digest of is all of our code in it', async () => {
   const bundle = await loadWorkflowBundle(silentLogger);
   const code = 'code' in bundle ? bundle.code : readFileSync(bundle.codePath, 'utf8');
   const ours = (mapOf(code).sources ?? []).flatMap((source) => /\/src\/(.+\.ts)$/.exec(source)?.[1] ?? []);

@@ -34,7 +34,7 @@ beforeAll(async () => {
   dataDir = mkdtempSync(join(tmpdir(), 'heliograph-infrastructure-'));
   ports = await findInfrastructurePorts();
   servers = await start();
-}, 120_000);
+});
 
 afterAll(async () => {
   await servers.stop();
@@ -234,7 +234,7 @@ describe('stop and start', () => {
     // The goal; a busy machine gets some allowance.
     expect(elapsedMs).toBeLessThan(12_000);
     process.stdout.write(`warm start of the three servers: ${(elapsedMs / 1000).toFixed(1)} s\n`);
-  }, 60_000);
+  });
 
   test('a number in postmaster.pid that now belongs to another program does not stop a start', async () => {
     await servers.stop();
@@ -245,7 +245,7 @@ describe('stop and start', () => {
     servers = await start();
     expect(await query('select value from kept')).toHaveLength(1);
     expect(identifyProcess(process.pid)).toBeDefined();
-  }, 60_000);
+  });
 
   test('one server that cannot start stops the others, and the error shows its last lines', async () => {
     const other = mkdtempSync(join(tmpdir(), 'heliograph-failing-'));
@@ -261,7 +261,7 @@ describe('stop and start', () => {
     expect(error).toContain('postgres did not start');
     expect(error).toMatch(/\| .*could not bind IPv4 address "127.0.0.1"/);
     expect(processesOf(other)).toEqual([]);
-  }, 60_000);
+  });
 
   test.runIf(process.getuid?.() === 0)(
     'root without user namespaces runs PostgreSQL as nobody, on the same data, and back again',
@@ -286,7 +286,6 @@ describe('stop and start', () => {
       expect(await query('select value from kept')).toHaveLength(1);
       expect(statSync(join(dataDir, 'postgres', 'data', 'PG_VERSION')).uid).toBe(0);
     },
-    120_000,
   );
 
   test('the servers for tests take their directory with them when they stop', async () => {
@@ -296,5 +295,5 @@ describe('stop and start', () => {
     await own.stop();
     expect(existsSync(dirname(dirname(database)))).toBe(false);
     expect(own.pids()).toEqual({});
-  }, 60_000);
+  });
 });

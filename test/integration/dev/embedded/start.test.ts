@@ -233,5 +233,5 @@ describe('npm start, with stand-ins for our own processes', () => {
     expect(run.output()).toContain('broken crashed 6 times within 60 s, so everything was stopped');
     expect(run.output()).toContain('| broken for good');
     expect(processesHere()).toEqual([]);
-  }, 60_000);
+  });
 });

@@ -22,17 +22,13 @@ useMediaStack();
 /** Waits until the pending activity of a message's workflow shows a failure of this kind. */
 async function pendingFailure(upstreamId: string, expected: RegExp): Promise<void> {
   const { id } = await mediaOf(upstreamId);
-  await eventually(
-    `a pending failure ${expected}`,
-    async () => {
-      const handle = stack.client.workflow.getHandle(`media/${id}`);
-      const { raw } = await handle.describe().catch(() => ({ raw: null }));
-      const message = raw?.pendingActivities?.[0]?.lastFailure?.message ?? '';
-      expect(message).not.toContain('EAAG');
-      return expected.test(message);
-    },
-    30_000,
-  );
+  await eventually(`a pending failure ${expected}`, async () => {
+    const handle = stack.client.workflow.getHandle(`media/${id}`);
+    const { raw } = await handle.describe().catch(() => ({ raw: null }));
+    const message = raw?.pendingActivities?.[0]?.lastFailure?.message ?? '';
+    expect(message).not.toContain('EAAG');
+    return expected.test(message);
+  });
 }
 
 describe('trouble that passes', () => {

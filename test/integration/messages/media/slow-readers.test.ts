@@ -63,7 +63,7 @@ test('300 clients that read nothing hold up no file, upload, export or probe of 
   expect((await ask(small)).status).toBe(200);
 
   const readers = Array.from({ length: READERS }, () => openReader(api.url, large));
-  await expect.poll(() => readers.some(({ bytesRead }) => bytesRead > 0), { timeout: 20_000 }).toBe(true);
+  await expect.poll(() => readers.some(({ bytesRead }) => bytesRead > 0)).toBe(true);
   for (let n = 0; n < REQUESTS; n += 1) {
     const results = await Promise.all([ask(small), upload(), exported(), ask('/readyz')]);
     expect(results.map(({ status }) => status)).toEqual([200, 201, 200, 200]);
@@ -72,7 +72,7 @@ test('300 clients that read nothing hold up no file, upload, export or probe of 
   expect(readers.some(({ destroyed }) => !destroyed)).toBe(true);
   const ready = await fetch(`${api.url}/readyz`, { signal: signal() });
   expect(await ready.json()).toMatchObject({ checks: { objectStore: 'ok' } });
-}, 120_000);
+});
 
 /** Asks for a file, each time over a connection of its own, and does not read it. */
 function openReader(apiUrl: string, path: string): Socket {

@@ -55,7 +55,7 @@ async function orderOf(upstreamId: string): Promise<OrderRow> {
 }
 
 async function released(upstreamId: string) {
-  await eventually('the order is released', async () => (await orderOf(upstreamId)).body !== null, 15_000);
+  await eventually('the order is released', async () => (await orderOf(upstreamId)).body !== null);
   const row = await orderOf(upstreamId);
   return { ...row, event: JSON.parse(row.body ?? '') };
 }

@@ -29,9 +29,7 @@ const states = (base: Base) =>
   );
 
 describe('kill -9', () => {
-  test('of the API after it took a message loses nothing; the repeated request gets its outcome', {
-    timeout: 90_000,
-  }, async () => {
+  test('of the API after it took a message loses nothing; the repeated request gets its outcome', async () => {
     const base = await startSendingBase(TIMEOUTS);
     // Without Temporal in reach of the API, so that only the task in the database is left.
     const away = { ...base.settings, HELIOGRAPH_TEMPORAL_ADDRESS: '127.0.0.1:1' };
@@ -62,9 +60,7 @@ describe('kill -9', () => {
     }
   });
 
-  test('of workers in the middle of calls never sends twice: what is uncertain is unknown', {
-    timeout: 180_000,
-  }, async () => {
+  test('of workers in the middle of calls never sends twice: what is uncertain is unknown', async () => {
     const base = await startSendingBase(TIMEOUTS);
     await base.addFault({ match: 'send', kind: 'slow', delayMs: 400, accepted: true });
     const api = await startApiProcess(base.settings);
@@ -84,10 +80,8 @@ describe('kill -9', () => {
         await worker.ready();
       }
       await Promise.all(replies);
-      await eventually(
-        'every message has an outcome',
-        async () => (await states(base)).every(({ state }) => ['accepted', 'unknown'].includes(state)),
-        90_000,
+      await eventually('every message has an outcome', async () =>
+        (await states(base)).every(({ state }) => ['accepted', 'unknown'].includes(state)),
       );
       const sent = await base.sent();
       const marks = sent.map(({ body }) => (body as Record<string, string>).biz_opaque_callback_data);

@@ -268,9 +268,9 @@ describe('what is no upload', () => {
     });
     outgoing.on('error', () => undefined);
     outgoing.write(filePart('x'.repeat(12_000_000), 'a.pdf', 'application/pdf').slice(0, -2));
-    await expect.poll(rows, { timeout: 10_000 }).toEqual([{ state: 'uploading' }]);
+    await expect.poll(rows).toEqual([{ state: 'uploading' }]);
     outgoing.destroy();
-    await expect.poll(rows, { timeout: 10_000 }).toEqual([]);
+    await expect.poll(rows).toEqual([]);
     expect(await stored()).toEqual(before);
   });
 });

@@ -110,11 +110,11 @@ describe('the Graph API client', () => {
 
   test('the caller’s signal ends a call that hangs', async () => {
     const { graph } = await withUpstream(() => undefined);
-    const startedMs = performance.now();
-    await expect(graph.lookUpMedia('1', 't', AbortSignal.timeout(200))).rejects.toMatchObject({
-      name: 'TimeoutError',
-    });
-    expect(performance.now() - startedMs).toBeLessThan(2_000);
+    const reason = new Error('the caller gave up');
+    const caller = new AbortController();
+    const call = graph.lookUpMedia('1', 't', caller.signal);
+    caller.abort(reason);
+    await expect(call).rejects.toBe(reason);
   });
 
   test('a download streams the bytes and tells their type', async () => {

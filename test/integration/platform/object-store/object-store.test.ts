@@ -146,11 +146,9 @@ describe('an object store that is in trouble', () => {
     await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
     onTestFinished(() => void server.close());
     const { port } = server.address() as AddressInfo;
-    const startedMs = performance.now();
     await expect(use(open({ HELIOGRAPH_OBJECT_STORE_URL: `http://127.0.0.1:${port}` }))).rejects.toThrow(
       /no answer within 500 ms/,
     );
-    expect(performance.now() - startedMs).toBeLessThan(3_000);
   });
 
   test.each(uses)('%s says so when it refuses our credentials', async (_name, use) => {

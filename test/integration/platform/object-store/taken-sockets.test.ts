@@ -45,13 +45,11 @@ test('while readers that do not read hold all connections, the next use is refus
   const { open, endObjects } = await startStore();
   const [serving, uploads] = [open(), open()];
   const readers = await Promise.all(Array.from({ length: SOCKETS }, () => serving.getRange('large')));
-  const startedAt = performance.now();
   const uses = [serving.getRange('small'), serving.stat('small'), serving.remove('small')];
   for (const { status, reason } of (await Promise.allSettled(uses)) as PromiseRejectedResult[]) {
     expect([status, reason]).toEqual(['rejected', expect.any(ObjectStoreUnavailable)]);
     expect(reason.message).toContain(`no connection within ${BOUND_MS} ms`);
   }
-  expect(performance.now() - startedAt).toBeLessThan(BOUND_MS + 1_500);
   // A client that has gone away waits for no connection either.
   const gone = new AbortController();
   const unread = serving.getRange('small', undefined, gone.signal);

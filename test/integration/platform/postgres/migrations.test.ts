@@ -95,10 +95,8 @@ describe('migrations', () => {
     await rollbackAll(database);
     await database.transaction(async (trx) => {
       await trx.raw('lock table schema_migrations in share mode');
-      // Sooner than any of the pool's time-outs.
-      const startMs = performance.now();
+      // A time-out of the pool would say something else.
       await expect(migrate(database, { tries: 1 })).rejects.toMatchObject({ code: '55P03' });
-      expect(performance.now() - startMs).toBeLessThan(9_000);
     });
     expect(await migrate(database)).toEqual(['0001-baseline']);
   });

@@ -106,7 +106,7 @@ describe.skipIf(program === null)('behind a pooler that gives a connection for o
     expect(answer.status).toBe(200);
     await eventually('delivered', () => receiver.received.length, { is: 1 });
     expect(worker.output()).not.toMatch(/"level":50/);
-  }, 120_000);
+  });
 
   test('without the way round it, or with settings that it drops, no process starts, and one sentence says why', async () => {
     const sentence =
@@ -127,5 +127,5 @@ describe.skipIf(program === null)('behind a pooler that gives a connection for o
       stderr:
         'HELIOGRAPH_DATABASE_DIRECT_URL leads to a connection pooler: set it to the PostgreSQL server itself\n',
     });
-  }, 120_000);
+  });
 });

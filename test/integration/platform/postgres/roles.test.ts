@@ -115,7 +115,7 @@ test('the reading role reads nothing that is not listed: no new table, and nothi
   );
   expect(secrets).toEqual([]);
   expect(readable.length).toBeGreaterThan(150);
-}, 120_000);
+});
 
 test('the application works as a role that owns nothing; another one reads; neither can do more', async () => {
   const { superuser, app, readonly } = await installation();
@@ -221,4 +221,4 @@ test('the application works as a role that owns nothing; another one reads; neit
   ]) {
     await expect(readonly.raw(statement), statement).rejects.toMatchObject(REFUSED);
   }
-}, 120_000);
+});

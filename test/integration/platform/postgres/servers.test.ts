@@ -74,14 +74,12 @@ describe('several hosts', () => {
       ),
     );
     await replica.raw('select pg_promote()');
-    const startMs = performance.now();
     await eventually('writes go to the new one', () =>
       execute(database, 'insert into kept values (3)').then(
         () => true,
         () => false,
       ),
     );
-    expect(performance.now() - startMs).toBeLessThan(10_000);
     await eventually('the listener hears there', async () => {
       database.notify('heliograph_inbox', 'after');
       return heard > 0;
@@ -99,24 +97,18 @@ describe('several hosts', () => {
     expect(performance.now() - startMs).toBeLessThan(2_500);
     await setReadOnly(primary, 'set default_transaction_read_only = on');
     const insert = () => database.transaction((trx) => execute(trx, 'insert into kept values (1)'));
-    await eventually(
-      'refused',
-      () =>
-        insert().then(
-          () => false,
-          ({ code }) => code === '57P03',
-        ),
-      20_000,
+    await eventually('refused', () =>
+      insert().then(
+        () => false,
+        ({ code }) => code === '57P03',
+      ),
     );
     await setReadOnly(primary, 'reset default_transaction_read_only');
-    await eventually(
-      'taken again',
-      () =>
-        insert().then(
-          () => true,
-          () => false,
-        ),
-      20_000,
+    await eventually('taken again', () =>
+      insert().then(
+        () => true,
+        () => false,
+      ),
     );
   });
 });

@@ -81,6 +81,5 @@ describe('PostgreSQL', () => {
       expect(await ensurePartitions(database)).toEqual([]);
       expect(worker.output()).not.toMatch(/"level":50/);
     },
-    240_000,
   );
 });

@@ -87,5 +87,4 @@ test.each([
       await context.close();
     }
   },
-  240_000,
 );

@@ -49,9 +49,7 @@ function publicAddress() {
   return state;
 }
 
-test('the guided set-up checks each of its six steps, says which is next, and is done when a message arrived', {
-  timeout: 120_000,
-}, async () => {
+test('the guided set-up checks each of its six steps, says which is next, and is done when a message arrived', async () => {
   const upstream = await startUpstream();
   const address = publicAddress();
   const api = await startTestApi(upstream.overrides);

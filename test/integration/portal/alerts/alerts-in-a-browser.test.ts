@@ -52,7 +52,7 @@ afterAll(() => chrome?.close());
 test.each([
   ['tenant', async () => office.adminEmail],
   ['operator', async () => (await newUser(api, null)).email],
-])('the pages of alerts have no problems in any look, for %s', { timeout: 120_000 }, async (who, emailOf) => {
+])('the pages of alerts have no problems in any look, for %s', async (who, emailOf) => {
   const email = await emailOf();
   const window = await signedInWindow(chrome, origin, email);
   const page = await window.newPage();
@@ -63,7 +63,7 @@ test.each([
   await window.close();
 });
 
-test('without scripts an alert is looked into and marked as read', { timeout: 60_000 }, async () => {
+test('without scripts an alert is looked into and marked as read', async () => {
   const window = await signedInWindow(chrome, origin, office.adminEmail, { javaScriptEnabled: false });
   const page = await window.newPage();
   await page.goto(`${origin}/portal/account`);

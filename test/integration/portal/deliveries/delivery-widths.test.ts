@@ -77,9 +77,6 @@ test.each([
   ['operators', 'op@host.example', '/portal/operator/deliveries'],
 ])(
   'the list of deliveries of %s fits 1,280 px whatever it shows, and says which endpoint',
-  {
-    timeout: 120_000,
-  },
   async (name, email, path) => {
     const { origin, endpoints, gone } = await start();
     const context = await signedInWindow(chrome, origin, email, { viewport: { width: 1280, height: 900 } });

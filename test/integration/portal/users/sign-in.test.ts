@@ -223,7 +223,7 @@ test('a sign-in that is under way while the password changes opens nothing', asy
     await execute(trx, 'update users set password_hash = ? where email = ?', [next, email]);
     signingIn = signInWith(browser, email);
     const waiting = `select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`;
-    await expect.poll(() => query(api.database, waiting), { timeout: 20_000 }).toHaveLength(1);
+    await expect.poll(() => query(api.database, waiting)).toHaveLength(1);
   });
   const answer = await signingIn;
   expect([answer?.statusCode, browser.cookies.has('__Host-heliograph')]).toEqual([422, false]);

@@ -120,20 +120,16 @@ describe('where the programs of the servers come from', () => {
     ['refused connection', async () => 'http://127.0.0.1:1/minio'],
     ['404', async () => `${await downloads({})}/minio`],
     ['name that does not resolve', async () => 'http://downloads.invalid/minio'],
-  ])(
-    'after a %s it is built with go install',
-    async (_what, url) => {
-      const { env, cached, provide, source, installGo } = machine();
-      installGo();
-      const begin = Date.now();
-      expect(await provide([source(await url())])).toBe(cached);
-      expect(Date.now() - begin).toBeLessThan(6_000);
-      expect(await run(cached)).toBe('built');
-      expect(readFileSync(env.FAKE_GO_LOG ?? '', 'utf8')).toContain('install');
-      expect(readFileSync(env.FAKE_GO_LOG ?? '', 'utf8')).toContain('example.com/minio@v1');
-    },
-    15_000,
-  );
+  ])('after a %s it is built with go install', async (_what, url) => {
+    const { env, cached, provide, source, installGo } = machine();
+    installGo();
+    const begin = Date.now();
+    expect(await provide([source(await url())])).toBe(cached);
+    expect(Date.now() - begin).toBeLessThan(6_000);
+    expect(await run(cached)).toBe('built');
+    expect(readFileSync(env.FAKE_GO_LOG ?? '', 'utf8')).toContain('install');
+    expect(readFileSync(env.FAKE_GO_LOG ?? '', 'utf8')).toContain('example.com/minio@v1');
+  });
 
   test('a damaged archive is not kept', async () => {
     const { cached, provide, source, installGo } = machine();
@@ -181,7 +177,7 @@ describe('where the programs of the servers come from', () => {
         .split('\n'),
     ).toHaveLength(1);
     expect(lines).toContain('waiting for another process that gets minio');
-  }, 15_000);
+  });
 
   test('what a killed build left is removed', async () => {
     const { cached, provide, installGo } = machine();
