@@ -28,8 +28,6 @@ export const LADDER = ['sent', 'delivered', 'read'];
 /** Of four that time out, each twice. */
 const SETTINGS = { HELIOGRAPH_WEBHOOK_TIMEOUT_MS: '1000' };
 const SCHEDULE_SECONDS = '{1,43200,86400}';
-/** For a loaded machine; it takes four. */
-export const WITHIN_MS = 30_000;
 
 export const keyOf = ({ headers }: ReceivedWebhook) => String(headers['x-service-event-id']);
 

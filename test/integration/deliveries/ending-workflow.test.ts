@@ -15,8 +15,8 @@ import { createTestDatabase, type TestDatabase } from '../../support/test-databa
 import { testSettings } from '../../support/test-settings.ts';
 import { answer, eventually } from '../../support/webhook-receiver.ts';
 
-/** A held attempt waits for its run for two seconds. */
-const SOON_MS = 15_000;
+/** A held attempt waits for its run for two seconds, and not for a minute. */
+const SOON_MS = 45_000;
 
 let store: TestDatabase;
 let connection: NativeConnection;

@@ -23,7 +23,7 @@ const TIMEOUT_MS = 15_000;
 const WATCHED = 10;
 
 /** Half of the time for which a transaction of the worker waits for a lock: what is recorded later has waited for one. */
-const NO_LOCK_MS = 5_000;
+const NO_LOCK_MS = 9_000;
 
 /** Answers until told to hang. From then on it holds what it gets, each path and how many such attempts have ended. */
 async function startCrowd() {

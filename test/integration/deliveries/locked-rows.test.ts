@@ -166,7 +166,7 @@ test('a failure whose endpoint another transaction holds delays no success that 
   recorder.add(failure);
   await eventually('the failure waits', () => held.has(failure.deliveryId));
   for (const success of successes) recorder.add(success);
-  await eventually('the successes are recorded', async () => recorded.length === successes.length, 5_000);
+  await eventually('the successes are recorded', async () => recorded.length === successes.length, 9_000);
   expect(recorded.map(({ outcome }) => outcome?.state)).toEqual(['delivered', 'delivered']);
   await release();
   await eventually('the failure is recorded', async () => recorded.length, { is: 3 });
@@ -190,7 +190,7 @@ test('the release of an event that waits behind an attempt delays no other lane'
     await releaseEvent(trx, behind?.uuid ?? '');
     recorder.add(first);
     recorder.add(second);
-    await eventually('the other lane is recorded', async () => recorded.length, { is: 1, withinMs: 5_000 });
+    await eventually('the other lane is recorded', async () => recorded.length, { is: 1, withinMs: 9_000 });
   });
   expect(recorded[0]?.attempt).toBe(second);
   await eventually('the first is recorded', async () => recorded.length, { is: 2 });

