@@ -1,6 +1,7 @@
 import type { Browser, Page } from 'playwright-core';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
-import { launchChrome, picture, problemsOf } from '../integration/portal/chrome.ts';
+import { picture, problemsOf } from '../integration/portal/chrome.ts';
+import { launchChrome } from '../support/browser.ts';
 import { noMoreWebhooks } from './support/received.ts';
 import { description } from './support/stack.ts';
 

@@ -1,29 +1,11 @@
-import { existsSync, readFileSync } from 'node:fs';
-import { type Browser, chromium, type Locator } from 'playwright-core';
+import { readFileSync } from 'node:fs';
+import type { Browser, Locator } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { launchChrome } from '../support/browser.ts';
 import { eventually } from '../support/webhook-receiver.ts';
 import { noMoreWebhooks, received, webhook } from './support/received.ts';
 import { admin, description } from './support/stack.ts';
 import { fixture, postUpstream, textBody } from './support/upstream.ts';
-
-/** Where Debian and others put it; `npm test` installs it where it is missing. */
-const CHROMIUM = [
-  process.env.HELIOGRAPH_CHROMIUM ?? '',
-  '/usr/bin/chromium',
-  '/usr/bin/chromium-browser',
-  '/usr/bin/google-chrome',
-];
-
-/** Chromium tries to reach its maker otherwise. */
-const QUIET = [
-  '--no-sandbox',
-  '--disable-gpu',
-  '--disable-quic',
-  '--disable-background-networking',
-  '--disable-component-update',
-  '--disable-sync',
-  '--no-first-run',
-];
 
 const GUIDE = new URL('../../docs/operators/operations.md', import.meta.url);
 const WABA = '900000000000101';
@@ -31,9 +13,7 @@ const WABA = '900000000000101';
 let browser: Browser;
 
 beforeAll(async () => {
-  const executablePath = CHROMIUM.find((path) => path !== '' && existsSync(path));
-  if (executablePath === undefined) throw new Error('no Chromium: install it or set HELIOGRAPH_CHROMIUM');
-  browser = await chromium.launch({ executablePath, args: QUIET });
+  browser = await launchChrome();
 });
 
 afterAll(() => browser?.close());
@@ -89,10 +69,10 @@ describe('the Temporal UI', () => {
     const page = await newPage();
     const { url } = await admin('events', 'search-attribute', eventId);
     await page.goto(String(url));
-    await page.getByText(`media/${data.serviceMessageId}`, { exact: true }).waitFor({ timeout: 30_000 });
-    await page.getByText('/dlv_').first().waitFor({ timeout: 30_000 });
+    await page.getByText(`media/${data.serviceMessageId}`, { exact: true }).waitFor();
+    await page.getByText('/dlv_').first().waitFor();
     await page.getByText(`media/${data.serviceMessageId}`, { exact: true }).click();
-    await page.getByText('fetch from upstream, check, store, announce').first().waitFor({ timeout: 30_000 });
+    await page.getByText('fetch from upstream, check, store, announce').first().waitFor();
     const shown = await page.locator('main').innerText();
     expect(shown).toContain('storeInboundMedia');
     expect(shown).toContain('Completed');

@@ -1,6 +1,7 @@
 import { createServer, type IncomingHttpHeaders, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { inspect, isDeepStrictEqual } from 'node:util';
+import { PATIENCE_MS } from './patience.ts';
 
 export type ReceivedWebhook = {
   path: string;
@@ -64,9 +65,6 @@ export async function startReceiver(behaviour: Behaviour = answer(200)): Promise
     },
   };
 }
-
-/** A machine at a quarter of the usual speed has time for everything but what never comes. */
-const PATIENCE_MS = 120_000;
 
 /**
  * Waits until `look` returns something true, or what `is` says; fails with `what`, and with what it saw last, after

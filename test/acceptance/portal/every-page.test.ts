@@ -1,8 +1,8 @@
 import { AxeBuilder } from '@axe-core/playwright';
 import type { Browser, Page } from 'playwright-core';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { launchChrome } from '../../integration/portal/chrome.ts';
 import { markupProblems } from '../../integration/portal/markup-problems.ts';
+import { launchChrome } from '../../support/browser.ts';
 import { api, writeAsCustomer } from '../support/customer.ts';
 import { portalWindow } from '../support/portal-window.ts';
 import { description } from '../support/stack.ts';

@@ -1,6 +1,6 @@
 import type { Browser, Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { launchChrome } from '../../integration/portal/chrome.ts';
+import { launchChrome } from '../../support/browser.ts';
 import { portalWindow } from '../support/portal-window.ts';
 import { description } from '../support/stack.ts';
 import { startTenantServer, type TenantServer } from '../support/tenant-server.ts';

@@ -1,7 +1,8 @@
 import { HtmlValidate } from 'html-validate';
-import { chromium, type Page } from 'playwright-core';
+import type { Page } from 'playwright-core';
 import { beforeAll, describe, expect, onTestFinished, test } from 'vitest';
 import { ERROR_CODES } from '../../../src/api/errors/error-codes.ts';
+import { launchChrome } from '../../support/browser.ts';
 import { apiOfFile } from './api-harness.ts';
 
 const api = apiOfFile();
@@ -13,7 +14,7 @@ beforeAll(async () => {
 
 /** A page of a real browser, what it said in the console and what it asked for. */
 async function openPage(path: string): Promise<{ page: Page; said: string[]; asked: string[] }> {
-  const browser = await chromium.launch({ executablePath: '/usr/bin/chromium', args: ['--no-sandbox'] });
+  const browser = await launchChrome();
   onTestFinished(async () => await browser.close());
   const page = await browser.newPage();
   const said: string[] = [];
@@ -27,7 +28,7 @@ async function openPage(path: string): Promise<{ page: Page; said: string[]; ask
 
 test('/docs/explorer shows and tries the API in a browser, asks nobody else, and breaks no rule of its strict policy', async () => {
   const { page, said, asked } = await openPage('/docs/explorer');
-  await page.waitForSelector('#operations-Events-listEvents', { timeout: 60_000 });
+  await page.waitForSelector('#operations-Events-listEvents');
   expect(await page.title()).toContain('Heliograph');
   await page.click('#operations-Events-listEvents .opblock-summary');
   await page.waitForSelector('#operations-Events-listEvents .responses-table');

@@ -4,11 +4,12 @@ import { setPriority, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
-import { type Browser, type BrowserContextOptions, chromium, type Page } from 'playwright-core';
+import type { Browser, BrowserContextOptions, Page } from 'playwright-core';
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
 import { brokenLinks } from '../../../scripts/site/check-links.ts';
 import { openApiDocument } from '../../../scripts/site/openapi-document.ts';
 import { ERROR_CODES } from '../../../src/api/errors/error-codes.ts';
+import { launchChrome } from '../../support/browser.ts';
 import { operationsOf } from '../../support/openapi-document.ts';
 import { apiOfFile } from '../api/api-harness.ts';
 
@@ -29,7 +30,7 @@ beforeAll(async () => {
   // Other files wait for their servers meanwhile: the build takes only what they leave.
   if (built.child.pid !== undefined) setPriority(built.child.pid, 10);
   base = await api.app.listen({ host: '127.0.0.1', port: 0 });
-  browser = await chromium.launch({ executablePath: '/usr/bin/chromium', args: ['--no-sandbox'] });
+  browser = await launchChrome();
   // Before it is built, the addresses that others know answer already.
   expect((await api.app.inject('/docs')).headers.location).toBe('/docs/explorer');
   expect((await api.app.inject('/docs/errors')).payload).toContain('id="invalid_parameter"');

@@ -1,20 +1,10 @@
-import { existsSync, mkdirSync } from 'node:fs';
+import { mkdirSync } from 'node:fs';
 import type { AddressInfo } from 'node:net';
 import { AxeBuilder } from '@axe-core/playwright';
 import type { FastifyInstance } from 'fastify';
-import { type Browser, type BrowserContext, chromium, type Page } from 'playwright-core';
+import type { Browser, BrowserContext, Page } from 'playwright-core';
 import { markupProblems } from './markup-problems.ts';
 import { PASSWORD } from './portal-browser.ts';
-
-const CHROMIUM = [process.env.HELIOGRAPH_CHROMIUM ?? '', '/usr/bin/chromium', '/usr/bin/chromium-browser'];
-const QUIET = ['--no-sandbox', '--disable-gpu', '--disable-background-networking', '--no-first-run'];
-
-/** Starts the browser of a test file. */
-export async function launchChrome(): Promise<Browser> {
-  const executablePath = CHROMIUM.find((path) => path !== '' && existsSync(path));
-  if (executablePath === undefined) throw new Error('no Chromium: install it or set HELIOGRAPH_CHROMIUM');
-  return await chromium.launch({ executablePath, args: QUIET });
-}
 
 /** As `markupProblems`, and what assistive technology stumbles over; axe needs scripts. */
 export async function problemsOf(page: Page, hasScripts: boolean): Promise<string[]> {

@@ -1,8 +1,9 @@
 import type { Browser, Page } from 'playwright-core';
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { launchChrome } from '../../support/browser.ts';
 import { addEndpoint } from '../../support/test-accounts.ts';
 import { startTestApi, WABA } from '../api/api-harness.ts';
-import { launchChrome, listen, picture, problemsOf, signedInWindow } from './chrome.ts';
+import { listen, picture, problemsOf, signedInWindow } from './chrome.ts';
 import { addActivity, addDelivery } from './delivery-fixtures.ts';
 import { addUser, tenantOf } from './portal-browser.ts';
 

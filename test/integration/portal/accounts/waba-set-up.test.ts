@@ -1,4 +1,5 @@
 import { expect, onTestFinished, test, vi } from 'vitest';
+import { launchChrome } from '../../../support/browser.ts';
 import { addEndpoint } from '../../../support/test-accounts.ts';
 import {
   addConversation,
@@ -9,7 +10,7 @@ import {
   WABA,
 } from '../../api/api-harness.ts';
 import { startRecordingUpstream } from '../../api/graph/recording-upstream.ts';
-import { launchChrome, listen, problemsInAllLooks, signedInWindow } from '../chrome.ts';
+import { listen, problemsInAllLooks, signedInWindow } from '../chrome.ts';
 import { addUser } from '../portal-browser.ts';
 
 const OPERATOR = 'op@host.example';

@@ -2,10 +2,11 @@ import type { Browser } from 'playwright-core';
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
 import { noteTokenRefused } from '../../../../src/accounts/access-tokens.ts';
 import { execute } from '../../../../src/platform/postgres/sql.ts';
+import { launchChrome } from '../../../support/browser.ts';
 import { addEndpoint } from '../../../support/test-accounts.ts';
 import { turn } from '../../alerts/alerts-fixtures.ts';
 import { apiOfFile, testConfig } from '../../api/api-harness.ts';
-import { launchChrome, listen, problemsInAllLooks, signedInWindow } from '../chrome.ts';
+import { listen, problemsInAllLooks, signedInWindow } from '../chrome.ts';
 import { newOffice, newUser, type Office } from '../portal-browser.ts';
 
 const mail = { HELIOGRAPH_SMTP_URL: 'smtp://127.0.0.1:9', HELIOGRAPH_MAIL_FROM: 'alerts@gateway.example' };

@@ -2,9 +2,10 @@ import type { Browser } from 'playwright-core';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { shownUrl } from '../../../../src/platform/http/outbound-url.ts';
 import { execute } from '../../../../src/platform/postgres/sql.ts';
+import { launchChrome } from '../../../support/browser.ts';
 import { addEndpoint } from '../../../support/test-accounts.ts';
 import { startTestApi, WABA } from '../../api/api-harness.ts';
-import { launchChrome, listen, picture, signedInWindow } from '../chrome.ts';
+import { listen, picture, signedInWindow } from '../chrome.ts';
 import { addDelivery } from '../delivery-fixtures.ts';
 import { addUser, tenantOf } from '../portal-browser.ts';
 

@@ -2,9 +2,10 @@ import type { Browser } from 'playwright-core';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { ingestHistory } from '../../../../src/inbound/history.ts';
 import { query } from '../../../../src/platform/postgres/sql.ts';
+import { launchChrome } from '../../../support/browser.ts';
 import { takeIn } from '../../../support/take-in.ts';
 import { NUMBER, startTestApi, WABA } from '../../api/api-harness.ts';
-import { launchChrome, listen, picture, problemsInAllLooks, signedInWindow } from '../chrome.ts';
+import { listen, picture, problemsInAllLooks, signedInWindow } from '../chrome.ts';
 import { addUser, tenantOf } from '../portal-browser.ts';
 
 const ADMIN = 'admin@store.example';

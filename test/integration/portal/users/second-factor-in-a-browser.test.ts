@@ -2,8 +2,9 @@ import { TOTP } from 'otpauth';
 import type { Browser, Page } from 'playwright-core';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { execute, query } from '../../../../src/platform/postgres/sql.ts';
+import { launchChrome } from '../../../support/browser.ts';
 import { startTestApi, type TestApi, WABA } from '../../api/api-harness.ts';
-import { launchChrome, listen, problemsInAllLooks, problemsOf } from '../chrome.ts';
+import { listen, problemsInAllLooks, problemsOf } from '../chrome.ts';
 import { addUser, PASSWORD, tenantOf } from '../portal-browser.ts';
 
 let chrome: Browser;
