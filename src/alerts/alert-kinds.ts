@@ -1,4 +1,5 @@
 import type { EndpointNotice, WabaNotice } from '../notices/alert-envelope.ts';
+import { DESTINATION_SET } from '../platform/audit/audit.ts';
 
 export const ALERT_KINDS = [
   'endpoint_failing',
@@ -114,10 +115,10 @@ export const KINDS: Readonly<Record<AlertKind, KindDescription>> = {
     title: 'URL set by an API key',
     audience: 'tenant',
     meaning:
-      'In the last 7 days an API key added a webhook endpoint, changed the URL of one, or set the operations URL. Events or alerts of the WABA go there.',
+      'In the last 7 days an API key added a webhook endpoint, changed the URL of one, or set the operations URL: events or alerts of the WABA go there. Or it set where flows send what customers enter, or the key that encrypts it.',
     steps: [
       'Check that one of your programs did it, and that the server is yours.',
-      'If not, revoke the API key at once, then delete the endpoint or change its URL.',
+      'If not, revoke the API key at once, then delete the endpoint or change its URL. Of a flow, set its address or the public key of the number again.',
       'Read in the audit log from which address the key was used, and its other changes.',
     ],
   },
@@ -271,7 +272,9 @@ export function alertPath(
     case 'deliveries_failed':
       return `${waba}/deliveries?state=failed&endpointId=${subject}`;
     case 'url_set_by_key':
-      return `${waba}/endpoints`;
+      return /^(endpoint|operations URL) /.test(subject)
+        ? `${waba}/endpoints`
+        : `${waba}/audit?action=${DESTINATION_SET}`;
     case 'api_key_expiring':
       return `${waba}/keys`;
     case 'access_token_refused':

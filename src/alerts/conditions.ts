@@ -7,6 +7,7 @@ import { listUrlsSetByKeys } from '../endpoints/store.ts';
 import { countInbox, listUnreadable, oldestWaitingBodyAt } from '../inbound/inbox-admin.ts';
 import { listExpiringKeys } from '../keys/api-key-store.ts';
 import { listFailedMails } from '../mail/mails.ts';
+import { DESTINATION_SET, type LatestChange, listLatestChanges } from '../platform/audit/audit.ts';
 import { shownUrl } from '../platform/http/outbound-url.ts';
 import type { Database } from '../platform/postgres/database.ts';
 import { queryColumn } from '../platform/postgres/sql.ts';
@@ -180,7 +181,7 @@ async function urlsSetByKeys(database: Database): Promise<Found[]> {
       subject: `operations URL ${set.wabaId}`,
     })),
   ];
-  return found.map(({ subject, wabaId, tenantId, url, keyId, setAt }) => {
+  const urls = found.map(({ subject, wabaId, tenantId, url, keyId, setAt }) => {
     const { host } = new URL(url);
     return {
       wabaId,
@@ -191,6 +192,20 @@ async function urlsSetByKeys(database: Database): Promise<Found[]> {
       details: { apiKeyId: keyId, host },
     };
   });
+  const flows = await listLatestChanges(database, DESTINATION_SET, recent);
+  return [...urls, ...flows.map(flowDestination)];
+}
+
+/** What customers enter in flows goes there, or is read with that key. */
+function flowDestination({ wabaId, tenantId, actor, target, detail, at }: LatestChange): Found {
+  const host = typeof detail.host === 'string' ? detail.host : null;
+  const isKey = detail.member === 'business_public_key';
+  const set = isKey ? `the key that encrypts the forms of ${target}` : `where the forms of ${target} go`;
+  return {
+    ...{ wabaId, tenantId, subject: target, latestAt: at },
+    reason: `${actor} set ${set}${host === null ? '' : `: ${host}`}.`,
+    details: { host },
+  };
 }
 
 /** The reason changes with each report, so what becomes worse is told again. */

@@ -43,8 +43,8 @@ export function apiKeyHints(key: string): { prefix: string; last4: string } {
 
 /**
  * What a key may be limited to: reading all, reading events with their bodies, sending messages, changing webhook
- * endpoints and sending events again, exporting all data of a customer, erasing it, and calling upstream's own API
- * through us (src/api/graph).
+ * endpoints and sending events again, exporting all data of a customer, erasing it, and of upstream's own API through us
+ * (src/api/graph) sending, files and reading; changing what the WABA has there; and standing in the query of its addresses.
  */
 export const API_KEY_SCOPES = [
   'read',
@@ -54,6 +54,8 @@ export const API_KEY_SCOPES = [
   'export',
   'erase',
   'graph',
+  'graph_manage',
+  'graph_query',
 ] as const;
 
 export const LEAST_SCOPES: readonly ApiKeyScope[] = ['read'];

@@ -1,8 +1,18 @@
 import { readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
+import type { ApiKeyScope } from '../../src/keys/api-key.ts';
 
 /** Requests of software that others wrote, and how its webhook end behaves: test/fixtures/cloud-api/README.md. */
-export type Product = { product: string; source: string[]; calls: ProductCall[]; webhook: ProductWebhook };
+export type Product = {
+  product: string;
+  /** Its page, below docs/tenants/cloud-api. */
+  page: string;
+  /** What its key needs, as its page says. */
+  scopes: ApiKeyScope[];
+  source: string[];
+  calls: ProductCall[];
+  webhook: ProductWebhook;
+};
 
 export type ProductCall = {
   name: string;

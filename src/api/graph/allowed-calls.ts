@@ -137,15 +137,3 @@ export function passedFields(object: OwnObject, rest: readonly string[], fields:
 function isComputed(field: string, known: ReadonlySet<string>): boolean {
   return COMPUTED.test(field) && known.has(field.slice(0, field.indexOf('.')));
 }
-
-/** Members with which a body could become another call, or name the token or the fields of the answer. */
-const CONTROL_MEMBERS = new Set(
-  `access_token application_id appsecret_proof batch callback debug fields format id ids include_headers method metadata pretty
-   relative_url return_ssl_resources suppress_http_code webhook_configuration override_callback_uri`.split(
-    /\s+/,
-  ),
-);
-
-export function isControlMember(name: string): boolean {
-  return CONTROL_MEMBERS.has(name.toLowerCase());
-}

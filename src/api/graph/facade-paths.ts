@@ -2,6 +2,7 @@ import type { FastifyRequest } from 'fastify';
 import { listPhoneNumbers } from '../../accounts/accounts.ts';
 import type { Database } from '../../platform/postgres/database.ts';
 import type { ExternalContext } from '../external/external-app.ts';
+import { accountOf, requireScope } from '../keys/api-key-auth.ts';
 import { notAllowed } from './facade-error.ts';
 
 /** Upstream names versions as `v26.0`, and takes paths without one too. */
@@ -53,4 +54,16 @@ export function takeTokenFromQuery(request: FastifyRequest): void {
   if (!isToken && !left.has('input_token')) return;
   for (const name of ['access_token', 'input_token']) left.delete(name);
   request.raw.url = left.size === 0 ? path : `${path}?${left}`;
+}
+
+const IN_QUERY =
+  `The API key may stand in the query only with the scope graph_query: servers on the way keep addresses
+  in their logs. Send it as "Authorization: Bearer", and revoke it if it must stay secret.`.replace(
+    /\s+/g,
+    ' ',
+  );
+
+/** Throws ApiError 403 for a key in the query that was not made for that. */
+export function refuseKeyInQuery(request: FastifyRequest): void {
+  if (request.queryToken !== null) requireScope(accountOf(request).scopes, ['graph_query'], IN_QUERY);
 }

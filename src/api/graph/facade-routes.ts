@@ -4,7 +4,7 @@ import { requireApiKey, SCOPES } from '../keys/api-key-auth.ts';
 import { refuseNullBody, refuseWhileClosing, requireStorableValues } from '../plugins/request-hooks.ts';
 import { guardBodies } from '../shares/client-shares.ts';
 import { notAllowed, sendFacadeError } from './facade-error.ts';
-import { takeTokenFromQuery } from './facade-paths.ts';
+import { refuseKeyInQuery, takeTokenFromQuery } from './facade-paths.ts';
 import { facadeDownloads, facadeUploads } from './media-routes.ts';
 import { facadePasses } from './pass-routes.ts';
 import { facadeSends } from './send-routes.ts';
@@ -30,6 +30,7 @@ export async function facadeRoutes(scope: FastifyInstance, context: ExternalCont
   });
   await scope.register(async (secured: ExternalApp) => {
     requireApiKey(secured as unknown as FastifyInstance, context);
+    secured.addHook('onRequest', async (request) => refuseKeyInQuery(request));
     refuseNullBody(secured as unknown as FastifyInstance);
     requireStorableValues(secured as unknown as FastifyInstance);
     facadeSends(secured, context);
@@ -39,7 +40,7 @@ export async function facadeRoutes(scope: FastifyInstance, context: ExternalCont
     secured.route({
       method: ['GET', 'POST', 'PUT', 'PATCH', 'DELETE'],
       url: '/graph/*',
-      config: SCOPES.graph,
+      config: SCOPES.graphRead,
       exposeHeadRoute: false,
       handler: async () => {
         throw notAllowed();

@@ -1,5 +1,6 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { noteTokenRefused } from '../../accounts/access-tokens.ts';
+import { isControlMember } from '../../platform/graph/control-members.ts';
 import { isTokenError } from '../../platform/graph/graph-error.ts';
 import type { PassedAnswer, PassedCall } from '../../platform/graph/graph-pass.ts';
 import { isMembers, membersOf } from '../../platform/json/json-members.ts';
@@ -7,17 +8,19 @@ import { openRateLimitStore } from '../../platform/postgres/rate-limit-store.ts'
 import type { ExternalApp, ExternalContext } from '../external/external-app.ts';
 import { sendJsonText } from '../external/schema-kit.ts';
 import { callUpstream } from '../external/upstream-calls.ts';
-import { accountOf, SCOPES } from '../keys/api-key-auth.ts';
-import { allowedCall, isControlMember, type Method, type OwnObject, passedFields } from './allowed-calls.ts';
+import { accountOf, requireScope, SCOPES } from '../keys/api-key-auth.ts';
+import { allowedCall, type Method, type OwnObject, passedFields } from './allowed-calls.ts';
 import { answerForTenant } from './answer-text.ts';
+import { recordPassedChange } from './change-audit.ts';
 import { errorJson, errorParts, FacadeError, notAllowed, wrongParameter } from './facade-error.ts';
 import { FACADE_ROOTS, facadeUrl, hasNumber, type ObjectRoute } from './facade-paths.ts';
 import { deleteUpload, mediaObject } from './media-routes.ts';
 import { makeOwnedObjects, type OwnedObjects } from './owned-objects.ts';
-import { tokenInfo } from './token-info.ts';
+import { namesOfApps, tokenInfo } from './token-info.ts';
 
 /** Upstream allows 5,000 calls an hour for a WABA; what the service asks for itself needs some of them. */
 const CALLS_PER_HOUR = 4_000;
+const METHODS: readonly Method[] = ['GET', 'POST', 'DELETE'];
 const OBJECT_ID = /^\d{1,32}$/;
 const BODY_LIMIT_BYTES = 1024 * 1024;
 const FORM_LIMIT_BYTES = 12 * 1024 * 1024;
@@ -32,17 +35,24 @@ export function facadePasses(app: ExternalApp, context: ExternalContext): void {
   app.register(async (scope: ExternalApp) => {
     readForms(scope);
     const paths = ['/:id', '/:id/:edge', '/:id/:edge/:part'];
-    for (const path of FACADE_ROOTS.flatMap((root) => paths.map((rest) => `${root}${rest}`))) {
+    const places = FACADE_ROOTS.flatMap((root) => paths.map((rest) => `${root}${rest}`));
+    for (const [path, method] of places.flatMap((place) => METHODS.map((one) => [place, one] as const))) {
       scope.route<PassRoute>({
-        method: ['GET', 'POST', 'DELETE'],
+        method,
         url: path,
-        config: SCOPES.graph,
+        config: scopesFor(method, path),
         bodyLimit: path.includes('edge') ? FORM_LIMIT_BYTES : BODY_LIMIT_BYTES,
         exposeHeadRoute: false,
         handler: async (request, reply) => await answer(pass, request as PassRequest, reply),
       });
     }
   });
+}
+
+/** Deleting a file needs another scope than deleting an object: the handler knows which it is. */
+function scopesFor(method: Method, path: string) {
+  const isEither = method === 'GET' || (method === 'DELETE' && path.endsWith('/:id'));
+  return isEither ? SCOPES.graphRead : SCOPES.graphManage;
 }
 
 /** Forms are small here (the JSON of a flow), so they are read as a whole. */
@@ -65,33 +75,38 @@ function readForms(scope: ExternalApp): void {
 }
 
 async function answer(pass: Pass, request: PassRequest, reply: FastifyReply): Promise<unknown> {
-  const { wabaId } = accountOf(request);
+  const { wabaId, scopes } = accountOf(request);
   const { id, edge, part } = request.params;
   const rest = [edge, part].filter((segment) => segment !== undefined);
-  if (rest.length === 0 && request.method === 'GET') {
-    if (id === 'debug_token') return await describeToken(pass, request);
-    const media = await mediaObject(pass.context, request);
-    if (media !== null) return media;
+  const isFile = rest.length === 0 && scopes.includes('graph');
+  if (rest.length === 0 && request.method === 'GET' && id === 'debug_token') {
+    return await describeToken(pass, request);
   }
-  if (rest.length === 0 && request.method === 'DELETE' && (await deleteUpload(pass.context, wabaId, id))) {
+  const media = isFile && request.method === 'GET' ? await mediaObject(pass.context, request) : null;
+  if (media !== null) return media;
+  if (isFile && request.method === 'DELETE' && (await deleteUpload(pass.context, wabaId, id))) {
     return { success: true };
   }
+  if (request.method !== 'GET') requireScope(scopes, SCOPES.graphManage.scopes);
   const call = await harmlessCall(pass, request, rest);
   const { status, retryAfter, text } = await callOnce(pass, request, call);
   if (request.method !== 'GET' && status < 300) pass.owned.forget(wabaId);
   if (retryAfter !== undefined) reply.header('retry-after', retryAfter);
-  return sendJsonText(reply.code(status), text);
+  const isAppList = edge === 'subscribed_apps' && status < 300;
+  return sendJsonText(reply.code(status), isAppList ? namesOfApps(text) : text);
 }
 
 async function describeToken(pass: Pass, request: PassRequest): Promise<unknown> {
   return await tokenInfo(pass.context.database, request, async (edge) => {
     const path = [accountOf(request).wabaId, edge];
-    const call = { method: 'GET' as const, path, query: new URLSearchParams(), body: null };
-    return (await callOnce(pass, request, { ...call, version: request.params.version })).text;
+    const call = { ...OWN_READ, path, query: new URLSearchParams(), version: request.params.version };
+    return (await callOnce(pass, request, call)).text;
   });
 }
 
-type HarmlessCall = Omit<PassedCall, 'token'>;
+type HarmlessCall = Omit<PassedCall, 'token'> & { object: OwnObject };
+
+const OWN_READ = { method: 'GET', body: null, object: 'waba' } as const;
 
 /** Throws FacadeError for a call that is not passed on. */
 async function harmlessCall(pass: Pass, request: PassRequest, rest: string[]): Promise<HarmlessCall> {
@@ -115,7 +130,7 @@ async function harmlessCall(pass: Pass, request: PassRequest, rest: string[]): P
   if (fields === null) throw wrongParameter('Of the fields only plain names are passed on.');
   if (asked !== null) query.set('fields', fields);
   const body = await harmlessBody(pass, request);
-  return { method: request.method as Method, version, path: [id, ...rest], query, body };
+  return { method: request.method as Method, version, path: [id, ...rest], query, body, object };
 }
 
 async function objectOf(
@@ -135,7 +150,7 @@ async function askForKind(pass: Pass, request: PassRequest, id: string): Promise
   const { wabaId } = accountOf(request);
   const version = request.params.version;
   return await pass.owned.kindOf(wabaId, id, async (edge, query) => {
-    const call = { method: 'GET' as const, version, path: [wabaId, edge], query, body: null };
+    const call = { ...OWN_READ, version, path: [wabaId, edge], query };
     const { status, text } = await callOnce(pass, request, call);
     // A WABA without flows, or a token without the right to them, has none.
     if (status >= 500) throw new FacadeError(errorParts(2));
@@ -166,10 +181,18 @@ async function callOnce(pass: Pass, request: PassRequest, call: HarmlessCall): P
   const { wabaId } = accountOf(request);
   await keepWithinLimits(pass, wabaId);
   let used = '';
+  const note = async (status: number | null) => {
+    if (call.method !== 'GET') await recordPassedChange(context.database, request, call, status);
+  };
   const passed = await callUpstream(context, wabaId, (client, token) => {
     used = token;
     return client.passOn({ ...call, token });
+  }).catch(async (error: unknown) => {
+    // Without a response, upstream may have changed it all the same.
+    if (used !== '') await note(null);
+    throw error;
   });
+  await note(passed.status);
   const own = { baseUrl: facadeUrl(context, request), token: used, queryToken: request.queryToken };
   const text = answerForTenant(passed.text, own);
   if (text === null) {

@@ -1,6 +1,6 @@
 import type { FastifyRequest } from 'fastify';
 import { findApiKeyDetails } from '../../keys/api-key-store.ts';
-import { membersOf } from '../../platform/json/json-members.ts';
+import { listOf, membersOf } from '../../platform/json/json-members.ts';
 import type { Database } from '../../platform/postgres/database.ts';
 import { accountOf } from '../keys/api-key-auth.ts';
 import { notAllowed } from './facade-error.ts';
@@ -38,6 +38,15 @@ export async function tokenInfo(
       granular_scopes: SCOPES_OF_UPSTREAM.map((scope) => ({ scope, target_ids: [wabaId] })),
     },
   };
+}
+
+/** Of each app its id and name: where else the webhooks of a WABA go is not the tenant's to know. */
+export function namesOfApps(text: string): string {
+  const apps = listOf(membersOf(JSON.parse(text)).data).map(({ whatsapp_business_api_data: app }) => {
+    const { id, name } = membersOf(app);
+    return { whatsapp_business_api_data: { id, name } };
+  });
+  return JSON.stringify({ data: apps });
 }
 
 function appIdOf(answer: unknown): string {

@@ -153,6 +153,8 @@ export const SCOPES = {
   export: { scopes: ['export'] },
   erase: { scopes: ['erase'] },
   graph: { scopes: ['graph'] },
+  graphRead: { scopes: ['graph', 'graph_manage'] },
+  graphManage: { scopes: ['graph_manage'] },
 } as const satisfies Record<string, { scopes: readonly ApiKeyScope[] }>;
 
 export type ScopeName = keyof typeof SCOPES;
@@ -160,12 +162,18 @@ export type ScopeName = keyof typeof SCOPES;
 /** Throws ApiError 403 unless a key with the scopes `has` may use the route of this request. */
 function checkScopes(request: FastifyRequest, has: readonly ApiKeyScope[]): void {
   const { scopes: wanted = [] } = request.routeOptions.config;
+  requireScope(has, wanted);
+}
+
+/** Throws ApiError 403 unless a key with the scopes `has` has one that is wanted; `message` where its lack needs another. */
+export function requireScope(
+  has: readonly ApiKeyScope[],
+  wanted: readonly ApiKeyScope[],
+  message = `The API key lacks the scope ${wanted.join(' or ')}.`,
+): void {
   if (wanted.some((scope) => has.includes(scope))) return;
   const challenge = `Bearer realm="heliograph", error="insufficient_scope", scope="${wanted.join(' ')}"`;
-  throw new ApiError('insufficient_scope', {
-    message: `The API key lacks the scope ${wanted.join(' or ')}.`,
-    headers: { 'www-authenticate': challenge },
-  });
+  throw new ApiError('insufficient_scope', { message, headers: { 'www-authenticate': challenge } });
 }
 
 /** A route of this scope that declares no scopes is a mistake that must not wait for a request. */

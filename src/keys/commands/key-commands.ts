@@ -35,7 +35,7 @@ function createCommand(): Command {
     )
     .option(
       '--scopes <scopes>',
-      'its scopes, comma separated: read (the default), read_events, send, manage_webhooks, export, erase, graph',
+      'its scopes, comma separated: read (the default), read_events, send, manage_webhooks, export, erase, graph, graph_manage, graph_query',
       parseList,
     )
     .option(

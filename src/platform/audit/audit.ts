@@ -181,6 +181,31 @@ async function insertAuditEntry(database: Database, entry: AuditEntry): Promise<
   );
 }
 
+/** A key set where flows send what customers enter, or the key that encrypts it: the entries lead to alerts. */
+export const DESTINATION_SET = 'graph.destination_set';
+
+export type LatestChange = Pick<StoredAuditEntry, 'actor' | 'target' | 'detail' | 'at'> & {
+  wabaId: string;
+  tenantId: string;
+};
+
+/** The last change of each target by an action that is rare, of WABAs that are still here. */
+export async function listLatestChanges(
+  database: Database,
+  action: string,
+  { days, limit }: { days: number; limit: number },
+): Promise<LatestChange[]> {
+  return await query<LatestChange>(
+    database,
+    `select distinct on (w.waba_id, a.target) w.waba_id as "wabaId", w.tenant_id as "tenantId", a.actor, a.target, a.detail, a.at
+       from (select * from audit_log where action = :action order by id desc limit :limit) a
+       join wabas w on w.waba_id = a.waba_id
+      where a.at > now() - interval '1 day' * :days
+      order by w.waba_id, a.target, a.id desc`,
+    { action, days, limit },
+  );
+}
+
 const CONDITIONS = {
   tenantId: 'tenant_id = cast(:tenantId as bigint)',
   wabaId: 'waba_id = :wabaId',

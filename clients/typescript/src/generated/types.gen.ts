@@ -30,7 +30,7 @@ export type ApiKey = {
     lastFour: string;
     name: string;
     wabaId: string;
-    scopes: Array<'read' | 'read_events' | 'send' | 'manage_webhooks' | 'export' | 'erase' | 'graph'>;
+    scopes: Array<'read' | 'read_events' | 'send' | 'manage_webhooks' | 'export' | 'erase' | 'graph' | 'graph_manage' | 'graph_query'>;
     createdAt: string;
     expiresAt: string | null;
     lastUsedAt: string | null;

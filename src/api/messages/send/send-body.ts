@@ -1,4 +1,5 @@
 import { type Static, type TProperties, type TSchema, Type } from 'typebox';
+import { isControlMember } from '../../../platform/graph/control-members.ts';
 import { isMembers } from '../../../platform/json/json-members.ts';
 import { closed } from '../../external/schema-kit.ts';
 import { CONTENT_SHAPES, MessageId } from './shapes/content-shapes.ts';
@@ -57,14 +58,19 @@ export function typeOf({ type = DEFAULT_TYPE }: Readonly<Record<string, unknown>
   return type;
 }
 
-/** The members of a message that another call of upstream has: with them, a send could become that call. */
-export const RESERVED_MEMBERS: readonly string[] = ['status', 'message_id', 'typing_indicator'];
+/** The members of a read receipt, which has the address of a send. */
+const OF_RECEIPTS: readonly string[] = ['status', 'message_id', 'typing_indicator'];
+
+/** Whether a member could make a send another call of upstream, or choose its token. */
+export function isReserved(name: string): boolean {
+  return OF_RECEIPTS.includes(name) || isControlMember(name);
+}
 
 const TYPE = /^[a-z][a-z0-9_]{0,99}$/;
 
 export function isTypeName(type: unknown): type is string {
   if (typeof type !== 'string' || !TYPE.test(type)) return false;
-  return !Object.hasOwn(Envelope.properties, type) && !RESERVED_MEMBERS.includes(type);
+  return !Object.hasOwn(Envelope.properties, type) && !isReserved(type);
 }
 
 const NewContent = Type.Union([Type.Object({}), Type.Array(Type.Object({}))]);

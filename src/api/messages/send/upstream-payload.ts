@@ -1,14 +1,14 @@
 import { sendMarker } from '../../../messages/statuses.ts';
 import { joined, type Problem } from './problems.ts';
-import { Envelope, RESERVED_MEMBERS, type SendRequest, typeOf } from './send-body.ts';
+import { Envelope, isReserved, type SendRequest, typeOf } from './send-body.ts';
 
 /** The recipient and the kind of request are given outside of `extra`, where they are checked. */
-const NOT_EXTRA = new Set([...Object.keys(Envelope.properties), ...RESERVED_MEMBERS]);
+const NOT_EXTRA = new Set(Object.keys(Envelope.properties));
 
 /** Why `extra` cannot be added: it names a member that is given outside, or that belongs there. */
 export function extraProblem(request: SendRequest): Problem | null {
   const wrong = Object.keys(request.extra ?? {}).find(
-    (name) => NOT_EXTRA.has(name) || Object.hasOwn(request, name),
+    (name) => NOT_EXTRA.has(name) || isReserved(name) || Object.hasOwn(request, name),
   );
   if (wrong === undefined) return null;
   return { param: joined('extra', wrong), message: 'This member cannot be given in extra.' };

@@ -37,7 +37,9 @@ const SCOPE_LABELS: Readonly<Record<ApiKeyScope, string>> = {
   manage_webhooks: 'manage_webhooks: endpoints, secrets, replays',
   export: 'export: all data of a customer as one archive',
   erase: 'erase: customers and conversations, permanently',
-  graph: 'graph: the WhatsApp Cloud API, for software that speaks it',
+  graph: 'graph: the WhatsApp Cloud API, for software that speaks it: sending, files, reading',
+  graph_manage: 'graph_manage: changes by it: templates, profile, flows, their keys',
+  graph_query: 'graph_query: the key may stand in the query of its addresses, which logs keep',
 };
 
 export type Replaceable = { keys: readonly ApiKeyDetails[]; replaced: ApiKeyDetails | null };

@@ -95,7 +95,7 @@ create table api_keys (
   revoked_at timestamptz,
   last_used_at timestamptz,
   scopes text[] not null default '{read}'
-    check (scopes <> '{}' and scopes <@ '{read,read_events,send,manage_webhooks,export,erase,graph}'),
+    check (scopes <> '{}' and scopes <@ '{read,read_events,send,manage_webhooks,export,erase,graph,graph_manage,graph_query}'),
   -- Networks that it may be used from; null: anywhere.
   allowed_networks text[]
 );

@@ -115,6 +115,14 @@ const NOT_ALLOWED = {
   fbtrace_id: 'ID',
 };
 
+/** Messages and files need `graph`, reading either scope, changes of the WABA's objects `graph_manage`. */
+function scopesOf(method: string, url: string): string[] {
+  if (/\/(messages|marketing_messages|media|uploaded_media\/:id)$/.test(url)) return ['graph'];
+  // With these, the handler decides: an uploaded file, or an object.
+  const isEither = ['GET', 'HEAD'].includes(method) || (method === 'DELETE' && url.endsWith('/:id'));
+  return isEither || url.endsWith('*') ? ['graph', 'graph_manage'] : ['graph_manage'];
+}
+
 const errorOf = (answer: { body: string }) => JSON.parse(answer.body).error;
 
 const NOT_PASSED = ['register', 'deregister', 'assigned_users', 'message_history', '__proto__'];
@@ -148,7 +156,9 @@ async function unchanged(requests: () => Promise<void>, account = own): Promise<
 }
 
 test('the matrix knows every route, with a version in its path and without', () => {
-  expect(routes.filter(({ scopes }) => scopes?.join() !== 'graph')).toEqual([]);
+  for (const { name, method, url, scopes } of routes) {
+    expect([name, scopes]).toEqual([name, scopesOf(method, url)]);
+  }
   const paths = routes.map(({ method, url }) => `${method} ${url}`);
   const versioned = paths.filter((path) => path.includes(':version'));
   expect(versioned.length).toBeGreaterThan(12);
@@ -219,20 +229,28 @@ describe('a key that is none', () => {
     });
   });
 
-  test('with every scope but that of the facade gets a 403 that names it, whatever it asks for', async () => {
+  test('with every scope but those of the facade gets a 403 that names it, whatever it asks for', async () => {
     const { id, authorization } = await addKey(api.database, own.wabaId);
-    const scopes = API_KEY_SCOPES.filter((scope) => scope !== 'graph');
+    const scopes = API_KEY_SCOPES.filter((scope) => !['graph', 'graph_manage'].includes(scope));
     await execute(api.database, 'update api_keys set scopes = ? where id = ?', [scopes, id]);
     await unchanged(async () => {
       for (const object of [UNKNOWN_ID, own.number, own.wabaId, own.flow, other.number]) {
-        for (const call of routes.flatMap((route) => callsOf(route, object, ['flows', 'register']))) {
+        const calls = routes.flatMap((route) =>
+          callsOf(route, object, ['flows', 'register']).map((call) => ({
+            ...call,
+            // A slash at the end leads to the route of the object, if it has the method.
+            wanted:
+              call.url.endsWith('/') && call.method === 'POST' ? ['graph_manage'] : (route.scopes ?? []),
+          })),
+        );
+        for (const { wanted, ...call } of calls) {
           const answer = await ask(call, { authorization });
           expect([call.name, answer.status]).toEqual([call.name, 403]);
           expect(answer.headers['www-authenticate']).toBe(
-            'Bearer realm="heliograph", error="insufficient_scope", scope="graph"',
+            `Bearer realm="heliograph", error="insufficient_scope", scope="${wanted.join(' ')}"`,
           );
           if (call.method === 'HEAD') continue;
-          const message = '(#10) The API key lacks the scope graph.';
+          const message = `(#10) The API key lacks the scope ${wanted.join(' or ')}.`;
           expect(errorOf(answer)).toEqual({ message, type: 'OAuthException', code: 10, fbtrace_id: 'ID' });
         }
       }

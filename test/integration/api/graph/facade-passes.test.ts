@@ -147,6 +147,21 @@ describe('calls about the WABA’s own objects', () => {
   });
 });
 
+test('of the apps that a WABA sends to, only ids and names are told', async () => {
+  const app = { id: '7001', name: 'gateway', link: 'https://operator.example' };
+  const more = { override_callback_uri: 'https://other.example/hook?secret' };
+  upstream.reply(() => ({ json: { data: [{ whatsapp_business_api_data: app, ...more }, {}], paging: {} } }));
+  expect((await ask(`/v26.0/${own.wabaId}/subscribed_apps`)).json).toEqual({
+    data: [
+      { whatsapp_business_api_data: { id: '7001', name: 'gateway' } },
+      { whatsapp_business_api_data: {} },
+    ],
+  });
+  const error = { message: '(#100) No', type: 'OAuthException', code: 100, fbtrace_id: 'A' };
+  upstream.reply(() => ({ status: 400, json: { error } }));
+  expect((await ask(`/v26.0/${own.wabaId}/subscribed_apps`)).json).toEqual({ error });
+});
+
 const REFUSED: [string, string, unknown?][] = [
   ['GET', '/FOREIGN_WABA'],
   ['GET', '/FOREIGN_WABA/message_templates'],
@@ -237,13 +252,30 @@ describe('what is not passed on', () => {
     expect(answer.statusCode).toBe(403);
   });
 
+  test('a key in the query is refused unless it was made for that', async () => {
+    const path = `/v14.0/${own.wabaId}/message_templates?access_token=`;
+    const { status, json } = await ask(`${path}${own.key}`, { bearer: null });
+    expect([status, json.error.code, json.error.message]).toEqual([
+      ...[403, 10],
+      expect.stringMatching(/only with the scope graph_query: .* "Authorization: Bearer"/),
+    ]);
+    // It is in the address, whatever the header says.
+    expect((await ask(`${path}${own.key}`)).status).toBe(403);
+    expect(upstream.calls).toEqual([]);
+    const key = await addFacadeKey(api.database, own.wabaId, ['graph', 'graph_query']);
+    expect((await ask(`${path}${key}`, { bearer: null })).status).toBe(200);
+    const onlyQuery = await addFacadeKey(api.database, own.wabaId, ['graph_query']);
+    expect((await ask(`${path}${onlyQuery}`, { bearer: null })).status).toBe(403);
+  });
+
   test('a client that puts its key into the query finds it in the addresses of further pages, as upstream has it', async () => {
     const page = `${upstream.url}/v14.0/${own.wabaId}/message_templates?access_token=${encodeURIComponent(TOKEN)}&limit=25&after=QVFI`;
     upstream.reply(() => ({ json: { data: [], paging: { next: page } } }));
-    const path = `/v14.0/${own.wabaId}/message_templates?access_token=${own.key}`;
+    const key = await addFacadeKey(api.database, own.wabaId, ['graph', 'graph_query']);
+    const path = `/v14.0/${own.wabaId}/message_templates?access_token=${key}`;
     const { next } = (await ask(path, { bearer: null })).json.paging;
     expect(Object.fromEntries(new URL(next).searchParams)).toEqual({
-      ...{ limit: '25', after: 'QVFI', access_token: own.key },
+      ...{ limit: '25', after: 'QVFI', access_token: key },
     });
     const { pathname, search } = new URL(next);
     const second = await ask(`${pathname.slice('/graph'.length)}${search}`, { bearer: null });
@@ -252,7 +284,7 @@ describe('what is not passed on', () => {
       `/v14.0/${own.wabaId}/message_templates?limit=25&after=QVFI`,
     ]);
     const byHeader = await ask(`/v14.0/${own.wabaId}/message_templates`);
-    expect(byHeader.text).not.toContain(own.key);
+    expect(byHeader.text).not.toMatch(/ck_/);
   });
 
   test('a slash at the end of a path changes nothing', async () => {
@@ -280,7 +312,8 @@ describe('what is not passed on', () => {
   });
 
   test('a key in the query is taken like the header, and not passed on', async () => {
-    const { status } = await ask(`/v26.0/${own.wabaId}/message_templates?access_token=${own.key}`, {
+    const key = await addFacadeKey(api.database, own.wabaId, ['graph', 'graph_query']);
+    const { status } = await ask(`/v26.0/${own.wabaId}/message_templates?access_token=${key}`, {
       bearer: null,
     });
     expect(status).toBe(200);

@@ -107,6 +107,17 @@ describe('a message sent through the facade', () => {
     expect(await stack.sent()).toEqual([]);
   });
 
+  test.each([{ access_token: 'EAAother' }, { method: 'delete' }, { fields: 'id' }, { batch: '[]' }])(
+    'with %j is refused, and goes nowhere',
+    async (extra) => {
+      for (const path of ['messages', 'marketing_messages']) {
+        const { status, json } = await post(path, { ...text(customer()), ...extra });
+        expect([status, json.error.code]).toEqual([400, 100]);
+      }
+      expect(await stack.sent()).toEqual([]);
+    },
+  );
+
   test('a read receipt marks the message in its conversation too', async () => {
     await takeIn(stack.database, fixtureBodyTo(stack, 'in_text'));
     const [message] = await query<{ id: string }>(

@@ -1,4 +1,6 @@
+import { readFileSync } from 'node:fs';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import type { ApiKeyScope } from '../../../../src/keys/api-key.ts';
 import { filled, memberAt, PRODUCTS, type ProductCall } from '../../../support/cloud-api-products.ts';
 import { type SendingStack, startSendingStack } from '../../messages/send/sending-stack.ts';
 import { addFacadeKey } from './facade-key.ts';
@@ -18,10 +20,10 @@ beforeAll(async () => {
 afterAll(() => stack.stop());
 
 /** The values that the calls of a product name: its tenant with a picture that was received. */
-async function valuesOfProduct(): Promise<Record<string, string>> {
+async function valuesOfProduct(scopes: readonly ApiKeyScope[]): Promise<Record<string, string>> {
   const { wabaId, number } = await stack.newTenant();
   const { message, media } = await receivedPicture(stack.database, { wabaId, number });
-  const key = await addFacadeKey(stack.database, wabaId);
+  const key = await addFacadeKey(stack.database, wabaId, scopes);
   return { waba: wabaId, number, key, received: message, 'received media': media };
 }
 
@@ -58,11 +60,17 @@ async function ask(call: ProductCall, key: string) {
   return { status: answer.statusCode, json: answer.json() as unknown };
 }
 
-describe.each(PRODUCTS)('$product', ({ calls, source }) => {
+describe.each(PRODUCTS)('$product', ({ calls, page, scopes, source }) => {
   const values: Record<string, string> = {};
 
   beforeAll(async () => {
-    Object.assign(values, await valuesOfProduct());
+    Object.assign(values, await valuesOfProduct(scopes));
+  });
+
+  test('has a page that names the scopes of its key', () => {
+    const text = readFileSync(new URL(`../../../../docs/tenants/cloud-api/${page}`, import.meta.url), 'utf8');
+    const named = [...new Set([...text.matchAll(/`(graph(?:_\w+)?)`/g)].map(([, scope]) => scope))];
+    expect(named.toSorted()).toEqual(scopes);
   });
 
   test('has a source for its requests', () => {

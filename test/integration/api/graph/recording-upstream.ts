@@ -16,6 +16,7 @@ export const TOKEN = 'EAAG/token+of=upstream';
 export type UpstreamAccount = FreshTenant & { key: string; template: string; flow: string };
 
 type Call = { method: string; url: string; authorization: string | undefined; body: string };
+type Answer = { status?: number; json: unknown } | 'hang up';
 
 const LIST = /^\/v26\.0\/(\d+\/(?:message_templates|flows))\?fields=id&/;
 
@@ -24,7 +25,7 @@ export async function startRecordingUpstream() {
   const calls: Call[] = [];
   /** The one object of each list. */
   const lists = new Map<string, string>();
-  let answer: (call: Call) => { status?: number; json: unknown } = () => ({ json: { success: true } });
+  let answer: (call: Call) => Answer = () => ({ json: { success: true } });
   const server = createServer(async (request, response) => {
     let body = '';
     for await (const chunk of request) body += chunk;
@@ -32,7 +33,9 @@ export async function startRecordingUpstream() {
     const call = { method, url, authorization: headers.authorization, body };
     calls.push(call);
     const listed = lists.get(LIST.exec(url)?.[1] ?? '');
-    const { status = 200, json } = listed === undefined ? answer(call) : { json: { data: [{ id: listed }] } };
+    const given = listed === undefined ? answer(call) : { json: { data: [{ id: listed }] } };
+    if (given === 'hang up') return void request.destroy();
+    const { status = 200, json } = given;
     response.writeHead(status, { 'content-type': 'application/json' }).end(JSON.stringify(json));
   });
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));

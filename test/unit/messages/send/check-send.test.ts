@@ -246,6 +246,12 @@ describe('hostile values', () => {
   });
 });
 
+test('a type cannot name a member that makes a send another call', () => {
+  for (const type of ['access_token', 'method', 'batch', 'fields', 'status']) {
+    expect(param({ ...WHOM, type, [type]: {} })).toBe('type');
+  }
+});
+
 describe('extra', () => {
   test('adds members beside the content, untouched', () => {
     const request = { ...TEXT, extra: { campaign: { id: ['c', { a: null }] } } } as unknown as SendRequest;
@@ -267,6 +273,10 @@ describe('extra', () => {
     [{ status: 'read', message_id: 'wamid.x' }, 'extra/status'],
     [{ typing_indicator: {} }, 'extra/typing_indicator'],
     [{ context: { message_id: 'w' } }, 'extra/context'],
+    [{ method: 'delete' }, 'extra/method'],
+    [{ campaign: 1, Access_Token: 'EAAother' }, 'extra/Access_Token'],
+    [{ fields: 'x' }, 'extra/fields'],
+    [{ webhook_configuration: {} }, 'extra/webhook_configuration'],
   ])('%j can replace nothing', (extra, expected) => {
     expect(param({ ...TEXT, extra })).toBe(expected);
   });

@@ -31,7 +31,7 @@ class ApiKey(Model):
     last_four: str = Field(alias="lastFour")
     name: str
     waba_id: str = Field(alias="wabaId")
-    scopes: list[Literal["read", "read_events", "send", "manage_webhooks", "export", "erase", "graph"] | str]
+    scopes: list[Literal["read", "read_events", "send", "manage_webhooks", "export", "erase", "graph", "graph_manage", "graph_query"] | str]
     created_at: datetime = Field(alias="createdAt")
     expires_at: datetime | None = Field(alias="expiresAt")
     last_used_at: datetime | None = Field(alias="lastUsedAt")
