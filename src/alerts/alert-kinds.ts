@@ -115,7 +115,7 @@ export const KINDS: Readonly<Record<AlertKind, KindDescription>> = {
     title: 'URL set by an API key',
     audience: 'tenant',
     meaning:
-      'In the last 7 days an API key added a webhook endpoint, changed the URL of one, or set the operations URL: events or alerts of the WABA go there. Or it set where flows send what customers enter, or the key that encrypts it.',
+      'In the last 7 days an API key added a webhook endpoint, changed the URL of one, or set the operations URL: events or alerts of the WABA go there. Or it set where flows send the input of customers, or the key that encrypts this input.',
     steps: [
       'Check that one of your programs did it, and that the server is yours.',
       'If not, revoke the API key at once, then delete the endpoint or change its URL. Of a flow, set its address or the public key of the number again.',
