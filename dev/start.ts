@@ -26,6 +26,7 @@ import {
   replacePasswordHash,
 } from '../src/users/user-store.ts';
 import { loadWorkflowBundle } from '../src/worker/workflow-bundle.ts';
+import type { LateServer } from './embedded/infrastructure.ts';
 import { type ApplicationPart, type EmbeddedContext, startEmbedded } from './embedded/start.ts';
 
 const MAIN_SCRIPT = fileURLToPath(new URL('../src/main.ts', import.meta.url));
@@ -75,7 +76,6 @@ function receiverSecretsFile(context: EmbeddedContext): string {
 
 function parts(context: EmbeddedContext): ApplicationPart[] {
   const { ports } = context;
-  const answers = (port: number, path: string) => async () => (await probe(port, path)).ok;
   return [
     {
       name: 'receiver',
@@ -88,7 +88,7 @@ function parts(context: EmbeddedContext): ApplicationPart[] {
         receiverSecretsFile(context),
       ],
       echo: true,
-      isReady: answers(ports.receiver, '/received'),
+      isReady: () => answers(ports.receiver, '/received'),
     },
     {
       name: 'sandbox',
@@ -100,7 +100,7 @@ function parts(context: EmbeddedContext): ApplicationPart[] {
         '--ingress-url',
         `http://127.0.0.1:${ports.api}`,
       ],
-      isReady: answers(ports.sandbox, '/sandbox/faults'),
+      isReady: () => answers(ports.sandbox, '/sandbox/faults'),
     },
     {
       name: 'heliograph',
@@ -108,15 +108,28 @@ function parts(context: EmbeddedContext): ApplicationPart[] {
       args: ['all'],
       stopGraceMs: 45_000,
       isReady: async () =>
-        (await answers(ports.workerHealth, '/readyz')()) && (await answers(ports.api, '/readyz')()),
+        (await workerDelivers(ports.workerHealth, context.infrastructure.missing)) &&
+        (await answers(ports.api, '/readyz')),
     },
   ];
 }
 
-async function probe(port: number, path: string): Promise<{ ok: boolean }> {
-  const response = await fetch(`http://127.0.0.1:${port}${path}`, { signal: AbortSignal.timeout(2_000) });
+/** A worker counts as starting until it has reached Temporal, which may join later. */
+async function workerDelivers(port: number, missing: ReadonlySet<LateServer>): Promise<boolean> {
+  const response = await probe(port, '/readyz');
+  const { checks } = (await response.json()) as { checks: Record<string, 'ok' | 'failed'> };
+  const isFine = Object.entries(checks).every(([name, result]) => name === 'temporal' || result === 'ok');
+  return response.ok || (missing.has('Temporal') && isFine);
+}
+
+async function answers(port: number, path: string): Promise<boolean> {
+  const response = await probe(port, path);
   await response.body?.cancel();
-  return response;
+  return response.ok;
+}
+
+async function probe(port: number, path: string): Promise<Response> {
+  return await fetch(`http://127.0.0.1:${port}${path}`, { signal: AbortSignal.timeout(2_000) });
 }
 
 /** A user of the demonstration's portal. */

@@ -52,7 +52,6 @@ export async function databaseServer(
     logFile: join(logDir, `${machine.name}.log`),
     stopSignal: 'SIGINT',
     stopGraceMs: 20_000,
-    readyTimeoutMs: 60_000,
     isReady: async () => (await query('select 1', 2_000)).length === 1,
     removeLeftovers: async () => rmSync(join(dataDirectory, 'postmaster.pid'), { force: true }),
   };

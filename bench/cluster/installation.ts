@@ -267,7 +267,6 @@ function heliographPart(
     logFile: join(logDir, `${machine.name}.log`),
     stopSignal: 'SIGTERM',
     stopGraceMs: 40_000,
-    readyTimeoutMs: 120_000,
     isReady: () => answersOk(`http://${machine.address}:${port}/readyz`),
   };
 }

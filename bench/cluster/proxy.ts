@@ -82,7 +82,6 @@ function proxyPart(
     logFile: join(logDir, `${machine.name}.log`),
     stopSignal: 'SIGTERM',
     stopGraceMs: 5_000,
-    readyTimeoutMs: 10_000,
     isReady: () => acceptsConnections(machine.address, port),
   };
 }

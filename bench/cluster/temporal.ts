@@ -63,7 +63,6 @@ export function temporalNode(
     logFile: join(logDir, `${machine.name}.log`),
     stopSignal: 'SIGTERM',
     stopGraceMs: 20_000,
-    readyTimeoutMs: 90_000,
     isReady: () => isServing(`${machine.address}:7233`),
   };
 }

@@ -56,7 +56,6 @@ export async function startHeliographProcess(options: Options): Promise<Heliogra
     logFile,
     stopSignal: 'SIGTERM',
     stopGraceMs: 40_000,
-    readyTimeoutMs: READY_TIMEOUT_MS,
     isReady: () => allReady(ports),
   });
   const stop = async () => {

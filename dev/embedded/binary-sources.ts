@@ -71,3 +71,10 @@ export function binarySources(
     },
   ];
 }
+
+/** The source of one program for this machine. */
+export function binarySource(name: 'temporal' | 'minio'): BinarySource {
+  const source = binarySources().find((one) => one.name === name);
+  if (source === undefined) throw new Error(`there is no source of ${name}`);
+  return source;
+}

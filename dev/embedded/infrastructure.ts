@@ -1,12 +1,13 @@
 import { existsSync, mkdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { ensureBinaries } from './binaries.ts';
-import { type MinioCredentials, startMinio } from './minio.ts';
+import { ensureBinary, findBinary } from './binaries.ts';
+import { binarySource } from './binary-sources.ts';
+import { type MinioCredentials, minioCredentials, startMinio } from './minio.ts';
 import { answersOk, type InfrastructurePorts } from './ports.ts';
 import { startPostgres } from './postgres.ts';
 import type { PartDefinition } from './process-part.ts';
 import { minimalEnvironment } from './run-command.ts';
-import { createSupervisor, type Supervisor } from './supervisor.ts';
+import { createSupervisor, type Supervisor, SupervisorStoppedError } from './supervisor.ts';
 
 export interface InfrastructureOptions {
   /** State, logs and secrets are kept here; see startEmbedded for the rules about its content. */
@@ -19,7 +20,12 @@ export interface InfrastructureOptions {
   readonly postgresSettings?: readonly string[];
   /** Runs the parts together with others; by default the infrastructure has a supervisor of its own. */
   readonly supervisor?: Supervisor;
+  /** Does not wait for a server whose program has yet to be fetched or built: it joins when it is there. */
+  readonly joinLater?: boolean;
 }
+
+/** What can join later. */
+export type LateServer = 'Temporal' | 'MinIO';
 
 /** PostgreSQL, Temporal and MinIO, ready for use. */
 export interface Infrastructure {
@@ -30,6 +36,8 @@ export interface Infrastructure {
   readonly minioUrl: string;
   readonly minioConsoleUrl: string;
   readonly minioCredentials: MinioCredentials;
+  /** Those whose programs are not here yet; a server that has joined is taken out. */
+  readonly missing: ReadonlySet<LateServer>;
   /** The process numbers now; they change when a crashed server is restarted. */
   pids(): Record<string, number>;
   stop(): Promise<void>;
@@ -40,50 +48,107 @@ export interface Infrastructure {
  * When one fails, the others are stopped and the error names it and shows its last log lines.
  */
 export async function startInfrastructure(options: InfrastructureOptions): Promise<Infrastructure> {
-  const { ports, log } = options;
+  const { dataDir, ports, log } = options;
   const supervisor = options.supervisor ?? ownSupervisor(options);
-  const binaries = await ensureBinaries({ env: process.env, log });
-  const [postgresUrl, , minioCredentials] = await allOrStop(supervisor, [
+  const settings = options.postgresSettings ?? [];
+  const missing = new Set<LateServer>();
+  const [postgresUrl] = await allOrStop(supervisor, [
     timed(
       log,
       'PostgreSQL',
-      startPostgres(supervisor, {
-        ...place(options, 'postgres'),
-        port: ports.postgres,
-        settings: options.postgresSettings ?? [],
-      }),
+      startPostgres(supervisor, { ...place(options, 'postgres'), port: ports.postgres, settings }),
     ),
-    timed(
-      log,
-      'Temporal',
-      startTemporal(supervisor, {
-        ...place(options, 'temporal'),
-        binary: binaries.temporal,
-        port: ports.temporal,
-        uiPort: ports.temporalUi,
-      }),
-    ),
-    timed(
-      log,
-      'MinIO',
-      startMinio(supervisor, {
-        ...place(options, 'minio'),
-        binary: binaries.minio,
-        port: ports.minio,
-        consolePort: ports.minioConsole,
-      }),
-    ),
+    ...lateServers(supervisor, options).map((server) => startOrJoin(server, { ...options, missing })),
   ]);
   return {
     postgresUrl,
-    minioCredentials,
+    missing,
+    minioCredentials: minioCredentials(join(dataDir, 'minio')),
     temporalAddress: `127.0.0.1:${ports.temporal}`,
-    temporalUiUrl: `http://127.0.0.1:${ports.temporalUi}`,
+    temporalUiUrl: temporalUiUrl(ports),
     minioUrl: `http://127.0.0.1:${ports.minio}`,
-    minioConsoleUrl: `http://127.0.0.1:${ports.minioConsole}`,
+    minioConsoleUrl: minioConsoleUrl(ports),
     pids: supervisor.pids,
     stop: supervisor.stop,
   };
+}
+
+function temporalUiUrl(ports: InfrastructurePorts): string {
+  return `http://127.0.0.1:${ports.temporalUi}`;
+}
+
+function minioConsoleUrl(ports: InfrastructurePorts): string {
+  return `http://127.0.0.1:${ports.minioConsole}`;
+}
+
+interface LateServerParts {
+  readonly name: LateServer;
+  readonly program: 'temporal' | 'minio';
+  readonly url: string;
+  /** What does not work without it. */
+  readonly waiting: string;
+  start(binary: string): Promise<unknown>;
+}
+
+function lateServers(supervisor: Supervisor, options: InfrastructureOptions): LateServerParts[] {
+  const { ports } = options;
+  return [
+    {
+      name: 'Temporal',
+      program: 'temporal',
+      url: temporalUiUrl(ports),
+      waiting: 'replies, media and e-mails wait',
+      start: (binary) =>
+        startTemporal(supervisor, {
+          ...place(options, 'temporal'),
+          binary,
+          port: ports.temporal,
+          uiPort: ports.temporalUi,
+        }),
+    },
+    {
+      name: 'MinIO',
+      program: 'minio',
+      url: minioConsoleUrl(ports),
+      waiting: 'media waits',
+      start: (binary) =>
+        startMinio(supervisor, {
+          ...place(options, 'minio'),
+          binary,
+          port: ports.minio,
+          consolePort: ports.minioConsole,
+        }),
+    },
+  ];
+}
+
+async function startOrJoin(
+  server: LateServerParts,
+  { log, joinLater, missing }: InfrastructureOptions & { missing: Set<LateServer> },
+): Promise<void> {
+  const source = binarySource(server.program);
+  const options = { env: process.env, log };
+  const found = findBinary(source, process.env);
+  if (found !== undefined || joinLater !== true) {
+    await timed(log, server.name, server.start(found ?? (await ensureBinary(source, options))));
+    return;
+  }
+  missing.add(server.name);
+  const begin = performance.now();
+  void ensureBinary(source, options)
+    .then(server.start)
+    .then(() => {
+      missing.delete(server.name);
+      log(`${server.name} is ready after ${secondsSince(begin)} s: ${server.url}`);
+    })
+    .catch((error: Error) => {
+      if (!(error instanceof SupervisorStoppedError))
+        log(`${error.message}\n${server.name} is not there: ${server.waiting}, the rest goes on.`);
+    });
+}
+
+function secondsSince(begin: number): string {
+  return ((performance.now() - begin) / 1_000).toFixed(1);
 }
 
 function ownSupervisor({ dataDir, log }: InfrastructureOptions): Supervisor {
@@ -115,7 +180,7 @@ async function allOrStop<T extends unknown[]>(
 async function timed<T>(log: (line: string) => void, name: string, work: Promise<T>): Promise<T> {
   const begin = performance.now();
   const result = await work;
-  log(`${name} is ready (${((performance.now() - begin) / 1000).toFixed(1)} s)`);
+  log(`${name} is ready (${secondsSince(begin)} s)`);
   return result;
 }
 
@@ -168,7 +233,7 @@ function partDefinition(options: TemporalOptions, database: string): PartDefinit
     logFile: options.logFile,
     stopSignal: 'SIGTERM',
     stopGraceMs: 10_000,
-    readyTimeoutMs: 60_000,
+    isServer: true,
     // Asked through the UI, so that one answer proves server, namespace, search attributes and UI.
     isReady: () =>
       answersOk(`http://127.0.0.1:${options.uiPort}/api/v1/namespaces/${NAMESPACE}/search-attributes`),

@@ -23,12 +23,17 @@ export interface MinioCredentials {
   readonly secretKey: string;
 }
 
-/** Starts MinIO on a directory; the credentials are made at the first start and kept beside it. */
+/** Made at the first start and kept beside the objects. */
+export function minioCredentials(dataDir: string): MinioCredentials {
+  mkdirSync(dataDir, { recursive: true, mode: 0o700 });
+  return { accessKey: 'heliograph', secretKey: keptSecret(join(dataDir, 'secret-key'), 24) };
+}
+
+/** Starts MinIO on a directory. */
 export async function startMinio(supervisor: Supervisor, options: MinioOptions): Promise<MinioCredentials> {
   const objects = join(options.dataDir, 'objects');
   mkdirSync(objects, { recursive: true, mode: 0o700 });
-  const accessKey = 'heliograph';
-  const secretKey = keptSecret(join(options.dataDir, 'secret-key'), 24);
+  const credentials = minioCredentials(options.dataDir);
   const host = options.host ?? '127.0.0.1';
   const address = `${host}:${options.port}`;
   await supervisor.start({
@@ -36,8 +41,8 @@ export async function startMinio(supervisor: Supervisor, options: MinioOptions):
     command: options.binary,
     args: ['server', objects, '--address', address, '--console-address', `${host}:${options.consolePort}`],
     env: minimalEnvironment({
-      MINIO_ROOT_USER: accessKey,
-      MINIO_ROOT_PASSWORD: secretKey,
+      MINIO_ROOT_USER: credentials.accessKey,
+      MINIO_ROOT_PASSWORD: credentials.secretKey,
       MINIO_UPDATE: 'off',
       MINIO_CALLHOME_ENABLE: 'off',
       ...options.env,
@@ -45,9 +50,9 @@ export async function startMinio(supervisor: Supervisor, options: MinioOptions):
     logFile: options.logFile,
     stopSignal: 'SIGTERM',
     stopGraceMs: 10_000,
-    readyTimeoutMs: 60_000,
+    isServer: true,
     // "ready" is said before buckets can be asked for.
     isReady: () => answersOk(`http://${address}/minio/health/cluster`),
   });
-  return { accessKey, secretKey };
+  return credentials;
 }

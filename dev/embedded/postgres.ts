@@ -73,7 +73,7 @@ export async function startPostgres(supervisor: Supervisor, options: PostgresOpt
     // Fast shutdown: open transactions are rolled back, connections closed.
     stopSignal: 'SIGINT',
     stopGraceMs: 20_000,
-    readyTimeoutMs: 120_000,
+    isServer: true,
     isReady: () => answersQuery(url('postgres')),
     removeLeftovers: () => removePostgresLeftovers(dataDirectory),
   });

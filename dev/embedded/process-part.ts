@@ -16,7 +16,10 @@ export interface PartDefinition {
   /** Asks the part to stop; also sent by the kernel (Linux) when the supervisor itself dies. */
   readonly stopSignal: 'SIGTERM' | 'SIGINT';
   readonly stopGraceMs: number;
-  readonly readyTimeoutMs: number;
+  /** While it starts, it may print nothing for so long. */
+  readonly silenceTimeoutMs?: number;
+  /** Stopped after the parts that are not, for these use it. */
+  readonly isServer?: boolean;
   /** Rejecting counts as not ready yet. */
   readonly isReady: () => Promise<boolean>;
   /** Called before each start and after each end: what a killed process leaves behind. */
@@ -39,6 +42,8 @@ export interface PartProcess {
   readonly exited: Promise<PartExit>;
   readonly hasExited: () => boolean;
   readonly lastLines: () => string[];
+  /** For how long it has printed nothing. */
+  readonly silentMs: () => number;
   /** Asks it to stop, kills its process group after the grace time, and waits for the end. */
   stop(): Promise<void>;
   /** Kills its process group at once. */
@@ -47,7 +52,11 @@ export interface PartProcess {
 
 /** Starts the process of a part in a process group of its own, so that Ctrl-C reaches only the supervisor. */
 export function startPartProcess(definition: PartDefinition): PartProcess {
-  const log = openPartLog(definition.logFile, definition.onLine ?? (() => undefined));
+  let printedAt = performance.now();
+  const log = openPartLog(definition.logFile, (line) => {
+    printedAt = performance.now();
+    definition.onLine?.(line);
+  });
   const [command = '', ...args] = commandLine(definition);
   const child = spawn(command, args, {
     env: definition.env,
@@ -71,6 +80,7 @@ export function startPartProcess(definition: PartDefinition): PartProcess {
     exited,
     hasExited: () => ended,
     lastLines: log.lastLines,
+    silentMs: () => performance.now() - printedAt,
     stop: () => stop(child, exited, definition),
     kill: () => (ended ? undefined : killGroup(child.pid)),
   };

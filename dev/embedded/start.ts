@@ -16,7 +16,7 @@ import {
 import { ensureCertificate, type LocalCertificate } from './certificate.ts';
 import { openDataDirectory, recordFileOf } from './data-directory.ts';
 import { embeddedEnvironment, embeddedUrls } from './embedded-environment.ts';
-import { type Infrastructure, startInfrastructure } from './infrastructure.ts';
+import { type Infrastructure, type LateServer, startInfrastructure } from './infrastructure.ts';
 import type { MinioCredentials } from './minio.ts';
 import { assertPortsFree, type EmbeddedPorts, readPorts } from './ports.ts';
 import type { PartDefinition } from './process-part.ts';
@@ -34,7 +34,6 @@ export interface ApplicationPart {
   readonly isReady: () => Promise<boolean>;
   /** Prints its output in the terminal too (coloured there if the part colours it). */
   readonly echo?: boolean;
-  readonly readyTimeoutMs?: number;
   readonly stopGraceMs?: number;
 }
 
@@ -138,7 +137,7 @@ async function startAll(session: Session): Promise<void> {
   log(`data directory: ${dataDir}`);
   removeDescription(dataDir);
   const [infrastructure, certificate] = await Promise.all([
-    startInfrastructure({ dataDir, ports, durable: true, log, supervisor }),
+    startInfrastructure({ dataDir, ports, durable: true, log, supervisor, joinLater: true }),
     ensureCertificate(join(dataDir, 'tls')),
   ]);
   const context: EmbeddedContext = {
@@ -166,6 +165,7 @@ async function startAll(session: Session): Promise<void> {
       descriptionFile: descriptionFile(dataDir),
       logDirectory: join(dataDir, 'logs'),
       startSeconds: process.uptime(),
+      missing: infrastructure.missing,
     },
     isTerminal(),
   );
@@ -187,7 +187,6 @@ function partDefinition(part: ApplicationPart, context: EmbeddedContext, mainScr
     logFile: join(context.dataDir, 'logs', `${part.name}.log`),
     stopSignal: 'SIGTERM',
     stopGraceMs: part.stopGraceMs ?? 15_000,
-    readyTimeoutMs: part.readyTimeoutMs ?? 60_000,
     isReady: part.isReady,
     ...(part.echo === true ? { onLine: (line: string) => process.stdout.write(`${line}\n`) } : {}),
   };
@@ -292,6 +291,7 @@ export interface BannerData {
   readonly descriptionFile: string;
   readonly logDirectory: string;
   readonly startSeconds: number;
+  readonly missing: ReadonlySet<LateServer>;
 }
 
 /** What a newcomer needs once everything runs; coloured only when asked. */
@@ -313,10 +313,17 @@ export function readyBanner(data: BannerData, colored: boolean): string {
     ['Documentation', cyan(`${description.apiUrl}/docs`)],
     ['API over https', `${cyan(description.publicUrl)} ${dim(`(trust ${description.caPath})`)}`],
     ['Webhook ingress', cyan(`${description.ingressUrl}/upstream/webhook`)],
-    ['Temporal UI', cyan(description.temporalUiUrl)],
+    [
+      'Temporal UI',
+      data.missing.has('Temporal')
+        ? dim('is being fetched; a line says when it is ready')
+        : cyan(description.temporalUiUrl),
+    ],
     [
       'MinIO console',
-      `${cyan(data.minioConsoleUrl)} ${dim(`user ${data.minioCredentials.accessKey}, password`)} ${data.minioCredentials.secretKey}`,
+      data.missing.has('MinIO')
+        ? dim('is being fetched; a line says when it is ready')
+        : `${cyan(data.minioConsoleUrl)} ${dim(`user ${data.minioCredentials.accessKey}, password`)} ${data.minioCredentials.secretKey}`,
     ],
     ['Sample tenant', `${cyan(description.receiverUrl)} ${dim('prints below what it receives')}`],
   ];
@@ -338,7 +345,15 @@ export function readyBanner(data: BannerData, colored: boolean): string {
     ...steps.map((step) => `    ${step}`),
     '',
     `  ${dim('Ctrl-C stops everything; the data stay. npm start -- --fresh starts empty.')}`,
+    ...missingLine(data.missing),
     '',
     '',
   ].join('\n');
+}
+
+function missingLine(missing: ReadonlySet<LateServer>): string[] {
+  if (missing.size === 0) return [];
+  const join = missing.size > 1 ? 'join' : 'joins';
+  const waits = missing.has('Temporal') ? 'replies, media and e-mails wait' : 'media waits';
+  return [`  Webhooks work now. Until ${[...missing].join(' and ')} ${join}, ${waits}; nothing is lost.`];
 }

@@ -17,7 +17,7 @@ interface SupervisorOptions {
 export interface Supervisor {
   /** Runs a part and keeps it running; resolves when it is ready. Throws PartFailedError, SupervisorStoppedError. */
   start(definition: PartDefinition): Promise<void>;
-  /** Stops all parts, the last started first. */
+  /** Stops all parts, the last started first and servers after the others. */
   stop(): Promise<void>;
   /** Kills everything without asking. */
   kill(): void;
@@ -41,6 +41,9 @@ interface State {
 const MAX_RESTARTS = 5;
 const RESTART_WINDOW_MS = 60_000;
 const PROBE_INTERVAL_MS = 40;
+const SILENCE_TIMEOUT_MS = 300_000;
+const TELL_WAITING_EVERY_MS = 15_000;
+const LINE_CHARACTERS = 200;
 
 /** Runs processes, restarts the one that crashes, and stops everything when one cannot be kept up. */
 export function createSupervisor(options: SupervisorOptions): Supervisor {
@@ -71,22 +74,33 @@ async function launch(state: State, part: Part): Promise<void> {
   await untilReady(state, part.definition, child);
 }
 
+/** Waits while the process lives and prints: on a busy machine a start may take minutes. */
 async function untilReady(state: State, definition: PartDefinition, child: PartProcess): Promise<void> {
-  const deadline = Date.now() + definition.readyTimeoutMs;
+  const { silenceTimeoutMs = SILENCE_TIMEOUT_MS } = definition;
+  const begin = performance.now();
+  let toldMs = 0;
   while (!child.hasExited()) {
     throwIfStopped(state);
     if (await definition.isReady().catch(() => false)) return;
-    if (Date.now() > deadline) {
-      throw new PartFailedError(
-        definition,
-        child,
-        `was not ready after ${definition.readyTimeoutMs / 1000} s`,
-      );
+    if (child.silentMs() > silenceTimeoutMs) {
+      const what = `was not ready, and has printed nothing for ${silenceTimeoutMs / 1000} s`;
+      throw new PartFailedError(definition, child, what);
+    }
+    const waitedMs = performance.now() - begin;
+    if (waitedMs - toldMs > TELL_WAITING_EVERY_MS) {
+      toldMs = waitedMs;
+      state.options.log(waitingReport(definition, child, waitedMs));
     }
     await delay(PROBE_INTERVAL_MS);
   }
   throwIfStopped(state);
   throw new PartFailedError(definition, child, `did not start (${describeExit(await child.exited)})`);
+}
+
+function waitingReport({ name }: PartDefinition, child: PartProcess, waitedMs: number): string {
+  const last = child.lastLines().at(-1);
+  const said = last === undefined ? 'it has printed nothing yet' : `its last line: ${last}`;
+  return shortened(`waiting for ${name}, ${Math.round(waitedMs / 1_000)} s; ${said}`);
 }
 
 async function keepRunning(state: State, part: Part): Promise<void> {
@@ -132,7 +146,8 @@ function stopAll(state: State): Promise<void> {
 }
 
 async function stopInReverse(parts: readonly Part[]): Promise<void> {
-  for (const part of parts.toReversed()) {
+  const isServer = (part: Part) => Number(part.definition.isServer === true);
+  for (const part of parts.toReversed().sort((one, other) => isServer(one) - isServer(other))) {
     await part.process?.stop();
     await part.definition.removeLeftovers?.().catch(() => undefined);
   }
@@ -186,13 +201,18 @@ export class SupervisorStoppedError extends Error {
   override readonly name = 'SupervisorStoppedError';
 }
 
+/** Settings and stacks are in the log as a whole. */
+function shortened(line: string): string {
+  return line.length > LINE_CHARACTERS ? `${line.slice(0, LINE_CHARACTERS - 1)}…` : line;
+}
+
 /** What happened to a part, its last log lines, and where the whole log is. */
 function partReport(definition: PartDefinition, child: PartProcess | undefined, what: string): string {
   const lines = child?.lastLines() ?? [];
   const heading = lines.length === 0 ? `${what}.` : `${what}. Its last lines:`;
   return [
     `${definition.name} ${heading}`,
-    ...lines.map((line) => `  | ${line}`),
+    ...lines.map((line) => shortened(`  | ${line}`)),
     `  log: ${definition.logFile}`,
   ].join('\n');
 }

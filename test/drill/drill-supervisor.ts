@@ -43,7 +43,7 @@ type Options = {
 const CRASH_RESTART_MS = 500;
 const PROBE_INTERVAL_MS = 50;
 /** A part that does not come back within this is a finding. */
-const READY_TIMEOUT_MS = 120_000;
+const READY_TIMEOUT_MS = 300_000;
 
 /**
  * Keeps parts running however often they are killed: the product's own supervisor gives up after a few crashes in
@@ -67,7 +67,7 @@ export function createDrillSupervisor(options: Options): DrillSupervisor {
       };
       parts.set(definition.name, part);
       void keepRunning(part, stopping.signal, options);
-      await untilReady(part, definition.readyTimeoutMs, stopping.signal);
+      await untilReady(part, READY_TIMEOUT_MS, stopping.signal);
     },
     stop: async () => {
       stopping.abort();

@@ -80,7 +80,6 @@ export async function startStack(
       logFile: join(dataDir, 'logs', `${name}.log`),
       stopSignal: 'SIGTERM',
       stopGraceMs: 15_000,
-      readyTimeoutMs: 90_000,
       isReady: async () => (await Promise.all(probed.map((port) => answers(port, path)))).every(Boolean),
     });
   const ingressUrl = `http://127.0.0.1:${ports.api}`;

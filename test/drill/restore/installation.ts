@@ -27,9 +27,6 @@ export type Installation = DrillStack & {
   reconcile(...args: string[]): Promise<Difference[]>;
 };
 
-/** Also on a machine with much else to do. */
-const READY_MS = 300_000;
-
 /** The processes of the product. */
 export const PROCESSES = ['all', 'worker-2'] as const;
 
@@ -75,7 +72,7 @@ export async function startInstallation(
         names.map(async (name) => {
           const definition = definitions.get(name);
           if (definition === undefined) throw new Error(`there is no part ${name}`);
-          await supervisor.start({ ...definition, readyTimeoutMs: READY_MS });
+          await supervisor.start(definition);
         }),
       );
     },

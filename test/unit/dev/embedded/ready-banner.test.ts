@@ -39,6 +39,7 @@ const DATA: BannerData = {
   descriptionFile: '.data/embedded.json',
   logDirectory: '.data/logs',
   startSeconds: 6.04,
+  missing: new Set(),
 };
 
 test('the banner has all a newcomer needs, each address whole on its line', () => {
@@ -67,6 +68,17 @@ test('the banner has all a newcomer needs, each address whole on its line', () =
 test('there are colours only when asked for', () => {
   expect(readyBanner(DATA, false)).not.toContain('\u001b');
   expect(readyBanner(DATA, true)).toContain('\u001b[');
+});
+
+test('it says what is still missing, and what waits for it', () => {
+  const banner = (...missing: ('Temporal' | 'MinIO')[]) =>
+    readyBanner({ ...DATA, missing: new Set(missing) }, false);
+  const both = banner('Temporal', 'MinIO');
+  expect(both).toContain('Until Temporal and MinIO join, replies, media and e-mails wait; nothing is lost.');
+  expect(both).not.toContain('http://127.0.0.1:8233');
+  expect(both).not.toContain('http://127.0.0.1:9001');
+  expect(banner('MinIO')).toContain('Until MinIO joins, media waits; nothing is lost.');
+  expect(banner('MinIO')).toContain('http://127.0.0.1:8233');
 });
 
 test('it works without tenants', () => {

@@ -37,7 +37,6 @@ function setUp(restartDelayMs = 10) {
       logFile: join(directory, 'logs', `${name}.log`),
       stopSignal: 'SIGTERM',
       stopGraceMs: 1_000,
-      readyTimeoutMs: 5_000,
       isReady: async () => entries().includes(`${name} up`),
       ...changes,
     };
@@ -160,10 +159,35 @@ describe('supervisor', () => {
     expect(String(error)).toContain('| cannot read settings');
   });
 
-  test('a part that never gets ready fails the start after its time', async () => {
+  test('a part that prints nothing and does not get ready fails the start after its time', async () => {
     const { supervisor, part } = setUp();
-    const start = supervisor.start(part('api', STAY, { readyTimeoutMs: 300 }));
-    await expect(start).rejects.toThrow('api was not ready after 0.3 s');
+    const start = supervisor.start(part('api', STAY, { silenceTimeoutMs: 300 }));
+    await expect(start).rejects.toThrow('api was not ready, and has printed nothing for 0.3 s');
+  });
+
+  test('a part is waited for while it prints, however long it takes', async () => {
+    const { supervisor, part } = setUp();
+    const silenceTimeoutMs = 5_000;
+    const slow = `let n = 0; setInterval(() => { console.log('step ' + ++n); if (n === 60) note('api up'); }, 100)`;
+    const begin = performance.now();
+    await supervisor.start(part('api', slow, { silenceTimeoutMs }));
+    expect(performance.now() - begin).toBeGreaterThan(silenceTimeoutMs);
+  });
+
+  test('lines of a report have 200 characters at most', async () => {
+    const { supervisor, part } = setUp();
+    const start = supervisor.start(part('api', `console.log('x'.repeat(5000)); process.exit(2)`));
+    const report = String(await start.catch((reason: unknown) => reason));
+    expect(report).toContain('| xxx');
+    expect(Math.max(...report.split('\n').map((line) => line.length))).toBeLessThanOrEqual(200);
+  });
+
+  test('servers end after the parts that use them, whenever they were started', async () => {
+    const { supervisor, part, entries } = setUp();
+    await supervisor.start(part('app', noting('app')));
+    await supervisor.start(part('late', noting('late'), { isServer: true }));
+    await supervisor.stop();
+    expect(entries().slice(2)).toEqual(['app stopped', 'late stopped']);
   });
 
   test('a program that does not exist is a clear failure', async () => {
