@@ -26,7 +26,6 @@ import {
   replacePasswordHash,
 } from '../src/users/user-store.ts';
 import { loadWorkflowBundle } from '../src/worker/workflow-bundle.ts';
-import type { LateServer } from './embedded/infrastructure.ts';
 import { type ApplicationPart, type EmbeddedContext, startEmbedded } from './embedded/start.ts';
 
 const MAIN_SCRIPT = fileURLToPath(new URL('../src/main.ts', import.meta.url));
@@ -76,6 +75,7 @@ function receiverSecretsFile(context: EmbeddedContext): string {
 
 function parts(context: EmbeddedContext): ApplicationPart[] {
   const { ports } = context;
+  const joinsLater = context.infrastructure.missing.has('Temporal');
   return [
     {
       name: 'receiver',
@@ -108,18 +108,17 @@ function parts(context: EmbeddedContext): ApplicationPart[] {
       args: ['all'],
       stopGraceMs: 45_000,
       isReady: async () =>
-        (await workerDelivers(ports.workerHealth, context.infrastructure.missing)) &&
-        (await answers(ports.api, '/readyz')),
+        (await workerDelivers(ports.workerHealth, joinsLater)) && (await answers(ports.api, '/readyz')),
     },
   ];
 }
 
 /** A worker counts as starting until it has reached Temporal, which may join later. */
-async function workerDelivers(port: number, missing: ReadonlySet<LateServer>): Promise<boolean> {
+async function workerDelivers(port: number, joinsLater: boolean): Promise<boolean> {
   const response = await probe(port, '/readyz');
   const { checks } = (await response.json()) as { checks: Record<string, 'ok' | 'failed'> };
   const isFine = Object.entries(checks).every(([name, result]) => name === 'temporal' || result === 'ok');
-  return response.ok || (missing.has('Temporal') && isFine);
+  return response.ok || (joinsLater && isFine);
 }
 
 async function answers(port: number, path: string): Promise<boolean> {

@@ -68,7 +68,7 @@ export async function buildWithGo(
   const { code, output } = await withProgress(
     log,
     `building ${source.name}`,
-    runCommand([go, 'install', '-trimpath', '-ldflags=-s -w', source.goPackage], {
+    runCommand([...inBackground(), go, 'install', '-trimpath', '-ldflags=-s -w', source.goPackage], {
       env: { ...env, GOBIN: work, CGO_ENABLED: '0', GOFLAGS: '-mod=mod' },
       cwd: work,
       timeoutMs: BUILD_TIMEOUT_MS,
@@ -79,6 +79,11 @@ export async function buildWithGo(
   const built = join(work, executableName(basename(folder)));
   if (code === 0 && isExecutable(built)) return built;
   throw new Error(lastLines(code, output, 5));
+}
+
+/** Whoever waits for the product, or uses it already, goes first. */
+function inBackground(): string[] {
+  return process.platform === 'win32' ? [] : ['nice', '-n', '10'];
 }
 
 /** Go's installer does not put it on PATH. */
