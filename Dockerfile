@@ -7,8 +7,6 @@ COPY package.json package-lock.json .npmrc ./
 RUN npm ci --omit=dev --ignore-scripts
 COPY src ./src
 COPY bin ./bin
-# `heliograph mcp` searches them.
-COPY docs/tenants ./docs/tenants
 COPY deploy/image/prune.js /tmp/
 # Workflow code is bundled and types are removed now, because the image is read-only when it runs; then what only that
 # took goes, and native code of other systems.

@@ -91,7 +91,7 @@ export function usage(): string {
     '',
     '  --scenario NAME   only this one; several times or separated by commas',
     '  --quick           shorter runs: everything in less than four minutes',
-    '  --processes HOW   two: API and worker apart; one: together, as `heliograph all` (two)',
+    '  --processes HOW   two: API and worker apart; one: together, as `heliograph-server all` (two)',
     '  --events N        bodies per scenario, instead of its own number',
     `  --days N          the database has partitions and ordering keys of so many days (${AGED_DAYS})`,
     '  --checkout DIR    measure the product in another directory, such as that of an earlier commit',

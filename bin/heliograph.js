@@ -4,12 +4,14 @@ import { spawn } from 'node:child_process';
 import { constants } from 'node:os';
 import { fileURLToPath } from 'node:url';
 
-const main = fileURLToPath(new URL('../src/main.ts', import.meta.url));
+// Assistants that were set up with the path of a clone start the MCP server here; it is a command of heliograph-cli.
+const entry = new URL(process.argv[2] === 'mcp' ? '../clients/cli/src/main.ts' : '../src/main.ts', import.meta.url);
+const main = fileURLToPath(entry);
 const isNewEnough = Number(process.versions.node.split('.')[0]) >= 24;
 
 if (isNewEnough) {
   process.argv[1] = main;
-  await import('../src/main.ts');
+  await import(entry.href);
 } else {
   const name = process.platform === 'win32' ? 'node.cmd' : 'node';
   const node = fileURLToPath(new URL(`../node_modules/.bin/${name}`, import.meta.url));

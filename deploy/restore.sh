@@ -1,6 +1,6 @@
 #!/bin/sh
 # Puts the database and the files of a backup in place of those that are there, mends what differs between them and
-# Temporal (heliograph reconcile), and then starts everything; on a new machine too. Nothing is served meanwhile.
+# Temporal (heliograph-server reconcile), and then starts everything; on a new machine too. Nothing is served meanwhile.
 #
 #   sh deploy/restore.sh [--empty-temporal] FOLDER
 #

@@ -9,7 +9,7 @@ import packageJson from '../package.json' with { type: 'json' };
 enableCompileCache(fileURLToPath(new URL('../node_modules/.cache/compiled', import.meta.url)));
 
 /** Commands load their code when they run, so that the command line starts at once. */
-const program = new Command('heliograph')
+const program = new Command('heliograph-server')
   .description('Gateway between the WhatsApp Business Platform and your own server')
   .version(packageJson.version)
   .showHelpAfterError('(add --help for how to use it)');
@@ -77,9 +77,6 @@ if (name === 'reconcile' || isHelp) {
   const { reconcileCommand } = await import('./reconcile/commands/reconcile-command.ts');
   const { TASK_KINDS } = await import('./worker/task-kinds.ts');
   program.addCommand(reconcileCommand(TASK_KINDS));
-}
-if (name === 'mcp' || isHelp) {
-  program.addCommand((await import('./mcp/mcp-command.ts')).mcpCommand());
 }
 if (isCheckout && (name === 'sandbox' || isHelp)) {
   program.addCommand((await import('../dev/sandbox/cli.ts')).createSandboxCommand());

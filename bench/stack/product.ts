@@ -14,7 +14,7 @@ export type ProductLayout = {
   tracesPercent: 0 | 10 | 100;
 };
 
-/** API and worker as processes of their own, or the first worker in the process of the API (`heliograph all`). */
+/** API and worker as processes of their own, or the first worker in the process of the API (`heliograph-server all`). */
 export type Processes = 'one' | 'two';
 
 export type ProductOptions = {

@@ -233,7 +233,7 @@ export const KINDS: Readonly<Record<AlertKind, KindDescription>> = {
     meaning:
       'A worker cannot send webhooks, because the egress proxy (`HELIOGRAPH_WEBHOOK_PROXY`) cannot be reached or does not accept its credentials. Deliveries wait and use up no attempts; no endpoint is probed or disabled for it.',
     steps: [
-      'Read the reason below, and run "heliograph doctor" where the worker runs.',
+      'Read the reason below, and run "heliograph-server doctor" where the worker runs.',
       'See that the proxy runs and that workers may connect to it; after a change of its password, change the setting and restart.',
       'Nothing has to be sent again: waiting deliveries go out within seconds after the proxy returns.',
     ],

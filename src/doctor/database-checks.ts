@@ -15,7 +15,7 @@ import { secretStatus, unreadableSecrets } from '../secrets/secret-keys.ts';
 import { type Check, type Finding, fail, ok, unlessFine, warn } from './checks.ts';
 
 const REACH = 'start PostgreSQL, or correct HELIOGRAPH_DATABASE_URL';
-const READ = 'see the check "database" first; if it is ok, run "heliograph migrate"';
+const READ = 'see the check "database" first; if it is ok, run "heliograph-server migrate"';
 
 export function databaseChecks(tools: SealedDatabase, { isEmbedded }: { isEmbedded: boolean }): Check[] {
   const { database } = tools;
@@ -58,7 +58,7 @@ async function checkServer(database: Database): Promise<Finding[]> {
 
 async function checkSchemaState(database: Database): Promise<Finding[]> {
   const { pending, later, functions, invalidIndexes, isRunning } = await readSchemaState(database);
-  const migrate = 'run "heliograph migrate"';
+  const migrate = 'run "heliograph-server migrate"';
   return unlessFine(
     ok('it is that of this version'),
     pending.length > 0 && fail(`migrations are missing: ${pending.join(', ')}`, migrate),
@@ -135,7 +135,7 @@ async function checkSecrets(tools: SealedDatabase): Promise<Finding[]> {
 async function checkWorkers(database: Database): Promise<Finding> {
   const workers = await listLiveWorkers(database);
   if (workers.length === 0)
-    return fail('no worker runs: nothing is ingested or delivered', 'start "heliograph worker"');
+    return fail('no worker runs: nothing is ingested or delivered', 'start "heliograph-server worker"');
   return ok(`${workers.length}: ${workers.join(', ')}`);
 }
 

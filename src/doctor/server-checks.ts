@@ -84,7 +84,7 @@ async function checkTemporal(config: Config): Promise<Finding[]> {
         missing.length > 0 &&
           fail(
             `the namespace ${namespace} lacks the search attributes ${missing.join(', ')}`,
-            'run "heliograph migrate", or have an administrator create them as keywords',
+            'run "heliograph-server migrate", or have an administrator create them as keywords',
           ),
         unpolled.length > 0 &&
           fail(

@@ -1,5 +1,4 @@
 import { parseRetryAfter } from '../platform/http/retry-after.ts';
-import { USER_AGENT } from '../platform/http/user-agent.ts';
 import { isMembers } from '../platform/json/json-members.ts';
 
 export type ApiAccess = { url: string; key: string };
@@ -54,7 +53,7 @@ async function answerOf(
       ...headers,
       authorization: `Bearer ${key}`,
       accept: 'application/json',
-      'user-agent': `${USER_AGENT} mcp`,
+      'user-agent': 'heliograph-cli mcp',
       ...(body !== undefined && { 'content-type': 'application/json' }),
     },
     ...(body !== undefined && { body: JSON.stringify(body) }),

@@ -1,11 +1,10 @@
 import { IDEMPOTENCY_KEY } from '../api/openapi/idempotency-key.ts';
 import type { Operation } from '../api/operations/operation.ts';
+import { IDEMPOTENCY_ARGUMENT } from './idempotency-argument.ts';
 
 export type JsonSchema = Readonly<Record<string, unknown>>;
 
 type ObjectForm = { properties: Readonly<Record<string, JsonSchema>>; required: readonly string[] };
-
-export const IDEMPOTENCY_ARGUMENT = 'idempotencyKey';
 
 /**
  * Members of path, query and body side by side, as schemas of the API describe them. A body of several forms becomes one object, because

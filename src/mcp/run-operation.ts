@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
-import type { Operation } from '../api/operations/operation.ts';
 import { type ApiAccess, type ApiAnswer, type ApiRequest, callApi, failure } from './api-call.ts';
-import { IDEMPOTENCY_ARGUMENT } from './input-schema.ts';
+import { IDEMPOTENCY_ARGUMENT } from './idempotency-argument.ts';
+import type { Tool } from './tool-data.ts';
 
 export type Arguments = Readonly<Record<string, unknown>>;
 
@@ -14,14 +14,14 @@ const HEADER_TEXT = /^[\x20-\x7e]{1,255}$/;
 /** The API says what is wrong with the arguments, but for ids in the path. */
 export async function runOperation(
   access: ApiAccess,
-  operation: Operation,
+  tool: Tool,
   args: Arguments,
   signal: AbortSignal,
 ): Promise<ApiAnswer> {
   const { [IDEMPOTENCY_ARGUMENT]: givenKey, ...others } = args;
-  const key = operation.idempotent === true ? String(givenKey ?? randomUUID()) : null;
+  const key = tool.isIdempotent ? String(givenKey ?? randomUUID()) : null;
   const input = key === null ? args : others;
-  const badName = pathNames(operation).find((name) => !isSegment(input[name]));
+  const badName = pathNames(tool).find((name) => !isSegment(input[name]));
   if (badName !== undefined) {
     return failure('invalid_parameter', `"${badName}" must be an id.`, { param: badName });
   }
@@ -31,12 +31,12 @@ export async function runOperation(
   }
   const headers = key === null ? {} : { 'idempotency-key': key };
   const call = async (current: Arguments) =>
-    await callApi(access, { ...requestOf(operation, current), headers }, signal);
-  const answer = await fittingPage(operation, input, call);
+    await callApi(access, { ...requestOf(tool, current), headers }, signal);
+  const answer = await fittingPage(tool, input, call);
   return withKey(bounded(answer), key);
 }
 
-function pathNames({ path }: Operation): string[] {
+function pathNames({ path }: Tool): string[] {
   return [...path.matchAll(/:(\w+)/g)].map(([, name = '']) => name);
 }
 
@@ -45,16 +45,15 @@ function isSegment(value: unknown): boolean {
   return (typeof value === 'string' || typeof value === 'number') && !/^\.{0,2}$/.test(String(value));
 }
 
-function requestOf(operation: Operation, input: Arguments): ApiRequest {
-  const { method, path, query } = operation;
-  const inPath = pathNames(operation);
+function requestOf(tool: Tool, input: Arguments): ApiRequest {
+  const { method, path, queryNames } = tool;
+  const inPath = pathNames(tool);
   const hasBody = method !== 'GET' && method !== 'DELETE';
-  const known = Object.keys((query as { properties?: object } | undefined)?.properties ?? {});
   const given = Object.entries(input).filter(
     ([name, value]) => !inPath.includes(name) && value !== undefined,
   );
   // What nobody knows goes with the others: the API refuses it by its name.
-  const isInQuery = ([name]: [string, unknown]) => !hasBody || known.includes(name);
+  const isInQuery = ([name]: [string, unknown]) => !hasBody || queryNames.includes(name);
   const search = new URLSearchParams(
     given.filter(isInQuery).map(([name, value]): [string, string] => [name, textOf(value)]),
   );
@@ -73,23 +72,14 @@ function textOf(value: unknown): string {
 type Call = (input: Arguments) => Promise<ApiAnswer>;
 
 /** A page that is too large is asked for again with fewer entries, so that its cursor goes on where it ends. */
-async function fittingPage(operation: Operation, input: Arguments, call: Call): Promise<ApiAnswer> {
-  let limit = pageLimit(operation, input);
+async function fittingPage({ pageSize }: Tool, input: Arguments, call: Call): Promise<ApiAnswer> {
+  let limit = pageSize === 0 ? 0 : Number(input.limit ?? pageSize);
   let answer = await call(input);
   while (!answer.isError && limit > 1 && answer.text.length > MAX_ANSWER_CHARS) {
     limit = Math.max(1, Math.floor((limit * MAX_ANSWER_CHARS * 0.9) / answer.text.length));
     answer = await call({ ...input, limit });
   }
   return answer;
-}
-
-/** 0 for what has no pages. */
-function pageLimit({ query, body }: Operation, { limit }: Arguments): number {
-  for (const schema of [query, body]) {
-    const { properties } = (schema ?? {}) as { properties?: { limit?: { default?: number } } };
-    if (properties?.limit !== undefined) return Number(limit ?? properties.limit.default);
-  }
-  return 0;
 }
 
 function bounded({ isError, text }: ApiAnswer): ApiAnswer {

@@ -2,7 +2,7 @@ import type { Operation } from '../api/operations/operation.ts';
 import { OPERATIONS } from '../api/operations/operations.ts';
 import type { AllowedLevel } from './allowed-levels.ts';
 
-type Level = 'read' | AllowedLevel;
+export type Level = 'read' | AllowedLevel;
 
 /** The scope of an operation decides its level, so that no list can make a change out to be a look. */
 const LEVELS: Partial<Record<Operation['scope'], Level>> = {
@@ -15,7 +15,7 @@ const LEVELS: Partial<Record<Operation['scope'], Level>> = {
 };
 
 /** A destructive call loses something or cannot be taken back; to repeat an idempotent one changes nothing more. */
-type Effect = { isDestructive: boolean; isIdempotent: boolean };
+export type Effect = { isDestructive: boolean; isIdempotent: boolean };
 
 const LOOKS: Effect = { isDestructive: false, isIdempotent: true };
 const ADDS: Effect = { isDestructive: false, isIdempotent: false };

@@ -86,7 +86,7 @@ async function lookAtTasks(tools: ReconcileTools, tally: Tally): Promise<void> {
   }
 }
 
-const REASON = 'heliograph reconcile: the row of this workflow is gone';
+const REASON = 'heliograph-server reconcile: the row of this workflow is gone';
 
 async function lookAtWorkflows(tools: ReconcileTools, tally: Tally): Promise<void> {
   const { temporal, config, fix } = tools;

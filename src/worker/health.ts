@@ -87,7 +87,7 @@ export function judgeHealth(parts: WorkerParts): WorkerHealth {
         ]
       : []),
     ...(hasSchema === false
-      ? ['the schema of the database is not that of this version: run "heliograph migrate"']
+      ? ['the schema of the database is not that of this version: run "heliograph-server migrate"']
       : []),
     ...deaf.map(([queue, ms]) => `nothing has polled the task queue ${queue} for ${seconds(ms)}`),
   ];

@@ -9,8 +9,9 @@ import { StdioClientTransport } from '@modelcontextprotocol/client/stdio';
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
 import { blocksThatBegin, blockThatBegins } from '../support/document-blocks.ts';
 import { replaced, runBlock, tenant } from './support/block-shell.ts';
+import { packCli, runCli } from './support/built-cli.ts';
 import { api, newestConversation } from './support/customer.ts';
-import { missingPrograms } from './support/programs.ts';
+import { missingPrograms, oldestNode } from './support/programs.ts';
 import { pythonEnvironment } from './support/python-environment.ts';
 import { description, PROJECT } from './support/stack.ts';
 import { startTenantServer } from './support/tenant-server.ts';
@@ -287,47 +288,63 @@ test('customer-data.md verifies the report of an erasure', async ({ skip }) => {
 });
 
 describe('mcp.md', () => {
-  type Server = { command: string; args: string[]; env: Record<string, string> };
+  type Server = { command: string; args: string[]; env?: Record<string, string> };
 
   const serverOf = (block: string): Server => {
     const { mcpServers, servers } = JSON.parse(block);
     return (mcpServers ?? servers).heliograph;
   };
 
+  /** Runs what the document calls `heliograph`, packed, as a user who has logged in as the document says. */
+  async function installed() {
+    const file = await packCli(mkdtempSync(join(folder, 'cli-')));
+    const env = { HELIOGRAPH_CONFIG_DIR: mkdtempSync(join(folder, 'profile-')) };
+    const login = replaced(blockThatBegins('mcp.md', 'heliograph login'), {
+      'https://gateway.example': description().apiUrl,
+    });
+    const args = login.trim().split(' ').slice(1);
+    expect(await runCli(file, args, env, `${tenant().apiKey}\n`)).toMatchObject({ code: 0 });
+    return { file, env: { PATH: process.env.PATH ?? '', ...env } };
+  }
+
   test('the settings of the assistants start the server, with the command that Claude Code is given too', async () => {
-    const claude = blockThatBegins('mcp.md', 'claude mcp add heliograph').replaceAll('\\\n', '');
+    const claude = blockThatBegins('mcp.md', 'claude mcp add heliograph');
+    const { file, env: profile } = await installed();
     for (const block of [
       blockThatBegins('mcp.md', '{\n  "mcpServers"'),
       blockThatBegins('mcp.md', '{\n  "inputs"'),
     ]) {
-      const { command, args, env } = serverOf(block);
+      const { command, args, env = {} } = serverOf(block);
       expect(claude.split('-- ').at(-1)?.trim()).toBe([command, ...args].join(' '));
-      expect(Object.keys(env)).toEqual(['HELIOGRAPH_URL', 'HELIOGRAPH_API_KEY']);
+      const given = { HELIOGRAPH_URL: description().apiUrl, HELIOGRAPH_API_KEY: tenant().apiKey };
+      expect(Object.keys(given)).toEqual(expect.arrayContaining(Object.keys(env)));
       const transport = new StdioClientTransport({
-        ...{ command, args: args.map((arg) => arg.replace('/path/to/heliograph', PROJECT)) },
-        env: {
-          PATH: process.env.PATH ?? '',
-          HELIOGRAPH_URL: description().apiUrl,
-          HELIOGRAPH_API_KEY: tenant().apiKey,
-        },
+        ...{ command: oldestNode(), args: [file, ...args] },
+        env: { ...profile, ...(Object.keys(env).length > 0 && given) },
       });
       const client = new Client({ name: 'documents', version: '1.0.0' });
       await client.connect(transport);
       const { tools } = await client.listTools();
+      const { isError } = await client.callTool({ name: 'getAccountIdentity', arguments: {} });
       await client.close();
-      expect(tools.map(({ name }) => name)).toContain('listEvents');
+      expect([tools.map(({ name }) => name), isError ?? false]).toEqual([
+        expect.arrayContaining(['listEvents', 'searchDocs']),
+        false,
+      ]);
     }
   });
 
   test('the command by HTTP serves the address and takes the header that Claude Code is given', async () => {
     const claude = blockThatBegins('mcp.md', 'claude mcp add --transport');
     const [, address = ''] = /(http:\S+)/.exec(claude) ?? [];
-    expect(claude).toContain('--header "Authorization: Bearer ck_…"');
+    expect(claude).toContain('--header "Authorization: Bearer $(cat ');
     const port = String(randomInt(20_000, 30_000));
-    const command = replaced(blockThatBegins('mcp.md', 'node bin/heliograph.js mcp'), {
+    const { file, env } = await installed();
+    const command = replaced(blockThatBegins('mcp.md', 'heliograph mcp'), {
+      'heliograph mcp': `${oldestNode()} ${file} mcp`,
       ...{ 'https://gateway.example': description().apiUrl, '8765': port },
     });
-    const child = spawn('sh', ['-euc', `exec ${command}`], { cwd: PROJECT, stdio: 'ignore' });
+    const child = spawn('sh', ['-euc', `exec ${command}`], { env, stdio: 'ignore' });
     onTestFinished(() => void child.kill());
     const url = new URL(address.replace('8765', port));
     const headers = { authorization: `Bearer ${tenant().apiKey}` };

@@ -22,7 +22,7 @@ export type DrillOptions = {
   events: number;
   endpoints: number;
   eventsPerSecond: number;
-  /** API and first worker as `heliograph all`, or apart. */
+  /** API and first worker as `heliograph-server all`, or apart. */
   processes: 'one' | 'two';
   /** How long the last deliveries may take once everything is up. */
   drainTimeoutMs: number;

@@ -16,7 +16,7 @@ export const OTHER_WABA = '900000000000202';
 
 export type AdminRun = { stdout: string; stderr: string; exitCode: number | null };
 
-/** Runs `heliograph admin …` as operators do: a process of its own, settings in its environment only. */
+/** Runs `heliograph-server admin …` as operators do: a process of its own, settings in its environment only. */
 export async function runAdminProcess(
   settings: Record<string, string>,
   args: readonly string[],

@@ -12,7 +12,7 @@ export type ApiProcess = {
   kill(): Promise<void>;
 };
 
-/** Runs `heliograph api` as users do, on a port of its own; resolves when it listens. */
+/** Runs `heliograph-server api` as users do, on a port of its own; resolves when it listens. */
 export async function startApiProcess(settings: Record<string, string>): Promise<ApiProcess> {
   const child = spawn(process.execPath, [...NODE_FLAGS, MAIN_SCRIPT, 'api'], {
     env: { PATH: process.env.PATH ?? '', ...settings, HELIOGRAPH_API_PORT: '0' },

@@ -15,7 +15,7 @@ export type WorkerProcess = {
   stop(): Promise<void>;
 };
 
-/** Runs `heliograph worker` as users do, with the given settings. */
+/** Runs `heliograph-server worker` as users do, with the given settings. */
 export function startWorkerProcess(settings: Record<string, string>): WorkerProcess {
   const child = spawn(process.execPath, [...NODE_FLAGS, MAIN_SCRIPT, 'worker'], {
     env: { PATH: process.env.PATH ?? '', ...settings },

@@ -1,6 +1,6 @@
+import type { Account } from './account.ts';
 import { type ErrorBody, messageOf } from './api-error.ts';
 import { EXIT, Failure, networkProblem } from './failure.ts';
-import type { Account } from './profile.ts';
 
 type Query = Readonly<Record<string, string | undefined>>;
 
@@ -9,6 +9,8 @@ type Request = { query?: Query; body?: unknown; headers?: Readonly<Record<string
 /** The External API with the key of an account. */
 export type ApiClient = {
   account: Account;
+  /** Whether something was read that should be a response of the service. */
+  hasResponded(): boolean;
   /** The body of a successful response. Throws Failure with the exit code of what went wrong. */
   call<T>(method: 'GET' | 'POST', path: string, request?: Request): Promise<T>;
   /** The response to GET, successful or not, with its body still to be read. Throws what `fetch` throws. */
@@ -21,6 +23,7 @@ const MAX_WAITS = 3;
 const MAX_WAIT_SECONDS = 15;
 
 export function makeApiClient(account: Account): ApiClient {
+  let hasResponded = false;
   const send = (
     method: string,
     path: string,
@@ -45,12 +48,14 @@ export function makeApiClient(account: Account): ApiClient {
   };
   return {
     account,
+    hasResponded: () => hasResponded,
     async call<T>(method: 'GET' | 'POST', path: string, request: Request = {}): Promise<T> {
       for (let waits = 0; ; waits += 1) {
         const response = await send(method, path, request, AbortSignal.timeout(TIMEOUT_MS)).catch(
           unreachable(account),
         );
         const text = await response.text().catch(unreachable(account));
+        hasResponded = true;
         if (response.ok) return parsed(text, account) as T;
         const waitSeconds = Number(response.headers.get('retry-after') ?? Number.NaN);
         const mayWait = response.status === 429 && waits < MAX_WAITS && waitSeconds <= MAX_WAIT_SECONDS;
@@ -58,11 +63,16 @@ export function makeApiClient(account: Account): ApiClient {
         await new Promise((resolve) => setTimeout(resolve, waitSeconds * 1_000));
       }
     },
-    open: (path, request, signal) => send('GET', path, request, signal),
+    async open(path, request, signal) {
+      const response = await send('GET', path, request, signal);
+      hasResponded = true;
+      return response;
+    },
   };
 }
 
-function unreachable({ url }: Account) {
+/** Turns what `fetch` throws into a Failure. */
+export function unreachable({ url }: Account) {
   return (error: unknown): never => {
     throw new Failure(EXIT.unreachable, `${url} cannot be reached: ${networkProblem(error)}.`, {
       cause: error,
@@ -93,9 +103,10 @@ export function refused(status: number, text: string, { url }: Account): Failure
       `${url} responded with HTTP ${status}, but not as Heliograph does: is the URL right?`,
     );
   }
+  const code = { code: body?.error?.code ?? '' };
   if (status === 401)
-    return new Failure(EXIT.key, `${message} Run "heliograph login" with a key that is valid.`);
-  if (status === 403) return new Failure(EXIT.key, message);
-  if (status === 503) return new Failure(EXIT.unreachable, `${message} Try again in a moment.`);
-  return new Failure(EXIT.refused, message);
+    return new Failure(EXIT.key, `${message} Run "heliograph login" with a key that is valid.`, code);
+  if (status === 403) return new Failure(EXIT.key, message, code);
+  if (status === 503) return new Failure(EXIT.unreachable, `${message} Try again in a moment.`, code);
+  return new Failure(EXIT.refused, message, code);
 }

@@ -9,6 +9,8 @@ export type Context = {
   profile: Profile;
   /** The API with the key of the user. Throws Failure when there is no key. */
   api(): ApiClient;
+  /** What the command line says of service and key. */
+  account: Parameters<Profile['account']>[0];
   stdin: NodeJS.ReadStream;
   env: Readonly<Record<string, string | undefined>>;
   /** A user sits at a terminal, who can be asked and can press keys. */
@@ -40,15 +42,31 @@ export type Command = {
   details?: string;
   options?: Readonly<Record<string, OptionSpec>>;
   examples?: readonly string[];
+  /** It does not speak to the service. */
+  isLocal?: boolean;
   run(context: Context, operands: readonly string[], values: Values): Promise<ExitCode>;
 };
 
 /** Options of every command. */
-export const GLOBAL_OPTIONS: Readonly<Record<string, OptionSpec>> = {
+const COMMON_OPTIONS: Readonly<Record<string, OptionSpec>> = {
   json: { type: 'boolean', help: 'print JSON instead of a table' },
-  url: { type: 'string', value: '<url>', help: 'base URL of the service, in place of the stored one' },
   help: { type: 'boolean', help: 'show help' },
 };
+
+/** Options of every command that speaks to the service. */
+const SERVICE_OPTIONS: Readonly<Record<string, OptionSpec>> = {
+  url: { type: 'string', value: '<url>', help: 'base URL of the service, in place of the stored one' },
+  'key-file': {
+    type: 'string',
+    value: '<path>',
+    help: 'a file with the API key, in place of the stored one; - for standard input',
+  },
+};
+
+/** All options of a command. */
+export function optionsOf({ options = {}, isLocal = false }: Command): Readonly<Record<string, OptionSpec>> {
+  return { ...options, ...(isLocal ? {} : SERVICE_OPTIONS), ...COMMON_OPTIONS };
+}
 
 /** The value of an option that takes text. */
 export function textOf(values: Values, name: string): string | undefined {

@@ -1,13 +1,13 @@
 import { createInterface } from 'node:readline';
 import { Writable } from 'node:stream';
 import type { AccountIdentity, ApiKey } from '../../typescript/src/generated/types.gen.js';
+import { apiKeyOf } from './account.ts';
 import { makeApiClient } from './api-client.ts';
 import { type Command, type Context, textOf } from './command.ts';
-import { EXIT, wrongUsage } from './failure.ts';
-import { fields } from './output.ts';
-import { webUrl } from './web-url.ts';
-
-const KEY = /^ck_[0-9a-f]{64}$/;
+import { EXIT } from './failure.ts';
+import { readSecretFile } from './given-files.ts';
+import { fields, printable } from './output.ts';
+import { serviceUrl } from './service-url.ts';
 
 const login: Command = {
   name: 'login',
@@ -23,8 +23,9 @@ const login: Command = {
   examples: ['heliograph login --url https://gateway.example'],
   async run(context, _operands, values) {
     const url = await askUrl(context, textOf(values, 'url'));
-    const apiKey = await askKey(context);
-    if (!KEY.test(apiKey)) throw wrongUsage('An API key is ck_ and 64 digits: copy it again.');
+    const keyFile = textOf(values, 'key-file');
+    const given = keyFile === undefined ? await askKey(context) : readSecretFile(keyFile, 'key-file');
+    const apiKey = apiKeyOf(given, 'What you gave');
     const api = makeApiClient({ url, apiKey });
     const identity = await api.call<AccountIdentity>('GET', '/me');
     const place = context.profile.save(api.account, values.keyring === true);
@@ -38,20 +39,11 @@ const login: Command = {
 };
 
 async function askUrl(context: Context, given: string | undefined): Promise<string> {
-  const known = given ?? context.env.HELIOGRAPH_URL ?? context.profile.storedUrl();
-  const text =
-    given ??
-    (context.isInteractive
-      ? await ask(context, `URL of the service${known === undefined ? '' : ` [${known}]`}: `)
-      : known);
-  const url = webUrl((text === '' ? known : text) ?? '');
-  if (url === null) {
-    throw wrongUsage('Name the service with --url, such as https://gateway.example.');
-  }
-  if (url.protocol === 'http:' && !/^(localhost|127\.|\[::1\])/.test(url.hostname)) {
-    context.output.note('Warning: with http, everybody on the way can read the key. Use https.');
-  }
-  return `${url.origin}${url.pathname}`.replace(/\/+$/, '');
+  if (given !== undefined) return serviceUrl(given, '--url');
+  const known = context.env.HELIOGRAPH_URL ?? context.profile.storedUrl();
+  const question = `URL of the service${known === undefined ? '' : ` [${known}]`}: `;
+  const reply = context.isInteractive ? await ask(context, question) : '';
+  return serviceUrl(reply === '' ? (known ?? '') : reply, 'The URL');
 }
 
 async function askKey(context: Context): Promise<string> {
@@ -63,7 +55,7 @@ async function askKey(context: Context): Promise<string> {
 
 async function ask({ stdin }: Context, question: string, isHidden = false): Promise<string> {
   const mute = new Writable({ write: (_piece, _encoding, done) => done() });
-  process.stderr.write(question);
+  process.stderr.write(printable(question));
   const prompt = createInterface({ input: stdin, output: isHidden ? mute : process.stderr, terminal: true });
   const reply = await new Promise<string>((resolve) => {
     prompt.once('line', resolve);
@@ -76,6 +68,7 @@ async function ask({ stdin }: Context, question: string, isHidden = false): Prom
 
 const logout: Command = {
   name: 'logout',
+  isLocal: true,
   summary: 'forget the API key and where sessions of listen were',
   details: 'The key stays valid. An operator, or you in the portal, can revoke it.',
   async run({ profile, output }) {

@@ -2,14 +2,16 @@ import type {
   Event,
   EventDetails,
   Replay,
+  ReplayCount,
   ReplayDetails,
   RetriedDelivery,
   RetriedWebhookEndpoint,
 } from '../../typescript/src/generated/types.gen.js';
 import type { ApiClient } from './api-client.ts';
 import { type Command, type Context, textOf, type Values } from './command.ts';
-import { EXIT, type ExitCode, wrongUsage } from './failure.ts';
-import { bar, fields, printable, table } from './output.ts';
+import { endpoints } from './commands-endpoints.ts';
+import { EXIT, type ExitCode, Failure, wrongUsage } from './failure.ts';
+import { bar, counted, fields, printable, table } from './output.ts';
 
 const STATES = ['pending', 'delivered', 'failed', 'dropped'] as const;
 
@@ -158,16 +160,24 @@ const deliveries: Command = {
   operands: '[event]',
   count: [0, 1],
   summary: 'list deliveries with their attempts: of one event, or of the newest events',
-  options: FILTERS,
+  options: {
+    ...FILTERS,
+    state: { ...FILTERS.state, help: `deliveries in this state: ${STATES.join(', ')}` },
+    endpoint: { type: 'string', value: '<id>', help: 'deliveries to this endpoint' },
+    limit: { ...FILTERS.limit, help: 'of how many events to show deliveries, 25 unless set' },
+  },
   examples: ['heliograph deliveries --state failed --limit 10'],
   async run(context, [id], values) {
     const { output, isJson } = context;
+    const [state, endpoint] = [textOf(values, 'state'), textOf(values, 'endpoint')];
+    const isWanted = (one: EventDetails['deliveries'][number]) =>
+      (state === undefined || one.state === state) && (endpoint === undefined || one.endpointId === endpoint);
     const client = context.api();
     const ids = id === undefined ? (await findEvents(context, values)).map((event) => event.id) : [id];
     const found: EventDetails['deliveries'] = [];
     for (const [index, one] of ids.entries()) {
       if (ids.length > 1) output.progress(bar(index, ids.length));
-      found.push(...(await eventOf(client, one)).deliveries);
+      found.push(...(await eventOf(client, one)).deliveries.filter(isWanted));
     }
     output.progress('');
     if (isJson) output.json(found);
@@ -201,7 +211,7 @@ const retry: Command = {
     if (isJson) output.json(done);
     else
       output.line(
-        `${done.retried} deliveries are attempted now.${done.more ? ' There are more: run it again.' : ''}`,
+        `${done.retried === 0 ? 'Nothing waits for a retry there.' : `Attempted now: ${counted(done.retried, 'delivery')}.`}${done.more ? ' There are more: run it again.' : ''}`,
       );
     return EXIT.ok;
   },
@@ -233,19 +243,19 @@ const replay: Command = {
     const { api, output, isJson } = context;
     const client = api();
     const endpointId = textOf(values, 'endpoint');
-    const isDry = values['dry-run'] === true;
     if (id === undefined && values.since === undefined) throw wrongUsage('Name an event, or --since <time>.');
-    const started =
-      id === undefined
-        ? await client.call<Replay>('POST', '/api/external/replays', {
-            body: { ...selectionOf(values), ...(isDry && { dryRun: true }) },
-          })
-        : await client.call<Replay>('POST', `/api/external/events/${encodeURIComponent(id)}/replay`, {
-            body: { endpointId },
-          });
-    if (isDry || values.wait !== true) {
-      if (isJson || isDry) output.json(started);
-      else output.line(`Replay ${started.id}: ${started.total} deliveries are queued again.`);
+    if (id !== undefined && values['dry-run'] === true)
+      throw wrongUsage('--dry-run counts what --since selects: leave the event out.');
+    if (values['dry-run'] === true) return await countReplay(context, values);
+    const started = await startReplay(client, id, endpointId, values);
+    if (started === null) {
+      if (isJson) output.json(null);
+      else output.line('There is nothing to send again in this selection.');
+      return EXIT.ok;
+    }
+    if (values.wait !== true) {
+      if (isJson) output.json(started);
+      else output.line(`Replay ${started.id}: queued again: ${counted(started.total, 'delivery')}.`);
       return EXIT.ok;
     }
     const done = await waitForReplay(context, client, started.id);
@@ -255,6 +265,38 @@ const replay: Command = {
     return failed > 0 ? EXIT.failed : EXIT.ok;
   },
 };
+
+/** Null: the selection has nothing to send again. */
+async function startReplay(
+  client: ApiClient,
+  id: string | undefined,
+  endpointId: string | undefined,
+  values: Values,
+): Promise<Replay | null> {
+  if (id !== undefined) {
+    const path = `/api/external/events/${encodeURIComponent(id)}/replay`;
+    return await client.call<Replay>('POST', path, { body: { endpointId } });
+  }
+  return await client
+    .call<Replay>('POST', '/api/external/replays', { body: selectionOf(values) })
+    .catch((error: unknown) => {
+      if (error instanceof Failure && error.code === 'nothing_to_replay') return null;
+      throw error;
+    });
+}
+
+async function countReplay({ api, output, isJson }: Context, values: Values): Promise<ExitCode> {
+  const body = { ...selectionOf(values), dryRun: true };
+  const count = await api().call<ReplayCount>('POST', '/api/external/replays', { body });
+  if (isJson) output.json(count);
+  else {
+    const { pending, noBody, endpointGone } = count.skipped;
+    const sum = pending + noBody + endpointGone;
+    const skipped = sum === 0 ? '' : ` Skipped: ${counted(sum, 'delivery')}.`;
+    output.line(`To send again: ${counted(count.deliveries, 'delivery')}.${skipped} Nothing was sent.`);
+  }
+  return EXIT.ok;
+}
 
 function selectionOf(values: Values) {
   const list = (name: string) =>
@@ -285,4 +327,4 @@ async function waitForReplay({ output }: Context, api: ApiClient, id: string): P
   }
 }
 
-export const EVENT_COMMANDS: readonly Command[] = [events, deliveries, retry, replay];
+export const EVENT_COMMANDS: readonly Command[] = [events, deliveries, endpoints, retry, replay];

@@ -1,18 +1,31 @@
-import { readFileSync } from 'node:fs';
 import { type Command, type Context, textOf, type Values } from './command.ts';
 import { examine, exitCodeOf, TIMEOUT_MS } from './doctor.ts';
 import { readStream } from './event-stream.ts';
 import { EXIT, type ExitCode, wrongUsage } from './failure.ts';
+import { readBytes, secretOf } from './given-files.ts';
 import { listen } from './listen.ts';
 import { printable } from './output.ts';
+import { addressOf } from './service-url.ts';
 import { secretBytes } from './signature.ts';
 import { diagnose } from './verify.ts';
-import { webUrl } from './web-url.ts';
 
 const TYPES = {
   type: 'string',
   value: '<types>',
   help: 'event types, separated by commas; upstream.* for all fields of upstream',
+} as const;
+
+const SECRET_OPTIONS = {
+  'secret-file': {
+    type: 'string',
+    value: '<path>',
+    help: 'a file with the secret of the endpoint; or HELIOGRAPH_WEBHOOK_SECRET',
+  },
+  secret: {
+    type: 'string',
+    value: '<whsec_…>',
+    help: 'the secret itself, which then is in the history of the shell',
+  },
 } as const;
 
 const SECONDS = /^\d{1,6}$/;
@@ -21,7 +34,7 @@ const listenCommand: Command = {
   name: 'listen',
   summary: 'forward live events to a server on your machine',
   details:
-    'Requests are as the service sends them: signed with the secret that is shown, in order per eventId. An attempt that fails is not repeated by itself: press r. Events that came while you did not listen are offered at the start.',
+    'Requests are as the service sends them: signed, in order per eventId. The secret is yours, or one of the session that is shown and kept. An attempt that fails is not repeated by itself: press r. Events that came while you did not listen are offered at the start.',
   options: {
     'forward-to': {
       type: 'string',
@@ -29,11 +42,7 @@ const listenCommand: Command = {
       help: 'where to forward events to, or a port of this machine',
     },
     types: TYPES,
-    secret: {
-      type: 'string',
-      value: '<whsec_…>',
-      help: 'sign with this secret, in place of one of the session',
-    },
+    ...SECRET_OPTIONS,
     resume: { type: 'boolean', help: 'forward what came since the last session, without asking' },
     'new-only': { type: 'boolean', help: 'forward only what comes from now on, without asking' },
     'idle-exit': { type: 'string', value: '<seconds>', help: 'end when nothing has come for this time' },
@@ -48,7 +57,7 @@ const listenCommand: Command = {
     return await listen(context, {
       forwardTo,
       types: textOf(values, 'types'),
-      secret: textOf(values, 'secret'),
+      secret: secretOf(values, context.env),
       resume: values.resume === true ? true : values['new-only'] === true ? false : undefined,
       idleExitMs: secondsOf(values, 'idle-exit'),
     });
@@ -77,7 +86,7 @@ const tail: Command = {
       stop.abort();
     };
     process.once('SIGINT', interrupt).once('SIGTERM', interrupt);
-    await readStream({
+    const reading = readStream({
       api: context.api(),
       types: textOf(values, 'types'),
       cursor: textOf(values, 'cursor') ?? null,
@@ -85,7 +94,7 @@ const tail: Command = {
       onEvent({ body, ...head }, cursor) {
         if (!isJson) return output.line(tailLine(head, context));
         const known = JSON.stringify({ ...head, cursor });
-        output.line(`${known.slice(0, -1)},"body":${body?.toString('utf8') ?? 'null'}}`);
+        output.jsonLine(`${known.slice(0, -1)},"body":${body?.toString('utf8') ?? 'null'}}`);
       },
       onCursor() {},
       onOpen: (isAgain) =>
@@ -93,6 +102,7 @@ const tail: Command = {
       onCut: (problem, waitMs) =>
         output.note(`Disconnected: ${problem}. Again in ${(waitMs / 1_000).toFixed(1)} s.`),
     });
+    await reading.finally(() => process.off('SIGINT', interrupt).off('SIGTERM', interrupt));
     return exitCode;
   },
 };
@@ -109,11 +119,12 @@ function tailLine(
 
 const verify: Command = {
   name: 'verify',
+  isLocal: true,
   summary: 'check a signature, and say why it does not match',
   details:
-    'Needs no service and no API key. The body is text, @file, or - for standard input. The secret can also be in HELIOGRAPH_WEBHOOK_SECRET, where it stays out of the history of the shell.',
+    'Needs no service and no API key. The body is text, @file, or - for standard input. Keep the secret in HELIOGRAPH_WEBHOOK_SECRET or in a file, out of the history of the shell.',
   options: {
-    secret: { type: 'string', value: '<whsec_…>', help: 'the secret of the endpoint' },
+    ...SECRET_OPTIONS,
     body: { type: 'string', value: '<text|@file|->', help: 'the raw body' },
     header: {
       type: 'string',
@@ -126,13 +137,15 @@ const verify: Command = {
     "heliograph verify --body @body.json --header 'webhook-id: evt_…' --header 'webhook-timestamp: 1790000000' --header 'webhook-signature: v1,…'",
   ],
   async run({ output, isJson, env }, _operands, values) {
-    const secret = textOf(values, 'secret') ?? env.HELIOGRAPH_WEBHOOK_SECRET;
+    const secret = secretOf(values, env);
     const given = textOf(values, 'body');
     if (secret === undefined)
-      throw wrongUsage('Name the secret with --secret, or set HELIOGRAPH_WEBHOOK_SECRET.');
+      throw wrongUsage(
+        'Set HELIOGRAPH_WEBHOOK_SECRET, or name a file that has the secret with --secret-file.',
+      );
     if (given === undefined)
       throw wrongUsage('Name the body with --body: text, @file, or - for standard input.');
-    const verdict = diagnose(secret, readBody(given), headersOf(values));
+    const verdict = diagnose(secret, readBytes(given), headersOf(values));
     if (isJson) output.json(verdict);
     else {
       output.line(output.style(verdict.isValid ? 'green' : 'red', verdict.problem));
@@ -141,17 +154,6 @@ const verify: Command = {
     return verdict.isValid ? EXIT.ok : EXIT.failed;
   },
 };
-
-/** Bytes of an argument: its text, those of a file, or those of standard input. */
-export function readBody(given: string): Buffer {
-  if (given === '-') return readFileSync(0);
-  if (!given.startsWith('@')) return Buffer.from(given);
-  try {
-    return readFileSync(given.slice(1));
-  } catch (error) {
-    throw wrongUsage(`${given.slice(1)} cannot be read: ${(error as Error).message}`);
-  }
-}
 
 function headersOf(values: Values): Record<string, string> {
   const lines = Array.isArray(values.header) ? values.header : [];
@@ -166,23 +168,19 @@ function headersOf(values: Values): Record<string, string> {
 
 const doctor: Command = {
   name: 'doctor',
+  isLocal: true,
   operands: '<url>',
   count: [1, 1],
   summary: 'check a server that receives webhooks',
   details:
     'Sends test events from this machine: is it reachable, is TLS right, does it respond with 2xx in time, does it refuse wrong signatures, does it accept a repeated webhook-id. Needs no service and no API key.',
   options: {
-    secret: {
-      type: 'string',
-      value: '<whsec_…>',
-      help: 'the secret of the endpoint; or HELIOGRAPH_WEBHOOK_SECRET',
-    },
+    ...SECRET_OPTIONS,
   },
   examples: ['heliograph doctor https://shop.example/webhooks'],
   async run({ output, isJson, env }, [url = ''], values) {
-    const parsed = webUrl(url);
-    if (parsed === null) throw wrongUsage('The URL must begin with https:// or http://.');
-    const secret = textOf(values, 'secret') ?? env.HELIOGRAPH_WEBHOOK_SECRET ?? null;
+    const parsed = addressOf(url, 'The URL', 'https://shop.example/webhooks');
+    const secret = secretOf(values, env) ?? null;
     if (secret !== null && secretBytes(secret) === null)
       throw wrongUsage('The secret must begin with whsec_ and be base64.');
     const marks = {

@@ -1,15 +1,16 @@
 import { randomUUID } from 'node:crypto';
 import type {
   AccountIdentity,
+  Conversation,
   SentMessage,
   TestOutcome,
   TestRequest,
-  WebhookEndpointList,
 } from '../../typescript/src/generated/types.gen.js';
 import type { ApiClient } from './api-client.ts';
-import { type Command, textOf, type Values } from './command.ts';
-import { readBody } from './commands-live.ts';
-import { EXIT, wrongUsage } from './failure.ts';
+import { type Command, type Context, textOf, type Values } from './command.ts';
+import { listEndpoints } from './commands-endpoints.ts';
+import { EXIT, Failure, wrongUsage } from './failure.ts';
+import { readText } from './given-files.ts';
 import { fields, printable, table } from './output.ts';
 
 type Sample = NonNullable<TestRequest['sample']>;
@@ -71,7 +72,7 @@ const trigger: Command = {
 };
 
 async function onlyEndpoint(api: ApiClient): Promise<string> {
-  const { data } = await api.call<WebhookEndpointList>('GET', '/api/external/webhook-endpoints');
+  const data = await listEndpoints(api);
   const [only, ...others] = data;
   if (only === undefined)
     throw wrongUsage(
@@ -91,7 +92,7 @@ const send: Command = {
     from: {
       type: 'string',
       value: '<phoneNumberId>',
-      help: 'number to send from; not needed when there is only one',
+      help: 'number to send from; unless set, that of the newest conversation, or the only one',
     },
     body: {
       type: 'string',
@@ -108,15 +109,18 @@ const send: Command = {
     'heliograph send --to +12025550143 --text "Your order is ready."',
     'heliograph send --body @message.json',
   ],
-  async run({ api, output, isJson }, _operands, values) {
+  async run(context, _operands, values) {
+    const { api, output, isJson } = context;
     const client = api();
     const key = textOf(values, 'idempotency-key') ?? randomUUID();
-    const message = await messageOf(client, values);
+    const message = await messageOf(context, client, values);
     const headers = { 'idempotency-key': key };
     const sent = await client
       .call<SentMessage>('POST', '/api/external/messages', { body: message, headers })
       .catch((error: unknown) => {
-        output.note(`To try again without sending twice: --idempotency-key ${key}`);
+        // After a refusal the same command would be refused again.
+        if (error instanceof Failure && error.exitCode === EXIT.unreachable)
+          output.note(`To try again without sending twice: --idempotency-key ${key}`);
         throw error;
       });
     if (isJson) output.json(sent);
@@ -134,27 +138,45 @@ const send: Command = {
   },
 };
 
-async function messageOf(api: ApiClient, values: Values): Promise<unknown> {
+async function messageOf(context: Context, api: ApiClient, values: Values): Promise<unknown> {
   const [given, to, body] = [textOf(values, 'body'), textOf(values, 'to'), textOf(values, 'text')];
   if (given !== undefined) {
+    if (to !== undefined || body !== undefined)
+      throw wrongUsage('--body is the whole message: leave --to and --text out.');
+    const json = readText(given, 'body');
     try {
-      return JSON.parse(readBody(given).toString('utf8'));
+      return JSON.parse(json);
     } catch (error) {
       throw wrongUsage(`--body is no JSON: ${(error as Error).message}`);
     }
   }
   if (to === undefined || body === undefined)
     throw wrongUsage('Say --to <number> and --text <text>, or --body <json>.');
-  const phoneNumberId = textOf(values, 'from') ?? (await onlyNumber(api));
+  const phoneNumberId = textOf(values, 'from') ?? (await usualNumber(context, api, to));
   return { phoneNumberId, to, type: 'text', text: { body } };
 }
 
-async function onlyNumber(api: ApiClient): Promise<string> {
+/** The number that the customer knows, otherwise that of the newest conversation, otherwise the only one. */
+async function usualNumber({ output }: Context, api: ApiClient, customer: string): Promise<string> {
   const { phoneNumbers } = await api.call<AccountIdentity>('GET', '/me');
   const [only, ...others] = phoneNumbers;
   if (only !== undefined && others.length === 0) return only.phoneNumberId;
-  const list = phoneNumbers.map((one) => `${one.phoneNumberId} (${one.displayPhoneNumber})`).join(', ');
-  throw wrongUsage(`Name the number to send from with --from: ${list}.`);
+  const search = async (wanted: object) => {
+    const body = { ...wanted, limit: 1 };
+    type Page = { data: Conversation[] };
+    const page = await api.call<Page>('POST', '/api/external/conversations/search', { body });
+    return page.data[0]?.phoneNumberId;
+  };
+  const newest = (await search({ customer })) ?? (await search({}));
+  const chosen = phoneNumbers.find(({ phoneNumberId }) => phoneNumberId === newest);
+  if (chosen === undefined) {
+    const list = phoneNumbers.map((one) => `${one.phoneNumberId} (${one.displayPhoneNumber})`).join(', ');
+    throw wrongUsage(`Name the number to send from with --from: ${list}.`);
+  }
+  output.note(
+    `From ${chosen.displayPhoneNumber}, the number of the newest conversation (--from names another).`,
+  );
+  return chosen.phoneNumberId;
 }
 
 export const SENDING_COMMANDS: readonly Command[] = [trigger, send];

@@ -1,9 +1,7 @@
-import { type Command, GLOBAL_OPTIONS } from './command.ts';
+import { type Command, optionsOf } from './command.ts';
 import { wrongUsage } from './failure.ts';
 
 export const SHELLS = ['bash', 'zsh', 'fish'] as const;
-
-const optionsOf = ({ options = {} }: Command) => Object.entries({ ...options, ...GLOBAL_OPTIONS });
 
 /** A script that completes commands, options and their values. */
 export function completionScript(shell: string, commands: readonly Command[]): string {
@@ -15,7 +13,7 @@ export function completionScript(shell: string, commands: readonly Command[]): s
 
 function bash(commands: readonly Command[]): string {
   const cases = commands.map((command) => {
-    const words = [...optionsOf(command).map(([name]) => `--${name}`), ...(command.choices ?? [])];
+    const words = [...Object.keys(optionsOf(command)).map((name) => `--${name}`), ...(command.choices ?? [])];
     return `    ${command.name}) words="${words.join(' ')}" ;;`;
   });
   return `_heliograph() {
@@ -35,7 +33,7 @@ const quoted = (text: string) => `'${text.replaceAll("'", "'\\''")}'`;
 function zsh(commands: readonly Command[]): string {
   const plain = (text: string) => text.replace(/[[\]:]/g, ' ');
   const cases = commands.map((command) => {
-    const specs = optionsOf(command).map(([name, { type, help, choices }]) => {
+    const specs = Object.entries(optionsOf(command)).map(([name, { type, help, choices }]) => {
       const value =
         type === 'boolean' ? '' : `:${name}:${choices === undefined ? '_default' : `(${choices.join(' ')})`}`;
       return quoted(`--${name}[${plain(help)}]${value}`);
@@ -72,7 +70,7 @@ function fish(commands: readonly Command[]): string {
     return [
       `complete -c heliograph -f -n __fish_use_subcommand -a ${name} -d ${quoted(summary)}`,
       ...(choices === undefined ? [] : [`complete -c heliograph -f ${here} -a ${quoted(choices.join(' '))}`]),
-      ...optionsOf(command).map(
+      ...Object.entries(optionsOf(command)).map(
         ([option, { type, help }]) =>
           `complete -c heliograph ${here} -l ${option}${type === 'string' ? ' -r' : ''} -d ${quoted(help)}`,
       ),

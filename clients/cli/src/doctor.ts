@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { lookup } from 'node:dns/promises';
 import { isIP } from 'node:net';
 import { EXIT, networkProblem } from './failure.ts';
+import { postWebhook } from './post-webhook.ts';
 import { type Headers, webhookHeaders } from './signature.ts';
 
 export type Finding = { check: string; outcome: 'ok' | 'failed' | 'warning' | 'skipped'; detail: string };
@@ -66,7 +67,7 @@ function checkScheme(url: URL, note: Note): void {
     note(
       'public',
       'warning',
-      'the service cannot reach this address; "heliograph listen" forwards events to it',
+      'this address is private: a service elsewhere cannot reach it; "heliograph listen" forwards events to it',
     );
   } else if (url.protocol === 'http:') {
     note('TLS', 'failed', 'endpoints must be https:// in production');
@@ -116,16 +117,10 @@ async function send(
   const headers = { ...webhookHeaders(change.secret ?? secret ?? ANY_SECRET, body, made), ...change.headers };
   const startedAt = performance.now();
   try {
-    const response = await fetch(url, {
-      method: 'POST',
-      redirect: 'manual',
-      headers,
-      body: new Uint8Array(change.body ?? body),
-      signal: AbortSignal.timeout(timeoutMs),
-    });
-    await response.arrayBuffer();
+    const { signal } = new AbortController();
+    const response = await postWebhook(url, headers, change.body ?? body, { signal, timeoutMs });
     const durationMs = performance.now() - startedAt;
-    return { status: response.status, problem: '', durationMs, location: response.headers.get('location') };
+    return { status: response.status, problem: '', durationMs, location: response.location };
   } catch (error) {
     const durationMs = performance.now() - startedAt;
     return { status: null, problem: networkProblem(error), durationMs, location: null };

@@ -1,8 +1,8 @@
 import type { ApiClient } from './api-client.ts';
-import { refused } from './api-client.ts';
+import { refused, unreachable } from './api-client.ts';
 import { clockAheadMs } from './clock.ts';
 import { type Block, makeBlockReader, readEvent, type StreamedEvent } from './event-block.ts';
-import { EXIT, Failure, networkProblem } from './failure.ts';
+import { EXIT, Failure, isLasting, networkProblem } from './failure.ts';
 import { linkedAbort } from './linked-abort.ts';
 
 export type StreamOptions = {
@@ -44,12 +44,13 @@ const REASONS: Readonly<Record<string, string>> = {
  * Throws Failure when the key is no longer valid or the service refuses the request.
  */
 export async function readStream(options: StreamOptions): Promise<void> {
-  const position = { cursor: options.cursor, retryMs: 1_000 };
+  const position = { cursor: options.cursor, retryMs: 1_000, isFirst: true };
   let failures = 0;
   for (let isAgain = false; !options.signal.aborted; ) {
     const opened = await attempt(options, position, (aheadMs) => {
       options.onOpen(isAgain, aheadMs);
       isAgain = true;
+      position.isFirst = false;
       failures = 0;
     });
     if (options.signal.aborted) return;
@@ -62,7 +63,8 @@ export async function readStream(options: StreamOptions): Promise<void> {
   }
 }
 
-type Position = { cursor: string | null; retryMs: number };
+/** `isFirst`: the stream was never open, so that a wrong URL is more likely than a network that is away. */
+type Position = { cursor: string | null; retryMs: number; isFirst: boolean };
 
 async function attempt(
   { api, types, signal, ...options }: StreamOptions,
@@ -78,6 +80,8 @@ async function attempt(
       abort.signal,
     );
     if (response.status !== 200 || response.body === null) return await notOpened(api, response);
+    const type = response.headers.get('content-type') ?? '';
+    if (!type.startsWith('text/event-stream')) throw refused(response.status, '', api.account);
     onOpen(clockAheadMs(response));
     const read = makeBlockReader();
     for await (const piece of piecesOf(response.body, abort.signal)) {
@@ -91,6 +95,7 @@ async function attempt(
     return { problem: abort.isLate() ? SILENT : 'the connection was closed', waitMs: 0 };
   } catch (error) {
     if (error instanceof Failure) throw error;
+    if (position.isFirst && isLasting(error)) throw unreachable(api.account)(error);
     return { problem: abort.isLate() ? SILENT : networkProblem(error), waitMs: 0 };
   } finally {
     abort.release();

@@ -19,10 +19,13 @@ export type ExitCode = (typeof EXIT)[keyof typeof EXIT];
 /** An error for the user: a sentence and the exit code. */
 export class Failure extends Error {
   readonly exitCode: ExitCode;
-  constructor(exitCode: ExitCode, message: string, options?: ErrorOptions) {
+  /** The code of an error of the service. */
+  readonly code: string | null;
+  constructor(exitCode: ExitCode, message: string, options: ErrorOptions & { code?: string } = {}) {
     super(message, options);
     this.name = 'Failure';
     this.exitCode = exitCode;
+    this.code = options.code ?? null;
   }
 }
 
@@ -40,6 +43,12 @@ export function networkProblem(error: unknown): string {
 /** The code of the innermost cause of an error of `fetch`; empty when it has none. */
 export function networkCode(error: unknown): string {
   return causeOf(error).code;
+}
+
+/** Whether an error of `fetch` stays what it is until the user changes something: a wrong host, certificate or path. */
+export function isLasting(error: unknown): boolean {
+  const { code, message } = causeOf(error);
+  return code === 'ENOTFOUND' || /CERT|SIGNATURE/.test(code) || message === 'unexpected redirect';
 }
 
 function causeOf(error: unknown): { code: string; message: string } {

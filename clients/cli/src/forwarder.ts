@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import type { StreamedEvent } from './event-block.ts';
 import { networkCode, networkProblem } from './failure.ts';
-import { linkedAbort } from './linked-abort.ts';
+import { postWebhook, type WebhookResponse } from './post-webhook.ts';
 import { webhookHeaders } from './signature.ts';
 
 /** An attempt to forward an event to the server of the user. */
@@ -34,6 +34,7 @@ const MAX_WAITING = 200;
 const MAX_UNDER_WAY = 10;
 const MAX_KEPT = 500;
 const MAX_RESPONSE_CHARS = 400;
+const MAX_HTML_CHARS = 120;
 const REFUSED_AGAIN_MS = 300;
 
 type Waiting = { event: StreamedEvent; cursor: string; isSettled: boolean };
@@ -180,19 +181,18 @@ async function post(
   stop: AbortSignal,
 ) {
   const timestampSeconds = Math.floor(Date.now() / 1_000);
-  const abort = linkedAbort(stop, timeoutMs);
-  try {
-    const response = await fetch(url, {
-      method: 'POST',
-      // The service follows none either.
-      redirect: 'manual',
-      headers: webhookHeaders(secret, body, { ...made, timestampSeconds }),
-      body: new Uint8Array(body),
-      signal: abort.signal,
-    });
-    const responseBody = (await response.text()).slice(0, MAX_RESPONSE_CHARS);
-    return { status: response.status, responseBody };
-  } finally {
-    abort.release();
-  }
+  const headers = webhookHeaders(secret, body, { ...made, timestampSeconds });
+  const response = await postWebhook(url, headers, body, { signal: stop, timeoutMs });
+  return { status: response.status, responseBody: shownBody(response) };
+}
+
+/** A page of HTML in its words alone, in one line. */
+function shownBody({ body, isHtml }: WebhookResponse): string {
+  const text = isHtml
+    ? body
+        .slice(0, 8_192)
+        .replace(/<(style|script)\b[\s\S]*?<\/\1>|<[^<>]*>/gi, ' ')
+        .replace(/\s+/g, ' ')
+    : body;
+  return text.trim().slice(0, isHtml ? MAX_HTML_CHARS : MAX_RESPONSE_CHARS);
 }

@@ -1,4 +1,4 @@
-import { type Command, GLOBAL_OPTIONS, type OptionSpec } from './command.ts';
+import { type Command, type OptionSpec, optionsOf } from './command.ts';
 
 const WIDTH = 100;
 
@@ -24,10 +24,10 @@ function usageOf({ name, operands }: Command): string {
 
 /** The help of a command. */
 export function commandHelp(command: Command): string {
-  const { summary, details, options = {}, examples = [] } = command;
+  const { summary, details, examples = [] } = command;
   const parts = [`heliograph ${usageOf(command)} [options]: ${summary}`];
   if (details !== undefined) parts.push(wrapped(details, ''));
-  parts.push(`Options\n${optionLines({ ...options, ...GLOBAL_OPTIONS })}`);
+  parts.push(`Options\n${optionLines(optionsOf(command))}`);
   if (examples.length > 0) parts.push(`Examples\n${examples.map((text) => `  ${text}`).join('\n')}`);
   return parts.join('\n\n');
 }

@@ -10,9 +10,10 @@ import { EXIT, type ExitCode, Failure, wrongUsage } from './failure.ts';
 import { makeForwarder } from './forwarder.ts';
 import { readKeys } from './listen-keys.ts';
 import { forwardedLine } from './listen-lines.ts';
+import { printable } from './output.ts';
 import type { Session } from './profile.ts';
+import { addressOf } from './service-url.ts';
 import { secretBytes } from './signature.ts';
-import { webUrl } from './web-url.ts';
 
 export type ListenOptions = {
   forwardTo: string;
@@ -37,18 +38,20 @@ export async function listen(context: Context, options: ListenOptions): Promise<
   const api = context.api();
   const name = sessionName(api, options.types);
   const before = context.profile.session(name);
-  const secret = options.secret ?? before?.secret ?? `whsec_${randomBytes(32).toString('base64')}`;
+  const own = before?.secret ?? `whsec_${randomBytes(32).toString('base64')}`;
+  const secret = options.secret ?? own;
   if (secretBytes(secret) === null)
-    throw wrongUsage('--secret must begin with whsec_ and be 24 to 64 bytes in base64.');
+    throw wrongUsage('The secret must begin with whsec_ and be 24 to 64 bytes in base64.');
   const cursor = await cursorOf(context, api, { before, ...options });
-  const session = keepSession(context, name, { cursor: cursor ?? '', at: before?.at ?? '', secret });
-  return await forwardStream(context, { ...options, api, url, secret, cursor, session });
+  const session = keepSession(context, name, { cursor: cursor ?? '', at: before?.at ?? '', secret: own });
+  const isSecretGiven = options.secret !== undefined;
+  return await forwardStream(context, { ...options, api, url, secret, isSecretGiven, cursor, session });
 }
 
 function localUrl(text: string): string {
-  const url = webUrl(/^\d+$/.test(text) ? `http://localhost:${text}/` : text);
-  if (url !== null) return url.href;
-  throw wrongUsage('--forward-to must be a URL such as http://localhost:3000/webhooks, or a port.');
+  const isPort = /^\d+$/.test(text) && Number(text) <= 65_535;
+  const address = isPort ? `http://localhost:${text}/` : text;
+  return addressOf(address, '--forward-to', 'http://localhost:3000/webhooks, or as a port').href;
 }
 
 /** Sessions of one account with one filter go on behind one another. */
@@ -77,7 +80,7 @@ async function cursorOf(
   }
   const prompt = createInterface({ input: context.stdin, output: process.stderr });
   const question = `${missed} came since the last session (${before.at}). Forward them too? [Y/n] `;
-  const reply = await new Promise<string>((resolve) => prompt.question(question, resolve));
+  const reply = await new Promise<string>((resolve) => prompt.question(printable(question), resolve));
   prompt.close();
   return /^n/i.test(reply.trim()) ? null : before.cursor;
 }
@@ -129,6 +132,7 @@ function keepSession({ profile }: Context, name: string, session: Session) {
 
 type Course = ListenOptions & {
   api: ApiClient;
+  isSecretGiven: boolean;
   url: string;
   cursor: string | null;
   session: ReturnType<typeof keepSession>;
@@ -146,7 +150,7 @@ async function forwardStream(context: Context, course: Course & { secret: string
     ...{ url, secret, timeoutMs: TIMEOUT_MS, maxRefusedMs: MAX_REFUSED_MS },
     onForwarded: (forwarded) => {
       idle.refresh();
-      if (context.isJson) output.line(JSON.stringify(jsonOf(forwarded)));
+      if (context.isJson) output.jsonLine(JSON.stringify(jsonOf(forwarded)));
       else output.line(forwardedLine(forwarded, output));
       if (forwarded.attempt === 1) catchUp.forwarded(forwarded.event.createdAt);
     },
@@ -187,11 +191,11 @@ async function forwardStream(context: Context, course: Course & { secret: string
 
 function introduce(
   { note }: Context['output'],
-  { api, url, secret, types }: Course & { secret: string },
+  { api, url, secret, types, isSecretGiven }: Course & { secret: string },
   areKeysRead: boolean,
 ): void {
   note(`Forwarding ${types ?? 'all'} events of ${api.account.url} to ${url}`);
-  note(`Secret of this session: ${secret}`);
+  note(isSecretGiven ? 'Signed with the secret that you gave.' : `Secret of this session: ${secret}`);
   if (areKeysRead) note('Keys: r retries the last that failed, R all that failed, d shows a diff, q quits.');
 }
 

@@ -1,4 +1,5 @@
 #!/usr/bin/env node
+import { printable } from './output.ts';
 import { run } from './run.ts';
 
 // A reader that has seen enough, as of "| head", ends the command.
@@ -14,7 +15,7 @@ run(process.argv.slice(2), process).then(
   },
   (error: unknown) => {
     process.stderr.write(
-      `${error instanceof Error ? error.stack : String(error)}\nThis is a mistake in heliograph-cli: please report it.\n`,
+      `${printable(String(error instanceof Error ? error.stack : error))}\nThis is a mistake in heliograph-cli: please report it.\n`,
     );
     process.exit(1);
   },

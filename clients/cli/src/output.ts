@@ -1,3 +1,5 @@
+import { randomBytes } from 'node:crypto';
+
 type Stream = Pick<NodeJS.WriteStream, 'write' | 'isTTY'>;
 
 const CODES = { bold: 1, dim: 2, red: 31, green: 32, yellow: 33, blue: 34, cyan: 36 } as const;
@@ -14,7 +16,14 @@ export type Output = {
   progress(text: string): void;
   style(style: Style, text: string): string;
   json(value: unknown): void;
+  /** A text that is JSON already, in one line. */
+  jsonLine(json: string): void;
 };
+
+/** Marks colours of ours until they are written, so that no text of others can have one. */
+const OURS = `\u001b[${randomBytes(8).toString('hex')};`;
+
+const MARKS = new RegExp(`${OURS.replace('[', '\\[')}(\\d+)m`, 'g');
 
 /** `NO_COLOR` and `FORCE_COLOR` decide before the terminal does. */
 export function makeOutput(
@@ -36,30 +45,31 @@ export function makeOutput(
   return {
     line(text = '') {
       clear();
-      out.write(`${text}\n`);
+      out.write(`${shown(text)}\n`);
     },
     note(text) {
       clear();
-      err.write(`${text}\n`);
+      err.write(`${shown(text)}\n`);
     },
     progress(text) {
       if (err.isTTY !== true) return;
       clear();
-      err.write(text);
+      err.write(shown(text));
       progressLength = text.length;
     },
-    style: (style, text) => (hasColour ? `\u001b[${CODES[style]}m${text}\u001b[0m` : text),
+    style: (style, text) => (hasColour ? `${OURS}${CODES[style]}m${text}${OURS}0m` : text),
     json(value) {
       clear();
-      out.write(`${JSON.stringify(value, null, 2)}\n`);
+      out.write(`${safeJson(JSON.stringify(value, null, 2))}\n`);
+    },
+    jsonLine(json) {
+      clear();
+      out.write(`${safeJson(json.replace(/[\r\n]/g, ' '))}\n`);
     },
   };
 }
 
-// biome-ignore lint/suspicious/noControlCharactersInRegex: the colours of a terminal begin with one.
-const COLOURS = /\u001b\[\d+m/g;
-
-const widthOf = (text: string) => text.replace(COLOURS, '').length;
+const widthOf = (text: string) => text.replace(MARKS, '').length;
 
 /** Columns with a heading, as wide as their widest cell. */
 export function table(headings: readonly string[], rows: readonly (readonly string[])[]): string {
@@ -88,6 +98,23 @@ const CONTROLS = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f]/g;
 /** Text of others without what a terminal would obey. */
 export function printable(text: string): string {
   return text.replace(CONTROLS, '\ufffd');
+}
+
+/** As `printable`, with the colours that `style` has made. */
+function shown(text: string): string {
+  const parts = text.split(MARKS);
+  return parts.map((part, index) => (index % 2 === 0 ? printable(part) : `\u001b[${part}m`)).join('');
+}
+
+/** The same JSON: it may hold DEL and C1 as they are, and terminals obey C1. */
+function safeJson(json: string): string {
+  return json.replace(/[\u007f-\u009f]/g, (one) => `\\u${one.charCodeAt(0).toString(16).padStart(4, '0')}`);
+}
+
+/** "1 delivery", "2 deliveries". */
+export function counted(count: number, noun: 'delivery' | 'event'): string {
+  const plural = noun === 'delivery' ? 'deliveries' : 'events';
+  return `${count.toLocaleString('en')} ${count === 1 ? noun : plural}`;
 }
 
 /** A bar of 20 characters. */

@@ -1,13 +1,9 @@
 import { chmodSync, mkdirSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { homedir } from 'node:os';
 import { join } from 'node:path';
+import { type Account, accountOf, type Environment, type Given, urlOf } from './account.ts';
 import { EXIT, Failure } from './failure.ts';
 import { openKeyring } from './keyring.ts';
-
-type Environment = Readonly<Record<string, string | undefined>>;
-
-/** Whom to speak to, and as whom. */
-export type Account = { url: string; apiKey: string };
 
 type Stored = { url: string; apiKey?: string; inKeyring?: true };
 
@@ -42,18 +38,18 @@ export function openProfile(env: Environment, keyring = openKeyring(env)) {
     stored?.inKeyring === true ? keyring.read(stored.url) : stored?.apiKey;
 
   return {
-    /** The account to use: options and environment come before what `login` has stored. Throws Failure without a key. */
-    account(given: { url?: string | undefined }): Account {
+    /**
+     * The account to use: options and environment come before what `login` has stored. Throws Failure without a key.
+     */
+    account(given: Given): Account {
       const stored = read<Stored>('login.json');
-      const url = given.url ?? env.HELIOGRAPH_URL ?? stored?.url;
-      const apiKey = env.HELIOGRAPH_API_KEY ?? storedKey(stored);
-      if (url === undefined || apiKey === undefined) {
-        throw new Failure(
-          EXIT.key,
-          'You are not logged in. Run "heliograph login", or set HELIOGRAPH_URL and HELIOGRAPH_API_KEY.',
-        );
-      }
-      return { url: url.replace(/\/+$/, ''), apiKey };
+      return accountOf({ given, env, stored, storedKey: () => storedKey(stored) });
+    },
+    /** The base URL alone. Throws Failure when none is known. */
+    url(given: Given): string {
+      const url = urlOf({ given, env, stored: read<Stored>('login.json') });
+      if (url === null) throw new Failure(EXIT.usage, 'Name the service with --url, or set HELIOGRAPH_URL.');
+      return url;
     },
     storedUrl: () => read<Stored>('login.json')?.url,
     /** The key file if others can read it. */

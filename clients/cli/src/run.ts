@@ -1,10 +1,11 @@
 import { parseArgs } from 'node:util';
 import packageJson from '../package.json' with { type: 'json' };
-import { makeApiClient } from './api-client.ts';
-import { type Command, type Context, GLOBAL_OPTIONS, textOf, type Values } from './command.ts';
+import { type ApiClient, makeApiClient } from './api-client.ts';
+import { type Command, type Context, optionsOf, textOf, type Values } from './command.ts';
 import { ACCOUNT_COMMANDS } from './commands-account.ts';
 import { EVENT_COMMANDS } from './commands-events.ts';
 import { LIVE_COMMANDS, LOCAL_COMMANDS } from './commands-live.ts';
+import { mcp } from './commands-mcp.ts';
 import { SENDING_COMMANDS } from './commands-sending.ts';
 import { completionScript, SHELLS } from './completion.ts';
 import { EXIT, type ExitCode, Failure, wrongUsage } from './failure.ts';
@@ -17,6 +18,7 @@ const completion: Command = {
   operands: `<${SHELLS.join('|')}>`,
   count: [1, 1],
   choices: SHELLS,
+  isLocal: true,
   summary: 'print a script that completes commands and options',
   examples: [
     'source <(heliograph completion bash)',
@@ -33,6 +35,7 @@ const GROUPS: readonly (readonly [string, readonly Command[]])[] = [
   ['Live events', LIVE_COMMANDS],
   ['Events and deliveries', EVENT_COMMANDS],
   ['Sending', SENDING_COMMANDS],
+  ['AI assistants', [mcp]],
   ['Without an API key', [...LOCAL_COMMANDS, completion]],
 ];
 
@@ -68,18 +71,36 @@ export async function run(
       return EXIT.ok;
     }
     const profile = openProfile(env);
+    const account = { url: textOf(values, 'url'), keyFile: textOf(values, 'key-file') };
+    let asked: ApiClient | null = null;
     const context: Context = {
-      ...{ output, profile, stdin, env, isJson: values.json === true },
+      ...{ output, profile, account, stdin, env, isJson: values.json === true },
       isInteractive: stdin.isTTY === true && stderr.isTTY === true,
-      api: () => makeApiClient(profile.account({ url: textOf(values, 'url') })),
+      api: () => {
+        asked ??= makeApiClient(profile.account(account));
+        return asked;
+      },
     };
-    return await command.run(context, operands, values);
+    return await command.run(context, operands, values).catch((error: unknown) => {
+      throw asked === null ? error : notUnderstood(error, asked);
+    });
   } catch (error) {
     if (!(error instanceof Failure)) throw error;
     output.progress('');
     output.note(output.style('red', error.message));
     return error.exitCode;
   }
+}
+
+/** JSON of another server has other members, which no command can show. */
+function notUnderstood(error: unknown, { account, hasResponded }: ApiClient): unknown {
+  const isOfShape = error instanceof TypeError || error instanceof RangeError || error instanceof SyntaxError;
+  if (!isOfShape || !hasResponded()) return error;
+  return new Failure(
+    EXIT.unreachable,
+    `${account.url} responded, but not as Heliograph ${packageJson.version} does: is the URL right, and are tool and service of one version? (${error.message})`,
+    { cause: error },
+  );
 }
 
 function commandNamed(name: string): Command {
@@ -98,7 +119,7 @@ export function readArguments(
   args: readonly string[],
 ): { operands: string[]; values: Values } {
   const options = Object.fromEntries(
-    Object.entries({ ...command.options, ...GLOBAL_OPTIONS }).map(([name, { type, multiple = false }]) => [
+    Object.entries(optionsOf(command)).map(([name, { type, multiple = false }]) => [
       name,
       { type, multiple },
     ]),

@@ -131,7 +131,7 @@ function databaseFailure(error: unknown, databaseUrl: string | null): AdminFailu
   }
   const sqlState = error instanceof Error && 'code' in error ? error.code : null;
   if (sqlState === '42P01') {
-    const message = `The database at ${host} has no tables yet: run "heliograph migrate" first.`;
+    const message = `The database at ${host} has no tables yet: run "heliograph-server migrate" first.`;
     return { code: 'not_migrated', message, exitCode: 1 };
   }
   if (sqlState === '28P01' || sqlState === '28000' || sqlState === '3D000') {

@@ -4,7 +4,7 @@ import { readSchemaState } from './schema-state.ts';
 
 export function migrateCommand(): Command {
   return new Command('migrate')
-    .description('the schema of the database ("heliograph migrate" brings it to this version)')
+    .description('the schema of the database ("heliograph-server migrate" brings it to this version)')
     .addCommand(statusCommand());
 }
 

@@ -59,7 +59,7 @@ export async function checkSchema(database: Database): Promise<void> {
 
 export class SchemaBehindError extends Error {
   constructor(missing: readonly string[]) {
-    super(`the schema of the database lacks ${missing.join(', ')}: run "heliograph migrate"`);
+    super(`the schema of the database lacks ${missing.join(', ')}: run "heliograph-server migrate"`);
     this.name = 'SchemaBehindError';
   }
 }

@@ -50,7 +50,7 @@ export function reconcileCommand(taskKinds: readonly TaskKind[]): Command {
         objectStore.close();
       }
     },
-    'npx heliograph',
+    'npx heliograph-server',
   );
 }
 

@@ -13,15 +13,14 @@ const MODULES = join(PROJECT, 'node_modules');
 /** Packs heliograph-cli as for a registry and unpacks it; returns the file that users run. */
 export async function packCli(directory: string): Promise<string> {
   const clients = join(directory, 'source', 'clients');
-  // A copy, so that nothing is built inside the clone. Types of the other client are only read.
-  for (const name of ['cli', 'typescript']) {
-    cpSync(join(PROJECT, 'clients', name), join(clients, name), {
-      recursive: true,
-      filter: (path) => !/[\\/](dist|node_modules)$/.test(path),
-    });
-  }
+  // A copy, so that nothing is built inside the clone; the sources are read there.
+  cpSync(join(PROJECT, 'clients', 'cli'), join(clients, 'cli'), {
+    recursive: true,
+    filter: (path) => !/[\\/](dist|node_modules|src)$/.test(path),
+  });
   mkdirSync(join(directory, 'packed'));
-  symlinkSync(MODULES, join(directory, 'source', 'node_modules'));
+  for (const name of ['node_modules', 'scripts'])
+    symlinkSync(join(PROJECT, name), join(directory, 'source', name));
   const env = { ...process.env, PATH: `${join(MODULES, '.bin')}${delimiter}${process.env.PATH}` };
   const packed = join(directory, 'packed');
   const args = ['pack', '--offline', '--json', '--pack-destination', packed];

@@ -15,7 +15,7 @@ declare module 'vitest' {
 
 const PROJECT = fileURLToPath(new URL('../../../', import.meta.url));
 
-/** Runs `heliograph start` once for all acceptance tests, as a user does, in an empty directory and on free ports. */
+/** Runs `heliograph-server start` once for all acceptance tests, as a user does, in an empty directory and on free ports. */
 export default async function setUp(project: TestProject): Promise<() => Promise<void>> {
   const dataDir = join(mkdtempSync(join(tmpdir(), 'heliograph-acceptance-')), 'data');
   const portBase = await freePortBase();

@@ -4,7 +4,7 @@ import { type RestoreOptions, reportOf } from './restore-result.ts';
 import { runRestoreDrill } from './run-restore-drill.ts';
 
 const HELP = `Restore drill: PostgreSQL, Temporal and object store are lost and restored under load, one after the other.
-After each restore heliograph reconcile fixes what differs, and it is checked that nothing that the restored database
+After each restore heliograph-server reconcile fixes what differs, and it is checked that nothing that the restored database
 knows is lost, disordered, altered or sent twice. Prints what was lost (RPO) and how long it took (RTO).
 
   npm run drill:restore -- [options]

@@ -14,7 +14,7 @@ import { signed } from './api-harness.ts';
 
 const MAIN = new URL('../../../src/main.ts', import.meta.url).pathname;
 
-/** Runs `heliograph api` as operators do; resolves when both ports listen. */
+/** Runs `heliograph-server api` as operators do; resolves when both ports listen. */
 const SECRET = 'secret-of-the-upstream-app';
 const ENCRYPTION_KEY = Buffer.from(Array.from({ length: 32 }, (_, byte) => byte + 100)).toString('base64');
 

@@ -8,12 +8,12 @@ import { expect, onTestFinished, test } from 'vitest';
 import { newApiKey } from '../../../src/keys/api-key.ts';
 import { stdioClient } from './mcp-clients.ts';
 
-const MAIN_SCRIPT = fileURLToPath(new URL('../../../src/main.ts', import.meta.url));
+const MAIN_SCRIPT = fileURLToPath(new URL('../../../clients/cli/src/main.ts', import.meta.url));
 const URL_ENVIRONMENT = { HELIOGRAPH_URL: 'http://127.0.0.1:9' };
 
 function start(environment: Record<string, string>, ...args: string[]) {
   const child = spawn(process.execPath, [MAIN_SCRIPT, 'mcp', ...args], {
-    env: { PATH: process.env.PATH ?? '', ...environment },
+    env: { PATH: process.env.PATH ?? '', HELIOGRAPH_CONFIG_DIR: '/nowhere', ...environment },
     stdio: ['pipe', 'pipe', 'pipe'],
   });
   onTestFinished(() => void child.kill('SIGKILL'));
@@ -30,15 +30,15 @@ async function exitOf(child: ChildProcess): Promise<number | null> {
 
 test('without a URL or a key it ends, says what is missing, and writes nothing to the protocol', async () => {
   const key = newApiKey();
-  for (const [environment, words] of [
-    [{}, 'HELIOGRAPH_URL'],
-    [{ HELIOGRAPH_URL: 'ftp://gateway.example' }, 'https://gateway.example'],
-    [{ HELIOGRAPH_URL: 'https://user:secret@gateway.example' }, 'https://gateway.example'],
-    [URL_ENVIRONMENT, 'HELIOGRAPH_API_KEY'],
-    [{ ...URL_ENVIRONMENT, HELIOGRAPH_API_KEY: `${key}0` }, '64 hexadecimal digits'],
+  for (const [environment, words, exitCode] of [
+    [{}, 'HELIOGRAPH_URL', 3],
+    [{ HELIOGRAPH_URL: 'ftp://gateway.example' }, 'https://gateway.example', 2],
+    [{ HELIOGRAPH_URL: 'https://user:secret@gateway.example' }, 'https://gateway.example', 2],
+    [URL_ENVIRONMENT, 'HELIOGRAPH_API_KEY', 3],
+    [{ ...URL_ENVIRONMENT, HELIOGRAPH_API_KEY: `${key}0` }, '64 hexadecimal digits', 2],
   ] as const) {
     const { child, output } = start(environment);
-    expect([await exitOf(child), output.stdout]).toEqual([2, '']);
+    expect([await exitOf(child), output.stdout]).toEqual([exitCode, '']);
     expect(output.stderr).toContain(words);
     expect(output.stderr).not.toMatch(new RegExp(`secret|${key}`));
   }

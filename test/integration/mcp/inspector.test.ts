@@ -8,7 +8,7 @@ import { addKey, startTestApi, WABA } from '../api/api-harness.ts';
 import { listen } from './mcp-clients.ts';
 
 const run = promisify(execFile);
-const MAIN_SCRIPT = fileURLToPath(new URL('../../../src/main.ts', import.meta.url));
+const MAIN_SCRIPT = fileURLToPath(new URL('../../../clients/cli/src/main.ts', import.meta.url));
 
 test('the inspector of the protocol lists the tools and calls them', async () => {
   const folder = await npmPackages('mcp-inspector', ['@modelcontextprotocol/inspector@2.12.0']);

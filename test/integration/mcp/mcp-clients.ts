@@ -3,7 +3,7 @@ import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/cli
 import { StdioClientTransport } from '@modelcontextprotocol/client/stdio';
 import type { FastifyInstance } from 'fastify';
 
-const MAIN_SCRIPT = fileURLToPath(new URL('../../../src/main.ts', import.meta.url));
+const MAIN_SCRIPT = fileURLToPath(new URL('../../../clients/cli/src/main.ts', import.meta.url));
 
 /** How today's hosts begin, and how those of the protocol of 2026 do. */
 export const ERAS = ['legacy', 'auto'] as const;
@@ -30,7 +30,7 @@ export async function stdioClient(
   const transport = new StdioClientTransport({
     command: process.execPath,
     args: [MAIN_SCRIPT, 'mcp', ...args],
-    env: { PATH: process.env.PATH ?? '', ...environment },
+    env: { PATH: process.env.PATH ?? '', HELIOGRAPH_CONFIG_DIR: '/nowhere', ...environment },
     stderr: 'pipe',
   });
   let stderr = '';

@@ -124,9 +124,9 @@ test('checks a running installation, and finds what is wrong with what to do', a
   });
   expect(broken.code).toBe(1);
   expect(broken.stdout).toMatch(
-    /^fail {2}schema +migrations are missing: 0001-baseline\n +→ run "heliograph migrate"$/m,
+    /^fail {2}schema +migrations are missing: 0001-baseline\n +→ run "heliograph-server migrate"$/m,
   );
-  expect(broken.stdout).toMatch(/^fail {2}workers .*\n +→ start "heliograph worker"$/m);
+  expect(broken.stdout).toMatch(/^fail {2}workers .*\n +→ start "heliograph-server worker"$/m);
   expect(broken.stdout).toMatch(/^fail {2}object store .*\n +→ start the object store/m);
   expect(broken.stdout).toMatch(
     /^warn {2}alerts .*Bodies could not be ingested \(installation\) .*3 bodies failed\n +→ see docs\/operators\/runbooks\.md#bodies-could-not-be-ingested: Read why/m,

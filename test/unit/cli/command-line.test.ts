@@ -1,39 +1,18 @@
-import { mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { Readable, Writable } from 'node:stream';
-import { describe, expect, onTestFinished, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import type { Command } from '../../../clients/cli/src/command.ts';
 import { timeOf } from '../../../clients/cli/src/commands-events.ts';
 import { completionScript } from '../../../clients/cli/src/completion.ts';
-import { printable, table } from '../../../clients/cli/src/output.ts';
+import { makeOutput, printable, table } from '../../../clients/cli/src/output.ts';
 import { openProfile } from '../../../clients/cli/src/profile.ts';
-import { readArguments, run } from '../../../clients/cli/src/run.ts';
+import { readArguments } from '../../../clients/cli/src/run.ts';
+import { directory, runCommand } from './run-cli.ts';
 
-async function heliograph(...args: string[]) {
-  const written = { stdout: '', stderr: '' };
-  const into = (name: keyof typeof written) =>
-    new Writable({
-      write(piece, _encoding, done) {
-        written[name] += piece;
-        done();
-      },
-    }) as unknown as NodeJS.WriteStream;
-  const stdin = Readable.from([]) as unknown as NodeJS.ReadStream & { fd: 0 };
-  const env = { HELIOGRAPH_CONFIG_DIR: directory() };
-  const streams = {
-    stdin,
-    stdout: into('stdout') as NodeJS.WriteStream & { fd: 1 },
-    stderr: into('stderr') as NodeJS.WriteStream & { fd: 2 },
-  };
-  return { exitCode: await run(args, { ...streams, env }), ...written };
-}
+const KEY = `ck_${'1'.repeat(64)}`;
+const OTHER_KEY = `ck_${'2'.repeat(64)}`;
 
-function directory(): string {
-  const path = mkdtempSync(join(tmpdir(), 'heliograph-cli-'));
-  onTestFinished(() => rmSync(path, { recursive: true, force: true }));
-  return path;
-}
+const heliograph = (...args: string[]) => runCommand(args);
 
 describe('the command line', () => {
   test('shows help for the tool and for each of its commands', async () => {
@@ -55,7 +34,7 @@ describe('the command line', () => {
     [['trigger'], 2, /Usage: heliograph trigger <sample>/],
     [['trigger', 'picture'], 2, /There is no sample "picture"/],
     [['listen'], 2, /--forward-to/],
-    [['listen', '--forward-to', 'ftp://x'], 2, /must be a URL/],
+    [['listen', '--forward-to', 'ftp://x'], 2, /is no URL that begins with/],
     [['verify', '--secret', 'x'], 2, /--body/],
     [['events'], 3, /not logged in/],
     [['events', '--url', 'http://127.0.0.1:9'], 3, /not logged in/],
@@ -98,13 +77,12 @@ describe('the profile', () => {
   test('keeps the key in a file that only its owner can read, and says so of one that others can', () => {
     const env = { HELIOGRAPH_CONFIG_DIR: join(directory(), 'deep') };
     const profile = openProfile(env);
-    const path = profile.save({ url: 'https://gateway.example', apiKey: 'ck_1' }, false);
+    const path = profile.save({ url: 'https://gateway.example', apiKey: KEY }, false);
     expect(statSync(path).mode & 0o777).toBe(0o600);
     expect(profile.openFile()).toBeNull();
-    expect(profile.account({})).toEqual({ url: 'https://gateway.example', apiKey: 'ck_1' });
+    expect(profile.account({})).toEqual({ url: 'https://gateway.example', apiKey: KEY });
     writeFileSync(path, readFileSync(path), { mode: 0o644 });
-    expect(profile.account({ url: 'https://other.example/' }).url).toBe('https://other.example');
-    expect(openProfile({ ...env, HELIOGRAPH_API_KEY: 'ck_2' }).account({}).apiKey).toBe('ck_2');
+    expect(openProfile({ ...env, HELIOGRAPH_API_KEY: OTHER_KEY }).account({}).apiKey).toBe(OTHER_KEY);
     expect([profile.remove(), profile.remove()]).toEqual([true, false]);
     expect(() => profile.account({})).toThrow('not logged in');
   });
@@ -112,7 +90,11 @@ describe('the profile', () => {
 
 describe('output', () => {
   test('has columns as wide as their cells, colours aside', () => {
-    expect(table(['A', 'B'], [['\u001b[31mlong\u001b[0m', 'x']])).toBe('A     B\n\u001b[31mlong\u001b[0m  x');
+    const written: string[] = [];
+    const stream = { isTTY: true, write: (text: string) => written.push(text) > 0 };
+    const { line, style } = makeOutput(stream, stream, { FORCE_COLOR: '1' });
+    line(table(['A', 'B'], [[style('red', 'long'), 'x']]));
+    expect(written.join('')).toBe('A     B\n\u001b[31mlong\u001b[0m  x\n');
   });
 
   test('of others obeys nothing in a terminal', () => {

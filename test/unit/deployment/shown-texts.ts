@@ -8,7 +8,6 @@ import { ERROR_CODES } from '../../../src/api/errors/error-codes.ts';
 import { TAGS } from '../../../src/api/openapi/documented.ts';
 import { EVENT_BODIES } from '../../../src/api/openapi/webhooks/event-body-schemas.ts';
 import { OPERATIONS } from '../../../src/api/operations/operations.ts';
-import { mcpCommand } from '../../../src/mcp/mcp-command.ts';
 import { SETTINGS } from '../../../src/platform/config/settings.ts';
 import { reconcileCommand } from '../../../src/reconcile/commands/reconcile-command.ts';
 import { TASK_KINDS } from '../../../src/worker/task-kinds.ts';
@@ -37,9 +36,7 @@ function helpOf(command: Command, path = ''): ShownText[] {
 }
 
 export function commandTexts(): ShownText[] {
-  return [buildAdminCommand(), reconcileCommand(TASK_KINDS), mcpCommand()].flatMap((command) =>
-    helpOf(command),
-  );
+  return [buildAdminCommand(), reconcileCommand(TASK_KINDS)].flatMap((command) => helpOf(command));
 }
 
 /** The texts that stand under one of these names, however deep. */

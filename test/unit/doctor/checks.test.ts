@@ -11,7 +11,7 @@ const ALL = [
   ...serverChecks({} as never, {} as never),
 ];
 
-test('docs/operators/monitoring.md has a row for each check of heliograph doctor, and for nothing else', () => {
+test('docs/operators/monitoring.md has a row for each check of heliograph-server doctor, and for nothing else', () => {
   const text = readFileSync(new URL('../../../docs/operators/monitoring.md', import.meta.url), 'utf8');
   const [, table = ''] = text.split('| check | looks at |\n|---|---|\n');
   const rows = [...(table.split('\n\n')[0] ?? '').matchAll(/^\| `([^`]+)` \| .+ \|$/gm)].map(

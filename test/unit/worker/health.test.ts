@@ -39,7 +39,7 @@ describe('the health of a worker', () => {
   test.each([
     ['a loop hangs', { loops: new Map([['intake', loop(4 * MINUTE_MS)]]) }, 'loops', /loop intake/],
     ['no connection listens', { listenerDownMs: MINUTE_MS }, 'listener', /listened for 60 s/],
-    ['the schema is older', { hasSchema: false }, 'schema', /heliograph migrate/],
+    ['the schema is older', { hasSchema: false }, 'schema', /heliograph-server migrate/],
     ['a queue is not polled', { deafMs: new Map([['sends', 90_000]]) }, 'pollers', /queue sends for 90 s/],
   ] as const)('is unavailable while %s, and says so', (_what, changes, check, warning) => {
     const health = judged(changes);

@@ -68,7 +68,7 @@ export async function checkWaba(context: PortalContext, wabaId: string): Promise
       state: quarantined.length === 0 ? 'good' : 'attention',
       answer: quarantined.length === 0 ? 'Yes.' : `Not in the last 7 days: ${quarantined.join(', ')}.`,
       advice:
-        'These items are in quarantine: heliograph admin inbox status shows them, and heliograph admin inbox retry processes them again.',
+        'These items are in quarantine: heliograph-server admin inbox status shows them, and heliograph-server admin inbox retry processes them again.',
     },
     endpoints: endpointFinding(endpoints),
   };

@@ -140,10 +140,11 @@ ${!done && html`<div class="buttons"><a class="button" href="${recheckPath}#${st
 
 const ADDRESS_WITHIN_MS = 3_000;
 
-/** As `heliograph doctor` asks; a service that cannot reach itself by its public name may be reached by others. */
+/** As `heliograph-server doctor` asks; a service that cannot reach itself by its public name may be reached by others. */
 async function addressFinding({ publicUrl }: PortalContext): Promise<Finding> {
   const question = 'Does the service respond at its public address?';
-  const advice = 'Run heliograph doctor; correct HELIOGRAPH_PUBLIC_URL, DNS, the certificate or the proxy.';
+  const advice =
+    'Run heliograph-server doctor; correct HELIOGRAPH_PUBLIC_URL, DNS, the certificate or the proxy.';
   try {
     const response = await fetch(`${publicUrl}/readyz`, { signal: AbortSignal.timeout(ADDRESS_WITHIN_MS) });
     if (response.ok) return { question, state: 'good', answer: `${publicUrl} is ready.` };

@@ -1,0 +1,46 @@
+import packageJson from '../../package.json' with { type: 'json' };
+import { ALLOWED_LEVELS } from './allowed-levels.ts';
+import { type Passage, readPassages } from './docs-search.ts';
+import { inputSchemaOf, type JsonSchema } from './input-schema.ts';
+import { type Effect, type Level, operationTools } from './tool-list.ts';
+
+/** An operation of the API as a tool: data only. */
+export type Tool = {
+  id: string;
+  title: string;
+  description: string;
+  inputSchema: JsonSchema;
+  effect: Effect;
+  level: Level;
+  method: string;
+  path: string;
+  /** The parameters of the query; others are in the path or in the body. */
+  queryNames: readonly string[];
+  isIdempotent: boolean;
+  /** How many entries a page has; 0 for what has no pages. */
+  pageSize: number;
+};
+
+export type ToolData = { version: string; tools: readonly Tool[]; passages: readonly Passage[] };
+
+/**
+ * What the server knows before it is asked. The command line is one file without the API and the documents: its build
+ * puts the result in place of this module.
+ */
+export function readToolData(): ToolData {
+  const tools = operationTools(ALLOWED_LEVELS).map(({ operation, effect, level }): Tool => {
+    const { id, summary, description, method, path, query, body, idempotent = false } = operation;
+    return {
+      ...{ id, title: summary, description: `${summary}. ${description}`, effect, level, method, path },
+      inputSchema: inputSchemaOf(operation),
+      queryNames: Object.keys(membersOf(query)),
+      isIdempotent: idempotent,
+      pageSize: membersOf(query).limit?.default ?? membersOf(body).limit?.default ?? 0,
+    };
+  });
+  return { version: packageJson.version, tools, passages: readPassages() };
+}
+
+function membersOf(schema: object | undefined): Readonly<Record<string, { default?: number }>> {
+  return (schema as { properties?: Record<string, { default?: number }> } | undefined)?.properties ?? {};
+}
