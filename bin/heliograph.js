@@ -5,7 +5,10 @@ import { constants } from 'node:os';
 import { fileURLToPath } from 'node:url';
 
 // Assistants that were set up with the path of a clone start the MCP server here; it is a command of heliograph-cli.
-const entry = new URL(process.argv[2] === 'mcp' ? '../clients/cli/src/main.ts' : '../src/main.ts', import.meta.url);
+const entry = new URL(
+  process.argv[2] === 'mcp' ? '../clients/cli/src/main.ts' : '../src/main.ts',
+  import.meta.url,
+);
 const main = fileURLToPath(entry);
 const isNewEnough = Number(process.versions.node.split('.')[0]) >= 24;
 
