@@ -122,8 +122,8 @@ describe('cli.md', () => {
     const { headers, body } = first;
     writeFileSync(join(folder, 'body.json'), body);
     const block = blockThatBegins('cli.md', 'heliograph verify');
+    writeFileSync(join(folder, 'secret.txt'), `${secret}\n`);
     const values = [
-      ['whsec_…', secret],
       ['evt_…', String(headers['webhook-id'])],
       ['1790000000', String(headers['webhook-timestamp'])],
       ['v1,…', String(headers['webhook-signature'])],
