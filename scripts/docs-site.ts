@@ -6,6 +6,7 @@ import { build } from 'vitepress';
 import { apiPages } from './site/api-pages.ts';
 import { brokenLinks } from './site/check-links.ts';
 import { documentPages } from './site/document-pages.ts';
+import { emptyPages } from './site/empty-pages.ts';
 import { errorPage } from './site/error-page.ts';
 import { eventPages } from './site/event-pages.ts';
 import { homePage } from './site/home-page.ts';
@@ -59,6 +60,11 @@ async function buildSite(base: string, out: string, sourceUrl: string | null): P
   write(fresh, 'llms.txt', llmsText(sidebar, pages, base));
   write(fresh, 'llms-full.txt', llmsFullText(sidebar, pages, base));
   const broken = brokenLinks(fresh, base);
+  const empty = emptyPages(
+    fresh,
+    pages.map(({ path }) => path),
+  );
+  if (empty.length > 0) throw new Error(`pages without content:\n${empty.join('\n')}`);
   if (broken.length > 0) throw new Error(`links that lead nowhere:\n${broken.join('\n')}`);
   write(fresh, STAMP_FILE, sourceStamp(ROOT));
   rmSync(out, { recursive: true, force: true });

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
-import { defineConfig } from 'vitepress';
+import { defineConfig, type MarkdownOptions } from 'vitepress';
 import { headingAnchor } from '../../scripts/site/markdown.ts';
 import type { Entry } from '../../scripts/site/navigation.ts';
 
@@ -32,6 +32,17 @@ const stylesAsClasses = {
   },
 };
 
+type Renderer = Parameters<NonNullable<MarkdownOptions['config']>>[0]['renderer'];
+
+/** Vue would evaluate what stands between double braces. Blocks of code, which it passes over, stay as they are. */
+function bracesAsText(renderer: Renderer): void {
+  for (const kind of ['text', 'code_inline'] as const) {
+    const usual = renderer.rules[kind];
+    if (usual === undefined) throw new Error(`markdown-it has no rule ${kind}`);
+    renderer.rules[kind] = (...given) => usual(...given).replaceAll('{{', '&#123;&#123;');
+  }
+}
+
 export default defineConfig({
   title: 'Heliograph',
   description: 'Ordered, signed, durable webhooks and a REST API in front of the WhatsApp Business Platform.',
@@ -50,6 +61,7 @@ export default defineConfig({
       // Documents are shown as they read on GitHub: text in angle brackets is text.
       md.set({ html: false });
       md.linkify.set({ fuzzyLink: false, fuzzyEmail: false });
+      bracesAsText(md.renderer);
       for (const cell of ['th_open', 'td_open'] as const) {
         md.renderer.rules[cell] = (tokens, index, options, _env, self) => {
           const token = tokens[index];

@@ -64,8 +64,24 @@ function docsRoutes(docs: FastifyInstance, { site, hasSite, plainErrors }: Site)
   docs.get('/errors', (_request, reply) => (hasSite() ? reply.sendFile('errors.html') : plainErrors(reply)));
   docs.get<{ Params: { '*': string } }>('/*', (request, reply) => {
     const { '*': path } = request.params;
-    return hasSite() ? reply.sendFile(path) : reply.callNotFound();
+    if (!hasSite()) return reply.callNotFound();
+    const page = pageBesideFolder(site, path);
+    if (page === null) return reply.sendFile(path);
+    if (!path.endsWith('/')) return reply.sendFile(page.file);
+    return reply.redirect(
+      `/docs/${page.path}${request.url.slice(request.url.split('?', 1).join('').length)}`,
+      301,
+    );
   });
+}
+
+/** The page of this path where a folder has the same name, which would be looked into instead. */
+function pageBesideFolder(site: string, path: string): { path: string; file: string } | null {
+  if (!/^(?:[\w-]+\/)*[\w-]+\/?$/.test(path)) return null;
+  const plain = path.replace(/\/$/, '');
+  const file = `${plain}.html`;
+  const isBeside = existsSync(join(site, plain)) && existsSync(join(site, file));
+  return isBeside ? { path: plain, file } : null;
 }
 
 function siteHeaders(reply: FastifyReply, path: string): void {

@@ -1,5 +1,5 @@
 import { execFile } from 'node:child_process';
-import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
+import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { setPriority, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -7,6 +7,8 @@ import { promisify } from 'node:util';
 import type { Browser, BrowserContextOptions, Page } from 'playwright-core';
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
 import { brokenLinks } from '../../../scripts/site/check-links.ts';
+import { emptyPages } from '../../../scripts/site/empty-pages.ts';
+import { linksOf } from '../../../scripts/site/navigation.ts';
 import { openApiDocument } from '../../../scripts/site/openapi-document.ts';
 import { ERROR_CODES } from '../../../src/api/errors/error-codes.ts';
 import { launchChrome } from '../../support/browser.ts';
@@ -142,6 +144,44 @@ test('llms.txt names the pages, each of which is there as Markdown', async () =>
   const full = (await api.app.inject('/llms-full.txt')).payload;
   expect(full).toContain('# Webhooks');
   expect(full).toContain('{#sendmessage}');
+});
+
+test('each address of the sidebar answers 200 with its page, without JavaScript', async () => {
+  const { sidebar } = JSON.parse(readFileSync(join(PROJECT, 'site/.pages/navigation.json'), 'utf8'));
+  const links = linksOf(sidebar);
+  expect(links.length).toBeGreaterThan(150);
+  for (const { link } of links) {
+    const { statusCode, payload } = await api.app.inject(`/docs${link}`);
+    expect([link, statusCode]).toEqual([link, 200]);
+    expect(payload, link).toMatch(/<main[^>]*><div[^>]*><div><h1 /);
+  }
+});
+
+test('a page and a folder of one name are both reached, with and without a slash at the end', async () => {
+  const { statusCode, headers } = await api.app.inject('/docs/tenants/cloud-api/?from=mail');
+  expect([statusCode, headers.location]).toEqual([301, '/docs/tenants/cloud-api?from=mail']);
+  expect((await api.app.inject('/docs/tenants/quick-start')).headers.location).toBe(
+    '/docs/tenants/quick-start/',
+  );
+  expect((await api.app.inject('/docs/tenants/cloud-api/nothing/')).statusCode).toBe(404);
+  expect((await api.app.inject('/docs//example.com/')).headers.location).toBeUndefined();
+});
+
+test('double braces are text, as on GitHub', async () => {
+  const { page, said } = await visit('/docs/tenants/cloud-api/n8n');
+  expect(await page.locator('.vp-doc').textContent()).toContain('{{ $json.messages[0].id }} is the id');
+  expect(said).toEqual([]);
+});
+
+test('a page whose content was not rendered is found', () => {
+  const dist = join(site, 'dist');
+  const pages = ['tenants/api.md', 'tenants/cli.md', 'tenants/quick-start/index.md', 'index.md'];
+  expect(emptyPages(dist, pages)).toEqual([]);
+  const file = join(dist, 'tenants/cli.html');
+  const html = readFileSync(file, 'utf8');
+  onTestFinished(() => writeFileSync(file, html));
+  writeFileSync(file, html.replace(/(<main[^>]*><div[^>]*>)[\s\S]*?(<\/div><\/main>)/, '$1$2'));
+  expect(emptyPages(dist, [...pages, 'tenants/lost.md'])).toEqual(['tenants/cli.md', 'tenants/lost.md']);
 });
 
 test('a link that leads nowhere is found', () => {
