@@ -51,8 +51,8 @@ export function createStatusLadder(options: {
       await sleep(options.delayMs, undefined, { signal });
       options.chat.note(message.id, status);
       const timestampSeconds = Math.floor(options.now() / 1000);
-      for (const fields of group === undefined ? [{}] : groupStatuses(group, status)) {
-        const { body } = buildMessageStatus({ ...message, status, timestampSeconds, fields }, phone);
+      for (const report of group === undefined ? [{}] : groupStatuses(group, status, phone)) {
+        const { body } = buildMessageStatus({ ...message, status, timestampSeconds, ...report }, phone);
         await sendUntilAccepted(serializeWebhookBody(body));
       }
     }

@@ -1,5 +1,7 @@
 import { randomBytes } from 'node:crypto';
+import type { PhoneNumber } from '../demo-accounts.ts';
 import type { GroupRecipient, SandboxGroup } from '../group-register.ts';
+import { userIdOf } from './customer-identity.ts';
 import type { JsonObject } from './webhook-body.ts';
 
 /** What can happen to a group. */
@@ -13,10 +15,10 @@ const STATUS = 'group_status_update';
 
 function reportOf(
   action: GroupAction,
-  { subject, description, id }: SandboxGroup,
+  { subject, description, id, phone }: SandboxGroup,
   waIds: readonly string[],
 ): { field: string; report: JsonObject } {
-  const people = waIds.map((waId) => ({ wa_id: waId }));
+  const people = waIds.map((waId) => ({ wa_id: waId, user_id: userIdOf(waId, phone) }));
   const link = { invite_link: `https://chat.whatsapp.com/${Buffer.from(id).toString('hex').slice(0, 22)}` };
   const settings = { subject, ...(description === '' ? {} : { description }) };
   switch (action) {
@@ -88,8 +90,19 @@ export function buildGroupChange(
 }
 
 /** One status of a message to a group: as a whole when it is sent, of each member afterwards. */
-export function groupStatuses(group: GroupRecipient, status: string): JsonObject[] {
+export function groupStatuses(
+  group: GroupRecipient,
+  status: string,
+  phone: PhoneNumber,
+): { participantId?: string; fields: JsonObject }[] {
   const whole = { recipient_id: group.id, recipient_type: 'group' };
-  if (status === 'sent' || status === 'failed') return [whole];
-  return group.members.map((waId) => ({ ...whole, recipient_participant_id: waId }));
+  if (status === 'sent' || status === 'failed') return [{ fields: whole }];
+  return group.members.map((waId) => ({
+    participantId: waId,
+    fields: {
+      ...whole,
+      recipient_participant_id: waId,
+      recipient_participant_user_id: userIdOf(waId, phone),
+    },
+  }));
 }

@@ -1,4 +1,5 @@
 import type { PhoneNumber } from '../demo-accounts.ts';
+import { contactOf, userIdOf } from './customer-identity.ts';
 import type { InboundRequest } from './inbound-request.ts';
 import type { MediaReference } from './media-content.ts';
 import { type ContentTools, messageContent } from './message-contents.ts';
@@ -10,15 +11,6 @@ export type BuiltBody = { id: string; body: JsonObject };
 
 const DEFAULT_CUSTOMER = '12025550143';
 const DEFAULT_NAME = 'Asha Tester';
-
-function contactOf(request: InboundRequest, from: string): JsonObject {
-  const username = request.username === undefined ? {} : { username: request.username };
-  return {
-    profile: { name: request.name ?? DEFAULT_NAME, ...username },
-    ...(from === '' ? {} : { wa_id: from }),
-    ...(request.userId === undefined ? {} : { user_id: request.userId }),
-  };
-}
 
 function contextOf(request: InboundRequest, businessNumber: string): JsonObject {
   if (request.replyTo !== undefined) {
@@ -40,18 +32,23 @@ export function buildInboundMessage(
   const from = request.from ?? DEFAULT_CUSTOMER;
   const customer = from === '' ? DEFAULT_CUSTOMER : from;
   const businessNumber = phone.displayPhoneNumber.replace(/\D/g, '');
+  const userId = request.userId ?? userIdOf(customer, phone);
+  const identity = { waId: from || undefined, userId: userId || undefined };
   const id = inboundWamid(customer, random);
   const tools: ContentTools = {
     customer,
     customerName: request.name ?? DEFAULT_NAME,
+    userIdOf: (waId) => userIdOf(waId, phone),
     businessNumber,
     businessMessageId: () => outboundWamid(customer, random),
     customerMessageId: () => inboundWamid(customer, random),
     ...(media === undefined ? {} : { media }),
   };
+  // The platform sends no contacts and no user id of the sender with a change of number.
+  const isSystem = request.type === 'system';
   const message = {
     ...(from === '' ? {} : { from }),
-    ...(request.userId === undefined ? {} : { from_user_id: request.userId }),
+    ...(identity.userId === undefined || isSystem ? {} : { from_user_id: userId }),
     ...(request.groupId === undefined ? {} : { group_id: request.groupId }),
     id,
     timestamp: timestampSeconds(request),
@@ -61,7 +58,7 @@ export function buildInboundMessage(
     ...(request.referral === undefined ? {} : { referral: request.referral }),
     ...request.messageFields,
   };
-  // The platform sends no contacts with a change of number.
-  const contacts = request.type === 'system' ? {} : { contacts: [contactOf(request, from)] };
+  const profile = { name: request.name ?? DEFAULT_NAME, username: request.username };
+  const contacts = isSystem ? {} : { contacts: [contactOf(identity, profile)] };
   return { id, body: webhookBody(phone, { ...contacts, messages: [message] }) };
 }

@@ -13,6 +13,7 @@ export type InboundRequest = {
   /** The customer's phone number in digits; the empty string sends a customer without one. */
   from?: string;
   name?: string;
+  /** The customer's id at the business, made from the phone number unless given; the empty string sends none, as before 2026. */
   userId?: string;
   username?: string;
   /** The group that it is written in. */

@@ -5,13 +5,21 @@ import type { JsonObject } from './webhook-body.ts';
 /** The `system` member: the customer moved to another phone number. */
 function systemContent(
   request: InboundRequest,
-  tools: { customer: string; customerName: string },
+  tools: { customer: string; customerName: string; userIdOf: (waId: string) => string },
 ): JsonObject {
   const newPhone = request.newPhone ?? '12025550199';
+  const ids =
+    request.userId === ''
+      ? {}
+      : {
+          user_id: tools.userIdOf(newPhone),
+          previous_user_id: request.userId ?? tools.userIdOf(tools.customer),
+        };
   return {
     system: {
       body: `User ${tools.customerName} changed from ${tools.customer} to ${newPhone}`,
       wa_id: newPhone,
+      ...ids,
       type: 'user_changed_number',
     },
   };
@@ -61,6 +69,7 @@ export type ContentTools = {
   /** The phone number of the customer, digits; a stand-in number for customers without one. */
   customer: string;
   customerName: string;
+  userIdOf: (waId: string) => string;
   businessNumber: string;
   /** A wamid of the business to refer to when the request names none. */
   businessMessageId: () => string;

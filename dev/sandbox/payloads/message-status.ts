@@ -1,4 +1,5 @@
 import type { PhoneNumber } from '../demo-accounts.ts';
+import { contactOf, demoNameOf, userIdOf } from './customer-identity.ts';
 import type { BuiltBody } from './inbound-message.ts';
 import { timestampSeconds } from './sources.ts';
 import { type JsonObject, webhookBody } from './webhook-body.ts';
@@ -18,6 +19,8 @@ export type StatusRequest = {
   opaqueData?: string;
   errorCode?: number;
   fields?: JsonObject;
+  /** Whom the status is about, where the recipient is a group. */
+  participantId?: string;
 };
 
 /** The JSON schema of StatusRequest. */
@@ -62,6 +65,15 @@ function detailsOf(request: StatusRequest): JsonObject {
   return request.status === 'sent' || request.status === 'delivered' ? PRICING : {};
 }
 
+/** The customer that a status is about; the platform names none with a failure. */
+function contactsOf(request: StatusRequest, phone: PhoneNumber): { contacts?: JsonObject[] } {
+  const { status, recipientUserId } = request;
+  const waId = request.participantId ?? request.recipientId;
+  const userId = recipientUserId ?? (waId === undefined ? undefined : userIdOf(waId, phone));
+  if (status === 'failed' || userId === undefined) return {};
+  return { contacts: [contactOf({ waId, userId }, { name: demoNameOf(waId) })] };
+}
+
 /** Builds the webhook body of one message status. */
 export function buildMessageStatus(request: StatusRequest, phone: PhoneNumber): BuiltBody {
   const status = {
@@ -74,5 +86,5 @@ export function buildMessageStatus(request: StatusRequest, phone: PhoneNumber): 
     ...detailsOf(request),
     ...request.fields,
   };
-  return { id: request.id, body: webhookBody(phone, { statuses: [status] }) };
+  return { id: request.id, body: webhookBody(phone, { ...contactsOf(request, phone), statuses: [status] }) };
 }

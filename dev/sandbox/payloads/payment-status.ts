@@ -1,4 +1,5 @@
 import type { PhoneNumber } from '../demo-accounts.ts';
+import { contactOf, userIdOf } from './customer-identity.ts';
 import type { BuiltBody } from './inbound-message.ts';
 import { createRandomSource, outboundWamid, type RandomSource, timestampSeconds } from './sources.ts';
 import { type JsonObject, webhookBody } from './webhook-body.ts';
@@ -94,6 +95,7 @@ export function buildPaymentStatus(request: PaymentRequest, phone: PhoneNumber):
     },
     timestamp: String(seconds),
   };
-  const contacts = [{ profile: { name: request.name ?? 'Dev Placeholder' }, wa_id: customer }];
+  const identity = { waId: customer, userId: userIdOf(customer, phone) };
+  const contacts = [contactOf(identity, { name: request.name ?? 'Dev Placeholder' })];
   return { id: referenceId, body: webhookBody(phone, { contacts, statuses: [status] }) };
 }

@@ -1,5 +1,7 @@
 /** What a path begins with: an object of the key's own WABA, as far as that can be told without asking upstream. */
-export type OwnObject = 'waba' | 'number' | 'template' | 'flow';
+export type OwnObject = (typeof OWN_OBJECTS)[number];
+
+const OWN_OBJECTS = ['waba', 'number', 'template', 'flow'] as const;
 
 export type Method = 'GET' | 'POST' | 'DELETE';
 
@@ -116,6 +118,11 @@ export function allowedCall(object: OwnObject, method: string, rest: readonly st
   const calls = ALLOWED_CALLS[object];
   const call = Object.hasOwn(calls, key) ? calls[key] : undefined;
   return call?.methods.some((allowed) => allowed === method) ? call : null;
+}
+
+/** Whether the call is passed on for any kind of object. */
+export function isPassedForSome(method: string, rest: readonly string[]): boolean {
+  return OWN_OBJECTS.some((object) => allowedCall(object, method, rest) !== null);
 }
 
 const PLAIN = /^[a-z0-9_]+$/;

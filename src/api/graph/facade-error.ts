@@ -40,14 +40,20 @@ export function errorParts(
   return { status, code, message: `(#${code}) ${TEXTS[code]}`, details };
 }
 
-/**
- * The one answer to what the facade does not pass on: an object of others, one that does not exist, and a call that is
- * not allowed are not told apart.
- */
-export function notAllowed(): FacadeError {
-  const details =
-    'The object is none of the WABA of the API key, or the call is not among those that are passed on.';
+export function notPermitted(details: string): FacadeError {
   return new FacadeError(errorParts(10, details));
+}
+
+/** The one answer to an object of others and to one that does not exist. */
+export function noSuchObject(): FacadeError {
+  return notPermitted('The WABA of the API key has no object with this id.');
+}
+
+/** The answer to a call that the facade passes on for no object, or not for this one of the key's own. */
+export function notPassedOn(): FacadeError {
+  return notPermitted(
+    'Heliograph does not pass this call on. Its page /docs/tenants/cloud-api lists those it does.',
+  );
 }
 
 export function wrongParameter(details: string): FacadeError {
@@ -70,6 +76,13 @@ export function errorJson({ code, message, details, subcode, status }: Parts, tr
 
 const FORBIDDEN_CODES = new Set([3, 10, 368, 131005, 131031, 130497]);
 const SERVER_CODES = new Set([1, 131000, 131016, 131045, 131057]);
+
+/** What upstream refused in another form than its own, such as the page of a proxy before it, in its form. */
+export function refusedOtherwise(status: number): FacadeError {
+  const details = `The platform answered with HTTP ${status} and no error in its form.`;
+  const isRequestRefused = status >= 400 && status < 500;
+  return new FacadeError(errorParts(isRequestRefused ? 100 : 2, details, status < 400 ? 502 : status));
+}
 
 /** The HTTP status that upstream gives an error of this code (its page of error codes). */
 export function statusOfCode(code: unknown): number {

@@ -3,7 +3,7 @@ import { listPhoneNumbers } from '../../accounts/accounts.ts';
 import type { Database } from '../../platform/postgres/database.ts';
 import type { ExternalContext } from '../external/external-app.ts';
 import { accountOf, requireScope } from '../keys/api-key-auth.ts';
-import { notAllowed } from './facade-error.ts';
+import { noSuchObject } from './facade-error.ts';
 
 /** Upstream names versions as `v26.0`, and takes paths without one too. */
 export const FACADE_ROOTS = ['/graph/:version(^v\\d+\\.\\d+$)', '/graph'] as const;
@@ -27,7 +27,7 @@ export async function hasNumber(database: Database, wabaId: string, id: string):
 
 /** Throws FacadeError for what is no phone number of the WABA. */
 export async function requireNumber(database: Database, wabaId: string, id: string): Promise<void> {
-  if (!(await hasNumber(database, wabaId, id))) throw notAllowed();
+  if (!(await hasNumber(database, wabaId, id))) throw noSuchObject();
 }
 
 declare module 'fastify' {

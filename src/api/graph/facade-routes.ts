@@ -3,7 +3,7 @@ import type { ExternalApp, ExternalContext } from '../external/external-app.ts';
 import { requireApiKey, SCOPES } from '../keys/api-key-auth.ts';
 import { refuseNullBody, refuseWhileClosing, requireStorableValues } from '../plugins/request-hooks.ts';
 import { guardBodies } from '../shares/client-shares.ts';
-import { notAllowed, sendFacadeError } from './facade-error.ts';
+import { notPassedOn, sendFacadeError } from './facade-error.ts';
 import { refuseKeyInQuery, takeTokenFromQuery } from './facade-paths.ts';
 import { facadeDownloads, facadeUploads } from './media-routes.ts';
 import { facadePasses } from './pass-routes.ts';
@@ -43,7 +43,7 @@ export async function facadeRoutes(scope: FastifyInstance, context: ExternalCont
       config: SCOPES.graphRead,
       exposeHeadRoute: false,
       handler: async () => {
-        throw notAllowed();
+        throw notPassedOn();
       },
     });
   });

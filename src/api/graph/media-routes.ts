@@ -9,7 +9,7 @@ import type { ExternalApp, ExternalContext } from '../external/external-app.ts';
 import { accountOf, SCOPES } from '../keys/api-key-auth.ts';
 import { formValidator, takeUpload, UPLOAD_TIMEOUT_MS } from '../messages/uploads/media-routes.ts';
 import { goneSignal } from '../shares/download-shares.ts';
-import { errorParts, FacadeError, notAllowed } from './facade-error.ts';
+import { errorParts, FacadeError, noSuchObject } from './facade-error.ts';
 import { FACADE_ROOTS, facadeUrl, type ObjectRoute, requireNumber } from './facade-paths.ts';
 import { facadeMediaId, uploadUuidOf } from './media-ids.ts';
 
@@ -44,7 +44,7 @@ export function facadeDownloads(app: ExternalApp, context: ExternalContext): voi
     app.get<ObjectRoute>(`${root}/uploaded_media/:id`, options, async (request, reply) => {
       const { wabaId, tenantId } = accountOf(request);
       const file = await findUpload(context, wabaId, request.params.id);
-      if (file === null) throw notAllowed();
+      if (file === null) throw noSuchObject();
       const owners = { file: file.uuid, address: countedAddress(request.ip), tenant: tenantId };
       const gone = goneSignal(reply);
       const bytes = await exports

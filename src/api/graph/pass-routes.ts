@@ -9,10 +9,18 @@ import type { ExternalApp, ExternalContext } from '../external/external-app.ts';
 import { sendJsonText } from '../external/schema-kit.ts';
 import { callUpstream } from '../external/upstream-calls.ts';
 import { accountOf, requireScope, SCOPES } from '../keys/api-key-auth.ts';
-import { allowedCall, type Method, type OwnObject, passedFields } from './allowed-calls.ts';
+import { allowedCall, isPassedForSome, type Method, type OwnObject, passedFields } from './allowed-calls.ts';
 import { answerForTenant } from './answer-text.ts';
 import { recordPassedChange } from './change-audit.ts';
-import { errorJson, errorParts, FacadeError, notAllowed, wrongParameter } from './facade-error.ts';
+import {
+  errorJson,
+  errorParts,
+  FacadeError,
+  noSuchObject,
+  notPassedOn,
+  refusedOtherwise,
+  wrongParameter,
+} from './facade-error.ts';
 import { FACADE_ROOTS, facadeUrl, hasNumber, type ObjectRoute } from './facade-paths.ts';
 import { deleteUpload, mediaObject } from './media-routes.ts';
 import { makeOwnedObjects, type OwnedObjects } from './owned-objects.ts';
@@ -114,7 +122,8 @@ async function harmlessCall(pass: Pass, request: PassRequest, rest: string[]): P
   const version = request.params.version;
   const object = await objectOf(pass, request, id, rest);
   const allowed = object === null ? null : allowedCall(object, request.method, rest);
-  if (object === null || allowed === null) throw notAllowed();
+  if (object === null && isPassedForSome(request.method, rest)) throw noSuchObject();
+  if (object === null || allowed === null) throw notPassedOn();
   const query = new URLSearchParams();
   for (const [name, value] of Object.entries(request.query)) {
     if (name === 'appsecret_proof') continue;
@@ -195,12 +204,12 @@ async function callOnce(pass: Pass, request: PassRequest, call: HarmlessCall): P
   await note(passed.status);
   const own = { baseUrl: facadeUrl(context, request), token: used, queryToken: request.queryToken };
   const text = answerForTenant(passed.text, own);
-  if (text === null) {
+  if (text === null && passed.status < 300) {
     const message = '(#2) The answer of the platform cannot be read';
     throw new FacadeError({ status: 502, code: 2, message });
   }
-  if (passed.status < 300) return { ...passed, text };
-  return await refusedAnswer(pass, wabaId, { ...passed, text });
+  const answered = { ...passed, text: text ?? '{}' };
+  return passed.status < 300 ? answered : await refusedAnswer(pass, wabaId, answered);
 }
 
 const THROTTLED = new Set([4, 17, 613, 80_007, 80_008]);
@@ -212,7 +221,10 @@ async function refusedAnswer(pass: Pass, wabaId: string, refused: PassedAnswer):
     pass.pauses.set(wabaId, Date.now() + PAUSE_MS);
   }
   const known = typeof code === 'number' ? code : null;
-  if (!isTokenError({ httpStatus: refused.status, code: known })) return refused;
+  if (!isTokenError({ httpStatus: refused.status, code: known })) {
+    if (known === null) throw refusedOtherwise(refused.status);
+    return refused;
+  }
   // To the client, code 190 would mean its own key: it is the operator who has to act.
   await noteTokenRefused(pass.context.database, wabaId, 'The upstream platform refused the access token.');
   const parts = errorParts(131_000, 'The WABA has no usable upstream access token.');

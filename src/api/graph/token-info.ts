@@ -3,7 +3,7 @@ import { findApiKeyDetails } from '../../keys/api-key-store.ts';
 import { listOf, membersOf } from '../../platform/json/json-members.ts';
 import type { Database } from '../../platform/postgres/database.ts';
 import { accountOf } from '../keys/api-key-auth.ts';
-import { notAllowed } from './facade-error.ts';
+import { notPermitted } from './facade-error.ts';
 
 /** The rights that a token of upstream needs for the calls of the facade. */
 const SCOPES_OF_UPSTREAM = ['whatsapp_business_management', 'whatsapp_business_messaging'];
@@ -24,7 +24,7 @@ export async function tokenInfo(
   const { input_token: token } = request.query as Record<string, unknown>;
   const isOwn = typeof token === 'string' && request.headers.authorization === `Bearer ${token}`;
   const key = isOwn ? await findApiKeyDetails(database, wabaId, keyId) : null;
-  if (key === null) throw notAllowed();
+  if (key === null) throw notPermitted('The input_token must be the API key of the request.');
   const expiresAt = key.expiresAt === null ? 0 : Math.floor(key.expiresAt.getTime() / 1000);
   return {
     data: {

@@ -109,8 +109,9 @@ const NOT_ALLOWED = {
   code: 10,
   error_data: {
     messaging_product: 'whatsapp',
-    details:
-      'The object is none of the WABA of the API key, or the call is not among those that are passed on.',
+    details: expect.stringMatching(
+      /^(The WABA of the API key has no object|Heliograph does not pass this call)/,
+    ),
   },
   fbtrace_id: 'ID',
 };
@@ -275,7 +276,7 @@ describe('what belongs to another WABA', () => {
             for (const call of callsOf(route, UNKNOWN_ID, edges)) {
               const answer = await ask(call, bearer(account));
               expect([call.name, answer.status]).toEqual([call.name, 403]);
-              if (call.method !== 'HEAD') expect(errorOf(answer)).toEqual(NOT_ALLOWED);
+              if (call.method !== 'HEAD') expect(errorOf(answer)).toMatchObject(NOT_ALLOWED);
               answers.push(answer);
             }
           }

@@ -137,6 +137,37 @@ describe('calls about the WABA’s own objects', () => {
     expect([status, json.error.code]).toEqual([500, 131000]);
   });
 
+  test.each([
+    [404, { message: 'Route GET:/v26.0/1 not found', error: 'Not Found', statusCode: 404 }, 100],
+    [400, { error: 'no' }, 100],
+    [400, { error: { message: 'no code' } }, 100],
+    [400, `<html>${TOKEN}`, 100],
+    [503, '<html>', 2],
+    [500, [], 2],
+    [302, {}, 2],
+  ])(
+    'what upstream answers with HTTP %i in another form becomes an error in its form',
+    async (status, json, code) => {
+      upstream.reply(() => ({ status, json }));
+      const answer = await ask(`/v26.0/${own.number}/block_users`);
+      expect(answer.status).toBe(status === 302 ? 502 : status);
+      expect(answer.json).toEqual({
+        error: {
+          ...{ message: expect.stringContaining(`(#${code}) `), type: 'OAuthException', code },
+          error_data: { messaging_product: 'whatsapp', details: expect.stringContaining(`HTTP ${status}`) },
+          ...(status === 503 && { is_transient: true }),
+          fbtrace_id: expect.any(String),
+        },
+      });
+    },
+  );
+
+  test('an error about the token in another form is not taken for the client’s', async () => {
+    upstream.reply(() => ({ status: 401, json: 'who are you?' }));
+    const { status, json } = await ask(`/v26.0/${own.wabaId}/flows`);
+    expect([status, json.error.code]).toEqual([500, 131000]);
+  });
+
   test('after upstream has said that there were too many calls, none is made for a minute', async () => {
     upstream.reply(() => ({ status: 400, json: { error: { message: 'x', code: 80008 } } }));
     await ask(`/v26.0/${own.wabaId}/phone_numbers`);
@@ -197,6 +228,22 @@ describe('what is not passed on', () => {
       expect(upstream.calls.filter(({ url }) => !url.includes(`/${own.wabaId}/`))).toEqual([]);
     },
   );
+
+  test('the error says whether the object is missing or the call is not passed on', async () => {
+    const detailsOf = async (path: string, method = 'GET') =>
+      (await ask(`/v26.0${withIds(path)}`, { method })).json.error.error_data.details;
+    for (const [path, method] of [
+      ['/NUMBER/register', 'POST'],
+      ['/WABA/assigned_users'],
+      ['/FOREIGN_WABA/assigned_users'],
+      ['/WABA/flows/a/b'],
+    ] as const) {
+      expect(await detailsOf(path, method), path).toContain('does not pass this call on');
+    }
+    for (const path of ['/FOREIGN_NUMBER/block_users', '/55001', '/FOREIGN_WABA/message_templates']) {
+      expect(await detailsOf(path), path).toContain('has no object with this id');
+    }
+  });
 
   test('a foreign object and one that does not exist are not told apart', async () => {
     const answers = [await ask(`/v26.0/${foreign.number}`), await ask('/v26.0/800000000000999')];

@@ -74,6 +74,11 @@ test('a message to a group has a status as a whole, and one of each member after
     `read ${ASHA}`,
     `read ${FARAH}`,
   ]);
+  const withContacts = changes().filter(({ value }) => value.statuses?.[0].recipient_participant_user_id);
+  expect(withContacts.map(({ value }) => value.contacts[0].user_id)).toEqual(
+    withContacts.map(({ value }) => value.statuses[0].recipient_participant_user_id),
+  );
+  expect(withContacts).toHaveLength(4);
   expect(statuses().every((one) => one.recipient_id === id && one.recipient_type === 'group')).toBe(true);
 });
 

@@ -41,6 +41,12 @@ function shapeOf(value: unknown): unknown {
   return Object.fromEntries(names.map((name) => [name, shapeOf((value as Record<string, unknown>)[name])]));
 }
 
+type Value = { contacts?: unknown; messages?: { from_user_id?: string }[] };
+
+function valueOfBody({ body }: { body: unknown }): Value {
+  return (body as { entry: { changes: { value: Value }[] }[] }).entry[0]?.changes[0]?.value ?? {};
+}
+
 async function fixture(name: string): Promise<unknown> {
   return JSON.parse(await readFile(new URL(`${name}.json`, FIXTURES), 'utf8'));
 }
@@ -71,12 +77,32 @@ const MESSAGES: [fixture: string, request: InboundRequest][] = [
 ];
 
 describe('inbound messages', () => {
-  test.each(MESSAGES)('have the members and types of the fixture %s', async (name, request) => {
+  test.each([
+    ...MESSAGES.map(([name, request]): [string, InboundRequest] => [name, { ...request, userId: '' }]),
+    ['in_bsuid_with_phone', { type: 'text' }] as [string, InboundRequest],
+    ['in_system_user_changed_number_bsuid', { type: 'system' }] as [string, InboundRequest],
+  ])('have the members and types of the fixture %s', async (name, request) => {
     const media = ['image', 'video', 'audio', 'document', 'sticker'].includes(request.type)
       ? MEDIA
       : undefined;
     const { body } = buildInboundMessage(request, PHONE, media);
     expect(shapeOf(body)).toEqual(shapeOf(await fixture(name)));
+  });
+
+  test('name one customer by one user id at one business, in messages, statuses and payments alike', () => {
+    const message = valueOfBody(buildInboundMessage({ type: 'text', from: '12025550150' }, PHONE));
+    const userId = message.messages?.[0]?.from_user_id;
+    expect(userId).toMatch(/^US\.\d{20}$/);
+    const contact = { wa_id: '12025550150', user_id: userId };
+    expect(message.contacts).toEqual([{ profile: { name: 'Asha Tester' }, ...contact }]);
+    const status = { id: 'wamid.x', status: 'read', recipientId: '12025550150' };
+    expect(valueOfBody(buildMessageStatus(status, PHONE)).contacts).toEqual([
+      { profile: { name: 'Farah Fixture' }, ...contact },
+    ]);
+    const paid = buildPaymentStatus({ status: 'captured', from: '12025550150' }, PHONE);
+    expect(valueOfBody(paid).contacts).toMatchObject([contact]);
+    const other = valueOfBody(buildInboundMessage({ type: 'text', from: '12025550150' }, INDIAN_PHONE));
+    expect(other.messages?.[0]?.from_user_id).not.toBe(userId);
   });
 
   test('of customers with a user id carry it beside the phone number', () => {
@@ -117,16 +143,22 @@ describe('statuses and payments', () => {
     ['st_read', 'read'],
     ['st_failed_131026_undeliverable', 'failed'],
   ])('have the members and types of the fixture %s', async (name, status) => {
-    const { body } = buildMessageStatus({ id: 'wamid.x', status, recipientId: '12025550143' }, PHONE);
-    expect(shapeOf(body)).toEqual(shapeOf(await fixture(name)));
+    const built = buildMessageStatus({ id: 'wamid.x', status, recipientId: '12025550143' }, PHONE);
+    const { contacts, ...value } = valueOfBody(built);
+    expect(shapeOf(value)).toEqual(shapeOf(valueOfBody({ body: await fixture(name) })));
+    const contact = { profile: { name: 'Asha Tester' }, wa_id: '12025550143' };
+    const shown = [{ ...contact, user_id: expect.stringMatching(/^US\./) }];
+    expect(contacts).toEqual(status === 'failed' ? undefined : shown);
   });
 
   test.each([
     ['pay_pending', 'pending'],
     ['pay_refund_pending', 'refund'],
   ])('have the members and types of the fixture %s', async (name, status) => {
-    const { body } = buildPaymentStatus({ status }, INDIAN_PHONE);
-    expect(shapeOf(body)).toEqual(shapeOf(await fixture(name)));
+    const { contacts, ...value } = valueOfBody(buildPaymentStatus({ status }, INDIAN_PHONE));
+    const { contacts: _contacts, ...expected } = valueOfBody({ body: await fixture(name) });
+    expect(shapeOf(value)).toEqual(shapeOf(expected));
+    expect(contacts).toMatchObject([{ wa_id: '910000000143', user_id: expect.stringMatching(/^IN\./) }]);
   });
 
   test('of one reference name the same transaction while pending, captured and refunded', () => {
