@@ -1,3 +1,4 @@
+import type { AccountObjects } from './account-objects.ts';
 import type { ChatLog } from './chat-log.ts';
 import type { PhoneDirectory } from './demo-accounts.ts';
 import type { FaultRegister } from './fault-register.ts';
@@ -20,6 +21,7 @@ export type UpstreamContext = {
   receipts: BoundedList<ReadReceipt>;
   chat: ChatLog;
   groups: GroupRegister;
+  objects: AccountObjects;
   media: MediaStore;
   mediaUrls: MediaUrls;
   sender: WebhookSender;

@@ -1,9 +1,11 @@
 import fastify, { type FastifyInstance, LogController } from 'fastify';
+import { createAccountObjects } from './account-objects.ts';
 import { createChatLog } from './chat-log.ts';
 import { controlApi } from './control/control-api.ts';
 import { createPhoneDirectory } from './demo-accounts.ts';
 import { createFaultRegister } from './fault-register.ts';
 import { graphApi } from './graph/graph-api.ts';
+import { DEMO_TEMPLATES } from './graph/message-templates.ts';
 import { createGroupRegister } from './group-register.ts';
 import { requireDevelopment, requireLoopback } from './loopback-only.ts';
 import { createMediaStore } from './media-store.ts';
@@ -60,6 +62,7 @@ function createContext(
     receipts: createBoundedList(MAX_SENT_MESSAGES),
     chat,
     groups: createGroupRegister(now),
+    objects: createAccountObjects(DEMO_TEMPLATES),
     media: createMediaStore(now),
     mediaUrls: createMediaUrls({
       baseUrl: runtime.baseUrl,

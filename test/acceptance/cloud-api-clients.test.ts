@@ -9,7 +9,6 @@ import { api } from './support/customer.ts';
 import { npmPackages } from './support/npm-packages.ts';
 import { pythonEnvironment } from './support/python-environment.ts';
 import { admin, description } from './support/stack.ts';
-import { postUpstream, textBody } from './support/upstream.ts';
 
 /** Clients that others wrote, from their registries: only their base address is another one. */
 const PYWA = 'pywa==4.5.0';
@@ -59,24 +58,26 @@ async function talk(program: string, script: string) {
   return { result, customer, text };
 }
 
-/** A text of a customer with the ids that upstream gives since 2026: without them pywa reads nothing. */
+/** A text of a customer, as a user of `npm start` sends one with the sandbox. */
 async function write(customer: string, text: string): Promise<void> {
-  const body = JSON.parse(textBody(`wamid.client-${randomBytes(8).toString('hex')}`, text));
-  const { contacts, messages } = body.entry[0].changes[0].value;
-  const userId = `US.${customer}`;
-  Object.assign(contacts[0], { wa_id: customer, user_id: userId });
-  Object.assign(messages[0], { from: customer, from_user_id: userId });
-  expect(await postUpstream(JSON.stringify(body))).toBe(200);
+  const answer = await fetch(`${description().sandboxUrl}/sandbox/inbound`, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json' },
+    body: JSON.stringify({ type: 'text', from: customer, name: 'Asha', body: text }),
+  });
+  expect(await answer.json()).toMatchObject({ status: 200 });
 }
 
-test('pywa sends, uploads, reads and receives', async () => {
+test('pywa sends, uploads, reads, receives messages and statuses, and sets up the number', async () => {
   const python = await pythonEnvironment('pywa', [PYWA]);
   if (python === null) return;
   const { result, customer, text } = await talk(python.python, scriptOf('client.py'));
   expect(result).toMatchObject({
     media: [expect.stringMatching(/^\d{37}$/), 'image/jpeg', expect.any(Number)],
-    received: [{ text, from: customer, name: 'Asha' }],
+    received: [{ text, from: customer, name: 'Asha', bsuid: expect.stringMatching(/^US\.\d+$/) }],
+    edges: ['RETAIL', ['12025550143'], 'Hi', true],
   });
+  for (const id of result.sent) expect(result.statuses).toContainEqual([id, 'read', customer]);
 });
 
 test('whatsapp-api-js and @kapso/whatsapp-cloud-api send, upload, read and receive', async () => {

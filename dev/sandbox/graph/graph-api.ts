@@ -3,11 +3,13 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import type { UpstreamContext } from '../upstream-context.ts';
 import type { LoggedRequest } from '../upstream-records.ts';
 import { answerFault } from './fault-answer.ts';
+import { registerFlows } from './flows.ts';
 import { invalidParameter, objectMissing, tokenInvalid } from './graph-failure.ts';
 import { GRAPH_OBJECT_PATH, type GraphObjectRoute, graphPage } from './graph-page.ts';
 import { deleteGroup, groupObject, registerGroups } from './groups.ts';
 import { registerMediaDownload } from './media-download.ts';
 import { registerMessageTemplates } from './message-templates.ts';
+import { registerNumberEdges } from './number-edges.ts';
 import { phoneNumberObject, pickFields } from './phone-number-object.ts';
 import { registerSendMessage } from './send-message.ts';
 
@@ -56,16 +58,32 @@ export async function graphApi(app: FastifyInstance, context: UpstreamContext): 
     return reply.code(error.statusCode ?? 500).send(body);
   });
   registerObjectLookup(app, context);
+  registerObjectChange(app, context);
   registerMediaDownload(app, context);
   registerMediaUpload(app, context);
   registerMediaDelete(app, context);
   registerPhoneNumbers(app, context);
   registerCatalogProducts(app, context);
-  registerMessageTemplates(app, context);
+  await app.register(async (scope) => registerMessageTemplates(scope, context));
+  registerFlows(app, context);
+  registerNumberEdges(app, context);
   registerPayments(app, context);
   registerSendMessage(app, context);
   registerGroups(app, context);
   registerSubscribedApps(app, context);
+  registerUnknown(app);
+}
+
+/** What the sandbox does not serve has the form of the Graph API too. */
+function registerUnknown(app: FastifyInstance): void {
+  app.all<{ Params: { version: string; '*': string } }>(
+    '/:version(^v\\d+\\.\\d+$)/*',
+    async (request, reply) => {
+      const [id = ''] = request.params['*'].split('/', 1);
+      const { status, body } = objectMissing(id);
+      return reply.code(status).send(body);
+    },
+  );
 }
 
 function digest(text: string): Buffer {
@@ -81,12 +99,16 @@ function hasValidToken(authorization: string | undefined, accessToken: string | 
   return accessToken === undefined || timingSafeEqual(digest(token), digest(accessToken));
 }
 
-/** DELETE /{version}/{media or group}: it is gone from now on. */
+/** DELETE /{version}/{media, flow or group}: it is gone from now on. */
 function registerMediaDelete(app: FastifyInstance, context: UpstreamContext): void {
   app.delete<GraphObjectRoute>(GRAPH_OBJECT_PATH, async (request, reply) => {
     const ended = deleteGroup(context, request.params.id);
     if (ended !== undefined) {
       return ended;
+    }
+    if (context.objects.flows.find(request.params.id) !== undefined) {
+      context.objects.flows.remove(request.params.id);
+      return { success: true };
     }
     if (!context.media.remove(request.params.id)) {
       const { status, body } = objectMissing(request.params.id);
@@ -193,7 +215,7 @@ async function answerMedia(context: UpstreamContext, id: string, reply: FastifyR
   });
 }
 
-/** GET /{version}/{id}: a phone number, an account, or the address and digest of a media object. */
+/** GET /{version}/{id}: a phone number, an account, a template, a flow, a group, or the address and digest of a media object. */
 function registerObjectLookup(app: FastifyInstance, context: UpstreamContext): void {
   app.get<GraphObjectRoute>(GRAPH_OBJECT_PATH, async (request, reply) => {
     const { id } = request.params;
@@ -205,12 +227,32 @@ function registerObjectLookup(app: FastifyInstance, context: UpstreamContext): v
     if (first !== undefined) {
       return pickFields({ id, name: first.verifiedName, currency: 'USD' }, request.query.fields);
     }
+    const object = context.objects.templates.find(id) ?? context.objects.flows.find(id);
+    if (object !== undefined) {
+      return pickFields(object, request.query.fields);
+    }
     const group = context.groups.find(id);
     if (group !== undefined) {
       return pickFields(groupObject(group), request.query.fields);
     }
     return answerMedia(context, id, reply);
   });
+}
+
+/** POST /{version}/{template or flow}: changes its members. */
+function registerObjectChange(app: FastifyInstance, { objects }: UpstreamContext): void {
+  app.post<GraphObjectRoute & { Body: Record<string, unknown> | undefined }>(
+    GRAPH_OBJECT_PATH,
+    async ({ params: { id }, body }, reply) => {
+      const list = [objects.templates, objects.flows].find((one) => one.find(id) !== undefined);
+      if (list === undefined) {
+        const refusal = objectMissing(id);
+        return reply.code(refusal.status).send(refusal.body);
+      }
+      list.change(id, body ?? {});
+      return { success: true };
+    },
+  );
 }
 
 const DEMO_RETAILER_IDS = ['sku-red-42', 'sku-blue-7'];

@@ -61,5 +61,11 @@ export type GraphObjectRoute = {
     status?: string;
     category?: string;
     language?: string;
+    languages?: string;
+    summary?: string;
+    hsm_id?: string;
+    code?: string;
+    prefilled_message?: string;
+    generate_qr_image?: string;
   };
 };

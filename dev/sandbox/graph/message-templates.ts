@@ -1,21 +1,14 @@
-import type { FastifyInstance } from 'fastify';
+import type { FastifyInstance, FastifyReply } from 'fastify';
+import type { AccountObject } from '../account-objects.ts';
+import type { JsonObject } from '../payloads/webhook-body.ts';
 import type { UpstreamContext } from '../upstream-context.ts';
 import { answerFault } from './fault-answer.ts';
-import { objectMissing } from './graph-failure.ts';
+import { type GraphFailure, invalidParameter, objectMissing } from './graph-failure.ts';
 import { GRAPH_OBJECT_PATH, type GraphObjectRoute, graphPage } from './graph-page.ts';
 import { pickFields } from './phone-number-object.ts';
 
-type DemoTemplate = {
-  name: string;
-  parameter_format: string;
-  components: Record<string, unknown>[];
-  language: string;
-  status: string;
-  category: string;
-  id: string;
-};
-
-const DEMO_TEMPLATES: readonly DemoTemplate[] = [
+/** The templates that every account begins with. */
+export const DEMO_TEMPLATES: readonly AccountObject[] = [
   {
     name: 'order_ready',
     parameter_format: 'POSITIONAL',
@@ -83,27 +76,72 @@ const DEMO_TEMPLATES: readonly DemoTemplate[] = [
   },
 ];
 
-/** GET /{version}/{account}/message_templates: the same few for every account. */
+type TemplateRoute = GraphObjectRoute & { Body: JsonObject | undefined };
+
+const MAX_TEMPLATES = 6_000;
+
+/** Counts of all templates of an account, by the names that were asked for. */
+function summaryOf(all: readonly AccountObject[], asked: string): JsonObject {
+  const counts: JsonObject = {
+    total_count: all.length,
+    message_template_count: all.length,
+    message_template_limit: MAX_TEMPLATES,
+    are_translations_complete: false,
+  };
+  return Object.fromEntries(
+    asked.split(',').flatMap((name) => (name in counts ? [[name, counts[name]]] : [])),
+  );
+}
+
+/** /{version}/{account}/message_templates: a few that every account has, and those that it made. */
 export function registerMessageTemplates(app: FastifyInstance, context: UpstreamContext): void {
-  app.get<GraphObjectRoute>(`${GRAPH_OBJECT_PATH}/message_templates`, async (request, reply) => {
-    const { id } = request.params;
+  const { templates } = context.objects;
+  const path = `${GRAPH_OBJECT_PATH}/message_templates`;
+  app.addHook('preHandler', async (request, reply) => {
+    const { id } = request.params as { id: string };
+    if (!/\/(message_template|template_)/.test(request.url)) return;
     const fault = context.faults.take('templates', id);
-    if (fault !== undefined && (await answerFault(context, reply, fault, { id }))) {
-      return reply;
-    }
-    if (context.phones.ofWaba(id).length === 0) {
-      const { status, body } = objectMissing(id);
-      return reply.code(status).send(body);
-    }
-    const { name, status, category, language, fields } = request.query;
-    const asked = DEMO_TEMPLATES.filter(
+    if (fault !== undefined && (await answerFault(context, reply, fault, { id }))) return reply;
+    if (context.phones.ofWaba(id).length === 0) return await refuse(reply, objectMissing(id));
+  });
+  app.get<GraphObjectRoute>(path, async ({ params, query, host, url }) => {
+    const { name, status, category, language, fields, summary } = query;
+    const all = templates.ofWaba(params.id);
+    const asked = all.filter(
       (template) =>
-        (name === undefined || template.name.includes(name)) &&
+        (name === undefined || String(template.name).includes(name)) &&
         (status === undefined || template.status === status) &&
         (category === undefined || template.category === category) &&
         (language === undefined || template.language === language),
     );
     const shown = asked.map((template) => pickFields({ ...template }, fields));
-    return graphPage(shown, request.query, `http://${request.host}${request.url}`);
+    const page = graphPage(shown, query, `http://${host}${url}`);
+    return summary === undefined ? page : { ...page, summary: summaryOf(all, summary) };
   });
+  app.post<TemplateRoute>(path, async ({ params, body }, reply) => {
+    const { name, language, category } = body ?? {};
+    if (![name, language, category].every((one) => typeof one === 'string')) {
+      return refuse(reply, invalidParameter(100, 'A template has a name, a language and a category.'));
+    }
+    const { id, status } = templates.make(params.id, { ...body, status: 'PENDING' });
+    return { id, status, category };
+  });
+  app.delete<GraphObjectRoute>(path, async ({ params, query }, reply) => {
+    const gone = templates
+      .ofWaba(params.id)
+      .filter(({ id, name }) => (query.hsm_id === undefined ? name === query.name : id === query.hsm_id));
+    for (const { id } of gone) templates.remove(id);
+    return gone.length > 0 ? { success: true } : refuse(reply, objectMissing(query.name ?? ''));
+  });
+  app.get<GraphObjectRoute>(`${GRAPH_OBJECT_PATH}/message_template_previews`, async ({ query }) => ({
+    data: (query.languages ?? query.language ?? 'en_US').split(',').map((language) => ({
+      ...{ language, body: '*{{1}}* is your verification code.' },
+      buttons: [{ type: 'OTP', text: 'Copy code' }],
+    })),
+  }));
+  app.get<GraphObjectRoute>(`${GRAPH_OBJECT_PATH}/template_analytics`, async () => ({ data: [] }));
+}
+
+function refuse(reply: FastifyReply, { status, body }: GraphFailure): FastifyReply {
+  return reply.code(status).send(body);
 }

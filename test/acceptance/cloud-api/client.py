@@ -9,15 +9,29 @@ from pywa import WhatsApp, types
 
 base, token, phone, waba, customer, secret = sys.argv[1:7]
 got = []
+statuses = []
 done = threading.Event()
+told = threading.Event()
+sent = []
 client = WhatsApp(phone_id=phone, token=token, app_secret=secret, verify_token="verify me", server=None, waba_id=waba)
 client.api._session.base_url = base + "/v26.0"
 
 
 @client.on_message
 def on_message(_, message: types.Message):
-    got.append({"id": message.id, "text": message.text, "from": message.from_user.wa_id, "name": message.from_user.name})
+    got.append({"id": message.id, "text": message.text, "from": message.from_user.wa_id, "name": message.from_user.name, "bsuid": message.from_user.bsuid})
     done.set()
+
+
+@client.on_message_status
+def on_status(_, status: types.MessageStatus):
+    statuses.append([status.id, str(status.status.value), status.from_user.wa_id])
+    tell_when_read()
+
+
+def tell_when_read():
+    if sent and {id for id, state, _ in list(statuses) if state == "read"} >= set(sent):
+        told.set()
 
 
 class Handler(BaseHTTPRequestHandler):
@@ -42,7 +56,7 @@ class Handler(BaseHTTPRequestHandler):
 server = HTTPServer(("127.0.0.1", 0), Handler)
 threading.Thread(target=server.serve_forever, daemon=True).start()
 print(json.dumps({"url": f"http://127.0.0.1:{server.server_port}/"}), flush=True)
-sent = client.send_message(to=customer, text="Hello from pywa")
+text = client.send_message(to=customer, text="Hello from pywa")
 buttons = client.send_message(
     to=customer, text="Shall we?", buttons=[types.Button(title="Yes", callback_data="yes")]
 )
@@ -56,11 +70,24 @@ try:
     error = None
 except Exception as failure:  # what pywa makes of upstream's error form
     error = [type(failure).__name__, getattr(failure, "error_code", None) or getattr(failure, "code", None)]
-done.wait(20)
+client.block_users(users=["12025550143"])
+code = client.create_qr_code(prefilled_message="Hi")
+edges = [
+    client.get_business_profile().industry.value,
+    [user.wa_id for user in client.get_blocked_users()],
+    client.get_qr_code(code.code).prefilled_message,
+    client.get_templates().total_count >= 5,
+]
+sent.extend([str(text.id), str(buttons.id), str(image.id)])
+tell_when_read()
+done.wait(60)
+told.wait(60)
 print(
     json.dumps(
         {
-            "sent": [str(sent.id), str(buttons.id), str(image.id)],
+            "sent": sent,
+            "statuses": statuses,
+            "edges": edges,
             "media": [media_id, url.mime_type, len(data)],
             "error": error,
             "received": got,

@@ -1,0 +1,138 @@
+import { randomBytes } from 'node:crypto';
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import type { NumberSettings } from '../account-objects.ts';
+import { userIdOf } from '../payloads/customer-identity.ts';
+import type { JsonObject } from '../payloads/webhook-body.ts';
+import type { UpstreamContext } from '../upstream-context.ts';
+import { invalidParameter, objectMissing } from './graph-failure.ts';
+import { GRAPH_OBJECT_PATH, type GraphObjectRoute, graphPage } from './graph-page.ts';
+import { pickFields } from './phone-number-object.ts';
+
+type NumberRequest = FastifyRequest<GraphObjectRoute & { Body: JsonObject | undefined }>;
+type Handler = (settings: NumberSettings, request: NumberRequest, reply: FastifyReply) => unknown;
+
+const SUCCESS = { success: true };
+
+/** What a business sets for a number: profile, blocked users, QR codes, automation, commerce, the key of its flows. */
+export function registerNumberEdges(app: FastifyInstance, context: UpstreamContext): void {
+  const at = (method: 'GET' | 'POST' | 'DELETE', edge: string, handle: Handler) => {
+    app.route<GraphObjectRoute & { Body: JsonObject | undefined }>({
+      method,
+      url: `${GRAPH_OBJECT_PATH}/${edge}`,
+      exposeHeadRoute: false,
+      handler: (request, reply) => {
+        const { id } = request.params;
+        if (context.phones.find(id) === undefined) return refuse(reply, objectMissing(id));
+        return handle(context.objects.numberSettings(id), request as NumberRequest, reply);
+      },
+    });
+  };
+  settingsEdge(at, 'whatsapp_business_profile', 'profile');
+  settingsEdge(at, 'whatsapp_commerce_settings', 'commerce');
+  settingsEdge(at, 'whatsapp_business_encryption', 'encryption');
+  at('GET', 'conversational_automation', ({ automation }, { params, query }) =>
+    pickFields({ ...automation, id: params.id }, query.fields),
+  );
+  at('POST', 'conversational_automation', ({ automation }, { body }) => {
+    Object.assign(automation, body);
+    return SUCCESS;
+  });
+  blockedUsers(at, context);
+  qrCodes(at);
+}
+
+type At = (method: 'GET' | 'POST' | 'DELETE', edge: string, handle: Handler) => void;
+
+function refuse(reply: FastifyReply, { status, body }: ReturnType<typeof objectMissing>): FastifyReply {
+  return reply.code(status).send(body);
+}
+
+/** A list of one entry, which a POST changes by its body or its query. */
+function settingsEdge(at: At, edge: string, name: 'profile' | 'commerce' | 'encryption'): void {
+  at('GET', edge, (settings, { query }) => {
+    const { id: _none, ...shown } = pickFields(settings[name], query.fields);
+    return { data: Object.keys(settings[name]).length === 0 ? [] : [shown] };
+  });
+  at('POST', edge, (settings, { body, query }) => {
+    Object.assign(settings[name], body, queryMembers(query));
+    if (name === 'encryption') settings.encryption.business_public_key_signature_status = 'VALID';
+    return SUCCESS;
+  });
+}
+
+function queryMembers(query: GraphObjectRoute['Querystring']): JsonObject {
+  return Object.fromEntries(
+    Object.entries(query).map(([name, value]) => [
+      name,
+      /^(true|false)$/.test(value) ? value === 'true' : value,
+    ]),
+  );
+}
+
+function blockedUsers(at: At, context: UpstreamContext): void {
+  const change = (list: 'added_users' | 'removed_users') => {
+    const handle: Handler = ({ blocked }, { body, params }, reply) => {
+      const named = Array.isArray(body?.block_users) ? (body.block_users as JsonObject[]) : [];
+      const inputs = named
+        .map(({ user, user_id }) => String(user ?? user_id ?? ''))
+        .filter((one) => one !== '');
+      if (inputs.length === 0) return refuse(reply, invalidParameter(131008, 'block_users is missing'));
+      for (const input of inputs) blocked[list === 'added_users' ? 'add' : 'delete'](input);
+      const users = inputs.map((input) => ({ input, ...identityOf(input, params.id) }));
+      return { messaging_product: 'whatsapp', block_users: { [list]: users } };
+    };
+    return handle;
+  };
+  const identityOf = (input: string, phoneNumberId: string): JsonObject => {
+    const phone = context.phones.find(phoneNumberId);
+    if (!/\d/.test(input) || /^[A-Z]{2}\./.test(input) || phone === undefined) return { user_id: input };
+    const waId = input.replace(/\D/g, '');
+    return { wa_id: waId, user_id: userIdOf(waId, phone) };
+  };
+  at('POST', 'block_users', change('added_users'));
+  at('DELETE', 'block_users', change('removed_users'));
+  at('GET', 'block_users', ({ blocked }, { params, query, host, url }) => {
+    const users = [...blocked].map((input) => ({
+      messaging_product: 'whatsapp',
+      input,
+      ...identityOf(input, params.id),
+    }));
+    return graphPage(users, query, `http://${host}${url}`);
+  });
+}
+
+function qrCodes(at: At): void {
+  at('GET', 'message_qrdls', ({ codes }, { query, host, url }) => {
+    const asked = [...codes.values()].filter(({ code }) => query.code === undefined || code === query.code);
+    return graphPage(asked, query, `http://${host}${url}`);
+  });
+  at('POST', 'message_qrdls', ({ codes }, { body, query }, reply) => {
+    const { prefilled_message: text, code: known, generate_qr_image: image } = { ...query, ...body };
+    if (typeof text !== 'string')
+      return refuse(reply, invalidParameter(131008, 'prefilled_message is missing'));
+    const code = typeof known === 'string' ? known : randomBytes(7).toString('hex').toUpperCase();
+    const made = {
+      ...{ code, prefilled_message: text, deep_link_url: `https://wa.me/message/${code}` },
+      ...(typeof image === 'string' && {
+        qr_image_url: `https://example.com/qr/${code}.${image.toLowerCase()}`,
+      }),
+    };
+    codes.set(code, made);
+    return made;
+  });
+  at('GET', 'message_qrdls/:code', ({ codes }, request, reply) => {
+    const code = codeOf(request);
+    const found = codes.get(code);
+    return found === undefined ? refuse(reply, objectMissing(code)) : { data: [found] };
+  });
+  const remove: Handler = ({ codes }, request, reply) => {
+    const code = codeOf(request);
+    return codes.delete(code) ? SUCCESS : refuse(reply, objectMissing(code));
+  };
+  at('DELETE', 'message_qrdls/:code', remove);
+  at('DELETE', 'message_qrdls', remove);
+}
+
+function codeOf({ params, query }: NumberRequest): string {
+  return (params as { code?: string }).code ?? query.code ?? '';
+}
