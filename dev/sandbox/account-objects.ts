@@ -17,7 +17,7 @@ export type NumberSettings = {
 export type AccountObject = JsonObject & { id: string };
 
 /** Templates or flows: those that every account has, and those that it made. */
-export type ObjectList = {
+type ObjectList = {
   ofWaba: (wabaId: string) => AccountObject[];
   find: (id: string) => AccountObject | undefined;
   make: (wabaId: string, object: JsonObject) => AccountObject;
