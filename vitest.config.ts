@@ -21,6 +21,7 @@ const TIMED = [
   'test/integration/messages/send/kill-processes.test.ts',
   'test/integration/deployment/proxy-load.test.ts',
   'test/integration/messages/media/slow-readers.test.ts',
+  'test/integration/worker/idle-plans.test.ts',
 ];
 
 /** They render the chart with helm, which takes minutes to build. */

@@ -1,7 +1,7 @@
 import type { Database, Transaction } from '../platform/postgres/database.ts';
 import { execute, query, queryColumn } from '../platform/postgres/sql.ts';
 
-const IS_BACK = `mode = 'open' and backlog_due_at <= clock_timestamp()`;
+const IS_BACK = `mode = 'open' and backlog_due_at <= (select clock_timestamp())`;
 
 /** Their retries are to be brought forward now; the longest waiting first. */
 export async function findRecovered(database: Database, limit: number): Promise<string[]> {

@@ -62,7 +62,7 @@ export async function stopSendsWhere(database: Database, which: string, value: B
   );
   const sending = await query(
     database,
-    `select 1 from outbound_messages where ${which} and state = 'sending' and sending_until > clock_timestamp() limit 1`,
+    `select 1 from outbound_messages where ${which} and state = 'sending' and sending_until > (select clock_timestamp()) limit 1`,
     [value],
   );
   if (sending.length > 0) throw new NotYetErased('A message is being sent.');

@@ -39,7 +39,7 @@ export async function claimOne(
        ${CLAIM}
          from webhook_endpoints w
         where q.delivery_id = cast(:deliveryId as uuid) and w.id = q.endpoint_id
-          and (q.state = 'due' or q.state = 'retrying' and q.next_attempt_at <= clock_timestamp())
+          and (q.state = 'due' or q.state = 'retrying' and q.next_attempt_at <= (select clock_timestamp()))
           and (w.mode = 'open'
                or exists (select from queued_with_events(array[q.delivery_id]) as e where e.event_type = 'test'))
        returning q.*

@@ -1,6 +1,7 @@
 import type { Database } from '../platform/postgres/database.ts';
 import { execute, query, queryValue } from '../platform/postgres/sql.ts';
 import { deliveryUuidOf, publicDeliveryId } from '../platform/public-ids.ts';
+import { rowIs } from './states.ts';
 
 /**
  * Which deliveries get a run of `deliverEvent`. `auto`: first attempts while traffic is calm, and failures. `always`: every
@@ -37,12 +38,6 @@ export const CLAIM = `update delivery_queue q
           set state = 'claimed', token = cast(:token as uuid),
               lease_until = clock_timestamp() + :leaseMs * interval '1 millisecond'`;
 
-/**
- * SQL that a row that is named by its ctid is due, so written that no partial index serves for it: by the statistics of an empty queue
- * to read all that is due would be cheaper than to go to the row.
- */
-const IS_DUE = `state || '' = 'due'`;
-
 /** SQL of a claimed delivery, without what is known of its run. */
 export const CLAIMED = `delivery_id as "deliveryId", delivery_day as "deliveryDay", endpoint_id as "endpointId",
          endpoint_version as "endpointVersion", event_day as "eventDay", event_uuid as "eventUuid", attempts, probes, replay,
@@ -65,7 +60,7 @@ export async function claimDue(
     database,
     `with ${PICK_DUE}, claimed as (
        ${CLAIM}
-        where ctid = any (array(select row_id from picked)) and ${IS_DUE}
+        where ctid = any (array(select row_id from picked)) and ${rowIs('due', 'q')}
        returning *
      )
      ${SHOW_CLAIMED}`,
@@ -112,13 +107,13 @@ export async function claimProbes(
          from webhook_endpoints w
         cross join lateral (
           select ctid as row_id from delivery_queue
-           where ctid = (${NEXT_PROBE}) and ${IS_DUE} for update skip locked
+           where ctid = (${NEXT_PROBE}) and ${rowIs('due')} for update skip locked
         ) as due
         where w.mode = 'probing' and w.next_probe_at <= now()
         limit cast(:limit as integer)
      ), free as (
        select id from webhook_endpoints
-        where id = any (array(select endpoint_id from picked)) and mode = 'probing' and next_probe_at <= clock_timestamp()
+        where id = any (array(select endpoint_id from picked)) and mode = 'probing' and next_probe_at <= (select clock_timestamp())
           for no key update skip locked
      ), granted as (
        update webhook_endpoints w set next_probe_at = clock_timestamp() + :leaseMs * interval '1 millisecond'
@@ -127,7 +122,7 @@ export async function claimProbes(
        returning p.row_id
      ), claimed as (
        ${CLAIM}
-        where ctid = any (array(select row_id from granted)) and ${IS_DUE}
+        where ctid = any (array(select row_id from granted)) and ${rowIs('due', 'q')}
        returning *
      )
      ${SHOW_CLAIMED}`,
@@ -144,7 +139,7 @@ export async function releaseClaims(
   await execute(
     database,
     `update delivery_queue set state = 'due', token = null, lease_until = null, next_attempt_at = null
-      where delivery_id = any (?::uuid[]) and token = ? and state = 'claimed'`,
+      where delivery_id = any (?::uuid[]) and token = ? and ${rowIs('claimed')}`,
     [deliveryIds, token],
   );
 }

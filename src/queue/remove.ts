@@ -53,7 +53,7 @@ export async function removeDelivery(
     if ((await removeDeliveries(trx, [deliveryId], { reason })).length > 0) return 'removed';
     const [row] = await query<{ underWay: boolean }>(
       trx,
-      `select state = 'claimed' and lease_until > clock_timestamp() as "underWay"
+      `select state = 'claimed' and lease_until > (select clock_timestamp()) as "underWay"
          from delivery_queue where delivery_id = cast(? as uuid)`,
       [deliveryId],
     );
@@ -131,7 +131,7 @@ async function dropPass(database: Database, cut: Cut): Promise<{ dropped: number
 
 const BEHIND = `state = 'queued'`;
 const HEADS = `state <> 'queued'`;
-const FREE_HEADS = `${HEADS} and (state <> 'claimed' or lease_until <= clock_timestamp())`;
+const FREE_HEADS = `${HEADS} and (state <> 'claimed' or lease_until <= (select clock_timestamp()))`;
 
 async function dropPage(database: Database, cut: Cut, deliveryIds: readonly string[]): Promise<number> {
   for (let tries = 1; ; tries += 1) {

@@ -112,7 +112,7 @@ async function applyTo(
   else if ((await execute(trx, state === 'paused' ? SUSPEND : RESUME, [ids])) > 0) wakeDispatcher(trx);
 }
 
-/** Rows to change, locked without waiting. */
+/** Rows to change, locked without waiting; in `condition` nothing for which a partial index serves (see `rowIs`). */
 function lockOpen(condition: string): string {
   return `select position from delivery_queue
     where replay and delivery_id = any (?::uuid[]) and ${condition} for update skip locked`;
@@ -120,7 +120,7 @@ function lockOpen(condition: string): string {
 
 const RESUME = `update delivery_queue
     set released = true, state = case when state = 'suspended' then 'due' else state end
-  where position = any (array(${lockOpen('not released')}))`;
+  where position = any (array(${lockOpen('released::integer = 0')}))`;
 
 const SUSPEND = `update delivery_queue
     set released = false, state = case when state = 'due' then 'suspended' else state end

@@ -1,6 +1,7 @@
 import type { Database, Transaction } from '../platform/postgres/database.ts';
 import { execute, query, queryColumn } from '../platform/postgres/sql.ts';
 import { wakeDispatcher } from './enqueue.ts';
+import { rowIs } from './states.ts';
 
 /** The statuses with which a server says that it could not serve, whatever the event was. */
 export const TROUBLE_STATUS = { least: 500, others: [408, 429] } as const;
@@ -9,6 +10,9 @@ export const TROUBLE_STATUS = { least: 500, others: [408, 429] } as const;
 export async function retryOne(trx: Transaction, deliveryId: string): Promise<boolean> {
   return (await makeDue(trx, 'delivery_id = cast(:deliveryId as uuid)', { deliveryId })) === 1;
 }
+
+/** SQL that a row of an endpoint is retried, for which only the index serves that begins with the endpoint. */
+const RETRYING_AT_ENDPOINT = `state in ('claimed', 'retrying') and ${rowIs('retrying')}`;
 
 /** More than this are left for another request: each must end within its time. */
 const MAX_RETRIES = 50_000;
@@ -25,7 +29,7 @@ export async function retryWaiting(
   const rows = await query<{ position: string }>(
     database,
     `select position from delivery_queue
-      where endpoint_id = :endpointId and state = 'retrying' and attempts > 0 limit ${MAX_RETRIES + 1}`,
+      where endpoint_id = :endpointId and ${RETRYING_AT_ENDPOINT} and attempts > 0 limit ${MAX_RETRIES + 1}`,
     { endpointId },
   );
   const { retried } = await inShortTransactions(database, rows.slice(0, MAX_RETRIES), (trx, batch) =>
@@ -50,7 +54,7 @@ async function inShortTransactions<Row>(
 }
 
 const AT_POSITIONS = `ctid = any (array(select ctid from delivery_queue
-  where position = any (cast(:batch as bigint[])) and state = 'retrying' for update skip locked))`;
+  where position = any (cast(:batch as bigint[])) and ${rowIs('retrying')} for update skip locked))`;
 
 /**
  * Brings the retries forward that wait because their endpoint was in trouble; what it refused for itself keeps its time.
@@ -65,7 +69,7 @@ export async function bringForward(
   const rows = await query<WaitingRetry>(
     database,
     `select position, delivery_id as id, delivery_day as day from delivery_queue
-      where endpoint_id = :endpointId and state = 'retrying' and attempts > 0
+      where endpoint_id = :endpointId and ${RETRYING_AT_ENDPOINT} and attempts > 0
         and next_attempt_at > now() + cast(:soonSeconds as float8) * interval '1 second' limit ${MAX_RETRIES}`,
     { endpointId, soonSeconds },
   );
@@ -112,7 +116,7 @@ async function makeDue(
   const due = await query<{ id: string; day: string }>(
     trx,
     `update delivery_queue set state = 'due', next_attempt_at = null, scheduled_at = ${scheduledAt}
-      where ${condition} and state = 'retrying' and attempts > 0
+      where ${condition} and ${rowIs('retrying')} and attempts > 0
      returning delivery_id as id, delivery_day as day`,
     bindings,
   );
@@ -140,7 +144,7 @@ export async function probeNow(trx: Transaction, endpointId: string): Promise<bo
     `update webhook_endpoints w set next_probe_at = now()
       where id = :endpointId and mode = 'probing' and next_probe_at > now()
         and not exists (select from delivery_queue q where q.endpoint_id = w.id and q.state = 'claimed'
-                           and q.lease_until > clock_timestamp())`,
+                           and q.lease_until > (select clock_timestamp()))`,
     { endpointId },
   );
   return changed === 1;

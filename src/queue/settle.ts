@@ -5,6 +5,7 @@ import { type Database, type Transaction, undone } from '../platform/postgres/da
 import { execute, query } from '../platform/postgres/sql.ts';
 import type { PhaseTimings } from '../platform/sender/phase-timings.ts';
 import { CLAIMED, type ClaimedDelivery, RUN_PREFIX } from './claim.ts';
+import { rowIs } from './states.ts';
 
 export type Claim = { deliveryId: string; token: string };
 
@@ -21,11 +22,11 @@ export async function findClaims(
 ): Promise<Map<string, ClaimInForce>> {
   const rows = await query<ClaimInForce>(
     database,
-    `select q.delivery_id as "deliveryId", cast(case when q.scheduled_at > clock_timestamp()
+    `select q.delivery_id as "deliveryId", cast(case when q.scheduled_at > (select clock_timestamp())
               then extract(epoch from q.scheduled_at - clock_timestamp()) * 1000 end as float8) as "scheduledInMs"
        from delivery_queue q
        join unnest(?::uuid[], ?::uuid[]) as c (delivery_id, token) using (delivery_id, token)
-      where q.state = 'claimed'`,
+      where ${rowIs('claimed', 'q')}`,
     columnsOf(claims, 'deliveryId', 'token'),
   );
   return new Map(rows.map((row) => [row.deliveryId, row]));
@@ -54,7 +55,7 @@ export async function putOffClaim(
             blocks = blocks_now(q.endpoint_id, q.lane, q.event_day, q.event_uuid)
       where q.ctid = any (array(select ctid from delivery_queue
                                  where delivery_id = cast(:deliveryId as uuid) and token = cast(:token as uuid)
-                                   and state = 'claimed' for update skip locked))`,
+                                   and ${rowIs('claimed')} for update skip locked))`,
     claim,
   );
   return changed === 1;

@@ -1,5 +1,6 @@
 import type { Database } from '../platform/postgres/database.ts';
 import { execute, query, queryColumn } from '../platform/postgres/sql.ts';
+import { rowIs } from './states.ts';
 
 /** For `order` events and at endpoints with a wide order scope, where nothing else is chosen. Others have no limit. */
 const BLOCK_LIMIT_SECONDS = 900;
@@ -41,7 +42,7 @@ export async function stepAside(
        from blocking b
        join webhook_endpoints w on w.id = b.endpoint_id and w.mode = 'open'
       cross join lateral (
-        select clock_timestamp() - interval '1 second' * nullif(
+        select (select clock_timestamp()) - interval '1 second' * nullif(
                  coalesce(w.block_limit_seconds, nullif(cast(:defaultSeconds as integer), 0), case
                    when w.order_scope <> 'event' or b.blocks = 'order' then cast(:fallback as integer) end), 0)
       ) as l (failing_before)
@@ -50,7 +51,7 @@ export async function stepAside(
          where q.endpoint_id = b.endpoint_id and q.blocks = b.blocks and q.state = 'retrying'
            and q.stepped_aside_at is null and q.attempts > 0
            and q.first_failed_at < least(l.failing_before, now() - interval '1 minute')
-           and (q.next_attempt_at > clock_timestamp() or q.next_attempt_at < clock_timestamp() - interval '1 minute')
+           and (q.next_attempt_at > (select clock_timestamp()) or q.next_attempt_at < (select clock_timestamp()) - interval '1 minute')
            and exists (select 1 from delivery_queue f
                         where f.endpoint_id = q.endpoint_id and f.lane = q.lane and f.state = 'queued')
          order by q.first_failed_at limit cast(:limit as integer)
@@ -74,7 +75,7 @@ async function stepOneAside(database: Database, { deliveryId, deliveryDay }: Blo
     const [head] = await query<{ endpointId: string; lane: string }>(
       trx,
       `select endpoint_id as "endpointId", lane from delivery_queue
-        where delivery_id = ? and state = 'retrying' and stepped_aside_at is null for update`,
+        where delivery_id = ? and ${rowIs('retrying')} and stepped_aside_at is null for update`,
       [deliveryId],
     );
     if (head === undefined) return false;
@@ -106,10 +107,10 @@ export async function releaseDueRetries(
     database,
     `update delivery_queue set state = 'due', next_attempt_at = null
       where ctid = any (array(select ctid from delivery_queue
-                               where state = 'retrying' and attempts > 0 and next_attempt_at <= clock_timestamp()
+                               where state = 'retrying' and attempts > 0 and next_attempt_at <= (select clock_timestamp())
                                  and next_attempt_at > now() - cast(:withinSeconds as float8) * interval '1 second'
                                  and (run is null or next_attempt_at
-                                        <= clock_timestamp() - cast(:runGraceMs as float8) * interval '1 millisecond')
+                                        <= (select clock_timestamp()) - cast(:runGraceMs as float8) * interval '1 millisecond')
                                order by next_attempt_at limit cast(:limit as integer) for update skip locked))`,
     options,
   );
@@ -124,7 +125,7 @@ export async function findLateTests(
     database,
     `select delivery_id as "deliveryId", delivery_day as "deliveryDay" from delivery_queue
       where state = 'retrying' and attempts = 0
-        and next_attempt_at <= clock_timestamp() - cast(:runGraceMs as float8) * interval '1 millisecond'
+        and next_attempt_at <= (select clock_timestamp()) - cast(:runGraceMs as float8) * interval '1 millisecond'
       order by next_attempt_at limit cast(:limit as integer)`,
     options,
   );

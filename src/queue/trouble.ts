@@ -46,7 +46,7 @@ const HEADS = `${rowsOf(`state in ('claimed', 'retrying')`)}
 const SAMPLE = `
   with heads as materialized (${HEADS}),
        looked as materialized (select * from heads union all ${rowsOf(`state = 'queued'`)}
-                               union all ${rowsOf(`not released and state in ('unreleased', 'suspended')`)})
+                               union all ${rowsOf(`state in ('unreleased', 'suspended')`)})
   select (select count(*)::integer from looked) as looked,
          (select coalesce(jsonb_object_agg(t.event_type, t.n), '{}') from (
             select e.event_type, count(*) as n from looked l join events e on e.day = l.event_day and e.id = l.event_uuid

@@ -38,7 +38,7 @@ export async function countWaiting(
 ): Promise<Map<string, WaitingDeliveries>> {
   const limit = maxCounted + 1;
   const rows = await byIndexesOnly(database, (trx) =>
-    query<Counted & { id: string }>(trx, COUNT, [endpointIds, limit, limit, limit]),
+    query<Counted & { id: string }>(trx, COUNT, [endpointIds, limit, limit, limit, limit]),
   );
   return new Map(rows.map(({ id, ...counted }) => [id, { ...totalOf(counted, maxCounted), ...counted }]));
 }
@@ -65,8 +65,9 @@ const COUNT = `
      select 1 from delivery_queue where endpoint_id = e.id and state = 'queued' limit ?) as counted) as behind
    cross join lateral (
      select count(*) filter (where state = 'unreleased') as unreleased,
-            count(*) filter (where state = 'suspended') as suspended, min(created_at) as oldest from delivery_queue
-      where not released and state in ('unreleased', 'suspended') and endpoint_id = e.id) as kept
+            count(*) filter (where state = 'suspended') as suspended, min(created_at) as oldest
+       from (select state, created_at from delivery_queue
+              where endpoint_id = e.id and state in ('unreleased', 'suspended') limit ?) as counted) as kept
    cross join lateral (
      select count(*) filter (where state = 'retrying') as retrying,
             count(*) filter (where state = 'claimed') as claimed, min(created_at) as oldest

@@ -86,7 +86,7 @@ export async function holdIdempotencyKey(
   const held = await execute(
     database,
     `update idempotency_keys set held_until = now() + ? * interval '1 millisecond'
-      where waba_id = ? and operation = ? and key = ? and held_until <= clock_timestamp() and response_status is null`,
+      where waba_id = ? and operation = ? and key = ? and held_until <= (select clock_timestamp()) and response_status is null`,
     [holdMs, wabaId, operation, key],
   );
   return held === 1;

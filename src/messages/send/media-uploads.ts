@@ -167,7 +167,7 @@ export async function claimUpstreamMedia(
      on conflict (media_id, phone_number_id) do update
         set uploading_until = excluded.uploading_until, upstream_media_id = null
       where (m.upstream_media_id is null or m.expires_at <= now())
-        and (m.uploading_until is null or m.uploading_until <= clock_timestamp())`,
+        and (m.uploading_until is null or m.uploading_until <= (select clock_timestamp()))`,
     { uuid, phoneNumberId, leaseMs },
   );
   return claimed === 1;

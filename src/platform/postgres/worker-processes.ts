@@ -74,7 +74,7 @@ export async function takeHousekeepingStep(
     database,
     `insert into housekeeping_steps as s (step, next_at)
      values (:step, clock_timestamp() + :holdMs * interval '1 millisecond')
-     on conflict (step) do update set next_at = excluded.next_at where s.next_at <= clock_timestamp()`,
+     on conflict (step) do update set next_at = excluded.next_at where s.next_at <= (select clock_timestamp())`,
     { step, holdMs },
   );
   return taken === 1;

@@ -1,10 +1,10 @@
 import { expect, test } from 'vitest';
 import { ageDatabase } from '../../../bench/stack/aged-database.ts';
-import type { Database, Transaction } from '../../../src/platform/postgres/database.ts';
-import { query } from '../../../src/platform/postgres/sql.ts';
+import type { Database } from '../../../src/platform/postgres/database.ts';
 import { claimAll } from '../../support/due-shares.ts';
 import { addEndpoints, queueEach } from '../../support/many-endpoints.ts';
 import { partitionsOpened } from '../../support/partitions-opened.ts';
+import { rowsRead } from '../../support/rows-read.ts';
 import { settleAndFollow } from '../../support/settle-rows.ts';
 import { seedFixtureAccounts } from '../../support/test-accounts.ts';
 import { testWorkerDatabase } from '../../support/test-database.ts';
@@ -12,17 +12,6 @@ import { testWorkerDatabase } from '../../support/test-database.ts';
 const WABA = '900000000000101';
 const EVENTS = 6_000;
 const DELIVERIES_PER_LANE = 20;
-
-/** Rows of a table, or of its daily partitions, that the transaction has read until now. */
-async function rowsRead(trx: Transaction, table: string): Promise<number> {
-  const [row] = await query<{ count: string }>(
-    trx,
-    `select coalesce(sum(coalesce(seq_tup_read, 0) + coalesce(idx_tup_fetch, 0)), 0) as count
-       from pg_stat_xact_user_tables where relname ~ ('^' || cast(? as text) || '(_default|_[0-9]+)?$')`,
-    [table],
-  );
-  return Number(row?.count);
-}
 
 /** Has the claims of a lane settled one after the other; returns how many rows of events were read for each follower. */
 async function readPerFollower(database: Database): Promise<number[]> {

@@ -571,7 +571,7 @@ begin
     delete from delivery_queue q
      using unnest(lane_endpoints, lane_names) as l (endpoint_id, lane)
      where q.delivery_id = any (ids) and q.endpoint_id = l.endpoint_id and q.lane = l.lane
-       and (under_way_too or q.state <> 'claimed' or q.lease_until <= clock_timestamp() or q.token = any (tokens))
+       and (under_way_too or q.state <> 'claimed' or q.lease_until <= (select clock_timestamp()) or q.token = any (tokens))
     returning q.delivery_id, q.delivery_day, q.attempts, q.endpoint_id, q.lane, q.state
   )
   select array_agg(g.delivery_id), array_agg(g.delivery_day), array_agg(g.attempts),
@@ -734,10 +734,12 @@ declare
   followers uuid[];
   log_day date;
 begin
+  -- So written that no partial index serves for the state: by the statistics of an empty queue all claims would be read.
   select array_agg(locked.delivery_id) into ours from (
     select q.delivery_id from delivery_queue q
       join unnest(ids, tokens) as c (delivery_id, token) on c.delivery_id = q.delivery_id and c.token = q.token
-     where q.state = 'claimed' order by q.endpoint_id, q.lane for update of q skip locked) as locked;
+     where q.delivery_id = any (ids) and q.state || '' = 'claimed'
+     order by q.endpoint_id, q.lane for update of q skip locked) as locked;
   if ours is null then
     return;
   end if;

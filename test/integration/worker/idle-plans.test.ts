@@ -1,0 +1,118 @@
+import { expect, onTestFinished, test } from 'vitest';
+import { loadConfig } from '../../../src/platform/config/config.ts';
+import { type Database, type DatabasePool, openDatabase } from '../../../src/platform/postgres/database.ts';
+import { migrate } from '../../../src/platform/postgres/migrate.ts';
+import { query } from '../../../src/platform/postgres/sql.ts';
+import type { QueueState } from '../../../src/queue/states.ts';
+import { startWorker } from '../../../src/worker/start-worker.ts';
+import { addEndpoints } from '../../support/many-endpoints.ts';
+import { startOwnPostgres } from '../../support/own-postgres.ts';
+import { silentLogger } from '../../support/silent-logger.ts';
+import { seedFixtureAccounts } from '../../support/test-accounts.ts';
+import { testSettings } from '../../support/test-settings.ts';
+import { eventually } from '../../support/webhook-receiver.ts';
+
+const WABA = '900000000000101';
+
+/** In each state of the queue, at an endpoint for each. Nothing of it can be done within an hour. */
+const ROWS = 1_000_000;
+
+/** Pages of 8 KiB per call; a walk over all rows of a state touches 3,000 of its index alone. */
+const MOST_PAGES = 1_500;
+
+/** SQL of what differs from one state to the next, by the number `n` of the row. */
+const STATES: Readonly<Record<QueueState, { columns: string; values: string }>> = {
+  queued: { columns: 'lane, released', values: `'one lane', true` },
+  unreleased: { columns: 'lane, released', values: `'lane ' || n, false` },
+  suspended: { columns: 'lane, released, replay', values: `'lane ' || n, false, true` },
+  due: { columns: 'lane, released, parked', values: `'lane ' || n, true, true` },
+  claimed: {
+    columns: 'lane, released, attempts, token, lease_until',
+    values: `'lane ' || n, true, 1, gen_random_uuid(), now() + interval '1 hour'`,
+  },
+  retrying: {
+    columns: 'lane, released, attempts, next_attempt_at, first_failed_at, blocks',
+    values: `'lane ' || n, true, 1, now() + interval '1 hour' + n * interval '1 ms', now(), case when n % 2 = 0 then 'other' end`,
+  },
+};
+
+/** A server that counts what each statement touches, also those within functions. */
+async function countingServer(): Promise<{ database: DatabasePool; url: string }> {
+  const settings = [
+    'shared_preload_libraries=pg_stat_statements',
+    'pg_stat_statements.track=all',
+    'autovacuum=off',
+    'max_wal_size=16GB',
+    'maintenance_work_mem=128MB',
+  ];
+  const { url } = await startOwnPostgres({ settings });
+  const timeouts = { statementMs: 300_000, answerMs: 300_000 };
+  const database = openDatabase({ url, poolMax: 8, applicationName: 'test', timeouts });
+  onTestFinished(() => database.destroy());
+  await migrate(database);
+  await database.raw('create extension pg_stat_statements');
+  return { database, url };
+}
+
+/** Indexes are made when all rows are there, which takes a third of the time. */
+async function fillQueue(database: Database): Promise<void> {
+  const states = Object.entries(STATES);
+  const urls = states.map(([state]) => `https://${state}.example`);
+  const ids = await addEndpoints(database, WABA, { urls, ratePerSecond: null });
+  const indexes = await query<{ name: string; definition: string }>(
+    database,
+    `select cast(indexrelid as regclass)::text as name, pg_get_indexdef(indexrelid) as definition from pg_index
+      where indrelid = cast('delivery_queue' as regclass)
+        and not exists (select from pg_constraint where conindid = indexrelid)`,
+  );
+  for (const { name } of indexes) await database.raw(`drop index ${name}`);
+  await Promise.all(
+    states.map(([state, { columns, values }], n) =>
+      database.raw(
+        `insert into delivery_queue (endpoint_id, state, delivery_day, delivery_id, event_day, event_uuid, ${columns})
+         select ${ids[n]}, '${state}', current_date, uuidv7(), current_date, uuidv7(), ${values}
+           from generate_series(1, ${ROWS}) as n`,
+      ),
+    ),
+  );
+  for (const { definition } of indexes) await database.raw(definition);
+  await database.raw(
+    `update webhook_endpoints set mode = 'paused', has_parked = true where url = 'https://due.example'`,
+  );
+  await database.raw('vacuum analyze');
+}
+
+type Counted = { text: string; calls: number; pages: number };
+
+async function readCounts(database: Database): Promise<Counted[]> {
+  return await query<Counted>(
+    database,
+    `select regexp_replace(s.query, '\\s+', ' ', 'g') as text, s.calls::integer as calls,
+            (s.shared_blks_hit + s.shared_blks_read)::float8 / s.calls as pages
+       from pg_stat_statements s join pg_database d on d.oid = s.dbid and d.datname = current_database()
+      order by pages desc`,
+  );
+}
+
+test('no statement of an idle worker reads more because a million deliveries wait in each state of the queue', {
+  timeout: 600_000,
+}, async () => {
+  const { database, url } = await countingServer();
+  await seedFixtureAccounts(database);
+  await fillQueue(database);
+  await query(database, 'select pg_stat_statements_reset()');
+  const worker = await startWorker(loadConfig(testSettings(url)), silentLogger);
+  onTestFinished(() => worker.stop());
+  const releases = async () =>
+    (await readCounts(database)).find(({ text }) =>
+      /^update delivery_queue set state = \S+ next_attempt_at/.test(text),
+    )?.calls ?? 0;
+  await eventually('every loop has had a turn', async () => (await releases()) > 60, {
+    is: true,
+    withinMs: 120_000,
+  });
+  const counts = await readCounts(database);
+  expect(counts.length).toBeGreaterThan(100);
+  // All that an idle worker asks is among them, so a loop that is added is checked too.
+  expect(counts.filter(({ pages }) => pages > MOST_PAGES)).toEqual([]);
+});
