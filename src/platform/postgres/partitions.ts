@@ -1,5 +1,6 @@
 import type { Database, Transaction } from './database.ts';
 import { isCheckViolation, isLockTimeout } from './error-class.ts';
+import { isHeldForLong } from './long-holders.ts';
 import { query, queryValue } from './sql.ts';
 
 /** Tables with a partition per UTC day, named `<table>_YYYYMMDD`, and the column of the day. */
@@ -17,7 +18,6 @@ const DAYS_AHEAD = 7;
 /** A lock that is waited for makes all later statements on the table wait too, so not for long. */
 export const TABLE_LOCK_TIMEOUT_MS = 100;
 const TRIES = 3;
-const PAUSE_MS = 200;
 
 /** Rows of wrong clocks that are moved while the default partition cannot be read. A day with more stays there. */
 const MOST_MOVED = 10_000;
@@ -98,11 +98,11 @@ async function makeWhenFree(
 ): Promise<string | null> {
   for (let tries = 1; ; tries += 1) {
     try {
+      if (await isHeldForLong(database, [`${table}_default`])) return IN_USE;
       return await makePartition(database, table, day, daysAhead);
     } catch (error) {
       if (!isLockTimeout(error)) return error instanceof Error ? error.message : String(error);
       if (tries === TRIES) return IN_USE;
-      await new Promise((resolve) => setTimeout(resolve, PAUSE_MS));
     }
   }
 }

@@ -2,6 +2,7 @@ import { forgetWaitingBodies } from '../../inbox/waiting-bodies.ts';
 import type { Logger } from '../../platform/logger.ts';
 import type { Database } from '../../platform/postgres/database.ts';
 import { isLockTimeout } from '../../platform/postgres/error-class.ts';
+import { isHeldForLong } from '../../platform/postgres/long-holders.ts';
 import {
   type DailyTable,
   inBatches,
@@ -23,8 +24,7 @@ export type RetentionDays = {
 type Tools = { database: Database; logger: Logger };
 
 /** Attempts to get a table for a tenth of a second; after them the day waits for the next turn. */
-const TRIES = 10;
-const PAUSE_MS = 200;
+const TRIES = 3;
 
 /** Upstream may still send a status of a message that is so old, and its number must follow the last one. */
 const LEAST_KEY_DAYS = 60;
@@ -90,11 +90,12 @@ async function dropWhenFree(
   day: string,
   neededIds: readonly string[],
 ): Promise<DropOutcome> {
-  for (let tries = 1; ; tries += 1) {
+  for (let tries = 1; tries <= TRIES; tries += 1) {
+    if (await isHeldForLong(database, [table, partitionName(table, day)])) return 'busy';
     const outcome = await dropDay(database, table, day, neededIds);
-    if (outcome !== 'busy' || tries === TRIES) return outcome;
-    await new Promise((resolve) => setTimeout(resolve, PAUSE_MS));
+    if (outcome !== 'busy') return outcome;
   }
+  return 'busy';
 }
 
 /** Days (YYYY-MM-DD) of a table that ended more than `keepDays` days ago, the oldest first. */

@@ -210,6 +210,42 @@ describe('a day of a table that is in use', () => {
   });
 });
 
+/** Notes which tables are to be locked for the statements of a database. */
+function notingLocks<Given extends Database>(given: Given, locked: string[]): Given {
+  return {
+    ...given,
+    raw: (text, bindings) => {
+      const [, table] = /lock table (?:only )?(\w+)/.exec(text) ?? [];
+      if (table !== undefined) locked.push(table);
+      return given.raw(text, bindings);
+    },
+    transaction: (work) => given.transaction((trx) => work(notingLocks(trx, locked))),
+  };
+}
+
+describe('days of tables that a dump reads', () => {
+  beforeEach(makeDays);
+
+  test('are not even asked for, because all others would wait behind the question', async () => {
+    const locked: string[] = [];
+    const noting = notingLocks<Database>(database, locked);
+    const retention = { inbox: 39, events: 39, attempts: 39 };
+    const dump = openDatabase({ url, poolMax: 1, applicationName: 'dump' });
+    try {
+      await dump.transaction(async (trx) => {
+        for (const table of TABLES) await query(trx, `select 1 from ${table} limit 1`);
+        const applying = applyRetention({ database: noting, logger: silentLogger }, retention);
+        await expect(applying).rejects.toThrow('others hold the tables');
+      });
+    } finally {
+      await dump.destroy();
+    }
+    expect(locked).toEqual([]);
+    await applyRetention({ database: noting, logger: silentLogger }, retention);
+    expect(locked.toSorted()).toEqual(TABLES.toSorted());
+  });
+});
+
 describe('ordering keys', () => {
   const keep = async (name: string, age: number, wabaId = WABA) =>
     await query(
