@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import type { SignedBody } from '../../inbox/bodies.ts';
 
 /** Why a body was not acknowledged; upstream should send it again. */
@@ -17,6 +18,8 @@ export type BodyBatcherOptions = {
   store: (bodies: readonly SignedBody[], startNext: () => void) => Promise<void>;
   /** Whether a failed `store` says nothing about the bodies, so that storing them one by one is no use. */
   isTransient: (error: unknown) => boolean;
+  /** Whether the database is away, for a moment perhaps: the bodies are kept and stored again as long as their time lasts. */
+  isAway: (error: unknown) => boolean;
   /** Told of a body that fails even alone: the operator must find out why. */
   onPoison: (error: unknown, sizeBytes: number) => void;
   maxBatchBodies: number;
@@ -30,7 +33,16 @@ export type BodyBatcherOptions = {
   abandonAfterMs: number;
 };
 
-type Waiting = { signed: SignedBody; settle: (error: BodyNotStoredError | null) => void; isSettled: boolean };
+type Waiting = {
+  signed: SignedBody;
+  settle: (error: BodyNotStoredError | null) => void;
+  isSettled: boolean;
+  /** Why it could not be stored until now. */
+  failure: unknown;
+};
+
+/** Between two attempts to store bodies while the database is away; it may be back in a second. */
+const AGAIN_MS = 100;
 
 const MAX_HANGING_BATCHES = 3;
 
@@ -61,6 +73,7 @@ export class BodyBatcher {
     const waiting: Waiting = {
       signed,
       isSettled: false,
+      failure: null,
       settle: (error) => {
         if (waiting.isSettled) return;
         waiting.isSettled = true;
@@ -70,7 +83,7 @@ export class BodyBatcher {
         else reject(error);
       },
     };
-    const tooSlow = () => waiting.settle(new BodyNotStoredError('too_slow'));
+    const tooSlow = () => waiting.settle(outOfTime(waiting));
     const timer = setTimeout(tooSlow, this.#options.commitTimeoutMs);
     this.#queue.push(waiting);
     this.#running ??= Promise.resolve().then(() => this.#runBatches());
@@ -119,7 +132,7 @@ export class BodyBatcher {
   async #commit(batch: readonly Waiting[], startNext: () => void): Promise<void> {
     const committed = commitBatch(this.#options, batch, startNext);
     if (await isDoneWithin(committed, this.#options.commitTimeoutMs)) return;
-    for (const waiting of batch) waiting.settle(new BodyNotStoredError('too_slow'));
+    for (const waiting of batch) waiting.settle(outOfTime(waiting));
     this.#hangingBatches += 1;
     void isDoneWithin(committed, this.#options.abandonAfterMs).then(() => {
       this.#hangingBatches -= 1;
@@ -127,12 +140,20 @@ export class BodyBatcher {
   }
 }
 
+function outOfTime({ failure }: Waiting): BodyNotStoredError {
+  return failure === null
+    ? new BodyNotStoredError('too_slow')
+    : new BodyNotStoredError('not_stored', failure);
+}
+
 /** Never throws: each body of the batch is told on its own. */
 async function commitBatch(
   options: BodyBatcherOptions,
-  batch: readonly Waiting[],
+  given: readonly Waiting[],
   startNext: () => void,
 ): Promise<void> {
+  const batch = given.filter(({ isSettled }) => !isSettled);
+  if (batch.length === 0) return;
   try {
     await options.store(
       batch.map(({ signed }) => signed),
@@ -140,9 +161,14 @@ async function commitBatch(
     );
     for (const waiting of batch) waiting.settle(null);
   } catch (error) {
+    if (options.isAway(error)) {
+      for (const waiting of batch) waiting.failure = error;
+      await sleep(AGAIN_MS);
+      return await commitBatch(options, batch, startNext);
+    }
     if (batch.length > 1 && !options.isTransient(error)) {
       // The bodies are at fault, not the database: the one that is must not take the others with it.
-      for (const waiting of batch) if (!waiting.isSettled) await commitBatch(options, [waiting], startNext);
+      for (const waiting of batch) await commitBatch(options, [waiting], startNext);
       return;
     }
     if (!options.isTransient(error)) options.onPoison(error, batch[0]?.signed.body.length ?? 0);

@@ -8,7 +8,7 @@ import type { Config } from '../../platform/config/config.ts';
 import { MAX_DROPPED_BYTES, readBody } from '../../platform/http/read-body.ts';
 import { tracing } from '../../platform/metrics/metrics.ts';
 import type { Database } from '../../platform/postgres/database.ts';
-import { isDataError } from '../../platform/postgres/error-class.ts';
+import { isDataError, isTransientError } from '../../platform/postgres/error-class.ts';
 import { ApiError, unavailable } from '../errors/api-error.ts';
 import { guardBodies } from '../shares/client-shares.ts';
 import { BodyBatcher, type BodyBatcherOptions, BodyNotStoredError } from './body-batcher.ts';
@@ -34,6 +34,7 @@ export async function upstreamWebhookRoutes(
         ? (bodies) => insertBodies(database, bodies)
         : storeAtOnce(database, keepAtOnce),
     isTransient: (error) => !isDataError(error),
+    isAway: isTransientError,
     onPoison: (error, sizeBytes) =>
       scope.log.error({ err: error, sizeBytes }, 'an upstream body cannot be stored'),
     maxBatchBodies: 500,

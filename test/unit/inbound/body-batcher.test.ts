@@ -7,9 +7,11 @@ import {
 } from '../../../src/api/inbound/body-batcher.ts';
 
 class TransientError extends Error {}
+class AwayError extends Error {}
 
 const LIMITS = {
-  isTransient: (error: unknown) => error instanceof TransientError,
+  isTransient: (error: unknown) => error instanceof TransientError || error instanceof AwayError,
+  isAway: (error: unknown) => error instanceof AwayError,
   onPoison: () => {},
   maxBatchBodies: 500,
   maxBatchBytes: 4_000_000,
@@ -144,7 +146,7 @@ describe('what is acknowledged is stored', () => {
     expect(onPoison).toHaveBeenCalledWith(expect.any(Error), 6);
   });
 
-  test('a transient failure fails its batch without a second try, and nobody is told of poison', async () => {
+  test('a failure that does not pass by itself fails its batch without a second try, and nobody is told of poison', async () => {
     const onPoison = vi.fn();
     const store = vi.fn(async () => {
       throw new TransientError();
@@ -156,13 +158,59 @@ describe('what is acknowledged is stored', () => {
   });
 });
 
-describe('a database that hangs', () => {
-  const reasonOf = (add: Promise<void>) =>
-    add.then(
-      () => 'stored',
-      (error: unknown) => (error instanceof BodyNotStoredError ? error.reason : 'other'),
-    );
+const reasonOf = (add: Promise<void>) =>
+  add.then(
+    () => 'stored',
+    (error: unknown) => (error instanceof BodyNotStoredError ? error.reason : 'other'),
+  );
 
+describe('a database that is away', () => {
+  test('for less than the time that bodies have, none is refused, and they are stored in the order in which they came', async () => {
+    vi.useFakeTimers();
+    const backMs = performance.now() + 2_000;
+    const stored: string[] = [];
+    const { add } = batcher({
+      store: async (bodies) => {
+        if (performance.now() < backMs) throw new AwayError();
+        stored.push(...bodies.map(String));
+      },
+    });
+    const adds: Promise<string>[] = [];
+    for (let n = 0; n < 250; n += 1) {
+      adds.push(reasonOf(add(body(String(n)))));
+      await vi.advanceTimersByTimeAsync(10);
+    }
+    expect(new Set(await Promise.all(adds))).toEqual(new Set(['stored']));
+    expect(stored).toEqual(adds.map((_add, n) => String(n)));
+  });
+
+  test('for longer, each body is refused when its own time is over, with the reason', async () => {
+    vi.useFakeTimers();
+    const { add, drained } = batcher({
+      store: async () => {
+        throw new AwayError('the server starts');
+      },
+    });
+    const first = add(body('1'));
+    const refused = expect(first).rejects.toMatchObject({
+      reason: 'not_stored',
+      cause: { message: 'the server starts' },
+    });
+    await vi.advanceTimersByTimeAsync(3_000);
+    const second = reasonOf(add(body('2')));
+    await vi.advanceTimersByTimeAsync(1_000);
+    await refused;
+    await vi.advanceTimersByTimeAsync(2_999);
+    expect(await Promise.race([second, Promise.resolve('waiting')])).toBe('waiting');
+    await vi.advanceTimersByTimeAsync(1);
+    // It came when an earlier batch was under way: it was not given to the database yet.
+    expect(['too_slow', 'not_stored']).toContain(await second);
+    await vi.advanceTimersByTimeAsync(1_000);
+    await drained();
+  });
+});
+
+describe('a database that hangs', () => {
   test('bodies are answered for after the time-out, and later ones do not wait behind the hanging batch', async () => {
     vi.useFakeTimers();
     let calls = 0;
