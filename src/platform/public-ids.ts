@@ -65,6 +65,10 @@ function publicId(prefix: Prefix, uuid: string): string {
 
 const random = Buffer.alloc(16);
 
+/** Drawn for many ids at once: to draw eight bytes takes ten times as long as all else. */
+const drawn = Buffer.alloc(8 * 512);
+let usedBytes = drawn.length;
+
 let lastMs = 0;
 let counter = 0;
 const MAX_COUNTER = 0x0fff;
@@ -76,7 +80,11 @@ const MAX_COUNTER = 0x0fff;
 export function uuidV7(atMs: number): string {
   counter = atMs === lastMs ? Math.min(counter + 1, MAX_COUNTER) : 0;
   lastMs = atMs;
-  randomFillSync(random, 8);
+  if (usedBytes === drawn.length) {
+    randomFillSync(drawn);
+    usedBytes = 0;
+  }
+  usedBytes += drawn.copy(random, 8, usedBytes, usedBytes + 8);
   random.writeUIntBE(atMs, 0, 6);
   random.writeUInt16BE(0x7000 | counter, 6);
   random[8] = 0x80 | ((random[8] ?? 0) & 0x3f);

@@ -87,7 +87,7 @@ const MIB = 1024 * 1024;
 const BATCH = { bodies: 500, bytes: 4 * MIB };
 /** Of a shard among several at least so many. */
 const LEAST_OF_SHARD = 64;
-const BACKLOG = { bodiesPerWaba: 100, bytesPerWaba: MIB, bytes: 8 * MIB };
+const BACKLOG = { bodiesPerWaba: 100, bytesPerWaba: MIB / 4, bytes: 2 * MIB };
 
 type Found = {
   memory: ShardMemory;
