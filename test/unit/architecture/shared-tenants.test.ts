@@ -20,6 +20,8 @@ const SHARED: Readonly<Record<string, string>> = {
     'every route meets every object of two accounts, which only the last test changes',
   'api/graph/products.test.ts':
     'the calls of a product follow each other: a later one names the file of an earlier one',
+  'deliveries/own-rows.test.ts':
+    'a queue that takes seconds to fill: each test undoes all that it changes in it',
   'deliveries/find-every-id.test.ts':
     'an object of every kind is made once, and each test looks for all of them',
   'portal/access/every-change.test.ts':

@@ -476,10 +476,10 @@ end $$;
 -- while they are locked, nothing is queued behind them.
 --
 -- The first of a lane is asked for by the range and the order of its index: with `lane =` the planner may walk all that
--- waits by position, once it knows how much that is.
+-- waits by position, once it knows how much that is. A bitmap would hold the whole lane.
 create or replace function promote_next(
   endpoint_ids bigint[], lanes text[], claim_token uuid, lease_ms double precision
-) returns table (delivery_id uuid, state text) language plpgsql as $$
+) returns table (delivery_id uuid, state text) language plpgsql set enable_bitmapscan = off as $$
 #variable_conflict use_column
 begin
   return query

@@ -686,7 +686,7 @@ create index replays_waba on replays (waba_id, id);
 -- queued = behind another; unreleased = its event has no body yet; suspended = its replay is paused; due = may be claimed;
 -- claimed = leased by an attempt under way; retrying = waits for the time of its next attempt.
 -- All moves between them are in src/deliveries/queue (states.ts) and in the functions that it calls.
--- Its end is empty after each burst: a vacuum that gave the pages back would lock all others out meanwhile.
+-- Its end is empty after each burst: a vacuum that released those pages would lock all others out meanwhile.
 create table delivery_queue (
   position bigint generated always as identity primary key,
   endpoint_id bigint not null,
