@@ -1,6 +1,6 @@
 import type { NamedIn } from '../platform/erasing.ts';
 import type { Database, Transaction } from '../platform/postgres/database.ts';
-import { execute, query, queryColumn, queryOne } from '../platform/postgres/sql.ts';
+import { execute, query, queryColumn, queryOne, queryValue } from '../platform/postgres/sql.ts';
 import {
   finishTask,
   insertWorkflowTasks,
@@ -160,6 +160,26 @@ export async function listWaitingKeyRequests(database: Database, limit: number):
     `select ${REQUEST} ${FROM} where r.state = 'requested' and r.decide_until > now() order by r.id limit ?`,
     [limit],
   );
+}
+
+export async function listPastKeyRequests(
+  database: Database,
+  { beforeId, limit }: { beforeId: string | null; limit: number },
+): Promise<KeyRequest[]> {
+  return await query<KeyRequest>(
+    database,
+    `select ${REQUEST} ${FROM}
+      where not (r.state = 'requested' and r.decide_until > now())
+        and (cast(:beforeId as bigint) is null or r.id < cast(:beforeId as bigint))
+      order by r.id desc limit :limit`,
+    { beforeId, limit },
+  );
+}
+
+export async function countUndecided(database: Database, most: number): Promise<number> {
+  const text = `select count(*)::integer from (
+       select from api_key_requests where state = 'requested' and decide_until > now() limit ?) as undecided`;
+  return (await queryValue<number>(database, text, [most])) ?? 0;
 }
 
 export async function saveDecision(

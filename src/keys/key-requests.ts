@@ -13,11 +13,13 @@ import { findApiKeyDetails } from './api-key-store.ts';
 import { checkNetworks, checkScopes } from './api-keys.ts';
 import {
   countKeyRequests,
+  countUndecided,
   expireKeyRequests,
   findKeyRequest,
   insertKeyRequest,
   type KeyRequest,
   listKeyRequests,
+  listPastKeyRequests,
   listWaitingKeyRequests,
   lockKeyRequest,
   lockKeyRequestsOf,
@@ -106,6 +108,20 @@ export async function keyRequestOf(
 /** For operators: what waits for a decision, the oldest first; up to 100. */
 export async function waitingKeyRequests({ database }: Tools): Promise<KeyRequest[]> {
   return await listWaitingKeyRequests(database, MAX_LISTED);
+}
+
+/** For operators: the newest of those that no longer wait for a decision, or those before one. */
+export async function pastKeyRequests(
+  { database }: Tools,
+  { beforeId = null as string | null, limit = MAX_LISTED } = {},
+): Promise<KeyRequest[]> {
+  if (beforeId !== null) checkRequestId(beforeId);
+  return await listPastKeyRequests(database, { beforeId, limit });
+}
+
+/** How many wait for a decision; up to 100. */
+export async function countWaitingKeyRequests({ database }: Tools): Promise<number> {
+  return await countUndecided(database, MAX_LISTED);
 }
 
 /**

@@ -3,13 +3,14 @@ import type { Viewer } from './access/viewer.ts';
 import { csrfField } from './components/form.ts';
 import { html, type Markup, nothing } from './markup.ts';
 
-export type NavigationEntry = { key: string; label: string; href: string };
+/** `count`: what waits there for the reader. */
+export type NavigationEntry = { key: string; label: string; href: string; count?: number };
 
 export type WabaInView = { wabaId: string; businessName: string };
 
 const TENANT_PAGES = [
   ['overview', 'Overview', ''],
-  ['endpoints', 'Webhooks', '/endpoints'],
+  ['endpoints', 'Webhook Settings', '/endpoints'],
   ['deliveries', 'Deliveries', '/deliveries'],
   ['replays', 'Replays', '/replays'],
   ['conversations', 'Conversations', '/conversations'],
@@ -30,6 +31,9 @@ const OPERATOR_PAGES = [
   ['operator/erasures', 'Erasures', '/erasures'],
   ['operator/audit', 'Audit log', '/audit'],
 ] as const;
+
+const APPROVALS = 'operator/approvals';
+const WAYS_OUT: readonly string[] = ['operator/health', 'operator/tenants', APPROVALS];
 
 export const SANDBOX_ENTRY = { key: 'sandbox', label: 'Sandbox console', href: '/portal/sandbox' };
 
@@ -52,8 +56,16 @@ export function wabaNavigation(wabaIds: readonly string[]): NavigationEntry[] {
     : entries;
 }
 
-export function operatorNavigation(): NavigationEntry[] {
-  return OPERATOR_PAGES.map(([key, label, path]) => ({ key, label, href: `/portal/operator${path}` }));
+export function operatorNavigation(pendingApprovals: number): NavigationEntry[] {
+  return OPERATOR_PAGES.map(([key, label, path]) => {
+    const entry = { key, label, href: `/portal/operator${path}` };
+    return key === APPROVALS ? { ...entry, count: pendingApprovals } : entry;
+  });
+}
+
+/** Inside a tenant: the ways out of it. Other pages of operators have the names of pages of the tenant. */
+export function operatorWay(entries: readonly NavigationEntry[]): NavigationEntry[] {
+  return entries.filter(({ key }) => WAYS_OUT.includes(key));
 }
 
 type Place = Viewer['places'][number];

@@ -7,6 +7,7 @@ import { type Child, html, type Markup, nothing } from './markup.ts';
 import {
   type NavigationEntry,
   operatorNavigation,
+  operatorWay,
   SANDBOX_ENTRY,
   tenantNavigation,
   tenantSwitcher,
@@ -36,6 +37,8 @@ export type PageView = {
   body: Child;
   /** What the bell counts; null: it counts nothing here. */
   newAlerts?: number | null;
+  /** Requests for keys that an operator decides on. */
+  pendingApprovals?: number;
   hasSandbox?: boolean;
   /** More style sheets and scripts: names of files in `assets`, or URLs. */
   assets?: readonly string[];
@@ -89,19 +92,21 @@ function signedInBody(view: PageView, viewer: Viewer): Markup {
 <header class="top">
 <a class="brand" href="/portal">${brand()}</a>
 ${view.waba && wabaInView(view.waba)}
+${!isOperatorElsewhere(viewer) && bell(view.newAlerts ?? 0)}
+<input type="checkbox" id="menu" class="menu-switch" aria-label="Show the menu"><label for="menu" class="menu-label">Menu</label>
 ${tenantSwitcher(viewer, Boolean(view.waba))}
 <nav class="account" aria-label="Account">
-${!isOperatorElsewhere(viewer) && bell(view.newAlerts ?? 0)}
 <a href="/portal/account"><span class="who">${viewer.name || viewer.email}</span> <span class="role">${viewer.role}</span></a>
 <form method="post" action="/portal/sign-out"><input type="hidden" name="_csrf" value="${viewer.csrfToken}"><button class="plain">Sign out</button></form>
 </nav>
 </header>
+${isOperatorInside(view, viewer) && operatorBanner(view.waba)}
 <div class="frame">
 ${sideNavigation(view, viewer)}
 <main id="main" tabindex="-1">
 ${passwordNotice(viewer)}
 ${ownerNotices(viewer)}
-${trail(view.trail ?? [])}
+${trail(view)}
 <div class="heading">
 <h1>${view.title}</h1>
 ${view.actions && html`<div class="actions">${view.actions}</div>`}
@@ -112,6 +117,18 @@ ${view.body}
 </main>
 </div>
 </body>`;
+}
+
+function isOperatorInside(
+  view: PageView,
+  { role, isOperatorAddress }: Viewer,
+): view is PageView & { waba: WabaInView } {
+  return role === 'operator' && isOperatorAddress && Boolean(view.waba);
+}
+
+/** What an operator changes in a tenant is easily taken for the operator's own. */
+function operatorBanner({ businessName }: WabaInView): Markup {
+  return html`<p class="operator-banner">You act as an operator in <strong>${businessName}</strong>. The audit log of the tenant shows what you read and change. <a href="/portal/operator/tenants">Leave the tenant</a></p>`;
 }
 
 function bell(count: number): Markup {
@@ -133,7 +150,7 @@ function passwordNotice({ passwordLink, passwordLinkBy }: Viewer): Markup {
 }
 
 function brand(): Markup {
-  return html`<img src="${assetUrl('heliograph.svg')}" alt="" width="24" height="24"> Heliograph`;
+  return html`<img src="${assetUrl('heliograph.svg')}" alt="" width="24" height="24"> <span>Heliograph</span>`;
 }
 
 function wabaInView({ wabaId, businessName }: WabaInView): Markup {
@@ -145,27 +162,30 @@ function sideNavigation(view: PageView, viewer: Viewer): Markup {
   const tenant = view.waba ? tenantNavigation(viewer, view.waba) : [];
   const wabas = wabaNavigation(view.wabaIds ?? []);
   const isOperator = viewer.role === 'operator' && viewer.isOperatorAddress;
-  const operator = isOperator ? operatorNavigation() : [];
+  const operator = isOperator ? operatorNavigation(view.pendingApprovals ?? 0) : [];
+  const isInside = isOperatorInside(view, viewer);
   const sandbox = view.hasSandbox ? [SANDBOX_ENTRY] : [];
   if (tenant.length + wabas.length + operator.length + sandbox.length === 0) return nothing;
   return html`<nav class="side" aria-label="Pages">
-<input type="checkbox" id="menu" class="menu-switch" aria-label="Show the pages"><label for="menu" class="menu-label">Menu</label>
-<div class="menu">
 ${tenant.length > 0 && html`<ul>${tenant.map((entry) => navigationItem(entry, view.active))}</ul>`}
 ${wabas.length > 0 && html`<h2>WABAs</h2><ul>${wabas.map((entry) => navigationItem(entry, view.active))}</ul>`}
-${operator.length > 0 && html`<h2>Operator</h2><ul>${operator.map((entry) => navigationItem(entry, view.active))}</ul>`}
+${operator.length > 0 && html`<h2>Operator</h2><ul>${(isInside ? operatorWay(operator) : operator).map((entry) => navigationItem(entry, view.active))}</ul>`}
 ${sandbox.length > 0 && html`<h2>Development</h2><ul>${sandbox.map((entry) => navigationItem(entry, view.active))}</ul>`}
-</div>
 </nav>`;
 }
 
-function navigationItem({ key, label, href }: NavigationEntry, active: string | undefined): Markup {
+function navigationItem(
+  { key, label, href, count = 0 }: NavigationEntry,
+  active: string | undefined,
+): Markup {
+  const counted =
+    count > 0 && html` <span class="count"><span class="unseen">, pending: </span>${count}</span>`;
   return key === active
-    ? html`<li><a href="${href}" aria-current="page">${label}</a></li>`
-    : html`<li><a href="${href}">${label}</a></li>`;
+    ? html`<li><a href="${href}" aria-current="page">${label}${counted}</a></li>`
+    : html`<li><a href="${href}">${label}${counted}</a></li>`;
 }
 
-function trail(steps: readonly { label: string; href: string }[]): Markup {
+function trail({ trail: steps = [], title }: PageView): Markup {
   if (steps.length === 0) return nothing;
-  return html`<nav class="trail" aria-label="Way back">${steps.map(({ label, href }) => html`<a href="${href}">${label}</a> <span aria-hidden="true">/</span> `)}</nav>`;
+  return html`<nav class="trail" aria-label="Way back">${steps.map(({ label, href }) => html`<a href="${href}">${label}</a> <span aria-hidden="true">/</span> `)}<span aria-current="page">${title}</span></nav>`;
 }

@@ -158,6 +158,7 @@ export type DeliveryDetail = LoggedDelivery & {
   wabaId: string;
   businessName: string;
   endpointUrl: string | null;
+  endpointDescription: string | null;
   endpointMode: EndpointMode | null;
   eventUuid: string;
   eventDay: string;
@@ -182,7 +183,7 @@ export async function findDeliveryDetail(
   return await queryOne<DeliveryDetail>(
     database,
     `select ${LOGGED}, d.waba_id as "wabaId", t.business_name as "businessName", e.url as "endpointUrl",
-            e.mode as "endpointMode", d.event_uuid as "eventUuid", d.event_day as "eventDay",
+            e.description as "endpointDescription", e.mode as "endpointMode", d.event_uuid as "eventUuid", d.event_day as "eventDay",
             ev.event_type as "eventType", ev.event_id as "eventId", ev.phone_number_id as "phoneNumberId", ev.sequence,
             ev.message_id as "messageId", ev.conversation_id as "conversationId", ev.occurred_at as "occurredAt",
             ev.body, q.state as "queueState",
@@ -238,6 +239,7 @@ export type ListedDelivery = LoggedDelivery & {
   wabaId: string;
   businessName: string;
   endpointUrl: string | null;
+  endpointDescription: string | null;
   eventType: EventType | null;
   eventId: string | null;
   lastDurationMs: number | null;
@@ -255,7 +257,7 @@ export async function describeDeliveries(
   return await query<ListedDelivery>(
     database,
     `select ${LOGGED}, d.waba_id as "wabaId", t.business_name as "businessName", e.url as "endpointUrl",
-            ev.event_type as "eventType", ev.event_id as "eventId", a.duration_ms as "lastDurationMs"
+            e.description as "endpointDescription", ev.event_type as "eventType", ev.event_id as "eventId", a.duration_ms as "lastDurationMs"
        from unnest(cast(:days as date[]), cast(:ids as uuid[])) with ordinality as k (day, id, n)
       cross join lateral (select * from deliveries where day = k.day and id = k.id offset 0) as d
        join wabas w on w.waba_id = d.waba_id join tenants t on t.id = w.tenant_id

@@ -1,5 +1,5 @@
 import type { Database } from '../../platform/postgres/database.ts';
-import { query, queryValue } from '../../platform/postgres/sql.ts';
+import { query } from '../../platform/postgres/sql.ts';
 
 /** The steps that a chart is made of, the last one that of the present. */
 export type ChartSpan = { steps: number; stepMinutes: number };
@@ -9,30 +9,10 @@ export type OutcomeStep = { at: Date; successes: number; failures: number };
 /** How long events of one step took until they were delivered, in ms; null without any. */
 export type LatencyStep = { at: Date; p50Ms: number | null; p95Ms: number | null };
 
-const HOUR_SPAN = { steps: 12, stepMinutes: 5 };
-const HOURS_SPAN = { steps: 24, stepMinutes: 15 };
-const DAY_SPAN = { steps: 24, stepMinutes: 60 };
-
-/** The shortest span that shows all attempts of the last 24 hours: the first hour of a WABA fills a chart, too. */
-export async function chartSpan(database: Database, wabaId: string, until: Date): Promise<ChartSpan> {
-  const firstMs = await queryValue<number>(
-    database,
-    `select (extract(epoch from cast(:until as timestamptz) - min(first.minute)) * 1000)::float8
-       from webhook_endpoints e
-      cross join lateral (
-        select minute from endpoint_minutes
-         where endpoint_id = e.id and minute >= cast(:until as timestamptz) - interval '24 hours'
-         order by minute limit 1) as first
-      where e.waba_id = :wabaId`,
-    { wabaId, until },
-  );
-  const sinceMs = firstMs ?? Number.POSITIVE_INFINITY;
-  const span = [HOUR_SPAN, HOURS_SPAN].find(
-    // The present step is not over, so the span reaches back that much less.
-    ({ steps, stepMinutes }) => sinceMs < (steps - 1) * stepMinutes * 60_000,
-  );
-  return span ?? DAY_SPAN;
-}
+export const CHART_SPANS = {
+  hour: { steps: 12, stepMinutes: 5 },
+  day: { steps: 24, stepMinutes: 60 },
+} satisfies Readonly<Record<string, ChartSpan>>;
 
 const STEP = `make_interval(mins => cast(:stepMinutes as integer))`;
 const stepOf = (time: string) => `date_bin(${STEP}, ${time}, timestamptz '2000-01-01 00:00Z')`;

@@ -43,7 +43,10 @@ const OPERATOR = [
 /** On these pages the first link that looks so is followed too. */
 const ONWARD = [
   [/\/endpoints$/, /\/endpoints\/\d+$/],
-  [/\/endpoints\/\d+$/, /\/endpoints\/\d+\/edit$/],
+  [/\/endpoints\/\d+$/, /\/endpoints\/\d+\/deliveries$/],
+  [/\/endpoints\/\d+\/deliveries$/, /\/endpoints\/\d+\/settings$/],
+  [/\/endpoints\/\d+\/settings$/, /\/endpoints\/\d+\/security$/],
+  [/\/endpoints\/\d+\/security$/, /\/endpoints\/\d+\/edit$/],
   [/\/w\/\d+\/deliveries$/, /\/deliveries\/dlv_/],
   [/\/conversations$/, /\/conversations\/\d+$/],
   [/\/replays$/, /\/replays\/\d+$/],
@@ -70,7 +73,16 @@ afterAll(async () => {
   await chrome.close();
 });
 
-/** Tables that must be scrolled to be read, by their first words; on a phone they may be. */
+/** The height of the bar at the top, and rows of tables whose last cell is beyond the edge of a phone. */
+const ON_A_PHONE = `[
+  ...[...document.querySelectorAll('header.top')].map((bar) => bar.offsetHeight).filter((height) => height > 64)
+    .map((height) => 'the bar at the top is ' + height + ' pixels high'),
+  ...[...document.querySelectorAll('.table:not(.slim) tbody tr')]
+    .filter((row) => [...row.cells].some((cell) => cell.getBoundingClientRect().right > innerWidth))
+    .map((row) => 'cut on a phone: ' + row.innerText.slice(0, 80)),
+]`;
+
+/** Tables that must be scrolled to be read, by their first words; on a phone small ones may be. */
 const CUT_TABLES = `[...document.querySelectorAll('table')]
   .filter(({ parentElement: box }) => box.scrollWidth > box.clientWidth + 1)
   .map((table) => table.parentElement.scrollWidth + ' px: ' + table.innerText.slice(0, 80)
@@ -93,6 +105,7 @@ async function problemsIn(page: Page): Promise<string[]> {
   await page.setViewportSize({ width: 390, height: 844 });
   const width = await page.evaluate<number>('document.documentElement.scrollWidth');
   if (width > 390) found.push(`${width} pixels wide on a phone`);
+  found.push(...(await page.evaluate<string[]>(ON_A_PHONE)));
   await page.setViewportSize({ width: 1280, height: 900 });
   found.push(...(await page.evaluate<string[]>(CUT_TABLES)).map((table) => `a table is cut: ${table}`));
   return found;

@@ -14,7 +14,7 @@ import {
   readEndpointForm,
   valuesOf,
 } from '../../../src/api/portal/endpoints/endpoint-form-values.ts';
-import { settingsList } from '../../../src/api/portal/endpoints/endpoint-page.ts';
+import { settingsList } from '../../../src/api/portal/endpoints/endpoint-settings.ts';
 import { formValues } from '../../../src/api/portal/form-values.ts';
 import {
   givenEndpointOptions,

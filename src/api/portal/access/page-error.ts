@@ -89,7 +89,7 @@ export function sendErrorPage(thrown: unknown, request: FastifyRequest, reply: F
   const body = html`<p>${text}</p>
 ${status >= 500 && html`<p class="hint">Request <code>${request.id}</code></p>`}
 <p><a class="button" href="/portal">${viewer === null ? 'Sign in' : 'Go to the start page'}</a></p>`;
-  sendPage(reply.headers(headers), { title, waba: null, body }, status);
+  sendPage(reply.headers(headers), { title, body }, status);
 }
 
 const TITLES: Readonly<Record<number, string>> = {

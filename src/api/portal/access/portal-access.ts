@@ -3,6 +3,7 @@ import formbody from '@fastify/formbody';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { findWaba } from '../../../accounts/accounts.ts';
 import { countNewAlerts } from '../../../alerts/alerts.ts';
+import { countWaitingKeyRequests } from '../../../keys/key-requests.ts';
 import { parseEncryptionKeys } from '../../../platform/crypto/secret-box.ts';
 import type { Database } from '../../../platform/postgres/database.ts';
 import { stepOf } from '../../../users/sign-in-policy.ts';
@@ -14,9 +15,10 @@ import type { PortalApp, PortalContext } from '../portal-app.ts';
 import { createFormTokens, type FormTokens } from './form-tokens.ts';
 import { operatorAddress } from './operator-address.ts';
 import { PAGES, requireDeclaredAccess } from './page-access.ts';
-import { formRefused, pageNotFound, roleRefused, sendErrorPage } from './page-error.ts';
+import { formRefused, PageError, pageNotFound, roleRefused, sendErrorPage } from './page-error.ts';
 import { setPortalHeaders } from './send-page.ts';
 import { sessionCookie } from './session-cookie.ts';
+import { tenantPlace } from './tenant-place.ts';
 import { isOperatorElsewhere, type Viewer, viewerIfAny } from './viewer.ts';
 
 /** Routes that are registered before, such as those of the assets, are left alone. */
@@ -32,7 +34,13 @@ export async function requirePortalAccess(scope: PortalApp, context: PortalConte
   scope.decorateRequest('portalAwaiting', null);
   scope.decorateRequest('portalWaba', null);
   scope.decorateRequest('portalNewAlerts', null);
-  scope.setErrorHandler(sendErrorPage);
+  scope.decorateRequest('portalPendingApprovals', 0);
+  scope.decorateRequest('portalPlace', null);
+  scope.setErrorHandler(async (error, request, reply) => {
+    // A page that was refused early has not looked for it, and one that failed must not try again.
+    if (error instanceof PageError) await findPlace(request, database).catch(() => undefined);
+    return sendErrorPage(error, request, reply);
+  });
   scope.addHook('onRequest', async (_request, reply) => setPortalHeaders(reply));
   scope.addHook('onRequest', async (request) => {
     if (request.routeOptions.config.pageAccess === 'operator' && !isOperatorAddress(request))
@@ -42,7 +50,9 @@ export async function requirePortalAccess(scope: PortalApp, context: PortalConte
   scope.addHook('onRequest', (request, _reply, done) => shares.serve(ownerOf(viewerIfAny(request)), done));
   refuseForeignForms(scope, tokens, publicUrl);
   scope.addHook('onRequest', async (request, reply) => await checkAccess(request, reply, database));
-  scope.addHook('preHandler', async (request) => await countAlerts(request, database));
+  scope.addHook('preHandler', async (request) => {
+    await Promise.all([countNews(request, database), findPlace(request, database)]);
+  });
   requireDeclaredAccess(scope);
   scope.route({
     method: ['GET', 'POST'],
@@ -63,12 +73,24 @@ function ownerOf(viewer: Viewer | null): ShareOwner {
   return { name: tenantId, member: userId };
 }
 
-async function countAlerts(request: FastifyRequest, database: Database): Promise<void> {
+async function countNews(request: FastifyRequest, database: Database): Promise<void> {
   const viewer = viewerIfAny(request);
   if (viewer === null || isOperatorElsewhere(viewer)) return;
   if (request.method !== 'GET' || request.routeOptions.config.polled) return;
   const { userId, tenantId } = viewer;
-  request.portalNewAlerts = await countNewAlerts(database, { userId, tenantId });
+  const [newAlerts, approvals] = await Promise.all([
+    countNewAlerts(database, { userId, tenantId }),
+    tenantId === null ? countWaitingKeyRequests({ database }) : 0,
+  ]);
+  request.portalNewAlerts = newAlerts;
+  request.portalPendingApprovals = approvals;
+}
+
+async function findPlace(request: FastifyRequest, database: Database): Promise<void> {
+  const viewer = viewerIfAny(request);
+  const isNeeded = request.portalWaba === null && request.portalPlace === null;
+  if (viewer === null || !isNeeded || request.routeOptions.config.polled) return;
+  request.portalPlace = await tenantPlace(database, viewer);
 }
 
 /** However many cookies are made up, they take two connections. */

@@ -11,16 +11,19 @@ export function sendPage(
   view: PageView,
   status: number = refusedStatus(view.error),
 ): FastifyReply {
-  const { portalSession, portalWaba, portalNewAlerts, query } = reply.request;
+  const { portalSession, portalWaba, portalPlace, query } = reply.request;
+  const { portalNewAlerts: newAlerts, portalPendingApprovals: pendingApprovals } = reply.request;
   const hasSandbox = reply.server.hasDecorator('portalSandbox');
   const viewer = portalSession?.viewer.step === 'whole' ? portalSession.viewer : null;
-  const waba = view.active?.startsWith('operator/') ? null : portalWaba;
+  const isOfOperators = view.active?.startsWith('operator/') ?? false;
+  const waba = isOfOperators ? null : (portalWaba ?? portalPlace?.waba ?? null);
+  const wabaIds = portalWaba === null ? (portalPlace?.wabaIds ?? []) : [];
   const notice = view.notice ?? noticeAfter(formValues(query).text('done'), view.done ?? {});
   return reply
     .code(status)
     .headers(view.error ? refusalHeaders(view.error) : {})
     .type('text/html; charset=utf-8')
-    .send(renderPage({ hasSandbox, viewer, waba, newAlerts: portalNewAlerts, ...view, notice }));
+    .send(renderPage({ hasSandbox, viewer, waba, wabaIds, newAlerts, pendingApprovals, ...view, notice }));
 }
 
 export function refusedStatus(error: RequestError | null | undefined): 200 | 422 | 429 {

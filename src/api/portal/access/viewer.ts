@@ -3,6 +3,7 @@ import type { Actor } from '../../../platform/audit/audit.ts';
 import type { Visitor } from '../../../users/sign-in.ts';
 import type { SessionStep } from '../../../users/sign-in-policy.ts';
 import type { OpenSession } from '../../../users/user-sessions.ts';
+import type { TenantPlace } from './tenant-place.ts';
 
 /**
  * Who looks at a page. `role` and `tenantId` are those of the tenant in which the session is at present; `tenantId` is
@@ -24,6 +25,10 @@ declare module 'fastify' {
     portalWaba: PageWaba | null;
     /** What the bell counts; null on open pages. */
     portalNewAlerts: number | null;
+    /** Requests for keys that an operator decides on; 0 for others. */
+    portalPendingApprovals: number;
+    /** Where a page without a WABA in its path is; null on the others, and for operators. */
+    portalPlace: TenantPlace | null;
   }
 }
 

@@ -9,7 +9,7 @@ import { removeTenant } from '../../../erasures/account-removal.ts';
 import { PAGES } from '../access/page-access.ts';
 import { pageNotFound } from '../access/page-error.ts';
 import { dataTable, emptyState } from '../components/table.ts';
-import { exactTime } from '../components/time.ts';
+import { columnTime } from '../components/time.ts';
 import { type Form, formAction, formCard, formPage } from '../kits/form-page.ts';
 import { listPage } from '../kits/list-page.ts';
 import { viewPage } from '../kits/view-page.ts';
@@ -43,7 +43,7 @@ export function tenantPages(app: PortalApp, context: PortalContext): void {
       },
       { label: 'userId', kind: 'number', cell: ({ userId }) => userId },
       { label: 'WABAs', cell: ({ wabaIds }) => wabaLinks(wabaIds) },
-      { label: 'Added', kind: 'narrow', cell: ({ createdAt }) => exactTime(createdAt) },
+      { label: 'Added', kind: 'time', cell: ({ createdAt }) => columnTime(createdAt) },
     ],
     find: async () => await listTenants(context.database),
     empty: { title: 'No tenants yet', text: 'Add the first one below.' },

@@ -1,6 +1,5 @@
 import type { FastifyRequest } from 'fastify';
 import { Type } from 'typebox';
-import { listTenantWabas } from '../../../accounts/accounts.ts';
 import { ALERT_KINDS, alertPath, anchorOf, KINDS, kindsFor } from '../../../alerts/alert-kinds.ts';
 import { alertMailOf } from '../../../alerts/alert-mails.ts';
 import { type AlertViewer, listAlerts, markAlertsRead } from '../../../alerts/alerts.ts';
@@ -19,7 +18,7 @@ import { action } from '../kits/action.ts';
 import { viewPage } from '../kits/view-page.ts';
 import { Visit } from '../kits/visit.ts';
 import { type Child, html, type Markup, nothing } from '../markup.ts';
-import { hrefWith, type WabaInView } from '../navigation.ts';
+import { hrefWith } from '../navigation.ts';
 import type { PageView } from '../page.ts';
 import type { PortalApp, PortalContext } from '../portal-app.ts';
 
@@ -68,11 +67,10 @@ export function alertsPages(app: PortalApp, context: PortalContext): void {
   });
   viewPage(app, context, {
     ...{ path: RUNBOOKS, access: PAGES.signedIn, active: 'alerts' },
-    view: async ({ request }) => ({
+    view: ({ request }) => ({
       title: 'Runbooks',
       lead: 'What each alert means and what to do.',
       trail: [{ label: 'Alerts', href: PATH }],
-      ...(await placeOf(context, readerOf(request))),
       body: runbooks(readerOf(request)),
     }),
   });
@@ -82,19 +80,6 @@ function readerOf(request: FastifyRequest): Viewer {
   const viewer = viewerOf(request);
   if (isOperatorElsewhere(viewer)) throw pageNotFound();
   return viewer;
-}
-
-/** The navigation of a tenant: the pages of its only WABA, or the list of its WABAs; of operators nothing. */
-async function placeOf(
-  { database }: PortalContext,
-  { tenantId, places }: Viewer,
-): Promise<{ waba: WabaInView | null; wabaIds: string[] }> {
-  if (tenantId === null) return { waba: null, wabaIds: [] };
-  const wabaIds = (await listTenantWabas(database, tenantId)).map(({ wabaId }) => wabaId);
-  const [wabaId] = wabaIds;
-  if (wabaId === undefined || wabaIds.length > 1) return { waba: null, wabaIds };
-  const businessName = places.find((place) => place.tenantId === tenantId)?.businessName ?? '';
-  return { waba: { wabaId, businessName }, wabaIds: [] };
 }
 
 function alertViewer({ userId, tenantId }: Viewer): AlertViewer {
@@ -107,10 +92,9 @@ async function alertsView(
 ): Promise<PageView> {
   const { database, config } = context;
   const viewer = readerOf(request);
-  const [rows, hasMail, place] = await Promise.all([
+  const [rows, hasMail] = await Promise.all([
     listAlerts(database, alertViewer(viewer), { state, before, limit: PAGE_SIZE + 1 }),
     config.mail.smtpUrl === '' ? null : alertMailOf(database, viewer.userId),
-    placeOf(context, viewer),
   ]);
   const alerts = rows.slice(0, PAGE_SIZE);
   const last = rows.length > PAGE_SIZE ? alerts.at(-1) : undefined;
@@ -122,7 +106,6 @@ async function alertsView(
   return {
     title: 'Alerts',
     active: 'alerts',
-    ...place,
     lead:
       viewer.tenantId === null
         ? 'What needs attention, of the installation and of all tenants. The bell counts what is new: what operators can fix and you have not read.'

@@ -22,7 +22,9 @@ function showCopyButtons(root) {
 document.addEventListener('click', (event) => {
   const button = event.target instanceof Element ? event.target.closest('button.copy') : null;
   if (button === null) return;
-  copy(button, button.dataset.copy ?? button.parentElement.querySelector('code').textContent);
+  const { copy: text, copyFrom: id } = button.dataset;
+  const block = id ? document.getElementById(id) : button.parentElement.querySelector('code');
+  copy(button, text ?? block.textContent);
 });
 
 /** Buttons with a question ask it first; the page that they lead to asks again where it matters. */

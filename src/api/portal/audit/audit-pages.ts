@@ -5,7 +5,7 @@ import { listAudit, recordBy, type StoredAuditEntry } from '../../../platform/au
 import { exportAudit } from '../../../platform/audit/audit-chain.ts';
 import type { Database } from '../../../platform/postgres/database.ts';
 import { PAGES } from '../access/page-access.ts';
-import { exactTime } from '../components/time.ts';
+import { columnTime } from '../components/time.ts';
 import { type ListColumn, listPage, type Wanted } from '../kits/list-page.ts';
 import { download } from '../kits/view-page.ts';
 import type { Visit } from '../kits/visit.ts';
@@ -27,7 +27,7 @@ export function auditPages(app: PortalApp, context: PortalContext): void {
 }
 
 const COLUMNS: ListColumn<StoredAuditEntry>[] = [
-  { label: 'Time', cell: ({ at }) => exactTime(at) },
+  { label: 'Time', kind: 'time', cell: ({ at }) => columnTime(at) },
   { label: 'Actor', cell: actorCell },
   {
     label: 'Action',

@@ -16,6 +16,21 @@ export function cutId(text: string): Markup {
   return html`<span class="copyable cut-id"><code title="${text}">${shown}</code><button type="button" class="copy" data-copy="${text}" hidden>Copy</button></span>`;
 }
 
-export function codeBlock(text: string, label: string): Markup {
-  return html`<div class="code"><button type="button" class="copy" data-copy-block hidden>Copy</button><pre tabindex="0" aria-label="${label}" role="region"><code>${text}</code></pre></div>`;
+/** A text that is not copied as it is shown: its button is elsewhere, or what it shows is not the original. */
+export function shownBlock(text: string, label: string): Markup {
+  return html`<div class="code">${preOf(text, label)}</div>`;
+}
+
+/** Copies the text of a block with this id, wherever it is on the page. */
+export function copyButton(blockId: string, label: string): Markup {
+  return html`<button type="button" class="copy" data-copy-from="${blockId}" hidden>${label}</button>`;
+}
+
+/** `id`: where another button copies it. */
+export function codeBlock(text: string, label: string, id?: string): Markup {
+  return html`<div class="code"><button type="button" class="copy" data-copy-block hidden>Copy</button>${preOf(text, label, id)}</div>`;
+}
+
+function preOf(text: string, label: string, id?: string): Markup {
+  return html`<pre tabindex="0" aria-label="${label}" role="region"><code ${id !== undefined && html`id="${id}"`}>${text}</code></pre>`;
 }

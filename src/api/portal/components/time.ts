@@ -34,6 +34,12 @@ export function exactTime(at: Date | null, never = '–'): Markup {
   return html`<time class="exact" datetime="${at.toISOString()}">${utcText(at)}</time>`;
 }
 
+/** The same for a column of the kind `time`, whose heading names the zone. */
+export function columnTime(at: Date | null, never = '–'): Markup {
+  if (at === null) return html`<span class="faint">${never}</span>`;
+  return html`<time class="exact" datetime="${at.toISOString()}">${utcText(at).replace(' UTC', '')}</time>`;
+}
+
 /** A length of time: `830 ms`, `4.2 s`, `3 min`. */
 export function durationText(durationMs: number): string {
   if (durationMs < 1_000) return `${Math.round(durationMs)} ms`;

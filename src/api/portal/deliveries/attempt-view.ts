@@ -1,12 +1,13 @@
 import type { DeliveryDetail, LoggedAttempt } from '../../../deliveries/log/deliveries.ts';
 import { sentHeaders } from '../../../deliveries/webhook-request.ts';
-import { ADDRESS_REFUSED_TEXT } from '../../../platform/http/outbound-url.ts';
+import { ADDRESS_REFUSED_TEXT, shownUrl } from '../../../platform/http/outbound-url.ts';
 import { publicEventId } from '../../../platform/public-ids.ts';
 import type { Viewer } from '../access/viewer.ts';
 import { badge } from '../components/badge.ts';
 import { codeBlock } from '../components/copyable.ts';
 import { dataTable, detailList } from '../components/table.ts';
-import { durationText, exactTime } from '../components/time.ts';
+import { columnTime, durationText, exactTime } from '../components/time.ts';
+import { mayChange } from '../endpoints/endpoint-status.ts';
 import { type Child, html, type Markup } from '../markup.ts';
 import { shownBytes, shownText } from './shown-text.ts';
 
@@ -15,7 +16,7 @@ const MAX_HEADERS = 40;
 
 const COLUMNS = [
   { label: 'Attempt', kind: 'number' },
-  { label: 'Time', kind: 'narrow' },
+  { label: 'Time', kind: 'time' },
   { label: 'Outcome', kind: 'narrow' },
   { label: 'Duration', kind: 'number' },
   'Explanation',
@@ -26,7 +27,7 @@ export function attemptTable(path: string, attempts: readonly LoggedAttempt[], s
     attempt === shown
       ? html`<strong aria-current="true">${attempt.attempt}</strong>`
       : html`<a href="${path}?attempt=${attempt.attempt}#attempt">${attempt.attempt}</a>`,
-    exactTime(attempt.startedAt),
+    columnTime(attempt.startedAt),
     outcomeBadge(attempt),
     durationText(attempt.durationMs),
     html`<span class="break">${explainOutcome(attempt)}</span>`,
@@ -60,7 +61,7 @@ export function attemptView(viewer: Viewer, delivery: DeliveryDetail, attempt: L
 </div>
 <h3>Response body</h3>
 ${responseBody === null || responseBody.length === 0 ? html`<p class="faint">Empty.</p>` : codeBlock(shownBytes(responseBody, 10_000), 'Response body')}
-<details class="quiet"><summary>As curl</summary><p class="hint">The command has no signature, so a server that verifies signatures refuses it. To send the signed event again, replay it.</p>${codeBlock(shownText(curlCommand(attempt.url, { requestHeaders, body: delivery.body, fileName }), { maxHtmlBytes: 10_000 }), 'The request as a curl command')}</details>`;
+<details class="quiet"><summary>As curl</summary><p class="hint">The command has no signature, so a server that verifies signatures refuses it. To send the signed event again, replay it.</p>${codeBlock(shownText(curlCommand(curlTarget(viewer, delivery, attempt), { requestHeaders, body: delivery.body, fileName }), { maxHtmlBytes: 10_000 }), 'The request as a curl command')}</details>`;
 }
 
 function headerTable(label: string, headers: Readonly<Record<string, string>>): Markup {
@@ -75,12 +76,18 @@ function headerTable(label: string, headers: Readonly<Record<string, string>>): 
   return html`${dataTable(label, [{ label: 'Name', kind: 'narrow' }, 'Value'], rows)}${more > 0 && html`<p class="hint">and ${more} more</p>`}`;
 }
 
+/** The log keeps no path, as it may be a credential: who may see it gets that of the endpoint, others a variable. */
+function curlTarget(viewer: Viewer, { endpointUrl }: DeliveryDetail, { url }: LoggedAttempt): string {
+  const isPresent = endpointUrl !== null && shownUrl(endpointUrl) === url;
+  return isPresent && mayChange(viewer) ? quoted(endpointUrl) : '"$WEBHOOK_URL"';
+}
+
 /** Longer bodies are named as a file: the command is for people to read, too. */
 const MAX_INLINE_BYTES = 4_096;
 
 /** The log holds no signature and no values of custom headers, so the user adds what is needed. */
 function curlCommand(
-  url: string,
+  target: string,
   {
     requestHeaders,
     body,
@@ -92,7 +99,7 @@ function curlCommand(
   );
   const isInline = body !== null && body.length <= MAX_INLINE_BYTES;
   const data = isInline ? quoted(body.toString('utf8')) : quoted(`@${fileName}`);
-  return [`curl -i -X POST ${quoted(url)}`, ...headers, `  --data-binary ${data}`].join(' \\\n');
+  return [`curl -i -X POST ${target}`, ...headers, `  --data-binary ${data}`].join(' \\\n');
 }
 
 /** One word for a POSIX shell, whatever is in it. */

@@ -180,6 +180,7 @@ function resultOf(visit: Visit, found: Found): Markup {
     deliveries.length === 0
       ? nothingFound(found, visit)
       : deliveryTable({
+          viewer: visit.viewer,
           deliveries,
           now: visit.now,
           hrefOf: (id, wabaId) => `/portal/w/${encodeURIComponent(wabaId)}/deliveries/${id}`,

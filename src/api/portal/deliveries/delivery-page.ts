@@ -8,7 +8,6 @@ import {
   deliveryOf,
 } from '../../../deliveries/search/shown-delivery.ts';
 import { openEventIdHash } from '../../../platform/crypto/installation-secret.ts';
-import { shownUrl } from '../../../platform/http/outbound-url.ts';
 import { publicDeliveryId, publicEventId } from '../../../platform/public-ids.ts';
 import { workflowListUrl, workflowUrl } from '../../../platform/temporal/client-connection.ts';
 import { eventQuery } from '../../../platform/temporal/workflow-options.ts';
@@ -16,11 +15,11 @@ import { startReplay } from '../../../replays/replays.ts';
 import { PAGES } from '../access/page-access.ts';
 import { pageNotFound } from '../access/page-error.ts';
 import type { Viewer } from '../access/viewer.ts';
-import { codeBlock, copyable } from '../components/copyable.ts';
+import { codeBlock, copyable, copyButton, shownBlock } from '../components/copyable.ts';
 import { actionButton } from '../components/form.ts';
 import { detailList } from '../components/table.ts';
 import { exactTime, relativeText, utcText } from '../components/time.ts';
-import { endpointPath } from '../endpoints/endpoint-status.ts';
+import { endpointPath, urlFor } from '../endpoints/endpoint-status.ts';
 import { action } from '../kits/action.ts';
 import { confirmationPage } from '../kits/confirmation-page.ts';
 import { download, viewPage } from '../kits/view-page.ts';
@@ -127,7 +126,7 @@ async function deliveryView(visit: Visit, { delivery, attempts }: DeliveryReport
   const shown = attempts.find(({ attempt }) => String(attempt) === number) ?? attempts[0];
   const path = pathOf(delivery);
   const details = [
-    ...facts(delivery),
+    ...facts(viewer, delivery),
     ...(await temporalRows(visit, delivery)),
     ...(await filterRows(visit, delivery)),
   ];
@@ -146,7 +145,7 @@ ${
     : html`${attemptTable(path, attempts, shown)}${attempts.length < delivery.attempts && html`<p class="hint">Only the newest ${attempts.length} of ${delivery.attempts} are shown.</p>`}
 <h2 id="attempt">Attempt ${shown.attempt}</h2>${attemptView(viewer, delivery, shown)}`
 }
-<h2>Body as sent</h2>${bodyView(path, delivery)}`,
+<h2>Body</h2>${bodyView(path, delivery)}`,
   };
 }
 
@@ -157,8 +156,9 @@ function actions(viewer: Viewer, path: string, delivery: DeliveryReport['deliver
   return html`${state === 'pending' && html`<a class="button danger" href="${path}/drop">Drop</a>`}${isRetryable && actionButton(viewer, `${path}/retry`, 'Retry now', 'primary')}${isReplayable && actionButton(viewer, `${path}/replay`, 'Replay this delivery', 'primary')}`;
 }
 
-function facts(delivery: DeliveryReport['delivery']): [string, Child][] {
-  const { wabaId, endpointId, endpointUrl, replayId, replayOf, conversationId } = delivery;
+function facts(viewer: Viewer, delivery: DeliveryReport['delivery']): [string, Child][] {
+  const { wabaId, endpointId, endpointUrl, endpointDescription } = delivery;
+  const { replayId, replayOf, conversationId } = delivery;
   const base = `/portal/w/${encodeURIComponent(wabaId)}`;
   const rows: [string, Child][] = [
     ['Event', eventOf(delivery)],
@@ -168,7 +168,7 @@ function facts(delivery: DeliveryReport['delivery']): [string, Child][] {
       'Endpoint',
       endpointUrl === null
         ? `${endpointId}, deleted`
-        : html`<a class="break" href="${endpointPath(wabaId, endpointId)}">${shownUrl(endpointUrl)}</a>`,
+        : html`<a class="break" href="${endpointPath(wabaId, endpointId)}">${endpointDescription || urlFor(viewer, endpointUrl)}</a>`,
     ],
     ['Created', exactTime(delivery.createdAt)],
     ['Sequence', delivery.sequence ?? '–'],
@@ -253,6 +253,8 @@ function workflowLink(url: string | null, workflowId: string): Child {
 }
 
 const MAX_SHOWN_BYTES = 24_000;
+const MAX_BYTES_SHOWN = 12_000;
+const BYTES_ID = 'body-as-sent';
 
 function bodyView(path: string, { body, eventType }: DeliveryReport['delivery']): Markup {
   if (eventType === null) return html`<p class="faint">The event is no longer kept.</p>`;
@@ -263,9 +265,13 @@ function bodyView(path: string, { body, eventType }: DeliveryReport['delivery'])
     isCutAlready: body.length > MAX_SHOWN_BYTES,
     sizeBytes: body.length,
   });
-  return html`${codeBlock(pretty, 'Body, with line breaks')}
-<details class="quiet"><summary>Byte for byte</summary>${codeBlock(shownBytes(body, 12_000), 'Body, byte for byte')}</details>
-<p><a href="${path}/body" download>Download the body</a> <span class="faint">${body.length.toLocaleString('en-US')} bytes</span></p>`;
+  const sent = shownBytes(body, MAX_BYTES_SHOWN);
+  // A signature matches the bytes only, so nothing else is offered for copying.
+  const isWhole = Buffer.from(sent).equals(body);
+  return html`<div class="buttons body-actions">${isWhole && copyButton(BYTES_ID, 'Copy as sent')}<a href="${path}/body" download>Download as sent</a> <span class="faint">${body.length.toLocaleString('en-US')} bytes</span></div>
+${shownBlock(pretty, 'Body (formatted)')}
+<p class="hint">Formatted for reading. The signature is over the bytes as they were sent.</p>
+<details class="quiet"><summary>As sent, byte for byte</summary>${isWhole ? codeBlock(sent, 'Body, byte for byte', BYTES_ID) : shownBlock(sent, 'Body, byte for byte')}</details>`;
 }
 
 const MODES = {

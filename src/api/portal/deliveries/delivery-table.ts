@@ -1,16 +1,18 @@
 import type { DeliveryState, ListedDelivery } from '../../../deliveries/log/deliveries.ts';
-import { shownUrl } from '../../../platform/http/outbound-url.ts';
 import { publicDeliveryId } from '../../../platform/public-ids.ts';
+import type { Viewer } from '../access/viewer.ts';
 import { badge } from '../components/badge.ts';
 import { cutId } from '../components/copyable.ts';
 import { type Column, dataTable } from '../components/table.ts';
-import { durationText, timeAgo, utcText } from '../components/time.ts';
+import { columnTime, durationText, timeAgo } from '../components/time.ts';
+import { urlFor } from '../endpoints/endpoint-status.ts';
 import { type Child, html, type Markup } from '../markup.ts';
 
 /** The id of the form that the boxes of pending deliveries belong to. */
 export const SELECTION = 'selection';
 
 export type DeliveryTableView = {
+  viewer: Viewer;
   deliveries: readonly ListedDelivery[];
   now: Date;
   hrefOf: (publicId: string, wabaId: string) => string;
@@ -19,11 +21,13 @@ export type DeliveryTableView = {
   /** Left out where the page is about one endpoint. */
   withEndpoint: boolean;
   isSelectable?: boolean;
+  /** Left out: deliveries. */
+  caption?: string;
 };
 
 export function deliveryTable(view: DeliveryTableView): Markup {
   const columns: (Column | false)[] = [
-    { label: 'Time (UTC)', kind: 'narrow' },
+    { label: 'Time', kind: 'time' },
     view.withOwner && 'WABA',
     { label: 'Status', kind: 'narrow' },
     'Event',
@@ -34,7 +38,7 @@ export function deliveryTable(view: DeliveryTableView): Markup {
     { label: 'Next', kind: 'narrow' },
   ];
   return dataTable(
-    'Deliveries',
+    view.caption ?? 'Deliveries',
     columns.filter((column) => column !== false),
     view.deliveries.map((delivery) => rowOf(delivery, view)),
     view.deliveries.map(({ id }) => publicDeliveryId(id)),
@@ -43,7 +47,7 @@ export function deliveryTable(view: DeliveryTableView): Markup {
 
 function rowOf(
   delivery: ListedDelivery,
-  { now, hrefOf, withOwner, withEndpoint, isSelectable = false }: DeliveryTableView,
+  { viewer, now, hrefOf, withOwner, withEndpoint, isSelectable = false }: DeliveryTableView,
 ): Child[] {
   const { id, wabaId, businessName, eventType, eventId, state, attempts, lastDurationMs, replayId } =
     delivery;
@@ -52,11 +56,11 @@ function rowOf(
   const shownId = eventId === null ? '–' : cutId(eventId);
   const owner = html`<span class="cut owner" title="${businessName}">${businessName}</span><br><span class="faint mono">${wabaId}</span>`;
   return [
-    html`${isSelectable && selectionBox(delivery)}<a href="${href}">${shortTime(delivery.createdAt)}</a>`,
+    html`${isSelectable && selectionBox(delivery)}<a href="${href}">${columnTime(delivery.createdAt)}</a>`,
     ...(withOwner ? [owner] : []),
     html`${deliveryBadge(state, attempts)}${replayId !== null && html`<br><span class="faint">replay</span>`}`,
     html`${type}<br>${shownId}`,
-    ...(withEndpoint ? [endpointCell(delivery)] : []),
+    ...(withEndpoint ? [endpointCell(viewer, delivery)] : []),
     attempts,
     answerText(delivery),
     lastDurationMs === null ? '–' : durationText(lastDurationMs),
@@ -70,18 +74,19 @@ function selectionBox({ id, state, eventId }: ListedDelivery): Markup {
   return html`<span class="tick"><input type="checkbox" form="${SELECTION}" name="id" value="${publicDeliveryId(id)}" aria-label="Select ${eventId ?? 'this delivery'}"></span>`;
 }
 
-function endpointCell({ endpointUrl, endpointId }: ListedDelivery): Markup {
+function endpointCell(
+  viewer: Viewer,
+  { endpointUrl, endpointDescription, endpointId }: ListedDelivery,
+): Markup {
   if (endpointUrl === null) return html`<span class="faint">${endpointId}, deleted</span>`;
-  const url = shownUrl(endpointUrl);
+  const url = urlFor(viewer, endpointUrl);
+  if (endpointDescription) {
+    return html`<span class="cut owner" title="${endpointDescription}">${endpointDescription}</span><br><span class="faint" title="${url}">endpoint ${endpointId}</span>`;
+  }
   const address = url.replace(/^https?:\/\//, '');
   const [host = ''] = address.split('/', 1);
   const path = address.slice(host.length) || '/';
-  return html`<span class="cut owner" title="${url}">${host}</span><br><span class="exact faint" title="${url}">${endpointId}: ${path}</span>`;
-}
-
-/** To the second, without the zone, which the heading names. */
-function shortTime(at: Date): Markup {
-  return html`<time class="exact" datetime="${at.toISOString()}">${utcText(at).replace(' UTC', '')}</time>`;
+  return html`<span class="cut owner" title="${url}">${host}</span><br><span class="cut owner faint" title="${url}">${endpointId}: ${path}</span>`;
 }
 
 export function deliveryBadge(state: DeliveryState, attempts: number): Markup {

@@ -1,6 +1,6 @@
 import type { FoundObject } from '../../../deliveries/search/find-objects.ts';
 import { dataTable } from '../components/table.ts';
-import { exactTime } from '../components/time.ts';
+import { columnTime } from '../components/time.ts';
 import { html, type Markup, nothing } from '../markup.ts';
 
 export function foundObjects(objects: readonly FoundObject[]): Markup {
@@ -9,8 +9,8 @@ export function foundObjects(objects: readonly FoundObject[]): Markup {
     page === null ? html`${kind} ${id}` : html`<a href="${page}">${kind} ${id}</a>`,
     about ?? '–',
     wabaId ?? '–',
-    exactTime(createdAt),
+    columnTime(createdAt),
   ]);
   return html`<section class="found-objects"><h2>Other objects with this id</h2>
-${dataTable('Other objects with this id', ['Object', 'About', 'WABA', 'Created'], rows)}</section>`;
+${dataTable('Other objects with this id', ['Object', 'About', 'WABA', { label: 'Created', kind: 'time' }], rows)}</section>`;
 }

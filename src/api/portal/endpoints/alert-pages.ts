@@ -10,13 +10,14 @@ import { PAGES } from '../access/page-access.ts';
 import { badge } from '../components/badge.ts';
 import { actionButton } from '../components/form.ts';
 import { dataTable, emptyState } from '../components/table.ts';
-import { exactTime } from '../components/time.ts';
+import { columnTime } from '../components/time.ts';
 import { action } from '../kits/action.ts';
 import { formPage } from '../kits/form-page.ts';
 import type { Visit } from '../kits/visit.ts';
 import { type Child, html, type Markup } from '../markup.ts';
 import type { PageView } from '../page.ts';
 import type { PortalApp, PortalContext } from '../portal-app.ts';
+import { SETTINGS_TITLE } from './endpoint-shell.ts';
 import { endpointPath, urlFor } from './endpoint-status.ts';
 import { secretView } from './secret-page.ts';
 
@@ -35,7 +36,7 @@ export function alertPages(app: PortalApp, context: PortalContext): void {
     ...{ path: PATH, access: PAGES.admin, seenBy: PAGES.member, active: 'endpoints', done: DONE },
     title: 'Operations URL',
     lead: 'The operations URL receives an alert when an endpoint fails, is disabled or recovers, and when deliveries failed permanently. Use another server than that of your endpoints.',
-    trail: (visit) => [{ label: 'Webhook endpoints', href: visit.at(LIST) }],
+    trail: (visit) => [{ label: SETTINGS_TITLE, href: visit.at(LIST) }],
     assets: ['webhooks.css'],
     load: async ({ waba: { wabaId } }) => ({
       wabaId,
@@ -91,7 +92,7 @@ function alertSecretView(visit: Visit, title: string, secret: string): PageView 
 }
 
 const COLUMNS = [
-  { label: 'Time', kind: 'narrow' },
+  { label: 'Time', kind: 'time' },
   { label: 'Alert', kind: 'narrow' },
   { label: 'Endpoint', kind: 'narrow' },
   { label: 'Status', kind: 'narrow' },
@@ -113,7 +114,7 @@ function alertTable(wabaId: string, alerts: readonly AlertView[]): Markup {
     );
   }
   const rows = alerts.map((alert): Child[] => [
-    exactTime(alert.createdAt),
+    columnTime(alert.createdAt),
     html`<code>${alert.alert}</code>`,
     alert.isEndpointDeleted
       ? `${alert.endpointId}, deleted`

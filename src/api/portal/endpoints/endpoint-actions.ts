@@ -16,32 +16,35 @@ import { html } from '../markup.ts';
 import type { PageView } from '../page.ts';
 import type { PortalApp, PortalContext } from '../portal-app.ts';
 import { endpointView } from './endpoint-page.ts';
+import { securityView } from './endpoint-security.ts';
+import { ENDPOINT_LIST, ENDPOINT_PATH, SETTINGS_TITLE } from './endpoint-shell.ts';
 import { endpointsPath, urlFor } from './endpoint-status.ts';
 import { secretView } from './secret-page.ts';
-
-const LIST = '/portal/w/:wabaId/endpoints';
-const PATH = `${LIST}/:id`;
 
 type Button = {
   /** The last part of its path. */
   name: string;
+  /** On the tab of that name. Left out: on the first one. */
+  tab?: 'security';
   fields?: TProperties;
   /** Returns the name of the notice that the page of the endpoint shows, or a page. */
   act: (visit: Visit, given: FormValues) => Promise<string | PageView>;
 };
 
 export function endpointActions(app: PortalApp, context: PortalContext): void {
-  for (const { name, fields = {}, act } of BUTTONS) {
+  for (const { name, tab, fields = {}, act } of BUTTONS) {
     action(app, context, {
-      ...{ path: `${PATH}/${name}`, access: PAGES.admin, active: 'endpoints', fields },
+      ...{ path: `${ENDPOINT_PATH}/${name}`, access: PAGES.admin, active: 'endpoints', fields },
       act: async (visit, given) => {
         const next = await act(visit, given);
-        return typeof next === 'string' ? `${visit.at(PATH)}?done=${next}` : next;
+        return typeof next === 'string'
+          ? `${visit.at(ENDPOINT_PATH)}${tab === undefined ? '' : `/${tab}`}?done=${next}`
+          : next;
       },
       refused: async (visit, error) => {
         // An endpoint that is not there has no page to show it on.
         if (error.code.startsWith('unknown_')) throw error;
-        return await endpointView(visit, error);
+        return await (tab === 'security' ? securityView : endpointView)(visit, error);
       },
     });
   }
@@ -69,12 +72,14 @@ const BUTTONS: readonly Button[] = [
   },
   {
     name: 'rotate-secret',
+    tab: 'security',
     fields: { overlapHours: formLine(), ownSecret: formLine() },
     act: rotateSecretNow,
   },
   {
-    // The page of the endpoint shows the new public key.
+    // That page shows the new public key.
     name: 'rotate-signing-key',
+    tab: 'security',
     fields: { keyOverlapHours: formLine() },
     act: async ({ tools, waba, id }, given) => {
       const overlapHours = overlapIn(given, 'keyOverlapHours');
@@ -84,6 +89,7 @@ const BUTTONS: readonly Button[] = [
   },
   {
     name: 'client-certificate',
+    tab: 'security',
     fields: { certificate: formLine(65_536), privateKey: formLine(65_536) },
     act: async ({ tools, waba, id }, given) => {
       const pair = { certificate: given.text('certificate'), privateKey: given.text('privateKey') };
@@ -93,6 +99,7 @@ const BUTTONS: readonly Button[] = [
   },
   {
     name: 'client-certificate/remove',
+    tab: 'security',
     act: async ({ tools, waba, id }) => {
       await setClientCertificate(tools, waba.wabaId, id, null);
       return 'certificate-removed';
@@ -127,7 +134,7 @@ async function rotateSecretNow(visit: Visit, given: FormValues): Promise<PageVie
     title: 'The secret is rotated',
     secret: rotated.secret,
     signatures: await endpointStatus(context.accounts, wabaId, id),
-    next: { label: 'Go to the endpoint', href: visit.at(PATH) },
+    next: { label: 'Go to the endpoint', href: visit.at(ENDPOINT_PATH) },
     overlap:
       until === null
         ? 'The previous secret has ended: only this one signs.'
@@ -142,12 +149,12 @@ function overlapIn(form: FormValues, field: string): number {
 
 function endpointDeletePage(app: PortalApp, context: PortalContext): void {
   confirmationPage(app, context, {
-    ...{ path: `${PATH}/delete`, access: PAGES.admin, active: 'endpoints' },
+    ...{ path: `${ENDPOINT_PATH}/delete`, access: PAGES.admin, active: 'endpoints' },
     load: async ({ waba, id }) => await endpointStatus(context.accounts, waba.wabaId, id),
     title: () => 'Delete this endpoint?',
     trail: (visit, { id, description, wabaId }) => [
-      { label: 'Webhook endpoints', href: endpointsPath(wabaId) },
-      { label: description || `Endpoint ${id}`, href: visit.at(PATH) },
+      { label: SETTINGS_TITLE, href: endpointsPath(wabaId) },
+      { label: description || `Endpoint ${id}`, href: visit.at(ENDPOINT_PATH) },
     ],
     body: ({ url, waiting }, { viewer }) => {
       const count = shownCount(waiting);
@@ -158,7 +165,7 @@ function endpointDeletePage(app: PortalApp, context: PortalContext): void {
     button: 'Delete',
     act: async (visit) => {
       await deleteEndpoint(visit.tools, visit.waba.wabaId, visit.id);
-      return `${visit.at(LIST)}?done=deleted`;
+      return `${visit.at(ENDPOINT_LIST)}?done=deleted`;
     },
   });
 }

@@ -35,6 +35,7 @@ import {
   readEndpointForm,
   valuesOf,
 } from './endpoint-form-values.ts';
+import { SETTINGS_TITLE } from './endpoint-shell.ts';
 import { secretView } from './secret-page.ts';
 
 type Shown = {
@@ -147,7 +148,7 @@ async function formView(
   const text = error?.param ? 'Nothing was saved: see the field below.' : error?.message;
   return {
     title: endpoint === null ? 'Add endpoint' : 'Edit endpoint',
-    trail: [{ label: 'Webhook endpoints', href: list }, ...ofEndpoint],
+    trail: [{ label: SETTINGS_TITLE, href: list }, ...ofEndpoint],
     assets: ['webhooks.css', 'webhooks.js'],
     notice: text === undefined ? null : { kind: 'error', text },
     ...{ body: form, error },

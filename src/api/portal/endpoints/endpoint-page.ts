@@ -2,106 +2,80 @@ import { readLastErrors } from '../../../deliveries/backlog.ts';
 import { searchDeliveries } from '../../../deliveries/search/delivery-search.ts';
 import { countRecentlyFailed } from '../../../endpoints/endpoint-failures.ts';
 import { type EndpointStep, readEndpointStatistics } from '../../../endpoints/endpoint-statistics.ts';
-import {
-  type EndpointStatus,
-  type EndpointView,
-  endpointStatus,
-  sameUrlNotice,
-  sameUrlOf,
-} from '../../../endpoints/endpoints.ts';
+import { type EndpointStatus, sameUrlNotice, sameUrlOf } from '../../../endpoints/endpoints.ts';
 import { countDeliveredSince } from '../../../endpoints/recovery.ts';
-import { type InstallationSettings, installationSettings, textOf } from '../../../endpoints/setting.ts';
-import { type AnySetting, settingsOf } from '../../../endpoints/settings.ts';
 import type { RequestError } from '../../../platform/request-input.ts';
 import { workflowUrl } from '../../../platform/temporal/client-connection.ts';
 import { troubleWorkflowId } from '../../../queue/trouble.ts';
 import { shownCount } from '../../../queue/waiting.ts';
 import { PAGES } from '../access/page-access.ts';
 import type { Viewer } from '../access/viewer.ts';
-import { codeBlock } from '../components/copyable.ts';
-import { actionButton, postForm, radios, selectField, textField } from '../components/form.ts';
+import { postForm, radios, textField } from '../components/form.ts';
 import { noticeBox } from '../components/notice.ts';
-import { detailList, statRow } from '../components/table.ts';
-import { durationText, exactTime, relativeText, utcText } from '../components/time.ts';
+import { statRow } from '../components/table.ts';
+import { durationText, relativeText, utcText } from '../components/time.ts';
 import { deliveryTable } from '../deliveries/delivery-table.ts';
 import { viewPage } from '../kits/view-page.ts';
 import type { Visit } from '../kits/visit.ts';
 import { type Child, html, type Markup } from '../markup.ts';
 import type { PageView } from '../page.ts';
 import type { PortalApp, PortalContext } from '../portal-app.ts';
-import { certificateControls } from './client-certificate.ts';
+import { ENDPOINT_PATH, endpointShell } from './endpoint-shell.ts';
 import {
   disablingSentence,
   endpointPath,
-  endpointsPath,
   failedPath,
   mayChange,
   modeBadge,
   modeSentence,
   successRate,
   troubleReason,
-  urlFor,
 } from './endpoint-status.ts';
-import { verifySamples } from './secret-page.ts';
 
 const HOUR_MS = 3_600_000;
 const RECENT = 10;
-
-const DONE = {
-  saved: 'The settings are saved.',
-  moved: html`The settings are saved. The previous server still knows the signing secret: <a href="#secret">rotate it</a>.`,
-  'moved-without-headers': html`The settings are saved. The URL leads to another server, so your custom headers were removed: enter them again if it needs them. The previous server still knows the signing secret: <a href="#secret">rotate it</a>.`,
-  paused: 'The endpoint is paused. Its events wait.',
-  disabled: 'The endpoint is disabled. Its events wait.',
-  enabled: 'The endpoint is enabled.',
-  retried: 'What waits for a retry is sent now, as fast as the endpoint takes it.',
-  sent: 'The endpoint is enabled. Pending events are sent first, in order.',
-  'key-rotated': 'The endpoint signs with a new key. Give its public key to your receivers.',
-  'certificate-set': 'The certificate is set. It is shown from the next attempt on.',
-  'certificate-removed': 'The certificate is removed.',
-  dropped: 'The endpoint is enabled. Pending events were dropped and stay in the log.',
-};
+const MANY = 50;
 
 export function endpointPage(app: PortalApp, context: PortalContext): void {
-  const place = { path: '/portal/w/:wabaId/endpoints/:id', access: PAGES.member, active: 'endpoints' };
-  viewPage(app, context, { ...place, view: (visit) => endpointView(visit) });
+  const place = { access: PAGES.member, active: 'endpoints' };
+  viewPage(app, context, { ...place, path: ENDPOINT_PATH, view: (visit) => endpointView(visit) });
+  viewPage(app, context, { ...place, path: `${ENDPOINT_PATH}/deliveries`, view: deliveriesView });
 }
 
-/** The page of an endpoint; `error` is about a form on it. Throws RequestError `unknown_endpoint`, ApiError 404. */
+/** How the endpoint is; `error` is about a form on it. Throws RequestError `unknown_endpoint`, ApiError 404. */
 export async function endpointView(visit: Visit, error: RequestError | null = null): Promise<PageView> {
-  const { context, viewer } = visit;
+  return await endpointShell(visit, 'overview', ({ endpoint }) => overviewOf(visit, endpoint), error);
+}
+
+async function deliveriesView(visit: Visit): Promise<PageView> {
+  return await endpointShell(visit, 'deliveries', ({ endpoint }) => newestDeliveries(visit, endpoint, MANY));
+}
+
+/** The newest of seven days, with the way to the list, which has filters. */
+async function newestDeliveries(visit: Visit, { id }: EndpointStatus, limit: number): Promise<Markup> {
+  const { context, viewer, now } = visit;
   const { wabaId } = visit.waba;
-  const endpoint = await endpointStatus(context.accounts, wabaId, visit.id);
   await visit.noteListRead('deliveries.listed', [wabaId]);
-  return {
-    title: endpoint.description || new URL(endpoint.url).host,
-    lead: html`<code class="break">${urlFor(viewer, endpoint.url)}</code>`,
-    trail: [{ label: 'Webhook endpoints', href: endpointsPath(wabaId) }],
-    actions: visit.mayChange && pageActions(viewer, endpointPath(wabaId, endpoint.id), endpoint),
-    done: DONE,
-    notice: error && { kind: 'error', text: error.message },
-    assets: ['webhooks.css'],
-    body: await bodyOf(context, viewer, endpoint),
-    error,
-  };
+  const found = await searchDeliveries(context, wabaId, { endpointId: id }, { before: null, limit });
+  const base = `/portal/w/${encodeURIComponent(wabaId)}/deliveries`;
+  const { deliveries } = found;
+  if (deliveries.length === 0) return html`<p class="faint">No deliveries within seven days.</p>`;
+  const hrefOf = (one: string) => `${base}/${one}`;
+  const table = deliveryTable({ viewer, now, hrefOf, withOwner: false, withEndpoint: false, deliveries });
+  return html`${table}<p><a href="${base}?endpointId=${id}">Search all deliveries to this endpoint</a></p>`;
 }
 
-function pageActions(viewer: Viewer, path: string, { mode, waiting }: EndpointStatus): Markup {
-  const isRetryable = mode === 'open' ? waiting.retrying > 0 : mode === 'probing';
-  return html`<a class="button" href="${path}/edit">Edit</a>${isRetryable && actionButton(viewer, `${path}/retry`, 'Retry now')}${actionButton(viewer, `${path}/test`, 'Send test event', 'primary')}`;
-}
-
-async function bodyOf(context: PortalContext, viewer: Viewer, endpoint: EndpointStatus): Promise<Markup> {
+async function overviewOf(visit: Visit, endpoint: EndpointStatus): Promise<Markup> {
+  const { context, viewer, now } = visit;
   const { database, config } = context;
   const { id, wabaId } = endpoint;
   const path = endpointPath(wabaId, id);
-  const now = new Date(context.now());
   const until = new Date(Math.floor(now.getTime() / HOUR_MS + 1) * HOUR_MS);
   const since = new Date(until.getTime() - 24 * HOUR_MS);
   const { recoveringSince } = endpoint;
   const [steps, recent, failed, errors, delivered, sameUrl] = await Promise.all([
     readEndpointStatistics(database, wabaId, id, { interval: 'hour', since, until }),
-    searchDeliveries({ database }, wabaId, { endpointId: id }, { before: null, limit: RECENT }),
+    newestDeliveries(visit, endpoint, RECENT),
     countRecentlyFailed(database, wabaId),
     readLastErrors(database, isInTrouble(endpoint) ? [id] : []),
     recoveringSince === null ? null : countDeliveredSince(database, id, recoveringSince),
@@ -109,30 +83,12 @@ async function bodyOf(context: PortalContext, viewer: Viewer, endpoint: Endpoint
   ]);
   const lastError = errors.get(id) ?? null;
   const disabling = disablingSentence(endpoint, config.webhooks.disableAfterHours);
-  const defaults = installationSettings(config);
-  const base = `/portal/w/${encodeURIComponent(wabaId)}/deliveries`;
-  const table = { now, hrefOf: (one: string) => `${base}/${one}`, withOwner: false, withEndpoint: false };
   return html`${sameUrl !== null && noticeBox({ kind: 'warning', text: sameUrl })}<div class="card state"><p>${modeBadge(endpoint)} ${modeSentence(endpoint)}</p>
 ${modeFacts(endpoint, { lastError, delivered }, now)}${disabling !== null && html`<p class="faint">${disabling}</p>`}${runOf(context, viewer, endpoint)}${mayChange(viewer) && modeControls(viewer, path, endpoint)}</div>
 ${figures(endpoint, steps, failed.get(id) ?? 0, now)}
 ${steps.some(({ successes, failures }) => successes + failures > 0) && attemptChart(steps)}
 <h2>Recent deliveries</h2>
-${
-  recent.deliveries.length === 0
-    ? html`<p class="faint">No deliveries within seven days.</p>`
-    : html`${deliveryTable({ ...table, deliveries: recent.deliveries })}<p><a href="${base}?endpointId=${id}">All deliveries to this endpoint</a></p>`
-}
-<h2>Settings</h2>
-<div class="card">${settingsList(endpoint, defaults)}<p><a href="${path}/filter">Try a content filter on recent events</a></p></div>
-<h2 id="secret">Signing secret</h2>
-<div class="card">${secretControls(viewer, path, endpoint)}</div>
-${endpoint.asymmetricSignature !== 'none' && html`<h2 id="public-key">Public key</h2><div class="card">${publicKeyControls(viewer, path, endpoint)}</div>`}
-<h2 id="client-certificate">Client certificate</h2>
-<div class="card">${certificateControls(viewer, path, endpoint, now)}</div>
-<h2>Verify the signature</h2>
-<p class="lead">Verify it over the raw bytes, before you parse them. See also the <a href="/portal/w/${wabaId}/event-types">event types</a>.</p>
-${verifySamples(endpoint)}
-${mayChange(viewer) && html`<h2>Delete</h2><p><a class="button danger" href="${path}/delete">Delete this endpoint</a></p>`}`;
+${recent}`;
 }
 
 function isInTrouble({ mode, failingSince }: EndpointStatus): boolean {
@@ -253,41 +209,6 @@ function hourOf(at: Date | undefined): string {
   return at === undefined ? '' : at.toISOString().slice(11, 16);
 }
 
-/** Every setting of an endpoint, also those that were left to the defaults. */
-export function settingsList(endpoint: EndpointView, defaults: InstallationSettings): Markup {
-  const { wantedOrderScope } = endpoint;
-  const rows = settingsOf('what', 'order', 'signature', 'retries', 'limits').map(
-    ([name, setting]): [string, Child] => {
-      const shown = shownValue(setting, endpoint[name], defaults);
-      const isWaiting = name === 'orderScope' && wantedOrderScope !== null;
-      const wanted = html`${shown}; changes to ${wantedOrderScope} when no delivery is pending, or when the endpoint is paused`;
-      return [setting.portal.label, isWaiting ? wanted : shown];
-    },
-  );
-  return detailList([
-    ['Id', html`<code>${endpoint.id}</code>`],
-    ...rows,
-    ['Custom headers', headerText(endpoint.customHeaderNames)],
-    ['Created', exactTime(endpoint.createdAt)],
-    ['Changed', exactTime(endpoint.updatedAt)],
-  ]);
-}
-
-function shownValue({ portal }: AnySetting, value: unknown, defaults: InstallationSettings): Child {
-  if (value === null || value === undefined) return byDefault(textOf(portal.byDefault, defaults));
-  const text = portal.show?.(value) ?? (Array.isArray(value) ? value.join(', ') : String(value));
-  return portal.isMonospaced ? html`<span class="mono">${text}</span>` : text;
-}
-
-function headerText(names: readonly string[] | null): Child {
-  if (names === null) return 'not readable: their encryption key is missing';
-  return names.length === 0 ? byDefault('none') : html`<span class="mono">${names.join(', ')}</span>`;
-}
-
-function byDefault(text: string): Markup {
-  return html`${text} <span class="faint">(default)</span>`;
-}
-
 function modeControls(viewer: Viewer, path: string, endpoint: EndpointStatus): Markup {
   const { mode } = endpoint;
   return html`${mode !== 'open' && enableForm(viewer, path, endpoint)}${holdForm(viewer, path, mode)}`;
@@ -333,45 +254,4 @@ function enableForm(viewer: Viewer, path: string, { waiting }: EndpointStatus): 
     `${path}/enable`,
     html`${choice}<div class="buttons"><button class="primary">Enable</button></div>`,
   );
-}
-
-const overlaps = (what: string) => [
-  { value: '24', label: '24 hours' },
-  { value: '0', label: `No overlap: the current ${what} ends now` },
-  { value: '1', label: '1 hour' },
-  { value: '72', label: '3 days' },
-  { value: '168', label: '7 days' },
-];
-
-/** The secret itself is never shown here; a new one is, once. */
-function secretControls(viewer: Viewer, path: string, endpoint: EndpointStatus): Markup {
-  const { previousSecretExpiresAt } = endpoint;
-  const rotate = postForm(
-    viewer,
-    `${path}/rotate-secret`,
-    html`${selectField({ label: 'The current secret stays valid for', name: 'overlapHours', value: '24', options: overlaps('secret'), hint: 'Meanwhile webhooks carry the signatures of both secrets, so that you can switch without downtime.' })}
-${textField({ label: 'A secret of your own', name: 'ownSecret', type: 'password', maxLength: 200, hint: 'Leave empty to generate one. Otherwise whsec_ and the base64 of 24 to 64 random bytes.' })}
-<div class="buttons"><button>Rotate the secret</button></div>`,
-  );
-  return html`<p>It was shown once and cannot be shown again. ${previousSecretExpiresAt !== null && html`The previous secret signs too until ${utcText(previousSecretExpiresAt)}.`}</p>
-${mayChange(viewer) && html`<details class="quiet"><summary>Rotate the secret</summary>${rotate}</details>`}`;
-}
-
-/** Public keys are shown whenever they are wanted; private keys never. */
-function publicKeyControls(viewer: Viewer, path: string, { publicKeys }: EndpointStatus): Markup {
-  const rotate = postForm(
-    viewer,
-    `${path}/rotate-signing-key`,
-    html`${selectField({ label: 'The current key stays valid for', name: 'keyOverlapHours', value: '24', options: overlaps('key'), hint: 'Meanwhile webhooks carry the signatures of both keys.' })}
-<div class="buttons"><button>Rotate the key</button></div>`,
-  );
-  const shown =
-    publicKeys?.map(({ publicKey, expiresAt }) =>
-      expiresAt === null
-        ? html`<p>Receivers verify the v1a signature with it. It is no secret.</p>${codeBlock(publicKey, 'The public key')}`
-        : html`<p>The previous key signs too until ${utcText(expiresAt)}:</p>${codeBlock(publicKey, 'The previous public key')}`,
-    ) ??
-    html`<p class="problem">The private key cannot be read: the key that it was encrypted with is missing.</p>`;
-  return html`${shown}
-${mayChange(viewer) && html`<details class="quiet"><summary>Rotate the key</summary>${rotate}</details>`}`;
 }

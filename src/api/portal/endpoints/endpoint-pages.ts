@@ -23,6 +23,9 @@ import { alertPages } from './alert-pages.ts';
 import { endpointActions } from './endpoint-actions.ts';
 import { endpointCreatePages, endpointEditPages, urlCheckFragment } from './endpoint-edit.ts';
 import { endpointPage } from './endpoint-page.ts';
+import { endpointSecurityPage } from './endpoint-security.ts';
+import { endpointSettingsPage } from './endpoint-settings.ts';
+import { ENDPOINT_LIST as LIST, ENDPOINT_PATH as PATH, SETTINGS_TITLE } from './endpoint-shell.ts';
 import { endpointPath, modeBadge, successRate, urlFor, waitingText } from './endpoint-status.ts';
 import { filterPages } from './filter-page.ts';
 
@@ -32,13 +35,14 @@ export function endpointPages(app: PortalApp, context: PortalContext): void {
   urlCheckFragment(app, context);
   alertPages(app, context);
   endpointPage(app, context);
+  endpointSettingsPage(app, context);
+  endpointSecurityPage(app, context);
   endpointEditPages(app, context);
   filterPages(app, context);
   endpointActions(app, context);
   testEventPages(app, context);
 }
 
-const LIST = '/portal/w/:wabaId/endpoints';
 const DONE = { deleted: 'The endpoint is deleted. The log of its deliveries stays.' };
 
 const NO_ACTIVITY = { successes: 0, failures: 0, lastSuccessAt: null, lastFailureAt: null };
@@ -81,7 +85,7 @@ const PAGE_SIZE = 100;
 function endpointListPage(app: PortalApp, context: PortalContext): void {
   const { accounts } = context;
   listPage(app, context, {
-    ...{ path: LIST, access: PAGES.member, active: 'endpoints', title: 'Webhook endpoints' },
+    ...{ path: LIST, access: PAGES.member, active: 'endpoints', title: SETTINGS_TITLE },
     lead: 'Each endpoint receives the events of this WABA that match its filters, signed, in order, and retried until they arrive.',
     actions: ({ path }) => html`<a class="button" href="${path}/alerts">Operations URL</a>`,
     add: { label: 'Add endpoint', path: `${LIST}/new`, isPrimary: true },
@@ -104,7 +108,6 @@ function endpointListPage(app: PortalApp, context: PortalContext): void {
 
 /** Leaves time for the start of the workflow within the time that a request may take. */
 const WAIT_MS = 8_000;
-const PATH = `${LIST}/:id`;
 const TEST = `${PATH}/tests/:deliveryId`;
 
 /** POST …/test sends the test event and waits for its attempt; GET …/tests/:deliveryId shows what came of it. */
@@ -134,7 +137,7 @@ function testEventPages(app: PortalApp, context: PortalContext): void {
         title: 'Test event',
         lead: html`Sent once, without retries, whatever the endpoint’s filters and status, to <code class="break">${urlFor(visit.viewer, endpoint.url)}</code>`,
         trail: [
-          { label: 'Webhook endpoints', href: visit.at(LIST) },
+          { label: SETTINGS_TITLE, href: visit.at(LIST) },
           { label: endpoint.description || `Endpoint ${endpoint.id}`, href: path },
         ],
         actions: html`<a class="button" href="${path}">Go to the endpoint</a>${visit.mayChange && actionButton(visit.viewer, `${path}/test`, 'Send another', 'primary')}`,

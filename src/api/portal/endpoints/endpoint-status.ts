@@ -15,14 +15,14 @@ export function modeBadge({ mode, failingSince, recoveringSince = null }: Status
   if (mode === 'disabled') return badge('bad', 'Disabled');
   if (mode === 'probing') return badge('bad', 'Probing');
   if (failingSince !== null) return badge('waiting', 'Failing');
-  return recoveringSince === null ? badge('good', 'Open') : badge('waiting', 'Recovering');
+  return recoveringSince === null ? badge('good', 'Active') : badge('waiting', 'Recovering');
 }
 
 export function modeSentence({ mode, failingSince, recoveringSince = null }: Status): string {
   if (mode === 'paused') return 'Events wait. Nothing is sent until the endpoint is enabled.';
   if (mode === 'disabled') return 'Events wait. Nothing is sent until the endpoint is enabled.';
   if (mode === 'probing') {
-    return 'Most attempts failed, so events wait. Probes test the endpoint; it opens again as soon as one succeeds.';
+    return 'Most attempts failed, so events wait. Probes test the endpoint; it is active again as soon as one succeeds.';
   }
   if (failingSince !== null) return 'The latest attempts failed. Events are retried by the schedule.';
   return recoveringSince === null
@@ -92,6 +92,14 @@ export function mayChange({ role }: Viewer): boolean {
 /** A URL of the tenant's servers, in full only for those who may change it: its path and query may be credentials. */
 export function urlFor(viewer: Viewer, url: string): string {
   return mayChange(viewer) ? url : shownUrl(url);
+}
+
+/** What people call an endpoint: its description, or its URL. */
+export function endpointName(
+  viewer: Viewer,
+  { url, description }: Pick<Endpoint, 'url' | 'description'>,
+): string {
+  return description || urlFor(viewer, url);
 }
 
 export type EndpointNames = Pick<Endpoint, 'id' | 'url' | 'description'>;

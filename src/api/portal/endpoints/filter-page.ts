@@ -17,6 +17,7 @@ import type { Visit } from '../kits/visit.ts';
 import { type Child, html, type Markup } from '../markup.ts';
 import type { PageView } from '../page.ts';
 import type { PortalApp, PortalContext } from '../portal-app.ts';
+import { SETTINGS_TITLE } from './endpoint-shell.ts';
 import { endpointPath, endpointsPath } from './endpoint-status.ts';
 
 const PATH = '/portal/w/:wabaId/endpoints/:id/filter';
@@ -62,7 +63,7 @@ async function filterView(
     title: 'Try a filter',
     lead: `The newest ${SHOWN} events of the types and numbers of this endpoint, and which of them the filter takes. Nothing is saved here.`,
     trail: [
-      { label: 'Webhook endpoints', href: endpointsPath(wabaId) },
+      { label: SETTINGS_TITLE, href: endpointsPath(wabaId) },
       { label: `Endpoint ${endpoint.id}`, href: own },
     ],
     assets: ['webhooks.css'],

@@ -3,6 +3,7 @@ import { codeBlock } from '../components/copyable.ts';
 import type { Visit } from '../kits/visit.ts';
 import { type Child, html, type Markup } from '../markup.ts';
 import type { PageView } from '../page.ts';
+import { SETTINGS_TITLE } from './endpoint-shell.ts';
 import { endpointsPath } from './endpoint-status.ts';
 
 type Signatures = Pick<EndpointView, 'format' | 'signatureProfile' | 'asymmetricSignature'>;
@@ -29,7 +30,7 @@ export function secretView(
   const ofApp = appSecret !== null && html`<h2>App secret</h2>${codeBlock(appSecret, 'The app secret')}`;
   return {
     title,
-    trail: [{ label: 'Webhook endpoints', href: endpointsPath(waba.wabaId) }],
+    trail: [{ label: SETTINGS_TITLE, href: endpointsPath(waba.wabaId) }],
     assets: ['webhooks.css'],
     notice: {
       kind: 'warning',

@@ -2,7 +2,7 @@ import { type KeyRequest, keyRequestWorkflowId } from '../../../keys/key-request
 import {
   decideKeyRequest,
   keyRequestOf,
-  keyRequestsOf,
+  pastKeyRequests,
   waitingKeyRequests,
 } from '../../../keys/key-requests.ts';
 import { invalidValue, type RequestError } from '../../../platform/request-input.ts';
@@ -13,7 +13,7 @@ import { postForm, textField } from '../components/form.ts';
 import { detailList, emptyState } from '../components/table.ts';
 import { formLine } from '../form-values.ts';
 import { action } from '../kits/action.ts';
-import { rowTable, showList } from '../kits/list-page.ts';
+import { type ListColumn, rowTable, showList } from '../kits/list-page.ts';
 import { viewPage } from '../kits/view-page.ts';
 import type { Visit } from '../kits/visit.ts';
 import { html, type Markup } from '../markup.ts';
@@ -30,15 +30,30 @@ const DONE = {
   denied: 'Denied. The tenant sees your note.',
 };
 
-const REQUESTS = {
-  caption: 'All requests for API keys',
-  columns: requestColumns(PATH).toSpliced(
-    1,
-    0,
-    { label: 'Tenant', cell: ({ businessName }) => businessName },
-    { label: 'WABA', cell: ({ wabaId }) => html`<code>${wabaId}</code>` },
-  ),
-};
+const COLUMNS = requestColumns(PATH).toSpliced(1, 0, {
+  label: 'Tenant, WABA',
+  cell: ({ businessName, wabaId }) => html`${businessName}<br><code>${wabaId}</code>`,
+});
+
+/** What an operator decides by, and the decision, without another page. */
+const PENDING_COLUMNS: ListColumn<KeyRequest>[] = [
+  ...COLUMNS.slice(0, 5),
+  {
+    label: 'Scopes',
+    cell: ({ scopes, validDays }) =>
+      html`${scopes.join(', ')}<br><span class="faint">${validDays === null ? 'until revoked' : `${validDays} days`}</span>`,
+  },
+  { label: '', kind: 'narrow', cell: ({ id }, { viewer }) => rowDecision(viewer, id) },
+];
+
+function rowDecision(viewer: Viewer, id: string): Markup {
+  const deny = html`<button class="danger" name="decision" value="deny" data-confirm="Deny this request? To add a note, open it.">Deny</button>`;
+  return postForm(
+    viewer,
+    `${PATH}/${id}`,
+    html`<input type="hidden" name="note" value=""><div class="buttons"><button class="primary" name="decision" value="approve">Approve</button>${deny}</div>`,
+  );
+}
 
 export function approvalPages(app: PortalApp, context: PortalContext): void {
   viewPage(app, context, {
@@ -47,14 +62,14 @@ export function approvalPages(app: PortalApp, context: PortalContext): void {
       const [waiting, all] = await Promise.all([
         waitingKeyRequests(context),
         showList(visit, {
-          ...{ ...REQUESTS, pageSize: 25 },
-          find: async (_, wanted) => await keyRequestsOf(context, null, wanted),
+          ...{ caption: 'Requests that were decided or have ended', columns: COLUMNS, pageSize: 25 },
+          find: async (_, wanted) => await pastKeyRequests(context, wanted),
           positionOf: ({ id }) => [id],
         }),
       ]);
       const lead = 'Requests of tenants for API keys. A request without a decision expires after 7 days.';
       const body = html`${all.isFirstPage && waitingPart(visit, waiting)}
-${!all.isEmpty && html`<h2>All requests</h2>${all.markup}`}`;
+${!all.isEmpty && html`<h2>Decided and ended</h2>${all.markup}`}`;
       return { title: TITLE, lead, done: DONE, body };
     },
   });
@@ -64,7 +79,7 @@ ${!all.isEmpty && html`<h2>All requests</h2>${all.markup}`}`;
 function waitingPart(visit: Visit, waiting: readonly KeyRequest[]): Markup {
   return waiting.length === 0
     ? emptyState('No pending requests', 'Requests for API keys are listed here.')
-    : html`<h2>Pending (${waiting.length})</h2>${rowTable(visit, { ...REQUESTS, caption: 'Pending requests' }, waiting)}`;
+    : html`<h2>Pending (${waiting.length})</h2>${rowTable(visit, { columns: PENDING_COLUMNS, caption: 'Pending requests' }, waiting)}`;
 }
 
 function approvalPage(app: PortalApp, context: PortalContext): void {

@@ -31,22 +31,26 @@ function requestBadge(state: KeyRequestState): Markup {
 }
 
 export const KEY_COLUMNS: ListColumn<ApiKeyDetails>[] = [
-  { label: 'Key', cell: keyText },
-  { label: 'Name', cell: ({ name }) => html`<span class="break">${name}</span>` },
-  { label: 'Scopes', cell: ({ scopes }) => scopes.join(', ') },
+  { label: 'Key', cell: (key) => html`<span class="break">${key.name}</span><br>${keyText(key)}` },
+  { label: 'Scopes and networks', cell: keyLimits },
+  { label: 'Status', kind: 'narrow', cell: ({ state }) => badge(KEY_TONES[state], state) },
+  { label: 'Created', kind: 'narrow', cell: ({ createdAt }, { now }) => timeAgo(createdAt, now) },
   {
-    label: 'Networks',
-    cell: ({ allowedNetworks }) => allowedNetworks?.join(', ') ?? html`<span class="faint">anywhere</span>`,
+    label: 'Last used',
+    kind: 'narrow',
+    cell: ({ lastUsedAt }, { now }) => timeAgo(lastUsedAt, now, 'never'),
   },
-  { label: 'Status', cell: ({ state }) => badge(KEY_TONES[state], state) },
-  { label: 'Created', cell: ({ createdAt }, { now }) => timeAgo(createdAt, now) },
-  { label: 'Last used', cell: ({ lastUsedAt }, { now }) => timeAgo(lastUsedAt, now, 'never') },
-  { label: 'Expires', cell: ({ expiresAt }, { now }) => timeAgo(expiresAt, now, 'never') },
-  { label: '', cell: keyActions },
+  { label: 'Expires', kind: 'narrow', cell: ({ expiresAt }, { now }) => timeAgo(expiresAt, now, 'never') },
+  { label: '', kind: 'narrow', cell: keyActions },
 ];
 
 export function keyText({ prefix, lastFour }: ApiKeyDetails): Markup {
   return html`<code>${prefix}…${lastFour}</code>`;
+}
+
+function keyLimits({ scopes, allowedNetworks }: ApiKeyDetails): Markup {
+  const networks = allowedNetworks === null ? 'from anywhere' : `from ${allowedNetworks.join(', ')}`;
+  return html`${scopes.join(', ')}<br><span class="faint break">${networks}</span>`;
 }
 
 function keyActions({ id, state }: ApiKeyDetails, { mayChange, path }: Visit): Child {
@@ -60,8 +64,8 @@ export function requestColumns(path: string): ListColumn<KeyRequest>[] {
     { label: 'Request', cell: ({ id }, visit) => html`<a href="${visit.at(path)}/${id}">${id}</a>` },
     { label: 'Purpose', cell: ({ purpose }) => html`<span class="break">${purpose}</span>` },
     { label: 'Requested by', cell: ({ requester }) => requester },
-    { label: 'Requested', cell: ({ createdAt }, { now }) => timeAgo(createdAt, now) },
-    { label: 'Status', cell: ({ state }) => requestBadge(state) },
+    { label: 'Requested', kind: 'narrow', cell: ({ createdAt }, { now }) => timeAgo(createdAt, now) },
+    { label: 'Status', kind: 'narrow', cell: ({ state }) => requestBadge(state) },
     { label: 'Decided by', cell: ({ decidedBy }) => decidedBy ?? html`<span class="faint">–</span>` },
   ];
 }

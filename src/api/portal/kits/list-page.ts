@@ -1,7 +1,7 @@
 import type { FastifyReply } from 'fastify';
 import { sendPage } from '../access/send-page.ts';
 import { numberedPage, numberedPager, pager } from '../components/pager.ts';
-import { type Column, dataTable, emptyState } from '../components/table.ts';
+import { type Column, type ColumnKind, dataTable, emptyState } from '../components/table.ts';
 import { type Child, html, type Markup } from '../markup.ts';
 import { hrefWith } from '../navigation.ts';
 import type { PageView } from '../page.ts';
@@ -13,7 +13,7 @@ import { type Place, Visit } from './visit.ts';
 
 export type ListColumn<Row> = {
   label: string;
-  kind?: 'number' | 'narrow';
+  kind?: ColumnKind;
   cell: (row: Row, visit: Visit) => Child;
 };
 

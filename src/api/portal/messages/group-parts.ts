@@ -4,7 +4,7 @@ import type { Participant } from '../../../messages/conversations/participants.t
 import { badge, type Tone } from '../components/badge.ts';
 import { copyable } from '../components/copyable.ts';
 import { dataTable } from '../components/table.ts';
-import { exactTime } from '../components/time.ts';
+import { columnTime, exactTime } from '../components/time.ts';
 import { html, type Markup, nothing } from '../markup.ts';
 
 const STATES: Readonly<Record<string, readonly [Tone, string]>> = {
@@ -30,7 +30,7 @@ const COLUMNS = [
   'Member',
   { label: 'Phone or id', kind: 'narrow' },
   { label: 'State', kind: 'narrow' },
-  { label: 'Since', kind: 'narrow' },
+  { label: 'Since', kind: 'time' },
 ] as const;
 
 export function groupMembers(members: readonly GroupMember[]): Markup {
@@ -42,7 +42,7 @@ export function groupMembers(members: readonly GroupMember[]): Markup {
       name ?? username ?? 'No name',
       html`<code>${waId ?? userId ?? '–'}</code>`,
       state === 'member' ? badge('good', 'member') : badge('waiting', 'asks to join'),
-      exactTime(at),
+      columnTime(at),
     ]),
   );
 }

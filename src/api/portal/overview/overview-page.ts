@@ -1,8 +1,6 @@
-import { type ScaleLinear, scaleBand, scaleLinear, scalePoint } from 'd3-scale';
-import { line } from 'd3-shape';
+import { searchDeliveries } from '../../../deliveries/search/delivery-search.ts';
 import {
-  type ChartSpan,
-  chartSpan,
+  CHART_SPANS,
   type LatencyStep,
   type OutcomeStep,
   readLatency,
@@ -10,17 +8,15 @@ import {
 } from '../../../deliveries/search/tenant-overview.ts';
 import { countRecentlyFailed } from '../../../endpoints/endpoint-failures.ts';
 import { type EndpointStatus, endpointsOf } from '../../../endpoints/endpoints.ts';
-import { shownUrl } from '../../../platform/http/outbound-url.ts';
 import { MAX_SHOWN_WAITING, shownCount } from '../../../queue/waiting.ts';
 import { PAGES } from '../access/page-access.ts';
-import type { Viewer } from '../access/viewer.ts';
-import { dataTable, emptyState, type Stat, statRow } from '../components/table.ts';
+import { dataTable, type Stat, statRow } from '../components/table.ts';
 import { durationText } from '../components/time.ts';
+import { deliveryTable } from '../deliveries/delivery-table.ts';
 import {
+  endpointName,
   endpointPath,
-  endpointsPath,
   failedPath,
-  mayChange,
   modeBadge,
   modeSentence,
   successRate,
@@ -28,49 +24,106 @@ import {
 } from '../endpoints/endpoint-status.ts';
 import { viewPage } from '../kits/view-page.ts';
 import type { Visit } from '../kits/visit.ts';
-import { type Child, html, type Markup } from '../markup.ts';
+import { html, type Markup, nothing } from '../markup.ts';
+import { hrefWith } from '../navigation.ts';
 import type { PortalApp, PortalContext } from '../portal-app.ts';
+import { firstSteps } from './first-steps.ts';
+import { latencyChart, outcomeChart, spanText, stepText } from './overview-charts.ts';
+
+type Span = keyof typeof CHART_SPANS;
+
+const SPANS: readonly (readonly [Span, string])[] = [
+  ['day', '24 hours'],
+  ['hour', '1 hour'],
+];
 
 export function overviewPages(app: PortalApp, context: PortalContext): void {
-  const { accounts, database } = context;
-  const view = async ({ waba, viewer, now: until }: Visit) => {
-    const span = await chartSpan(database, waba.wabaId, until);
+  const view = async (visit: Visit) => {
+    const { waba, now: until } = visit;
+    const { accounts, database } = context;
+    const asked = SPANS.find(([name]) => name === visit.query('span'))?.[0] ?? 'day';
+    const span = CHART_SPANS[asked];
     const [endpoints, outcomes, latency, failed] = await Promise.all([
       endpointsOf(accounts, waba.wabaId, { maxWaiting: MAX_SHOWN_WAITING }),
       readOutcomes(database, waba.wabaId, { until, span }),
       readLatency(database, waba.wabaId, { until, span }),
       countRecentlyFailed(database, waba.wabaId),
     ]);
+    const figures = { endpoints, outcomes, latency, failed };
+    const steps = await firstSteps(visit, endpoints);
     const body =
       endpoints.length === 0
-        ? firstSteps(waba.wabaId, viewer)
-        : html`${statRow(statsOf(endpoints, outcomes, latency, failed))}
-${needsALook(endpoints, failed)}
+        ? steps
+        : html`${statRow(statsOf(visit, figures))}
+${needsALook(visit, figures)}${steps}
 <div class="columns charts"><section class="card"><h2>Attempts per ${stepText(span)}</h2>${outcomeChart(outcomes, span)}</section>
-<section class="card"><h2>Delivery latency</h2>${latencyChart(latency, span)}</section></div>`;
-    const lead = 'The last 24 hours of this WABA.';
-    return { title: 'Overview', lead, assets: ['overview.css'], body };
+<section class="card"><h2>Delivery latency</h2>${latencyChart(latency, span)}</section></div>
+${await newest(visit, figures)}`;
+    return {
+      title: 'Overview',
+      lead: endpoints.length > 0 && `Webhooks of this WABA in ${spanText(span)}.`,
+      actions: endpoints.length > 0 && spanSwitch(visit.path, asked),
+      assets: ['overview.css', 'webhooks.css'],
+      body,
+    };
   };
-  viewPage(app, context, { path: '/portal/w/:wabaId', access: PAGES.member, active: 'overview', view });
+  const place = { path: '/portal/w/:wabaId', access: PAGES.member, active: 'overview' };
+  viewPage(app, context, { ...place, query: ['span'], view });
 }
 
-function firstSteps(wabaId: string, viewer: Viewer): Markup {
-  const path = endpointsPath(wabaId);
-  return emptyState(
-    'No endpoint yet',
-    'Add the https URL of your server. It then receives every message, status, payment and order, signed and in order.',
-    mayChange(viewer)
-      ? html`<a class="button primary" href="${path}/new">Add a webhook endpoint</a>`
-      : html`An administrator of your organisation can add one.`,
+function spanSwitch(path: string, asked: Span): Markup {
+  const links = SPANS.map(
+    ([name, label]) =>
+      html`<a href="${hrefWith(path, { span: name === 'day' ? '' : name })}" ${name === asked && html`aria-current="page"`}>${label}</a>`,
   );
+  return html`<nav class="views" aria-label="Time">${links}</nav>`;
 }
 
-function statsOf(
-  endpoints: readonly EndpointStatus[],
-  outcomes: readonly OutcomeStep[],
-  latency: readonly LatencyStep[],
-  failed: ReadonlyMap<string, number>,
-): Stat[] {
+type Figures = {
+  endpoints: readonly EndpointStatus[];
+  outcomes: readonly OutcomeStep[];
+  latency: readonly LatencyStep[];
+  failed: ReadonlyMap<string, number>;
+};
+
+const NEWEST = 6;
+const DAY_MS = 86_400_000;
+
+/** What failed or is retried, and what came last. */
+async function newest(visit: Visit, { endpoints, failed }: Figures): Promise<Markup> {
+  const { context, waba, viewer, now } = visit;
+  await visit.noteListRead('deliveries.listed', [waba.wabaId]);
+  const since = new Date(now.getTime() - DAY_MS);
+  const find = async (state: string | undefined, limit: number) =>
+    (await searchDeliveries(context, waba.wabaId, { state, since }, { before: null, limit })).deliveries;
+  // Neither is looked for where the counters know of none: that would read a day of deliveries.
+  const isRetrying = endpoints.some(({ waiting }) => waiting.retrying > 0);
+  const [last, lost, pending] = await Promise.all([
+    find(undefined, NEWEST),
+    failed.size > 0 ? find('failed', NEWEST) : [],
+    isRetrying ? find('pending', 4 * NEWEST) : [],
+  ]);
+  const failures = [...lost, ...pending.filter(({ attempts }) => attempts > 0)]
+    .toSorted((a, b) => b.createdAt.getTime() - a.createdAt.getTime())
+    .slice(0, NEWEST);
+  const list = `${visit.path}/deliveries`;
+  const table = {
+    viewer,
+    now,
+    hrefOf: (id: string) => `${list}/${id}`,
+    withOwner: false,
+    withEndpoint: true,
+  };
+  const part = (heading: string, caption: string, deliveries: typeof last, href: string, label: string) =>
+    deliveries.length === 0
+      ? nothing
+      : html`<h2>${heading}</h2>${deliveryTable({ ...table, caption, deliveries })}<p><a href="${href}">${label}</a></p>`;
+  return html`${part('Newest failures', 'Newest failures', failures, `${list}?state=failed`, 'All that failed permanently')}
+${part('Newest deliveries', 'Deliveries', last, list, 'All deliveries')}`;
+}
+
+function statsOf({ path }: Visit, { endpoints, outcomes, latency, failed }: Figures): Stat[] {
+  const list = (filters: Record<string, string>) => hrefWith(`${path}/deliveries`, filters);
   const successes = outcomes.reduce((sum, step) => sum + step.successes, 0);
   const failures = outcomes.reduce((sum, step) => sum + step.failures, 0);
   const paused = endpoints.filter(({ mode }) => mode === 'paused').length;
@@ -83,28 +136,33 @@ function statsOf(
   return [
     {
       label: 'Success rate',
+      href: list({ range: '24h' }),
       value: successRate({ successes, failures }) ?? '–',
       note: `${successes.toLocaleString('en-US')} of ${(successes + failures).toLocaleString('en-US')} attempts`,
     },
     {
       label: 'Latency p50',
+      href: list({ range: '24h', state: 'delivered' }),
       value: recent?.p50Ms == null ? '–' : durationText(recent.p50Ms),
       note: recent?.p95Ms == null ? 'no deliveries' : `p95 ${durationText(recent.p95Ms)}`,
     },
     {
       label: 'Pending',
+      href: list({ state: 'pending' }),
       value: shownCount({ count: waiting, more }),
       note: waiting === 0 ? 'no backlog' : `oldest ${durationText(oldestMs)}`,
       tone: oldestMs > 60_000 && 'waiting',
     },
     {
-      label: 'Failed permanently',
+      label: 'Failed permanently, 24 h',
+      href: list({ range: '24h', state: 'failed' }),
       value: failedCount.toLocaleString('en-US'),
       note: failedCount === 0 ? 'no failures' : 'no more attempts follow',
       tone: failedCount > 0 && 'bad',
     },
     {
       label: 'Failing endpoints',
+      href: `${path}/endpoints`,
       value: failing,
       note: paused === 0 ? `of ${endpoints.length}` : `of ${endpoints.length}, ${paused} paused`,
       tone: failing > 0 && 'bad',
@@ -116,10 +174,15 @@ function isInTrouble({ mode, failingSince }: EndpointStatus): boolean {
   return mode !== 'open' || failingSince !== null;
 }
 
-function needsALook(endpoints: readonly EndpointStatus[], failed: ReadonlyMap<string, number>): Markup {
+function needsALook({ viewer }: Visit, { endpoints, outcomes, failed }: Figures): Markup {
   const troubled = endpoints.filter((endpoint) => isInTrouble(endpoint) || failed.has(endpoint.id));
-  if (troubled.length === 0)
-    return html`<p class="all-well"><span aria-hidden="true">✓</span> All endpoints accept deliveries.</p>`;
+  if (troubled.length === 0) {
+    const failures = outcomes.reduce((sum, step) => sum + step.failures, 0);
+    const text = 'All endpoints accept deliveries';
+    return failures === 0
+      ? html`<p class="all-well"><span aria-hidden="true">✓</span> ${text}.</p>`
+      : html`<p>${text} again. The failed attempts were retried with success, or still are.</p>`;
+  }
   return html`<h2>Needs attention</h2>${dataTable(
     'Endpoints that need attention',
     [
@@ -130,7 +193,7 @@ function needsALook(endpoints: readonly EndpointStatus[], failed: ReadonlyMap<st
       { label: 'Failed permanently', kind: 'number' },
     ],
     troubled.map((endpoint) => [
-      html`<a class="break" href="${endpointPath(endpoint.wabaId, endpoint.id)}">${shownUrl(endpoint.url)}</a>`,
+      html`<a class="break" href="${endpointPath(endpoint.wabaId, endpoint.id)}">${endpointName(viewer, endpoint)}</a>`,
       modeBadge(endpoint),
       html`${modeSentence(endpoint)}${endpoint.modeReason !== null && html` <span class="faint">${endpoint.modeReason}</span>`}`,
       waitingText(endpoint.waiting),
@@ -142,132 +205,4 @@ function needsALook(endpoints: readonly EndpointStatus[], failed: ReadonlyMap<st
 function failedText({ wabaId, id }: EndpointStatus, failed: number): Markup {
   if (failed === 0) return html`<span class="faint">–</span>`;
   return html`<a href="${failedPath(wabaId, id)}">${failed.toLocaleString('en-US')}</a>`;
-}
-
-/** Attempts per step: the hatched part of a bar failed. */
-function outcomeChart(steps: readonly OutcomeStep[], span: ChartSpan): Markup {
-  const x = scaleBand<number>()
-    .domain(steps.map((_, index) => index))
-    .range([PLOT.left, PLOT.right])
-    .padding(0.18);
-  const y = upwardScale(Math.max(4, ...steps.map(({ successes, failures }) => successes + failures)));
-  const bars = steps.map(({ at, successes, failures }, index) => {
-    const left = (x(index) ?? 0).toFixed(1);
-    const width = x.bandwidth().toFixed(1);
-    const bar = (className: string, from: number, to: number) =>
-      to > from &&
-      html`<rect class="${className}" x="${left}" width="${width}" y="${y(to).toFixed(1)}" height="${(y(from) - y(to)).toFixed(1)}"/>`;
-    return html`<g><title>${clockText(at)} UTC: ${successes} succeeded, ${failures} failed</title>${bar('bar-good', 0, successes)}${bar('bar-bad', successes, successes + failures)}${bar('bar-hatch', successes, successes + failures)}</g>`;
-  });
-  return chartFigure({
-    label: `Attempts per ${stepText(span)} of ${spanText(span)}: ${sum(steps, 'successes')} succeeded, ${sum(steps, 'failures')} failed`,
-    legend: html`<span class="key key-good"></span> succeeded <span class="key key-bad"></span> failed (hatched) · times in UTC`,
-    y,
-    steps: steps.map(({ at }, index) => ({ at, x: (x(index) ?? 0) + x.bandwidth() / 2 })),
-    marks: html`<defs><pattern id="hatch" width="5" height="5" patternUnits="userSpaceOnUse" patternTransform="rotate(45)"><line class="hatch" x1="0" x2="0" y1="0" y2="5"/></pattern></defs>${bars}`,
-    table: dataTable(
-      `Attempts per ${stepText(span)}`,
-      ['From (UTC)', { label: 'Succeeded', kind: 'number' }, { label: 'Failed', kind: 'number' }],
-      steps.map((hour) => [clockText(hour.at), hour.successes, hour.failures]),
-    ),
-    yText: (value) => value.toLocaleString('en-US'),
-  });
-}
-
-function sum(steps: readonly OutcomeStep[], key: 'successes' | 'failures'): string {
-  return steps.reduce((total, hour) => total + hour[key], 0).toLocaleString('en-US');
-}
-
-/** From an event's storing to its delivery: the median as a full line, the 95th percentile as a broken one. */
-function latencyChart(steps: readonly LatencyStep[], span: ChartSpan): Markup {
-  const x = scalePoint<number>()
-    .domain(steps.map((_, index) => index))
-    .range([PLOT.left, PLOT.right])
-    .padding(0.5);
-  const y = upwardScale(Math.max(10, ...steps.map(({ p95Ms }) => p95Ms ?? 0)));
-  const at = (index: number) => x(index) ?? 0;
-  const pathOf = (key: 'p50Ms' | 'p95Ms') =>
-    line<LatencyStep>()
-      .defined((hour) => hour[key] !== null)
-      .x((_, index) => at(index))
-      .y((hour) => y(hour[key] ?? 0))(steps) ?? '';
-  const dots = steps.map((hour, index) => {
-    const { p50Ms, p95Ms } = hour;
-    if (p50Ms === null || p95Ms === null) return null;
-    const title = `${clockText(hour.at)} UTC: p50 ${durationText(p50Ms)}, p95 ${durationText(p95Ms)}`;
-    return html`<g><title>${title}</title><circle class="dot-median" cx="${at(index).toFixed(1)}" cy="${y(p50Ms).toFixed(1)}" r="3"/><rect class="dot-p95" x="${(at(index) - 3).toFixed(1)}" y="${(y(p95Ms) - 3).toFixed(1)}" width="6" height="6"/></g>`;
-  });
-  return chartFigure({
-    label: `Delivery latency per ${stepText(span)} of ${spanText(span)}, p50 and p95`,
-    legend: html`<span class="key key-median"></span> p50 (round marks) <span class="key key-p95"></span> p95 (square marks) · of up to 200 deliveries in each ${stepText(span)}`,
-    y,
-    steps: steps.map((hour, index) => ({ at: hour.at, x: at(index) })),
-    marks: html`<path class="line-median" d="${pathOf('p50Ms')}"/><path class="line-p95" d="${pathOf('p95Ms')}"/>${dots}`,
-    table: dataTable(
-      `Delivery latency per ${stepText(span)}`,
-      ['From (UTC)', { label: 'p50', kind: 'number' }, { label: 'p95', kind: 'number' }],
-      steps.map((hour) => [clockText(hour.at), text(hour.p50Ms), text(hour.p95Ms)]),
-    ),
-    yText: durationText,
-  });
-}
-
-function text(ms: number | null): string {
-  return ms === null ? '–' : durationText(ms);
-}
-
-/** In units of the view box. */
-const CHART = { width: 480, height: 190, left: 54, right: 6, top: 8, bottom: 22 };
-
-const PLOT = {
-  left: CHART.left,
-  right: CHART.width - CHART.right,
-  top: CHART.top,
-  bottom: CHART.height - CHART.bottom,
-};
-
-/** From 0 to at least `most`, in round steps. */
-function upwardScale(most: number): ScaleLinear<number, number> {
-  return scaleLinear().domain([0, most]).nice(4).range([PLOT.bottom, PLOT.top]);
-}
-
-/** A chart with its axes; what it says stands in `label` and, in numbers, in the table behind it. */
-function chartFigure(chart: {
-  label: string;
-  legend: Child;
-  y: ScaleLinear<number, number>;
-  steps: readonly { at: Date; x: number }[];
-  marks: Child;
-  table: Child;
-  yText: (value: number) => string;
-}): Markup {
-  const lines = chart.y.ticks(4).map((value) => {
-    const y = chart.y(value).toFixed(1);
-    return html`<line class="grid" x1="${PLOT.left}" x2="${PLOT.right}" y1="${y}" y2="${y}"/><text class="tick y" x="${PLOT.left - 7}" y="${y}">${chart.yText(value)}</text>`;
-  });
-  const labels = chart.steps
-    .filter((_, index) => index % 4 === chart.steps.length % 4)
-    .map(
-      ({ at, x }) =>
-        html`<text class="tick x" x="${x.toFixed(1)}" y="${CHART.height - 5}">${clockText(at)}</text>`,
-    );
-  return html`<figure class="chart"><svg viewBox="0 0 ${CHART.width} ${CHART.height}" role="img" aria-label="${chart.label}">${lines}${chart.marks}${labels}</svg>
-<figcaption><p class="legend">${chart.legend}</p>
-<details><summary>In numbers</summary>${chart.table}</details></figcaption></figure>`;
-}
-
-/** `14:00`, in UTC. */
-function clockText(at: Date): string {
-  return at.toISOString().slice(11, 16);
-}
-
-/** `hour`, `15 minutes`: how long a step is. */
-function stepText({ stepMinutes }: ChartSpan): string {
-  return stepMinutes === 60 ? 'hour' : `${stepMinutes} minutes`;
-}
-
-/** `the last 24 hours`, `the last hour`: what a chart is about. */
-function spanText({ steps, stepMinutes }: ChartSpan): string {
-  const hours = Math.round((steps * stepMinutes) / 60);
-  return hours === 1 ? 'the last hour' : `the last ${hours} hours`;
 }

@@ -4,8 +4,8 @@ import type { Viewer } from '../access/viewer.ts';
 import { badge } from '../components/badge.ts';
 import { actionButton, csrfField } from '../components/form.ts';
 import { noticeBox } from '../components/notice.ts';
-import { dataTable, emptyState } from '../components/table.ts';
-import { exactTime, timeAgo } from '../components/time.ts';
+import { type Column, dataTable, emptyState } from '../components/table.ts';
+import { columnTime, exactTime, timeAgo } from '../components/time.ts';
 import { html, type Markup, nothing } from '../markup.ts';
 
 const BEGUN: Readonly<Record<SessionSummary['begunBy'], string>> = {
@@ -22,14 +22,21 @@ export function sessionTable(
   ownId: string | null = null,
 ): Markup {
   if (sessions.length === 0) return emptyState('No sessions', 'This user is signed in nowhere.');
-  const columns = ['Browser', 'Address', 'Signed in', 'By', 'Last used', ''];
+  const columns: Column[] = [
+    'Browser',
+    'Address',
+    { label: 'Signed in', kind: 'time' },
+    'By',
+    { label: 'Last used', kind: 'narrow' },
+    { label: '', kind: 'narrow' },
+  ];
   return dataTable(
     'Sessions',
     columns,
     sessions.map((session) => [
       html`<span class="break">${session.userAgent ?? 'unknown'}</span>`,
       session.ip ?? '–',
-      exactTime(session.createdAt),
+      columnTime(session.createdAt),
       begunBy(session),
       timeAgo(session.lastSeenAt, now),
       session.id === ownId

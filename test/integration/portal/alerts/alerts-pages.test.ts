@@ -46,12 +46,16 @@ describe('the bell', () => {
 });
 
 describe('the page of alerts', () => {
-  test('keeps the pages of the only WABA of the tenant in the navigation', async () => {
-    for (const path of ['/portal/alerts', '/portal/runbooks'])
+  test('and every other page without a WABA keeps the pages of the only WABA in the navigation', async () => {
+    for (const path of ['/portal/alerts', '/portal/runbooks', '/portal/account', '/portal/nowhere'])
       for (const browser of [admin, member])
         expect((await browser.get(path)).body).toContain(
-          `<li><a href="${store.path}/endpoints">Webhooks</a></li>`,
+          `<li><a href="${store.path}/endpoints">Webhook Settings</a></li>`,
         );
+    for (const path of [`${store.path}/deliveries/dlv_x`, `${other.path}/endpoints`]) {
+      const { statusCode, body } = await admin.get(path);
+      expect([statusCode, body.includes(`href="${store.path}/endpoints"`)]).toEqual([404, true]);
+    }
     expect((await operator.get('/portal/alerts')).body).not.toContain(`${store.path}/endpoints"`);
   });
 

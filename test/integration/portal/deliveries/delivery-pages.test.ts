@@ -111,6 +111,15 @@ test('a delivery shows each attempt; addresses and workflows are for operators, 
   ]) {
     expect(page.body).toContain(text);
   }
+  // What is copied is what was signed: the bytes, not how they are shown.
+  const copied = /data-copy-from="([\w-]+)"/.exec(page.body)?.[1] ?? '';
+  const bytes = new RegExp(`<code id="${copied}">([^<]*)</code>`).exec(page.body)?.[1];
+  const downloaded = (await member.get(`${PATH}/${id}/body`)).body;
+  expect(bytes?.replaceAll('&quot;', '"')).toBe(downloaded);
+  expect(page.body).not.toMatch(
+    /data-copy-block[^>]*>Copy<\/button><pre[^>]*aria-label="Body \(formatted\)"/,
+  );
+  expect(page.body).toContain('curl -i -X POST &quot;$WEBHOOK_URL&quot;');
   expect(page.body).not.toMatch(/203\.0\.113\.7|host-1|Replay this delivery|v1,/);
   const first = await member.get(`${PATH}/${id}?attempt=1`);
   expect(first.body).toContain('does not resolve');

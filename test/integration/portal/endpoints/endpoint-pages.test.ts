@@ -76,7 +76,7 @@ test('every option of an endpoint can be set, comes back in the form, and goes b
     timeout_ms: null,
     max_in_flight: null,
   });
-  const page = await admin.get(`${endpointsPath}/${id}`);
+  const page = await admin.get(`${endpointsPath}/${id}/settings`);
   expect(page.body).toContain('Authorization');
   expect(page.body).not.toContain('X-Shop');
   expect(await actions()).toEqual(['endpoint.created', 'endpoint.updated']);
@@ -221,19 +221,52 @@ test('what failed for good is on the overview and the page of the endpoint, also
     expect((await admin.get(path)).body).toContain(link);
 });
 
-test('the charts of the overview span what there is: an hour, six hours, a day', async () => {
+test('the overview spans a day, also of a WABA that has just begun, and an hour on request', async () => {
   const { id } = await add();
-  const overview = async (minutesAgo: number) => {
+  const overview = async (minutesAgo: number, search = '') => {
     await api.database.raw(
       `insert into endpoint_minutes (endpoint_id, minute, successes, total_ms)
        values (:id, now() - :minutesAgo * interval '1 minute', 7, 1)`,
       { id, minutesAgo },
     );
-    return (await admin.get(office.path)).body;
+    return (await admin.get(`${office.path}${search}`)).body;
   };
-  expect(await overview(2)).toContain('Attempts per 5 minutes of the last hour: 7 succeeded');
-  expect(await overview(90)).toContain('Attempts per 15 minutes of the last 6 hours: 14 succeeded');
-  expect(await overview(400)).toContain('Attempts per hour of the last 24 hours: 21 succeeded');
+  expect(await overview(2)).toContain('Attempts per hour of the last 24 hours: 7 succeeded');
+  expect(await overview(90)).toContain('Attempts per hour of the last 24 hours: 14 succeeded');
+  expect(await overview(400, '?span=hour')).toContain('Attempts per 5 minutes of the last hour: 7 succeeded');
+  expect(await overview(500, '?span=x')).toContain('the last 24 hours: 28 succeeded');
+});
+
+test('the overview leads on: figures are links, and the first steps show what is missing', async () => {
+  const { path } = office;
+  const empty = (await admin.get(path)).body;
+  expect(empty).toContain(`<a class="button primary" href="${endpointsPath}/new">Add a webhook endpoint</a>`);
+  const { id } = await add();
+  const one = (await admin.get(path)).body;
+  expect(one).toContain('Done:</span> Add a webhook endpoint');
+  expect(one).toContain(`<a class="button primary" href="${endpointsPath}/${id}">Send a test event</a>`);
+  expect(one).toContain(`<dt><a href="${path}/deliveries?state=pending">Pending</a></dt>`);
+  const { browser: member } = await newUser(api, office.tenantId);
+  expect((await member.get(path)).body).not.toContain('class="button primary"');
+  await add();
+  expect((await admin.get(path)).body).not.toContain('First steps');
+});
+
+test('an endpoint has its settings and its secrets on tabs of their own', async () => {
+  const { id } = await add({ signatureProfile: 'stripe' });
+  const own = `${endpointsPath}/${id}`;
+  for (const [end, text] of [
+    ['', 'Recent deliveries'],
+    ['/deliveries', 'No deliveries within seven days.'],
+    ['/settings', 'Retry schedule'],
+    ['/security', 'id="secret"'],
+  ] as const) {
+    const { body } = await admin.get(`${own}${end}`);
+    expect(body).toContain(text);
+    expect(body).toMatch(new RegExp(`<a href="${own}${end}" aria-current="page">`));
+    expect(await markupProblems(body)).toEqual([]);
+  }
+  expect((await admin.get(own)).body).not.toMatch(/Rotate the secret|Retry schedule/);
 });
 
 test('an endpoint is disabled with a reason and enabled again', async () => {
@@ -272,7 +305,8 @@ test('members see everything and get no button, nor a way around it; other tenan
   const { wabaId: otherWabaId } = await freshTenant(api.database);
   const other = await addEndpoint(api.database, otherWabaId, 'https://other.example/');
   const { browser: member } = await newUser(api, office.tenantId);
-  for (const path of [endpointsPath, `${endpointsPath}/${id}`, `${endpointsPath}/alerts`]) {
+  const own = ['', '/deliveries', '/settings', '/security'].map((end) => `${endpointsPath}/${id}${end}`);
+  for (const path of [endpointsPath, ...own, `${endpointsPath}/alerts`]) {
     const page = await member.get(path);
     const forms = page.body.match(/<form method="post" action="([^"]+)"/g);
     expect([page.statusCode, forms]).toEqual([200, ['<form method="post" action="/portal/sign-out"']]);
@@ -290,7 +324,15 @@ test('members see everything and get no button, nor a way around it; other tenan
       403,
     ]);
   }
-  for (const path of ['', '/edit', '/delete', '/tests/dlv_019aa2b37c4d7e8f9a0b1c2d3e4f5061']) {
+  for (const path of [
+    '',
+    '/settings',
+    '/security',
+    '/deliveries',
+    '/edit',
+    '/delete',
+    '/tests/dlv_019aa2b37c4d7e8f9a0b1c2d3e4f5061',
+  ]) {
     expect((await admin.get(`${endpointsPath}/${other.id}${path}`)).statusCode).toBe(404);
   }
   expect((await admin.get(`/portal/w/${otherWabaId}/endpoints/${other.id}`)).statusCode).toBe(404);
@@ -303,6 +345,8 @@ test('hostile texts in descriptions and reasons are shown as text', async () => 
     for (const path of [
       endpointsPath,
       `${endpointsPath}/${id}`,
+      `${endpointsPath}/${id}/settings`,
+      `${endpointsPath}/${id}/security`,
       `${endpointsPath}/${id}/edit`,
       `${endpointsPath}/${id}/delete`,
     ]) {
