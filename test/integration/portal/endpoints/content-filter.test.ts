@@ -8,7 +8,7 @@ useEndpointBrowser();
 test('a filter is set in the form, tried on recent events without being saved, and wrong ones are explained', async () => {
   const { id } = await add({ filter: '$.message.type equals "text"\nnot $.message.context exists' });
   await takeIn(api.database, fixtureBodyTo(office, 'in_text'), fixtureBodyTo(office, 'in_location_named'));
-  const page = await admin.get(`${endpointsPath}/${id}`);
+  const page = await admin.get(`${endpointsPath}/${id}/settings`);
   expect(page.body).toContain('$.message.type equals &quot;text&quot; and not $.message.context exists');
   const tried = await admin.get(`${endpointsPath}/${id}/filter`);
   expect(tried.body).toContain('1 of 2 events are taken');
@@ -18,7 +18,7 @@ test('a filter is set in the form, tried on recent events without being saved, a
   expect(other.body).toContain('2 of 2 events are taken');
   const wrong = await admin.post(`${endpointsPath}/${id}/filter`, { filter: '$.message.type like "t"' });
   expect([wrong.statusCode, wrong.body.includes('has no operator')]).toEqual([422, true]);
-  expect((await admin.get(`${endpointsPath}/${id}`)).body).toContain('not $.message.context exists');
+  expect((await admin.get(`${endpointsPath}/${id}/settings`)).body).toContain('not $.message.context exists');
   const refused = await admin.post(`${endpointsPath}/${id}/edit`, {
     url: 'https://receiver.example/hook',
     filter: '$.message.type equals text',
@@ -29,5 +29,5 @@ test('a filter is set in the form, tried on recent events without being saved, a
     filter: '',
   });
   expect(cleared.statusCode).toBe(303);
-  expect((await admin.get(`${endpointsPath}/${id}`)).body).toContain('every event');
+  expect((await admin.get(`${endpointsPath}/${id}/settings`)).body).toContain('every event');
 });
