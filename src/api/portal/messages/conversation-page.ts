@@ -12,7 +12,7 @@ import {
   type MessageAnnotation,
 } from '../../../messages/conversations/message-list.ts';
 import { listParticipants } from '../../../messages/conversations/participants.ts';
-import { listOf, type Members, membersOf, textOf } from '../../../platform/json/json-members.ts';
+import { type Members, membersOf } from '../../../platform/json/json-members.ts';
 import { annotationMembers, editedContent, mediaAddress, mediaErrorOf } from '../../messages/message-json.ts';
 import { PAGES } from '../access/page-access.ts';
 import { pageNotFound } from '../access/page-error.ts';
@@ -26,7 +26,9 @@ import type { Visit } from '../kits/visit.ts';
 import { html, type Markup, nothing } from '../markup.ts';
 import { hrefWith } from '../navigation.ts';
 import type { PortalApp, PortalContext } from '../portal-app.ts';
+import { windowText } from './conversation-window.ts';
 import { groupMembers, groupRows, participantList, statusBadge } from './group-parts.ts';
+import { readMessage, wordsOf } from './message-words.ts';
 
 const PAGE_SIZE = 20;
 
@@ -57,7 +59,7 @@ export function conversationPage(app: PortalApp, context: PortalContext): void {
       trail: [{ label: 'Conversations', href: visit.at(LIST) }],
       actions: visit.mayChange && html`<a class="button" href="${erase}">Erase</a>`,
       assets: ['conversations.css'],
-      body: html`${about(conversation)}
+      body: html`${about(conversation, visit.now)}
 ${conversation.groupId !== null && groupMembers(inGroup)}
 ${earlier !== null && html`<p class="earlier"><a class="button" href="${earlier}">Earlier messages</a></p>`}
 ${messages.length === 0 ? emptyState('No messages', 'This part of the thread has no messages.') : html`<ol class="thread">${messages}</ol>`}
@@ -72,15 +74,18 @@ function nameOf({ groupId, groupSubject, name, username, waId }: ConversationDet
   return groupId !== null ? (groupSubject ?? 'Group') : (name ?? username ?? waId ?? 'Conversation');
 }
 
-function windowOf({ groupId, isWindowOpen }: ConversationDetail): Markup {
-  const last = groupId === null ? "the customer's last message or call" : 'the last message of a member';
+function windowOf(
+  { groupId, isWindowOpen, lastInboundAt, lastCallAt }: ConversationDetail,
+  now: Date,
+): Markup {
   const next = groupId === null ? 'the customer writes or calls again' : 'a member writes';
-  return isWindowOpen
-    ? html`${badge('good', 'Open')} free-form messages can be sent until 24 hours after ${last}`
+  const lastMs = Math.max(lastInboundAt?.getTime() ?? 0, lastCallAt?.getTime() ?? 0);
+  return isWindowOpen && lastMs > 0
+    ? html`${badge('good', 'Open')} ${windowText(new Date(lastMs), now)}: free-form messages can be sent`
     : html`${badge('off', 'Closed')} only templates can be sent until ${next}`;
 }
 
-function about(conversation: ConversationDetail): Markup {
+function about(conversation: ConversationDetail, now: Date): Markup {
   const { waId, userId, groupId, displayPhoneNumber, verifiedName, lastCallAt } = conversation;
   const { inboundCount, outboundCount } = conversation;
   const isCountedInPart = inboundCount + outboundCount >= MAX_COUNTED_MESSAGES;
@@ -90,7 +95,7 @@ function about(conversation: ConversationDetail): Markup {
       ? [['Customer', copyable(waId ?? userId ?? 'unknown')] as const]
       : groupRows(conversation, groupId)),
     ['Your number', html`${verifiedName} <span class="faint">${displayPhoneNumber}</span>`],
-    ['Service window', windowOf(conversation)],
+    ['Service window', windowOf(conversation, now)],
     [
       groupId === null ? 'Last message of the customer' : 'Last message from the group',
       exactTime(conversation.lastInboundAt, 'no recent message'),
@@ -98,15 +103,6 @@ function about(conversation: ConversationDetail): Markup {
     ...(lastCallAt === null ? [] : [['Last call of the customer', exactTime(lastCallAt)] as const]),
     ['Messages', `${inboundCount} in, ${outboundCount} out${counted}`],
   ]);
-}
-
-/** An upstream message object out of its JSON text; empty for what is none. */
-function readMessage(json: string): Members {
-  try {
-    return membersOf(JSON.parse(json));
-  } catch {
-    return {};
-  }
 }
 
 /** Of each message, so that a page of them stays small. */
@@ -119,51 +115,6 @@ function messageWords(type: string, message: Members): Markup | null {
   return words === ''
     ? null
     : html`<p class="words">${shownText(words, { maxHtmlBytes: MAX_WORDS_BYTES })}</p>`;
-}
-
-function wordsOf(type: string, content: Members): string {
-  switch (type) {
-    case 'text':
-      return textOf(content.body);
-    case 'button':
-      return textOf(content.text);
-    case 'interactive':
-      return interactiveWords(content);
-    case 'template':
-      return `Template ${textOf(content.name)}`;
-    case 'location':
-      return (
-        ['name', 'address']
-          .map((key) => textOf(content[key]))
-          .filter(Boolean)
-          .join(', ') || coordinates(content)
-      );
-    case 'order':
-      return orderWords(content);
-    case 'system':
-      return textOf(content.body);
-    default:
-      return textOf(content.caption);
-  }
-}
-
-/** Of the business the words and what there is to choose from, of the customer what was chosen. */
-function interactiveWords(content: Members): string {
-  const reply = membersOf(content[textOf(content.type)]);
-  const parts = [membersOf(content.header).text, membersOf(content.body).text, reply.title, reply.body];
-  const buttons = listOf(membersOf(content.action).buttons).map((button) => membersOf(button.reply).title);
-  const choices = buttons.map((title) => `[${textOf(title)}]`).join(' ');
-  return [...parts.map(textOf), choices].filter(Boolean).join('\n');
-}
-
-function coordinates({ latitude, longitude }: Members): string {
-  return [latitude, longitude].map(textOf).filter(Boolean).join(', ');
-}
-
-function orderWords(content: Members): string {
-  const items = listOf(content.product_items);
-  const lines = items.map((item) => `${textOf(item.quantity)} × ${textOf(item.product_retailer_id)}`);
-  return [textOf(content.text), ...lines].filter(Boolean).join('\n');
 }
 
 /** The messages of a thread with what later ones made of them, in the order given. */

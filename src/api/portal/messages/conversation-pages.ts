@@ -1,20 +1,34 @@
 import { Type } from 'typebox';
-import { listConversations, readCustomerReference } from '../../../messages/conversations/conversations.ts';
+import {
+  type ConversationPreview,
+  previewConversations,
+} from '../../../messages/conversations/conversation-previews.ts';
+import {
+  type ConversationRow,
+  listConversations,
+  readCustomerReference,
+} from '../../../messages/conversations/conversations.ts';
+import { membersOf } from '../../../platform/json/json-members.ts';
 import { pageOf } from '../../external/page.ts';
 import { PAGES, searchOf } from '../access/page-access.ts';
 import { openSearch, sealSearch } from '../access/private-search.ts';
 import type { Viewer } from '../access/viewer.ts';
+import { badge } from '../components/badge.ts';
 import { csrfField, textField } from '../components/form.ts';
 import { pager } from '../components/pager.ts';
-import { dataTable, emptyState } from '../components/table.ts';
+import { emptyState } from '../components/table.ts';
 import { timeAgo } from '../components/time.ts';
+import { shownText } from '../deliveries/shown-text.ts';
 import { action } from '../kits/action.ts';
+import { type ListColumn, rowTable } from '../kits/list-page.ts';
 import { viewPage } from '../kits/view-page.ts';
 import type { Visit } from '../kits/visit.ts';
 import { html, type Markup } from '../markup.ts';
 import { hrefWith } from '../navigation.ts';
 import type { PortalApp, PortalContext } from '../portal-app.ts';
 import { conversationPage } from './conversation-page.ts';
+import { windowEnd, windowText } from './conversation-window.ts';
+import { readMessage, wordsOf } from './message-words.ts';
 
 export function conversationPages(app: PortalApp, context: PortalContext): void {
   conversationListPage(app, context);
@@ -26,12 +40,48 @@ const PAGE_SIZE = 50;
 
 const LIST = '/portal/w/:wabaId/conversations';
 
-const COLUMNS = [
-  'Customer',
-  { label: 'Phone or id', kind: 'narrow' },
-  { label: 'Your number', kind: 'narrow' },
-  { label: 'Last activity', kind: 'narrow' },
-] as const;
+type Row = { conversation: ConversationRow; preview: ConversationPreview | undefined };
+
+const COLUMNS: ListColumn<Row>[] = [
+  { label: 'Customer', cell: customerCell },
+  { label: 'Last message', cell: ({ preview }) => lastMessage(preview) },
+  {
+    label: 'Your number',
+    kind: 'narrow',
+    cell: ({ preview }) => preview?.displayPhoneNumber ?? html`<span class="faint">–</span>`,
+  },
+  { label: 'Service window', kind: 'narrow', cell: ({ preview }, { now }) => windowCell(preview, now) },
+  {
+    label: 'Last activity',
+    kind: 'narrow',
+    cell: ({ conversation }, { now }) => timeAgo(conversation.lastMessageAt, now),
+  },
+];
+
+function customerCell({ conversation }: Row, { path }: Visit): Markup {
+  const { id, groupId, groupSubject, name, username, waId, userId } = conversation;
+  const shown = groupId !== null ? (groupSubject ?? 'Group') : (name ?? username ?? 'No name');
+  return html`<a class="break" href="${path}/${id}">${shown}</a><br><code class="faint">${groupId ?? waId ?? userId ?? '–'}</code>`;
+}
+
+const MAX_PREVIEW_CHARS = 90;
+
+function lastMessage(preview: ConversationPreview | undefined): Markup | string {
+  if (!preview?.type) return html`<span class="faint">–</span>`;
+  const { type, content, direction } = preview;
+  const words = content === null ? '' : wordsOf(type, membersOf(readMessage(content)[type]));
+  const text = shownText(words.replaceAll(/\s+/g, ' ')).slice(0, MAX_PREVIEW_CHARS).toWellFormed();
+  const cut = words.length > MAX_PREVIEW_CHARS ? '…' : '';
+  const kind = type === 'text' ? '' : type.replaceAll('_', ' ');
+  const by = direction === 'outbound' ? 'You: ' : '';
+  return html`<span class="break">${by !== '' && html`<span class="faint">${by}</span>`}${text}${cut}${kind !== '' && html` <span class="faint">${kind}</span>`}</span>`;
+}
+
+function windowCell(preview: ConversationPreview | undefined, now: Date): Markup {
+  const { lastContactAt = null } = preview ?? {};
+  if (lastContactAt === null || windowEnd(lastContactAt, now) === null) return badge('off', 'Closed');
+  return html`${badge('good', 'Open')} ${windowText(lastContactAt, now)}`;
+}
 
 /** PostgreSQL stores no U+0000. */
 const CUSTOMER = Type.String({ maxLength: 256, pattern: '^[^\\u0000]*$' });
@@ -52,7 +102,7 @@ function conversationSearch(app: PortalApp, context: PortalContext): void {
 function conversationListPage(app: PortalApp, context: PortalContext): void {
   const { database, cursors } = context;
   const view = async (visit: Visit) => {
-    const { path, now } = visit;
+    const { path } = visit;
     const { wabaId } = visit.waba;
     const search = visit.query('search');
     const wanted = search === '' ? '' : openSearch(visit.request, search);
@@ -72,12 +122,9 @@ function conversationListPage(app: PortalApp, context: PortalContext): void {
     const { rows, nextCursor } = pageOf(found, PAGE_SIZE, (row) =>
       cursors.encode(scope, [row.lastMessageAtText, row.id]),
     );
-    const list = rows.map((row) => [
-      html`<a href="${path}/${row.id}">${row.groupId !== null ? (row.groupSubject ?? 'Group') : (row.name ?? row.username ?? 'No name')}</a>`,
-      html`<code>${row.groupId ?? row.waId ?? row.userId ?? '–'}</code>`,
-      html`<code>${row.phoneNumberId}</code>`,
-      timeAgo(row.lastMessageAt, now),
-    ]);
+    const ids = rows.map(({ id }) => id);
+    const previews = await previewConversations(database, wabaId, ids);
+    const list = rows.map((conversation) => ({ conversation, preview: previews.get(conversation.id) }));
     const pages = pager({
       firstHref: after === null ? null : hrefWith(path, { search }),
       nextHref: nextCursor === null ? null : hrefWith(path, { search, cursor: nextCursor }),
@@ -86,7 +133,7 @@ function conversationListPage(app: PortalApp, context: PortalContext): void {
       title: 'Conversations',
       lead: 'Inbound and outbound messages, one thread per customer or group and number.',
       assets: ['conversations.css'],
-      body: html`${searchForm(visit.viewer, path, wanted)}${list.length === 0 ? nobody(path, wanted) : dataTable('Conversations', COLUMNS, list)}${pages}`,
+      body: html`${searchForm(visit.viewer, path, wanted)}${list.length === 0 ? nobody(path, wanted) : rowTable(visit, { caption: 'Conversations', columns: COLUMNS }, list)}${pages}`,
     };
   };
   const place = { path: LIST, access: PAGES.member, active: 'conversations' };

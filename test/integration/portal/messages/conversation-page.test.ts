@@ -55,9 +55,28 @@ test('a conversation shows what was written in the WhatsApp Business app, its hi
     'from the history of the WhatsApp Business app',
     'Deleted by the business',
     'Last call of the customer',
-    "until 24 hours after the customer's last message or call",
   ])
     expect(text).toContain(wanted);
+  // The call was 300 seconds ago, in whichever minute that was.
+  expect(text).toMatch(
+    /until \d{1,2} [A-Z][a-z]{2,3}, \d\d:\d\d UTC \(23 h\): free-form messages can be sent/,
+  );
   expect(await problemsInAllLooks(page, 'conversation')).toEqual([]);
   await picture(page, 'conversation');
+  const edges = await page.evaluate<number[]>(
+    `[document.querySelector('.thread'), ...document.querySelectorAll('.message.business article')]
+       .map((one) => Math.round(one.getBoundingClientRect().right))`,
+  );
+  expect(new Set(edges).size).toBe(1);
+  await page.goto(`${origin}/portal/w/${WABA}/conversations`);
+  const [row = ''] = await page.locator('tbody tr').allInnerTexts();
+  const [number] = await query<{ shown: string }>(
+    database,
+    'select display_phone_number as shown from phone_numbers where phone_number_id = ?',
+    [NUMBER],
+  );
+  expect(row).toContain(number?.shown);
+  expect(row).toMatch(/(You: )?Text of wamid\.e[12]|revoke/);
+  expect(row).toMatch(/Open\s+until .* UTC \(23 h\)/);
+  expect(await problemsInAllLooks(page, 'conversations')).toEqual([]);
 });
