@@ -1,12 +1,8 @@
 import { listTenantWabas } from '../../../accounts/accounts.ts';
 import type { Database } from '../../../platform/postgres/database.ts';
-import type { WabaInView } from '../navigation.ts';
-import type { Viewer } from './viewer.ts';
+import type { TenantPlace, Viewer } from './viewer.ts';
 
-/** The navigation of a page that is about no WABA: the pages of the tenant's only WABA, or the list of its WABAs. */
-export type TenantPlace = { waba: WabaInView | null; wabaIds: string[] };
-
-/** Of operators nothing: they are in no tenant. */
+/** Where a page is that is about no WABA. Of operators nothing: they are in no tenant. */
 export async function tenantPlace(
   database: Database,
   { tenantId, places }: Viewer,

@@ -3,7 +3,6 @@ import type { Actor } from '../../../platform/audit/audit.ts';
 import type { Visitor } from '../../../users/sign-in.ts';
 import type { SessionStep } from '../../../users/sign-in-policy.ts';
 import type { OpenSession } from '../../../users/user-sessions.ts';
-import type { TenantPlace } from './tenant-place.ts';
 
 /**
  * Who looks at a page. `role` and `tenantId` are those of the tenant in which the session is at present; `tenantId` is
@@ -67,6 +66,9 @@ export function actorOf(request: FastifyRequest): Actor {
 export function visitorOf(request: FastifyRequest): Visitor {
   return { ip: request.ip, userAgent: request.headers['user-agent'] ?? null, requestId: request.id };
 }
+
+/** The navigation of a page that is about no WABA: the pages of the tenant's only WABA, or the list of its WABAs. */
+export type TenantPlace = { waba: { wabaId: string; businessName: string } | null; wabaIds: string[] };
 
 type PageWaba = { wabaId: string; tenantId: string; businessName: string };
 
