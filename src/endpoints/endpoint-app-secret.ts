@@ -9,6 +9,8 @@ import { endpointAppSecretPlace } from './sealed-columns.ts';
 import { takeUrlLookup } from './url-check.ts';
 import { webhookTargets } from './webhook-targets.ts';
 
+/** An app secret is all that keeps forged messages out of the software behind; a verify token is used once, and kept nowhere. */
+const MIN_CHARS = { appSecret: 16, verifyToken: 1 };
 const MAX_CHARS = 512;
 const TIMEOUT_MS = 5_000;
 
@@ -20,11 +22,11 @@ export function refuseUpstreamSecrets(
   format: EventFormat,
   { appSecret, verifyToken }: Pick<EndpointOptions, 'appSecret' | 'verifyToken'>,
 ): void {
-  for (const [name, text] of Object.entries({ appSecret, verifyToken })) {
+  for (const [name, text] of [['appSecret', appSecret] as const, ['verifyToken', verifyToken] as const]) {
     if (text === undefined) continue;
     if (format !== 'meta') throw invalidValue(`"${name}" is for endpoints with the format meta.`, name);
-    if (text === '' || text.length > MAX_CHARS) {
-      throw invalidValue(`"${name}" must have 1 to ${MAX_CHARS} characters.`, name);
+    if (text.length < MIN_CHARS[name] || text.length > MAX_CHARS) {
+      throw invalidValue(`"${name}" must have ${MIN_CHARS[name]} to ${MAX_CHARS} characters.`, name);
     }
   }
 }

@@ -41,7 +41,7 @@ const OPTIONS = {
   appSecret: Type.Optional(
     Type.String({
       description:
-        'For the format `meta`: the secret of `X-Hub-Signature-256`, any text. Without it, one is generated.',
+        'For the format `meta`: the secret of `X-Hub-Signature-256`, a text of at least 16 characters. Without it, one is generated.',
     }),
   ),
   verifyToken: Type.Optional(

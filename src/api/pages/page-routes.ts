@@ -5,6 +5,7 @@ import type { Config } from '../../platform/config/config.ts';
 import { ERROR_CODES } from '../errors/error-codes.ts';
 import { EXPLORER_PATH } from '../openapi/document-routes.ts';
 import { docsSite } from './docs-site.ts';
+import { securityText } from './security-text.ts';
 
 export async function pageRoutes(
   scope: FastifyInstance,
@@ -12,6 +13,7 @@ export async function pageRoutes(
 ): Promise<void> {
   pageStyle(scope);
   homePage(scope, config);
+  securityText(scope, config.api);
   const errors = htmlPage('Errors · Heliograph', errorsBody());
   await docsSite(scope, (reply) => sendPage(reply, errors), docsFolder);
 }

@@ -162,6 +162,7 @@ function apiSettings(settings: Settings) {
     tlsCertFile: settings.text('HELIOGRAPH_TLS_CERT_FILE'),
     tlsKeyFile: settings.text('HELIOGRAPH_TLS_KEY_FILE'),
     publicUrl: settings.baseUrl('HELIOGRAPH_PUBLIC_URL'),
+    securityContacts: settings.list('HELIOGRAPH_SECURITY_CONTACTS'),
     drainNoticeMs: settings.integer('HELIOGRAPH_API_DRAIN_NOTICE_MS'),
     drainTimeoutMs: settings.integer('HELIOGRAPH_API_DRAIN_TIMEOUT_MS'),
     trustProxy: settings.networks('HELIOGRAPH_TRUST_PROXY'),

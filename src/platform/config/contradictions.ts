@@ -44,7 +44,9 @@ export function contradictions(env: Environment): string[] {
   problems.push(...webhookProblems((name) => splitList(value(name))));
   problems.push(...webhookProxyProblems(value('HELIOGRAPH_WEBHOOK_PROXY')));
   problems.push(
-    ...[keyProblems, tlsProblems, objectStoreProblems, mailProblems].flatMap((find) => find(value)),
+    ...[keyProblems, tlsProblems, objectStoreProblems, mailProblems, contactProblems].flatMap((find) =>
+      find(value),
+    ),
   );
   return [...problems, ...openIdContradictions(value, production)];
 }
@@ -145,6 +147,14 @@ function mailProblems(value: Values): string[] {
     problems.push('HELIOGRAPH_MAIL_FROM must be an address, or a name and <an address>');
   }
   return problems;
+}
+
+/** Scanners and people follow them: RFC 9116 §2.5.3 wants URIs, https for web pages. */
+function contactProblems(value: Values): string[] {
+  const isContact = (text: string) =>
+    /^(?:mailto:[^\s<>@]+@[^\s<>@]+|tel:\+[\d-]+|https:\/\/[^\s<>]+)$/.test(text);
+  if (splitList(value('HELIOGRAPH_SECURITY_CONTACTS')).every(isContact)) return [];
+  return ['HELIOGRAPH_SECURITY_CONTACTS must be mailto:, tel: or https:// addresses, separated by commas'];
 }
 
 const MAIL_ADDRESS = /^(?:[^<>@\r\n]*<[^\s<>@]+@[^\s<>@]+>|[^\s<>@]+@[^\s<>@]+)$/;

@@ -302,6 +302,10 @@ export const SETTINGS = {
     'PEM certificates of the authorities that the mail server is trusted by; empty: those that Node.js brings',
   ),
   HELIOGRAPH_MAIL_FROM: optional('text', 'sender of e-mails, such as Heliograph <alerts@example.com>'),
+  HELIOGRAPH_SECURITY_CONTACTS: optional(
+    'list',
+    'contacts for reports of vulnerabilities, in /.well-known/security.txt: mailto:security@example.com, or https:// addresses of a page; empty: no such file',
+  ),
   HELIOGRAPH_SANDBOX_CONTROL_URL: setting({
     kind: 'text',
     fallback: '',

@@ -96,7 +96,13 @@ test('the URL is verified at allowed addresses only', async () => {
 test('REST: what is for the format meta is refused without it; a made secret stands in one answer', async () => {
   const call = await externalClient(await startTestApi());
   const url = 'https://93.184.216.34/a';
-  for (const wrong of [{ appSecret: 'a' }, { verifyToken: 'a' }, { format: 'meta', appSecret: '' }]) {
+  for (const wrong of [
+    { appSecret: 'a' },
+    { verifyToken: 'a' },
+    { format: 'meta', appSecret: '' },
+    { format: 'meta', appSecret: '15 characters !' },
+    { format: 'meta', verifyToken: '' },
+  ]) {
     const answer = await call('POST', ENDPOINTS, { url, ...wrong });
     expect([answer.statusCode, answer.json().error.code]).toEqual([400, 'invalid_parameter']);
   }

@@ -229,7 +229,7 @@ function upstreamFields(view: EndpointFormView): Child {
       name: 'appSecret',
       value: appSecret,
       autocomplete: 'off',
-      hint: 'For the format WhatsApp Cloud API: signs X-Hub-Signature-256. Empty: the present one stays, or one is made.',
+      hint: 'For the format WhatsApp Cloud API: signs X-Hub-Signature-256, at least 16 characters. Empty: the present one stays, or one is made.',
       error: problem(view, 'appSecret'),
     }),
     textField({

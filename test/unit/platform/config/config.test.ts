@@ -274,6 +274,21 @@ describe('settings', () => {
     expect(redactedSettings(env)).toEqual(redactedSettings({}));
   });
 
+  test('contacts for security are addresses that can be followed', () => {
+    const problems = (text: string) => problemsOf({ HELIOGRAPH_SECURITY_CONTACTS: text });
+    for (const right of ['', 'mailto:a@b.example', 'https://b.example/report, tel:+1-201-555-0123']) {
+      expect(problems(right)).toEqual([]);
+    }
+    for (const wrong of [
+      'a@b.example',
+      'http://b.example',
+      'mailto:a@b.example,x',
+      'https://b.example\nExpires: x',
+    ]) {
+      expect(problems(wrong).join()).toContain('HELIOGRAPH_SECURITY_CONTACTS must be');
+    }
+  });
+
   test('every setting says what it is for', () => {
     for (const { about } of Object.values(SETTINGS)) expect(about.length).toBeGreaterThan(5);
   });
