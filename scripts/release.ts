@@ -30,7 +30,8 @@ function release(): void {
   check();
   process.stdout.write(
     `Everything has version ${version}. Read CHANGELOG.md, then:\n` +
-      `  git commit --all --message 'chore: release ${version}' && git tag --sign v${version}\n`,
+      `  git commit --all --message 'chore: release ${version}'\n` +
+      `  git tag --sign v${version} --message ${version} && git tag --sign clients/go/v${version} --message ${version}\n`,
   );
 }
 

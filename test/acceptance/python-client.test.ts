@@ -69,7 +69,7 @@ describe('the wheel', () => {
   beforeAll(async () => {
     const packing = await pythonEnvironment(
       'client-packing',
-      requirementsIn(join(CLIENT, 'requirements-packing.txt')),
+      requirementsIn(join(CLIENT, 'requirements-packing.in')),
     );
     const system = await systemPython();
     if (packing === null || system === null) return;

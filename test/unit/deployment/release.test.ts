@@ -64,8 +64,8 @@ describe('versions', () => {
 });
 
 describe('workflows', () => {
-  test('of checks, of the documentation and of releases are there', () => {
-    const names = ['ci', 'docs', 'release'];
+  test('of checks, of the documentation, of releases and of scans are there', () => {
+    const names = ['ci', 'docs', 'release', 'security'];
     expect(WORKFLOWS.toSorted()).toEqual(names.map((name) => `.github/workflows/${name}.yml`));
   });
 
@@ -80,7 +80,7 @@ describe('workflows', () => {
   test.each(WORKFLOWS)('%s runs no action that can change under its name', (path) => {
     const used = [...repositoryFile(path).matchAll(/uses: (.+)$/gm)].map(([, action]) => action);
     expect(used.length).toBeGreaterThan(2);
-    for (const action of used) expect(action).toMatch(/^[\w-]+\/[\w-]+@[0-9a-f]{40} # v\d+\.\d+\.\d+$/);
+    for (const action of used) expect(action).toMatch(/^[\w-]+(?:\/[\w-]+)+@[0-9a-f]{40} # v\d+\.\d+\.\d+$/);
   });
 
   test.each(WORKFLOWS)('%s may write where it must, and each job ends', (path) => {
@@ -90,7 +90,9 @@ describe('workflows', () => {
       expect(job['timeout-minutes'], name).toBeGreaterThan(0);
       const written = Object.entries(job.permissions ?? {}).filter(([, access]) => access === 'write');
       if (path.endsWith('ci.yml')) expect(written).toEqual([]);
-      if (name === 'client') expect(written).toEqual([['id-token', 'write']]);
+      if (path.endsWith('security.yml') && name !== 'codeql') expect(written).toEqual([]);
+      if (name === 'codeql') expect(written).toEqual([['security-events', 'write']]);
+      if (/client$/.test(name)) expect(written).toEqual([['id-token', 'write']]);
     }
     expect(repositoryFile(path)).not.toContain('pull_request_target');
   });

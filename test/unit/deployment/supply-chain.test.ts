@@ -1,4 +1,4 @@
-import { expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { refusedLicences } from '../../../scripts/licences.ts';
 import { repositoryFile } from './compose-file.ts';
 
@@ -31,4 +31,40 @@ test('CI checks licences and known vulnerabilities and makes the bill of materia
     expect(ci).toContain(step);
   }
   expect(release).toContain('npm run --silent sbom');
+});
+
+describe('what is published and scanned', () => {
+  const [ci, release, security] = ['ci', 'release', 'security'].map((name) =>
+    repositoryFile(`.github/workflows/${name}.yml`),
+  );
+
+  test('every language of the repository is analysed, each commit is searched for secrets, the image for vulnerabilities', () => {
+    expect(security).toContain('language: [javascript-typescript, python, go, actions]');
+    expect(security).toContain('cron:');
+    expect(security).toMatch(
+      /fetch-depth: 0[\s\S]+gitleaks\/v8@v[\d.]+ git --config \.github\/gitleaks\.toml/,
+    );
+    expect(ci).toMatch(/anchore\/scan-action@\S+ # v[\d.]+\n\s+with: \{ image: "heliograph:ci"/);
+  });
+
+  test('no long-lived token publishes the Python client, and what packs it has digests', () => {
+    expect(release).not.toMatch(/TWINE_PASSWORD|PYTHON_INDEX_TOKEN/);
+    expect(release).toMatch(/pypa\/gh-action-pypi-publish@[\s\S]+attestations: true/);
+    const installs = release?.match(/pip install.*/g) ?? [];
+    expect(installs).toHaveLength(2);
+    for (const install of installs) expect(install).toContain('--require-hashes');
+    const locked = repositoryFile('clients/python/requirements-packing.txt');
+    const packages = locked.split(/^(?=[a-z0-9_.-]+==)/m).slice(1);
+    for (const text of packages) expect(text).toMatch(/ --hash=sha256:[0-9a-f]{64}/);
+    for (const line of repositoryFile('clients/python/requirements-packing.in').trim().split('\n')) {
+      expect(packages.some((text) => text.startsWith(`${line} `))).toBe(true);
+    }
+  });
+
+  test('both tags of a release must be signed before anything is published', () => {
+    const verify = release?.slice(release.indexOf('  verify:'), release.indexOf('\n  image:')) ?? '';
+    expect(verify).toContain('"$GITHUB_REF_NAME" "clients/go/$GITHUB_REF_NAME"');
+    expect(verify).toMatch(/git cat-file tag .* grep -q .*SIGNATURE/);
+    expect(repositoryFile('scripts/release.ts')).toMatch(/git tag --sign clients\/go\/v\S+version/);
+  });
 });
