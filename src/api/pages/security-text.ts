@@ -1,7 +1,7 @@
 import type { FastifyInstance } from 'fastify';
 import type { Config } from '../../platform/config/config.ts';
 
-export const SECURITY_TEXT_PATH = '/.well-known/security.txt';
+const SECURITY_TEXT_PATH = '/.well-known/security.txt';
 
 /** A scanner that kept the text longer asks again; RFC 9116 §2.5.5 wants less than a year. */
 const VALID_DAYS = 180;

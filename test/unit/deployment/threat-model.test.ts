@@ -24,6 +24,31 @@ const ROWS = rowsBelow('asset', 'SECURITY.md');
 /** Guarantee, what it means, tests. */
 const GUARANTEES = rowsBelow('guarantee', 'test/README.md');
 
+/** Requirement, what it asks for, state, evidence: one table for each chapter. */
+const ASVS = repositoryFile('docs/operators/asvs.md')
+  .split('\n')
+  .filter((line) => /^\| \d/.test(line))
+  .map((line) =>
+    line
+      .split('|')
+      .slice(1, -1)
+      .map((cell) => cell.trim()),
+  );
+
+test('each row of the ASVS has a known state, evidence that exists, and stands once', () => {
+  expect(ASVS.length).toBeGreaterThan(100);
+  const ids = ASVS.flatMap(([requirement = '']) => requirement.split(', '));
+  expect(new Set(ids).size).toBe(ids.length);
+  for (const row of ASVS) {
+    expect(row, row.join(' | ')).toHaveLength(4);
+    const [requirement, , state = '', evidence = ''] = row;
+    expect(['yes', 'partly', 'no', 'yours', 'n/a'], requirement).toContain(state);
+    if (['yes', 'partly', 'yours'].includes(state)) expect(evidence, requirement).not.toBe('');
+    const files = [...evidence.matchAll(/`((?:unit|integration|acceptance)\/[^`]+)`/g)];
+    for (const [, file] of files) expect(existsSync(`${ROOT}test/${file}`), file).toBe(true);
+  }
+});
+
 test('SECURITY.md has a row for each threat, with its asset, its defence and its tests', () => {
   expect(ROWS.length).toBeGreaterThan(30);
   for (const row of ROWS) {
