@@ -1,19 +1,37 @@
 import { posix } from 'node:path';
 import ts from 'typescript-compiler-api';
 
-/** The rooms behind the doors, one per feature, from the ground up. A room imports only rooms of lower floors. */
-export const FLOORS = [
-  ['src/queue', 'src/inbox', 'src/customers', 'src/notices', 'src/mail'],
-  ['src/accounts'],
-  ['src/endpoints', 'src/keys', 'src/users'],
-  ['src/deliveries'],
-  ['src/messages', 'src/replays'],
-  ['src/inbound'],
-  ['src/alerts'],
-  ['src/erasures'],
-  ['src/secrets'],
-  ['src/doctor', 'src/reconcile'],
-] as const;
+/** The rooms behind the doors, one per feature, from the ground up, each with what it holds. A room imports only rooms of lower floors. */
+const DESCRIBED_FLOORS: readonly Readonly<Record<string, string>>[] = [
+  {
+    'src/queue': 'the deliveries that are pending: which may be attempted, by whom, when, in which order',
+    'src/inbox': 'the bodies that the platform sent, until they have become events',
+    'src/customers': 'WhatsApp users and groups, under all ids that name one',
+    'src/notices': 'the alerts that go to tenants as webhooks',
+    'src/mail': 'e-mails: texts, queue, SMTP',
+  },
+  { 'src/accounts': 'tenants, WABAs, phone numbers, access tokens, limits' },
+  {
+    'src/endpoints': 'webhook endpoints: settings, secrets, health, circuit breaker',
+    'src/keys': 'API keys, from request and approval to expiry',
+    'src/users': 'the people of the portal: sign-in, second factor, roles, invitations',
+  },
+  { 'src/deliveries': 'from an event to an attempt: body, signature, filter, loop, outcome, search' },
+  {
+    'src/messages': 'messages in and out, their files, statuses, carts and payments',
+    'src/replays': 'sending delivered or failed events again',
+  },
+  { 'src/inbound': 'from a body of the platform to events and rows' },
+  { 'src/alerts': 'alerts: their conditions, kinds and e-mails, and the operations URL' },
+  { 'src/erasures': 'erasing and exporting customers, WABAs and tenants, and retention' },
+  { 'src/secrets': 'encryption keys and the columns that are sealed with them' },
+  {
+    'src/doctor': 'checks of a running installation',
+    'src/reconcile': 'comparing PostgreSQL, files and workflows after a restore',
+  },
+];
+
+export const FLOORS: readonly (readonly string[])[] = DESCRIBED_FLOORS.map((rooms) => Object.keys(rooms));
 
 export const ROOMS = FLOORS.flat();
 
@@ -46,8 +64,12 @@ export const HOUSE: readonly Rule[] = [
     holds: 'the MCP server, a client of the API',
     mayImport: ['src/api/operations', 'src/api/openapi/idempotency-key.ts', 'src/keys/api-key.ts', PLATFORM],
   },
-  ...FLOORS.flatMap((rooms, floor) =>
-    rooms.map((folder) => ({ folder, holds: `a room on floor ${floor}`, mayImport: [LOWER, PLATFORM] })),
+  ...DESCRIBED_FLOORS.flatMap((rooms, floor) =>
+    Object.entries(rooms).map(([folder, subject]) => ({
+      folder,
+      holds: `floor ${floor}: ${subject}`,
+      mayImport: [LOWER, PLATFORM],
+    })),
   ),
   {
     folder: 'src/inbound/split',
