@@ -13,7 +13,9 @@ test('README states the speed that the benchmark measured', () => {
   const readme = repositoryFile('README.md').replace(/\s+/g, ' ');
   const [, , ...latencies] = benchmarkRow('200 per second');
   const [one, two] = latencies.map((cell) => cell.split(' / '));
-  expect(readme).toContain(`at 200 events per second: p50 ${one?.[0]} ms, p95 ${one?.[1]} ms in one process;`);
+  expect(readme).toContain(
+    `at 200 events per second: p50 ${one?.[0]} ms, p95 ${one?.[1]} ms in one process;`,
+  );
   expect(readme).toContain(`p50 ${two?.[0]} ms, p95 ${two?.[1]} ms in two, as Compose runs it`);
   const [, , , , throughput = ''] = benchmarkRow('flood');
   const [perSecond] = throughput.split(', ');
