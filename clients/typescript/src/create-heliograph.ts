@@ -16,7 +16,8 @@ export type HeliographOptions = {
 /**
  * A client with a method for each operation of the External API. They resolve with `data` and `response`; they throw
  * `HeliographError` for an error answer, and `HeliographConnectionError` when there is no answer. Reads and sends are
- * repeated after temporary failures, three times unless `retries` says otherwise.
+ * repeated after temporary failures, three times unless `retries` says otherwise. Throws `TypeError` for an address or a
+ * key that cannot be one.
  */
 export function createHeliograph(options: HeliographOptions): Heliograph {
   const { baseUrl, apiKey, fetch: given } = options;
@@ -25,11 +26,26 @@ export function createHeliograph(options: HeliographOptions): Heliograph {
   // Looked up with each request, so that a replaced global is used.
   const send = retryingFetch(given ?? ((input, init) => fetch(input, init)), retry);
   const client = createClient({
-    baseUrl: baseUrl.replace(/\/+$/, ''),
-    auth: apiKey,
+    baseUrl: addressOf(baseUrl),
+    auth: keyOf(apiKey),
     fetch: send,
     throwOnError: true,
   });
   client.interceptors.error.use((body, response) => errorOf(body, response));
   return new Heliograph({ client, fetch: send });
+}
+
+function addressOf(text: string): string {
+  const address = text.trim();
+  const isAddress = /^https?:\/\/[^\s"'<>]+$/i.test(address);
+  if (!isAddress)
+    throw new TypeError(`baseUrl must be like https://gateway.example, not ${JSON.stringify(text)}`);
+  return address.replace(/\/+$/, '');
+}
+
+/** Keys from files and secrets end with a line break. The error of `fetch` for another one would show it. */
+function keyOf(text: string): string {
+  const key = text.trim();
+  if (/^[\x21\x23-\x26\x28-\x7e]+$/.test(key)) return key;
+  throw new TypeError('apiKey is no API key, which is ck_ and 64 hexadecimal digits');
 }

@@ -1,4 +1,5 @@
-import { Webhook } from 'standardwebhooks';
+import fc from 'fast-check';
+import { Webhook, WebhookVerificationError } from 'standardwebhooks';
 import { describe, expect, test } from 'vitest';
 import { errorOf, HeliographError } from '../../../clients/typescript/src/heliograph-error.ts';
 import { verifyWebhook, verifyWebhookWithPublicKey } from '../../../clients/typescript/src/verify-webhook.ts';
@@ -100,4 +101,84 @@ describe('an error of the client', () => {
     const failure = new TypeError('fetch failed');
     expect(errorOf(failure, undefined)).toBe(failure);
   });
+});
+
+describe('whoever sends it, a verifier throws what it documents', () => {
+  const now = () => String(Math.floor(Date.now() / 1_000));
+  const PUBLIC = publicKeyOf(newSigningKey());
+  const noise = fc.oneof(
+    fc.string({ unit: 'binary', maxLength: 60 }),
+    fc.base64String({ maxLength: 100 }),
+    fc.constantFrom('***', 'é', '=', '', '\u0000', 'A', '\ud800', '%%%'),
+  );
+  const entry = fc
+    .tuple(fc.constantFrom('v1,', 'v1a,', 'v2,', 'v1', 'v1a', ''), noise)
+    .map((parts) => parts.join(''));
+  const headers = fc.record(
+    {
+      'webhook-id': noise,
+      'webhook-timestamp': fc.oneof(
+        fc.constant(null).map(now),
+        fc.constantFrom('9'.repeat(4_301), '1e3', '-1', 'Infinity', '0x10', ' 1', '٣'),
+        noise,
+      ),
+      'webhook-signature': fc.array(entry, { maxLength: 4 }).map((list) => list.join(' ')),
+    },
+    { requiredKeys: [] },
+  );
+  const payload = fc.oneof(fc.string({ unit: 'binary' }), fc.uint8Array(), fc.json());
+
+  test('with a secret', () => {
+    fc.assert(
+      fc.property(payload, headers, (body, given) => {
+        expect(() => verifyWebhook(body, given, SECRET)).toThrow(WebhookVerificationError);
+      }),
+      { numRuns: 2_000 },
+    );
+  });
+
+  test('with a public key', async () => {
+    await fc.assert(
+      fc.asyncProperty(payload, headers, async (body, given) => {
+        await expect(verifyWebhookWithPublicKey(body, given, PUBLIC)).rejects.toThrow(
+          WebhookVerificationError,
+        );
+      }),
+      { numRuns: 1_000 },
+    );
+  });
+
+  test('a body that is signed and no JSON is refused too', async () => {
+    const key = newSigningKey();
+    for (const body of ['', 'no JSON', '{"a":', '\u0000']) {
+      const timestampSeconds = Number(now());
+      const list = signStandard({
+        secrets: [SECRET, key],
+        id: 'evt_1',
+        timestampSeconds,
+        body: Buffer.from(body),
+      });
+      const given = {
+        ...{ 'webhook-id': 'evt_1', 'webhook-timestamp': String(timestampSeconds) },
+        'webhook-signature': list,
+      };
+      expect(() => verifyWebhook(body, given, SECRET)).toThrow(WebhookVerificationError);
+      const checked = verifyWebhookWithPublicKey(body, given, publicKeyOf(key));
+      await expect(checked).rejects.toThrow(WebhookVerificationError);
+    }
+  });
+
+  test.each(['', 'whsec_', 'whsec_?', 'whpk_AAAA', `${SECRET}\n`, 'é'])(
+    'a secret or public key that is none is the fault of the caller: %j',
+    async (secret) => {
+      const given = {
+        'webhook-id': 'evt_1',
+        'webhook-timestamp': now(),
+        'webhook-signature': 'v1,AAAA v1a,AAAA',
+      };
+      const expected = secret.trim() === SECRET ? WebhookVerificationError : TypeError;
+      expect(() => verifyWebhook('{}', given, secret)).toThrow(expected);
+      await expect(verifyWebhookWithPublicKey('{}', given, secret)).rejects.toThrow(TypeError);
+    },
+  );
 });
