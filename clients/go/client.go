@@ -7,6 +7,7 @@ import (
 	"crypto/rand"
 	"encoding/hex"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -14,6 +15,7 @@ import (
 	"reflect"
 	"strings"
 	"time"
+	"unicode"
 )
 
 // Version is that of the service whose API this is.
@@ -30,6 +32,8 @@ type Client struct {
 	apiKey  string
 	doer    Doer
 	policy  policy
+	// err says that address or key cannot be one: no request is made.
+	err error
 }
 
 // Option changes what New makes.
@@ -50,17 +54,32 @@ func WithMaxRetryAfter(wait time.Duration) Option {
 }
 
 // New makes a client. The base URL is such as https://gateway.example; the API key begins with ck_ and belongs to one WABA.
+// Spaces and line breaks around them, as of a file, are dropped. With what cannot be an address or a key, every method
+// returns an error at once.
 func New(baseURL, apiKey string, options ...Option) *Client {
 	c := &Client{
-		baseURL: strings.TrimRight(baseURL, "/"),
-		apiKey:  apiKey,
+		baseURL: strings.TrimRight(strings.TrimSpace(baseURL), "/"),
+		apiKey:  strings.TrimFunc(apiKey, func(r rune) bool { return unicode.IsSpace(r) || r == '\ufeff' }),
 		doer:    &http.Client{},
 		policy:  policy{retries: 3, timeout: 30 * time.Second, maxRetryAfter: time.Minute},
 	}
+	c.err = problemOf(c.baseURL, c.apiKey)
 	for _, option := range options {
 		option(c)
 	}
 	return c
+}
+
+// problemOf never shows the key.
+func problemOf(baseURL, apiKey string) error {
+	address, err := url.Parse(baseURL)
+	if err != nil || (address.Scheme != "https" && address.Scheme != "http") || address.Host == "" {
+		return fmt.Errorf("heliograph: the base URL must be like https://gateway.example, not %q", baseURL)
+	}
+	if apiKey == "" || strings.ContainsFunc(apiKey, func(r rune) bool { return r < '!' || r > '~' || r == '"' || r == '\'' }) {
+		return errors.New("heliograph: the API key is none: it is ck_ and 64 hexadecimal digits")
+	}
+	return nil
 }
 
 // apiRequest is a request before it has an address and a body of bytes.
@@ -114,6 +133,9 @@ func call[T any](ctx context.Context, c *Client, r *apiRequest) (*T, error) {
 
 // send returns a response of 2xx, or an error.
 func (c *Client) send(ctx context.Context, r *apiRequest) (*http.Response, error) {
+	if c.err != nil {
+		return nil, c.err
+	}
 	var body io.Reader
 	if r.body != nil {
 		encoded, err := json.Marshal(r.body)

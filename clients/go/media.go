@@ -14,6 +14,9 @@ import (
 // UploadMedia stores a file to send, which is read while it is sent. A MIME type is such as image/jpeg. A broken upload is
 // not repeated.
 func (c *Client) UploadMedia(ctx context.Context, file io.Reader, fileName, mimeType string) (*UploadedMedia, error) {
+	if c.err != nil {
+		return nil, c.err
+	}
 	reader, writer := io.Pipe()
 	form := multipart.NewWriter(writer)
 	go func() { writer.CloseWithError(writeForm(form, file, fileName, mimeType)) }()

@@ -212,3 +212,51 @@ func TestMessagesSayTheirTypeAndChangesSayNull(t *testing.T) {
 		}
 	}
 }
+
+const apiKey = "ck_a1a1a1a1a1a1a1a1a1a1a1a1a1a1a1a1a1a1a1a1a1a1a1a1a1a1a1a1a1a1a1a1"
+
+func TestAKeyFromAFileWorks(t *testing.T) {
+	for _, given := range []string{apiKey + "\n", apiKey + "\r\n", " " + apiKey + " ", "\ufeff" + apiKey} {
+		var got string
+		service := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			got = r.Header.Get("Authorization")
+			status(200)(w)
+		}))
+		if _, err := New(" "+service.URL+"/\n", given).ListEvents(context.Background(), nil); err != nil || got != "Bearer "+apiKey {
+			t.Errorf("with %q the header was %q and the error %v", given, got, err)
+		}
+		service.Close()
+	}
+}
+
+// doerFunc makes no requests: what cannot be one must not become one.
+type doerFunc func(*http.Request) (*http.Response, error)
+
+func (f doerFunc) Do(request *http.Request) (*http.Response, error) { return f(request) }
+
+func TestAKeyOrAddressThatIsNoneIsRefusedAtOnceAndNotShown(t *testing.T) {
+	const address = "https://gateway.example"
+	given := map[string]string{
+		apiKey + "\n" + apiKey: address, "Bearer " + apiKey: address, `"` + apiKey + `"`: address, apiKey + "é": address, "": address,
+	}
+	addresses := []string{"gateway.example", "127.0.0.1:8080", "localhost:8080", `"https://gateway.example"`, "ftp://x", "https://a b", ""}
+	check := func(baseURL, key string) {
+		requests := 0
+		doer := doerFunc(func(*http.Request) (*http.Response, error) { requests++; return nil, errors.New("asked") })
+		client := New(baseURL, key, WithHTTPClient(doer))
+		_, read := client.ListEvents(context.Background(), nil)
+		_, sent := client.Send(context.Background(), hello)
+		_, uploaded := client.UploadMedia(context.Background(), strings.NewReader("x"), "image/png", "x.png")
+		for _, err := range []error{read, sent, uploaded} {
+			if err == nil || requests > 0 || strings.Contains(err.Error(), "a1a1") {
+				t.Errorf("with %q, %q: %d requests and the error %v", baseURL, key, requests, err)
+			}
+		}
+	}
+	for key, baseURL := range given {
+		check(baseURL, key)
+	}
+	for _, baseURL := range addresses {
+		check(baseURL, apiKey)
+	}
+}

@@ -80,7 +80,8 @@ func VerifyWebhook(body []byte, headers http.Header, secret string, options ...W
 }
 
 // verifierOf returns a function that checks one entry of webhook-signature.
-func verifierOf(secret string) (func(entry string, signed []byte) bool, error) {
+func verifierOf(given string) (func(entry string, signed []byte) bool, error) {
+	secret := strings.TrimSpace(given)
 	if encoded, isPublic := strings.CutPrefix(secret, "whpk_"); isPublic {
 		key, err := base64.StdEncoding.DecodeString(encoded)
 		if err != nil || len(key) != ed25519.PublicKeySize {

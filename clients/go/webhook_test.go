@@ -7,9 +7,13 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"errors"
+	mathrand "math/rand"
 	"net/http"
+	"reflect"
 	"strconv"
+	"strings"
 	"testing"
+	"testing/quick"
 	"time"
 )
 
@@ -126,5 +130,57 @@ func TestPublicKeys(t *testing.T) {
 	}
 	if _, err := VerifyWebhook([]byte(message), headersOf(now, list), keyOf(other)); !errors.Is(err, ErrInvalidWebhook) {
 		t.Errorf("with another key the error was %v", err)
+	}
+}
+
+// noise makes headers and bodies as strangers send them.
+type noise struct {
+	ID, Timestamp, Signatures, Body string
+}
+
+func (noise) Generate(random *mathrand.Rand, size int) reflect.Value {
+	text := func() string {
+		raw := make([]byte, random.Intn(size+1))
+		random.Read(raw)
+		switch random.Intn(3) {
+		case 0:
+			return base64.StdEncoding.EncodeToString(raw)
+		case 1:
+			return []string{"***", "é", "=", "", "\x00", "{}", "[[[["}[random.Intn(7)]
+		}
+		return string(raw)
+	}
+	times := []string{strconv.FormatInt(time.Now().Unix(), 10), strings.Repeat("9", 4301), "9223372036854775807", "-9223372036854775808", "1e3", text()}
+	list := make([]string, random.Intn(4))
+	for i := range list {
+		list[i] = []string{"v1,", "v1a,", "v2,", "v1", ""}[random.Intn(5)] + text()
+	}
+	return reflect.ValueOf(noise{text(), times[random.Intn(len(times))], strings.Join(list, " "), text()})
+}
+
+func TestWhoeverSendsItTheErrorIsErrInvalidWebhook(t *testing.T) {
+	public, _, _ := ed25519.GenerateKey(nil)
+	keys := []string{secret, "whpk_" + base64.StdEncoding.EncodeToString(public)}
+	isRefused := func(given noise) bool {
+		headers := http.Header{}
+		headers.Set("webhook-id", given.ID)
+		headers.Set("webhook-timestamp", given.Timestamp)
+		headers.Set("webhook-signature", given.Signatures)
+		for _, key := range keys {
+			if _, err := VerifyWebhook([]byte(given.Body), headers, key); !errors.Is(err, ErrInvalidWebhook) {
+				return false
+			}
+		}
+		return true
+	}
+	if err := quick.Check(isRefused, &quick.Config{MaxCount: 5_000}); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestASecretFromAFileMayEndWithALineBreak(t *testing.T) {
+	now := time.Now()
+	if _, err := VerifyWebhook([]byte(message), headersOf(now, signed(secret, "evt_1", now, message)), secret+"\r\n"); err != nil {
+		t.Error(err)
 	}
 }

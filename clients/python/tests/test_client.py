@@ -4,6 +4,7 @@ import asyncio
 import io
 import json
 import time
+import traceback
 from collections.abc import Callable
 from datetime import datetime, timedelta, timezone
 from email.utils import format_datetime
@@ -242,3 +243,48 @@ def test_the_asynchronous_client_does_the_same(
             assert b"".join([part async for part in client.iter_download("/a")]) == b"whole"
 
     asyncio.run(talk())
+
+
+API_KEY = "ck_" + "a1" * 32
+
+
+@pytest.mark.parametrize("text", [API_KEY + "\n", API_KEY + "\r\n", f" {API_KEY} ", "\ufeff" + API_KEY])
+def test_a_key_from_a_file_works(service: Service, text: str) -> None:
+    service.answers = [httpx.Response(200, json={"status": "ok"})]
+    http = httpx.Client(transport=httpx.MockTransport(service.respond))
+    Heliograph("https://gateway.example\n", text, http_client=http).test_connection()
+    assert service.requests[0].headers["authorization"] == f"Bearer {API_KEY}"
+    assert str(service.requests[0].url).startswith("https://gateway.example/")
+
+
+@pytest.mark.parametrize("make", [Heliograph, AsyncHeliograph])
+@pytest.mark.parametrize(
+    "text", [f"{API_KEY}\n{API_KEY}", f"Bearer {API_KEY}", f'"{API_KEY}"', API_KEY[:30] + " " + API_KEY[30:], API_KEY + "é", ""]
+)
+def test_another_key_is_refused_when_the_client_is_made_and_not_shown(make: type[Heliograph], text: str) -> None:
+    with pytest.raises(ValueError) as raised:
+        make("https://gateway.example", text)
+    shown = "".join(traceback.format_exception_only(raised.value)) + repr(raised.value)
+    assert "a1a1" not in shown
+
+
+@pytest.mark.parametrize(
+    "text", ["gateway.example", "127.0.0.1:8080", "localhost:8080", '"https://gateway.example"', "ftp://x", "https://a b", ""]
+)
+def test_an_address_that_is_none_is_refused_when_the_client_is_made(text: str) -> None:
+    with pytest.raises(ValueError, match="base_url must be like https://gateway.example"):
+        Heliograph(text, API_KEY)
+
+
+def test_a_request_that_cannot_be_written_is_not_repeated(service: Service, client: Heliograph) -> None:
+    for failure in (httpx.LocalProtocolError("illegal header"), httpx.UnsupportedProtocol("no scheme")):
+        service.answers = [failure]
+        with pytest.raises(httpx.TransportError):
+            client.list_events()
+        assert service.answers == []
+
+
+def test_the_text_of_an_error_has_its_code(service: Service, client: Heliograph) -> None:
+    service.answers = [error(422, "unknown_customer")]
+    with pytest.raises(HeliographError, match=r"^unknown_customer: No\. \(req_1\)$"):
+        client.get_account_identity()

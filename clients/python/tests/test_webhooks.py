@@ -4,11 +4,14 @@ import base64
 import hashlib
 import hmac
 import json
+import sys
 import time
 from typing import Any
 
 import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from heliograph import MessageEvent, UnknownEvent, UpstreamEvent, Webhook, WebhookVerificationError
 
@@ -110,3 +113,56 @@ def test_events_that_the_client_does_not_know_are_events_as_well() -> None:
     assert isinstance(upstream, UpstreamEvent) and upstream.data.value == [1]
     with pytest.raises(WebhookVerificationError):
         verified(b"not JSON")
+
+
+NOISE = st.one_of(
+    st.text(max_size=60),
+    st.text(alphabet=st.characters(max_codepoint=255), max_size=60),
+    st.binary(max_size=80).map(lambda raw: base64.b64encode(raw).decode()),
+    st.sampled_from(["***", "é", "=", "", "A", "\ud800", "v1,", "\x00"]),
+)
+ENTRY = st.tuples(st.sampled_from(["v1,", "v1a,", "v2,", "v1", "v1a", ""]), NOISE).map("".join)
+TIMES = st.one_of(
+    st.builds(lambda: str(int(time.time()))),
+    st.sampled_from(["9" * 4301, "1" * 400, "-1", "1e3", "٣", "²", "0x10", " 1", "inf"]),
+    NOISE,
+)
+HEADERS = st.fixed_dictionaries(
+    {},
+    optional={
+        "webhook-id": NOISE,
+        "webhook-timestamp": TIMES,
+        "webhook-signature": st.lists(ENTRY, max_size=4).map(" ".join),
+    },
+)
+
+
+@settings(max_examples=1_000, deadline=None, database=None)
+@given(body=st.one_of(st.binary(max_size=80), st.text(max_size=80), st.just("\ud800")), given_headers=HEADERS)
+def test_whoever_sends_it_the_verifier_raises_what_it_documents(body: bytes | str, given_headers: dict[str, str]) -> None:
+    for key in (secret(KEY), PUBLIC):
+        with pytest.raises(WebhookVerificationError):
+            Webhook(key).verify(body, given_headers)
+
+
+@pytest.mark.parametrize("body", [b"", b"no JSON", b'{"a":', b"\xff", b"[" * 100_000])
+def test_a_body_that_is_signed_and_no_json_is_refused(body: bytes) -> None:
+    with pytest.raises(WebhookVerificationError):
+        Webhook(secret(KEY)).verify(body, headers(body, KEY))
+
+
+@pytest.mark.parametrize("text", ["", "whsec_", "whsec_?", "whpk_AAAA", "whpk_", "whsec_é", "ck_1"])
+def test_a_secret_that_is_none_is_refused_when_the_verifier_is_made(text: str) -> None:
+    with pytest.raises(ValueError):
+        Webhook(text)
+
+
+def test_a_secret_from_a_file_may_end_with_a_line_break() -> None:
+    body = message()
+    Webhook(secret(KEY) + "\r\n").check(body, headers(body, KEY))
+
+
+def test_the_advice_for_public_keys_names_a_package_that_is_in_the_registry(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "cryptography.exceptions", None)
+    with pytest.raises(ImportError, match="^Public keys need the package cryptography: pip install cryptography$"):
+        Webhook(PUBLIC)

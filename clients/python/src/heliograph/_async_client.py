@@ -7,7 +7,7 @@ from types import TracebackType
 
 import httpx
 
-from ._request import Call, Connection
+from ._request import Call, Connection, address_of, key_of
 from .files import CHUNK_BYTES, File, upload_call, whole_file
 from .generated.models import UploadedMedia
 from .generated.requests import ExportRequest
@@ -31,9 +31,9 @@ class AsyncHeliograph(AsyncApi):
         http_client: httpx.AsyncClient | None = None,
     ) -> None:
         """`base_url` is such as https://gateway.example, `api_key` is `ck_` and 64 hexadecimal digits. Proxies, certificates
-        and limits are those of `http_client`, which you then close yourself."""
+        and limits are those of `http_client`, which you then close yourself. Raises ValueError for what cannot be one."""
         self._owns_http = http_client is None
-        connection = Connection(base_url.rstrip("/"), api_key, timeout_seconds, retry)
+        connection = Connection(address_of(base_url), key_of(api_key), timeout_seconds, retry)
         super().__init__(connection, http_client or httpx.AsyncClient())
 
     async def upload_media(

@@ -1,6 +1,7 @@
 """What the synchronous and the asynchronous client share: how a request and its response are written."""
 
 import json
+import re
 import uuid
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -96,6 +97,22 @@ class Connection:
     def attempts(self, call: Call) -> Attempts:
         is_safe = call.is_safe or call.method == "GET" or "idempotency-key" in call.headers
         return Attempts(self.retry, is_safe=is_safe)
+
+
+def address_of(text: str) -> str:
+    """A base URL, without what files and copying add to it."""
+    address = text.strip()
+    if re.fullmatch(r"https?://[^\s\"'<>]+", address) is None:
+        raise ValueError(f"base_url must be like https://gateway.example, not {text!r}")
+    return address.rstrip("/")
+
+
+def key_of(text: str) -> str:
+    """An API key without the line break that files and secrets end with. The error of httpx for another one would show it."""
+    key = text.strip().strip("\ufeff")
+    if re.fullmatch(r"[!#-&(-~]+", key) is None:
+        raise ValueError("api_key is no API key, which is ck_ and 64 hexadecimal digits")
+    return key
 
 
 def wait_or_raise(attempts: Attempts, response: httpx.Response) -> float:

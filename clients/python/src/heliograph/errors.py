@@ -31,7 +31,7 @@ class HeliographError(Exception):
         self.code = str(details.get("code", "unknown"))
         self.request_id = details.get("requestId") or response.headers.get("x-request-id")
         self.retry_after_seconds = retry_after_seconds(response)
-        message = details.get("message", f"HTTP {self.status}")
+        message = f"{self.code}: {details['message']}" if "message" in details else f"HTTP {self.status}"
         super().__init__(message if self.request_id is None else f"{message} ({self.request_id})")
 
 

@@ -12,6 +12,8 @@ __all__ = ["RetryPolicy"]
 _TEMPORARY = frozenset({408, 429, 500, 502, 503, 504})
 # Nothing was sent: any request can be made again.
 _NOT_CONNECTED = (httpx.ConnectError, httpx.ConnectTimeout, httpx.PoolTimeout)
+# The request itself is wrong.
+_NOT_WRITTEN = (httpx.LocalProtocolError, httpx.UnsupportedProtocol)
 
 
 @dataclass(frozen=True)
@@ -61,6 +63,8 @@ class Attempts:
         if isinstance(failure, HeliographError):
             is_temporary = failure.status in _TEMPORARY or failure.code == "idempotency_key_in_flight"
             return self._is_safe and is_temporary
+        if isinstance(failure, _NOT_WRITTEN):
+            return False
         return self._is_safe or isinstance(failure, _NOT_CONNECTED)
 
 

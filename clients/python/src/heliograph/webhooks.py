@@ -1,7 +1,6 @@
 """Verifies webhooks, and reads their events."""
 
 import base64
-import binascii
 import hashlib
 import hmac
 import json
@@ -25,6 +24,7 @@ from .generated.models import (
 __all__ = ["UnknownEvent", "Webhook", "WebhookEvent", "WebhookVerificationError", "parse_event"]
 
 _KEY_BYTES = 32
+_MAX_DIGITS = 15
 
 
 class WebhookVerificationError(Exception):
@@ -93,7 +93,7 @@ def parse_event(body: Any) -> WebhookEvent:
 class Webhook:
     """Verifies the webhooks of an endpoint.
 
-    Takes its secret (`whsec_…`), its public key (`whpk_…`, which needs the extra `public-keys`), or several of them: while
+    Takes its secret (`whsec_…`), its public key (`whpk_…`, which needs the package `cryptography`), or several of them: while
     a secret is rotated, give the new and the previous one. A webhook is genuine when one signature fits one of them.
     """
 
@@ -114,12 +114,13 @@ class Webhook:
         signatures = found.get("webhook-signature", "")
         if not identifier or not timestamp or not signatures:
             raise WebhookVerificationError("A header is missing: webhook-id, webhook-timestamp or webhook-signature.")
-        if not (timestamp.isascii() and timestamp.isdigit()):
+        # Python refuses to read a number of thousands of digits, with another exception.
+        if not (timestamp.isascii() and timestamp.isdigit() and len(timestamp) <= _MAX_DIGITS):
             raise WebhookVerificationError("webhook-timestamp is not a number of seconds.")
         if abs(time.time() - int(timestamp)) > self._tolerance_seconds:
             raise WebhookVerificationError("The time of the webhook is too far from ours.")
-        payload = body.encode() if isinstance(body, str) else bytes(body)
-        signed = f"{identifier}.{timestamp}.".encode() + payload
+        payload = _text_bytes(body) if isinstance(body, str) else bytes(body)
+        signed = _text_bytes(f"{identifier}.{timestamp}.") + payload
         entries = signatures.split(" ")
         if not any(check(signed, entries) for check in self._checks):
             raise WebhookVerificationError("No signature of the webhook fits. Is it the raw body, and the right secret?")
@@ -129,14 +130,20 @@ class Webhook:
         self.check(body, headers)
         try:
             return parse_event(json.loads(body))
-        except ValueError as error:
+        except (ValueError, RecursionError) as error:
             raise WebhookVerificationError("The body is not JSON.") from error
 
 
 _Check = Callable[[bytes, Iterable[str]], bool]
 
 
-def _check_of(secret: str) -> _Check:
+def _text_bytes(text: str) -> bytes:
+    # A header can hold what no UTF-8 can: it matches nothing, and must not raise.
+    return text.encode("utf-8", "surrogatepass")
+
+
+def _check_of(given: str) -> _Check:
+    secret = given.strip()
     if secret.startswith("whpk_"):
         return _public_key_check(_bytes_of(secret.removeprefix("whpk_")))
     if secret.startswith("whsec_"):
@@ -145,35 +152,39 @@ def _check_of(secret: str) -> _Check:
 
 
 def _bytes_of(text: str) -> bytes:
+    message = "The secret or public key is not complete: the part after _ is base64."
     try:
-        return base64.b64decode(text, validate=True)
-    except binascii.Error as error:
-        raise ValueError("The secret or public key is not complete: the part after _ is base64.") from error
+        raw = base64.b64decode(text, validate=True)
+    except ValueError as error:
+        raise ValueError(message) from error
+    if not raw:
+        raise ValueError(message)
+    return raw
 
 
 def _secret_check(key: bytes) -> _Check:
     def check(signed: bytes, entries: Iterable[str]) -> bool:
         expected = b"v1," + base64.b64encode(hmac.digest(key, signed, hashlib.sha256))
         # Every entry is compared, so that the time does not show which one fits.
-        return any([hmac.compare_digest(expected, entry.encode()) for entry in entries])
+        return any([hmac.compare_digest(expected, _text_bytes(entry)) for entry in entries])
 
     return check
 
 
 def _public_key_check(raw: bytes) -> _Check:
+    if len(raw) != _KEY_BYTES:
+        raise ValueError("A public key has 32 bytes.")
     try:
         from cryptography.exceptions import InvalidSignature
         from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
     except ImportError as error:
-        raise ImportError("Public keys need: pip install 'heliograph-client[public-keys]'") from error
-    if len(raw) != _KEY_BYTES:
-        raise ValueError("A public key has 32 bytes.")
+        raise ImportError("Public keys need the package cryptography: pip install cryptography") from error
     key = Ed25519PublicKey.from_public_bytes(raw)
 
     def fits(entry: str, signed: bytes) -> bool:
         try:
             key.verify(base64.b64decode(entry.removeprefix("v1a,")), signed)
-        except (InvalidSignature, binascii.Error):
+        except (InvalidSignature, ValueError):
             return False
         return True
 
