@@ -52,6 +52,8 @@ const isWanted = (language: string) => languages.length === 0 || languages.inclu
 const folderOf = (language: string, committed: string) =>
   given === undefined ? join(CLIENTS, committed) : join(resolve(given), language);
 const input = await openApiDocument();
+// The same operation as `GET /me`, which clients have.
+delete input.paths['/api/external/me'];
 if (isWanted('python')) generatePython(input, folderOf('python', 'python/src/heliograph/generated'));
 if (isWanted('go')) {
   const forGo = folderOf('go', 'go');

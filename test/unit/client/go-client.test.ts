@@ -13,7 +13,7 @@ test('the Go client has a method for each operation, and an iterator for each th
   );
   const operations = operationsOf(await openApiDocument()).map(({ operationId = '' }) => operationId);
   expect(operations.length).toBeGreaterThan(50);
-  // The same as getAccountIdentity, below another path.
+  // The same as getAccountIdentity, below another path, in no client.
   const wanted = operations.filter((id) => id !== 'getAccountIdentityUnderPrefix');
   for (const id of wanted) expect(methods).toContain(id.toLowerCase());
   const structs = [...code.matchAll(/^type (\w+) struct \{\n(.*?)^\}/gms)];

@@ -3081,49 +3081,6 @@ export type GetAccountIdentityResponses = {
 
 export type GetAccountIdentityResponse = GetAccountIdentityResponses[keyof GetAccountIdentityResponses];
 
-export type GetAccountIdentityUnderPrefixData = {
-    body?: never;
-    path?: never;
-    query?: never;
-    url: '/api/external/me';
-};
-
-export type GetAccountIdentityUnderPrefixErrors = {
-    /**
-     * `invalid_parameter`: A parameter is not valid.
-     */
-    400: Error;
-    /**
-     * `invalid_api_key`: The request carries no valid API key.
-     *
-     * `expired_api_key`: The API key has expired.
-     */
-    401: Error;
-    /**
-     * `rate_limit_exceeded`: Too many requests.
-     */
-    429: Error;
-    /**
-     * `internal_error`: Something went wrong on our side.
-     */
-    500: Error;
-    /**
-     * `service_unavailable`: The service cannot answer at the moment.
-     */
-    503: Error;
-};
-
-export type GetAccountIdentityUnderPrefixError = GetAccountIdentityUnderPrefixErrors[keyof GetAccountIdentityUnderPrefixErrors];
-
-export type GetAccountIdentityUnderPrefixResponses = {
-    /**
-     * The account of the key.
-     */
-    200: AccountIdentity;
-};
-
-export type GetAccountIdentityUnderPrefixResponse = GetAccountIdentityUnderPrefixResponses[keyof GetAccountIdentityUnderPrefixResponses];
-
 export type GetUsageData = {
     body?: never;
     path?: never;

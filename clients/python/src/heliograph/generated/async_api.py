@@ -39,15 +39,6 @@ class AsyncApi(AsyncCore):
         """
         return await self._call(models.AccountIdentity.model_validate_json, "GET", "/me")
 
-    async def get_account_identity_under_prefix(self) -> models.AccountIdentity:
-        """Get the account of the key.
-
-        The same as `GET /me`, below the prefix of all other operations.
-
-        Scope: any.
-        """
-        return await self._call(models.AccountIdentity.model_validate_json, "GET", "/api/external/me")
-
     async def get_usage(self) -> models.Usage:
         """Get usage and quotas.
 
