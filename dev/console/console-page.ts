@@ -94,7 +94,7 @@ function answerHelp({ number, customer }: ConsoleChoice, apiUrl: string): Markup
   const command = (message: Record<string, unknown>) => {
     const body = { phoneNumberId: number.phoneNumberId, to: customer.waId, ...message };
     return `curl ${apiUrl}/api/external/messages \\
-  -H "Authorization: Bearer $API_KEY" -H 'Content-Type: application/json' \\
+  -H "Authorization: Bearer $HELIOGRAPH_API_KEY" -H 'Content-Type: application/json' \\
   -d '${JSON.stringify(body)}'`;
   };
   const button = (id: string, title: string) => ({ type: 'reply', reply: { id, title } });

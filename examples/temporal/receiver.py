@@ -14,7 +14,7 @@ from temporalio.worker import Worker
 
 from await_event import Customer, ReceivedEvent
 
-SECRET = base64.b64decode(os.environ["WEBHOOK_SECRET"].removeprefix("whsec_"))
+SECRET = base64.b64decode(os.environ["HELIOGRAPH_WEBHOOK_SECRET"].removeprefix("whsec_"))
 TASK_QUEUE = os.environ.get("TASK_QUEUE", "customers")
 
 

@@ -212,7 +212,7 @@ describe('webhooks.md verifies a real webhook, and refuses one that was changed:
       [`${body} `, false],
     ] as const) {
       const env = {
-        ...{ ...process.env, WEBHOOK_SECRET: secret, WEBHOOK_PUBLIC_KEY: publicKey },
+        ...{ ...process.env, HELIOGRAPH_WEBHOOK_SECRET: secret, WEBHOOK_PUBLIC_KEY: publicKey },
         ...{ BODY: given, HEADERS: JSON.stringify(headers) },
       };
       const outcome = run(program, [file], { cwd: place, env });

@@ -86,9 +86,9 @@ async function receiverWorks(cwd: string, document: string): Promise<void> {
   const port = await freePort();
   const url = `http://127.0.0.1:${port}/webhooks`;
   const commands = documentCommands(document, 'receiver');
-  const withoutSecret = run(...script(cwd, `export PORT=${port} WEBHOOK_SECRET=\n${commands}`));
+  const withoutSecret = run(...script(cwd, `export PORT=${port} HELIOGRAPH_WEBHOOK_SECRET=\n${commands}`));
   await expect(withoutSecret).rejects.toMatchObject({
-    stderr: expect.stringContaining('set WEBHOOK_SECRET'),
+    stderr: expect.stringContaining('set HELIOGRAPH_WEBHOOK_SECRET'),
   });
   const endpoint = documentCommands('README.md', 'endpoint');
   const [program, args, options] = script(cwd, `export PORT=${port}\n${endpoint}\n${commands}`);
@@ -211,7 +211,7 @@ describe('the quick-start', () => {
       const [program, args, options] = script(folder, documentCommands('curl.md', 'verify'));
       const env = {
         ...options.env,
-        WEBHOOK_SECRET: secret,
+        HELIOGRAPH_WEBHOOK_SECRET: secret,
         WEBHOOK_ID: header('webhook-id'),
         WEBHOOK_TIMESTAMP: header('webhook-timestamp'),
         WEBHOOK_SIGNATURE: header('webhook-signature'),

@@ -3,8 +3,8 @@ import { DatabaseSync } from 'node:sqlite';
 import { verifyWebhook } from '@heliograph/client';
 import express from 'express';
 
-const { HELIOGRAPH_SECRET: secret, DATABASE = 'receiver.sqlite', PORT = '8000' } = process.env;
-if (!secret) throw new Error('set HELIOGRAPH_SECRET');
+const { HELIOGRAPH_WEBHOOK_SECRET: secret, DATABASE = 'receiver.sqlite', PORT = '8000' } = process.env;
+if (!secret) throw new Error('set HELIOGRAPH_WEBHOOK_SECRET');
 const db = new DatabaseSync(DATABASE);
 db.exec(`PRAGMA journal_mode = WAL;
   CREATE TABLE IF NOT EXISTS seen (webhook_id TEXT PRIMARY KEY);

@@ -7,7 +7,7 @@ from fastapi import FastAPI, HTTPException, Request
 from fastapi.concurrency import run_in_threadpool
 from heliograph import Webhook, WebhookEvent, WebhookVerificationError
 
-webhook = Webhook(os.environ["HELIOGRAPH_SECRET"])
+webhook = Webhook(os.environ["HELIOGRAPH_WEBHOOK_SECRET"])
 app = FastAPI()
 
 

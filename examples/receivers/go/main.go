@@ -14,14 +14,14 @@ import (
 )
 
 func main() {
-	secret := os.Getenv("HELIOGRAPH_SECRET")
+	secret := os.Getenv("HELIOGRAPH_WEBHOOK_SECRET")
 	db, err := sql.Open("sqlite", os.Getenv("DATABASE")+"?_pragma=journal_mode(WAL)&_pragma=busy_timeout(10000)&_txlock=immediate")
 	if err == nil {
 		_, err = db.Exec(`CREATE TABLE IF NOT EXISTS seen (webhook_id TEXT PRIMARY KEY);
 			CREATE TABLE IF NOT EXISTS handled (webhook_id TEXT, event_type TEXT, event_id TEXT)`)
 	}
 	if err != nil || secret == "" {
-		log.Fatal("set HELIOGRAPH_SECRET and DATABASE: ", err)
+		log.Fatal("set HELIOGRAPH_WEBHOOK_SECRET and DATABASE: ", err)
 	}
 	http.HandleFunc("POST /webhooks", func(w http.ResponseWriter, r *http.Request) {
 		// The raw bytes: the signature covers them, and not what a parser makes of them.

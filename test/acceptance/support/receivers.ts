@@ -13,7 +13,7 @@ import { freePortBase } from './free-ports.ts';
 import { postUpstream, statusBody, textBody } from './upstream.ts';
 
 /**
- * A receiver of examples/receivers, as a user starts it. Its environment has PORT, HELIOGRAPH_SECRET and DATABASE (path of a
+ * A receiver of examples/receivers, as a user starts it. Its environment has PORT, HELIOGRAPH_WEBHOOK_SECRET and DATABASE (path of a
  * SQLite file that is not there yet). It takes webhooks at /webhooks of 127.0.0.1.
  */
 export type Receiver = {
@@ -56,7 +56,7 @@ export async function survivesKills(receiver: Receiver, { events = 200, kills = 
     url: `${proxy.url}/webhooks`,
     eventTypes: ['message', 'status'],
   });
-  const env = { PORT: String(port), HELIOGRAPH_SECRET: endpoint.secret, DATABASE: place.database };
+  const env = { PORT: String(port), HELIOGRAPH_WEBHOOK_SECRET: endpoint.secret, DATABASE: place.database };
   const process = new KillableReceiver(receiver, env, `${place.url}/webhooks`);
   const handled = async () => await (receiver.handled ?? handledInSqlite)(place);
   const stop = new AbortController();

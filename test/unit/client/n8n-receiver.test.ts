@@ -31,7 +31,7 @@ async function verified(headers: Record<string, string>, body = BODY, secret = S
   const helpers = { getBinaryDataBuffer: async () => Buffer.from(body) };
   const input = { first: () => ({ json: { headers } }) };
   const require = createRequire(import.meta.url);
-  const [item] = await node.call({ helpers }, input, { HELIOGRAPH_SECRET: secret }, require);
+  const [item] = await node.call({ helpers }, input, { HELIOGRAPH_WEBHOOK_SECRET: secret }, require);
   return item?.json;
 }
 

@@ -10,7 +10,7 @@ from heliograph import Webhook, WebhookEvent, WebhookVerificationError
 
 from .models import Handled, Seen
 
-webhook = Webhook(os.environ["HELIOGRAPH_SECRET"])
+webhook = Webhook(os.environ["HELIOGRAPH_WEBHOOK_SECRET"])
 
 
 @csrf_exempt  # The signature says who it is.

@@ -52,7 +52,7 @@ export const STANDARD_SAMPLES: readonly Sample[] = [
     label: 'Node.js, with the packages express and standardwebhooks',
     code: `import { Webhook } from 'standardwebhooks';
 
-const webhook = new Webhook(process.env.WEBHOOK_SECRET);
+const webhook = new Webhook(process.env.HELIOGRAPH_WEBHOOK_SECRET);
 
 app.post('/webhooks', express.raw({ type: 'application/json' }), (request, response) => {
   // The raw bytes: not parsed and written again. Throws when the signature is wrong.
@@ -66,11 +66,11 @@ app.post('/webhooks', express.raw({ type: 'application/json' }), (request, respo
     code: `import os
 from standardwebhooks.webhooks import Webhook
 
-event = Webhook(os.environ["WEBHOOK_SECRET"]).verify(raw_body, headers)`,
+event = Webhook(os.environ["HELIOGRAPH_WEBHOOK_SECRET"]).verify(raw_body, headers)`,
   },
   {
     label: 'PHP, by hand',
-    code: `$key = base64_decode(substr(getenv('WEBHOOK_SECRET'), strlen('whsec_')));
+    code: `$key = base64_decode(substr(getenv('HELIOGRAPH_WEBHOOK_SECRET'), strlen('whsec_')));
 $signed = $headers['webhook-id'] . '.' . $headers['webhook-timestamp'] . '.' . $rawBody;
 $expected = 'v1,' . base64_encode(hash_hmac('sha256', $signed, $key, true));
 $valid = false;
@@ -85,7 +85,7 @@ const GITHUB: Sample = {
   label: 'Node.js, X-Service-Signature in the form of GitHub',
   code: `import { createHmac, timingSafeEqual } from 'node:crypto';
 
-const expected = 'sha256=' + createHmac('sha256', process.env.WEBHOOK_SECRET).update(rawBody).digest('hex');
+const expected = 'sha256=' + createHmac('sha256', process.env.HELIOGRAPH_WEBHOOK_SECRET).update(rawBody).digest('hex');
 const given = request.headers['x-service-signature'] ?? '';
 const isValid = given.length === expected.length && timingSafeEqual(Buffer.from(given), Buffer.from(expected));`,
 };
@@ -95,7 +95,7 @@ const STRIPE: Sample = {
   code: `import Stripe from 'stripe';
 
 // The whole secret with its whsec_ is the key; throws when the signature is wrong or older than 5 minutes.
-const event = Stripe.webhooks.constructEvent(rawBody, request.headers['x-service-signature'], process.env.WEBHOOK_SECRET);`,
+const event = Stripe.webhooks.constructEvent(rawBody, request.headers['x-service-signature'], process.env.HELIOGRAPH_WEBHOOK_SECRET);`,
 };
 
 const META: Sample = {
