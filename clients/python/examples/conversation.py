@@ -15,7 +15,7 @@ with Heliograph(os.environ["HELIOGRAPH_URL"], os.environ["HELIOGRAPH_API_KEY"]) 
 
     media_url = next((message.media_url for message in messages if message.media_url), None)
     if media_url:
-        print("downloaded", heliograph.download(media_url, "download"), "bytes")
+        print("downloaded", heliograph.download_media(media_url, "download"), "bytes")
 
     sent = heliograph.send_message(
         {

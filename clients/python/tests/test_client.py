@@ -165,12 +165,12 @@ def test_a_download_is_whole_or_not_there_and_carries_no_key_elsewhere(
 
     service.answers = [httpx.Response(200, stream=Cut()), httpx.Response(200, content=b"whole")]
     to = tmp_path / "picture"
-    assert client.download("https://files.example/a?signature=1", to) == 5
+    assert client.download_media("https://files.example/a?signature=1", to) == 5
     assert to.read_bytes() == b"whole" and list(tmp_path.iterdir()) == [to]
     assert all("authorization" not in request.headers for request in service.requests)
     service.answers = [error(404, "not_found")]
     with pytest.raises(HeliographError):
-        client.download("/received_media/x", tmp_path / "other")
+        client.download_media("/received_media/x", tmp_path / "other")
     assert list(tmp_path.iterdir()) == [to]
     assert str(service.requests[-1].url) == "https://gateway.example/received_media/x"
 
@@ -238,9 +238,9 @@ def test_the_asynchronous_client_does_the_same(
             with pytest.raises(HeliographError):
                 await client.get_event("x")
             service.answers = [CLOSED, httpx.Response(200, content=b"whole")]
-            assert await client.download("/a", tmp_path / "a") == 5
+            assert await client.download_media("/a", tmp_path / "a") == 5
             service.answers = [httpx.Response(200, content=b"whole")]
-            assert b"".join([part async for part in client.iter_download("/a")]) == b"whole"
+            assert b"".join([part async for part in client.iter_media("/a")]) == b"whole"
 
     asyncio.run(talk())
 

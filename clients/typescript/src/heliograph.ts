@@ -107,7 +107,7 @@ export class Heliograph extends HeliographApi {
   }
 
   /** The file behind a `mediaUrl` of an event or a message, as a stream. The API key is not sent there. */
-  async downloadFile(mediaUrl: string, { signal }: { signal?: AbortSignal } = {}): Promise<Download> {
+  async downloadMedia(mediaUrl: string, { signal }: { signal?: AbortSignal } = {}): Promise<Download> {
     const response = await this.#fetch(mediaUrl, signal === undefined ? {} : { signal });
     if (!response.ok || response.body === null) {
       const text = await response.text();

@@ -43,11 +43,11 @@ class AsyncHeliograph(AsyncApi):
         with upload_call(file, mime_type, file_name) as call:
             return UploadedMedia.model_validate_json(await self._content(call))
 
-    async def download(self, url: str, to: str | os.PathLike[str]) -> int:
+    async def download_media(self, url: str, to: str | os.PathLike[str]) -> int:
         """Stores the file of a `mediaUrl` or `mediaPath` under a path, which has it once it is whole; returns its size."""
         return await self._store(Call("GET", url), to)
 
-    async def iter_download(self, url: str) -> AsyncIterator[bytes]:
+    async def iter_media(self, url: str) -> AsyncIterator[bytes]:
         """The bytes of the file of a `mediaUrl` or `mediaPath`, in pieces."""
         async with self._open(Call("GET", url)) as response:
             async for chunk in response.aiter_bytes(CHUNK_BYTES):

@@ -47,11 +47,11 @@ class Heliograph(SyncApi):
         with upload_call(file, mime_type, file_name) as call:
             return UploadedMedia.model_validate_json(self._content(call))
 
-    def download(self, url: str, to: str | os.PathLike[str]) -> int:
+    def download_media(self, url: str, to: str | os.PathLike[str]) -> int:
         """Stores the file of a `mediaUrl` or `mediaPath` under a path, which has it once it is whole; returns its size."""
         return self._store(Call("GET", url), to)
 
-    def iter_download(self, url: str) -> Iterator[bytes]:
+    def iter_media(self, url: str) -> Iterator[bytes]:
         """The bytes of the file of a `mediaUrl` or `mediaPath`, in pieces."""
         with self._open(Call("GET", url)) as response:
             yield from response.iter_bytes(CHUNK_BYTES)
