@@ -59,7 +59,11 @@ async function connectBoth() {
 async function runPython(secret: string, taskQueue: string): Promise<Running> {
   const env = {
     ...process.env,
-    ...{ HELIOGRAPH_WEBHOOK_SECRET: secret, TASK_QUEUE: taskQueue, TEMPORAL_NAMESPACE: client().options.namespace },
+    ...{
+      HELIOGRAPH_WEBHOOK_SECRET: secret,
+      TASK_QUEUE: taskQueue,
+      TEMPORAL_NAMESPACE: client().options.namespace,
+    },
     ...{ TEMPORAL_ADDRESS: inject('infrastructure').temporalAddress, PYTHONDONTWRITEBYTECODE: '1' },
   };
   const child = spawn(PYTHON, ['receiver.py'], { cwd: folder, env, stdio: ['ignore', 'pipe', 'inherit'] });
