@@ -29,6 +29,7 @@ export function shortText(entry: ChatEntry): string {
     reply.title,
     content.text,
     content.name,
+    content.emoji,
   ];
   const found = words.map(textOf).find((text) => text !== '');
   return found ?? typeOf(entry).replaceAll('_', ' ');

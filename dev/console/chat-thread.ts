@@ -127,6 +127,9 @@ function chatContent(entry: ChatEntry, choice: ConsoleChoice): Markup {
       return html`<span class="words">${textOf(content.text)}</span>`;
     case 'template':
       return withCaption(fileLine('blocks', `Template ${textOf(content.name)}`), templateWords(content));
+    case 'reaction':
+      // To a message that the chat no longer shows.
+      return html`<span class="words">${textOf(content.emoji) || 'Reaction taken back'}</span>`;
     default:
       return html`<span class="words faint">${typeOf(entry).replaceAll('_', ' ')}</span>`;
   }

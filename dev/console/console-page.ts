@@ -108,7 +108,7 @@ function answerHelp({ number, customer }: ConsoleChoice, apiUrl: string): Markup
     },
   };
   return html`<details class="card answer-help"><summary>Reply as the business</summary>
-<p>The business sends through the API. Its messages appear on the phone with their ticks, and you can tap their buttons. <code>npm start</code> prints the demo API key.</p>
+<p>The business sends through the API. Its messages appear on the phone with their ticks, and you can tap their buttons. <code>npm start</code> prints the demo API key: put it into <code>HELIOGRAPH_API_KEY</code>.</p>
 ${codeBlock(command(text), 'Command that sends a text')}
 ${codeBlock(command(buttons), 'Command that sends buttons')}
 </details>`;

@@ -22,7 +22,12 @@ const HOUR_MS = 3_600_000;
 
 const ALERTS_STEP = 'alerts';
 
-export type AlertKeeperTools = { database: Database; logger: Pick<Logger, 'warn'>; mailer: Mailer };
+export type AlertKeeperTools = {
+  database: Database;
+  logger: Pick<Logger, 'warn'>;
+  mailer: Mailer;
+  isDevelopment?: boolean;
+};
 
 /** Every half minute, in one of all workers: opens and ends alerts, and tells of them. */
 export function startAlertKeeper({
@@ -41,7 +46,7 @@ export function startAlertKeeper({
     pollMs: POLL_MS,
     logger: tools.logger,
     turn: async () => {
-      await keepAlerts({ ...tools, mailer }, new Date());
+      await keepAlerts({ ...tools, mailer, isDevelopment: config.mode === 'development' }, new Date());
       return false;
     },
   });
@@ -63,8 +68,8 @@ export async function keepAlerts(tools: AlertKeeperTools, now: Date): Promise<vo
 }
 
 /** Returns which kinds could not be looked at. */
-async function turn({ database, mailer }: AlertKeeperTools, now: Date) {
-  const looked = await lookForConditions(database, now);
+async function turn({ database, mailer, isDevelopment = false }: AlertKeeperTools, now: Date) {
+  const looked = await lookForConditions(database, now, { isDevelopment });
   await followConditions(database, looked);
   if (mailer !== null) await queueAlertMails(database, mailer);
   return looked.filter((look) => 'error' in look);

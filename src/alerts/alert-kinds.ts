@@ -20,6 +20,7 @@ export const ALERT_KINDS = [
   'delivery_backlog',
   'egress_proxy_down',
   'mail_failed',
+  'key_request_pending',
 ] as const;
 
 export type AlertKind = (typeof ALERT_KINDS)[number];
@@ -29,6 +30,8 @@ type KindDescription = {
   audience: 'tenant' | 'operator' | 'both';
   /** Its name at operations URLs; absent: it is not sent there. */
   notice?: EndpointNotice | WabaNotice;
+  /** Nothing is wrong and nothing waits: it is to be known. It alarms nobody. */
+  isNotice?: true;
   /** The beginning is told elsewhere, in the transaction that noticed it. */
   toldAtOnce?: true;
   /** What it means, and then what to do: the runbook of the portal and of docs/operators/runbooks.md. */
@@ -113,6 +116,7 @@ export const KINDS: Readonly<Record<AlertKind, KindDescription>> = {
   },
   url_set_by_key: {
     title: 'URL set by an API key',
+    isNotice: true,
     audience: 'tenant',
     meaning:
       'In the last 7 days an API key added a webhook endpoint, changed the URL of one, or set the operations URL: events or alerts of the WABA go there. Or it set where flows send the input of customers, or the key that encrypts this input.',
@@ -248,6 +252,16 @@ export const KINDS: Readonly<Record<AlertKind, KindDescription>> = {
       'If the address is wrong, invite the person again with the correct one.',
     ],
   },
+  key_request_pending: {
+    title: 'API key requested',
+    audience: 'operator',
+    meaning:
+      'A tenant asks for an API key and waits for your decision. Without one, the request expires after 7 days.',
+    steps: [
+      'Open Approvals: the request shows who asks, for which purpose, and with which scopes.',
+      'Approve or deny it. A note to the tenant is optional.',
+    ],
+  },
 };
 
 export function anchorOf(kind: AlertKind): string {
@@ -283,6 +297,8 @@ export function alertPath(
       return `${waba}/conversations`;
     case 'mail_failed':
       return '/portal/operator/users';
+    case 'key_request_pending':
+      return `/portal/operator/approvals/${subject}`;
     default:
       return isOperator ? '/portal/operator/health' : (waba ?? '/portal');
   }

@@ -6,13 +6,14 @@ import { listEndpointTroubles, listFinalFailures } from '../endpoints/endpoint-t
 import { listUrlsSetByKeys } from '../endpoints/store.ts';
 import { countInbox, listUnreadable, oldestWaitingBodyAt } from '../inbound/inbox-admin.ts';
 import { listExpiringKeys } from '../keys/api-key-store.ts';
+import { waitingKeyRequests } from '../keys/key-requests.ts';
 import { listFailedMails } from '../mail/mails.ts';
 import { DESTINATION_SET, type LatestChange, listLatestChanges } from '../platform/audit/audit.ts';
 import { shownUrl } from '../platform/http/outbound-url.ts';
 import type { Database } from '../platform/postgres/database.ts';
 import { queryColumn } from '../platform/postgres/sql.ts';
 import { listHousekeepingSteps, listProxyTroubles } from '../platform/postgres/worker-processes.ts';
-import type { AlertKind } from './alert-kinds.ts';
+import { type AlertKind, KINDS } from './alert-kinds.ts';
 import { listOperationsUrlsSetByKeys } from './operations-url.ts';
 import { ACTIVITY_STEP, hourOf, listSilentWabas } from './silence.ts';
 
@@ -131,6 +132,12 @@ const LOOKS: Readonly<Record<AlertKind, Look>> = {
       reason: `An e-mail to ${recipient} could not be delivered: ${error}`,
       details: { recipient },
     })),
+  key_request_pending: async (database) =>
+    (await waitingKeyRequests({ database })).map(({ id, tenantId, wabaId, decideUntil }) => ({
+      ...{ tenantId, wabaId, subject: id },
+      reason: `Request ${id} for an API key of WABA ${wabaId} waits for a decision until ${minuteText(decideUntil)} UTC.`,
+      details: { requestId: id, decideUntil: decideUntil.toISOString() },
+    })),
 };
 
 const INSTALLATION = { tenantId: null, wabaId: null, subject: '' };
@@ -140,9 +147,15 @@ export type Looked =
   | { kind: AlertKind; error: unknown };
 
 /** Looks at every kind by itself: one that cannot be looked at leaves its alerts as they are. */
-export async function lookForConditions(database: Database, now: Date): Promise<Looked[]> {
+export async function lookForConditions(
+  database: Database,
+  now: Date,
+  { isDevelopment = false } = {},
+): Promise<Looked[]> {
   const looked: Looked[] = [];
   for (const [kind, look] of Object.entries(LOOKS) as [AlertKind, Look][]) {
+    // Whoever develops sets up endpoints with a key all day.
+    if (isDevelopment && KINDS[kind].isNotice) continue;
     try {
       const found = await look(database, now);
       if (found === null) continue;
@@ -181,19 +194,37 @@ async function urlsSetByKeys(database: Database): Promise<Found[]> {
       subject: `operations URL ${set.wabaId}`,
     })),
   ];
-  const urls = found.map(({ subject, wabaId, tenantId, url, keyId, setAt }) => {
-    const { host } = new URL(url);
-    return {
-      wabaId,
-      tenantId,
-      subject,
-      latestAt: setAt,
-      reason: `API key ${keyId} set the URL of ${subject.replace(/^operations URL/, 'the alerts of WABA')}: ${host}.`,
-      details: { apiKeyId: keyId, host },
-    };
-  });
+  const byKeyAndDay = Map.groupBy(found, ({ keyId, setAt }) => `key ${keyId} ${dayText(setAt)}`);
+  const urls = [...byKeyAndDay].map(([subject, sets]) => ({ ...urlsOfKey(sets), subject }));
   const flows = await listLatestChanges(database, DESTINATION_SET, recent);
   return [...urls, ...flows.map(flowDestination)];
+}
+
+type UrlSet = { wabaId: string; tenantId: string; subject: string; url: string; keyId: string; setAt: Date };
+
+const NAMED_URLS = 3;
+
+/** What one key did in one day: a program that sets up ten endpoints is one thing to look at, not ten. */
+function urlsOfKey(sets: readonly UrlSet[]): Omit<Found, 'subject'> {
+  const newest = sets.toSorted((a, b) => b.setAt.getTime() - a.setAt.getTime());
+  const [first] = newest;
+  if (first === undefined) throw new Error('a group of URLs is empty');
+  const { wabaId, tenantId, keyId, setAt } = first;
+  const named = newest.slice(0, NAMED_URLS).map(({ subject, url }) => {
+    return `${subject.replace(/^operations URL/, 'the alerts of WABA')}: ${new URL(url).host}`;
+  });
+  const more = newest.length - named.length;
+  const rest = more > 0 ? ` and ${more} more` : '';
+  const urls = newest.length === 1 ? 'the URL of' : `${newest.length} URLs, of`;
+  return {
+    ...{ wabaId, tenantId, latestAt: setAt },
+    reason: `API key ${keyId} set ${urls} ${named.join(', ')}${rest}.`,
+    details: { apiKeyId: keyId, count: newest.length, host: new URL(first.url).host },
+  };
+}
+
+function dayText(at: Date): string {
+  return at.toISOString().slice(0, 10);
 }
 
 /** What customers enter in flows goes there, or is read with that key. */

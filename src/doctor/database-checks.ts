@@ -214,7 +214,8 @@ async function checkHousekeeping(database: Database): Promise<Finding[]> {
 const MOST_ALERTS = 20;
 
 async function checkAlerts(database: Database): Promise<Finding[]> {
-  const alerts = await allAlerts({ database }, { wabaId: null, state: 'open', limit: MOST_ALERTS });
+  const open = await allAlerts({ database }, { wabaId: null, state: 'open', limit: MOST_ALERTS });
+  const alerts = open.filter(({ kind }) => !KINDS[kind].isNotice);
   if (alerts.length === 0) return [ok('none is open')];
   return alerts.map(({ kind, businessName, wabaId, reason, openedAt }) => {
     const whose = [businessName, wabaId].filter((one) => one !== null).join(', ') || 'installation';

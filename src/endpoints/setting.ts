@@ -164,6 +164,22 @@ export function numbersSetting(
   return { ...setting, example: null, kind: 'numbers', request, answer, fallback: null, portal };
 }
 
+const UNITS = [
+  [3_600, 'h'],
+  [60, 'min'],
+  [1, 's'],
+] as const;
+
+/** Waits as people say them: `5 s, 2 min, 24 h`. */
+export function waitsText(seconds: readonly number[]): string {
+  return seconds
+    .map((wait) => {
+      const [size, unit] = UNITS.find(([size]) => wait > 0 && wait % size === 0) ?? [1, 's'];
+      return `${wait / size} ${unit}`;
+    })
+    .join(', ');
+}
+
 /** Throws RequestError `invalid_value` for what is not whole or out of bounds. */
 export function wholeNumber(
   title: string,

@@ -13,6 +13,7 @@ import {
   type Setting,
   textSetting,
   textsSetting,
+  waitsText,
   wholeNumber,
 } from './setting.ts';
 import {
@@ -137,9 +138,9 @@ export const SETTINGS = {
       label: 'Retry schedule',
       unit: 'seconds',
       hint: ({ retryScheduleSeconds }) =>
-        `Waits before attempts 2, 3, … Default: ${retryScheduleSeconds.join(', ')}.`,
-      byDefault: ({ retryScheduleSeconds }) => `${retryScheduleSeconds.join(', ')} s`,
-      show: (seconds) => `${seconds.join(', ')} s`,
+        `Waits before attempts 2, 3, … Default: ${retryScheduleSeconds.join(', ')} (${waitsText(retryScheduleSeconds)}).`,
+      byDefault: ({ retryScheduleSeconds }) => waitsText(retryScheduleSeconds),
+      show: waitsText,
     },
     command: {
       flags: '--retry-schedule <seconds>',

@@ -27,6 +27,11 @@ function moneyOf(value: unknown): string {
   return (units / offset).toFixed(Math.round(Math.log10(offset)));
 }
 
+/** Two digits, as shops write them. */
+function amountOf(value: unknown): string {
+  return typeof value === 'number' ? value.toFixed(2) : textOf(value);
+}
+
 function joined(...parts: unknown[]): string {
   return parts
     .map(textOf)
@@ -42,11 +47,11 @@ const summaries: Record<string, (data: Members) => string> = {
     const recipient = textOf(status.recipient_id);
     return joined(status.status, recipient && `→ ${recipient}`, membersOf(failure).title);
   },
-  payment: (data) => joined(data.status, data.currency, moneyOf(data.amount), data.reference_id),
+  payment: (data) => joined(data.status, moneyOf(data.amount), data.currency, data.reference_id),
   order: (data) => {
     const service = membersOf(data.service);
     const count = textOf(service.items_count);
-    return `${joined(service.order_number, count && `${count} items`, service.currency, service.total_amount)}${senderOf(data)}`;
+    return `${joined(service.order_number, count && `${count} items`, amountOf(service.total_amount), service.currency)}${senderOf(data)}`;
   },
   'media.ready': (data) => joined(data.mediaType, data.mimeType, data.mediaPath),
   test: (data) => joined(data.message),

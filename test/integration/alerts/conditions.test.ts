@@ -57,6 +57,22 @@ describe('conditions', () => {
     expect(await seen(operator)).toEqual([]);
   });
 
+  test('a request for an API key that waits for an operator, who alone is told, until it is decided', async () => {
+    const { database } = store;
+    const [{ id } = { id: '' }] = await query<{ id: string }>(
+      database,
+      `insert into api_key_requests (tenant_id, waba_id, requester_id, requester, purpose, scopes, state, decide_until)
+       values (?, ?, '1', 'x', 'x', '{read}', 'requested', now() + interval '7 days') returning id`,
+      [tenant.tenantId, tenant.wabaId],
+    );
+    await look();
+    expect(await seen()).toEqual([]);
+    expect(await seen(operator)).toEqual([`key_request_pending ${id}`]);
+    await execute(database, `update api_key_requests set state = 'denied' where id = ?`, [id]);
+    await look();
+    expect(await seen(operator)).toEqual([]);
+  });
+
   test('an API key that expires within 14 days, or did, and was not replaced or revoked', async () => {
     const { database } = store;
     const inDays = (days: number) => new Date(Date.now() + days * 86_400_000);

@@ -1,5 +1,6 @@
 import { beforeEach, describe, expect, test } from 'vitest';
 import { queueAlertMails } from '../../../src/alerts/alert-mails.ts';
+import { lookForConditions } from '../../../src/alerts/conditions.ts';
 import { createKey } from '../../../src/keys/api-keys.ts';
 import { OPERATOR_COMMAND } from '../../../src/platform/audit/audit.ts';
 import { execute, query, queryOne } from '../../../src/platform/postgres/sql.ts';
@@ -124,7 +125,9 @@ describe('a URL that a key sets', () => {
     const { id: keyId, call } = await callerWith(['manage_webhooks']);
     const { id } = (await call('POST', ENDPOINTS, { url: 'https://evil.example/hook?token=s3cret' })).json();
     await turn(database);
-    expect(await openAlerts(database, admin)).toEqual([`url_set_by_key endpoint ${id}`]);
+    expect(await openAlerts(database, admin)).toEqual([
+      `url_set_by_key key ${keyId} ${new Date().toISOString().slice(0, 10)}`,
+    ]);
     const told = 'select reason from alerts where waba_id = ?';
     const alert = await queryOne<{ reason: string }>(database, told, [tenant.wabaId]);
     expect(alert?.reason).toContain(`API key ${keyId} set the URL of endpoint ${id}: evil.example`);
@@ -137,18 +140,40 @@ describe('a URL that a key sets', () => {
     await execute(database, 'update alerts set resolved_at = now()');
     await call('PATCH', `${ENDPOINTS}/${id}`, { url: 'https://other.example/hook' });
     await turn(database);
-    expect(await openAlerts(database, admin)).toEqual([`url_set_by_key endpoint ${id}`]);
+    expect(await openAlerts(database, admin)).toEqual([
+      `url_set_by_key key ${keyId} ${new Date().toISOString().slice(0, 10)}`,
+    ]);
     await change(`update webhook_endpoints set url_set_at = now() - interval '8 days' where waba_id = ?`);
     await turn(database);
     expect(await openAlerts(database, admin)).toEqual([]);
   });
 
+  test('is one alert for all of a key and a day, and none in development', async () => {
+    const { database } = api;
+    const admin = await addBoss();
+    const { id: keyId, call } = await callerWith(['manage_webhooks']);
+    for (const host of ['a', 'b', 'c', 'd', 'e'])
+      await call('POST', ENDPOINTS, { url: `https://${host}.example/hook` });
+    expect(
+      (await lookForConditions(database, new Date(), { isDevelopment: true })).map(({ kind }) => kind),
+    ).not.toContain('url_set_by_key');
+    await turn(database);
+    expect(await openAlerts(database, admin)).toHaveLength(1);
+    const told = 'select reason from alerts where waba_id = ?';
+    const alert = await queryOne<{ reason: string }>(database, told, [tenant.wabaId]);
+    expect(alert?.reason).toMatch(
+      new RegExp(`^API key ${keyId} set 5 URLs, of endpoint \\d+: e.example, .* and 2 more\\.$`),
+    );
+  });
+
   test('is an alert where it receives alerts too', async () => {
     const { database } = api;
     const admin = await addBoss();
-    const { call } = await callerWith(['manage_webhooks']);
+    const { id: keyId, call } = await callerWith(['manage_webhooks']);
     expect((await call('PUT', OPERATIONS, { url: 'https://ops.example/alerts' })).statusCode).toBe(200);
     await turn(database);
-    expect(await openAlerts(database, admin)).toEqual([`url_set_by_key operations URL ${tenant.wabaId}`]);
+    expect(await openAlerts(database, admin)).toEqual([
+      `url_set_by_key key ${keyId} ${new Date().toISOString().slice(0, 10)}`,
+    ]);
   });
 });

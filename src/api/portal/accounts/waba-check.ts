@@ -80,9 +80,10 @@ export function callbackUrlOf({ publicUrl }: Pick<PortalContext, 'publicUrl'>): 
 
 function endpointFinding(endpoints: readonly Endpoint[]): Finding {
   const question = 'Do its endpoints accept deliveries?';
-  const advice =
-    'Add an endpoint under Webhooks, or enable one. Events wait for a probing, paused or disabled endpoint. For a new endpoint, replay the status not_sent.';
-  if (endpoints.length === 0) return { question, state: 'bad', answer: 'There is no endpoint.', advice };
+  if (endpoints.length === 0) {
+    const advice = 'Add one under Webhook Settings, then replay the status not_sent for it.';
+    return { question, state: 'bad', answer: 'There is no endpoint.', advice };
+  }
   const kindOf = ({ mode, failingSince }: Endpoint) =>
     mode === 'probing' || (mode === 'open' && failingSince !== null) ? 'failing' : mode;
   const kinds = ['open', 'failing', 'paused', 'disabled'] as const;
@@ -92,11 +93,17 @@ function endpointFinding(endpoints: readonly Endpoint[]): Finding {
     .map(({ id, url, description }) => `endpoint ${id} (${description || shownUrl(url)})`);
   const numbers = counts
     .filter(([, ones]) => ones.length > 0)
-    .map(([kind, ones]) => `${ones.length} ${kind}`);
+    .map(([kind, ones]) => `${ones.length} ${kind === 'open' ? 'active' : kind}`);
   const answer = `${numbers.join(', ')}${failing.length > 0 ? `: ${failing.join(', ')}` : ''}.`;
   const open = endpoints.filter((one) => kindOf(one) === 'open').length;
   const state = open === endpoints.length ? 'good' : open > 0 ? 'attention' : 'bad';
-  return { question, state, answer, advice };
+  const isHeld = endpoints.some(({ mode }) => mode === 'paused' || mode === 'disabled');
+  const advice = [
+    failing.length > 0 &&
+      'A failing endpoint: open it, read the last error, and have its server fixed. Its events are retried, and nothing is lost.',
+    isHeld && 'A paused or disabled endpoint: its events wait until it is enabled.',
+  ].filter((text) => text !== false);
+  return { question, state, answer, ...(advice.length > 0 && { advice: advice.join(' ') }) };
 }
 
 function tokenFinding(token: string | null, numbers: GraphAnswer<UpstreamPhoneNumber[]>): Finding {

@@ -102,7 +102,7 @@ function stepsOf(
       title: 'The tenant has an endpoint',
       findings: [found.endpoints],
       todo: [
-        'The tenant adds the URL of its server under Webhooks and keeps the signing secret.',
+        'The tenant adds the URL of its server under Webhook Settings and keeps the signing secret.',
         'A test event shows whether the server responds and verifies the signature.',
       ],
       action: html`<p><a class="button" href="${base}/endpoints">Webhooks of the tenant</a></p>`,

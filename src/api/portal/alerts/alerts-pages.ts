@@ -147,8 +147,9 @@ function alertTable(viewer: Viewer, alerts: Alerts, now: Date): Markup {
   return dataTable('Alerts', COLUMNS, rows);
 }
 
-function stateOf({ isNew, resolvedAt }: Alerts[number]): Markup {
+function stateOf({ kind, isNew, resolvedAt }: Alerts[number]): Markup {
   if (resolvedAt !== null) return badge('good', 'Resolved');
+  if (KINDS[kind].isNotice) return badge('neutral', isNew ? 'New notice' : 'Notice');
   return isNew ? badge('bad', 'New') : badge('waiting', 'Open');
 }
 

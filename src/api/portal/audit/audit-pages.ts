@@ -83,7 +83,7 @@ function narrowed(visit: Visit, more: Record<string, string>): string {
 function actorCell({ actor, actorUserId, ip }: StoredAuditEntry, visit: Visit): Markup {
   const isNamed = visit.wabaId === null && actorUserId !== null;
   const whence = [...(isNamed ? [`user ${actorUserId}`] : []), ...(ip === null ? [] : [`from ${ip}`])];
-  return html`<span class="break"><a href="${narrowed(visit, { actor })}">${actor}</a>${whence.length > 0 && html` <span class="faint">${whence.join(', ')}</span>`}</span>`;
+  return html`<span class="break address"><a href="${narrowed(visit, { actor })}">${actor}</a>${whence.length > 0 && html` <span class="faint">${whence.join(', ')}</span>`}</span>`;
 }
 
 function detailText(detail: StoredAuditEntry['detail']): string {

@@ -65,11 +65,13 @@ export type Stat = {
   note?: Child;
   tone?: 'good' | 'bad' | 'waiting' | false;
   href?: string;
+  /** What the figure counts, where its name does not say it. */
+  hint?: string;
 };
 
 export function statRow(stats: readonly Stat[]): Markup {
   return html`<dl class="stats">${stats.map(
-    ({ label, value, note, tone = '', href }) =>
-      html`<div class="stat ${tone}"><dt>${href === undefined ? label : html`<a href="${href}">${label}</a>`}</dt><dd>${value}</dd>${note && html`<dd class="note">${note}</dd>`}</div>`,
+    ({ label, value, note, tone = '', href, hint }) =>
+      html`<div class="stat ${tone}" ${hint !== undefined && html`title="${hint}"`}><dt>${href === undefined ? label : html`<a href="${href}">${label}</a>`}</dt><dd>${value}</dd>${note && html`<dd class="note">${note}</dd>`}</div>`,
   )}</dl>`;
 }

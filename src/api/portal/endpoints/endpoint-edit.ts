@@ -141,6 +141,7 @@ async function formView(
     phoneNumbers: await listPhoneNumbers(accounts.database, visit.waba.wabaId),
     headerNames: endpoint === null ? [] : endpoint.customHeaderNames,
     defaults: installationSettings(config),
+    isDevelopment: config.mode === 'development',
     error,
     urlCheck,
   });
@@ -168,6 +169,8 @@ type EndpointFormView = {
   defaults: InstallationSettings;
   error: RequestError | null;
   urlCheck: Child;
+  /** Addresses of this machine can be used too. */
+  isDevelopment?: boolean;
 };
 
 /** Folded away while all of it is left to the defaults. */
@@ -209,7 +212,9 @@ function whereFields(view: EndpointFormView): Markup {
     value: values.url,
     required: true,
     placeholder: 'https://example.com/webhooks',
-    hint: 'An https URL that is reachable from the internet.',
+    hint: view.isDevelopment
+      ? 'An http or https URL that this machine can reach, such as http://127.0.0.1:3000/webhooks.'
+      : 'An https URL that is reachable from the internet.',
     error: problem(view, 'url'),
   })}${(view.headerNames?.length ?? 0) > 0 && html`<p class="hint"><strong>Custom headers are for this server only.</strong> If you change host, port or scheme, they are removed unless you enter them again below.</p>`}<div class="url-check" id="url-check" aria-live="polite">${urlCheck}</div>
 <button name="check" value="1" class="check-button" formnovalidate>Check the URL</button></div>
@@ -217,7 +222,7 @@ ${fieldsOf(view, 'where')}`;
 }
 
 function whatFields(view: EndpointFormView): Markup {
-  return html`<div class="columns">${fieldsOf(view, 'what')}${upstreamFields(view)}</div>`;
+  return html`<div class="columns">${fieldsOf(view, 'what')}<div class="meta-only">${upstreamFields(view)}</div></div>`;
 }
 
 /** What a Meta app has, for the format that imitates its webhooks. Neither is shown again. */

@@ -72,6 +72,12 @@ const COLUMNS: ListColumn<Row>[] = [
     cell: ({ activity }, { now }) => timeAgo(activity.lastFailureAt, now),
   },
   { label: 'Pending', kind: 'number', cell: ({ endpoint }) => waitingText(endpoint.waiting) },
+  {
+    label: '',
+    kind: 'narrow',
+    cell: ({ endpoint: { wabaId, id } }, { viewer, mayChange }) =>
+      mayChange && actionButton(viewer, `${endpointPath(wabaId, id)}/test`, 'Send test event'),
+  },
 ];
 
 function endpointCell(viewer: Viewer, { wabaId, id, url, description, modeReason }: EndpointStatus): Markup {

@@ -58,15 +58,20 @@ function keyActions({ id, state }: ApiKeyDetails, { mayChange, path }: Visit): C
   return html`<div class="buttons"><a class="button" href="${path}/new?replace=${id}">Replace</a><a class="button" href="${path}/${id}/networks">Networks</a><a class="button danger" href="${path}/${id}/revoke">Revoke</a></div>`;
 }
 
+function person(name: string | null): Markup {
+  if (name === null) return html`<span class="faint">–</span>`;
+  return html`<span class="break address">${name}</span>`;
+}
+
 /** Requests with their state and who decided; `path`: where the page of one is. */
 export function requestColumns(path: string): ListColumn<KeyRequest>[] {
   return [
     { label: 'Request', cell: ({ id }, visit) => html`<a href="${visit.at(path)}/${id}">${id}</a>` },
     { label: 'Purpose', cell: ({ purpose }) => html`<span class="break">${purpose}</span>` },
-    { label: 'Requested by', cell: ({ requester }) => requester },
+    { label: 'Requested by', cell: ({ requester }) => person(requester) },
     { label: 'Requested', kind: 'narrow', cell: ({ createdAt }, { now }) => timeAgo(createdAt, now) },
     { label: 'Status', kind: 'narrow', cell: ({ state }) => requestBadge(state) },
-    { label: 'Decided by', cell: ({ decidedBy }) => decidedBy ?? html`<span class="faint">–</span>` },
+    { label: 'Decided by', cell: ({ decidedBy }) => person(decidedBy) },
   ];
 }
 

@@ -139,6 +139,7 @@ function statsOf(system: {
     },
     {
       label: 'Failed bodies',
+      hint: 'Webhooks of the upstream platform that are stored, but could not become events.',
       value: failed.toLocaleString('en-US'),
       note: `${(inbox.quarantined ?? 0).toLocaleString('en-US')} with items in quarantine`,
       tone: failed > 0 && 'bad',
@@ -159,6 +160,7 @@ function runShare(workers: readonly SeenWorker[]): Stat {
   const withRun = workers.reduce((sum, worker) => sum + worker.withRun, 0);
   return {
     label: 'Attempts with a run',
+    hint: 'Deliveries that can be looked up one by one in the Temporal UI. The others are delivered just as well.',
     value: attempts === 0 ? '–' : `${Math.round((100 * withRun) / attempts)} %`,
     note: `in Temporal, of ${attempts.toLocaleString('en-US')} in ${LATELY_MINUTES} minutes`,
   };

@@ -66,6 +66,22 @@ describe('asking for a key', () => {
     for (const answer of [queue, page, shown, again]) await expectValid(answer);
   });
 
+  test('what waits is counted in the navigation, decided in its row, and listed once', async () => {
+    const { admin, operator, ask } = await start();
+    await ask();
+    const queue = (await operator.get(APPROVALS)).body;
+    expect(queue).toContain('<span class="unseen">, pending: </span>1</span>');
+    expect(queue.match(/order system/g)).toHaveLength(1);
+    expect(queue).toContain('value="approve">Approve</button>');
+    expect((await admin.get(KEYS)).body).not.toContain(', pending: ');
+    const decided = await operator.post(`${APPROVALS}/1`, { decision: 'approve', note: '' });
+    expect(decided.headers.location).toBe(`${APPROVALS}?done=approved`);
+    const after = (await operator.get(APPROVALS)).body;
+    expect(after).not.toContain(', pending: ');
+    expect(after).toContain('Decided and ended');
+    expect(after.match(/order system/g)).toHaveLength(1);
+  });
+
   test('whoever approves does not see the key of a tenant, only one that he asked for himself', async () => {
     const { operator, ask, decide, database } = await start();
     await ask();

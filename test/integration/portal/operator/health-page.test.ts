@@ -185,10 +185,13 @@ test('the self-check of a WABA knows what is partly wrong, and what it does not 
   expect(await statusOf('Are its numbers updated from upstream\\?')).toBe('Unknown: Not looked up yet.');
   expect(await statusOf(question)).toBe('Problem: There is no endpoint.');
   const { id } = await addEndpoint(api.database, WABA, 'https://down.example/hook');
-  expect(await statusOf(question)).toBe('OK: 1 open.');
+  expect(await statusOf(question)).toBe('OK: 1 active.');
   await addEndpoint(api.database, WABA, 'https://up.example/hook');
   await query(api.database, 'update webhook_endpoints set failing_since = now() where id = ?', [id]);
   expect(await statusOf(question)).toBe(
-    `Attention: 1 open, 1 failing: endpoint ${id} (${shownUrl('https://down.example/hook')}).`,
+    `Attention: 1 active, 1 failing: endpoint ${id} (${shownUrl('https://down.example/hook')}).`,
   );
+  const { body } = await operator.get(`/portal/operator/wabas/${WABA}`);
+  expect(body).toContain('A failing endpoint: open it, read the last error');
+  expect(body).not.toMatch(/Add one under Webhook Settings|A paused or disabled endpoint/);
 });

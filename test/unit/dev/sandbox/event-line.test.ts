@@ -43,12 +43,12 @@ const EVENTS: [string, unknown, string][] = [
   [
     'payment',
     { status: 'captured', currency: 'INR', amount: { value: 21050, offset: 100 }, reference_id: 'ord-1' },
-    'captured INR 210.50 ord-1',
+    'captured 210.50 INR ord-1',
   ],
   [
     'order',
     { service: { order_number: 'ORD-7', items_count: 2, currency: 'INR', total_amount: 388.9 } },
-    'ORD-7 2 items INR 388.9',
+    'ORD-7 2 items 388.90 INR',
   ],
   [
     'media.ready',
