@@ -6,13 +6,13 @@ export function copyable(text: string): Markup {
 }
 
 /** Characters at both ends that a cut id keeps: ids of one kind begin alike. */
-const HEAD_CHARS = 6;
-const TAIL_CHARS = 14;
+const KEPT = { narrow: [6, 14], wide: [12, 26] } as const;
 
 /** An id in a table, cut in its middle; the whole is in its title, and a button copies it. */
-export function cutId(text: string): Markup {
-  const isCut = text.length > HEAD_CHARS + TAIL_CHARS + 1;
-  const shown = isCut ? `${text.slice(0, HEAD_CHARS)}…${text.slice(-TAIL_CHARS)}` : text;
+export function cutId(text: string, room: keyof typeof KEPT = 'narrow'): Markup {
+  const [head, tail] = KEPT[room];
+  const isCut = text.length > head + tail + 1;
+  const shown = isCut ? `${text.slice(0, head)}…${text.slice(-tail)}` : text;
   return html`<span class="copyable cut-id"><code title="${text}">${shown}</code><button type="button" class="copy" data-copy="${text}" hidden>Copy</button></span>`;
 }
 

@@ -53,7 +53,7 @@ function rowOf(
     delivery;
   const href = hrefOf(publicDeliveryId(id), wabaId);
   const type = eventType === null ? '–' : html`<code>${eventType}</code>`;
-  const shownId = eventId === null ? '–' : cutId(eventId);
+  const shownId = eventId === null ? '–' : cutId(eventId, withEndpoint ? 'narrow' : 'wide');
   const owner = html`<span class="cut owner" title="${businessName}">${businessName}</span><br><span class="faint mono">${wabaId}</span>`;
   return [
     html`${isSelectable && selectionBox(delivery)}<a href="${href}">${columnTime(delivery.createdAt)}</a>`,
