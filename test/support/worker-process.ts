@@ -37,7 +37,7 @@ export function startWorkerProcess(settings: Record<string, string>): WorkerProc
     child,
     output: () => printed,
     ready: async () => {
-      const deadline = performance.now() + 40_000;
+      const deadline = performance.now() + 120_000;
       while (!printed.includes('worker ready')) {
         if (child.exitCode !== null || performance.now() > deadline)
           throw new Error(`no worker:\n${printed}`);

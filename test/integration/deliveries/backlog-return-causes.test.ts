@@ -1,7 +1,15 @@
 import { expect, test } from 'vitest';
 import { query } from '../../../src/platform/postgres/sql.ts';
 import { answer, type Behaviour, eventually } from '../../support/webhook-receiver.ts';
-import { countQueued, downServer, expectAllInOrder, KEYS, LADDER, workerHere } from './down-server.ts';
+import {
+  countQueued,
+  downServer,
+  expectAllInOrder,
+  impatientWorkerHere,
+  KEYS,
+  LADDER,
+  workerHere,
+} from './down-server.ts';
 
 /** Notes how many requests are answered side by side. */
 function sideBySide() {
@@ -36,7 +44,7 @@ test.each<[string, string | null, Behaviour]>([
   async (_, errorClass, whileDown) => {
     const { database, receiver, send } = await downServer(
       { whileDown, maxInFlight: MAX_IN_FLIGHT },
-      workerHere,
+      errorClass === 'timeout' ? impatientWorkerHere : workerHere,
     );
     const failures = await query<{ errorClass: string | null; status: number | null }>(
       database,

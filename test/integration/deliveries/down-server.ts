@@ -25,8 +25,10 @@ const ACCOUNT = {
 /** Even twice as many failures do not open the breaker of the endpoint: nothing of it is probed. */
 export const KEYS = ['a', 'b', 'c', 'd'].map((key) => `wamid.${key}`);
 export const LADDER = ['sent', 'delivered', 'read'];
-/** Of four that time out, each twice. */
-const SETTINGS = { HELIOGRAPH_WEBHOOK_TIMEOUT_MS: '1000' };
+/** The longest: a busy machine must not make attempts of a server that takes them fail. */
+const SETTINGS = { HELIOGRAPH_WEBHOOK_TIMEOUT_MS: '20000' };
+/** For attempts of which four time out, each twice. */
+const IMPATIENT = { HELIOGRAPH_WEBHOOK_TIMEOUT_MS: '3000' };
 const SCHEDULE_SECONDS = '{1,43200,86400}';
 
 export const keyOf = ({ headers }: ReceivedWebhook) => String(headers['x-service-event-id']);
@@ -40,10 +42,13 @@ export async function workerProcess(url: string): Promise<WorkerProcess> {
 }
 
 /** A worker in the process of the tests, which starts sooner. */
-export async function workerHere(url: string): Promise<void> {
-  const worker = await startWorker(loadConfig(testSettings(url, SETTINGS)), silentLogger);
+export async function workerHere(url: string, settings: Record<string, string> = SETTINGS): Promise<void> {
+  const worker = await startWorker(loadConfig(testSettings(url, settings)), silentLogger);
   onTestFinished(() => worker.stop());
 }
+
+/** As `workerHere`, and an attempt without a response times out after a few seconds. */
+export const impatientWorkerHere = (url: string): Promise<void> => workerHere(url, IMPATIENT);
 
 type Down = { whileDown?: Behaviour; maxInFlight?: number | null };
 

@@ -1,4 +1,4 @@
-import { expect, test } from 'vitest';
+import { expect, onTestFinished, test } from 'vitest';
 import { lookAtTrouble } from '../../../src/deliveries/trouble/look.ts';
 import { endpointStatus } from '../../../src/endpoints/endpoints.ts';
 import type { Database } from '../../../src/platform/postgres/database.ts';
@@ -12,11 +12,17 @@ const refusing = (others: Behaviour): Behaviour => {
   return (webhook, response) => (keyOf(webhook) === REFUSED ? answer(404) : others)(webhook, response);
 };
 
-/** Slow enough for the backlog to be seen while it goes out. */
-const slowly: Behaviour = async (webhook, response) => {
-  await new Promise((resolve) => setTimeout(resolve, 400));
-  return answer(200)(webhook, response);
-};
+/** Takes two and holds the next, so that the backlog is seen while it goes out, until `letGo`. */
+function takingTwo(): { behaviour: Behaviour; letGo: () => void } {
+  const { promise: isLetGo, resolve: letGo } = Promise.withResolvers<void>();
+  let taken = 0;
+  const behaviour: Behaviour = async (webhook, response) => {
+    taken += 1;
+    if (taken > 2) await isLetGo;
+    return answer(200)(webhook, response);
+  };
+  return { behaviour, letGo };
+}
 
 async function shownOf(database: Database) {
   const [endpoint] = await query<{ id: string; wabaId: string }>(
@@ -41,7 +47,9 @@ test('an endpoint that is back shows since when, while its backlog goes out, and
   expect(status.recoveringSince).toBeNull();
 
   const backAt = new Date();
-  receiver.behave(refusing(slowly));
+  const { behaviour, letGo } = takingTwo();
+  onTestFinished(letGo);
+  receiver.behave(refusing(behaviour));
   await send('wamid.new', 'sent');
   await eventually('it recovers', async () => (await shownOf(database)).look?.state === 'recovering');
   const recovering = await shownOf(database);
@@ -54,6 +62,7 @@ test('an endpoint that is back shows since when, while its backlog goes out, and
   expect(recovering.look?.details).toContain(`**recovering** since ${since} UTC`);
   expect(recovering.look?.details).toMatch(/Delivered since then: [1-9]/);
   expect(recovering.look?.details).not.toContain('failing');
+  letGo();
 
   await eventually(
     'only what is refused is left',
