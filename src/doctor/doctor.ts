@@ -2,6 +2,7 @@ import { readFileSync } from 'node:fs';
 import { getCACertificates, setDefaultCACertificates } from 'node:tls';
 import pc from 'picocolors';
 import { adminFailure, adminSettings, alignedFields, localStack } from '../platform/cli/admin-action.ts';
+import { printableJson } from '../platform/cli/terminal-text.ts';
 import { type Config, configWarnings } from '../platform/config/config.ts';
 import { makeSecretBox, parseEncryptionKeys } from '../platform/crypto/secret-box.ts';
 import { openDatabase } from '../platform/postgres/database.ts';
@@ -19,7 +20,9 @@ export async function runDoctor(
 ): Promise<number> {
   const results = await examine(env, dataDir);
   const status = overall(results);
-  process.stdout.write(json ? `${JSON.stringify({ status, checks: results })}\n` : `${textOf(results)}\n`);
+  process.stdout.write(
+    json ? `${printableJson(JSON.stringify({ status, checks: results }))}\n` : `${textOf(results)}\n`,
+  );
   return status === 'fail' ? 1 : 0;
 }
 

@@ -1,4 +1,7 @@
 import { randomBytes } from 'node:crypto';
+import { printable, printableJson } from '../../../src/platform/cli/terminal-text.ts';
+
+export { printable };
 
 type Stream = Pick<NodeJS.WriteStream, 'write' | 'isTTY'>;
 
@@ -60,11 +63,11 @@ export function makeOutput(
     style: (style, text) => (hasColour ? `${OURS}${CODES[style]}m${text}${OURS}0m` : text),
     json(value) {
       clear();
-      out.write(`${safeJson(JSON.stringify(value, null, 2))}\n`);
+      out.write(`${printableJson(JSON.stringify(value, null, 2))}\n`);
     },
     jsonLine(json) {
       clear();
-      out.write(`${safeJson(json.replace(/[\r\n]/g, ' '))}\n`);
+      out.write(`${printableJson(json.replace(/[\r\n]/g, ' '))}\n`);
     },
   };
 }
@@ -92,23 +95,10 @@ export function fields(pairs: readonly (readonly [string, string | undefined])[]
   return shown.map(([name, value]) => `${name.padEnd(width)}  ${value}`).join('\n');
 }
 
-// biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is looked for.
-const CONTROLS = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f]/g;
-
-/** Text of others without what a terminal would obey. */
-export function printable(text: string): string {
-  return text.replace(CONTROLS, '\ufffd');
-}
-
 /** As `printable`, with the colours that `style` has made. */
 function shown(text: string): string {
   const parts = text.split(MARKS);
   return parts.map((part, index) => (index % 2 === 0 ? printable(part) : `\u001b[${part}m`)).join('');
-}
-
-/** The same JSON: it may hold DEL and C1 as they are, and terminals obey C1. */
-function safeJson(json: string): string {
-  return json.replace(/[\u007f-\u009f]/g, (one) => `\\u${one.charCodeAt(0).toString(16).padStart(4, '0')}`);
 }
 
 /** "1 delivery", "2 deliveries". */

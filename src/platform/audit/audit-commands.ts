@@ -1,6 +1,7 @@
 import { once } from 'node:events';
 import { Command } from 'commander';
 import { type AdminOutcome, adminAction, alignedFields } from '../cli/admin-action.ts';
+import { printableJson } from '../cli/terminal-text.ts';
 import { type AuditFinding, exportAudit, verifyAudit } from './audit-chain.ts';
 
 export function auditCommand(): Command {
@@ -56,7 +57,9 @@ function exportCommand(): Command {
   return adminAction(command, 'audit export > audit.jsonl', async ({ tools }): Promise<AdminOutcome> => {
     let entries = 0;
     for await (const line of exportAudit(tools.database)) {
-      if (!process.stdout.write(line)) await once(process.stdout, 'drain');
+      // A file has the bytes that the hashes are of.
+      if (!process.stdout.write(process.stdout.isTTY ? printableJson(line) : line))
+        await once(process.stdout, 'drain');
       entries += 1;
     }
     return { json: { entries }, text: '', isPrinted: true, notes: [`${entries} entries`] };

@@ -18,6 +18,7 @@ import { type Database, type DatabasePool, openDatabase } from '../postgres/data
 import { isCanceled, isLockTimeout, isTransientError } from '../postgres/error-class.ts';
 import { isPoolerAnswer, poolerError } from '../postgres/server-checks.ts';
 import { RequestError } from '../request-input.ts';
+import { printable, printableJson } from './terminal-text.ts';
 
 /** What a command works with; the database is closed when it ends. */
 export type AdminTools = { config: Config; database: Database; secretBox: SecretBox } & Audited;
@@ -80,8 +81,11 @@ function report(
   { json, text, notes = [], found = true, isPrinted = false }: AdminOutcome,
   options: CommonOptions,
 ): void {
-  for (const note of notes) process.stderr.write(`note: ${note}\n`);
-  if (!isPrinted) process.stdout.write(options.json ? `${JSON.stringify(json)}\n` : `${text}\n`);
+  // Names, texts and errors of customers, tenants and servers are in it.
+  for (const note of notes) process.stderr.write(`note: ${printable(note)}\n`);
+  if (!isPrinted) {
+    process.stdout.write(`${options.json ? printableJson(JSON.stringify(json)) : printable(text)}\n`);
+  }
   if (!found) process.exitCode = 1;
 }
 
@@ -93,8 +97,8 @@ function reportFailure(error: unknown, databaseUrl: string | null, options: Comm
   }
   const { code, message, exitCode } = failure;
   process.exitCode = exitCode;
-  process.stderr.write(`error: ${message}\n`);
-  if (options.json) process.stdout.write(`${JSON.stringify({ error: { code, message } })}\n`);
+  process.stderr.write(`error: ${printable(message)}\n`);
+  if (options.json) process.stdout.write(`${printableJson(JSON.stringify({ error: { code, message } }))}\n`);
 }
 
 /** What a failed command says; exit code 2 is wrong usage or settings, 1 everything else. */

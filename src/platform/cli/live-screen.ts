@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import pc from 'picocolors';
+import { printable } from './terminal-text.ts';
 
 /** Lines of a picture; `alarming` ones are red, `heading` ones stand out. */
 export type ScreenLine = { text: string; look?: 'alarming' | 'heading' };
@@ -55,7 +56,7 @@ export async function showLive(
 function drawn(lines: readonly ScreenLine[], { columns = 80, rows = 24 }: Terminal['output']): string {
   return lines
     .slice(0, rows - 1)
-    .map(({ text, look }) => `${painted(text.slice(0, columns), look)}\x1b[K`)
+    .map(({ text, look }) => `${painted(printable(text).slice(0, columns), look)}\x1b[K`)
     .join('\r\n');
 }
 

@@ -2,6 +2,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, inject, onTestFinished, test } from 'vitest';
+import { execute } from '../../../../src/platform/postgres/sql.ts';
 import { runAdminProcess, startAdmin } from '../../../support/admin-cli.ts';
 import { testDatabase } from '../../../support/test-database.ts';
 import { testSettings } from '../../../support/test-settings.ts';
@@ -35,6 +36,20 @@ describe('the admin command line', () => {
     login.pathname = '/no_such_database';
     const refused = await runAdminProcess(testSettings(login.href), ['tenant', 'list']);
     expect(refused.stderr).toContain('check HELIOGRAPH_DATABASE_URL');
+  });
+
+  test('no text of others reaches a terminal as a command, in tables, JSON, notes and errors', async () => {
+    const { admin, database } = await startAdmin();
+    const evil = 'a\u001b[2Jb\u009b2Jc\u009d0;t\u009cd\u007f';
+    await execute(database, 'update tenants set business_name = ?', [evil]);
+    const runs = [
+      await admin(['tenant', 'list']),
+      await admin(['tenant', 'list', '--json']),
+      await admin(['endpoint', 'list', '--waba', evil, '--json']),
+    ];
+    for (const { stdout, stderr } of runs)
+      expect((stdout + stderr).replaceAll('\n', '')).not.toMatch(/\p{Cc}/u);
+    expect(JSON.stringify(JSON.parse(runs[1]?.stdout ?? ''))).toContain(JSON.stringify(evil).slice(1, -1));
   });
 
   test('says which settings are missing', async () => {
