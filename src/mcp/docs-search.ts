@@ -49,7 +49,7 @@ const HEADING_WEIGHT = 3;
 /** By BM25, the best first. */
 export function searchPassages(passages: readonly Passage[], query: string, limit: number): Passage[] {
   const words = [...new Set(wordsOf(query))].filter((word) => !EMPTY_WORDS.has(word));
-  const counted = passages.map((passage) => countWords(passage));
+  const counted = countedWords(passages);
   const averageSize = counted.reduce((sum, { size }) => sum + size, 0) / Math.max(1, counted.length);
   const weights = words.map((word) => {
     const holders = counted.filter(({ counts }) => counts.has(word)).length;
@@ -70,7 +70,18 @@ export function searchPassages(passages: readonly Passage[], query: string, limi
     .map(({ passage }) => passage);
 }
 
-function countWords(passage: Passage): { passage: Passage; counts: Map<string, number>; size: number } {
+type Counted = { passage: Passage; counts: Map<string, number>; size: number };
+
+const COUNTED = new WeakMap<readonly Passage[], Counted[]>();
+
+/** Counted with the first query, and not again. */
+function countedWords(passages: readonly Passage[]): Counted[] {
+  const counted = COUNTED.get(passages) ?? passages.map(countWords);
+  COUNTED.set(passages, counted);
+  return counted;
+}
+
+function countWords(passage: Passage): Counted {
   const counts = new Map<string, number>();
   const add = (text: string, weight: number) => {
     for (const word of wordsOf(text)) counts.set(word, (counts.get(word) ?? 0) + weight);

@@ -1,6 +1,7 @@
 import { IDEMPOTENCY_KEY } from '../api/openapi/idempotency-key.ts';
 import type { Operation } from '../api/operations/operation.ts';
 import { IDEMPOTENCY_ARGUMENT } from './idempotency-argument.ts';
+import type { Choices } from './tool-list.ts';
 
 export type JsonSchema = Readonly<Record<string, unknown>>;
 
@@ -10,16 +11,21 @@ type ObjectForm = { properties: Readonly<Record<string, JsonSchema>>; required: 
  * Members of path, query and body side by side, as schemas of the API describe them. A body of several forms becomes one object, because
  * models are given objects only.
  */
-export function inputSchemaOf(operation: Operation): JsonSchema {
+export function inputSchemaOf(operation: Operation, choices: Choices = {}): JsonSchema {
   const { params, query, body, requests = {}, idempotent = false } = operation;
   const forms = [params, query, body].map((schema) => formOf(plain(schema)));
   const properties = Object.assign({}, ...forms.map((form) => form.properties));
+  for (const [name, values] of Object.entries(choices)) properties[name] = { type: 'string', enum: values };
   if (idempotent) {
     const { schema, description, example } = IDEMPOTENCY_KEY;
     properties[IDEMPOTENCY_ARGUMENT] = { ...schema, description, examples: [example] };
   }
   const required = forms.flatMap((form) => form.required);
-  const examples = Object.values(requests).filter((request) => JSON.stringify(request) !== '{}');
+  const isAllowed = (request: unknown) =>
+    Object.entries(Object(request)).every(([name, value]) => choices[name]?.includes(String(value)) ?? true);
+  const examples = Object.values(requests)
+    .filter((request) => JSON.stringify(request) !== '{}')
+    .filter(isAllowed);
   return {
     type: 'object',
     properties,

@@ -11,7 +11,9 @@ import {
 } from '@modelcontextprotocol/server';
 import { isApiKey } from '../keys/api-key.ts';
 import { readBody } from '../platform/http/read-body.ts';
+import { makeKeyCheck } from './key-check.ts';
 import { createMcpServer, type McpTools } from './mcp-server.ts';
+import { makeRequestPlaces } from './request-places.ts';
 
 export type HttpOptions = {
   host: string;
@@ -27,6 +29,9 @@ const PATH = '/mcp';
 /** As much as the API takes, and the frame around it. */
 const MAX_BODY_BYTES = 512 * 1024;
 
+/** Until head and body are here; the time of a tool comes after that. */
+const RECEIVE_TIMEOUT_MS = 30_000;
+
 /** Streamable HTTP. Each request carries the API key of its caller; this server has none. */
 export async function serveHttp(
   tools: McpTools,
@@ -38,8 +43,9 @@ export async function serveHttp(
     { maxRequestBodySize: MAX_BODY_BYTES, onerror: (error) => log(`a request failed: ${error.message}`) },
   );
   const hostnames = [...localhostAllowedHostnames(), ...options.allowedHosts];
-  const server = createServer((request, response) => {
-    answer(handler, hostnames, request, response).catch((error: unknown) => {
+  const gate: Gate = { hostnames, refusalOf: makeKeyCheck(apiUrl), places: makeRequestPlaces() };
+  const server = createServer({ requestTimeout: RECEIVE_TIMEOUT_MS }, (request, response) => {
+    answer(handler, gate, request, response).catch((error: unknown) => {
       if (request.destroyed && response.destroyed) return;
       log(`a request failed: ${error instanceof Error ? error.message : 'unknown error'}`);
       if (response.headersSent) response.destroy();
@@ -61,20 +67,53 @@ export async function serveHttp(
   };
 }
 
+type Gate = {
+  hostnames: string[];
+  refusalOf: ReturnType<typeof makeKeyCheck>;
+  places: ReturnType<typeof makeRequestPlaces>;
+};
+
 async function answer(
   handler: McpHttpHandler,
-  hostnames: string[],
+  { hostnames, refusalOf, places }: Gate,
   request: IncomingMessage,
   response: ServerResponse,
 ): Promise<void> {
   const caller = callerOf(request, hostnames);
-  const isRefused = 'status' in caller;
-  const body = await readBody(request, isRefused ? 0 : MAX_BODY_BYTES);
-  if (isRefused) return refuse(response, caller);
+  const refusal = 'status' in caller ? caller : await refusalOf(caller.key);
+  if (refusal !== null || 'status' in caller) return await refuseBody(request, response, refusal ?? DEFECT);
+  const { key } = caller;
+  if (!places.take(key)) return await refuseBody(request, response, TOO_MANY);
+  try {
+    await answerCaller(handler, key, request, response);
+  } finally {
+    places.leave(key);
+  }
+}
+
+/** Reads and drops the body first, so that its sender gets to see why. */
+async function refuseBody(
+  request: IncomingMessage,
+  response: ServerResponse,
+  refusal: Refusal,
+): Promise<void> {
+  await readBody(request, 0);
+  refuse(response, refusal);
+}
+
+async function answerCaller(
+  handler: McpHttpHandler,
+  key: string,
+  request: IncomingMessage,
+  response: ServerResponse,
+): Promise<void> {
+  const body = await readBody(request, MAX_BODY_BYTES);
   if (body === null) return refuse(response, TOO_LARGE);
+  // One request could otherwise ask for the work of hundreds. The protocol has had none since 2025-06-18.
+  if (/^\s*\[/.test(body.toString('latin1', 0, 1_024))) return refuse(response, BATCH);
   const aborted = new AbortController();
   response.once('close', () => aborted.abort());
-  const authInfo = { token: caller.key, clientId: 'api-key', scopes: [] };
+  const authInfo = { token: key, clientId: 'api-key', scopes: [] };
   const answered = await handler.fetch(webRequest(request, body, aborted.signal), { authInfo });
   response.writeHead(answered.status, Object.fromEntries(answered.headers));
   if (answered.body === null) response.end();
@@ -91,6 +130,16 @@ const DEFECT: Refusal = {
 const TOO_LARGE: Refusal = {
   ...{ status: 413, code: 'body_too_large' },
   message: `A request has a body of up to ${MAX_BODY_BYTES} bytes.`,
+};
+
+const BATCH: Refusal = {
+  ...{ status: 400, code: 'batch_not_supported', message: 'Send one message in a request, not a list.' },
+};
+
+const TOO_MANY: Refusal = {
+  ...{ status: 429, code: 'too_many_requests' },
+  message: 'Too many requests of this key are under way. Wait for one to end.',
+  headers: { 'retry-after': '1' },
 };
 
 /** Whose key a request carries, or why it is refused before its body is looked at. */

@@ -25,6 +25,15 @@ export async function runOperation(
   if (badName !== undefined) {
     return failure('invalid_parameter', `"${badName}" must be an id.`, { param: badName });
   }
+  const unchosen = Object.entries(tool.choices).find(
+    ([name, values]) => input[name] !== undefined && !values.includes(String(input[name])),
+  );
+  if (unchosen !== undefined) {
+    const [param, values] = unchosen;
+    return failure('invalid_parameter', `For this tool, "${param}" can only be ${values.join(' or ')}.`, {
+      param,
+    });
+  }
   if (key !== null && !HEADER_TEXT.test(key)) {
     const message = 'The key must be 1 to 255 visible ASCII characters.';
     return failure('invalid_parameter', message, { param: IDEMPOTENCY_ARGUMENT });

@@ -2,7 +2,7 @@ import packageJson from '../../package.json' with { type: 'json' };
 import { ALLOWED_LEVELS } from './allowed-levels.ts';
 import { type Passage, readPassages } from './docs-search.ts';
 import { inputSchemaOf, type JsonSchema } from './input-schema.ts';
-import { type Effect, type Level, operationTools } from './tool-list.ts';
+import { type Choices, type Effect, type Level, operationTools } from './tool-list.ts';
 
 /** An operation of the API as a tool: data only. */
 export type Tool = {
@@ -12,6 +12,7 @@ export type Tool = {
   inputSchema: JsonSchema;
   effect: Effect;
   level: Level;
+  choices: Choices;
   method: string;
   path: string;
   /** The parameters of the query; others are in the path or in the body. */
@@ -28,17 +29,24 @@ export type ToolData = { version: string; tools: readonly Tool[]; passages: read
  * puts the result in place of this module.
  */
 export function readToolData(): ToolData {
-  const tools = operationTools(ALLOWED_LEVELS).map(({ operation, effect, level }): Tool => {
+  const tools = operationTools(ALLOWED_LEVELS).map(({ operation, effect, level, choices }): Tool => {
     const { id, summary, description, method, path, query, body, idempotent = false } = operation;
     return {
-      ...{ id, title: summary, description: `${summary}. ${description}`, effect, level, method, path },
-      inputSchema: inputSchemaOf(operation),
+      ...{ id, title: summary, effect, level, choices, method, path },
+      description: [`${summary}. ${description}`, ...limitsOf(choices)].join(' '),
+      inputSchema: inputSchemaOf(operation, choices),
       queryNames: Object.keys(membersOf(query)),
       isIdempotent: idempotent,
       pageSize: membersOf(query).limit?.default ?? membersOf(body).limit?.default ?? 0,
     };
   });
   return { version: packageJson.version, tools, passages: readPassages() };
+}
+
+function limitsOf(choices: Choices): string[] {
+  return Object.entries(choices).map(
+    ([name, values]) => `For this tool, \`${name}\` can only be ${values.join(' or ')}.`,
+  );
 }
 
 function membersOf(schema: object | undefined): Readonly<Record<string, { default?: number }>> {

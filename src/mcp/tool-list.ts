@@ -52,17 +52,22 @@ const CHOSEN: Readonly<Record<string, Effect>> = {
   resumeReplay: SETS,
   cancelReplay: { isDestructive: true, isIdempotent: true },
   pauseWebhookEndpoint: SETS,
-  // It can drop what waits.
-  enableWebhookEndpoint: { isDestructive: true, isIdempotent: true },
+  enableWebhookEndpoint: SETS,
 };
 
-export type OperationTool = { operation: Operation; effect: Effect; level: Level };
+/** The values that a tool may give a parameter, where the operation has more: a model drops no deliveries. */
+export type Choices = Readonly<Record<string, readonly string[]>>;
+
+const CHOICES: Readonly<Record<string, Choices>> = { enableWebhookEndpoint: { waiting: ['send'] } };
+
+export type OperationTool = { operation: Operation; effect: Effect; level: Level; choices: Choices };
 
 /** In the order of the API's document; those that only read are always there. */
 export function operationTools(allowed: readonly AllowedLevel[]): OperationTool[] {
   const tools = OPERATIONS.flatMap((operation) => {
     const effect = CHOSEN[operation.id];
-    return effect === undefined ? [] : [{ operation, effect, level: levelOf(operation) }];
+    if (effect === undefined) return [];
+    return [{ operation, effect, level: levelOf(operation), choices: CHOICES[operation.id] ?? {} }];
   });
   const levels: readonly Level[] = ['read', ...allowed];
   return tools.filter(({ level }) => levels.includes(level));

@@ -1,8 +1,12 @@
-import { Agent, request } from 'node:http';
-import { connect } from 'node:net';
+import { randomBytes } from 'node:crypto';
+import { Agent, createServer, request } from 'node:http';
+import { type AddressInfo, connect } from 'node:net';
 import { afterAll, beforeAll, beforeEach, describe, expect, onTestFinished, test } from 'vitest';
+import { hashApiKey } from '../../../src/keys/api-key.ts';
+import { makeKeyCheck } from '../../../src/mcp/key-check.ts';
 import { serveHttp } from '../../../src/mcp/mcp-http.ts';
 import { makeTools } from '../../../src/mcp/mcp-server.ts';
+import { execute } from '../../../src/platform/postgres/sql.ts';
 import { apiOfFile, freshKeyHolder } from '../api/api-harness.ts';
 import { ERAS, httpClient, listen } from './mcp-clients.ts';
 
@@ -11,7 +15,11 @@ let server: Awaited<ReturnType<typeof serveHttp>>;
 let key: string;
 const logged: string[] = [];
 
+/** Every request that reached the gateway, and by which key. */
+const asked: string[] = [];
+
 beforeAll(async () => {
+  api.app.server.on('request', ({ url, headers }) => asked.push(`${url} ${headers.authorization}`));
   server = await serveHttp(makeTools([]), {
     ...{ host: '127.0.0.1', port: 0, allowedHosts: ['mcp.example'], apiUrl: await listen(api.app) },
     log: (line) => logged.push(line),
@@ -64,13 +72,71 @@ test.each(ERAS)('callers that begin with %s see what their own key may see', asy
   }
 });
 
-test('a key that the API refuses is refused by each tool', async () => {
-  const caller = await httpClient(server.url, `ck_${'0'.repeat(64)}`);
-  expect(await caller.call('listEvents')).toMatchObject({
-    isError: true,
-    text: expect.stringContaining('"invalid_api_key"'),
+describe('a key', () => {
+  const madeUp = () => `ck_${randomBytes(32).toString('hex')}`;
+  const tools = JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'tools/list' });
+  const search = JSON.stringify({
+    ...{ jsonrpc: '2.0', id: 1, method: 'tools/call' },
+    params: { name: 'searchDocs', arguments: { query: 'signature' } },
   });
-  await caller.close();
+
+  test('that the gateway does not know gets nothing done, and is asked about once', async () => {
+    const key = madeUp();
+    for (const body of [INITIALIZE, tools, search, '{']) {
+      expect(await post({ ...asCaller(), authorization: `Bearer ${key}` }, body)).toBe(401);
+    }
+    expect(asked.filter((line) => line.includes(key))).toEqual([`/api/external/key Bearer ${key}`]);
+  });
+
+  test('that is right is asked about once in a minute, before anything else', async () => {
+    for (const body of [INITIALIZE, tools, search]) expect(await post(asCaller(), body)).toBe(200);
+    expect(asked.filter((line) => line.includes(key))).toEqual([`/api/external/key Bearer ${key}`]);
+  });
+
+  test('of networks elsewhere, or that is expired, is refused as the gateway refuses it', async () => {
+    const { key: elsewhere } = await freshKeyHolder(api.database);
+    const limit = `update api_keys set allowed_networks = '{192.0.2.0/24}' where key_hash = ?`;
+    await execute(api.database, limit, [hashApiKey(elsewhere)]);
+    expect(await post({ ...asCaller(), authorization: `Bearer ${elsewhere}` }, INITIALIZE)).toBe(403);
+    const { key: expired } = await freshKeyHolder(api.database);
+    const end = 'update api_keys set expires_at = now() where key_hash = ?';
+    await execute(api.database, end, [hashApiKey(expired)]);
+    expect(await post({ ...asCaller(), authorization: `Bearer ${expired}` }, INITIALIZE)).toBe(401);
+  });
+
+  test('of a gateway that is away is not refused for good', async () => {
+    const gateway = createServer((_request, response) => response.destroy());
+    await new Promise<void>((resolve) => gateway.listen(0, '127.0.0.1', resolve));
+    onTestFinished(() => void gateway.close());
+    const check = makeKeyCheck(`http://127.0.0.1:${(gateway.address() as AddressInfo).port}`);
+    expect(await check(key)).toMatchObject({ status: 503, code: 'gateway_unreachable' });
+    gateway.removeAllListeners('request').on('request', (_request, response) => {
+      response.setHeader('content-type', 'application/json').end('{}');
+    });
+    expect(await check(key)).toBeNull();
+  });
+
+  test('has so many requests at a time, and takes no place of another', async () => {
+    expect(await post(asCaller(), INITIALIZE)).toBe(200);
+    const open = Array.from({ length: 8 }, () => {
+      const sent = request(server.url, { method: 'POST', headers: asCaller(), agent: false });
+      sent.on('error', () => undefined).write('{');
+      onTestFinished(() => void sent.destroy());
+      return sent;
+    });
+    const { authorization } = await freshKeyHolder(api.database);
+    await expect.poll(async () => await post(asCaller(), INITIALIZE)).toBe(429);
+    expect(await post({ ...asCaller(), authorization }, INITIALIZE)).toBe(200);
+    for (const sent of open) sent.end(' ');
+    await expect.poll(async () => await post(asCaller(), INITIALIZE)).toBe(200);
+  });
+});
+
+test('a list of messages in one request is refused', async () => {
+  const call = JSON.parse(INITIALIZE);
+  for (const list of [[], [call], Array.from({ length: 100 }, () => call)]) {
+    expect(await post(asCaller(), ` ${JSON.stringify(list)}`)).toBe(400);
+  }
 });
 
 describe('a request', () => {

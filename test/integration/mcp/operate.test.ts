@@ -43,7 +43,10 @@ test('an endpoint is paused and enabled', async () => {
     mode: 'paused',
     modeReason: 'release',
   });
-  expect(await done('enableWebhookEndpoint', { id })).toMatchObject({ mode: 'open' });
+  const { isError, text } = await mcp.call('enableWebhookEndpoint', { id, waiting: 'drop' });
+  expect([isError, text]).toEqual([true, expect.stringMatching(/waiting.* can only be send/)]);
+  expect(await done('getWebhookEndpoint', { id })).toMatchObject({ mode: 'paused' });
+  expect(await done('enableWebhookEndpoint', { id, waiting: 'send' })).toMatchObject({ mode: 'open' });
 });
 
 test('failed deliveries are counted and sent again, and the replay is stopped', async () => {

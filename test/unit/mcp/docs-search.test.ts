@@ -29,6 +29,22 @@ describe('searchDocs', () => {
     expect([found('zyzzogeton'), found(''), found('how do I')]).toEqual([[], [], []]);
   });
 
+  test('the words of a passage are counted once, however often it is asked for', () => {
+    let reads = 0;
+    const passage = {
+      ...{ document: 'a.md', headings: 'A' },
+      get text() {
+        reads += 1;
+        return 'signature of a webhook';
+      },
+    };
+    const passages = [passage];
+    expect(searchPassages(passages, 'signature', 1)).toHaveLength(1);
+    const afterFirst = reads;
+    for (let turn = 0; turn < 5; turn += 1) expect(searchPassages(passages, 'webhook', 1)).toHaveLength(1);
+    expect(reads).toBe(afterFirst);
+  });
+
   test('passages are short, and hold every line but headings', () => {
     for (const { text } of PASSAGES) expect(text.length).toBeLessThan(4_000);
     const markdown = [

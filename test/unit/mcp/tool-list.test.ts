@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest';
 import { OPERATIONS } from '../../../src/api/operations/operations.ts';
 import { ALLOWED_LEVELS } from '../../../src/mcp/allowed-levels.ts';
+import { inputSchemaOf } from '../../../src/mcp/input-schema.ts';
 import { operationTools } from '../../../src/mcp/tool-list.ts';
 
 const idsAt = (...levels: Parameters<typeof operationTools>[0]) =>
@@ -30,4 +31,14 @@ test('nothing that shows a secret, deletes or erases is a tool', () => {
   });
   expect(kept.length).toBeGreaterThan(8);
   expect(kept.filter(({ id }) => offered.has(id))).toEqual([]);
+});
+
+test('no tool can drop deliveries, though its operation can', () => {
+  const tools = operationTools(ALLOWED_LEVELS);
+  const dropping = tools.filter(({ operation }) => /"drop"/.test(JSON.stringify(operation.body ?? {})));
+  expect(dropping.map(({ operation }) => operation.id)).toEqual(['enableWebhookEndpoint']);
+  for (const { operation, choices } of tools) {
+    expect(JSON.stringify(inputSchemaOf(operation, choices))).not.toMatch(/"drop"/);
+  }
+  expect(tools.filter(({ operation }) => /\/drop$/.test(operation.path))).toEqual([]);
 });
