@@ -311,7 +311,7 @@ describe('mcp.md', () => {
     const claude = blockThatBegins('mcp.md', 'claude mcp add heliograph');
     const { file, env: profile } = await installed();
     for (const block of [
-      blockThatBegins('mcp.md', '{\n  "mcpServers"'),
+      blockThatBegins('mcp.md', '{\n  "mcpServers": {\n    "heliograph": { "command"'),
       blockThatBegins('mcp.md', '{\n  "inputs"'),
     ]) {
       const { command, args, env = {} } = serverOf(block);
@@ -335,9 +335,9 @@ describe('mcp.md', () => {
   });
 
   test('the command by HTTP serves the address and takes the header that Claude Code is given', async () => {
-    const claude = blockThatBegins('mcp.md', 'claude mcp add --transport');
-    const [, address = ''] = /(http:\S+)/.exec(claude) ?? [];
-    expect(claude).toContain('--header "Authorization: Bearer $(cat ');
+    const settings = blockThatBegins('mcp.md', '{\n  "mcpServers": {\n    "heliograph": {\n      "type"');
+    const { url: address, headers: documented } = JSON.parse(settings).mcpServers.heliograph;
+    expect(documented).toEqual({ Authorization: expect.stringMatching(/^Bearer \$\{HELIOGRAPH_API_KEY\}$/) });
     const port = String(randomInt(20_000, 30_000));
     const { file, env } = await installed();
     const command = replaced(blockThatBegins('mcp.md', 'heliograph mcp'), {

@@ -54,7 +54,7 @@ const NOT_RUN: readonly [document: string, beginning: string, reason: string][] 
   ],
   [
     'mcp.md',
-    'claude mcp add --transport',
+    'HELIOGRAPH_API_KEY="$(cat',
     'a program of others that needs an account; its address and header are those that the test of --http sends',
   ],
   [
