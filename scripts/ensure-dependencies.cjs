@@ -68,7 +68,7 @@ function isLockComplete() {
 }
 
 /** Runs a program quietly, with a line every ten seconds; resolves with its exit code and last output. */
-function run(command, args, what, env) {
+function run(command, args, what, env, howFar = () => '') {
   return new Promise((resolve) => {
     const begin = Date.now();
     const child = spawn(command, args, { cwd: root, env, stdio: ['ignore', 'pipe', 'pipe'] });
@@ -79,7 +79,7 @@ function run(command, args, what, env) {
     child.stdout.on('data', keep);
     child.stderr.on('data', keep);
     const progress = setInterval(
-      () => say(`${what}: ${Math.round((Date.now() - begin) / 1000)} s`),
+      () => say(`${what}: ${Math.round((Date.now() - begin) / 1000)} s${howFar()}`),
       PROGRESS_INTERVAL_MS,
     );
     const end = (code, text) => {
@@ -91,11 +91,43 @@ function run(command, args, what, env) {
   });
 }
 
+/** npm says nothing itself. It unpacks late, so that the first half passes at 0. */
+function packagesUnpacked() {
+  const places = Object.keys(readJson('package-lock.json')?.packages ?? {}).filter((place) => place !== '');
+  const there = places.filter((place) => fs.existsSync(path.join(root, place, 'package.json')));
+  return `, ${there.length} of about ${places.length} packages`;
+}
+
+/** What to do about the usual failures; the first that its output shows. */
+const REMEDIES = [
+  [/ENOSPC|no space left/i, 'The disk is full: free 3 GB where this folder is, then try again.'],
+  [
+    /EACCES|EPERM|EROFS/,
+    'A file may not be written: see who owns this folder and the cache of npm, then try again.',
+  ],
+  [
+    /ENOTFOUND|EAI_AGAIN|ECONNREFUSED|ECONNRESET|ETIMEDOUT|ENETUNREACH|EIDLETIMEOUT|network/i,
+    'The npm registry cannot be reached: check the network, the proxy and `npm config get registry`, then try again.',
+  ],
+  [
+    /Node\.js is missing/,
+    'Scripts of packages did not run: set `npm config set ignore-scripts false` for this folder, then try again.',
+  ],
+];
+
+function remedy(text) {
+  const found = REMEDIES.find(([pattern]) => pattern.test(text));
+  return found?.[1] ?? 'See what npm says below, then try again.';
+}
+
 async function installDependencies() {
   const reason = staleReason();
   if (reason === undefined) return true;
   const subcommand = isLockComplete() ? ['ci'] : ['install', '--no-save'];
-  say(`Installing dependencies (npm ${subcommand[0]}), since ${reason}.`);
+  say(
+    `Installing dependencies (npm ${subcommand[0]}), since ${reason}. It takes one to three minutes, ` +
+      'longer over a slow network.',
+  );
   const npm = process.env.npm_execpath;
   const isScript = npm !== undefined && /npm-cli\.js$/.test(npm);
   const command = isScript ? process.execPath : 'npm';
@@ -108,16 +140,17 @@ async function installDependencies() {
     '--no-fund',
     '--loglevel=error',
   ];
-  const result = await run(command, isScript ? [npm, ...args] : args, 'installing dependencies', process.env);
+  const whole = isScript ? [npm, ...args] : args;
+  const result = await run(command, whole, 'installing dependencies', process.env, packagesUnpacked);
   const after = result.code === 0 ? staleReason() : undefined;
   if (result.code === 0 && after === undefined) {
     say(`Dependencies are installed (${result.seconds} s).`);
     return true;
   }
+  const problem = after ?? `npm ${subcommand[0]} ended with code ${result.code}`;
   process.stderr.write(
-    `\nThe dependencies could not be installed: ${after ?? `npm ${subcommand[0]} ended with code ${result.code}`}\n` +
-      `${result.output.trim().split('\n').slice(0, 30).join('\n')}\n\n` +
-      'Check the network, the proxy and the registry that npm is set to (npm config get registry), then try again.\n',
+    `\nThe dependencies could not be installed. ${remedy(`${problem}\n${result.output}`)}\n\n` +
+      `${problem}\n${result.output.trim().split('\n').slice(0, 30).join('\n')}\n`,
   );
   return false;
 }

@@ -1,4 +1,4 @@
-import { existsSync, mkdirSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readdirSync, rmSync, statfsSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { acquireLock, type ExclusiveLock, LockHeldError } from './exclusive-lock.ts';
 import { stopRecordedProcesses } from './recorded-processes.ts';
@@ -20,10 +20,12 @@ const LEFTOVER_GRACE_MS = 15_000;
  */
 export async function openDataDirectory(
   dataDir: string,
-  options: { fresh: boolean; log: (line: string) => void },
+  options: { fresh: boolean; log: (line: string) => void; freeBytes?: number },
 ): Promise<ExclusiveLock> {
   mkdirSync(dataDir, { recursive: true, mode: 0o700 });
   assertOurs(dataDir);
+  // To start empty makes room.
+  if (!options.fresh) assertRoom(dataDir, options.freeBytes ?? freeBytesOf(dataDir));
   const lock = lockDirectory(dataDir);
   const stopped = await stopRecordedProcesses(recordFileOf(dataDir), LEFTOVER_GRACE_MS);
   if (stopped.length > 0) options.log(`stopped what an earlier run left: ${stopped.join(', ')}`);
@@ -44,6 +46,22 @@ function assertOurs(dataDir: string): void {
       `${dataDir} is not a data directory of Heliograph and is not empty; nothing was changed. Choose another.`,
     );
   }
+}
+
+/** Less, and PostgreSQL cannot make its files, which it says in words that help nobody. */
+const ROOM_BYTES = 500_000_000;
+
+function assertRoom(dataDir: string, freeBytes: number): void {
+  if (freeBytes >= ROOM_BYTES) return;
+  throw new DataDirectoryError(
+    `The disk of ${dataDir} has ${Math.floor(freeBytes / 1_000_000)} MB left, and ${ROOM_BYTES / 1_000_000} MB are needed. ` +
+      'Free some, or choose a directory on another disk: npm start -- --data-dir /other/disk/heliograph',
+  );
+}
+
+function freeBytesOf(dataDir: string): number {
+  const { bavail, bsize } = statfsSync(dataDir);
+  return bavail * bsize;
 }
 
 function lockDirectory(dataDir: string): ExclusiveLock {

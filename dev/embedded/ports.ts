@@ -79,7 +79,7 @@ export async function assertPortsFree(ports: Readonly<Partial<Record<PortName, n
       problems.push(`Port ${port} for ${about} ${reason}; set ${variable} to another.`);
   }
   if (problems.length > 0)
-    throw new PortError([...problems, `Or move all ports with ${PORT_BASE}.`].join('\n'));
+    throw new PortError([...problems, `Or move all ports: ${PORT_BASE}=18080 npm start`].join('\n'));
 }
 
 /** Systems give outgoing connections ports from 32,768 (Linux) or 49,152 on: these are not theirs. */

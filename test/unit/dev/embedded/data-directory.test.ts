@@ -40,6 +40,13 @@ describe('data directory', () => {
     },
   );
 
+  test('a disk with little room is refused before anything is written', async () => {
+    const dataDir = temporaryDirectory();
+    const opened = openDataDirectory(dataDir, { fresh: false, log: () => undefined, freeBytes: 20_000_000 });
+    await expect(opened).rejects.toThrow(/has 20 MB left, and 500 MB are needed.*--data-dir/);
+    expect(readdirSync(dataDir)).toEqual([]);
+  });
+
   test.each([true, false])('a directory in use is refused (fresh: %s)', async (fresh) => {
     const dataDir = join(temporaryDirectory(), 'data');
     const lock = await open(dataDir);

@@ -16,7 +16,10 @@ const LOCK = {
 };
 
 /** A project whose npm only notes that it was called, and installs what `installs` says. */
-function project(installs: unknown = { packages: { 'node_modules/a': LOCK.packages['node_modules/a'] } }) {
+function project(
+  installs: unknown = { packages: { 'node_modules/a': LOCK.packages['node_modules/a'] } },
+  failure = 'npm error network unreachable',
+) {
   const root = temporaryDirectory();
   const programs = join(root, 'programs');
   for (const directory of ['scripts', 'programs', 'node_modules/.bin'])
@@ -26,7 +29,7 @@ function project(installs: unknown = { packages: { 'node_modules/a': LOCK.packag
   writeFileSync(join(root, 'installs.json'), JSON.stringify(installs));
   const npm =
     installs === null
-      ? 'echo "npm error network unreachable" >&2; exit 1'
+      ? `echo "${failure}" >&2; exit 1`
       : 'echo "$@" >> npm-calls; cp installs.json node_modules/.package-lock.json; touch node_modules/.bin/node';
   writeFileSync(join(programs, 'npm'), `#!/bin/sh\n${npm}\n`);
   chmodSync(join(programs, 'npm'), 0o755);
@@ -93,7 +96,20 @@ describe('dependencies before a start', () => {
     const { code, output } = await project(null).ensure();
     expect(code).toBe(1);
     expect(output).toContain('npm error network unreachable');
-    expect(output).toMatch(/Check the network/);
+    expect(output).toContain('The npm registry cannot be reached: check the network, the proxy and');
+  });
+
+  test.each([
+    ['npm error code ENOTFOUND', 'The npm registry cannot be reached: check the network'],
+    ['npm error code EAI_AGAIN', 'The npm registry cannot be reached: check the network'],
+    ['npm error nospc ENOSPC: no space left on device, write', 'The disk is full: free 3 GB'],
+    ['npm error code EACCES', 'A file may not be written'],
+    ['npm error code E999', 'See what npm says below'],
+  ])('"%s" is one plain sentence with the way out', async (failure, sentence) => {
+    const { code, output } = await project(null, failure).ensure();
+    expect(code).toBe(1);
+    expect(output).toContain(`The dependencies could not be installed. ${sentence}`);
+    expect(output).toContain(failure);
   });
 
   test('an npm that ends well without installing is not believed', async () => {
