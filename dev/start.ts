@@ -34,7 +34,11 @@ const MAIN_SCRIPT = fileURLToPath(new URL('../src/main.ts', import.meta.url));
 const SANDBOX_ACCESS_TOKEN = 'sandbox-access-token';
 
 /** Runs the whole product on this machine until Ctrl-C; resolves with the exit code. */
-export async function runEmbedded(options: { fresh: boolean; dataDir: string }): Promise<number> {
+export async function runEmbedded(options: {
+  fresh: boolean;
+  https: boolean;
+  dataDir: string;
+}): Promise<number> {
   return await startEmbedded({ ...options, mainScript: MAIN_SCRIPT, afterInfrastructure: prepare, parts });
 }
 

@@ -22,8 +22,9 @@ if (isCheckout) {
     .command('start')
     .description('run everything embedded: PostgreSQL, Temporal, MinIO, API, worker, sandbox, sample tenant')
     .option('--fresh', 'start empty: removes the data directory first', false)
+    .option('--https', 'links in responses begin with https; trust the certificate that is printed', false)
     .option('--data-dir <path>', 'where state is kept', '.data')
-    .action(async (options: { fresh: boolean; dataDir: string }) => {
+    .action(async (options: { fresh: boolean; https: boolean; dataDir: string }) => {
       const { runEmbedded } = await import('../dev/start.ts');
       process.exit(await runEmbedded(options));
     });

@@ -7,7 +7,7 @@ import { type EmbeddedPorts, portVariables } from './ports.ts';
 
 export interface EmbeddedUrls {
   readonly apiUrl: string;
-  readonly publicUrl: string;
+  readonly httpsUrl: string;
   readonly sandboxUrl: string;
   readonly receiverUrl: string;
 }
@@ -16,7 +16,7 @@ export interface EmbeddedUrls {
 export function embeddedUrls(ports: EmbeddedPorts): EmbeddedUrls {
   return {
     apiUrl: `http://127.0.0.1:${ports.api}`,
-    publicUrl: `https://127.0.0.1:${ports.https}`,
+    httpsUrl: `https://127.0.0.1:${ports.https}`,
     sandboxUrl: `http://127.0.0.1:${ports.sandbox}`,
     receiverUrl: `http://127.0.0.1:${ports.receiver}`,
   };
@@ -30,7 +30,7 @@ export function embeddedEnvironment(
   dataDir: string,
   ports: EmbeddedPorts,
   infrastructure: Infrastructure,
-  certificate: LocalCertificate,
+  { certificate, publicUrl }: { certificate: LocalCertificate; publicUrl: string },
 ): Record<string, string> {
   const urls = embeddedUrls(ports);
   return {
@@ -52,7 +52,7 @@ export function embeddedEnvironment(
     HELIOGRAPH_API_DRAIN_NOTICE_MS: '0',
     HELIOGRAPH_API_METRICS_PORT: String(ports.apiMetrics),
     HELIOGRAPH_WORKER_HEALTH_PORT: String(ports.workerHealth),
-    HELIOGRAPH_PUBLIC_URL: urls.publicUrl,
+    HELIOGRAPH_PUBLIC_URL: publicUrl,
     HELIOGRAPH_UPSTREAM_GRAPH_URL: urls.sandboxUrl,
     HELIOGRAPH_UPSTREAM_APP_SECRETS: DEVELOPMENT_APP_SECRET,
     HELIOGRAPH_UPSTREAM_VERIFY_TOKEN: DEVELOPMENT_VERIFY_TOKEN,

@@ -7,7 +7,7 @@ import { answersOk, type InfrastructurePorts } from './ports.ts';
 import { startPostgres } from './postgres.ts';
 import type { PartDefinition } from './process-part.ts';
 import { minimalEnvironment } from './run-command.ts';
-import { createSupervisor, type Supervisor, SupervisorStoppedError } from './supervisor.ts';
+import { createSupervisor, type Supervisor } from './supervisor.ts';
 
 export interface InfrastructureOptions {
   /** State, logs and secrets are kept here; see startEmbedded for the rules about its content. */
@@ -58,7 +58,9 @@ export async function startInfrastructure(options: InfrastructureOptions): Promi
       'PostgreSQL',
       startPostgres(supervisor, { ...place(options, 'postgres'), port: ports.postgres, settings }),
     ),
-    ...lateServers(supervisor, options).map((server) => startOrJoin(server, { ...options, missing })),
+    ...lateServers(supervisor, options).map((server) =>
+      startOrJoin(server, { ...options, supervisor, missing }),
+    ),
   ]);
   return {
     postgresUrl,
@@ -122,9 +124,11 @@ function lateServers(supervisor: Supervisor, options: InfrastructureOptions): La
   ];
 }
 
+type StartOptions = InfrastructureOptions & { supervisor: Supervisor; missing: Set<LateServer> };
+
 async function startOrJoin(
   server: LateServerParts,
-  { log, joinLater, missing }: InfrastructureOptions & { missing: Set<LateServer> },
+  { log, joinLater, missing, supervisor }: StartOptions,
 ): Promise<void> {
   const source = binarySource(server.program);
   const options = { env: process.env, log };
@@ -142,7 +146,7 @@ async function startOrJoin(
       log(`${server.name} is ready after ${secondsSince(begin)} s: ${server.url}`);
     })
     .catch((error: Error) => {
-      if (!(error instanceof SupervisorStoppedError))
+      if (!supervisor.isStopping())
         log(`${error.message}\n${server.name} is not there: ${server.waiting}, the rest goes on.`);
     });
 }

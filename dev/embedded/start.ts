@@ -55,6 +55,8 @@ export interface StartEmbeddedOptions {
   readonly dataDir: string;
   /** Starts empty. */
   readonly fresh: boolean;
+  /** Links in responses and webhooks begin with https, for which programs must trust our certificate. */
+  readonly https?: boolean;
   /** src/main.ts */
   readonly mainScript: string;
   /** Migrates and seeds; returns the tenants for embedded.json. */
@@ -140,11 +142,13 @@ async function startAll(session: Session): Promise<void> {
     startInfrastructure({ dataDir, ports, durable: true, log, supervisor, joinLater: true }),
     ensureCertificate(join(dataDir, 'tls')),
   ]);
+  const { apiUrl, httpsUrl } = embeddedUrls(ports);
+  const publicUrl = options.https === true ? httpsUrl : apiUrl;
   const context: EmbeddedContext = {
     dataDir,
     ports,
     infrastructure,
-    environment: embeddedEnvironment(dataDir, ports, infrastructure, certificate),
+    environment: embeddedEnvironment(dataDir, ports, infrastructure, { certificate, publicUrl }),
     previousTenants: readKeptTenants(dataDir),
     portalUsers: embeddedPortalUsers(dataDir),
     log,
@@ -193,15 +197,16 @@ function partDefinition(part: ApplicationPart, context: EmbeddedContext, mainScr
 }
 
 function describe(
-  { ports, infrastructure, portalUsers }: EmbeddedContext,
+  { ports, infrastructure, portalUsers, environment }: EmbeddedContext,
   certificate: LocalCertificate,
   tenants: readonly EmbeddedTenant[],
 ): EmbeddedDescription {
-  const { apiUrl, publicUrl, sandboxUrl, receiverUrl } = embeddedUrls(ports);
+  const { apiUrl, httpsUrl, sandboxUrl, receiverUrl } = embeddedUrls(ports);
   const { temporalAddress, temporalUiUrl, postgresUrl, minioUrl, minioCredentials } = infrastructure;
   return {
     apiUrl,
-    publicUrl,
+    publicUrl: environment.HELIOGRAPH_PUBLIC_URL ?? apiUrl,
+    httpsUrl,
     caPath: certificate.caPath,
     ingressUrl: apiUrl,
     temporalAddress,
@@ -311,7 +316,7 @@ export function readyBanner(data: BannerData, colored: boolean): string {
     ]),
     ['API', cyan(description.apiUrl)],
     ['Documentation', cyan(`${description.apiUrl}/docs`)],
-    ['API over https', `${cyan(description.publicUrl)} ${dim(`(trust ${description.caPath})`)}`],
+    ['API over https', `${cyan(description.httpsUrl)} ${dim(`(trust ${description.caPath})`)}`],
     ['Webhook ingress', cyan(`${description.ingressUrl}/upstream/webhook`)],
     [
       'Temporal UI',

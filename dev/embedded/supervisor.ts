@@ -21,6 +21,7 @@ export interface Supervisor {
   stop(): Promise<void>;
   /** Kills everything without asking. */
   kill(): void;
+  isStopping(): boolean;
   /** The process numbers of the parts that run now, by name. */
   pids(): Record<string, number>;
 }
@@ -60,6 +61,7 @@ export function createSupervisor(options: SupervisorOptions): Supervisor {
       state.stopping.abort();
       for (const part of state.parts) part.process?.kill();
     },
+    isStopping: () => state.stopping.signal.aborted,
     pids: () => pidsOf(state),
   };
 }

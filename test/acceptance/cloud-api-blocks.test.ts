@@ -60,7 +60,7 @@ describe('cloud-api.md and its pages', () => {
   });
 
   test('pywa sends', async ({ skip }) => {
-    const python = await pythonEnvironment('pywa', ['pywa==4.5.0']);
+    const python = await pythonEnvironment('pywa');
     if (python === null) return skip();
     const { base, phone } = values();
     const block = replaced(blockThatBegins('cloud-api/libraries.md', 'from pywa'), {

@@ -11,7 +11,6 @@ import { pythonEnvironment } from './support/python-environment.ts';
 import { admin, description } from './support/stack.ts';
 
 /** Clients that others wrote, from their registries: only their base address is another one. */
-const PYWA = 'pywa==4.5.0';
 const NPM = ['whatsapp-api-js@6.3.0', '@kapso/whatsapp-cloud-api@0.3.0'];
 
 const scriptOf = (name: string) => fileURLToPath(new URL(`cloud-api/${name}`, import.meta.url));
@@ -69,7 +68,7 @@ async function write(customer: string, text: string): Promise<void> {
 }
 
 test('pywa sends, uploads, reads, receives messages and statuses, and sets up the number', async () => {
-  const python = await pythonEnvironment('pywa', [PYWA]);
+  const python = await pythonEnvironment('pywa');
   if (python === null) return;
   const { result, customer, text } = await talk(python.python, scriptOf('client.py'));
   expect(result).toMatchObject({

@@ -244,7 +244,7 @@ const rawBody = Buffer.from(process.env.BODY);\n`;
   });
 
   test('Python', async ({ skip }) => {
-    const python = await pythonEnvironment('webhooks', ['standardwebhooks==1.1.0']);
+    const python = await pythonEnvironment('webhooks');
     if (python === null) return skip();
     const before = `import json\nimport os as system\nraw_body = system.environ["BODY"]\nheaders = json.loads(system.environ["HEADERS"])\n`;
     const after = '\nassert event["eventType"] == "test"\nprint("verified")\n';

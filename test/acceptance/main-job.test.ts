@@ -18,7 +18,9 @@ describe('what start leaves for scripts', () => {
   test('embedded.json is private and names everything', () => {
     expect(statSync(descriptionPath()).mode & 0o777).toBe(0o600);
     const stack = description();
-    expect(stack.publicUrl).toMatch(/^https:/);
+    expect(stack.httpsUrl).toMatch(/^https:/);
+    // Links open in a browser and in programs without a certificate to trust.
+    expect(stack.publicUrl).toBe(stack.apiUrl);
     expect(stack.tenants.map((tenant) => [tenant.wabaId, tenant.phoneNumberIds])).toEqual([
       ['900000000000101', ['800000000000111', '800000000000112']],
       ['900000000000202', ['800000000000221']],
@@ -67,8 +69,8 @@ describe('the main job', () => {
     expect(body).toContain('"big":12345678901234567890,"odd":[1.0,1e3,-0,"\\u00e9\\/"],"2":1,"1":2');
   });
 
-  test('inbound media is announced after its message, served over https with the same bytes, and found by API', async () => {
-    const { sandboxUrl, publicUrl } = description();
+  test('inbound media is announced after its message, served over http and https with the same bytes, and found by API', async () => {
+    const { sandboxUrl, publicUrl, httpsUrl } = description();
     const bytes = Buffer.from(`picture ${unique()}`);
     const stored = await fetch(`${sandboxUrl}/sandbox/media?filename=a.jpg`, {
       method: 'POST',
@@ -98,8 +100,8 @@ describe('the main job', () => {
       mediaUrl: `${publicUrl}${data.mediaPath}`,
       caption: 'Door',
     });
-    const download = await fetchSecurely(data.mediaUrl);
-    expect(Buffer.from(await download.arrayBuffer())).toEqual(bytes);
+    for (const download of [await fetch(data.mediaUrl), await fetchSecurely(`${httpsUrl}${data.mediaPath}`)])
+      expect(Buffer.from(await download.arrayBuffer())).toEqual(bytes);
     const found = await api(`/api/external/messages/${data.serviceMessageId}/media`);
     expect(found.body).toMatchObject({ mediaPending: false, mediaUrl: data.mediaUrl, metaMessageId: id });
     const foreign = await api(`/api/external/messages/${data.serviceMessageId}/media`, 1);

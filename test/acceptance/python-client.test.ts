@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
 import { newestConversation, writeAsCustomer } from './support/customer.ts';
-import { pythonEnvironment, requirementsIn, systemPython } from './support/python-environment.ts';
+import { pythonEnvironment, systemPython } from './support/python-environment.ts';
 import { description, PROJECT } from './support/stack.ts';
 
 /** The Python client: checked, packed, installed where nothing else is, and used with the real gateway. */
@@ -34,10 +34,7 @@ async function runs(program: string, args: readonly string[], options: { cwd: st
 test('its own tests pass, and its types are strict, those of examples and receivers too', async ({
   skip,
 }) => {
-  const python = await pythonEnvironment('client', [
-    ...requirementsIn(join(CLIENT, 'requirements-checks.txt')),
-    ...requirementsIn(join(RECEIVERS, 'fastapi', 'requirements.txt')),
-  ]);
+  const python = await pythonEnvironment('client');
   if (python === null) return skip();
   const env = { PYTHONPATH: join(CLIENT, 'src'), MYPYPATH: 'src:tests' };
   const options = ['-q', '-p', 'no:cacheprovider'];
@@ -67,10 +64,7 @@ describe('the wheel', () => {
   let python: string | null = null;
 
   beforeAll(async () => {
-    const packing = await pythonEnvironment(
-      'client-packing',
-      requirementsIn(join(CLIENT, 'requirements-packing.in')),
-    );
+    const packing = await pythonEnvironment('client-packing');
     const system = await systemPython();
     if (packing === null || system === null) return;
     const source = join(folder, 'source');

@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { documentBlocks } from '../support/document-blocks.ts';
-import { pythonEnvironment, requirementsIn } from './support/python-environment.ts';
+import { pythonEnvironment } from './support/python-environment.ts';
 import { type Receiver, survivesKills } from './support/receivers.ts';
 import { PROJECT } from './support/stack.ts';
 
@@ -19,13 +19,7 @@ const blocksMarked = (mark: string) =>
 
 /** A receiver as its commands in the document start it; null without Python. */
 async function receiverIn(folder: string): Promise<Receiver | null> {
-  const python = await pythonEnvironment('receivers', [
-    ...FOLDERS.flatMap((one) => requirementsIn(join(RECEIVERS, one, 'requirements.txt'))),
-    // The client itself is found beside its source.
-    ...requirementsIn(join(CLIENT, 'requirements-checks.txt')).filter((one) =>
-      /^(httpx|pydantic)=/.test(one),
-    ),
-  ]);
+  const python = await pythonEnvironment('receivers');
   if (python === null) return null;
   const commands = blocksMarked('start').find(({ marker }) => marker === `start: ${folder}`);
   return {

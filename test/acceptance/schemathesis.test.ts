@@ -10,7 +10,6 @@ import { pythonEnvironment } from './support/python-environment.ts';
 import { description } from './support/stack.ts';
 
 const run = promisify(execFile);
-const VERSION = 'schemathesis==4.32.5';
 const SETTINGS = fileURLToPath(new URL('support/schemathesis.toml', import.meta.url));
 /**
  * What has time in npm test: requests that follow from the document alone. Those of sendMessage, with its many forms,
@@ -22,7 +21,7 @@ const WHOLE = ['--phases', 'examples,coverage,fuzzing,stateful', '--max-examples
 test('schemathesis finds nothing that is not explained in schemathesis.toml', { timeout: 1_800_000 }, async ({
   skip,
 }) => {
-  const python = await pythonEnvironment('schemathesis', [VERSION]);
+  const python = await pythonEnvironment('schemathesis');
   if (python === null) return skip();
   const { apiUrl } = description();
   const apiKey = await fuzzedAccount();

@@ -77,6 +77,7 @@ export function createDrillSupervisor(options: Options): DrillSupervisor {
         await part.definition.removeLeftovers?.().catch(() => undefined);
       }
     },
+    isStopping: () => stopping.signal.aborted,
     kill: () => {
       stopping.abort();
       for (const { process } of parts.values()) process.kill();

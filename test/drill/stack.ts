@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { ensureCertificate } from '../../dev/embedded/certificate.ts';
-import { embeddedEnvironment } from '../../dev/embedded/embedded-environment.ts';
+import { embeddedEnvironment, embeddedUrls } from '../../dev/embedded/embedded-environment.ts';
 import { startInfrastructure } from '../../dev/embedded/infrastructure.ts';
 import { readPorts } from '../../dev/embedded/ports.ts';
 import type { Supervisor } from '../../dev/embedded/supervisor.ts';
@@ -55,7 +55,10 @@ export async function startStack(
     ensureCertificate(join(dataDir, 'tls')),
   ]);
   const environment = {
-    ...embeddedEnvironment(dataDir, ports, infrastructure, certificate),
+    ...embeddedEnvironment(dataDir, ports, infrastructure, {
+      certificate,
+      publicUrl: embeddedUrls(ports).apiUrl,
+    }),
     HELIOGRAPH_WEBHOOK_TIMEOUT_MS: String(WEBHOOK_TIMEOUT_MS),
     HELIOGRAPH_WEBHOOK_CONNECT_TIMEOUT_MS: '1000',
     HELIOGRAPH_WEBHOOK_RETRY_SCHEDULE_SECONDS: RETRY_SCHEDULE,

@@ -3,11 +3,10 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { beforeAll, onTestFinished } from 'vitest';
-import { ensureBinary } from '../../dev/embedded/binaries.ts';
+import { onTestFinished } from 'vitest';
 import { findFreePorts } from '../../dev/embedded/ports.ts';
-import { composeService, repositoryFile } from '../unit/deployment/compose-file.ts';
-import { BUILD_TIMEOUT_MS } from '../unit/deployment/go-programs.ts';
+import { composeService } from '../unit/deployment/compose-file.ts';
+import { goProgram } from '../unit/deployment/go-programs.ts';
 import { eventually } from './webhook-receiver.ts';
 
 const CADDYFILE = fileURLToPath(new URL('../../deploy/caddy/Caddyfile', import.meta.url));
@@ -27,31 +26,9 @@ export type ShippedProxy = {
   isRunning(): boolean;
 };
 
-/** Caddy of the version that the Compose stack names: from the user's cache, or built with Go. */
-async function caddyBinary(): Promise<string> {
-  const goPackage =
-    /github\.com\/caddyserver\/\S+@v\S+/.exec(repositoryFile('deploy/caddy/Dockerfile'))?.[0] ?? '';
-  const source = {
-    // With the version: the cache keeps several, and another one on the PATH does not count.
-    name: `caddy-${goPackage.split('@v').at(-1)}`,
-    variable: 'HELIOGRAPH_TEST_CADDY_BIN',
-    download: undefined,
-    goPackage,
-  };
-  return await ensureBinary(source, {
-    env: process.env,
-    log: (line) => process.stdout.write(`${line}\n`),
-  });
-}
-
-/** Has the proxy ready before the file's tests, whose time is too short to build it. */
-export function buildProxyBefore(): void {
-  beforeAll(async () => void (await caddyBinary()), BUILD_TIMEOUT_MS);
-}
-
 /** Starts the proxy of the Compose stack with its own configuration, of which only addresses are others. */
 export async function startShippedProxy(apiPort: number): Promise<ShippedProxy> {
-  const binary = await caddyBinary();
+  const binary = await goProgram('caddy');
   const directory = mkdtempSync(join(tmpdir(), 'heliograph-proxy-'));
   const [httpPort = 0, httpsPort = 0, redirectPort = 0, operatorPort = 0] = await findFreePorts(4);
   const env = {

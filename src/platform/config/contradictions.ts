@@ -38,7 +38,7 @@ export function contradictions(env: Environment): string[] {
   problems.push(...sandboxProblems(value, production));
   if (production) problems.push(...weakSecretProblems(secretsIn(value)));
   const publicUrl = value('HELIOGRAPH_PUBLIC_URL');
-  if (publicUrl !== '' && !publicUrl.startsWith('https://')) {
+  if (publicUrl !== '' && !publicUrl.startsWith('https://') && !isThisMachine(publicUrl, production)) {
     problems.push('HELIOGRAPH_PUBLIC_URL must start with https:// because media URLs are https');
   }
   problems.push(...webhookProblems((name) => splitList(value(name))));
@@ -49,6 +49,12 @@ export function contradictions(env: Environment): string[] {
     ),
   );
   return [...problems, ...openIdContradictions(value, production)];
+}
+
+/** While one develops, links over http to the machine itself open without a certificate to trust. */
+function isThisMachine(url: string, production: boolean): boolean {
+  const { protocol, hostname } = URL.parse(url) ?? {};
+  return !production && protocol === 'http:' && ['127.0.0.1', 'localhost', '[::1]'].includes(hostname ?? '');
 }
 
 function secretsIn(value: Values) {

@@ -15,8 +15,10 @@ export interface EmbeddedTenant {
 /** `.data/embedded.json`: the contract for scripts and black-box tests. */
 export interface EmbeddedDescription {
   readonly apiUrl: string;
+  /** Begins the links in responses and webhooks: apiUrl, or httpsUrl after `npm start -- --https`. */
   readonly publicUrl: string;
-  /** PEM file of the authority that signed the certificate of publicUrl. */
+  readonly httpsUrl: string;
+  /** PEM file of the authority that signed the certificate of httpsUrl. */
   readonly caPath: string;
   /** Without path. */
   readonly ingressUrl: string;

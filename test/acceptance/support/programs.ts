@@ -1,5 +1,6 @@
 import { execFile, execFileSync } from 'node:child_process';
 import { accessSync, constants, existsSync } from 'node:fs';
+import { homedir } from 'node:os';
 import { delimiter, join } from 'node:path';
 import { promisify } from 'node:util';
 
@@ -14,17 +15,36 @@ export function programOnPath(name: string): string | undefined {
 /** Users may have it: "engines" of package.json and the README say so. */
 const OLDEST_NODE = 20;
 
-/** The oldest Node.js that users may have, wherever it is on the PATH. Throws when there is none: its tests are never left out. */
-export function oldestNode(): string {
+/** Where a Node.js of that version lies that npm has installed. */
+const OLDEST_NODE_FOLDER = join(
+  process.env.XDG_CACHE_HOME || join(homedir(), '.cache'),
+  'heliograph',
+  `node-${OLDEST_NODE}`,
+);
+
+/** Installs the oldest Node.js that users may have, unless the PATH or the cache has it. */
+export async function provideOldestNode(): Promise<void> {
+  if (findOldestNode() !== undefined) return;
+  const package_ = `node-${process.platform}-${process.arch}@${OLDEST_NODE}`;
+  const options = ['--no-audit', '--no-fund', '--no-save', '--prefix', OLDEST_NODE_FOLDER];
+  await run('npm', ['install', ...options, package_]);
+}
+
+function findOldestNode(): string | undefined {
   const directories = (process.env.PATH ?? '').split(delimiter).filter((directory) => directory !== '');
-  const found = directories
+  const kept = join(OLDEST_NODE_FOLDER, 'node_modules', `node-${process.platform}-${process.arch}`, 'bin');
+  return [...directories, kept]
     .map((directory) => join(directory, 'node'))
     .filter(isExecutable)
     .find((node) => execFileSync(node, ['--version'], { encoding: 'utf8' }).startsWith(`v${OLDEST_NODE}.`));
+}
+
+/** The oldest Node.js that users may have. Throws when there is none: its tests are never left out. */
+export function oldestNode(): string {
+  const found = findOldestNode();
   if (found !== undefined) return found;
   throw new Error(
-    `These tests need Node.js ${OLDEST_NODE}, the oldest that users may have. Install it and add its directory to the PATH; ` +
-      'it may stand behind a newer one.',
+    `These tests need Node.js ${OLDEST_NODE}, the oldest that users may have: node scripts/provide-test-programs.ts gets it.`,
   );
 }
 

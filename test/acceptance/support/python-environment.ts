@@ -1,10 +1,11 @@
 import { execFile } from 'node:child_process';
-import { existsSync, readFileSync } from 'node:fs';
+import { existsSync } from 'node:fs';
 import { mkdir, rm } from 'node:fs/promises';
 import { homedir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { installPackages, programOnPath } from './programs.ts';
+import { PYTHON_PACKAGES } from './python-packages.ts';
 
 const run = promisify(execFile);
 
@@ -13,9 +14,9 @@ const run = promisify(execFile);
  * where there is no Python and none can be installed. Throws when the packages cannot be installed.
  */
 export async function pythonEnvironment(
-  name: string,
-  packages: readonly string[],
+  name: keyof typeof PYTHON_PACKAGES,
 ): Promise<{ bin: string; python: string } | null> {
+  const packages = PYTHON_PACKAGES[name]();
   const cache = join(process.env.XDG_CACHE_HOME || join(homedir(), '.cache'), 'heliograph', 'python');
   const place = join(cache, `${name}-${packages.join('-').replaceAll(/[^\w.-]/g, '_')}`);
   const found = { bin: join(place, 'bin'), python: join(place, 'bin', 'python') };
@@ -36,11 +37,6 @@ export async function pythonEnvironment(
     throw error;
   }
   return found;
-}
-
-/** The packages of a requirements file, each with its version. */
-export function requirementsIn(file: string): string[] {
-  return readFileSync(file, 'utf8').trim().split('\n');
 }
 
 /** A Python that can make environments: Debian's comes without that. */

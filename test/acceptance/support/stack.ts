@@ -12,6 +12,7 @@ const run = promisify(execFile);
 export type Description = {
   apiUrl: string;
   publicUrl: string;
+  httpsUrl: string;
   caPath: string;
   ingressUrl: string;
   temporalAddress: string;

@@ -1,13 +1,14 @@
 import { type ClientHttp2Session, connect as connectHttp2 } from 'node:http2';
 import { connect } from 'node:net';
 import type { Duplex } from 'node:stream';
-import { expect, onTestFinished, test } from 'vitest';
+import { beforeAll, expect, onTestFinished, test } from 'vitest';
 import { openObjectStore } from '../../../src/platform/object-store/object-store.ts';
-import { buildProxyBefore, type ShippedProxy, startShippedProxy } from '../../support/shipped-proxy.ts';
+import { type ShippedProxy, startShippedProxy } from '../../support/shipped-proxy.ts';
+import { BUILD_TIMEOUT_MS, goProgram } from '../../unit/deployment/go-programs.ts';
 import { NUMBER, startTestApi, testConfig, WABA } from '../api/api-harness.ts';
 import { addReceivedFile } from '../messages/media/received-file.ts';
 
-buildProxyBefore();
+beforeAll(async () => void (await goProgram('caddy')), BUILD_TIMEOUT_MS);
 
 /** More than lies between the object store and a client that reads nothing, with the proxy between them. */
 const FILE_BYTES = 64 * 1024 * 1024;

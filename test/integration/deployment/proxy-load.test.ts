@@ -4,18 +4,14 @@ import { createServer } from 'node:http';
 import { type AddressInfo, connect, type Socket } from 'node:net';
 import { buffer } from 'node:stream/consumers';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { expect, onTestFinished, test } from 'vitest';
+import { beforeAll, expect, onTestFinished, test } from 'vitest';
 import { query } from '../../../src/platform/postgres/sql.ts';
 import { sendUnfinishedWebhooks, type UnfinishedWebhooks } from '../../support/load/unfinished-webhooks.ts';
-import {
-  buildProxyBefore,
-  PROXY_MEMORY_BYTES,
-  type ShippedProxy,
-  startShippedProxy,
-} from '../../support/shipped-proxy.ts';
+import { PROXY_MEMORY_BYTES, type ShippedProxy, startShippedProxy } from '../../support/shipped-proxy.ts';
+import { BUILD_TIMEOUT_MS, goProgram } from '../../unit/deployment/go-programs.ts';
 import { signed, startTestApi, testConfig } from '../api/api-harness.ts';
 
-buildProxyBefore();
+beforeAll(async () => void (await goProgram('caddy')), BUILD_TIMEOUT_MS);
 
 const WEBHOOK = '/upstream/webhook';
 const KIB = 1024;

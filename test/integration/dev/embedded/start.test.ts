@@ -120,7 +120,16 @@ describe('npm start, with stand-ins for our own processes', { timeout: 3 * WITHI
     expect(statSync(join(dataDir, 'embedded.json')).mode & 0o777).toBe(0o600);
     expect(Object.keys(contract).sort()).toEqual(
       [
-        ...['apiUrl', 'publicUrl', 'caPath', 'ingressUrl', 'temporalAddress', 'temporalUiUrl', 'postgresUrl'],
+        ...[
+          'apiUrl',
+          'publicUrl',
+          'httpsUrl',
+          'caPath',
+          'ingressUrl',
+          'temporalAddress',
+          'temporalUiUrl',
+          'postgresUrl',
+        ],
         ...['minioUrl', 'minioAccessKey', 'minioSecretKey'],
         ...['sandboxUrl', 'receiverUrl', 'upstream', 'tenants', 'portalUrl', 'portalUsers'],
       ].sort(),

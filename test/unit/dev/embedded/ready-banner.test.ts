@@ -4,7 +4,8 @@ import { type BannerData, readyBanner } from '../../../../dev/embedded/start.ts'
 const DATA: BannerData = {
   description: {
     apiUrl: 'http://127.0.0.1:8080',
-    publicUrl: 'https://127.0.0.1:8443',
+    publicUrl: 'http://127.0.0.1:8080',
+    httpsUrl: 'https://127.0.0.1:8443',
     caPath: '.data/tls/ca.pem',
     ingressUrl: 'http://127.0.0.1:8080',
     temporalAddress: '127.0.0.1:7233',

@@ -182,6 +182,20 @@ describe('settings', () => {
     expect(problemsOf({ [name]: value }).join('\n')).toContain(name);
   });
 
+  test('links over http are for this machine in development mode, and for nobody else', () => {
+    const development = { HELIOGRAPH_MODE: 'development' };
+    const problem = 'HELIOGRAPH_PUBLIC_URL must start with https:// because media URLs are https';
+    for (const host of ['127.0.0.1:8080', 'localhost:8080', '[::1]:8080']) {
+      const settings = { HELIOGRAPH_PUBLIC_URL: `http://${host}` };
+      expect(problemsOf({ ...settings, ...development })).not.toContain(problem);
+      expect(problemsOf(settings)).toContain(problem);
+    }
+    for (const url of ['http://gateway.example', 'http://127.0.0.1.gateway.example', 'ftp://127.0.0.1'])
+      expect(problemsOf({ HELIOGRAPH_PUBLIC_URL: url, ...development }).join()).toContain(
+        'HELIOGRAPH_PUBLIC_URL',
+      );
+  });
+
   test('passwords can be switched off only where there is another way in', () => {
     const off = { HELIOGRAPH_PORTAL_PASSWORD_SIGN_IN: 'false' };
     expect(problemsOf(off)).toEqual([
