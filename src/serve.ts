@@ -1,5 +1,6 @@
 import { type AddressInfo, createServer } from 'node:net';
 import type { Logger } from 'pino';
+import type { ApiDependencies } from './api/app.ts';
 import type { KeepAtOnce } from './inbound/inbox.ts';
 import { type Config, loadConfig } from './platform/config/config.ts';
 import { InvalidSettingsError, redactedSettings } from './platform/config/read-settings.ts';
@@ -8,7 +9,8 @@ import { openLogger } from './platform/logger.ts';
 import { DatabaseRefusedError, refuseDatabase } from './platform/postgres/server-checks.ts';
 import { openTemporalConnection, type TemporalConnection } from './platform/temporal/client-connection.ts';
 import type { DeliveryLabel } from './queue/claim.ts';
-import type { RunningWorker } from './worker/start-worker.ts';
+import type { WorkerHealth } from './worker/health.ts';
+import type { RunningWorker, WorkerOptions } from './worker/start-worker.ts';
 
 /** Loads what sends traces only where they are asked for. */
 async function traceIfWanted(config: Config, service: string): Promise<{ close(): Promise<void> }> {
@@ -30,7 +32,10 @@ export async function serveApi(): Promise<void> {
   await traces.close();
 }
 
-async function runApi(config: Config, given: { keepAtOnce?: KeepAtOnce } = {}): Promise<void> {
+async function runApi(
+  config: Config,
+  given: Pick<ApiDependencies, 'keepAtOnce' | 'workerHealth'> = {},
+): Promise<void> {
   const { startApi } = await import('./api/start-api.ts');
   const temporal = openTemporalConnection(config);
   try {
@@ -75,11 +80,20 @@ export async function serveAll(): Promise<void> {
   const config = await startOrExit();
   const traces = await traceIfWanted(config, 'heliograph');
   let keepAtOnce: KeepAtOnce = (bodies) => ({ usual: bodies, tried: [], isKept: Promise.resolve(true) });
-  const worker = await beginWorker(config, (directIntake) => {
-    keepAtOnce = directIntake;
+  let workerHealth: () => Promise<WorkerHealth | null> = async () => null;
+  const worker = await beginWorker(config, {
+    onDirectIntake: (directIntake) => {
+      keepAtOnce = directIntake;
+    },
+    onHealth: (health) => {
+      workerHealth = health;
+    },
   });
   const failed = worker.starting.then(() => new Promise<never>(() => undefined));
-  await Promise.race([runApi(config, { keepAtOnce: (...given) => keepAtOnce(...given) }), failed]);
+  await Promise.race([
+    runApi(config, { keepAtOnce: (...given) => keepAtOnce(...given), workerHealth: () => workerHealth() }),
+    failed,
+  ]);
   await endWorker(worker, traces);
 }
 
@@ -87,7 +101,7 @@ type BegunWorker = { logger: Logger; starting: Promise<RunningWorker>; drainTime
 
 async function beginWorker(
   config: Config,
-  onDirectIntake?: (directIntake: KeepAtOnce) => void,
+  given: Pick<WorkerOptions, 'onDirectIntake' | 'onHealth'> = {},
 ): Promise<BegunWorker> {
   const logger = openLogger(config, 'worker');
   logger.info({ settings: redactedSettings(process.env) }, 'worker starts');
@@ -96,7 +110,7 @@ async function beginWorker(
   const metricsAddress = config.workerHealthPort < 0 ? undefined : await freeLoopbackAddress();
   installTemporalRuntime(logger, metricsAddress);
   const sdkMetrics = metricsAddress === undefined ? undefined : () => readSdkMetrics(metricsAddress);
-  const starting = startWorker(config, logger, { onDirectIntake, sdkMetrics });
+  const starting = startWorker(config, logger, { ...given, sdkMetrics });
   return { logger, starting, drainTimeoutMs: config.workerDrainTimeoutMs };
 }
 

@@ -20,7 +20,14 @@ import { externalRoutes } from './external/external-routes.ts';
 import { makePageCursors } from './external/page.ts';
 import { makeUpstreamCalls } from './external/upstream-calls.ts';
 import { facadeRoutes } from './graph/facade-routes.ts';
-import { checkClock, checkObjectStore, createReadiness, healthRoutes } from './health/health-routes.ts';
+import {
+  checkClock,
+  checkObjectStore,
+  checkTemporal,
+  createReadiness,
+  healthRoutes,
+  type WorkerSaid,
+} from './health/health-routes.ts';
 import { upstreamWebhookRoutes } from './inbound/upstream-webhook.ts';
 import { receivedMediaRoutes } from './messages/received-media/received-media.ts';
 import { createOutcomeWaiter } from './messages/send/outcome-waiter.ts';
@@ -71,6 +78,8 @@ export type ApiDependencies = {
   metrics?: ApiMetrics;
   /** Given by the worker of the same process. */
   keepAtOnce?: KeepAtOnce;
+  /** Of the worker of the same process: null until there is one. */
+  workerHealth?: () => Promise<WorkerSaid | null>;
   temporal?: TemporalConnection;
   /** Starts the workflow of a test event; without it the worker does, later. */
   startDelivery?: TestEventTools['startDelivery'];
@@ -89,7 +98,7 @@ export type ApiDependencies = {
 /** Does not listen yet; with `tls` it speaks https. */
 export function buildApp(deps: ApiDependencies, tls?: TlsFiles): FastifyInstance {
   const { config, database, ingressDatabase = database, lookupDatabase = database, objectStore } = deps;
-  const { probeStore = objectStore } = deps;
+  const { probeStore = objectStore, workerHealth } = deps;
   const { metrics = makeApiMetrics() } = deps;
   const app = openServer({ ...deps, metrics }, tls);
   const { isDraining = () => false, now = Date.now } = deps;
@@ -100,6 +109,7 @@ export function buildApp(deps: ApiDependencies, tls?: TlsFiles): FastifyInstance
     optionalChecks: {
       objectStore: () => checkObjectStore(probeStore),
       clock: () => checkClock(lookupDatabase),
+      ...(workerHealth !== undefined && { temporal: () => checkTemporal(workerHealth) }),
     },
     isDraining,
     now,

@@ -44,7 +44,7 @@ export async function startApi(
     startDelivery,
     ...given
   }: Required<Pick<ApiDependencies, 'temporal' | 'startDelivery'>> &
-    Pick<ApiDependencies, 'keepAtOnce' | 'consolePages'>,
+    Pick<ApiDependencies, 'keepAtOnce' | 'workerHealth' | 'consolePages'>,
 ): Promise<void> {
   const logger = openLogger(config, 'api');
   const settings = redactedSettings(env);

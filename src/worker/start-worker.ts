@@ -29,7 +29,7 @@ import { startWorkflowStarter } from '../platform/temporal/workflow-starter.ts';
 import { wakeAllTasks } from '../platform/temporal/workflow-tasks.ts';
 import { reportUnreadableSecrets } from '../secrets/secret-keys.ts';
 import { openActivities } from './activities.ts';
-import { startHealthServer, watchHealth } from './health.ts';
+import { startHealthServer, type WorkerHealth, watchHealth } from './health.ts';
 import { startHeartbeat } from './heartbeat.ts';
 import { startHousekeeping } from './housekeeping/housekeeping.ts';
 import { startFiguresKeeper } from './metrics/shared-figures.ts';
@@ -50,10 +50,12 @@ import { loadWorkflowBundle } from './workflow-bundle.ts';
 
 export type RunningWorker = { stop(): Promise<void> };
 
-type WorkerOptions = {
+export type WorkerOptions = {
   /** Given what takes in bodies while they are kept, for an ingress in the same process. */
   onDirectIntake?: ((directIntake: KeepAtOnce) => void) | undefined;
   sdkMetrics?: (() => Promise<string>) | undefined;
+  /** Given the health of this worker, for an API in the same process. */
+  onHealth?: ((health: () => Promise<WorkerHealth>) => void) | undefined;
 };
 
 const CONNECT_RETRY_MS = 1_000;
@@ -73,13 +75,14 @@ const LOOPS_SHARE = 1 / 10;
 export async function startWorker(
   config: Config,
   logger: Logger,
-  { onDirectIntake, sdkMetrics }: WorkerOptions = {},
+  { onDirectIntake, sdkMetrics, onHealth }: WorkerOptions = {},
 ): Promise<RunningWorker> {
   const { objectStore, ...tools } = openParts(config, logger);
   const { database, upkeepDatabase, delivery, metrics } = tools;
   const { secretBox } = delivery;
   const loops = new Map<string, Loop>();
   const watch = watchHealth({ database, logger, loops, delivery: delivery.loop });
+  onHealth?.(watch.health);
   const health = await startHealthServer({
     host: config.api.host,
     port: config.workerHealthPort,

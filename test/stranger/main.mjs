@@ -2,7 +2,8 @@
  * What a stranger does: clones, reads the README, types what its sections "Start" and "First message" say, and nothing
  * else. Plain JavaScript for the oldest Node.js that the README allows, since nothing is installed yet.
  *
- *   node test/stranger/main.mjs FOLDER    clones this repository into the folder, which stays
+ *   node test/stranger/main.mjs FOLDER [MAJOR]    clones this repository into the folder, which stays, and uses the oldest
+ *                                                 Node.js on the PATH, or that of the major version
  */
 import { execFileSync, spawn } from 'node:child_process';
 import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync } from 'node:fs';
@@ -21,7 +22,7 @@ const STOP_WITHIN_MS = 2 * 60_000;
 const FIRST_MESSAGE_WITHIN_MS = 4 * 60_000;
 
 const terminals = [];
-const clone = process.argv[2];
+const [clone, wantedMajor] = process.argv.slice(2);
 if (clone === undefined) throw new Error('name the folder to clone into');
 
 function say(line) {
@@ -32,15 +33,18 @@ function seconds(ms) {
   return `${(ms / 1_000).toFixed(1)} s`;
 }
 
-/** The oldest Node.js on the PATH, which this project has not installed. */
+/** The Node.js to use, which this project has not installed. */
 function systemNode() {
   const found = systemFolders()
     .map((folder) => join(folder, 'node'))
     .filter((file) => existsSync(file))
     .map((file) => ({ file, version: execFileSync(file, ['--version'], { encoding: 'utf8' }).trim() }))
-    .filter(({ version }) => major(version) >= 20)
+    .filter(({ version }) =>
+      wantedMajor === undefined ? major(version) >= 20 : major(version) === Number(wantedMajor),
+    )
     .sort((one, other) => major(one.version) - major(other.version));
-  if (found[0] === undefined) throw new Error('the README asks for Node.js 20 or newer, and there is none');
+  if (found[0] === undefined)
+    throw new Error(`there is no Node.js ${wantedMajor ?? 'from version 20 on'} on the PATH`);
   return found[0];
 }
 

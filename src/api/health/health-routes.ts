@@ -88,6 +88,15 @@ class ClockSkew extends Error {
   }
 }
 
+/** Of a worker's health, what an API beside it shows. */
+export type WorkerSaid = { checks: { temporal: 'ok' | 'failed' } };
+
+/** Rejects while the worker of this process does not reach Temporal. */
+export async function checkTemporal(workerHealth: () => Promise<WorkerSaid | null>): Promise<void> {
+  const said = await workerHealth();
+  if (said?.checks.temporal !== 'ok') throw new Error('Temporal is away');
+}
+
 const PROBE_KEY = 'readiness-probe';
 
 /** Resolves when the object store is up and its bucket exists; the probed object never does. */

@@ -226,6 +226,16 @@ describe('health', () => {
       200,
       { status: 'ready', checks: { database: 'ok', schema: 'ok', objectStore: 'failed', clock: 'ok' } },
     ]);
+    const temporal = { said: 'failed' as 'ok' | 'failed' };
+    const beside = await startTestApi(async () => ({
+      now: () => now,
+      workerHealth: async () => ({ checks: { temporal: temporal.said } }),
+    }));
+    const checks = async () => (await beside.app.inject('/readyz')).json();
+    expect(await checks()).toMatchObject({ status: 'ready', checks: { temporal: 'failed' } });
+    now = 1_000;
+    temporal.said = 'ok';
+    expect(await checks()).toMatchObject({ status: 'ready', checks: { temporal: 'ok' } });
     now = 2_000;
     expect((await broken.app.inject('/healthz')).statusCode).toBe(200);
   });
