@@ -60,7 +60,7 @@ function rowOf(
     ...(withOwner ? [owner] : []),
     html`${deliveryBadge(state, attempts)}${replayId !== null && html`<br><span class="faint">replay</span>`}`,
     html`${type}<br>${shownId}`,
-    ...(withEndpoint ? [endpointCell(viewer, delivery)] : []),
+    ...(withEndpoint ? [endpointCell({ viewer, withOwner }, delivery)] : []),
     attempts,
     answerText(delivery),
     lastDurationMs === null ? '–' : durationText(lastDurationMs),
@@ -75,18 +75,20 @@ function selectionBox({ id, state, eventId }: ListedDelivery): Markup {
 }
 
 function endpointCell(
-  viewer: Viewer,
+  { viewer, withOwner }: Pick<DeliveryTableView, 'viewer' | 'withOwner'>,
   { endpointUrl, endpointDescription, endpointId }: ListedDelivery,
 ): Markup {
   if (endpointUrl === null) return html`<span class="faint">${endpointId}, deleted</span>`;
   const url = urlFor(viewer, endpointUrl);
+  // Where the owner has a column too, there is less room.
+  const cut = withOwner ? 'cut owner' : 'cut';
   if (endpointDescription) {
-    return html`<span class="cut owner" title="${endpointDescription}">${endpointDescription}</span><br><span class="faint" title="${url}">endpoint ${endpointId}</span>`;
+    return html`<span class="${cut}" title="${endpointDescription}">${endpointDescription}</span><br><span class="faint" title="${url}">endpoint ${endpointId}</span>`;
   }
   const address = url.replace(/^https?:\/\//, '');
   const [host = ''] = address.split('/', 1);
   const path = address.slice(host.length) || '/';
-  return html`<span class="cut owner" title="${url}">${host}</span><br><span class="cut owner faint" title="${url}">${endpointId}: ${path}</span>`;
+  return html`<span class="${cut}" title="${url}">${host}</span><br><span class="${cut} faint" title="${url}">${endpointId}: ${path}</span>`;
 }
 
 export function deliveryBadge(state: DeliveryState, attempts: number): Markup {
