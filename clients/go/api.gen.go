@@ -1351,7 +1351,7 @@ type SendAudio struct {
 	// RecipientType One of individual, group.
 	RecipientType string `json:"recipient_type,omitempty"`
 
-	// To A phone number; with the `recipient_type` `group`, the id of a group.
+	// To A phone number with its country code, in any usual form; with the `recipient_type` `group`, the id of a group.
 	To string `json:"to,omitempty"`
 
 	// Type Always audio.
@@ -1386,7 +1386,7 @@ type SendContacts struct {
 	// RecipientType One of individual, group.
 	RecipientType string `json:"recipient_type,omitempty"`
 
-	// To A phone number; with the `recipient_type` `group`, the id of a group.
+	// To A phone number with its country code, in any usual form; with the `recipient_type` `group`, the id of a group.
 	To string `json:"to,omitempty"`
 
 	// Type Always contacts.
@@ -1472,7 +1472,7 @@ type SendDocument struct {
 	// RecipientType One of individual, group.
 	RecipientType string `json:"recipient_type,omitempty"`
 
-	// To A phone number; with the `recipient_type` `group`, the id of a group.
+	// To A phone number with its country code, in any usual form; with the `recipient_type` `group`, the id of a group.
 	To string `json:"to,omitempty"`
 
 	// Type Always document.
@@ -1508,7 +1508,7 @@ type SendImage struct {
 	// RecipientType One of individual, group.
 	RecipientType string `json:"recipient_type,omitempty"`
 
-	// To A phone number; with the `recipient_type` `group`, the id of a group.
+	// To A phone number with its country code, in any usual form; with the `recipient_type` `group`, the id of a group.
 	To string `json:"to,omitempty"`
 
 	// Type Always image.
@@ -1543,7 +1543,7 @@ type SendInteractiveAddressMessage struct {
 	// RecipientType One of individual, group.
 	RecipientType string `json:"recipient_type,omitempty"`
 
-	// To A phone number; with the `recipient_type` `group`, the id of a group.
+	// To A phone number with its country code, in any usual form; with the `recipient_type` `group`, the id of a group.
 	To string `json:"to,omitempty"`
 
 	// Type Always interactive.
@@ -1640,7 +1640,7 @@ type SendInteractiveButton struct {
 	// RecipientType One of individual, group.
 	RecipientType string `json:"recipient_type,omitempty"`
 
-	// To A phone number; with the `recipient_type` `group`, the id of a group.
+	// To A phone number with its country code, in any usual form; with the `recipient_type` `group`, the id of a group.
 	To string `json:"to,omitempty"`
 
 	// Type Always interactive.
@@ -1734,7 +1734,7 @@ type SendInteractiveCallPermissionRequest struct {
 	// RecipientType One of individual, group.
 	RecipientType string `json:"recipient_type,omitempty"`
 
-	// To A phone number; with the `recipient_type` `group`, the id of a group.
+	// To A phone number with its country code, in any usual form; with the `recipient_type` `group`, the id of a group.
 	To string `json:"to,omitempty"`
 
 	// Type Always interactive.
@@ -1816,7 +1816,7 @@ type SendInteractiveCarousel struct {
 	// RecipientType One of individual, group.
 	RecipientType string `json:"recipient_type,omitempty"`
 
-	// To A phone number; with the `recipient_type` `group`, the id of a group.
+	// To A phone number with its country code, in any usual form; with the `recipient_type` `group`, the id of a group.
 	To string `json:"to,omitempty"`
 
 	// Type Always interactive.
@@ -1967,7 +1967,7 @@ type SendInteractiveCatalogMessage struct {
 	// RecipientType One of individual, group.
 	RecipientType string `json:"recipient_type,omitempty"`
 
-	// To A phone number; with the `recipient_type` `group`, the id of a group.
+	// To A phone number with its country code, in any usual form; with the `recipient_type` `group`, the id of a group.
 	To string `json:"to,omitempty"`
 
 	// Type Always interactive.
@@ -2055,7 +2055,7 @@ type SendInteractiveCtaURL struct {
 	// RecipientType One of individual, group.
 	RecipientType string `json:"recipient_type,omitempty"`
 
-	// To A phone number; with the `recipient_type` `group`, the id of a group.
+	// To A phone number with its country code, in any usual form; with the `recipient_type` `group`, the id of a group.
 	To string `json:"to,omitempty"`
 
 	// Type Always interactive.
@@ -2144,7 +2144,7 @@ type SendInteractiveFlow struct {
 	// RecipientType One of individual, group.
 	RecipientType string `json:"recipient_type,omitempty"`
 
-	// To A phone number; with the `recipient_type` `group`, the id of a group.
+	// To A phone number with its country code, in any usual form; with the `recipient_type` `group`, the id of a group.
 	To string `json:"to,omitempty"`
 
 	// Type Always interactive.
@@ -2245,7 +2245,7 @@ type SendInteractiveList struct {
 	// RecipientType One of individual, group.
 	RecipientType string `json:"recipient_type,omitempty"`
 
-	// To A phone number; with the `recipient_type` `group`, the id of a group.
+	// To A phone number with its country code, in any usual form; with the `recipient_type` `group`, the id of a group.
 	To string `json:"to,omitempty"`
 
 	// Type Always interactive.
@@ -2341,7 +2341,7 @@ type SendInteractiveLocationRequestMessage struct {
 	// RecipientType One of individual, group.
 	RecipientType string `json:"recipient_type,omitempty"`
 
-	// To A phone number; with the `recipient_type` `group`, the id of a group.
+	// To A phone number with its country code, in any usual form; with the `recipient_type` `group`, the id of a group.
 	To string `json:"to,omitempty"`
 
 	// Type Always interactive.
@@ -2423,7 +2423,7 @@ type SendInteractiveOrderDetails struct {
 	// RecipientType One of individual, group.
 	RecipientType string `json:"recipient_type,omitempty"`
 
-	// To A phone number; with the `recipient_type` `group`, the id of a group.
+	// To A phone number with its country code, in any usual form; with the `recipient_type` `group`, the id of a group.
 	To string `json:"to,omitempty"`
 
 	// Type Always interactive.
@@ -2692,7 +2692,7 @@ type SendInteractiveOrderStatus struct {
 	// RecipientType One of individual, group.
 	RecipientType string `json:"recipient_type,omitempty"`
 
-	// To A phone number; with the `recipient_type` `group`, the id of a group.
+	// To A phone number with its country code, in any usual form; with the `recipient_type` `group`, the id of a group.
 	To string `json:"to,omitempty"`
 
 	// Type Always interactive.
@@ -2787,7 +2787,7 @@ type SendInteractiveProduct struct {
 	// RecipientType One of individual, group.
 	RecipientType string `json:"recipient_type,omitempty"`
 
-	// To A phone number; with the `recipient_type` `group`, the id of a group.
+	// To A phone number with its country code, in any usual form; with the `recipient_type` `group`, the id of a group.
 	To string `json:"to,omitempty"`
 
 	// Type Always interactive.
@@ -2870,7 +2870,7 @@ type SendInteractiveProductList struct {
 	// RecipientType One of individual, group.
 	RecipientType string `json:"recipient_type,omitempty"`
 
-	// To A phone number; with the `recipient_type` `group`, the id of a group.
+	// To A phone number with its country code, in any usual form; with the `recipient_type` `group`, the id of a group.
 	To string `json:"to,omitempty"`
 
 	// Type Always interactive.
@@ -2964,7 +2964,7 @@ type SendInteractiveRequestContactInfo struct {
 	// RecipientType One of individual, group.
 	RecipientType string `json:"recipient_type,omitempty"`
 
-	// To A phone number; with the `recipient_type` `group`, the id of a group.
+	// To A phone number with its country code, in any usual form; with the `recipient_type` `group`, the id of a group.
 	To string `json:"to,omitempty"`
 
 	// Type Always interactive.
@@ -3046,7 +3046,7 @@ type SendInteractiveVoiceCall struct {
 	// RecipientType One of individual, group.
 	RecipientType string `json:"recipient_type,omitempty"`
 
-	// To A phone number; with the `recipient_type` `group`, the id of a group.
+	// To A phone number with its country code, in any usual form; with the `recipient_type` `group`, the id of a group.
 	To string `json:"to,omitempty"`
 
 	// Type Always interactive.
@@ -3136,7 +3136,7 @@ type SendLocation struct {
 	// RecipientType One of individual, group.
 	RecipientType string `json:"recipient_type,omitempty"`
 
-	// To A phone number; with the `recipient_type` `group`, the id of a group.
+	// To A phone number with its country code, in any usual form; with the `recipient_type` `group`, the id of a group.
 	To string `json:"to,omitempty"`
 
 	// Type Always location.
@@ -3172,7 +3172,7 @@ type SendReaction struct {
 	// RecipientType One of individual, group.
 	RecipientType string `json:"recipient_type,omitempty"`
 
-	// To A phone number; with the `recipient_type` `group`, the id of a group.
+	// To A phone number with its country code, in any usual form; with the `recipient_type` `group`, the id of a group.
 	To string `json:"to,omitempty"`
 
 	// Type Always reaction.
@@ -3206,7 +3206,7 @@ type SendSticker struct {
 	RecipientType string             `json:"recipient_type,omitempty"`
 	Sticker       SendStickerSticker `json:"sticker"`
 
-	// To A phone number; with the `recipient_type` `group`, the id of a group.
+	// To A phone number with its country code, in any usual form; with the `recipient_type` `group`, the id of a group.
 	To string `json:"to,omitempty"`
 
 	// Type Always sticker.
@@ -3240,7 +3240,7 @@ type SendTemplate struct {
 	RecipientType string               `json:"recipient_type,omitempty"`
 	Template      SendTemplateTemplate `json:"template"`
 
-	// To A phone number; with the `recipient_type` `group`, the id of a group.
+	// To A phone number with its country code, in any usual form; with the `recipient_type` `group`, the id of a group.
 	To string `json:"to,omitempty"`
 
 	// Type Always template.
@@ -3406,7 +3406,7 @@ type SendText struct {
 	RecipientType string       `json:"recipient_type,omitempty"`
 	Text          SendTextText `json:"text"`
 
-	// To A phone number; with the `recipient_type` `group`, the id of a group.
+	// To A phone number with its country code, in any usual form; with the `recipient_type` `group`, the id of a group.
 	To string `json:"to,omitempty"`
 
 	// Type Always text.
@@ -3439,7 +3439,7 @@ type SendVideo struct {
 	// RecipientType One of individual, group.
 	RecipientType string `json:"recipient_type,omitempty"`
 
-	// To A phone number; with the `recipient_type` `group`, the id of a group.
+	// To A phone number with its country code, in any usual form; with the `recipient_type` `group`, the id of a group.
 	To string `json:"to,omitempty"`
 
 	// Type Always video.

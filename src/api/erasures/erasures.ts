@@ -1,4 +1,5 @@
 import { type Static, Type } from 'typebox';
+import { readCustomerReference } from '../../customers/customer-reference.ts';
 import {
   type ErasureView,
   eraseConversation,
@@ -7,7 +8,6 @@ import {
   erasuresOf,
 } from '../../erasures/erasures.ts';
 import { exportCustomer } from '../../erasures/export-customer.ts';
-import { readCustomerReference } from '../../messages/conversations/conversations.ts';
 import { invalidParameter } from '../errors/api-error.ts';
 import { PageQuery, readPage } from '../external/page.ts';
 import {

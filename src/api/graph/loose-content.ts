@@ -6,16 +6,33 @@ const JSON_MEMBERS: Readonly<Record<string, readonly string[]>> = {
   template: ['components', 'language'],
 };
 
+/** Members whose contents belong to the tenant's own flow, where null may mean something. */
+const OF_THE_TENANT: ReadonlySet<string> = new Set(['data', 'flow_action_data']);
+
 /**
- * The content of a message as upstream reads it: a member that is null is left out, and an object or list may be written
- * as a text of JSON. Chatwoot does both. What is no JSON stays a text, and is refused as such.
+ * A member of a message as upstream reads it: members that are null are left out, an object or list may be written as a text
+ * of JSON, and a phone number as a number. Chatwoot does the first two.
  */
-export function asUpstreamReads(name: string, content: unknown): unknown {
-  if (!isMembers(content)) return content;
+export function asUpstreamReads(name: string, value: unknown): unknown {
+  if (name === 'to' && Number.isSafeInteger(value)) return String(value);
+  if (!isMembers(value)) return withoutNulls(value);
   const jsonMembers = Object.hasOwn(JSON_MEMBERS, name) ? (JSON_MEMBERS[name] ?? []) : [];
-  const members = Object.entries(content).filter(([, value]) => value !== null);
+  const members = Object.entries(value);
+  return withoutNulls(
+    Object.fromEntries(
+      members.map(([member, inner]) => [member, jsonMembers.includes(member) ? parsed(inner) : inner]),
+    ),
+  );
+}
+
+/** At every depth; an entry of a list stays, as those behind it would move. */
+function withoutNulls(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(withoutNulls);
+  if (!isMembers(value)) return value;
   return Object.fromEntries(
-    members.map(([member, value]) => [member, jsonMembers.includes(member) ? parsed(value) : value]),
+    Object.entries(value)
+      .filter(([, inner]) => inner !== null)
+      .map(([name, inner]) => [name, OF_THE_TENANT.has(name) ? inner : withoutNulls(inner)]),
   );
 }
 

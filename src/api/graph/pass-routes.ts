@@ -4,6 +4,7 @@ import { isControlMember } from '../../platform/graph/control-members.ts';
 import { isTokenError } from '../../platform/graph/graph-error.ts';
 import type { PassedAnswer, PassedCall } from '../../platform/graph/graph-pass.ts';
 import { isMembers, membersOf } from '../../platform/json/json-members.ts';
+import { phoneForUpstream } from '../../platform/phone-number.ts';
 import { openRateLimitStore } from '../../platform/postgres/rate-limit-store.ts';
 import type { ExternalApp, ExternalContext } from '../external/external-app.ts';
 import { sendJsonText } from '../external/schema-kit.ts';
@@ -181,7 +182,17 @@ async function harmlessBody(pass: Pass, request: PassRequest): Promise<PassedCal
       OBJECT_ID.test(String(value)) && (await askForKind(pass, request, String(value))) === 'flow';
     if (!isOwn) throw wrongParameter(`${name}: The WABA has no such flow.`);
   }
-  return isForm ? { form: body } : { json: JSON.stringify(body) };
+  return isForm ? { form: body } : { json: JSON.stringify(withReadPhones(body)) };
+}
+
+/** Upstream is to block whom we would read: a number that it might read otherwise goes out as a plus sign and digits. */
+function withReadPhones(body: Record<string, unknown>): Record<string, unknown> {
+  const { block_users: users } = body;
+  if (!Array.isArray(users)) return body;
+  const read = users.map((one: unknown) =>
+    isMembers(one) && typeof one.user === 'string' ? { ...one, user: phoneForUpstream(one.user) } : one,
+  );
+  return { ...body, block_users: read };
 }
 
 /** Calls upstream within its limits. The answer holds neither the token nor an address of upstream's pages. */

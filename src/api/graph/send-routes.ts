@@ -2,6 +2,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import { findInboundByUpstreamId, markMessageRead } from '../../messages/conversations/message-detail.ts';
 import type { SendPath, SendProgress } from '../../messages/send/outbound-messages.ts';
 import { isMembers } from '../../platform/json/json-members.ts';
+import { readPhoneNumber } from '../../platform/phone-number.ts';
 import type { ExternalApp, ExternalContext } from '../external/external-app.ts';
 import { sendJsonText } from '../external/schema-kit.ts';
 import { callUpstream } from '../external/upstream-calls.ts';
@@ -88,7 +89,7 @@ function facadeResponse({ body, messageId, traceId }: Sent, progress: SendProgre
   }
   const input = body.to ?? body.recipient ?? '';
   const isGroup = body.recipient_type === 'group';
-  const phone = waId ?? (isGroup ? input : input.replace(/\D/g, ''));
+  const phone = waId ?? (isGroup ? input : (readPhoneNumber(input) ?? input));
   const ids = body.to === undefined ? { user_id: input } : { wa_id: phone };
   const message = {
     id: upstreamId ?? `local:${messageId}`,

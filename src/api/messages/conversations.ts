@@ -1,4 +1,5 @@
 import { type Static, Type } from 'typebox';
+import { readCustomerReference } from '../../customers/customer-reference.ts';
 import { type GroupMember, listGroupMembers } from '../../customers/groups.ts';
 import {
   type ConversationDetail,
@@ -7,7 +8,6 @@ import {
   findConversation,
   listConversations,
   MAX_COUNTED_MESSAGES,
-  readCustomerReference,
 } from '../../messages/conversations/conversations.ts';
 import { listConversationMessages } from '../../messages/conversations/message-list.ts';
 import { notFound } from '../errors/api-error.ts';

@@ -13,6 +13,7 @@ import {
 import { readNamedFile, readStdin } from '../../platform/cli/given-text.ts';
 import { parseEncryptionKeys } from '../../platform/crypto/secret-box.ts';
 import { openObjectStore } from '../../platform/object-store/object-store.ts';
+import { readPhoneNumber } from '../../platform/phone-number.ts';
 import { invalidValue } from '../../platform/request-input.ts';
 import { workflowUrl } from '../../platform/temporal/client-connection.ts';
 import { userNamed } from '../../users/users.ts';
@@ -121,8 +122,11 @@ function withCustomerName(command: Command): Command {
 function customerOf({ phone, userId, customer }: Options): CustomerName {
   const given = [phone, userId, customer].filter((one) => one !== undefined);
   if (given.length !== 1) throw invalidValue('Name the customer by one of --phone, --user-id, --customer.');
-  if (phone !== undefined) return { phone: phone.replace(/\D/g, '').replace(/^00/, '') };
-  return userId === undefined ? { customerId: customer ?? '' } : { userId };
+  if (phone === undefined) return userId === undefined ? { customerId: customer ?? '' } : { userId };
+  const digits = readPhoneNumber(phone);
+  if (digits === null)
+    throw invalidValue('--phone takes a phone number with its country code, such as +12025550143.');
+  return { phone: digits };
 }
 
 export function exportCommand(): Command {

@@ -1,7 +1,7 @@
 import type { MediaReference } from '../../messages/media/media.ts';
 import { items, type JsonNode, member, sourceWithEdits, stringOf } from '../../platform/json/json-text.ts';
 import { idOf, storableText } from '../../platform/json/storable-text.ts';
-import { type PersonIds, timestampOf } from './item-context.ts';
+import { type PersonIds, timestampOf, waIdOf } from './item-context.ts';
 import { mediaUrlRemovals, readMediaReference } from './media-references.ts';
 import { readContextId, readTargetId } from './message-items.ts';
 
@@ -64,12 +64,5 @@ function fileOf(message: JsonNode): MediaReference | null {
 /** Whom an echo is for. Throws OversizedIdError. */
 export function recipientOf(echo: JsonNode): PersonIds {
   const to = idOf(member(echo, 'to'));
-  return { waId: to === null ? null : phoneDigits(to), userId: idOf(member(echo, 'to_user_id')) };
-}
-
-const PHONE = /^\+?\d+$/;
-
-/** A phone as upstream writes it elsewhere, without the plus sign. */
-export function phoneDigits(id: string): string {
-  return PHONE.test(id) ? id.replace('+', '') : id;
+  return { waId: to === null ? null : waIdOf(to), userId: idOf(member(echo, 'to_user_id')) };
 }

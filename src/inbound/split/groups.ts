@@ -1,6 +1,7 @@
 import { items, type JsonNode, member, stringOf } from '../../platform/json/json-text.ts';
 import { boundedIdOf, shortTextOf } from '../../platform/json/storable-text.ts';
-import { type PersonIds, timestampOf } from './item-context.ts';
+import { readPhoneNumber } from '../../platform/phone-number.ts';
+import { type PersonIds, timestampOf, waIdOf } from './item-context.ts';
 
 type MemberState = 'member' | 'requested' | 'left';
 
@@ -107,16 +108,15 @@ function peopleIn(group: JsonNode, list: string, state: MemberState): GroupPerso
     .flatMap((person) => personOf(person, state));
 }
 
-const PHONE = /^\+?\d+$/;
-
 /** `input` is what the business named the person by, when it removed them. */
 function personOf(person: JsonNode, state: MemberState): GroupPerson[] {
   const input = boundedIdOf(member(person, 'input'));
-  const named = input !== null && PHONE.test(input) ? { waId: input } : { userId: input };
-  const waId = boundedIdOf(member(person, 'wa_id')) ?? ('waId' in named ? named.waId : null);
-  const userId = boundedIdOf(member(person, 'user_id')) ?? ('userId' in named ? named.userId : null);
+  const phone = input === null ? null : readPhoneNumber(input);
+  const named = boundedIdOf(member(person, 'wa_id'));
+  const waId = named === null ? phone : waIdOf(named);
+  const userId = boundedIdOf(member(person, 'user_id')) ?? (phone === null ? input : null);
   if (waId === null && userId === null) return [];
   const parentUserId = boundedIdOf(member(person, 'parent_user_id'));
   const username = shortTextOf(member(person, 'username'), MAX_NAME_CHARS);
-  return [{ waId: waId?.replace('+', '') ?? null, userId, parentUserId, username, state }];
+  return [{ waId, userId, parentUserId, username, state }];
 }

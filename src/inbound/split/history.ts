@@ -8,8 +8,8 @@ import {
   textOf,
 } from '../../platform/json/json-text.ts';
 import { boundedIdOf } from '../../platform/json/storable-text.ts';
-import { type AppMessage, phoneDigits, readAppMessage } from './echoes.ts';
-import { timestampOf } from './item-context.ts';
+import { type AppMessage, readAppMessage } from './echoes.ts';
+import { timestampOf, waIdOf } from './item-context.ts';
 
 /** Some messages of one thread, the oldest first, as upstream wrote them. */
 export type HistoryPiece = {
@@ -29,14 +29,14 @@ const MESSAGES_PER_PIECE = 100;
  */
 export function readHistory(value: JsonNode): HistoryPiece[] {
   const display = boundedIdOf(member(member(value, 'metadata'), 'display_phone_number'));
-  const businessPhone = display === null ? null : display.replace(/\D/g, '');
+  const businessPhone = display === null ? null : waIdOf(display);
   const threads = items(member(value, 'history')).flatMap((part) => {
     const metadata = member(part, 'metadata');
     const [phase, chunk] = [wholeNumberOf(metadata, 'phase'), wholeNumberOf(metadata, 'chunk_order')];
     return items(member(part, 'threads')).flatMap((thread) => {
       const id = boundedIdOf(member(thread, 'id'));
       if (id === null) return [];
-      const about = { waId: phoneDigits(id), businessPhone, phase, chunk };
+      const about = { waId: waIdOf(id), businessPhone, phase, chunk };
       return piecesOf(member(thread, 'messages')).map((messagesJson) => ({ ...about, messagesJson }));
     });
   });
@@ -51,8 +51,8 @@ function filesIn(value: JsonNode, businessPhone: string | null): HistoryPiece[] 
   return items(member(value, 'messages')).flatMap((message) => {
     if (message.kind !== 'object' || message.tooDeep) return [];
     const [from, to] = [boundedIdOf(member(message, 'from')), boundedIdOf(member(message, 'to'))];
-    const customer = to ?? (from === businessPhone ? null : from);
-    const waId = customer === null ? UNKNOWN : phoneDigits(customer);
+    const customer = to ?? (from === null || waIdOf(from) === businessPhone ? null : from);
+    const waId = customer === null ? UNKNOWN : waIdOf(customer);
     const messagesJson = `[${sourceOf(message)}]`;
     return [{ waId, businessPhone, phase: PHASE_OF_FILES, chunk: 0, messagesJson }];
   });
@@ -103,8 +103,9 @@ export function readHistoryMessages({
     try {
       const message = readAppMessage(node);
       if (message === null) return [];
+      const from = stringOf(member(node, 'from'));
       const isOfBusiness =
-        stringOf(member(node, 'from')) === businessPhone || textOf(member(node, 'to')) !== null;
+        (from !== null && waIdOf(from) === businessPhone) || textOf(member(node, 'to')) !== null;
       const status = stringOf(member(member(node, 'history_context'), 'status'))?.toLowerCase() ?? '';
       const state = isOfBusiness && Object.hasOwn(STATES, status) ? (STATES[status] ?? null) : null;
       return [{ ...message, direction: isOfBusiness ? ('outbound' as const) : ('inbound' as const), state }];

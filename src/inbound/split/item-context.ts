@@ -17,6 +17,7 @@ import {
   storableId,
   storableText,
 } from '../../platform/json/storable-text.ts';
+import { readPhoneNumber } from '../../platform/phone-number.ts';
 
 /** How much is kept of texts, in UTF-16 units. */
 export const MAX_CHARS = {
@@ -174,6 +175,14 @@ function groupById(contacts: readonly Contact[], idName: 'waId' | 'userId') {
 
 /** The ids of a person: phone-based, business-scoped, or both. */
 export type PersonIds = { waId: string | null; userId: string | null };
+
+/** Nearly every number of upstream, so that nothing more is done for it. */
+const PLAIN_DIGITS = /^[1-9]\d*$/;
+
+/** A phone number as it is kept, without a plus sign or zeros in front; what is none stays as it is. */
+export function waIdOf(id: string): string {
+  return PLAIN_DIGITS.test(id) ? id : (readPhoneNumber(id) ?? id);
+}
 
 /**
  * The entries of the sender of a message, in their order: matched by either id and never by position, because upstream

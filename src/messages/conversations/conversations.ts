@@ -1,3 +1,4 @@
+import type { CustomerReference } from '../../customers/customer-reference.ts';
 import type { GroupState } from '../../customers/groups.ts';
 import type { Database } from '../../platform/postgres/database.ts';
 import { LOCKS_MAX_AGE_MS, recentRead } from '../../platform/postgres/recent-read.ts';
@@ -24,9 +25,6 @@ export type ConversationFilter = {
   customer: CustomerReference | null;
   since: Date | null;
 };
-
-/** The digits of a phone number (or wa_id), or a business-scoped user id. */
-type CustomerReference = { phone: string } | { userId: string };
 
 export type ConversationWalk = {
   order: 'asc' | 'desc';
@@ -128,19 +126,6 @@ const conversationHorizon = recentRead(LOCKS_MAX_AGE_MS, async (database) => {
   );
   return at;
 });
-
-const PHONE = /^(?:tel:)?[\s+]*\d[\d\s().\-/]*$/i;
-
-/**
- * Reads a phone number in any usual form (`+1 (202) 555-0143`, `001202…`, `tel:+1-202-…`) or a wa_id; anything else is
- * taken for a business-scoped user id.
- */
-export function readCustomerReference(text: string): CustomerReference {
-  const trimmed = text.trim();
-  if (!PHONE.test(trimmed)) return { userId: trimmed };
-  // No country code begins with 0: two of them stand for the +.
-  return { phone: trimmed.replace(/\D/g, '').replace(/^00/, '') };
-}
 
 export type ConversationDetail = ConversationRow & {
   displayPhoneNumber: string;

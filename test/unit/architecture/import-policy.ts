@@ -74,7 +74,12 @@ export const HOUSE: readonly Rule[] = [
   {
     folder: 'src/inbound/split',
     holds: 'pure rules of upstream bodies',
-    mayImport: ['src/platform/json', 'src/platform/decimal.ts', 'src/platform/event-type.ts'],
+    mayImport: [
+      'src/platform/json',
+      'src/platform/decimal.ts',
+      'src/platform/event-type.ts',
+      'src/platform/phone-number.ts',
+    ],
     types: ['src/messages/media/media.ts', 'src/messages/orders/orders.ts'],
   },
   { folder: 'src/platform', holds: 'what no feature owns', mayImport: [] },

@@ -1124,7 +1124,7 @@ export type SavedOperationsUrl = {
 export type SendAudio = {
     phoneNumberId: string;
     /**
-     * A phone number; with the `recipient_type` `group`, the id of a group.
+     * A phone number with its country code, in any usual form; with the `recipient_type` `group`, the id of a group.
      */
     to?: string;
     recipient?: string;
@@ -1152,7 +1152,7 @@ export type SendAudio = {
 export type SendContacts = {
     phoneNumberId: string;
     /**
-     * A phone number; with the `recipient_type` `group`, the id of a group.
+     * A phone number with its country code, in any usual form; with the `recipient_type` `group`, the id of a group.
      */
     to?: string;
     recipient?: string;
@@ -1213,7 +1213,7 @@ export type SendContacts = {
 export type SendDocument = {
     phoneNumberId: string;
     /**
-     * A phone number; with the `recipient_type` `group`, the id of a group.
+     * A phone number with its country code, in any usual form; with the `recipient_type` `group`, the id of a group.
      */
     to?: string;
     recipient?: string;
@@ -1242,7 +1242,7 @@ export type SendDocument = {
 export type SendImage = {
     phoneNumberId: string;
     /**
-     * A phone number; with the `recipient_type` `group`, the id of a group.
+     * A phone number with its country code, in any usual form; with the `recipient_type` `group`, the id of a group.
      */
     to?: string;
     recipient?: string;
@@ -1270,7 +1270,7 @@ export type SendImage = {
 export type SendInteractiveAddressMessage = {
     phoneNumberId: string;
     /**
-     * A phone number; with the `recipient_type` `group`, the id of a group.
+     * A phone number with its country code, in any usual form; with the `recipient_type` `group`, the id of a group.
      */
     to?: string;
     recipient?: string;
@@ -1337,7 +1337,7 @@ export type SendInteractiveAddressMessage = {
 export type SendInteractiveButton = {
     phoneNumberId: string;
     /**
-     * A phone number; with the `recipient_type` `group`, the id of a group.
+     * A phone number with its country code, in any usual form; with the `recipient_type` `group`, the id of a group.
      */
     to?: string;
     recipient?: string;
@@ -1395,7 +1395,7 @@ export type SendInteractiveButton = {
 export type SendInteractiveCallPermissionRequest = {
     phoneNumberId: string;
     /**
-     * A phone number; with the `recipient_type` `group`, the id of a group.
+     * A phone number with its country code, in any usual form; with the `recipient_type` `group`, the id of a group.
      */
     to?: string;
     recipient?: string;
@@ -1447,7 +1447,7 @@ export type SendInteractiveCallPermissionRequest = {
 export type SendInteractiveCarousel = {
     phoneNumberId: string;
     /**
-     * A phone number; with the `recipient_type` `group`, the id of a group.
+     * A phone number with its country code, in any usual form; with the `recipient_type` `group`, the id of a group.
      */
     to?: string;
     recipient?: string;
@@ -1538,7 +1538,7 @@ export type SendInteractiveCarousel = {
 export type SendInteractiveCatalogMessage = {
     phoneNumberId: string;
     /**
-     * A phone number; with the `recipient_type` `group`, the id of a group.
+     * A phone number with its country code, in any usual form; with the `recipient_type` `group`, the id of a group.
      */
     to?: string;
     recipient?: string;
@@ -1593,7 +1593,7 @@ export type SendInteractiveCatalogMessage = {
 export type SendInteractiveCtaUrl = {
     phoneNumberId: string;
     /**
-     * A phone number; with the `recipient_type` `group`, the id of a group.
+     * A phone number with its country code, in any usual form; with the `recipient_type` `group`, the id of a group.
      */
     to?: string;
     recipient?: string;
@@ -1649,7 +1649,7 @@ export type SendInteractiveCtaUrl = {
 export type SendInteractiveFlow = {
     phoneNumberId: string;
     /**
-     * A phone number; with the `recipient_type` `group`, the id of a group.
+     * A phone number with its country code, in any usual form; with the `recipient_type` `group`, the id of a group.
      */
     to?: string;
     recipient?: string;
@@ -1716,7 +1716,7 @@ export type SendInteractiveFlow = {
 export type SendInteractiveList = {
     phoneNumberId: string;
     /**
-     * A phone number; with the `recipient_type` `group`, the id of a group.
+     * A phone number with its country code, in any usual form; with the `recipient_type` `group`, the id of a group.
      */
     to?: string;
     recipient?: string;
@@ -1776,7 +1776,7 @@ export type SendInteractiveList = {
 export type SendInteractiveLocationRequestMessage = {
     phoneNumberId: string;
     /**
-     * A phone number; with the `recipient_type` `group`, the id of a group.
+     * A phone number with its country code, in any usual form; with the `recipient_type` `group`, the id of a group.
      */
     to?: string;
     recipient?: string;
@@ -1828,7 +1828,7 @@ export type SendInteractiveLocationRequestMessage = {
 export type SendInteractiveNewType = {
     phoneNumberId: string;
     /**
-     * A phone number; with the `recipient_type` `group`, the id of a group.
+     * A phone number with its country code, in any usual form; with the `recipient_type` `group`, the id of a group.
      */
     to?: string;
     recipient?: string;
@@ -1854,7 +1854,7 @@ export type SendInteractiveNewType = {
 export type SendInteractiveOrderDetails = {
     phoneNumberId: string;
     /**
-     * A phone number; with the `recipient_type` `group`, the id of a group.
+     * A phone number with its country code, in any usual form; with the `recipient_type` `group`, the id of a group.
      */
     to?: string;
     recipient?: string;
@@ -2032,7 +2032,7 @@ export type SendInteractiveOrderDetails = {
 export type SendInteractiveOrderStatus = {
     phoneNumberId: string;
     /**
-     * A phone number; with the `recipient_type` `group`, the id of a group.
+     * A phone number with its country code, in any usual form; with the `recipient_type` `group`, the id of a group.
      */
     to?: string;
     recipient?: string;
@@ -2091,7 +2091,7 @@ export type SendInteractiveOrderStatus = {
 export type SendInteractiveProduct = {
     phoneNumberId: string;
     /**
-     * A phone number; with the `recipient_type` `group`, the id of a group.
+     * A phone number with its country code, in any usual form; with the `recipient_type` `group`, the id of a group.
      */
     to?: string;
     recipient?: string;
@@ -2144,7 +2144,7 @@ export type SendInteractiveProduct = {
 export type SendInteractiveProductList = {
     phoneNumberId: string;
     /**
-     * A phone number; with the `recipient_type` `group`, the id of a group.
+     * A phone number with its country code, in any usual form; with the `recipient_type` `group`, the id of a group.
      */
     to?: string;
     recipient?: string;
@@ -2202,7 +2202,7 @@ export type SendInteractiveProductList = {
 export type SendInteractiveRequestContactInfo = {
     phoneNumberId: string;
     /**
-     * A phone number; with the `recipient_type` `group`, the id of a group.
+     * A phone number with its country code, in any usual form; with the `recipient_type` `group`, the id of a group.
      */
     to?: string;
     recipient?: string;
@@ -2254,7 +2254,7 @@ export type SendInteractiveRequestContactInfo = {
 export type SendInteractiveVoiceCall = {
     phoneNumberId: string;
     /**
-     * A phone number; with the `recipient_type` `group`, the id of a group.
+     * A phone number with its country code, in any usual form; with the `recipient_type` `group`, the id of a group.
      */
     to?: string;
     recipient?: string;
@@ -2311,7 +2311,7 @@ export type SendInteractiveVoiceCall = {
 export type SendLocation = {
     phoneNumberId: string;
     /**
-     * A phone number; with the `recipient_type` `group`, the id of a group.
+     * A phone number with its country code, in any usual form; with the `recipient_type` `group`, the id of a group.
      */
     to?: string;
     recipient?: string;
@@ -2340,7 +2340,7 @@ export type SendLocation = {
 export type SendNewType = {
     phoneNumberId: string;
     /**
-     * A phone number; with the `recipient_type` `group`, the id of a group.
+     * A phone number with its country code, in any usual form; with the `recipient_type` `group`, the id of a group.
      */
     to?: string;
     recipient?: string;
@@ -2372,7 +2372,7 @@ export type SendNewType = {
 export type SendReaction = {
     phoneNumberId: string;
     /**
-     * A phone number; with the `recipient_type` `group`, the id of a group.
+     * A phone number with its country code, in any usual form; with the `recipient_type` `group`, the id of a group.
      */
     to?: string;
     recipient?: string;
@@ -2399,7 +2399,7 @@ export type SendReaction = {
 export type SendSticker = {
     phoneNumberId: string;
     /**
-     * A phone number; with the `recipient_type` `group`, the id of a group.
+     * A phone number with its country code, in any usual form; with the `recipient_type` `group`, the id of a group.
      */
     to?: string;
     recipient?: string;
@@ -2426,7 +2426,7 @@ export type SendSticker = {
 export type SendTemplate = {
     phoneNumberId: string;
     /**
-     * A phone number; with the `recipient_type` `group`, the id of a group.
+     * A phone number with its country code, in any usual form; with the `recipient_type` `group`, the id of a group.
      */
     to?: string;
     recipient?: string;
@@ -2557,7 +2557,7 @@ export type SendTemplate = {
 export type SendText = {
     phoneNumberId: string;
     /**
-     * A phone number; with the `recipient_type` `group`, the id of a group.
+     * A phone number with its country code, in any usual form; with the `recipient_type` `group`, the id of a group.
      */
     to?: string;
     recipient?: string;
@@ -2584,7 +2584,7 @@ export type SendText = {
 export type SendVideo = {
     phoneNumberId: string;
     /**
-     * A phone number; with the `recipient_type` `group`, the id of a group.
+     * A phone number with its country code, in any usual form; with the `recipient_type` `group`, the id of a group.
      */
     to?: string;
     recipient?: string;

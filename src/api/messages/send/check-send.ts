@@ -1,5 +1,6 @@
 import type { TSchema } from 'typebox';
 import { isMembers } from '../../../platform/json/json-members.ts';
+import { PHONE_DIGITS, readPhoneNumber } from '../../../platform/phone-number.ts';
 import { validatorOf } from '../../plugins/validation.ts';
 import { joined, memberProblem, type Problem } from './problems.ts';
 import { Envelope, GroupEnvelope, isTypeName, type SendRequest, shapeOf, typeOf } from './send-body.ts';
@@ -26,22 +27,25 @@ export function sendProblem(body: unknown): Problem | null {
   );
 }
 
-const DIGITS = { minimum: 4, maximum: 17 };
-
 function recipientProblem({ to, recipient, recipient_type: kind }: SendRequest): Problem | null {
   if (kind === 'group') {
     if (recipient !== undefined) {
       return { param: 'recipient', message: 'A group is named by to alone.' };
     }
     const message = 'With recipient_type group, to is the id of the group, not a phone number.';
-    return /^\+?[0-9.-]{1,20}$/.test(to ?? '') ? { param: 'to', message } : null;
+    return readPhoneNumber(to ?? '') === null ? null : { param: 'to', message };
   }
   if (to === undefined) {
     return recipient === undefined ? { param: 'to', message: 'Give to or recipient.' } : null;
   }
-  const count = to.replace(/\D/g, '').length;
-  if (count >= DIGITS.minimum && count <= DIGITS.maximum) return null;
-  return { param: 'to', message: `A phone number has ${DIGITS.minimum} to ${DIGITS.maximum} digits.` };
+  const phone = readPhoneNumber(to);
+  const { minimum, maximum } = PHONE_DIGITS;
+  if (phone === null) {
+    const message = 'The parameter must be a phone number with its country code, such as +12025550143.';
+    return { param: 'to', message };
+  }
+  if (phone.length >= minimum && phone.length <= maximum) return null;
+  return { param: 'to', message: `A phone number has ${minimum} to ${maximum} digits.` };
 }
 
 const MAX_WARNINGS = 20;

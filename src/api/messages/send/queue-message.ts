@@ -11,6 +11,7 @@ import {
 } from '../../../messages/send/outbound-messages.ts';
 import { lockRecipientConversation, type Recipient } from '../../../messages/send/recipient-conversations.ts';
 import { sendMessageTask } from '../../../messages/send/send-task.ts';
+import { readPhoneNumber } from '../../../platform/phone-number.ts';
 import type { Database } from '../../../platform/postgres/database.ts';
 import { insertWorkflowTasks } from '../../../platform/temporal/workflow-tasks.ts';
 import { type SendRequest, typeOf } from './send-body.ts';
@@ -67,6 +68,6 @@ export async function queueMessage(
 
 function recipientOf({ to, recipient, recipient_type: kind }: SendRequest): Recipient {
   if (kind === 'group') return { groupId: to ?? '' };
-  if (to !== undefined) return { waId: to.replace(/\D/g, ''), userId: null };
+  if (to !== undefined) return { waId: readPhoneNumber(to) ?? to, userId: null };
   return { waId: null, userId: recipient ?? '' };
 }

@@ -1,15 +1,14 @@
 import { type Static, type TProperties, type TSchema, Type } from 'typebox';
+import { USER_ID } from '../../../customers/customer-reference.ts';
 import { isControlMember } from '../../../platform/graph/control-members.ts';
 import { isMembers } from '../../../platform/json/json-members.ts';
 import { closed } from '../../external/schema-kit.ts';
 import { CONTENT_SHAPES, MessageId } from './shapes/content-shapes.ts';
 import { INTERACTIVE_SHAPES } from './shapes/interactive-shapes.ts';
 
-const PHONE = '^\\+?[0-9 ().-]{4,32}$';
+const MAX_RECIPIENT_CHARS = 256;
 /** Upstream's ids of groups are base64; other signs of such ids are let through. */
 const GROUP_ID = '^[A-Za-z0-9+/=_.:@-]{5,256}$';
-const PHONE_OR_GROUP = '^(?:\\+?[0-9 ().-]{4,32}|[A-Za-z0-9+/=_.:@-]{5,256})$';
-const BUSINESS_SCOPED_ID = '^[A-Z]{2}\\.(ENT\\.)?[A-Za-z0-9]{1,128}$';
 const MAX_DATA_CHARS = 512;
 
 const shortText = (maxLength: number) => Type.String({ minLength: 1, maxLength });
@@ -18,14 +17,14 @@ const COMMON = {
   phoneNumberId: shortText(64),
   to: Type.Optional(
     Type.String({
-      pattern: PHONE_OR_GROUP,
-      description: 'A phone number; with the `recipient_type` `group`, the id of a group.',
+      minLength: 1,
+      maxLength: MAX_RECIPIENT_CHARS,
+      description:
+        'A phone number with its country code, in any usual form; with the `recipient_type` `group`, the id of a group.',
       examples: ['+12025550143'],
     }),
   ),
-  recipient: Type.Optional(
-    Type.String({ pattern: BUSINESS_SCOPED_ID, examples: ['US.13491208655302741918'] }),
-  ),
+  recipient: Type.Optional(Type.String({ pattern: USER_ID.source, examples: ['US.13491208655302741918'] })),
   messaging_product: Type.Optional(Type.Literal('whatsapp')),
   recipient_type: Type.Optional(Type.Enum(['individual', 'group'])),
   context: Type.Optional(closed({ message_id: MessageId })),
@@ -36,7 +35,7 @@ const COMMON = {
 
 export const Envelope = closed({
   ...COMMON,
-  to: Type.Optional(Type.String({ pattern: PHONE, examples: ['+12025550143'] })),
+  to: Type.Optional(Type.String({ maxLength: MAX_RECIPIENT_CHARS, examples: ['+12025550143'] })),
   type: Type.Optional(Type.String()),
 });
 

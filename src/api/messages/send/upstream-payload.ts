@@ -1,4 +1,5 @@
 import { sendMarker } from '../../../messages/statuses.ts';
+import { phoneForUpstream } from '../../../platform/phone-number.ts';
 import { joined, type Problem } from './problems.ts';
 import { Envelope, isReserved, type SendRequest, typeOf } from './send-body.ts';
 
@@ -24,13 +25,16 @@ export function messageOf({ phoneNumberId: _, extra, ...message }: SendRequest):
   };
 }
 
-/** Exactly what upstream gets, as JSON text. Without a mark of the sender's own it carries ours. */
+/** Exactly what upstream gets, as JSON text: a phone number so that it reads the same digits as we do. Without a mark of the sender's own it carries ours. */
 export function upstreamPayload(request: SendRequest, messageId: string): string {
   const { messaging_product, recipient_type, ...rest } = messageOf(request);
+  const { to } = request;
+  const isPhone = to !== undefined && recipient_type !== 'group';
   return JSON.stringify({
     messaging_product,
     recipient_type,
     ...rest,
+    ...(isPhone && { to: phoneForUpstream(to) }),
     biz_opaque_callback_data: request.biz_opaque_callback_data ?? sendMarker(messageId),
   });
 }

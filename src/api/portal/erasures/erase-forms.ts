@@ -1,3 +1,4 @@
+import { readCustomerReference } from '../../../customers/customer-reference.ts';
 import {
   type ErasureView,
   eraseConversation,
@@ -7,7 +8,6 @@ import {
   eraseWaba,
 } from '../../../erasures/erasures.ts';
 import { exportCustomer } from '../../../erasures/export-customer.ts';
-import { readCustomerReference } from '../../../messages/conversations/conversations.ts';
 import { invalidValue } from '../../../platform/request-input.ts';
 import { sendExport } from '../../erasures/send-export.ts';
 import { PAGES } from '../access/page-access.ts';
@@ -38,7 +38,7 @@ function exportForm(app: PortalApp, context: PortalContext): Form<'exported', nu
     look: 'plain',
     fieldOf: () => 'exported',
     submit: async ({ request, reply, waba, tools }, given) => {
-      const customer = readCustomerReference(given.text('exported').trim());
+      const customer = readCustomerReference(given.text('exported'), 'exported');
       const withStore = { ...tools, objectStore: context.exportStore };
       return await sendExport({ request, reply, exports: context.exports }, waba, () =>
         exportCustomer(withStore, waba.wabaId, customer),

@@ -1,13 +1,10 @@
 import { Type } from 'typebox';
+import { customerReferenceOf, NO_CUSTOMER } from '../../../customers/customer-reference.ts';
 import {
   type ConversationPreview,
   previewConversations,
 } from '../../../messages/conversations/conversation-previews.ts';
-import {
-  type ConversationRow,
-  listConversations,
-  readCustomerReference,
-} from '../../../messages/conversations/conversations.ts';
+import { type ConversationRow, listConversations } from '../../../messages/conversations/conversations.ts';
 import { membersOf } from '../../../platform/json/json-members.ts';
 import { pageOf } from '../../external/page.ts';
 import { PAGES, searchOf } from '../access/page-access.ts';
@@ -110,13 +107,11 @@ function conversationListPage(app: PortalApp, context: PortalContext): void {
     const scope = [wabaId, 'portal-conversations', wanted];
     const [lastMessageAtText, id] = cursors.decode(scope, visit.query('cursor')) ?? [];
     const after = lastMessageAtText === undefined || id === undefined ? null : { lastMessageAtText, id };
-    const customer = wanted === '' ? null : readCustomerReference(wanted);
-    const found = await listConversations(
-      database,
-      wabaId,
-      { phoneNumberId: null, customer, since: null },
-      { order: 'desc', after, limit: PAGE_SIZE + 1 },
-    );
+    const customer = customerReferenceOf(wanted);
+    const isNobody = customer === null && wanted !== '';
+    const filter = { phoneNumberId: null, customer, since: null };
+    const walk = { order: 'desc', after, limit: PAGE_SIZE + 1 } as const;
+    const found = isNobody ? [] : await listConversations(database, wabaId, filter, walk);
     const action = wanted === '' ? 'conversations.listed' : 'conversations.searched';
     await visit.noteListRead(action, [wabaId]);
     const { rows, nextCursor } = pageOf(found, PAGE_SIZE, (row) =>
@@ -150,5 +145,6 @@ function nobody(path: string, wanted: string): Markup {
     return emptyState('No conversations yet', 'The first message from or to a customer starts one.');
   }
   const all = html`<a href="${path}">Show all conversations</a>`;
+  if (customerReferenceOf(wanted) === null) return emptyState('Nothing to search for', NO_CUSTOMER, all);
   return emptyState('Nothing found', html`There is no conversation with <code>${wanted}</code>.`, all);
 }

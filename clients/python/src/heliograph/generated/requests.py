@@ -94,7 +94,7 @@ class RotateWebhookEndpointSigningKeyRequest(TypedDict):
 class SendAudio(TypedDict):
     phoneNumberId: str
     to: NotRequired[str]
-    """A phone number; with the `recipient_type` `group`, the id of a group."""
+    """A phone number with its country code, in any usual form; with the `recipient_type` `group`, the id of a group."""
     recipient: NotRequired[str]
     messaging_product: NotRequired[Literal["whatsapp"]]
     recipient_type: NotRequired[Literal["individual", "group"]]
@@ -119,7 +119,7 @@ class SendAudioContext(TypedDict):
 class SendContacts(TypedDict):
     phoneNumberId: str
     to: NotRequired[str]
-    """A phone number; with the `recipient_type` `group`, the id of a group."""
+    """A phone number with its country code, in any usual form; with the `recipient_type` `group`, the id of a group."""
     recipient: NotRequired[str]
     messaging_product: NotRequired[Literal["whatsapp"]]
     recipient_type: NotRequired[Literal["individual", "group"]]
@@ -189,7 +189,7 @@ class SendContactsContext(TypedDict):
 class SendDocument(TypedDict):
     phoneNumberId: str
     to: NotRequired[str]
-    """A phone number; with the `recipient_type` `group`, the id of a group."""
+    """A phone number with its country code, in any usual form; with the `recipient_type` `group`, the id of a group."""
     recipient: NotRequired[str]
     messaging_product: NotRequired[Literal["whatsapp"]]
     recipient_type: NotRequired[Literal["individual", "group"]]
@@ -215,7 +215,7 @@ class SendDocumentDocument(TypedDict):
 class SendImage(TypedDict):
     phoneNumberId: str
     to: NotRequired[str]
-    """A phone number; with the `recipient_type` `group`, the id of a group."""
+    """A phone number with its country code, in any usual form; with the `recipient_type` `group`, the id of a group."""
     recipient: NotRequired[str]
     messaging_product: NotRequired[Literal["whatsapp"]]
     recipient_type: NotRequired[Literal["individual", "group"]]
@@ -240,7 +240,7 @@ class SendImageImage(TypedDict):
 class SendInteractiveAddressMessage(TypedDict):
     phoneNumberId: str
     to: NotRequired[str]
-    """A phone number; with the `recipient_type` `group`, the id of a group."""
+    """A phone number with its country code, in any usual form; with the `recipient_type` `group`, the id of a group."""
     recipient: NotRequired[str]
     messaging_product: NotRequired[Literal["whatsapp"]]
     recipient_type: NotRequired[Literal["individual", "group"]]
@@ -316,7 +316,7 @@ class SendInteractiveAddressMessageInteractiveHeaderVideo(TypedDict):
 class SendInteractiveButton(TypedDict):
     phoneNumberId: str
     to: NotRequired[str]
-    """A phone number; with the `recipient_type` `group`, the id of a group."""
+    """A phone number with its country code, in any usual form; with the `recipient_type` `group`, the id of a group."""
     recipient: NotRequired[str]
     messaging_product: NotRequired[Literal["whatsapp"]]
     recipient_type: NotRequired[Literal["individual", "group"]]
@@ -389,7 +389,7 @@ class SendInteractiveButtonInteractiveHeaderVideo(TypedDict):
 class SendInteractiveCallPermissionRequest(TypedDict):
     phoneNumberId: str
     to: NotRequired[str]
-    """A phone number; with the `recipient_type` `group`, the id of a group."""
+    """A phone number with its country code, in any usual form; with the `recipient_type` `group`, the id of a group."""
     recipient: NotRequired[str]
     messaging_product: NotRequired[Literal["whatsapp"]]
     recipient_type: NotRequired[Literal["individual", "group"]]
@@ -452,7 +452,7 @@ class SendInteractiveCallPermissionRequestInteractiveHeaderVideo(TypedDict):
 class SendInteractiveCarousel(TypedDict):
     phoneNumberId: str
     to: NotRequired[str]
-    """A phone number; with the `recipient_type` `group`, the id of a group."""
+    """A phone number with its country code, in any usual form; with the `recipient_type` `group`, the id of a group."""
     recipient: NotRequired[str]
     messaging_product: NotRequired[Literal["whatsapp"]]
     recipient_type: NotRequired[Literal["individual", "group"]]
@@ -574,7 +574,7 @@ class SendInteractiveCarouselInteractiveHeaderVideo(TypedDict):
 class SendInteractiveCatalogMessage(TypedDict):
     phoneNumberId: str
     to: NotRequired[str]
-    """A phone number; with the `recipient_type` `group`, the id of a group."""
+    """A phone number with its country code, in any usual form; with the `recipient_type` `group`, the id of a group."""
     recipient: NotRequired[str]
     messaging_product: NotRequired[Literal["whatsapp"]]
     recipient_type: NotRequired[Literal["individual", "group"]]
@@ -642,7 +642,7 @@ class SendInteractiveCatalogMessageInteractiveHeaderVideo(TypedDict):
 class SendInteractiveCtaUrl(TypedDict):
     phoneNumberId: str
     to: NotRequired[str]
-    """A phone number; with the `recipient_type` `group`, the id of a group."""
+    """A phone number with its country code, in any usual form; with the `recipient_type` `group`, the id of a group."""
     recipient: NotRequired[str]
     messaging_product: NotRequired[Literal["whatsapp"]]
     recipient_type: NotRequired[Literal["individual", "group"]]
@@ -711,7 +711,7 @@ class SendInteractiveCtaUrlInteractiveHeaderVideo(TypedDict):
 class SendInteractiveFlow(TypedDict):
     phoneNumberId: str
     to: NotRequired[str]
-    """A phone number; with the `recipient_type` `group`, the id of a group."""
+    """A phone number with its country code, in any usual form; with the `recipient_type` `group`, the id of a group."""
     recipient: NotRequired[str]
     messaging_product: NotRequired[Literal["whatsapp"]]
     recipient_type: NotRequired[Literal["individual", "group"]]
@@ -791,7 +791,7 @@ class SendInteractiveFlowInteractiveHeaderVideo(TypedDict):
 class SendInteractiveList(TypedDict):
     phoneNumberId: str
     to: NotRequired[str]
-    """A phone number; with the `recipient_type` `group`, the id of a group."""
+    """A phone number with its country code, in any usual form; with the `recipient_type` `group`, the id of a group."""
     recipient: NotRequired[str]
     messaging_product: NotRequired[Literal["whatsapp"]]
     recipient_type: NotRequired[Literal["individual", "group"]]
@@ -866,7 +866,7 @@ class SendInteractiveListInteractiveHeaderVideo(TypedDict):
 class SendInteractiveLocationRequestMessage(TypedDict):
     phoneNumberId: str
     to: NotRequired[str]
-    """A phone number; with the `recipient_type` `group`, the id of a group."""
+    """A phone number with its country code, in any usual form; with the `recipient_type` `group`, the id of a group."""
     recipient: NotRequired[str]
     messaging_product: NotRequired[Literal["whatsapp"]]
     recipient_type: NotRequired[Literal["individual", "group"]]
@@ -929,7 +929,7 @@ class SendInteractiveLocationRequestMessageInteractiveHeaderVideo(TypedDict):
 class SendInteractiveOrderDetails(TypedDict):
     phoneNumberId: str
     to: NotRequired[str]
-    """A phone number; with the `recipient_type` `group`, the id of a group."""
+    """A phone number with its country code, in any usual form; with the `recipient_type` `group`, the id of a group."""
     recipient: NotRequired[str]
     messaging_product: NotRequired[Literal["whatsapp"]]
     recipient_type: NotRequired[Literal["individual", "group"]]
@@ -1156,7 +1156,7 @@ class SendInteractiveOrderDetailsInteractiveHeaderVideo(TypedDict):
 class SendInteractiveOrderStatus(TypedDict):
     phoneNumberId: str
     to: NotRequired[str]
-    """A phone number; with the `recipient_type` `group`, the id of a group."""
+    """A phone number with its country code, in any usual form; with the `recipient_type` `group`, the id of a group."""
     recipient: NotRequired[str]
     messaging_product: NotRequired[Literal["whatsapp"]]
     recipient_type: NotRequired[Literal["individual", "group"]]
@@ -1230,7 +1230,7 @@ class SendInteractiveOrderStatusInteractiveHeaderVideo(TypedDict):
 class SendInteractiveProduct(TypedDict):
     phoneNumberId: str
     to: NotRequired[str]
-    """A phone number; with the `recipient_type` `group`, the id of a group."""
+    """A phone number with its country code, in any usual form; with the `recipient_type` `group`, the id of a group."""
     recipient: NotRequired[str]
     messaging_product: NotRequired[Literal["whatsapp"]]
     recipient_type: NotRequired[Literal["individual", "group"]]
@@ -1294,7 +1294,7 @@ class SendInteractiveProductInteractiveHeaderVideo(TypedDict):
 class SendInteractiveProductList(TypedDict):
     phoneNumberId: str
     to: NotRequired[str]
-    """A phone number; with the `recipient_type` `group`, the id of a group."""
+    """A phone number with its country code, in any usual form; with the `recipient_type` `group`, the id of a group."""
     recipient: NotRequired[str]
     messaging_product: NotRequired[Literal["whatsapp"]]
     recipient_type: NotRequired[Literal["individual", "group"]]
@@ -1367,7 +1367,7 @@ class SendInteractiveProductListInteractiveHeaderVideo(TypedDict):
 class SendInteractiveRequestContactInfo(TypedDict):
     phoneNumberId: str
     to: NotRequired[str]
-    """A phone number; with the `recipient_type` `group`, the id of a group."""
+    """A phone number with its country code, in any usual form; with the `recipient_type` `group`, the id of a group."""
     recipient: NotRequired[str]
     messaging_product: NotRequired[Literal["whatsapp"]]
     recipient_type: NotRequired[Literal["individual", "group"]]
@@ -1430,7 +1430,7 @@ class SendInteractiveRequestContactInfoInteractiveHeaderVideo(TypedDict):
 class SendInteractiveVoiceCall(TypedDict):
     phoneNumberId: str
     to: NotRequired[str]
-    """A phone number; with the `recipient_type` `group`, the id of a group."""
+    """A phone number with its country code, in any usual form; with the `recipient_type` `group`, the id of a group."""
     recipient: NotRequired[str]
     messaging_product: NotRequired[Literal["whatsapp"]]
     recipient_type: NotRequired[Literal["individual", "group"]]
@@ -1500,7 +1500,7 @@ class SendInteractiveVoiceCallInteractiveHeaderVideo(TypedDict):
 class SendLocation(TypedDict):
     phoneNumberId: str
     to: NotRequired[str]
-    """A phone number; with the `recipient_type` `group`, the id of a group."""
+    """A phone number with its country code, in any usual form; with the `recipient_type` `group`, the id of a group."""
     recipient: NotRequired[str]
     messaging_product: NotRequired[Literal["whatsapp"]]
     recipient_type: NotRequired[Literal["individual", "group"]]
@@ -1526,7 +1526,7 @@ class SendLocationLocation(TypedDict):
 class SendReaction(TypedDict):
     phoneNumberId: str
     to: NotRequired[str]
-    """A phone number; with the `recipient_type` `group`, the id of a group."""
+    """A phone number with its country code, in any usual form; with the `recipient_type` `group`, the id of a group."""
     recipient: NotRequired[str]
     messaging_product: NotRequired[Literal["whatsapp"]]
     recipient_type: NotRequired[Literal["individual", "group"]]
@@ -1550,7 +1550,7 @@ class SendReactionReaction(TypedDict):
 class SendSticker(TypedDict):
     phoneNumberId: str
     to: NotRequired[str]
-    """A phone number; with the `recipient_type` `group`, the id of a group."""
+    """A phone number with its country code, in any usual form; with the `recipient_type` `group`, the id of a group."""
     recipient: NotRequired[str]
     messaging_product: NotRequired[Literal["whatsapp"]]
     recipient_type: NotRequired[Literal["individual", "group"]]
@@ -1574,7 +1574,7 @@ class SendStickerSticker(TypedDict):
 class SendTemplate(TypedDict):
     phoneNumberId: str
     to: NotRequired[str]
-    """A phone number; with the `recipient_type` `group`, the id of a group."""
+    """A phone number with its country code, in any usual form; with the `recipient_type` `group`, the id of a group."""
     recipient: NotRequired[str]
     messaging_product: NotRequired[Literal["whatsapp"]]
     recipient_type: NotRequired[Literal["individual", "group"]]
@@ -1714,7 +1714,7 @@ class SendTemplateTemplateLanguage(TypedDict):
 class SendText(TypedDict):
     phoneNumberId: str
     to: NotRequired[str]
-    """A phone number; with the `recipient_type` `group`, the id of a group."""
+    """A phone number with its country code, in any usual form; with the `recipient_type` `group`, the id of a group."""
     recipient: NotRequired[str]
     messaging_product: NotRequired[Literal["whatsapp"]]
     recipient_type: NotRequired[Literal["individual", "group"]]
@@ -1738,7 +1738,7 @@ class SendTextText(TypedDict):
 class SendVideo(TypedDict):
     phoneNumberId: str
     to: NotRequired[str]
-    """A phone number; with the `recipient_type` `group`, the id of a group."""
+    """A phone number with its country code, in any usual form; with the `recipient_type` `group`, the id of a group."""
     recipient: NotRequired[str]
     messaging_product: NotRequired[Literal["whatsapp"]]
     recipient_type: NotRequired[Literal["individual", "group"]]
