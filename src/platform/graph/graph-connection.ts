@@ -1,4 +1,5 @@
 import { Agent, errors, request } from 'undici';
+import { readPastContinue } from '../http/interim-responses.ts';
 import { USER_AGENT } from '../http/user-agent.ts';
 import { GraphError, graphErrorOf, noAnswer } from './graph-error.ts';
 
@@ -20,6 +21,7 @@ export function openGraphConnection(
     answerTimeoutMs: ANSWER_TIMEOUT_MS,
   },
 ): GraphConnection {
+  readPastContinue();
   const agent = new Agent({
     connect: { timeout: CONNECT_TIMEOUT_MS },
     headersTimeout: limits.answerTimeoutMs,

@@ -1,4 +1,5 @@
 import { Client, type Dispatcher, Pool } from 'undici';
+import { readPastContinue } from '../http/interim-responses.ts';
 import type { ConnectionTerms } from './connection-terms.ts';
 import {
   type ConnectionPhases,
@@ -47,6 +48,7 @@ type OriginPool = { pool: Pool; inFlight: number; lastUsedMs: number };
  * is what may be under way (the slots of sessions and activities, and the limit per endpoint); idle ones are closed.
  */
 export function makeOriginPools(rules: PoolRules): OriginPools {
+  readPastContinue();
   // A Map keeps insertion order: re-inserting on use makes it an LRU list.
   const pools = new Map<string, OriginPool>();
   return {

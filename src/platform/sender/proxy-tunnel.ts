@@ -79,7 +79,9 @@ async function askForTunnel(
   let received = Buffer.alloc(0);
   const onData = (chunk: Buffer): void => {
     received = Buffer.concat([received, chunk]);
-    const end = received.indexOf('\r\n\r\n');
+    let end = received.indexOf('\r\n\r\n');
+    for (; isInterim(received, end); end = received.indexOf('\r\n\r\n'))
+      received = received.subarray(end + 4);
     if (end === -1 && received.length < MAX_ANSWER_BYTES) return;
     const answer = end === -1 ? null : readAnswer(received.toString('latin1', 0, end));
     if (answer === null) {
@@ -96,6 +98,11 @@ async function askForTunnel(
   socket.on('data', onData).once('close', onClose);
   socket.write(`${headers.join('\r\n')}\r\n\r\n`);
   return await promise;
+}
+
+/** Whether a whole response ends there that is not yet the answer. */
+function isInterim(received: Buffer, end: number): boolean {
+  return end !== -1 && /^HTTP\/1\.[01] 1(?!01)\d\d(?: |\r|$)/.test(received.toString('latin1', 0, end));
 }
 
 function readAnswer(head: string): Answer | null {

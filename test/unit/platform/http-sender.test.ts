@@ -228,7 +228,6 @@ describe('trouble with the receiver has a class of its own', () => {
       'a switch of protocols',
       'HTTP/1.1 101 Switching Protocols\r\nUpgrade: x\r\nConnection: upgrade\r\n\r\n',
     ],
-    ['a stray 100', 'HTTP/1.1 100 Continue\r\n\r\n'],
   ])('protocol: the answer is %s', async (_what, answer) => {
     const { url } = await rawAnswer(answer);
     expect(outcomeOf(await testSender().send(request(url)))).toBe('protocol');
