@@ -45,6 +45,7 @@ import {
   noticeUntrustedProxy,
 } from './plugins/request-hooks.ts';
 import { serializerCompiler } from './plugins/serialization.ts';
+import { readTextBodies } from './plugins/text-bodies.ts';
 import { validatorCompiler } from './plugins/validation.ts';
 import type { ConsolePages } from './portal/portal-app.ts';
 import { portalRoutes } from './portal/portal-routes.ts';
@@ -135,6 +136,7 @@ function openServer(deps: ApiDependencies & { metrics: ApiMetrics }, tls?: TlsFi
   addRequestMetrics(app, metrics);
   addBaseHeaders(app, config);
   addErrorHandling(app, publicUrl);
+  readTextBodies(app);
   noteRefusals(app, deps.limitsDatabase ?? deps.database);
   limitConnections(app);
   addOpenApiDocument(app, publicUrl);

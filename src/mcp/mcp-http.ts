@@ -11,6 +11,7 @@ import {
 } from '@modelcontextprotocol/server';
 import { isApiKey } from '../keys/api-key.ts';
 import { readBody } from '../platform/http/read-body.ts';
+import { unreadableBody, utf8Text } from '../platform/http/utf8-text.ts';
 import { makeKeyCheck } from './key-check.ts';
 import { createMcpServer, type McpTools } from './mcp-server.ts';
 import { makeRequestPlaces } from './request-places.ts';
@@ -109,8 +110,12 @@ async function answerCaller(
 ): Promise<void> {
   const body = await readBody(request, MAX_BODY_BYTES);
   if (body === null) return refuse(response, TOO_LARGE);
+  const unreadable = unreadableBody(request.headers);
+  if (unreadable !== null) return refuse(response, { ...UNREADABLE, status: 415, message: unreadable });
+  const text = utf8Text(body);
+  if (text === null) return refuse(response, UNREADABLE);
   // One request could otherwise ask for the work of hundreds. The protocol has had none since 2025-06-18.
-  if (/^\s*\[/.test(body.toString('latin1', 0, 1_024))) return refuse(response, BATCH);
+  if (/^\s*\[/.test(text)) return refuse(response, BATCH);
   const aborted = new AbortController();
   response.once('close', () => aborted.abort());
   const authInfo = { token: key, clientId: 'api-key', scopes: [] };
@@ -125,6 +130,11 @@ type Refusal = { status: number; code: string; message: string; headers?: Record
 const DEFECT: Refusal = {
   ...{ status: 500, code: 'internal_error' },
   message: 'Something went wrong; see the log of the MCP server.',
+};
+
+const UNREADABLE: Refusal = {
+  ...{ status: 400, code: 'invalid_request' },
+  message: 'The body is not UTF-8.',
 };
 
 const TOO_LARGE: Refusal = {

@@ -88,7 +88,7 @@ const CODES = {
   invalid_json: {
     status: 400,
     message: 'The body is not valid JSON.',
-    advice: 'Send one JSON value in UTF-8; send no Content-Type header when there is no body.',
+    advice: 'Send one JSON value in UTF-8.',
   },
   not_found: {
     status: 404,
@@ -145,7 +145,8 @@ const CODES = {
   unsupported_media_type: {
     status: 415,
     message: 'Send the body as JSON with "Content-Type: application/json", a file as multipart/form-data.',
-    advice: 'Send JSON with the header "Content-Type: application/json"; files as multipart/form-data.',
+    advice:
+      'Send JSON with the header "Content-Type: application/json", in UTF-8 and not compressed; files as multipart/form-data.',
   },
   waiting_choice_required: {
     status: 409,

@@ -127,5 +127,5 @@ function partsOf({ code, status, message, param }: ApiError): Parts {
   if (status === 429) return errorParts(4, details, status);
   if (status === 503) return errorParts(2, details);
   if (code === 'access_token_missing' || status >= 500) return errorParts(131_000, details);
-  return errorParts(100, details, status === 413 || status === 409 ? status : 400);
+  return errorParts(100, details, [409, 413, 415].includes(status) ? status : 400);
 }

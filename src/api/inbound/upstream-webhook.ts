@@ -161,6 +161,7 @@ function receiveWebhook(
     method: 'POST',
     url: '/upstream/webhook',
     bodyLimit: MAX_BODY_BYTES,
+    config: { keepsBytes: true },
     onRequest: async (request) => {
       if (!isUpstreamSignature(request.headers['x-hub-signature-256']))
         throw new ApiError('invalid_signature');

@@ -22,9 +22,14 @@ export const validatorCompiler: FastifySchemaCompiler<TSchema> = ({ schema, http
   return (value: unknown) => {
     const read = httpPart === 'body' ? (value ?? {}) : readIntegers(schema, value);
     if (validator.Check(read)) return { value: read };
+    if (httpPart === 'body' && (value ?? null) === null) return { error: missingBody() };
     return { error: schemaError(validator.Errors(read), schema) };
   };
 };
+
+export function missingBody(): ApiError {
+  return invalidParameter('', 'The body is missing: send a JSON object.');
+}
 
 const INTEGER = /^-?\d{1,15}$/;
 

@@ -1,25 +1,28 @@
 import { readFile } from 'node:fs/promises';
 import { InvalidArgumentError } from 'commander';
+import { readBody } from '../http/read-body.ts';
+import { utf8Text } from '../http/utf8-text.ts';
 import { invalidValue } from '../request-input.ts';
 
-const MAX_INPUT_CHARS = 65_536;
+const MAX_INPUT_BYTES = 65_536;
 
 /** Reads standard input: secrets do not belong on a command line, where other users of the machine see them. */
 export async function readStdin(): Promise<string> {
-  let text = '';
-  for await (const chunk of process.stdin.setEncoding('utf8')) {
-    text += chunk;
-    if (text.length > MAX_INPUT_CHARS) throw invalidValue('There is too much on standard input.');
-  }
-  return text;
+  const bytes = await readBody(process.stdin, MAX_INPUT_BYTES);
+  if (bytes === null) throw invalidValue('There is too much on standard input.');
+  return utf8TextOf('Standard input', bytes);
 }
 
 export async function readNamedFile(path: string): Promise<string> {
-  try {
-    return await readFile(path, 'utf8');
-  } catch {
-    throw invalidValue(`The file ${path} cannot be read.`);
-  }
+  const bytes = await readFile(path).catch(() => null);
+  if (bytes === null) throw invalidValue(`The file ${path} cannot be read.`);
+  return utf8TextOf(`The file ${path}`, bytes);
+}
+
+function utf8TextOf(what: string, bytes: Buffer): string {
+  const text = utf8Text(bytes);
+  if (text === null) throw invalidValue(`${what} is not UTF-8.`);
+  return text;
 }
 
 export function parseList(text: string): string[] {

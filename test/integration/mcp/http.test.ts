@@ -33,7 +33,7 @@ beforeEach(async () => {
 /** As a program does that sets every header itself, over a connection that no other request uses. */
 async function post(
   headers: Record<string, string>,
-  body = '{}',
+  body: string | Buffer = '{}',
   path = '/mcp',
   agent: Agent | false = false,
 ): Promise<number> {
@@ -70,6 +70,15 @@ test.each(ERAS)('callers that begin with %s see what their own key may see', asy
     expect((await caller.client.listTools()).tools.map(({ name }) => name)).not.toContain('sendMessage');
     await caller.close();
   }
+});
+
+test('a body that is no UTF-8, or said to be something else, is refused', async () => {
+  const latin1 = Buffer.from(INITIALIZE.replace('test', 'é'), 'latin1');
+  expect(await post(asCaller(), latin1)).toBe(400);
+  const charset = { ...asCaller(), 'content-type': 'application/json; charset=iso-8859-1' };
+  expect(await post(charset, INITIALIZE)).toBe(415);
+  expect(await post({ ...asCaller(), 'content-encoding': 'gzip' }, INITIALIZE)).toBe(415);
+  expect(await post(asCaller(), INITIALIZE)).toBe(200);
 });
 
 describe('a key', () => {

@@ -21,7 +21,7 @@ import type { ExternalContext } from '../../external/external-app.ts';
 import { sendJsonText } from '../../external/schema-kit.ts';
 import { type Account, accountOf } from '../../keys/api-key-auth.ts';
 import { restOperation } from '../../operations/operation.ts';
-import { validatorCompiler } from '../../plugins/validation.ts';
+import { missingBody, validatorCompiler } from '../../plugins/validation.ts';
 import { sendProblem, sendWarnings } from './check-send.ts';
 import { isOutcome } from './outcome-waiter.ts';
 import { HOLD_MS, queueMessage } from './queue-message.ts';
@@ -38,6 +38,7 @@ const BODY_LIMIT_BYTES = 256 * 1024;
 const sendValidator: typeof validatorCompiler = (route) => {
   if (route.httpPart !== 'body') return validatorCompiler(route);
   return (value: unknown) => {
+    if ((value ?? null) === null) return { error: missingBody() };
     const problem = sendProblem(value);
     if (problem === null) return { value };
     return { error: invalidParameter(problem.param, problem.message) };
