@@ -10,18 +10,21 @@ export type Contact = {
   userId: string | null;
   parentUserId: string | null;
   waId: string | null;
+  /** Other digits under which upstream or people write the phone. */
+  phones: readonly string[];
   profileName: string | null;
   username: string | null;
 };
 
 const CONTACT = `id, waba_id as "wabaId", user_id as "userId", parent_user_id as "parentUserId", wa_id as "waId",
+  array(select a.phone from phone_aliases a where a.waba_id = contacts.waba_id and a.wa_id = contacts.wa_id) as phones,
   profile_name as "profileName", username`;
 
 export type ContactWithConversations = Contact & {
   conversations: { id: string; phoneNumberId: string }[];
 };
 
-/** Each with its conversations with these numbers; an id of another of the WABAs may bring more contacts. */
+/** By these ids or another spelling of a phone; each with its conversations with these numbers; an id of another of the WABAs may bring more contacts. */
 export async function findContacts(
   trx: Transaction,
   ids: readonly { wabaId: string; userId: string | null; waId: string | null }[],
@@ -44,6 +47,10 @@ async function findContactsBy(
   values: readonly string[],
   phoneNumberIds: readonly string[],
 ): Promise<ContactWithConversations[]> {
+  const actual =
+    column === 'user_id'
+      ? ''
+      : '|| array(select a.wa_id from phone_aliases a where a.waba_id = any (?::text[]) and a.phone = any (?::text[]))';
   // A customer has few conversations and a number many: no index that begins with the number is to be taken for this.
   return await query<ContactWithConversations>(
     trx,
@@ -52,8 +59,8 @@ async function findContactsBy(
                         from conversations v
                        where v.contact_id = contacts.id and v.merged_into is null
                          and v.phone_number_id || '' = any (?::text[])), '[]') as conversations
-       from contacts where waba_id = any (?::text[]) and ${column} = any (?::text[])`,
-    [phoneNumberIds, wabaIds, values],
+       from contacts where waba_id = any (?::text[]) and ${column} = any (?::text[] ${actual})`,
+    [phoneNumberIds, wabaIds, values, ...(actual === '' ? [] : [wabaIds, values])],
   );
 }
 

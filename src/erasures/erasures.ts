@@ -149,7 +149,8 @@ export async function knownCustomer(
   const [condition, value] = conditionOf(named);
   const rows = await query<{ id: string; waId: string | null; userId: string | null }>(
     database,
-    `select id, wa_id as "waId", user_id as "userId" from contacts where waba_id = :wabaId and (${condition})`,
+    `select id, wa_id as "waId", user_id as "userId" from contacts where waba_id = :wabaId and (${condition})
+      order by wa_id = :value desc limit 1`,
     { wabaId, value },
   );
   const [contact] = rows;

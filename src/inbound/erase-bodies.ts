@@ -16,7 +16,7 @@ import { byteaArray } from '../platform/postgres/arrays.ts';
 import type { Transaction } from '../platform/postgres/database.ts';
 import { query, queryColumn, queryValue } from '../platform/postgres/sql.ts';
 import { recipientOf } from './split/echoes.ts';
-import { ERASED_PART, isErased, type PersonIds } from './split/item-context.ts';
+import { ERASED_PART, isErased, type PersonIds, type Spelled } from './split/item-context.ts';
 import { type IdentityChange, readIdentityChange } from './split/message-items.ts';
 import {
   type NumberItem,
@@ -235,13 +235,14 @@ function peopleOf(item: UpstreamItem): string[] {
   if (item.kind === 'upstream') return [];
   if (item.kind !== 'message') {
     const participant = item.kind === 'status' ? item.participant : null;
-    return [item.recipient.waId, item.recipient.userId, participant].filter((id) => id !== null);
+    return [...idsOf(item.recipient, null), participant].filter((id) => id !== null);
   }
   return idsOf(item.sender, item.identityChange);
 }
 
-function idsOf({ waId, userId }: PersonIds, change: IdentityChange | null): string[] {
-  const ids = [waId, userId];
+function idsOf(person: PersonIds & Partial<Spelled>, change: IdentityChange | null): string[] {
+  const { waId, userId, otherPhone = null } = person;
+  const ids = [waId, userId, otherPhone];
   if (change !== null) ids.push(change.waId, change.userId, change.previousWaId, change.previousUserId);
   return ids.filter((id) => id !== null);
 }

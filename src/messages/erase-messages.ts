@@ -253,36 +253,13 @@ export async function erasePaymentReports(trx: Transaction, eventIds: readonly s
   );
 }
 
-/** The other digits that upstream has for a customer, and the pace of sends. */
-export async function eraseRecipient(
-  trx: Transaction,
-  wabaId: string,
-  ids: readonly string[],
-): Promise<{ aliases: number; pacing: number }> {
-  const aliases = await execute(
-    trx,
-    `delete from phone_aliases where waba_id = :wabaId
-        and (phone = any (cast(:ids as text[])) or wa_id = any (cast(:ids as text[])))`,
-    { wabaId, ids },
-  );
-  const pacing = await execute(
+/** The pace of sends to a customer. */
+export async function erasePacing(trx: Transaction, wabaId: string, ids: readonly string[]): Promise<number> {
+  return await execute(
     trx,
     `delete from send_pacing where recipient = any (cast(:ids as text[]))
         and phone_number_id in (select phone_number_id from phone_numbers where waba_id = :wabaId)`,
     { wabaId, ids },
-  );
-  return { aliases, pacing };
-}
-
-export async function forgetAliases(
-  trx: Transaction,
-  wabaId: string,
-  waIds: readonly string[],
-): Promise<void> {
-  await execute(
-    trx,
-    'delete from phone_aliases where waba_id = :wabaId and wa_id = any (cast(:waIds as text[]))',
-    { wabaId, waIds },
   );
 }
 

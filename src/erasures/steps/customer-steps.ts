@@ -5,6 +5,7 @@ import {
   type ErasedPerson,
   eraseCustomers,
 } from '../../customers/erase-customers.ts';
+import { eraseAliases } from '../../customers/phone-aliases.ts';
 import { eraseFromBodies, FIRST_BODY } from '../../inbound/erase-bodies.ts';
 import { dropHistory } from '../../inbound/history.ts';
 import { hasNewBodies } from '../../inbox/bodies.ts';
@@ -12,7 +13,7 @@ import { holdIntake, lockIntake } from '../../inbox/intake-lock.ts';
 import { shardOf } from '../../inbox/shards.ts';
 import {
   eraseMessages,
-  eraseRecipient,
+  erasePacing,
   quietMessages,
   rememberMessages,
   stopSends,
@@ -232,7 +233,9 @@ const customer: ErasureStep = {
     const ids = subject.ids.filter((id) => subject.heldUntil[id] === undefined);
     const gone = await eraseCustomers(trx, { conversationIds, contactIds });
     if (erasure.kind === 'conversation' && gone.contacts === 0) return { after: null, counts: gone };
-    return { after: null, counts: { ...gone, ...(await eraseRecipient(trx, wabaId, ids)) } };
+    const aliases = await eraseAliases(trx, wabaId, ids);
+    const pacing = await erasePacing(trx, wabaId, ids);
+    return { after: null, counts: { ...gone, aliases, pacing } };
   },
 };
 

@@ -1,8 +1,9 @@
 import type { Contact } from '../../customers/customers.ts';
-import type { PersonIds } from '../split/item-context.ts';
+import type { PhoneAlias } from '../../customers/phone-aliases.ts';
+import type { PersonIds, Spelled } from '../split/item-context.ts';
 import type { IdentityChange } from '../split/message-items.ts';
 
-type Sighting = PersonIds & {
+type Sighting = Spelled & {
   wabaId: string;
   parentUserId: string | null;
   name: string | null;
@@ -22,15 +23,24 @@ const DESCRIPTION = ['profileName', 'username', 'parentUserId'] as const;
  */
 export class BatchCustomers {
   readonly merges: { wabaId: string; keptId: string; droppedId: string }[] = [];
+  /** Pairs of phones that the batch shows and that are not stored. */
+  readonly aliases: PhoneAlias[] = [];
   readonly changed = new Set<BatchCustomer>();
+  readonly #actual = new Map<string, string>();
   readonly #by = { userId: new Map<string, BatchCustomer>(), waId: new Map<string, BatchCustomer>() };
   readonly #replaced = new Map<BatchCustomer, BatchCustomer>();
 
   constructor(stored: readonly Contact[]) {
-    for (const contact of stored) this.#index({ ...contact });
+    for (const contact of stored) {
+      this.#index({ ...contact });
+      for (const phone of contact.phones)
+        if (contact.waId !== null) this.#actual.set(`${contact.wabaId} ${phone}`, contact.waId);
+    }
   }
 
-  see(sighting: Sighting): BatchCustomer {
+  see(seen: Sighting): BatchCustomer {
+    const sighting = { ...seen, waId: this.#actualPhone(seen.wabaId, seen.waId) };
+    this.#join(sighting);
     const customer = this.#match(sighting) ?? this.#create(sighting.wabaId);
     this.#setId(customer, 'userId', sighting.userId);
     this.#setId(customer, 'waId', sighting.waId);
@@ -55,8 +65,29 @@ export class BatchCustomers {
     return customer;
   }
 
-  find(ids: PersonIds & { wabaId: string }): BatchCustomer | undefined {
+  find({ wabaId, userId, waId }: PersonIds & { wabaId: string }): BatchCustomer | undefined {
+    const ids = { wabaId, userId, waId: this.#actualPhone(wabaId, waId) };
     return this.#known(ids, 'userId') ?? this.#known(ids, 'waId');
+  }
+
+  #actualPhone(wabaId: string, waId: string | null): string | null {
+    return waId === null ? null : (this.#actual.get(`${wabaId} ${waId}`) ?? waId);
+  }
+
+  /** A phone under two spellings is one: whoever was known under the other one goes on under this. */
+  #join({ wabaId, userId, waId, otherPhone }: Sighting): void {
+    const key = `${wabaId} ${otherPhone}`;
+    if (otherPhone === null || waId === null || waId === otherPhone || this.#actual.get(key) === waId) return;
+    this.#actual.set(key, waId);
+    this.aliases.push({ wabaId, phone: otherPhone, waId });
+    const former = this.#match({ wabaId, userId, waId: otherPhone });
+    const now = this.#match({ wabaId, userId, waId });
+    const areTwo = (former?.userId ?? null) !== null && (now?.userId ?? null) !== null;
+    if (areTwo && former !== undefined && former !== now) this.#clearId(former, 'waId');
+    const customer = areTwo ? now : this.#same(former, now);
+    if (customer === undefined) return;
+    this.#setId(customer, 'waId', waId);
+    customer.phones = [...customer.phones, otherPhone];
   }
 
   current(customer: BatchCustomer): BatchCustomer {
@@ -99,7 +130,7 @@ export class BatchCustomers {
 
   #create(wabaId: string): BatchCustomer {
     const nothing = { userId: null, parentUserId: null, waId: null, profileName: null, username: null };
-    const customer: BatchCustomer = { id: null, wabaId, ...nothing };
+    const customer: BatchCustomer = { id: null, wabaId, ...nothing, phones: [] };
     this.changed.add(customer);
     return customer;
   }

@@ -4,8 +4,8 @@ import {
   findConversations,
   openConversations,
 } from '../../customers/customers.ts';
+import { actualPhones } from '../../customers/phone-aliases.ts';
 import type { Transaction } from '../../platform/postgres/database.ts';
-import { query } from '../../platform/postgres/sql.ts';
 import type { PersonIds } from '../split/item-context.ts';
 import { BatchCustomers } from './batch-customers.ts';
 import { writeContacts } from './save-customers.ts';
@@ -21,9 +21,9 @@ export async function conversationsWith(
   seen: readonly SeenCustomer[],
   { isActivity }: { isActivity: boolean },
 ): Promise<string[]> {
-  const known = await underKnownPhones(trx, seen);
+  const known = await actualPhones(trx, seen);
   const customers = new BatchCustomers(await findContacts(trx, known));
-  const nothing = { parentUserId: null, name: null, username: null };
+  const nothing = { parentUserId: null, name: null, username: null, otherPhone: null };
   const found = known.map((one) => customers.see({ ...one, ...nothing }));
   const { done } = await writeContacts(trx, customers, []);
   await done;
@@ -43,19 +43,4 @@ export async function conversationsWith(
 
 function keyOf({ phoneNumberId, partnerId }: Omit<ConversationPair, 'wabaId'>): string {
   return `${phoneNumberId} ${partnerId}`;
-}
-
-/** Upstream may name a phone as somebody dialled it; its responses to messages told under which digits it knows it. */
-export async function underKnownPhones<Seen extends SeenCustomer>(
-  trx: Transaction,
-  seen: readonly Seen[],
-): Promise<Seen[]> {
-  const rows = await query<{ wabaId: string; phone: string; waId: string }>(
-    trx,
-    `select waba_id as "wabaId", phone, wa_id as "waId" from phone_aliases
-      where (waba_id, phone) in (select * from unnest(?::text[], ?::text[]))`,
-    [seen.map(({ wabaId }) => wabaId), seen.map(({ waId }) => waId)],
-  );
-  const actual = new Map(rows.map(({ wabaId, phone, waId }) => [`${wabaId} ${phone}`, waId]));
-  return seen.map((one) => ({ ...one, waId: actual.get(`${one.wabaId} ${one.waId}`) ?? one.waId }));
 }

@@ -7,8 +7,9 @@ import {
   mergeContacts,
   saveContacts,
 } from '../../customers/customers.ts';
+import { noteAliases } from '../../customers/phone-aliases.ts';
 import type { Transaction } from '../../platform/postgres/database.ts';
-import type { PersonIds } from '../split/item-context.ts';
+import type { PersonIds, Spelled } from '../split/item-context.ts';
 import type { MessageItem } from '../split/message-items.ts';
 import type { NumberItem, Owned } from '../split/upstream-items.ts';
 import {
@@ -34,12 +35,18 @@ export async function findCustomers(
 }
 
 function idsIn({ item, wabaId }: Owned<NumberItem>): (PersonIds & { wabaId: string })[] {
-  if (item.kind !== 'message') return [{ wabaId, ...item.recipient }];
+  if (item.kind !== 'message') return spellingsOf({ wabaId, ...item.recipient });
   const { identityChange: change } = item;
   const sender = { wabaId, ...senderIds(item) };
-  if (change === null) return [sender];
+  if (change === null) return spellingsOf({ ...sender, otherPhone: item.sender.otherPhone });
   const before = { wabaId, userId: change.previousUserId, waId: change.previousWaId };
   return [sender, before, { wabaId, userId: change.userId, waId: change.waId }];
+}
+
+/** The ids of a person, for each spelling of the phone. */
+export function spellingsOf({ wabaId, userId, waId, otherPhone }: Spelled & { wabaId: string }) {
+  const own = { wabaId, userId, waId };
+  return otherPhone === null ? [own] : [own, { wabaId, userId: null, waId: otherPhone }];
 }
 
 function senderIds({ sender: { userId, waId } }: MessageItem): PersonIds {
@@ -110,9 +117,12 @@ function applyItem(
     return [[item, customers.see({ ...item.sender, ...senderIds(item), wabaId })]];
   }
   // A status or payment that has both ids of its recipient links them; one alone tells nothing new.
-  const { userId, waId } = item.recipient;
-  if (userId !== null && waId !== null)
-    customers.see({ wabaId, userId, waId, parentUserId: null, name: null, username: null });
+  const { userId, waId, otherPhone } = item.recipient;
+  const areSeveral = waId !== null && (userId !== null || otherPhone !== null);
+  const isKnown =
+    customers.find({ wabaId, userId, waId }) ?? customers.find({ wabaId, userId, waId: otherPhone });
+  if (areSeveral && (userId !== null || isKnown !== undefined))
+    customers.see({ wabaId, userId, waId, otherPhone, parentUserId: null, name: null, username: null });
   return [];
 }
 
@@ -132,6 +142,7 @@ export async function writeContacts(
 ): Promise<{ done: Promise<void> }> {
   for (const { wabaId, keptId, droppedId } of customers.merges)
     await mergeContacts(trx, wabaId, keptId, droppedId);
+  await noteAliases(trx, customers.aliases);
   const changed = [...customers.changed];
   const fresh = changed.filter((customer) => customer.id === null);
   const ids = await enough(trx, drawn, fresh.length);

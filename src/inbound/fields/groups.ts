@@ -5,10 +5,10 @@ import {
   openConversations,
 } from '../../customers/customers.ts';
 import { type GroupNews, type NewMember, noteGroups, noteMembers } from '../../customers/groups.ts';
+import { actualPhones } from '../../customers/phone-aliases.ts';
 import type { Transaction } from '../../platform/postgres/database.ts';
 import { BatchCustomers } from '../customers/batch-customers.ts';
-import { underKnownPhones } from '../customers/customer-conversations.ts';
-import { writeContacts } from '../customers/save-customers.ts';
+import { spellingsOf, writeContacts } from '../customers/save-customers.ts';
 import { type GroupReport, readGroupReports } from '../split/groups.ts';
 import type { FieldValue } from './field-values.ts';
 
@@ -98,8 +98,8 @@ async function membersOf(trx: Transaction, reports: readonly PlacedReport[]): Pr
     people.map((person) => ({ ...person, wabaId, phoneNumberId, conversationId, at })),
   );
   if (named.length === 0) return [];
-  const people = await underKnownPhones(trx, named);
-  const customers = new BatchCustomers(await findContacts(trx, people));
+  const people = await actualPhones(trx, named);
+  const customers = new BatchCustomers(await findContacts(trx, people.flatMap(spellingsOf)));
   const found = people.map((person) =>
     person.state === 'left' ? customers.find(person) : customers.see({ ...person, name: null }),
   );

@@ -1,7 +1,7 @@
 import type { Contact } from '../../customers/customers.ts';
 import type { Subscriber } from '../../endpoints/endpoint-settings.ts';
 import type { SavedCustomers } from '../customers/save-customers.ts';
-import type { PersonIds } from '../split/item-context.ts';
+import type { Spelled } from '../split/item-context.ts';
 import type { MessageItem } from '../split/message-items.ts';
 import type { StatusItem } from '../split/status-items.ts';
 import type { Owned } from '../split/upstream-items.ts';
@@ -91,7 +91,7 @@ export function isPlain(owned: Owned): owned is Owned<PlainItem> {
   return !item.placeholder && item.identityChange === null && item.media === null && item.order === null;
 }
 
-export function personOf(item: PlainItem): PersonIds {
+export function personOf(item: PlainItem): Spelled {
   return item.kind === 'message' ? item.sender : item.recipient;
 }
 
@@ -103,16 +103,19 @@ export function personKeyOf({ wabaId, item }: Owned<PlainItem>): string {
 
 /** Whether what an item says about its customer is stored. Both ids of a recipient make a contact, one alone does not. */
 export function saysNothingNew(item: PlainItem, person: Person): boolean {
-  const { userId, waId } = personOf(item);
+  const { userId, waId, otherPhone } = personOf(item);
   if (person === null) return item.kind === 'status' && (userId === null || waId === null);
   const { contact } = person;
-  const ids = [
-    [userId, contact.userId],
-    [waId, contact.waId],
-  ] as const;
-  return [...ids, ...descriptionIn(item, contact)].every(
+  if (otherPhone !== null && !contact.phones.includes(otherPhone)) return false;
+  if (waId !== null && !isPhoneOf(contact, waId)) return false;
+  return [[userId, contact.userId] as const, ...descriptionIn(item, contact)].every(
     ([value, known]) => value === null || value === known,
   );
+}
+
+/** In either spelling. */
+export function isPhoneOf({ waId: own, phones }: Pick<Contact, 'waId' | 'phones'>, waId: string): boolean {
+  return own === waId || phones.includes(waId);
 }
 
 function descriptionIn(item: PlainItem, contact: Contact) {

@@ -5,6 +5,7 @@ import { findCustomers } from '../customers/save-customers.ts';
 import type { Owned } from '../split/upstream-items.ts';
 import {
   type FindCustomer,
+  isPhoneOf,
   type KnownCustomer,
   type KnownCustomers,
   type PlainItem,
@@ -66,18 +67,20 @@ type Read = {
 /** Null where the item is about several contacts, or opens a conversation of a contact that is there. */
 function customerOf(owned: Owned<PlainItem>, { contacts, endpoints, ids }: Read): KnownCustomer | null {
   const { item, wabaId } = owned;
-  const { userId, waId } = personOf(item);
+  const { userId, waId, otherPhone } = personOf(item);
   const [contact, ...others] = contacts.filter(
     (one) =>
       one.wabaId === wabaId &&
-      ((userId !== null && one.userId === userId) || (waId !== null && one.waId === waId)),
+      ((userId !== null && one.userId === userId) ||
+        [waId, otherPhone].some((phone) => phone !== null && isPhoneOf(one, phone))),
   );
   const subscribers = endpoints.filter((one) => one.wabaId === wabaId);
   if (contact === undefined) {
     if (item.kind === 'status') return { person: null, subscribers, isNew: false };
-    if (ids === undefined) return null;
+    // An alias is stored the usual way.
+    if (ids === undefined || otherPhone !== null) return null;
     const { parentUserId, name: profileName, username } = item.sender;
-    const made = { id: ids.contactId, wabaId, userId, waId, parentUserId, profileName, username };
+    const made = { id: ids.contactId, wabaId, userId, waId, parentUserId, profileName, username, phones: [] };
     return { person: { contact: made, conversationId: ids.conversationId }, subscribers, isNew: true };
   }
   const conversation = contact.conversations.find((one) => one.phoneNumberId === item.phoneNumberId);

@@ -1,6 +1,6 @@
 import { items, type JsonNode, member, stringOf } from '../../platform/json/json-text.ts';
 import { boundedIdOf } from '../../platform/json/storable-text.ts';
-import { type PersonIds, timestampOf } from './item-context.ts';
+import { type PersonIds, timestampOf, waIdOf } from './item-context.ts';
 
 export type Call = PersonIds & { at: Date };
 
@@ -30,6 +30,7 @@ function isOfCustomer(call: JsonNode, business: string | null): boolean {
 
 function callOf(call: JsonNode, phone: string, user: string): Call | null {
   const at = timestampOf(member(call, 'timestamp'));
-  const [waId, userId] = [boundedIdOf(member(call, phone)), boundedIdOf(member(call, user))];
+  const [named, userId] = [boundedIdOf(member(call, phone)), boundedIdOf(member(call, user))];
+  const waId = named === null ? null : waIdOf(named);
   return at === null || (waId === null && userId === null) ? null : { waId, userId, at };
 }

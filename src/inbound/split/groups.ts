@@ -6,6 +6,7 @@ import { type PersonIds, timestampOf, waIdOf } from './item-context.ts';
 type MemberState = 'member' | 'requested' | 'left';
 
 type GroupPerson = PersonIds & {
+  otherPhone: string | null;
   parentUserId: string | null;
   username: string | null;
   state: MemberState;
@@ -118,5 +119,6 @@ function personOf(person: JsonNode, state: MemberState): GroupPerson[] {
   if (waId === null && userId === null) return [];
   const parentUserId = boundedIdOf(member(person, 'parent_user_id'));
   const username = shortTextOf(member(person, 'username'), MAX_NAME_CHARS);
-  return [{ waId, userId, parentUserId, username, state }];
+  const otherPhone = phone !== null && named !== null && phone !== waId ? phone : null;
+  return [{ waId, userId, otherPhone, parentUserId, username, state }];
 }

@@ -176,6 +176,9 @@ function groupById(contacts: readonly Contact[], idName: 'waId' | 'userId') {
 /** The ids of a person: phone-based, business-scoped, or both. */
 export type PersonIds = { waId: string | null; userId: string | null };
 
+/** `otherPhone`: the digits under which upstream names the phone of `waId` beside it. */
+export type Spelled = PersonIds & { otherPhone: string | null };
+
 /** Nearly every number of upstream, so that nothing more is done for it. */
 const PLAIN_DIGITS = /^[1-9]\d*$/;
 
@@ -216,7 +219,7 @@ function contactsOfPerson(contacts: ValueContacts, { waId, userId }: PersonIds, 
     });
 }
 
-export type Sender = PersonIds & {
+export type Sender = Spelled & {
   parentUserId: string | null;
   name: string | null;
   /** Without the `@` that some payloads put in front. */
@@ -225,14 +228,30 @@ export type Sender = PersonIds & {
 
 const MAX_NAME_CHARS = 256;
 
+/** The phone of an item and that of the entry beside it may differ, as upstream says: the entry has the `wa_id`. */
+function spelled(phone: string | null, contacts: readonly JsonNode[]): Pick<Spelled, 'waId' | 'otherPhone'> {
+  const entries = contacts.flatMap((contact) => boundedIdOf(member(contact, 'wa_id')) ?? []).map(waIdOf);
+  const [first = null] = entries;
+  const isPair = phone !== null && first !== null && !entries.includes(phone) && areBothPhones(phone, first);
+  return isPair ? { waId: first, otherPhone: phone } : { waId: phone ?? first, otherPhone: null };
+}
+
+function areBothPhones(one: string, other: string): boolean {
+  return PLAIN_DIGITS.test(one) && PLAIN_DIGITS.test(other);
+}
+
 /** The sender of a message, completed from the `contacts[]` entries of that sender. Throws OversizedIdError. */
 export function readSender(message: JsonNode, contacts: readonly JsonNode[]): Sender {
   const id = (own: string, name: string) => idOf(member(message, own)) ?? contactId(contacts, name);
   const ofProfile = (name: string) =>
     firstOf(contacts, (contact) => shortTextOf(member(member(contact, 'profile'), name), MAX_NAME_CHARS));
   const username = ofProfile('username')?.replace(/^@+/, '') ?? '';
+  const from = idOf(member(message, 'from'));
+  const phone = from === null ? null : waIdOf(from);
+  // A change of the number has the old one and the new one.
+  const isSystem = stringOf(member(message, 'type')) === 'system';
   return {
-    waId: id('from', 'wa_id'),
+    ...spelled(phone, isSystem && phone !== null ? [] : contacts),
     userId: id('from_user_id', 'user_id'),
     parentUserId: id('from_parent_user_id', 'parent_user_id'),
     name: ofProfile('name'),
@@ -241,9 +260,9 @@ export function readSender(message: JsonNode, contacts: readonly JsonNode[]): Se
 }
 
 /** The person that a status is about, completed from the `contacts[]` entries of that person. Throws OversizedIdError. */
-export function readRecipient({ waId, userId }: PersonIds, contacts: readonly JsonNode[]): PersonIds {
+export function readRecipient({ waId, userId }: PersonIds, contacts: readonly JsonNode[]): Spelled {
   return {
-    waId: waId === null ? contactId(contacts, 'wa_id') : storableId(waId),
+    ...spelled(waId === null ? null : waIdOf(storableId(waId)), contacts),
     userId: userId === null ? contactId(contacts, 'user_id') : storableId(userId),
   };
 }

@@ -24,9 +24,10 @@ import {
   type ItemContext,
   ItemRefused,
   memberRemovals,
-  type PersonIds,
   readRecipient,
+  type Spelled,
   timestampOf,
+  waIdOf,
 } from './item-context.ts';
 
 const MAX_STATUS_CHARS = 128;
@@ -38,7 +39,7 @@ export type StatusItem = ItemBase & {
   /** The group member it is about; upstream sends one status object per member under one id. */
   participant: string | null;
   at: Date | null;
-  recipient: PersonIds;
+  recipient: Spelled;
   /** The group that the message went to; null when it went to one person. */
   groupId: string | null;
   errorsJson: string | null;
@@ -109,7 +110,7 @@ export type PaymentItem = ItemBase & {
   status: string | null;
   transactionId: string | null;
   /** The customer; null for what upstream does not say. */
-  recipient: PersonIds;
+  recipient: Spelled;
 };
 
 /** Whether a `statuses[]` entry is about a payment and not about a message: it says so, or has a `payment`. */
@@ -210,8 +211,12 @@ function readPaymentItem(entry: JsonNode, context: ItemContext, path: string): P
     status,
     transactionId,
     recipient: {
-      waId: boundedIdOf(member(entry, 'recipient_id')),
+      ...phoneOf(boundedIdOf(member(entry, 'recipient_id'))),
       userId: boundedIdOf(member(entry, 'recipient_user_id')),
     },
   };
+}
+
+function phoneOf(id: string | null): Pick<Spelled, 'waId' | 'otherPhone'> {
+  return { waId: id === null ? null : waIdOf(id), otherPhone: null };
 }

@@ -8,9 +8,9 @@ import {
   saveContacts,
 } from '../../customers/customers.ts';
 import { lockCustomers } from '../../customers/customers-lock.ts';
+import { actualPhones, noteAliases } from '../../customers/phone-aliases.ts';
 import { shardOf } from '../../inbox/shards.ts';
 import type { Transaction } from '../../platform/postgres/database.ts';
-import { execute, query } from '../../platform/postgres/sql.ts';
 
 /** A phone (digits) or a business-scoped user id. */
 type Person = { waId: string; userId: null } | { waId: null; userId: string };
@@ -53,12 +53,8 @@ async function openedConversation(
 /** Upstream may know a phone under other digits; its answers told which. */
 async function actualRecipient(trx: Transaction, wabaId: string, recipient: Person): Promise<Person> {
   if (recipient.waId === null) return recipient;
-  const [alias] = await query<{ waId: string }>(
-    trx,
-    'select wa_id as "waId" from phone_aliases where waba_id = ? and phone = ?',
-    [wabaId, recipient.waId],
-  );
-  return alias === undefined ? recipient : { waId: alias.waId, userId: null };
+  const [actual = recipient] = await actualPhones(trx, [{ wabaId, ...recipient }]);
+  return { waId: actual.waId, userId: null };
 }
 
 async function openConversation(
@@ -77,7 +73,7 @@ async function addContact(trx: Transaction, wabaId: string, recipient: Person): 
   const [drawn] = await drawIds(trx, 1);
   if (drawn === undefined) throw new Error('no contact id was drawn');
   const { contactId: id } = drawn;
-  const nothing = { parentUserId: null, profileName: null, username: null };
+  const nothing = { parentUserId: null, profileName: null, username: null, phones: [] };
   await saveContacts(trx, [{ id, wabaId, ...recipient, ...nothing }]);
   return id;
 }
@@ -92,13 +88,8 @@ export async function followPhoneAlias(
   phone: string,
   waId: string,
 ): Promise<void> {
-  await execute(
-    trx,
-    `insert into phone_aliases (waba_id, phone, wa_id) values (?, ?, ?)
-     on conflict (waba_id, phone) do update set wa_id = excluded.wa_id`,
-    [wabaId, phone, waId],
-  );
   await lockCustomers(trx, shardOf(wabaId));
+  await noteAliases(trx, [{ wabaId, phone, waId }]);
   const found = await findContacts(trx, [
     { wabaId, waId: phone, userId: null },
     { wabaId, waId, userId: null },

@@ -1,6 +1,5 @@
 import { readFile } from 'node:fs/promises';
 import { InvalidArgumentError } from 'commander';
-import { readBody } from '../http/read-body.ts';
 import { utf8Text } from '../http/utf8-text.ts';
 import { invalidValue } from '../request-input.ts';
 
@@ -8,9 +7,14 @@ const MAX_INPUT_BYTES = 65_536;
 
 /** Reads standard input: secrets do not belong on a command line, where other users of the machine see them. */
 export async function readStdin(): Promise<string> {
-  const bytes = await readBody(process.stdin, MAX_INPUT_BYTES);
-  if (bytes === null) throw invalidValue('There is too much on standard input.');
-  return utf8TextOf('Standard input', bytes);
+  const chunks: Buffer[] = [];
+  let sizeBytes = 0;
+  for await (const chunk of process.stdin) {
+    chunks.push(Buffer.from(chunk));
+    sizeBytes += chunk.length;
+    if (sizeBytes > MAX_INPUT_BYTES) throw invalidValue('There is too much on standard input.');
+  }
+  return utf8TextOf('Standard input', Buffer.concat(chunks));
 }
 
 export async function readNamedFile(path: string): Promise<string> {

@@ -416,7 +416,8 @@ begin
        select from generate_subscripts(item_keys, 1) as n
         where (are_new[n] or person_ids[n] is null)
           and (exists (select from contacts c where c.waba_id = waba_ids[n] and c.user_id = user_ids[n] offset 0)
-               or exists (select from contacts c where c.waba_id = waba_ids[n] and c.wa_id = wa_ids[n] offset 0))) then
+               or exists (select from contacts c where c.waba_id = waba_ids[n] and c.wa_id = wa_ids[n] offset 0)
+               or exists (select from phone_aliases a where a.waba_id = waba_ids[n] and a.phone = wa_ids[n] offset 0))) then
     return;
   end if;
   if cardinality(statuses) > 0
