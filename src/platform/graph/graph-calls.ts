@@ -251,7 +251,7 @@ export async function sendMessage(connection: GraphConnection, call: SendCall): 
       signal: AbortSignal.timeout(call.timeoutMs),
     });
     const retryAfter = firstOf(answer.headers['retry-after']);
-    const text = await readText(answer.body);
+    const text = await readText(answer);
     return outcomeOf(answer.statusCode, retryAfter, parseObject(text));
   } catch (error) {
     const reason = networkReason(error);

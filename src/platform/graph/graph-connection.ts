@@ -1,4 +1,6 @@
+import type { Readable } from 'node:stream';
 import { Agent, errors, request } from 'undici';
+import { decodedBody } from '../http/decoded-body.ts';
 import { readPastContinue } from '../http/interim-responses.ts';
 import { USER_AGENT } from '../http/user-agent.ts';
 import { GraphError, graphErrorOf, noAnswer } from './graph-error.ts';
@@ -107,7 +109,7 @@ async function exchange(
       ? { headers }
       : { method: 'POST', body: bodyJson, headers: { ...headers, 'content-type': 'application/json' } }),
   });
-  return objectOf(answer, await readText(answer.body, maxAnswerBytes));
+  return objectOf(answer, await readText(answer, maxAnswerBytes));
 }
 
 /** The JSON object of a successful answer. Throws GraphError for every other. */
@@ -123,19 +125,29 @@ export function objectOf(
   return json;
 }
 
-/** Reads a body up to `maxBytes`; a longer one is destroyed. */
+type Answer = { headers: Record<string, string | string[] | undefined>; body: Readable };
+
+/** Reads the body of an answer up to `maxBytes`; a longer one is destroyed. */
 export async function readText(
-  body: AsyncIterable<Buffer>,
+  { headers, body }: Answer,
   maxBytes: number = MAX_ANSWER_BYTES,
 ): Promise<string> {
   const chunks: Buffer[] = [];
   let sizeBytes = 0;
-  for await (const chunk of body) {
+  for await (const chunk of contentOf({ headers, body })) {
     sizeBytes += chunk.length;
     if (sizeBytes > maxBytes) throw noAnswer(`its answer is longer than ${maxBytes} bytes`);
     chunks.push(chunk);
   }
   return Buffer.concat(chunks).toString('utf8');
+}
+
+/** The bytes of an answer as they were before somebody compressed them. Throws GraphError. */
+export function contentOf({ headers, body }: Answer): Readable {
+  const content = decodedBody(body, headers['content-encoding']);
+  if (content !== null) return content;
+  body.on('error', () => undefined).destroy();
+  throw noAnswer('its answer has a Content-Encoding that nobody asked for');
 }
 
 export function parseObject(text: string): Record<string, unknown> | null {

@@ -5,6 +5,7 @@ import { USER_AGENT } from '../http/user-agent.ts';
 import {
   asGraphError,
   checkedMediaUrl,
+  contentOf,
   firstOf,
   type GraphConnection,
   graphGet,
@@ -97,8 +98,10 @@ export async function downloadMedia(
     body.destroy();
     throw refusal(statusCode, firstOf(headers['retry-after']));
   }
+  const content = contentOf(response);
+  content.on('error', () => undefined);
   return {
-    body: chunksOf(body, signal),
+    body: chunksOf(content, signal),
     contentType: firstOf(headers['content-type']) ?? null,
     discard: () => body.destroy(),
   };
@@ -174,7 +177,7 @@ export async function uploadMedia(connection: GraphConnection, call: MediaUpload
       body: Readable.from(body(), { objectMode: false }),
       signal: AbortSignal.any([call.signal, AbortSignal.timeout(timeoutMs)]),
     });
-    return idOf(objectOf(answer, await readText(answer.body)));
+    return idOf(objectOf(answer, await readText(answer)));
   } catch (error) {
     const source = failed();
     if (source !== null) throw source.error;

@@ -38,7 +38,7 @@ export async function passOn(
   try {
     const signal = AbortSignal.timeout(timeoutMs);
     const answer = await request(url, { dispatcher: agent, method, signal, ...content });
-    const text = await readText(answer.body, MAX_ANSWER_BYTES);
+    const text = await readText(answer, MAX_ANSWER_BYTES);
     return { status: answer.statusCode, retryAfter: firstOf(answer.headers['retry-after']), text };
   } catch (error) {
     throw asGraphError(error);

@@ -2,6 +2,7 @@ import { createServer, type IncomingMessage, type ServerResponse } from 'node:ht
 import type { AddressInfo } from 'node:net';
 import { Readable } from 'node:stream';
 import { buffer } from 'node:stream/consumers';
+import { brotliCompressSync, deflateSync, gzipSync } from 'node:zlib';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { type GraphClient, openGraphClient } from '../../../../src/platform/graph/graph-client.ts';
 import { MediaHostRefused } from '../../../../src/platform/graph/graph-connection.ts';
@@ -199,5 +200,50 @@ describe('the Graph API client', () => {
       't',
     );
     for (const request of seen) expect(request.url?.length).toBeLessThan(8_000);
+  });
+});
+
+describe('an answer that was compressed although nobody asked for it', () => {
+  const encodings = [
+    ['gzip', gzipSync],
+    ['x-gzip', gzipSync],
+    ['deflate', deflateSync],
+    ['br', brotliCompressSync],
+  ] as const;
+
+  test.each(encodings)('is read as what it was: %s', async (encoding, compress) => {
+    const file = Buffer.alloc(200_000, 'bytes of the file ');
+    const { graph, url } = await withUpstream((request, response) => {
+      const content = request.url?.endsWith('/file')
+        ? file
+        : JSON.stringify({ url: 'https://x.fbsbx.com/1' });
+      response.writeHead(200, { 'content-encoding': encoding }).end(compress(content));
+    });
+    expect(await graph.lookUpMedia('1', 'token')).toMatchObject({ url: 'https://x.fbsbx.com/1' });
+    const { body } = await graph.download(`${url}/file`, 'token');
+    expect((await buffer(body)).equals(file)).toBe(true);
+  });
+
+  test('is an error when it is cut, when it is none, and when its encoding is not known', async () => {
+    const answers: [string, Buffer][] = [
+      ['gzip', gzipSync('x'.repeat(100_000)).subarray(0, 60)],
+      ['gzip', Buffer.from('not compressed at all')],
+      ['compress', Buffer.from('?')],
+    ];
+    for (const [encoding, bytes] of answers) {
+      const { graph, url } = await withUpstream((_request, response) => {
+        response.writeHead(200, { 'content-encoding': encoding }).end(bytes);
+      });
+      await expect(graph.lookUpMedia('1', 'token')).rejects.toBeInstanceOf(GraphError);
+      const read = async () => await buffer((await graph.download(`${url}/file`, 'token')).body);
+      await expect(read()).rejects.toBeInstanceOf(GraphError);
+    }
+  });
+
+  test('is read only as far as an answer may go', async () => {
+    const { graph } = await withUpstream((_request, response) => {
+      response.writeHead(200, { 'content-encoding': 'gzip' }).end(gzipSync(Buffer.alloc(64 * 1024 * 1024)));
+    });
+    await expect(graph.lookUpMedia('1', 'token')).rejects.toThrow(/longer than/);
   });
 });
