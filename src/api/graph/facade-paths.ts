@@ -30,6 +30,12 @@ export async function requireNumber(database: Database, wabaId: string, id: stri
   if (!(await hasNumber(database, wabaId, id))) throw noSuchObject();
 }
 
+/** Upstream takes `Authorization: OAuth <token>` too, as its older SDKs write it. */
+function takeOAuthToken({ headers }: FastifyRequest): void {
+  const token = /^OAuth +(\S+) *$/i.exec(headers.authorization ?? '')?.[1];
+  if (token !== undefined) headers.authorization = `Bearer ${token}`;
+}
+
 declare module 'fastify' {
   interface FastifyRequest {
     queryToken: string | null;
@@ -41,6 +47,7 @@ declare module 'fastify' {
  * anything logs it or passes it on.
  */
 export function takeTokenFromQuery(request: FastifyRequest): void {
+  takeOAuthToken(request);
   const query = request.query as Record<string, unknown>;
   const { access_token: token } = query;
   delete query.access_token;

@@ -7,6 +7,7 @@ import { notPassedOn, sendFacadeError } from './facade-error.ts';
 import { refuseKeyInQuery, takeTokenFromQuery } from './facade-paths.ts';
 import { facadeDownloads, facadeUploads } from './media-routes.ts';
 import { facadePasses } from './pass-routes.ts';
+import { readMessageForms } from './send-forms.ts';
 import { facadeSends } from './send-routes.ts';
 
 const HANDLER_TIMEOUT_MS = 15_000;
@@ -33,7 +34,10 @@ export async function facadeRoutes(scope: FastifyInstance, context: ExternalCont
     secured.addHook('onRequest', async (request) => refuseKeyInQuery(request));
     refuseNullBody(secured as unknown as FastifyInstance);
     requireStorableValues(secured as unknown as FastifyInstance);
-    facadeSends(secured, context);
+    secured.register(async (forms: ExternalApp) => {
+      readMessageForms(forms);
+      facadeSends(forms, context);
+    });
     facadeUploads(secured, context);
     facadeDownloads(secured, context);
     facadePasses(secured, context);

@@ -148,7 +148,7 @@ export const MAX_COUNTED_MESSAGES = 10_000;
  */
 const MAX_SCANNED_MESSAGES = 20_000;
 
-/** Messages that overtook each other on their way: the latest of so many counts. */
+/** A time behind its arrival would keep the window open for ever. Messages that overtook each other on their way: the latest of so many counts. */
 const NEWEST_INBOUND = 50;
 
 /** Upstream says these about a customer; he wrote nothing. */
@@ -181,12 +181,12 @@ export async function findConversation(
           from (${newest(MAX_COUNTED_MESSAGES)}) as k) as counted
       cross join lateral (
         select greatest(max(recent.at), (
-                 select h.sent_at from messages h
+                 select least(h.sent_at, h.created_at) from messages h
                   where h.conversation_id = c.id and h.origin = 'history' and h.direction = 'inbound'
                     and h.sent_at is not null and h.type not in ${NOT_WRITTEN}
                   order by h.sent_at desc limit 1)) as at
           from (select m.at from (${newest(MAX_SCANNED_MESSAGES)}) as k
-                 cross join lateral (select coalesce(x.sent_at, x.created_at) as at from messages x
+                 cross join lateral (select least(coalesce(x.sent_at, x.created_at), x.created_at) as at from messages x
                                       where x.id = k.id and x.origin is null offset 0) as m
                  where k.direction = 'inbound' and k.type not in ${NOT_WRITTEN}
                  order by k.id desc limit ${NEWEST_INBOUND}) as recent) as written`,

@@ -95,7 +95,7 @@ const MAX_PATH_CHARS = 1_024;
 
 /** Without folders, control and direction characters and quotes. Null when nothing is left. */
 export function uploadedFileName(name: string | undefined): string | null {
-  const cleaned = (name ?? '')
+  const cleaned = meantFileName(name ?? '')
     .slice(-MAX_PATH_CHARS)
     .toWellFormed()
     .replace(/^.*[\\/]/s, '')
@@ -104,4 +104,39 @@ export function uploadedFileName(name: string | undefined): string | null {
     .replace(/^[.\s]+/, '')
     .trimEnd();
   return [...cleaned].slice(0, MAX_NAME_CHARS).join('').slice(0, MAX_NAME_CHARS).toWellFormed() || null;
+}
+
+const ENCODED_WORD = /=\?([\w-]+)\?([bq])\?([^?]*)\?=\s*/gi;
+/** What writers of forms encode, of which a name itself has next to nothing: bytes above ASCII, spaces, quotes and line breaks. */
+const ESCAPE = /%(?:[89a-f][0-9a-f]|20|22|0[ad])/i;
+
+/**
+ * The name that a writer of forms meant: .NET writes encoded words (RFC 2047), aiohttp percent-encodes all of it, browsers only
+ * quotes and line breaks. What is neither stays as it is.
+ */
+function meantFileName(name: string): string {
+  if (name.startsWith('=?')) return name.replace(ENCODED_WORD, decodedWord);
+  if (!ESCAPE.test(name)) return name;
+  try {
+    return decodeURIComponent(name);
+  } catch {
+    return name.replace(/%22/g, '"').replace(/%0[ad]/gi, ' ');
+  }
+}
+
+function decodedWord(word: string, charset: string, encoding: string, text: string): string {
+  const bytes =
+    encoding.toLowerCase() === 'b'
+      ? Buffer.from(text, 'base64')
+      : Buffer.from(
+          text
+            .replaceAll('_', ' ')
+            .replace(/=([0-9a-f]{2})/gi, (_, hex: string) => String.fromCharCode(Number.parseInt(hex, 16))),
+          'latin1',
+        );
+  try {
+    return new TextDecoder(charset, { fatal: true }).decode(bytes);
+  } catch {
+    return word;
+  }
 }

@@ -47,6 +47,21 @@ describe('an uploaded file', () => {
       }),
     );
     expect(uploadedFileName(undefined)).toBeNull();
+    const meant = [
+      ['=?utf-8?B?Y2Fmw6kucGRm?=', 'café.pdf'],
+      ['=?UTF-8?Q?caf=C3=A9_1.pdf?=', 'café 1.pdf'],
+      ['=?iso-8859-1?Q?caf=E9.pdf?=', 'café.pdf'],
+      ['=?utf-8?B?Y2Fm?= =?utf-8?B?w6kucGRm?=', 'café.pdf'],
+      ['=?nonsense?B?Y2Fm?=', '=_nonsense_B_Y2Fm_='],
+      ['caf%C3%A9%20du%20port.pdf', 'café du port.pdf'],
+      ['a%22b%22.txt', 'a_b_.txt'],
+      ['a%0D%0Ab.txt', 'ab.txt'],
+      ['100%25.txt', '100%25.txt'],
+      ['100% %E9.txt', '100% %E9.txt'],
+      ['..%2F..%2Fetc%20passwd', 'etc passwd'],
+      ['a"b.txt', 'a_b.txt'],
+    ];
+    expect(meant.map(([given = '']) => uploadedFileName(given))).toEqual(meant.map(([, name]) => name));
     expect(uploadedFileName(`${'a/'.repeat(1_000)}  ..photo.jpg  `)).toBe('photo.jpg');
   });
 });

@@ -141,6 +141,8 @@ const MAX_FILE_NAME_CHARS = 8_000;
 
 function checkFilePart({ fieldname, filename }: MultipartFile): void {
   if (fieldname !== 'file') throw noSuchField(fieldname);
+  // What the parser puts in place of bytes that are no UTF-8.
+  if (filename.includes('\ufffd')) throw invalidParameter('file', 'The name of the file is not UTF-8.');
   if (filename.length <= MAX_FILE_NAME_CHARS) return;
   throw invalidParameter('file', `The name of the file has up to ${MAX_FILE_NAME_CHARS} characters.`);
 }

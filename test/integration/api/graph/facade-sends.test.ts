@@ -191,3 +191,75 @@ describe('a file', () => {
     expect((await get(`/graph/v26.0/${id}`, other)).status).not.toBe(200);
   });
 });
+
+describe('a message as other clients of upstream write it', () => {
+  async function asForm(form: Record<string, string> | string, headers: Record<string, string> = {}) {
+    const answer = await stack.app.inject({
+      ...{ method: 'POST', url: `/graph/v26.0/${stack.number}/messages` },
+      headers: {
+        authorization: `OAuth ${key}`,
+        'content-type': 'application/x-www-form-urlencoded',
+        ...headers,
+      },
+      payload: typeof form === 'string' ? form : new URLSearchParams(form).toString(),
+    });
+    return { status: answer.statusCode, json: answer.json() };
+  }
+
+  test('is sent when it is a form, with OAuth before the key', async () => {
+    const to = customer();
+    const form = { messaging_product: 'whatsapp', recipient_type: 'individual', to: `+${to}`, type: 'text' };
+    const { status, json } = await asForm({ ...form, text: '{"body":"café & co","preview_url":false}' });
+    expect([status, json.contacts]).toEqual([200, [{ input: `+${to}`, wa_id: to }]]);
+    expect((await stack.sent())[0]?.body).toMatchObject({ text: { body: 'café & co', preview_url: false } });
+    const buttons = {
+      type: 'interactive',
+      interactive:
+        '{"type":"button","body":{"text":"?"},"action":{"buttons":[{"type":"reply","reply":{"id":"1","title":"Yes"}}]}}',
+    };
+    expect((await asForm({ ...form, ...buttons })).status).toBe(200);
+  });
+
+  test('is refused in upstream’s form when the form cannot be read', async () => {
+    const to = customer();
+    for (const form of [
+      `to=${to}&text={"body":"caf%E9"}`,
+      `to=${to}&text=x`,
+      `to=${to}${'&a=1'.repeat(500)}`,
+      '',
+    ]) {
+      const { status, json } = await asForm(form);
+      expect([form.slice(0, 40), status, json.error.code]).toEqual([form.slice(0, 40), 400, 100]);
+    }
+    expect((await asForm('', { authorization: `OAuth ${'x'.repeat(67)}` })).status).toBe(401);
+    expect(await stack.sent()).toEqual([]);
+  });
+
+  test('loses members that are null at every depth, and no entry of a list', async () => {
+    const body = {
+      ...text(customer()),
+      context: null,
+      text: { body: 'Hello', preview_url: null },
+      biz_opaque_callback_data: null,
+    };
+    expect((await post('messages', body)).status).toBe(200);
+    const list = {
+      ...text(customer()),
+      ...{ type: 'interactive', text: null },
+      interactive: {
+        type: 'button',
+        header: null,
+        body: { text: '?', format: null },
+        action: { buttons: [{ type: 'reply', reply: { id: '1', title: 'Yes', icon: null } }], name: null },
+      },
+    };
+    expect((await post('messages', list)).status).toBe(200);
+    const sent = (await stack.sent()).map((one) => JSON.stringify(one.body));
+    expect(sent).toHaveLength(2);
+    expect(sent.filter((json) => json.includes('null'))).toEqual([]);
+    expect(
+      (await post('messages', { ...list, interactive: { ...list.interactive, action: { buttons: [null] } } }))
+        .status,
+    ).toBe(400);
+  });
+});
