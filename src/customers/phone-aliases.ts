@@ -1,3 +1,4 @@
+import type { ErasedTable } from '../platform/erasing.ts';
 import { columnsOf } from '../platform/postgres/arrays.ts';
 import type { Transaction } from '../platform/postgres/database.ts';
 import { execute, query } from '../platform/postgres/sql.ts';
@@ -69,3 +70,5 @@ export async function forgetAliases(
     { wabaId, waIds },
   );
 }
+
+export const PHONE_ALIASES: ErasedTable = { table: 'phone_aliases', count: 'aliases', key: 'waba_id, phone' };

@@ -22,7 +22,6 @@ export const MESSAGE_TABLES = {
     count: 'catalogProducts',
     key: 'waba_id, catalog_id, retailer_id',
   },
-  aliases: { table: 'phone_aliases', count: 'aliases', key: 'waba_id, phone' },
   pacing: { table: 'send_pacing', count: 'pacing', key: 'phone_number_id, recipient', ...OF_NUMBERS },
 } as const satisfies Record<string, ErasedTable>;
 

@@ -2,6 +2,7 @@ import { findWaba } from '../../accounts/accounts.ts';
 import { UPSTREAM_TROUBLES } from '../../accounts/upstream-troubles.ts';
 import { ALERT_TABLES } from '../../alerts/alerts.ts';
 import { CUSTOMER_TABLES } from '../../customers/erase-customers.ts';
+import { PHONE_ALIASES } from '../../customers/phone-aliases.ts';
 import { eventsOfWaba, quietEvents } from '../../deliveries/erase-events.ts';
 import { eraseWabaBodies, FIRST_BODY } from '../../inbound/erase-bodies.ts';
 import { HISTORY_PIECES } from '../../inbound/history.ts';
@@ -136,7 +137,7 @@ export const WABA_STEPS: readonly ErasureStep[] = [
   ...[table(MESSAGE_TABLES.statuses), table(MESSAGE_TABLES.states), table(MESSAGE_TABLES.paymentReports)],
   table(ORDERING_KEYS),
   ...[HISTORY_PIECES, ...CUSTOMER_TABLES].map(table),
-  ...[table(MESSAGE_TABLES.catalogProducts), table(MESSAGE_TABLES.aliases), table(MESSAGE_TABLES.pacing)],
+  ...[table(MESSAGE_TABLES.catalogProducts), table(PHONE_ALIASES), table(MESSAGE_TABLES.pacing)],
   ...[REPLAYS, ALERT_NOTICES, ...ALERT_TABLES, UPSTREAM_TROUBLES, QUARANTINE_COUNTS, ERASED_REPEATS].map(
     table,
   ),
