@@ -245,6 +245,10 @@ describe('one conversation', () => {
     expect((await page(LIST)).data[0]).toEqual(
       Object.fromEntries(Object.keys((await page(LIST)).data[0] ?? {}).map((key) => [key, late.shown[key]])),
     );
+    // A time to come counts as that of its arrival.
+    const ahead = await written('text', -365 * 24);
+    const { expiresAt, isOpen } = ahead.shown.customerServiceWindow;
+    expect([isOpen, Date.parse(expiresAt) <= Date.now() + 86_400_000]).toEqual([true, true]);
   });
 
   test('that was merged answers as the kept one; a foreign one as one that does not exist', async () => {

@@ -139,6 +139,18 @@ test('what is neither a phone number nor a user id is refused, as no answer woul
     expect((await ask('POST', '/erasures', { customer } as object)).status).toBe(400);
 });
 
+test('of two numbers in one object the last one counts, here and for upstream', async () => {
+  const [first, last] = [newNumber(), newNumber()];
+  const answer = await stack.app.inject({
+    ...{ method: 'POST', url: `${EXTERNAL}/messages` },
+    headers: { authorization: stack.authorization, 'content-type': 'application/json' },
+    payload: `{"phoneNumberId":"${stack.number}","to":"${first}","type":"text","to":"${last}","text":{"body":"x"}}`,
+  });
+  expect(answer.statusCode).toBe(200);
+  expect([await found(first), (await found(last)).length]).toEqual([[], 1]);
+  expect((await stack.sent()).map(({ body }) => (body as { to: string }).to)).toEqual([last]);
+});
+
 test('a number is not the id of a group', async () => {
   const group = { recipient_type: 'group', type: 'text', text: { body: 'x' } };
   for (const to of ['0033612345678', '+33612345678', '33.612.345.678'])
