@@ -99,7 +99,16 @@ test('a file that is lost costs no other; one that breaks off breaks the archive
 test('in a container the archive goes to standard output, byte for byte', async () => {
   const world = await startErasureWorld();
   await takeIn(world.database, bodyOf([{ contacts: [contactOf(ASHA)], messages: [messageOf(ASHA, 0)] }]));
-  const command = ['export', 'customer', '--waba', WABA, '--phone', ASHA.waId, '--output', '-'];
+  const command = [
+    'export',
+    'customer',
+    '--waba',
+    WABA,
+    '--phone',
+    `\u202a00${ASHA.waId}\u202c`,
+    '--output',
+    '-',
+  ];
   const { stdout, stderr } = await promisify(execFile)(
     process.execPath,
     ['src/main.ts', 'admin', ...command],
@@ -109,6 +118,20 @@ test('in a container the archive goes to standard output, byte for byte', async 
     },
   );
   expect([stderr.toString(), stdout.subarray(0, 4).toString('latin1')]).toEqual(['', 'PK\u0003\u0004']);
+  const unreadable = [
+    'export',
+    'customer',
+    '--waba',
+    WABA,
+    '--phone',
+    `${ASHA.waId}.0`,
+    '--output',
+    '/nowhere/x',
+  ];
+  expect(await runAdmin(world.settings, unreadable)).toMatchObject({
+    exitCode: 2,
+    stderr: expect.stringContaining('--phone takes a phone number with its country code'),
+  });
   const nowhere = await runAdmin(world.settings, [...command.slice(0, -1), '/nowhere/customer.zip']);
   expect(nowhere).toMatchObject({
     exitCode: 2,

@@ -75,6 +75,17 @@ describe('calls about the WABA’s own objects', () => {
     },
   );
 
+  test('whom to block is read as everywhere, where upstream might read another number', async () => {
+    const users = ['0033612345678', '+33 6 12 34 56 78', '33612345678\u200b', 'US.1349'];
+    const body = { messaging_product: 'whatsapp', block_users: users.map((user) => ({ user })) };
+    const { status } = await ask(`/v26.0/${own.number}/block_users`, { method: 'POST', body });
+    const passed = JSON.parse(upstream.calls.at(-1)?.body ?? '{}').block_users;
+    expect([status, passed.map(({ user }: { user: string }) => user)]).toEqual([
+      200,
+      ['+33612345678', '+33 6 12 34 56 78', '+33612345678', 'US.1349'],
+    ]);
+  });
+
   test('a path without a version is passed on with that of the service; further pages have none', async () => {
     const page = `${upstream.url}/v26.0/${own.number}/block_users?limit=1&after=QVFI`;
     upstream.reply(() => ({ json: { data: [], paging: { next: page } } }));

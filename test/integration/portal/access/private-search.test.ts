@@ -70,6 +70,10 @@ test('who searches for a customer finds them at an address that does not tell th
   expect(page.body).toContain('value="+1 202-555-0143"');
   const none = await search(member, list, { customer: '+1 202-555-0100' });
   expect(none.page.body).toContain('There is no conversation with <code>+1 202-555-0100</code>');
+  const marked = await search(member, list, { customer: '\u202a0012025550143\u202c' });
+  expect(marked.page.body).toContain(`${list}/${id}"`);
+  const nobody = await search(member, list, { customer: '12025550143.0' });
+  expect(nobody.page.body).toContain('must be a phone number with its country code');
   expect((await search(member, list, { customer: ' ' })).address).toBe(list);
   // A changed address, and another session, even of the same tenant.
   const changed = `${address.slice(0, -3)}${address.endsWith('AAA') ? 'BBB' : 'AAA'}`;

@@ -43,6 +43,8 @@ test('an admin exports a customer, then erases them from their conversation, and
     { customer: ASHA.waId, conversationId: talk?.id ?? '', confirm: 'erase' },
     { confirm: 'erase' },
     { customer: '4915550000000', confirm: 'erase' },
+    { customer: `${ASHA.waId}.0`, confirm: 'erase' },
+    { customer: `+44 (0)20 7946 0018`, confirm: 'erase' },
   ]) {
     const answer = await admin.post(erasures, { customer: '', conversationId: '', ...wrong });
     expect([wrong, answer.statusCode]).toEqual([wrong, 422]);
