@@ -353,14 +353,20 @@ type CreatedWebhookEndpointPublicKeysItem struct {
 
 // CustomerContact defines model for CustomerContact.
 type CustomerContact struct {
-	Profile              *CustomerContactProfile    `json:"profile,omitempty"`
-	UserID               string                     `json:"user_id,omitempty"`
+	// Profile The profile of the customer; a `username` joins it where there is one.
+	Profile *CustomerContactProfile `json:"profile,omitempty"`
+
+	// UserID The id of the customer at this business. It changes with the phone number.
+	UserID string `json:"user_id,omitempty"`
+
+	// WaID The phone number of the customer in digits; missing when upstream does not show it.
 	WaID                 string                     `json:"wa_id,omitempty"`
 	AdditionalProperties map[string]json.RawMessage `json:"-"`
 }
 
-// CustomerContactProfile defines model for CustomerContactProfile.
+// CustomerContactProfile The profile of the customer; a `username` joins it where there is one.
 type CustomerContactProfile struct {
+	// Name The name that the customer chose.
 	Name string `json:"name,omitempty"`
 }
 
@@ -702,10 +708,16 @@ type GroupMember struct {
 // InboundMessage The unchanged upstream message.
 type InboundMessage struct {
 	// From Missing when upstream knows the customer by an id only.
-	From       string              `json:"from,omitempty"`
-	FromUserID string              `json:"from_user_id,omitempty"`
-	ID         string              `json:"id"`
-	Text       *InboundMessageText `json:"text,omitempty"`
+	From string `json:"from,omitempty"`
+
+	// FromUserID The user id of the sender.
+	FromUserID string `json:"from_user_id,omitempty"`
+
+	// ID The upstream id of the message (`wamid.…`).
+	ID string `json:"id"`
+
+	// Text The content of a message of type `text`.
+	Text *InboundMessageText `json:"text,omitempty"`
 
 	// Timestamp Seconds since 1970.
 	Timestamp string `json:"timestamp,omitempty"`
@@ -715,8 +727,9 @@ type InboundMessage struct {
 	AdditionalProperties map[string]json.RawMessage `json:"-"`
 }
 
-// InboundMessageText defines model for InboundMessageText.
+// InboundMessageText The content of a message of type `text`.
 type InboundMessageText struct {
+	// Body The text.
 	Body string `json:"body,omitempty"`
 }
 
@@ -759,12 +772,13 @@ type MediaError struct {
 
 // MediaReadyEvent defines model for MediaReadyEvent.
 type MediaReadyEvent struct {
+	// Data What happened.
 	Data MediaReadyEventData `json:"data"`
 
 	// EventID The id of the subject, not unique: deduplicate by the header webhook-id.
 	EventID string `json:"eventId"`
 
-	// EventType Always media.ready.
+	// EventType The type; it decides the form of `data`. Always media.ready.
 	EventType string `json:"eventType"`
 
 	// OccurredAt When it was released for delivery, UTC.
@@ -780,10 +794,15 @@ type MediaReadyEvent struct {
 	WabaID string `json:"wabaId"`
 }
 
-// MediaReadyEventData defines model for MediaReadyEventData.
+// MediaReadyEventData What happened.
 type MediaReadyEventData struct {
-	Caption   string `json:"caption,omitempty"`
+	// Caption The words of the customer below the file.
+	Caption string `json:"caption,omitempty"`
+
+	// MediaPath `mediaUrl` without its beginning.
 	MediaPath string `json:"mediaPath"`
+
+	// MediaType `image`, `video`, `audio`, `document` or `sticker`.
 	MediaType string `json:"mediaType"`
 
 	// MediaURL Prefer it to `mediaPath` when you download the file. It needs no API key: everyone with it can read the file.
@@ -791,7 +810,9 @@ type MediaReadyEventData struct {
 
 	// MetaMessageID message.id of the message event.
 	MetaMessageID string `json:"metaMessageId"`
-	MimeType      string `json:"mimeType"`
+
+	// MimeType As the message says it.
+	MimeType string `json:"mimeType"`
 
 	// ServiceMessageID Our id of the message.
 	ServiceMessageID string `json:"serviceMessageId"`
@@ -904,12 +925,13 @@ type MessageDetailsReplyTo struct {
 
 // MessageEvent defines model for MessageEvent.
 type MessageEvent struct {
+	// Data What happened.
 	Data MessageEventData `json:"data"`
 
 	// EventID The id of the subject, not unique: deduplicate by the header webhook-id.
 	EventID string `json:"eventId"`
 
-	// EventType Always message.
+	// EventType The type; it decides the form of `data`. Always message.
 	EventType string `json:"eventType"`
 
 	// OccurredAt When it was released for delivery, UTC.
@@ -925,12 +947,15 @@ type MessageEvent struct {
 	WabaID string `json:"wabaId"`
 }
 
-// MessageEventData defines model for MessageEventData.
+// MessageEventData What happened.
 type MessageEventData struct {
+	// Contacts Upstream’s entries of this customer, unchanged.
 	Contacts []CustomerContact `json:"contacts"`
 
 	// Message The unchanged upstream message.
-	Message  InboundMessage      `json:"message"`
+	Message InboundMessage `json:"message"`
+
+	// Metadata The number that received or sent, as upstream names it.
 	Metadata PhoneNumberMetadata `json:"metadata"`
 }
 
@@ -995,7 +1020,7 @@ type MessageStatus struct {
 
 // NewWebhookEndpoint defines model for NewWebhookEndpoint.
 type NewWebhookEndpoint struct {
-	// AppSecret For the format `meta`: the secret of `X-Hub-Signature-256`, any text. Without it, one is generated.
+	// AppSecret For the format `meta`: the secret of `X-Hub-Signature-256`, a text of at least 16 characters. Without it, one is generated.
 	AppSecret string `json:"appSecret,omitempty"`
 
 	// AsymmetricSignature One of none, ed25519.
@@ -1042,12 +1067,13 @@ type OperationsURL struct {
 
 // OrderEvent defines model for OrderEvent.
 type OrderEvent struct {
+	// Data What happened.
 	Data OrderEventData `json:"data"`
 
 	// EventID The id of the subject, not unique: deduplicate by the header webhook-id.
 	EventID string `json:"eventId"`
 
-	// EventType Always order.
+	// EventType The type; it decides the form of `data`. Always order.
 	EventType string `json:"eventType"`
 
 	// OccurredAt When it was released for delivery, UTC.
@@ -1063,54 +1089,91 @@ type OrderEvent struct {
 	WabaID string `json:"wabaId"`
 }
 
-// OrderEventData defines model for OrderEventData.
+// OrderEventData What happened.
 type OrderEventData struct {
-	Contacts []CustomerContact   `json:"contacts"`
+	// Contacts Upstream’s entries of this customer, unchanged.
+	Contacts []CustomerContact `json:"contacts"`
+
+	// Metadata The number that received or sent, as upstream names it.
 	Metadata PhoneNumberMetadata `json:"metadata"`
 
 	// Order The unchanged upstream cart.
-	Order   OrderEventDataOrder   `json:"order"`
+	Order OrderEventDataOrder `json:"order"`
+
+	// Service What Heliograph adds to the cart.
 	Service OrderEventDataService `json:"service"`
 }
 
 // OrderEventDataOrder The unchanged upstream cart.
 type OrderEventDataOrder struct {
+	// CatalogID The catalog that the products are in; the `eventId` too.
 	CatalogID string `json:"catalog_id,omitempty"`
 
 	// ProductItems Keep reading these lines where you parse upstream’s own format.
 	ProductItems []OrderEventDataOrderProductItemsItem `json:"product_items,omitempty"`
-	Text         string                                `json:"text,omitempty"`
+
+	// Text The words of the customer beside the cart.
+	Text string `json:"text,omitempty"`
 }
 
 // OrderEventDataOrderProductItemsItem defines model for OrderEventDataOrderProductItemsItem.
 type OrderEventDataOrderProductItemsItem struct {
-	Currency          string   `json:"currency,omitempty"`
-	ItemPrice         *float32 `json:"item_price,omitempty"`
-	ProductRetailerID string   `json:"product_retailer_id,omitempty"`
-	Quantity          *float32 `json:"quantity,omitempty"`
+	// Currency The currency as ISO 4217, such as `INR`.
+	Currency string `json:"currency,omitempty"`
+
+	// ItemPrice The price of one.
+	ItemPrice *float32 `json:"item_price,omitempty"`
+
+	// ProductRetailerID Your id of the product in the catalog.
+	ProductRetailerID string `json:"product_retailer_id,omitempty"`
+
+	// Quantity How many of it.
+	Quantity *float32 `json:"quantity,omitempty"`
 }
 
-// OrderEventDataService defines model for OrderEventDataService.
+// OrderEventDataService What Heliograph adds to the cart.
 type OrderEventDataService struct {
+	// Currency The currency of the first line as ISO 4217.
 	Currency string `json:"currency,omitempty"`
 
 	// Items Prefer these items when you render the order.
-	Items        []OrderEventDataServiceItemsItem `json:"items"`
-	ItemsCount   int                              `json:"items_count"`
-	OrderID      int                              `json:"order_id"`
-	OrderNumber  string                           `json:"order_number"`
-	ThumbnailURL string                           `json:"thumbnail_url"`
-	TotalAmount  float32                          `json:"total_amount"`
+	Items []OrderEventDataServiceItemsItem `json:"items"`
+
+	// ItemsCount How many lines `items` has.
+	ItemsCount int `json:"items_count"`
+
+	// OrderID Counts the orders of the tenant.
+	OrderID int `json:"order_id"`
+
+	// OrderNumber The same for people: `ORD-` and the `order_id`.
+	OrderNumber string `json:"order_number"`
+
+	// ThumbnailURL A picture of the first product, or a placeholder.
+	ThumbnailURL string `json:"thumbnail_url"`
+
+	// TotalAmount The sum of quantity × price, in the currency of the first line.
+	TotalAmount float32 `json:"total_amount"`
 }
 
 // OrderEventDataServiceItemsItem defines model for OrderEventDataServiceItemsItem.
 type OrderEventDataServiceItemsItem struct {
-	Currency          string   `json:"currency,omitempty"`
-	ImageURL          string   `json:"image_url"`
-	ItemPrice         *float32 `json:"item_price,omitempty"`
-	ProductName       string   `json:"product_name"`
-	ProductRetailerID string   `json:"product_retailer_id,omitempty"`
-	Quantity          *float32 `json:"quantity,omitempty"`
+	// Currency The currency as ISO 4217, such as `INR`.
+	Currency string `json:"currency,omitempty"`
+
+	// ImageURL A picture of the product, or a placeholder.
+	ImageURL string `json:"image_url"`
+
+	// ItemPrice The price of one.
+	ItemPrice *float32 `json:"item_price,omitempty"`
+
+	// ProductName The name in the catalog; else the id of the product.
+	ProductName string `json:"product_name"`
+
+	// ProductRetailerID Your id of the product in the catalog.
+	ProductRetailerID string `json:"product_retailer_id,omitempty"`
+
+	// Quantity How many of it.
+	Quantity *float32 `json:"quantity,omitempty"`
 }
 
 // PauseWebhookEndpointRequest defines model for PauseWebhookEndpointRequest.
@@ -1120,12 +1183,13 @@ type PauseWebhookEndpointRequest struct {
 
 // PaymentEvent defines model for PaymentEvent.
 type PaymentEvent struct {
+	// Data What happened.
 	Data PaymentEventData `json:"data"`
 
 	// EventID The id of the subject, not unique: deduplicate by the header webhook-id.
 	EventID string `json:"eventId"`
 
-	// EventType Always payment.
+	// EventType The type; it decides the form of `data`. Always payment.
 	EventType string `json:"eventType"`
 
 	// OccurredAt When it was released for delivery, UTC.
@@ -1141,44 +1205,67 @@ type PaymentEvent struct {
 	WabaID string `json:"wabaId"`
 }
 
-// PaymentEventData defines model for PaymentEventData.
+// PaymentEventData What happened.
 type PaymentEventData struct {
 	// Amount The amount is value divided by offset.
-	Amount   *UpstreamAmount     `json:"amount,omitempty"`
-	Currency string              `json:"currency,omitempty"`
+	Amount *UpstreamAmount `json:"amount,omitempty"`
+
+	// Currency The currency as ISO 4217, such as `INR`.
+	Currency string `json:"currency,omitempty"`
+
+	// Metadata The number that received or sent, as upstream names it.
 	Metadata PhoneNumberMetadata `json:"metadata"`
 
 	// Raw The unchanged upstream status.
-	Raw         json.RawMessage `json:"raw"`
-	RecipientID string          `json:"recipient_id,omitempty"`
-	ReferenceID string          `json:"reference_id,omitempty"`
+	Raw json.RawMessage `json:"raw"`
+
+	// RecipientID The phone number of the customer in digits.
+	RecipientID string `json:"recipient_id,omitempty"`
+
+	// ReferenceID The id that you gave the payment in the order message.
+	ReferenceID string `json:"reference_id,omitempty"`
 
 	// Status captured, pending, failed, … After `captured`, send `order_status` messages to the customer.
 	Status string `json:"status,omitempty"`
 
 	// Timestamp Seconds since 1970.
-	Timestamp   string                       `json:"timestamp,omitempty"`
+	Timestamp string `json:"timestamp,omitempty"`
+
+	// Transaction The latest transaction of the payment.
 	Transaction *PaymentEventDataTransaction `json:"transaction,omitempty"`
 }
 
-// PaymentEventDataTransaction defines model for PaymentEventDataTransaction.
+// PaymentEventDataTransaction The latest transaction of the payment.
 type PaymentEventDataTransaction struct {
-	ID              string                             `json:"id,omitempty"`
-	Method          *PaymentEventDataTransactionMethod `json:"method,omitempty"`
-	PgTransactionID string                             `json:"pg_transaction_id,omitempty"`
-	Status          string                             `json:"status,omitempty"`
-	Type            string                             `json:"type,omitempty"`
-}
+	// ID The id at upstream.
+	ID string `json:"id,omitempty"`
 
-// PaymentEventDataTransactionMethod defines model for PaymentEventDataTransactionMethod.
-type PaymentEventDataTransactionMethod struct {
+	// Method How the customer paid.
+	Method *PaymentEventDataTransactionMethod `json:"method,omitempty"`
+
+	// PgTransactionID The id at the payment gateway.
+	PgTransactionID string `json:"pg_transaction_id,omitempty"`
+
+	// Status `success`, `pending` or `failed`.
+	Status string `json:"status,omitempty"`
+
+	// Type The payment gateway, such as `razorpay`.
 	Type string `json:"type,omitempty"`
 }
 
-// PhoneNumberMetadata defines model for PhoneNumberMetadata.
+// PaymentEventDataTransactionMethod How the customer paid.
+type PaymentEventDataTransactionMethod struct {
+	// Type Such as `upi` or `card`.
+	Type string `json:"type,omitempty"`
+}
+
+// PhoneNumberMetadata The number that received or sent, as upstream names it.
 type PhoneNumberMetadata struct {
+	// DisplayPhoneNumber The number of the business, in digits.
 	DisplayPhoneNumber string `json:"display_phone_number,omitempty"`
-	PhoneNumberID      string `json:"phone_number_id,omitempty"`
+
+	// PhoneNumberID The same as `phoneNumberId` of the event.
+	PhoneNumberID string `json:"phone_number_id,omitempty"`
 }
 
 // Replay defines model for Replay.
@@ -3490,12 +3577,13 @@ type SetOperationsURLRequest struct {
 
 // StatusEvent defines model for StatusEvent.
 type StatusEvent struct {
+	// Data What happened.
 	Data StatusEventData `json:"data"`
 
 	// EventID The id of the subject, not unique: deduplicate by the header webhook-id.
 	EventID string `json:"eventId"`
 
-	// EventType Always status.
+	// EventType The type; it decides the form of `data`. Always status.
 	EventType string `json:"eventType"`
 
 	// OccurredAt When it was released for delivery, UTC.
@@ -3511,9 +3599,12 @@ type StatusEvent struct {
 	WabaID string `json:"wabaId"`
 }
 
-// StatusEventData defines model for StatusEventData.
+// StatusEventData What happened.
 type StatusEventData struct {
-	Contacts []CustomerContact   `json:"contacts,omitempty"`
+	// Contacts Upstream’s entries of this customer, unchanged.
+	Contacts []CustomerContact `json:"contacts,omitempty"`
+
+	// Metadata The number that received or sent, as upstream names it.
 	Metadata PhoneNumberMetadata `json:"metadata"`
 
 	// Status The unchanged upstream status.
@@ -3528,12 +3619,13 @@ type TestConnectionResult struct {
 
 // TestEvent defines model for TestEvent.
 type TestEvent struct {
+	// Data What happened.
 	Data TestEventData `json:"data"`
 
 	// EventID The id of the subject, not unique: deduplicate by the header webhook-id.
 	EventID string `json:"eventId"`
 
-	// EventType Always test.
+	// EventType The type; it decides the form of `data`. Always test.
 	EventType string `json:"eventType"`
 
 	// OccurredAt When it was released for delivery, UTC.
@@ -3549,10 +3641,13 @@ type TestEvent struct {
 	WabaID string `json:"wabaId"`
 }
 
-// TestEventData defines model for TestEventData.
+// TestEventData What happened.
 type TestEventData struct {
+	// BusinessName The name of the tenant.
 	BusinessName string `json:"businessName"`
-	Message      string `json:"message"`
+
+	// Message Always the same sentence.
+	Message string `json:"message"`
 }
 
 // TestOutcome defines model for TestOutcome.
@@ -3594,12 +3689,16 @@ type UploadedMedia struct {
 
 // UpstreamAmount The amount is value divided by offset.
 type UpstreamAmount struct {
+	// Offset 100 where the currency has cents.
 	Offset *float32 `json:"offset,omitempty"`
-	Value  *float32 `json:"value,omitempty"`
+
+	// Value The amount in units of 1 / `offset`.
+	Value *float32 `json:"value,omitempty"`
 }
 
 // UpstreamEvent defines model for UpstreamEvent.
 type UpstreamEvent struct {
+	// Data What happened.
 	Data UpstreamEventData `json:"data"`
 
 	// EventID The id of the subject, not unique: deduplicate by the header webhook-id.
@@ -3621,7 +3720,7 @@ type UpstreamEvent struct {
 	WabaID string `json:"wabaId"`
 }
 
-// UpstreamEventData defines model for UpstreamEventData.
+// UpstreamEventData What happened.
 type UpstreamEventData struct {
 	// Field The field, as upstream calls it.
 	Field string `json:"field"`
@@ -3633,7 +3732,9 @@ type UpstreamEventData struct {
 // UpstreamStatus The unchanged upstream status.
 type UpstreamStatus struct {
 	// ID The upstream id of the message.
-	ID          string `json:"id"`
+	ID string `json:"id"`
+
+	// RecipientID The phone number of the recipient in digits, or the id of a group.
 	RecipientID string `json:"recipient_id,omitempty"`
 
 	// Status sent, delivered, read, failed, …
@@ -3755,7 +3856,7 @@ type WebhookEndpoint struct {
 
 // WebhookEndpointChange defines model for WebhookEndpointChange.
 type WebhookEndpointChange struct {
-	// AppSecret For the format `meta`: the secret of `X-Hub-Signature-256`, any text. Without it, one is generated.
+	// AppSecret For the format `meta`: the secret of `X-Hub-Signature-256`, a text of at least 16 characters. Without it, one is generated.
 	AppSecret string `json:"appSecret,omitempty"`
 
 	// AsymmetricSignature One of none, ed25519.

@@ -28,6 +28,17 @@ function schemaOf(type: EventType) {
   return core === undefined ? UPSTREAM_EVENT_BODY : EVENT_BODIES[core];
 }
 
+type Described = { description?: string; properties?: Record<string, Described>; items?: Described };
+
+/** The members without a meaning, at any depth. */
+function undescribed({ properties = {}, items }: Described, path = ''): string[] {
+  const own = Object.entries(properties).flatMap(([name, member]) => [
+    ...(member.description === undefined || member.description.length < 3 ? [`${path}${name}`] : []),
+    ...undescribed(member, `${path}${name}.`),
+  ]);
+  return items === undefined ? own : [...own, ...undescribed(items, path)];
+}
+
 /** The events that an upstream item becomes, as the service writes them. */
 function eventsOf(item: UpstreamItem): { type: EventType; body: unknown }[] {
   const events: { type: EventType; body: unknown }[] = [
@@ -124,3 +135,12 @@ describe('the schemas of webhooks', () => {
     expect(parameters.every(({ description }) => description !== undefined)).toBe(true);
   });
 });
+
+test.each([...EVENT_TYPES, 'upstream' as const])(
+  'every member of %s has a meaning, for portal, site and clients',
+  (type) => {
+    const schema = type === 'upstream' ? UPSTREAM_EVENT_BODY : EVENT_BODIES[type];
+    expect(Object.keys(schema.properties)).toHaveLength(7);
+    expect(undescribed(schema as Described)).toEqual([]);
+  },
+);

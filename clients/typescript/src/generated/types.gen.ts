@@ -231,10 +231,22 @@ export type CreatedWebhookEndpoint = {
  * CustomerContact
  */
 export type CustomerContact = {
+    /**
+     * The profile of the customer; a `username` joins it where there is one.
+     */
     profile?: {
+        /**
+         * The name that the customer chose.
+         */
         name?: string;
     };
+    /**
+     * The phone number of the customer in digits; missing when upstream does not show it.
+     */
     wa_id?: string;
+    /**
+     * The id of the customer at this business. It changes with the phone number.
+     */
     user_id?: string;
 };
 
@@ -529,7 +541,13 @@ export type InboundMessage = {
      * Missing when upstream knows the customer by an id only.
      */
     from?: string;
+    /**
+     * The user id of the sender.
+     */
     from_user_id?: string;
+    /**
+     * The upstream id of the message (`wamid.…`).
+     */
     id: string;
     /**
      * Seconds since 1970.
@@ -539,7 +557,13 @@ export type InboundMessage = {
      * Also the name of the member with the content: text, image, order, …
      */
     type?: string;
+    /**
+     * The content of a message of type `text`.
+     */
     text?: {
+        /**
+         * The text.
+         */
         body?: string;
     };
 };
@@ -556,6 +580,9 @@ export type MediaError = {
  * MediaReadyEvent
  */
 export type MediaReadyEvent = {
+    /**
+     * The type; it decides the form of `data`.
+     */
     eventType: 'media.ready';
     /**
      * The tenant.
@@ -577,6 +604,9 @@ export type MediaReadyEvent = {
      * When it was released for delivery, UTC.
      */
     occurredAt: string;
+    /**
+     * What happened.
+     */
     data: {
         /**
          * message.id of the message event.
@@ -586,13 +616,25 @@ export type MediaReadyEvent = {
          * Our id of the message.
          */
         serviceMessageId: string;
+        /**
+         * `image`, `video`, `audio`, `document` or `sticker`.
+         */
         mediaType: string;
+        /**
+         * As the message says it.
+         */
         mimeType: string;
+        /**
+         * `mediaUrl` without its beginning.
+         */
         mediaPath: string;
         /**
          * Prefer it to `mediaPath` when you download the file. It needs no API key: everyone with it can read the file.
          */
         mediaUrl: string;
+        /**
+         * The words of the customer below the file.
+         */
         caption?: string;
     };
 };
@@ -705,6 +747,9 @@ export type MessageDetails = {
  * MessageEvent
  */
 export type MessageEvent = {
+    /**
+     * The type; it decides the form of `data`.
+     */
     eventType: 'message';
     /**
      * The tenant.
@@ -726,8 +771,14 @@ export type MessageEvent = {
      * When it was released for delivery, UTC.
      */
     occurredAt: string;
+    /**
+     * What happened.
+     */
     data: {
         metadata: PhoneNumberMetadata;
+        /**
+         * Upstream’s entries of this customer, unchanged.
+         */
         contacts: Array<CustomerContact>;
         message: InboundMessage;
     };
@@ -819,7 +870,7 @@ export type NewWebhookEndpoint = {
         [key: string]: string | null;
     } | null;
     /**
-     * For the format `meta`: the secret of `X-Hub-Signature-256`, any text. Without it, one is generated.
+     * For the format `meta`: the secret of `X-Hub-Signature-256`, a text of at least 16 characters. Without it, one is generated.
      */
     appSecret?: string;
     /**
@@ -849,6 +900,9 @@ export type OperationsUrl = {
  * OrderEvent
  */
 export type OrderEvent = {
+    /**
+     * The type; it decides the form of `data`.
+     */
     eventType: 'order';
     /**
      * The tenant.
@@ -870,41 +924,104 @@ export type OrderEvent = {
      * When it was released for delivery, UTC.
      */
     occurredAt: string;
+    /**
+     * What happened.
+     */
     data: {
         metadata: PhoneNumberMetadata;
+        /**
+         * Upstream’s entries of this customer, unchanged.
+         */
         contacts: Array<CustomerContact>;
         /**
          * The unchanged upstream cart.
          */
         order: {
+            /**
+             * The catalog that the products are in; the `eventId` too.
+             */
             catalog_id?: string;
+            /**
+             * The words of the customer beside the cart.
+             */
             text?: string;
             /**
              * Keep reading these lines where you parse upstream’s own format.
              */
             product_items?: Array<{
+                /**
+                 * Your id of the product in the catalog.
+                 */
                 product_retailer_id?: string;
+                /**
+                 * How many of it.
+                 */
                 quantity?: number;
+                /**
+                 * The price of one.
+                 */
                 item_price?: number;
+                /**
+                 * The currency as ISO 4217, such as `INR`.
+                 */
                 currency?: string;
             }>;
         };
+        /**
+         * What Heliograph adds to the cart.
+         */
         service: {
+            /**
+             * Counts the orders of the tenant.
+             */
             order_id: number;
+            /**
+             * The same for people: `ORD-` and the `order_id`.
+             */
             order_number: string;
+            /**
+             * How many lines `items` has.
+             */
             items_count: number;
+            /**
+             * The sum of quantity × price, in the currency of the first line.
+             */
             total_amount: number;
+            /**
+             * The currency of the first line as ISO 4217.
+             */
             currency?: string;
+            /**
+             * A picture of the first product, or a placeholder.
+             */
             thumbnail_url: string;
             /**
              * Prefer these items when you render the order.
              */
             items: Array<{
+                /**
+                 * Your id of the product in the catalog.
+                 */
                 product_retailer_id?: string;
+                /**
+                 * How many of it.
+                 */
                 quantity?: number;
+                /**
+                 * The price of one.
+                 */
                 item_price?: number;
+                /**
+                 * The currency as ISO 4217, such as `INR`.
+                 */
                 currency?: string;
+                /**
+                 * The name in the catalog; else the id of the product.
+                 */
                 product_name: string;
+                /**
+                 * A picture of the product, or a placeholder.
+                 */
                 image_url: string;
             }>;
         };
@@ -915,6 +1032,9 @@ export type OrderEvent = {
  * PaymentEvent
  */
 export type PaymentEvent = {
+    /**
+     * The type; it decides the form of `data`.
+     */
     eventType: 'payment';
     /**
      * The tenant.
@@ -936,24 +1056,57 @@ export type PaymentEvent = {
      * When it was released for delivery, UTC.
      */
     occurredAt: string;
+    /**
+     * What happened.
+     */
     data: {
         metadata: PhoneNumberMetadata;
+        /**
+         * The id that you gave the payment in the order message.
+         */
         reference_id?: string;
         /**
          * captured, pending, failed, … After `captured`, send `order_status` messages to the customer.
          */
         status?: string;
         amount?: UpstreamAmount;
+        /**
+         * The currency as ISO 4217, such as `INR`.
+         */
         currency?: string;
+        /**
+         * The latest transaction of the payment.
+         */
         transaction?: {
+            /**
+             * The id at upstream.
+             */
             id?: string;
+            /**
+             * The id at the payment gateway.
+             */
             pg_transaction_id?: string;
+            /**
+             * The payment gateway, such as `razorpay`.
+             */
             type?: string;
+            /**
+             * `success`, `pending` or `failed`.
+             */
             status?: string;
+            /**
+             * How the customer paid.
+             */
             method?: {
+                /**
+                 * Such as `upi` or `card`.
+                 */
                 type?: string;
             };
         };
+        /**
+         * The phone number of the customer in digits.
+         */
         recipient_id?: string;
         /**
          * Seconds since 1970.
@@ -970,9 +1123,17 @@ export type PaymentEvent = {
 
 /**
  * PhoneNumberMetadata
+ *
+ * The number that received or sent, as upstream names it.
  */
 export type PhoneNumberMetadata = {
+    /**
+     * The number of the business, in digits.
+     */
     display_phone_number?: string;
+    /**
+     * The same as `phoneNumberId` of the event.
+     */
     phone_number_id?: string;
 };
 
@@ -2638,6 +2799,9 @@ export type SentMessage = {
  * StatusEvent
  */
 export type StatusEvent = {
+    /**
+     * The type; it decides the form of `data`.
+     */
     eventType: 'status';
     /**
      * The tenant.
@@ -2659,8 +2823,14 @@ export type StatusEvent = {
      * When it was released for delivery, UTC.
      */
     occurredAt: string;
+    /**
+     * What happened.
+     */
     data: {
         metadata: PhoneNumberMetadata;
+        /**
+         * Upstream’s entries of this customer, unchanged.
+         */
         contacts?: Array<CustomerContact>;
         status: UpstreamStatus;
     };
@@ -2670,6 +2840,9 @@ export type StatusEvent = {
  * TestEvent
  */
 export type TestEvent = {
+    /**
+     * The type; it decides the form of `data`.
+     */
     eventType: 'test';
     /**
      * The tenant.
@@ -2691,8 +2864,17 @@ export type TestEvent = {
      * When it was released for delivery, UTC.
      */
     occurredAt: string;
+    /**
+     * What happened.
+     */
     data: {
+        /**
+         * Always the same sentence.
+         */
         message: string;
+        /**
+         * The name of the tenant.
+         */
         businessName: string;
     };
 };
@@ -2745,7 +2927,13 @@ export type UploadedMedia = {
  * The amount is value divided by offset.
  */
 export type UpstreamAmount = {
+    /**
+     * The amount in units of 1 / `offset`.
+     */
     value?: number;
+    /**
+     * 100 where the currency has cents.
+     */
     offset?: number;
 };
 
@@ -2777,6 +2965,9 @@ export type UpstreamEvent = {
      * When it was released for delivery, UTC.
      */
     occurredAt: string;
+    /**
+     * What happened.
+     */
     data: {
         /**
          * The field, as upstream calls it.
@@ -2807,6 +2998,9 @@ export type UpstreamStatus = {
      * Seconds since 1970.
      */
     timestamp?: string;
+    /**
+     * The phone number of the recipient in digits, or the id of a group.
+     */
     recipient_id?: string;
 };
 
@@ -2921,7 +3115,7 @@ export type WebhookEndpointChange = {
         [key: string]: string | null;
     } | null;
     /**
-     * For the format `meta`: the secret of `X-Hub-Signature-256`, any text. Without it, one is generated.
+     * For the format `meta`: the secret of `X-Hub-Signature-256`, a text of at least 16 characters. Without it, one is generated.
      */
     appSecret?: string;
     /**

@@ -1,11 +1,14 @@
-import { type TSchema, Type } from 'typebox';
+import { type TProperties, type TSchema, Type } from 'typebox';
 import { type CoreEventType, UPSTREAM_TYPE_PATTERN } from '../../../platform/event-type.ts';
 import { named } from '../../external/schema-kit.ts';
 
 /** The seven members of every event; members may be added at any time. */
 function envelopeOf<T extends TSchema>(title: string, eventType: CoreEventType, data: T) {
   return Type.Object(
-    { eventType: Type.Literal(eventType), ...envelopeMembers(PhoneNumberId, data) },
+    {
+      eventType: Type.Literal(eventType, { description: 'The type; it decides the form of `data`.' }),
+      ...envelopeMembers(PhoneNumberId, data),
+    },
     { title },
   );
 }
@@ -28,18 +31,39 @@ function envelopeMembers<N extends TSchema, T extends TSchema>(phoneNumberId: N,
   };
 }
 
-const Metadata = named('PhoneNumberMetadata', {
-  display_phone_number: Type.Optional(Type.String()),
-  phone_number_id: Type.Optional(Type.String()),
-});
+function dataOf<T extends TProperties>(members: T) {
+  return Type.Object(members, { description: 'What happened.' });
+}
 
-/** Upstream's entries of the sender; a customer may be known by a user id only. */
+/** A text that upstream may leave out. */
+function optionalText(description: string) {
+  return Type.Optional(Type.String({ description }));
+}
+
+const SECONDS = 'Seconds since 1970.';
+
+const Metadata = Type.Object(
+  {
+    display_phone_number: optionalText('The number of the business, in digits.'),
+    phone_number_id: optionalText('The same as `phoneNumberId` of the event.'),
+  },
+  { title: 'PhoneNumberMetadata', description: 'The number that received or sent, as upstream names it.' },
+);
+
 const Contacts = Type.Array(
   named('CustomerContact', {
-    profile: Type.Optional(Type.Object({ name: Type.Optional(Type.String()) })),
-    wa_id: Type.Optional(Type.String()),
-    user_id: Type.Optional(Type.String()),
+    profile: Type.Optional(
+      Type.Object(
+        { name: optionalText('The name that the customer chose.') },
+        { description: 'The profile of the customer; a `username` joins it where there is one.' },
+      ),
+    ),
+    wa_id: optionalText(
+      'The phone number of the customer in digits; missing when upstream does not show it.',
+    ),
+    user_id: optionalText('The id of the customer at this business. It changes with the phone number.'),
   }),
+  { description: 'Upstream’s entries of this customer, unchanged.' },
 );
 
 const InboundMessage = Type.Object(
@@ -47,13 +71,18 @@ const InboundMessage = Type.Object(
     from: Type.Optional(
       Type.String({ description: 'Missing when upstream knows the customer by an id only.' }),
     ),
-    from_user_id: Type.Optional(Type.String()),
-    id: Type.String(),
-    timestamp: Type.Optional(Type.String({ description: 'Seconds since 1970.' })),
+    from_user_id: optionalText('The user id of the sender.'),
+    id: Type.String({ description: 'The upstream id of the message (`wamid.…`).' }),
+    timestamp: optionalText(SECONDS),
     type: Type.Optional(
       Type.String({ description: 'Also the name of the member with the content: text, image, order, …' }),
     ),
-    text: Type.Optional(Type.Object({ body: Type.Optional(Type.String()) })),
+    text: Type.Optional(
+      Type.Object(
+        { body: optionalText('The text.') },
+        { description: 'The content of a message of type `text`.' },
+      ),
+    ),
   },
   { title: 'InboundMessage', description: 'The unchanged upstream message.' },
 );
@@ -62,20 +91,25 @@ const MessageStatus = Type.Object(
   {
     id: Type.String({ description: 'The upstream id of the message.' }),
     status: Type.String({ description: 'sent, delivered, read, failed, …' }),
-    timestamp: Type.Optional(Type.String({ description: 'Seconds since 1970.' })),
-    recipient_id: Type.Optional(Type.String()),
+    timestamp: optionalText(SECONDS),
+    recipient_id: optionalText('The phone number of the recipient in digits, or the id of a group.'),
   },
   { title: 'UpstreamStatus', description: 'The unchanged upstream status.' },
 );
 
 const Money = Type.Object(
-  { value: Type.Optional(Type.Number()), offset: Type.Optional(Type.Number()) },
+  {
+    value: Type.Optional(Type.Number({ description: 'The amount in units of 1 / `offset`.' })),
+    offset: Type.Optional(Type.Number({ description: '100 where the currency has cents.' })),
+  },
   { title: 'UpstreamAmount', description: 'The amount is value divided by offset.' },
 );
 
-const Payment = Type.Object({
+const CURRENCY = 'The currency as ISO 4217, such as `INR`.';
+
+const Payment = dataOf({
   metadata: Metadata,
-  reference_id: Type.Optional(Type.String()),
+  reference_id: optionalText('The id that you gave the payment in the order message.'),
   status: Type.Optional(
     Type.String({
       description:
@@ -83,35 +117,43 @@ const Payment = Type.Object({
     }),
   ),
   amount: Type.Optional(Money),
-  currency: Type.Optional(Type.String()),
+  currency: optionalText(CURRENCY),
   transaction: Type.Optional(
-    Type.Object({
-      id: Type.Optional(Type.String()),
-      pg_transaction_id: Type.Optional(Type.String()),
-      type: Type.Optional(Type.String()),
-      status: Type.Optional(Type.String()),
-      method: Type.Optional(Type.Object({ type: Type.Optional(Type.String()) })),
-    }),
+    Type.Object(
+      {
+        id: optionalText('The id at upstream.'),
+        pg_transaction_id: optionalText('The id at the payment gateway.'),
+        type: optionalText('The payment gateway, such as `razorpay`.'),
+        status: optionalText('`success`, `pending` or `failed`.'),
+        method: Type.Optional(
+          Type.Object(
+            { type: optionalText('Such as `upi` or `card`.') },
+            { description: 'How the customer paid.' },
+          ),
+        ),
+      },
+      { description: 'The latest transaction of the payment.' },
+    ),
   ),
-  recipient_id: Type.Optional(Type.String()),
-  timestamp: Type.Optional(Type.String({ description: 'Seconds since 1970.' })),
+  recipient_id: optionalText('The phone number of the customer in digits.'),
+  timestamp: optionalText(SECONDS),
   raw: Type.Object({}, { additionalProperties: true, description: 'The unchanged upstream status.' }),
 });
 
 const CART_LINE = {
-  product_retailer_id: Type.Optional(Type.String()),
-  quantity: Type.Optional(Type.Number()),
-  item_price: Type.Optional(Type.Number()),
-  currency: Type.Optional(Type.String()),
+  product_retailer_id: optionalText('Your id of the product in the catalog.'),
+  quantity: Type.Optional(Type.Number({ description: 'How many of it.' })),
+  item_price: Type.Optional(Type.Number({ description: 'The price of one.' })),
+  currency: optionalText(CURRENCY),
 };
 
-const Order = Type.Object({
+const Order = dataOf({
   metadata: Metadata,
   contacts: Contacts,
   order: Type.Object(
     {
-      catalog_id: Type.Optional(Type.String()),
-      text: Type.Optional(Type.String()),
+      catalog_id: optionalText('The catalog that the products are in; the `eventId` too.'),
+      text: optionalText('The words of the customer beside the cart.'),
       product_items: Type.Optional(
         Type.Array(Type.Object(CART_LINE), {
           description: 'Keep reading these lines where you parse upstream’s own format.',
@@ -120,48 +162,65 @@ const Order = Type.Object({
     },
     { description: 'The unchanged upstream cart.' },
   ),
-  service: Type.Object({
-    order_id: Type.Integer(),
-    order_number: Type.String(),
-    items_count: Type.Integer(),
-    total_amount: Type.Number(),
-    currency: Type.Optional(Type.String()),
-    thumbnail_url: Type.String(),
-    items: Type.Array(Type.Object({ ...CART_LINE, product_name: Type.String(), image_url: Type.String() }), {
-      description: 'Prefer these items when you render the order.',
-    }),
-  }),
+  service: Type.Object(
+    {
+      order_id: Type.Integer({ description: 'Counts the orders of the tenant.' }),
+      order_number: Type.String({ description: 'The same for people: `ORD-` and the `order_id`.' }),
+      items_count: Type.Integer({ description: 'How many lines `items` has.' }),
+      total_amount: Type.Number({
+        description: 'The sum of quantity × price, in the currency of the first line.',
+      }),
+      currency: optionalText('The currency of the first line as ISO 4217.'),
+      thumbnail_url: Type.String({ description: 'A picture of the first product, or a placeholder.' }),
+      items: Type.Array(
+        Type.Object({
+          ...CART_LINE,
+          product_name: Type.String({ description: 'The name in the catalog; else the id of the product.' }),
+          image_url: Type.String({ description: 'A picture of the product, or a placeholder.' }),
+        }),
+        { description: 'Prefer these items when you render the order.' },
+      ),
+    },
+    { description: 'What Heliograph adds to the cart.' },
+  ),
 });
 
-const ReadyMedia = Type.Object({
+const ReadyMedia = dataOf({
   metaMessageId: Type.String({ description: 'message.id of the message event.' }),
   serviceMessageId: Type.String({ description: 'Our id of the message.' }),
-  mediaType: Type.String(),
-  mimeType: Type.String(),
-  mediaPath: Type.String({ pattern: '^/received_media/' }),
+  mediaType: Type.String({ description: '`image`, `video`, `audio`, `document` or `sticker`.' }),
+  mimeType: Type.String({ description: 'As the message says it.' }),
+  mediaPath: Type.String({ pattern: '^/received_media/', description: '`mediaUrl` without its beginning.' }),
   mediaUrl: Type.String({
     pattern: '^https://',
     description:
       'Prefer it to `mediaPath` when you download the file. It needs no API key: everyone with it can read the file.',
   }),
-  caption: Type.Optional(Type.String()),
+  caption: optionalText('The words of the customer below the file.'),
 });
 
 export const EVENT_BODIES = {
   message: envelopeOf(
     'MessageEvent',
     'message',
-    Type.Object({ metadata: Metadata, contacts: Contacts, message: InboundMessage }),
+    dataOf({ metadata: Metadata, contacts: Contacts, message: InboundMessage }),
   ),
   status: envelopeOf(
     'StatusEvent',
     'status',
-    Type.Object({ metadata: Metadata, contacts: Type.Optional(Contacts), status: MessageStatus }),
+    dataOf({ metadata: Metadata, contacts: Type.Optional(Contacts), status: MessageStatus }),
   ),
   payment: envelopeOf('PaymentEvent', 'payment', Payment),
   order: envelopeOf('OrderEvent', 'order', Order),
   'media.ready': envelopeOf('MediaReadyEvent', 'media.ready', ReadyMedia),
-  test: envelopeOf('TestEvent', 'test', Type.Object({ message: Type.String(), businessName: Type.String() })),
+  test: envelopeOf(
+    'TestEvent',
+    'test',
+    dataOf({
+      message: Type.String({ description: 'Always the same sentence.' }),
+      businessName: Type.String({ description: 'The name of the tenant.' }),
+    }),
+  ),
 } satisfies Record<CoreEventType, TSchema>;
 
 export const UPSTREAM_EVENT_BODY = named('UpstreamEvent', {
@@ -174,7 +233,7 @@ export const UPSTREAM_EVENT_BODY = named('UpstreamEvent', {
     Type.Union([Type.String(), Type.Null()], {
       description: 'The number that the value names in its `metadata`; null where it names none.',
     }),
-    Type.Object({
+    dataOf({
       field: Type.String({ description: 'The field, as upstream calls it.' }),
       value: Type.Unknown({ description: 'What upstream reports, unmodified.' }),
     }),

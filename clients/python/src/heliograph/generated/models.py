@@ -469,6 +469,7 @@ class MediaError(Model):
 
 class MediaReadyEvent(Model):
     event_type: Literal["media.ready"] = Field(alias="eventType")
+    """The type; it decides the form of `data`."""
     user_id: int = Field(alias="userId")
     """The tenant."""
     waba_id: str = Field(alias="wabaId")
@@ -480,19 +481,26 @@ class MediaReadyEvent(Model):
     occurred_at: datetime = Field(alias="occurredAt")
     """When it was released for delivery, UTC."""
     data: MediaReadyEventData
+    """What happened."""
 
 
 class MediaReadyEventData(Model):
+    """What happened."""
+
     meta_message_id: str = Field(alias="metaMessageId")
     """message.id of the message event."""
     service_message_id: str = Field(alias="serviceMessageId")
     """Our id of the message."""
     media_type: str = Field(alias="mediaType")
+    """`image`, `video`, `audio`, `document` or `sticker`."""
     mime_type: str = Field(alias="mimeType")
+    """As the message says it."""
     media_path: str = Field(alias="mediaPath")
+    """`mediaUrl` without its beginning."""
     media_url: str = Field(alias="mediaUrl")
     """Prefer it to `mediaPath` when you download the file. It needs no API key: everyone with it can read the file."""
     caption: str | None = Field(default=None)
+    """The words of the customer below the file."""
 
 
 class Message(Model):
@@ -586,6 +594,7 @@ class MessageDetailsReplyTo(Model):
 
 class MessageEvent(Model):
     event_type: Literal["message"] = Field(alias="eventType")
+    """The type; it decides the form of `data`."""
     user_id: int = Field(alias="userId")
     """The tenant."""
     waba_id: str = Field(alias="wabaId")
@@ -597,11 +606,15 @@ class MessageEvent(Model):
     occurred_at: datetime = Field(alias="occurredAt")
     """When it was released for delivery, UTC."""
     data: MessageEventData
+    """What happened."""
 
 
 class MessageEventData(Model):
+    """What happened."""
+
     metadata: dict[str, Any]
     contacts: list[dict[str, Any]]
+    """Upstream’s entries of this customer, unchanged."""
     message: dict[str, Any]
 
 
@@ -662,6 +675,7 @@ class OperationsUrl(Model):
 
 class OrderEvent(Model):
     event_type: Literal["order"] = Field(alias="eventType")
+    """The type; it decides the form of `data`."""
     user_id: int = Field(alias="userId")
     """The tenant."""
     waba_id: str = Field(alias="wabaId")
@@ -673,29 +687,43 @@ class OrderEvent(Model):
     occurred_at: datetime = Field(alias="occurredAt")
     """When it was released for delivery, UTC."""
     data: OrderEventData
+    """What happened."""
 
 
 class OrderEventData(Model):
+    """What happened."""
+
     metadata: dict[str, Any]
     contacts: list[dict[str, Any]]
+    """Upstream’s entries of this customer, unchanged."""
     order: dict[str, Any]
     """The unchanged upstream cart."""
     service: OrderEventDataService
+    """What Heliograph adds to the cart."""
 
 
 class OrderEventDataService(Model):
+    """What Heliograph adds to the cart."""
+
     order_id: int
+    """Counts the orders of the tenant."""
     order_number: str
+    """The same for people: `ORD-` and the `order_id`."""
     items_count: int
+    """How many lines `items` has."""
     total_amount: float
+    """The sum of quantity × price, in the currency of the first line."""
     currency: str | None = Field(default=None)
+    """The currency of the first line as ISO 4217."""
     thumbnail_url: str
+    """A picture of the first product, or a placeholder."""
     items: list[dict[str, Any]]
     """Prefer these items when you render the order."""
 
 
 class PaymentEvent(Model):
     event_type: Literal["payment"] = Field(alias="eventType")
+    """The type; it decides the form of `data`."""
     user_id: int = Field(alias="userId")
     """The tenant."""
     waba_id: str = Field(alias="wabaId")
@@ -707,17 +735,24 @@ class PaymentEvent(Model):
     occurred_at: datetime = Field(alias="occurredAt")
     """When it was released for delivery, UTC."""
     data: PaymentEventData
+    """What happened."""
 
 
 class PaymentEventData(Model):
+    """What happened."""
+
     metadata: dict[str, Any]
     reference_id: str | None = Field(default=None)
+    """The id that you gave the payment in the order message."""
     status: str | None = Field(default=None)
     """captured, pending, failed, … After `captured`, send `order_status` messages to the customer."""
     amount: dict[str, Any] | None = Field(default=None)
     currency: str | None = Field(default=None)
+    """The currency as ISO 4217, such as `INR`."""
     transaction: dict[str, Any] | None = Field(default=None)
+    """The latest transaction of the payment."""
     recipient_id: str | None = Field(default=None)
+    """The phone number of the customer in digits."""
     timestamp: str | None = Field(default=None)
     """Seconds since 1970."""
     raw: dict[str, Any]
@@ -850,6 +885,7 @@ class SentMessage(Model):
 
 class StatusEvent(Model):
     event_type: Literal["status"] = Field(alias="eventType")
+    """The type; it decides the form of `data`."""
     user_id: int = Field(alias="userId")
     """The tenant."""
     waba_id: str = Field(alias="wabaId")
@@ -861,11 +897,15 @@ class StatusEvent(Model):
     occurred_at: datetime = Field(alias="occurredAt")
     """When it was released for delivery, UTC."""
     data: StatusEventData
+    """What happened."""
 
 
 class StatusEventData(Model):
+    """What happened."""
+
     metadata: dict[str, Any]
     contacts: list[dict[str, Any]] | None = Field(default=None)
+    """Upstream’s entries of this customer, unchanged."""
     status: dict[str, Any]
 
 
@@ -875,6 +915,7 @@ class TestConnectionResponse(Model):
 
 class TestEvent(Model):
     event_type: Literal["test"] = Field(alias="eventType")
+    """The type; it decides the form of `data`."""
     user_id: int = Field(alias="userId")
     """The tenant."""
     waba_id: str = Field(alias="wabaId")
@@ -886,11 +927,16 @@ class TestEvent(Model):
     occurred_at: datetime = Field(alias="occurredAt")
     """When it was released for delivery, UTC."""
     data: TestEventData
+    """What happened."""
 
 
 class TestEventData(Model):
+    """What happened."""
+
     message: str
+    """Always the same sentence."""
     business_name: str = Field(alias="businessName")
+    """The name of the tenant."""
 
 
 class TestOutcome(Model):
@@ -929,9 +975,12 @@ class UpstreamEvent(Model):
     occurred_at: datetime = Field(alias="occurredAt")
     """When it was released for delivery, UTC."""
     data: UpstreamEventData
+    """What happened."""
 
 
 class UpstreamEventData(Model):
+    """What happened."""
+
     field: str
     """The field, as upstream calls it."""
     value: Any

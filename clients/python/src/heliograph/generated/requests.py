@@ -56,7 +56,7 @@ class NewWebhookEndpoint(TypedDict):
     format: NotRequired[Literal["heliograph", "meta"] | None]
     customHeaders: NotRequired[dict[str, str | None] | None]
     appSecret: NotRequired[str]
-    """For the format `meta`: the secret of `X-Hub-Signature-256`, any text. Without it, one is generated."""
+    """For the format `meta`: the secret of `X-Hub-Signature-256`, a text of at least 16 characters. Without it, one is generated."""
     verifyToken: NotRequired[str]
     """For the format `meta`: the URL is verified with this token first, as the upstream platform does it (`hub.challenge`). It is not stored."""
     retryScheduleSeconds: NotRequired[list[int] | None]
@@ -1780,7 +1780,7 @@ class WebhookEndpointChange(TypedDict):
     format: NotRequired[Literal["heliograph", "meta"] | None]
     customHeaders: NotRequired[dict[str, str | None] | None]
     appSecret: NotRequired[str]
-    """For the format `meta`: the secret of `X-Hub-Signature-256`, any text. Without it, one is generated."""
+    """For the format `meta`: the secret of `X-Hub-Signature-256`, a text of at least 16 characters. Without it, one is generated."""
     verifyToken: NotRequired[str]
     """For the format `meta`: the URL is verified with this token first, as the upstream platform does it (`hub.challenge`). It is not stored."""
     retryScheduleSeconds: NotRequired[list[int] | None]
