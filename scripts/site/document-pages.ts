@@ -14,6 +14,8 @@ const TOP_DOCUMENTS: Readonly<Record<string, string>> = {
   'clients/go/README.md': 'clients/go.md',
 };
 
+const GLOSSARY = { document: 'docs/architecture.md', anchor: 'glossary', path: 'glossary.md' };
+
 /** Where a document of the repository stands among the pages; null when it has none. */
 function pagePath(document: string): string | null {
   const top = TOP_DOCUMENTS[document];
@@ -26,7 +28,7 @@ function pagePath(document: string): string | null {
 /** The documents of the repository as pages. Links to what has no page lead to `sourceUrl`, or are plain text without it. */
 export function documentPages(root: string, sourceUrl: string | null): Page[] {
   const documents = [...Object.keys(TOP_DOCUMENTS), ...globSync('docs/**/*.md', { cwd: root })].toSorted();
-  return documents.map((document) => {
+  const pages = documents.map((document) => {
     const path = pagePath(document);
     if (path === null) throw new Error(`${document} has no page`);
     const text = pageText(root, document, path, sourceUrl);
@@ -34,6 +36,7 @@ export function documentPages(root: string, sourceUrl: string | null): Page[] {
     const isSearched = !document.startsWith('docs/decisions/') && path !== 'changelog.md';
     return { path, text: isSearched ? text : withFrontmatter({ search: false }, text) };
   });
+  return [...pages, glossaryPage(pages)];
 }
 
 function pageText(root: string, document: string, path: string, sourceUrl: string | null): string {
@@ -62,10 +65,11 @@ function linked(text: string, { document, path, sourceUrl }: Place): string {
     const source = normalize(join(dirname(document), file));
     // Pictures stand in the public folder, whose addresses begin with a slash.
     if (isPicture(source)) return `[${label}](/${pagePath(source)})`;
+    const isGlossary = source === GLOSSARY.document && anchor === GLOSSARY.anchor;
     const page = source.endsWith('.md') ? pagePath(source) : null;
+    if (isGlossary) return `[${label}](${relativeLink(path, GLOSSARY.path)})`;
     if (page !== null) {
-      const link = relative(dirname(path), page);
-      return `[${label}](${link.startsWith('.') ? link : `./${link}`}${anchor === undefined ? '' : `#${anchor}`})`;
+      return `[${label}](${relativeLink(path, page)}${anchor === undefined ? '' : `#${anchor}`})`;
     }
     return sourceUrl === null ? label : `[${label}](${sourceUrl}/${source})`;
   };
@@ -86,6 +90,20 @@ function linked(text: string, { document, path, sourceUrl }: Place): string {
       (_whole, alt: string, target: string) => `!${changed(alt, target)}`,
     );
   }
+}
+
+function relativeLink(from: string, to: string): string {
+  const link = relative(dirname(from), to);
+  return link.startsWith('.') ? link : `./${link}`;
+}
+
+/** The glossary has a page of its own, so that readers of the other pages need not open the architecture. */
+function glossaryPage(pages: readonly Page[]): Page {
+  const whole = pages.find(({ path }) => path === pagePath(GLOSSARY.document))?.text ?? '';
+  const [, section] = whole.split('\n## Glossary\n');
+  if (section === undefined) throw new Error(`${GLOSSARY.document} has no glossary`);
+  const [terms = ''] = section.split('\n## ', 1);
+  return { path: GLOSSARY.path, text: `# Glossary\n\nThe terms of these pages.\n${terms}` };
 }
 
 function isPicture(source: string): boolean {

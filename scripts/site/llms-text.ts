@@ -41,8 +41,10 @@ function pageAt(pages: readonly Page[], link: string): Page {
 function summaryOf(pages: readonly Page[], { path, text }: Page): string {
   const index = pages.find((page) => page.path === 'index.md')?.text ?? '';
   const row = index.split('\n').find((line) => line.startsWith('| ') && line.includes(`(./${path})`));
-  const [, , purpose] = row?.split(/(?<!\\) ?\| ?/) ?? [];
-  if (purpose !== undefined) return purpose;
+  const [, cell = '', purpose] = row?.split(/(?<!\\) ?\| ?/) ?? [];
+  // A row with several pages says what they are for together.
+  const isAlone = cell.split('](').length === 2;
+  if (purpose !== undefined && isAlone) return purpose;
   const [, paragraph = ''] = /^# .+\n\n((?:.+\n?)+)/m.exec(text) ?? [];
   const [sentence = ''] = paragraph.replaceAll(/\s+/g, ' ').split(/(?<=[.:]) /, 1);
   return sentence.trim();

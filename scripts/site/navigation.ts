@@ -26,7 +26,7 @@ export function sidebarOf(pages: readonly Page[], document: OpenApiDocument): En
 /** A cell with one page, or with several under a common name: "Quick start: [curl](…), [Python](…)". */
 function entriesOf(cell: string, pages: readonly Page[]): Entry[] {
   const links = [...cell.matchAll(LINK)].map(([, text = '', path = '']) => ({
-    text: capital(text),
+    text,
     link: linkOf(path),
   }));
   const [only] = links;
@@ -70,10 +70,6 @@ function referenceOf(document: OpenApiDocument): Entry[] {
 
 function linkOf(path: string): string {
   return `/${path.replace(/(^|\/)index$/, '$1')}`;
-}
-
-function capital(text: string): string {
-  return text.charAt(0).toUpperCase() + text.slice(1);
 }
 
 /** The links of a sidebar in their order. */

@@ -88,7 +88,11 @@ export default defineConfig({
       ...(hasExplorer ? [{ text: 'Try it', link: '/explorer', target: '_self' }] : []),
     ],
     outline: { level: [2, 3] },
-    search: { provider: 'local' },
+    search: {
+      provider: 'local',
+      // Every word counts, and only long ones may be misspelled: "listen" is not "listed".
+      options: { miniSearch: { searchOptions: { combineWith: 'AND', fuzzy: 0.07 } } },
+    },
     docFooter: { prev: 'Previous', next: 'Next' },
   },
   transformHtml(html, _id, { siteConfig }) {

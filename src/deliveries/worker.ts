@@ -64,7 +64,10 @@ export function openDelivery(config: Config, tools: DeliveryTools) {
     onShown: (label) =>
       void recordWorkflow(database, [{ ...label, workflowId: deliveryWorkflowId(label) }]).catch(onTrouble),
     onTrouble: (error) =>
-      logger.warn({ err: error }, 'workflow runs of deliveries cannot be started at present'),
+      logger.warn(
+        { err: error },
+        'no workflow runs of deliveries are started for a second: deliveries go on without them, and Temporal does not show those',
+      ),
   });
   const defaults = { timeoutMs, retryScheduleMs, workflows: config.delivery.workflows };
   const loop = new DeliveryLoop({ ...settlement, logger, sender, limiter, secretBox, defaults, runs });

@@ -222,7 +222,7 @@ describe('webhooks.md verifies a real webhook, and refuses one that was changed:
   }
 
   test('Node.js', async () => {
-    const block = blockThatBegins('webhooks.md', 'import { Webhook }');
+    const block = blockThatBegins('signatures.md', 'import { Webhook }');
     // Stands for Express: calls the handler with the raw body.
     const before = `const kept = [];
 const express = { raw: () => null };
@@ -236,7 +236,7 @@ const app = { post: (_path, _raw, handler) =>
   });
 
   test('Node.js with a public key', async () => {
-    const block = blockThatBegins('webhooks.md', 'import { createPublicKey');
+    const block = blockThatBegins('signatures.md', 'import { createPublicKey');
     const before = `const request = { headers: JSON.parse(process.env.HEADERS) };
 const rawBody = Buffer.from(process.env.BODY);\n`;
     const after = "\nif (!isValid || !isFresh) process.exit(1);\nconsole.log('verified');\n";
@@ -251,7 +251,7 @@ const rawBody = Buffer.from(process.env.BODY);\n`;
     await verifies(
       'verify.py',
       python.python,
-      `${before}${blockThatBegins('webhooks.md', 'import os')}${after}`,
+      `${before}${blockThatBegins('signatures.md', 'import os')}${after}`,
     );
   });
 
@@ -259,12 +259,12 @@ const rawBody = Buffer.from(process.env.BODY);\n`;
     if ((await missingPrograms({ php: 'php-cli' })).length > 0) return skip();
     const before = `<?php\n$rawBody = getenv('BODY');\n$headers = json_decode(getenv('HEADERS'), true);\n`;
     const after = `\nif (!$valid || !$fresh) exit(1);\necho 'verified';\n`;
-    await verifies('verify.php', 'php', `${before}${blockThatBegins('webhooks.md', '$key =')}${after}`);
+    await verifies('verify.php', 'php', `${before}${blockThatBegins('signatures.md', '$key =')}${after}`);
   });
 });
 
 test('webhooks.md has a content filter that an endpoint accepts', async () => {
-  const { filter } = JSON.parse(blockThatBegins('webhooks.md', '{ "filter"'));
+  const { filter } = JSON.parse(blockThatBegins('endpoint-options.md', '{ "filter"'));
   const server = await startTenantServer();
   const { id } = await api<{ id: string }>('POST', ENDPOINTS, { url: `${server.url}/hook`, filter });
   const stored = await api<{ filter: string[] }>('GET', `${ENDPOINTS}/${id}`);

@@ -84,7 +84,11 @@ export function explorerPage(app: FastifyInstance): void {
       defaultModelExpandDepth: 2,
     },
     // What is tried out here goes to the host that shows the page, as the policy demands.
-    transformSpecification: (document) => ({ ...document, servers: [{ url: '/' }] }),
+    transformSpecification: (document) => ({
+      ...document,
+      info: { ...document.info, description: `[← Documentation](/docs/)\n\n${document.info.description}` },
+      servers: [{ url: '/' }],
+    }),
     transformSpecificationClone: false,
   });
 }

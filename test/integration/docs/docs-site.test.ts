@@ -167,6 +167,30 @@ test('a page and a folder of one name are both reached, with and without a slash
   expect((await api.app.inject('/docs//example.com/')).headers.location).toBeUndefined();
 });
 
+test.each([
+  ['listen', '/docs/tenants/cli'],
+  ['24 hour window', '/docs/tenants/api'],
+  ['export', '/docs/tenants/customer-data'],
+])('the search for %s finds %s first', async (words, expected) => {
+  const { page } = await visit('/docs/tenants/api');
+  await page.click('.VPNavBarSearch button');
+  await page.fill('.search-input', words);
+  const first = page.locator('.VPLocalSearchBox .result').first();
+  await first.waitFor();
+  expect(new URL((await first.getAttribute('href')) ?? '', base).pathname).toBe(expected);
+});
+
+test('pages have the names of the products, and one description each in llms.txt', async () => {
+  const { payload } = await api.app.inject('/llms.txt');
+  for (const name of ['n8n', 'frappe_whatsapp', 'curl']) expect(payload).toContain(`- [${name}](`);
+  const about = [...payload.matchAll(/\.md\): (.+)$/gm)].map(([, text]) => text);
+  const repeated = about.filter((text, index) => about.indexOf(text) !== index);
+  expect(repeated).toEqual([]);
+  for (const page of ['clients/typescript', 'clients/python', 'clients/go', 'glossary']) {
+    expect(payload).toContain(`(/docs/${page}.md)`);
+  }
+});
+
 test('double braces are text, as on GitHub', async () => {
   const { page, said } = await visit('/docs/tenants/cloud-api/n8n');
   expect(await page.locator('.vp-doc').textContent()).toContain('{{ $json.messages[0].id }} is the id');

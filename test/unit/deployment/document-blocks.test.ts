@@ -33,11 +33,11 @@ const RUN_BY_BEGINNING: readonly [document: string, beginning: string][] = [
   ['mcp.md', '{\n  "inputs"'],
   ['mcp.md', 'heliograph login'],
   ['mcp.md', 'heliograph mcp'],
-  ['webhooks.md', 'import { Webhook }'],
-  ['webhooks.md', 'import os'],
-  ['webhooks.md', '$key ='],
-  ['webhooks.md', 'import { createPublicKey'],
-  ['webhooks.md', '{ "filter"'],
+  ['signatures.md', 'import { Webhook }'],
+  ['signatures.md', 'import os'],
+  ['signatures.md', '$key ='],
+  ['signatures.md', 'import { createPublicKey'],
+  ['endpoint-options.md', '{ "filter"'],
 ];
 
 /** Blocks that nothing runs, each with the reason. */
@@ -62,9 +62,9 @@ const NOT_RUN: readonly [document: string, beginning: string, reason: string][] 
     'pip install temporalio',
     'test/integration/examples/temporal-recipe.test.ts starts receiver.py with these variables where temporalio is installed',
   ],
-  ['webhooks.md', 'key       =', 'pseudo-code; quick-start/curl.md computes the same, and is run'],
+  ['signatures.md', 'key       =', 'pseudo-code; quick-start/curl.md computes the same, and is run'],
   [
-    'webhooks.md',
+    'signatures.md',
     'ssl_client_certificate',
     'a fragment of a configuration of nginx; test/integration has client certificates on a real TLS server',
   ],
