@@ -39,6 +39,24 @@ export function passagesOf(document: string, markdown: string): Passage[] {
   return passages;
 }
 
+/** Where the documentation of a gateway shows a passage. */
+export function passageUrl(gatewayUrl: string, { document, headings }: Passage): string {
+  const page = document.replace(/(^|\/)README\.md$/, '$1').replace(/\.md$/, '');
+  const anchor = anchorOf(headings.split(' › ').at(-1) ?? '');
+  return `${gatewayUrl}/docs/tenants/${page}${anchor === '' ? '' : `#${anchor}`}`;
+}
+
+/** As VitePress makes anchors of headings. */
+function anchorOf(heading: string): string {
+  return heading
+    .normalize('NFKD')
+    .replaceAll(/\p{M}/gu, '')
+    .replaceAll(/[\s~`!@#$%^&*()\-_+=[\]{}|\\;:"'“”‘’<>,.?/]+/g, '-')
+    .replaceAll(/^-+|-+$/g, '')
+    .replace(/^(\d)/, '_$1')
+    .toLowerCase();
+}
+
 /** Weights of BM25: how soon repetitions of a word stop to count, and how much long passages lose. */
 const SATURATION = 1.2;
 const LENGTH_WEIGHT = 0.75;

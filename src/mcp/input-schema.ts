@@ -63,12 +63,12 @@ function commonForm(forms: readonly ObjectForm[]): ObjectForm {
   return { properties: Object.fromEntries(properties), required };
 }
 
-/** A member that differs between forms keeps its type, and its constants as examples; the API checks the rest. */
+/** A member that differs between forms keeps its type, and its constants as a list; the API checks the rest. */
 function commonSchema(variants: readonly JsonSchema[]): JsonSchema {
   const distinct = [...new Set(variants.map((variant) => JSON.stringify(variant)))];
   const [first = {}] = variants;
   if (distinct.length === 1) return first;
   const constants = variants.flatMap((variant) => (variant.const === undefined ? [] : [variant.const]));
-  const examples = [...new Set(constants)];
-  return { type: first.type, ...(examples.length > 0 && { examples }) };
+  const values = [...new Set(constants)];
+  return { type: first.type, ...(values.length > 0 && { enum: values }) };
 }

@@ -2,7 +2,7 @@ import { type CallToolResult, McpServer, type StandardSchemaWithJSON } from '@mo
 import { isMembers } from '../platform/json/json-members.ts';
 import type { AllowedLevel } from './allowed-levels.ts';
 import { type ApiAccess, type ApiAnswer, failure } from './api-call.ts';
-import { type Passage, searchPassages } from './docs-search.ts';
+import { type Passage, passageUrl, searchPassages } from './docs-search.ts';
 import type { JsonSchema } from './input-schema.ts';
 import { type Arguments, runOperation } from './run-operation.ts';
 import { readToolData, type ToolData } from './tool-data.ts';
@@ -39,14 +39,14 @@ export function createMcpServer({ version, tools, passages }: McpTools, access: 
       async (args, { mcpReq }) => resultOf(await runOperation(access, tool, args, mcpReq.signal)),
     );
   }
-  addDocsSearch(server, passages);
+  addDocsSearch(server, passages, access.url);
   return server;
 }
 
 const MAX_PASSAGES = 10;
 const DEFAULT_PASSAGES = 5;
 
-function addDocsSearch(server: McpServer, passages: readonly Passage[]): void {
+function addDocsSearch(server: McpServer, passages: readonly Passage[], gatewayUrl: string): void {
   const inputSchema = {
     type: 'object',
     properties: {
@@ -61,7 +61,7 @@ function addDocsSearch(server: McpServer, passages: readonly Passage[]): void {
     {
       title: 'Search the documentation',
       description:
-        'Search the documentation for tenants: webhooks, signatures, retries, order, the API, error codes of the platform, the portal. Returns the passages that suit the words of the query best.',
+        'Search the documentation for tenants: webhooks, signatures, retries, order, the API, error codes of the platform, the portal. Returns the passages that suit the words of the query best, each with its URL.',
       inputSchema: unchecked(inputSchema),
       annotations: {
         readOnlyHint: true,
@@ -70,18 +70,24 @@ function addDocsSearch(server: McpServer, passages: readonly Passage[]): void {
         openWorldHint: false,
       },
     },
-    (args) => resultOf(findInDocs(passages, args)),
+    (args) => resultOf(findInDocs(passages, gatewayUrl, args)),
   );
 }
 
-function findInDocs(passages: readonly Passage[], { query, limit = DEFAULT_PASSAGES }: Arguments): ApiAnswer {
+function findInDocs(
+  passages: readonly Passage[],
+  gatewayUrl: string,
+  { query, limit = DEFAULT_PASSAGES }: Arguments,
+): ApiAnswer {
   if (typeof query !== 'string' || query.length > 500) {
     return failure('invalid_parameter', 'The query must be a text of up to 500 characters.', {
       param: 'query',
     });
   }
   const wanted = Math.min(MAX_PASSAGES, Math.max(1, Math.trunc(Number(limit)) || DEFAULT_PASSAGES));
-  return { isError: false, text: JSON.stringify({ data: searchPassages(passages, query, wanted) }) };
+  const found = searchPassages(passages, query, wanted);
+  const data = found.map((passage) => ({ ...passage, url: passageUrl(gatewayUrl, passage) }));
+  return { isError: false, text: JSON.stringify({ data }) };
 }
 
 function resultOf({ isError, text }: ApiAnswer): CallToolResult {

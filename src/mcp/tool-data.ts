@@ -33,7 +33,7 @@ export function readToolData(): ToolData {
     const { id, summary, description, method, path, query, body, idempotent = false } = operation;
     return {
       ...{ id, title: summary, effect, level, choices, method, path },
-      description: [`${summary}. ${description}`, ...limitsOf(choices)].join(' '),
+      description: [sentenceOf(summary, description), ...limitsOf(choices)].join(' '),
       inputSchema: inputSchemaOf(operation, choices),
       queryNames: Object.keys(membersOf(query)),
       isIdempotent: idempotent,
@@ -47,6 +47,12 @@ function limitsOf(choices: Choices): string[] {
   return Object.entries(choices).map(
     ([name, values]) => `For this tool, \`${name}\` can only be ${values.join(' or ')}.`,
   );
+}
+
+/** One sentence: the API's document shows the description below its title, where it may be half of one. */
+function sentenceOf(title: string, description: string): string {
+  const isWord = /^[A-Z][a-z]*\b/.test(description);
+  return `${title}: ${isWord ? description[0]?.toLowerCase() : description[0]}${description.slice(1)}`;
 }
 
 function membersOf(schema: object | undefined): Readonly<Record<string, { default?: number }>> {

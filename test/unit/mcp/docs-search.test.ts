@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { passagesOf, readPassages, searchPassages } from '../../../src/mcp/docs-search.ts';
+import { passagesOf, passageUrl, readPassages, searchPassages } from '../../../src/mcp/docs-search.ts';
 
 const PASSAGES = readPassages();
 
@@ -64,4 +64,15 @@ describe('searchDocs', () => {
       { document: 'a.md', headings: 'A › B', text: 'two'.repeat(9) },
     ]);
   });
+});
+
+test('a passage has the address at which a gateway shows it', () => {
+  const url = (document: string, headings: string) =>
+    passageUrl('https://gateway.example', { document, headings, text: '' });
+  const page = 'https://gateway.example/docs/tenants';
+  expect(url('webhooks.md', 'Webhooks › What must I check?')).toBe(`${page}/webhooks#what-must-i-check`);
+  expect(url('quick-start/README.md', 'Quick start › 24-hour window')).toBe(
+    `${page}/quick-start/#_24-hour-window`,
+  );
+  expect(url('cloud-api/n8n.md', '')).toBe(`${page}/cloud-api/n8n`);
 });

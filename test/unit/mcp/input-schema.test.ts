@@ -48,7 +48,7 @@ test('what a message must have, and the types that it can have, are known to a m
   expect(schema).toMatchObject({
     required: ['phoneNumberId'],
     properties: {
-      type: { type: 'string', examples: expect.arrayContaining(['text', 'template', 'interactive']) },
+      type: { type: 'string', enum: expect.arrayContaining(['text', 'template', 'interactive']) },
       text: { type: 'object', required: ['body'] },
       idempotencyKey: { type: 'string', description: expect.stringContaining('repetition') },
     },

@@ -2,6 +2,7 @@ import { expect, test } from 'vitest';
 import { OPERATIONS } from '../../../src/api/operations/operations.ts';
 import { ALLOWED_LEVELS } from '../../../src/mcp/allowed-levels.ts';
 import { inputSchemaOf } from '../../../src/mcp/input-schema.ts';
+import { readToolData } from '../../../src/mcp/tool-data.ts';
 import { operationTools } from '../../../src/mcp/tool-list.ts';
 
 const idsAt = (...levels: Parameters<typeof operationTools>[0]) =>
@@ -41,4 +42,11 @@ test('no tool can drop deliveries, though its operation can', () => {
     expect(JSON.stringify(inputSchemaOf(operation, choices))).not.toMatch(/"drop"/);
   }
   expect(tools.filter(({ operation }) => /\/drop$/.test(operation.path))).toEqual([]);
+});
+
+test('a description is one sentence with its title, for a model that sees nothing else', () => {
+  const { tools } = readToolData();
+  expect(tools.length).toBeGreaterThan(25);
+  for (const { title, description } of tools)
+    expect(description).toMatch(new RegExp(`^${title}: [a-z\\d\`]`));
 });
