@@ -772,7 +772,7 @@ type MediaError struct {
 
 // MediaReadyEvent defines model for MediaReadyEvent.
 type MediaReadyEvent struct {
-	// Data What happened.
+	// Data Content of the event.
 	Data MediaReadyEventData `json:"data"`
 
 	// EventID The id of the subject, not unique: deduplicate by the header webhook-id.
@@ -794,7 +794,7 @@ type MediaReadyEvent struct {
 	WabaID string `json:"wabaId"`
 }
 
-// MediaReadyEventData What happened.
+// MediaReadyEventData Content of the event.
 type MediaReadyEventData struct {
 	// Caption The words of the customer below the file.
 	Caption string `json:"caption,omitempty"`
@@ -925,7 +925,7 @@ type MessageDetailsReplyTo struct {
 
 // MessageEvent defines model for MessageEvent.
 type MessageEvent struct {
-	// Data What happened.
+	// Data Content of the event.
 	Data MessageEventData `json:"data"`
 
 	// EventID The id of the subject, not unique: deduplicate by the header webhook-id.
@@ -947,7 +947,7 @@ type MessageEvent struct {
 	WabaID string `json:"wabaId"`
 }
 
-// MessageEventData What happened.
+// MessageEventData Content of the event.
 type MessageEventData struct {
 	// Contacts Upstream’s entries of this customer, unchanged.
 	Contacts []CustomerContact `json:"contacts"`
@@ -1067,7 +1067,7 @@ type OperationsURL struct {
 
 // OrderEvent defines model for OrderEvent.
 type OrderEvent struct {
-	// Data What happened.
+	// Data Content of the event.
 	Data OrderEventData `json:"data"`
 
 	// EventID The id of the subject, not unique: deduplicate by the header webhook-id.
@@ -1089,7 +1089,7 @@ type OrderEvent struct {
 	WabaID string `json:"wabaId"`
 }
 
-// OrderEventData What happened.
+// OrderEventData Content of the event.
 type OrderEventData struct {
 	// Contacts Upstream’s entries of this customer, unchanged.
 	Contacts []CustomerContact `json:"contacts"`
@@ -1100,7 +1100,7 @@ type OrderEventData struct {
 	// Order The unchanged upstream cart.
 	Order OrderEventDataOrder `json:"order"`
 
-	// Service What Heliograph adds to the cart.
+	// Service Details of the cart that Heliograph adds.
 	Service OrderEventDataService `json:"service"`
 }
 
@@ -1112,7 +1112,7 @@ type OrderEventDataOrder struct {
 	// ProductItems Keep reading these lines where you parse upstream’s own format.
 	ProductItems []OrderEventDataOrderProductItemsItem `json:"product_items,omitempty"`
 
-	// Text The words of the customer beside the cart.
+	// Text Text that the customer wrote with the cart.
 	Text string `json:"text,omitempty"`
 }
 
@@ -1131,7 +1131,7 @@ type OrderEventDataOrderProductItemsItem struct {
 	Quantity *float32 `json:"quantity,omitempty"`
 }
 
-// OrderEventDataService What Heliograph adds to the cart.
+// OrderEventDataService Details of the cart that Heliograph adds.
 type OrderEventDataService struct {
 	// Currency The currency of the first line as ISO 4217.
 	Currency string `json:"currency,omitempty"`
@@ -1183,7 +1183,7 @@ type PauseWebhookEndpointRequest struct {
 
 // PaymentEvent defines model for PaymentEvent.
 type PaymentEvent struct {
-	// Data What happened.
+	// Data Content of the event.
 	Data PaymentEventData `json:"data"`
 
 	// EventID The id of the subject, not unique: deduplicate by the header webhook-id.
@@ -1205,7 +1205,7 @@ type PaymentEvent struct {
 	WabaID string `json:"wabaId"`
 }
 
-// PaymentEventData What happened.
+// PaymentEventData Content of the event.
 type PaymentEventData struct {
 	// Amount The amount is value divided by offset.
 	Amount *UpstreamAmount `json:"amount,omitempty"`
@@ -3577,7 +3577,7 @@ type SetOperationsURLRequest struct {
 
 // StatusEvent defines model for StatusEvent.
 type StatusEvent struct {
-	// Data What happened.
+	// Data Content of the event.
 	Data StatusEventData `json:"data"`
 
 	// EventID The id of the subject, not unique: deduplicate by the header webhook-id.
@@ -3599,7 +3599,7 @@ type StatusEvent struct {
 	WabaID string `json:"wabaId"`
 }
 
-// StatusEventData What happened.
+// StatusEventData Content of the event.
 type StatusEventData struct {
 	// Contacts Upstream’s entries of this customer, unchanged.
 	Contacts []CustomerContact `json:"contacts,omitempty"`
@@ -3619,7 +3619,7 @@ type TestConnectionResult struct {
 
 // TestEvent defines model for TestEvent.
 type TestEvent struct {
-	// Data What happened.
+	// Data Content of the event.
 	Data TestEventData `json:"data"`
 
 	// EventID The id of the subject, not unique: deduplicate by the header webhook-id.
@@ -3641,7 +3641,7 @@ type TestEvent struct {
 	WabaID string `json:"wabaId"`
 }
 
-// TestEventData What happened.
+// TestEventData Content of the event.
 type TestEventData struct {
 	// BusinessName The name of the tenant.
 	BusinessName string `json:"businessName"`
@@ -3698,7 +3698,7 @@ type UpstreamAmount struct {
 
 // UpstreamEvent defines model for UpstreamEvent.
 type UpstreamEvent struct {
-	// Data What happened.
+	// Data Content of the event.
 	Data UpstreamEventData `json:"data"`
 
 	// EventID The id of the subject, not unique: deduplicate by the header webhook-id.
@@ -3720,7 +3720,7 @@ type UpstreamEvent struct {
 	WabaID string `json:"wabaId"`
 }
 
-// UpstreamEventData What happened.
+// UpstreamEventData Content of the event.
 type UpstreamEventData struct {
 	// Field The field, as upstream calls it.
 	Field string `json:"field"`

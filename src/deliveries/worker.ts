@@ -66,7 +66,7 @@ export function openDelivery(config: Config, tools: DeliveryTools) {
     onTrouble: (error) =>
       logger.warn(
         { err: error },
-        'no workflow runs of deliveries are started for a second: deliveries go on without them, and Temporal does not show those',
+        'no workflow runs of deliveries are started for a second: deliveries continue without them, and Temporal does not show these',
       ),
   });
   const defaults = { timeoutMs, retryScheduleMs, workflows: config.delivery.workflows };

@@ -11,6 +11,9 @@ import { openApiDocument } from '../../../scripts/site/openapi-document.ts';
 import { programOnPath } from '../../acceptance/support/programs.ts';
 import { operationsOf } from '../../support/openapi-document.ts';
 
+/** The operation that has two addresses; clients use the other one. */
+const SECOND_ADDRESS = 'getAccountIdentityUnderPrefix';
+
 const run = promisify(execFile);
 const PROJECT = fileURLToPath(new URL('../../../', import.meta.url));
 const PYTHON = join(PROJECT, 'clients', 'python', 'src', 'heliograph');
@@ -52,7 +55,9 @@ test.for(['typescript', 'python', 'go'] as const)(
 );
 
 test('both clients for Python have a method for each operation, named as its operationId in snake_case', async () => {
-  const operations = operationsOf(await openApiDocument()).map(({ operationId = '' }) => operationId);
+  const operations = operationsOf(await openApiDocument())
+    .map(({ operationId = '' }) => operationId)
+    .filter((id) => id !== SECOND_ADDRESS);
   expect(operations.length).toBeGreaterThan(50);
   for (const id of BY_HAND) expect(operations).toContain(id);
   for (const flavour of ['sync', 'async']) {

@@ -7,7 +7,7 @@ const read = (...groups: unknown[]) =>
 const about = { group_id: 'G1', timestamp: '1750100300' };
 const nothing = { subject: null, description: null, state: null, people: [] };
 const report = { groupId: 'G1', at: new Date(1_750_100_300_000), ...nothing };
-const nobody = { parentUserId: null, username: null };
+const nobody = { otherPhone: null, parentUserId: null, username: null };
 
 test('a group that was made, blocked, released or deleted has that state', () => {
   const created = { ...about, type: 'group_create', subject: 'Trip', description: 'To Lisbon' };
@@ -33,7 +33,14 @@ test('what failed upstream changes nothing', () => {
 test('members are known by phone and user id, those whom the business removed by what it named', () => {
   const added = { wa_id: '16505551234', user_id: 'US.1', parent_user_id: 'US.ENT.2', username: 'pablo' };
   expect(read({ ...about, type: 'group_participants_add', added_participants: [added] })[0]?.people).toEqual([
-    { waId: '16505551234', userId: 'US.1', parentUserId: 'US.ENT.2', username: 'pablo', state: 'member' },
+    {
+      waId: '16505551234',
+      userId: 'US.1',
+      otherPhone: null,
+      parentUserId: 'US.ENT.2',
+      username: 'pablo',
+      state: 'member',
+    },
   ]);
   const removed = [{ input: '+16505551234' }, { input: 'US.7' }, { wa_id: 16505551236 }];
   const failed = [{ input: '16505550000', errors: [{ code: 131009 }] }];

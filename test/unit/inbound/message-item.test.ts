@@ -185,6 +185,7 @@ describe('the sender', () => {
   test('with a username only is known by the business-scoped id', () => {
     expect(fixtureMessage('in_bsuid_only_username').sender).toEqual({
       waId: null,
+      otherPhone: null,
       userId: 'US.10000000000000000144',
       parentUserId: 'US.ENT.20000000000000000144',
       name: 'Ben Example',
@@ -211,7 +212,7 @@ describe('the sender', () => {
   test('is the sole contact of a value with one sender, although the ids differ', () => {
     const contacts = '[{"wa_id":"5491112345678","profile":{"name":"Two"}}]';
     const { sender, contacts: entries } = read(`"from":"541112345678",${text}`, contacts);
-    expect(sender).toMatchObject({ waId: '541112345678', name: 'Two' });
+    expect(sender).toMatchObject({ waId: '5491112345678', otherPhone: '541112345678', name: 'Two' });
     expect(entries).toEqual([{ wa_id: '5491112345678', profile: { name: 'Two' } }]);
   });
 

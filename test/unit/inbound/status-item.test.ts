@@ -56,8 +56,9 @@ describe('message statuses', () => {
   test('of a group name the member and not the group as the recipient', () => {
     const item = statusOf(
       '{"id":"w","status":"read","recipient_id":"GROUP","recipient_type":"group","recipient_participant_id":"1","recipient_participant_user_id":"U1"}',
+      '[]',
     );
-    expect(item.recipient).toEqual({ waId: '1', userId: 'U1' });
+    expect(item.recipient).toEqual({ waId: '1', userId: 'U1', otherPhone: null });
   });
 
   test('learn the other id of the recipient from the contacts entry of that person only', () => {
@@ -65,8 +66,13 @@ describe('message statuses', () => {
     expect(statusOf('{"id":"w","status":"sent","recipient_id":"1"}', contacts).recipient).toEqual({
       waId: '1',
       userId: 'U1',
+      otherPhone: null,
     });
-    expect(statusOf('{"id":"w","status":"sent"}', contacts).recipient).toEqual({ waId: null, userId: null });
+    expect(statusOf('{"id":"w","status":"sent"}', contacts).recipient).toEqual({
+      waId: null,
+      userId: null,
+      otherPhone: null,
+    });
   });
 
   test('without a phone number are known by the user id', () => {

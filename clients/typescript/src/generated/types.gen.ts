@@ -605,7 +605,7 @@ export type MediaReadyEvent = {
      */
     occurredAt: string;
     /**
-     * What happened.
+     * Content of the event.
      */
     data: {
         /**
@@ -772,7 +772,7 @@ export type MessageEvent = {
      */
     occurredAt: string;
     /**
-     * What happened.
+     * Content of the event.
      */
     data: {
         metadata: PhoneNumberMetadata;
@@ -925,7 +925,7 @@ export type OrderEvent = {
      */
     occurredAt: string;
     /**
-     * What happened.
+     * Content of the event.
      */
     data: {
         metadata: PhoneNumberMetadata;
@@ -942,7 +942,7 @@ export type OrderEvent = {
              */
             catalog_id?: string;
             /**
-             * The words of the customer beside the cart.
+             * Text that the customer wrote with the cart.
              */
             text?: string;
             /**
@@ -968,7 +968,7 @@ export type OrderEvent = {
             }>;
         };
         /**
-         * What Heliograph adds to the cart.
+         * Details of the cart that Heliograph adds.
          */
         service: {
             /**
@@ -1057,7 +1057,7 @@ export type PaymentEvent = {
      */
     occurredAt: string;
     /**
-     * What happened.
+     * Content of the event.
      */
     data: {
         metadata: PhoneNumberMetadata;
@@ -2824,7 +2824,7 @@ export type StatusEvent = {
      */
     occurredAt: string;
     /**
-     * What happened.
+     * Content of the event.
      */
     data: {
         metadata: PhoneNumberMetadata;
@@ -2865,7 +2865,7 @@ export type TestEvent = {
      */
     occurredAt: string;
     /**
-     * What happened.
+     * Content of the event.
      */
     data: {
         /**
@@ -2966,7 +2966,7 @@ export type UpstreamEvent = {
      */
     occurredAt: string;
     /**
-     * What happened.
+     * Content of the event.
      */
     data: {
         /**

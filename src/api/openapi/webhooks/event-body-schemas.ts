@@ -32,7 +32,7 @@ function envelopeMembers<N extends TSchema, T extends TSchema>(phoneNumberId: N,
 }
 
 function dataOf<T extends TProperties>(members: T) {
-  return Type.Object(members, { description: 'What happened.' });
+  return Type.Object(members, { description: 'Content of the event.' });
 }
 
 /** A text that upstream may leave out. */
@@ -153,7 +153,7 @@ const Order = dataOf({
   order: Type.Object(
     {
       catalog_id: optionalText('The catalog that the products are in; the `eventId` too.'),
-      text: optionalText('The words of the customer beside the cart.'),
+      text: optionalText('Text that the customer wrote with the cart.'),
       product_items: Type.Optional(
         Type.Array(Type.Object(CART_LINE), {
           description: 'Keep reading these lines where you parse upstream’s own format.',
@@ -181,7 +181,7 @@ const Order = dataOf({
         { description: 'Prefer these items when you render the order.' },
       ),
     },
-    { description: 'What Heliograph adds to the cart.' },
+    { description: 'Details of the cart that Heliograph adds.' },
   ),
 });
 

@@ -481,11 +481,11 @@ class MediaReadyEvent(Model):
     occurred_at: datetime = Field(alias="occurredAt")
     """When it was released for delivery, UTC."""
     data: MediaReadyEventData
-    """What happened."""
+    """Content of the event."""
 
 
 class MediaReadyEventData(Model):
-    """What happened."""
+    """Content of the event."""
 
     meta_message_id: str = Field(alias="metaMessageId")
     """message.id of the message event."""
@@ -606,11 +606,11 @@ class MessageEvent(Model):
     occurred_at: datetime = Field(alias="occurredAt")
     """When it was released for delivery, UTC."""
     data: MessageEventData
-    """What happened."""
+    """Content of the event."""
 
 
 class MessageEventData(Model):
-    """What happened."""
+    """Content of the event."""
 
     metadata: dict[str, Any]
     contacts: list[dict[str, Any]]
@@ -687,11 +687,11 @@ class OrderEvent(Model):
     occurred_at: datetime = Field(alias="occurredAt")
     """When it was released for delivery, UTC."""
     data: OrderEventData
-    """What happened."""
+    """Content of the event."""
 
 
 class OrderEventData(Model):
-    """What happened."""
+    """Content of the event."""
 
     metadata: dict[str, Any]
     contacts: list[dict[str, Any]]
@@ -699,11 +699,11 @@ class OrderEventData(Model):
     order: dict[str, Any]
     """The unchanged upstream cart."""
     service: OrderEventDataService
-    """What Heliograph adds to the cart."""
+    """Details of the cart that Heliograph adds."""
 
 
 class OrderEventDataService(Model):
-    """What Heliograph adds to the cart."""
+    """Details of the cart that Heliograph adds."""
 
     order_id: int
     """Counts the orders of the tenant."""
@@ -735,11 +735,11 @@ class PaymentEvent(Model):
     occurred_at: datetime = Field(alias="occurredAt")
     """When it was released for delivery, UTC."""
     data: PaymentEventData
-    """What happened."""
+    """Content of the event."""
 
 
 class PaymentEventData(Model):
-    """What happened."""
+    """Content of the event."""
 
     metadata: dict[str, Any]
     reference_id: str | None = Field(default=None)
@@ -897,11 +897,11 @@ class StatusEvent(Model):
     occurred_at: datetime = Field(alias="occurredAt")
     """When it was released for delivery, UTC."""
     data: StatusEventData
-    """What happened."""
+    """Content of the event."""
 
 
 class StatusEventData(Model):
-    """What happened."""
+    """Content of the event."""
 
     metadata: dict[str, Any]
     contacts: list[dict[str, Any]] | None = Field(default=None)
@@ -927,11 +927,11 @@ class TestEvent(Model):
     occurred_at: datetime = Field(alias="occurredAt")
     """When it was released for delivery, UTC."""
     data: TestEventData
-    """What happened."""
+    """Content of the event."""
 
 
 class TestEventData(Model):
-    """What happened."""
+    """Content of the event."""
 
     message: str
     """Always the same sentence."""
@@ -975,11 +975,11 @@ class UpstreamEvent(Model):
     occurred_at: datetime = Field(alias="occurredAt")
     """When it was released for delivery, UTC."""
     data: UpstreamEventData
-    """What happened."""
+    """Content of the event."""
 
 
 class UpstreamEventData(Model):
-    """What happened."""
+    """Content of the event."""
 
     field: str
     """The field, as upstream calls it."""
