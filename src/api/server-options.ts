@@ -6,6 +6,7 @@ import type { Logger } from 'pino';
 import type { Config } from '../platform/config/config.ts';
 import { ApiError, errorBody } from './errors/api-error.ts';
 import type { ErrorCode } from './errors/error-codes.ts';
+import { BODY_LIMIT_BYTES } from './plugins/body-parsers.ts';
 import { makeErrorSender } from './plugins/errors.ts';
 import { sendErrorPage } from './portal/access/page-error.ts';
 
@@ -28,8 +29,6 @@ const NODE_SERVER_OPTIONS = {
 
 /** As for headers: until then no request has come. */
 const TLS_OPTIONS = { handshakeTimeout: NODE_SERVER_OPTIONS.headersTimeout };
-
-const BODY_LIMIT_BYTES = 1024 * 1024;
 
 export function serverOptions(config: Config, logger: Logger, tls?: TlsFiles): FastifyServerOptions {
   const { publicUrl, trustProxy } = config.api;

@@ -10,16 +10,16 @@ import type { ExternalApp, ExternalContext } from './external-app.ts';
 
 const HANDLER_TIMEOUT_MS = 15_000;
 
-/** Routes that take more say so. */
-const BODY_LIMIT_BYTES = 64 * 1024;
-
-const BODY_LIMITS = { maxBytes: 64 * 1024 * 1024, maxBytesPerAddress: 16 * 1024 * 1024 };
+const BODY_LIMITS = {
+  maxBytes: 64 * 1024 * 1024,
+  maxBytesPerOwner: 16 * 1024 * 1024,
+  untilAnswered: true,
+} as const;
 
 /** The External API: everything but the connection test needs an API key. */
 export async function externalRoutes(scope: FastifyInstance, context: ExternalContext): Promise<void> {
   scope.addHook('onRoute', (route) => {
     route.handlerTimeout ??= HANDLER_TIMEOUT_MS;
-    route.bodyLimit ??= BODY_LIMIT_BYTES;
   });
   scope.addHook('onClose', async () => {
     const { limits, sends, upstream } = context;

@@ -11,7 +11,11 @@ import { readMessageForms } from './send-forms.ts';
 import { facadeSends } from './send-routes.ts';
 
 const HANDLER_TIMEOUT_MS = 15_000;
-const BODY_LIMITS = { maxBytes: 64 * 1024 * 1024, maxBytesPerAddress: 16 * 1024 * 1024 };
+const BODY_LIMITS = {
+  maxBytes: 64 * 1024 * 1024,
+  maxBytesPerOwner: 16 * 1024 * 1024,
+  untilAnswered: true,
+} as const;
 
 /**
  * `/graph/v26.0/…`: upstream's own API for software that speaks nothing else. An API key takes the place of the access
@@ -46,9 +50,10 @@ export async function facadeRoutes(scope: FastifyInstance, context: ExternalCont
       url: '/graph/*',
       config: SCOPES.graphRead,
       exposeHeadRoute: false,
-      handler: async () => {
+      onRequest: async () => {
         throw notPassedOn();
       },
+      handler: async () => null,
     });
   });
 }

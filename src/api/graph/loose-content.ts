@@ -1,4 +1,6 @@
 import { isMembers } from '../../platform/json/json-members.ts';
+import { hasMoreValues } from '../../platform/json/json-values.ts';
+import { MAX_VALUES } from '../plugins/body-parsers.ts';
 
 /** Members of a content that are no text: upstream reads a text in their place as JSON. */
 const JSON_MEMBERS: Readonly<Record<string, readonly string[]>> = {
@@ -37,7 +39,7 @@ function withoutNulls(value: unknown): unknown {
 }
 
 function parsed(value: unknown): unknown {
-  if (typeof value !== 'string') return value;
+  if (typeof value !== 'string' || hasMoreValues(value, MAX_VALUES)) return value;
   try {
     return JSON.parse(value);
   } catch {

@@ -23,19 +23,32 @@ export type OwnedObjects = ReturnType<typeof makeOwnedObjects>;
  */
 export function makeOwnedObjects(now: () => number = Date.now) {
   const known = new Map<string, Known>();
-  const read = async (key: string, edge: string, page: ListPage): Promise<Known> => {
-    const entry = { ids: await listIds(edge, page), readAtMs: now() };
+  const underWay = new Map<string, Promise<Known>>();
+  const keep = (key: string, entry: Known): void => {
     const [oldest] = known.keys();
     if (known.size >= MAX_WABAS && oldest !== undefined) known.delete(oldest);
     known.set(key, entry);
-    return entry;
+  };
+  /** Requests side by side share one look; what it finds is kept unless the WABA has made something since. */
+  const readOnce = (key: string, edge: string, page: ListPage): Promise<Known> => {
+    const present = underWay.get(key);
+    if (present !== undefined) return present;
+    const reading = listIds(edge, page).then((ids) => ({ ids, readAtMs: now() }));
+    const end = (entry: Known | null) => {
+      if (underWay.get(key) !== reading) return;
+      underWay.delete(key);
+      if (entry !== null) keep(key, entry);
+    };
+    underWay.set(key, reading);
+    reading.then(end, () => end(null));
+    return reading;
   };
   const has = async (wabaId: string, kind: keyof typeof EDGES, id: string, page: ListPage) => {
     const key = `${wabaId} ${kind}`;
     const present = known.get(key);
     const ageMs = now() - (present?.readAtMs ?? 0);
     const isFresh = present !== undefined && ageMs < (present.ids.has(id) ? KNOWN_FOR_MS : ASK_EVERY_MS);
-    const { ids } = isFresh ? present : await read(key, EDGES[kind], page);
+    const { ids } = isFresh ? present : await readOnce(key, EDGES[kind], page);
     return ids.has(id);
   };
   return {
@@ -45,7 +58,10 @@ export function makeOwnedObjects(now: () => number = Date.now) {
     },
     /** Lets the next look ask upstream: the WABA has made something. */
     forget(wabaId: string): void {
-      for (const kind of Object.keys(EDGES)) known.delete(`${wabaId} ${kind}`);
+      for (const key of Object.keys(EDGES).map((kind) => `${wabaId} ${kind}`)) {
+        known.delete(key);
+        underWay.delete(key);
+      }
     },
   };
 }

@@ -10,6 +10,7 @@ import type { ExternalApp, ExternalContext } from '../external/external-app.ts';
 import { sendJsonText } from '../external/schema-kit.ts';
 import { callUpstream } from '../external/upstream-calls.ts';
 import { accountOf, requireScope, SCOPES } from '../keys/api-key-auth.ts';
+import { BODY_LIMIT_BYTES } from '../plugins/body-parsers.ts';
 import { allowedCall, isPassedForSome, type Method, type OwnObject, passedFields } from './allowed-calls.ts';
 import { answerForTenant } from './answer-text.ts';
 import { recordPassedChange } from './change-audit.ts';
@@ -23,39 +24,53 @@ import {
   wrongParameter,
 } from './facade-error.ts';
 import { FACADE_ROOTS, facadeUrl, hasNumber, type ObjectRoute } from './facade-paths.ts';
+import { uploadUuidOf } from './media-ids.ts';
 import { deleteUpload, mediaObject } from './media-routes.ts';
 import { makeOwnedObjects, type OwnedObjects } from './owned-objects.ts';
+import { PASSED_PATHS, readPassedBodies } from './pass-bodies.ts';
 import { namesOfApps, tokenInfo } from './token-info.ts';
 
 /** Upstream allows 5,000 calls an hour for a WABA; what the service asks for itself needs some of them. */
 const CALLS_PER_HOUR = 4_000;
 const METHODS: readonly Method[] = ['GET', 'POST', 'DELETE'];
 const OBJECT_ID = /^\d{1,32}$/;
-const BODY_LIMIT_BYTES = 1024 * 1024;
-const FORM_LIMIT_BYTES = 12 * 1024 * 1024;
 
 type Pass = { context: ExternalContext; owned: OwnedObjects; pauses: Map<string, number> };
 type PassRoute = ObjectRoute & { Params: { edge?: string; part?: string }; Body: unknown };
 type PassRequest = FastifyRequest<PassRoute>;
 
+declare module 'fastify' {
+  interface FastifyContextConfig {
+    /** That of a path with an edge of its own. */
+    facadeEdge?: string;
+  }
+  interface FastifyRequest {
+    /** The call that a request is passed on as, but for its body. */
+    passedCall: HarmlessCall | null;
+  }
+}
+
 /** Calls about the WABA's own objects, which are passed on with its token, and files by their ids. */
 export function facadePasses(app: ExternalApp, context: ExternalContext): void {
   const pass: Pass = { context, owned: makeOwnedObjects(), pauses: new Map() };
-  app.register(async (scope: ExternalApp) => {
-    readForms(scope);
-    const paths = ['/:id', '/:id/:edge', '/:id/:edge/:part'];
-    const places = FACADE_ROOTS.flatMap((root) => paths.map((rest) => `${root}${rest}`));
-    for (const [path, method] of places.flatMap((place) => METHODS.map((one) => [place, one] as const))) {
-      scope.route<PassRoute>({
-        method,
-        url: path,
-        config: scopesFor(method, path),
-        bodyLimit: path.includes('edge') ? FORM_LIMIT_BYTES : BODY_LIMIT_BYTES,
-        exposeHeadRoute: false,
-        handler: async (request, reply) => await answer(pass, request as PassRequest, reply),
-      });
-    }
-  });
+  app.decorateRequest('passedCall', null);
+  for (const { paths, edge, bodyBytes, fileBytes } of PASSED_PATHS) {
+    app.register(async (scope: ExternalApp) => {
+      // Without a limit of the route, those of the parsers hold.
+      const limit = bodyBytes === BODY_LIMIT_BYTES ? {} : { bodyLimit: bodyBytes };
+      readPassedBodies(scope, fileBytes);
+      const places = FACADE_ROOTS.flatMap((root) => paths.map((rest) => `${root}${rest}`));
+      const methods = edge === undefined ? METHODS : (['POST'] as const);
+      for (const [url, method] of places.flatMap((place) => methods.map((one) => [place, one] as const))) {
+        scope.route<PassRoute>({
+          ...{ method, url, exposeHeadRoute: false, ...limit },
+          config: { ...scopesFor(method, url), fileBytes, ...(edge !== undefined && { facadeEdge: edge }) },
+          onRequest: async (request) => await lookBeforeBody(pass, request as PassRequest),
+          handler: async (request, reply) => await answer(pass, request as PassRequest, reply),
+        });
+      }
+    });
+  }
 }
 
 /** Deleting a file needs another scope than deleting an object: the handler knows which it is. */
@@ -64,31 +79,27 @@ function scopesFor(method: Method, path: string) {
   return isEither ? SCOPES.graphRead : SCOPES.graphManage;
 }
 
-/** Forms are small here (the JSON of a flow), so they are read as a whole. */
-function readForms(scope: ExternalApp): void {
-  scope.addContentTypeParser('multipart/form-data', { parseAs: 'buffer' }, (request, body, done) => {
-    new Response(new Uint8Array(body as Buffer), {
-      headers: { 'content-type': request.headers['content-type'] ?? '' },
-    })
-      .formData()
-      .then(
-        (form) => done(null, form),
-        () => done(wrongParameter('The form cannot be read.')),
-      );
-  });
-  scope.addContentTypeParser(
-    'application/x-www-form-urlencoded',
-    { parseAs: 'string' },
-    (_request, body, done) => done(null, Object.fromEntries(new URLSearchParams(String(body)))),
-  );
+/** Nothing is read and parsed for an object of others. */
+async function lookBeforeBody(pass: Pass, request: PassRequest): Promise<void> {
+  const { method, params } = request;
+  const isUpload = method === 'DELETE' && restOf(request).length === 0 && uploadUuidOf(params.id) !== null;
+  if (method === 'GET' || isUpload) return;
+  requireScope(accountOf(request).scopes, SCOPES.graphManage.scopes);
+  request.passedCall = await harmlessCall(pass, request);
+}
+
+/** The path behind the object. */
+function restOf({ params, routeOptions: { config } }: PassRequest): string[] {
+  const { edge = config.facadeEdge, part } = params;
+  return [edge, part].filter((segment) => segment !== undefined);
 }
 
 async function answer(pass: Pass, request: PassRequest, reply: FastifyReply): Promise<unknown> {
   const { wabaId, scopes } = accountOf(request);
-  const { id, edge, part } = request.params;
-  const rest = [edge, part].filter((segment) => segment !== undefined);
-  const isFile = rest.length === 0 && scopes.includes('graph');
-  if (rest.length === 0 && request.method === 'GET' && id === 'debug_token') {
+  const { id, edge } = request.params;
+  const isObject = restOf(request).length === 0;
+  const isFile = isObject && scopes.includes('graph');
+  if (isObject && request.method === 'GET' && id === 'debug_token') {
     return await describeToken(pass, request);
   }
   const media = isFile && request.method === 'GET' ? await mediaObject(pass.context, request) : null;
@@ -97,8 +108,9 @@ async function answer(pass: Pass, request: PassRequest, reply: FastifyReply): Pr
     return { success: true };
   }
   if (request.method !== 'GET') requireScope(scopes, SCOPES.graphManage.scopes);
-  const call = await harmlessCall(pass, request, rest);
-  const { status, retryAfter, text } = await callOnce(pass, request, call);
+  const call = request.passedCall ?? (await harmlessCall(pass, request));
+  const body = await harmlessBody(pass, request);
+  const { status, retryAfter, text } = await callOnce(pass, request, { ...call, body });
   if (request.method !== 'GET' && status < 300) pass.owned.forget(wabaId);
   if (retryAfter !== undefined) reply.header('retry-after', retryAfter);
   const isAppList = edge === 'subscribed_apps' && status < 300;
@@ -117,9 +129,10 @@ type HarmlessCall = Omit<PassedCall, 'token'> & { object: OwnObject };
 
 const OWN_READ = { method: 'GET', body: null, object: 'waba' } as const;
 
-/** Throws FacadeError for a call that is not passed on. */
-async function harmlessCall(pass: Pass, request: PassRequest, rest: string[]): Promise<HarmlessCall> {
+/** A call without its body. Throws FacadeError for one that is not passed on. */
+async function harmlessCall(pass: Pass, request: PassRequest): Promise<HarmlessCall> {
   const { id } = request.params;
+  const rest = restOf(request);
   const version = request.params.version;
   const object = await objectOf(pass, request, id, rest);
   const allowed = object === null ? null : allowedCall(object, request.method, rest);
@@ -139,8 +152,7 @@ async function harmlessCall(pass: Pass, request: PassRequest, rest: string[]): P
   const fields = asked === null ? '' : passedFields(object, rest, asked);
   if (fields === null) throw wrongParameter('Of the fields only plain names are passed on.');
   if (asked !== null) query.set('fields', fields);
-  const body = await harmlessBody(pass, request);
-  return { method: request.method as Method, version, path: [id, ...rest], query, body, object };
+  return { method: request.method as Method, version, path: [id, ...rest], query, body: null, object };
 }
 
 async function objectOf(

@@ -1,5 +1,7 @@
 import { formFields } from '../../platform/http/utf8-text.ts';
+import { hasMoreValues } from '../../platform/json/json-values.ts';
 import type { ExternalApp } from '../external/external-app.ts';
+import { MAX_VALUES } from '../plugins/body-parsers.ts';
 import { wrongParameter } from './facade-error.ts';
 
 /** More than any message has. */
@@ -31,7 +33,7 @@ function hasMoreFields(bytes: Buffer): boolean {
 }
 
 function memberOf(text: string): unknown {
-  if (!/^\s*[[{]/.test(text)) return text;
+  if (!/^\s*[[{]/.test(text) || hasMoreValues(text, MAX_VALUES)) return text;
   try {
     return JSON.parse(text);
   } catch {

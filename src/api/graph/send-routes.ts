@@ -8,6 +8,7 @@ import { sendJsonText } from '../external/schema-kit.ts';
 import { callUpstream } from '../external/upstream-calls.ts';
 import { accountOf, SCOPES } from '../keys/api-key-auth.ts';
 import { sendProblem } from '../messages/send/check-send.ts';
+import { storableProblem } from '../messages/send/problems.ts';
 import { Envelope, type SendRequest, typeOf } from '../messages/send/send-body.ts';
 import { idempotencyKeyOf, respondToSend } from '../messages/send/send-message.ts';
 import { type SendResponse, sendErrorOf } from '../messages/send/send-response.ts';
@@ -22,7 +23,14 @@ type SendRoute = ObjectRoute & { Body: unknown };
 
 /** POST /{phone number id}/messages and /marketing_messages: sent as by our own API, answered as by upstream's. */
 export function facadeSends(app: ExternalApp, context: ExternalContext): void {
-  const options = { config: SCOPES.graph, bodyLimit: BODY_LIMIT_BYTES };
+  const options = {
+    config: SCOPES.graph,
+    bodyLimit: BODY_LIMIT_BYTES,
+    onRequest: async (request: FastifyRequest) => {
+      const { id } = request.params as SendRoute['Params'];
+      await requireNumber(context.database, accountOf(request).wabaId, id);
+    },
+  };
   for (const upstreamPath of ['messages', 'marketing_messages'] as const satisfies SendPath[]) {
     for (const root of FACADE_ROOTS) {
       app.post<SendRoute>(`${root}/:id/${upstreamPath}`, options, async (request, reply) => {
@@ -40,11 +48,11 @@ async function answerSend(
 ): Promise<unknown> {
   const account = accountOf(request);
   const { id } = request.params;
-  await requireNumber(context.database, account.wabaId, id);
   if (!isMembers(request.body)) throw wrongParameter('The body must be a JSON object.');
   if (request.body.status !== undefined) return await markRead(context, account.wabaId, id, request.body);
   const body = sendRequestOf(id, request.body);
-  const problem = sendProblem(body);
+  // A text that is read as JSON may hold what the body itself may not.
+  const problem = storableProblem(body) ?? sendProblem(body);
   if (problem !== null) throw wrongParameter(`${problem.param}: ${problem.message}`);
   const key = idempotencyKeyOf(request, `graph/${id}/${upstreamPath}`);
   const respond = (messageId: string, progress: SendProgress) =>

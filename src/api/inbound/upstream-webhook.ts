@@ -141,7 +141,7 @@ async function readSigned(
 const MAX_BODY_BYTES = 3 * 1024 * 1024;
 
 /** Whose bodies they are is known when they are whole. */
-const BODY_LIMITS = { maxBytes: 128 * 1024 * 1024, maxBytesPerAddress: 32 * 1024 * 1024 };
+const BODY_LIMITS = { maxBytes: 128 * 1024 * 1024, maxBytesPerOwner: 32 * 1024 * 1024 };
 
 const EMPTY = Buffer.alloc(0);
 

@@ -56,7 +56,7 @@ export function requireApiKey(scope: FastifyInstance, { lookupDatabase, shares, 
     const isDoubtful = !hasRightCheckDigits(token) || wrongKeys.areMany(request.ip);
     const key = await findKey(hashApiKey(token), isDoubtful);
     if (key === null || key.isRevoked || key.isExpired) {
-      wrongKeys.noteWrong(request.ip);
+      wrongKeys.note(request.ip);
       if (key !== null) request.refusedKey = { keyId: key.id, wabaId: key.wabaId };
       const isExpired = key?.isExpired === true && !key.isRevoked;
       throw unauthorized(isExpired ? 'expired_api_key' : 'invalid_api_key', token);
@@ -64,7 +64,7 @@ export function requireApiKey(scope: FastifyInstance, { lookupDatabase, shares, 
     request.refusedKey = { keyId: key.id, wabaId: key.wabaId };
     // Whoever stole it and is elsewhere takes nothing of the tenant's limit.
     if (key.allowedNetworks !== null && !isInNetworks(request.ip, key.allowedNetworks)) {
-      wrongKeys.noteWrong(request.ip);
+      wrongKeys.note(request.ip);
       throw new ApiError('ip_not_allowed');
     }
     await limits.takeRequest(request, reply, key.id);
@@ -77,6 +77,10 @@ export function requireApiKey(scope: FastifyInstance, { lookupDatabase, shares, 
   scope.addHook('onRequest', (request, _reply, done) => {
     const { tenantId, wabaId } = accountOf(request);
     shares.serve({ name: tenantId, member: wabaId }, done);
+  });
+  scope.addHook('preValidation', async (request) => {
+    const isUnannounced = request.headers['transfer-encoding'] !== undefined;
+    if (isUnannounced) await limits.takeUnannounced(request, accountOf(request).keyId);
   });
   scope.addHook('onClose', async () => await usage.settled());
 }

@@ -1,10 +1,12 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { unreadableBody, utf8Text } from '../../platform/http/utf8-text.ts';
+import { hasMoreValues } from '../../platform/json/json-values.ts';
 import { ApiError } from '../errors/api-error.ts';
+import { MAX_VALUES, tooMany } from './body-parsers.ts';
 
 /**
  * Bodies of JSON are read as UTF-8 or refused, never changed. One that is empty is none, whatever its type: many clients
- * always send that header. Upstream's bodies have a parser of their own.
+ * always send that header. JSON with too many values is not parsed. Upstream's bodies have a parser of their own.
  */
 export function readTextBodies(app: FastifyInstance): void {
   app.addHook('preParsing', (request, _reply, payload, done) => {
@@ -20,6 +22,7 @@ export function readTextBodies(app: FastifyInstance): void {
     const text = utf8Text(bytes as Buffer);
     if (text === null) return done(notUtf8());
     if (text === '') return done(null, undefined);
+    if (hasMoreValues(text, MAX_VALUES)) return done(tooMany(`${MAX_VALUES} values`));
     parse(request, text, done);
   });
 }

@@ -21,7 +21,7 @@ import type { PortalApp, PortalContext } from './portal-app.ts';
 import { replayPages } from './replays/replay-pages.ts';
 
 /** Forms are read before anybody has signed in. */
-const BODY_LIMITS = { maxBytes: 64 * 1024 * 1024, maxBytesPerAddress: 16 * 1024 * 1024 };
+const BODY_LIMITS = { maxBytes: 64 * 1024 * 1024, maxBytesPerOwner: 16 * 1024 * 1024 };
 
 export async function portalRoutes(scope: PortalApp, context: PortalContext): Promise<void> {
   await scope.register(fastifyStatic, {

@@ -1,6 +1,5 @@
 import type { FastifyBaseLogger, FastifyReply, FastifyRequest } from 'fastify';
 import type { Config } from '../../platform/config/config.ts';
-import { countedAddress } from '../../platform/http/counted-address.ts';
 import type { Database } from '../../platform/postgres/database.ts';
 import { inBatches } from '../../platform/postgres/partitions.ts';
 import {
@@ -9,6 +8,7 @@ import {
   removeExpiredRateLimits,
 } from '../../platform/postgres/rate-limit-store.ts';
 import { ApiError } from '../errors/api-error.ts';
+import { type AddressCounts, countByAddress } from './address-counts.ts';
 
 /** A key may spend all of a window at once. */
 const KEY_WINDOW_SECONDS = 10;
@@ -17,9 +17,14 @@ const REMOVE_EXPIRED_EVERY_MS = 300_000;
 
 export type RequestLimits = {
   /** Keys that were wrong; none is refused for others of its address. */
-  wrongKeys: WrongKeys;
-  /** Takes a request of a valid key, and says on the answer how many are left. Throws ApiError 429. */
+  wrongKeys: AddressCounts;
+  /**
+   * Takes a request of a valid key with the cost of the body that it announces, and says on the answer how much is left.
+   * Throws ApiError 429.
+   */
   takeRequest(request: FastifyRequest, reply: FastifyReply, keyId: string): Promise<void>;
+  /** Takes the cost of a body that did not say how long it is. The request itself passes, later ones may not. */
+  takeUnannounced(request: FastifyRequest, keyId: string): Promise<void>;
   close(): void;
 };
 
@@ -42,11 +47,13 @@ export function createRequestLimits(
     ).catch(() => {});
   const removal = setInterval(removeExpired, REMOVE_EXPIRED_EVERY_MS).unref();
 
+  const limitOf = ({ method }: FastifyRequest) => (method === 'GET' || method === 'HEAD' ? reads : writes);
+
   return {
-    wrongKeys: createWrongKeys(rates.wrongKeysPerMinute),
-    async takeRequest({ method }, reply, keyId) {
-      const isRead = method === 'GET' || method === 'HEAD';
-      const state = (await (isRead ? reads : writes)?.take(keyId)) ?? null;
+    wrongKeys: countByAddress(rates.wrongKeysPerMinute),
+    async takeRequest(request, reply, keyId) {
+      const points = 1 + pointsOf(request, Number(request.headers['content-length'] ?? 0));
+      const state = (await limitOf(request)?.take(keyId, points)) ?? null;
       if (state === null) return;
       const headers = headersOf(state);
       reply.headers(headers);
@@ -55,11 +62,23 @@ export function createRequestLimits(
         headers: { ...headers, 'retry-after': headers['ratelimit-reset'] },
       });
     },
+    async takeUnannounced(request, keyId) {
+      const points = pointsOf(request, request.bodyBytes);
+      if (points > 0) await limitOf(request)?.take(keyId, points, true);
+    },
     close() {
       clearInterval(removal);
       for (const limit of [reads, writes]) limit?.close();
     },
   };
+}
+
+/** Of a body, a point for each of these beside the one of its request. */
+const BYTES_PER_POINT = 16 * 1024;
+
+/** A file that is passed on as it comes has limits of its own. */
+function pointsOf({ routeOptions: { config } }: FastifyRequest, bodyBytes: number): number {
+  return config.readsBody === true ? 0 : Math.floor(bodyBytes / BYTES_PER_POINT);
 }
 
 function headersOf({ limit, remaining, resetSeconds }: LimitState) {
@@ -70,46 +89,14 @@ function headersOf({ limit, remaining, resetSeconds }: LimitState) {
   };
 }
 
-const MINUTE_MS = 60_000;
-const MAX_ADDRESSES = 10_000;
-
-/** As far as this process knows. */
-type WrongKeys = {
-  noteWrong(ip: string): void;
-  /** Whether more wrong keys than are allowed came from this address within a minute. */
-  areMany(ip: string): boolean;
-};
-
-/** With `perMinute` 0 there are never many. */
-export function createWrongKeys(perMinute: number, now: () => number = Date.now): WrongKeys {
-  const windows = new Map<string, { count: number; endsAt: number }>();
-  return {
-    noteWrong(ip) {
-      if (perMinute === 0) return;
-      const address = countedAddress(ip);
-      const window = windows.get(address);
-      if (window !== undefined && window.endsAt > now()) {
-        window.count += 1;
-        return;
-      }
-      windows.delete(address);
-      const [oldest] = windows.size < MAX_ADDRESSES ? [] : windows.keys();
-      if (oldest !== undefined) windows.delete(oldest);
-      windows.set(address, { count: 1, endsAt: now() + MINUTE_MS });
-    },
-    areMany(ip) {
-      if (windows.size === 0) return false;
-      const window = windows.get(countedAddress(ip));
-      return window !== undefined && window.endsAt > now() && window.count > perMinute;
-    },
-  };
-}
-
 type LimitState = { isAllowed: boolean; limit: number; remaining: number; resetSeconds: number };
 
 type SharedLimit = {
-  /** Takes one point of a key. Null: the store is away and everything passes. */
-  take(key: string): Promise<LimitState | null>;
+  /**
+   * Takes points of a key, no more than all that it has; `anyway`: also when fewer are left. Null: the store is away and
+   * everything passes.
+   */
+  take(key: string, points: number, anyway?: boolean): Promise<LimitState | null>;
   close(): void;
 };
 
@@ -163,19 +150,20 @@ function createSharedLimit(link: StoreLink, limit: number): SharedLimit {
     window.timer ??= setTimeout(() => void tell(key, window), TELL_AFTER_MS).unref();
   };
 
-  async function take(key: string): Promise<LimitState | null> {
+  async function take(key: string, cost: number, anyway = false): Promise<LimitState | null> {
+    const points = Math.min(cost, limit);
     const window = windowOf(windows, key);
     while (!link.isAway()) {
       if (isOver(window)) {
-        // The first request of a window asks for it with its own point.
+        // The first request of a window asks for it with its own points.
         if (window.telling === null) {
-          window.pending = 1;
+          window.pending = points;
           await tell(key, window);
           if (!isOver(window)) return stateOf(window, limit, window.consumed <= limit);
         } else await window.telling;
-      } else if (left(window, limit) <= 0) return stateOf(window, limit, false);
-      else if (window.pending < shareOf(window, limit)) {
-        window.pending += 1;
+      } else if (left(window, limit) < points && !anyway) return stateOf(window, limit, false);
+      else if (anyway || window.pending < shareOf(window, limit)) {
+        window.pending += points;
         tellSoon(key, window);
         return stateOf(window, limit, true);
       } else await tell(key, window);

@@ -3,11 +3,18 @@ import type { Socket } from 'node:net';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { countedAddress } from '../../platform/http/counted-address.ts';
 import { ApiError, unavailable } from '../errors/api-error.ts';
+import { createSharedCapacity, type Holding, type SharedCapacity } from './shared-capacity.ts';
 
 declare module 'fastify' {
   interface FastifyContextConfig {
     /** The handler reads the body and sees to it that it comes. */
     readsBody?: boolean;
+    /** Forms with files may be larger than other bodies of the route. */
+    fileBytes?: number;
+  }
+  interface FastifyRequest {
+    /** As much of it as has come; 0 where nothing watches over bodies. */
+    bodyBytes: number;
   }
 }
 
@@ -15,7 +22,12 @@ export type BodyLimits = {
   /** Of all bodies that are being read. When they are more, the oldest is cut; no newer one is refused. */
   maxBytes: number;
   /** Whose bodies take more than this are the first to be cut. */
-  maxBytesPerAddress: number;
+  maxBytesPerOwner: number;
+  /**
+   * A body counts until its request is answered, as what was made of it is held. It cannot be cut any more then, so an
+   * owner whose bodies wait with their whole share has no further ones read. Left out: until its last byte.
+   */
+  untilAnswered?: boolean;
 };
 
 /** Of a request that is being read, besides its body. */
@@ -26,15 +38,19 @@ const CHECK_EVERY_MS = 500;
 type Body = { beganAt: number; sizeBytes: number; cut: (error: ApiError) => void };
 
 /** Watches over the bodies that this scope reads: together they have a limit, and each has a lowest rate. */
-export function guardBodies(scope: FastifyInstance, { maxBytes, maxBytesPerAddress }: BodyLimits): void {
-  const memory = createSharedCapacity({ capacity: () => maxBytes, ownerShare: maxBytesPerAddress });
+export function guardBodies(
+  scope: FastifyInstance,
+  { maxBytes, maxBytesPerOwner, untilAnswered = false }: BodyLimits,
+): void {
+  const memory = createSharedCapacity({ capacity: () => maxBytes, ownerShare: maxBytesPerOwner });
   const bodies = new Set<Body>();
   const timer = setInterval(() => cutSlowBodies(bodies), CHECK_EVERY_MS).unref();
   scope.addHook('onClose', async () => clearInterval(timer));
+  scope.decorateRequest('bodyBytes', 0);
   // Nothing may come between this hook and the parser: from here on the body flows.
   scope.addHook('preParsing', (request, reply, _payload, done) => {
     if (hasBody(request) && request.routeOptions.config.readsBody !== true) {
-      watch(request, reply, { memory, bodies });
+      watch(request, reply, { memory, bodies, untilAnswered });
     }
     done();
   });
@@ -44,20 +60,26 @@ function hasBody({ headers }: FastifyRequest): boolean {
   return headers['transfer-encoding'] !== undefined || (headers['content-length'] ?? '0') !== '0';
 }
 
-function watch(
-  { raw, ip, routeOptions: { bodyLimit } }: FastifyRequest,
-  reply: FastifyReply,
-  { memory, bodies }: { memory: SharedCapacity; bodies: Set<Body> },
-): void {
+type Guard = { memory: SharedCapacity; bodies: Set<Body>; untilAnswered: boolean };
+
+function watch(request: FastifyRequest, reply: FastifyReply, { memory, bodies, untilAnswered }: Guard): void {
+  const { raw, routeOptions } = request;
+  const mostBytes = Math.max(routeOptions.bodyLimit, routeOptions.config.fileBytes ?? 0);
   const end = (): void => {
-    raw.off('data', onData);
+    raw.off('data', onData).off('end', onEnd);
     bodies.delete(body);
     held.end();
   };
+  const onEnd = (): void => {
+    if (untilAnswered) held.settle(Math.min(body.sizeBytes, mostBytes));
+    else held.end();
+    bodies.delete(body);
+  };
   const onData = (chunk: Buffer): void => {
     body.sizeBytes += chunk.length;
+    request.bodyBytes = body.sizeBytes;
     // The reader keeps no more than that.
-    if (body.sizeBytes <= bodyLimit) held.grow(chunk.length);
+    if (body.sizeBytes <= mostBytes) held.grow(chunk.length);
   };
   const cut = (error: ApiError): void => {
     end();
@@ -65,13 +87,18 @@ function watch(
     raw.emit('error', error);
   };
   const body: Body = { beganAt: performance.now(), sizeBytes: 0, cut };
-  const held = memory.hold(countedAddress(ip), () => cut(noRoom()));
+  const held = memory.hold(ownerOf(request), () => cut(noRoom()));
   bodies.add(body);
   // A parser that does not read has no listener of its own.
   raw.on('error', () => {});
-  raw.on('data', onData).once('end', end);
+  raw.on('data', onData).once('end', onEnd);
   reply.raw.once('close', end);
   held.grow(REQUEST_BYTES);
+}
+
+/** Whose key came with it, where that is known; a tenant has many addresses, and an address may have many tenants. */
+function ownerOf({ account, ip }: FastifyRequest): string {
+  return account?.tenantId ?? countedAddress(ip);
 }
 
 function cutSlowBodies(bodies: ReadonlySet<Body>): void {
@@ -159,79 +186,4 @@ export function limitConnections({ server }: FastifyInstance, maxConnections = M
 /** With TLS the socket of a request is another object than that of its connection. */
 function nameOf({ remoteAddress, remotePort }: Socket): string {
   return `${remoteAddress} ${remotePort}`;
-}
-
-/** Something that all clients share and that each of them can hold a part of: memory, connections. */
-type SharedCapacity = {
-  /** Begins to hold; `drop` is called when what is held is needed for others, and nothing is held any more then. */
-  hold(owner: string, drop: () => void): Holding;
-};
-
-type Holding = {
-  /** Takes more; makes room at the cost of others, or of this one if it is the first to go. */
-  grow(amount: number): void;
-  /** Releases everything; may be called again. */
-  end(): void;
-};
-
-type Entry = { owner: Owner; amount: number; drop: () => void };
-type Owner = { name: string; amount: number; entries: Set<Entry> };
-
-/**
- * Newcomers are never refused: when there is no room, the oldest holding is dropped, first those of an owner with
- * more than `ownerShare`. So something held for a time t is lost only when the whole capacity is taken anew within t.
- */
-export function createSharedCapacity(options: {
-  capacity: () => number;
-  ownerShare: number;
-}): SharedCapacity {
-  // Sets keep the order of insertion: the oldest is the first.
-  const entries = new Set<Entry>();
-  const owners = new Map<string, Owner>();
-  const greedy = new Set<Owner>();
-  let total = 0;
-
-  const change = (entry: Entry, amount: number): void => {
-    const { owner } = entry;
-    entry.amount += amount;
-    owner.amount += amount;
-    total += amount;
-    if (owner.amount > options.ownerShare) greedy.add(owner);
-    else greedy.delete(owner);
-  };
-
-  const end = (entry: Entry): void => {
-    if (!entries.delete(entry)) return;
-    change(entry, -entry.amount);
-    entry.owner.entries.delete(entry);
-    if (entry.owner.entries.size === 0) owners.delete(entry.owner.name);
-  };
-
-  const makeRoom = (): void => {
-    while (total > options.capacity()) {
-      const [owner] = greedy;
-      const [oldest] = owner === undefined ? entries : owner.entries;
-      if (oldest === undefined) return;
-      end(oldest);
-      oldest.drop();
-    }
-  };
-
-  return {
-    hold(name, drop) {
-      const owner = owners.get(name) ?? { name, amount: 0, entries: new Set<Entry>() };
-      owners.set(name, owner);
-      const entry = { owner, amount: 0, drop };
-      owner.entries.add(entry);
-      entries.add(entry);
-      return {
-        grow(amount) {
-          if (!entries.has(entry)) return;
-          change(entry, amount);
-          makeRoom();
-        },
-        end: () => end(entry),
-      };
-    },
-  };
 }

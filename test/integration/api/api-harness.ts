@@ -72,7 +72,10 @@ export async function startTestApi(
   const routes: RouteOptions[] = [];
   app.addHook('onRoute', (route) => {
     // Copied: a path with and without a slash at the end is one object that is changed in between.
-    routes.push({ ...route });
+    const kept = { ...route };
+    routes.push(kept);
+    // Hooks of inner scopes come later.
+    queueMicrotask(() => Object.assign(kept, { bodyLimit: route.bodyLimit }));
   });
   await app.ready();
   atEnd(async () => {

@@ -1,8 +1,9 @@
+import { Readable } from 'node:stream';
 import type { FastifyInstance } from 'fastify';
 import { pino } from 'pino';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { buildApp } from '../../../src/api/app.ts';
-import { createWrongKeys } from '../../../src/api/rate-limits/request-limits.ts';
+import { countByAddress } from '../../../src/api/rate-limits/address-counts.ts';
 import { hashApiKey, newApiKey } from '../../../src/keys/api-key.ts';
 import { insertApiKey, revokeApiKey } from '../../../src/keys/api-key-store.ts';
 import { openObjectStore } from '../../../src/platform/object-store/object-store.ts';
@@ -92,6 +93,24 @@ describe('the limit of a key', () => {
     expect((await first.inject('/me')).headers['ratelimit-limit']).toBeUndefined();
   });
 
+  test('counts the bytes of bodies too, whether their length is announced or not', async () => {
+    const { database, first } = await startTwo({ [WRITES]: '2' });
+    const { authorization } = await addKey(database);
+    const body = JSON.stringify({ a: 'a'.repeat(40_000) });
+    const headers = { authorization, 'content-type': 'application/json' };
+    const send = (payload: string | Readable) =>
+      first.inject({ method: 'POST', url: '/api/external/replays', headers, payload });
+    const announced = await send(body);
+    expect(announced.headers).toMatchObject({ 'ratelimit-limit': '20', 'ratelimit-remaining': '17' });
+    const chunked = Readable.from([Buffer.from(body)]);
+    const unannounced = await first.inject({
+      ...{ method: 'POST', url: '/api/external/replays', payload: chunked },
+      headers: { ...headers, 'transfer-encoding': 'chunked' },
+    });
+    expect(unannounced.headers['ratelimit-remaining']).toBe('16');
+    expect((await send('{}')).headers['ratelimit-remaining']).toBe('13');
+  });
+
   test('costs the store far fewer statements than requests while much is left', async () => {
     const { database, statements, first } = await startTwo({ [READS]: '1000' });
     const { authorization } = await addKey(database);
@@ -174,14 +193,14 @@ describe('keys that are not valid', () => {
 
   test('count for a whole IPv6 network of one customer', () => {
     let nowMs = 0;
-    const wrongKeys = createWrongKeys(2, () => nowMs);
-    for (let tries = 0; tries < 3; tries += 1) wrongKeys.noteWrong('2001:db8:1:2::1');
+    const wrongKeys = countByAddress(2, () => nowMs);
+    for (let tries = 0; tries < 3; tries += 1) wrongKeys.note('2001:db8:1:2::1');
     expect(wrongKeys.areMany('2001:db8:1:2:ffff::9')).toBe(true);
     expect(wrongKeys.areMany('2001:db8:1:3::1')).toBe(false);
     nowMs = 60_001;
     expect(wrongKeys.areMany('2001:db8:1:2::1')).toBe(false);
-    const without = createWrongKeys(0);
-    for (let tries = 0; tries < 100; tries += 1) without.noteWrong('192.0.2.1');
+    const without = countByAddress(0);
+    for (let tries = 0; tries < 100; tries += 1) without.note('192.0.2.1');
     expect(without.areMany('192.0.2.1')).toBe(false);
   });
 });

@@ -58,7 +58,13 @@ function expectFine(all: readonly Tried[]): void {
   expect(all.filter((one) => unread(one) || one.cpuMs > MAX_CPU_MS)).toEqual([]);
 }
 
-test('every field of every form takes 100,000 characters, without an error of ours and without much time', async () => {
+/** As much of a text as a form has room for. */
+function upTo(text: string, bytes: number): string {
+  const encoded = new URLSearchParams({ text }).toString();
+  return text.slice(0, Math.floor((bytes * text.length) / encoded.length));
+}
+
+test('every field of every form takes as much as the form may have, without an error of ours and without much time', async () => {
   const forms = pageRoutes(api.routes).filter(({ method }) => method === 'POST');
   const all: Tried[] = [];
   for (const form of forms) {
@@ -67,7 +73,8 @@ test('every field of every form takes 100,000 characters, without an error of ou
       for (const field of Object.keys(fields)) {
         const browser = await browserFor(form);
         const path = pathOf(form, params);
-        all.push(await tried(form, field, text, () => browser.post(path, { ...fields, [field]: text })));
+        const value = upTo(text, form.access === 'open' ? 6_000 : 60_000);
+        all.push(await tried(form, field, text, () => browser.post(path, { ...fields, [field]: value })));
       }
     }
   }

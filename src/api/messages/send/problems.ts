@@ -36,33 +36,47 @@ const MAX_DEPTH = 32;
 
 /**
  * What cannot be stored and sent as it came: U+0000, half characters, nesting without end, and numbers that JavaScript
- * would change.
+ * would change. The path of a value is made only when the value is wrong.
  */
-export function storableProblem(value: unknown, path = '', depth = 0): Problem | null {
-  if (typeof value === 'string') return textProblem(value, path);
+export function storableProblem(value: unknown, depth = 0): Problem | null {
+  if (typeof value === 'string') return textProblem(value);
   if (typeof value === 'number' && !isKept(value)) {
-    return { param: path, message: 'The number is too large to be passed on exactly.' };
+    return { param: '', message: 'The number is too large to be passed on exactly.' };
   }
   if (typeof value !== 'object' || value === null) return null;
-  if (depth >= MAX_DEPTH) {
-    return { param: path, message: `Members may be nested ${MAX_DEPTH} levels deep.` };
-  }
-  for (const [name, member] of Object.entries(value)) {
-    const wrongName = textProblem(name, path);
-    if (wrongName !== null) return wrongName;
-    const problem = storableProblem(member, joined(path, name), depth + 1);
-    if (problem !== null) return problem;
+  if (depth >= MAX_DEPTH) return { param: '', message: `Members may be nested ${MAX_DEPTH} levels deep.` };
+  return Array.isArray(value) ? itemProblem(value, depth) : membersProblem(value, depth);
+}
+
+function itemProblem(items: readonly unknown[], depth: number): Problem | null {
+  for (let index = 0; index < items.length; index += 1) {
+    const problem = storableProblem(items[index], depth + 1);
+    if (problem !== null) return inside(index, problem);
   }
   return null;
+}
+
+function membersProblem(members: object, depth: number): Problem | null {
+  for (const name in members) {
+    const problem = textProblem(name);
+    if (problem !== null) return problem;
+    const wrong = storableProblem((members as Record<string, unknown>)[name], depth + 1);
+    if (wrong !== null) return inside(name, wrong);
+  }
+  return null;
+}
+
+function inside(name: string | number, { param, message }: Problem): Problem {
+  return { param: param === '' ? String(name) : `${name}/${param}`, message };
 }
 
 function isKept(value: number): boolean {
   return Number.isFinite(value) && (!Number.isInteger(value) || Number.isSafeInteger(value));
 }
 
-function textProblem(text: string, path: string): Problem | null {
+function textProblem(text: string): Problem | null {
   if (text.isWellFormed() && !text.includes('\0')) return null;
-  return { param: path, message: 'The text holds U+0000 or half of a surrogate pair.' };
+  return { param: '', message: 'The text holds U+0000 or half of a surrogate pair.' };
 }
 
 /** `param` is the path of the member, e.g. `text/body`. */

@@ -10,6 +10,7 @@ import {
   forgetMediaUpload,
 } from '../../../messages/send/media-uploads.ts';
 import { MAX_UPLOAD_BYTES } from '../../../messages/send/uploaded-media.ts';
+import { delimiterOf, delimitersIn } from '../../../platform/http/multipart-parts.ts';
 import { ObjectStoreUnavailable } from '../../../platform/object-store/store-errors.ts';
 import type { Database } from '../../../platform/postgres/database.ts';
 import { mediaUuidOf, publicMediaId, uuidV7 } from '../../../platform/public-ids.ts';
@@ -171,6 +172,7 @@ export async function takeUpload(
     const cut = Promise.withResolvers<never>();
     cut.promise.catch(() => {});
     const release = context.uploadSlots.take(account.tenantId, cut.reject);
+    cutManyParts(request, cut.reject);
     const form = openUploadForm(request, cut.promise, rules);
     return await store(context, form, account).finally(release);
   } finally {
@@ -188,6 +190,26 @@ function checkHead(request: FastifyRequest): void {
   if (Number(request.headers['content-length'] ?? 0) > MAX_UPLOAD_BYTES + FORM_BYTES) {
     throw new ApiError('file_too_large');
   }
+}
+
+/** What a form of one file has, with room. */
+const MAX_DELIMITERS = 40;
+
+/** The parser takes a hundred times as long for a part as for its bytes, and goes on with parts behind its limit. */
+function cutManyParts({ raw }: FastifyRequest, cut: (error: ApiError) => void): void {
+  const delimiter = delimiterOf(raw.headers['content-type'] ?? '');
+  if (delimiter === null) {
+    cut(new ApiError('invalid_multipart'));
+    return;
+  }
+  let left = MAX_DELIMITERS;
+  const onData = (chunk: Buffer): void => {
+    left -= delimitersIn(chunk, delimiter, left + 1).length;
+    if (left >= 0) return;
+    raw.off('data', onData).unpipe();
+    cut(new ApiError('invalid_multipart', { message: 'The form has too many parts.' }));
+  };
+  raw.on('data', onData);
 }
 
 /** The row comes before the object, so that housekeeping finds what a process left that died in between. */

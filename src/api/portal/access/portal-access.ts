@@ -1,5 +1,4 @@
 import cookie from '@fastify/cookie';
-import formbody from '@fastify/formbody';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { findWaba } from '../../../accounts/accounts.ts';
 import { countNewAlerts } from '../../../alerts/alerts.ts';
@@ -9,10 +8,13 @@ import type { Database } from '../../../platform/postgres/database.ts';
 import { stepOf } from '../../../users/sign-in-policy.ts';
 import { findOpenSessions, noteUse, openSession } from '../../../users/user-sessions.ts';
 import { createBatchedLookup } from '../../plugins/batched-lookup.ts';
+import { readFormBodies } from '../../plugins/body-parsers.ts';
 import type { ShareOwner } from '../../shares/connection-shares.ts';
 import { secondStepPath, signInPath } from '../navigation.ts';
 import type { PortalApp, PortalContext } from '../portal-app.ts';
+import { createKnownDevices } from '../users/sign-in-limit.ts';
 import { createFormTokens, type FormTokens } from './form-tokens.ts';
+import { limitOpenForms } from './open-forms.ts';
 import { operatorAddress } from './operator-address.ts';
 import { PAGES, requireDeclaredAccess } from './page-access.ts';
 import { formRefused, PageError, pageNotFound, roleRefused, sendErrorPage } from './page-error.ts';
@@ -26,9 +28,11 @@ export async function requirePortalAccess(scope: PortalApp, context: PortalConte
   const { config, database, lookupDatabase, shares, publicUrl } = context;
   const findSession = createSessionLookup(lookupDatabase);
   const isOperatorAddress = operatorAddress(config.portal, context.isOperatorListener);
-  const tokens = createFormTokens(parseEncryptionKeys(config.encryptionKeys).map(({ key }) => key));
+  const secrets = parseEncryptionKeys(config.encryptionKeys).map(({ key }) => key);
+  const tokens = createFormTokens(secrets);
+  const devices = createKnownDevices(secrets);
   await scope.register(cookie);
-  await scope.register(formbody);
+  readFormBodies(scope);
   scope.decorate('portalFormTokens', tokens);
   scope.decorateRequest('portalSession', null);
   scope.decorateRequest('portalAwaiting', null);
@@ -48,6 +52,7 @@ export async function requirePortalAccess(scope: PortalApp, context: PortalConte
     await readSession(request, { findSession, context, isOperatorAddress: isOperatorAddress(request) });
   });
   scope.addHook('onRequest', (request, _reply, done) => shares.serve(ownerOf(viewerIfAny(request)), done));
+  limitOpenForms(scope, (request) => devices.read(request) !== null, context.now);
   refuseForeignForms(scope, tokens, publicUrl);
   scope.addHook('onRequest', async (request, reply) => await checkAccess(request, reply, database));
   scope.addHook('preHandler', async (request) => {
@@ -58,10 +63,10 @@ export async function requirePortalAccess(scope: PortalApp, context: PortalConte
     method: ['GET', 'POST'],
     url: '/portal/*',
     config: PAGES.open,
-    handler: async (request, reply) => {
-      if (request.url === '/portal/') return reply.redirect('/portal', 303);
-      throw pageNotFound();
+    onRequest: async ({ method, url }) => {
+      if (method !== 'GET' || url !== '/portal/') throw pageNotFound();
     },
+    handler: async (_request, reply) => reply.redirect('/portal', 303),
   });
 }
 

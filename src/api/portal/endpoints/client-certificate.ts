@@ -18,8 +18,8 @@ export function certificateControls(
   const set = postForm(
     viewer,
     `${path}/client-certificate`,
-    html`${textArea({ label: 'Certificate (PEM)', name: 'certificate', rows: 6, maxLength: 32_768, hint: 'The certificate itself first, then its chain up to what your server trusts.' })}
-${textArea({ label: 'Private key (PEM)', name: 'privateKey', rows: 6, isSecret: true, maxLength: 32_768, hint: 'Without a passphrase. It is encrypted and never shown.' })}
+    html`${textArea({ label: 'Certificate (PEM)', name: 'certificate', rows: 6, maxLength: 16_384, hint: 'The certificate itself first, then its chain up to what your server trusts.' })}
+${textArea({ label: 'Private key (PEM)', name: 'privateKey', rows: 6, isSecret: true, maxLength: 16_384, hint: 'Without a passphrase. It is encrypted and never shown.' })}
 <div class="buttons"><button>${present === null ? 'Set the certificate' : 'Replace the certificate'}</button></div>`,
   );
   const remove =

@@ -259,7 +259,7 @@ ${checkboxes({ label: 'Event types', name: 'eventTypes', values: values.eventTyp
     name: 'ids',
     rows: 4,
     value: values.ids,
-    maxLength: 60_000,
+    maxLength: 50_000,
     hint: 'dlv_…, up to 1,000, one to a line.',
     error: about('deliveryIds'),
   });

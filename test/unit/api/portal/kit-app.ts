@@ -1,6 +1,6 @@
-import formbody from '@fastify/formbody';
 import Fastify, { type LightMyRequestResponse } from 'fastify';
 import { makePageCursors } from '../../../../src/api/external/page.ts';
+import { readFormBodies } from '../../../../src/api/plugins/body-parsers.ts';
 import { createFormTokens } from '../../../../src/api/portal/access/form-tokens.ts';
 import { requireDeclaredAccess } from '../../../../src/api/portal/access/page-access.ts';
 import { sendErrorPage } from '../../../../src/api/portal/access/page-error.ts';
@@ -26,7 +26,7 @@ export async function portalOf(
   role: Viewer['role'] = 'admin',
 ): Promise<Browser> {
   const app = Fastify();
-  await app.register(formbody);
+  readFormBodies(app);
   const viewer: Viewer = {
     ...{ userId: '1', tenantId: '5', email: 'ann@shop.example', name: 'Ann', role, csrfToken: CSRF },
     ...{ step: 'whole', isOperatorAddress: false, places: [], notices: [], isProofFresh: true },

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { createWrongKeys } from '../../../../src/api/rate-limits/request-limits.ts';
+import { countByAddress } from '../../../../src/api/rate-limits/address-counts.ts';
 import { countedAddress } from '../../../../src/platform/http/counted-address.ts';
 
 /** More than the addresses that are remembered. */
@@ -14,10 +14,10 @@ test('an address is counted alike before and after thousands of others', () => {
 });
 
 test('thousands of other addresses do not make anybody forget the wrong keys of one', () => {
-  const wrongKeys = createWrongKeys(1, () => 0);
-  const ask = () => wrongKeys.noteWrong('192.0.2.7');
+  const wrongKeys = countByAddress(1, () => 0);
+  const ask = () => wrongKeys.note('192.0.2.7');
   ask();
-  for (const ip of strangers) wrongKeys.noteWrong(ip);
+  for (const ip of strangers) wrongKeys.note(ip);
   expect(wrongKeys.areMany('192.0.2.7')).toBe(false);
   ask();
   expect([wrongKeys.areMany('192.0.2.7'), wrongKeys.areMany('10.9.0.1')]).toEqual([true, false]);

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { createSharedCapacity } from '../../../src/api/shares/client-shares.ts';
+import { createSharedCapacity } from '../../../src/api/shares/shared-capacity.ts';
 
 function start(capacity: number, ownerShare: number) {
   const dropped: string[] = [];
@@ -44,4 +44,33 @@ test('what grows beyond everything goes itself, and what is given back is free',
   second.grow(100);
   hold('c', 'c', 10);
   expect(dropped).toEqual(['b']);
+});
+
+test('what has settled is never dropped, counts until it ends, and leaves its owner no more than a share', () => {
+  const { dropped, hold } = start(10, 4);
+  const settled = hold('busy', 'settled', 4);
+  settled.settle(3);
+  hold('busy', 'further', 1);
+  expect(dropped).toEqual([]);
+  hold('busy', 'too much', 2);
+  expect(dropped).toEqual(['too much']);
+  hold('other', 'other 1', 3);
+  hold('third', 'third', 3);
+  expect(dropped).toEqual(['too much']);
+  hold('fourth', 'fourth', 1);
+  expect(dropped).toEqual(['too much', 'further']);
+  settled.end();
+  hold('fifth', 'fifth', 3);
+  expect(dropped).toEqual(['too much', 'further']);
+});
+
+test('while nothing can be dropped, newcomers are', () => {
+  const { dropped, hold } = start(10, 4);
+  const all = ['a', 'b', 'c'].map((name) => hold(name, name, 3));
+  for (const one of all) one.settle(3);
+  hold('d', 'd', 2);
+  expect(dropped).toEqual(['d']);
+  all[0]?.end();
+  hold('d', 'd again', 2);
+  expect(dropped).toEqual(['d']);
 });
