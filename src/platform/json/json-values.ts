@@ -1,8 +1,9 @@
 const [QUOTE, BACKSLASH, COMMA, BRACKET, BRACE] = [0x22, 0x5c, 0x2c, 0x5b, 0x7b];
+const IS_EMPTY = /[ \t\r\n]*[\]}]/y;
 
 /**
- * Whether a JSON text holds more than `mostValues` values, nested ones included. An empty list or object may count as
- * two. It costs a look at each character, so it is asked before the text is parsed; a text that is no JSON gets any answer.
+ * Whether a JSON text holds more than `mostValues` values, nested ones included. It costs a look at each character, so it
+ * is asked before the text is parsed; a text that is no JSON gets any answer.
  */
 export function hasMoreValues(text: string, mostValues: number): boolean {
   let values = 1;
@@ -13,10 +14,15 @@ export function hasMoreValues(text: string, mostValues: number): boolean {
       if (code === BACKSLASH) at += 1;
       else if (code === QUOTE) isInText = false;
     } else if (code === QUOTE) isInText = true;
-    else if (code === COMMA || code === BRACKET || code === BRACE) {
+    else if (code === COMMA || ((code === BRACKET || code === BRACE) && hasFirst(text, at + 1))) {
       values += 1;
       if (values > mostValues) return true;
     }
   }
   return false;
+}
+
+function hasFirst(text: string, at: number): boolean {
+  IS_EMPTY.lastIndex = at;
+  return !IS_EMPTY.test(text);
 }
