@@ -52,7 +52,7 @@ function members(sizeBytes: number, most: number): string {
 const JSON_TYPE = 'application/json';
 
 /** JSON bodies of up to `sizeBytes`. */
-export const costlyJson = oncePerSize(makeJson);
+const costlyJson = oncePerSize(makeJson);
 
 function makeJson(sizeBytes: number): CostlyBody[] {
   return [...costlyValues(sizeBytes - 16)].map(([name, value]) => {
@@ -61,7 +61,7 @@ function makeJson(sizeBytes: number): CostlyBody[] {
 }
 
 /** Forms of up to `sizeBytes`; `first` comes before the rest, such as the token of the form. */
-export function costlyForms(sizeBytes: number, first = ''): CostlyBody[] {
+function costlyForms(sizeBytes: number, first = ''): CostlyBody[] {
   const room = sizeBytes - first.length;
   const fill = (piece: string) => piece.repeat(Math.max(1, Math.floor(room / piece.length)));
   const names = Array.from({ length: Math.floor(room / 5) }, (_, n) => n.toString(36)).join('&');
@@ -78,7 +78,7 @@ export function costlyForms(sizeBytes: number, first = ''): CostlyBody[] {
 const BOUNDARY = 'XX';
 
 /** Forms with files of up to `sizeBytes`. */
-export const costlyMultiparts = oncePerSize(makeMultiparts);
+const costlyMultiparts = oncePerSize(makeMultiparts);
 
 function makeMultiparts(sizeBytes: number): CostlyBody[] {
   const end = `--${BOUNDARY}--\r\n`;

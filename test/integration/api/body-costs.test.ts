@@ -1,5 +1,5 @@
 import { Readable } from 'node:stream';
-import { beforeAll, expect, test, vi } from 'vitest';
+import { beforeEach, expect, test, vi } from 'vitest';
 import { ALLOWED_CALLS } from '../../../src/api/graph/allowed-calls.ts';
 import { costlyBodies, costlyValues } from '../../support/costly-bodies.ts';
 import { allocatedBy, leastCpuMs } from '../../support/cpu-budget.ts';
@@ -40,7 +40,7 @@ let routes: MatrixRoute[];
 
 const READING = new Set(['GET', 'HEAD', 'OPTIONS']);
 
-beforeAll(async () => {
+beforeEach(async () => {
   facade = await upstream.newAccount(api.database);
   holder = await freshKeyHolder(api.database);
   routes = matrixRoutes(api.routes).filter(({ method }) => !READING.has(method));
