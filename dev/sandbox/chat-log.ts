@@ -18,7 +18,7 @@ export type ChatEntry = {
   /** What the platform sends or took: a message of its webhooks, the body of a send, a payment's status object. */
   message: JsonObject;
   /**
-   * All states with their times, the newest last. Of a customer's: sending, then sent or refused, then read.
+   * All states with their times, the newest last. Of a customer's: sending, then delivered or refused, then read.
    * Of the business's: accepted, then what its statuses say.
    */
   states: ChatState[];

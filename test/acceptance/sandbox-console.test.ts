@@ -71,7 +71,7 @@ describe('the sandbox console', () => {
     await row(page, 'message', 'What do you have today?').waitFor();
     await write(page, 'Message number 1');
     await row(page, 'message', 'Message number 1').getByText('verified').waitFor();
-    await page.locator('.line.customer', { hasText: 'Message number 1' }).getByText('sent').waitFor();
+    await page.locator('.line.customer', { hasText: 'Message number 1' }).getByText('delivered ✓✓').waitFor();
     const received = row(page, 'message', 'Message number 1');
     await received.locator('summary').click();
     await received.getByText('"eventType": "message"').waitFor();

@@ -256,7 +256,7 @@ async function reported(
   const noteState = (state: string) => entry.states.push({ state, at: new Date().toISOString() });
   try {
     const answer = await sendToIngress(context, bytes);
-    noteState(answer.status === 200 ? 'sent' : 'refused');
+    noteState(answer.status === 200 ? 'delivered' : 'refused');
     return answer;
   } catch (error) {
     noteState('refused');

@@ -73,13 +73,15 @@ afterAll(async () => {
   await chrome.close();
 });
 
-/** The height of the bar at the top, and rows of tables whose last cell is beyond the edge of a phone. */
+/** The height of the bar at the top, and rows of tables whose last cell is beyond the edge of a phone, and parts of tables that would be none in Safari. */
 const ON_A_PHONE = `[
   ...[...document.querySelectorAll('header.top')].map((bar) => bar.offsetHeight).filter((height) => height > 64)
     .map((height) => 'the bar at the top is ' + height + ' pixels high'),
   ...[...document.querySelectorAll('.table:not(.slim) tbody tr')]
     .filter((row) => [...row.cells].some((cell) => cell.getBoundingClientRect().right > innerWidth))
     .map((row) => 'cut on a phone: ' + row.innerText.slice(0, 80)),
+  ...[...document.querySelectorAll('.table :is(table, thead, tbody, tr, th, td):not([role])')]
+    .map((part) => 'no table in Safari: ' + part.tagName),
 ]`;
 
 /** Tables that must be scrolled to be read, by their first words; on a phone small ones may be. */
@@ -87,6 +89,11 @@ const CUT_TABLES = `[...document.querySelectorAll('table')]
   .filter(({ parentElement: box }) => box.scrollWidth > box.clientWidth + 1)
   .map((table) => table.parentElement.scrollWidth + ' px: ' + table.innerText.slice(0, 80)
      + [...table.querySelectorAll('tbody tr:first-child td')].map((cell) => cell.clientWidth + ' ' + cell.innerText).join(' | '))`;
+
+/** Boxes in the page that must be scrolled down by themselves, other than code and the numbers behind a chart. */
+const INNER_SCROLL = `[...document.querySelectorAll('main :not(pre, textarea, select, details *)')]
+  .filter((box) => /auto|scroll/.test(getComputedStyle(box).overflowY) && box.scrollHeight > box.clientHeight + 1)
+  .map((box) => 'scrolls in itself: ' + box.outerHTML.slice(0, 80))`;
 
 /** What is wrong with a page, light and dark, wide and narrow. */
 async function problemsIn(page: Page): Promise<string[]> {
@@ -107,6 +114,7 @@ async function problemsIn(page: Page): Promise<string[]> {
   if (width > 390) found.push(`${width} pixels wide on a phone`);
   found.push(...(await page.evaluate<string[]>(ON_A_PHONE)));
   await page.setViewportSize({ width: 1280, height: 900 });
+  found.push(...(await page.evaluate<string[]>(INNER_SCROLL)));
   found.push(...(await page.evaluate<string[]>(CUT_TABLES)).map((table) => `a table is cut: ${table}`));
   return found;
 }

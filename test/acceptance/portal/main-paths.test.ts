@@ -50,6 +50,12 @@ describe('without a script', () => {
     expect(server.accepted()).toHaveLength(1);
     expect(server.accepted()[0]?.headers['webhook-signature']).toMatch(/^v1,/);
 
+    await page.goto(pathOf('endpoints'));
+    const listed = page.getByRole('row').filter({ hasText: 'order system' });
+    await listed.getByRole('button', { name: 'Send test event' }).click();
+    await reloadUntil(page, /200/);
+    expect(server.accepted()).toHaveLength(2);
+
     await page.goto(endpointUrl);
     await page.getByText('Pause or disable', { exact: true }).click();
     await page.getByLabel('Reason').fill('moving house');
@@ -62,7 +68,7 @@ describe('without a script', () => {
     await page.locator('tbody a[href*="/deliveries/dlv_"]').first().click();
     await page.getByRole('button', { name: 'Replay this delivery' }).click();
     await page.getByRole('heading', { name: /^Replay \d+/ }).waitFor();
-    await expect.poll(() => server.accepted().length).toBe(2);
+    await expect.poll(() => server.accepted().length).toBe(3);
 
     await page.goto(`${endpointUrl}/delete`);
     await page.getByRole('button', { name: /^Remove|^Delete/ }).click();

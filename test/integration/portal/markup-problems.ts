@@ -2,7 +2,7 @@ import { HtmlValidate } from 'html-validate';
 
 /**
  * The recommended rules, but for taste and for what is meant: serialized pages are spelt by the browser, the button of a
- * plain form submits it, check boxes of one group share a name, and what scrolls is a region of its own.
+ * plain form submits it, tables that become cards keep their roles, check boxes of one group share a name, and what scrolls is a region of its own.
  */
 const validator = new HtmlValidate({
   extends: ['html-validate:recommended', 'html-validate:a11y'],
@@ -13,6 +13,7 @@ const validator = new HtmlValidate({
     'form-dup-name': 'off',
     'long-title': 'off',
     'no-implicit-button-type': 'off',
+    'no-redundant-role': 'off',
     'no-trailing-whitespace': 'off',
     'prefer-native-element': 'off',
     'void-style': 'off',

@@ -241,7 +241,7 @@ function deliveryFilters(
   const about = (param: string) => (error !== null && error.param === param ? error.message : null);
   const isMore = query.since !== '' || query.until !== '' || query.response !== '';
   return html`<form method="post" action="${action}/search" class="delivery-filters" role="search" aria-label="Deliveries">${csrfField(visit.viewer)}<div class="filters">
-${textField({ label: 'Any id', name: 'id', type: 'search', placeholder: 'event, message, endpoint …', value: query.id, maxLength: 512, error: about('id') })}
+${textField({ label: 'Any id', name: 'id', type: 'search', placeholder: 'event, message …', value: query.id, maxLength: 512, error: about('id') })}
 ${selectField({ label: 'Status', name: 'state', value: query.state, options: choices(DELIVERY_STATES, STATE_LABELS), error: about('state') })}
 ${selectField({ label: 'Event type', name: 'eventType', value: query.eventType, options: eventTypeChoices(query.eventType), error: about('eventType') })}
 ${endpoints === null ? wabaField(query, about) : endpointField(query, endpoints, about('endpointId'))}

@@ -2,7 +2,21 @@ import { describe, expect, test } from 'vitest';
 import { query } from '../../../../src/platform/postgres/sql.ts';
 import { freshTenant } from '../../../support/test-accounts.ts';
 import { startTestApi } from '../../api/api-harness.ts';
-import { newUser } from '../portal-browser.ts';
+import { newOffice, newUser } from '../portal-browser.ts';
+
+test('an operator sees on every page of a tenant whose it is, and the way out; its users do not', async () => {
+  const api = await startTestApi();
+  const { path, admin } = await newOffice(api, 'Northwind');
+  const { browser: operator } = await newUser(api, null);
+  const banner = 'You act as an operator in <strong>Northwind</strong>';
+  for (const page of [path, `${path}/endpoints`, `${path}/keys/new`]) {
+    const { body } = await operator.get(page);
+    expect(body).toContain(banner);
+    expect(body).toContain('<a href="/portal/operator/tenants">Leave the tenant</a>');
+    expect((await admin.get(page)).body).not.toContain('operator-banner');
+  }
+  expect((await operator.get('/portal/operator/tenants')).body).not.toContain('operator-banner');
+});
 
 describe('what an operator does to a tenant is recorded with their account', () => {
   test.each([

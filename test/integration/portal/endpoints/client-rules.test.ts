@@ -32,7 +32,7 @@ test.each(RULES)(
     const { body: document } = await api.app.inject({ url: '/api/external/openapi.json' });
     expect(document).toContain(rule);
     const { body } = await member.get(`/portal/w/${WABA}/event-types/${type}`);
-    const row = body.split('<tr>').find((cells) => cells.includes(`<code>${path}</code>`)) ?? '';
+    const row = body.split('<tr ').find((cells) => cells.includes(`<code>${path}</code>`)) ?? '';
     expect(textOf(row)).toContain(rule.replaceAll('`', ''));
   },
 );

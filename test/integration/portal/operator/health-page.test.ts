@@ -31,6 +31,16 @@ test('the health page says which step of housekeeping fails, and why', async () 
   expect(body).toContain('<summary>1 of 2 steps succeeded</summary>');
 });
 
+test('figures whose name does not say it have a tooltip with what they count', async () => {
+  const api = await startTestApi();
+  const operator = await addUser(api, { email: 'op@host.example', role: 'operator', tenantId: null });
+  const { body } = await operator.get('/portal/operator/health');
+  const tooltipOf = (label: string) =>
+    new RegExp(`<div class="stat [a-z]*"\\s+title="([^"]*)"><dt>${label}</dt>`).exec(body)?.[1];
+  expect(tooltipOf('Failed bodies')).toMatch(/stored, but could not become events/);
+  expect(tooltipOf('Attempts with a run')).toMatch(/in the Temporal UI/);
+});
+
 test('the health page begins with the endpoints that fail', async () => {
   const api = await startTestApi();
   const operator = await addUser(api, { email: 'op@host.example', role: 'operator', tenantId: null });

@@ -35,7 +35,11 @@ describe('GET /sandbox/chat', () => {
       customer: ASHA,
     });
     expect(entry).toMatchObject({ customerName: 'Asha Tester', message: { text: { body: 'hello' } } });
-    expect(entry.states.map(({ state }: { state: string }) => state)).toEqual(['sending', 'sent', 'read']);
+    expect(entry.states.map(({ state }: { state: string }) => state)).toEqual([
+      'sending',
+      'delivered',
+      'read',
+    ]);
   });
 
   test('shows what the business sent with its statuses, in the order of the chat', async () => {
