@@ -1,4 +1,4 @@
-import { mkdirSync, rmSync, writeFileSync } from 'node:fs';
+import { copyFileSync, mkdirSync, rmSync, writeFileSync } from 'node:fs';
 import { registerHooks } from 'node:module';
 import { join, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -14,6 +14,9 @@ import { openApiDocument } from './site/openapi-document.ts';
  */
 
 const CLIENTS = fileURLToPath(new URL('../clients', import.meta.url));
+
+/** What the gateway and the client both do with the bytes of a connection. */
+const STATUS_LINES = fileURLToPath(new URL('../src/platform/http/status-lines.ts', import.meta.url));
 
 /** The generator works with the compiler's API in JavaScript, which TypeScript 7 no longer has. */
 function giveGeneratorItsCompiler(): void {
@@ -39,6 +42,7 @@ async function generateTypeScript(input: OpenApiDocument, directory: string): Pr
     ],
     logs: { level: 'silent', file: false },
   });
+  copyFileSync(STATUS_LINES, join(directory, 'status-lines.ts'));
 }
 
 function generatePython(input: OpenApiDocument, directory: string): void {

@@ -158,7 +158,12 @@ func (c *Client) send(ctx context.Context, r *apiRequest) (*http.Response, error
 	for name, values := range r.headers {
 		request.Header[name] = values
 	}
-	if isSend(request) && request.Header.Get("Idempotency-Key") == "" {
+	key := request.Header.Get("Idempotency-Key")
+	// Every attempt with such a key would fail as if the network had.
+	if strings.ContainsFunc(key, func(r rune) bool { return r < ' ' || r == 0x7f }) {
+		return nil, errors.New("heliograph: the Idempotency-Key must be visible ASCII characters, without a line break")
+	}
+	if isSend(request) && key == "" {
 		request.Header.Set("Idempotency-Key", newKey())
 	}
 	return c.do(request, true)

@@ -99,6 +99,22 @@ func TestASendIsRepeatedWithItsKey(t *testing.T) {
 	}
 }
 
+func TestAnIdempotencyKeyThatIsNoHeaderIsRefusedAtOnce(t *testing.T) {
+	for _, key := range []string{"order-7\n", "order-7\r\nX: y", "a\x00", "a\x7f"} {
+		service := serve(t)
+		began := time.Now()
+		_, err := New(service.URL, "ck_1").SendMessage(context.Background(), &SendMessageParams{IdempotencyKey: key}, hello)
+		var connection *ConnectionError
+		if err == nil || errors.As(err, &connection) || !strings.Contains(err.Error(), "Idempotency-Key") {
+			t.Errorf("%q: %v", key, err)
+		}
+		// Repetitions take two seconds at least.
+		if time.Since(began) > time.Second || len(service.keys) > 0 {
+			t.Errorf("%q was tried", key)
+		}
+	}
+}
+
 func TestRetryAfterIsHonouredInSecondsAndAsADate(t *testing.T) {
 	for name, valueOf := range map[string]func() string{
 		"seconds": func() string { return "1" },

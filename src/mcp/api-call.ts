@@ -1,3 +1,4 @@
+import { linkedAbort } from '../platform/http/linked-abort.ts';
 import { parseRetryAfter } from '../platform/http/retry-after.ts';
 import { isMembers } from '../platform/json/json-members.ts';
 
@@ -25,12 +26,14 @@ export async function callApi(
   request: ApiRequest,
   signal: AbortSignal,
 ): Promise<ApiAnswer> {
-  const timeout = AbortSignal.timeout(TIMEOUT_MS);
-  const answer = await answerOf(url, key, request, AbortSignal.any([signal, timeout])).catch((error) =>
-    timeout.aborted
-      ? failure('gateway_timeout', `The gateway at ${url} did not answer within ${TIMEOUT_MS / 1_000} s.`)
-      : failure('gateway_unreachable', `The gateway at ${url} cannot be reached: ${reasonOf(error)}.`),
-  );
+  const limit = linkedAbort(signal, TIMEOUT_MS);
+  const answer = await answerOf(url, key, request, limit.signal)
+    .catch((error) =>
+      limit.isLate()
+        ? failure('gateway_timeout', `The gateway at ${url} did not answer within ${TIMEOUT_MS / 1_000} s.`)
+        : failure('gateway_unreachable', `The gateway at ${url} cannot be reached: ${reasonOf(error)}.`),
+    )
+    .finally(() => limit.release());
   return { ...answer, text: answer.text.replaceAll(key, '[API key]') };
 }
 

@@ -1,6 +1,8 @@
 import { execFile } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { delimiter, dirname, join } from 'node:path';
 import { promisify } from 'node:util';
@@ -28,15 +30,19 @@ beforeAll(async () => {
 });
 afterAll(() => rmSync(project, { recursive: true, force: true }));
 
-/** Compiles a program for Node.js 20 and runs it there; returns its last line, as JSON. */
-async function ran(name: string, code: string, variables: Record<string, string> = {}): Promise<unknown> {
+/** Compiles a program and runs it, with Node.js 20 unless told otherwise; returns its last line, as JSON. */
+async function ran(
+  name: string,
+  code: string,
+  variables: Record<string, string> = {},
+  node = oldestNode(),
+): Promise<unknown> {
   const { apiUrl, caPath, tenants } = description();
   writeFileSync(join(project, `${name}.mts`), code);
   const options = ['--module', 'nodenext', '--target', 'es2022', '--types', 'node', '--strict'];
   await run(COMPILER, [...options, `${name}.mts`], { cwd: project }).catch((error) => {
     throw new Error(error.stdout);
   });
-  const node = oldestNode();
   const env = {
     PATH: `${dirname(node)}${delimiter}${process.env.PATH}`,
     HELIOGRAPH_URL: apiUrl,
@@ -192,9 +198,43 @@ console.log(JSON.stringify({ state: data.state, error }));
     const sent = await (await fetch(`${description().sandboxUrl}/sandbox/sent`)).text();
     expect(sent.split(text)).toHaveLength(2);
   });
+
+  test.for([
+    ['the oldest Node.js', oldestNode],
+    ['this Node.js', () => process.execPath],
+  ] as const)(
+    'reads past a 100 Continue of its service with %s, and leaves other connections alone',
+    async ([, node]) => {
+      const [mine, other] = [await continuingServer(), await continuingServer()];
+      const code = `import { createHeliograph } from '@heliograph/client';
+const { HELIOGRAPH_URL: baseUrl = '', HELIOGRAPH_API_KEY: apiKey = '' } = process.env;
+const heliograph = createHeliograph({ baseUrl, apiKey, retries: 0 });
+const ids = [];
+for (const _ of [1, 2, 3]) ids.push((await heliograph.getAccountIdentity()).data.userId);
+const others = await fetch('${other}').then(({ status }) => status, () => 'broken');
+console.log(JSON.stringify({ ids, others }));
+`;
+      const result = await ran('continuing', code, { HELIOGRAPH_URL: mine }, node());
+      expect(result).toEqual({ ids: [7, 7, 7], others: 'broken' });
+    },
+  );
 });
 
 const JPEG = Buffer.concat([
   Buffer.from('ffd8ffe000104a46494600010100000100010000', 'hex'),
   randomBytes(5_000),
 ]);
+
+/** A server behind a proxy that says 100 before each response, without having been asked. */
+async function continuingServer(): Promise<string> {
+  const server = createServer((_request, response) => {
+    response.writeContinue();
+    response.setHeader('content-type', 'application/json').end('{"userId":7}');
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  onTestFinished(() => {
+    server.closeAllConnections();
+    server.close();
+  });
+  return `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+}

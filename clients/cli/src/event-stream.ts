@@ -1,9 +1,9 @@
+import { linkedAbort } from '../../../src/platform/http/linked-abort.ts';
 import type { ApiClient } from './api-client.ts';
 import { refused, unreachable } from './api-client.ts';
 import { clockAheadMs } from './clock.ts';
 import { type Block, makeBlockReader, readEvent, type StreamedEvent } from './event-block.ts';
 import { EXIT, Failure, isLasting, networkProblem } from './failure.ts';
-import { linkedAbort } from './linked-abort.ts';
 
 export type StreamOptions = {
   api: ApiClient;

@@ -1,6 +1,6 @@
 import { request as httpRequest, type IncomingMessage } from 'node:http';
 import { request as httpsRequest } from 'node:https';
-import { linkedAbort } from './linked-abort.ts';
+import { linkedAbort } from '../../../src/platform/http/linked-abort.ts';
 
 export type WebhookResponse = {
   status: number;

@@ -1,4 +1,5 @@
 import { parseArgs } from 'node:util';
+import { readPastContinue } from '../../../src/platform/http/interim-responses.ts';
 import packageJson from '../package.json' with { type: 'json' };
 import { type ApiClient, makeApiClient } from './api-client.ts';
 import { type Command, type Context, optionsOf, textOf, type Values } from './command.ts';
@@ -48,6 +49,7 @@ export async function run(
   args: readonly string[],
   { stdin, stdout, stderr, env }: Process,
 ): Promise<ExitCode> {
+  readPastContinue();
   const output = makeOutput(stdout, stderr, env);
   try {
     const [name, ...rest] = args;

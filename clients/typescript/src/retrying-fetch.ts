@@ -3,6 +3,7 @@ import {
   HeliographTimeoutError,
   retryAfterSecondsOf,
 } from './heliograph-error.js';
+import { readPastContinue } from './past-continue.js';
 
 /** How requests are repeated, and how long they may take. */
 export type RetryOptions = {
@@ -30,6 +31,7 @@ const SEARCH_PATH = /\/api\/external\/conversations\/search$/;
 export function retryingFetch(send: typeof fetch, options: RetryOptions): typeof fetch {
   return async (input, init) => {
     const request = new Request(input, init);
+    readPastContinue(new URL(request.url).origin);
     if (isSend(request) && !request.headers.has('idempotency-key')) {
       request.headers.set('idempotency-key', newKey());
     }
