@@ -62,10 +62,11 @@ export const listWebhookEndpoints = operation({
   }),
   command: {
     name: 'endpoint list',
-    help: 'list the webhook endpoints of a WABA',
-    example: 'endpoint list --waba 900000000000101',
+    help: 'list the webhook endpoints of a WABA, or of all',
+    example: 'endpoint list',
     waba: 'the WABA',
     show: ({ rows }, { call }) => describeEndpoints(rows, call.wabaId),
+    showAll: (pages) => describeEndpoints(pages.flatMap(({ rows }) => rows)),
   },
 });
 

@@ -14,15 +14,17 @@ import type { Config } from '../../platform/config/config.ts';
 import { workflowUrl } from '../../platform/temporal/client-connection.ts';
 import { shownCount } from '../../queue/waiting.ts';
 
-export function describeEndpoints(endpoints: readonly EndpointStatus[], wabaId: string): AdminOutcome {
+/** Without a WABA: those of all. */
+export function describeEndpoints(endpoints: readonly EndpointStatus[], wabaId?: string): AdminOutcome {
   return {
     json: endpoints,
     text: alignedTable(
-      ['ID', 'MODE', 'PENDING', 'EVENTS', 'URL', 'DESCRIPTION'],
-      endpoints.map(({ id, mode, waiting, eventTypes, url, description }) => [
+      [...(wabaId === undefined ? ['WABA'] : []), 'ID', 'MODE', 'PENDING', 'EVENTS', 'URL', 'DESCRIPTION'],
+      endpoints.map(({ id, mode, waiting, eventTypes, url, description, ...one }) => [
+        ...(wabaId === undefined ? [one.wabaId] : []),
         ...[id, mode, shownCount(waiting), eventTypes ?? 'all', url, description],
       ]),
-      `WABA ${wabaId} has no webhook endpoints yet; add one with: admin endpoint add --waba ${wabaId} --url <url>`,
+      `${wabaId === undefined ? 'There are' : `WABA ${wabaId} has`} no webhook endpoints yet; add one with: admin endpoint add --waba ${wabaId ?? '<id>'} --url <url>`,
     ),
   };
 }

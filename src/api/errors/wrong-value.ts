@@ -33,12 +33,12 @@ export function wrongValueText(errors: readonly SchemaError[], schema?: TSchema)
   if (keyword === 'const') return `must be ${JSON.stringify(params.allowedValue)}`;
   if (keyword === 'enum') return `must be one of ${(params.allowedValues ?? []).join(', ')}`;
   if (keyword === 'type') return `must be ${withArticle(String(params.type))}`;
-  if (keyword === 'anyOf') return alternativesText(errors);
+  if (keyword === 'anyOf') return alternativesText(errors, schema);
   if (keyword === 'pattern' || keyword === 'format') return formatText(errors, schema);
   return message;
 }
 
-function alternativesText(errors: readonly SchemaError[]): string {
+function alternativesText(errors: readonly SchemaError[], schema: TSchema | undefined): string {
   const members = errors.flatMap(({ keyword, params }) => {
     const { allowedValue, allowedValues = [] } = params as {
       allowedValue?: unknown;
@@ -46,7 +46,11 @@ function alternativesText(errors: readonly SchemaError[]): string {
     };
     return keyword === 'const' ? [allowedValue] : keyword === 'enum' ? allowedValues : [];
   });
-  if (members.length > 0) return `must be one of ${members.join(', ')}`;
+  if (members.length > 0) {
+    const example = exampleAt(schema, errors.find(({ keyword }) => keyword === 'pattern')?.schemaPath);
+    const other = example === undefined ? '' : `, or a text such as ${example}`;
+    return `must be one of ${members.join(', ')}${other}`;
+  }
   const types = errors.flatMap(({ keyword, params }) =>
     keyword === 'type' ? [withArticle(String((params as { type?: unknown }).type))] : [],
   );
@@ -61,13 +65,15 @@ function withArticle(type: string): string {
 function formatText(errors: readonly SchemaError[], schema: TSchema | undefined): string {
   const isTime = errors.some(({ params }) => (params as { format?: unknown }).format === 'date-time');
   if (isTime) return 'must be an ISO 8601 time with time zone, such as 2026-11-19T00:00:00Z';
-  const { examples } = (subschemaAt(schema, errors.at(-1)?.schemaPath ?? '') ?? {}) as {
-    examples?: unknown[];
-  };
-  const [example] = examples ?? [];
+  const example = exampleAt(schema, errors.at(-1)?.schemaPath);
   return example === undefined
     ? 'does not have the format that is documented'
     : `must be a text such as ${example}`;
+}
+
+function exampleAt(schema: TSchema | undefined, pointer = ''): unknown {
+  const { examples } = (subschemaAt(schema, pointer) ?? {}) as { examples?: unknown[] };
+  return examples?.[0];
 }
 
 function subschemaAt(schema: TSchema | undefined, pointer: string): unknown {

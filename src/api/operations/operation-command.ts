@@ -1,5 +1,6 @@
 import { Command, Option } from 'commander';
 import type { TSchema } from 'typebox';
+import { listWabas } from '../../accounts/accounts.ts';
 import { optionRulesOf } from '../../endpoints/endpoint-options.ts';
 import { type AdminTools, adminAction, parseIsoTime } from '../../platform/cli/admin-action.ts';
 import { parseList, parseNumber } from '../../platform/cli/given-text.ts';
@@ -18,11 +19,14 @@ export function commandGroup(name: string, description: string, parts: readonly 
 export function operationCommand(operation: Operation): Command {
   const described = operation.command;
   if (described === undefined) throw new Error(`the operation ${operation.id} has no command`);
-  const { name, help, example, waba, argument, options = {} } = described;
+  const { name, help, example, waba, argument, options = {}, showAll } = described;
   const command = new Command(name.split(' ').at(-1)).description(help);
   const hasId = operation.path.includes('/:id');
   if (hasId) command.argument('<id>', argument);
-  if (typeof waba === 'string') command.requiredOption('--waba <id>', waba);
+  if (typeof waba === 'string') {
+    const text = showAll === undefined ? waba : `${waba} (default: all)`;
+    command.addOption(new Option('--waba <id>', text).makeOptionMandatory(showAll === undefined));
+  }
   for (const [member, option] of Object.entries(options)) {
     if (option !== undefined) command.addOption(optionOf(option, memberSchema(operation, member)));
   }
@@ -31,6 +35,13 @@ export function operationCommand(operation: Operation): Command {
   return adminAction<Members>(command, example, async ({ tools, args, options: given }) => {
     const input = { ...(hasId && { id: args[0] ?? '' }), ...membersOf(described, given) };
     Object.assign(input, await described.read?.(given));
+    if (showAll !== undefined && given.waba === undefined) {
+      const results: unknown[] = [];
+      for (const { wabaId } of await listWabas(tools.database)) {
+        results.push(await withCall(tools, wabaId, (call) => operation.run(call, input)));
+      }
+      return showAll(results);
+    }
     const wabaId = typeof waba === 'string' ? String(given.waba) : await waba(tools, args[0] ?? '');
     return await withCall(tools, wabaId, async (call) => {
       if (described.confirmDeletion !== undefined && given.yes !== true) {

@@ -55,6 +55,8 @@ export type CommandDescription<Input, Result> = {
   /** The command needs `--yes`, and says without it what would be deleted. */
   confirmDeletion?(call: Call, input: Input): Promise<string>;
   show(result: Result, shown: Shown<Input>): AdminOutcome | Promise<AdminOutcome>;
+  /** Lets `--waba` be left out: what every WABA has. */
+  showAll?(results: readonly Result[]): AdminOutcome;
 };
 
 type Described<

@@ -25,16 +25,27 @@ export function describeCount(count: ReplayCount): AdminOutcome {
   };
 }
 
-export function describeReplays(replays: readonly ReplayView[], wabaId: string): AdminOutcome {
+/** Without a WABA: those of all. */
+export function describeReplays(replays: readonly ReplayView[], wabaId?: string): AdminOutcome {
   return {
     json: replays,
     text: alignedTable(
-      ['ID', 'STATE', 'TOTAL', 'QUEUED', 'SKIPPED', 'BY', 'STARTED'],
+      [
+        ...(wabaId === undefined ? ['WABA'] : []),
+        'ID',
+        'STATE',
+        'TOTAL',
+        'QUEUED',
+        'SKIPPED',
+        'BY',
+        'STARTED',
+      ],
       replays.map((replay) => [
+        ...(wabaId === undefined ? [replay.wabaId] : []),
         ...[replay.replayId, replay.state, replay.total, replay.queued, replay.skipped],
         ...[replay.requestedBy, replay.createdAt],
       ]),
-      `WABA ${wabaId} has no replays.`,
+      wabaId === undefined ? 'There are no replays.' : `WABA ${wabaId} has no replays.`,
     ),
   };
 }

@@ -49,10 +49,11 @@ const list = operation({
   json: ({ rows, ...page }) => ({ data: rows.map(replayJson), ...page }),
   command: {
     name: 'replay list',
-    help: 'list the newest replays of a WABA',
-    example: 'replay list --waba 900000000000101',
+    help: 'list the newest replays of a WABA, or of all',
+    example: 'replay list',
     waba: 'the WABA',
     show: ({ rows }, { call }) => describeReplays(rows, call.wabaId),
+    showAll: (pages) => describeReplays(pages.flatMap(({ rows }) => rows)),
   },
 });
 

@@ -1,4 +1,5 @@
 import { Command } from 'commander';
+import { listWabas } from '../../accounts/accounts.ts';
 import {
   type AdminOutcome,
   adminAction,
@@ -8,6 +9,7 @@ import {
 } from '../../platform/cli/admin-action.ts';
 import type { Config } from '../../platform/config/config.ts';
 import { workflowUrl } from '../../platform/temporal/client-connection.ts';
+import type { ApiKeyDetails } from '../api-key-store.ts';
 import { createKey, limitKey, listKeys, revokeKey, wabaOfKey } from '../api-keys.ts';
 import { type KeyRequest, keyRequestWorkflowId } from '../key-request-store.ts';
 import { decideKeyRequest, keyRequestOf, keyRequestsOf, waitingKeyRequests } from '../key-requests.ts';
@@ -90,33 +92,43 @@ function limitCommand(): Command {
 
 function listCommand(): Command {
   const command = new Command('list')
-    .description('list the API keys of a WABA')
-    .requiredOption('--waba <id>', 'the WABA');
-  return adminAction<{ waba: string }>(
-    command,
-    'key list --waba 900000000000101',
-    async ({ tools, options }) => {
-      const keys = await listKeys(tools, options.waba);
-      return {
-        json: keys,
-        text: alignedTable(
-          ['ID', 'KEY', 'NAME', 'SCOPES', 'NETWORKS', 'STATE', 'CREATED', 'EXPIRES', 'LAST USED'],
-          keys.map((key) => [
-            key.id,
-            `${key.prefix}…${key.lastFour}`,
-            key.name,
-            key.scopes.join(','),
-            key.allowedNetworks ?? 'anywhere',
-            key.state,
-            key.createdAt,
-            key.expiresAt,
-            key.lastUsedAt,
-          ]),
-          `WABA ${options.waba} has no API keys yet; make one with: admin key create --waba ${options.waba}`,
-        ),
-      };
-    },
-  );
+    .description('list the API keys of a WABA, or of all')
+    .option('--waba <id>', 'the WABA (default: all)');
+  return adminAction<{ waba?: string }>(command, 'key list', async ({ tools, options }) => {
+    const { waba } = options;
+    const wabaIds = waba === undefined ? await listWabas(tools.database) : [{ wabaId: waba }];
+    const keys = await Promise.all(
+      wabaIds.map(async ({ wabaId }) =>
+        (await listKeys(tools, wabaId)).map((key) => ({ ...(waba === undefined && { wabaId }), ...key })),
+      ),
+    );
+    return describeKeys(keys.flat(), waba);
+  });
+}
+
+function describeKeys(keys: readonly (ApiKeyDetails & { wabaId?: string })[], waba?: string): AdminOutcome {
+  return {
+    json: keys,
+    text: alignedTable(
+      [
+        ...(waba === undefined ? ['WABA'] : []),
+        ...['ID', 'KEY', 'NAME', 'SCOPES', 'NETWORKS', 'STATE', 'CREATED', 'EXPIRES', 'LAST USED'],
+      ],
+      keys.map((key) => [
+        ...(waba === undefined ? [key.wabaId] : []),
+        key.id,
+        `${key.prefix}…${key.lastFour}`,
+        key.name,
+        key.scopes.join(','),
+        key.allowedNetworks ?? 'anywhere',
+        key.state,
+        key.createdAt,
+        key.expiresAt,
+        key.lastUsedAt,
+      ]),
+      `${waba === undefined ? 'There are' : `WABA ${waba} has`} no API keys yet; make one with: admin key create --waba ${waba ?? '<id>'}`,
+    ),
+  };
 }
 
 function revokeCommand(): Command {

@@ -167,6 +167,10 @@ describe('admin key', () => {
     expect(list.stdout).not.toContain(key.apiKey);
     expect((await json('key', 'list', '--waba', WABA))[0]).toMatchObject({ id: key.id, state: 'active' });
     expect(await json('key', 'list', '--waba', OTHER_WABA)).toEqual([]);
+    expect(await json('key', 'list')).toMatchObject([{ wabaId: WABA, id: key.id }]);
+    expect((await admin(['key', 'list'])).stdout).toMatch(
+      new RegExp(`^WABA +ID.*\\n${WABA} +${key.id} `, 's'),
+    );
   });
 
   test('revokes at once and for good; a second time tells when it was', async () => {

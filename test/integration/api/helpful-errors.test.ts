@@ -109,7 +109,18 @@ describe('the message of an error', () => {
       ['webhook-endpoints', {}, 'The parameter is missing.'],
       ['messages', { ...text, text: 'hi' }, 'must be an object'],
       ['messages', { ...text, phone_number_id: '1' }, 'no such parameter. Did you mean phoneNumberId?'],
+      [
+        'webhook-endpoints',
+        { url, eventTypes: ['mesage'] },
+        'test, or a text such as upstream.account_update',
+      ],
       ['messages', { ...text, to: 'hello' }, 'such as +12025550143'],
+      [
+        'messages',
+        { ...text, to: '123' },
+        'a phone number with its country code and 4 to 17 digits, such as +1202',
+      ],
+      ['messages', { ...text, to: 12_025_550_143 }, 'must be a string'],
     ];
     for (const [path, payload, wanted] of wrong) {
       const message = await messageOf({ method: 'POST', url: `/api/external/${path}`, payload });

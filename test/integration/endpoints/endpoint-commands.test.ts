@@ -48,6 +48,10 @@ describe('admin endpoint', () => {
     expect(await json('endpoint', 'list', '--waba', OTHER_WABA)).toEqual([]);
     const list = await admin(['endpoint', 'list', '--waba', WABA]);
     expect(list.stdout).toContain(`${id}   open  0        message, media.ready  https://shop.example/hook`);
+    const all = await admin(['endpoint', 'list']);
+    expect(all.stdout).toMatch(new RegExp(`^WABA +ID +MODE.*\\n${WABA} +${id} +open `, 's'));
+    expect(await json('endpoint', 'list')).toMatchObject([{ id, wabaId: WABA }]);
+    expect((await admin(['replay', 'list'])).stdout).toContain('There are no replays.');
     const wrong = await admin([...ADD, '--events', 'message,mesage']);
     expect(wrong).toMatchObject({ exitCode: 2 });
     expect(wrong.stderr).toContain('not "mesage"');

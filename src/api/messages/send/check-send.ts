@@ -38,14 +38,11 @@ function recipientProblem({ to, recipient, recipient_type: kind }: SendRequest):
   if (to === undefined) {
     return recipient === undefined ? { param: 'to', message: 'Give to or recipient.' } : null;
   }
-  const phone = readPhoneNumber(to);
+  const digits = readPhoneNumber(to)?.length ?? 0;
   const { minimum, maximum } = PHONE_DIGITS;
-  if (phone === null) {
-    const message = 'The parameter must be a phone number with its country code, such as +12025550143.';
-    return { param: 'to', message };
-  }
-  if (phone.length >= minimum && phone.length <= maximum) return null;
-  return { param: 'to', message: `A phone number has ${minimum} to ${maximum} digits.` };
+  if (digits >= minimum && digits <= maximum) return null;
+  const form = `with its country code and ${minimum} to ${maximum} digits, such as +12025550143`;
+  return { param: 'to', message: `The parameter must be a phone number ${form}.` };
 }
 
 const MAX_WARNINGS = 20;
