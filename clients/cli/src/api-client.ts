@@ -4,7 +4,13 @@ import { EXIT, Failure, networkProblem } from './failure.ts';
 
 type Query = Readonly<Record<string, string | undefined>>;
 
-type Request = { query?: Query; body?: unknown; headers?: Readonly<Record<string, string>> };
+type Request = {
+  query?: Query;
+  body?: unknown;
+  /** The body as JSON text, sent as it is: to read and write it would change numbers. */
+  json?: string;
+  headers?: Readonly<Record<string, string>>;
+};
 
 /** The External API with the key of an account. */
 export type ApiClient = {
@@ -27,7 +33,7 @@ export function makeApiClient(account: Account): ApiClient {
   const send = (
     method: string,
     path: string,
-    { query = {}, body, headers }: Request,
+    { query = {}, body, json = JSON.stringify(body), headers }: Request,
     signal: AbortSignal,
   ) => {
     const url = new URL(`${account.url}${path}`);
@@ -39,10 +45,10 @@ export function makeApiClient(account: Account): ApiClient {
       headers: {
         authorization: `Bearer ${account.apiKey}`,
         'user-agent': 'heliograph-cli',
-        ...(body !== undefined && { 'content-type': 'application/json' }),
+        ...(json !== undefined && { 'content-type': 'application/json' }),
         ...headers,
       },
-      ...(body !== undefined && { body: JSON.stringify(body) }),
+      ...(json !== undefined && { body: json }),
       signal,
     });
   };

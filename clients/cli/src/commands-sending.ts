@@ -113,10 +113,10 @@ const send: Command = {
     const { api, output, isJson } = context;
     const client = api();
     const key = textOf(values, 'idempotency-key') ?? randomUUID();
-    const message = await messageOf(context, client, values);
+    const json = await messageOf(context, client, values);
     const headers = { 'idempotency-key': key };
     const sent = await client
-      .call<SentMessage>('POST', '/api/external/messages', { body: message, headers })
+      .call<SentMessage>('POST', '/api/external/messages', { json, headers })
       .catch((error: unknown) => {
         // After a refusal the same command would be refused again.
         if (error instanceof Failure && error.exitCode === EXIT.unreachable)
@@ -138,14 +138,16 @@ const send: Command = {
   },
 };
 
-async function messageOf(context: Context, api: ApiClient, values: Values): Promise<unknown> {
+/** The message as JSON. */
+async function messageOf(context: Context, api: ApiClient, values: Values): Promise<string> {
   const [given, to, body] = [textOf(values, 'body'), textOf(values, 'to'), textOf(values, 'text')];
   if (given !== undefined) {
     if (to !== undefined || body !== undefined)
       throw wrongUsage('--body is the whole message: leave --to and --text out.');
     const json = readText(given, 'body');
     try {
-      return JSON.parse(json);
+      JSON.parse(json);
+      return json;
     } catch (error) {
       throw wrongUsage(`--body is no JSON: ${(error as Error).message}`);
     }
@@ -153,7 +155,7 @@ async function messageOf(context: Context, api: ApiClient, values: Values): Prom
   if (to === undefined || body === undefined)
     throw wrongUsage('Say --to <number> and --text <text>, or --body <json>.');
   const phoneNumberId = textOf(values, 'from') ?? (await usualNumber(context, api, to));
-  return { phoneNumberId, to, type: 'text', text: { body } };
+  return JSON.stringify({ phoneNumberId, to, type: 'text', text: { body } });
 }
 
 /** The number that the customer knows, otherwise that of the newest conversation, otherwise the only one. */

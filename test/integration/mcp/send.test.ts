@@ -28,4 +28,10 @@ test('a message is sent once, however often a call with its idempotency key is r
   const bad = await mcp.call('sendMessage', { phoneNumberId: NUMBER, ...textTo(), idempotencyKey: 'ü\n' });
   expect(bad).toMatchObject({ isError: true, text: expect.stringContaining('"invalid_parameter"') });
   expect(await stack.sent()).toHaveLength(1);
+  // A program that handles numbers as numbers has lost zeros and digits already.
+  for (const to of [12_025_550_143, 33_612_345_678.5, '1.2025550143e+10', '12025550143.0']) {
+    const answer = await mcp.call('sendMessage', { ...message, to, idempotencyKey: `n${to}` });
+    expect([to, answer]).toEqual([to, { isError: true, text: expect.stringMatching(/"param":"to"/) }]);
+  }
+  expect(await stack.sent()).toHaveLength(1);
 });

@@ -10,20 +10,22 @@ const KEY = `ck_${'a1'.repeat(32)}`;
 const SECRET = `whsec_${Buffer.alloc(32, 5).toString('base64')}`;
 const LIST = { hasMore: false, nextCursor: null };
 
-/** Runs a command line for a service with these responses; `bodies` are what it was sent. */
+/** Runs a command line for a service with these responses; `bodies` are what it was sent, `texts` the same to the letter. */
 async function run(args: readonly string[], responses: Readonly<Record<string, unknown>>, more = {}) {
   const bodies: Record<string, unknown> = {};
+  const texts: string[] = [];
   const { url } = await serverOf(async (request, response) => {
     let text = '';
     for await (const chunk of request) text += chunk;
     const path = request.url?.split('?')[0] ?? '';
+    texts.push(text);
     if (text !== '') bodies[path] = JSON.parse(text);
     const given = responses[path];
     const [status, body] = Array.isArray(given) ? given : [200, given ?? {}];
     response.writeHead(status, { 'content-type': 'application/json' }).end(JSON.stringify(body));
   });
   const env = { HELIOGRAPH_URL: url, HELIOGRAPH_API_KEY: KEY, ...more };
-  return { ...(await runCommand(args, env)), bodies };
+  return { ...(await runCommand(args, env)), bodies, texts };
 }
 
 const refusal = (status: number, code: string) => [
@@ -92,6 +94,18 @@ describe('send without --from', () => {
     writeFileSync(file, bytes);
     const { exitCode, stderr, bodies } = await run(['send', '--body', `@${file}`], {});
     expect([exitCode, stderr, bodies]).toEqual([2, expect.stringContaining('no UTF-8'), {}]);
+  });
+
+  test('sends numbers of the body as they are written, for the service to judge', async () => {
+    const body = '{"to":12025550143.0,"extra":{"id":900719925474099312,"huge":1e999}}';
+    const { texts } = await run(['send', '--body', body], { '/api/external/messages': sent });
+    expect(texts).toEqual([body]);
+  });
+
+  test.each(['12025550143', '0012025550143', '1.2025550143e10'])('passes --to %s on as text', async (to) => {
+    const args = ['send', '--to', to, '--text', 'Hi', '--from', '1'];
+    const { bodies } = await run(args, { '/api/external/messages': sent });
+    expect(bodies['/api/external/messages']).toMatchObject({ to });
   });
 
   test('sends a file in UTF-8 as it is, also with a byte order mark', async () => {
