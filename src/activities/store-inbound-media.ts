@@ -7,7 +7,12 @@ import { openAccessToken } from '../accounts/accounts.ts';
 import { type FetchTools, fetchMedia, isOtherMediaReadable } from '../messages/media/fetch-media.ts';
 import { checkStorageQuota, takePendingMedia } from '../messages/media/media.ts';
 import type { MediaUrls } from '../messages/media/media-urls.ts';
-import { type FetchTally, judgeFailure, type MediaVerdict } from '../messages/media/media-verdict.ts';
+import {
+  type FetchTally,
+  judgeFailure,
+  type MediaVerdict,
+  waitBeforeNext,
+} from '../messages/media/media-verdict.ts';
 import {
   finishMediaTask,
   publishFailure,
@@ -20,13 +25,7 @@ import { GraphError, isObjectGone } from '../platform/graph/graph-error.ts';
 import { tracing } from '../platform/metrics/metrics.ts';
 import type { Database } from '../platform/postgres/database.ts';
 import { isTransientError } from '../platform/postgres/error-class.ts';
-import {
-  notYet,
-  retryBriefly,
-  retryDelayMs,
-  unexpectedFailure,
-  withHeartbeat,
-} from '../platform/temporal/activity-kit.ts';
+import { notYet, retryBriefly, unexpectedFailure, withHeartbeat } from '../platform/temporal/activity-kit.ts';
 
 /** How it ended. `finished`: an earlier run had ended it. */
 export type MediaResult =
@@ -196,7 +195,7 @@ function throwIfEnded(error: unknown): void {
 
 /** The failure that makes Temporal retry. Trouble of others is BENIGN: no error metric, no error log. */
 function retryLater(verdict: Extract<MediaVerdict, { kind: 'retry' }>): ApplicationFailure {
-  const delayMs = retryDelayMs(Context.current().info.attempt, verdict.retryAfterMs);
+  const delayMs = waitBeforeNext(verdict, Context.current().info.attempt);
   const message = `${verdict.reason} Next attempt at ${new Date(Date.now() + delayMs).toISOString()}.`;
   return verdict.unexpected ? unexpectedFailure(message, delayMs) : notYet('NotYetStored', message, delayMs);
 }

@@ -3,10 +3,14 @@ import { MediaHostRefused } from '../../platform/graph/graph-connection.ts';
 import { GraphError, isObjectGone, isTokenError } from '../../platform/graph/graph-error.ts';
 import { ObjectStoreUnavailable } from '../../platform/object-store/store-errors.ts';
 import { isTransientError } from '../../platform/postgres/error-class.ts';
+import { retryDelayMs } from '../../platform/temporal/activity-kit.ts';
 import { StorageQuotaExceeded } from './media.ts';
 
 /** Upstream keeps inbound media for 7 days. */
 const UPSTREAM_RETENTION_MS = 7 * 24 * 60 * 60 * 1_000;
+
+/** The growing waits spare upstream; our own store and database are not looked for too often, and customers wait for them. */
+const LONGEST_WAIT_FOR_OURS_MS = 2 * 60 * 1_000;
 
 /** The same answer is believed when it has come this often. */
 const MAX_WRONG_DOWNLOADS = 3;
@@ -19,14 +23,15 @@ const MAX_GONE_RESPONSES = 2;
 export type FetchTally = { wrongDownloads: number; goneResponses: number };
 
 /** `reason` is for operators, `code` for the tenant. */
-export type MediaVerdict =
-  | { kind: 'final'; code: MediaErrorCode; reason: string }
-  | {
-      kind: 'retry';
-      reason: string;
-      retryAfterMs: number | null;
-      unexpected: boolean;
-    };
+export type MediaVerdict = { kind: 'final'; code: MediaErrorCode; reason: string } | MediaRetry;
+
+type MediaRetry = {
+  kind: 'retry';
+  reason: string;
+  retryAfterMs: number | null;
+  unexpected: boolean;
+  isOursAway: boolean;
+};
 
 /** `ageMs` is null when it could not be read. */
 export function judgeFailure(error: unknown, tally: FetchTally, ageMs: number | null): MediaVerdict {
@@ -40,7 +45,14 @@ export function judgeFailure(error: unknown, tally: FetchTally, ageMs: number | 
     reason: adviceFor(error, reason),
     retryAfterMs: error instanceof GraphError ? error.retryAfterMs : null,
     unexpected: !isExpected(error),
+    isOursAway: isOursAway(error),
   };
+}
+
+/** How long to wait after attempt number `attempt` (from 1), in ms. */
+export function waitBeforeNext({ retryAfterMs, isOursAway }: MediaRetry, attempt: number): number {
+  const delayMs = retryDelayMs(attempt, retryAfterMs);
+  return isOursAway ? Math.min(delayMs, LONGEST_WAIT_FOR_OURS_MS) : delayMs;
 }
 
 function finalCode(error: unknown, { wrongDownloads, goneResponses }: FetchTally): MediaErrorCode | null {
@@ -65,7 +77,15 @@ function adviceFor(error: unknown, reason: string): string {
     return `${reason} If other media fails like this, see that the access token has a permission for the WABA.`;
   }
   if (isTimeout(error)) return 'The attempt took too long and was cut off.';
-  return isTyped(error) || !isTransientError(error) ? reason : `The database is not available: ${reason}.`;
+  return isDatabaseAway(error) ? `The database is not available: ${reason}.` : reason;
+}
+
+function isOursAway(error: unknown): boolean {
+  return error instanceof ObjectStoreUnavailable || isDatabaseAway(error);
+}
+
+function isDatabaseAway(error: unknown): boolean {
+  return !isTyped(error) && isTransientError(error);
 }
 
 function isTokenProblem(error: unknown): boolean {

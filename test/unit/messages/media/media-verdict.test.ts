@@ -1,6 +1,11 @@
 import { describe, expect, test } from 'vitest';
 import { AccessTokenProblem } from '../../../../src/accounts/accounts.ts';
-import { judgeFailure, MediaTooLarge, WrongBytes } from '../../../../src/messages/media/media-verdict.ts';
+import {
+  judgeFailure,
+  MediaTooLarge,
+  WrongBytes,
+  waitBeforeNext,
+} from '../../../../src/messages/media/media-verdict.ts';
 import { MediaHostRefused } from '../../../../src/platform/graph/graph-connection.ts';
 import { graphErrorOf, noAnswer } from '../../../../src/platform/graph/graph-error.ts';
 import { ObjectStoreUnavailable } from '../../../../src/platform/object-store/store-errors.ts';
@@ -90,5 +95,19 @@ describe('the wait until the next attempt', () => {
     expect(retryDelayMs(1, 30_000)).toBe(30_000);
     expect(retryDelayMs(1, 86_400_000)).toBe(3_600_000);
     expect(retryDelayMs(5, 1_000)).toBeGreaterThan(50_000);
+  });
+
+  test.each([
+    ['the object store is away', new ObjectStoreUnavailable('ECONNREFUSED'), 120],
+    ['the database is away', Object.assign(new Error('gone'), { code: 'ECONNREFUSED' }), 120],
+    ['upstream fails', graph(503), 3_600],
+    ['upstream cannot be reached', noAnswer('ECONNREFUSED'), 3_600],
+  ])('%s: at most so many seconds', (_name, error, seconds) => {
+    const verdict = judgeFailure(error, NOTHING, FRESH_MS);
+    if (verdict.kind !== 'retry') throw new Error(`${verdict.kind} is not tried again`);
+    const waits = [6, 7, 8, 9, 500].map((attempt) => waitBeforeNext(verdict, attempt));
+    expect(Math.max(...waits)).toBeLessThanOrEqual(seconds * 1_000);
+    expect(Math.max(...waits)).toBeGreaterThan(seconds * 850);
+    expect(waitBeforeNext(verdict, 1)).toBeLessThan(2_000);
   });
 });
