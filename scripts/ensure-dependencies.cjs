@@ -7,7 +7,7 @@
  * which `node` has run once finds the older one again.
  */
 
-const { spawn, spawnSync } = require('node:child_process');
+const { execFile, spawn, spawnSync } = require('node:child_process');
 const fs = require('node:fs');
 const path = require('node:path');
 
@@ -98,6 +98,10 @@ function packagesUnpacked() {
   return `, ${there.length} of about ${places.length} packages`;
 }
 
+const NO_NETWORK = /ENOTFOUND|EAI_AGAIN|ECONNREFUSED|ECONNRESET|ETIMEDOUT|ENETUNREACH|EIDLETIMEOUT|network/i;
+const NO_REGISTRY =
+  'The npm registry cannot be reached: check the network, the proxy and `npm config get registry`';
+
 /** What to do about the usual failures; the first that its output shows. */
 const REMEDIES = [
   [/ENOSPC|no space left/i, 'The disk is full: free 3 GB where this folder is, then try again.'],
@@ -105,10 +109,7 @@ const REMEDIES = [
     /EACCES|EPERM|EROFS/,
     'A file may not be written: see who owns this folder and the cache of npm, then try again.',
   ],
-  [
-    /ENOTFOUND|EAI_AGAIN|ECONNREFUSED|ECONNRESET|ETIMEDOUT|ENETUNREACH|EIDLETIMEOUT|network/i,
-    'The npm registry cannot be reached: check the network, the proxy and `npm config get registry`, then try again.',
-  ],
+  [NO_NETWORK, `${NO_REGISTRY}, then try again.`],
   [
     /Node\.js is missing/,
     'Scripts of packages did not run: set `npm config set ignore-scripts false` for this folder, then try again.',
@@ -118,6 +119,16 @@ const REMEDIES = [
 function remedy(text) {
   const found = REMEDIES.find(([pattern]) => pattern.test(text));
   return found?.[1] ?? 'See what npm says below, then try again.';
+}
+
+/** Without a registry npm is silent for minutes before it says so. Returns what stops the question. */
+function askRegistry(command, before) {
+  const args = [...before, 'ping', '--fetch-retries=0', '--fetch-timeout=20000'];
+  const ping = execFile(command, args, { cwd: root, timeout: 60_000 }, (error, _output, errors) => {
+    if (error !== null && NO_NETWORK.test(errors))
+      say(`${NO_REGISTRY}. npm goes on trying for some minutes; Ctrl-C ends it.`);
+  });
+  return () => ping.kill();
 }
 
 async function installDependencies() {
@@ -140,8 +151,11 @@ async function installDependencies() {
     '--no-fund',
     '--loglevel=error',
   ];
-  const whole = isScript ? [npm, ...args] : args;
+  const before = isScript ? [npm] : [];
+  const stopAsking = askRegistry(command, before);
+  const whole = [...before, ...args];
   const result = await run(command, whole, 'installing dependencies', process.env, packagesUnpacked);
+  stopAsking();
   const after = result.code === 0 ? staleReason() : undefined;
   if (result.code === 0 && after === undefined) {
     say(`Dependencies are installed (${result.seconds} s).`);

@@ -19,6 +19,7 @@ const LOCK = {
 function project(
   installs: unknown = { packages: { 'node_modules/a': LOCK.packages['node_modules/a'] } },
   failure = 'npm error network unreachable',
+  ping = 'exit 0',
 ) {
   const root = temporaryDirectory();
   const programs = join(root, 'programs');
@@ -31,7 +32,7 @@ function project(
     installs === null
       ? `echo "${failure}" >&2; exit 1`
       : 'echo "$@" >> npm-calls; cp installs.json node_modules/.package-lock.json; touch node_modules/.bin/node';
-  writeFileSync(join(programs, 'npm'), `#!/bin/sh\n${npm}\n`);
+  writeFileSync(join(programs, 'npm'), `#!/bin/sh\nif [ "$1" = ping ]; then ${ping}; fi\n${npm}\n`);
   chmodSync(join(programs, 'npm'), 0o755);
   const env = { PATH: `${programs}:/usr/bin:/bin`, HELIOGRAPH_CHROMIUM: '/bin/true' };
   return {
@@ -110,6 +111,26 @@ describe('dependencies before a start', () => {
     expect(code).toBe(1);
     expect(output).toContain(`The dependencies could not be installed. ${sentence}`);
     expect(output).toContain(failure);
+  });
+
+  test('a registry that does not answer is told at once, while npm still tries for minutes', async () => {
+    const told = 'touch pinged; echo "npm error code ENOTFOUND" >&2; exit 1';
+    const waits = '"; until [ -e pinged ]; do sleep 0.1; done; sleep 1; echo "npm gave up';
+    const { code, output } = await project(null, waits, told).ensure();
+    expect(code).toBe(1);
+    expect(output).toMatch(
+      /The npm registry cannot be reached: .*npm goes on trying.*\n(?:.*\n)*.*npm gave up/,
+    );
+  });
+
+  test.each([
+    ['answers', 'exit 0'],
+    ['has no ping', 'echo "npm error code E404" >&2; exit 1'],
+    ['is slow', 'exec sleep 600'],
+  ])('nothing is said of a registry that %s', async (_name, ping) => {
+    const { code, output } = await project(undefined, '', ping).ensure();
+    expect(code).toBe(0);
+    expect(output).not.toContain('registry');
   });
 
   test('an npm that ends well without installing is not believed', async () => {
