@@ -33,6 +33,13 @@ const TEMPORAL_WHEEL = {
   ],
 };
 
+/**
+ * MinIO is published as source code only since this release, the last that can be downloaded; the build is of the version that the
+ * Compose stack builds (deploy/minio/Dockerfile).
+ */
+const MINIO_RELEASE = 'RELEASE.2025-09-07T16-13-09Z';
+const MINIO_PACKAGE = 'github.com/minio/minio@v0.0.0-20260212201848-7aac2a2c5b7c';
+
 const ARCHITECTURES: Readonly<Record<string, string>> = { x64: 'amd64', arm64: 'arm64' };
 const SYSTEMS: Readonly<Record<string, string>> = { linux: 'linux', darwin: 'darwin', win32: 'windows' };
 
@@ -44,7 +51,6 @@ export function binarySources(
   const system = SYSTEMS[platform];
   const processor = ARCHITECTURES[arch];
   const known = system !== undefined && processor !== undefined;
-  const suffix = system === 'windows' ? '.exe' : '';
   return [
     {
       name: 'temporal',
@@ -63,11 +69,11 @@ export function binarySources(
       variable: 'HELIOGRAPH_MINIO_BIN',
       download: known
         ? {
-            url: `https://dl.min.io/server/minio/release/${system}-${processor}/minio${suffix}`,
+            url: `https://dl.min.io/server/minio/release/${system}-${processor}/archive/minio.${MINIO_RELEASE}`,
             isTarGz: false,
           }
         : undefined,
-      goPackage: 'github.com/minio/minio@latest',
+      goPackage: MINIO_PACKAGE,
     },
   ];
 }

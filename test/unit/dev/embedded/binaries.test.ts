@@ -236,13 +236,24 @@ describe('official sources', () => {
     expect(temporal?.download?.url).toBe(
       `https://temporal.download/cli/archive/v1.5.1?platform=${system}&arch=${processor}`,
     );
-    expect(minio?.download?.url).toBe(`https://dl.min.io/server/minio/release/${system}-${processor}/minio`);
+    expect(minio?.download?.url).toBe(
+      `https://dl.min.io/server/minio/release/${system}-${processor}/archive/minio.RELEASE.2025-09-07T16-13-09Z`,
+    );
   });
 
   test('a machine without downloads still has the build', () => {
     const sources = binarySources('freebsd', 'riscv64');
     expect(sources.map((source) => source.download)).toEqual([undefined, undefined]);
     expect(sources.every((source) => source.goPackage.includes('@'))).toBe(true);
+  });
+
+  test.each(['win32', 'linux'])('%s builds programs of a version', (platform) => {
+    for (const { goPackage } of binarySources(platform, 'x64')) expect(goPackage).toMatch(/@v\d[\w.-]*$/);
+  });
+
+  test('MinIO is built of the version that the Compose stack builds', () => {
+    const dockerfile = readFileSync(new URL('../../../../deploy/minio/Dockerfile', import.meta.url), 'utf8');
+    expect(dockerfile).toContain(`  ${binarySources()[1]?.goPackage}\n`);
   });
 
   test("the Python package has Temporal's version, and a digest for each system", () => {
