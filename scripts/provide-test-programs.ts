@@ -12,14 +12,14 @@ import { GO, goProgram } from '../test/unit/deployment/go-programs.ts';
 const say = (line: string) => void process.stdout.write(`${line}\n`);
 const begin = performance.now();
 
-async function provide(what: string, work: () => Promise<unknown>): Promise<void> {
+async function provide(what: string, tests: string, work: () => Promise<unknown>): Promise<void> {
   const startedMs = performance.now();
   const progress = setInterval(() => say(`still getting ${what}: ${secondsSince(startedMs)} s`), 30_000);
   try {
     await work();
     if (performance.now() - startedMs > 5_000) say(`${what} is there (${secondsSince(startedMs)} s)`);
   } catch (error) {
-    say(`${what} cannot be had: ${(error as Error).message}`);
+    say(`${what} cannot be had, which ${tests} need: ${(error as Error).message}`);
   } finally {
     clearInterval(progress);
   }
@@ -31,22 +31,33 @@ function secondsSince(startMs: number): string {
 
 async function provideInTurn<T extends string>(
   kind: string,
+  tests: string,
   names: readonly T[],
   make: (name: T) => Promise<unknown>,
 ): Promise<void> {
-  for (const name of names) await provide(`${kind} ${name}`, () => make(name));
+  for (const name of names) await provide(`${kind} ${name}`, tests, () => make(name));
 }
 
 // Go uses every processor for one program; Python and npm wait for the network.
 await Promise.all([
-  provide('Temporal and MinIO', () => ensureBinaries({ env: process.env, log: say })).then(() =>
-    GO === undefined ? undefined : provideInTurn('the program', ['caddy', 'actionlint', 'helm'], goProgram),
+  provide('Temporal and MinIO', 'integration and acceptance tests', () =>
+    ensureBinaries({ env: process.env, log: say }),
+  ).then(() =>
+    GO === undefined
+      ? undefined
+      : provideInTurn(
+          'the program',
+          'tests of the proxy, the workflows and the chart (deployment)',
+          ['caddy', 'actionlint', 'helm'],
+          goProgram,
+        ),
   ),
   provideInTurn(
     'the Python environment',
+    'tests of the Python client, the documents and schemas',
     Object.keys(PYTHON_PACKAGES) as (keyof typeof PYTHON_PACKAGES)[],
     pythonEnvironment,
   ),
-  provide('the oldest Node.js', provideOldestNode),
+  provide('the oldest Node.js', 'tests of quick starts and commands', provideOldestNode),
 ]);
 if (performance.now() - begin > 5_000) say(`What the tests need is there (${secondsSince(begin)} s).`);
