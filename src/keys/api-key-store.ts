@@ -1,8 +1,9 @@
-import type { Database } from '../platform/postgres/database.ts';
+import type { Database, Transaction } from '../platform/postgres/database.ts';
 import { execute, query, queryOne, queryValue } from '../platform/postgres/sql.ts';
 import { type ApiKeyScope, DEFAULT_SCOPES } from './api-key.ts';
+import type { SendLimits } from './send-limits.ts';
 
-export type ApiKeyState = {
+export type ApiKeyState = SendLimits & {
   id: string;
   wabaId: string;
   tenantId: string;
@@ -28,7 +29,7 @@ export async function findApiKeys(
   return await query<ApiKeyState & { keyHash: Buffer }>(
     database,
     `select k.key_hash as "keyHash", k.id, k.waba_id as "wabaId", w.tenant_id as "tenantId", k.scopes,
-            k.allowed_networks as "allowedNetworks",
+            k.allowed_networks as "allowedNetworks", k.max_messages_per_day as "maxMessagesPerDay", k.recipients,
             k.revoked_at is not null as "isRevoked", coalesce(k.expires_at <= now(), false) as "isExpired",
             coalesce(k.last_used_at < now() - interval '1 minute', true) as "isUseStale"
        from api_keys k join wabas w using (waba_id) where k.key_hash = any (cast(? as bytea[]))`,
@@ -46,7 +47,7 @@ export async function noteApiKeyUse(database: Database, wabaId: string, keyId: s
   );
 }
 
-export type NewApiKey = {
+export type NewApiKey = Partial<SendLimits> & {
   name: string;
   keyHash: Buffer;
   prefix: string;
@@ -60,12 +61,14 @@ export type NewApiKey = {
 export async function insertApiKey(database: Database, wabaId: string, key: NewApiKey): Promise<string> {
   const [row] = await query<{ id: string }>(
     database,
-    `insert into api_keys (waba_id, name, key_hash, prefix, last_four, expires_at, scopes, allowed_networks)
-     values (?, ?, ?, ?, ?, ?, ?, ?) returning id`,
+    `insert into api_keys (waba_id, name, key_hash, prefix, last_four, expires_at, scopes, allowed_networks,
+                           max_messages_per_day, recipients)
+     values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?) returning id`,
     [
       ...[wabaId, key.name, key.keyHash, key.prefix, key.lastFour, key.expiresAt],
       key.scopes ?? DEFAULT_SCOPES,
       key.allowedNetworks ?? null,
+      ...[key.maxMessagesPerDay ?? null, key.recipients ?? 'any'],
     ],
   );
   if (row === undefined) throw new Error('the API key was not stored');
@@ -81,6 +84,17 @@ export async function saveAllowedNetworks(
 ): Promise<boolean> {
   const text = 'update api_keys set allowed_networks = ?::text[] where waba_id = ? and id = ?';
   return (await execute(database, text, [networks, wabaId, keyId])) === 1;
+}
+
+/** Sets what a key may send. False: the WABA has no such key. */
+export async function saveSendLimits(
+  trx: Transaction,
+  wabaId: string,
+  keyId: string,
+  { maxMessagesPerDay, recipients }: SendLimits,
+): Promise<boolean> {
+  const text = 'update api_keys set max_messages_per_day = ?, recipients = ? where waba_id = ? and id = ?';
+  return (await execute(trx, text, [maxMessagesPerDay, recipients, wabaId, keyId])) === 1;
 }
 
 /** Revokes a key for good; the first time counts. False: the WABA has no such key. */
@@ -129,7 +143,7 @@ export async function listExpiringKeys(
 }
 
 /** What may be shown of a key after it was made: never the key, nor its hash. */
-export type ApiKeyDetails = {
+export type ApiKeyDetails = SendLimits & {
   id: string;
   wabaId: string;
   name: string;
@@ -145,7 +159,7 @@ export type ApiKeyDetails = {
 };
 
 const DETAILS = `id, waba_id as "wabaId", name, prefix, last_four as "lastFour", scopes,
-  allowed_networks as "allowedNetworks",
+  allowed_networks as "allowedNetworks", max_messages_per_day as "maxMessagesPerDay", recipients,
   case when revoked_at is not null then 'revoked' when expires_at <= now() then 'expired' else 'active' end as state,
   created_at as "createdAt", expires_at as "expiresAt", revoked_at as "revokedAt", last_used_at as "lastUsedAt"`;
 

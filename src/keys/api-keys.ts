@@ -19,15 +19,15 @@ import {
   listApiKeys,
   revokeApiKey,
   saveAllowedNetworks,
+  saveSendLimits,
 } from './api-key-store.ts';
+import { checkSendLimits, type GivenSendLimits, type SendLimits } from './send-limits.ts';
 
 type KeyTools = { database: Database };
 
 /** `apiKey` is shown this once: only its hash is stored. */
-export type CreatedKey = { apiKey: string } & Pick<
-  ApiKeyDetails,
-  'id' | 'prefix' | 'wabaId' | 'name' | 'scopes' | 'allowedNetworks' | 'expiresAt'
->;
+export type CreatedKey = { apiKey: string } & SendLimits &
+  Pick<ApiKeyDetails, 'id' | 'prefix' | 'wabaId' | 'name' | 'scopes' | 'allowedNetworks' | 'expiresAt'>;
 
 /**
  * Makes an API key for a WABA, which may only read unless scopes are named. An expiry in the past makes a key that is refused as expired, which scripts test with.
@@ -36,7 +36,7 @@ export type CreatedKey = { apiKey: string } & Pick<
 export async function createKey(
   { database, actor }: KeyTools & Audited,
   wabaId: string,
-  key: {
+  key: GivenSendLimits & {
     name: string;
     expiresAt: Date | null;
     scopes?: readonly string[];
@@ -46,6 +46,7 @@ export async function createKey(
   const name = checkName('The name of the key', key.name);
   const scopes = checkScopes(key.scopes);
   const allowedNetworks = checkNetworks(key.allowedNetworks ?? null);
+  const limits = checkSendLimits(key);
   await knownWaba(database, wabaId);
   const apiKey = newApiKey();
   const { prefix, last4 } = apiKeyHints(apiKey);
@@ -58,6 +59,7 @@ export async function createKey(
     expiresAt,
     scopes,
     allowedNetworks,
+    ...limits,
   };
   const id = await database.transaction(async (trx) => {
     const keyId = await insertApiKey(trx, wabaId, row);
@@ -67,12 +69,13 @@ export async function createKey(
       prefix,
       scopes: scopes.join(', '),
       networks,
+      ...limits,
       expiresAt: expiresAt?.toISOString() ?? null,
     };
     await recordChange(trx, actor, { wabaId, action: 'key.created', target: nameOf(keyId), detail });
     return keyId;
   });
-  return { id, apiKey, prefix, wabaId, name, scopes, allowedNetworks, expiresAt };
+  return { id, apiKey, prefix, wabaId, name, scopes, allowedNetworks, ...limits, expiresAt };
 }
 
 /** The scopes with these names, the least unless some are named. Throws RequestError `invalid_value`. */
@@ -120,11 +123,37 @@ export async function limitKey(
   return { id, allowedNetworks };
 }
 
+/**
+ * Sets what a key may send, from the next message on; what is left out stays. What it sent today counts.
+ * Throws RequestError: `invalid_value`, `unknown_key`, also for a key of another WABA.
+ */
+export async function limitSends(
+  { database, actor }: KeyTools & Audited,
+  wabaId: string,
+  keyId: string,
+  given: GivenSendLimits,
+): Promise<{ id: string } & SendLimits> {
+  const id = checkRowId('The id of the key', keyId);
+  return await database.transaction(async (trx) => {
+    const limits = checkSendLimits(given, await keyOf({ database: trx }, wabaId, id));
+    await saveSendLimits(trx, wabaId, id, limits);
+    await recordChange(trx, actor, { wabaId, action: 'key.limited', target: nameOf(id), detail: limits });
+    return { id, ...limits };
+  });
+}
+
 /** For operators, who name a key by its id alone. Throws RequestError: `invalid_value`, `unknown_key`. */
 export async function wabaOfKey({ database }: KeyTools, keyId: string): Promise<string> {
   const wabaId = await findWabaOfKey(database, checkRowId('The id of the key', keyId));
   if (wabaId === null) throw unknownKey(keyId);
   return wabaId;
+}
+
+/** One key of a WABA. Throws RequestError: `invalid_value`, `unknown_key`. */
+export async function keyOf({ database }: KeyTools, wabaId: string, keyId: string): Promise<ApiKeyDetails> {
+  const key = await findApiKeyDetails(database, wabaId, checkRowId('The id of the key', keyId));
+  if (key === null) throw unknownKey(keyId);
+  return key;
 }
 
 /** The keys of a WABA. Throws RequestError: `invalid_value`, `unknown_waba`. */

@@ -8,11 +8,12 @@ import {
   wakeTask,
 } from '../platform/temporal/workflow-tasks.ts';
 import type { ApiKeyScope } from './api-key.ts';
+import type { SendLimits } from './send-limits.ts';
 
 /** `requested` and `approved` are open; the others are final. `expired`: not decided, or not revealed, in time. */
 export type KeyRequestState = 'requested' | 'approved' | 'denied' | 'expired' | 'revealed' | 'withdrawn';
 
-export type NewKeyRequest = {
+export type NewKeyRequest = SendLimits & {
   tenantId: string;
   wabaId: string;
   requesterId: string;
@@ -53,7 +54,7 @@ const IS_OVERDUE = `((r.state = 'requested' and r.decide_until <= now())
 const REQUEST = `r.id, r.tenant_id as "tenantId", r.waba_id as "wabaId", t.business_name as "businessName",
   r.requester_id as "requesterId", r.requester, r.purpose, r.scopes, r.valid_days as "validDays",
   r.replaces_key_id as "replacesKeyId", r.overlap_hours as "overlapHours",
-  r.allowed_networks as "allowedNetworks",
+  r.allowed_networks as "allowedNetworks", r.max_messages_per_day as "maxMessagesPerDay", r.recipients,
   case when ${IS_OVERDUE} then 'expired' else r.state end as state,
   r.created_at as "createdAt", r.decide_until as "decideUntil", r.reminders, r.decided_by as "decidedBy",
   r.decided_at as "decidedAt", r.note, r.reveal_until as "revealUntil", r.revealed_by as "revealedBy",
@@ -80,9 +81,10 @@ export async function insertKeyRequest(
   const [row] = await query<{ id: string }>(
     trx,
     `insert into api_key_requests (tenant_id, waba_id, requester_id, requester, purpose, scopes, valid_days,
-                                   replaces_key_id, overlap_hours, allowed_networks, decide_until)
+                                   replaces_key_id, overlap_hours, allowed_networks, max_messages_per_day, recipients,
+                                   decide_until)
      values (:tenantId, :wabaId, :requesterId, :requester, :purpose, :scopes, :validDays, :replacesKeyId,
-             :overlapHours, cast(:allowedNetworks as text[]), now() + :decideWithinDays * interval '1 day')
+             :overlapHours, cast(:allowedNetworks as text[]), :maxMessagesPerDay, :recipients, now() + :decideWithinDays * interval '1 day')
      returning id`,
     { ...request, decideWithinDays },
   );
@@ -185,12 +187,18 @@ export async function countUndecided(database: Database, most: number): Promise<
 export async function saveDecision(
   trx: Transaction,
   id: string,
-  decision: { state: 'approved' | 'denied'; by: string; note: string | null; revealWithinDays: number },
+  decision: SendLimits & {
+    state: 'approved' | 'denied';
+    by: string;
+    note: string | null;
+    revealWithinDays: number;
+  },
 ): Promise<void> {
   await execute(
     trx,
     `update api_key_requests
         set state = :state, decided_by = :by, decided_at = now(), note = :note,
+            max_messages_per_day = :maxMessagesPerDay, recipients = :recipients,
             reveal_until = case when :state = 'approved' then now() + :revealWithinDays * interval '1 day' end,
             finished_at = case when :state = 'denied' then now() end
       where id = :id`,

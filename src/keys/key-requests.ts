@@ -27,6 +27,7 @@ import {
   saveDecision,
   saveWithdrawal,
 } from './key-request-store.ts';
+import { checkSendLimits, type GivenSendLimits } from './send-limits.ts';
 
 const DECIDE_WITHIN_DAYS = 7;
 const REVEAL_WITHIN_DAYS = 7;
@@ -125,13 +126,13 @@ export async function countWaitingKeyRequests({ database }: Tools): Promise<numb
 }
 
 /**
- * Approves or denies a request, for an operator. Denying takes back an approval too, as long as the key was not
+ * Approves or denies a request, for an operator, who may change what the key may send. Denying takes back an approval too, as long as the key was not
  * revealed. Throws RequestError: `invalid_value`, `unknown_key_request`, `key_request_over`.
  */
 export async function decideKeyRequest(
   { database, actor }: Tools & Audited,
   requestId: string,
-  decision: { state: 'approved' | 'denied'; note: string },
+  decision: { state: 'approved' | 'denied'; note: string; limits?: GivenSendLimits },
 ): Promise<KeyRequest> {
   const { state } = decision;
   const note = await checkNote(decision.note);
@@ -141,8 +142,10 @@ export async function decideKeyRequest(
     const isOpen = request.state === 'requested' || (request.state === 'approved' && state === 'denied');
     if (!isOpen) throw over(request, `it cannot be ${state} now`);
     const by = actor.name;
-    await saveDecision(trx, requestId, { state, by, note, revealWithinDays: REVEAL_WITHIN_DAYS });
-    const change = { wabaId, action: `key_request.${state}`, target: nameOf(requestId), detail: { note } };
+    const limits = checkSendLimits(state === 'approved' ? (decision.limits ?? {}) : {}, request);
+    await saveDecision(trx, requestId, { state, by, note, ...limits, revealWithinDays: REVEAL_WITHIN_DAYS });
+    const detail = { note, ...(state === 'approved' && limits) };
+    const change = { wabaId, action: `key_request.${state}`, target: nameOf(requestId), detail };
     await recordChange(trx, actor, change);
     return await lockedRequest(trx, wabaId, requestId);
   });
@@ -213,11 +216,10 @@ function tooMany(message: string): RequestError {
   return new RequestError('too_many_key_requests', message);
 }
 
-/** What is asked for; left out: reading only, from anywhere (as without networks), no end, no key replaced. */
+/** What is asked for; left out: reading only, from anywhere (as without networks), no limit, no end, no key replaced. */
 export type GivenKeyRequest = Pick<NewKeyRequest, 'purpose'> &
-  Partial<Pick<NewKeyRequest, 'validDays' | 'replacesKeyId' | 'overlapHours' | 'allowedNetworks'>> & {
-    scopes?: readonly string[];
-  };
+  Partial<Pick<NewKeyRequest, 'validDays' | 'replacesKeyId' | 'overlapHours' | 'allowedNetworks'>> &
+  GivenSendLimits & { scopes?: readonly string[] };
 
 const MAX_VALID_DAYS = 3_650;
 const MAX_OVERLAP_HOURS = 90 * 24;
@@ -236,6 +238,7 @@ async function checkKeyRequest(database: Database, wabaId: string, given: GivenK
       min: 1,
       max: MAX_VALID_DAYS,
     }),
+    ...checkSendLimits(given),
     replacesKeyId,
     overlapHours: checkWhole('overlapHours', 'The hours that the replaced key works on', overlapHours, {
       min: 0,

@@ -25,11 +25,13 @@ export async function revealKey(
     const request = await lockedRequest(trx, wabaId, checkRequestId(requestId));
     if (request.state !== 'approved') throw refusalOf(request);
     const { purpose: name, scopes, allowedNetworks, validDays, replacesKeyId } = request;
+    const { maxMessagesPerDay, recipients } = request;
     const expiresAt = validDays === null ? null : new Date(Date.now() + validDays * DAY_MS);
     const key = await createKey({ database: trx, actor }, wabaId, {
       name,
       scopes,
       allowedNetworks,
+      ...{ maxMessagesPerDay, recipients },
       expiresAt,
     });
     const replacedEndsAt = await endReplaced(trx, request);

@@ -44,6 +44,12 @@ const CODES = {
     advice:
       'The message names the scope. Use a key that has it; GET /api/external/key shows the scopes of a key.',
   },
+  recipient_not_open: {
+    status: 403,
+    message: 'The API key may not send to this recipient.',
+    advice:
+      'The key may only send to conversations whose customer service window is open: the customer, or one of the group, wrote within 24 hours. Nothing was sent or counted. Ask the operator for another key if it has to send to others.',
+  },
   invalid_signature: {
     status: 401,
     message: 'The X-Hub-Signature-256 header does not match the body.',
@@ -141,6 +147,12 @@ const CODES = {
     message: 'The uploads of this day have reached their quota.',
     advice:
       'GET /api/external/usage shows the quota. "Retry-After" gives the seconds until the next day (UTC); or ask the operator for more.',
+  },
+  message_limit_reached: {
+    status: 429,
+    message: 'The API key has sent as many messages as it may on one day.',
+    advice:
+      'Nothing was sent. "Retry-After" gives the seconds until the next day (UTC); or ask the operator for a higher limit.',
   },
   unsupported_media_type: {
     status: 415,

@@ -7,6 +7,7 @@ import {
   isApiKey,
 } from '../../keys/api-key.ts';
 import { type ApiKeyState, findApiKeys, noteApiKeyUse } from '../../keys/api-key-store.ts';
+import type { SendLimits } from '../../keys/send-limits.ts';
 import type { Actor } from '../../platform/audit/audit.ts';
 import { isInNetworks } from '../../platform/http/networks.ts';
 import { shownUrl } from '../../platform/http/outbound-url.ts';
@@ -17,7 +18,12 @@ import { createBatchedLookup } from '../plugins/batched-lookup.ts';
 import type { RequestLimits } from '../rate-limits/request-limits.ts';
 import type { ConnectionShares } from '../shares/connection-shares.ts';
 
-export type Account = { keyId: string; wabaId: string; tenantId: string; scopes: readonly ApiKeyScope[] };
+export type Account = SendLimits & {
+  keyId: string;
+  wabaId: string;
+  tenantId: string;
+  scopes: readonly ApiKeyScope[];
+};
 
 declare module 'fastify' {
   interface FastifyContextConfig {
@@ -71,8 +77,8 @@ export function requireApiKey(scope: FastifyInstance, { lookupDatabase, shares, 
     checkScopes(request, key.scopes);
     request.refusedKey = null;
     if (key.isUseStale) usage.note(key.wabaId, key.id);
-    const { id: keyId, wabaId, tenantId, scopes } = key;
-    request.account = { keyId, wabaId, tenantId, scopes };
+    const { id: keyId, wabaId, tenantId, scopes, maxMessagesPerDay, recipients } = key;
+    request.account = { keyId, wabaId, tenantId, scopes, maxMessagesPerDay, recipients };
   });
   scope.addHook('onRequest', (request, _reply, done) => {
     const { tenantId, wabaId } = accountOf(request);

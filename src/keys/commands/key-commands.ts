@@ -1,4 +1,4 @@
-import { Command } from 'commander';
+import { Command, InvalidArgumentError } from 'commander';
 import { listWabas } from '../../accounts/accounts.ts';
 import {
   type AdminOutcome,
@@ -8,13 +8,45 @@ import {
   parseIsoTime,
 } from '../../platform/cli/admin-action.ts';
 import type { Config } from '../../platform/config/config.ts';
+import { invalidValue } from '../../platform/request-input.ts';
 import { workflowUrl } from '../../platform/temporal/client-connection.ts';
 import type { ApiKeyDetails } from '../api-key-store.ts';
-import { createKey, limitKey, listKeys, revokeKey, wabaOfKey } from '../api-keys.ts';
+import { createKey, keyOf, limitKey, limitSends, listKeys, revokeKey, wabaOfKey } from '../api-keys.ts';
 import { type KeyRequest, keyRequestWorkflowId } from '../key-request-store.ts';
 import { decideKeyRequest, keyRequestOf, keyRequestsOf, waitingKeyRequests } from '../key-requests.ts';
+import { type GivenSendLimits, KEY_RECIPIENTS, sendLimitTexts } from '../send-limits.ts';
 
-type CreateOptions = { waba: string; name: string; expires?: Date; scopes?: string[]; networks?: string[] };
+type CreateOptions = GivenSendLimits & {
+  waba: string;
+  name: string;
+  expires?: Date;
+  scopes?: string[];
+  networks?: string[];
+};
+
+/** The options for what a key may send. */
+function withSendLimits(command: Command): Command {
+  return command
+    .option(
+      '--max-messages-per-day <number>',
+      'how many messages it may send on one UTC day, or "none" for no limit',
+      parseMessagesPerDay,
+    )
+    .option('--recipients <which>', `to whom: ${KEY_RECIPIENTS.join(' or ')} (who wrote within 24 hours)`);
+}
+
+function parseMessagesPerDay(text: string): number | null {
+  if (text === 'none') return null;
+  if (!/^[0-9]+$/.test(text)) throw new InvalidArgumentError('must be a whole number or "none"');
+  return Number(text);
+}
+
+function sendLimitsOf({ maxMessagesPerDay, recipients }: GivenSendLimits): GivenSendLimits {
+  return {
+    ...(maxMessagesPerDay !== undefined && { maxMessagesPerDay }),
+    ...(recipients !== undefined && { recipients }),
+  };
+}
 
 export function keyCommand(): Command {
   return new Command('key')
@@ -45,11 +77,13 @@ function createCommand(): Command {
       'from where it may be used, comma separated addresses or CIDR (default: anywhere)',
       parseList,
     );
+  withSendLimits(command);
   const example = 'key create --waba 900000000000101 --name "order system" --json';
   return adminAction<CreateOptions>(command, example, async ({ tools, options }) => {
     const { waba, name, expires = null, scopes, networks: allowedNetworks = null } = options;
     const limits = { expiresAt: expires, allowedNetworks, ...(scopes !== undefined && { scopes }) };
-    const key = await createKey(tools, waba, { name, ...limits });
+    const key = await createKey(tools, waba, { name, ...limits, ...sendLimitsOf(options) });
+    const [messages, recipients] = sendLimitTexts(key);
     const isExpired = expires !== null && expires.getTime() <= Date.now();
     return {
       json: key,
@@ -62,6 +96,8 @@ function createCommand(): Command {
           ['name', key.name],
           ['scopes', key.scopes.join(', ')],
           ['networks', key.allowedNetworks ?? 'anywhere'],
+          ['messages', messages],
+          ['recipients', recipients],
           ['expires', key.expiresAt ?? 'never'],
         ]),
         '',
@@ -75,18 +111,35 @@ function parseList(text: string): string[] {
   return text.split(',').map((part) => part.trim());
 }
 
+type LimitOptions = GivenSendLimits & { networks?: string[] };
+
 function limitCommand(): Command {
   const command = new Command('limit')
-    .description('set from where an API key may be used; counts from the next request on')
+    .description(
+      'set from where an API key may be used, and what it may send; counts from the next request on',
+    )
     .argument('<id>', 'the id of the key, as key list shows it')
-    .requiredOption('--networks <networks>', 'comma separated addresses or CIDR, or "anywhere"', parseList);
+    .option('--networks <networks>', 'comma separated addresses or CIDR, or "anywhere"', parseList);
   const example = 'key limit 7 --networks 192.0.2.0/24,2001:db8::1';
-  return adminAction<{ networks: string[] }>(command, example, async ({ tools, args, options }) => {
-    const networks = options.networks.join() === 'anywhere' ? null : options.networks;
+  return adminAction<LimitOptions>(withSendLimits(command), example, async ({ tools, args, options }) => {
+    const { networks } = options;
+    const sends = sendLimitsOf(options);
+    if (networks === undefined && Object.keys(sends).length === 0) {
+      throw invalidValue('Give --networks, --max-messages-per-day or --recipients.');
+    }
     const id = args[0] ?? '';
-    const limited = await limitKey(tools, await wabaOfKey(tools, id), id, networks);
-    const text = `API key ${limited.id} may be used from ${limited.allowedNetworks?.join(', ') ?? 'anywhere'}.`;
-    return { json: limited, text };
+    const wabaId = await wabaOfKey(tools, id);
+    const places = networks?.join() === 'anywhere' ? null : networks;
+    await tools.database.transaction(async (database) => {
+      const inOne = { ...tools, database };
+      if (places !== undefined) await limitKey(inOne, wabaId, id, places);
+      if (Object.keys(sends).length > 0) await limitSends(inOne, wabaId, id, sends);
+    });
+    const { allowedNetworks, maxMessagesPerDay, recipients } = await keyOf(tools, wabaId, id);
+    const limits = { maxMessagesPerDay, recipients };
+    const [most, to] = sendLimitTexts(limits);
+    const text = `API key ${id} may be used from ${allowedNetworks?.join(', ') ?? 'anywhere'}; messages: ${most}; recipients: ${to}.`;
+    return { json: { id, allowedNetworks, ...limits }, text };
   });
 }
 
@@ -112,7 +165,19 @@ function describeKeys(keys: readonly (ApiKeyDetails & { wabaId?: string })[], wa
     text: alignedTable(
       [
         ...(waba === undefined ? ['WABA'] : []),
-        ...['ID', 'KEY', 'NAME', 'SCOPES', 'NETWORKS', 'STATE', 'CREATED', 'EXPIRES', 'LAST USED'],
+        ...[
+          'ID',
+          'KEY',
+          'NAME',
+          'SCOPES',
+          'NETWORKS',
+          'MESSAGES',
+          'RECIPIENTS',
+          'STATE',
+          'CREATED',
+          'EXPIRES',
+          'LAST USED',
+        ],
       ],
       keys.map((key) => [
         ...(waba === undefined ? [key.wabaId] : []),
@@ -121,6 +186,7 @@ function describeKeys(keys: readonly (ApiKeyDetails & { wabaId?: string })[], wa
         key.name,
         key.scopes.join(','),
         key.allowedNetworks ?? 'anywhere',
+        ...sendLimitTexts(key),
         key.state,
         key.createdAt,
         key.expiresAt,
@@ -150,7 +216,7 @@ export function keyRequestCommand(): Command {
     .description('requests of tenants for API keys, which an operator approves or denies')
     .addCommand(listRequestsCommand())
     .addCommand(showCommand())
-    .addCommand(decideCommand('approve', 'approved', 'let the tenant have the key shown, once'))
+    .addCommand(approveCommand())
     .addCommand(decideCommand('deny', 'denied', 'refuse a request, or take an approval back'));
 }
 
@@ -187,21 +253,32 @@ function showCommand(): Command {
   );
 }
 
+function approveCommand(): Command {
+  const description =
+    'let the tenant have the key shown, once, with the limits asked for unless others are given';
+  return withSendLimits(decideCommand('approve', 'approved', description));
+}
+
 function decideCommand(name: string, state: 'approved' | 'denied', description: string): Command {
   const command = new Command(name)
     .description(description)
     .argument('<id>', 'the id of the request, as key-request list shows it')
     .option('--note <text>', 'a note for the requester', '');
   const example = `key-request ${name} 7 --note "as agreed"`;
-  return adminAction<{ note: string }>(command, example, async ({ tools, args, options }) => {
-    const decision = { state, note: options.note };
-    return describeRequest(tools.config, await decideKeyRequest(tools, args[0] ?? '', decision));
-  });
+  return adminAction<GivenSendLimits & { note: string }>(
+    command,
+    example,
+    async ({ tools, args, options }) => {
+      const decision = { state, note: options.note, limits: sendLimitsOf(options) };
+      return describeRequest(tools.config, await decideKeyRequest(tools, args[0] ?? '', decision));
+    },
+  );
 }
 
 function describeRequest({ temporal }: Config, request: KeyRequest): AdminOutcome {
   const url = workflowUrl(temporal, keyRequestWorkflowId(request.id));
   const { replacesKeyId, overlapHours } = request;
+  const [messages, recipients] = sendLimitTexts(request);
   return {
     json: { ...request, workflowUrl: url },
     text: alignedFields([
@@ -212,6 +289,8 @@ function describeRequest({ temporal }: Config, request: KeyRequest): AdminOutcom
       ['asked by', request.requester],
       ['for', request.purpose],
       ['scopes', request.scopes.join(', ')],
+      ['messages', messages],
+      ['recipients', recipients],
       ['works', request.validDays === null ? 'until it is revoked' : `${request.validDays} days`],
       ['replaces', replacesKeyId === null ? null : `key ${replacesKeyId}`],
       ['overlap', overlapHours === null ? null : `${overlapHours} hours`],

@@ -2,7 +2,7 @@ import type { CustomerReference } from '../../customers/customer-reference.ts';
 import type { GroupState } from '../../customers/groups.ts';
 import type { Database } from '../../platform/postgres/database.ts';
 import { LOCKS_MAX_AGE_MS, recentRead } from '../../platform/postgres/recent-read.ts';
-import { query, queryOne, queryOnly } from '../../platform/postgres/sql.ts';
+import { query, queryOne, queryOnly, queryValue } from '../../platform/postgres/sql.ts';
 
 export type ConversationRow = {
   id: string;
@@ -154,21 +154,48 @@ const NEWEST_INBOUND = 50;
 /** Upstream says these about a customer; he wrote nothing. */
 const NOT_WRITTEN = `('system', 'edit', 'revoke')`;
 
+const newestMessages = (limit: number) =>
+  `select x.id, x.direction, x.type from messages x where x.conversation_id = c.id order by x.id desc limit ${limit}`;
+
+/** When the customer, or one of the group, last wrote in the conversation `c`. */
+const LAST_WRITTEN = `
+        select greatest(max(recent.at), (
+                 select least(h.sent_at, h.created_at) from messages h
+                  where h.conversation_id = c.id and h.origin = 'history' and h.direction = 'inbound'
+                    and h.sent_at is not null and h.type not in ${NOT_WRITTEN}
+                  order by h.sent_at desc limit 1)) as at
+          from (select m.at from (${newestMessages(MAX_SCANNED_MESSAGES)}) as k
+                 cross join lateral (select least(coalesce(x.sent_at, x.created_at), x.created_at) as at from messages x
+                                      where x.id = k.id and x.origin is null offset 0) as m
+                 where k.direction = 'inbound' and k.type not in ${NOT_WRITTEN}
+                 order by k.id desc limit ${NEWEST_INBOUND}) as recent`;
+
+const IS_WINDOW_OPEN = `coalesce(greatest(written.at, c.last_call_at) > now() - interval '24 hours', false)`;
+
+/** Whether a conversation that is no merged one has its customer service window open. */
+export async function isWindowOpen(
+  database: Database,
+  wabaId: string,
+  conversationId: string,
+): Promise<boolean> {
+  const text = `select ${IS_WINDOW_OPEN} from conversations c cross join lateral (${LAST_WRITTEN}) as written
+                 where c.waba_id = ? and c.id = ?`;
+  return (await queryValue<boolean>(database, text, [wabaId, conversationId])) ?? false;
+}
+
 /** The conversation that it was merged into, if it was. */
 export async function findConversation(
   database: Database,
   wabaId: string,
   conversationId: string,
 ): Promise<ConversationDetail | null> {
-  const newest = (limit: number) =>
-    `select x.id, x.direction, x.type from messages x where x.conversation_id = c.id order by x.id desc limit ${limit}`;
   return await queryOne<ConversationDetail>(
     database,
     `select ${CONVERSATION_COLUMNS}, n.display_phone_number as "displayPhoneNumber",
             n.verified_name as "verifiedName", counted.inbound as "inboundCount", counted.outbound as "outboundCount",
             written.at as "lastInboundAt", c.last_call_at as "lastCallAt",
             g.description as "groupDescription",
-            coalesce(greatest(written.at, c.last_call_at) > now() - interval '24 hours', false) as "isWindowOpen"
+            ${IS_WINDOW_OPEN} as "isWindowOpen"
        from (select coalesce(merged_into, id) as id from conversations
               where waba_id = :wabaId and id = :conversationId) as kept
        join conversations c on c.id = kept.id and c.waba_id = :wabaId
@@ -178,18 +205,8 @@ export async function findConversation(
       cross join lateral (
         select cast(count(*) filter (where k.direction = 'inbound') as integer) as inbound,
                cast(count(*) filter (where k.direction = 'outbound') as integer) as outbound
-          from (${newest(MAX_COUNTED_MESSAGES)}) as k) as counted
-      cross join lateral (
-        select greatest(max(recent.at), (
-                 select least(h.sent_at, h.created_at) from messages h
-                  where h.conversation_id = c.id and h.origin = 'history' and h.direction = 'inbound'
-                    and h.sent_at is not null and h.type not in ${NOT_WRITTEN}
-                  order by h.sent_at desc limit 1)) as at
-          from (select m.at from (${newest(MAX_SCANNED_MESSAGES)}) as k
-                 cross join lateral (select least(coalesce(x.sent_at, x.created_at), x.created_at) as at from messages x
-                                      where x.id = k.id and x.origin is null offset 0) as m
-                 where k.direction = 'inbound' and k.type not in ${NOT_WRITTEN}
-                 order by k.id desc limit ${NEWEST_INBOUND}) as recent) as written`,
+          from (${newestMessages(MAX_COUNTED_MESSAGES)}) as k) as counted
+      cross join lateral (${LAST_WRITTEN}) as written`,
     { wabaId, conversationId },
   );
 }

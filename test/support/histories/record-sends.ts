@@ -17,7 +17,8 @@ export async function recordSends(stack: RecordingStack): Promise<Recorded> {
 
 async function queue({ database }: RecordingStack, to: string): Promise<string> {
   const request = { phoneNumberId: NUMBER, to, type: 'text', text: { body: 'Hello' } };
-  return `send/${await queueMessage(database, { wabaId: WABA, keyId: null }, request, { key: null })}`;
+  const sender = { wabaId: WABA, keyId: null, maxMessagesPerDay: null, recipients: 'any' } as const;
+  return `send/${await queueMessage(database, sender, request, { key: null })}`;
 }
 
 async function send(stack: RecordingStack, to: string): Promise<string> {

@@ -1,3 +1,5 @@
+import { countMessageOfKey, type SendLimits } from '../../../keys/send-limits.ts';
+import { isWindowOpen } from '../../../messages/conversations/conversations.ts';
 import {
   bindIdempotencyKey,
   type IdempotencyKey,
@@ -12,7 +14,8 @@ import {
 import { lockRecipientConversation, type Recipient } from '../../../messages/send/recipient-conversations.ts';
 import { sendMessageTask } from '../../../messages/send/send-task.ts';
 import { readPhoneNumber } from '../../../platform/phone-number.ts';
-import type { Database } from '../../../platform/postgres/database.ts';
+import type { Database, Transaction } from '../../../platform/postgres/database.ts';
+import { RequestError } from '../../../platform/request-input.ts';
 import { insertWorkflowTasks } from '../../../platform/temporal/workflow-tasks.ts';
 import { type SendRequest, typeOf } from './send-body.ts';
 import { upstreamPayload } from './upstream-payload.ts';
@@ -20,25 +23,29 @@ import { upstreamPayload } from './upstream-payload.ts';
 /** The API starts the workflow itself; the worker does so when nothing has come of it by then. */
 const START_WITHIN_MS = 5_000;
 
+export type Sender = SendLimits & { wabaId: string; keyId: string | null };
+
 /** How long no other process may answer this request, in ms: longer than its handler may take. */
 export const HOLD_MS = 20_000;
 
 /**
  * Stores a checked request as a message that is to be sent, with its Idempotency-Key and the task that makes sure of
  * it, in one transaction. Returns the Message_Id; null when the key is taken. Nothing that dies afterwards loses or
- * doubles the message.
+ * doubles the message. Throws RequestError for what the API key may not send, and stores nothing.
  */
 export async function queueMessage(
   database: Database,
-  { wabaId, keyId }: { wabaId: string; keyId: string | null },
+  account: Sender,
   request: SendRequest,
   { key, upstreamPath }: { key: IdempotencyKey | null; upstreamPath?: SendPath },
 ): Promise<string | null> {
+  const { wabaId, keyId } = account;
   return await database.transaction(async (trx) => {
     if (key !== null && !(await takeIdempotencyKey(trx, wabaId, key, HOLD_MS))) return null;
     const recipient = recipientOf(request);
     const { phoneNumberId } = request;
     const conversationId = await lockRecipientConversation(trx, wabaId, phoneNumberId, recipient);
+    await refuseBeyondLimits(trx, account, conversationId);
     // Drawn under the lock on the conversation, so that its ids are in the order of commits.
     const id = await drawMessageId(trx);
     const { reaction } = request as { reaction?: { message_id: string } };
@@ -64,6 +71,19 @@ export async function queueMessage(
     await insertWorkflowTasks(trx, [sendMessageTask(wabaId, id)], START_WITHIN_MS);
     return id;
   });
+}
+
+/** The last lock of the transaction but for new rows, so that messages of one key wait for each other only shortly. */
+async function refuseBeyondLimits(
+  trx: Transaction,
+  { wabaId, keyId, maxMessagesPerDay, recipients }: Sender,
+  conversationId: string,
+): Promise<void> {
+  if (recipients === 'open_conversations' && !(await isWindowOpen(trx, wabaId, conversationId))) {
+    const message = 'The API key may only send to conversations whose customer service window is open.';
+    throw new RequestError('recipient_not_open', message);
+  }
+  if (maxMessagesPerDay !== null && keyId !== null) await countMessageOfKey(trx, wabaId, keyId);
 }
 
 function recipientOf({ to, recipient, recipient_type: kind }: SendRequest): Recipient {

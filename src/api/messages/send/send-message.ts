@@ -24,7 +24,7 @@ import { restOperation } from '../../operations/operation.ts';
 import { missingBody, validatorCompiler } from '../../plugins/validation.ts';
 import { sendProblem, sendWarnings } from './check-send.ts';
 import { isOutcome } from './outcome-waiter.ts';
-import { HOLD_MS, queueMessage } from './queue-message.ts';
+import { HOLD_MS, queueMessage, type Sender } from './queue-message.ts';
 import { SendBody, type SendRequest } from './send-body.ts';
 import { type SendResponse, SentMessage, sendResponse } from './send-response.ts';
 import { messageOf } from './upstream-payload.ts';
@@ -48,7 +48,7 @@ const sendValidator: typeof validatorCompiler = (route) => {
 type Respond = (messageId: string, progress: SendProgress) => SendResponse;
 
 export type SendCall = {
-  account: Pick<Account, 'wabaId' | 'keyId' | 'tenantId'>;
+  account: Sender & Pick<Account, 'tenantId'>;
   body: SendRequest;
   key: IdempotencyKey | null;
   respond: Respond;
@@ -222,6 +222,8 @@ export const sendMessage = restOperation({
     'idempotency_key_reused',
     'upstream_refused',
     'message_not_sent',
+    'recipient_not_open',
+    'message_limit_reached',
   ],
   requests,
   body: SendBody,

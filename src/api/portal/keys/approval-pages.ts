@@ -1,3 +1,4 @@
+import { Type } from 'typebox';
 import { type KeyRequest, keyRequestWorkflowId } from '../../../keys/key-request-store.ts';
 import {
   decideKeyRequest,
@@ -11,15 +12,17 @@ import { PAGES } from '../access/page-access.ts';
 import type { Viewer } from '../access/viewer.ts';
 import { postForm, textField } from '../components/form.ts';
 import { detailList, emptyState } from '../components/table.ts';
-import { formLine } from '../form-values.ts';
+import { type FormValues, formLine } from '../form-values.ts';
 import { action } from '../kits/action.ts';
+import { fieldMarkup } from '../kits/form-fields.ts';
 import { type ListColumn, rowTable, showList } from '../kits/list-page.ts';
 import { viewPage } from '../kits/view-page.ts';
 import type { Visit } from '../kits/visit.ts';
-import { html, type Markup } from '../markup.ts';
+import { type Child, html, type Markup } from '../markup.ts';
 import type { PageView } from '../page.ts';
 import type { PortalApp, PortalContext } from '../portal-app.ts';
-import { requestColumns, requestFacts } from './key-tables.ts';
+import { SEND_LIMIT_FIELDS, sendLimitsOfForm, sendLimitValues } from './key-form.ts';
+import { requestColumns, requestFacts, sendLimits } from './key-tables.ts';
 
 const PATH = '/portal/operator/approvals';
 const TITLE = 'Approvals';
@@ -40,8 +43,8 @@ const PENDING_COLUMNS: ListColumn<KeyRequest>[] = [
   ...COLUMNS.slice(0, 5),
   {
     label: 'Scopes',
-    cell: ({ scopes, validDays }) =>
-      html`${scopes.join(', ')}<br><span class="faint">${validDays === null ? 'until revoked' : `${validDays} days`}</span>`,
+    cell: ({ scopes, validDays, ...limits }) =>
+      html`${scopes.join(', ')}<br><span class="faint">${validDays === null ? 'until revoked' : `${validDays} days`}</span>${sendLimits(limits)}`,
   },
   { label: '', kind: 'narrow', cell: ({ id }, { viewer }) => rowDecision(viewer, id) },
 ];
@@ -82,24 +85,35 @@ function waitingPart(visit: Visit, waiting: readonly KeyRequest[]): Markup {
     : html`<h2>Pending (${waiting.length})</h2>${rowTable(visit, { columns: PENDING_COLUMNS, caption: 'Pending requests' }, waiting)}`;
 }
 
+/** A row of the list approves what was asked for: it has no limits. */
+const FIELDS = {
+  ...{ decision: formLine(), note: formLine() },
+  ...Object.fromEntries(SEND_LIMIT_FIELDS.map(({ name }) => [name, Type.Optional(formLine())])),
+};
+
 function approvalPage(app: PortalApp, context: PortalContext): void {
   const place = { path: `${PATH}/:id`, access: PAGES.operator, active: ACTIVE };
-  viewPage(app, context, { ...place, view: (visit) => requestView(visit, '', null) });
+  viewPage(app, context, { ...place, view: (visit) => requestView(visit, null, null) });
   action(app, context, {
-    ...{ ...place, fields: { decision: formLine(), note: formLine() } },
+    ...{ ...place, fields: FIELDS },
     needsAll: true,
     act: async (visit, given) => {
       const decision = given.text('decision');
       if (decision !== 'approve' && decision !== 'deny') throw invalidValue('Choose to approve or to deny.');
       const state = decision === 'approve' ? 'approved' : 'denied';
-      await decideKeyRequest(visit.tools, visit.id, { state, note: given.text('note') });
+      const limits = sendLimitsOfForm(given);
+      await decideKeyRequest(visit.tools, visit.id, { state, note: given.text('note'), limits });
       return `${PATH}?done=${state}`;
     },
-    refused: (visit, error, given) => requestView(visit, given.text('note'), error),
+    refused: (visit, error, given) => requestView(visit, given, error),
   });
 }
 
-async function requestView(visit: Visit, note: string, error: RequestError | null): Promise<PageView> {
+async function requestView(
+  visit: Visit,
+  given: FormValues | null,
+  error: RequestError | null,
+): Promise<PageView> {
   const found = await keyRequestOf(visit.context, null, visit.id);
   const facts = detailList([
     ['Tenant', found.businessName],
@@ -111,23 +125,41 @@ async function requestView(visit: Visit, note: string, error: RequestError | nul
     title: `Request ${found.id}`,
     trail: [{ label: TITLE, href: PATH }],
     actions: html`<a class="button" href="${url}" rel="noreferrer">Workflow in the Temporal UI</a>`,
-    notice: error === null || error.param === 'note' ? null : { kind: 'error', text: error.message },
-    body: html`<div class="card">${facts}</div>${decisionForm(visit.viewer, found, note, error)}`,
+    notice: error === null || isOfField(error) ? null : { kind: 'error', text: error.message },
+    body: html`<div class="card">${facts}</div>${decisionForm(visit.viewer, found, given, error)}`,
     error,
   };
 }
 
+function isOfField({ param }: RequestError): boolean {
+  return param === 'note' || SEND_LIMIT_FIELDS.some(({ name }) => name === param);
+}
+
+/** What the key may send, as it was asked for, to be changed. */
+function limitFields(request: KeyRequest, given: FormValues | null, error: RequestError | null): Child[] {
+  const asked = sendLimitValues(request);
+  return SEND_LIMIT_FIELDS.map((field) => {
+    const values = [given?.text(field.name) ?? asked[field.name]];
+    return fieldMarkup(field, {
+      subject: null,
+      values,
+      error: error?.param === field.name ? error.message : null,
+    });
+  });
+}
+
 function decisionForm(
   viewer: Viewer,
-  { id, state }: KeyRequest,
-  note: string,
+  request: KeyRequest,
+  given: FormValues | null,
   error: RequestError | null,
 ): Markup | false {
+  const { id, state } = request;
   if (state !== 'requested' && state !== 'approved') return false;
   const field = textField({
     label: 'Note',
     name: 'note',
-    value: note,
+    value: given?.text('note') ?? '',
     maxLength: 200,
     hint: 'Visible to the requester.',
     error: error?.param === 'note' ? error.message : null,
@@ -138,6 +170,6 @@ function decisionForm(
     viewer,
     `${PATH}/${id}`,
     // Enter in the note presses the first button of the form: it must not decide anything.
-    html`<button disabled hidden>Choose one below</button>${field}<div class="buttons">${state === 'requested' && approve}<button class="danger" name="decision" value="deny">${denyLabel}</button></div>`,
+    html`<button disabled hidden>Choose one below</button>${state === 'requested' && html`${limitFields(request, given, error)}`}${field}<div class="buttons">${state === 'requested' && approve}<button class="danger" name="decision" value="deny">${denyLabel}</button></div>`,
   );
 }

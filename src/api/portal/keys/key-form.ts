@@ -1,6 +1,7 @@
 import { API_KEY_SCOPES, type ApiKeyScope, LEAST_SCOPES } from '../../../keys/api-key.ts';
 import type { ApiKeyDetails } from '../../../keys/api-key-store.ts';
 import type { GivenKeyRequest } from '../../../keys/key-requests.ts';
+import { KEY_RECIPIENTS, type SendLimits } from '../../../keys/send-limits.ts';
 import { linesOf } from '../form-values.ts';
 import type { FormField } from '../kits/form-fields.ts';
 import type { Given } from '../kits/form-page.ts';
@@ -13,6 +14,44 @@ export const NETWORKS = {
   limit: 4_096,
   hint: 'Addresses or networks such as 192.0.2.0/24, one to a line. Empty: the key can be used from anywhere.',
 } as const;
+
+const RECIPIENT_LABELS: Readonly<Record<SendLimits['recipients'], string>> = {
+  any: 'any',
+  open_conversations: 'only open conversations: those who wrote within 24 hours',
+};
+
+/** What the key may send: asked for by the tenant, and granted or changed by the operator who approves. */
+export const SEND_LIMIT_FIELDS: FormField<keyof SendLimits, unknown>[] = [
+  {
+    name: 'maxMessagesPerDay',
+    label: 'Messages per day',
+    type: 'number',
+    mayBeMissing: true,
+    hint: 'How many messages the key may send on one UTC day. Empty: no limit.',
+  },
+  {
+    name: 'recipients',
+    label: 'Recipients',
+    widget: 'list',
+    mayBeMissing: true,
+    options: KEY_RECIPIENTS.map((value) => ({ value, label: RECIPIENT_LABELS[value] })),
+  },
+];
+
+export function sendLimitValues(limits: SendLimits): Record<keyof SendLimits, string> {
+  const { maxMessagesPerDay, recipients } = limits;
+  return { maxMessagesPerDay: maxMessagesPerDay === null ? '' : String(maxMessagesPerDay), recipients };
+}
+
+/** The limits of a form; what it lacks is left out. */
+export function sendLimitsOfForm({ list }: Given<keyof SendLimits>) {
+  const [most] = list('maxMessagesPerDay');
+  const [recipients] = list('recipients');
+  return {
+    ...(most !== undefined && { maxMessagesPerDay: numberOf(most) }),
+    ...(recipients !== undefined && { recipients }),
+  };
+}
 
 const VALID = [
   { value: '90', label: '90 days' },
@@ -44,7 +83,14 @@ const SCOPE_LABELS: Readonly<Record<ApiKeyScope, string>> = {
 
 export type Replaceable = { keys: readonly ApiKeyDetails[]; replaced: ApiKeyDetails | null };
 
-type Name = 'purpose' | 'scopes' | 'allowedNetworks' | 'validDays' | 'replacesKeyId' | 'overlapHours';
+type Name =
+  | keyof SendLimits
+  | 'purpose'
+  | 'scopes'
+  | 'allowedNetworks'
+  | 'validDays'
+  | 'replacesKeyId'
+  | 'overlapHours';
 
 const hasKeys = ({ keys }: Replaceable) => keys.length > 0;
 
@@ -64,6 +110,7 @@ export const KEY_FIELDS: FormField<Name, Replaceable>[] = [
     options: API_KEY_SCOPES.map((value) => ({ value, label: SCOPE_LABELS[value] })),
   },
   { ...NETWORKS, mayBeMissing: true },
+  ...SEND_LIMIT_FIELDS,
   {
     name: 'validDays',
     label: 'Lifetime',
@@ -94,6 +141,7 @@ export function firstValues({ replaced }: Replaceable): Partial<Record<Name, str
     purpose: replaced?.name ?? '',
     scopes: replaced?.scopes ?? LEAST_SCOPES,
     allowedNetworks: replaced?.allowedNetworks?.join('\n') ?? '',
+    ...(replaced !== null && sendLimitValues(replaced)),
     validDays: '90',
     replacesKeyId: replaced?.id ?? '',
     overlapHours: '168',
@@ -107,6 +155,7 @@ export function keyRequestOfForm(form: Given<Name>): GivenKeyRequest {
     purpose: form.text('purpose'),
     scopes: form.list('scopes'),
     allowedNetworks: linesOf(form.text('allowedNetworks')),
+    ...sendLimitsOfForm(form),
     validDays: numberOf(form.text('validDays')),
     replacesKeyId,
     overlapHours: replacesKeyId === null ? null : numberOf(form.text('overlapHours')),

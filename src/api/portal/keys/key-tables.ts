@@ -1,5 +1,6 @@
 import type { ApiKeyDetails } from '../../../keys/api-key-store.ts';
 import type { KeyRequest, KeyRequestState } from '../../../keys/key-request-store.ts';
+import { type SendLimits, sendLimitTexts } from '../../../keys/send-limits.ts';
 import { badge, type Tone } from '../components/badge.ts';
 import { timeAgo } from '../components/time.ts';
 import type { ListColumn } from '../kits/list-page.ts';
@@ -32,7 +33,7 @@ function requestBadge(state: KeyRequestState): Markup {
 
 export const KEY_COLUMNS: ListColumn<ApiKeyDetails>[] = [
   { label: 'Key', cell: (key) => html`<span class="break">${key.name}</span><br>${keyText(key)}` },
-  { label: 'Scopes and networks', cell: keyLimits },
+  { label: 'Scopes and limits', cell: keyLimits },
   { label: 'Status', kind: 'narrow', cell: ({ state }) => badge(KEY_TONES[state], state) },
   { label: 'Created', kind: 'narrow', cell: ({ createdAt }, { now }) => timeAgo(createdAt, now) },
   {
@@ -48,9 +49,18 @@ export function keyText({ prefix, lastFour }: ApiKeyDetails): Markup {
   return html`<code>${prefix}…${lastFour}</code>`;
 }
 
-function keyLimits({ scopes, allowedNetworks }: ApiKeyDetails): Markup {
+function keyLimits({ scopes, allowedNetworks, ...limits }: ApiKeyDetails): Markup {
   const networks = allowedNetworks === null ? 'from anywhere' : `from ${allowedNetworks.join(', ')}`;
-  return html`${scopes.join(', ')}<br><span class="faint break">${networks}</span>`;
+  return html`${scopes.join(', ')}<br><span class="faint break">${networks}</span>${sendLimits(limits)}`;
+}
+
+/** Nothing for a key without any. */
+export function sendLimits(limits: SendLimits): Child {
+  const [messages, recipients] = sendLimitTexts(limits);
+  return (
+    (limits.maxMessagesPerDay !== null || limits.recipients !== 'any') &&
+    html`<br><span class="faint">messages: ${messages}; recipients: ${recipients}</span>`
+  );
 }
 
 function keyActions({ id, state }: ApiKeyDetails, { mayChange, path }: Visit): Child {
@@ -77,6 +87,7 @@ export function requestColumns(path: string): ListColumn<KeyRequest>[] {
 
 export function requestFacts(request: KeyRequest, now: Date): readonly (readonly [string, Child])[] {
   const { note, decidedBy, decidedAt, revealedBy, finishedAt } = request;
+  const [messages, recipients] = sendLimitTexts(request);
   const decided = html`${decidedBy}, ${timeAgo(decidedAt, now)}${note !== null && html`: ${note}`}`;
   return [
     ['Status', requestBadge(request.state)],
@@ -84,6 +95,8 @@ export function requestFacts(request: KeyRequest, now: Date): readonly (readonly
     ['Requested by', html`${request.requester}, ${timeAgo(request.createdAt, now)}`],
     ['Scopes', request.scopes.join(', ')],
     ['Networks', request.allowedNetworks?.join(', ') ?? 'anywhere'],
+    ['Messages', messages],
+    ['Recipients', recipients],
     [
       'Lifetime',
       request.validDays === null ? 'until revoked' : `${request.validDays} days, from the moment it is shown`,

@@ -97,7 +97,12 @@ create table api_keys (
   scopes text[] not null default '{read}'
     check (scopes <> '{}' and scopes <@ '{read,read_events,send,manage_webhooks,export,erase,graph,graph_manage,graph_query}'),
   -- Networks that it may be used from; null: anywhere.
-  allowed_networks text[]
+  allowed_networks text[],
+  -- What it may send, and what it sent on the UTC day of its last message; null: no limit, and nothing is counted.
+  max_messages_per_day integer check (max_messages_per_day > 0),
+  recipients text not null default 'any' check (recipients in ('any', 'open_conversations')),
+  sent_day date,
+  sent_messages integer not null default 0
 );
 create index api_keys_waba on api_keys (waba_id, id);
 
@@ -118,6 +123,9 @@ create table api_key_requests (
   overlap_hours integer,
   -- Networks that the key may be used from; null: anywhere.
   allowed_networks text[],
+  -- What the key may send, as asked for, or as the operator changed it; null: no limit.
+  max_messages_per_day integer check (max_messages_per_day > 0),
+  recipients text not null default 'any' check (recipients in ('any', 'open_conversations')),
   state text not null default 'requested'
     check (state in ('requested', 'approved', 'denied', 'expired', 'revealed', 'withdrawn')),
   created_at timestamptz not null default now(),

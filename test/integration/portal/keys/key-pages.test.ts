@@ -3,7 +3,8 @@ import { describe, expect, test } from 'vitest';
 import { hashApiKey } from '../../../../src/keys/api-key.ts';
 import { findApiKey } from '../../../../src/keys/api-key-store.ts';
 import { createKey, listKeys } from '../../../../src/keys/api-keys.ts';
-import { OPERATOR_COMMAND, recordAudit } from '../../../../src/platform/audit/audit.ts';
+import { keyRequestOf } from '../../../../src/keys/key-requests.ts';
+import { listAudit, OPERATOR_COMMAND, recordAudit } from '../../../../src/platform/audit/audit.ts';
 import { OTHER_WABA, startTestApi, WABA } from '../../api/api-harness.ts';
 import { markupProblems } from '../markup-problems.ts';
 import { addUser, tenantOf } from '../portal-browser.ts';
@@ -80,6 +81,45 @@ describe('asking for a key', () => {
     expect(after).not.toContain(', pending: ');
     expect(after).toContain('Decided and ended');
     expect(after.match(/order system/g)).toHaveLength(1);
+  });
+
+  test('what the key may send is asked for, changed by whoever approves, and shown with the key', async () => {
+    const { admin, operator, ask, database } = await start();
+    const bad = await ask({ scopes: 'send', maxMessagesPerDay: '0' });
+    expect([bad.statusCode, bad.body]).toEqual([422, expect.stringContaining('whole number from 1 to')]);
+    expect((await ask({ scopes: 'send', recipients: 'everyone' })).statusCode).toBe(422);
+    const asked = await ask({ scopes: 'send', maxMessagesPerDay: '900', recipients: 'open_conversations' });
+    expect(asked.headers.location).toBe(`${KEYS}?done=asked`);
+    const page = await operator.get(`${APPROVALS}/1`);
+    expect(page.body).toMatch(/name="maxMessagesPerDay"[^>]*value="900"/);
+    expect(page.body).toContain('at most 900 per UTC day');
+    const form = { decision: 'approve', note: '', recipients: 'any' };
+    const refused = await operator.post(`${APPROVALS}/1`, { ...form, maxMessagesPerDay: 'many' });
+    expect([refused.statusCode, refused.body]).toEqual([422, expect.stringContaining('whole number from 1')]);
+    await operator.post(`${APPROVALS}/1`, { ...form, maxMessagesPerDay: '50' });
+    const [key = ''] = KEY.exec((await admin.post(`${KEYS}/requests/1/reveal`)).body) ?? [];
+    const limits = { maxMessagesPerDay: 50, recipients: 'any' };
+    expect(await findApiKey(database, hashApiKey(key))).toMatchObject(limits);
+    const list = await admin.get(KEYS);
+    expect(list.body).toContain('messages: at most 50 per UTC day; recipients: any');
+    const audit = (await listAudit({ database }, { wabaId: WABA })).map(({ action, detail }) => [
+      action,
+      detail,
+    ]);
+    expect(audit).toContainEqual(['key_request.approved', { note: null, ...limits }]);
+    expect(audit).toContainEqual(['key.created', expect.objectContaining(limits)]);
+    const replacement = await admin.get(`${KEYS}/new?replace=1`);
+    expect(replacement.body).toMatch(/name="maxMessagesPerDay"[^>]*value="50"/);
+    for (const answer of [bad, page, refused, list, replacement]) await expectValid(answer);
+  });
+
+  test('an approval in the row of the list grants the limits that were asked for', async () => {
+    const { operator, ask, database } = await start();
+    await ask({ scopes: 'send', maxMessagesPerDay: '7', recipients: 'open_conversations' });
+    expect((await operator.get(APPROVALS)).body).toContain('messages: at most 7 per UTC day');
+    await operator.post(`${APPROVALS}/1`, { decision: 'approve', note: '' });
+    const limits = { state: 'approved', maxMessagesPerDay: 7, recipients: 'open_conversations' };
+    expect(await keyRequestOf({ database }, null, '1')).toMatchObject(limits);
   });
 
   test('whoever approves does not see the key of a tenant, only one that he asked for himself', async () => {
