@@ -59,6 +59,6 @@ export async function countMessageOfKey(trx: Transaction, wabaId: string, keyId:
     [wabaId, keyId],
   );
   if (counted === 1) return;
-  const message = 'The API key has sent as many messages as it may on one UTC day.';
+  const message = 'The API key has reached its limit of messages on one UTC day.';
   throw new RateLimitError(message, DAY_MS - (Date.now() % DAY_MS), 'message_limit_reached');
 }

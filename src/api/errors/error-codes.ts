@@ -150,7 +150,7 @@ const CODES = {
   },
   message_limit_reached: {
     status: 429,
-    message: 'The API key has sent as many messages as it may on one day.',
+    message: 'The API key has reached its limit of messages on one day.',
     advice:
       'Nothing was sent. "Retry-After" gives the seconds until the next day (UTC); or ask the operator for a higher limit.',
   },

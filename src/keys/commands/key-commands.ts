@@ -16,7 +16,7 @@ import { type KeyRequest, keyRequestWorkflowId } from '../key-request-store.ts';
 import { decideKeyRequest, keyRequestOf, keyRequestsOf, waitingKeyRequests } from '../key-requests.ts';
 import { type GivenSendLimits, KEY_RECIPIENTS, sendLimitTexts } from '../send-limits.ts';
 
-type CreateOptions = GivenSendLimits & {
+type CreateOptions = SendOptions & {
   waba: string;
   name: string;
   expires?: Date;
@@ -35,15 +35,20 @@ function withSendLimits(command: Command): Command {
     .option('--recipients <which>', `to whom: ${KEY_RECIPIENTS.join(' or ')} (who wrote within 24 hours)`);
 }
 
-function parseMessagesPerDay(text: string): number | null {
-  if (text === 'none') return null;
+/** Commander takes null for a value that is missing. */
+function parseMessagesPerDay(text: string): number | 'none' {
+  if (text === 'none') return text;
   if (!/^[0-9]+$/.test(text)) throw new InvalidArgumentError('must be a whole number or "none"');
   return Number(text);
 }
 
-function sendLimitsOf({ maxMessagesPerDay, recipients }: GivenSendLimits): GivenSendLimits {
+type SendOptions = { maxMessagesPerDay?: number | 'none'; recipients?: string };
+
+function sendLimitsOf({ maxMessagesPerDay, recipients }: SendOptions): GivenSendLimits {
   return {
-    ...(maxMessagesPerDay !== undefined && { maxMessagesPerDay }),
+    ...(maxMessagesPerDay !== undefined && {
+      maxMessagesPerDay: maxMessagesPerDay === 'none' ? null : maxMessagesPerDay,
+    }),
     ...(recipients !== undefined && { recipients }),
   };
 }
@@ -111,12 +116,12 @@ function parseList(text: string): string[] {
   return text.split(',').map((part) => part.trim());
 }
 
-type LimitOptions = GivenSendLimits & { networks?: string[] };
+type LimitOptions = SendOptions & { networks?: string[] };
 
 function limitCommand(): Command {
   const command = new Command('limit')
     .description(
-      'set from where an API key may be used, and what it may send; counts from the next request on',
+      'set from where an API key may be used, and limits of its messages; counts from the next request on',
     )
     .argument('<id>', 'the id of the key, as key list shows it')
     .option('--networks <networks>', 'comma separated addresses or CIDR, or "anywhere"', parseList);
@@ -265,14 +270,10 @@ function decideCommand(name: string, state: 'approved' | 'denied', description: 
     .argument('<id>', 'the id of the request, as key-request list shows it')
     .option('--note <text>', 'a note for the requester', '');
   const example = `key-request ${name} 7 --note "as agreed"`;
-  return adminAction<GivenSendLimits & { note: string }>(
-    command,
-    example,
-    async ({ tools, args, options }) => {
-      const decision = { state, note: options.note, limits: sendLimitsOf(options) };
-      return describeRequest(tools.config, await decideKeyRequest(tools, args[0] ?? '', decision));
-    },
-  );
+  return adminAction<SendOptions & { note: string }>(command, example, async ({ tools, args, options }) => {
+    const decision = { state, note: options.note, limits: sendLimitsOf(options) };
+    return describeRequest(tools.config, await decideKeyRequest(tools, args[0] ?? '', decision));
+  });
 }
 
 function describeRequest({ temporal }: Config, request: KeyRequest): AdminOutcome {

@@ -154,6 +154,8 @@ describe('admin key', () => {
       name: 'order system',
       scopes: ['read'],
       allowedNetworks: null,
+      maxMessagesPerDay: null,
+      recipients: 'any',
       expiresAt: '2027-03-04T05:06:07.000Z',
     });
     const [row] = await query<{ text: string; hash: Buffer }>(
@@ -171,6 +173,28 @@ describe('admin key', () => {
     expect((await admin(['key', 'list'])).stdout).toMatch(
       new RegExp(`^WABA +ID.*\\n${WABA} +${key.id} `, 's'),
     );
+  });
+
+  test('limits what a key sends, and changes only what is named', async () => {
+    const { json, admin } = await startAdmin();
+    const most = ['--max-messages-per-day', '10'];
+    const key = await json('key', 'create', '--waba', WABA, '--scopes', 'send', ...most);
+    expect(key).toMatchObject({ maxMessagesPerDay: 10, recipients: 'any' });
+    const limited = await json('key', 'limit', key.id, '--recipients', 'open_conversations');
+    const limits = { maxMessagesPerDay: 10, recipients: 'open_conversations' };
+    expect(limited).toEqual({ id: key.id, allowedNetworks: null, ...limits });
+    const networks = ['--networks', '192.0.2.0/24', '--max-messages-per-day', 'none'];
+    await json('key', 'limit', key.id, ...networks);
+    const changed = { ...limits, maxMessagesPerDay: null, allowedNetworks: ['192.0.2.0/24'] };
+    expect((await json('key', 'list', '--waba', WABA))[0]).toMatchObject(changed);
+    for (const wrong of [
+      [],
+      ['--max-messages-per-day', '0'],
+      ['--recipients', 'all'],
+      ['--max-messages-per-day', '-1'],
+    ]) {
+      expect([wrong, (await admin(['key', 'limit', key.id, ...wrong])).exitCode]).toEqual([wrong, 2]);
+    }
   });
 
   test('revokes at once and for good; a second time tells when it was', async () => {

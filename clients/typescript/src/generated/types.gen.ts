@@ -5806,7 +5806,7 @@ export type SendMessageErrors = {
     /**
      * `rate_limit_exceeded`: Too many requests.
      *
-     * `message_limit_reached`: The API key has sent as many messages as it may on one day.
+     * `message_limit_reached`: The API key has reached its limit of messages on one day.
      */
     429: Error;
     /**
