@@ -10,7 +10,7 @@ import { EMOJIS } from './chat-thread.ts';
 import { type AskedChoice, type ConsoleChoice, consolePath, mayPlay, readChoice } from './console-choice.ts';
 import { consoleViews, sendConsole } from './console-views.ts';
 import { CustomerFormError, customerMessage, type Sender } from './customer-messages.ts';
-import { fieldChange } from './field-form.ts';
+import { fieldChange, MAX_VALUE_CHARS } from './field-form.ts';
 import { type FormFile, takeMultipartForms } from './multipart-form.ts';
 import { consoleAssets } from './sample-files.ts';
 import {
@@ -156,7 +156,7 @@ function fieldForm(app: PortalApp, tools: Tools): void {
   const body = Type.Object({
     ...CHOICE,
     field: Type.String({ maxLength: 100 }),
-    value: Type.Optional(Type.String({ maxLength: 65_536 })),
+    value: Type.Optional(Type.String({ maxLength: MAX_VALUE_CHARS })),
   });
   app.post('/portal/sandbox/fields', { config: PAGES.signedIn, schema: { body } }, async (request, reply) =>
     act(tools, request, reply, request.body, async ({ number }) => {

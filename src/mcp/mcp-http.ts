@@ -12,6 +12,7 @@ import {
 import { isApiKey } from '../keys/api-key.ts';
 import { readBody } from '../platform/http/read-body.ts';
 import { unreadableBody, utf8Text } from '../platform/http/utf8-text.ts';
+import { hasMoreValues, MAX_VALUES } from '../platform/json/json-values.ts';
 import { makeKeyCheck } from './key-check.ts';
 import { createMcpServer, type McpTools } from './mcp-server.ts';
 import { makeRequestPlaces } from './request-places.ts';
@@ -116,6 +117,7 @@ async function answerCaller(
   if (text === null) return refuse(response, UNREADABLE);
   // One request could otherwise ask for the work of hundreds. The protocol has had none since 2025-06-18.
   if (/^\s*\[/.test(text)) return refuse(response, BATCH);
+  if (hasMoreValues(text, MAX_VALUES)) return refuse(response, TOO_MANY_VALUES);
   const aborted = new AbortController();
   response.once('close', () => aborted.abort());
   const authInfo = { token: key, clientId: 'api-key', scopes: [] };
@@ -140,6 +142,11 @@ const UNREADABLE: Refusal = {
 const TOO_LARGE: Refusal = {
   ...{ status: 413, code: 'body_too_large' },
   message: `A request has a body of up to ${MAX_BODY_BYTES} bytes.`,
+};
+
+const TOO_MANY_VALUES: Refusal = {
+  ...{ status: 413, code: 'body_too_large' },
+  message: `A request body has up to ${MAX_VALUES} values.`,
 };
 
 const BATCH: Refusal = {

@@ -1,6 +1,5 @@
 import { isMembers } from '../../platform/json/json-members.ts';
-import { hasMoreValues } from '../../platform/json/json-values.ts';
-import { MAX_VALUES } from '../plugins/body-parsers.ts';
+import { hasMoreValues, MAX_VALUES } from '../../platform/json/json-values.ts';
 
 /** Members of a content that are no text: upstream reads a text in their place as JSON. */
 const JSON_MEMBERS: Readonly<Record<string, readonly string[]>> = {

@@ -1,4 +1,5 @@
 import type { FastifyRequest } from 'fastify';
+import { lastValues } from '../../platform/http/form-text.ts';
 import { delimiterOf, delimitersIn } from '../../platform/http/multipart-parts.ts';
 import type { ExternalApp } from '../external/external-app.ts';
 import { BODY_LIMIT_BYTES, readFormBodies } from '../plugins/body-parsers.ts';
@@ -30,9 +31,7 @@ export function readPassedBodies(scope: ExternalApp, fileBytes: number): void {
     (request: FastifyRequest, body: Buffer) => readForm(request.headers['content-type'] ?? '', body),
   );
   // Of a field that is there more than once the last counts.
-  readFormBodies(scope, (fields) =>
-    Object.fromEntries(Object.entries(fields).map(([name, value]) => [name, [value].flat().at(-1)])),
-  );
+  readFormBodies(scope, lastValues);
 }
 
 async function readForm(contentType: string, body: Buffer): Promise<FormData> {

@@ -1,7 +1,6 @@
-import { formFields } from '../../platform/http/utf8-text.ts';
-import { hasMoreValues } from '../../platform/json/json-values.ts';
+import { lastValues, readFormText } from '../../platform/http/form-text.ts';
+import { hasMoreValues, MAX_VALUES } from '../../platform/json/json-values.ts';
 import type { ExternalApp } from '../external/external-app.ts';
-import { MAX_VALUES } from '../plugins/body-parsers.ts';
 import { wrongParameter } from './facade-error.ts';
 
 /** More than any message has. */
@@ -16,20 +15,13 @@ export function readMessageForms(scope: ExternalApp): void {
     'application/x-www-form-urlencoded',
     { parseAs: 'buffer' },
     (_request, bytes, done) => {
-      if (hasMoreFields(bytes as Buffer))
-        return done(wrongParameter(`A form has up to ${MAX_FIELDS} fields.`));
-      const fields = formFields(bytes as Buffer);
-      if (fields === null) return done(wrongParameter('The form is not UTF-8.'));
-      done(null, Object.fromEntries([...fields].map(([name, text]) => [name, memberOf(text)])));
+      const fields = readFormText(bytes as Buffer, MAX_FIELDS);
+      if (fields === 'too many fields') return done(wrongParameter(`A form has up to ${MAX_FIELDS} fields.`));
+      if (fields === 'not UTF-8') return done(wrongParameter('The form is not UTF-8.'));
+      const members = Object.entries(lastValues(fields)).map(([name, text]) => [name, memberOf(text)]);
+      done(null, Object.fromEntries(members));
     },
   );
-}
-
-function hasMoreFields(bytes: Buffer): boolean {
-  let fields = 1;
-  for (let at = bytes.indexOf('&'); at !== -1 && fields <= MAX_FIELDS; at = bytes.indexOf('&', at + 1))
-    fields += 1;
-  return fields > MAX_FIELDS;
 }
 
 function memberOf(text: string): unknown {

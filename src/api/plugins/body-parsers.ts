@@ -1,12 +1,9 @@
 import type { FastifyInstance } from 'fastify';
 import { type FormFields, readFormText } from '../../platform/http/form-text.ts';
-import { ApiError } from '../errors/api-error.ts';
+import { ApiError, invalidParameter } from '../errors/api-error.ts';
 
 /** Of bodies; routes that take more say so. */
 export const BODY_LIMIT_BYTES = 64 * 1024;
-
-/** More than any request needs. What a body costs depends on its values more than on its bytes. */
-export const MAX_VALUES = 10_000;
 
 /** The largest form of the portal has some 120: a page of deliveries that are selected. */
 const MAX_FIELDS = 200;
@@ -18,10 +15,11 @@ export function readFormBodies(
 ): void {
   scope.addContentTypeParser(
     'application/x-www-form-urlencoded',
-    { parseAs: 'string' },
-    (_request, body, done) => {
-      const fields = readFormText(String(body), MAX_FIELDS);
-      if (fields === null) done(tooMany(`${MAX_FIELDS} fields`));
+    { parseAs: 'buffer' },
+    (_request, bytes, done) => {
+      const fields = readFormText(bytes as Buffer, MAX_FIELDS);
+      if (fields === 'too many fields') done(tooMany(`${MAX_FIELDS} fields`));
+      else if (fields === 'not UTF-8') done(invalidParameter('', 'The form is not UTF-8.'));
       else done(null, read(fields));
     },
   );

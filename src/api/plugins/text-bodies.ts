@@ -1,8 +1,8 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { unreadableBody, utf8Text } from '../../platform/http/utf8-text.ts';
-import { hasMoreValues } from '../../platform/json/json-values.ts';
+import { hasMoreValues, MAX_VALUES } from '../../platform/json/json-values.ts';
 import { ApiError } from '../errors/api-error.ts';
-import { MAX_VALUES, tooMany } from './body-parsers.ts';
+import { tooMany } from './body-parsers.ts';
 
 /**
  * Bodies of JSON are read as UTF-8 or refused, never changed. One that is empty is none, whatever its type: many clients

@@ -9,28 +9,6 @@ export function utf8Text(bytes: Uint8Array): string | null {
   return text.startsWith(BYTE_ORDER_MARK) ? text.slice(1) : text;
 }
 
-/** The fields of a form as it is sent without files; null when a field is no UTF-8. */
-export function formFields(bytes: Uint8Array): URLSearchParams | null {
-  const text = utf8Text(bytes);
-  if (text === null) return null;
-  const isRead = text.split(/[&=]/).every((part) => !part.includes('%') || isUtf8(percentDecoded(part)));
-  return isRead ? new URLSearchParams(text) : null;
-}
-
-/** As URLSearchParams does it: a percent sign without two hex digits stands for itself. */
-function percentDecoded(text: string): Buffer {
-  const bytes = Buffer.from(text);
-  let length = 0;
-  for (let at = 0; at < bytes.length; at += 1) {
-    const hex = bytes[at] === 0x25 ? bytes.toString('latin1', at + 1, at + 3) : '';
-    const isEscape = /^[0-9a-f]{2}$/i.test(hex);
-    bytes[length] = isEscape ? Number.parseInt(hex, 16) : (bytes[at] ?? 0);
-    length += 1;
-    if (isEscape) at += 2;
-  }
-  return bytes.subarray(0, length);
-}
-
 /** Types whose bytes are text that is read as UTF-8. */
 const TEXT_TYPE = /^\s*(?:application\/(?:json|x-www-form-urlencoded)|text\/)/i;
 const CHARSET = /;\s*charset\s*=\s*(?:"([^"]*)"|([^;\s]*))/i;

@@ -1,6 +1,9 @@
 const [QUOTE, BACKSLASH, COMMA, BRACKET, BRACE] = [0x22, 0x5c, 0x2c, 0x5b, 0x7b];
 const IS_EMPTY = /[ \t\r\n]*[\]}]/y;
 
+/** More than any request needs. What a body costs depends on its values more than on its bytes. */
+export const MAX_VALUES = 10_000;
+
 /**
  * Whether a JSON text holds more than `mostValues` values, nested ones included. It costs a look at each character, so it
  * is asked before the text is parsed; a text that is no JSON gets any answer.

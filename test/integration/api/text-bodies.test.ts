@@ -63,6 +63,24 @@ test('a body that is no UTF-8 is refused at every door, and nothing of it is sto
   expect(stored).toEqual([]);
 });
 
+const FORM = 'application/x-www-form-urlencoded';
+
+test.each([
+  ['as they are', LATIN1('about=caf\xe9')],
+  ['percent-encoded', 'about=caf%e9'],
+  ['in a name', 'caf%E9=x'],
+  ['half a character', 'about=%C3'],
+  ['a surrogate', 'about=%ED%A0%80'],
+])('a form whose bytes are no UTF-8 is refused by the facade: %s', async (_, payload) => {
+  const { number, wabaId } = await freshKeyHolder(api.database);
+  const key = `Bearer ${await addFacadeKey(api.database, wabaId)}`;
+  for (const edge of ['messages', 'whatsapp_business_profile']) {
+    const url = `/graph/v26.0/${number}/${edge}`;
+    const { status, answer } = await ask(key, { url, headers: { 'content-type': FORM }, payload });
+    expect([edge, status, answer.body]).toEqual([edge, 400, expect.stringContaining('not UTF-8')]);
+  }
+});
+
 test.each([
   ['latin1', { 'content-type': 'application/json; charset=iso-8859-1' }],
   ['quoted', { 'content-type': 'application/json;charset="windows-1252"' }],

@@ -81,6 +81,15 @@ test('a body that is no UTF-8, or said to be something else, is refused', async 
   expect(await post(asCaller(), INITIALIZE)).toBe(200);
 });
 
+test('a body of too many values is refused before it is parsed', async () => {
+  const withValues = (count: number) => {
+    const params = { ...JSON.parse(INITIALIZE).params, _meta: { list: Array(count).fill(0) } };
+    return JSON.stringify({ ...JSON.parse(INITIALIZE), params });
+  };
+  expect(await post(asCaller(), withValues(10_000))).toBe(413);
+  expect(await post(asCaller(), withValues(9_000))).toBe(200);
+});
+
 describe('a key', () => {
   const madeUp = () => `ck_${randomBytes(32).toString('hex')}`;
   const tools = JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'tools/list' });

@@ -41,3 +41,14 @@ test('after many forms that cannot be used, those of the address are refused unr
   await elsewhere.get(SIGN_IN);
   expect((await elsewhere.post(SIGN_IN, credentials)).statusCode).toBe(303);
 });
+
+test('a form whose bytes are no UTF-8 is refused, and one that is UTF-8 is read', async () => {
+  const stranger = openBrowser(api.app);
+  await stranger.get(SIGN_IN);
+  const statusOf = async (email: string) =>
+    (await stranger.post(SIGN_IN, `_csrf=${stranger.token()}&email=${email}&password=x`)).statusCode;
+  for (const email of ['caf%e9@b.example', '%C3', '%ED%A0%80']) expect(await statusOf(email)).toBe(400);
+  const wrong = await statusOf('a@b.example');
+  for (const email of ['caf%C3%A9@b.example', 'é@b.example', '100%@b.example', '%zz'])
+    expect([email, await statusOf(email)]).toEqual([email, wrong]);
+});
