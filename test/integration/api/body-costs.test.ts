@@ -137,23 +137,23 @@ const IN_PLACES = new Set(['many 0,', 'many {"a":0},', 'many names', 'deep objec
 
 test('no value in the place of any member of the External API costs more than 50 ms', async () => {
   const problems: unknown[] = [];
-  let count = 0;
+  let places = 0;
   for (const route of routes.filter(({ exampleBodies }) => exampleBodies.length > 0)) {
     const headers = { authorization: holder.authorization, 'content-type': 'application/json' };
     const url = route.url.replaceAll(/:\w+/g, '1');
     const limit = limitOf(route, 'application/json');
     for (const template of new Set(route.exampleBodies.flatMap(templatesOf))) {
+      places += 1;
       for (const [name, value] of costlyValues(limit - template.length)) {
         if (!IN_PLACES.has(name)) continue;
         const payload = template.replace(`"${PLACE}"`, () => value);
         const asked = { name: `${name} in ${template.slice(0, 80)}`, url, headers, payload };
         problems.push(...(await tried(route.method, asked)).problems);
-        count += 1;
       }
     }
   }
   expect(problems).toEqual([]);
-  expect(count).toBeGreaterThan(1_000);
+  expect(places).toBeGreaterThan(170);
 });
 
 /** The calls behind a route of the facade: those about own objects, and one about what nobody has. */
