@@ -172,12 +172,13 @@ test('the body of a response is shown where several customers have it, without w
   await takeIn(database, text('wamid.ONE'));
   await shows('**failing** since');
   expect(await details()).not.toContain('Ada');
-  const other = (id: string, from: string) => {
-    const item = text(id);
-    return JSON.parse(JSON.stringify(item).replaceAll(/"from":"\d+"/g, `"from":"${from}"`));
-  };
-  await takeIn(database, other('wamid.TWO', '12025550177'));
-  await takeIn(database, other('wamid.THREE', '12025550178'));
+  for (const [id, from] of [
+    ['wamid.TWO', '12025550177'],
+    ['wamid.THREE', '12025550178'],
+  ] as const) {
+    const body = String(bodyOf(ACCOUNT, [text(id)])).replaceAll(/"(from|wa_id)":"\d+"/g, `"$1":"${from}"`);
+    await insertBodies(database, [Buffer.from(body)]);
+  }
   await shows('the response begins with `Backend of … is down`');
 });
 

@@ -203,8 +203,8 @@ test('the portal sets, shows and removes it for those who may change the endpoin
   expect(wrong.body).not.toContain('BEGIN');
   const soon = await issue('heliograph-3', new Date(Date.now() + 5 * DAY_MS));
   const set = await browser.post(`${own}/client-certificate`, soon);
-  expect(set.headers.location).toBe(`${own}?done=certificate-set`);
-  const page = await browser.get(`${own}?done=certificate-set`);
+  expect(set.headers.location).toBe(`${own}/security?done=certificate-set`);
+  const page = await browser.get(`${own}/security?done=certificate-set`);
   expect([page.body.includes('CN=heliograph-3'), await markupProblems(page.body)]).toEqual([true, []]);
   expect(page.body).toContain('It expires soon');
   expect(page.body).not.toContain('BEGIN');
@@ -214,7 +214,7 @@ test('the portal sets, shows and removes it for those who may change the endpoin
     ...{ fingerprint: expect.any(String), expiresAt: expect.stringMatching(/T.*Z$/) },
   });
   const member = await addUser(api, { email: 'member@store.example', role: 'member', tenantId });
-  expect((await member.get(own)).body).not.toContain('name="privateKey"');
+  expect((await member.get(`${own}/security`)).body).not.toContain('name="privateKey"');
   expect((await member.post(`${own}/client-certificate/remove`, {})).statusCode).toBe(403);
   await browser.post(`${own}/client-certificate/remove`, {});
   expect((await endpointStatus({ ...api, secretBox: testSecretBox }, WABA, id)).clientCertificate).toBeNull();

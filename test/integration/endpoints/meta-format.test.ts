@@ -139,9 +139,11 @@ test('CLI and portal add such an endpoint and show its app secret once', async (
   expect(made).toBeDefined();
   const [endpoint] = await query<{ id: string }>(api.database, 'select id from webhook_endpoints');
   const path = `/portal/w/${WABA}/endpoints/${endpoint?.id}`;
-  const own = await admin.get(path);
+  const own = await admin.get(`${path}/settings`);
   expect(own.body).toContain('WhatsApp Cloud API');
-  expect(own.body).not.toContain(made);
+  for (const page of [own, await admin.get(path), await admin.get(`${path}/security`)]) {
+    expect(page.body).not.toContain(made);
+  }
   const saved = await admin.post(`${path}/edit`, { ...fields, appSecret: APP_SECRET });
   expect(saved.statusCode).toBe(303);
 });

@@ -157,11 +157,11 @@ test('the portal shows the public key and rotates it', async () => {
   expect(made.body).toContain('with the public key');
   const own = `${path}/${/endpoints\/(\d+)"/.exec(made.body)?.[1]}`;
   const keysOn = (text: string) => [...new Set(text.match(/whpk_[A-Za-z0-9+/]{43}=/g))];
-  const page = await browser.get(own);
+  const page = await browser.get(`${own}/security`);
   expect([keysOn(page.body).length, await markupProblems(page.body)]).toEqual([1, []]);
   const rotated = await browser.post(`${own}/rotate-signing-key`, { keyOverlapHours: '24' });
-  expect(rotated.headers.location).toBe(`${own}?done=key-rotated`);
-  const after = await browser.get(`${own}?done=key-rotated`);
+  expect(rotated.headers.location).toBe(`${own}/security?done=key-rotated`);
+  const after = await browser.get(`${own}/security?done=key-rotated`);
   expect([keysOn(after.body).length, await markupProblems(after.body)]).toEqual([2, []]);
   expect(keysOn(after.body)[1]).toBe(keysOn(page.body)[0]);
   expect((await browser.post(`${own}/rotate-signing-key`, { keyOverlapHours: '9999' })).statusCode).toBe(422);

@@ -62,7 +62,7 @@ async function filled() {
     customHeaders,
     asymmetricSignature: 'ed25519',
     format: 'meta',
-    appSecret: 'app secret',
+    appSecret: 'the app secret of a test',
   });
   const { secret } = await rotateSecret(old, WABA, id, {});
   await rotateSigningKey(old, WABA, id, {});
@@ -182,7 +182,12 @@ test('after k2,k1 and reencrypt nothing needs k1, and k2 alone opens everything'
   ]);
   expect(await unreadableSecrets(only)).toEqual([]);
   expect(await openAll(database, only.secretBox, id)).toEqual({
-    ...{ ...expected, headers: { Authorization: 'Bearer s3cret' }, token: 'token', appSecret: 'app secret' },
+    ...{
+      ...expected,
+      headers: { Authorization: 'Bearer s3cret' },
+      token: 'token',
+      appSecret: 'the app secret of a test',
+    },
   });
   const sealed = (await findMail(database, mailId))?.contentSealed ?? '';
   expect(only.secretBox.open(sealed, mailContentPlace(mailId))).toContain('link');
@@ -215,7 +220,7 @@ test('what changes meanwhile wins, and what an old process writes is found by an
     ...{
       ...news,
       token: 'token',
-      appSecret: 'app secret',
+      appSecret: 'the app secret of a test',
       headers: { Authorization: 'Bearer s3cret', 'X-New': 'yes' },
     },
   });
