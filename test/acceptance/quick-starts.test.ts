@@ -114,7 +114,7 @@ async function receiverWorks(cwd: string, document: string): Promise<void> {
   expect(outcome.state).toBe('delivered');
   customer.picture = randomBytes(100);
   await sendPicture(customer.phone, customer.picture);
-  await expect.poll(() => printed).toMatch(/^file https:\/\/.*\/received_media\//m);
+  await expect.poll(() => printed).toMatch(/^file https?:\/\/.*\/received_media\//m);
   expect(printed).toMatch(/^test test_\d+$/m);
   expect(printed).toMatch(/^message wamid\.quick-/m);
   expect(printed).toContain('media.ready wamid.quick-');

@@ -1,5 +1,6 @@
 import { randomBytes, randomInt } from 'node:crypto';
 import { expect, vi } from 'vitest';
+import { PATIENCE_MS } from '../../support/patience.ts';
 import { description } from './stack.ts';
 import { postUpstream, textBody } from './upstream.ts';
 
@@ -49,7 +50,7 @@ export async function writeAsCustomer(phone: string, members: Record<string, unk
 }
 
 /** Outside of a test `expect.poll` does not work. */
-const until = (check: () => Promise<void>) => vi.waitFor(check, { timeout: 30_000, interval: 100 });
+const until = (check: () => Promise<void>) => vi.waitFor(check, { timeout: PATIENCE_MS, interval: 100 });
 
 /** Asks the API of the first tenant; anything but a success fails the test. */
 export async function api<T>(method: string, path: string, body?: object): Promise<T> {
