@@ -21,7 +21,7 @@ type Result = { sent: string[]; [member: string]: unknown };
 async function talk(program: string, script: string) {
   const { apiUrl, caPath, tenants } = description();
   const [{ wabaId, phoneNumberIds } = { wabaId: '', phoneNumberIds: [] }] = tenants;
-  const { apiKey } = await admin('key', 'create', '--waba', wabaId, '--scopes', 'graph');
+  const { apiKey } = await admin('key', 'create', '--waba', wabaId, '--scopes', 'graph,graph_manage');
   const [secret, customer] = [
     `any text ${randomBytes(4).toString('hex')}`,
     `1202555${randomInt(1000, 9999)}`,

@@ -1,6 +1,6 @@
 import { execFile } from 'node:child_process';
 import { existsSync } from 'node:fs';
-import { mkdir, rm } from 'node:fs/promises';
+import { mkdir, rm, writeFile } from 'node:fs/promises';
 import { homedir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
@@ -20,7 +20,9 @@ export async function pythonEnvironment(
   const cache = join(process.env.XDG_CACHE_HOME || join(homedir(), '.cache'), 'heliograph', 'python');
   const place = join(cache, `${name}-${packages.join('-').replaceAll(/[^\w.-]/g, '_')}`);
   const found = { bin: join(place, 'bin'), python: join(place, 'bin', 'python') };
-  if (existsSync(found.python) && (await works(found.python, ['-c', '']))) return found;
+  // Written last: a process that was killed leaves half of an environment.
+  const complete = join(place, 'complete');
+  if (existsSync(complete) && (await works(found.python, ['-c', '']))) return found;
   const python = await systemPython();
   if (python === null) return null;
   await rm(place, { recursive: true, force: true });
@@ -31,6 +33,7 @@ export async function pythonEnvironment(
     await run(found.python, ['-m', 'pip', 'install', ...options, ...packages], {
       maxBuffer: 64 * 1024 * 1024,
     });
+    await writeFile(complete, '');
   } catch (error) {
     // Half of an environment must not be taken for a whole one.
     await rm(place, { recursive: true, force: true });
