@@ -51,7 +51,9 @@ describe('api.md', () => {
     }),
     '"endpointId": "3"': async () => ({ '"endpointId": "3"': `"endpointId": "${tenant().endpointId}"` }),
     'external/erasures': async (customer) => {
-      const { id } = await api<{ id: string }>('POST', '/api/external/erasures', { customer });
+      // Of another customer: one who is erased already is unknown to the request of the block.
+      const { phone } = await newestConversation();
+      const { id } = await api<{ id: string }>('POST', '/api/external/erasures', { customer: phone });
       return { '+1 202-555-0143': customer, 'erasures/7': `erasures/${id}` };
     },
     'external/exports': async (customer) => ({ '+1 202-555-0143': customer }),
