@@ -1,6 +1,7 @@
 import { endSentMessage } from '../messages/restored.ts';
 import { taskQueues } from '../platform/temporal/workflow-options.ts';
 import {
+  findLasting,
   type ListedWorkflow,
   listWorkflows,
   readWorkflowResult,
@@ -96,16 +97,16 @@ async function lookAtWorkflows(tools: ReconcileTools, tally: Tally): Promise<voi
     for await (const group of listWorkflows(client, query, PAGE)) {
       const once = await withoutRow(tools, group);
       if (once.length === 0) continue;
-      // A row that is finished goes a moment before its workflow ends.
-      const ids = once.map(({ workflowId }) => workflowId);
-      const states = await readWorkflowStates(client, ids);
-      for (const run of await withoutRow(tools, once)) {
-        if (states.get(run.workflowId) !== 'running') continue;
+      const running = await findLasting(client, once, ENDING_MS);
+      for (const run of await withoutRow(tools, running)) {
         tally.found(run.workflowId, fix && (await terminateRun(client, run, REASON)));
       }
     }
   });
 }
+
+/** The row of a run goes a moment before the run ends: on a busy machine, seconds before. */
+const ENDING_MS = 5_000;
 
 /** The run of a delivery that has ended may start a moment after its row is gone, to show how it ended. */
 const LEAST_AGE_MS = 60_000;

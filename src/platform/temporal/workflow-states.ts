@@ -1,3 +1,4 @@
+import { setTimeout } from 'node:timers/promises';
 import { type Client, WorkflowNotFoundError } from '@temporalio/client';
 
 /** `completed`: it returned a result; `ended`: it was terminated, cancelled, failed or timed out; `none`: Temporal has none. */
@@ -26,6 +27,23 @@ export async function readWorkflowStates(
     await Promise.all(group.map(async (id) => states.set(id, await readState(client, id))));
   }
   return states;
+}
+
+const LASTING_LOOK_MS = 250;
+
+/** Those of the runs that do not end within so many milliseconds. */
+export async function findLasting<Run extends { workflowId: string }>(
+  client: Client,
+  runs: readonly Run[],
+  ms: number,
+): Promise<readonly Run[]> {
+  const untilMs = performance.now() + ms;
+  for (let running = runs; ; await setTimeout(LASTING_LOOK_MS)) {
+    const ids = running.map(({ workflowId }) => workflowId);
+    const states = await readWorkflowStates(client, ids);
+    running = running.filter(({ workflowId }) => states.get(workflowId) === 'running');
+    if (running.length === 0 || performance.now() >= untilMs) return running;
+  }
 }
 
 async function readState(client: Client, workflowId: string): Promise<WorkflowState> {
