@@ -4,10 +4,10 @@
  */
 
 import { startTestInfrastructure } from '../dev/embedded/test-infrastructure.ts';
+import { findDueEndpoints } from '../src/engine/queue/claim.ts';
 import { type Database, openDatabase } from '../src/platform/postgres/database.ts';
 import { migrate } from '../src/platform/postgres/migrate.ts';
 import { execute } from '../src/platform/postgres/sql.ts';
-import { findDueEndpoints } from '../src/queue/claim.ts';
 import { explained } from './plans/explained-statement.ts';
 import { fillQueue, type QueueShape } from './plans/fill-queue.ts';
 import { claimOf, PAGE, sharesOf, type Timing, timeStatements } from './plans/time-statements.ts';

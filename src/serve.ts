@@ -1,6 +1,7 @@
 import { type AddressInfo, createServer } from 'node:net';
 import type { Logger } from 'pino';
 import type { ApiDependencies } from './api/app.ts';
+import type { DeliveryLabel } from './engine/queue/claim.ts';
 import type { KeepAtOnce } from './inbound/inbox.ts';
 import { type Config, loadConfig } from './platform/config/config.ts';
 import { InvalidSettingsError, redactedSettings } from './platform/config/read-settings.ts';
@@ -8,7 +9,6 @@ import { lowerHelperThreads } from './platform/helper-threads.ts';
 import { openLogger } from './platform/logger.ts';
 import { DatabaseRefusedError, refuseDatabase } from './platform/postgres/server-checks.ts';
 import { openTemporalConnection, type TemporalConnection } from './platform/temporal/client-connection.ts';
-import type { DeliveryLabel } from './queue/claim.ts';
 import type { WorkerHealth } from './worker/health.ts';
 import type { RunningWorker, WorkerOptions } from './worker/start-worker.ts';
 
@@ -17,7 +17,7 @@ async function traceIfWanted(config: Config, service: string): Promise<{ close()
   if (config.traces.url === '') return { close: async () => undefined };
   const { startTracing } = await import('./platform/tracing.ts');
   const { splitUpstreamBody } = await import('./inbound/split/upstream-items.ts');
-  const { traceKeyOf } = await import('./deliveries/trace-key.ts');
+  const { traceKeyOf } = await import('./engine/deliveries/trace-key.ts');
   const { tracedItem } = await import('./inbound/intake/intake-tools.ts');
   const eventsOf = (body: Buffer) => splitUpstreamBody(body).items.map(tracedItem);
   const logger = openLogger(config, 'traces');
@@ -55,7 +55,7 @@ async function runApi(
 /** Loads what needs the Temporal client when it is first used. */
 function lazyDeliveryStart(config: Config, temporal: TemporalConnection) {
   return async (label: DeliveryLabel) => {
-    const { openDeliveryStarter } = await import('./deliveries/delivery-starter.ts');
+    const { openDeliveryStarter } = await import('./engine/deliveries/delivery-starter.ts');
     return await openDeliveryStarter(config, temporal).start(label);
   };
 }

@@ -1,6 +1,4 @@
 import { randomUUID } from 'node:crypto';
-import type { Database } from '../../src/platform/postgres/database.ts';
-import { dayOfUuidV7, uuidV7 } from '../../src/platform/public-ids.ts';
 import {
   type ClaimedDelivery,
   claimDue,
@@ -10,12 +8,14 @@ import {
   findLatelyDue,
   lastPosition,
   releaseExpired,
-} from '../../src/queue/claim.ts';
-import { insertDeliveries } from '../../src/queue/delivery-log.ts';
-import { enqueueDeliveries } from '../../src/queue/enqueue.ts';
-import { findRunRoom, type SettledDelivery, settleDeliveries } from '../../src/queue/settle.ts';
-import { releaseDueRetries, stepAside } from '../../src/queue/sweep.ts';
-import { countWaiting } from '../../src/queue/waiting.ts';
+} from '../../src/engine/queue/claim.ts';
+import { insertDeliveries } from '../../src/engine/queue/delivery-log.ts';
+import { enqueueDeliveries } from '../../src/engine/queue/enqueue.ts';
+import { findRunRoom, type SettledDelivery, settleDeliveries } from '../../src/engine/queue/settle.ts';
+import { releaseDueRetries, stepAside } from '../../src/engine/queue/sweep.ts';
+import { countWaiting } from '../../src/engine/queue/waiting.ts';
+import type { Database } from '../../src/platform/postgres/database.ts';
+import { dayOfUuidV7, uuidV7 } from '../../src/platform/public-ids.ts';
 import { percentilesOf } from '../report/percentiles.ts';
 
 export type Timing = { statement: string; p50Ms: number; p95Ms: number; rows: number };

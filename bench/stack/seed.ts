@@ -3,7 +3,7 @@ import { pathToFileURL } from 'node:url';
 import type * as Accounts from '../../src/accounts/accounts.ts';
 import type * as Wabas from '../../src/accounts/wabas.ts';
 import type * as Endpoints from '../../src/endpoints/endpoints.ts';
-import type { StoredEndpointOptions } from '../../src/endpoints/store.ts';
+import type { StoredEndpointOptions } from '../../src/engine/endpoint/store.ts';
 import { SYSTEM } from '../../src/platform/audit/audit.ts';
 import type { SealedDatabase } from '../../src/platform/crypto/sealed-database.ts';
 import type * as Databases from '../../src/platform/postgres/database.ts';

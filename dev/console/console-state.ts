@@ -1,8 +1,8 @@
 import { findDeliveries, type LoggedDelivery } from '../../src/deliveries/log/deliveries.ts';
-import { type Endpoint, listEndpoints } from '../../src/endpoints/store.ts';
+import { type Endpoint, listEndpoints } from '../../src/engine/endpoint/store.ts';
+import { countWaiting } from '../../src/engine/queue/waiting.ts';
 import type { Database } from '../../src/platform/postgres/database.ts';
 import { deliveryUuidOf } from '../../src/platform/public-ids.ts';
-import { countWaiting } from '../../src/queue/waiting.ts';
 import type { ConsoleChoice } from './console-choice.ts';
 import type { Behaviour, ChatEntry, ListedWebhook, ReceivedCounts, SandboxClient } from './sandbox-client.ts';
 

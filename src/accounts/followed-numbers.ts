@@ -1,6 +1,10 @@
-import { lockIntake } from '../inbox/intake-lock.ts';
-import { shardOf } from '../inbox/shards.ts';
-import { countWaitingBodies, refuseWaitingBodies, releaseWaitingBodies } from '../inbox/waiting-bodies.ts';
+import { lockIntake } from '../engine/inbox/intake-lock.ts';
+import { shardOf } from '../engine/inbox/shards.ts';
+import {
+  countWaitingBodies,
+  refuseWaitingBodies,
+  releaseWaitingBodies,
+} from '../engine/inbox/waiting-bodies.ts';
 import { recordChange, SYSTEM } from '../platform/audit/audit.ts';
 import { columnsOf } from '../platform/postgres/arrays.ts';
 import type { Database, Transaction } from '../platform/postgres/database.ts';

@@ -1,5 +1,5 @@
-import { lockIntake } from '../inbox/intake-lock.ts';
-import { shardOf } from '../inbox/shards.ts';
+import { lockIntake } from '../engine/inbox/intake-lock.ts';
+import { shardOf } from '../engine/inbox/shards.ts';
 import { type Audited, recordChange } from '../platform/audit/audit.ts';
 import type { Database } from '../platform/postgres/database.ts';
 import { execute } from '../platform/postgres/sql.ts';

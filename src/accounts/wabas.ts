@@ -1,6 +1,6 @@
-import { lockIntake } from '../inbox/intake-lock.ts';
-import { shardOf } from '../inbox/shards.ts';
-import { releaseWaitingBodies } from '../inbox/waiting-bodies.ts';
+import { lockIntake } from '../engine/inbox/intake-lock.ts';
+import { shardOf } from '../engine/inbox/shards.ts';
+import { releaseWaitingBodies } from '../engine/inbox/waiting-bodies.ts';
 import { type Audited, recordChange } from '../platform/audit/audit.ts';
 import type { SealedDatabase } from '../platform/crypto/sealed-database.ts';
 import type { Transaction } from '../platform/postgres/database.ts';

@@ -1,12 +1,12 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Context } from '@temporalio/activity';
-import type { DeliverEventInput } from '../deliveries/dispatch/start-workflows.ts';
-import type { DeliveryLoop } from '../deliveries/loop/delivery-loop.ts';
-import type { DeliveryRuns } from '../deliveries/loop/delivery-runs.ts';
-import { type DeliveryNews, newsOf } from '../deliveries/run-news.ts';
+import type { DeliverEventInput } from '../engine/deliveries/dispatch/start-workflows.ts';
+import type { DeliveryLoop } from '../engine/deliveries/loop/delivery-loop.ts';
+import type { DeliveryRuns } from '../engine/deliveries/loop/delivery-runs.ts';
+import { type DeliveryNews, newsOf } from '../engine/deliveries/run-news.ts';
+import { removeDelivery } from '../engine/queue/remove.ts';
 import type { Database } from '../platform/postgres/database.ts';
 import { notYet, withHeartbeat } from '../platform/temporal/activity-kit.ts';
-import { removeDelivery } from '../queue/remove.ts';
 
 export type DeliverEventActivities = ReturnType<typeof makeDeliverEventActivities>;
 

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Context } from '@temporalio/activity';
-import type { DeliveryLoop, LoopCounts } from '../deliveries/loop/delivery-loop.ts';
+import type { DeliveryLoop, LoopCounts } from '../engine/deliveries/loop/delivery-loop.ts';
 import { withHeartbeat } from '../platform/temporal/activity-kit.ts';
 
 export type DeliverSessionActivities = ReturnType<typeof makeDeliverSessionActivities>;

@@ -7,9 +7,9 @@ import {
   numbersWorkflowId,
   saveNumbersProblem,
 } from '../accounts/followed-numbers.ts';
-import { lockIntake } from '../inbox/intake-lock.ts';
-import { shardOf } from '../inbox/shards.ts';
-import { countWaitingBodies } from '../inbox/waiting-bodies.ts';
+import { lockIntake } from '../engine/inbox/intake-lock.ts';
+import { shardOf } from '../engine/inbox/shards.ts';
+import { countWaitingBodies } from '../engine/inbox/waiting-bodies.ts';
 import type { SecretBox } from '../platform/crypto/secret-box.ts';
 import type { GraphClient } from '../platform/graph/graph-client.ts';
 import { GraphError } from '../platform/graph/graph-error.ts';

@@ -3,7 +3,7 @@ import {
   attemptAlert,
   type SendEndpointAlertInput,
 } from '../alerts/attempt-alert.ts';
-import { recordAlert } from '../notices/alert-notices.ts';
+import { recordAlert } from '../engine/notices/alert-notices.ts';
 import { attemptSending, giveUpSending, type SendingEnd } from '../platform/temporal/activity-kit.ts';
 
 export type AlertActivities = ReturnType<typeof makeAlertActivities>;

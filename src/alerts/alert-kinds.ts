@@ -1,4 +1,4 @@
-import type { EndpointNotice, WabaNotice } from '../notices/alert-envelope.ts';
+import type { EndpointNotice, WabaNotice } from '../engine/notices/alert-envelope.ts';
 import { DESTINATION_SET } from '../platform/audit/audit.ts';
 
 export const ALERT_KINDS = [

@@ -1,5 +1,5 @@
-import type { NoticeState } from '../notices/alert-envelope.ts';
-import { insertEndpointAlert, insertWabaNotice } from '../notices/alert-notices.ts';
+import type { NoticeState } from '../engine/notices/alert-envelope.ts';
+import { insertEndpointAlert, insertWabaNotice } from '../engine/notices/alert-notices.ts';
 import { type Audited, recordBy } from '../platform/audit/audit.ts';
 import type { ErasedTable, NamedIn } from '../platform/erasing.ts';
 import { columnsOf } from '../platform/postgres/arrays.ts';

@@ -1,9 +1,9 @@
 import { listRefusedTokens } from '../accounts/access-tokens.ts';
 import { listUpstreamTroubles, type TroubleKind } from '../accounts/upstream-troubles.ts';
-import { listLateEndpoints, oldestDueAt } from '../deliveries/backlog.ts';
 import { listExpiringCertificates } from '../endpoints/endpoint-certificate.ts';
 import { listEndpointTroubles, listFinalFailures } from '../endpoints/endpoint-troubles.ts';
-import { listUrlsSetByKeys } from '../endpoints/store.ts';
+import { listLateEndpoints, oldestDueAt } from '../engine/deliveries/backlog.ts';
+import { listUrlsSetByKeys } from '../engine/endpoint/store.ts';
 import { countInbox, listUnreadable, oldestWaitingBodyAt } from '../inbound/inbox-admin.ts';
 import { listExpiringKeys } from '../keys/api-key-store.ts';
 import { waitingKeyRequests } from '../keys/key-requests.ts';

@@ -1,10 +1,10 @@
-import { endpointsOfWabas } from '../endpoints/endpoint-settings.ts';
-import { filterOf } from '../endpoints/event-filter.ts';
+import { wants } from '../engine/deliveries/publish.ts';
+import { endpointsOfWabas } from '../engine/endpoint/endpoint-settings.ts';
+import { filterOf } from '../engine/endpoint/event-filter.ts';
 import type { EventType } from '../platform/event-type.ts';
 import { isMembers } from '../platform/json/json-members.ts';
 import type { Database } from '../platform/postgres/database.ts';
 import { queryColumn } from '../platform/postgres/sql.ts';
-import { wants } from './publish.ts';
 
 /**
  * The endpoints that have no delivery of an event because their content filter, as it is now, does not take it. Asked

@@ -1,10 +1,10 @@
 import { endpointName, knownEndpoint } from '../endpoints/endpoints.ts';
+import { wakeDispatcher } from '../engine/queue/enqueue.ts';
+import { probeNow, retryOne, retryWaiting } from '../engine/queue/retry.ts';
 import { type Audited, recordChange } from '../platform/audit/audit.ts';
 import type { Database, Transaction } from '../platform/postgres/database.ts';
 import { publicDeliveryId } from '../platform/public-ids.ts';
 import { RequestError } from '../platform/request-input.ts';
-import { wakeDispatcher } from '../queue/enqueue.ts';
-import { probeNow, retryOne, retryWaiting } from '../queue/retry.ts';
 import type { DeliveryDetail } from './log/deliveries.ts';
 import { attemptUnderWay, knownDelivery } from './search/shown-delivery.ts';
 

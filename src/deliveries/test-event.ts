@@ -1,7 +1,12 @@
 import { knownWaba } from '../accounts/accounts.ts';
 import { endpointName } from '../endpoints/endpoints.ts';
-import { formatTakes } from '../endpoints/event-format.ts';
-import { listEndpoints } from '../endpoints/store.ts';
+import { TEST_PHONE_NUMBER_ID, testEventData } from '../engine/deliveries/envelope.ts';
+import { newDelivery, publishTo } from '../engine/deliveries/publish.ts';
+import { formatTakes } from '../engine/endpoint/event-format.ts';
+import { listEndpoints } from '../engine/endpoint/store.ts';
+import type { DeliveryLabel } from '../engine/queue/claim.ts';
+import { insertDeliveries, recordWorkflow } from '../engine/queue/delivery-log.ts';
+import { enqueueTest } from '../engine/queue/enqueue.ts';
 import { type Audited, recordChange } from '../platform/audit/audit.ts';
 import type { CoreEventType } from '../platform/event-type.ts';
 import type { Database, Transaction } from '../platform/postgres/database.ts';
@@ -9,12 +14,7 @@ import { openRateLimitStore } from '../platform/postgres/rate-limit-store.ts';
 import { query } from '../platform/postgres/sql.ts';
 import { publicDeliveryId, publicEventId } from '../platform/public-ids.ts';
 import { checkRowId, invalidValue, RateLimitError, RequestError } from '../platform/request-input.ts';
-import type { DeliveryLabel } from '../queue/claim.ts';
-import { insertDeliveries, recordWorkflow } from '../queue/delivery-log.ts';
-import { enqueueTest } from '../queue/enqueue.ts';
-import { TEST_PHONE_NUMBER_ID, testEventData } from './envelope.ts';
 import { type DeliveryState, describeDeliveries } from './log/deliveries.ts';
-import { newDelivery, publishTo } from './publish.ts';
 
 export type TestEventTools = {
   database: Database;

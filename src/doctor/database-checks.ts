@@ -1,9 +1,9 @@
 import { readQuotaUse } from '../accounts/tenant-usage.ts';
 import { anchorOf, KINDS } from '../alerts/alert-kinds.ts';
 import { allAlerts } from '../alerts/alerts.ts';
-import { oldestDueAt, readBacklog } from '../deliveries/backlog.ts';
+import { oldestDueAt, readBacklog } from '../engine/deliveries/backlog.ts';
+import { readWaitingBodies } from '../engine/inbox/waiting-bodies.ts';
 import { countInbox, oldestWaitingBodyAt } from '../inbound/inbox-admin.ts';
-import { readWaitingBodies } from '../inbox/waiting-bodies.ts';
 import type { SealedDatabase } from '../platform/crypto/sealed-database.ts';
 import type { Database } from '../platform/postgres/database.ts';
 import { readPartitions } from '../platform/postgres/partitions.ts';

@@ -1,5 +1,5 @@
 import { Command } from 'commander';
-import { oldestDueAt, readBacklog } from '../deliveries/backlog.ts';
+import { oldestDueAt, readBacklog } from '../engine/deliveries/backlog.ts';
 import { countInbox, oldestWaitingBodyAt } from '../inbound/inbox-admin.ts';
 import { adminAction, adminFailure, alignedFields, alignedTable } from '../platform/cli/admin-action.ts';
 import { type ScreenLine, showLive } from '../platform/cli/live-screen.ts';

@@ -1,11 +1,11 @@
 import { randomBytes } from 'node:crypto';
+import type { EventFormat } from '../engine/endpoint/event-format.ts';
+import { endpointAppSecretPlace } from '../engine/endpoint/sealed-columns.ts';
 import type { SecretBox } from '../platform/crypto/secret-box.ts';
 import { invalidValue, RequestError } from '../platform/request-input.ts';
 import { makeHttpSender } from '../platform/sender/http-sender.ts';
 import { makeProxyRoute } from '../platform/sender/proxy-route.ts';
 import type { EndpointOptions, OptionRules } from './endpoint-options.ts';
-import type { EventFormat } from './event-format.ts';
-import { endpointAppSecretPlace } from './sealed-columns.ts';
 import { takeUrlLookup } from './url-check.ts';
 import { webhookTargets } from './webhook-targets.ts';
 

@@ -1,11 +1,11 @@
+import { endpointClientKeyPlace } from '../engine/endpoint/sealed-columns.ts';
+import { lockEndpoint, setEndpointCertificate } from '../engine/endpoint/store.ts';
 import { type Audited, recordChange } from '../platform/audit/audit.ts';
 import { type CertificateView, checkClientCertificate } from '../platform/crypto/client-certificate.ts';
 import type { SealedDatabase } from '../platform/crypto/sealed-database.ts';
 import type { Database } from '../platform/postgres/database.ts';
 import { query } from '../platform/postgres/sql.ts';
 import { endpointName, knownEndpoint } from './endpoints.ts';
-import { endpointClientKeyPlace } from './sealed-columns.ts';
-import { lockEndpoint, setEndpointCertificate } from './store.ts';
 
 /** PEM; the certificate may bring its chain. */
 export type GivenCertificate = { certificate: string; privateKey: string };

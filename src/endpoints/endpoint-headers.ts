@@ -1,8 +1,8 @@
+import { endpointHeadersPlace } from '../engine/endpoint/sealed-columns.ts';
+import type { Endpoint } from '../engine/endpoint/store.ts';
 import { type SecretBox, SecretBoxError } from '../platform/crypto/secret-box.ts';
 import { invalidValue, shown } from '../platform/request-input.ts';
 import type { EndpointOptions } from './endpoint-options.ts';
-import { endpointHeadersPlace } from './sealed-columns.ts';
-import type { Endpoint } from './store.ts';
 
 type StoredHeaders = { id: string; customHeadersSealed: string | null };
 

@@ -1,12 +1,12 @@
+import { deleteEndpointRow, setEndpointMode } from '../engine/endpoint/store.ts';
+import { wakeDispatcher } from '../engine/queue/enqueue.ts';
+import { haveEnded, openPublishers } from '../engine/queue/publishing-locks.ts';
+import { dropWaiting } from '../engine/queue/remove.ts';
+import { countWaiting, shownCount } from '../engine/queue/waiting.ts';
 import { type Audited, recordChange } from '../platform/audit/audit.ts';
 import type { Database } from '../platform/postgres/database.ts';
 import { checkDescription, RequestError } from '../platform/request-input.ts';
-import { wakeDispatcher } from '../queue/enqueue.ts';
-import { haveEnded, openPublishers } from '../queue/publishing-locks.ts';
-import { dropWaiting } from '../queue/remove.ts';
-import { countWaiting, shownCount } from '../queue/waiting.ts';
 import { endpointName, knownEndpoint, unknownEndpoint } from './endpoints.ts';
-import { deleteEndpointRow, setEndpointMode } from './store.ts';
 
 type Tools = { database: Database } & Audited;
 

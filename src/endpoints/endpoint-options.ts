@@ -1,11 +1,11 @@
 import { listPhoneNumbers } from '../accounts/accounts.ts';
+import type { SettingLimits } from '../engine/endpoint/setting.ts';
+import { type GivenSettings, type StoredSettings, settingsOf } from '../engine/endpoint/settings.ts';
 import type { Config } from '../platform/config/config.ts';
 import { makeHostResolver } from '../platform/http/host-resolver.ts';
 import { makeAddressGuard } from '../platform/http/outbound-url.ts';
 import type { Database } from '../platform/postgres/database.ts';
 import { checkingMember, RequestError, shown } from '../platform/request-input.ts';
-import type { SettingLimits } from './setting.ts';
-import { type GivenSettings, type StoredSettings, settingsOf } from './settings.ts';
 import { checkWabaUrl, type UrlRules } from './url-check.ts';
 
 /** A member that is missing is not changed. */

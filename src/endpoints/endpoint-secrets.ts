@@ -1,10 +1,15 @@
+import { endpointSecretPlace, endpointSigningKeyPlace } from '../engine/endpoint/sealed-columns.ts';
+import { findEndpointSecret, lockEndpoint, replaceEndpointSecret } from '../engine/endpoint/store.ts';
+import {
+  isWebhookSecret,
+  newSigningKey,
+  newWebhookSecret,
+  publicKeyOf,
+} from '../engine/endpoint/webhook-signature.ts';
 import { type Audited, recordChange } from '../platform/audit/audit.ts';
 import type { SealedDatabase } from '../platform/crypto/sealed-database.ts';
 import { checkRowId, invalidValue, RequestError } from '../platform/request-input.ts';
 import { endpointName, knownEndpoint, unknownEndpoint } from './endpoints.ts';
-import { endpointSecretPlace, endpointSigningKeyPlace } from './sealed-columns.ts';
-import { findEndpointSecret, lockEndpoint, replaceEndpointSecret } from './store.ts';
-import { isWebhookSecret, newSigningKey, newWebhookSecret, publicKeyOf } from './webhook-signature.ts';
 
 const DEFAULT_OVERLAP_HOURS = 24;
 const MAX_OVERLAP_HOURS = 168;

@@ -1,25 +1,7 @@
 import { knownWaba } from '../accounts/accounts.ts';
-import { type Actor, type Audited, recordChange } from '../platform/audit/audit.ts';
-import { type CertificateView, certificateView } from '../platform/crypto/client-certificate.ts';
-import type { SealedDatabase } from '../platform/crypto/sealed-database.ts';
-import { type SecretBox, SecretBoxError } from '../platform/crypto/secret-box.ts';
-import type { Database, Transaction } from '../platform/postgres/database.ts';
-import { checkRowId, RequestError } from '../platform/request-input.ts';
-import { applyOrderScope } from '../queue/order-scope.ts';
-import { hasReplayHeads } from '../queue/replay-queue.ts';
-import { countWaiting, type WaitingDeliveries } from '../queue/waiting.ts';
-import { changeAppSecret, refuseUpstreamSecrets, verifyCallback } from './endpoint-app-secret.ts';
-import {
-  changeSealedHeaders,
-  customHeaderNames,
-  type EndpointMove,
-  headersAfterChange,
-  moveDetail,
-} from './endpoint-headers.ts';
-import { checkEndpointOptions, type EndpointOptions, type OptionRules } from './endpoint-options.ts';
-import type { EventFormat } from './event-format.ts';
-import { recoveringSince } from './recovery.ts';
-import { endpointSecretPlace, endpointSigningKeyPlace } from './sealed-columns.ts';
+import type { EventFormat } from '../engine/endpoint/event-format.ts';
+import { recoveringSince } from '../engine/endpoint/recovery.ts';
+import { endpointSecretPlace, endpointSigningKeyPlace } from '../engine/endpoint/sealed-columns.ts';
 import {
   type Endpoint,
   findEndpoint,
@@ -31,8 +13,26 @@ import {
   replaceEndpointSecret,
   type StoredEndpointOptions,
   saveEndpointOptions,
-} from './store.ts';
-import { newSigningKey, newWebhookSecret, publicKeyOf } from './webhook-signature.ts';
+} from '../engine/endpoint/store.ts';
+import { newSigningKey, newWebhookSecret, publicKeyOf } from '../engine/endpoint/webhook-signature.ts';
+import { applyOrderScope } from '../engine/queue/order-scope.ts';
+import { hasReplayHeads } from '../engine/queue/replay-queue.ts';
+import { countWaiting, type WaitingDeliveries } from '../engine/queue/waiting.ts';
+import { type Actor, type Audited, recordChange } from '../platform/audit/audit.ts';
+import { type CertificateView, certificateView } from '../platform/crypto/client-certificate.ts';
+import type { SealedDatabase } from '../platform/crypto/sealed-database.ts';
+import { type SecretBox, SecretBoxError } from '../platform/crypto/secret-box.ts';
+import type { Database, Transaction } from '../platform/postgres/database.ts';
+import { checkRowId, RequestError } from '../platform/request-input.ts';
+import { changeAppSecret, refuseUpstreamSecrets, verifyCallback } from './endpoint-app-secret.ts';
+import {
+  changeSealedHeaders,
+  customHeaderNames,
+  type EndpointMove,
+  headersAfterChange,
+  moveDetail,
+} from './endpoint-headers.ts';
+import { checkEndpointOptions, type EndpointOptions, type OptionRules } from './endpoint-options.ts';
 
 /** Every event is fanned out to all of them. */
 export const MAX_ENDPOINTS = 100;

@@ -8,10 +8,10 @@ import {
   listTenantWabas,
 } from '../accounts/accounts.ts';
 import { deleteEndpoint } from '../endpoints/endpoint-modes.ts';
-import { listEndpoints } from '../endpoints/store.ts';
-import { lockIntake } from '../inbox/intake-lock.ts';
-import { shardOf } from '../inbox/shards.ts';
-import { dropWaitingBodies } from '../inbox/waiting-bodies.ts';
+import { listEndpoints } from '../engine/endpoint/store.ts';
+import { lockIntake } from '../engine/inbox/intake-lock.ts';
+import { shardOf } from '../engine/inbox/shards.ts';
+import { dropWaitingBodies } from '../engine/inbox/waiting-bodies.ts';
 import { deleteKeysOfWaba, revokeKeysOfWaba } from '../keys/key-request-store.ts';
 import { type Audited, recordBy, recordChange } from '../platform/audit/audit.ts';
 import type { Database, Transaction } from '../platform/postgres/database.ts';

@@ -6,9 +6,9 @@ import {
   IS_EMPTY,
 } from '../customers/erase-customers.ts';
 import { forgetAliases } from '../customers/phone-aliases.ts';
-import { expireEventsOf } from '../deliveries/erase-events.ts';
-import { holdIntake, lockIntake } from '../inbox/intake-lock.ts';
-import { shardOf } from '../inbox/shards.ts';
+import { expireEventsOf } from '../engine/deliveries/erase-events.ts';
+import { holdIntake, lockIntake } from '../engine/inbox/intake-lock.ts';
+import { shardOf } from '../engine/inbox/shards.ts';
 import { eraseMessages, expireFiles, rememberMessages, removeFilesOf } from '../messages/erase-messages.ts';
 import { ERASED_MESSAGE, type ErasedMessage } from '../messages/erased-messages.ts';
 import { removeFound } from '../platform/erasing.ts';

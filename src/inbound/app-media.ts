@@ -1,4 +1,4 @@
-import { mediaReadyEventId } from '../deliveries/envelope.ts';
+import { mediaReadyEventId } from '../engine/deliveries/envelope.ts';
 import { insertMedia, type MediaReference, storeMediaTask } from '../messages/media/media.ts';
 import { findMessageIds, messageKey } from '../messages/messages.ts';
 import type { Transaction } from '../platform/postgres/database.ts';

@@ -1,6 +1,6 @@
-import { deleteBodies, replaceBodies } from '../inbox/bodies.ts';
-import { lockIntake } from '../inbox/intake-lock.ts';
-import { shardOf } from '../inbox/shards.ts';
+import { deleteBodies, replaceBodies } from '../engine/inbox/bodies.ts';
+import { lockIntake } from '../engine/inbox/intake-lock.ts';
+import { shardOf } from '../engine/inbox/shards.ts';
 import {
   items,
   type JsonNode,

@@ -1,6 +1,6 @@
 import { findNumberOwners } from '../accounts/accounts.ts';
 import { lockCustomers } from '../customers/customers-lock.ts';
-import { shardOf } from '../inbox/shards.ts';
+import { shardOf } from '../engine/inbox/shards.ts';
 import { completePlaceholders, insertAppMessages, noteFormerStates } from '../messages/app-messages.ts';
 import type { ErasedTable } from '../platform/erasing.ts';
 import { textArray } from '../platform/postgres/arrays.ts';

@@ -1,6 +1,6 @@
-import { putBack, wakeIntake } from '../inbox/bodies.ts';
-import { lockIntake } from '../inbox/intake-lock.ts';
-import { SHARDS } from '../inbox/shards.ts';
+import { putBack, wakeIntake } from '../engine/inbox/bodies.ts';
+import { lockIntake } from '../engine/inbox/intake-lock.ts';
+import { SHARDS } from '../engine/inbox/shards.ts';
 import type { Database } from '../platform/postgres/database.ts';
 import { query, queryValue } from '../platform/postgres/sql.ts';
 

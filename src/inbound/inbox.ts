@@ -1,5 +1,5 @@
-import { insertParts, type NewBody, type SignedBody, wakeIntake } from '../inbox/bodies.ts';
-import { shardOf } from '../inbox/shards.ts';
+import { insertParts, type NewBody, type SignedBody, wakeIntake } from '../engine/inbox/bodies.ts';
+import { shardOf } from '../engine/inbox/shards.ts';
 import { items, member, sourceOf } from '../platform/json/json-text.ts';
 import type { Database } from '../platform/postgres/database.ts';
 import { wabaIdOf } from './split/item-context.ts';

@@ -1,8 +1,8 @@
 import { CUSTOMERS_LOCK } from '../customers/customers-lock.ts';
-import { INTAKE_LOCK } from '../inbox/intake-lock.ts';
+import { INTAKE_LOCK } from '../engine/inbox/intake-lock.ts';
+import { ORDER_SCOPE_LOCK, PUBLISHING_LOCK } from '../engine/queue/publishing-locks.ts';
 import type { Transaction } from '../platform/postgres/database.ts';
 import { query } from '../platform/postgres/sql.ts';
-import { ORDER_SCOPE_LOCK, PUBLISHING_LOCK } from '../queue/publishing-locks.ts';
 
 /** For the function ingest_items, which takes them in this order. */
 export const INGEST_LOCKS: readonly number[] = [

@@ -1,5 +1,5 @@
-import { holdIntake } from '../inbox/intake-lock.ts';
-import { shardOf } from '../inbox/shards.ts';
+import { holdIntake } from '../engine/inbox/intake-lock.ts';
+import { shardOf } from '../engine/inbox/shards.ts';
 import type { ErasedTable } from '../platform/erasing.ts';
 import type { Database } from '../platform/postgres/database.ts';
 import { execute, query, queryColumn } from '../platform/postgres/sql.ts';

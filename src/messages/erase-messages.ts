@@ -1,13 +1,13 @@
-import { mediaReadyEventId } from '../deliveries/envelope.ts';
-import { type ErasedEvent, eraseEvents, quietEvents } from '../deliveries/erase-events.ts';
-import { laneOf } from '../deliveries/lanes.ts';
+import { mediaReadyEventId } from '../engine/deliveries/envelope.ts';
+import { type ErasedEvent, eraseEvents, quietEvents } from '../engine/deliveries/erase-events.ts';
+import { laneOf } from '../engine/deliveries/lanes.ts';
+import { eraseOrderingKeys } from '../engine/queue/ordering-keys.ts';
 import { type ErasureCounts, type FoundFile, NotYetErased, removeFound, sumOf } from '../platform/erasing.ts';
 import type { ObjectStore } from '../platform/object-store/object-store.ts';
 import { columnsOf } from '../platform/postgres/arrays.ts';
 import type { Database, Transaction } from '../platform/postgres/database.ts';
 import { type Binding, deleteUpTo, execute, query, queryColumn } from '../platform/postgres/sql.ts';
 import { deleteTasks, findTasks } from '../platform/temporal/workflow-tasks.ts';
-import { eraseOrderingKeys } from '../queue/ordering-keys.ts';
 import type { ErasedMessage } from './erased-messages.ts';
 import { mediaWorkflowId } from './media/media.ts';
 import { erasedName, localMessageId } from './messages.ts';

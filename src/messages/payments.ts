@@ -1,4 +1,4 @@
-import { laneOf } from '../deliveries/lanes.ts';
+import { laneOf } from '../engine/deliveries/lanes.ts';
 import { epochTimeOf } from '../platform/json/epoch-time.ts';
 import { membersOf } from '../platform/json/json-members.ts';
 import { columnsOf, textArray } from '../platform/postgres/arrays.ts';

@@ -1,4 +1,4 @@
-import { mediaReadyEventId } from '../deliveries/envelope.ts';
+import { mediaReadyEventId } from '../engine/deliveries/envelope.ts';
 import type { Database } from '../platform/postgres/database.ts';
 import { query, queryColumn } from '../platform/postgres/sql.ts';
 import { insertWorkflowTasks } from '../platform/temporal/workflow-tasks.ts';

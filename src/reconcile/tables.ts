@@ -1,11 +1,11 @@
 import { askForAllNumbersAnew } from '../accounts/followed-numbers.ts';
+import { passSequences } from '../engine/queue/passed-numbers.ts';
 import { ERASURE_WORKFLOW_TYPES, eraseAgain, findLostErasure } from '../erasures/lost-erasures.ts';
 import { passOrderNumbers } from '../messages/orders/orders.ts';
 import { listIdSequences, passIds, readGreatestId, readLastId } from '../platform/postgres/id-sequences.ts';
 import { ensurePartitions, readPartitions } from '../platform/postgres/partitions.ts';
 import { taskQueues } from '../platform/temporal/workflow-options.ts';
 import { listWorkflows } from '../platform/temporal/workflow-states.ts';
-import { passSequences } from '../queue/passed-numbers.ts';
 import type { Look, ReconcileTools, Tally } from './findings.ts';
 
 /** What is drawn from the tables must be right before anything else is written. */

@@ -1,3 +1,5 @@
+import { deliveryIdOfWorkflow } from '../engine/queue/claim.ts';
+import { findOpenDeliveries } from '../engine/queue/sweep.ts';
 import { endSentMessage } from '../messages/restored.ts';
 import { taskQueues } from '../platform/temporal/workflow-options.ts';
 import {
@@ -10,8 +12,6 @@ import {
   type WorkflowState,
 } from '../platform/temporal/workflow-states.ts';
 import { findTasks, listStartedTasks, wakeTask } from '../platform/temporal/workflow-tasks.ts';
-import { deliveryIdOfWorkflow } from '../queue/claim.ts';
-import { findOpenDeliveries } from '../queue/sweep.ts';
 import type { Look, ReconcileTools, Tally } from './findings.ts';
 
 const PAGE = 200;

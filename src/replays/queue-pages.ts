@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
+import { openReplayDeliveries } from '../engine/queue/replay-queue.ts';
+import { findOpenDeliveries } from '../engine/queue/sweep.ts';
 import type { Database } from '../platform/postgres/database.ts';
-import { openReplayDeliveries } from '../queue/replay-queue.ts';
-import { findOpenDeliveries } from '../queue/sweep.ts';
 import { queueReplayPage } from './replay-steps.ts';
 import type { Replay } from './replay-store.ts';
 

@@ -1,4 +1,4 @@
-import { FORMAT_TAKES_EVENT } from '../endpoints/event-format.ts';
+import { FORMAT_TAKES_EVENT } from '../engine/endpoint/event-format.ts';
 import { type EventType, typeIsAmong, typeIsWanted } from '../platform/event-type.ts';
 import type { Database } from '../platform/postgres/database.ts';
 import { type Binding, query, queryValue } from '../platform/postgres/sql.ts';

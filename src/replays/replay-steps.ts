@@ -1,14 +1,14 @@
-import type { OrderScope } from '../endpoints/endpoint-settings.ts';
-import type { Database, Transaction } from '../platform/postgres/database.ts';
-import { query, queryValue } from '../platform/postgres/sql.ts';
-import { dayOfUuidV7, lowestUuidAt, msOfUuidV7, uuidV7 } from '../platform/public-ids.ts';
-import { finishTask, insertWorkflowTasks, type TaskKind } from '../platform/temporal/workflow-tasks.ts';
+import type { OrderScope } from '../engine/endpoint/endpoint-settings.ts';
 import {
   applyReplayState,
   openReplayDeliveries,
   queueReplayDeliveries,
   type ReplayDelivery,
-} from '../queue/replay-queue.ts';
+} from '../engine/queue/replay-queue.ts';
+import type { Database, Transaction } from '../platform/postgres/database.ts';
+import { query, queryValue } from '../platform/postgres/sql.ts';
+import { dayOfUuidV7, lowestUuidAt, msOfUuidV7, uuidV7 } from '../platform/public-ids.ts';
+import { finishTask, insertWorkflowTasks, type TaskKind } from '../platform/temporal/workflow-tasks.ts';
 import { type IdSpan, type ReplaySelection, selectedDeliveries, selectedUnsent } from './replay-selection.ts';
 import {
   findReplay,

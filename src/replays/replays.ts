@@ -1,5 +1,5 @@
 import { knownWaba } from '../accounts/accounts.ts';
-import { listEndpoints } from '../endpoints/store.ts';
+import { listEndpoints } from '../engine/endpoint/store.ts';
 import { type Audited, recordChange } from '../platform/audit/audit.ts';
 import type { Database } from '../platform/postgres/database.ts';
 import { msOfUuidV7, publicDeliveryId, publicEventId } from '../platform/public-ids.ts';

@@ -1,6 +1,6 @@
 import { ACCOUNT_SECRETS } from '../accounts/sealed-columns.ts';
 import { ALERT_SECRETS } from '../alerts/sealed-columns.ts';
-import { ENDPOINT_SECRETS } from '../endpoints/sealed-columns.ts';
+import { ENDPOINT_SECRETS } from '../engine/endpoint/sealed-columns.ts';
 import { ERASURE_SECRETS } from '../erasures/sealed-columns.ts';
 import { MAIL_SECRETS } from '../mail/sealed-columns.ts';
 import { INSTALLATION_SECRETS } from '../platform/crypto/installation-secret.ts';

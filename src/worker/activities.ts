@@ -11,7 +11,7 @@ import { makeMailActivities } from '../activities/send-mail.ts';
 import { makeSendMessageActivities } from '../activities/send-message.ts';
 import { makeStoreInboundMediaActivities } from '../activities/store-inbound-media.ts';
 import type { AlertActivityTools } from '../alerts/attempt-alert.ts';
-import type { Delivery } from '../deliveries/worker.ts';
+import type { Delivery } from '../engine/deliveries/worker.ts';
 import type { MailActivityTools } from '../mail/attempt-mail.ts';
 import { makeMailSender } from '../mail/smtp.ts';
 import { makeMediaUrls } from '../messages/media/media-urls.ts';

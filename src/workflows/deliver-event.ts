@@ -8,8 +8,8 @@ import {
   setHandler,
 } from '@temporalio/workflow';
 import type { DeliverEventActivities } from '../activities/deliver-event.ts';
-import type { DeliverEventInput } from '../deliveries/dispatch/start-workflows.ts';
-import type { DeliveryNews } from '../deliveries/run-news.ts';
+import type { DeliverEventInput } from '../engine/deliveries/dispatch/start-workflows.ts';
+import type { DeliveryNews } from '../engine/deliveries/run-news.ts';
 import { NEWS_SIGNAL } from '../platform/temporal/workflow-options.ts';
 import { activitiesOn, resultOf } from './kit.ts';
 

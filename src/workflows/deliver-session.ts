@@ -7,7 +7,7 @@ import {
   TimeoutFailure,
 } from '@temporalio/workflow';
 import type { DeliverSessionActivities } from '../activities/deliver-session.ts';
-import type { DeliverSessionInput } from '../deliveries/dispatch/start-workflows.ts';
+import type { DeliverSessionInput } from '../engine/deliveries/dispatch/start-workflows.ts';
 
 /** Long before the server asks for it, and rarely: an activity lasts an hour. */
 const HOURS_PER_RUN = 100;

@@ -15,8 +15,8 @@ import {
   workflowInfo,
 } from '@temporalio/workflow';
 import type { EndpointTroubleActivities, TroubleAction } from '../activities/endpoint-trouble.ts';
-import type { EndpointTroubleInput } from '../deliveries/dispatch/trouble-watch.ts';
-import type { ReportedFailure, TroubleShown } from '../deliveries/trouble/look.ts';
+import type { EndpointTroubleInput } from '../engine/deliveries/dispatch/trouble-watch.ts';
+import type { ReportedFailure, TroubleShown } from '../engine/deliveries/trouble/look.ts';
 import { LOST_WORKER_RETRY, NEWS_SIGNAL, searchAttributes } from '../platform/temporal/workflow-options.ts';
 
 const LOOKS_PER_RUN = 200;

@@ -1,6 +1,11 @@
 import { randomUUID } from 'node:crypto';
+import {
+  type ClaimedDelivery,
+  claimDue,
+  type DueShare,
+  findDueEndpoints,
+} from '../../src/engine/queue/claim.ts';
 import type { Database } from '../../src/platform/postgres/database.ts';
-import { type ClaimedDelivery, claimDue, type DueShare, findDueEndpoints } from '../../src/queue/claim.ts';
 
 /** All open endpoints with something due, each with the same share. */
 export async function dueShares(database: Database, share: number): Promise<DueShare[]> {

@@ -1,7 +1,7 @@
-import { makeEndpointHealth } from '../../src/deliveries/breaker.ts';
-import { EndpointLimiter } from '../../src/deliveries/loop/attempt-limits.ts';
-import { DeliveryLoop, type LoopTools } from '../../src/deliveries/loop/delivery-loop.ts';
-import { DeliveryRuns } from '../../src/deliveries/loop/delivery-runs.ts';
+import { makeEndpointHealth } from '../../src/engine/deliveries/breaker.ts';
+import { EndpointLimiter } from '../../src/engine/deliveries/loop/attempt-limits.ts';
+import { DeliveryLoop, type LoopTools } from '../../src/engine/deliveries/loop/delivery-loop.ts';
+import { DeliveryRuns } from '../../src/engine/deliveries/loop/delivery-runs.ts';
 import type { Database } from '../../src/platform/postgres/database.ts';
 import { query } from '../../src/platform/postgres/sql.ts';
 import type { HttpSender } from '../../src/platform/sender/http-sender.ts';

@@ -1,8 +1,8 @@
-import { endpointSecretPlace } from '../../src/endpoints/sealed-columns.ts';
-import { newWebhookSecret } from '../../src/endpoints/webhook-signature.ts';
+import { endpointSecretPlace } from '../../src/engine/endpoint/sealed-columns.ts';
+import { newWebhookSecret } from '../../src/engine/endpoint/webhook-signature.ts';
+import { enqueueDeliveries } from '../../src/engine/queue/enqueue.ts';
 import type { Database } from '../../src/platform/postgres/database.ts';
 import { execute, query } from '../../src/platform/postgres/sql.ts';
-import { enqueueDeliveries } from '../../src/queue/enqueue.ts';
 import { newQueuedRow } from './queued-rows.ts';
 import { testSecretBox } from './test-accounts.ts';
 

@@ -1,8 +1,8 @@
+import { insertDeliveries } from '../../src/engine/queue/delivery-log.ts';
+import { enqueueDeliveries } from '../../src/engine/queue/enqueue.ts';
 import type { Database } from '../../src/platform/postgres/database.ts';
 import { query } from '../../src/platform/postgres/sql.ts';
 import { dayOfUuidV7, uuidV7 } from '../../src/platform/public-ids.ts';
-import { insertDeliveries } from '../../src/queue/delivery-log.ts';
-import { enqueueDeliveries } from '../../src/queue/enqueue.ts';
 
 /** A delivery of an event of its own, to be queued. */
 export function newQueuedRow(endpointId: string, lane: string, released = true, wabaId = '900000000000101') {

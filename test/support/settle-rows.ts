@@ -1,8 +1,8 @@
 import { randomUUID } from 'node:crypto';
+import type { ClaimedDelivery } from '../../src/engine/queue/claim.ts';
+import { type Claim, type SettledDelivery, settleDeliveries } from '../../src/engine/queue/settle.ts';
 import type { Database, Transaction } from '../../src/platform/postgres/database.ts';
 import { execute, query } from '../../src/platform/postgres/sql.ts';
-import type { ClaimedDelivery } from '../../src/queue/claim.ts';
-import { type Claim, type SettledDelivery, settleDeliveries } from '../../src/queue/settle.ts';
 
 /** Records that these claims were delivered, as production does; returns the ids of those that were still in force. */
 export async function settleDelivered(database: Database, claims: readonly Claim[]): Promise<string[]> {

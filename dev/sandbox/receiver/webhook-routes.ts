@@ -1,7 +1,7 @@
 import { timingSafeEqual } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
-import { signStandard, UnusableSignatureInputError } from '../../../src/endpoints/webhook-signature.ts';
+import { signStandard, UnusableSignatureInputError } from '../../../src/engine/endpoint/webhook-signature.ts';
 import type { Behaviour, Behaviours } from './behaviour.ts';
 import type { EndpointSecrets } from './endpoint-secrets.ts';
 import type { ReceivedWebhook, ReceivedWebhooks } from './received-webhooks.ts';

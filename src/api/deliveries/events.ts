@@ -16,7 +16,7 @@ import {
   publishingHorizonMs,
   readEventBodies,
 } from '../../deliveries/log/events.ts';
-import { sentHeaders } from '../../deliveries/webhook-request.ts';
+import { sentHeaders } from '../../engine/deliveries/webhook-request.ts';
 import type { EventType } from '../../platform/event-type.ts';
 import { EventTypeSchema } from '../../platform/event-type-schema.ts';
 import type { Database } from '../../platform/postgres/database.ts';

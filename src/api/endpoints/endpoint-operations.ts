@@ -12,9 +12,9 @@ import {
   sameUrlNotice,
   updateEndpoint,
 } from '../../endpoints/endpoints.ts';
+import { shownCount } from '../../engine/queue/waiting.ts';
 import { alignedFields } from '../../platform/cli/admin-action.ts';
 import { invalidValue } from '../../platform/request-input.ts';
-import { shownCount } from '../../queue/waiting.ts';
 import { PageQuery, readPage } from '../external/page.ts';
 import { count, listOf, text } from '../external/schema-kit.ts';
 import { urlFor } from '../keys/api-key-auth.ts';

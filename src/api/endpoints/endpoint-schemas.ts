@@ -7,7 +7,7 @@ import {
   type SettingName,
   type StoredSettings,
   settingsOf,
-} from '../../endpoints/settings.ts';
+} from '../../engine/endpoint/settings.ts';
 import type { Database } from '../../platform/postgres/database.ts';
 import {
   accountObjectPath,

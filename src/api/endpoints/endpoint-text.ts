@@ -7,12 +7,12 @@ import {
   installationSettings,
   type Section,
   textOf,
-} from '../../endpoints/setting.ts';
-import { type AnySetting, settingsOf } from '../../endpoints/settings.ts';
+} from '../../engine/endpoint/setting.ts';
+import { type AnySetting, settingsOf } from '../../engine/endpoint/settings.ts';
+import { shownCount } from '../../engine/queue/waiting.ts';
 import { type AdminOutcome, alignedFields, alignedTable } from '../../platform/cli/admin-action.ts';
 import type { Config } from '../../platform/config/config.ts';
 import { workflowUrl } from '../../platform/temporal/client-connection.ts';
-import { shownCount } from '../../queue/waiting.ts';
 
 /** Without a WABA: those of all. */
 export function describeEndpoints(endpoints: readonly EndpointStatus[], wabaId?: string): AdminOutcome {

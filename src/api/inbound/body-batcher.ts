@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { SignedBody } from '../../inbox/bodies.ts';
+import type { SignedBody } from '../../engine/inbox/bodies.ts';
 
 /** Why a body was not acknowledged; upstream should send it again. */
 export class BodyNotStoredError extends Error {

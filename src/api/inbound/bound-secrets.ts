@@ -1,7 +1,7 @@
 import { findNumberOwners } from '../../accounts/accounts.ts';
+import type { SignedBody } from '../../engine/inbox/bodies.ts';
 import { phoneNumberIdOf, wabaIdOf } from '../../inbound/split/item-context.ts';
 import { upstreamRootOf } from '../../inbound/split/upstream-items.ts';
-import type { SignedBody } from '../../inbox/bodies.ts';
 import { items, member, sourceWithEdits, type TextEdit } from '../../platform/json/json-text.ts';
 import type { Database } from '../../platform/postgres/database.ts';
 

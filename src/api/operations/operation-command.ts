@@ -91,7 +91,7 @@ async function withCall<T>(tools: AdminTools, wabaId: string, run: (call: Call) 
   let close: (() => Promise<void>) | null = null;
   const startDelivery: Call['testEvents']['startDelivery'] = async (label) => {
     // Loading the Temporal client takes half a second, which no other command needs.
-    const { openDeliveryStarter } = await import('../../deliveries/delivery-starter.ts');
+    const { openDeliveryStarter } = await import('../../engine/deliveries/delivery-starter.ts');
     const starter = openDeliveryStarter(config);
     close = () => starter.close();
     return await starter.start(label);

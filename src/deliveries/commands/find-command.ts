@@ -1,4 +1,5 @@
 import { Command, InvalidArgumentError } from 'commander';
+import { deliveryIdOfWorkflow } from '../../engine/queue/claim.ts';
 import { adminAction, alignedFields, alignedTable } from '../../platform/cli/admin-action.ts';
 import type { Config } from '../../platform/config/config.ts';
 import { openEventIdHash } from '../../platform/crypto/installation-secret.ts';
@@ -17,7 +18,6 @@ import {
 import { invalidValue, shown } from '../../platform/request-input.ts';
 import { workflowListUrl, workflowUrl } from '../../platform/temporal/client-connection.ts';
 import { eventQuery } from '../../platform/temporal/workflow-options.ts';
-import { deliveryIdOfWorkflow } from '../../queue/claim.ts';
 import {
   type EventAttempt,
   type EventDelivery,

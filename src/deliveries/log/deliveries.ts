@@ -1,9 +1,9 @@
-import type { EndpointMode } from '../../endpoints/endpoint-settings.ts';
+import type { EndpointMode } from '../../engine/endpoint/endpoint-settings.ts';
+import type { QueueState } from '../../engine/queue/states.ts';
 import type { EventType } from '../../platform/event-type.ts';
 import type { Database } from '../../platform/postgres/database.ts';
 import { query, queryOne } from '../../platform/postgres/sql.ts';
 import { dayOfUuidV7 } from '../../platform/public-ids.ts';
-import type { QueueState } from '../../queue/states.ts';
 
 export const DELIVERY_STATES = ['pending', 'delivered', 'failed', 'dropped'] as const;
 

@@ -1,9 +1,9 @@
+import { PUBLISHING_LOCK } from '../../engine/queue/publishing-locks.ts';
 import { type EventType, includesType, typeIsWanted } from '../../platform/event-type.ts';
 import type { Database } from '../../platform/postgres/database.ts';
 import { LOCKS_MAX_AGE_MS, recentRead } from '../../platform/postgres/recent-read.ts';
 import { query, queryColumn, queryOne, queryValue } from '../../platform/postgres/sql.ts';
 import { dayOfUuidV7, lowestUuidAt, msOfUuidV7 } from '../../platform/public-ids.ts';
-import { PUBLISHING_LOCK } from '../../queue/publishing-locks.ts';
 import { type DeliveryState, summarizeDeliveries } from './deliveries.ts';
 
 /** Which events to list; null means no restriction. Times are Unix time in ms, `untilMs` is exclusive. */

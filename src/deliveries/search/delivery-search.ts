@@ -1,3 +1,5 @@
+import { mediaReadyEventId } from '../../engine/deliveries/envelope.ts';
+import { deliveryIdOfWorkflow } from '../../engine/queue/claim.ts';
 import type { Database } from '../../platform/postgres/database.ts';
 import { query, queryColumn } from '../../platform/postgres/sql.ts';
 import {
@@ -7,8 +9,6 @@ import {
   lowestUuidAt,
   msOfUuidV7,
 } from '../../platform/public-ids.ts';
-import { deliveryIdOfWorkflow } from '../../queue/claim.ts';
-import { mediaReadyEventId } from '../envelope.ts';
 import { describeDeliveries, type ListedDelivery } from '../log/deliveries.ts';
 import {
   checkDeliveryFilter,

@@ -1,8 +1,8 @@
+import { removeDelivery } from '../../engine/queue/remove.ts';
 import { type Audited, recordChange } from '../../platform/audit/audit.ts';
 import type { Database } from '../../platform/postgres/database.ts';
 import { deliveryUuidOf, publicDeliveryId } from '../../platform/public-ids.ts';
 import { RequestError } from '../../platform/request-input.ts';
-import { removeDelivery } from '../../queue/remove.ts';
 import {
   type DeliveryDetail,
   findDeliveryDetail,

@@ -1,9 +1,9 @@
 import { type Command, InvalidArgumentError, Option } from 'commander';
+import type { Kind } from '../../engine/endpoint/setting.ts';
+import { type AnySetting, settingsOf } from '../../engine/endpoint/settings.ts';
 import { parseList, parseNumber, readStdin } from '../../platform/cli/given-text.ts';
 import { invalidValue } from '../../platform/request-input.ts';
 import type { EndpointOptions } from '../endpoint-options.ts';
-import type { Kind } from '../setting.ts';
-import { type AnySetting, settingsOf } from '../settings.ts';
 
 const PARSERS: Record<Kind, (text: string) => unknown> = {
   text: (text) => text,

@@ -6,11 +6,11 @@ import {
   eraseCustomers,
 } from '../../customers/erase-customers.ts';
 import { eraseAliases } from '../../customers/phone-aliases.ts';
+import { hasNewBodies } from '../../engine/inbox/bodies.ts';
+import { holdIntake, lockIntake } from '../../engine/inbox/intake-lock.ts';
+import { shardOf } from '../../engine/inbox/shards.ts';
 import { eraseFromBodies, FIRST_BODY } from '../../inbound/erase-bodies.ts';
 import { dropHistory } from '../../inbound/history.ts';
-import { hasNewBodies } from '../../inbox/bodies.ts';
-import { holdIntake, lockIntake } from '../../inbox/intake-lock.ts';
-import { shardOf } from '../../inbox/shards.ts';
 import {
   eraseMessages,
   erasePacing,

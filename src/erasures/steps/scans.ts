@@ -1,5 +1,6 @@
-import { type ErasedEvent, quietEvents } from '../../deliveries/erase-events.ts';
-import { laneOf } from '../../deliveries/lanes.ts';
+import { type ErasedEvent, quietEvents } from '../../engine/deliveries/erase-events.ts';
+import { laneOf } from '../../engine/deliveries/lanes.ts';
+import { eraseOrderingKeys } from '../../engine/queue/ordering-keys.ts';
 import {
   eraseEventsAndPayments,
   erasePaymentReports,
@@ -8,7 +9,6 @@ import {
 import { byteaArray } from '../../platform/postgres/arrays.ts';
 import type { Database } from '../../platform/postgres/database.ts';
 import { query } from '../../platform/postgres/sql.ts';
-import { eraseOrderingKeys } from '../../queue/ordering-keys.ts';
 import { type ErasureStep, idUntils, type StepContext } from '../erasure-step.ts';
 
 // What no id leads to, such as a status of a message that another system sent, is found by the customer's ids in its

@@ -3,11 +3,13 @@ import { UPSTREAM_TROUBLES } from '../../accounts/upstream-troubles.ts';
 import { ALERT_TABLES } from '../../alerts/alerts.ts';
 import { CUSTOMER_TABLES } from '../../customers/erase-customers.ts';
 import { PHONE_ALIASES } from '../../customers/phone-aliases.ts';
-import { eventsOfWaba, quietEvents } from '../../deliveries/erase-events.ts';
+import { eventsOfWaba, quietEvents } from '../../engine/deliveries/erase-events.ts';
+import { QUARANTINE_COUNTS } from '../../engine/inbox/quarantine-counts.ts';
+import { ALERT_NOTICES } from '../../engine/notices/alert-notices.ts';
+import { eraseDeliveriesOfWaba, ORDERING_KEYS } from '../../engine/queue/erase-deliveries.ts';
 import { eraseWabaBodies, FIRST_BODY } from '../../inbound/erase-bodies.ts';
 import { HISTORY_PIECES } from '../../inbound/history.ts';
 import { ERASED_REPEATS } from '../../inbound/repeats.ts';
-import { QUARANTINE_COUNTS } from '../../inbox/quarantine-counts.ts';
 import { eraseEventsAndPayments } from '../../messages/erase-messages.ts';
 import {
   eraseFilesOfWaba,
@@ -18,12 +20,10 @@ import {
   stopMessagesOfWaba,
   uploadsOfWaba,
 } from '../../messages/erase-waba-messages.ts';
-import { ALERT_NOTICES } from '../../notices/alert-notices.ts';
 import { type ErasedTable, eraseRowsOfWaba, NotYetErased } from '../../platform/erasing.ts';
 import type { Database } from '../../platform/postgres/database.ts';
 import { query } from '../../platform/postgres/sql.ts';
 import { deleteTasks, listTasksOfWaba } from '../../platform/temporal/workflow-tasks.ts';
-import { eraseDeliveriesOfWaba, ORDERING_KEYS } from '../../queue/erase-deliveries.ts';
 import { REPLAYS } from '../../replays/replay-store.ts';
 import { deleteEmptyWaba, removeWaba } from '../account-removal.ts';
 import { auditStep, type ErasureStep, fileStep, rowStep, type StepContext } from '../erasure-step.ts';

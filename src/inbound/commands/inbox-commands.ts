@@ -1,5 +1,5 @@
 import { Command } from 'commander';
-import { readWaitingBodies } from '../../inbox/waiting-bodies.ts';
+import { readWaitingBodies } from '../../engine/inbox/waiting-bodies.ts';
 import { adminAction, alignedFields, alignedTable } from '../../platform/cli/admin-action.ts';
 import { countInbox, listQuarantineReasons, oldestWaitingBodyAt, retryInbox } from '../inbox-admin.ts';
 

@@ -1,7 +1,12 @@
 import { askForNumbers, askForNumbersAgain } from '../../accounts/followed-numbers.ts';
-import { finishBodies, type InboxBody, type InboxOutcome, type QuarantineNote } from '../../inbox/bodies.ts';
-import { countQuarantined, type QuarantineCount } from '../../inbox/quarantine-counts.ts';
-import { AWAITS_NUMBER, insertWaitingBodies } from '../../inbox/waiting-bodies.ts';
+import {
+  finishBodies,
+  type InboxBody,
+  type InboxOutcome,
+  type QuarantineNote,
+} from '../../engine/inbox/bodies.ts';
+import { countQuarantined, type QuarantineCount } from '../../engine/inbox/quarantine-counts.ts';
+import { AWAITS_NUMBER, insertWaitingBodies } from '../../engine/inbox/waiting-bodies.ts';
 import type { Transaction } from '../../platform/postgres/database.ts';
 import type { UpstreamItem } from '../split/upstream-items.ts';
 import type { BodyPortion, ReadBody } from './portions.ts';

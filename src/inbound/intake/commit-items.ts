@@ -3,14 +3,14 @@ import {
   type DrawnIds,
   touchConversations,
 } from '../../customers/customers.ts';
-import { findSubscribers, type NewEvent, publishTo } from '../../deliveries/publish.ts';
-import type { Subscriber } from '../../endpoints/endpoint-settings.ts';
+import { findSubscribers, type NewEvent, publishTo } from '../../engine/deliveries/publish.ts';
+import type { Subscriber } from '../../engine/endpoint/endpoint-settings.ts';
+import type { ClaimedDelivery } from '../../engine/queue/claim.ts';
+import type { DirectClaimer } from '../../engine/queue/enqueue.ts';
 import { insertInboundMessages, messageKey, type NewInboundMessage } from '../../messages/messages.ts';
 import { insertPaymentReports } from '../../messages/payments.ts';
 import { markedMessageId, recordStatuses } from '../../messages/statuses.ts';
 import { LastStatements, type Transaction } from '../../platform/postgres/database.ts';
-import type { ClaimedDelivery } from '../../queue/claim.ts';
-import type { DirectClaimer } from '../../queue/enqueue.ts';
 import { drawForNewCustomers, findCustomers, saveCustomers } from '../customers/save-customers.ts';
 import { applyFields } from '../fields/apply-fields.ts';
 import type { MessageItem } from '../split/message-items.ts';

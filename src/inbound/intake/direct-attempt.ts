@@ -1,9 +1,9 @@
-import { findOldestBodies, insertParts, type NewBody } from '../../inbox/bodies.ts';
-import { intakeEpochs } from '../../inbox/intake-lock.ts';
+import { findOldestBodies, insertParts, type NewBody } from '../../engine/inbox/bodies.ts';
+import { intakeEpochs } from '../../engine/inbox/intake-lock.ts';
+import type { ClaimedDelivery } from '../../engine/queue/claim.ts';
+import type { DirectClaims } from '../../engine/queue/enqueue.ts';
 import { tracing } from '../../platform/metrics/metrics.ts';
 import type { Transaction } from '../../platform/postgres/database.ts';
-import type { ClaimedDelivery } from '../../queue/claim.ts';
-import type { DirectClaims } from '../../queue/enqueue.ts';
 import { tryIntakeLocks } from '../locks.ts';
 import type { Owned, UpstreamItem } from '../split/upstream-items.ts';
 import { commitItems } from './commit-items.ts';

@@ -1,5 +1,5 @@
-import type { SignedBody } from '../../inbox/bodies.ts';
-import { SHARDS } from '../../inbox/shards.ts';
+import type { SignedBody } from '../../engine/inbox/bodies.ts';
+import { SHARDS } from '../../engine/inbox/shards.ts';
 import type { KeepAtOnce } from '../inbox.ts';
 import { keepAndTakeIn, type UnderWay, type Ways } from './direct-attempt.ts';
 import type { IntakeLoop } from './intake-loop.ts';

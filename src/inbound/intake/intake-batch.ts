@@ -1,9 +1,9 @@
-import type { InboxOutcome } from '../../inbox/bodies.ts';
+import type { InboxOutcome } from '../../engine/inbox/bodies.ts';
+import type { ClaimedDelivery } from '../../engine/queue/claim.ts';
+import type { DirectClaims } from '../../engine/queue/enqueue.ts';
 import { tracing } from '../../platform/metrics/metrics.ts';
 import { LastStatements, type Transaction } from '../../platform/postgres/database.ts';
 import { isDataError, isLockTimeout } from '../../platform/postgres/error-class.ts';
-import type { ClaimedDelivery } from '../../queue/claim.ts';
-import type { DirectClaims } from '../../queue/enqueue.ts';
 import type { UpstreamItem } from '../split/upstream-items.ts';
 import { takePortions } from './backlog.ts';
 import { finish } from './body-outcomes.ts';

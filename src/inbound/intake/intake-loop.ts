@@ -1,5 +1,5 @@
-import { findOldestBodies } from '../../inbox/bodies.ts';
-import { SHARDS } from '../../inbox/shards.ts';
+import { findOldestBodies } from '../../engine/inbox/bodies.ts';
+import { SHARDS } from '../../engine/inbox/shards.ts';
 import type { Loop, LoopStatus } from '../../platform/loop.ts';
 import { takeInShards } from './intake-batch.ts';
 import type { IntakeTools } from './intake-tools.ts';

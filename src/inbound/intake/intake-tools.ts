@@ -1,8 +1,8 @@
-import type { InboxOutcome } from '../../inbox/bodies.ts';
+import type { InboxOutcome } from '../../engine/inbox/bodies.ts';
+import type { DirectClaims } from '../../engine/queue/enqueue.ts';
 import type { Logger } from '../../platform/logger.ts';
 import type { TracedEvent } from '../../platform/metrics/metrics.ts';
 import type { Database } from '../../platform/postgres/database.ts';
-import type { DirectClaims } from '../../queue/enqueue.ts';
 import type { UpstreamItem } from '../split/upstream-items.ts';
 import type { IntakeMemory } from './shard-memory.ts';
 

@@ -1,4 +1,4 @@
-import type { NewEvent } from '../../deliveries/publish.ts';
+import type { NewEvent } from '../../engine/deliveries/publish.ts';
 import { upstreamTypeOf } from '../../platform/event-type.ts';
 import type { MessageItem } from '../split/message-items.ts';
 import type { Owned, UpstreamItem } from '../split/upstream-items.ts';

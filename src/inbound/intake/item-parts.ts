@@ -1,5 +1,5 @@
-import { mediaReadyEventId } from '../../deliveries/envelope.ts';
-import type { NewEvent, PublishedEvent } from '../../deliveries/publish.ts';
+import { mediaReadyEventId } from '../../engine/deliveries/envelope.ts';
+import type { NewEvent, PublishedEvent } from '../../engine/deliveries/publish.ts';
 import { insertMedia, storeMediaTask } from '../../messages/media/media.ts';
 import { findMessageIds, messageKey } from '../../messages/messages.ts';
 import { enrichOrderTask, insertOrders } from '../../messages/orders/orders.ts';

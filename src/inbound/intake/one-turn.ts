@@ -1,12 +1,12 @@
-import { PUBLISH_PARAMETERS, planPublishing, type StoredEvents } from '../../deliveries/publish.ts';
-import type { NewBody } from '../../inbox/bodies.ts';
+import { PUBLISH_PARAMETERS, planPublishing, type StoredEvents } from '../../engine/deliveries/publish.ts';
+import type { NewBody } from '../../engine/inbox/bodies.ts';
+import type { ClaimedDelivery } from '../../engine/queue/claim.ts';
+import type { DirectClaimer } from '../../engine/queue/enqueue.ts';
 import { messageKey } from '../../messages/messages.ts';
 import { markedMessageId, statesKept } from '../../messages/statuses.ts';
 import { byteaArray, textArray } from '../../platform/postgres/arrays.ts';
 import type { Database } from '../../platform/postgres/database.ts';
 import { query } from '../../platform/postgres/sql.ts';
-import type { ClaimedDelivery } from '../../queue/claim.ts';
-import type { DirectClaimer } from '../../queue/enqueue.ts';
 import { erasedNameOf } from '../erased-name.ts';
 import { INGEST_LOCKS } from '../locks.ts';
 import type { Owned } from '../split/upstream-items.ts';

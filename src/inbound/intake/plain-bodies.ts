@@ -1,4 +1,4 @@
-import type { NewBody, SignedBody } from '../../inbox/bodies.ts';
+import type { NewBody, SignedBody } from '../../engine/inbox/bodies.ts';
 import { newBodies } from '../inbox.ts';
 import { splitUpstreamBody, type UpstreamItem } from '../split/upstream-items.ts';
 import type { KnownCustomers } from './known-customers.ts';

@@ -1,4 +1,4 @@
-import type { InboxBody } from '../../inbox/bodies.ts';
+import type { InboxBody } from '../../engine/inbox/bodies.ts';
 import { type QuarantinedPart, splitUpstreamBody, type UpstreamItem } from '../split/upstream-items.ts';
 
 export type ReadBody = {

@@ -1,5 +1,5 @@
-import { mediaReadyData, mediaReadyEventId } from '../../deliveries/envelope.ts';
-import { publishEvents } from '../../deliveries/publish.ts';
+import { mediaReadyData, mediaReadyEventId } from '../../engine/deliveries/envelope.ts';
+import { publishEvents } from '../../engine/deliveries/publish.ts';
 import type { ObjectStore } from '../../platform/object-store/object-store.ts';
 import type { Database, Transaction } from '../../platform/postgres/database.ts';
 import { finishTask } from '../../platform/temporal/workflow-tasks.ts';

@@ -1,4 +1,4 @@
-import { releaseReservedEvent } from '../../deliveries/release-event.ts';
+import { releaseReservedEvent } from '../../engine/deliveries/release-event.ts';
 import type { Config } from '../../platform/config/config.ts';
 import { openGraphClient } from '../../platform/graph/graph-client.ts';
 import type { Logger } from '../../platform/logger.ts';

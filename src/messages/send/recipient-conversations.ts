@@ -9,7 +9,7 @@ import {
 } from '../../customers/customers.ts';
 import { lockCustomers } from '../../customers/customers-lock.ts';
 import { actualPhones, noteAliases } from '../../customers/phone-aliases.ts';
-import { shardOf } from '../../inbox/shards.ts';
+import { shardOf } from '../../engine/inbox/shards.ts';
 import type { Transaction } from '../../platform/postgres/database.ts';
 
 /** A phone (digits) or a business-scoped user id. */

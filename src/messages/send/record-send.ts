@@ -1,4 +1,4 @@
-import { publishEvents } from '../../deliveries/publish.ts';
+import { publishEvents } from '../../engine/deliveries/publish.ts';
 import type { Database, Transaction } from '../../platform/postgres/database.ts';
 import { retryBriefly } from '../../platform/temporal/activity-kit.ts';
 import { finishTask } from '../../platform/temporal/workflow-tasks.ts';

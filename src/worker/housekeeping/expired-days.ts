@@ -1,4 +1,5 @@
-import { forgetWaitingBodies } from '../../inbox/waiting-bodies.ts';
+import { forgetWaitingBodies } from '../../engine/inbox/waiting-bodies.ts';
+import { forgetOldOrderingKeys } from '../../engine/queue/ordering-keys.ts';
 import type { Logger } from '../../platform/logger.ts';
 import type { Database } from '../../platform/postgres/database.ts';
 import { isLockTimeout } from '../../platform/postgres/error-class.ts';
@@ -10,7 +11,6 @@ import {
   TABLE_LOCK_TIMEOUT_MS,
 } from '../../platform/postgres/partitions.ts';
 import { queryColumn, queryValue } from '../../platform/postgres/sql.ts';
-import { forgetOldOrderingKeys } from '../../queue/ordering-keys.ts';
 import { clearPartition, listNeededIds, MOST_MOVED } from './needed-rows.ts';
 
 /** For how many days each is kept; 0: for ever. */

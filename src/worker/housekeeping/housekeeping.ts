@@ -2,8 +2,9 @@ import { forgetOldTroubles } from '../../accounts/upstream-troubles.ts';
 import { forgetOldAlerts } from '../../alerts/alerts.ts';
 import { forgetOldHours } from '../../alerts/silence.ts';
 import { forgetLeftMembers } from '../../customers/groups.ts';
-import { forgetOldFailures } from '../../endpoints/endpoint-failures.ts';
-import { foldOldMinutes, forgetOldChartHours } from '../../endpoints/endpoint-health.ts';
+import { forgetOldFailures } from '../../engine/endpoint/endpoint-failures.ts';
+import { foldOldMinutes, forgetOldChartHours } from '../../engine/endpoint/endpoint-health.ts';
+import { dropWaiting, listGoneEndpoints } from '../../engine/queue/remove.ts';
 import { tenantRetentionSteps } from '../../erasures/tenant-retention.ts';
 import { ingestHistory } from '../../inbound/history.ts';
 import { forgetOldDedupKeys } from '../../inbound/intake/dedup-keys.ts';
@@ -26,7 +27,6 @@ import {
   releaseHousekeepingStep,
   takeHousekeepingStep,
 } from '../../platform/postgres/worker-processes.ts';
-import { dropWaiting, listGoneEndpoints } from '../../queue/remove.ts';
 import { forgetOldInvitations } from '../../users/invitation-store.ts';
 import { forgetOldNotices } from '../../users/user-notices.ts';
 import { forgetEndedSessions } from '../../users/user-sessions.ts';

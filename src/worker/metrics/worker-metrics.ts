@@ -1,14 +1,14 @@
 import { cpus } from 'node:os';
 import { Counter, Histogram, Registry } from '@prometheus-io/client';
-import type { MadeAttempt } from '../../deliveries/attempt/made-attempt.ts';
-import type { AttemptObserver } from '../../deliveries/attempt/settle-attempts.ts';
-import { filteredDeliveries } from '../../deliveries/content-filter.ts';
-import type { SettledOutcome } from '../../deliveries/judge-outcome.ts';
+import type { MadeAttempt } from '../../engine/deliveries/attempt/made-attempt.ts';
+import type { AttemptObserver } from '../../engine/deliveries/attempt/settle-attempts.ts';
+import { filteredDeliveries } from '../../engine/deliveries/content-filter.ts';
+import type { SettledOutcome } from '../../engine/deliveries/judge-outcome.ts';
+import type { DeliveryLabel } from '../../engine/queue/claim.ts';
 import { type CountOutcome, makeOutcomeCounter, tracing } from '../../platform/metrics/metrics.ts';
 import type { WorkerPeers } from '../../platform/postgres/worker-processes.ts';
 import { msOfUuidV7, publicDeliveryId } from '../../platform/public-ids.ts';
 import type { SendResult } from '../../platform/sender/http-sender.ts';
-import type { DeliveryLabel } from '../../queue/claim.ts';
 
 export type WorkerMetrics = {
   registry: Registry;

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
+import { holdIntake } from '../../../src/engine/inbox/intake-lock.ts';
+import { shardOf } from '../../../src/engine/inbox/shards.ts';
 import { expireConversations, expireMedia, expireMessages } from '../../../src/erasures/tenant-retention.ts';
-import { holdIntake } from '../../../src/inbox/intake-lock.ts';
-import { shardOf } from '../../../src/inbox/shards.ts';
 import { query } from '../../../src/platform/postgres/sql.ts';
 import { takeIn } from '../../support/take-in.ts';
 import { addEndpoint } from '../../support/test-accounts.ts';

@@ -12,8 +12,8 @@ import {
   resolveAlert,
 } from '../../../src/alerts/alerts.ts';
 import { lookForConditions } from '../../../src/alerts/conditions.ts';
-import { countFailed, tellFailing } from '../../../src/endpoints/endpoint-failures.ts';
 import { enableEndpoint } from '../../../src/endpoints/endpoint-modes.ts';
+import { countFailed, tellFailing } from '../../../src/engine/endpoint/endpoint-failures.ts';
 import { SYSTEM } from '../../../src/platform/audit/audit.ts';
 import { execute, query } from '../../../src/platform/postgres/sql.ts';
 import { silentLogger } from '../../support/silent-logger.ts';

@@ -1,8 +1,8 @@
 import { describe, expect, test } from 'vitest';
 import { noteTokenRefused, noteTokenTaken } from '../../../src/accounts/access-tokens.ts';
 import { allAlerts, countNewAlerts } from '../../../src/alerts/alerts.ts';
-import { disableEndpoint } from '../../../src/endpoints/endpoint-health.ts';
 import { holdEndpoint } from '../../../src/endpoints/endpoint-modes.ts';
+import { disableEndpoint } from '../../../src/engine/endpoint/endpoint-health.ts';
 import { insertApiKey, revokeApiKey } from '../../../src/keys/api-key-store.ts';
 import { SYSTEM } from '../../../src/platform/audit/audit.ts';
 import { execute, query } from '../../../src/platform/postgres/sql.ts';

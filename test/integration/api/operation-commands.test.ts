@@ -4,7 +4,7 @@ import { beforeEach, describe, expect, test } from 'vitest';
 import type { Operation } from '../../../src/api/operations/operation.ts';
 import { memberSchema } from '../../../src/api/operations/operation-command.ts';
 import { OPERATIONS } from '../../../src/api/operations/operations.ts';
-import { settingsOf } from '../../../src/endpoints/settings.ts';
+import { settingsOf } from '../../../src/engine/endpoint/settings.ts';
 import { type AdminRun, runAdmin } from '../../support/admin-cli.ts';
 import { type FreshTenant, freshTenant } from '../../support/test-accounts.ts';
 import { testSettings } from '../../support/test-settings.ts';

@@ -1,6 +1,6 @@
 import { expect, onTestFinished, test } from 'vitest';
-import { openDeliveryStarter } from '../../../src/deliveries/delivery-starter.ts';
-import { publishEvents } from '../../../src/deliveries/publish.ts';
+import { openDeliveryStarter } from '../../../src/engine/deliveries/delivery-starter.ts';
+import { publishEvents } from '../../../src/engine/deliveries/publish.ts';
 import { loadConfig } from '../../../src/platform/config/config.ts';
 import type { Database } from '../../../src/platform/postgres/database.ts';
 import { query } from '../../../src/platform/postgres/sql.ts';

@@ -1,13 +1,13 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import { deliveryStart } from '../../../src/deliveries/dispatch/start-workflows.ts';
-import { FIRST_LIMIT } from '../../../src/deliveries/loop/attempt-limits.ts';
+import { deliveryStart } from '../../../src/engine/deliveries/dispatch/start-workflows.ts';
+import { FIRST_LIMIT } from '../../../src/engine/deliveries/loop/attempt-limits.ts';
+import { type DeliveryLabel, releaseExpired } from '../../../src/engine/queue/claim.ts';
+import { removeDelivery } from '../../../src/engine/queue/remove.ts';
 import { makeAddressGuard } from '../../../src/platform/http/outbound-url.ts';
 import type { Database } from '../../../src/platform/postgres/database.ts';
 import { query } from '../../../src/platform/postgres/sql.ts';
 import { publicDeliveryId } from '../../../src/platform/public-ids.ts';
 import { type HttpSender, makeHttpSender } from '../../../src/platform/sender/http-sender.ts';
-import { type DeliveryLabel, releaseExpired } from '../../../src/queue/claim.ts';
-import { removeDelivery } from '../../../src/queue/remove.ts';
 import { attemptHead, idleLoop } from '../../support/idle-loop.ts';
 import { takeIn } from '../../support/take-in.ts';
 import { addEndpoint, seedFixtureAccounts } from '../../support/test-accounts.ts';

@@ -1,9 +1,9 @@
 import { expect, test } from 'vitest';
-import { changeEndpoints, type Settled } from '../../../src/deliveries/attempt/change-endpoints.ts';
-import type { SettledOutcome } from '../../../src/deliveries/judge-outcome.ts';
+import { changeEndpoints, type Settled } from '../../../src/engine/deliveries/attempt/change-endpoints.ts';
+import type { SettledOutcome } from '../../../src/engine/deliveries/judge-outcome.ts';
+import type { RunRoom } from '../../../src/engine/queue/settle.ts';
 import type { Database } from '../../../src/platform/postgres/database.ts';
 import { query } from '../../../src/platform/postgres/sql.ts';
-import type { RunRoom } from '../../../src/queue/settle.ts';
 import { addEndpoint, freshTenant } from '../../support/test-accounts.ts';
 import { testDatabase } from '../../support/test-database.ts';
 import { madeAttempt } from '../../unit/deliveries/made-attempts.ts';

@@ -1,23 +1,23 @@
 import { randomUUID } from 'node:crypto';
 import { describe, expect, test } from 'vitest';
 import { ageDatabase } from '../../../bench/stack/aged-database.ts';
-import { listLateEndpoints, oldestDueAt } from '../../../src/deliveries/backlog.ts';
-import { EndpointLimiter } from '../../../src/deliveries/loop/attempt-limits.ts';
-import { DueFinder } from '../../../src/deliveries/loop/claiming.ts';
-import { findFailingFor } from '../../../src/endpoints/endpoint-health.ts';
-import { findChangedEndpoints } from '../../../src/endpoints/endpoint-settings.ts';
-import type { Database } from '../../../src/platform/postgres/database.ts';
-import { query } from '../../../src/platform/postgres/sql.ts';
+import { listLateEndpoints, oldestDueAt } from '../../../src/engine/deliveries/backlog.ts';
+import { EndpointLimiter } from '../../../src/engine/deliveries/loop/attempt-limits.ts';
+import { DueFinder } from '../../../src/engine/deliveries/loop/claiming.ts';
+import { findFailingFor } from '../../../src/engine/endpoint/endpoint-health.ts';
+import { findChangedEndpoints } from '../../../src/engine/endpoint/endpoint-settings.ts';
 import {
   claimDue,
   claimProbes,
   findLatelyDue,
   lastPosition,
   releaseExpired,
-} from '../../../src/queue/claim.ts';
-import { claimOne } from '../../../src/queue/claim-one.ts';
-import { findWantedScopes } from '../../../src/queue/order-scope.ts';
-import { findLateTests, releaseDueRetries, stepAside } from '../../../src/queue/sweep.ts';
+} from '../../../src/engine/queue/claim.ts';
+import { claimOne } from '../../../src/engine/queue/claim-one.ts';
+import { findWantedScopes } from '../../../src/engine/queue/order-scope.ts';
+import { findLateTests, releaseDueRetries, stepAside } from '../../../src/engine/queue/sweep.ts';
+import type { Database } from '../../../src/platform/postgres/database.ts';
+import { query } from '../../../src/platform/postgres/sql.ts';
 import { buffersTouched } from '../../support/buffers-touched.ts';
 import { dueShares } from '../../support/due-shares.ts';
 import { holdSnapshot } from '../../support/held-snapshot.ts';

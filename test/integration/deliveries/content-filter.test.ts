@@ -1,9 +1,9 @@
 import { expect, test } from 'vitest';
-import { filteredDeliveries } from '../../../src/deliveries/content-filter.ts';
 import { endpointsThatFilter } from '../../../src/deliveries/filtered-endpoints.ts';
 import { findEvent, readEventBodies } from '../../../src/deliveries/log/events.ts';
-import { publishEvents } from '../../../src/deliveries/publish.ts';
-import { releaseReservedEvent } from '../../../src/deliveries/release-event.ts';
+import { filteredDeliveries } from '../../../src/engine/deliveries/content-filter.ts';
+import { publishEvents } from '../../../src/engine/deliveries/publish.ts';
+import { releaseReservedEvent } from '../../../src/engine/deliveries/release-event.ts';
 import type { Database } from '../../../src/platform/postgres/database.ts';
 import { execute, query } from '../../../src/platform/postgres/sql.ts';
 import { countSelection } from '../../../src/replays/replay-selection.ts';

@@ -1,13 +1,13 @@
 import { TestWorkflowEnvironment } from '@temporalio/testing';
 import { Webhook } from 'standardwebhooks';
 import { afterAll, beforeAll, beforeEach, describe, expect, inject, test } from 'vitest';
-import { type ErasedEvent, eraseEvents } from '../../../src/deliveries/erase-events.ts';
-import type { DeliveryNews } from '../../../src/deliveries/run-news.ts';
+import { type ErasedEvent, eraseEvents } from '../../../src/engine/deliveries/erase-events.ts';
+import type { DeliveryNews } from '../../../src/engine/deliveries/run-news.ts';
+import { removeDelivery } from '../../../src/engine/queue/remove.ts';
 import { insertBodies } from '../../../src/inbound/inbox.ts';
 import { loadConfig } from '../../../src/platform/config/config.ts';
 import { query } from '../../../src/platform/postgres/sql.ts';
 import { NEWS_SIGNAL } from '../../../src/platform/temporal/workflow-options.ts';
-import { removeDelivery } from '../../../src/queue/remove.ts';
 import { type RunningWorker, startWorker } from '../../../src/worker/start-worker.ts';
 import { type ReceivingTenant, receivingTenant } from '../../support/receiving-tenant.ts';
 import { silentLogger } from '../../support/silent-logger.ts';

@@ -1,12 +1,12 @@
 import type { Client } from '@temporalio/client';
 import type { NativeConnection } from '@temporalio/worker';
 import { afterAll, beforeAll, beforeEach, describe, expect, onTestFinished, test } from 'vitest';
+import { deliveryWorkflowId } from '../../../src/engine/queue/claim.ts';
 import { insertBodies } from '../../../src/inbound/inbox.ts';
 import { loadConfig } from '../../../src/platform/config/config.ts';
 import { query } from '../../../src/platform/postgres/sql.ts';
 import { connectTemporal } from '../../../src/platform/temporal/worker-connection.ts';
 import { taskQueues } from '../../../src/platform/temporal/workflow-options.ts';
-import { deliveryWorkflowId } from '../../../src/queue/claim.ts';
 import { type RunningWorker, startWorker } from '../../../src/worker/start-worker.ts';
 import { bodyOf, textMessage } from '../../support/load/upstream-bodies.ts';
 import { type ReceivingTenant, receivingTenant } from '../../support/receiving-tenant.ts';

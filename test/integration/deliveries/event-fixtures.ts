@@ -1,5 +1,5 @@
 import { expect } from 'vitest';
-import { publishEvents } from '../../../src/deliveries/publish.ts';
+import { publishEvents } from '../../../src/engine/deliveries/publish.ts';
 import type { EventType } from '../../../src/platform/event-type.ts';
 import type { Database } from '../../../src/platform/postgres/database.ts';
 import { query } from '../../../src/platform/postgres/sql.ts';

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { publishEvents } from '../../../src/deliveries/publish.ts';
+import { publishEvents } from '../../../src/engine/deliveries/publish.ts';
 import { execute, query } from '../../../src/platform/postgres/sql.ts';
 import { addEndpoint } from '../../support/test-accounts.ts';
 import { comparable, NUMBER, OTHER_WABA, SECOND_NUMBER, startTestApi, WABA } from '../api/api-harness.ts';

@@ -1,10 +1,10 @@
 import { expect, onTestFinished, test } from 'vitest';
-import type { MadeAttempt } from '../../../src/deliveries/attempt/made-attempt.ts';
-import { settleAttempts } from '../../../src/deliveries/attempt/settle-attempts.ts';
-import { makeEndpointHealth } from '../../../src/deliveries/breaker.ts';
-import { EndpointLimiter } from '../../../src/deliveries/loop/attempt-limits.ts';
-import { DeliveryRuns } from '../../../src/deliveries/loop/delivery-runs.ts';
-import { countFailed, tellFailures } from '../../../src/endpoints/endpoint-failures.ts';
+import type { MadeAttempt } from '../../../src/engine/deliveries/attempt/made-attempt.ts';
+import { settleAttempts } from '../../../src/engine/deliveries/attempt/settle-attempts.ts';
+import { makeEndpointHealth } from '../../../src/engine/deliveries/breaker.ts';
+import { EndpointLimiter } from '../../../src/engine/deliveries/loop/attempt-limits.ts';
+import { DeliveryRuns } from '../../../src/engine/deliveries/loop/delivery-runs.ts';
+import { countFailed, tellFailures } from '../../../src/engine/endpoint/endpoint-failures.ts';
 import {
   addEndpointCounts,
   endProbing,
@@ -12,7 +12,7 @@ import {
   noteReports,
   noteWorking,
   startProbing,
-} from '../../../src/endpoints/endpoint-health.ts';
+} from '../../../src/engine/endpoint/endpoint-health.ts';
 import type { Database, Transaction } from '../../../src/platform/postgres/database.ts';
 import { execute, query } from '../../../src/platform/postgres/sql.ts';
 import type { SendResult } from '../../../src/platform/sender/http-sender.ts';

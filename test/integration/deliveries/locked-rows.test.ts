@@ -1,17 +1,17 @@
 import { expect, onTestFinished, test } from 'vitest';
-import type { MadeAttempt } from '../../../src/deliveries/attempt/made-attempt.ts';
+import type { MadeAttempt } from '../../../src/engine/deliveries/attempt/made-attempt.ts';
 import {
   type SettlementTools,
   settleAttempts,
   settleRefused,
-} from '../../../src/deliveries/attempt/settle-attempts.ts';
-import { makeEndpointHealth } from '../../../src/deliveries/breaker.ts';
-import type { RunLimits } from '../../../src/deliveries/judge-outcome.ts';
-import { type Recorded, ResultRecorder } from '../../../src/deliveries/loop/result-recorder.ts';
+} from '../../../src/engine/deliveries/attempt/settle-attempts.ts';
+import { makeEndpointHealth } from '../../../src/engine/deliveries/breaker.ts';
+import type { RunLimits } from '../../../src/engine/deliveries/judge-outcome.ts';
+import { type Recorded, ResultRecorder } from '../../../src/engine/deliveries/loop/result-recorder.ts';
+import { releaseEvent } from '../../../src/engine/queue/enqueue.ts';
 import { SYSTEM } from '../../../src/platform/audit/audit.ts';
 import type { Database } from '../../../src/platform/postgres/database.ts';
 import { query } from '../../../src/platform/postgres/sql.ts';
-import { releaseEvent } from '../../../src/queue/enqueue.ts';
 import { queueReplayPage } from '../../../src/replays/replay-steps.ts';
 import { startReplay, switchReplay } from '../../../src/replays/replays.ts';
 import { claimAll } from '../../support/due-shares.ts';

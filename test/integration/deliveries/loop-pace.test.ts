@@ -1,8 +1,8 @@
 import { describe, expect, onTestFinished, test } from 'vitest';
-import { startProber } from '../../../src/deliveries/dispatch/queue-upkeep.ts';
-import { FIRST_LIMIT } from '../../../src/deliveries/loop/attempt-limits.ts';
-import { openDelivery } from '../../../src/deliveries/worker.ts';
-import { endpointSecretPlace } from '../../../src/endpoints/sealed-columns.ts';
+import { startProber } from '../../../src/engine/deliveries/dispatch/queue-upkeep.ts';
+import { FIRST_LIMIT } from '../../../src/engine/deliveries/loop/attempt-limits.ts';
+import { openDelivery } from '../../../src/engine/deliveries/worker.ts';
+import { endpointSecretPlace } from '../../../src/engine/endpoint/sealed-columns.ts';
 import { loadConfig } from '../../../src/platform/config/config.ts';
 import { makeSecretBox } from '../../../src/platform/crypto/secret-box.ts';
 import { openObjectStore } from '../../../src/platform/object-store/object-store.ts';

@@ -1,11 +1,11 @@
 import { describe, expect, onTestFinished, test } from 'vitest';
-import { startRetryRelease } from '../../../src/deliveries/dispatch/queue-upkeep.ts';
-import { type AttemptMade, judgeOutcome } from '../../../src/deliveries/judge-outcome.ts';
 import { insertTestEvent } from '../../../src/deliveries/test-event.ts';
+import { startRetryRelease } from '../../../src/engine/deliveries/dispatch/queue-upkeep.ts';
+import { type AttemptMade, judgeOutcome } from '../../../src/engine/deliveries/judge-outcome.ts';
+import { findRunRoom } from '../../../src/engine/queue/settle.ts';
+import { findLateTests, releaseDueRetries } from '../../../src/engine/queue/sweep.ts';
 import type { Database } from '../../../src/platform/postgres/database.ts';
 import { query } from '../../../src/platform/postgres/sql.ts';
-import { findRunRoom } from '../../../src/queue/settle.ts';
-import { findLateTests, releaseDueRetries } from '../../../src/queue/sweep.ts';
 import { idleLoop } from '../../support/idle-loop.ts';
 import { silentLogger } from '../../support/silent-logger.ts';
 import { addEndpoint, seedFixtureAccounts } from '../../support/test-accounts.ts';

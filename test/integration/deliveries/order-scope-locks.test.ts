@@ -1,8 +1,8 @@
 import { expect, test } from 'vitest';
-import { publishEvents } from '../../../src/deliveries/publish.ts';
+import { publishEvents } from '../../../src/engine/deliveries/publish.ts';
+import { applyOrderScope } from '../../../src/engine/queue/order-scope.ts';
 import type { Database } from '../../../src/platform/postgres/database.ts';
 import { execute, query } from '../../../src/platform/postgres/sql.ts';
-import { applyOrderScope } from '../../../src/queue/order-scope.ts';
 import { addEndpoint, seedFixtureAccounts } from '../../support/test-accounts.ts';
 import { testWorkerDatabase } from '../../support/test-database.ts';
 import { eventually } from '../../support/webhook-receiver.ts';

@@ -1,9 +1,9 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, test } from 'vitest';
-import { findSubscribers } from '../../../src/deliveries/publish.ts';
+import { findSubscribers } from '../../../src/engine/deliveries/publish.ts';
+import { applyOrderScope, applyWantedScopes } from '../../../src/engine/queue/order-scope.ts';
 import type { Database } from '../../../src/platform/postgres/database.ts';
 import { execute, query } from '../../../src/platform/postgres/sql.ts';
-import { applyOrderScope, applyWantedScopes } from '../../../src/queue/order-scope.ts';
 import { bodyOf, paymentStatus, textMessage } from '../../support/load/upstream-bodies.ts';
 import { takeIn } from '../../support/take-in.ts';
 import { addEndpoint, seedFixtureAccounts } from '../../support/test-accounts.ts';

@@ -1,6 +1,6 @@
 import { describe, expect, onTestFinished, test } from 'vitest';
-import { publishEvents } from '../../../src/deliveries/publish.ts';
-import { startProbing } from '../../../src/endpoints/endpoint-health.ts';
+import { publishEvents } from '../../../src/engine/deliveries/publish.ts';
+import { startProbing } from '../../../src/engine/endpoint/endpoint-health.ts';
 import { listAudit } from '../../../src/platform/audit/audit.ts';
 import { loadConfig } from '../../../src/platform/config/config.ts';
 import { execute, query } from '../../../src/platform/postgres/sql.ts';

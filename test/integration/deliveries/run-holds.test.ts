@@ -1,5 +1,5 @@
 import { expect, onTestFinished, test } from 'vitest';
-import { DeliveryRuns, type RunClient } from '../../../src/deliveries/loop/delivery-runs.ts';
+import { DeliveryRuns, type RunClient } from '../../../src/engine/deliveries/loop/delivery-runs.ts';
 import { query } from '../../../src/platform/postgres/sql.ts';
 import { idleLoop } from '../../support/idle-loop.ts';
 import { bodyOf, textMessage } from '../../support/load/upstream-bodies.ts';

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
-import type { MadeAttempt } from '../../../src/deliveries/attempt/made-attempt.ts';
-import { settleAttempts } from '../../../src/deliveries/attempt/settle-attempts.ts';
-import { BREAKER, makeEndpointHealth } from '../../../src/deliveries/breaker.ts';
+import type { MadeAttempt } from '../../../src/engine/deliveries/attempt/made-attempt.ts';
+import { settleAttempts } from '../../../src/engine/deliveries/attempt/settle-attempts.ts';
+import { BREAKER, makeEndpointHealth } from '../../../src/engine/deliveries/breaker.ts';
 import type { Database } from '../../../src/platform/postgres/database.ts';
 import { query } from '../../../src/platform/postgres/sql.ts';
 import { claimAll } from '../../support/due-shares.ts';

@@ -1,10 +1,10 @@
 import { describe, expect, test } from 'vitest';
+import { claimOne } from '../../../src/engine/queue/claim-one.ts';
+import { applyOrderScope } from '../../../src/engine/queue/order-scope.ts';
+import { dropWaiting } from '../../../src/engine/queue/remove.ts';
+import { stepAside } from '../../../src/engine/queue/sweep.ts';
 import type { Database } from '../../../src/platform/postgres/database.ts';
 import { query } from '../../../src/platform/postgres/sql.ts';
-import { claimOne } from '../../../src/queue/claim-one.ts';
-import { applyOrderScope } from '../../../src/queue/order-scope.ts';
-import { dropWaiting } from '../../../src/queue/remove.ts';
-import { stepAside } from '../../../src/queue/sweep.ts';
 import { bodyOf, messageStatus } from '../../support/load/upstream-bodies.ts';
 import { deliverHeads } from '../../support/settle-rows.ts';
 import { takeIn } from '../../support/take-in.ts';

@@ -1,7 +1,7 @@
 import type { Client } from '@temporalio/client';
 import { expect, onTestFinished, test } from 'vitest';
-import { startRunUpkeep } from '../../../src/deliveries/dispatch/run-upkeep.ts';
-import { TroubleWatch } from '../../../src/deliveries/dispatch/trouble-watch.ts';
+import { startRunUpkeep } from '../../../src/engine/deliveries/dispatch/run-upkeep.ts';
+import { TroubleWatch } from '../../../src/engine/deliveries/dispatch/trouble-watch.ts';
 import { insertBodies } from '../../../src/inbound/inbox.ts';
 import { loadConfig } from '../../../src/platform/config/config.ts';
 import type { Database } from '../../../src/platform/postgres/database.ts';

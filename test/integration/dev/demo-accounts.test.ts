@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { seedDemoAccounts } from '../../../dev/start.ts';
 import { listTenants } from '../../../src/accounts/accounts.ts';
-import { listEndpoints } from '../../../src/endpoints/store.ts';
+import { listEndpoints } from '../../../src/engine/endpoint/store.ts';
 import { hashApiKey } from '../../../src/keys/api-key.ts';
 import { findApiKey, revokeApiKey } from '../../../src/keys/api-key-store.ts';
 import { OTHER_WABA, WABA } from '../../support/admin-cli.ts';

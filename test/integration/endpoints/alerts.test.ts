@@ -8,8 +8,8 @@ import {
   setOperationsUrl,
 } from '../../../src/alerts/operations-url.ts';
 import { operationsSecretPlace } from '../../../src/alerts/sealed-columns.ts';
-import { newWebhookSecret } from '../../../src/endpoints/webhook-signature.ts';
-import { alertWorkflowId, insertEndpointAlert } from '../../../src/notices/alert-notices.ts';
+import { newWebhookSecret } from '../../../src/engine/endpoint/webhook-signature.ts';
+import { alertWorkflowId, insertEndpointAlert } from '../../../src/engine/notices/alert-notices.ts';
 import { SYSTEM } from '../../../src/platform/audit/audit.ts';
 import { makeAddressGuard, shownUrl } from '../../../src/platform/http/outbound-url.ts';
 import { execute, query } from '../../../src/platform/postgres/sql.ts';

@@ -1,10 +1,10 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { expect, test } from 'vitest';
-import { findSubscribers, publishTo } from '../../../src/deliveries/publish.ts';
 import { deleteEndpoint } from '../../../src/endpoints/endpoint-modes.ts';
+import { findSubscribers, publishTo } from '../../../src/engine/deliveries/publish.ts';
+import { lockPublishing } from '../../../src/engine/queue/publishing-locks.ts';
 import { SYSTEM } from '../../../src/platform/audit/audit.ts';
 import { execute, query } from '../../../src/platform/postgres/sql.ts';
-import { lockPublishing } from '../../../src/queue/publishing-locks.ts';
 import { addEndpoint, seedFixtureAccounts } from '../../support/test-accounts.ts';
 import { testDatabase } from '../../support/test-database.ts';
 import { eventually } from '../../support/webhook-receiver.ts';

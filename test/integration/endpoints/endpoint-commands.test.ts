@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
-import { endpointHeadersPlace, endpointSecretPlace } from '../../../src/endpoints/sealed-columns.ts';
-import { isWebhookSecret, newWebhookSecret } from '../../../src/endpoints/webhook-signature.ts';
+import { endpointHeadersPlace, endpointSecretPlace } from '../../../src/engine/endpoint/sealed-columns.ts';
+import { isWebhookSecret, newWebhookSecret } from '../../../src/engine/endpoint/webhook-signature.ts';
 import { execute, query } from '../../../src/platform/postgres/sql.ts';
 import { OTHER_WABA, startAdmin, WABA } from '../../support/admin-cli.ts';
 import { newQueuedRow, queueRows } from '../../support/queued-rows.ts';

@@ -1,11 +1,11 @@
 import { randomUUID } from 'node:crypto';
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
+import { releaseEvent } from '../../../src/engine/queue/enqueue.ts';
+import { type DropOptions, dropWaiting } from '../../../src/engine/queue/remove.ts';
+import { type Claim, findClaims } from '../../../src/engine/queue/settle.ts';
 import type { Database } from '../../../src/platform/postgres/database.ts';
 import { execute, query } from '../../../src/platform/postgres/sql.ts';
-import { releaseEvent } from '../../../src/queue/enqueue.ts';
-import { type DropOptions, dropWaiting } from '../../../src/queue/remove.ts';
-import { type Claim, findClaims } from '../../../src/queue/settle.ts';
 import { newQueuedRow, queueRows } from '../../support/queued-rows.ts';
 import { seededDice } from '../../support/seeded-dice.ts';
 import { settleDelivered as settle } from '../../support/settle-rows.ts';

@@ -1,16 +1,16 @@
 import { randomUUID } from 'node:crypto';
 import { describe, expect, onTestFinished, test } from 'vitest';
-import { makeEndpointHealth } from '../../../src/deliveries/breaker.ts';
-import { TroubleWatch } from '../../../src/deliveries/dispatch/trouble-watch.ts';
-import { EndpointLimiter } from '../../../src/deliveries/loop/attempt-limits.ts';
-import { startEndpointKeeper } from '../../../src/deliveries/loop/endpoint-keeper.ts';
+import { makeEndpointHealth } from '../../../src/engine/deliveries/breaker.ts';
+import { TroubleWatch } from '../../../src/engine/deliveries/dispatch/trouble-watch.ts';
+import { EndpointLimiter } from '../../../src/engine/deliveries/loop/attempt-limits.ts';
+import { startEndpointKeeper } from '../../../src/engine/deliveries/loop/endpoint-keeper.ts';
 import {
   countFailed,
   countRecentlyFailed,
   findQuietlyFailing,
   findUntoldFailures,
   tellFailures,
-} from '../../../src/endpoints/endpoint-failures.ts';
+} from '../../../src/engine/endpoint/endpoint-failures.ts';
 import type { Database } from '../../../src/platform/postgres/database.ts';
 import { query } from '../../../src/platform/postgres/sql.ts';
 import { startHeartbeat } from '../../../src/worker/heartbeat.ts';

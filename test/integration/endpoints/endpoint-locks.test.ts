@@ -1,11 +1,11 @@
 import { randomUUID } from 'node:crypto';
 import { describe, expect, onTestFinished, test } from 'vitest';
-import { noteWorking } from '../../../src/endpoints/endpoint-health.ts';
 import { limitWebhookTargets } from '../../../src/endpoints/webhook-targets.ts';
+import { noteWorking } from '../../../src/engine/endpoint/endpoint-health.ts';
+import { claimProbes } from '../../../src/engine/queue/claim.ts';
 import { SYSTEM } from '../../../src/platform/audit/audit.ts';
 import type { Database } from '../../../src/platform/postgres/database.ts';
 import { execute, query } from '../../../src/platform/postgres/sql.ts';
-import { claimProbes } from '../../../src/queue/claim.ts';
 import { addEndpoints, queueEach } from '../../support/many-endpoints.ts';
 import { seedFixtureAccounts } from '../../support/test-accounts.ts';
 import { testWorkerDatabase } from '../../support/test-database.ts';

@@ -1,7 +1,7 @@
 import { onTestFinished } from 'vitest';
-import { openEndpoint } from '../../../src/deliveries/attempt/endpoint-cache.ts';
-import { sendDelivery } from '../../../src/deliveries/attempt/send-delivery.ts';
-import { loadEndpointSettings } from '../../../src/endpoints/endpoint-settings.ts';
+import { openEndpoint } from '../../../src/engine/deliveries/attempt/endpoint-cache.ts';
+import { sendDelivery } from '../../../src/engine/deliveries/attempt/send-delivery.ts';
+import { loadEndpointSettings } from '../../../src/engine/endpoint/endpoint-settings.ts';
 import { SYSTEM } from '../../../src/platform/audit/audit.ts';
 import { makeAddressGuard } from '../../../src/platform/http/outbound-url.ts';
 import { query } from '../../../src/platform/postgres/sql.ts';

@@ -1,9 +1,9 @@
 import { Webhook } from 'standardwebhooks';
 import { describe, expect, onTestFinished, test } from 'vitest';
+import { enqueueDeliveries } from '../../../src/engine/queue/enqueue.ts';
+import { findLateTests } from '../../../src/engine/queue/sweep.ts';
 import { query } from '../../../src/platform/postgres/sql.ts';
 import { uuidV7 } from '../../../src/platform/public-ids.ts';
-import { enqueueDeliveries } from '../../../src/queue/enqueue.ts';
-import { findLateTests } from '../../../src/queue/sweep.ts';
 import { startAdmin, WABA } from '../../support/admin-cli.ts';
 import { answer, startReceiver } from '../../support/webhook-receiver.ts';
 import { startWorkerProcess } from '../../support/worker-process.ts';

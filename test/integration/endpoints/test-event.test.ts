@@ -1,5 +1,5 @@
 import { describe, expect, inject, test } from 'vitest';
-import { openDeliveryStarter } from '../../../src/deliveries/delivery-starter.ts';
+import { openDeliveryStarter } from '../../../src/engine/deliveries/delivery-starter.ts';
 import { loadConfig } from '../../../src/platform/config/config.ts';
 import { testSettings } from '../../support/test-settings.ts';
 import { startTestApi } from '../api/api-harness.ts';

@@ -1,6 +1,6 @@
 import { beforeEach, describe, expect, test } from 'vitest';
-import { newWebhookSecret } from '../../../src/endpoints/webhook-signature.ts';
-import { insertEndpointAlert } from '../../../src/notices/alert-notices.ts';
+import { newWebhookSecret } from '../../../src/engine/endpoint/webhook-signature.ts';
+import { insertEndpointAlert } from '../../../src/engine/notices/alert-notices.ts';
 import { execute } from '../../../src/platform/postgres/sql.ts';
 import { type FreshTenant, freshTenant } from '../../support/test-accounts.ts';
 import { addKey, apiOfFile, comparable } from '../api/api-harness.ts';

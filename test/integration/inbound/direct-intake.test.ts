@@ -1,12 +1,12 @@
 import { beforeEach, describe, expect, onTestFinished, test } from 'vitest';
 import { removeNumber } from '../../../src/accounts/remove-number.ts';
+import type { SignedBody } from '../../../src/engine/inbox/bodies.ts';
+import { lockIntake } from '../../../src/engine/inbox/intake-lock.ts';
+import { shardOf } from '../../../src/engine/inbox/shards.ts';
 import { insertBodies, type KeepAtOnce } from '../../../src/inbound/inbox.ts';
 import { makeDirectIntake } from '../../../src/inbound/intake/direct-intake.ts';
 import { startIntake } from '../../../src/inbound/intake/intake-loop.ts';
 import type { IntakeTools } from '../../../src/inbound/intake/intake-tools.ts';
-import type { SignedBody } from '../../../src/inbox/bodies.ts';
-import { lockIntake } from '../../../src/inbox/intake-lock.ts';
-import { shardOf } from '../../../src/inbox/shards.ts';
 import { OPERATOR_COMMAND } from '../../../src/platform/audit/audit.ts';
 import type { Database } from '../../../src/platform/postgres/database.ts';
 import { execute, query } from '../../../src/platform/postgres/sql.ts';

@@ -1,14 +1,14 @@
 import { expect, test } from 'vitest';
 import { followNumbers } from '../../../src/accounts/followed-numbers.ts';
 import { removeNumber } from '../../../src/accounts/remove-number.ts';
+import { findOldestBodies, takeNewBodies } from '../../../src/engine/inbox/bodies.ts';
+import { shardOf } from '../../../src/engine/inbox/shards.ts';
 import { eraseFromBodies } from '../../../src/inbound/erase-bodies.ts';
 import { insertBodies } from '../../../src/inbound/inbox.ts';
 import { retryInbox } from '../../../src/inbound/inbox-admin.ts';
 import { makeInboxFloor } from '../../../src/inbound/intake/inbox-floor.ts';
 import { lookOf, makeIntakeMemory, noteEpochs } from '../../../src/inbound/intake/shard-memory.ts';
 import { tryIntakeLocks } from '../../../src/inbound/locks.ts';
-import { findOldestBodies, takeNewBodies } from '../../../src/inbox/bodies.ts';
-import { shardOf } from '../../../src/inbox/shards.ts';
 import { OPERATOR_COMMAND } from '../../../src/platform/audit/audit.ts';
 import { type Bindings, query } from '../../../src/platform/postgres/sql.ts';
 import { buffersTouched } from '../../support/buffers-touched.ts';

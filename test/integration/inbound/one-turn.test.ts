@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { beforeEach, describe, expect, onTestFinished, test } from 'vitest';
 import { mergeContacts } from '../../../src/customers/customers.ts';
+import type { SignedBody } from '../../../src/engine/inbox/bodies.ts';
 import { newBodies } from '../../../src/inbound/inbox.ts';
 import { makeDirectIntake } from '../../../src/inbound/intake/direct-intake.ts';
 import { isPlain } from '../../../src/inbound/intake/known-customers.ts';
@@ -8,7 +9,6 @@ import { guessOf, ingestGuessed } from '../../../src/inbound/intake/one-turn.ts'
 import { readAhead } from '../../../src/inbound/intake/read-ahead.ts';
 import { makeIntakeMemory } from '../../../src/inbound/intake/shard-memory.ts';
 import { splitUpstreamBody } from '../../../src/inbound/split/upstream-items.ts';
-import type { SignedBody } from '../../../src/inbox/bodies.ts';
 import { erasedName } from '../../../src/messages/messages.ts';
 import { sendMarker } from '../../../src/messages/statuses.ts';
 import { type Database, openDatabase } from '../../../src/platform/postgres/database.ts';

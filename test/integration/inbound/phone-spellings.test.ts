@@ -1,10 +1,10 @@
 import { randomUUID } from 'node:crypto';
 import { describe, expect, test } from 'vitest';
+import type { SignedBody } from '../../../src/engine/inbox/bodies.ts';
 import { eraseCustomer } from '../../../src/erasures/erasures.ts';
 import { exportCustomer } from '../../../src/erasures/export-customer.ts';
 import { ingestHistory } from '../../../src/inbound/history.ts';
 import { makeDirectIntake } from '../../../src/inbound/intake/direct-intake.ts';
-import type { SignedBody } from '../../../src/inbox/bodies.ts';
 import { listConversations } from '../../../src/messages/conversations/conversations.ts';
 import { followPhoneAlias } from '../../../src/messages/send/recipient-conversations.ts';
 import type { Database } from '../../../src/platform/postgres/database.ts';

@@ -1,9 +1,9 @@
 import { expect, onTestFinished, test } from 'vitest';
+import type { QueueState } from '../../../src/engine/queue/states.ts';
 import { loadConfig } from '../../../src/platform/config/config.ts';
 import { type Database, type DatabasePool, openDatabase } from '../../../src/platform/postgres/database.ts';
 import { migrate } from '../../../src/platform/postgres/migrate.ts';
 import { query } from '../../../src/platform/postgres/sql.ts';
-import type { QueueState } from '../../../src/queue/states.ts';
 import { startWorker } from '../../../src/worker/start-worker.ts';
 import { addEndpoints } from '../../support/many-endpoints.ts';
 import { startOwnPostgres } from '../../support/own-postgres.ts';

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { findFreePorts } from '../../../dev/embedded/ports.ts';
-import { RunShare } from '../../../src/deliveries/loop/run-share.ts';
+import { RunShare } from '../../../src/engine/deliveries/loop/run-share.ts';
 import { insertBodies } from '../../../src/inbound/inbox.ts';
 import { loadConfig } from '../../../src/platform/config/config.ts';
 import { makeAddressGuard } from '../../../src/platform/http/outbound-url.ts';

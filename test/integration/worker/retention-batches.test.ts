@@ -1,8 +1,8 @@
 import { beforeEach, describe, expect, test } from 'vitest';
-import { foldOldMinutes, forgetOldChartHours } from '../../../src/endpoints/endpoint-health.ts';
+import { foldOldMinutes, forgetOldChartHours } from '../../../src/engine/endpoint/endpoint-health.ts';
+import { forgetOldOrderingKeys } from '../../../src/engine/queue/ordering-keys.ts';
 import type { Database, DatabasePool } from '../../../src/platform/postgres/database.ts';
 import { query } from '../../../src/platform/postgres/sql.ts';
-import { forgetOldOrderingKeys } from '../../../src/queue/ordering-keys.ts';
 import { buffersTouched } from '../../support/buffers-touched.ts';
 import { createTestDatabase } from '../../support/test-database.ts';
 

@@ -1,10 +1,10 @@
 import { randomUUID } from 'node:crypto';
 import { beforeEach, describe, expect, test } from 'vitest';
+import { claimDue } from '../../../src/engine/queue/claim.ts';
+import { forgetOldOrderingKeys } from '../../../src/engine/queue/ordering-keys.ts';
 import { type Database, type DatabasePool, openDatabase } from '../../../src/platform/postgres/database.ts';
 import { type DailyTable, DAILY_TABLES as TABLES } from '../../../src/platform/postgres/partitions.ts';
 import { query } from '../../../src/platform/postgres/sql.ts';
-import { claimDue } from '../../../src/queue/claim.ts';
-import { forgetOldOrderingKeys } from '../../../src/queue/ordering-keys.ts';
 import {
   applyRetention,
   dropDay,

@@ -1,5 +1,5 @@
 import { expect, onTestFinished, test } from 'vitest';
-import { RunShare } from '../../../src/deliveries/loop/run-share.ts';
+import { RunShare } from '../../../src/engine/deliveries/loop/run-share.ts';
 import { loadConfig } from '../../../src/platform/config/config.ts';
 import type { DatabasePool } from '../../../src/platform/postgres/database.ts';
 import { execute } from '../../../src/platform/postgres/sql.ts';

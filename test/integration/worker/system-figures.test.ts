@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { expect, onTestFinished, test, vi } from 'vitest';
-import { floorOf, oldestPendingAt } from '../../../src/deliveries/backlog.ts';
+import { floorOf, oldestPendingAt } from '../../../src/engine/deliveries/backlog.ts';
 import type { Database } from '../../../src/platform/postgres/database.ts';
 import { readSystemFigures } from '../../../src/worker/metrics/system-figures.ts';
 import { buffersTouched } from '../../support/buffers-touched.ts';

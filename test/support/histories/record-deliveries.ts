@@ -1,9 +1,9 @@
-import { deliveryStart } from '../../../src/deliveries/dispatch/start-workflows.ts';
 import { insertTestEvent } from '../../../src/deliveries/test-event.ts';
+import { deliveryStart } from '../../../src/engine/deliveries/dispatch/start-workflows.ts';
+import { deliveryIdOfWorkflow } from '../../../src/engine/queue/claim.ts';
+import { removeDelivery } from '../../../src/engine/queue/remove.ts';
 import { insertBodies } from '../../../src/inbound/inbox.ts';
 import { execute, query } from '../../../src/platform/postgres/sql.ts';
-import { deliveryIdOfWorkflow } from '../../../src/queue/claim.ts';
-import { removeDelivery } from '../../../src/queue/remove.ts';
 import { bodyOf, textMessage } from '../load/upstream-bodies.ts';
 import { addEndpoint } from '../test-accounts.ts';
 import { answer, type Behaviour, eventually } from '../webhook-receiver.ts';

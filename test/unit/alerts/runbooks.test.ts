@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { describe, expect, test } from 'vitest';
 import { parse } from 'yaml';
 import { ALERT_KINDS, anchorOf, KINDS } from '../../../src/alerts/alert-kinds.ts';
-import { alertName } from '../../../src/notices/alert-envelope.ts';
+import { alertName } from '../../../src/engine/notices/alert-envelope.ts';
 
 const RUNBOOKS = read('docs/operators/runbooks.md');
 

@@ -4,8 +4,8 @@ import { EVENT_BODIES, UPSTREAM_EVENT_BODY } from '../../../src/api/openapi/webh
 import { upstreamExample } from '../../../src/api/openapi/webhooks/upstream-examples.ts';
 import { WEBHOOK_EXAMPLES } from '../../../src/api/openapi/webhooks/webhook-examples.ts';
 import { webhookOperations } from '../../../src/api/openapi/webhooks/webhook-operations.ts';
-import { serializeEvent } from '../../../src/deliveries/envelope.ts';
-import { webhookHeaders } from '../../../src/deliveries/webhook-request.ts';
+import { serializeEvent } from '../../../src/engine/deliveries/envelope.ts';
+import { webhookHeaders } from '../../../src/engine/deliveries/webhook-request.ts';
 import type { UpstreamItem } from '../../../src/inbound/split/upstream-items.ts';
 import { orderEventData, orderService } from '../../../src/messages/orders/orders.ts';
 import { EVENT_TYPES, type EventType, upstreamTypeOf } from '../../../src/platform/event-type.ts';

@@ -4,19 +4,25 @@ import ts from 'typescript-compiler-api';
 /** The rooms behind the doors, one per feature, from the ground up, each with what it holds. A room imports only rooms of lower floors. */
 const DESCRIBED_FLOORS: readonly Readonly<Record<string, string>>[] = [
   {
-    'src/queue': 'the deliveries that are pending: which may be attempted, by whom, when, in which order',
-    'src/inbox': 'the bodies that the platform sent, until they have become events',
+    'src/engine/queue':
+      'the deliveries that are pending: which may be attempted, by whom, when, in which order',
+    'src/engine/inbox': 'the bodies that the platform sent, until they have become events',
+    'src/engine/notices': 'the alerts that go to tenants as webhooks',
     'src/customers': 'WhatsApp users and groups, under all ids that name one',
-    'src/notices': 'the alerts that go to tenants as webhooks',
     'src/mail': 'e-mails: texts, queue, SMTP',
   },
-  { 'src/accounts': 'tenants, WABAs, phone numbers, access tokens, limits' },
   {
-    'src/endpoints': 'webhook endpoints: settings, secrets, health, circuit breaker',
+    'src/engine/endpoint':
+      'an endpoint as the engine reads it: settings, signature, filter, health, circuit breaker',
+    'src/accounts': 'tenants, WABAs, phone numbers, access tokens, limits',
+  },
+  { 'src/engine/deliveries': 'from an event to an attempt: body, signature, filter, loop, outcome' },
+  {
+    'src/endpoints': 'webhook endpoints as tenants set them up: URLs, secrets, headers, certificates, modes',
     'src/keys': 'API keys, from request and approval to expiry',
     'src/users': 'the people of the portal: sign-in, second factor, roles, invitations',
   },
-  { 'src/deliveries': 'from an event to an attempt: body, signature, filter, loop, outcome, search' },
+  { 'src/deliveries': 'deliveries and events as tenants find them' },
   {
     'src/messages': 'messages in and out, their files, statuses, carts and payments',
     'src/replays': 'sending delivered or failed events again',
@@ -102,7 +108,7 @@ export const HOUSE: readonly Rule[] = [
 export const PACKAGES: Readonly<Record<string, readonly string[]>> = {
   '@modelcontextprotocol/server': ['src/mcp'],
   '@temporalio/activity': ['src/activities', 'src/platform/temporal'],
-  '@temporalio/client': ['src/platform/temporal', 'src/worker', 'src/deliveries/dispatch'],
+  '@temporalio/client': ['src/platform/temporal', 'src/worker', 'src/engine/deliveries/dispatch'],
   '@temporalio/worker': ['src/platform/temporal', 'src/worker'],
   '@temporalio/workflow': ['src/workflows'],
   fastify: ['src/api', 'dev'],

@@ -10,7 +10,7 @@ import {
   parseByteRange,
 } from '../../../src/api/messages/received-media/received-media.ts';
 import { storableProblem } from '../../../src/api/messages/send/problems.ts';
-import { checkFilter } from '../../../src/endpoints/event-filter.ts';
+import { checkFilter } from '../../../src/engine/endpoint/event-filter.ts';
 import { uploadedFileName } from '../../../src/messages/send/uploaded-media.ts';
 import { readFormText } from '../../../src/platform/http/form-text.ts';
 import { unreadableBody, utf8Text } from '../../../src/platform/http/utf8-text.ts';

@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest';
 import { diffBodies, diffLines } from '../../../clients/cli/src/diff.ts';
 import { bodyOf, makeBlockReader, readEvent } from '../../../clients/cli/src/event-block.ts';
 import { signatureOf, webhookHeaders } from '../../../clients/cli/src/signature.ts';
-import { webhookHeaders as gatewayHeaders } from '../../../src/deliveries/webhook-request.ts';
+import { webhookHeaders as gatewayHeaders } from '../../../src/engine/deliveries/webhook-request.ts';
 import { USER_AGENT } from '../../../src/platform/http/user-agent.ts';
 
 const HEAD = {

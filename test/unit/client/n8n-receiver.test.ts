@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { expect, test } from 'vitest';
-import { newWebhookSecret, signStandard } from '../../../src/endpoints/webhook-signature.ts';
+import { newWebhookSecret, signStandard } from '../../../src/engine/endpoint/webhook-signature.ts';
 import { documentBlocks } from '../../support/document-blocks.ts';
 
 /** The recipe for n8n, without n8n: the code of its node, and how its workflow is put together. */

@@ -8,7 +8,7 @@ import {
   newWebhookSecret,
   publicKeyOf,
   signStandard,
-} from '../../../src/endpoints/webhook-signature.ts';
+} from '../../../src/engine/endpoint/webhook-signature.ts';
 
 const SECRET = newWebhookSecret();
 

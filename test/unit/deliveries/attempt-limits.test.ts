@@ -6,7 +6,7 @@ import {
   type EndpointLimits,
   FIRST_LIMIT,
   type UnderWay,
-} from '../../../src/deliveries/loop/attempt-limits.ts';
+} from '../../../src/engine/deliveries/loop/attempt-limits.ts';
 import type { SendResult } from '../../../src/platform/sender/http-sender.ts';
 import { failure, response } from './send-results.ts';
 

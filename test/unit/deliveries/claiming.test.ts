@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
-import { EndpointLimiter } from '../../../src/deliveries/loop/attempt-limits.ts';
-import { DueFinder } from '../../../src/deliveries/loop/claiming.ts';
+import { EndpointLimiter } from '../../../src/engine/deliveries/loop/attempt-limits.ts';
+import { DueFinder } from '../../../src/engine/deliveries/loop/claiming.ts';
 import type { Database } from '../../../src/platform/postgres/database.ts';
 
 const WALK_MS = 30;

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { BREAKER, isRepetition, makeEndpointHealth } from '../../../src/deliveries/breaker.ts';
+import { BREAKER, isRepetition, makeEndpointHealth } from '../../../src/engine/deliveries/breaker.ts';
 import { DEFAULT_RETRY_SCHEDULE_MS } from '../../../src/platform/retry-schedule.ts';
 
 const MINUTE_MS = 60_000;

@@ -5,8 +5,8 @@ import {
   mediaReadyEventId,
   serializeEvent,
   testEventData,
-} from '../../../src/deliveries/envelope.ts';
-import { laneOf } from '../../../src/deliveries/lanes.ts';
+} from '../../../src/engine/deliveries/envelope.ts';
+import { laneOf } from '../../../src/engine/deliveries/lanes.ts';
 
 const ENVELOPE = {
   eventType: 'message' as const,

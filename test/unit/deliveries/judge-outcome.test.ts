@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { probeDelayMs } from '../../../src/deliveries/breaker.ts';
-import { type AttemptMade, isTrouble, judgeOutcome } from '../../../src/deliveries/judge-outcome.ts';
+import { probeDelayMs } from '../../../src/engine/deliveries/breaker.ts';
+import { type AttemptMade, isTrouble, judgeOutcome } from '../../../src/engine/deliveries/judge-outcome.ts';
 import {
   DEFAULT_RETRY_SCHEDULE_MS,
   MAX_RETRY_DELAY_MS,

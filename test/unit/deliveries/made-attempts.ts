@@ -1,4 +1,4 @@
-import type { MadeAttempt } from '../../../src/deliveries/attempt/made-attempt.ts';
+import type { MadeAttempt } from '../../../src/engine/deliveries/attempt/made-attempt.ts';
 import { uuidV7 } from '../../../src/platform/public-ids.ts';
 import type { SendResult } from '../../../src/platform/sender/http-sender.ts';
 

@@ -6,7 +6,7 @@ import {
   publicKeyOf,
   signStandard,
   signWith,
-} from '../../../src/endpoints/webhook-signature.ts';
+} from '../../../src/engine/endpoint/webhook-signature.ts';
 import { verifiesEd25519, verifiesWebhook } from '../../support/ed25519-reference.ts';
 
 const ID = 'evt_1';

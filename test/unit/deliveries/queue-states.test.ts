@@ -28,12 +28,12 @@ describe('the states of the queue', () => {
 const WRITES =
   /\b(insert\s+into|update|delete\s+from|merge\s+into|truncate(\s+table)?)\s+(only\s+)?delivery_queue\b/i;
 
-test('rows of the queue are written in src/queue and in the functions that it calls, nowhere else', () => {
+test('rows of the queue are written in src/engine/queue and in the functions that it calls, nowhere else', () => {
   const files = readdirSync(new URL('src', root), { recursive: true, encoding: 'utf8' })
     .map((path) => `src/${path}`)
     .filter((path) => /\.(ts|sql)$/.test(path));
   const writers = files.filter((path) => WRITES.test(read(path)));
-  const elsewhere = writers.filter((path) => !path.startsWith('src/queue/'));
+  const elsewhere = writers.filter((path) => !path.startsWith('src/engine/queue/'));
   expect(elsewhere).toEqual(['src/platform/postgres/migrations/functions.sql']);
   expect(writers.length).toBeGreaterThan(elsewhere.length);
 });

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, test } from 'vitest';
-import { makeEndpointHealth } from '../../../src/deliveries/breaker.ts';
-import { ResultRecorder } from '../../../src/deliveries/loop/result-recorder.ts';
+import { makeEndpointHealth } from '../../../src/engine/deliveries/breaker.ts';
+import { ResultRecorder } from '../../../src/engine/deliveries/loop/result-recorder.ts';
 import type { Database } from '../../../src/platform/postgres/database.ts';
 import { madeAttempt } from './made-attempts.ts';
 import { response } from './send-results.ts';

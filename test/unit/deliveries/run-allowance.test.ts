@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { makeCalmWatch, makeFailureAllowance } from '../../../src/deliveries/loop/run-allowance.ts';
+import { makeCalmWatch, makeFailureAllowance } from '../../../src/engine/deliveries/loop/run-allowance.ts';
 
 const CORES = 2;
 const PER_SECOND = 10;

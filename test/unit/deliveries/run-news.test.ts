@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
-import type { AttemptOutcome } from '../../../src/deliveries/judge-outcome.ts';
-import { newsOf, waitOf } from '../../../src/deliveries/run-news.ts';
+import type { AttemptOutcome } from '../../../src/engine/deliveries/judge-outcome.ts';
+import { newsOf, waitOf } from '../../../src/engine/deliveries/run-news.ts';
 
 const ended = (state: 'delivered' | 'failed' | 'dropped'): AttemptOutcome => ({
   state: 'settled',

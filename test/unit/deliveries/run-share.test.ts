@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { RunShare } from '../../../src/deliveries/loop/run-share.ts';
+import { RunShare } from '../../../src/engine/deliveries/loop/run-share.ts';
 
 const MINUTE_MS = 60_000;
 

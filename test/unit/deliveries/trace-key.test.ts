@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { traceKeyOf } from '../../../src/deliveries/trace-key.ts';
+import { traceKeyOf } from '../../../src/engine/deliveries/trace-key.ts';
 
 const message = { wabaId: '1', type: 'message', eventId: 'wamid.1' };
 

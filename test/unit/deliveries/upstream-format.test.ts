@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
-import { serializeEvent, testEventData } from '../../../src/deliveries/envelope.ts';
-import { upstreamBody } from '../../../src/deliveries/upstream-format.ts';
-import { formatTakes } from '../../../src/endpoints/event-format.ts';
+import { serializeEvent, testEventData } from '../../../src/engine/deliveries/envelope.ts';
+import { upstreamBody } from '../../../src/engine/deliveries/upstream-format.ts';
+import { formatTakes } from '../../../src/engine/endpoint/event-format.ts';
 import { splitUpstreamBody } from '../../../src/inbound/split/upstream-items.ts';
 import { type EventType, upstreamTypeOf } from '../../../src/platform/event-type.ts';
 import { fixtureBody, fixtureNames } from '../../support/upstream-fixtures.ts';

@@ -2,15 +2,15 @@ import { createHmac } from 'node:crypto';
 import fc from 'fast-check';
 import { Webhook } from 'standardwebhooks';
 import { describe, expect, test } from 'vitest';
-import { webhookHeaders } from '../../../src/deliveries/webhook-request.ts';
 import { isReservedHeader } from '../../../src/endpoints/endpoint-headers.ts';
+import { webhookHeaders } from '../../../src/engine/deliveries/webhook-request.ts';
 import {
   isWebhookSecret,
   newWebhookSecret,
   signStandard,
   signWith,
   UnusableSignatureInputError,
-} from '../../../src/endpoints/webhook-signature.ts';
+} from '../../../src/engine/endpoint/webhook-signature.ts';
 
 const SECRET = 'whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw';
 const ID = 'msg_p5jXN8AQM9LWM0D4loKWxJek';

@@ -4,7 +4,7 @@ import {
   serializeEvent,
   TEST_PHONE_NUMBER_ID,
   testEventData,
-} from '../../../src/deliveries/envelope.ts';
+} from '../../../src/engine/deliveries/envelope.ts';
 import { splitUpstreamBody, type UpstreamItem } from '../../../src/inbound/split/upstream-items.ts';
 import { orderEventData, orderService } from '../../../src/messages/orders/orders.ts';
 import { type CoreEventType, upstreamTypeOf } from '../../../src/platform/event-type.ts';

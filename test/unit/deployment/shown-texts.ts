@@ -138,6 +138,8 @@ export function refusals(): ShownText[] {
 
 /** The reasons of alerts, which carry the facts. */
 export function alertReasons(): ShownText[] {
-  const alerts = SOURCES.filter((path) => path.startsWith('src/alerts/') || path.startsWith('src/notices/'));
+  const alerts = SOURCES.filter(
+    (path) => path.startsWith('src/alerts/') || path.startsWith('src/engine/notices/'),
+  );
   return alerts.flatMap((path) => textsAt(repositoryFile(path), path, isReason));
 }

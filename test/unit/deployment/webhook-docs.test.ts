@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { upstreamExample } from '../../../src/api/openapi/webhooks/upstream-examples.ts';
 import { STANDARD_SAMPLES } from '../../../src/api/portal/endpoints/secret-page.ts';
-import { webhookHeaders } from '../../../src/deliveries/webhook-request.ts';
+import { webhookHeaders } from '../../../src/engine/deliveries/webhook-request.ts';
 import { SETTINGS } from '../../../src/platform/config/settings.ts';
 import { EVENT_TYPES } from '../../../src/platform/event-type.ts';
 import { DEFAULT_RETRY_SCHEDULE_MS } from '../../../src/platform/retry-schedule.ts';

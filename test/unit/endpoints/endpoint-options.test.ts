@@ -1,8 +1,8 @@
 import { describe, expect, test } from 'vitest';
 import { checkEndpointOptions, type EndpointOptions } from '../../../src/endpoints/endpoint-options.ts';
+import { shownCount } from '../../../src/engine/queue/waiting.ts';
 import { makeAddressGuard } from '../../../src/platform/http/outbound-url.ts';
 import { RequestError } from '../../../src/platform/request-input.ts';
-import { shownCount } from '../../../src/queue/waiting.ts';
 
 const rules = {
   // Nothing here looks at phone numbers, and no WABA has lists of targets.

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { checkFilter, filterOf } from '../../../src/endpoints/event-filter.ts';
+import { checkFilter, filterOf } from '../../../src/engine/endpoint/event-filter.ts';
 
 const DATA = {
   type: 'text',

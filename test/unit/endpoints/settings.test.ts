@@ -22,14 +22,14 @@ import {
 } from '../../../src/endpoints/commands/endpoint-options.ts';
 import { checkEndpointOptions, type EndpointOptions } from '../../../src/endpoints/endpoint-options.ts';
 import type { EndpointStatus, EndpointView } from '../../../src/endpoints/endpoints.ts';
-import { settingsOf } from '../../../src/endpoints/settings.ts';
-import { findEndpoint, insertEndpoint, saveEndpointOptions } from '../../../src/endpoints/store.ts';
+import { settingsOf } from '../../../src/engine/endpoint/settings.ts';
+import { findEndpoint, insertEndpoint, saveEndpointOptions } from '../../../src/engine/endpoint/store.ts';
 import type { Config } from '../../../src/platform/config/config.ts';
 
 /** A setting that the product does not have: all that is said of it is this entry of the table. */
-vi.mock('../../../src/endpoints/settings.ts', async (importOriginal) => {
-  const settings = await importOriginal<typeof import('../../../src/endpoints/settings.ts')>();
-  const { numberSetting, wholeNumber } = await import('../../../src/endpoints/setting.ts');
+vi.mock('../../../src/engine/endpoint/settings.ts', async (importOriginal) => {
+  const settings = await importOriginal<typeof import('../../../src/engine/endpoint/settings.ts')>();
+  const { numberSetting, wholeNumber } = await import('../../../src/engine/endpoint/setting.ts');
   const madeUpSeconds = numberSetting({
     section: 'limits',
     description: 'What nobody needs.',

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { laneOf } from '../../../src/deliveries/lanes.ts';
+import { laneOf } from '../../../src/engine/deliveries/lanes.ts';
 import { inLaneOrder, replayLane } from '../../../src/replays/replay-steps.ts';
 
 describe('the order within a replay', () => {

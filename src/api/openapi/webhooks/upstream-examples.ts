@@ -1,4 +1,4 @@
-import { serializeEvent } from '../../../deliveries/envelope.ts';
+import { serializeEvent } from '../../../engine/deliveries/envelope.ts';
 import { splitUpstreamBody } from '../../../inbound/split/upstream-items.ts';
 import { upstreamTypeOf } from '../../../platform/event-type.ts';
 import type { UpstreamField } from '../../../platform/upstream-fields.ts';

@@ -1,4 +1,4 @@
-import { webhookHeaders } from '../../../deliveries/webhook-request.ts';
+import { webhookHeaders } from '../../../engine/deliveries/webhook-request.ts';
 import {
   type CoreEventType,
   EVENT_TYPES,

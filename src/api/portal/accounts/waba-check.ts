@@ -1,8 +1,8 @@
 import { AccessTokenProblem, listPhoneNumbers, openAccessToken } from '../../../accounts/accounts.ts';
 import { readNumberLookup } from '../../../accounts/followed-numbers.ts';
-import { type Endpoint, listEndpoints } from '../../../endpoints/store.ts';
+import { type Endpoint, listEndpoints } from '../../../engine/endpoint/store.ts';
+import { countWaitingBodies } from '../../../engine/inbox/waiting-bodies.ts';
 import { readWabaArrivals } from '../../../inbound/inbox-admin.ts';
-import { countWaitingBodies } from '../../../inbox/waiting-bodies.ts';
 import type { SubscribedApp, UpstreamPhoneNumber } from '../../../platform/graph/graph-calls.ts';
 import type { AccountClient } from '../../../platform/graph/graph-client.ts';
 import { GraphError } from '../../../platform/graph/graph-error.ts';

@@ -3,7 +3,7 @@ import type { GivenDeliveryFilter } from '../../../deliveries/search/delivery-fi
 import type { DeliveryPosition } from '../../../deliveries/search/delivery-scan.ts';
 import { type DeliverySearch, searchDeliveries } from '../../../deliveries/search/delivery-search.ts';
 import { type FoundObject, findObjects } from '../../../deliveries/search/find-objects.ts';
-import { listEndpoints } from '../../../endpoints/store.ts';
+import { listEndpoints } from '../../../engine/endpoint/store.ts';
 import { ALL_UPSTREAM, EVENT_TYPES, upstreamTypeOf } from '../../../platform/event-type.ts';
 import { isPublicId } from '../../../platform/public-ids.ts';
 import { invalidValue, type RequestError } from '../../../platform/request-input.ts';

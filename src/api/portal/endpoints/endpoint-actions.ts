@@ -4,8 +4,8 @@ import { setClientCertificate } from '../../../endpoints/endpoint-certificate.ts
 import { deleteEndpoint, enableEndpoint, holdEndpoint } from '../../../endpoints/endpoint-modes.ts';
 import { rotateSecret, rotateSigningKey } from '../../../endpoints/endpoint-secrets.ts';
 import { endpointStatus } from '../../../endpoints/endpoints.ts';
+import { shownCount } from '../../../engine/queue/waiting.ts';
 import { invalidValue } from '../../../platform/request-input.ts';
-import { shownCount } from '../../../queue/waiting.ts';
 import { PAGES } from '../access/page-access.ts';
 import { utcText } from '../components/time.ts';
 import { type FormValues, formLine } from '../form-values.ts';

@@ -7,14 +7,14 @@ import {
   sameUrlNotice,
   updateEndpoint,
 } from '../../../endpoints/endpoints.ts';
+import { checkWabaUrl } from '../../../endpoints/url-check.ts';
 import {
   type InstallationSettings,
   installationSettings,
   type Section,
   textOf,
-} from '../../../endpoints/setting.ts';
-import { type AnySetting, type SettingName, settingsOf } from '../../../endpoints/settings.ts';
-import { checkWabaUrl } from '../../../endpoints/url-check.ts';
+} from '../../../engine/endpoint/setting.ts';
+import { type AnySetting, type SettingName, settingsOf } from '../../../engine/endpoint/settings.ts';
 import { RateLimitError, RequestError } from '../../../platform/request-input.ts';
 import { PAGES } from '../access/page-access.ts';
 import { type Viewer, wabaOf } from '../access/viewer.ts';

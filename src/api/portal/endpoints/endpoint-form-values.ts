@@ -5,7 +5,7 @@ import {
   type GivenSettings,
   type SettingName,
   settingsOf,
-} from '../../../endpoints/settings.ts';
+} from '../../../engine/endpoint/settings.ts';
 import { RequestError } from '../../../platform/request-input.ts';
 import { type FormValues, formLine, formLines } from '../form-values.ts';
 

@@ -1,13 +1,13 @@
-import { readLastErrors } from '../../../deliveries/backlog.ts';
 import { searchDeliveries } from '../../../deliveries/search/delivery-search.ts';
-import { countRecentlyFailed } from '../../../endpoints/endpoint-failures.ts';
 import { type EndpointStep, readEndpointStatistics } from '../../../endpoints/endpoint-statistics.ts';
 import { type EndpointStatus, sameUrlNotice, sameUrlOf } from '../../../endpoints/endpoints.ts';
-import { countDeliveredSince } from '../../../endpoints/recovery.ts';
+import { readLastErrors } from '../../../engine/deliveries/backlog.ts';
+import { countRecentlyFailed } from '../../../engine/endpoint/endpoint-failures.ts';
+import { countDeliveredSince } from '../../../engine/endpoint/recovery.ts';
+import { troubleWorkflowId } from '../../../engine/queue/trouble.ts';
+import { shownCount } from '../../../engine/queue/waiting.ts';
 import type { RequestError } from '../../../platform/request-input.ts';
 import { workflowUrl } from '../../../platform/temporal/client-connection.ts';
-import { troubleWorkflowId } from '../../../queue/trouble.ts';
-import { shownCount } from '../../../queue/waiting.ts';
 import { PAGES } from '../access/page-access.ts';
 import type { Viewer } from '../access/viewer.ts';
 import { postForm, radios, textField } from '../components/form.ts';

@@ -2,8 +2,8 @@ import { type DeliveryReport, deliveryOf } from '../../../deliveries/search/show
 import { sendTestEvent } from '../../../deliveries/test-event.ts';
 import { type EndpointActivity, readEndpointActivity } from '../../../endpoints/endpoint-statistics.ts';
 import { type EndpointStatus, endpointStatus, endpointsOf } from '../../../endpoints/endpoints.ts';
+import { MAX_SHOWN_WAITING } from '../../../engine/queue/waiting.ts';
 import { publicDeliveryId } from '../../../platform/public-ids.ts';
-import { MAX_SHOWN_WAITING } from '../../../queue/waiting.ts';
 import { PAGES, withoutFreshProof } from '../access/page-access.ts';
 import type { Viewer } from '../access/viewer.ts';
 import { codeBlock } from '../components/copyable.ts';

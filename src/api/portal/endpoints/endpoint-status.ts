@@ -1,7 +1,7 @@
 import type { EndpointActivity } from '../../../endpoints/endpoint-statistics.ts';
-import type { Endpoint } from '../../../endpoints/store.ts';
+import type { Endpoint } from '../../../engine/endpoint/store.ts';
+import { shownCount, type WaitingDeliveries } from '../../../engine/queue/waiting.ts';
 import { shownUrl } from '../../../platform/http/outbound-url.ts';
-import { shownCount, type WaitingDeliveries } from '../../../queue/waiting.ts';
 import type { Viewer } from '../access/viewer.ts';
 import { badge } from '../components/badge.ts';
 import { durationText, utcText } from '../components/time.ts';

@@ -9,8 +9,9 @@ import {
   readLastErrors,
   type SeenWorker,
   type TroubledEndpoint,
-} from '../../../deliveries/backlog.ts';
-import { LATELY_MINUTES } from '../../../deliveries/loop/run-share.ts';
+} from '../../../engine/deliveries/backlog.ts';
+import { LATELY_MINUTES } from '../../../engine/deliveries/loop/run-share.ts';
+import { countWaiting, shownCount, type WaitingDeliveries } from '../../../engine/queue/waiting.ts';
 import {
   countInbox,
   listQuarantineReasons,
@@ -27,7 +28,6 @@ import {
   listProxyTroubles,
 } from '../../../platform/postgres/worker-processes.ts';
 import { lookAtProxy } from '../../../platform/sender/proxy-tunnel.ts';
-import { countWaiting, shownCount, type WaitingDeliveries } from '../../../queue/waiting.ts';
 import { checkObjectStore } from '../../health/health-routes.ts';
 import { PAGES } from '../access/page-access.ts';
 import { badge } from '../components/badge.ts';

@@ -6,9 +6,9 @@ import {
   readLatency,
   readOutcomes,
 } from '../../../deliveries/search/tenant-overview.ts';
-import { countRecentlyFailed } from '../../../endpoints/endpoint-failures.ts';
 import { type EndpointStatus, endpointsOf } from '../../../endpoints/endpoints.ts';
-import { MAX_SHOWN_WAITING, shownCount } from '../../../queue/waiting.ts';
+import { countRecentlyFailed } from '../../../engine/endpoint/endpoint-failures.ts';
+import { MAX_SHOWN_WAITING, shownCount } from '../../../engine/queue/waiting.ts';
 import { PAGES } from '../access/page-access.ts';
 import { dataTable, type Stat, statRow } from '../components/table.ts';
 import { durationText } from '../components/time.ts';

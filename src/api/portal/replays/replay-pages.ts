@@ -1,4 +1,4 @@
-import { listEndpoints } from '../../../endpoints/store.ts';
+import { listEndpoints } from '../../../engine/endpoint/store.ts';
 import { ALL_UPSTREAM, EVENT_TYPES, upstreamTypeOf } from '../../../platform/event-type.ts';
 import { shownUrl } from '../../../platform/http/outbound-url.ts';
 import type { RequestError } from '../../../platform/request-input.ts';

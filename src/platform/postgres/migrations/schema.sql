@@ -244,7 +244,7 @@ create table inbox (
   processed_at timestamptz,
   -- Of all entries of the body; 0 when it cannot be read or does not say.
   waba_id text not null default '0',
-  -- The part of intake that it is in: the CRC-32 of the WABA, of which the remainder by 16 (src/inbox/shards.ts).
+  -- The part of intake that it is in: the CRC-32 of the WABA, of which the remainder by 16 (src/engine/inbox/shards.ts).
   shard smallint not null default 1,
   -- The WABAs for which the app secret that signed the body may speak; null: all. Its items go to no other.
   signed_for text[],
@@ -693,7 +693,7 @@ create index replays_waba on replays (waba_id, id);
 -- A lane's head is its one row whose state is not 'queued':
 -- queued = behind another; unreleased = its event has no body yet; suspended = its replay is paused; due = may be claimed;
 -- claimed = leased by an attempt under way; retrying = waits for the time of its next attempt.
--- All moves between them are in src/deliveries/queue (states.ts) and in the functions that it calls.
+-- All moves between them are in src/engine/deliveries/queue (states.ts) and in the functions that it calls.
 -- Its end is empty after each burst: a vacuum that released those pages would lock all others out meanwhile.
 create table delivery_queue (
   position bigint generated always as identity primary key,

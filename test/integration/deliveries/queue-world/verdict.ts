@@ -1,4 +1,4 @@
-import type { OrderScope } from '../../../../src/endpoints/endpoint-settings.ts';
+import type { OrderScope } from '../../../../src/engine/endpoint/endpoint-settings.ts';
 import { query } from '../../../../src/platform/postgres/sql.ts';
 import { TRANSITIONS } from '../../../support/queue-transitions.ts';
 import type { Reception } from './receiver.ts';

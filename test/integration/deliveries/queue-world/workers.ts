@@ -1,22 +1,22 @@
 import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { openEndpoint } from '../../../../src/deliveries/attempt/endpoint-cache.ts';
-import type { MadeAttempt } from '../../../../src/deliveries/attempt/made-attempt.ts';
-import { sendDelivery } from '../../../../src/deliveries/attempt/send-delivery.ts';
-import { settleAttempts } from '../../../../src/deliveries/attempt/settle-attempts.ts';
-import { loadEndpointSettings } from '../../../../src/endpoints/endpoint-settings.ts';
-import { execute, query } from '../../../../src/platform/postgres/sql.ts';
+import { openEndpoint } from '../../../../src/engine/deliveries/attempt/endpoint-cache.ts';
+import type { MadeAttempt } from '../../../../src/engine/deliveries/attempt/made-attempt.ts';
+import { sendDelivery } from '../../../../src/engine/deliveries/attempt/send-delivery.ts';
+import { settleAttempts } from '../../../../src/engine/deliveries/attempt/settle-attempts.ts';
+import { loadEndpointSettings } from '../../../../src/engine/endpoint/endpoint-settings.ts';
 import {
   type ClaimedDelivery,
   claimDue,
   claimProbes,
   releaseClaims,
   releaseExpired,
-} from '../../../../src/queue/claim.ts';
-import { claimOne } from '../../../../src/queue/claim-one.ts';
-import { parkHeads, unparkHeads } from '../../../../src/queue/park.ts';
-import { dropOrphan } from '../../../../src/queue/remove.ts';
-import { releaseDueRetries, stepAside } from '../../../../src/queue/sweep.ts';
+} from '../../../../src/engine/queue/claim.ts';
+import { claimOne } from '../../../../src/engine/queue/claim-one.ts';
+import { parkHeads, unparkHeads } from '../../../../src/engine/queue/park.ts';
+import { dropOrphan } from '../../../../src/engine/queue/remove.ts';
+import { releaseDueRetries, stepAside } from '../../../../src/engine/queue/sweep.ts';
+import { execute, query } from '../../../../src/platform/postgres/sql.ts';
 import { dueShares } from '../../../support/due-shares.ts';
 import { look, type World } from './world.ts';
 

@@ -1,7 +1,7 @@
-import { makeEndpointHealth } from '../../../../src/deliveries/breaker.ts';
-import { EndpointLimiter } from '../../../../src/deliveries/loop/attempt-limits.ts';
-import type { LoopTools } from '../../../../src/deliveries/loop/delivery-loop.ts';
-import type { OrderScope } from '../../../../src/endpoints/endpoint-settings.ts';
+import { makeEndpointHealth } from '../../../../src/engine/deliveries/breaker.ts';
+import { EndpointLimiter } from '../../../../src/engine/deliveries/loop/attempt-limits.ts';
+import type { LoopTools } from '../../../../src/engine/deliveries/loop/delivery-loop.ts';
+import type { OrderScope } from '../../../../src/engine/endpoint/endpoint-settings.ts';
 import type { Database } from '../../../../src/platform/postgres/database.ts';
 import { execute, query } from '../../../../src/platform/postgres/sql.ts';
 import { addEndpoint, testSecretBox } from '../../../support/test-accounts.ts';

@@ -9,12 +9,12 @@ import {
   setOperationsUrl,
 } from '../../../../src/alerts/operations-url.ts';
 import { operationsSecretPlace } from '../../../../src/alerts/sealed-columns.ts';
-import { openEndpoint } from '../../../../src/deliveries/attempt/endpoint-cache.ts';
 import { setClientCertificate } from '../../../../src/endpoints/endpoint-certificate.ts';
 import { rotateSecret, rotateSigningKey } from '../../../../src/endpoints/endpoint-secrets.ts';
-import { loadEndpointSettings } from '../../../../src/endpoints/endpoint-settings.ts';
 import { addEndpoint, endpointStatus, updateEndpoint } from '../../../../src/endpoints/endpoints.ts';
-import { publicKeyOf } from '../../../../src/endpoints/webhook-signature.ts';
+import { openEndpoint } from '../../../../src/engine/deliveries/attempt/endpoint-cache.ts';
+import { loadEndpointSettings } from '../../../../src/engine/endpoint/endpoint-settings.ts';
+import { publicKeyOf } from '../../../../src/engine/endpoint/webhook-signature.ts';
 import { erasureSubjectPlace } from '../../../../src/erasures/sealed-columns.ts';
 import { findMail, queueMail } from '../../../../src/mail/mails.ts';
 import { mailContentPlace } from '../../../../src/mail/sealed-columns.ts';

@@ -1,10 +1,10 @@
 import { randomUUID } from 'node:crypto';
 import { describe, expect, onTestFinished, test } from 'vitest';
+import { claimDue } from '../../../../src/engine/queue/claim.ts';
 import { insertBodies } from '../../../../src/inbound/inbox.ts';
 import { type DatabaseOptions, listenToDatabase } from '../../../../src/platform/postgres/connection.ts';
 import { LastStatements, openDatabase } from '../../../../src/platform/postgres/database.ts';
 import { execute, query } from '../../../../src/platform/postgres/sql.ts';
-import { claimDue } from '../../../../src/queue/claim.ts';
 import { dueShares } from '../../../support/due-shares.ts';
 import { silentLogger } from '../../../support/silent-logger.ts';
 import { drainInbox, storedEvents, takeIn } from '../../../support/take-in.ts';

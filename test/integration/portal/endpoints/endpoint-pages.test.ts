@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { countFailed } from '../../../../src/endpoints/endpoint-failures.ts';
+import { countFailed } from '../../../../src/engine/endpoint/endpoint-failures.ts';
 import { execute, query } from '../../../../src/platform/postgres/sql.ts';
 import { addEndpoint, freshTenant } from '../../../support/test-accounts.ts';
 import { addDelivery } from '../delivery-fixtures.ts';

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { newWebhookSecret } from '../../../../src/endpoints/webhook-signature.ts';
+import { newWebhookSecret } from '../../../../src/engine/endpoint/webhook-signature.ts';
 import { add, admin, api, endpointsPath, office, stored, useEndpointBrowser } from './endpoint-browser.ts';
 
 useEndpointBrowser();

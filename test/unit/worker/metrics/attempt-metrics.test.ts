@@ -1,7 +1,7 @@
 import { Registry } from '@prometheus-io/client';
 import { describe, expect, test } from 'vitest';
-import type { MadeAttempt } from '../../../../src/deliveries/attempt/made-attempt.ts';
-import type { SettledOutcome } from '../../../../src/deliveries/judge-outcome.ts';
+import type { MadeAttempt } from '../../../../src/engine/deliveries/attempt/made-attempt.ts';
+import type { SettledOutcome } from '../../../../src/engine/deliveries/judge-outcome.ts';
 import { uuidV7 } from '../../../../src/platform/public-ids.ts';
 import type { SendResult } from '../../../../src/platform/sender/http-sender.ts';
 import { makeAttemptMetrics } from '../../../../src/worker/metrics/worker-metrics.ts';

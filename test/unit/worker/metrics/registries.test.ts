@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { makeApiMetrics } from '../../../../src/api/api-metrics.ts';
-import { RunShare } from '../../../../src/deliveries/loop/run-share.ts';
+import { RunShare } from '../../../../src/engine/deliveries/loop/run-share.ts';
 import { counted as countedActivity, watchProcess } from '../../../../src/platform/metrics/metrics.ts';
 import { watchCertificates, watchPools } from '../../../../src/platform/metrics/process-metrics.ts';
 import { makeSystemGauges, type SystemFigures } from '../../../../src/worker/metrics/system-figures.ts';

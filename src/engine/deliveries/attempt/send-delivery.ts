@@ -1,0 +1,84 @@
+import { publicDeliveryId, publicEventId } from '../../../platform/public-ids.ts';
+import type { ConnectionTerms } from '../../../platform/sender/connection-terms.ts';
+import type { HttpSender, SendResult } from '../../../platform/sender/http-sender.ts';
+import type { EndpointSettings } from '../../endpoint/endpoint-settings.ts';
+import { signAsUpstream, signStandard, signWith } from '../../endpoint/webhook-signature.ts';
+import type { ClaimedDelivery, WorkflowMode } from '../../queue/claim.ts';
+import { upstreamBody } from '../upstream-format.ts';
+import { webhookHeaders } from '../webhook-request.ts';
+
+export type Sendable = Pick<
+  ClaimedDelivery,
+  'deliveryId' | 'eventUuid' | 'eventType' | 'eventId' | 'sequence' | 'attempts' | 'replay'
+> & { body: Buffer };
+
+/** When a request was sent, and what came of it. */
+export type SentRequest = { startedAt: Date; result: SendResult };
+
+/** Signs and POSTs the stored bytes once. Never rejects for what the receiver or the network does. */
+export async function sendDelivery(
+  sender: HttpSender,
+  endpoint: SendableEndpoint,
+  delivery: Sendable,
+  timeoutMs: number,
+): Promise<SentRequest> {
+  const startedAt = new Date();
+  const body = endpoint.appSecret === null ? delivery.body : upstreamBody(delivery.body);
+  const headers = headersOf(endpoint, { ...delivery, body }, startedAt.getTime());
+  const { url, terms } = endpoint;
+  const result = await sender.send({ url, headers, body, timeoutMs, ...terms });
+  return { startedAt, result };
+}
+
+function headersOf(endpoint: SendableEndpoint, delivery: Sendable, nowMs: number): Record<string, string> {
+  const { signatureProfile, customHeaders, appSecret } = endpoint;
+  const inForce = (secrets: readonly SigningSecret[]) =>
+    secrets.filter(({ expiresMs }) => expiresMs > nowMs).map(({ secret }) => secret);
+  const secrets = inForce(endpoint.secrets);
+  const webhookId = publicEventId(delivery.eventUuid);
+  const timestampSeconds = Math.floor(nowMs / 1000);
+  const signed = { secrets, id: webhookId, timestampSeconds, body: delivery.body };
+  const own = webhookHeaders({
+    webhookId,
+    timestampSeconds,
+    signature: signStandard({ ...signed, secrets: [...secrets, ...inForce(endpoint.signingKeys)] }),
+    profileSignature: signatureProfile === 'standard' ? undefined : signWith(signatureProfile, signed),
+    hubSignature: appSecret === null ? undefined : signAsUpstream(appSecret, delivery.body),
+    eventType: delivery.eventType,
+    eventId: delivery.eventId,
+    deliveryId: publicDeliveryId(delivery.deliveryId),
+    attempt: delivery.attempts + 1,
+    sequence: delivery.sequence,
+    replay: delivery.replay,
+  });
+  return { ...customHeaders, ...own };
+}
+
+export type DeliveryDefaults = {
+  /** Longest time from claim to the end of the response. An endpoint may only have a shorter one. */
+  timeoutMs: number;
+  retryScheduleMs: readonly number[];
+  workflows: WorkflowMode;
+};
+
+/** An endpoint with its secrets opened. Never logged. */
+export type SendableEndpoint = Pick<
+  EndpointSettings,
+  'id' | 'wabaId' | 'tenantId' | 'url' | 'version' | 'signatureProfile'
+> & {
+  timeoutMs: number;
+  retryScheduleMs: readonly number[];
+  workflows: WorkflowMode;
+  /** Where its webhooks may go; left out: anywhere that the installation allows. */
+  terms: ConnectionTerms;
+  customHeaders: Record<string, string>;
+  /** Of an endpoint with the format `meta`; null: bodies are in Heliograph's format. */
+  appSecret: string | null;
+  /** The present one first. */
+  secrets: readonly SigningSecret[];
+  /** Private keys, likewise; none unless the endpoint asks for such a signature. */
+  signingKeys: readonly SigningSecret[];
+};
+
+/** Signs until `expiresMs` (Unix time): the one before the present one does while receivers are given that. */
+export type SigningSecret = { secret: string; expiresMs: number };

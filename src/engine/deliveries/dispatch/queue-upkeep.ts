@@ -1,0 +1,122 @@
+import type { Logger } from '../../../platform/logger.ts';
+import { type Loop, startLoop } from '../../../platform/loop.ts';
+import { makeLowWater } from '../../../platform/low-water.ts';
+import type { Database, Transaction } from '../../../platform/postgres/database.ts';
+import { findRecovered, isRecovered, noteBroughtForward } from '../../endpoint/endpoint-backlog.ts';
+import { releaseExpired } from '../../queue/claim.ts';
+import { bringForward } from '../../queue/retry.ts';
+import { findLateTests, releaseDueRetries, stepAside } from '../../queue/sweep.ts';
+import type { DeliveryLoop } from '../loop/delivery-loop.ts';
+
+export type UpkeepTools = {
+  database: Database;
+  logger: Logger;
+  loop: DeliveryLoop;
+  /** Whether Temporal is there, as far as this process knows. */
+  isTemporalUp: () => boolean;
+  /** For how long a failing delivery may block others; 0: by event type and order scope. Endpoints may say otherwise. */
+  blockLimitHours: number;
+  isLeader: () => boolean;
+};
+
+/** A run that shows a delivery gets so much time to make its attempt; then a loop makes it. */
+const RUN_GRACE_MS = 3_000;
+
+const POLL_MS = 250;
+const RETRIES = 1_000;
+const TESTS = 20;
+
+/** Makes retries due whose time has come, and attempts test events that no run has come for. */
+export function startRetryRelease(tools: UpkeepTools): Loop {
+  const { database, logger, loop } = tools;
+  const sweep = makeSweep(RETRIES);
+  return startLoop({
+    name: 'retry-release',
+    pollMs: POLL_MS,
+    logger,
+    turn: async () => {
+      const runGraceMs = tools.isTemporalUp() ? RUN_GRACE_MS : 0;
+      const released = await sweep((range) => releaseDueRetries(database, { ...range, runGraceMs }));
+      if (released > 0) loop.wake();
+      const tests = await findLateTests(database, { runGraceMs, limit: TESTS });
+      await Promise.all(tests.map((test) => loop.attemptLate(test)));
+      return released === RETRIES;
+    },
+  });
+}
+
+const SWEEP_MS = 5_000;
+const RELEASES = 5_000;
+const STEPS_ASIDE = 50;
+
+/** Brings back what got stuck: claims of processes that died, and lanes behind a head that fails for too long. */
+export function startSweeper({ database, logger, loop, blockLimitHours }: UpkeepTools): Loop {
+  const sweep = makeSweep(RELEASES);
+  return startLoop({
+    name: 'delivery-sweeper',
+    pollMs: SWEEP_MS,
+    logger,
+    turn: async () => {
+      const released = await sweep((range) => releaseExpired(database, range));
+      const defaultSeconds = blockLimitHours * 3_600;
+      const stepped = await stepAside(database, { defaultSeconds, limit: STEPS_ASIDE });
+      if (released + stepped > 0) loop.wake();
+      return released === RELEASES || stepped === STEPS_ASIDE;
+    },
+  });
+}
+
+/** Starts the probes of endpoints whose breaker is open when they are due. */
+export function startProber({ logger, loop }: { logger: Logger; loop: Pick<DeliveryLoop, 'probe'> }): Loop {
+  return startLoop({ name: 'prober', pollMs: SECOND_MS, logger, turn: () => loop.probe() });
+}
+
+const SECOND_MS = 1_000;
+const ENDPOINTS_AT_ONCE = 100;
+
+/** A retry that comes so soon by itself is left to its schedule. */
+const SOON_SECONDS = 30;
+
+/** In one process of all: brings forward what waits because its endpoint was in trouble, until that fails again. */
+export function startBacklogReturn({ database, logger, loop, isLeader }: UpkeepTools): Loop {
+  return startLoop({
+    name: 'backlog-return',
+    pollMs: SECOND_MS,
+    logger,
+    turn: async () => {
+      if (!isLeader()) return false;
+      const recovered = await findRecovered(database, ENDPOINTS_AT_ONCE);
+      for (const endpointId of recovered) {
+        const mayGoOn = (trx: Transaction) => isRecovered(trx, endpointId);
+        const returned = await bringForward(database, endpointId, { soonSeconds: SOON_SECONDS, mayGoOn });
+        await noteBroughtForward(database, endpointId, returned);
+        const { retried } = returned;
+        if (retried === 0) continue;
+        loop.wake();
+        logger.info({ endpointId, retried }, 'an endpoint is back: its retries were brought forward');
+      }
+      return recovered.length === ENDPOINTS_AT_ONCE;
+    },
+  });
+}
+
+/** Ten years. */
+const EVERYTHING_SECONDS = 315_360_000;
+
+/** What was due before may become visible so much later. */
+const SPARE_MS = 120_000;
+const FULL_SWEEP_REST = { times: 100, longestMs: 60_000 };
+
+/** How far back a sweep looks: to where the last complete one has been, and at everything when that is soon done or long ago. */
+function makeSweep(limit: number) {
+  const dueFrom = makeLowWater({ rest: FULL_SWEEP_REST });
+  return async (sweep: (range: { withinSeconds: number; limit: number }) => Promise<number>) => {
+    const startMs = performance.now();
+    const fromMs = dueFrom.from();
+    const withinSeconds = fromMs === null ? EVERYTHING_SECONDS : (startMs - fromMs) / 1_000;
+    const swept = await sweep({ withinSeconds, limit });
+    const seen = { end: startMs - SPARE_MS, oldest: null };
+    if (swept < limit) dueFrom.looked({ tookMs: performance.now() - startMs, seen });
+    return swept;
+  };
+}

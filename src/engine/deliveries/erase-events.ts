@@ -1,0 +1,112 @@
+import { type ErasureCounts, NotYetErased } from '../../platform/erasing.ts';
+import type { Database, Transaction } from '../../platform/postgres/database.ts';
+import { query } from '../../platform/postgres/sql.ts';
+import { RUN_PREFIX } from '../queue/claim.ts';
+import { deleteDeliveriesOf, ERASED_REASON, eraseDeliveriesOf } from '../queue/erase-deliveries.ts';
+import { eraseOrderingKeys } from '../queue/ordering-keys.ts';
+import { removeDeliveries } from '../queue/remove.ts';
+import { findOpenDeliveries } from '../queue/sweep.ts';
+
+export type ErasedEvent = { day: string; id: string };
+
+type EventTools = { database: Database; cancelWorkflows: (workflowIds: readonly string[]) => Promise<void> };
+
+/** Takes the deliveries of events out of the queue and ends their workflows. Throws NotYetErased during attempts. */
+export async function quietEvents(
+  { database, cancelWorkflows }: EventTools,
+  events: readonly ErasedEvent[],
+): Promise<void> {
+  const open = await query<{ id: string; workflowId: string | null }>(
+    database,
+    `select id, workflow_id as "workflowId" from deliveries
+      where event_uuid = any (?::uuid[]) and (state = 'pending' or last_error = '${ERASED_REASON}')`,
+    [events.map(({ id }) => id)],
+  );
+  const ids = open.map(({ id }) => id);
+  await removeDeliveries(database, ids, { reason: ERASED_REASON });
+  const left = await findOpenDeliveries(database, ids);
+  const ended = open.filter(({ id, workflowId }) => !left.has(id) && workflowId?.startsWith(RUN_PREFIX));
+  await cancelWorkflows(ended.flatMap(({ workflowId }) => workflowId ?? []));
+  if (left.size > 0) throw new NotYetErased(`${left.size} deliveries are being attempted.`);
+}
+
+export async function eventsOfWaba(
+  database: Database,
+  wabaId: string,
+  limit: number,
+): Promise<ErasedEvent[]> {
+  const text = 'select day, id from events where waba_id = ? order by id limit ?';
+  return await query<ErasedEvent>(database, text, [wabaId, limit]);
+}
+
+/** Erases events with their deliveries and attempts. Throws NotYetErased during an attempt. */
+export async function eraseEvents(
+  trx: Transaction,
+  wabaId: string,
+  events: readonly ErasedEvent[],
+): Promise<ErasureCounts> {
+  if (events.length === 0) return {};
+  const gone = await eraseDeliveriesOf(
+    trx,
+    events.map(({ id }) => id),
+  );
+  const erased = await deleteEvents(trx, events);
+  // A catalog is nobody's.
+  const lanes = erased.filter(({ type }) => type !== 'order').map(({ lane }) => lane);
+  return { ...gone, events: erased.length, orderingKeys: await eraseOrderingKeys(trx, wabaId, lanes) };
+}
+
+async function deleteEvents(
+  trx: Transaction,
+  events: readonly ErasedEvent[],
+): Promise<{ type: string; lane: string }[]> {
+  return await query(
+    trx,
+    `delete from events where (day, id) in (select * from unnest(?::date[], ?::uuid[]))
+     returning event_type as type, lane`,
+    [events.map(({ day }) => day), events.map(({ id }) => id)],
+  );
+}
+
+/** Looked at by one statement, and deleted by one transaction. */
+const ROWS_PER_BATCH = 200;
+const DAY_MS = 86_400_000;
+
+const FIRST_UUID = '00000000-0000-0000-0000-000000000000';
+
+/**
+ * Deletes a page of a WABA's events of more than so many days ago, with their deliveries and attempts, unless one of their
+ * deliveries is open. Returns where the next page begins; null: there is none.
+ */
+export async function expireEventsOf(
+  database: Database,
+  { wabaId, days }: { wabaId: string; days: number },
+  after: string | null,
+): Promise<string | null> {
+  return await database.transaction(async (trx) => {
+    const walked = await query<{ day: string; id: string; isOver: boolean }>(
+      trx,
+      `select day, id, body is not null and not exists (
+                select from deliveries d join delivery_queue q on q.delivery_id = d.id
+                 where d.event_uuid = e.id) as "isOver"
+         from (select day, id, body from events
+                where waba_id = :wabaId and id < cast(:before as uuid) and id > cast(:after as uuid)
+                order by id limit ${ROWS_PER_BATCH}) as e`,
+      { wabaId, before: firstUuidOf(days), after: after ?? FIRST_UUID },
+    );
+    const events = walked.filter(({ isOver }) => isOver);
+    await deleteDeliveriesOf(
+      trx,
+      events.map(({ id }) => id),
+    );
+    await deleteEvents(trx, events);
+    return walked.length === ROWS_PER_BATCH ? (walked.at(-1)?.id ?? null) : null;
+  });
+}
+
+/** Before every version 7 UUID from the UTC day on that began `days` days before today's. */
+function firstUuidOf(days: number): string {
+  const ms = (Math.floor(Date.now() / DAY_MS) - days) * DAY_MS;
+  const hex = ms.toString(16).padStart(12, '0');
+  return `${hex.slice(0, 8)}-${hex.slice(8)}-0000-0000-000000000000`;
+}

@@ -1,0 +1,144 @@
+import { type Loop, startLoop } from '../../../platform/loop.ts';
+import type { Database } from '../../../platform/postgres/database.ts';
+import {
+  findQuietlyFailing,
+  findQuietlyRecovered,
+  findUntoldFailures,
+  tellFailing,
+  tellFailures,
+  tellRecovered,
+} from '../../endpoint/endpoint-failures.ts';
+import {
+  addEndpointCounts,
+  disableEndpoint,
+  type EndpointCounts,
+  type EndpointWorks,
+  findFailingFor,
+  findMostlyFailing,
+  lockEndpoints,
+  noteWorking,
+  startProbing,
+} from '../../endpoint/endpoint-health.ts';
+import { findChangedEndpoints } from '../../endpoint/endpoint-settings.ts';
+import { applyWantedScopes } from '../../queue/order-scope.ts';
+import { BREAKER, type EndpointHealth, probeDelayMs } from '../breaker.ts';
+import type { UpkeepTools } from '../dispatch/queue-upkeep.ts';
+import type { EndpointLimiter } from './attempt-limits.ts';
+
+type EndpointKeeperTools = Pick<UpkeepTools, 'database' | 'logger' | 'isLeader'> & {
+  health: EndpointHealth;
+  limiter: EndpointLimiter;
+  retryScheduleMs: readonly number[];
+  disableAfterHours: number;
+  /** Passes on to runs what was attempted, once it is noted of the endpoints. */
+  troubleWatch: { attemptedSoFar(): () => void };
+};
+
+const TURN_MS = 1_000;
+
+/** Beyond the time since the last look: a change is visible later than it is dated. */
+const SPARE_SECONDS = 30;
+
+/** What needs no haste, in turns. */
+const SLOW_EVERY = 5;
+
+/**
+ * Once a second: stores how this process's attempts went and passes that on to runs, stops endpoints that fail over all
+ * processes together, and lets those that are back begin slowly. One process of all disables those that failed for days and
+ * applies wanted order scopes.
+ */
+export function startEndpointKeeper(tools: EndpointKeeperTools): Loop {
+  let turns = 0;
+  const applyChanges = makeChangeLook(tools);
+  const storeHealth = makeHealthStore(tools);
+  return startLoop({
+    name: 'endpoint-keeper',
+    pollMs: TURN_MS,
+    logger: tools.logger,
+    turn: async () => {
+      await applyChanges();
+      tools.limiter.forgetUnused();
+      await storeHealth();
+      if (turns % SLOW_EVERY === 0 && tools.isLeader()) await slowWork(tools);
+      turns += 1;
+      return false;
+    },
+  });
+}
+
+/** Gives the limiter what tenants changed since the last look, and lets endpoints that are back begin slowly. */
+function makeChangeLook({ database, limiter }: EndpointKeeperTools): () => Promise<void> {
+  let lookedMs = performance.now();
+  let restarted = new Map<string, number>();
+  return async () => {
+    const startMs = performance.now();
+    const changed = await findChangedEndpoints(database, (startMs - lookedMs) / 1_000 + SPARE_SECONDS);
+    lookedMs = startMs;
+    for (const { id, ...limits } of changed) limiter.allow(id, limits);
+    const before = restarted;
+    restarted = new Map(
+      changed.flatMap(({ id, switchedOnMs }) => (switchedOnMs === null ? [] : [[id, switchedOnMs]])),
+    );
+    for (const [id, atMs] of restarted) if (before.get(id) !== atMs) limiter.restart(id);
+  };
+}
+
+/** Stores how the attempts of this process went since the last time, and passes them on to runs. */
+function makeHealthStore({ database, health, retryScheduleMs, troubleWatch }: EndpointKeeperTools) {
+  /** Of endpoints that others have locked: nobody else's runs and counts wait for that. */
+  let late: EndpointWorks = new Map();
+  const store = async (counts: readonly EndpointCounts[]) => {
+    const works = new Map([
+      ...late,
+      ...counts.map(({ endpointId, successes }) => [endpointId, successes > 0] as const),
+    ]);
+    if (works.size === 0) return;
+    const held = await database.transaction(async (trx) => {
+      if (counts.length > 0) await addEndpointCounts(trx, counts);
+      return await noteWorking(trx, works);
+    });
+    late = new Map(held.map((id) => [id, works.get(id) === true]));
+  };
+  return async () => {
+    const passOn = troubleWatch.attemptedSoFar();
+    const counts = health.drain();
+    try {
+      await store(counts);
+    } finally {
+      passOn();
+    }
+    const failing = counts.filter(({ failures }) => failures > 0).map(({ endpointId }) => endpointId);
+    if (failing.length === 0) return;
+    for (const { endpointId, failed, deliveries } of await findMostlyFailing(database, failing, BREAKER)) {
+      const reason = `most attempts fail: ${failed} of the last ${deliveries}`;
+      const probeAfterMs = probeDelayMs(retryScheduleMs, 0, Math.random);
+      await database.transaction(async (trx) => {
+        const held = await lockEndpoints(trx, [endpointId]);
+        if (held.size === 0) await startProbing(trx, endpointId, { probeAfterMs, reason });
+      });
+    }
+  };
+}
+
+async function slowWork({ database, logger, disableAfterHours }: EndpointKeeperTools): Promise<void> {
+  for (const endpointId of await findFailingFor(database, disableAfterHours)) {
+    const reason = `every attempt failed for ${disableAfterHours} hours`;
+    await database.transaction((trx) => disableEndpoint(trx, endpointId, { version: null, reason }));
+    logger.info({ endpointId }, 'an endpoint was disabled: it only failed for days; its events are kept');
+  }
+  await tellTenants(database);
+  await applyWantedScopes(database);
+}
+
+/** What no change of a mode tells: failures for good, and endpoints that fail with too few attempts to be stopped. */
+async function tellTenants(database: Database): Promise<void> {
+  for (const [find, tell] of [
+    [findUntoldFailures, tellFailures],
+    [findQuietlyFailing, tellFailing],
+    [findQuietlyRecovered, tellRecovered],
+  ] as const) {
+    for (const endpointId of await find(database)) {
+      await database.transaction(async (trx) => void (await tell(trx, endpointId)));
+    }
+  }
+}

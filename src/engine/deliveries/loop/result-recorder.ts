@@ -1,0 +1,198 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { isTransientError } from '../../../platform/postgres/error-class.ts';
+import type { DirectClaims } from '../../queue/enqueue.ts';
+import { isPlainSuccess, type MadeAttempt } from '../attempt/made-attempt.ts';
+import {
+  type Settlement,
+  type SettlementTools,
+  settleAttempts,
+  settleRefused,
+} from '../attempt/settle-attempts.ts';
+import type { SettledOutcome } from '../judge-outcome.ts';
+
+export type Recorded = {
+  /** Null: it could not be recorded, and comes again when its lease has ended. */
+  outcomes: { attempt: MadeAttempt; outcome: SettledOutcome | null }[];
+  promoted: number;
+};
+
+/** Per transaction; a transaction per result would be the slowest part of a delivery. */
+const GROUP = 250;
+
+const RETRY_MS = 250;
+
+/** What another transaction has locked is tried again after as long as it was locked already, within these limits. */
+const LOCKED_RETRY_MS = { shortest: 5, longest: 100 };
+
+/** Transactions of ours hold rows for less; after this time there may be many of them, and they are tried more rarely. */
+const LONG_LOCK_MS = 250;
+const LONG_LOCKED_RETRY_MS = { shortest: LONG_LOCK_MS, longest: 1_000 };
+
+/**
+ * After a group the recorder rests for twice as long as the group took, within these limits. What comes meanwhile goes
+ * together: fewer commits, and the busier the machine, the more it matters. A delivery that comes alone never waits, nor do
+ * lanes in which deliveries follow one another: what is recorded there lets the next one go, so it ends the rest.
+ */
+const REST_MS = { shortest: 10, longest: 20 };
+
+type RecorderOptions = {
+  giveUpMs: number;
+  /** Claims what follows in the lanes of a group; null while it would not be attempted. */
+  followerClaims: () => DirectClaims | null;
+  onRecorded: (recorded: Recorded) => void;
+  /** Called for results that cannot be recorded because others have locked their rows for long. */
+  onHeld: (attempts: readonly MadeAttempt[]) => void;
+};
+
+type Results = { waiting: MadeAttempt[]; isRunning: boolean; endRest: () => void };
+
+/**
+ * Records attempts in groups of whatever is there. While the database is away, or refuses everything, a group is tried
+ * again until `giveUpMs`, when its leases have ended and other processes have its deliveries. A group that it refuses
+ * otherwise is halved until what it refuses is found: one tenant's response must not harm another's. A row that another
+ * transaction has locked joins a later group, so the other lanes of its group do not wait for it. Failures are recorded
+ * beside successes: they take longer, and may wait for the row of an endpoint.
+ */
+export class ResultRecorder {
+  readonly #tools: SettlementTools;
+  readonly #options: RecorderOptions;
+  /** What the database refused of a single attempt, so that the next try leaves it out. */
+  readonly #refusals = new WeakMap<MadeAttempt, unknown>();
+  readonly #lockedFromMs = new WeakMap<MadeAttempt, number>();
+  readonly #successes: Results = { waiting: [], isRunning: false, endRest: () => undefined };
+  readonly #others: Results = { waiting: [], isRunning: false, endRest: () => undefined };
+
+  constructor(tools: SettlementTools, options: RecorderOptions) {
+    this.#tools = tools;
+    this.#options = options;
+  }
+
+  add(attempt: MadeAttempt): void {
+    const results = isPlainSuccess(attempt) ? this.#successes : this.#others;
+    results.waiting.push(attempt);
+    if (attempt.isFollowed === true) results.endRest();
+    if (results.isRunning) return;
+    results.isRunning = true;
+    setImmediate(() => void this.#run(results));
+  }
+
+  async #run(results: Results): Promise<void> {
+    while (results.waiting.length > 0) {
+      const group = results.waiting.splice(0, GROUP);
+      const startMs = performance.now();
+      const isFollowed = await this.#record(group);
+      const isAwaited = results.waiting.some((attempt) => attempt.isFollowed === true);
+      if (isFollowed || isAwaited || results.waiting.length >= GROUP) continue;
+      await this.#rest(results, within(REST_MS, 2 * (performance.now() - startMs)));
+    }
+    results.isRunning = false;
+  }
+
+  async #rest(results: Results, restMs: number): Promise<void> {
+    const { promise, resolve } = Promise.withResolvers<void>();
+    const timer = setTimeout(resolve, restMs);
+    results.endRest = resolve;
+    await promise;
+    clearTimeout(timer);
+  }
+
+  /** Returns whether something followed in the lanes of the group. */
+  async #record(group: readonly MadeAttempt[]): Promise<boolean> {
+    const deadlineMs = performance.now() + this.#options.giveUpMs;
+    const parts = this.#partsOf(group);
+    let isFollowed = false;
+    for (let part = parts.shift(); part !== undefined; part = parts.shift()) {
+      try {
+        const { outcomes, promoted, followers, locked } = await this.#settle(part);
+        isFollowed ||= promoted > 0 || followers.length > 0;
+        this.#tell(part, outcomes, { promoted, later: this.#postpone(locked) });
+      } catch (error) {
+        const canRecord = await this.#tools.gate.check();
+        const isFound = part.some((attempt) => this.#refusals.has(attempt));
+        if (canRecord && !isTransientError(error) && !isFound) parts.unshift(...this.#halvesOf(part, error));
+        else if (performance.now() > deadlineMs) this.#tell(part, []);
+        else {
+          parts.unshift(part);
+          await sleep(RETRY_MS);
+        }
+      }
+    }
+    return isFollowed;
+  }
+
+  /** What was refused stands alone. */
+  #partsOf(group: readonly MadeAttempt[]): (readonly MadeAttempt[])[] {
+    const refused = group.filter((attempt) => this.#refusals.has(attempt));
+    const sound = group.filter((attempt) => !this.#refusals.has(attempt));
+    return [sound, ...refused.map((attempt) => [attempt])].filter((part) => part.length > 0);
+  }
+
+  /** Lets what was locked join a later group until its time is over; returns what still has time. */
+  #postpone(locked: readonly MadeAttempt[]): ReadonlySet<MadeAttempt> {
+    const nowMs = performance.now();
+    const lockedMs = (attempt: MadeAttempt) => nowMs - (this.#lockedFromMs.get(attempt) ?? nowMs);
+    const inTime = locked.filter((attempt) => lockedMs(attempt) < this.#options.giveUpMs);
+    for (const attempt of inTime) this.#lockedFromMs.set(attempt, nowMs - lockedMs(attempt));
+    const isLong = (attempt: MadeAttempt) => lockedMs(attempt) >= LONG_LOCK_MS;
+    const { long = [], short = [] } = Object.groupBy(inTime, (attempt) =>
+      isLong(attempt) ? 'long' : 'short',
+    );
+    this.#addLater(short, within(LOCKED_RETRY_MS, Math.max(...short.map(lockedMs))));
+    this.#addLater(long, within(LONG_LOCKED_RETRY_MS, Math.max(...long.map(lockedMs))));
+    this.#options.onHeld(long);
+    return new Set(inTime);
+  }
+
+  #addLater(attempts: readonly MadeAttempt[], waitMs: number): void {
+    const again = () => {
+      for (const attempt of attempts) this.add(attempt);
+    };
+    if (attempts.length > 0) setTimeout(again, waitMs);
+  }
+
+  #tell(
+    part: readonly MadeAttempt[],
+    outcomes: Settlement['outcomes'],
+    { promoted = 0, later = new Set() as ReadonlySet<MadeAttempt> } = {},
+  ): void {
+    const recorded = part.map((attempt, index) => ({ attempt, outcome: outcomes[index] ?? null }));
+    this.#options.onRecorded({
+      outcomes: recorded.filter(({ attempt }) => !later.has(attempt)),
+      promoted,
+    });
+  }
+
+  #halvesOf(part: readonly MadeAttempt[], error: unknown): (readonly MadeAttempt[])[] {
+    const [only] = part;
+    if (only !== undefined && part.length === 1) {
+      this.#refusals.set(only, error);
+      return [part];
+    }
+    const half = part.length >> 1;
+    return [part.slice(0, half), part.slice(half)];
+  }
+
+  async #settle(part: readonly MadeAttempt[]): Promise<Settlement> {
+    const [first] = part;
+    if (first !== undefined && this.#refusals.has(first))
+      return await settleRefused(this.#tools, first, this.#refusals.get(first));
+    const claims = part.every(isPlainSuccess) ? this.#options.followerClaims() : null;
+    if (claims === null) return await settleAttempts(this.#tools, part);
+    const { token, leaseMs } = claims;
+    // Replays stand back behind first attempts, so what follows them goes over the queue.
+    const followed = part.filter(({ endpoint, replay }) => !replay && claims.take(endpoint.id));
+    const behind = new Set(followed.map(({ deliveryId }) => deliveryId));
+    try {
+      const settlement = await settleAttempts(this.#tools, part, { token, leaseMs, behind });
+      claims.carry(settlement.followers);
+      return settlement;
+    } catch (error) {
+      claims.cancel();
+      throw error;
+    }
+  }
+}
+
+function within({ shortest, longest }: { shortest: number; longest: number }, ms: number): number {
+  return Math.min(longest, Math.max(shortest, ms));
+}

@@ -1,0 +1,30 @@
+import type { Database, Transaction } from '../../platform/postgres/database.ts';
+import { execute, query, queryColumn } from '../../platform/postgres/sql.ts';
+
+const IS_BACK = `mode = 'open' and backlog_due_at <= (select clock_timestamp())`;
+
+/** Their retries are to be brought forward now; the longest waiting first. */
+export async function findRecovered(database: Database, limit: number): Promise<string[]> {
+  return await queryColumn<string>(
+    database,
+    `select id from webhook_endpoints where ${IS_BACK} order by backlog_due_at limit ?`,
+    [limit],
+  );
+}
+
+/** False: the endpoint has failed again, or takes nothing any more. */
+export async function isRecovered(trx: Transaction, endpointId: string): Promise<boolean> {
+  const rows = await query(trx, `select 1 from webhook_endpoints where id = ? and ${IS_BACK}`, [endpointId]);
+  return rows.length === 1;
+}
+
+export async function noteBroughtForward(
+  database: Database,
+  endpointId: string,
+  { retried, isDone }: { retried: number; isDone: boolean },
+): Promise<void> {
+  const brought = 'update webhook_endpoints set backlog_retried_at = now() where id = ?';
+  if (retried > 0) await execute(database, brought, [endpointId]);
+  const done = `update webhook_endpoints set has_backlog = false, backlog_due_at = null where id = ? and ${IS_BACK}`;
+  if (isDone) await execute(database, done, [endpointId]);
+}

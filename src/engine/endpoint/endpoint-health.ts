@@ -1,0 +1,239 @@
+import { columnsOf } from '../../platform/postgres/arrays.ts';
+import type { Database, Transaction } from '../../platform/postgres/database.ts';
+import {
+  deleteUpTo,
+  execute,
+  query,
+  queryColumn,
+  queryOne,
+  queryValue,
+} from '../../platform/postgres/sql.ts';
+import { insertEndpointAlert } from '../notices/alert-notices.ts';
+
+export type EndpointCounts = {
+  endpointId: string;
+  successes: number;
+  failures: number;
+  /** Without those of a delivery that had failed within the minutes that the breaker looks at. */
+  failedDeliveries: number;
+  totalMs: number;
+};
+
+const ADDED = `successes = endpoint_minutes.successes + excluded.successes,
+  failures = endpoint_minutes.failures + excluded.failures,
+  failed_deliveries = endpoint_minutes.failed_deliveries + excluded.failed_deliveries,
+  total_ms = endpoint_minutes.total_ms + excluded.total_ms`;
+
+/** Adds to the present minute, which is the database's: processes whose clocks differ would not add up. */
+export async function addEndpointCounts(trx: Transaction, counts: readonly EndpointCounts[]): Promise<void> {
+  await execute(
+    trx,
+    `insert into endpoint_minutes (endpoint_id, minute, successes, failures, failed_deliveries, total_ms)
+     select endpoint_id, date_trunc('minute', now()), successes, failures, failed_deliveries, total_ms
+       from unnest(?::bigint[], ?::integer[], ?::integer[], ?::integer[], ?::float8[])
+              as m (endpoint_id, successes, failures, failed_deliveries, total_ms) order by 1
+     on conflict (endpoint_id, minute) do update
+        set ${ADDED}`,
+    columnsOf(counts, 'endpointId', 'successes', 'failures', 'failedDeliveries', 'totalMs'),
+  );
+}
+
+/** By endpoint, whether an attempt has succeeded of those that are noted. */
+export type EndpointWorks = ReadonlyMap<string, boolean>;
+
+/** Notes since when nothing succeeds; returns the endpoints that others have locked, which are to be noted again. */
+export async function noteWorking(trx: Transaction, works: EndpointWorks): Promise<string[]> {
+  const isNews = `(id = any (cast(:working as bigint[])) and failing_since is not null
+             or id = any (cast(:failing as bigint[])) and failing_since is null)`;
+  return await queryColumn<string>(
+    trx,
+    `with noted as (
+       update webhook_endpoints set failing_since = case when failing_since is null then now() end,
+              recovered_at = case when failing_since is null then recovered_at else now() end
+        where id = any (array(
+          select id from webhook_endpoints where ${isNews} for no key update skip locked))
+       returning id)
+     select e.id from webhook_endpoints e where ${isNews} and not exists (select from noted n where n.id = e.id)`,
+    {
+      working: [...works.keys()].filter((id) => works.get(id)),
+      failing: [...works.keys()].filter((id) => !works.get(id)),
+    },
+  );
+}
+
+type FailingEndpoint = { endpointId: string; failed: number; deliveries: number };
+
+/** Most deliveries failed within `minutes`, since the endpoint was last switched on, over all processes. */
+export async function findMostlyFailing(
+  database: Database,
+  endpointIds: readonly string[],
+  rule: { minutes: number; leastFailures: number; share: number },
+): Promise<FailingEndpoint[]> {
+  return await query<FailingEndpoint>(
+    database,
+    `select w.id as "endpointId", sum(m.failed_deliveries)::integer as failed,
+            sum(m.failed_deliveries + m.successes)::integer as deliveries
+       from webhook_endpoints w join endpoint_minutes m on m.endpoint_id = w.id
+      where w.id = any (cast(:endpointIds as bigint[])) and w.mode = 'open'
+        and m.minute > now() - :minutes * interval '1 minute'
+        and m.minute >= date_trunc('minute', w.mode_changed_at) + interval '1 minute'
+      group by w.id
+     having sum(m.failed_deliveries) >= cast(:leastFailures as integer)
+        and sum(m.failed_deliveries) >= cast(:share as float8) * sum(m.failed_deliveries + m.successes)`,
+    { endpointIds, ...rule },
+  );
+}
+
+/** They take deliveries or probes, and failed in the last hour too. */
+export async function findFailingFor(database: Database, hours: number): Promise<string[]> {
+  return await queryColumn<string>(
+    database,
+    `select w.id from webhook_endpoints w
+      where w.mode in ('open', 'probing') and w.failing_since < now() - :hours * interval '1 hour'
+        and exists (select 1 from endpoint_minutes m
+                     where m.endpoint_id = w.id and m.failures > 0 and m.minute > now() - interval '1 hour')`,
+    { hours },
+  );
+}
+
+/** For so long charts show single minutes; the breaker looks at the last five. */
+const MINUTES_KEPT_DAYS = 2;
+
+/** Minutes become hours; returns how many did. */
+export async function foldOldMinutes(database: Database, limit: number): Promise<number> {
+  return (
+    (await queryValue<number>(
+      database,
+      `with old as (
+       delete from endpoint_minutes where ctid = any (array(
+         select ctid from endpoint_minutes
+          where not is_hour and minute < date_trunc('hour', now()) - ${MINUTES_KEPT_DAYS} * interval '1 day'
+          order by is_hour, minute limit ?))
+       returning endpoint_id, minute, successes, failures, failed_deliveries, total_ms
+     ), hours as (
+       insert into endpoint_minutes (endpoint_id, minute, is_hour, successes, failures, failed_deliveries, total_ms)
+       select endpoint_id, date_trunc('hour', minute), true, sum(successes), sum(failures), sum(failed_deliveries),
+              sum(total_ms)
+         from old group by 1, 2 order by 1, 2
+       on conflict (endpoint_id, minute) do update
+          set ${ADDED}, is_hour = true
+     )
+     select count(*)::integer as folded from old`,
+      [limit],
+    )) ?? 0
+  );
+}
+
+/** No chart shows these hours any more. Returns how many it deleted. */
+export async function forgetOldChartHours(database: Database, days: number, limit: number): Promise<number> {
+  const which = `is_hour and minute < now() - ? * interval '1 day'`;
+  return await deleteUpTo(database, limit, 'endpoint_minutes', which, [days]);
+}
+
+/** Only probes go out from now on, the first after `probeAfterMs`. False when the endpoint was not open any more. */
+export async function startProbing(
+  trx: Transaction,
+  endpointId: string,
+  { probeAfterMs, reason }: { probeAfterMs: number; reason: string },
+): Promise<boolean> {
+  return await changeMode(trx, endpointId, { alert: 'failing', reason }, [
+    `mode = 'probing', mode_reason = :reason, failing_since = coalesce(failing_since, now()), failing_notified = true,
+     probe_failures = 0, next_probe_at = clock_timestamp() + :probeAfterMs * interval '1 millisecond'`,
+    `mode = 'open'`,
+    { probeAfterMs },
+  ]);
+}
+
+/** What a group of attempts says about an endpoint. */
+export type EndpointReport = {
+  endpointId: string;
+  /** Deliveries wait for retries because it is in trouble: the next success plans when they are brought forward. */
+  isTroubled: boolean;
+  /** Ms until the next probe, after one that failed; null: none did. */
+  probeAfterMs: number | null;
+  /** 0 for a probe that failed by a fault of ours. */
+  failedProbes: number;
+};
+
+const IS_PROBE = `r.probe_after_ms is not null and w.mode = 'probing'`;
+
+/**
+ * Locks endpoints for what their transaction changes, and waits for none; returns those that another transaction has
+ * locked. So what is recorded about the others waits for nobody, and two transactions never for each other.
+ */
+export async function lockEndpoints(trx: Transaction, endpointIds: readonly string[]): Promise<Set<string>> {
+  const held = await query<{ id: string }>(
+    trx,
+    `with locked as materialized (
+       select id from webhook_endpoints where id = any (cast(:endpointIds as bigint[]))
+          for no key update skip locked)
+     select w.id from webhook_endpoints w
+      where w.id = any (cast(:endpointIds as bigint[])) and not exists (select from locked l where l.id = w.id)`,
+    { endpointIds },
+  );
+  return new Set(held.map(({ id }) => id));
+}
+
+/** Notes what attempts say about endpoints, which their transaction has locked. */
+export async function noteReports(trx: Transaction, reports: readonly EndpointReport[]): Promise<void> {
+  await execute(
+    trx,
+    `update webhook_endpoints w
+        set has_backlog = w.has_backlog or r.troubled,
+            backlog_due_at = case when not r.troubled then w.backlog_due_at end,
+            probe_failures = w.probe_failures + case when ${IS_PROBE} then r.failed_probes else 0 end,
+            next_probe_at = case when ${IS_PROBE} then clock_timestamp() + r.probe_after_ms * interval '1 millisecond'
+                                 else w.next_probe_at end
+       from unnest(cast(:endpointIds as bigint[]), cast(:troubled as boolean[]), cast(:probesAfterMs as float8[]),
+                   cast(:failedProbes as integer[])) as r (id, troubled, probe_after_ms, failed_probes)
+      where w.id = r.id and (r.troubled and (not w.has_backlog or w.backlog_due_at is not null) or ${IS_PROBE})`,
+    {
+      endpointIds: reports.map((report) => report.endpointId),
+      troubled: reports.map((report) => report.isTroubled),
+      probesAfterMs: reports.map((report) => report.probeAfterMs),
+      failedProbes: reports.map((report) => report.failedProbes),
+    },
+  );
+}
+
+/** The deliveries that waited go first. */
+export async function endProbing(trx: Transaction, endpointId: string): Promise<boolean> {
+  return await changeMode(trx, endpointId, { alert: 'recovered', reason: 'a probe succeeded' }, [
+    `mode = 'open', mode_reason = null, failing_since = null, failing_notified = false, probe_failures = 0,
+     next_probe_at = null, backlog_due_at = case when has_backlog then backlog_due(backlog_retried_at) end`,
+    `mode = 'probing'`,
+    {},
+  ]);
+}
+
+/** Null is whichever version; events wait. False when the endpoint was not on. */
+export async function disableEndpoint(
+  trx: Transaction,
+  endpointId: string,
+  { version, reason }: { version: number | null; reason: string },
+): Promise<boolean> {
+  return await changeMode(trx, endpointId, { alert: 'disabled', reason }, [
+    `mode = 'disabled', mode_reason = :reason, next_probe_at = null, failing_notified = true`,
+    `mode in ('open', 'probing') and (cast(:version as integer) is null or version = cast(:version as integer))`,
+    { version },
+  ]);
+}
+
+/** Changes an endpoint that meets the condition; tells its tenant and the workers. False: it does not meet it. */
+async function changeMode(
+  trx: Transaction,
+  endpointId: string,
+  alert: { alert: 'failing' | 'recovered' | 'disabled'; reason: string },
+  [change, condition, values]: [change: string, condition: string, values: Record<string, number | null>],
+): Promise<boolean> {
+  const row = await queryOne<{ wabaId: string }>(
+    trx,
+    `update webhook_endpoints set ${change}, mode_changed_at = now(), version = version + 1, updated_at = now()
+      where id = :endpointId and ${condition} returning waba_id as "wabaId"`,
+    { endpointId, reason: alert.reason, ...values },
+  );
+  if (row === null) return false;
+  await insertEndpointAlert(trx, { ...row, endpointId, ...alert });
+  trx.notify('heliograph_endpoints', endpointId);
+  return true;
+}

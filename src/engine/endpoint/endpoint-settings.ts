@@ -1,0 +1,130 @@
+import type { EventType } from '../../platform/event-type.ts';
+import type { Database } from '../../platform/postgres/database.ts';
+import { query } from '../../platform/postgres/sql.ts';
+import type { WorkflowMode } from '../queue/claim.ts';
+import type { EventFormat } from './event-format.ts';
+import type { SignatureProfile } from './webhook-signature.ts';
+
+export type EndpointMode = 'open' | 'probing' | 'paused' | 'disabled';
+
+/** Secrets are sealed. Null options mean the installation's setting. */
+export type EndpointSettings = {
+  id: string;
+  wabaId: string;
+  tenantId: string;
+  url: string;
+  mode: EndpointMode;
+  version: number;
+  secretSealed: string;
+  previousSecretSealed: string | null;
+  previousSecretExpiresAt: Date | null;
+  asymmetricSignature: 'none' | 'ed25519';
+  signingKeySealed: string | null;
+  previousSigningKeySealed: string | null;
+  previousSigningKeyExpiresAt: Date | null;
+  customHeadersSealed: string | null;
+  format: EventFormat;
+  /** Null only for the format `heliograph`. */
+  appSecretSealed: string | null;
+  /** A chain in PEM; its key is there exactly when it is. */
+  clientCertificate: string | null;
+  clientKeySealed: string | null;
+  targetsAllow: string[];
+  targetsDeny: string[];
+  signatureProfile: SignatureProfile;
+  timeoutMs: number | null;
+  retryScheduleSeconds: number[] | null;
+  maxInFlight: number | null;
+  rateLimitPerSecond: number | null;
+  deliveryWorkflows: WorkflowMode | null;
+};
+
+/** Of every tenant; unknown ones are absent. */
+export async function loadEndpointSettings(
+  database: Database,
+  endpointIds: readonly string[],
+): Promise<EndpointSettings[]> {
+  return await query<EndpointSettings>(
+    database,
+    `select id, w.waba_id as "wabaId", a.tenant_id as "tenantId", url, mode, version, secret_sealed as "secretSealed",
+            previous_secret_sealed as "previousSecretSealed",
+            previous_secret_expires_at as "previousSecretExpiresAt",
+            asymmetric_signature as "asymmetricSignature", signing_key_sealed as "signingKeySealed",
+            previous_signing_key_sealed as "previousSigningKeySealed",
+            previous_signing_key_expires_at as "previousSigningKeyExpiresAt",
+            custom_headers_sealed as "customHeadersSealed", format, app_secret_sealed as "appSecretSealed",
+            client_certificate as "clientCertificate", client_key_sealed as "clientKeySealed", signature_profile as "signatureProfile",
+            a.webhook_allow as "targetsAllow", a.webhook_deny as "targetsDeny",
+            timeout_ms as "timeoutMs", retry_schedule_seconds as "retryScheduleSeconds",
+            max_in_flight as "maxInFlight", rate_limit_per_second as "rateLimitPerSecond",
+            delivery_workflows as "deliveryWorkflows"
+       from webhook_endpoints w join wabas a on a.waba_id = w.waba_id where id = any (?::bigint[])`,
+    [endpointIds],
+  );
+}
+
+export type ChangedEndpoint = {
+  id: string;
+  maxInFlight: number | null;
+  ratePerSecond: number | null;
+  workflows: WorkflowMode | null;
+  /** Unix time in ms; null: something else changed. */
+  switchedOnMs: number | null;
+};
+
+export async function findChangedEndpoints(database: Database, seconds: number): Promise<ChangedEndpoint[]> {
+  return await query<ChangedEndpoint>(
+    database,
+    `select id, max_in_flight as "maxInFlight", rate_limit_per_second as "ratePerSecond",
+            delivery_workflows as workflows,
+            case when mode = 'open' and mode_changed_at > created_at
+                  and mode_changed_at > now() - :seconds * interval '1 second'
+                 then cast(extract(epoch from mode_changed_at) * 1000 as float8) end as "switchedOnMs"
+       from webhook_endpoints where updated_at > now() - :seconds * interval '1 second'`,
+    { seconds },
+  );
+}
+
+/** Events of one eventId, of one conversation, or all share a lane. */
+export type OrderScope = 'event' | 'conversation' | 'endpoint';
+
+export type Subscriber = {
+  id: string;
+  wabaId: string;
+  /** Null: every type, also those to come; likewise numbers and, in `filter`, events. */
+  eventTypes: EventType[] | null;
+  phoneNumberIds: string[] | null;
+  filter: string[] | null;
+  format: EventFormat;
+  orderScope: OrderScope;
+  mode: EndpointMode;
+  version: number;
+};
+
+/** Switched-off endpoints are among them: their events wait. */
+export async function endpointsOfWabas(
+  database: Database,
+  wabaIds: readonly string[],
+): Promise<Subscriber[]> {
+  return await query<Subscriber>(
+    database,
+    `select id, waba_id as "wabaId", event_types as "eventTypes", phone_number_ids as "phoneNumberIds",
+            filter, format, order_scope as "orderScope", mode, version
+       from webhook_endpoints where waba_id = any (?::text[]) order by id`,
+    [wabaIds],
+  );
+}
+
+/** WABAs without any are absent. */
+export async function countEndpoints(
+  database: Database,
+  wabaIds: readonly string[],
+): Promise<Map<string, number>> {
+  const rows = await query<{ wabaId: string; count: number }>(
+    database,
+    `select waba_id as "wabaId", count(*)::integer as count from webhook_endpoints
+      where waba_id = any (?::text[]) group by waba_id`,
+    [wabaIds],
+  );
+  return new Map(rows.map(({ wabaId, count }) => [wabaId, count]));
+}

@@ -1,0 +1,34 @@
+import type { Transaction } from '../../platform/postgres/database.ts';
+import { query } from '../../platform/postgres/sql.ts';
+
+/** With a shard: the lock that makes its intake one at a time over all worker processes. */
+export const INTAKE_LOCK = 7_340_001;
+
+/** SQL: the shards whose locks `tryIntakeLocks` got in this transaction. It costs a loser nothing behind it. */
+export const HELD_SHARDS = `cast(current_setting('heliograph.takes_in', true) as integer[])`;
+
+/**
+ * Waits until no body of the shard is being taken in, and keeps it so for the rest of the transaction. Changes of
+ * the owner of a phone number, and of bodies that wait again, are made under this lock: what intake remembers of that ends with it.
+ */
+export async function lockIntake(trx: Transaction, shard: number): Promise<void> {
+  await holdIntake(trx, shard);
+  await query(trx, 'update intake_epochs set epoch = epoch + 1 where shard = ?', [shard]);
+}
+
+/** As `lockIntake`, for changes of what intake reads anew for each body: it goes on with what it remembers. */
+export async function holdIntake(trx: Transaction, shard: number): Promise<void> {
+  await query(trx, 'select pg_advisory_xact_lock(cast(? as integer), cast(? as integer))', [
+    INTAKE_LOCK,
+    shard,
+  ]);
+}
+
+/** By shard that is held: stays the same until another process has held its lock for a change. */
+export async function intakeEpochs(trx: Transaction): Promise<Map<number, string>> {
+  const rows = await query<{ shard: number; epoch: string }>(
+    trx,
+    `select shard, epoch from intake_epochs where shard = any (${HELD_SHARDS})`,
+  );
+  return new Map(rows.map(({ shard, epoch }) => [shard, epoch]));
+}

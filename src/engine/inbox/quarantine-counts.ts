@@ -1,0 +1,28 @@
+import type { ErasedTable } from '../../platform/erasing.ts';
+import type { Transaction } from '../../platform/postgres/database.ts';
+import { execute } from '../../platform/postgres/sql.ts';
+
+export type QuarantineCount = { reason: string; field: string; wabaId: string; count: number };
+
+export async function countQuarantined(trx: Transaction, counts: readonly QuarantineCount[]): Promise<void> {
+  if (counts.length === 0) return;
+  await execute(
+    trx,
+    `insert into quarantine_counts (day, reason, field, waba_id, count)
+     select (now() at time zone 'utc')::date, reason, field, waba_id, count
+       from unnest(?::text[], ?::text[], ?::text[], ?::bigint[]) as c (reason, field, waba_id, count)
+     on conflict (day, reason, field, waba_id) do update set count = quarantine_counts.count + excluded.count`,
+    [
+      counts.map((c) => c.reason),
+      counts.map((c) => c.field),
+      counts.map((c) => c.wabaId),
+      counts.map((c) => c.count),
+    ],
+  );
+}
+
+export const QUARANTINE_COUNTS: ErasedTable = {
+  table: 'quarantine_counts',
+  count: 'quarantineCounts',
+  key: 'day, reason, field, waba_id',
+};

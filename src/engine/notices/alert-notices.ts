@@ -1,0 +1,203 @@
+import type { ErasedTable } from '../../platform/erasing.ts';
+import { shownUrl } from '../../platform/http/outbound-url.ts';
+import type { Database, Transaction } from '../../platform/postgres/database.ts';
+import { execute, query, queryOne } from '../../platform/postgres/sql.ts';
+import { publicAlertId, uuidV7 } from '../../platform/public-ids.ts';
+import { finishTask, insertWorkflowTasks, type TaskKind } from '../../platform/temporal/workflow-tasks.ts';
+import {
+  type AlertEnvelope,
+  type EndpointNotice,
+  MAX_WAITING,
+  type NoticeKind,
+  type NoticeState,
+  serializeAlert,
+  type WabaNotice,
+} from './alert-envelope.ts';
+
+export type NewEndpointAlert = {
+  wabaId: string;
+  endpointId: string;
+  alert: EndpointNotice;
+  /** Given where it is told again, and at its end. */
+  state?: NoticeState;
+  /** Public: tenants read it. */
+  reason: string | null;
+  /** More for programs to read, public as well. */
+  details?: AlertEnvelope['details'];
+};
+
+const NOWHERE_TO_SEND = 'the WABA had no operations URL';
+
+export function alertWorkflowId(alertUuid: string): string {
+  return `endpoint-alert/${alertUuid}`;
+}
+
+/** Sent when the WABA has an operations URL. Returns the alert's id; null when the WABA has no such endpoint. */
+export async function insertEndpointAlert(trx: Transaction, alert: NewEndpointAlert): Promise<string | null> {
+  const { wabaId, endpointId } = alert;
+  const subject = await findSubject(trx, wabaId, endpointId);
+  if (subject === null) return null;
+  const { userId, hasOperationsUrl, waiting, ...endpoint } = subject;
+  const about = { userId, waiting, endpoint: { id: endpointId, ...endpoint } };
+  return await insertNotice(trx, alert, { about, endpointId, hasOperationsUrl });
+}
+
+/** Has something else about a WABA told at its operations URL; without one, nothing is noted. */
+export async function insertWabaNotice(
+  trx: Transaction,
+  notice: Omit<NewEndpointAlert, 'endpointId' | 'alert'> & { alert: WabaNotice },
+): Promise<void> {
+  const text = 'select tenant_id as "userId" from wabas where waba_id = ? and operations_url is not null';
+  const [waba] = await query<{ userId: string }>(trx, text, [notice.wabaId]);
+  if (waba === undefined) return;
+  await insertNotice(trx, notice, { about: waba, endpointId: null, hasOperationsUrl: true });
+}
+
+export const SEND_ENDPOINT_ALERT: TaskKind = {
+  workflowType: 'sendEndpointAlert',
+  summary: 'tell a tenant at its operations URL',
+};
+
+async function insertNotice(
+  trx: Transaction,
+  { details = {}, ...notice }: Omit<NewEndpointAlert, 'endpointId' | 'alert'> & { alert: NoticeKind },
+  to: {
+    about: Pick<AlertEnvelope, 'userId' | 'waiting' | 'endpoint'>;
+    endpointId: string | null;
+    hasOperationsUrl: boolean;
+  },
+): Promise<string> {
+  const { wabaId, alert, state, reason } = notice;
+  const occurredAt = new Date();
+  const uuid = uuidV7(occurredAt.getTime());
+  const alertId = publicAlertId(uuid);
+  const said = { alertId, alert, state, occurredAt, wabaId, reason, details };
+  const body = serializeAlert({ ...said, ...to.about });
+  await execute(
+    trx,
+    `insert into alert_notices (id, waba_id, endpoint_id, alert, body, created_at, given_up_at, last_error)
+     values (?, ?, ?, ?, ?, ?, ?, ?)`,
+    [
+      ...[uuid, wabaId, to.endpointId, alert, Buffer.from(body), occurredAt],
+      ...(to.hasOperationsUrl ? [null, null] : [occurredAt, NOWHERE_TO_SEND]),
+    ],
+  );
+  if (to.hasOperationsUrl) {
+    const task = { workflowId: alertWorkflowId(uuid), kind: SEND_ENDPOINT_ALERT };
+    await insertWorkflowTasks(trx, [
+      { ...task, wabaId, eventId: alertId, argument: { wabaId, alertId: uuid } },
+    ]);
+  }
+  return uuid;
+}
+
+type Subject = NonNullable<AlertEnvelope['endpoint']> & {
+  userId: string;
+  hasOperationsUrl: boolean;
+  waiting: number;
+};
+
+/** Heads and those behind them are counted apart, because each has an index of its own. */
+async function findSubject(
+  trx: Transaction,
+  wabaId: string,
+  endpointId: string,
+): Promise<Omit<Subject, 'id'> | null> {
+  const [row] = await query<Omit<Subject, 'id'>>(
+    trx,
+    `select e.url, e.description, e.mode, e.mode_reason as "modeReason", w.tenant_id as "userId",
+            w.operations_url is not null as "hasOperationsUrl",
+            cast(least(heads.n + behind.n, cast(:max as integer)) as integer) as waiting
+       from webhook_endpoints e join wabas w using (waba_id)
+      cross join lateral (select count(*) as n from (select 1 from delivery_queue
+         where endpoint_id = e.id and state <> 'queued' limit :max) as h) as heads
+      cross join lateral (select count(*) as n from (select 1 from delivery_queue
+         where endpoint_id = e.id and state = 'queued' limit :max) as b) as behind
+      where e.waba_id = :wabaId and e.id = :endpointId`,
+    { wabaId, endpointId, max: MAX_WAITING },
+  );
+  return row === undefined ? null : { ...row, url: shownUrl(row.url) };
+}
+
+/** What the sender of an alert needs; `endpointUrls` are those of the WABA's webhook endpoints. */
+export type AlertToSend = {
+  alert: NoticeKind;
+  body: Buffer;
+  attempts: number;
+  isSettled: boolean;
+  operationsUrl: string | null;
+  secretSealed: string | null;
+  endpointUrls: string[];
+};
+
+export async function findAlertToSend(
+  database: Database,
+  wabaId: string,
+  alertUuid: string,
+): Promise<AlertToSend | null> {
+  return await queryOne<AlertToSend>(
+    database,
+    `select a.alert, a.body, a.attempts, coalesce(a.delivered_at, a.given_up_at) is not null as "isSettled",
+            w.operations_url as "operationsUrl", w.operations_secret_sealed as "secretSealed",
+            array(select url from webhook_endpoints e where e.waba_id = w.waba_id) as "endpointUrls"
+       from alert_notices a join wabas w using (waba_id)
+      where a.waba_id = ? and a.id = ?`,
+    [wabaId, alertUuid],
+  );
+}
+
+/** Ends the task of an alert that is settled, which stays as it is. `attempted`: a request was made. */
+export async function recordAlert(
+  database: Database,
+  ids: { wabaId: string; alertId: string },
+  outcome: { state: 'delivered' | 'waiting' | 'given_up'; attempted: boolean; error: string | null },
+): Promise<void> {
+  await database.transaction(async (trx) => {
+    await execute(
+      trx,
+      `update alert_notices
+          set attempts = attempts + cast(:made as integer), last_error = :error,
+              delivered_at = case when :state = 'delivered' then clock_timestamp() end,
+              given_up_at = case when :state = 'given_up' then clock_timestamp() end
+        where waba_id = :wabaId and id = :alertId and delivered_at is null and given_up_at is null`,
+      { ...ids, made: outcome.attempted ? 1 : 0, state: outcome.state, error: outcome.error },
+    );
+    if (outcome.state !== 'waiting') await finishTask(trx, alertWorkflowId(ids.alertId));
+  });
+}
+
+export type ListedAlert = {
+  uuid: string;
+  endpointId: string;
+  isEndpointDeleted: boolean;
+  alert: EndpointNotice;
+  attempts: number;
+  lastError: string | null;
+  createdAt: Date;
+  deliveredAt: Date | null;
+  givenUpAt: Date | null;
+};
+
+/** Where an alert stands in the list: its time as ISO 8601, and its id. Times are those of this process, in whole ms. */
+export type AlertPosition = { createdAt: string; uuid: string };
+
+/** The newest alerts about endpoints of a WABA, or those before one, also those that were sent nowhere. */
+export async function listEndpointAlerts(
+  database: Database,
+  wabaId: string,
+  { before, limit }: { before: AlertPosition | null; limit: number },
+): Promise<ListedAlert[]> {
+  return await query<ListedAlert>(
+    database,
+    `select a.id as uuid, a.endpoint_id as "endpointId", e.id is null as "isEndpointDeleted", a.alert, a.attempts,
+            a.last_error as "lastError", a.created_at as "createdAt", a.delivered_at as "deliveredAt",
+            a.given_up_at as "givenUpAt"
+       from alert_notices a left join webhook_endpoints e on e.id = a.endpoint_id and e.waba_id = a.waba_id
+      where a.waba_id = :wabaId and a.endpoint_id is not null
+            ${before === null ? '' : 'and (a.created_at, a.id) < (cast(:createdAt as timestamptz), cast(:uuid as uuid))'}
+      order by a.created_at desc, a.id desc limit :limit`,
+    { wabaId, limit, ...(before ?? {}) },
+  );
+}
+
+export const ALERT_NOTICES: ErasedTable = { table: 'alert_notices', count: 'alertNotices', key: 'id' };

@@ -1,0 +1,294 @@
+import { randomUUID } from 'node:crypto';
+import { USER_AGENT } from '../../platform/http/user-agent.ts';
+import { byteaArray, columnsOf, type Scalar, textArray } from '../../platform/postgres/arrays.ts';
+import { type Database, type Transaction, undone } from '../../platform/postgres/database.ts';
+import { execute, query } from '../../platform/postgres/sql.ts';
+import type { PhaseTimings } from '../../platform/sender/phase-timings.ts';
+import { CLAIMED, type ClaimedDelivery, RUN_PREFIX } from './claim.ts';
+import { rowIs } from './states.ts';
+
+export type Claim = { deliveryId: string; token: string };
+
+/** A claim that is in force; `scheduledInMs`: its retry was brought forward, and would be due after this time. */
+export type ClaimInForce = { deliveryId: string; scheduledInMs: number | null };
+
+/**
+ * Of these claims those that are still ours, by delivery: the lease of the others ended and another process took over, so
+ * nothing about them may be recorded. It takes no lock: settleDeliveries asks again, and passes over locked rows.
+ */
+export async function findClaims(
+  database: Database,
+  claims: readonly Claim[],
+): Promise<Map<string, ClaimInForce>> {
+  const rows = await query<ClaimInForce>(
+    database,
+    `select q.delivery_id as "deliveryId", cast(case when q.scheduled_at > (select clock_timestamp())
+              then extract(epoch from q.scheduled_at - clock_timestamp()) * 1000 end as float8) as "scheduledInMs"
+       from delivery_queue q
+       join unnest(?::uuid[], ?::uuid[]) as c (delivery_id, token) using (delivery_id, token)
+      where ${rowIs('claimed', 'q')}`,
+    columnsOf(claims, 'deliveryId', 'token'),
+  );
+  return new Map(rows.map((row) => [row.deliveryId, row]));
+}
+
+/**
+ * A run of its workflow that shows a delivery: `room`: it counts towards the limits of runs; `extra`: beside them. One that is there
+ * stays as it is, whatever is written.
+ */
+export type RunOfDelivery = 'room' | 'extra';
+
+/**
+ * Puts off a claim whose attempt was made and cannot be recorded. False: it is not ours any more, or another transaction
+ * has locked it.
+ */
+export async function putOffClaim(
+  database: Database,
+  claim: Claim & { attempts: number; delayMs: number; run: RunOfDelivery | null },
+): Promise<boolean> {
+  const changed = await execute(
+    database,
+    `update delivery_queue q
+        set state = 'retrying', token = null, lease_until = null, run = coalesce(q.run, :run), attempts = :attempts,
+            next_attempt_at = clock_timestamp() + cast(:delayMs as float8) * interval '1 millisecond',
+            scheduled_at = null, first_failed_at = coalesce(q.first_failed_at, clock_timestamp()),
+            blocks = blocks_now(q.endpoint_id, q.lane, q.event_day, q.event_uuid)
+      where q.ctid = any (array(select ctid from delivery_queue
+                                 where delivery_id = cast(:deliveryId as uuid) and token = cast(:token as uuid)
+                                   and ${rowIs('claimed')} for update skip locked))`,
+    claim,
+  );
+  return changed === 1;
+}
+
+/** What decides how a failed attempt goes on. Runs are counted up to one more than the limits. */
+export type RunRoom = {
+  endpointId: string;
+  mode: string;
+  /** Runs that count and are open for this endpoint, for all of its tenant, and for all tenants. */
+  openRuns: number;
+  openRunsOfTenant: number;
+  openRunsOverall: number;
+  mostRuns: number;
+  /** Probes that failed since it was taken for down. */
+  probeFailures: number;
+  /** It is noted that deliveries wait because it is in trouble. */
+  isInTrouble: boolean;
+};
+
+const ENDPOINT = `w.id as "endpointId", w.mode, w.probe_failures as "probeFailures",
+            w.has_backlog and w.backlog_due_at is null as "isInTrouble"`;
+
+const WITHOUT_ROOM = `
+  select ${ENDPOINT}, 0 as "openRuns", 0 as "openRunsOfTenant", 0 as "openRunsOverall", 0 as "mostRuns"
+    from webhook_endpoints w where w.id = any (cast(:endpointIds as bigint[]))`;
+
+const WITH_ROOM = `
+  with open as materialized (
+    select endpoint_id from delivery_queue where run = 'room' limit cast(:overall as integer) + 1
+  ), by_tenant as materialized (
+    select a.tenant_id, count(*)::integer as n
+      from open o join webhook_endpoints w on w.id = o.endpoint_id join wabas a on a.waba_id = w.waba_id
+     group by a.tenant_id
+  )
+  select ${ENDPOINT}, own.n as "openRuns", most.runs as "mostRuns", coalesce(t.n, 0) as "openRunsOfTenant",
+         (select count(*)::integer from open) as "openRunsOverall"
+    from webhook_endpoints w
+    join wabas a on a.waba_id = w.waba_id
+   cross join lateral (select coalesce(w.max_retry_workflows, cast(:perEndpoint as integer)) as runs) as most
+   cross join lateral (select count(*)::integer as n from (
+     select 1 from delivery_queue where endpoint_id = w.id and run = 'room'
+      limit least(most.runs, cast(:overall as integer)) + 1) as r) as own
+    left join by_tenant t on t.tenant_id = a.tenant_id
+   where w.id = any (cast(:endpointIds as bigint[]))`;
+
+/** The present mode of endpoints and how many runs are open beside them. Without limits no run is counted, and there is no room. */
+export async function findRunRoom(
+  trx: Transaction,
+  endpointIds: readonly string[],
+  limits: { perEndpoint: number; overall: number } | null,
+): Promise<Map<string, RunRoom>> {
+  const rows =
+    limits === null
+      ? await query<RunRoom>(trx, WITHOUT_ROOM, { endpointIds })
+      : await query<RunRoom>(trx, WITH_ROOM, {
+          ...{ perEndpoint: limits.perEndpoint, overall: limits.overall, endpointIds },
+        });
+  return new Map(rows.map((row) => [row.endpointId, row]));
+}
+
+/** What is written of one attempt: the queue row, the attempt itself, and the delivery in the log. */
+export type SettledDelivery = AttemptRecord & {
+  deliveryId: string;
+  deliveryDay: string;
+  token: string;
+  /** Null takes it out of the queue and promotes the next of its lane. */
+  nextState: 'retrying' | 'due' | null;
+  attempt: number;
+  probes: number;
+  delayMs: number | null;
+  run: RunOfDelivery | null;
+  logState: 'pending' | 'delivered' | 'failed';
+  error: string | null;
+  workflowId: string | null;
+};
+
+/** Claims the next of a lane while the one before it is settled. */
+export type FollowerClaim = {
+  token: string;
+  leaseMs: number;
+  /** The deliveries whose followers are wanted. */
+  behind: ReadonlySet<string>;
+};
+
+/** What came of settling: which were recorded, how many others became due, which were claimed. */
+export type Settled = {
+  ours: Set<string>;
+  promoted: number;
+  followers: ClaimedDelivery[];
+};
+
+/**
+ * Writes what came of attempts whose claims are still in force and whose rows nobody else has locked, in one statement
+ * (see the function settle_and_follow). Only a caller that commits at once may claim followers.
+ */
+export async function settleDeliveries(
+  database: Database,
+  settled: readonly SettledDelivery[],
+  { worker, claim }: { worker: string; claim: FollowerClaim | null },
+): Promise<Settled> {
+  const rows = await query<SettledRow | ClaimedDelivery>(
+    database,
+    `select settled, promoted, ${CLAIMED}, false as "hasRun", true as "isFollowed" from settle_and_follow(
+       :deliveryId, :token, :nextState, :attempt, :probes, :delayMs, :run, :logDays, :deliveryDay, :logState, :error,
+       :workflowId, :wabaId, :endpointId, :startedAt, :totalMs, :dnsMs, :connectMs, :tlsMs, :firstByteMs, :reused, :statusCode,
+       :errorClass, :errorMessage, :url, :remoteAddress, :customHeaders, :responseHeaders, :responseBodies, :worker,
+       :runPrefix, :userAgent, :follows, :followToken, :leaseMs)`,
+    {
+      ...columns(settled, 'deliveryId', 'token', 'nextState', 'attempt', 'probes', 'delayMs', 'run'),
+      ...columns(settled, 'deliveryDay', 'logState', 'error', 'workflowId'),
+      logDays: [...new Set(settled.map((s) => s.deliveryDay))],
+      ...columns(settled, 'wabaId', 'endpointId', 'startedAt', 'statusCode', 'errorClass', 'errorMessage'),
+      ...columns(settled, 'url', 'remoteAddress', 'customHeaders'),
+      ...columns(settled, 'totalMs', 'dnsMs', 'connectMs', 'tlsMs', 'firstByteMs', 'reused'),
+      responseHeaders: textArray(settled.map((s) => s.responseHeadersJson)),
+      responseBodies: byteaArray(settled.map((s) => s.responseBody)),
+      ...{ worker, runPrefix: RUN_PREFIX, userAgent: USER_AGENT },
+      follows: settled.map((s) => claim?.behind.has(s.deliveryId) ?? false),
+      followToken: claim?.token ?? null,
+      leaseMs: claim?.leaseMs ?? 0,
+    },
+  );
+  return sortRows(rows);
+}
+
+type SettledRow = { settled: string; promoted: number };
+
+function sortRows(rows: readonly (SettledRow | ClaimedDelivery)[]): Settled {
+  const sorted: Settled = { ours: new Set(), promoted: 0, followers: [] };
+  for (const row of rows) {
+    if ('settled' in row && row.settled !== null) {
+      sorted.ours.add(row.settled);
+      sorted.promoted = row.promoted;
+    } else if ('deliveryId' in row) sorted.followers.push(row);
+  }
+  return sorted;
+}
+
+function columns<Name extends string>(
+  rows: readonly { readonly [Key in Name]: Scalar }[],
+  ...names: Name[]
+): Record<string, Scalar[]> {
+  return Object.fromEntries(names.map((name) => [name, rows.map((row) => row[name])]));
+}
+
+/** One attempt, as it is logged. A repeated number is the trace of an attempt that was cut off: the first stays. */
+export type AttemptRecord = PhaseTimings & {
+  wabaId: string;
+  endpointId: string;
+  startedAt: Date;
+  statusCode: number | null;
+  errorClass: string | null;
+  errorMessage: string | null;
+  url: string;
+  remoteAddress: string | null;
+  /** Names that the tenant added, with commas between them. */
+  customHeaders: string | null;
+  responseHeadersJson: string | null;
+  responseBody: Buffer | null;
+};
+
+/** Between two looks whether attempts can be recorded again. */
+const LOOK_MS = 1_000;
+
+/** Shut while attempts cannot be recorded: what is sent then would be sent again with every lease. */
+export type RecordGate = {
+  isOpen(): boolean;
+  /** After a record that failed: shuts the gate if nothing can be recorded, until something can. Returns isOpen. */
+  check(): Promise<boolean>;
+};
+
+/**
+ * Looks by writing what a record writes and undoing it, so nothing is sent to find out. `onOpen` is called when
+ * recording works again, `onShut` with the reason when it does not.
+ */
+export function makeRecordGate(options: {
+  database: Database;
+  onShut: (error: unknown) => void;
+  onOpen: () => void;
+}): RecordGate {
+  let open = true;
+  let looking: Promise<boolean> | null = null;
+
+  const look = async (): Promise<boolean> => {
+    try {
+      await checkRecording(options.database);
+      if (!open) options.onOpen();
+      open = true;
+    } catch (error) {
+      if (open) options.onShut(error);
+      open = false;
+      // Nothing has to be kept alive for it: a process that ends claims nothing more.
+      setTimeout(() => void gate.check(), LOOK_MS).unref();
+    }
+    return open;
+  };
+
+  const gate: RecordGate = {
+    isOpen: () => open,
+    check: () => {
+      looking ??= look().finally(() => {
+        looking = null;
+      });
+      return looking;
+    },
+  };
+  return gate;
+}
+
+/** Writes what recording an attempt writes and undoes it. Rejects with the reason when nothing can be recorded. */
+async function checkRecording(database: Database): Promise<void> {
+  await undone(database, async (trx) => {
+    const id = randomUUID();
+    await settleDeliveries(trx, [], { worker: '', claim: null });
+    await execute(
+      trx,
+      `insert into deliveries (day, id, waba_id, endpoint_id, event_day, event_uuid)
+       values (current_date, cast(:id as uuid), '', 0, current_date, cast(:id as uuid))`,
+      { id },
+    );
+    await execute(
+      trx,
+      `update deliveries set state = 'delivered', attempts = 1, finished_at = clock_timestamp()
+        where day = current_date and id = cast(:id as uuid)`,
+      { id },
+    );
+    await execute(
+      trx,
+      `insert into attempts (delivery_id, attempt, waba_id, endpoint_id, started_at, duration_ms, reused, url,
+                             user_agent, worker)
+       values (cast(:id as uuid), 1, '', 0, now(), 0, false, '', '', '')`,
+      { id },
+    );
+  });
+}
