@@ -1,14 +1,23 @@
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { createTenant, findWaba } from '../src/accounts/accounts.ts';
-import { addWaba } from '../src/accounts/wabas.ts';
-import { storeEndpoint } from '../src/endpoints/endpoints.ts';
 import { endpointSecretPlace } from '../src/engine/endpoint/sealed-columns.ts';
 import { findEndpointSecret, listEndpoints, setEndpointUrl } from '../src/engine/endpoint/store.ts';
-import { API_KEY_SCOPES, hashApiKey } from '../src/keys/api-key.ts';
-import { findApiKey } from '../src/keys/api-key-store.ts';
-import { createKey } from '../src/keys/api-keys.ts';
+import { createTenant, findWaba } from '../src/features/accounts/accounts.ts';
+import { addWaba } from '../src/features/accounts/wabas.ts';
+import { storeEndpoint } from '../src/features/endpoints/endpoints.ts';
+import { API_KEY_SCOPES, hashApiKey } from '../src/features/keys/api-key.ts';
+import { findApiKey } from '../src/features/keys/api-key-store.ts';
+import { createKey } from '../src/features/keys/api-keys.ts';
+import { insertMembership } from '../src/features/users/memberships.ts';
+import { checkPassword, hashNewPassword } from '../src/features/users/passwords.ts';
+import type { PortalRole } from '../src/features/users/user-input.ts';
+import {
+  findPasswordHash,
+  findUsersByEmail,
+  insertUser,
+  replacePasswordHash,
+} from '../src/features/users/user-store.ts';
 import { type Audited, SYSTEM } from '../src/platform/audit/audit.ts';
 import { loadConfig } from '../src/platform/config/config.ts';
 import type { SealedDatabase } from '../src/platform/crypto/sealed-database.ts';
@@ -16,15 +25,6 @@ import { makeSecretBox, parseEncryptionKeys } from '../src/platform/crypto/secre
 import { openLogger } from '../src/platform/logger.ts';
 import { type Database, openDatabase } from '../src/platform/postgres/database.ts';
 import { migrate } from '../src/platform/postgres/migrate.ts';
-import { insertMembership } from '../src/users/memberships.ts';
-import { checkPassword, hashNewPassword } from '../src/users/passwords.ts';
-import type { PortalRole } from '../src/users/user-input.ts';
-import {
-  findPasswordHash,
-  findUsersByEmail,
-  insertUser,
-  replacePasswordHash,
-} from '../src/users/user-store.ts';
 import { loadWorkflowBundle } from '../src/worker/workflow-bundle.ts';
 import { type ApplicationPart, type EmbeddedContext, startEmbedded } from './embedded/start.ts';
 

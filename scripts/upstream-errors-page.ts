@@ -2,7 +2,7 @@ import {
   PERMISSION_CODES,
   type SendErrorClass,
   UPSTREAM_ERRORS,
-} from '../src/messages/send/upstream-errors.ts';
+} from '../src/features/messages/send/upstream-errors.ts';
 
 const AGAIN: Readonly<Record<SendErrorClass, string>> = {
   retry: 'Heliograph, by itself',

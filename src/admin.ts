@@ -1,22 +1,22 @@
 import { Command, type CommanderError } from 'commander';
-import { tenantCommand } from './accounts/commands/tenant-commands.ts';
-import { wabaCommand } from './accounts/commands/waba-commands.ts';
 import { alertsCommand } from './alerts/commands/alert-commands.ts';
 import { deliveryCommand } from './api/deliveries/retries.ts';
 import { endpointCommand } from './api/endpoints/endpoint-command.ts';
 import { operationsUrlCommand } from './api/endpoints/operations-url.ts';
 import { replayCommand } from './api/replays/replays.ts';
-import { eventsCommand, findCommand } from './deliveries/commands/find-command.ts';
 import { topCommand } from './doctor/top-command.ts';
 import { eraseCommand, erasuresCommand, exportCommand } from './erasures/commands/erase-commands.ts';
 import { tenantRemoveCommand, wabaRemoveCommand } from './erasures/commands/removal-commands.ts';
+import { tenantCommand } from './features/accounts/commands/tenant-commands.ts';
+import { wabaCommand } from './features/accounts/commands/waba-commands.ts';
+import { eventsCommand, findCommand } from './features/delivery-log/commands/find-command.ts';
+import { keyCommand, keyRequestCommand } from './features/keys/commands/key-commands.ts';
+import { mailCommand } from './features/mail/commands/mail-commands.ts';
+import { userCommand } from './features/users/commands/user-commands.ts';
 import { inboxCommand } from './inbound/commands/inbox-commands.ts';
-import { keyCommand, keyRequestCommand } from './keys/commands/key-commands.ts';
-import { mailCommand } from './mail/commands/mail-commands.ts';
 import { auditCommand } from './platform/audit/audit-commands.ts';
 import { migrateCommand } from './platform/postgres/migrate-commands.ts';
 import { secretsCommand } from './secrets/commands/secrets-commands.ts';
-import { userCommand } from './users/commands/user-commands.ts';
 
 const WRONG_USAGE = 2;
 

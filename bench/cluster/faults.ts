@@ -1,7 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import { createTenant } from '../../src/accounts/accounts.ts';
-import { addWaba } from '../../src/accounts/wabas.ts';
-import { storeEndpoint } from '../../src/endpoints/endpoints.ts';
+import { createTenant } from '../../src/features/accounts/accounts.ts';
+import { addWaba } from '../../src/features/accounts/wabas.ts';
+import { storeEndpoint } from '../../src/features/endpoints/endpoints.ts';
 import { SYSTEM } from '../../src/platform/audit/audit.ts';
 import { query } from '../../src/platform/postgres/sql.ts';
 import { type DrillAccount, drillAccounts } from '../../test/drill/accounts.ts';

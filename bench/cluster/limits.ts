@@ -1,6 +1,6 @@
 import { Client, Connection } from '@temporalio/client';
-import { apiKeyHints, hashApiKey, newApiKey } from '../../src/keys/api-key.ts';
-import { insertApiKey } from '../../src/keys/api-key-store.ts';
+import { apiKeyHints, hashApiKey, newApiKey } from '../../src/features/keys/api-key.ts';
+import { insertApiKey } from '../../src/features/keys/api-key-store.ts';
 import type { Installation } from './installation.ts';
 import type { EndpointName } from './load.ts';
 import type { Row } from './report.ts';

@@ -1,5 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import { enableEndpoint, holdEndpoint } from '../../src/endpoints/endpoint-modes.ts';
+import { enableEndpoint, holdEndpoint } from '../../src/features/endpoints/endpoint-modes.ts';
 import { SYSTEM } from '../../src/platform/audit/audit.ts';
 import { type Child, startChild } from '../child-process.ts';
 import { nowMs } from '../clock.ts';

@@ -1,5 +1,5 @@
 import { seedDemoUsers } from '../../dev/start.ts';
-import { insertTenant, savePhoneNumber, saveWaba } from '../../src/accounts/accounts.ts';
+import { insertTenant, savePhoneNumber, saveWaba } from '../../src/features/accounts/accounts.ts';
 import type { Database } from '../../src/platform/postgres/database.ts';
 import { execute, query } from '../../src/platform/postgres/sql.ts';
 import { addManyDeliveries } from '../../test/integration/portal/deliveries/many-deliveries.ts';

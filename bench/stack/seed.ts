@@ -1,9 +1,9 @@
 import { join, resolve } from 'node:path';
 import { pathToFileURL } from 'node:url';
-import type * as Accounts from '../../src/accounts/accounts.ts';
-import type * as Wabas from '../../src/accounts/wabas.ts';
-import type * as Endpoints from '../../src/endpoints/endpoints.ts';
 import type { StoredEndpointOptions } from '../../src/engine/endpoint/store.ts';
+import type * as Accounts from '../../src/features/accounts/accounts.ts';
+import type * as Wabas from '../../src/features/accounts/wabas.ts';
+import type * as Endpoints from '../../src/features/endpoints/endpoints.ts';
 import { SYSTEM } from '../../src/platform/audit/audit.ts';
 import type { SealedDatabase } from '../../src/platform/crypto/sealed-database.ts';
 import type * as Databases from '../../src/platform/postgres/database.ts';

@@ -1,5 +1,5 @@
-import { type BusinessNumber, listBusinessNumbers } from '../../src/accounts/accounts.ts';
 import type { Viewer } from '../../src/api/portal/access/viewer.ts';
+import { type BusinessNumber, listBusinessNumbers } from '../../src/features/accounts/accounts.ts';
 import type { Database } from '../../src/platform/postgres/database.ts';
 import type { Customer, SandboxClient } from './sandbox-client.ts';
 

@@ -1,6 +1,6 @@
-import { findDeliveries, type LoggedDelivery } from '../../src/deliveries/log/deliveries.ts';
 import { type Endpoint, listEndpoints } from '../../src/engine/endpoint/store.ts';
 import { countWaiting } from '../../src/engine/queue/waiting.ts';
+import { findDeliveries, type LoggedDelivery } from '../../src/features/delivery-log/deliveries.ts';
 import type { Database } from '../../src/platform/postgres/database.ts';
 import { deliveryUuidOf } from '../../src/platform/public-ids.ts';
 import type { ConsoleChoice } from './console-choice.ts';

@@ -1,7 +1,6 @@
 import { createHash } from 'node:crypto';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { Type } from 'typebox';
-import { listBusinessNumbers } from '../../src/accounts/accounts.ts';
 import { PAGES } from '../../src/api/portal/access/page-access.ts';
 import { pageNotFound } from '../../src/api/portal/access/page-error.ts';
 import { sendPage } from '../../src/api/portal/access/send-page.ts';
@@ -13,7 +12,8 @@ import { exactTime } from '../../src/api/portal/components/time.ts';
 import { type Child, html, type Markup } from '../../src/api/portal/markup.ts';
 import type { PageView } from '../../src/api/portal/page.ts';
 import type { PortalApp, PortalContext } from '../../src/api/portal/portal-app.ts';
-import { findDeliveries, type LoggedDelivery } from '../../src/deliveries/log/deliveries.ts';
+import { listBusinessNumbers } from '../../src/features/accounts/accounts.ts';
+import { findDeliveries, type LoggedDelivery } from '../../src/features/delivery-log/deliveries.ts';
 import type { Config } from '../../src/platform/config/config.ts';
 import { textOf } from '../../src/platform/json/json-members.ts';
 import { deliveryUuidOf } from '../../src/platform/public-ids.ts';

@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { decideKeyRequest, requestKey } from '../../src/keys/key-requests.ts';
+import { decideKeyRequest, requestKey } from '../../src/features/keys/key-requests.ts';
+import { inviteUser } from '../../src/features/users/invitations.ts';
 import { SYSTEM } from '../../src/platform/audit/audit.ts';
 import type {
   EmbeddedDescription,
@@ -8,7 +9,6 @@ import type {
 } from '../../src/platform/local-stack/embedded-description.ts';
 import { type Database, openDatabase } from '../../src/platform/postgres/database.ts';
 import { execute, query } from '../../src/platform/postgres/sql.ts';
-import { inviteUser } from '../../src/users/invitations.ts';
 
 /** What the pictures are of. */
 export type LivedPortal = {

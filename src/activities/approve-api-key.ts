@@ -4,7 +4,7 @@ import {
   type FollowedRequest,
   followKeyRequest,
   type RequestDescription,
-} from '../keys/follow-key-request.ts';
+} from '../features/keys/follow-key-request.ts';
 import type { Database } from '../platform/postgres/database.ts';
 
 /** The input of a signal `approve` or `deny`. */

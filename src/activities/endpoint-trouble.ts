@@ -1,8 +1,8 @@
 import { ApplicationFailure } from '@temporalio/common';
-import { retryEndpoint } from '../deliveries/retry-now.ts';
-import { cancelDelivery } from '../deliveries/search/shown-delivery.ts';
-import { enableEndpoint, holdEndpoint } from '../endpoints/endpoint-modes.ts';
 import { lookAtTrouble, type ReportedFailure, type TroubleShown } from '../engine/deliveries/trouble/look.ts';
+import { cancelDelivery } from '../features/delivery-log/shown-delivery.ts';
+import { enableEndpoint, holdEndpoint } from '../features/endpoints/endpoint-modes.ts';
+import { retryEndpoint } from '../features/endpoints/retry-now.ts';
 import type { Database } from '../platform/postgres/database.ts';
 import { RequestError } from '../platform/request-input.ts';
 import { withHeartbeat } from '../platform/temporal/activity-kit.ts';

@@ -4,7 +4,7 @@ import {
   type EnrichOrderInput,
   enrichAndRelease,
   type ReleaseOrderTools,
-} from '../messages/orders/release-order.ts';
+} from '../features/messages/orders/release-order.ts';
 import { awaitingDatabase, unexpectedFailure } from '../platform/temporal/activity-kit.ts';
 
 export type EnrichOrderActivities = ReturnType<typeof makeEnrichOrderActivities>;

@@ -1,15 +1,15 @@
-import { noteTokenRefused, noteTokenTaken, tokenProblemOf } from '../accounts/access-tokens.ts';
-import { AccessTokenProblem, openAccessToken } from '../accounts/accounts.ts';
+import { lockIntake } from '../engine/inbox/intake-lock.ts';
+import { shardOf } from '../engine/inbox/shards.ts';
+import { countWaitingBodies } from '../engine/inbox/waiting-bodies.ts';
+import { noteTokenRefused, noteTokenTaken, tokenProblemOf } from '../features/accounts/access-tokens.ts';
+import { AccessTokenProblem, openAccessToken } from '../features/accounts/accounts.ts';
 import {
   askForAllNumbers,
   beginNumberLookup,
   followNumbers,
   numbersWorkflowId,
   saveNumbersProblem,
-} from '../accounts/followed-numbers.ts';
-import { lockIntake } from '../engine/inbox/intake-lock.ts';
-import { shardOf } from '../engine/inbox/shards.ts';
-import { countWaitingBodies } from '../engine/inbox/waiting-bodies.ts';
+} from '../features/accounts/followed-numbers.ts';
 import type { SecretBox } from '../platform/crypto/secret-box.ts';
 import type { GraphClient } from '../platform/graph/graph-client.ts';
 import { GraphError } from '../platform/graph/graph-error.ts';

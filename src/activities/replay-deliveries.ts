@@ -1,10 +1,10 @@
 import { Context } from '@temporalio/activity';
 import { ApplicationFailure, CancelledFailure } from '@temporalio/common';
+import { openQueueLimit, queuePages } from '../features/replays/queue-pages.ts';
+import { changeReplay, settleReplay } from '../features/replays/replay-steps.ts';
+import type { Replay } from '../features/replays/replay-store.ts';
 import type { Database } from '../platform/postgres/database.ts';
 import { awaitingDatabase, notYet, withHeartbeat } from '../platform/temporal/activity-kit.ts';
-import { openQueueLimit, queuePages } from '../replays/queue-pages.ts';
-import { changeReplay, settleReplay } from '../replays/replay-steps.ts';
-import type { Replay } from '../replays/replay-store.ts';
 
 /** How far a replay is. `queued` and `skipped` make up `total` in the end. */
 export type ReplayProgress = {

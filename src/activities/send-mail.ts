@@ -1,5 +1,5 @@
-import { attemptMail, type MailActivityTools, type SendMailInput } from '../mail/attempt-mail.ts';
-import { recordMail } from '../mail/mails.ts';
+import { attemptMail, type MailActivityTools, type SendMailInput } from '../features/mail/attempt-mail.ts';
+import { recordMail } from '../features/mail/mails.ts';
 import { attemptSending, giveUpSending, type SendingEnd } from '../platform/temporal/activity-kit.ts';
 
 export type MailActivities = ReturnType<typeof makeMailActivities>;

@@ -1,11 +1,11 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Context } from '@temporalio/activity';
 import { ApplicationFailure, CancelledFailure } from '@temporalio/common';
-import { tokenProblemOf, tryNoteTokenRefused } from '../accounts/access-tokens.ts';
-import { AccessTokenProblem, openAccessToken } from '../accounts/accounts.ts';
-import { withUpstreamMedia } from '../messages/send/message-content.ts';
-import { type SendTurn, takeSendTurn } from '../messages/send/outbound-messages.ts';
-import { followPhoneAlias } from '../messages/send/recipient-conversations.ts';
+import { tokenProblemOf, tryNoteTokenRefused } from '../features/accounts/access-tokens.ts';
+import { AccessTokenProblem, openAccessToken } from '../features/accounts/accounts.ts';
+import { withUpstreamMedia } from '../features/messages/send/message-content.ts';
+import { type SendTurn, takeSendTurn } from '../features/messages/send/outbound-messages.ts';
+import { followPhoneAlias } from '../features/messages/send/recipient-conversations.ts';
 import {
   recordAccepted,
   recordAgain,
@@ -14,10 +14,10 @@ import {
   recordUnknown,
   type SendMessageInput,
   untilRecorded,
-} from '../messages/send/record-send.ts';
-import { loggedSendError, type SendError, sendErrorText } from '../messages/send/send-error.ts';
-import { numberPace, sendRetryDelayMs } from '../messages/send/send-pacing.ts';
-import { judgeSend, type SendVerdict, unknownOutcome } from '../messages/send/send-verdict.ts';
+} from '../features/messages/send/record-send.ts';
+import { loggedSendError, type SendError, sendErrorText } from '../features/messages/send/send-error.ts';
+import { numberPace, sendRetryDelayMs } from '../features/messages/send/send-pacing.ts';
+import { judgeSend, type SendVerdict, unknownOutcome } from '../features/messages/send/send-verdict.ts';
 import {
   forgetRefusedMedia,
   giveMedia,
@@ -26,7 +26,7 @@ import {
   makeMediaSlots,
   type SendMessageTools,
   SHORT_WAIT_MS,
-} from '../messages/send/upload-media.ts';
+} from '../features/messages/send/upload-media.ts';
 import { isTokenError } from '../platform/graph/graph-error.ts';
 import { isTransientError } from '../platform/postgres/error-class.ts';
 import { unexpectedFailure, withHeartbeat } from '../platform/temporal/activity-kit.ts';

@@ -2,24 +2,24 @@ import { randomBytes } from 'node:crypto';
 import { Context } from '@temporalio/activity';
 import { type ApplicationFailure, CancelledFailure } from '@temporalio/common';
 import type { Logger } from 'pino';
-import { tokenProblemOf, tryNoteTokenRefused } from '../accounts/access-tokens.ts';
-import { openAccessToken } from '../accounts/accounts.ts';
-import { type FetchTools, fetchMedia, isOtherMediaReadable } from '../messages/media/fetch-media.ts';
-import { checkStorageQuota, takePendingMedia } from '../messages/media/media.ts';
-import type { MediaUrls } from '../messages/media/media-urls.ts';
+import { tokenProblemOf, tryNoteTokenRefused } from '../features/accounts/access-tokens.ts';
+import { openAccessToken } from '../features/accounts/accounts.ts';
+import { type FetchTools, fetchMedia, isOtherMediaReadable } from '../features/messages/media/fetch-media.ts';
+import { checkStorageQuota, takePendingMedia } from '../features/messages/media/media.ts';
+import type { MediaUrls } from '../features/messages/media/media-urls.ts';
 import {
   type FetchTally,
   judgeFailure,
   type MediaVerdict,
   waitBeforeNext,
-} from '../messages/media/media-verdict.ts';
+} from '../features/messages/media/media-verdict.ts';
 import {
   finishMediaTask,
   publishFailure,
   publishStored,
   removeUnlessStored,
   type StoreInboundMediaInput,
-} from '../messages/media/store-media.ts';
+} from '../features/messages/media/store-media.ts';
 import type { SecretBox } from '../platform/crypto/secret-box.ts';
 import { GraphError, isObjectGone } from '../platform/graph/graph-error.ts';
 import { tracing } from '../platform/metrics/metrics.ts';

@@ -1,4 +1,4 @@
-import { type Mailer, mailerOf } from '../mail/mails.ts';
+import { type Mailer, mailerOf } from '../features/mail/mails.ts';
 import type { Config } from '../platform/config/config.ts';
 import type { SecretBox } from '../platform/crypto/secret-box.ts';
 import type { Logger } from '../platform/logger.ts';

@@ -1,8 +1,8 @@
-import { mailLink, mailPage, mailText } from '../mail/mail-page.ts';
-import { type MailContent, type Mailer, queueMail } from '../mail/mails.ts';
+import { mailLink, mailPage, mailText } from '../features/mail/mail-page.ts';
+import { type MailContent, type Mailer, queueMail } from '../features/mail/mails.ts';
+import { noteAlertMailed } from '../features/users/user-store.ts';
 import type { Database, Transaction } from '../platform/postgres/database.ts';
 import { query, queryColumn, queryValue } from '../platform/postgres/sql.ts';
-import { noteAlertMailed } from '../users/user-store.ts';
 import { type AlertKind, alertPath, anchorOf, KINDS, kindsFor } from './alert-kinds.ts';
 import type { ShownAlert } from './alerts.ts';
 

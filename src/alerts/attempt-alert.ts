@@ -1,8 +1,8 @@
-import { webhookTargets } from '../endpoints/webhook-targets.ts';
 import { type AttemptVerdict, judgeAttempt } from '../engine/deliveries/judge-outcome.ts';
 import { signStandard } from '../engine/endpoint/webhook-signature.ts';
 import { alertHeaders } from '../engine/notices/alert-envelope.ts';
 import { type AlertToSend, findAlertToSend, recordAlert } from '../engine/notices/alert-notices.ts';
+import { webhookTargets } from '../features/endpoints/webhook-targets.ts';
 import { type SecretBox, SecretBoxError } from '../platform/crypto/secret-box.ts';
 import { isSameTarget } from '../platform/http/same-target.ts';
 import type { Database } from '../platform/postgres/database.ts';

@@ -1,9 +1,9 @@
-import { knownWaba } from '../accounts/accounts.ts';
-import { checkWabaUrl, type UrlRules } from '../endpoints/url-check.ts';
 import { listEndpoints, type UrlSetByKey } from '../engine/endpoint/store.ts';
 import { newWebhookSecret } from '../engine/endpoint/webhook-signature.ts';
 import { alertName } from '../engine/notices/alert-envelope.ts';
 import { type AlertPosition, type ListedAlert, listEndpointAlerts } from '../engine/notices/alert-notices.ts';
+import { knownWaba } from '../features/accounts/accounts.ts';
+import { checkWabaUrl, type UrlRules } from '../features/endpoints/url-check.ts';
 import { type Audited, recordChange } from '../platform/audit/audit.ts';
 import type { SealedDatabase } from '../platform/crypto/sealed-database.ts';
 import { isSameTarget } from '../platform/http/same-target.ts';

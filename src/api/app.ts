@@ -1,11 +1,11 @@
 import fastify, { type FastifyInstance } from 'fastify';
 import type { Logger } from 'pino';
-import { policyDefaults } from '../accounts/tenant-policies.ts';
-import type { TestEventTools } from '../deliveries/test-event.ts';
-import { optionRulesOf } from '../endpoints/endpoint-options.ts';
-import { LOOKUPS_PER_MINUTE } from '../endpoints/url-check.ts';
+import { policyDefaults } from '../features/accounts/tenant-policies.ts';
+import { optionRulesOf } from '../features/endpoints/endpoint-options.ts';
+import type { TestEventTools } from '../features/endpoints/test-event.ts';
+import { LOOKUPS_PER_MINUTE } from '../features/endpoints/url-check.ts';
+import { makeMediaUrls } from '../features/messages/media/media-urls.ts';
 import type { KeepAtOnce } from '../inbound/inbox.ts';
-import { makeMediaUrls } from '../messages/media/media-urls.ts';
 import type { Config } from '../platform/config/config.ts';
 import { makeSecretBox, parseEncryptionKeys } from '../platform/crypto/secret-box.ts';
 import type { ObjectStore } from '../platform/object-store/object-store.ts';

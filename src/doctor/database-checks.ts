@@ -1,8 +1,8 @@
-import { readQuotaUse } from '../accounts/tenant-usage.ts';
 import { anchorOf, KINDS } from '../alerts/alert-kinds.ts';
 import { allAlerts } from '../alerts/alerts.ts';
 import { oldestDueAt, readBacklog } from '../engine/deliveries/backlog.ts';
 import { readWaitingBodies } from '../engine/inbox/waiting-bodies.ts';
+import { readQuotaUse } from '../features/accounts/tenant-usage.ts';
 import { countInbox, oldestWaitingBodyAt } from '../inbound/inbox-admin.ts';
 import type { SealedDatabase } from '../platform/crypto/sealed-database.ts';
 import type { Database } from '../platform/postgres/database.ts';

@@ -1,3 +1,7 @@
+import { listEndpoints } from '../engine/endpoint/store.ts';
+import { lockIntake } from '../engine/inbox/intake-lock.ts';
+import { shardOf } from '../engine/inbox/shards.ts';
+import { dropWaitingBodies } from '../engine/inbox/waiting-bodies.ts';
 import {
   closeTenantRow,
   closeWabaRow,
@@ -6,19 +10,15 @@ import {
   knownTenant,
   knownWaba,
   listTenantWabas,
-} from '../accounts/accounts.ts';
-import { deleteEndpoint } from '../endpoints/endpoint-modes.ts';
-import { listEndpoints } from '../engine/endpoint/store.ts';
-import { lockIntake } from '../engine/inbox/intake-lock.ts';
-import { shardOf } from '../engine/inbox/shards.ts';
-import { dropWaitingBodies } from '../engine/inbox/waiting-bodies.ts';
-import { deleteKeysOfWaba, revokeKeysOfWaba } from '../keys/key-request-store.ts';
+} from '../features/accounts/accounts.ts';
+import { deleteEndpoint } from '../features/endpoints/endpoint-modes.ts';
+import { deleteKeysOfWaba, revokeKeysOfWaba } from '../features/keys/key-request-store.ts';
+import { forgetTenantOfUsers } from '../features/users/user-store.ts';
 import { type Audited, recordBy, recordChange } from '../platform/audit/audit.ts';
 import type { Database, Transaction } from '../platform/postgres/database.ts';
 import { query } from '../platform/postgres/sql.ts';
 import { RequestError } from '../platform/request-input.ts';
 import { finishTask } from '../platform/temporal/workflow-tasks.ts';
-import { forgetTenantOfUsers } from '../users/user-store.ts';
 
 type Tools = { database: Database } & Audited;
 

@@ -1,12 +1,12 @@
-import { knownTenant, knownWaba, wabaHolder } from '../accounts/accounts.ts';
+import { knownTenant, knownWaba, wabaHolder } from '../features/accounts/accounts.ts';
+import type { Authority } from '../features/users/user-authority.ts';
+import { checkRemovable } from '../features/users/users.ts';
 import { type Actor, type Audited, recordBy } from '../platform/audit/audit.ts';
 import type { SecretBox } from '../platform/crypto/secret-box.ts';
 import type { Database, Transaction } from '../platform/postgres/database.ts';
 import { query } from '../platform/postgres/sql.ts';
 import { checkRowId, checkUpstreamId, RequestError } from '../platform/request-input.ts';
 import { insertWorkflowTasks } from '../platform/temporal/workflow-tasks.ts';
-import type { Authority } from '../users/user-authority.ts';
-import { checkRemovable } from '../users/users.ts';
 import type { SignedReport } from './erasure-report.ts';
 import { type ErasureSubject, NOTHING, sealSubject } from './erasure-step.ts';
 import {

@@ -1,7 +1,7 @@
 import { Readable } from 'node:stream';
 import { finished } from 'node:stream/promises';
 import { ZipFile } from 'yazl';
-import { knownWaba } from '../accounts/accounts.ts';
+import { knownWaba } from '../features/accounts/accounts.ts';
 import { type Audited, recordChange } from '../platform/audit/audit.ts';
 import type { ObjectStore } from '../platform/object-store/object-store.ts';
 import { ObjectMissing } from '../platform/object-store/store-errors.ts';

@@ -1,6 +1,6 @@
 import { mediaReadyEventId } from '../engine/deliveries/envelope.ts';
-import { insertMedia, type MediaReference, storeMediaTask } from '../messages/media/media.ts';
-import { findMessageIds, messageKey } from '../messages/messages.ts';
+import { insertMedia, type MediaReference, storeMediaTask } from '../features/messages/media/media.ts';
+import { findMessageIds, messageKey } from '../features/messages/messages.ts';
 import type { Transaction } from '../platform/postgres/database.ts';
 import { insertWorkflowTasks } from '../platform/temporal/workflow-tasks.ts';
 

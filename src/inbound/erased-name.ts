@@ -1,4 +1,4 @@
-import { erasedName } from '../messages/messages.ts';
+import { erasedName } from '../features/messages/messages.ts';
 import type { UpstreamItem } from './split/upstream-items.ts';
 
 /** The name by which an erased item is remembered; null for what is about no message. */

@@ -1,7 +1,11 @@
-import { findNumberOwners } from '../accounts/accounts.ts';
-import { lockCustomers } from '../customers/customers-lock.ts';
 import { shardOf } from '../engine/inbox/shards.ts';
-import { completePlaceholders, insertAppMessages, noteFormerStates } from '../messages/app-messages.ts';
+import { findNumberOwners } from '../features/accounts/accounts.ts';
+import { lockCustomers } from '../features/customers/customers-lock.ts';
+import {
+  completePlaceholders,
+  insertAppMessages,
+  noteFormerStates,
+} from '../features/messages/app-messages.ts';
 import type { ErasedTable } from '../platform/erasing.ts';
 import { textArray } from '../platform/postgres/arrays.ts';
 import type { Database, Transaction } from '../platform/postgres/database.ts';

@@ -1,6 +1,6 @@
-import { CUSTOMERS_LOCK } from '../customers/customers-lock.ts';
 import { INTAKE_LOCK } from '../engine/inbox/intake-lock.ts';
 import { ORDER_SCOPE_LOCK, PUBLISHING_LOCK } from '../engine/queue/publishing-locks.ts';
+import { CUSTOMERS_LOCK } from '../features/customers/customers-lock.ts';
 import type { Transaction } from '../platform/postgres/database.ts';
 import { query } from '../platform/postgres/sql.ts';
 

@@ -9,7 +9,7 @@ import {
   validateHostHeader,
   validateOriginHeader,
 } from '@modelcontextprotocol/server';
-import { isApiKey } from '../keys/api-key.ts';
+import { isApiKey } from '../features/keys/api-key.ts';
 import { readBody } from '../platform/http/read-body.ts';
 import { unreadableBody, utf8Text } from '../platform/http/utf8-text.ts';
 import { hasMoreValues, MAX_VALUES } from '../platform/json/json-values.ts';

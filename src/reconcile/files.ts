@@ -1,4 +1,4 @@
-import { findErasedKeys } from '../messages/media/media.ts';
+import { findErasedKeys } from '../features/messages/media/media.ts';
 import {
   findNamedKeys,
   giveUpUpload,
@@ -6,7 +6,7 @@ import {
   listStoredMedia,
   replaceLostMedia,
   type StoredFile,
-} from '../messages/restored.ts';
+} from '../features/messages/restored.ts';
 import type { ObjectStore, StoredObject } from '../platform/object-store/object-store.ts';
 import { ObjectMissing } from '../platform/object-store/store-errors.ts';
 import type { Database } from '../platform/postgres/database.ts';

@@ -1,7 +1,7 @@
-import { askForAllNumbersAnew } from '../accounts/followed-numbers.ts';
 import { passSequences } from '../engine/queue/passed-numbers.ts';
 import { ERASURE_WORKFLOW_TYPES, eraseAgain, findLostErasure } from '../erasures/lost-erasures.ts';
-import { passOrderNumbers } from '../messages/orders/orders.ts';
+import { askForAllNumbersAnew } from '../features/accounts/followed-numbers.ts';
+import { passOrderNumbers } from '../features/messages/orders/orders.ts';
 import { listIdSequences, passIds, readGreatestId, readLastId } from '../platform/postgres/id-sequences.ts';
 import { ensurePartitions, readPartitions } from '../platform/postgres/partitions.ts';
 import { taskQueues } from '../platform/temporal/workflow-options.ts';

@@ -1,6 +1,6 @@
 import { deliveryIdOfWorkflow } from '../engine/queue/claim.ts';
 import { findOpenDeliveries } from '../engine/queue/sweep.ts';
-import { endSentMessage } from '../messages/restored.ts';
+import { endSentMessage } from '../features/messages/restored.ts';
 import { taskQueues } from '../platform/temporal/workflow-options.ts';
 import {
   findLasting,

@@ -1,6 +1,6 @@
 import { setCurrentDetails } from '@temporalio/workflow';
 import type { EnrichOrderActivities } from '../activities/enrich-order.ts';
-import type { EnrichOrderInput } from '../messages/orders/release-order.ts';
+import type { EnrichOrderInput } from '../features/messages/orders/release-order.ts';
 import { activitiesOn } from './kit.ts';
 
 const activities = () =>

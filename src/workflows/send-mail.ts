@@ -1,5 +1,5 @@
 import type { MailActivities } from '../activities/send-mail.ts';
-import type { SendMailInput } from '../mail/attempt-mail.ts';
+import type { SendMailInput } from '../features/mail/attempt-mail.ts';
 import { activitiesOn, orGiveUp, resultOf } from './kit.ts';
 
 /**

@@ -1,6 +1,6 @@
 import { setCurrentDetails } from '@temporalio/workflow';
 import type { SendMessageActivities, SendResult } from '../activities/send-message.ts';
-import type { SendMessageInput } from '../messages/send/record-send.ts';
+import type { SendMessageInput } from '../features/messages/send/record-send.ts';
 import { activitiesOn, orGiveUp } from './kit.ts';
 
 /**

@@ -5,9 +5,9 @@ import { embeddedEnvironment, embeddedUrls } from '../../dev/embedded/embedded-e
 import { startInfrastructure } from '../../dev/embedded/infrastructure.ts';
 import { readPorts } from '../../dev/embedded/ports.ts';
 import type { Supervisor } from '../../dev/embedded/supervisor.ts';
-import { createTenant } from '../../src/accounts/accounts.ts';
-import { addWaba } from '../../src/accounts/wabas.ts';
-import { storeEndpoint } from '../../src/endpoints/endpoints.ts';
+import { createTenant } from '../../src/features/accounts/accounts.ts';
+import { addWaba } from '../../src/features/accounts/wabas.ts';
+import { storeEndpoint } from '../../src/features/endpoints/endpoints.ts';
 import { SYSTEM } from '../../src/platform/audit/audit.ts';
 import { loadConfig } from '../../src/platform/config/config.ts';
 import { DEVELOPMENT_APP_SECRET } from '../../src/platform/config/weak-secrets.ts';

@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
-import type { ApiKeyScope } from '../../src/keys/api-key.ts';
+import type { ApiKeyScope } from '../../src/features/keys/api-key.ts';
 
 /** Requests of software that others wrote, and how its webhook end behaves: test/fixtures/cloud-api/README.md. */
 export type Product = {

@@ -1,4 +1,4 @@
-import { statesKept } from '../../src/messages/statuses.ts';
+import { statesKept } from '../../src/features/messages/statuses.ts';
 
 /** The state of a message after one more status, as `move_message_states` moves it in the database. */
 export function stateAfter(current: string | null, incoming: string): string {

@@ -1,8 +1,8 @@
 import { randomInt } from 'node:crypto';
-import { insertTenant, savePhoneNumber, saveWaba } from '../../src/accounts/accounts.ts';
 import { endpointSecretPlace } from '../../src/engine/endpoint/sealed-columns.ts';
 import { insertEndpoint, nextEndpointId } from '../../src/engine/endpoint/store.ts';
 import { newWebhookSecret } from '../../src/engine/endpoint/webhook-signature.ts';
+import { insertTenant, savePhoneNumber, saveWaba } from '../../src/features/accounts/accounts.ts';
 import { type EventIdHash, openEventIdHash } from '../../src/platform/crypto/installation-secret.ts';
 import { makeSecretBox, type SecretBox } from '../../src/platform/crypto/secret-box.ts';
 import type { EventType } from '../../src/platform/event-type.ts';

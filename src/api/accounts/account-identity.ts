@@ -1,5 +1,5 @@
 import { Type } from 'typebox';
-import { findAccountIdentity } from '../../accounts/accounts.ts';
+import { findAccountIdentity } from '../../features/accounts/accounts.ts';
 import { count, named, text } from '../external/schema-kit.ts';
 import { restOperation } from '../operations/operation.ts';
 

@@ -1,6 +1,6 @@
 import { Type } from 'typebox';
-import { effectivePolicy, readTenantPolicy } from '../../accounts/tenant-policies.ts';
-import { readTenantUsage } from '../../accounts/tenant-usage.ts';
+import { effectivePolicy, readTenantPolicy } from '../../features/accounts/tenant-policies.ts';
+import { readTenantUsage } from '../../features/accounts/tenant-usage.ts';
 import { count, named, nullable } from '../external/schema-kit.ts';
 import { restOperation } from '../operations/operation.ts';
 

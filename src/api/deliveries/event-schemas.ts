@@ -1,5 +1,5 @@
 import { Type } from 'typebox';
-import { DELIVERY_STATES } from '../../deliveries/log/deliveries.ts';
+import { DELIVERY_STATES } from '../../features/delivery-log/deliveries.ts';
 import { EventTypeSchema } from '../../platform/event-type-schema.ts';
 import { count, dateTime, idParams, named, nullable, text } from '../external/schema-kit.ts';
 import { WEBHOOK_EXAMPLES } from '../openapi/webhooks/webhook-examples.ts';

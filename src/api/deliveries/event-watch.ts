@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { FastifyBaseLogger } from 'fastify';
-import { listEvents, publishingHorizonMs } from '../../deliveries/log/events.ts';
+import { listEvents, publishingHorizonMs } from '../../features/delivery-log/events.ts';
 import { ALL_UPSTREAM, EVENT_TYPES } from '../../platform/event-type.ts';
 import type { Database } from '../../platform/postgres/database.ts';
 import { lowestUuidAt } from '../../platform/public-ids.ts';

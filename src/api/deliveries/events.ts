@@ -1,5 +1,5 @@
 import { type Static, Type } from 'typebox';
-import { endpointsThatFilter } from '../../deliveries/filtered-endpoints.ts';
+import { sentHeaders } from '../../engine/deliveries/webhook-request.ts';
 import {
   DELIVERY_STATES,
   type EventAttempt,
@@ -7,7 +7,7 @@ import {
   listDeliveryAttempts,
   listEventDeliveries,
   summarizeDeliveries,
-} from '../../deliveries/log/deliveries.ts';
+} from '../../features/delivery-log/deliveries.ts';
 import {
   type EventFilter,
   findEvent,
@@ -15,8 +15,8 @@ import {
   listEvents,
   publishingHorizonMs,
   readEventBodies,
-} from '../../deliveries/log/events.ts';
-import { sentHeaders } from '../../engine/deliveries/webhook-request.ts';
+} from '../../features/delivery-log/events.ts';
+import { endpointsThatFilter } from '../../features/endpoints/filtered-endpoints.ts';
 import type { EventType } from '../../platform/event-type.ts';
 import { EventTypeSchema } from '../../platform/event-type-schema.ts';
 import type { Database } from '../../platform/postgres/database.ts';

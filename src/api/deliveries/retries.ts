@@ -1,7 +1,7 @@
 import type { Command } from 'commander';
 import { Type } from 'typebox';
-import { retryDelivery, retryEndpoint } from '../../deliveries/retry-now.ts';
-import { cancelDelivery, wabaOfDelivery } from '../../deliveries/search/shown-delivery.ts';
+import { cancelDelivery, wabaOfDelivery } from '../../features/delivery-log/shown-delivery.ts';
+import { retryDelivery, retryEndpoint } from '../../features/endpoints/retry-now.ts';
 import { OF_ENDPOINT, wabaOfEndpoint } from '../endpoints/endpoint-schemas.ts';
 import { count, idParams, named, text } from '../external/schema-kit.ts';
 import { operation } from '../operations/operation.ts';

@@ -1,7 +1,7 @@
 import { type Static, Type } from 'typebox';
-import { sendTestEvent } from '../../deliveries/test-event.ts';
-import { readEndpointStatistics } from '../../endpoints/endpoint-statistics.ts';
-import { endpointStatus } from '../../endpoints/endpoints.ts';
+import { readEndpointStatistics } from '../../features/endpoints/endpoint-statistics.ts';
+import { endpointStatus } from '../../features/endpoints/endpoints.ts';
+import { sendTestEvent } from '../../features/endpoints/test-event.ts';
 import { invalidParameter } from '../errors/api-error.ts';
 import {
   closed,

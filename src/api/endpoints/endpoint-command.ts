@@ -1,8 +1,8 @@
 import { Command } from 'commander';
-import { endpointCertificateCommand } from '../../endpoints/commands/certificate-commands.ts';
-import { endpointTargetsCommand } from '../../endpoints/commands/target-commands.ts';
-import { holdEndpoint } from '../../endpoints/endpoint-modes.ts';
-import { endpointStatus } from '../../endpoints/endpoints.ts';
+import { endpointCertificateCommand } from '../../features/endpoints/commands/certificate-commands.ts';
+import { endpointTargetsCommand } from '../../features/endpoints/commands/target-commands.ts';
+import { holdEndpoint } from '../../features/endpoints/endpoint-modes.ts';
+import { endpointStatus } from '../../features/endpoints/endpoints.ts';
 import { adminAction } from '../../platform/cli/admin-action.ts';
 import { retryWebhookEndpoint } from '../deliveries/retries.ts';
 import { commandGroup, operationCommand } from '../operations/operation-command.ts';

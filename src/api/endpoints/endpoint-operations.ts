@@ -1,18 +1,18 @@
 import { Type } from 'typebox';
+import { shownCount } from '../../engine/queue/waiting.ts';
 import {
   type EndpointCommandOptions,
   givenEndpointOptions,
   withEndpointOptions,
-} from '../../endpoints/commands/endpoint-options.ts';
-import { deleteEndpoint } from '../../endpoints/endpoint-modes.ts';
+} from '../../features/endpoints/commands/endpoint-options.ts';
+import { deleteEndpoint } from '../../features/endpoints/endpoint-modes.ts';
 import {
   addEndpoint,
   endpointStatus,
   endpointsOf,
   sameUrlNotice,
   updateEndpoint,
-} from '../../endpoints/endpoints.ts';
-import { shownCount } from '../../engine/queue/waiting.ts';
+} from '../../features/endpoints/endpoints.ts';
 import { alignedFields } from '../../platform/cli/admin-action.ts';
 import { invalidValue } from '../../platform/request-input.ts';
 import { PageQuery, readPage } from '../external/page.ts';

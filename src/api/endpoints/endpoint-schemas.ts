@@ -1,6 +1,4 @@
 import { type TSchema, type TUnsafe, Type } from 'typebox';
-import type { EndpointOptions } from '../../endpoints/endpoint-options.ts';
-import { endpointForOperator } from '../../endpoints/endpoints.ts';
 import {
   type AnySetting,
   SETTINGS,
@@ -8,6 +6,8 @@ import {
   type StoredSettings,
   settingsOf,
 } from '../../engine/endpoint/settings.ts';
+import type { EndpointOptions } from '../../features/endpoints/endpoint-options.ts';
+import { endpointForOperator } from '../../features/endpoints/endpoints.ts';
 import type { Database } from '../../platform/postgres/database.ts';
 import {
   accountObjectPath,

@@ -1,5 +1,5 @@
 import { Type } from 'typebox';
-import { rotateSecret, rotateSigningKey } from '../../endpoints/endpoint-secrets.ts';
+import { rotateSecret, rotateSigningKey } from '../../features/endpoints/endpoint-secrets.ts';
 import { alignedFields } from '../../platform/cli/admin-action.ts';
 import { readStdin } from '../../platform/cli/given-text.ts';
 import { closed, dateTime, named, nullable, text } from '../external/schema-kit.ts';

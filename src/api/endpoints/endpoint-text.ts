@@ -1,7 +1,3 @@
-import type { TestEventResult } from '../../deliveries/test-event.ts';
-import { certificateRows } from '../../endpoints/commands/certificate-commands.ts';
-import type { EndpointMove } from '../../endpoints/endpoint-headers.ts';
-import type { EndpointStatus, EndpointView } from '../../endpoints/endpoints.ts';
 import {
   type InstallationSettings,
   installationSettings,
@@ -10,6 +6,10 @@ import {
 } from '../../engine/endpoint/setting.ts';
 import { type AnySetting, settingsOf } from '../../engine/endpoint/settings.ts';
 import { shownCount } from '../../engine/queue/waiting.ts';
+import { certificateRows } from '../../features/endpoints/commands/certificate-commands.ts';
+import type { EndpointMove } from '../../features/endpoints/endpoint-headers.ts';
+import type { EndpointStatus, EndpointView } from '../../features/endpoints/endpoints.ts';
+import type { TestEventResult } from '../../features/endpoints/test-event.ts';
 import { type AdminOutcome, alignedFields, alignedTable } from '../../platform/cli/admin-action.ts';
 import type { Config } from '../../platform/config/config.ts';
 import { workflowUrl } from '../../platform/temporal/client-connection.ts';

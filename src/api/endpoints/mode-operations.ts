@@ -1,6 +1,6 @@
 import { Type } from 'typebox';
-import { enableEndpoint, holdEndpoint } from '../../endpoints/endpoint-modes.ts';
-import { endpointStatus } from '../../endpoints/endpoints.ts';
+import { enableEndpoint, holdEndpoint } from '../../features/endpoints/endpoint-modes.ts';
+import { endpointStatus } from '../../features/endpoints/endpoints.ts';
 import { closed } from '../external/schema-kit.ts';
 import { operation } from '../operations/operation.ts';
 import { ENDPOINTS_PATH, EndpointWithWaiting, OF_ENDPOINT, wabaOfEndpoint } from './endpoint-schemas.ts';

@@ -1,5 +1,5 @@
-import type { SampleEvent } from '../../deliveries/test-event.ts';
 import { TEST_PHONE_NUMBER_ID } from '../../engine/deliveries/envelope.ts';
+import type { SampleEvent } from '../../features/endpoints/test-event.ts';
 import type { CoreEventType } from '../../platform/event-type.ts';
 import { invalidValue } from '../../platform/request-input.ts';
 import { WEBHOOK_EXAMPLES } from '../openapi/webhooks/webhook-examples.ts';

@@ -1,5 +1,4 @@
 import { type Static, Type } from 'typebox';
-import { readCustomerReference } from '../../customers/customer-reference.ts';
 import {
   type ErasureView,
   eraseConversation,
@@ -8,6 +7,7 @@ import {
   erasuresOf,
 } from '../../erasures/erasures.ts';
 import { exportCustomer } from '../../erasures/export-customer.ts';
+import { readCustomerReference } from '../../features/customers/customer-reference.ts';
 import { invalidParameter } from '../errors/api-error.ts';
 import { PageQuery, readPage } from '../external/page.ts';
 import {

@@ -6,10 +6,10 @@ import type {
   RawRequestDefaultExpression,
   RawServerDefault,
 } from 'fastify';
-import type { PolicyDefaults } from '../../accounts/tenant-policies.ts';
-import type { TestEventTools } from '../../deliveries/test-event.ts';
-import type { OptionRules } from '../../endpoints/endpoint-options.ts';
-import type { MediaUrls } from '../../messages/media/media-urls.ts';
+import type { PolicyDefaults } from '../../features/accounts/tenant-policies.ts';
+import type { OptionRules } from '../../features/endpoints/endpoint-options.ts';
+import type { TestEventTools } from '../../features/endpoints/test-event.ts';
+import type { MediaUrls } from '../../features/messages/media/media-urls.ts';
 import type { SealedDatabase } from '../../platform/crypto/sealed-database.ts';
 import type { ObjectStore } from '../../platform/object-store/object-store.ts';
 import type { Database } from '../../platform/postgres/database.ts';

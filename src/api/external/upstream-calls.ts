@@ -1,5 +1,5 @@
-import { AccessTokenProblem, openAccessToken } from '../../accounts/accounts.ts';
-import { sendErrorAdvice } from '../../messages/send/upstream-errors.ts';
+import { AccessTokenProblem, openAccessToken } from '../../features/accounts/accounts.ts';
+import { sendErrorAdvice } from '../../features/messages/send/upstream-errors.ts';
 import type { Config } from '../../platform/config/config.ts';
 import type { SealedDatabase } from '../../platform/crypto/sealed-database.ts';
 import type { AccountClient } from '../../platform/graph/graph-client.ts';

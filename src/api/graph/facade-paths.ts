@@ -1,5 +1,5 @@
 import type { FastifyRequest } from 'fastify';
-import { listPhoneNumbers } from '../../accounts/accounts.ts';
+import { listPhoneNumbers } from '../../features/accounts/accounts.ts';
 import type { Database } from '../../platform/postgres/database.ts';
 import type { ExternalContext } from '../external/external-app.ts';
 import { accountOf, requireScope } from '../keys/api-key-auth.ts';

@@ -1,8 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import multipart from '@fastify/multipart';
 import type { FastifyRequest } from 'fastify';
-import { findReceivedMedia, type ReceivedMedia } from '../../messages/media/media-by-upstream-id.ts';
-import { deleteMediaUpload, findMediaUploads } from '../../messages/send/media-uploads.ts';
+import { findReceivedMedia, type ReceivedMedia } from '../../features/messages/media/media-by-upstream-id.ts';
+import { deleteMediaUpload, findMediaUploads } from '../../features/messages/send/media-uploads.ts';
 import { countedAddress } from '../../platform/http/counted-address.ts';
 import { ObjectMissing } from '../../platform/object-store/store-errors.ts';
 import type { ExternalApp, ExternalContext } from '../external/external-app.ts';

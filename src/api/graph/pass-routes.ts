@@ -1,5 +1,5 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import { noteTokenRefused } from '../../accounts/access-tokens.ts';
+import { noteTokenRefused } from '../../features/accounts/access-tokens.ts';
 import { isControlMember } from '../../platform/graph/control-members.ts';
 import { isTokenError } from '../../platform/graph/graph-error.ts';
 import type { PassedAnswer, PassedCall } from '../../platform/graph/graph-pass.ts';

@@ -1,6 +1,9 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import { findInboundByUpstreamId, markMessageRead } from '../../messages/conversations/message-detail.ts';
-import type { SendPath, SendProgress } from '../../messages/send/outbound-messages.ts';
+import {
+  findInboundByUpstreamId,
+  markMessageRead,
+} from '../../features/messages/conversations/message-detail.ts';
+import type { SendPath, SendProgress } from '../../features/messages/send/outbound-messages.ts';
 import { isMembers } from '../../platform/json/json-members.ts';
 import { readPhoneNumber } from '../../platform/phone-number.ts';
 import type { ExternalApp, ExternalContext } from '../external/external-app.ts';

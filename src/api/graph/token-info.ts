@@ -1,5 +1,5 @@
 import type { FastifyRequest } from 'fastify';
-import { findApiKeyDetails } from '../../keys/api-key-store.ts';
+import { findApiKeyDetails } from '../../features/keys/api-key-store.ts';
 import { listOf, membersOf } from '../../platform/json/json-members.ts';
 import type { Database } from '../../platform/postgres/database.ts';
 import { accountOf } from '../keys/api-key-auth.ts';

@@ -1,5 +1,5 @@
-import { findNumberOwners } from '../../accounts/accounts.ts';
 import type { SignedBody } from '../../engine/inbox/bodies.ts';
+import { findNumberOwners } from '../../features/accounts/accounts.ts';
 import { phoneNumberIdOf, wabaIdOf } from '../../inbound/split/item-context.ts';
 import { upstreamRootOf } from '../../inbound/split/upstream-items.ts';
 import { items, member, sourceWithEdits, type TextEdit } from '../../platform/json/json-text.ts';

@@ -5,9 +5,9 @@ import {
   hashApiKey,
   hasRightCheckDigits,
   isApiKey,
-} from '../../keys/api-key.ts';
-import { type ApiKeyState, findApiKeys, noteApiKeyUse } from '../../keys/api-key-store.ts';
-import type { SendLimits } from '../../keys/send-limits.ts';
+} from '../../features/keys/api-key.ts';
+import { type ApiKeyState, findApiKeys, noteApiKeyUse } from '../../features/keys/api-key-store.ts';
+import type { SendLimits } from '../../features/keys/send-limits.ts';
 import type { Actor } from '../../platform/audit/audit.ts';
 import { isInNetworks } from '../../platform/http/networks.ts';
 import { shownUrl } from '../../platform/http/outbound-url.ts';

@@ -1,6 +1,6 @@
 import { Type } from 'typebox';
-import { API_KEY_SCOPES } from '../../keys/api-key.ts';
-import { findApiKeyDetails } from '../../keys/api-key-store.ts';
+import { API_KEY_SCOPES } from '../../features/keys/api-key.ts';
+import { findApiKeyDetails } from '../../features/keys/api-key-store.ts';
 import { dateTime, named, nullable, text } from '../external/schema-kit.ts';
 import { restOperation } from '../operations/operation.ts';
 

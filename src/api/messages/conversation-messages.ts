@@ -1,5 +1,8 @@
 import { type Static, Type } from 'typebox';
-import { listConversationMessages, type MessageFilter } from '../../messages/conversations/message-list.ts';
+import {
+  listConversationMessages,
+  type MessageFilter,
+} from '../../features/messages/conversations/message-list.ts';
 import { notFound } from '../errors/api-error.ts';
 import { orderParameter, PAGE_PARAMETERS, walkOf } from '../external/page.ts';
 import {

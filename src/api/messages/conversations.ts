@@ -1,6 +1,6 @@
 import { type Static, Type } from 'typebox';
-import { readCustomerReference } from '../../customers/customer-reference.ts';
-import { type GroupMember, listGroupMembers } from '../../customers/groups.ts';
+import { readCustomerReference } from '../../features/customers/customer-reference.ts';
+import { type GroupMember, listGroupMembers } from '../../features/customers/groups.ts';
 import {
   type ConversationDetail,
   type ConversationFilter,
@@ -8,8 +8,8 @@ import {
   findConversation,
   listConversations,
   MAX_COUNTED_MESSAGES,
-} from '../../messages/conversations/conversations.ts';
-import { listConversationMessages } from '../../messages/conversations/message-list.ts';
+} from '../../features/messages/conversations/conversations.ts';
+import { listConversationMessages } from '../../features/messages/conversations/message-list.ts';
 import { notFound } from '../errors/api-error.ts';
 import type { ExternalContext } from '../external/external-app.ts';
 import { orderParameter, PAGE_PARAMETERS, walkOf } from '../external/page.ts';

@@ -1,7 +1,7 @@
 import { Type } from 'typebox';
-import { findMessage } from '../../messages/conversations/message-detail.ts';
-import { findReceivedMedia } from '../../messages/conversations/message-list.ts';
-import { isFileErased } from '../../messages/media/media.ts';
+import { findMessage } from '../../features/messages/conversations/message-detail.ts';
+import { findReceivedMedia } from '../../features/messages/conversations/message-list.ts';
+import { isFileErased } from '../../features/messages/media/media.ts';
 import type { Database } from '../../platform/postgres/database.ts';
 import { ApiError, notFound } from '../errors/api-error.ts';
 import { named, nullable, objectPath, text } from '../external/schema-kit.ts';

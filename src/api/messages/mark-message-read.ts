@@ -1,5 +1,8 @@
 import { Type } from 'typebox';
-import { findReadableMessage, markMessageRead } from '../../messages/conversations/message-detail.ts';
+import {
+  findReadableMessage,
+  markMessageRead,
+} from '../../features/messages/conversations/message-detail.ts';
 import { ApiError, notFound } from '../errors/api-error.ts';
 import { closed, dateTime, objectPath, text } from '../external/schema-kit.ts';
 import { callUpstream } from '../external/upstream-calls.ts';

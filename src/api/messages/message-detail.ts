@@ -4,11 +4,14 @@ import {
   listMessageStatuses,
   type MessageDetail,
   type MessageStatus,
-} from '../../messages/conversations/message-detail.ts';
-import { listAnnotations, type MessageAnnotation } from '../../messages/conversations/message-list.ts';
-import { listParticipants, type Participant } from '../../messages/conversations/participants.ts';
-import { localMessageId } from '../../messages/messages.ts';
-import { sendErrorAdvice } from '../../messages/send/upstream-errors.ts';
+} from '../../features/messages/conversations/message-detail.ts';
+import {
+  listAnnotations,
+  type MessageAnnotation,
+} from '../../features/messages/conversations/message-list.ts';
+import { listParticipants, type Participant } from '../../features/messages/conversations/participants.ts';
+import { localMessageId } from '../../features/messages/messages.ts';
+import { sendErrorAdvice } from '../../features/messages/send/upstream-errors.ts';
 import { isMembers, membersOf } from '../../platform/json/json-members.ts';
 import { notFound } from '../errors/api-error.ts';
 import {

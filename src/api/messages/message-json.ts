@@ -6,9 +6,9 @@ import {
   type MessageAnnotation,
   type MessageMedia,
   reactionEmoji,
-} from '../../messages/conversations/message-list.ts';
-import { listParticipants, type Participant } from '../../messages/conversations/participants.ts';
-import type { MediaLink, MediaUrls } from '../../messages/media/media-urls.ts';
+} from '../../features/messages/conversations/message-list.ts';
+import { listParticipants, type Participant } from '../../features/messages/conversations/participants.ts';
+import type { MediaLink, MediaUrls } from '../../features/messages/media/media-urls.ts';
 import type { Database } from '../../platform/postgres/database.ts';
 import {
   AnyObject,

@@ -1,7 +1,7 @@
 import fastifySwagger from '@fastify/swagger';
 import type { FastifyInstance, FastifySchema, RouteOptions } from 'fastify';
 import packageJson from '../../../package.json' with { type: 'json' };
-import { API_KEY_SCOPES } from '../../keys/api-key.ts';
+import { API_KEY_SCOPES } from '../../features/keys/api-key.ts';
 import type { ErrorCode } from '../errors/error-codes.ts';
 import { type AnswerDocs, DOCS, type OperationDocs, TAGS } from './documented.ts';
 import {

@@ -1,7 +1,7 @@
 import { Command, Option } from 'commander';
 import type { TSchema } from 'typebox';
-import { listWabas } from '../../accounts/accounts.ts';
-import { optionRulesOf } from '../../endpoints/endpoint-options.ts';
+import { listWabas } from '../../features/accounts/accounts.ts';
+import { optionRulesOf } from '../../features/endpoints/endpoint-options.ts';
 import { type AdminTools, adminAction, parseIsoTime } from '../../platform/cli/admin-action.ts';
 import { parseList, parseNumber } from '../../platform/cli/given-text.ts';
 import { invalidValue } from '../../platform/request-input.ts';

@@ -1,8 +1,8 @@
 import type { Command } from 'commander';
 import type { FastifyReply, FastifyRequest, RouteShorthandOptions } from 'fastify';
 import type { Static, TSchema } from 'typebox';
-import type { TestEventTools } from '../../deliveries/test-event.ts';
-import type { OptionRules } from '../../endpoints/endpoint-options.ts';
+import type { OptionRules } from '../../features/endpoints/endpoint-options.ts';
+import type { TestEventTools } from '../../features/endpoints/test-event.ts';
 import type { Audited } from '../../platform/audit/audit.ts';
 import type { AdminOutcome, AdminTools } from '../../platform/cli/admin-action.ts';
 import type { SealedDatabase } from '../../platform/crypto/sealed-database.ts';

@@ -1,5 +1,5 @@
 import type { FastifyBaseLogger, FastifyInstance, FastifyRequest } from 'fastify';
-import { apiKeyHints, isApiKey } from '../../keys/api-key.ts';
+import { apiKeyHints, isApiKey } from '../../features/keys/api-key.ts';
 import { type AuditEntry, recordAudit } from '../../platform/audit/audit.ts';
 import { countedAddress } from '../../platform/http/counted-address.ts';
 import type { Database } from '../../platform/postgres/database.ts';

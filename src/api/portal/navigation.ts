@@ -1,4 +1,4 @@
-import type { SessionStep } from '../../users/sign-in-policy.ts';
+import type { SessionStep } from '../../features/users/sign-in-policy.ts';
 import type { Viewer } from './access/viewer.ts';
 import { csrfField } from './components/form.ts';
 import { html, type Markup, nothing } from './markup.ts';

@@ -1,8 +1,8 @@
 import { type Static, Type } from 'typebox';
+import type { GivenSelection } from '../../features/replays/replay-input.ts';
+import { REPLAYABLE_STATES } from '../../features/replays/replay-selection.ts';
+import type { ReplayView } from '../../features/replays/replays.ts';
 import { EventTypeSchema } from '../../platform/event-type-schema.ts';
-import type { GivenSelection } from '../../replays/replay-input.ts';
-import { REPLAYABLE_STATES } from '../../replays/replay-selection.ts';
-import type { ReplayView } from '../../replays/replays.ts';
 import {
   accountObjectPath,
   count,

@@ -1,9 +1,9 @@
+import type { ReplayCount } from '../../features/replays/replay-selection.ts';
+import { type ReplayOutcomes, replayWorkflowId } from '../../features/replays/replay-store.ts';
+import type { ReplayView } from '../../features/replays/replays.ts';
 import { type AdminOutcome, alignedFields, alignedTable } from '../../platform/cli/admin-action.ts';
 import type { Config } from '../../platform/config/config.ts';
 import { workflowUrl } from '../../platform/temporal/client-connection.ts';
-import type { ReplayCount } from '../../replays/replay-selection.ts';
-import { type ReplayOutcomes, replayWorkflowId } from '../../replays/replay-store.ts';
-import type { ReplayView } from '../../replays/replays.ts';
 
 export function describeCount(count: ReplayCount): AdminOutcome {
   const { skipped } = count;

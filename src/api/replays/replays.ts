@@ -1,8 +1,6 @@
 import type { Command } from 'commander';
 import { Type } from 'typebox';
-import { findDeliveriesOfEvents } from '../../deliveries/log/deliveries.ts';
-import { publicDeliveryId, publicEventId } from '../../platform/public-ids.ts';
-import { RequestError } from '../../platform/request-input.ts';
+import { findDeliveriesOfEvents } from '../../features/delivery-log/deliveries.ts';
 import {
   countReplay,
   replayOf,
@@ -10,7 +8,9 @@ import {
   startReplay,
   switchReplay,
   wabaOfReplay,
-} from '../../replays/replays.ts';
+} from '../../features/replays/replays.ts';
+import { publicDeliveryId, publicEventId } from '../../platform/public-ids.ts';
+import { RequestError } from '../../platform/request-input.ts';
 import { EventParams } from '../deliveries/event-schemas.ts';
 import { eventOfPath } from '../deliveries/events.ts';
 import { ApiError } from '../errors/api-error.ts';

@@ -3,6 +3,7 @@ import { rm } from 'node:fs/promises';
 import type { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { Command } from 'commander';
+import { userNamed } from '../../features/users/users.ts';
 import {
   type AdminOutcome,
   type AdminTools,
@@ -16,7 +17,6 @@ import { openObjectStore } from '../../platform/object-store/object-store.ts';
 import { readPhoneNumber } from '../../platform/phone-number.ts';
 import { invalidValue } from '../../platform/request-input.ts';
 import { workflowUrl } from '../../platform/temporal/client-connection.ts';
-import { userNamed } from '../../users/users.ts';
 import { verifyReport } from '../erasure-report.ts';
 import { erasureWorkflowId } from '../erasure-store.ts';
 import {

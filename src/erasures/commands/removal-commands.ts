@@ -1,5 +1,5 @@
 import { Command } from 'commander';
-import { knownTenant, knownWaba } from '../../accounts/accounts.ts';
+import { knownTenant, knownWaba } from '../../features/accounts/accounts.ts';
 import { adminAction } from '../../platform/cli/admin-action.ts';
 import { invalidValue } from '../../platform/request-input.ts';
 import { removeTenant, removeWaba } from '../account-removal.ts';

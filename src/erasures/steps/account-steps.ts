@@ -1,12 +1,12 @@
-import { findTenant } from '../../accounts/accounts.ts';
 import { ALERTS_NAMED_IN, forgetFailedMail } from '../../alerts/alerts.ts';
-import { deleteKeyRequestsOfTenant, KEYS_NAMED_IN, renameRequester } from '../../keys/key-request-store.ts';
-import { deleteMailsTo } from '../../mail/mails.ts';
-import type { NamedIn } from '../../platform/erasing.ts';
-import { NotYetErased } from '../../platform/erasing.ts';
-import type { Transaction } from '../../platform/postgres/database.ts';
-import { execute } from '../../platform/postgres/sql.ts';
-import { REPLAYS_NAMED_IN } from '../../replays/replay-store.ts';
+import { findTenant } from '../../features/accounts/accounts.ts';
+import {
+  deleteKeyRequestsOfTenant,
+  KEYS_NAMED_IN,
+  renameRequester,
+} from '../../features/keys/key-request-store.ts';
+import { deleteMailsTo } from '../../features/mail/mails.ts';
+import { REPLAYS_NAMED_IN } from '../../features/replays/replay-store.ts';
 import {
   countActiveOperators,
   deleteInvitationsOf,
@@ -14,7 +14,11 @@ import {
   forgetUsersWithoutTenant,
   lockUserToErase,
   USERS_NAMED_IN,
-} from '../../users/user-store.ts';
+} from '../../features/users/user-store.ts';
+import type { NamedIn } from '../../platform/erasing.ts';
+import { NotYetErased } from '../../platform/erasing.ts';
+import type { Transaction } from '../../platform/postgres/database.ts';
+import { execute } from '../../platform/postgres/sql.ts';
 import { closeTenant, removeTenant } from '../account-removal.ts';
 import type { ErasureStep } from '../erasure-step.ts';
 

@@ -1,30 +1,30 @@
-import { lockCustomers } from '../../customers/customers-lock.ts';
+import { hasNewBodies } from '../../engine/inbox/bodies.ts';
+import { holdIntake, lockIntake } from '../../engine/inbox/intake-lock.ts';
+import { shardOf } from '../../engine/inbox/shards.ts';
+import { lockCustomers } from '../../features/customers/customers-lock.ts';
 import {
   cutOffContacts,
   cutOffConversations,
   type ErasedPerson,
   eraseCustomers,
-} from '../../customers/erase-customers.ts';
-import { eraseAliases } from '../../customers/phone-aliases.ts';
-import { hasNewBodies } from '../../engine/inbox/bodies.ts';
-import { holdIntake, lockIntake } from '../../engine/inbox/intake-lock.ts';
-import { shardOf } from '../../engine/inbox/shards.ts';
-import { eraseFromBodies, FIRST_BODY } from '../../inbound/erase-bodies.ts';
-import { dropHistory } from '../../inbound/history.ts';
+} from '../../features/customers/erase-customers.ts';
+import { eraseAliases } from '../../features/customers/phone-aliases.ts';
 import {
   eraseMessages,
   erasePacing,
   quietMessages,
   rememberMessages,
   stopSends,
-} from '../../messages/erase-messages.ts';
-import { eraseUploads, uploadsOfWaba } from '../../messages/erase-waba-messages.ts';
+} from '../../features/messages/erase-messages.ts';
+import { eraseUploads, uploadsOfWaba } from '../../features/messages/erase-waba-messages.ts';
 import {
   type ErasedMessage,
   messagesOfGroup,
   newestMessagesOf,
   nextMessagesOf,
-} from '../../messages/erased-messages.ts';
+} from '../../features/messages/erased-messages.ts';
+import { eraseFromBodies, FIRST_BODY } from '../../inbound/erase-bodies.ts';
+import { dropHistory } from '../../inbound/history.ts';
 import { NotYetErased } from '../../platform/erasing.ts';
 import type { Database, Transaction } from '../../platform/postgres/database.ts';
 import { query } from '../../platform/postgres/sql.ts';

@@ -5,7 +5,7 @@ import {
   eraseEventsAndPayments,
   erasePaymentReports,
   eraseStatusRows,
-} from '../../messages/erase-messages.ts';
+} from '../../features/messages/erase-messages.ts';
 import { byteaArray } from '../../platform/postgres/arrays.ts';
 import type { Database } from '../../platform/postgres/database.ts';
 import { query } from '../../platform/postgres/sql.ts';

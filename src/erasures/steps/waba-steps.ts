@@ -1,16 +1,13 @@
-import { findWaba } from '../../accounts/accounts.ts';
-import { UPSTREAM_TROUBLES } from '../../accounts/upstream-troubles.ts';
 import { ALERT_TABLES } from '../../alerts/alerts.ts';
-import { CUSTOMER_TABLES } from '../../customers/erase-customers.ts';
-import { PHONE_ALIASES } from '../../customers/phone-aliases.ts';
 import { eventsOfWaba, quietEvents } from '../../engine/deliveries/erase-events.ts';
 import { QUARANTINE_COUNTS } from '../../engine/inbox/quarantine-counts.ts';
 import { ALERT_NOTICES } from '../../engine/notices/alert-notices.ts';
 import { eraseDeliveriesOfWaba, ORDERING_KEYS } from '../../engine/queue/erase-deliveries.ts';
-import { eraseWabaBodies, FIRST_BODY } from '../../inbound/erase-bodies.ts';
-import { HISTORY_PIECES } from '../../inbound/history.ts';
-import { ERASED_REPEATS } from '../../inbound/repeats.ts';
-import { eraseEventsAndPayments } from '../../messages/erase-messages.ts';
+import { findWaba } from '../../features/accounts/accounts.ts';
+import { UPSTREAM_TROUBLES } from '../../features/accounts/upstream-troubles.ts';
+import { CUSTOMER_TABLES } from '../../features/customers/erase-customers.ts';
+import { PHONE_ALIASES } from '../../features/customers/phone-aliases.ts';
+import { eraseEventsAndPayments } from '../../features/messages/erase-messages.ts';
 import {
   eraseFilesOfWaba,
   eraseMessagesOfWaba,
@@ -19,12 +16,15 @@ import {
   MESSAGE_TABLES,
   stopMessagesOfWaba,
   uploadsOfWaba,
-} from '../../messages/erase-waba-messages.ts';
+} from '../../features/messages/erase-waba-messages.ts';
+import { REPLAYS } from '../../features/replays/replay-store.ts';
+import { eraseWabaBodies, FIRST_BODY } from '../../inbound/erase-bodies.ts';
+import { HISTORY_PIECES } from '../../inbound/history.ts';
+import { ERASED_REPEATS } from '../../inbound/repeats.ts';
 import { type ErasedTable, eraseRowsOfWaba, NotYetErased } from '../../platform/erasing.ts';
 import type { Database } from '../../platform/postgres/database.ts';
 import { query } from '../../platform/postgres/sql.ts';
 import { deleteTasks, listTasksOfWaba } from '../../platform/temporal/workflow-tasks.ts';
-import { REPLAYS } from '../../replays/replay-store.ts';
 import { deleteEmptyWaba, removeWaba } from '../account-removal.ts';
 import { auditStep, type ErasureStep, fileStep, rowStep, type StepContext } from '../erasure-step.ts';
 

@@ -5,7 +5,7 @@ import {
   drawIds,
   findConversations,
   openConversations,
-} from '../../customers/customers.ts';
+} from '../../features/customers/customers.ts';
 import type { Transaction } from '../../platform/postgres/database.ts';
 import type { MessageItem } from '../split/message-items.ts';
 import type { NumberItem, Owned } from '../split/upstream-items.ts';

@@ -1,5 +1,5 @@
-import type { Contact } from '../../customers/customers.ts';
-import type { PhoneAlias } from '../../customers/phone-aliases.ts';
+import type { Contact } from '../../features/customers/customers.ts';
+import type { PhoneAlias } from '../../features/customers/phone-aliases.ts';
 import type { PersonIds, Spelled } from '../split/item-context.ts';
 import type { IdentityChange } from '../split/message-items.ts';
 

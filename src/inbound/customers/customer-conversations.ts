@@ -3,8 +3,8 @@ import {
   findContacts,
   findConversations,
   openConversations,
-} from '../../customers/customers.ts';
-import { actualPhones } from '../../customers/phone-aliases.ts';
+} from '../../features/customers/customers.ts';
+import { actualPhones } from '../../features/customers/phone-aliases.ts';
 import type { Transaction } from '../../platform/postgres/database.ts';
 import type { PersonIds } from '../split/item-context.ts';
 import { BatchCustomers } from './batch-customers.ts';

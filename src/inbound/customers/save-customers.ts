@@ -6,8 +6,8 @@ import {
   findContacts,
   mergeContacts,
   saveContacts,
-} from '../../customers/customers.ts';
-import { noteAliases } from '../../customers/phone-aliases.ts';
+} from '../../features/customers/customers.ts';
+import { noteAliases } from '../../features/customers/phone-aliases.ts';
 import type { Transaction } from '../../platform/postgres/database.ts';
 import type { PersonIds, Spelled } from '../split/item-context.ts';
 import type { MessageItem } from '../split/message-items.ts';

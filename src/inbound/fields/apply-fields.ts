@@ -1,4 +1,4 @@
-import { noteTroubles } from '../../accounts/upstream-troubles.ts';
+import { noteTroubles } from '../../features/accounts/upstream-troubles.ts';
 import type { Transaction } from '../../platform/postgres/database.ts';
 import { keepHistory } from '../history.ts';
 import { GROUP_FIELDS } from '../split/groups.ts';

@@ -1,4 +1,4 @@
-import { noteCalls } from '../../customers/customers.ts';
+import { noteCalls } from '../../features/customers/customers.ts';
 import type { Transaction } from '../../platform/postgres/database.ts';
 import { conversationsWith } from '../customers/customer-conversations.ts';
 import { readCalls } from '../split/calls.ts';

@@ -1,4 +1,4 @@
-import { insertAppMessages } from '../../messages/app-messages.ts';
+import { insertAppMessages } from '../../features/messages/app-messages.ts';
 import type { Transaction } from '../../platform/postgres/database.ts';
 import { saveAppMedia } from '../app-media.ts';
 import { conversationsWith } from '../customers/customer-conversations.ts';

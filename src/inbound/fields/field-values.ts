@@ -1,4 +1,4 @@
-import { findNumberOwners } from '../../accounts/accounts.ts';
+import { findNumberOwners } from '../../features/accounts/accounts.ts';
 import { type JsonNode, parseJson } from '../../platform/json/json-text.ts';
 import type { Transaction } from '../../platform/postgres/database.ts';
 import type { FieldItem } from '../split/field-items.ts';

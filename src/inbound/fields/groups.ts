@@ -3,9 +3,9 @@ import {
   findContacts,
   findConversations,
   openConversations,
-} from '../../customers/customers.ts';
-import { type GroupNews, type NewMember, noteGroups, noteMembers } from '../../customers/groups.ts';
-import { actualPhones } from '../../customers/phone-aliases.ts';
+} from '../../features/customers/customers.ts';
+import { type GroupNews, type NewMember, noteGroups, noteMembers } from '../../features/customers/groups.ts';
+import { actualPhones } from '../../features/customers/phone-aliases.ts';
 import type { Transaction } from '../../platform/postgres/database.ts';
 import { BatchCustomers } from '../customers/batch-customers.ts';
 import { spellingsOf, writeContacts } from '../customers/save-customers.ts';

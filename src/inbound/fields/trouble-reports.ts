@@ -1,4 +1,4 @@
-import type { TroubleReport } from '../../accounts/upstream-troubles.ts';
+import type { TroubleReport } from '../../features/accounts/upstream-troubles.ts';
 import type { FieldItem } from '../split/field-items.ts';
 
 type Value = Record<string, unknown>;

@@ -1,7 +1,7 @@
-import { MAX_ENDPOINTS } from '../../endpoints/endpoints.ts';
 import { countEndpoints } from '../../engine/endpoint/endpoint-settings.ts';
 import { type InboxBody, takeNewBodies, takeNewBodiesByWaba } from '../../engine/inbox/bodies.ts';
 import { intakeEpochs } from '../../engine/inbox/intake-lock.ts';
+import { MAX_ENDPOINTS } from '../../features/endpoints/endpoints.ts';
 import type { Transaction } from '../../platform/postgres/database.ts';
 import { tryIntakeLocks } from '../locks.ts';
 import type { UpstreamItem } from '../split/upstream-items.ts';

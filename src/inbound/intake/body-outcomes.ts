@@ -1,4 +1,3 @@
-import { askForNumbers, askForNumbersAgain } from '../../accounts/followed-numbers.ts';
 import {
   finishBodies,
   type InboxBody,
@@ -7,6 +6,7 @@ import {
 } from '../../engine/inbox/bodies.ts';
 import { countQuarantined, type QuarantineCount } from '../../engine/inbox/quarantine-counts.ts';
 import { AWAITS_NUMBER, insertWaitingBodies } from '../../engine/inbox/waiting-bodies.ts';
+import { askForNumbers, askForNumbersAgain } from '../../features/accounts/followed-numbers.ts';
 import type { Transaction } from '../../platform/postgres/database.ts';
 import type { UpstreamItem } from '../split/upstream-items.ts';
 import type { BodyPortion, ReadBody } from './portions.ts';

@@ -1,15 +1,19 @@
-import {
-  type ContactWithConversations,
-  type DrawnIds,
-  touchConversations,
-} from '../../customers/customers.ts';
 import { findSubscribers, type NewEvent, publishTo } from '../../engine/deliveries/publish.ts';
 import type { Subscriber } from '../../engine/endpoint/endpoint-settings.ts';
 import type { ClaimedDelivery } from '../../engine/queue/claim.ts';
 import type { DirectClaimer } from '../../engine/queue/enqueue.ts';
-import { insertInboundMessages, messageKey, type NewInboundMessage } from '../../messages/messages.ts';
-import { insertPaymentReports } from '../../messages/payments.ts';
-import { markedMessageId, recordStatuses } from '../../messages/statuses.ts';
+import {
+  type ContactWithConversations,
+  type DrawnIds,
+  touchConversations,
+} from '../../features/customers/customers.ts';
+import {
+  insertInboundMessages,
+  messageKey,
+  type NewInboundMessage,
+} from '../../features/messages/messages.ts';
+import { insertPaymentReports } from '../../features/messages/payments.ts';
+import { markedMessageId, recordStatuses } from '../../features/messages/statuses.ts';
 import { LastStatements, type Transaction } from '../../platform/postgres/database.ts';
 import { drawForNewCustomers, findCustomers, saveCustomers } from '../customers/save-customers.ts';
 import { applyFields } from '../fields/apply-fields.ts';

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
-import { erasedName } from '../../messages/messages.ts';
-import { markedMessageId, sendMarker } from '../../messages/statuses.ts';
+import { erasedName } from '../../features/messages/messages.ts';
+import { markedMessageId, sendMarker } from '../../features/messages/statuses.ts';
 import { byteaArray } from '../../platform/postgres/arrays.ts';
 import type { Database, Transaction } from '../../platform/postgres/database.ts';
 import { execute, queryColumn } from '../../platform/postgres/sql.ts';

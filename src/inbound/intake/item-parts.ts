@@ -1,9 +1,9 @@
 import { mediaReadyEventId } from '../../engine/deliveries/envelope.ts';
 import type { NewEvent, PublishedEvent } from '../../engine/deliveries/publish.ts';
-import { insertMedia, storeMediaTask } from '../../messages/media/media.ts';
-import { findMessageIds, messageKey } from '../../messages/messages.ts';
-import { enrichOrderTask, insertOrders } from '../../messages/orders/orders.ts';
-import type { NewPaymentReport } from '../../messages/payments.ts';
+import { insertMedia, storeMediaTask } from '../../features/messages/media/media.ts';
+import { findMessageIds, messageKey } from '../../features/messages/messages.ts';
+import { enrichOrderTask, insertOrders } from '../../features/messages/orders/orders.ts';
+import type { NewPaymentReport } from '../../features/messages/payments.ts';
 import type { Transaction } from '../../platform/postgres/database.ts';
 import { insertWorkflowTasks } from '../../platform/temporal/workflow-tasks.ts';
 import type { MessageItem } from '../split/message-items.ts';

@@ -1,5 +1,5 @@
-import type { Contact } from '../../customers/customers.ts';
 import type { Subscriber } from '../../engine/endpoint/endpoint-settings.ts';
+import type { Contact } from '../../features/customers/customers.ts';
 import type { SavedCustomers } from '../customers/save-customers.ts';
 import type { Spelled } from '../split/item-context.ts';
 import type { MessageItem } from '../split/message-items.ts';

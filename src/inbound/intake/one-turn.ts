@@ -2,8 +2,8 @@ import { PUBLISH_PARAMETERS, planPublishing, type StoredEvents } from '../../eng
 import type { NewBody } from '../../engine/inbox/bodies.ts';
 import type { ClaimedDelivery } from '../../engine/queue/claim.ts';
 import type { DirectClaimer } from '../../engine/queue/enqueue.ts';
-import { messageKey } from '../../messages/messages.ts';
-import { markedMessageId, statesKept } from '../../messages/statuses.ts';
+import { messageKey } from '../../features/messages/messages.ts';
+import { markedMessageId, statesKept } from '../../features/messages/statuses.ts';
 import { byteaArray, textArray } from '../../platform/postgres/arrays.ts';
 import type { Database } from '../../platform/postgres/database.ts';
 import { query } from '../../platform/postgres/sql.ts';

@@ -1,12 +1,12 @@
+import type { InboxBody } from '../../engine/inbox/bodies.ts';
+import { shardOf } from '../../engine/inbox/shards.ts';
+import { AWAITS_NUMBER, NOT_OF_WABA } from '../../engine/inbox/waiting-bodies.ts';
 import {
   findKnownWabas,
   findNumberOwners,
   findWabaOwners,
   type NumberOwner,
-} from '../../accounts/accounts.ts';
-import type { InboxBody } from '../../engine/inbox/bodies.ts';
-import { shardOf } from '../../engine/inbox/shards.ts';
-import { AWAITS_NUMBER, NOT_OF_WABA } from '../../engine/inbox/waiting-bodies.ts';
+} from '../../features/accounts/accounts.ts';
 import type { Transaction } from '../../platform/postgres/database.ts';
 import { lockFurtherShards } from '../locks.ts';
 import type { Owned, UpstreamItem } from '../split/upstream-items.ts';

@@ -1,4 +1,4 @@
-import type { CartOrder } from '../../messages/orders/orders.ts';
+import type { CartOrder } from '../../features/messages/orders/orders.ts';
 import { items, type JsonNode, member, sourceOf, textOf } from '../../platform/json/json-text.ts';
 import { boundedIdOf, MAX_ID_CHARS, shortTextOf } from '../../platform/json/storable-text.ts';
 

@@ -1,4 +1,4 @@
-import type { MediaReference } from '../../messages/media/media.ts';
+import type { MediaReference } from '../../features/messages/media/media.ts';
 import { items, type JsonNode, member, sourceWithEdits, stringOf } from '../../platform/json/json-text.ts';
 import { idOf, storableText } from '../../platform/json/storable-text.ts';
 import { type PersonIds, timestampOf, waIdOf } from './item-context.ts';

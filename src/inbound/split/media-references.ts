@@ -1,4 +1,4 @@
-import type { MediaReference } from '../../messages/media/media.ts';
+import type { MediaReference } from '../../features/messages/media/media.ts';
 import {
   items,
   type JsonNode,

@@ -1,5 +1,5 @@
-import type { MediaReference } from '../../messages/media/media.ts';
-import type { CartOrder, OrderEventParts } from '../../messages/orders/orders.ts';
+import type { MediaReference } from '../../features/messages/media/media.ts';
+import type { CartOrder, OrderEventParts } from '../../features/messages/orders/orders.ts';
 import { type JsonNode, member, sourceOf, sourceWithEdits, stringOf } from '../../platform/json/json-text.ts';
 import { idOf, rawIdOf, storableId, storableText } from '../../platform/json/storable-text.ts';
 import { readCartOrder } from './cart-order.ts';

@@ -1,19 +1,23 @@
-import { forgetOldTroubles } from '../../accounts/upstream-troubles.ts';
 import { forgetOldAlerts } from '../../alerts/alerts.ts';
 import { forgetOldHours } from '../../alerts/silence.ts';
-import { forgetLeftMembers } from '../../customers/groups.ts';
 import { forgetOldFailures } from '../../engine/endpoint/endpoint-failures.ts';
 import { foldOldMinutes, forgetOldChartHours } from '../../engine/endpoint/endpoint-health.ts';
 import { dropWaiting, listGoneEndpoints } from '../../engine/queue/remove.ts';
 import { tenantRetentionSteps } from '../../erasures/tenant-retention.ts';
+import { forgetOldTroubles } from '../../features/accounts/upstream-troubles.ts';
+import { forgetLeftMembers } from '../../features/customers/groups.ts';
+import { forgetOldMails } from '../../features/mail/mails.ts';
+import { forgetOldErasedItems } from '../../features/messages/erase-messages.ts';
+import { forgetOldIdempotencyKeys } from '../../features/messages/send/idempotency-keys.ts';
+import { removeSpentUploads } from '../../features/messages/send/media-uploads.ts';
+import { forgetSpentPacing } from '../../features/messages/send/send-pacing.ts';
+import { forgetOldInvitations } from '../../features/users/invitation-store.ts';
+import { forgetOldNotices } from '../../features/users/user-notices.ts';
+import { forgetEndedSessions } from '../../features/users/user-sessions.ts';
+import { forgetUsersWithoutTenant } from '../../features/users/user-store.ts';
 import { ingestHistory } from '../../inbound/history.ts';
 import { forgetOldDedupKeys } from '../../inbound/intake/dedup-keys.ts';
 import { sweepRepeats } from '../../inbound/repeats.ts';
-import { forgetOldMails } from '../../mail/mails.ts';
-import { forgetOldErasedItems } from '../../messages/erase-messages.ts';
-import { forgetOldIdempotencyKeys } from '../../messages/send/idempotency-keys.ts';
-import { removeSpentUploads } from '../../messages/send/media-uploads.ts';
-import { forgetSpentPacing } from '../../messages/send/send-pacing.ts';
 import { redactAuditOfAll } from '../../platform/audit/audit.ts';
 import { auditAnchor } from '../../platform/audit/audit-chain.ts';
 import type { Logger } from '../../platform/logger.ts';
@@ -27,10 +31,6 @@ import {
   releaseHousekeepingStep,
   takeHousekeepingStep,
 } from '../../platform/postgres/worker-processes.ts';
-import { forgetOldInvitations } from '../../users/invitation-store.ts';
-import { forgetOldNotices } from '../../users/user-notices.ts';
-import { forgetEndedSessions } from '../../users/user-sessions.ts';
-import { forgetUsersWithoutTenant } from '../../users/user-store.ts';
 import { applyRetention, type RetentionDays } from './expired-days.ts';
 
 const POLL_MS = 60_000;

@@ -1,5 +1,4 @@
 import { Gauge, type Registry } from '@prometheus-io/client';
-import { readQuotaUse } from '../../accounts/tenant-usage.ts';
 import {
   countEndpointModes,
   countPending,
@@ -9,6 +8,7 @@ import {
 } from '../../engine/deliveries/backlog.ts';
 import { readWaitingBodies } from '../../engine/inbox/waiting-bodies.ts';
 import type { QueueState } from '../../engine/queue/states.ts';
+import { readQuotaUse } from '../../features/accounts/tenant-usage.ts';
 import { countInbox, oldestWaitingBodyAt } from '../../inbound/inbox-admin.ts';
 import type { Database, Transaction } from '../../platform/postgres/database.ts';
 import { isCanceled, isLockTimeout } from '../../platform/postgres/error-class.ts';

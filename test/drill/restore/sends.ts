@@ -1,5 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import { createKey } from '../../../src/keys/api-keys.ts';
+import { createKey } from '../../../src/features/keys/api-keys.ts';
 import { SYSTEM } from '../../../src/platform/audit/audit.ts';
 import type { Database } from '../../../src/platform/postgres/database.ts';
 import type { DrillAccount } from '../accounts.ts';

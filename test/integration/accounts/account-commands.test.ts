@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
-import { listPhoneNumbers, openAccessToken } from '../../../src/accounts/accounts.ts';
-import { hashApiKey } from '../../../src/keys/api-key.ts';
-import { findApiKey } from '../../../src/keys/api-key-store.ts';
+import { listPhoneNumbers, openAccessToken } from '../../../src/features/accounts/accounts.ts';
+import { hashApiKey } from '../../../src/features/keys/api-key.ts';
+import { findApiKey } from '../../../src/features/keys/api-key-store.ts';
 import { query } from '../../../src/platform/postgres/sql.ts';
 import { OTHER_WABA, startAdmin, WABA } from '../../support/admin-cli.ts';
 import { testSecretBox } from '../../support/test-accounts.ts';

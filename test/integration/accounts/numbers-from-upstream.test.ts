@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { describe, expect, onTestFinished, test } from 'vitest';
-import { listPhoneNumbers } from '../../../src/accounts/accounts.ts';
+import { listPhoneNumbers } from '../../../src/features/accounts/accounts.ts';
 import { startAdmin, WABA } from '../../support/admin-cli.ts';
 import { startReceiver } from '../../support/webhook-receiver.ts';
 

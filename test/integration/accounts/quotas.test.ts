@@ -1,9 +1,9 @@
 import { randomBytes } from 'node:crypto';
 import type { FastifyInstance } from 'fastify';
 import { afterAll, beforeAll, beforeEach, expect, onTestFinished, test } from 'vitest';
-import { policyDefaults, setTenantPolicy } from '../../../src/accounts/tenant-policies.ts';
-import { readQuotaUse, readTenantUsage } from '../../../src/accounts/tenant-usage.ts';
 import { buildApp } from '../../../src/api/app.ts';
+import { policyDefaults, setTenantPolicy } from '../../../src/features/accounts/tenant-policies.ts';
+import { readQuotaUse, readTenantUsage } from '../../../src/features/accounts/tenant-usage.ts';
 import { SYSTEM } from '../../../src/platform/audit/audit.ts';
 import { loadConfig } from '../../../src/platform/config/config.ts';
 import { query } from '../../../src/platform/postgres/sql.ts';

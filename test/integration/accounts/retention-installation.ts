@@ -1,9 +1,9 @@
 import { randomBytes } from 'node:crypto';
 import { Readable } from 'node:stream';
 import { onTestFinished } from 'vitest';
-import { policyDefaults, setTenantPolicy } from '../../../src/accounts/tenant-policies.ts';
 import { buildApp } from '../../../src/api/app.ts';
-import { markMediaStored, takePendingMedia } from '../../../src/messages/media/media.ts';
+import { policyDefaults, setTenantPolicy } from '../../../src/features/accounts/tenant-policies.ts';
+import { markMediaStored, takePendingMedia } from '../../../src/features/messages/media/media.ts';
 import { SYSTEM } from '../../../src/platform/audit/audit.ts';
 import { loadConfig } from '../../../src/platform/config/config.ts';
 import { openObjectStore } from '../../../src/platform/object-store/object-store.ts';

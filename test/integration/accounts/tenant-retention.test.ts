@@ -1,6 +1,4 @@
 import { expect, test } from 'vitest';
-import { setTenantPolicy } from '../../../src/accounts/tenant-policies.ts';
-import { readTenantUsage } from '../../../src/accounts/tenant-usage.ts';
 import {
   expireContacts,
   expireConversations,
@@ -9,6 +7,8 @@ import {
   expireMessages,
   tenantRetentionSteps,
 } from '../../../src/erasures/tenant-retention.ts';
+import { setTenantPolicy } from '../../../src/features/accounts/tenant-policies.ts';
+import { readTenantUsage } from '../../../src/features/accounts/tenant-usage.ts';
 import type { Database } from '../../../src/platform/postgres/database.ts';
 import { query } from '../../../src/platform/postgres/sql.ts';
 import { buffersTouched } from '../../support/buffers-touched.ts';

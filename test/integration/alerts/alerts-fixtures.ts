@@ -1,10 +1,10 @@
 import { keepAlerts } from '../../../src/alerts/alert-keeper.ts';
 import { type AlertViewer, listAlerts } from '../../../src/alerts/alerts.ts';
-import type { Mailer } from '../../../src/mail/mails.ts';
+import type { Mailer } from '../../../src/features/mail/mails.ts';
+import { insertMembership } from '../../../src/features/users/memberships.ts';
+import { insertUser } from '../../../src/features/users/user-store.ts';
 import type { Database } from '../../../src/platform/postgres/database.ts';
 import { execute } from '../../../src/platform/postgres/sql.ts';
-import { insertMembership } from '../../../src/users/memberships.ts';
-import { insertUser } from '../../../src/users/user-store.ts';
 import { silentLogger } from '../../support/silent-logger.ts';
 
 /** One turn of the keeper, however lately the last one was. */

@@ -1,5 +1,4 @@
 import { describe, expect, test } from 'vitest';
-import { noteTokenTaken } from '../../../src/accounts/access-tokens.ts';
 import { keepAlerts } from '../../../src/alerts/alert-keeper.ts';
 import { queueAlertMails } from '../../../src/alerts/alert-mails.ts';
 import {
@@ -12,8 +11,9 @@ import {
   resolveAlert,
 } from '../../../src/alerts/alerts.ts';
 import { lookForConditions } from '../../../src/alerts/conditions.ts';
-import { enableEndpoint } from '../../../src/endpoints/endpoint-modes.ts';
 import { countFailed, tellFailing } from '../../../src/engine/endpoint/endpoint-failures.ts';
+import { noteTokenTaken } from '../../../src/features/accounts/access-tokens.ts';
+import { enableEndpoint } from '../../../src/features/endpoints/endpoint-modes.ts';
 import { SYSTEM } from '../../../src/platform/audit/audit.ts';
 import { execute, query } from '../../../src/platform/postgres/sql.ts';
 import { silentLogger } from '../../support/silent-logger.ts';

@@ -1,7 +1,7 @@
 import { beforeEach, expect, test } from 'vitest';
-import { enableEndpoint, holdEndpoint } from '../../../src/endpoints/endpoint-modes.ts';
 import { oldestDueAt } from '../../../src/engine/deliveries/backlog.ts';
 import { addEndpointCounts } from '../../../src/engine/endpoint/endpoint-health.ts';
+import { enableEndpoint, holdEndpoint } from '../../../src/features/endpoints/endpoint-modes.ts';
 import { SYSTEM } from '../../../src/platform/audit/audit.ts';
 import { execute, query } from '../../../src/platform/postgres/sql.ts';
 import { publish } from '../replays/replay-fixtures.ts';

@@ -1,5 +1,5 @@
 import { expect, onTestFinished, test } from 'vitest';
-import { noteTokenRefused } from '../../../src/accounts/access-tokens.ts';
+import { noteTokenRefused } from '../../../src/features/accounts/access-tokens.ts';
 import { execute } from '../../../src/platform/postgres/sql.ts';
 import { runAdmin } from '../../support/admin-cli.ts';
 import { startMailServer } from '../../support/mail-server.ts';

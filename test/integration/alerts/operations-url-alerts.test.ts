@@ -1,6 +1,6 @@
 import { beforeEach, describe, expect, test } from 'vitest';
-import { noteTokenTaken } from '../../../src/accounts/access-tokens.ts';
 import { tellFailing } from '../../../src/engine/endpoint/endpoint-failures.ts';
+import { noteTokenTaken } from '../../../src/features/accounts/access-tokens.ts';
 import { shownUrl } from '../../../src/platform/http/outbound-url.ts';
 import { execute, query } from '../../../src/platform/postgres/sql.ts';
 import { endpointId, look, refuseToken, store, tenant, useAlertStore } from './alert-store.ts';

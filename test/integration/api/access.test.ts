@@ -1,5 +1,5 @@
 import { beforeEach, describe, expect, test } from 'vitest';
-import { revokeApiKey } from '../../../src/keys/api-key-store.ts';
+import { revokeApiKey } from '../../../src/features/keys/api-key-store.ts';
 import { query } from '../../../src/platform/postgres/sql.ts';
 import {
   addConversation,

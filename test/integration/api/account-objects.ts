@@ -1,5 +1,5 @@
-import { insertMedia } from '../../../src/messages/media/media.ts';
-import { insertPaymentReports } from '../../../src/messages/payments.ts';
+import { insertMedia } from '../../../src/features/messages/media/media.ts';
+import { insertPaymentReports } from '../../../src/features/messages/payments.ts';
 import type { Database } from '../../../src/platform/postgres/database.ts';
 import { execute, query } from '../../../src/platform/postgres/sql.ts';
 import { dayOfUuidV7, uuidV7 } from '../../../src/platform/public-ids.ts';

@@ -1,6 +1,6 @@
 import { startUpstreamServer } from '../../../dev/sandbox/upstream-server.ts';
-import { accessTokenPlace } from '../../../src/accounts/sealed-columns.ts';
 import type { ApiDependencies } from '../../../src/api/app.ts';
+import { accessTokenPlace } from '../../../src/features/accounts/sealed-columns.ts';
 import type { Database } from '../../../src/platform/postgres/database.ts';
 import { execute } from '../../../src/platform/postgres/sql.ts';
 import { testSecretBox } from '../../support/test-accounts.ts';

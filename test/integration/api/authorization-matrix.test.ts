@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
-import { API_KEY_SCOPES, newApiKey } from '../../../src/keys/api-key.ts';
-import { revokeApiKey } from '../../../src/keys/api-key-store.ts';
+import { API_KEY_SCOPES, newApiKey } from '../../../src/features/keys/api-key.ts';
+import { revokeApiKey } from '../../../src/features/keys/api-key-store.ts';
 import { execute } from '../../../src/platform/postgres/sql.ts';
 import { databaseDigest, objectIdsOf } from '../../support/database-digest.ts';
 import { addAccountObjects, spreadIds } from './account-objects.ts';

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { expect, onTestFinished, test } from 'vitest';
 import { type ShareOwner, shareConnections } from '../../../src/api/shares/connection-shares.ts';
-import { newApiKey } from '../../../src/keys/api-key.ts';
+import { newApiKey } from '../../../src/features/keys/api-key.ts';
 import { newSecretToken } from '../../../src/platform/crypto/secret-box.ts';
 import { type Database, openDatabase } from '../../../src/platform/postgres/database.ts';
 import { query } from '../../../src/platform/postgres/sql.ts';

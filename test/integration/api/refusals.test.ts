@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { apiKeyHints, newApiKey } from '../../../src/keys/api-key.ts';
+import { apiKeyHints, newApiKey } from '../../../src/features/keys/api-key.ts';
 import { listAudit } from '../../../src/platform/audit/audit.ts';
 import { silentLogger } from '../../support/silent-logger.ts';
 import { testDatabase } from '../../support/test-database.ts';

@@ -1,6 +1,6 @@
 import { once } from 'node:events';
 import type { InjectOptions, RouteOptions } from 'fastify';
-import type { ApiKeyScope } from '../../../src/keys/api-key.ts';
+import type { ApiKeyScope } from '../../../src/features/keys/api-key.ts';
 import { comparable, type TestApi } from './api-harness.ts';
 
 type Schema = {

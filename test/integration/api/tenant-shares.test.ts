@@ -1,6 +1,6 @@
 import { request } from 'node:http';
 import { expect, onTestFinished, test } from 'vitest';
-import { saveWaba } from '../../../src/accounts/accounts.ts';
+import { saveWaba } from '../../../src/features/accounts/accounts.ts';
 import { type Database, openDatabase } from '../../../src/platform/postgres/database.ts';
 import { addUser, tenantOf } from '../portal/portal-browser.ts';
 import { addKey, OTHER_WABA, startTestApi, type TestApi, WABA } from './api-harness.ts';

@@ -1,12 +1,12 @@
 import { expect, test } from 'vitest';
-import { endpointsThatFilter } from '../../../src/deliveries/filtered-endpoints.ts';
-import { findEvent, readEventBodies } from '../../../src/deliveries/log/events.ts';
 import { filteredDeliveries } from '../../../src/engine/deliveries/content-filter.ts';
 import { publishEvents } from '../../../src/engine/deliveries/publish.ts';
 import { releaseReservedEvent } from '../../../src/engine/deliveries/release-event.ts';
+import { findEvent, readEventBodies } from '../../../src/features/delivery-log/events.ts';
+import { endpointsThatFilter } from '../../../src/features/endpoints/filtered-endpoints.ts';
+import { countSelection } from '../../../src/features/replays/replay-selection.ts';
 import type { Database } from '../../../src/platform/postgres/database.ts';
 import { execute, query } from '../../../src/platform/postgres/sql.ts';
-import { countSelection } from '../../../src/replays/replay-selection.ts';
 import { takeIn } from '../../support/take-in.ts';
 import { addEndpoint, seedFixtureAccounts } from '../../support/test-accounts.ts';
 import { testWorkerDatabase } from '../../support/test-database.ts';

@@ -1,12 +1,12 @@
 import type { Client } from '@temporalio/client';
 import { expect, onTestFinished, test } from 'vitest';
-import { enableEndpoint, holdEndpoint } from '../../../src/endpoints/endpoint-modes.ts';
 import { makeEndpointHealth } from '../../../src/engine/deliveries/breaker.ts';
 import { TroubleWatch } from '../../../src/engine/deliveries/dispatch/trouble-watch.ts';
 import { EndpointLimiter } from '../../../src/engine/deliveries/loop/attempt-limits.ts';
 import { startEndpointKeeper } from '../../../src/engine/deliveries/loop/endpoint-keeper.ts';
 import { lookAtTrouble } from '../../../src/engine/deliveries/trouble/look.ts';
 import { listEndpointsInTrouble } from '../../../src/engine/queue/trouble.ts';
+import { enableEndpoint, holdEndpoint } from '../../../src/features/endpoints/endpoint-modes.ts';
 import { insertBodies } from '../../../src/inbound/inbox.ts';
 import { listAudit, SYSTEM } from '../../../src/platform/audit/audit.ts';
 import { loadConfig } from '../../../src/platform/config/config.ts';

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { type EventFilter, listEvents } from '../../../src/deliveries/log/events.ts';
+import { type EventFilter, listEvents } from '../../../src/features/delivery-log/events.ts';
 import type { Database } from '../../../src/platform/postgres/database.ts';
 import { seedFixtureAccounts } from '../../support/test-accounts.ts';
 import { testDatabase } from '../../support/test-database.ts';

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, test } from 'vitest';
 import { STREAM_LIMITS } from '../../../src/api/deliveries/event-stream-places.ts';
-import { revokeApiKey } from '../../../src/keys/api-key-store.ts';
+import { revokeApiKey } from '../../../src/features/keys/api-key-store.ts';
 import { execute, query } from '../../../src/platform/postgres/sql.ts';
 import { eventually } from '../../support/webhook-receiver.ts';
 import { addKey, OTHER_WABA, startTestApi, type TestApi, WABA } from '../api/api-harness.ts';

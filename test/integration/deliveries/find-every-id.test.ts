@@ -1,9 +1,9 @@
 import { randomUUID } from 'node:crypto';
 import { readdirSync, readFileSync } from 'node:fs';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { findEventsForOperator } from '../../../src/deliveries/commands/find-command.ts';
-import { searchDeliveries } from '../../../src/deliveries/search/delivery-search.ts';
-import { findObjects } from '../../../src/deliveries/search/find-objects.ts';
+import { findEventsForOperator } from '../../../src/features/delivery-log/commands/find-command.ts';
+import { searchDeliveries } from '../../../src/features/delivery-log/delivery-search.ts';
+import { findObjects } from '../../../src/features/delivery-log/find-objects.ts';
 import { recordChange } from '../../../src/platform/audit/audit.ts';
 import { execute, query } from '../../../src/platform/postgres/sql.ts';
 import { reportWorker } from '../../../src/platform/postgres/worker-processes.ts';

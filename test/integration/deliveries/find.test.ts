@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { findEventsForOperator } from '../../../src/deliveries/commands/find-command.ts';
+import { findEventsForOperator } from '../../../src/features/delivery-log/commands/find-command.ts';
 import { shownUrl } from '../../../src/platform/http/outbound-url.ts';
 import { query } from '../../../src/platform/postgres/sql.ts';
 import { startAdmin, WABA } from '../../support/admin-cli.ts';

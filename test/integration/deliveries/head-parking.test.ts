@@ -1,10 +1,10 @@
 import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { expect, onTestFinished, test } from 'vitest';
-import { enableEndpoint } from '../../../src/endpoints/endpoint-modes.ts';
 import { startHeadParking } from '../../../src/engine/deliveries/loop/head-parking.ts';
 import { claimDue, claimProbes, findDueEndpoints, releaseClaims } from '../../../src/engine/queue/claim.ts';
 import { parkHeads, unparkHeads } from '../../../src/engine/queue/park.ts';
+import { enableEndpoint } from '../../../src/features/endpoints/endpoint-modes.ts';
 import { SYSTEM } from '../../../src/platform/audit/audit.ts';
 import { loadConfig } from '../../../src/platform/config/config.ts';
 import { query } from '../../../src/platform/postgres/sql.ts';

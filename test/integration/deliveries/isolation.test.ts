@@ -1,7 +1,7 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { expect, test } from 'vitest';
-import { insertTenant, savePhoneNumber, saveWaba } from '../../../src/accounts/accounts.ts';
+import { insertTenant, savePhoneNumber, saveWaba } from '../../../src/features/accounts/accounts.ts';
 import { insertBodies } from '../../../src/inbound/inbox.ts';
 import type { Database } from '../../../src/platform/postgres/database.ts';
 import { query } from '../../../src/platform/postgres/sql.ts';

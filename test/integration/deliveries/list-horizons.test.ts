@@ -1,6 +1,6 @@
 import { expect, test, vi } from 'vitest';
-import { publishingHorizonMs } from '../../../src/deliveries/log/events.ts';
-import { listConversations } from '../../../src/messages/conversations/conversations.ts';
+import { publishingHorizonMs } from '../../../src/features/delivery-log/events.ts';
+import { listConversations } from '../../../src/features/messages/conversations/conversations.ts';
 import type { Database } from '../../../src/platform/postgres/database.ts';
 import { testDatabase } from '../../support/test-database.ts';
 

@@ -1,9 +1,9 @@
 import { describe, expect, onTestFinished, test } from 'vitest';
-import { insertTestEvent } from '../../../src/deliveries/test-event.ts';
 import { startRetryRelease } from '../../../src/engine/deliveries/dispatch/queue-upkeep.ts';
 import { type AttemptMade, judgeOutcome } from '../../../src/engine/deliveries/judge-outcome.ts';
 import { findRunRoom } from '../../../src/engine/queue/settle.ts';
 import { findLateTests, releaseDueRetries } from '../../../src/engine/queue/sweep.ts';
+import { insertTestEvent } from '../../../src/features/endpoints/test-event.ts';
 import type { Database } from '../../../src/platform/postgres/database.ts';
 import { query } from '../../../src/platform/postgres/sql.ts';
 import { idleLoop } from '../../support/idle-loop.ts';

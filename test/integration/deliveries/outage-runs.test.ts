@@ -1,5 +1,5 @@
 import { expect, onTestFinished, test } from 'vitest';
-import { enableEndpoint, holdEndpoint } from '../../../src/endpoints/endpoint-modes.ts';
+import { enableEndpoint, holdEndpoint } from '../../../src/features/endpoints/endpoint-modes.ts';
 import { insertBodies } from '../../../src/inbound/inbox.ts';
 import { SYSTEM } from '../../../src/platform/audit/audit.ts';
 import { loadConfig } from '../../../src/platform/config/config.ts';

@@ -1,6 +1,6 @@
 import { expect, onTestFinished, test } from 'vitest';
-import { endpointStatus } from '../../../src/endpoints/endpoints.ts';
 import { lookAtTrouble } from '../../../src/engine/deliveries/trouble/look.ts';
+import { endpointStatus } from '../../../src/features/endpoints/endpoints.ts';
 import type { Database } from '../../../src/platform/postgres/database.ts';
 import { query } from '../../../src/platform/postgres/sql.ts';
 import { testSecretBox } from '../../support/test-accounts.ts';

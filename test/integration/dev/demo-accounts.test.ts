@@ -1,9 +1,9 @@
 import { describe, expect, test } from 'vitest';
 import { seedDemoAccounts } from '../../../dev/start.ts';
-import { listTenants } from '../../../src/accounts/accounts.ts';
 import { listEndpoints } from '../../../src/engine/endpoint/store.ts';
-import { hashApiKey } from '../../../src/keys/api-key.ts';
-import { findApiKey, revokeApiKey } from '../../../src/keys/api-key-store.ts';
+import { listTenants } from '../../../src/features/accounts/accounts.ts';
+import { hashApiKey } from '../../../src/features/keys/api-key.ts';
+import { findApiKey, revokeApiKey } from '../../../src/features/keys/api-key-store.ts';
 import { OTHER_WABA, WABA } from '../../support/admin-cli.ts';
 import { testSecretBox } from '../../support/test-accounts.ts';
 import { testDatabase } from '../../support/test-database.ts';

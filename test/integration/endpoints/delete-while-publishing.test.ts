@@ -1,8 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { expect, test } from 'vitest';
-import { deleteEndpoint } from '../../../src/endpoints/endpoint-modes.ts';
 import { findSubscribers, publishTo } from '../../../src/engine/deliveries/publish.ts';
 import { lockPublishing } from '../../../src/engine/queue/publishing-locks.ts';
+import { deleteEndpoint } from '../../../src/features/endpoints/endpoint-modes.ts';
 import { SYSTEM } from '../../../src/platform/audit/audit.ts';
 import { execute, query } from '../../../src/platform/postgres/sql.ts';
 import { addEndpoint, seedFixtureAccounts } from '../../support/test-accounts.ts';

@@ -1,8 +1,8 @@
 import { randomUUID } from 'node:crypto';
 import { describe, expect, onTestFinished, test } from 'vitest';
-import { limitWebhookTargets } from '../../../src/endpoints/webhook-targets.ts';
 import { noteWorking } from '../../../src/engine/endpoint/endpoint-health.ts';
 import { claimProbes } from '../../../src/engine/queue/claim.ts';
+import { limitWebhookTargets } from '../../../src/features/endpoints/webhook-targets.ts';
 import { SYSTEM } from '../../../src/platform/audit/audit.ts';
 import type { Database } from '../../../src/platform/postgres/database.ts';
 import { execute, query } from '../../../src/platform/postgres/sql.ts';

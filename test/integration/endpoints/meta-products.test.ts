@@ -1,6 +1,6 @@
 import { createHmac } from 'node:crypto';
 import { describe, expect, test } from 'vitest';
-import { addEndpoint } from '../../../src/endpoints/endpoints.ts';
+import { addEndpoint } from '../../../src/features/endpoints/endpoints.ts';
 import { memberAt, PRODUCTS, type ProductWebhook } from '../../support/cloud-api-products.ts';
 import { takeIn } from '../../support/take-in.ts';
 import { fixtureBody } from '../../support/upstream-fixtures.ts';

@@ -1,6 +1,6 @@
 import type { Client } from '@temporalio/client';
 import { Worker } from '@temporalio/worker';
-import type { MailSender } from '../../../src/mail/smtp.ts';
+import type { MailSender } from '../../../src/features/mail/smtp.ts';
 import { type Config, loadConfig } from '../../../src/platform/config/config.ts';
 import { parseEncryptionKeys } from '../../../src/platform/crypto/secret-box.ts';
 import { makeAddressGuard } from '../../../src/platform/http/outbound-url.ts';

@@ -1,9 +1,9 @@
 import { expect, onTestFinished, test } from 'vitest';
-import { rotateSigningKey } from '../../../src/endpoints/endpoint-secrets.ts';
-import { addEndpoint, endpointStatus, updateEndpoint } from '../../../src/endpoints/endpoints.ts';
 import { openEndpoint } from '../../../src/engine/deliveries/attempt/endpoint-cache.ts';
 import { sendDelivery } from '../../../src/engine/deliveries/attempt/send-delivery.ts';
 import { loadEndpointSettings } from '../../../src/engine/endpoint/endpoint-settings.ts';
+import { rotateSigningKey } from '../../../src/features/endpoints/endpoint-secrets.ts';
+import { addEndpoint, endpointStatus, updateEndpoint } from '../../../src/features/endpoints/endpoints.ts';
 import { SYSTEM } from '../../../src/platform/audit/audit.ts';
 import { makeAddressGuard } from '../../../src/platform/http/outbound-url.ts';
 import { makeHttpSender } from '../../../src/platform/sender/http-sender.ts';

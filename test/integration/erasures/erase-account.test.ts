@@ -1,5 +1,4 @@
 import { describe, expect, test } from 'vitest';
-import { insertTenant, saveWaba } from '../../../src/accounts/accounts.ts';
 import {
   eraseCustomer,
   eraseTenant,
@@ -8,8 +7,9 @@ import {
   erasureOf,
   erasuresOf,
 } from '../../../src/erasures/erasures.ts';
+import { insertTenant, saveWaba } from '../../../src/features/accounts/accounts.ts';
+import { insertUser } from '../../../src/features/users/user-store.ts';
 import { execute, query } from '../../../src/platform/postgres/sql.ts';
-import { insertUser } from '../../../src/users/user-store.ts';
 import { objectsHolding, tablesHolding } from '../../support/database-scan.ts';
 import { count, NUMBER, startErasureWorld, WABA } from './erasure-world.ts';
 import { ASHA, BO, fill, GROUP, tracesOf } from './filled-world.ts';

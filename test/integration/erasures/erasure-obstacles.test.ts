@@ -1,14 +1,14 @@
 import { expect, test } from 'vitest';
-import { followNumbers } from '../../../src/accounts/followed-numbers.ts';
 import { holdIntake } from '../../../src/engine/inbox/intake-lock.ts';
 import { shardOf } from '../../../src/engine/inbox/shards.ts';
 import { type EraseTools, eraseNextBatch } from '../../../src/erasures/erase.ts';
 import { eraseConversation, eraseCustomer, erasureOf } from '../../../src/erasures/erasures.ts';
+import { followNumbers } from '../../../src/features/accounts/followed-numbers.ts';
+import { startReplay } from '../../../src/features/replays/replays.ts';
 import { eraseFromBodies, FIRST_BODY } from '../../../src/inbound/erase-bodies.ts';
 import { retryInbox } from '../../../src/inbound/inbox-admin.ts';
 import { ObjectStoreUnavailable } from '../../../src/platform/object-store/store-errors.ts';
 import { query } from '../../../src/platform/postgres/sql.ts';
-import { startReplay } from '../../../src/replays/replays.ts';
 import { objectsHolding, tablesHolding } from '../../support/database-scan.ts';
 import { seededDice } from '../../support/seeded-dice.ts';
 import { drainInbox, storedEvents, takeIn } from '../../support/take-in.ts';

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
-import { savePhoneNumber } from '../../../src/accounts/accounts.ts';
-import { followNumbers } from '../../../src/accounts/followed-numbers.ts';
+import { savePhoneNumber } from '../../../src/features/accounts/accounts.ts';
+import { followNumbers } from '../../../src/features/accounts/followed-numbers.ts';
 import { retryInbox } from '../../../src/inbound/inbox-admin.ts';
 import { splitUpstreamBody } from '../../../src/inbound/split/upstream-items.ts';
 import { query } from '../../../src/platform/postgres/sql.ts';

@@ -1,8 +1,8 @@
 import { beforeEach, describe, expect, onTestFinished, test } from 'vitest';
-import { removeNumber } from '../../../src/accounts/remove-number.ts';
 import type { SignedBody } from '../../../src/engine/inbox/bodies.ts';
 import { lockIntake } from '../../../src/engine/inbox/intake-lock.ts';
 import { shardOf } from '../../../src/engine/inbox/shards.ts';
+import { removeNumber } from '../../../src/features/accounts/remove-number.ts';
 import { insertBodies, type KeepAtOnce } from '../../../src/inbound/inbox.ts';
 import { makeDirectIntake } from '../../../src/inbound/intake/direct-intake.ts';
 import { startIntake } from '../../../src/inbound/intake/intake-loop.ts';

@@ -1,8 +1,8 @@
 import { expect, test } from 'vitest';
-import { followNumbers } from '../../../src/accounts/followed-numbers.ts';
-import { removeNumber } from '../../../src/accounts/remove-number.ts';
 import { findOldestBodies, takeNewBodies } from '../../../src/engine/inbox/bodies.ts';
 import { shardOf } from '../../../src/engine/inbox/shards.ts';
+import { followNumbers } from '../../../src/features/accounts/followed-numbers.ts';
+import { removeNumber } from '../../../src/features/accounts/remove-number.ts';
 import { eraseFromBodies } from '../../../src/inbound/erase-bodies.ts';
 import { insertBodies } from '../../../src/inbound/inbox.ts';
 import { retryInbox } from '../../../src/inbound/inbox-admin.ts';

@@ -1,8 +1,8 @@
 import type { Client } from '@temporalio/client';
 import { Worker } from '@temporalio/worker';
-import { saveWaba } from '../../../src/accounts/accounts.ts';
-import { accessTokenPlace } from '../../../src/accounts/sealed-columns.ts';
 import { makeNumberActivities } from '../../../src/activities/refresh-numbers.ts';
+import { saveWaba } from '../../../src/features/accounts/accounts.ts';
+import { accessTokenPlace } from '../../../src/features/accounts/sealed-columns.ts';
 import { loadConfig } from '../../../src/platform/config/config.ts';
 import type { UpstreamPhoneNumber } from '../../../src/platform/graph/graph-calls.ts';
 import type { Database } from '../../../src/platform/postgres/database.ts';

@@ -1,7 +1,9 @@
 import { randomUUID } from 'node:crypto';
 import { beforeEach, describe, expect, onTestFinished, test } from 'vitest';
-import { mergeContacts } from '../../../src/customers/customers.ts';
 import type { SignedBody } from '../../../src/engine/inbox/bodies.ts';
+import { mergeContacts } from '../../../src/features/customers/customers.ts';
+import { erasedName } from '../../../src/features/messages/messages.ts';
+import { sendMarker } from '../../../src/features/messages/statuses.ts';
 import { newBodies } from '../../../src/inbound/inbox.ts';
 import { makeDirectIntake } from '../../../src/inbound/intake/direct-intake.ts';
 import { isPlain } from '../../../src/inbound/intake/known-customers.ts';
@@ -9,8 +11,6 @@ import { guessOf, ingestGuessed } from '../../../src/inbound/intake/one-turn.ts'
 import { readAhead } from '../../../src/inbound/intake/read-ahead.ts';
 import { makeIntakeMemory } from '../../../src/inbound/intake/shard-memory.ts';
 import { splitUpstreamBody } from '../../../src/inbound/split/upstream-items.ts';
-import { erasedName } from '../../../src/messages/messages.ts';
-import { sendMarker } from '../../../src/messages/statuses.ts';
 import { type Database, openDatabase } from '../../../src/platform/postgres/database.ts';
 import { query } from '../../../src/platform/postgres/sql.ts';
 import {

@@ -1,6 +1,6 @@
 import { expect, onTestFinished, test } from 'vitest';
-import { removeNumber } from '../../../src/accounts/remove-number.ts';
 import { shardOf } from '../../../src/engine/inbox/shards.ts';
+import { removeNumber } from '../../../src/features/accounts/remove-number.ts';
 import { insertBodies } from '../../../src/inbound/inbox.ts';
 import { startIntake, type WorkerShare } from '../../../src/inbound/intake/intake-loop.ts';
 import { OPERATOR_COMMAND } from '../../../src/platform/audit/audit.ts';

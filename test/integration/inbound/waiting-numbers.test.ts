@@ -1,7 +1,11 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
-import { findAccountIdentity, listPhoneNumbers, savePhoneNumber } from '../../../src/accounts/accounts.ts';
-import { listUnfollowedWabas } from '../../../src/accounts/followed-numbers.ts';
-import { setAccessToken } from '../../../src/accounts/wabas.ts';
+import {
+  findAccountIdentity,
+  listPhoneNumbers,
+  savePhoneNumber,
+} from '../../../src/features/accounts/accounts.ts';
+import { listUnfollowedWabas } from '../../../src/features/accounts/followed-numbers.ts';
+import { setAccessToken } from '../../../src/features/accounts/wabas.ts';
 import { insertBodies } from '../../../src/inbound/inbox.ts';
 import { OPERATOR_COMMAND } from '../../../src/platform/audit/audit.ts';
 import type { UpstreamPhoneNumber } from '../../../src/platform/graph/graph-calls.ts';

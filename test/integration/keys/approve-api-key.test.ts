@@ -6,8 +6,8 @@ import {
   type Requester,
   requestKey,
   withdrawKeyRequest,
-} from '../../../src/keys/key-requests.ts';
-import { revealKey } from '../../../src/keys/reveal-key.ts';
+} from '../../../src/features/keys/key-requests.ts';
+import { revealKey } from '../../../src/features/keys/reveal-key.ts';
 import { listAudit, OPERATOR_COMMAND } from '../../../src/platform/audit/audit.ts';
 import { execute, query } from '../../../src/platform/postgres/sql.ts';
 import { type FreshTenant, freshTenant } from '../../support/test-accounts.ts';

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { createKeyLookup } from '../../../src/api/keys/api-key-auth.ts';
-import { hashApiKey, newApiKey } from '../../../src/keys/api-key.ts';
-import { revokeApiKey } from '../../../src/keys/api-key-store.ts';
+import { hashApiKey, newApiKey } from '../../../src/features/keys/api-key.ts';
+import { revokeApiKey } from '../../../src/features/keys/api-key-store.ts';
 import type { Database } from '../../../src/platform/postgres/database.ts';
 import { seedFixtureAccounts } from '../../support/test-accounts.ts';
 import { testDatabase } from '../../support/test-database.ts';

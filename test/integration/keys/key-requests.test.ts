@@ -1,8 +1,8 @@
 import { beforeEach, describe, expect, test } from 'vitest';
-import { hashApiKey } from '../../../src/keys/api-key.ts';
-import { findApiKey } from '../../../src/keys/api-key-store.ts';
-import { createKey, listKeys, revokeKey } from '../../../src/keys/api-keys.ts';
-import { followKeyRequest } from '../../../src/keys/follow-key-request.ts';
+import { hashApiKey } from '../../../src/features/keys/api-key.ts';
+import { findApiKey } from '../../../src/features/keys/api-key-store.ts';
+import { createKey, listKeys, revokeKey } from '../../../src/features/keys/api-keys.ts';
+import { followKeyRequest } from '../../../src/features/keys/follow-key-request.ts';
 import {
   decideKeyRequest,
   keyRequestOf,
@@ -10,8 +10,8 @@ import {
   requestKey,
   waitingKeyRequests,
   withdrawKeyRequest,
-} from '../../../src/keys/key-requests.ts';
-import { revealKey } from '../../../src/keys/reveal-key.ts';
+} from '../../../src/features/keys/key-requests.ts';
+import { revealKey } from '../../../src/features/keys/reveal-key.ts';
 import { listAudit, OPERATOR_COMMAND } from '../../../src/platform/audit/audit.ts';
 import { execute, query } from '../../../src/platform/postgres/sql.ts';
 import { freshTenant } from '../../support/test-accounts.ts';

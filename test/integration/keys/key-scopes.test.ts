@@ -1,7 +1,7 @@
 import { beforeEach, expect, test } from 'vitest';
-import { createKey, limitKey } from '../../../src/keys/api-keys.ts';
-import { decideKeyRequest, waitingKeyRequests } from '../../../src/keys/key-requests.ts';
-import { revealKey } from '../../../src/keys/reveal-key.ts';
+import { createKey, limitKey } from '../../../src/features/keys/api-keys.ts';
+import { decideKeyRequest, waitingKeyRequests } from '../../../src/features/keys/key-requests.ts';
+import { revealKey } from '../../../src/features/keys/reveal-key.ts';
 import { OPERATOR_COMMAND } from '../../../src/platform/audit/audit.ts';
 import { type FreshTenant, freshTenant } from '../../support/test-accounts.ts';
 import { addKey, apiOfFile } from '../api/api-harness.ts';

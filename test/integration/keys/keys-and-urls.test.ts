@@ -1,10 +1,10 @@
 import { beforeEach, describe, expect, test } from 'vitest';
 import { queueAlertMails } from '../../../src/alerts/alert-mails.ts';
 import { lookForConditions } from '../../../src/alerts/conditions.ts';
-import { createKey } from '../../../src/keys/api-keys.ts';
+import { createKey } from '../../../src/features/keys/api-keys.ts';
+import { queueReplayPage } from '../../../src/features/replays/replay-steps.ts';
 import { OPERATOR_COMMAND } from '../../../src/platform/audit/audit.ts';
 import { execute, query, queryOne } from '../../../src/platform/postgres/sql.ts';
-import { queueReplayPage } from '../../../src/replays/replay-steps.ts';
 import { type FreshTenant, freshTenant, testSecretBox } from '../../support/test-accounts.ts';
 import { addUser, openAlerts, turn } from '../alerts/alerts-fixtures.ts';
 import { apiOfFile } from '../api/api-harness.ts';

@@ -1,6 +1,6 @@
 import { expect, onTestFinished, test } from 'vitest';
 import { buildApp } from '../../../src/api/app.ts';
-import { createKey, limitSends } from '../../../src/keys/api-keys.ts';
+import { createKey, limitSends } from '../../../src/features/keys/api-keys.ts';
 import { OPERATOR_COMMAND } from '../../../src/platform/audit/audit.ts';
 import { openObjectStore } from '../../../src/platform/object-store/object-store.ts';
 import { openDatabase } from '../../../src/platform/postgres/database.ts';

@@ -1,6 +1,6 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
-import { mailWorkflowId, queueMail } from '../../../src/mail/mails.ts';
-import { type MailSettings, makeMailSender } from '../../../src/mail/smtp.ts';
+import { mailWorkflowId, queueMail } from '../../../src/features/mail/mails.ts';
+import { type MailSettings, makeMailSender } from '../../../src/features/mail/smtp.ts';
 import { query } from '../../../src/platform/postgres/sql.ts';
 import {
   MAIL_PASSWORD,

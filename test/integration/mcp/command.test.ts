@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { expect, onTestFinished, test } from 'vitest';
-import { newApiKey } from '../../../src/keys/api-key.ts';
+import { newApiKey } from '../../../src/features/keys/api-key.ts';
 import { stdioClient } from './mcp-clients.ts';
 
 const MAIN_SCRIPT = fileURLToPath(new URL('../../../clients/cli/src/main.ts', import.meta.url));

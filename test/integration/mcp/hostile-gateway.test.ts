@@ -1,7 +1,7 @@
 import { createServer, type RequestListener } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { expect, onTestFinished, test } from 'vitest';
-import { newApiKey } from '../../../src/keys/api-key.ts';
+import { newApiKey } from '../../../src/features/keys/api-key.ts';
 import { stdioClient } from './mcp-clients.ts';
 
 /** Whatever is at the URL that somebody gave. */

@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { Agent, createServer, request } from 'node:http';
 import { type AddressInfo, connect } from 'node:net';
 import { afterAll, beforeAll, beforeEach, describe, expect, onTestFinished, test } from 'vitest';
-import { hashApiKey } from '../../../src/keys/api-key.ts';
+import { hashApiKey } from '../../../src/features/keys/api-key.ts';
 import { makeKeyCheck } from '../../../src/mcp/key-check.ts';
 import { serveHttp } from '../../../src/mcp/mcp-http.ts';
 import { makeTools } from '../../../src/mcp/mcp-server.ts';

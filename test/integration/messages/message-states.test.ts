@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { recordStatuses } from '../../../src/messages/statuses.ts';
+import { recordStatuses } from '../../../src/features/messages/statuses.ts';
 import { query } from '../../../src/platform/postgres/sql.ts';
 import { ACCOUNT } from '../../support/load/upstream-bodies.ts';
 import { stateAfter } from '../../support/state-after.ts';

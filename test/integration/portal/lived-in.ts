@@ -1,10 +1,10 @@
-import { createKey } from '../../../src/keys/api-keys.ts';
-import { decideKeyRequest, requestKey } from '../../../src/keys/key-requests.ts';
+import { createKey } from '../../../src/features/keys/api-keys.ts';
+import { decideKeyRequest, requestKey } from '../../../src/features/keys/key-requests.ts';
+import { startReplay } from '../../../src/features/replays/replays.ts';
+import { inviteUser } from '../../../src/features/users/invitations.ts';
 import { SYSTEM } from '../../../src/platform/audit/audit.ts';
 import type { Database } from '../../../src/platform/postgres/database.ts';
 import { execute, query } from '../../../src/platform/postgres/sql.ts';
-import { startReplay } from '../../../src/replays/replays.ts';
-import { inviteUser } from '../../../src/users/invitations.ts';
 import { takeIn } from '../../support/take-in.ts';
 import { addEndpoint } from '../../support/test-accounts.ts';
 import { fixtureBody, fixtureNames } from '../../support/upstream-fixtures.ts';

@@ -1,8 +1,8 @@
 import type { FastifyInstance, LightMyRequestResponse } from 'fastify';
+import { inviteUser } from '../../../src/features/users/invitations.ts';
 import { SYSTEM } from '../../../src/platform/audit/audit.ts';
 import type { Database } from '../../../src/platform/postgres/database.ts';
 import { query } from '../../../src/platform/postgres/sql.ts';
-import { inviteUser } from '../../../src/users/invitations.ts';
 import { type FreshTenant, freshTenant } from '../../support/test-accounts.ts';
 import { PUBLIC_URL } from '../api/api-harness.ts';
 

@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { replayOf, startReplay, switchReplay } from '../../../src/features/replays/replays.ts';
 import { SYSTEM } from '../../../src/platform/audit/audit.ts';
 import { execute, query } from '../../../src/platform/postgres/sql.ts';
-import { replayOf, startReplay, switchReplay } from '../../../src/replays/replays.ts';
 import { runAdmin } from '../../support/admin-cli.ts';
 import { addEndpoint } from '../../support/test-accounts.ts';
 import { eventually } from '../../support/webhook-receiver.ts';

@@ -1,8 +1,8 @@
 import { expect, onTestFinished, test } from 'vitest';
+import { replayOf, startReplay } from '../../../src/features/replays/replays.ts';
 import { insertBodies } from '../../../src/inbound/inbox.ts';
 import { SYSTEM } from '../../../src/platform/audit/audit.ts';
 import { loadConfig } from '../../../src/platform/config/config.ts';
-import { replayOf, startReplay } from '../../../src/replays/replays.ts';
 import { startWorker } from '../../../src/worker/start-worker.ts';
 import { silentLogger } from '../../support/silent-logger.ts';
 import { addEndpoint, seedFixtureAccounts } from '../../support/test-accounts.ts';

@@ -1,11 +1,11 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { checkSelection } from '../../../src/features/replays/replay-input.ts';
+import { queueReplayPage, readReplayPage } from '../../../src/features/replays/replay-steps.ts';
+import { findReplay } from '../../../src/features/replays/replay-store.ts';
+import { countReplay, replayOf, startReplay, switchReplay } from '../../../src/features/replays/replays.ts';
 import { SYSTEM } from '../../../src/platform/audit/audit.ts';
 import { execute, query } from '../../../src/platform/postgres/sql.ts';
 import { lowestUuidAt } from '../../../src/platform/public-ids.ts';
-import { checkSelection } from '../../../src/replays/replay-input.ts';
-import { queueReplayPage, readReplayPage } from '../../../src/replays/replay-steps.ts';
-import { findReplay } from '../../../src/replays/replay-store.ts';
-import { countReplay, replayOf, startReplay, switchReplay } from '../../../src/replays/replays.ts';
 import { addEndpoint, freshTenant } from '../../support/test-accounts.ts';
 import { eventually } from '../../support/webhook-receiver.ts';
 import { type OperationsStack, startOperationsStack } from '../endpoints/operations-stack.ts';

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
+import { startSession } from '../../../src/features/users/user-sessions.ts';
+import { insertUser } from '../../../src/features/users/user-store.ts';
 import { query } from '../../../src/platform/postgres/sql.ts';
-import { startSession } from '../../../src/users/user-sessions.ts';
-import { insertUser } from '../../../src/users/user-store.ts';
 import { startAdmin } from '../../support/admin-cli.ts';
 
 test('commands name one of several accounts of an address by its id, remove a membership or the account, and withdraw links', async () => {

@@ -1,6 +1,6 @@
 import pg from 'pg';
 import { afterEach, beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest';
-import { deleteEndpoint } from '../../../src/endpoints/endpoint-modes.ts';
+import { deleteEndpoint } from '../../../src/features/endpoints/endpoint-modes.ts';
 import { SYSTEM } from '../../../src/platform/audit/audit.ts';
 import type { Database, DatabasePool } from '../../../src/platform/postgres/database.ts';
 import { DAILY_TABLES } from '../../../src/platform/postgres/partitions.ts';

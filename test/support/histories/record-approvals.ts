@@ -1,6 +1,6 @@
-import { keyRequestWorkflowId } from '../../../src/keys/key-request-store.ts';
-import { decideKeyRequest, requestKey } from '../../../src/keys/key-requests.ts';
-import { revealKey } from '../../../src/keys/reveal-key.ts';
+import { keyRequestWorkflowId } from '../../../src/features/keys/key-request-store.ts';
+import { decideKeyRequest, requestKey } from '../../../src/features/keys/key-requests.ts';
+import { revealKey } from '../../../src/features/keys/reveal-key.ts';
 import { SYSTEM } from '../../../src/platform/audit/audit.ts';
 import { eventually } from '../webhook-receiver.ts';
 import { ended, type Recorded } from './record-deliveries.ts';

@@ -1,7 +1,7 @@
-import { insertTestEvent } from '../../../src/deliveries/test-event.ts';
 import { deliveryStart } from '../../../src/engine/deliveries/dispatch/start-workflows.ts';
 import { deliveryIdOfWorkflow } from '../../../src/engine/queue/claim.ts';
 import { removeDelivery } from '../../../src/engine/queue/remove.ts';
+import { insertTestEvent } from '../../../src/features/endpoints/test-event.ts';
 import { insertBodies } from '../../../src/inbound/inbox.ts';
 import { execute, query } from '../../../src/platform/postgres/sql.ts';
 import { bodyOf, textMessage } from '../load/upstream-bodies.ts';

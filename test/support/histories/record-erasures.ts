@@ -5,9 +5,9 @@ import {
   eraseUser,
   eraseWaba,
 } from '../../../src/erasures/erasures.ts';
+import { insertUser } from '../../../src/features/users/user-store.ts';
 import { SYSTEM } from '../../../src/platform/audit/audit.ts';
 import { query } from '../../../src/platform/postgres/sql.ts';
-import { insertUser } from '../../../src/users/user-store.ts';
 import { messageBody } from '../../integration/messages/media/media-stack.ts';
 import { takeIn } from '../take-in.ts';
 import { testSecretBox } from '../test-accounts.ts';

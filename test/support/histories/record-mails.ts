@@ -1,4 +1,4 @@
-import { mailWorkflowId, queueMail } from '../../../src/mail/mails.ts';
+import { mailWorkflowId, queueMail } from '../../../src/features/mail/mails.ts';
 import { testSecretBox } from '../test-accounts.ts';
 import { ended, type Recorded, waitsForRetry } from './record-deliveries.ts';
 import { started } from './record-operations.ts';

@@ -1,4 +1,4 @@
-import { askForNumbers } from '../../../src/accounts/followed-numbers.ts';
+import { askForNumbers } from '../../../src/features/accounts/followed-numbers.ts';
 import { insertBodies } from '../../../src/inbound/inbox.ts';
 import { execute } from '../../../src/platform/postgres/sql.ts';
 import { taskQueues } from '../../../src/platform/temporal/workflow-options.ts';

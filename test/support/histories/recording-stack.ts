@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import type { Client } from '@temporalio/client';
 import { startTestInfrastructure } from '../../../dev/embedded/test-infrastructure.ts';
 import { startUpstreamServer } from '../../../dev/sandbox/upstream-server.ts';
-import { saveWaba } from '../../../src/accounts/accounts.ts';
+import { saveWaba } from '../../../src/features/accounts/accounts.ts';
 import { loadConfig } from '../../../src/platform/config/config.ts';
 import { type DatabasePool, openDatabase } from '../../../src/platform/postgres/database.ts';
 import { migrate } from '../../../src/platform/postgres/migrate.ts';

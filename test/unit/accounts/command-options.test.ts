@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { parsePhoneNumber } from '../../../src/accounts/commands/waba-commands.ts';
+import { parsePhoneNumber } from '../../../src/features/accounts/commands/waba-commands.ts';
 import { parseIsoTime } from '../../../src/platform/cli/admin-action.ts';
 
 describe('--expires', () => {

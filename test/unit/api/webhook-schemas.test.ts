@@ -6,8 +6,8 @@ import { WEBHOOK_EXAMPLES } from '../../../src/api/openapi/webhooks/webhook-exam
 import { webhookOperations } from '../../../src/api/openapi/webhooks/webhook-operations.ts';
 import { serializeEvent } from '../../../src/engine/deliveries/envelope.ts';
 import { webhookHeaders } from '../../../src/engine/deliveries/webhook-request.ts';
+import { orderEventData, orderService } from '../../../src/features/messages/orders/orders.ts';
 import type { UpstreamItem } from '../../../src/inbound/split/upstream-items.ts';
-import { orderEventData, orderService } from '../../../src/messages/orders/orders.ts';
 import { EVENT_TYPES, type EventType, upstreamTypeOf } from '../../../src/platform/event-type.ts';
 import { KNOWN_FIELDS } from '../../../src/platform/upstream-fields.ts';
 import { exampleEvents } from '../deployment/example-events.ts';

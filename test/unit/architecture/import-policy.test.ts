@@ -120,11 +120,11 @@ test('a folder that the house does not have is refused', () => {
 });
 
 test('nothing outside of src is imported, and nothing that is not there', () => {
-  expect(planted({ 'src/keys/planted.ts': "import '../../test/support/test-database.ts';" })).toEqual([
-    'src/keys/planted.ts imports test/support/test-database.ts',
-  ]);
-  expect(planted({ 'src/keys/planted.ts': "import './gone.ts';" })).toEqual([
-    'src/keys/planted.ts imports src/keys/gone.ts, which is not there',
+  expect(
+    planted({ 'src/features/keys/planted.ts': "import '../../../test/support/test-database.ts';" }),
+  ).toEqual(['src/features/keys/planted.ts imports test/support/test-database.ts']);
+  expect(planted({ 'src/features/keys/planted.ts': "import './gone.ts';" })).toEqual([
+    'src/features/keys/planted.ts imports src/features/keys/gone.ts, which is not there',
   ]);
 });
 
@@ -135,19 +135,19 @@ test('no file stands beside a folder of the same name: the folder has it', () =>
 
 test('circles are found, those of types included', () => {
   const files = {
-    'src/keys/a/one.ts': "import type { X } from './two.ts';",
-    'src/keys/a/two.ts': "import './three.ts';",
-    'src/keys/a/three.ts': "type X = import('./one.ts').X;",
+    'src/features/keys/a/one.ts': "import type { X } from './two.ts';",
+    'src/features/keys/a/two.ts': "import './three.ts';",
+    'src/features/keys/a/three.ts': "type X = import('./one.ts').X;",
   };
   expect(planted(files)).toEqual([
-    'circle: src/keys/a/one.ts → src/keys/a/two.ts → src/keys/a/three.ts → src/keys/a/one.ts',
+    'circle: src/features/keys/a/one.ts → src/features/keys/a/two.ts → src/features/keys/a/three.ts → src/features/keys/a/one.ts',
   ]);
 });
 
 describe('packages', () => {
   test.each(Object.keys(PACKAGES))('%s is not imported elsewhere', (name) => {
-    expect(planted({ 'src/users/planted.ts': `import type { X } from '${name}';` })).toEqual([
-      `src/users/planted.ts imports ${name}`,
+    expect(planted({ 'src/features/users/planted.ts': `import type { X } from '${name}';` })).toEqual([
+      `src/features/users/planted.ts imports ${name}`,
     ]);
   });
 

@@ -8,24 +8,25 @@ const DESCRIBED_FLOORS: readonly Readonly<Record<string, string>>[] = [
       'the deliveries that are pending: which may be attempted, by whom, when, in which order',
     'src/engine/inbox': 'the bodies that the platform sent, until they have become events',
     'src/engine/notices': 'the alerts that go to tenants as webhooks',
-    'src/customers': 'WhatsApp users and groups, under all ids that name one',
-    'src/mail': 'e-mails: texts, queue, SMTP',
+    'src/features/customers': 'WhatsApp users and groups, under all ids that name one',
+    'src/features/mail': 'e-mails: texts, queue, SMTP',
   },
   {
     'src/engine/endpoint':
       'an endpoint as the engine reads it: settings, signature, filter, health, circuit breaker',
-    'src/accounts': 'tenants, WABAs, phone numbers, access tokens, limits',
+    'src/features/accounts': 'tenants, WABAs, phone numbers, access tokens, limits',
   },
   { 'src/engine/deliveries': 'from an event to an attempt: body, signature, filter, loop, outcome' },
+  { 'src/features/delivery-log': 'deliveries and events as tenants find them' },
   {
-    'src/endpoints': 'webhook endpoints as tenants set them up: URLs, secrets, headers, certificates, modes',
-    'src/keys': 'API keys, from request and approval to expiry',
-    'src/users': 'the people of the portal: sign-in, second factor, roles, invitations',
+    'src/features/endpoints':
+      'webhook endpoints as tenants set them up: URLs, secrets, headers, certificates, modes',
+    'src/features/keys': 'API keys, from request and approval to expiry',
+    'src/features/users': 'the people of the portal: sign-in, second factor, roles, invitations',
   },
-  { 'src/deliveries': 'deliveries and events as tenants find them' },
   {
-    'src/messages': 'messages in and out, their files, statuses, carts and payments',
-    'src/replays': 'sending delivered or failed events again',
+    'src/features/messages': 'messages in and out, their files, statuses, carts and payments',
+    'src/features/replays': 'sending delivered or failed events again',
   },
   { 'src/inbound': 'from a body of the platform to events and rows' },
   { 'src/alerts': 'alerts: their conditions, kinds and e-mails, and the operations URL' },
@@ -68,7 +69,12 @@ export const HOUSE: readonly Rule[] = [
   {
     folder: 'src/mcp',
     holds: 'the MCP server, a client of the API',
-    mayImport: ['src/api/operations', 'src/api/openapi/idempotency-key.ts', 'src/keys/api-key.ts', PLATFORM],
+    mayImport: [
+      'src/api/operations',
+      'src/api/openapi/idempotency-key.ts',
+      'src/features/keys/api-key.ts',
+      PLATFORM,
+    ],
   },
   ...DESCRIBED_FLOORS.flatMap((rooms, floor) =>
     Object.entries(rooms).map(([folder, subject]) => ({
@@ -86,7 +92,7 @@ export const HOUSE: readonly Rule[] = [
       'src/platform/event-type.ts',
       'src/platform/phone-number.ts',
     ],
-    types: ['src/messages/media/media.ts', 'src/messages/orders/orders.ts'],
+    types: ['src/features/messages/media/media.ts', 'src/features/messages/orders/orders.ts'],
   },
   { folder: 'src/platform', holds: 'what no feature owns', mayImport: [] },
   {
@@ -115,7 +121,7 @@ export const PACKAGES: Readonly<Record<string, readonly string[]>> = {
   hono: ['src/api/portal'],
   knex: ['src/platform/postgres'],
   minio: ['src/platform/object-store'],
-  nodemailer: ['src/mail'],
+  nodemailer: ['src/features/mail'],
   pg: ['src/platform/postgres', 'dev'],
   undici: ['src/platform/sender', 'src/platform/graph', 'dev'],
 };

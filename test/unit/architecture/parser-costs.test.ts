@@ -11,7 +11,7 @@ import {
 } from '../../../src/api/messages/received-media/received-media.ts';
 import { storableProblem } from '../../../src/api/messages/send/problems.ts';
 import { checkFilter } from '../../../src/engine/endpoint/event-filter.ts';
-import { uploadedFileName } from '../../../src/messages/send/uploaded-media.ts';
+import { uploadedFileName } from '../../../src/features/messages/send/uploaded-media.ts';
 import { readFormText } from '../../../src/platform/http/form-text.ts';
 import { unreadableBody, utf8Text } from '../../../src/platform/http/utf8-text.ts';
 import { parseJson } from '../../../src/platform/json/json-text.ts';

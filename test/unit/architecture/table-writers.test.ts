@@ -9,23 +9,23 @@ const ROOT = join(import.meta.dirname, '../../..');
 /** Tables that more than one room writes, and why that is better than one owner. */
 const SHARED: Readonly<Record<string, { writers: readonly string[]; why: string }>> = {
   messages: {
-    writers: ['customers', 'messages'],
+    writers: ['features/customers', 'features/messages'],
     why: 'a merge of customers moves the messages of a conversation in the transaction that merges it',
   },
   tenants: {
-    writers: ['accounts', 'messages'],
+    writers: ['features/accounts', 'features/messages'],
     why: 'the statement that stores an order draws its number from the row of the tenant',
   },
   wabas: {
-    writers: ['accounts', 'alerts', 'endpoints'],
+    writers: ['alerts', 'features/accounts', 'features/endpoints'],
     why: 'operations URL and allow lists are columns of a WABA, and belong to the rooms that send there',
   },
   webhook_endpoints: {
-    writers: ['endpoints', 'engine/endpoint', 'engine/queue'],
+    writers: ['engine/endpoint', 'engine/queue', 'features/endpoints'],
     why: 'settings and state share a row; a claim moves the time of the next probe, and parking its mark, in the statement that finds the deliveries',
   },
   workflow_tasks: {
-    writers: ['accounts', 'platform'],
+    writers: ['features/accounts', 'platform'],
     why: 'tasks for the numbers of many WABAs are chosen and inserted by one statement',
   },
 };
@@ -89,19 +89,19 @@ test('a second writer is found, however it writes', () => {
     "return await deleteUpTo(database, limit, 'api_keys', 'expires_at < now()');",
     "const NAMED: NamedIn = [\n  ['api_keys', 'name'],\n];",
   ]) {
-    const planted = new Map([...SOURCES, ['src/mail/planted.ts', text]]);
-    expect(shared(planted)).toMatchObject({ api_keys: ['keys', 'mail'] });
+    const planted = new Map([...SOURCES, ['src/features/mail/planted.ts', text]]);
+    expect(shared(planted)).toMatchObject({ api_keys: ['features/keys', 'features/mail'] });
   }
 });
 
 /** Rooms name their tables to these; or all tables are of the same room; or rows move between partitions. */
 const BUILT = [
   'src/erasures/steps/account-steps.ts',
+  'src/features/users/user-store.ts',
   'src/platform/erasing.ts',
   'src/platform/postgres/partitions.ts',
   'src/platform/postgres/sql.ts',
   'src/secrets/secret-keys.ts',
-  'src/users/user-store.ts',
   'src/worker/housekeeping/needed-rows.ts',
 ];
 

@@ -2,7 +2,6 @@ import { createHmac } from 'node:crypto';
 import fc from 'fast-check';
 import { Webhook } from 'standardwebhooks';
 import { describe, expect, test } from 'vitest';
-import { isReservedHeader } from '../../../src/endpoints/endpoint-headers.ts';
 import { webhookHeaders } from '../../../src/engine/deliveries/webhook-request.ts';
 import {
   isWebhookSecret,
@@ -11,6 +10,7 @@ import {
   signWith,
   UnusableSignatureInputError,
 } from '../../../src/engine/endpoint/webhook-signature.ts';
+import { isReservedHeader } from '../../../src/features/endpoints/endpoint-headers.ts';
 
 const SECRET = 'whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw';
 const ID = 'msg_p5jXN8AQM9LWM0D4loKWxJek';

@@ -5,8 +5,8 @@ import {
   TEST_PHONE_NUMBER_ID,
   testEventData,
 } from '../../../src/engine/deliveries/envelope.ts';
+import { orderEventData, orderService } from '../../../src/features/messages/orders/orders.ts';
 import { splitUpstreamBody, type UpstreamItem } from '../../../src/inbound/split/upstream-items.ts';
-import { orderEventData, orderService } from '../../../src/messages/orders/orders.ts';
 import { type CoreEventType, upstreamTypeOf } from '../../../src/platform/event-type.ts';
 import { repositoryFile } from './compose-file.ts';
 

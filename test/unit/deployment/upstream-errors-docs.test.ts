@@ -4,7 +4,7 @@ import {
   sendErrorAdvice,
   sendErrorClass,
   UPSTREAM_ERRORS,
-} from '../../../src/messages/send/upstream-errors.ts';
+} from '../../../src/features/messages/send/upstream-errors.ts';
 import { repositoryFile } from './compose-file.ts';
 
 test('docs/tenants/upstream-errors.md lists what the code knows of each error code', () => {

@@ -1,7 +1,7 @@
 import { validateHeaderName, validateHeaderValue } from 'node:http';
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { changeCustomHeaders } from '../../../src/endpoints/endpoint-headers.ts';
+import { changeCustomHeaders } from '../../../src/features/endpoints/endpoint-headers.ts';
 import { anyText } from '../../support/any-text.ts';
 
 const added = (change: Record<string, string | null>) => changeCustomHeaders({}, change);

@@ -1,6 +1,9 @@
 import { describe, expect, test } from 'vitest';
-import { checkEndpointOptions, type EndpointOptions } from '../../../src/endpoints/endpoint-options.ts';
 import { shownCount } from '../../../src/engine/queue/waiting.ts';
+import {
+  checkEndpointOptions,
+  type EndpointOptions,
+} from '../../../src/features/endpoints/endpoint-options.ts';
 import { makeAddressGuard } from '../../../src/platform/http/outbound-url.ts';
 import { RequestError } from '../../../src/platform/request-input.ts';
 

@@ -16,14 +16,17 @@ import {
 } from '../../../src/api/portal/endpoints/endpoint-form-values.ts';
 import { settingsList } from '../../../src/api/portal/endpoints/endpoint-settings.ts';
 import { formValues } from '../../../src/api/portal/form-values.ts';
+import { settingsOf } from '../../../src/engine/endpoint/settings.ts';
+import { findEndpoint, insertEndpoint, saveEndpointOptions } from '../../../src/engine/endpoint/store.ts';
 import {
   givenEndpointOptions,
   withEndpointOptions,
-} from '../../../src/endpoints/commands/endpoint-options.ts';
-import { checkEndpointOptions, type EndpointOptions } from '../../../src/endpoints/endpoint-options.ts';
-import type { EndpointStatus, EndpointView } from '../../../src/endpoints/endpoints.ts';
-import { settingsOf } from '../../../src/engine/endpoint/settings.ts';
-import { findEndpoint, insertEndpoint, saveEndpointOptions } from '../../../src/engine/endpoint/store.ts';
+} from '../../../src/features/endpoints/commands/endpoint-options.ts';
+import {
+  checkEndpointOptions,
+  type EndpointOptions,
+} from '../../../src/features/endpoints/endpoint-options.ts';
+import type { EndpointStatus, EndpointView } from '../../../src/features/endpoints/endpoints.ts';
 import type { Config } from '../../../src/platform/config/config.ts';
 
 /** A setting that the product does not have: all that is said of it is this entry of the table. */

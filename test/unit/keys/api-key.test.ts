@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { crc32 } from 'node:zlib';
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { apiKeyHints, hashApiKey, isApiKey, newApiKey } from '../../../src/keys/api-key.ts';
+import { apiKeyHints, hashApiKey, isApiKey, newApiKey } from '../../../src/features/keys/api-key.ts';
 
 describe('a new API key', () => {
   test('is ck_ and 64 lowercase hex digits, and never the same twice', () => {

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { orderEventData, orderService, type Product } from '../../../src/messages/orders/orders.ts';
+import { orderEventData, orderService, type Product } from '../../../src/features/messages/orders/orders.ts';
 import { splitFixture } from '../inbound/support/upstream-body.ts';
 
 const PLACEHOLDER = 'https://gateway.example/no-image.png';

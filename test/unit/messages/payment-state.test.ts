@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { paymentState } from '../../../src/messages/payments.ts';
-import { orderPaymentOf } from '../../../src/messages/send/message-content.ts';
+import { paymentState } from '../../../src/features/messages/payments.ts';
+import { orderPaymentOf } from '../../../src/features/messages/send/message-content.ts';
 
 const report = (status: string, timestamp: unknown, more: Record<string, unknown> = {}) => ({
   status,

@@ -1,13 +1,13 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { mediaUsesOf, withUpstreamMedia } from '../../../src/messages/send/message-content.ts';
+import { mediaUsesOf, withUpstreamMedia } from '../../../src/features/messages/send/message-content.ts';
 import {
   essenceOf,
   maxBytesOf,
   mediaKindOf,
   SENDABLE_MIME_TYPES,
   uploadedFileName,
-} from '../../../src/messages/send/uploaded-media.ts';
+} from '../../../src/features/messages/send/uploaded-media.ts';
 import { mediaUuidOf, publicMediaId, uuidV7 } from '../../../src/platform/public-ids.ts';
 import { anyText } from '../../support/any-text.ts';
 

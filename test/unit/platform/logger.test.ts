@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { sendErrorText } from '../../../src/messages/send/send-error.ts';
+import { sendErrorText } from '../../../src/features/messages/send/send-error.ts';
 import { maskMessageIds, openLogger } from '../../../src/platform/logger.ts';
 
 const WAMID = 'wamid.HBgLMTIwMjU1NTAxNDMVAgARGBI2RTA1MzAwNDMzRjg2NjhFQ0MA+/A=';

@@ -1,8 +1,8 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
+import { checkSelection } from '../../../src/features/replays/replay-input.ts';
 import { lowestUuidAt, msOfUuidV7, publicDeliveryId, uuidV7 } from '../../../src/platform/public-ids.ts';
 import { RequestError } from '../../../src/platform/request-input.ts';
-import { checkSelection } from '../../../src/replays/replay-input.ts';
 import { anyText } from '../../support/any-text.ts';
 
 const NOW = new Date('2026-11-21T12:00:00Z');

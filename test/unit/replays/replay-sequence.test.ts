@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { laneOf } from '../../../src/engine/deliveries/lanes.ts';
-import { inLaneOrder, replayLane } from '../../../src/replays/replay-steps.ts';
+import { inLaneOrder, replayLane } from '../../../src/features/replays/replay-steps.ts';
 
 describe('the order within a replay', () => {
   test('the events of a lane follow their sequence, and each lane keeps its places', () => {

@@ -5,7 +5,7 @@ import {
   hashWithSalt,
   isHashOutdated,
   matchingHashes,
-} from '../../../src/users/password-hash.ts';
+} from '../../../src/features/users/password-hash.ts';
 
 const verifyPassword = async (password: string, phc: string) =>
   (await matchingHashes(password, [phc])).length === 1;

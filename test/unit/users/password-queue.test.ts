@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
-import { hashPassword } from '../../../src/users/password-hash.ts';
-import { checkPassword } from '../../../src/users/passwords.ts';
+import { hashPassword } from '../../../src/features/users/password-hash.ts';
+import { checkPassword } from '../../../src/features/users/passwords.ts';
 
 /** More than run at once and wait together. */
 const CROWD = 60;

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
+import { isCommonPassword } from '../../../src/features/users/common-passwords.ts';
+import { hashNewPassword } from '../../../src/features/users/passwords.ts';
 import type { Database } from '../../../src/platform/postgres/database.ts';
-import { isCommonPassword } from '../../../src/users/common-passwords.ts';
-import { hashNewPassword } from '../../../src/users/passwords.ts';
 
 describe('a password that attackers try first', () => {
   test.each([

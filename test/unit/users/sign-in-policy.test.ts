@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { type SessionStep, stepOf } from '../../../src/users/sign-in-policy.ts';
+import { type SessionStep, stepOf } from '../../../src/features/users/sign-in-policy.ts';
 
 type Session = Parameters<typeof stepOf>[1];
 type Given = Partial<Session> & { isOperator?: boolean; totp?: boolean };

@@ -6,7 +6,7 @@ import {
   recoveryCodeHash,
   totpStep,
   totpUri,
-} from '../../../src/users/totp.ts';
+} from '../../../src/features/users/totp.ts';
 
 /** The secret of RFC 6238, appendix B, and its SHA-1 codes, of which authenticators show the last six digits. */
 const SECRET = new Secret({ buffer: new TextEncoder().encode('12345678901234567890').buffer }).base32;

@@ -5,7 +5,7 @@ import {
   type OrderMessage,
   type PaymentReport,
   paymentState,
-} from '../../../messages/payments.ts';
+} from '../../../features/messages/payments.ts';
 import { isMembers } from '../../../platform/json/json-members.ts';
 import { publicEventId } from '../../../platform/public-ids.ts';
 import { ApiError, notFound } from '../../errors/api-error.ts';

@@ -1,8 +1,8 @@
 import { readFileSync } from 'node:fs';
 import type { FastifyInstance, FastifyPluginAsync, FastifyReply, FastifyRequest } from 'fastify';
-import { findErasedKeys, findServedMedia, type ServedMedia } from '../../../messages/media/media.ts';
-import type { MediaUrls, SignedQuery } from '../../../messages/media/media-urls.ts';
-import { essenceOf } from '../../../messages/send/uploaded-media.ts';
+import { findErasedKeys, findServedMedia, type ServedMedia } from '../../../features/messages/media/media.ts';
+import type { MediaUrls, SignedQuery } from '../../../features/messages/media/media-urls.ts';
+import { essenceOf } from '../../../features/messages/send/uploaded-media.ts';
 import { countedAddress } from '../../../platform/http/counted-address.ts';
 import type { ObjectStore } from '../../../platform/object-store/object-store.ts';
 import { ObjectMissing, ObjectStoreUnavailable } from '../../../platform/object-store/store-errors.ts';

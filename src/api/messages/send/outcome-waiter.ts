@@ -1,4 +1,4 @@
-import { findSendProgress, type SendProgress } from '../../../messages/send/outbound-messages.ts';
+import { findSendProgress, type SendProgress } from '../../../features/messages/send/outbound-messages.ts';
 import type { Config } from '../../../platform/config/config.ts';
 import type { Logger } from '../../../platform/logger.ts';
 import { listenToDatabase } from '../../../platform/postgres/connection.ts';

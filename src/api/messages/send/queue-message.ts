@@ -1,18 +1,21 @@
-import { countMessageOfKey, type SendLimits } from '../../../keys/send-limits.ts';
-import { isWindowOpen } from '../../../messages/conversations/conversations.ts';
+import { countMessageOfKey, type SendLimits } from '../../../features/keys/send-limits.ts';
+import { isWindowOpen } from '../../../features/messages/conversations/conversations.ts';
 import {
   bindIdempotencyKey,
   type IdempotencyKey,
   takeIdempotencyKey,
-} from '../../../messages/send/idempotency-keys.ts';
-import { mediaUsesOf, orderPaymentOf } from '../../../messages/send/message-content.ts';
+} from '../../../features/messages/send/idempotency-keys.ts';
+import { mediaUsesOf, orderPaymentOf } from '../../../features/messages/send/message-content.ts';
 import {
   drawMessageId,
   insertOutboundMessage,
   type SendPath,
-} from '../../../messages/send/outbound-messages.ts';
-import { lockRecipientConversation, type Recipient } from '../../../messages/send/recipient-conversations.ts';
-import { sendMessageTask } from '../../../messages/send/send-task.ts';
+} from '../../../features/messages/send/outbound-messages.ts';
+import {
+  lockRecipientConversation,
+  type Recipient,
+} from '../../../features/messages/send/recipient-conversations.ts';
+import { sendMessageTask } from '../../../features/messages/send/send-task.ts';
 import { readPhoneNumber } from '../../../platform/phone-number.ts';
 import type { Database, Transaction } from '../../../platform/postgres/database.ts';
 import { RequestError } from '../../../platform/request-input.ts';

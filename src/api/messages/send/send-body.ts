@@ -1,5 +1,5 @@
 import { type Static, type TProperties, type TSchema, Type } from 'typebox';
-import { USER_ID } from '../../../customers/customer-reference.ts';
+import { USER_ID } from '../../../features/customers/customer-reference.ts';
 import { isControlMember } from '../../../platform/graph/control-members.ts';
 import { isMembers } from '../../../platform/json/json-members.ts';
 import { closed } from '../../external/schema-kit.ts';

@@ -1,20 +1,20 @@
 import { createHash } from 'node:crypto';
 import type { FastifyRequest } from 'fastify';
-import { listPhoneNumbers } from '../../../accounts/accounts.ts';
+import { listPhoneNumbers } from '../../../features/accounts/accounts.ts';
 import {
   findIdempotencyKey,
   holdIdempotencyKey,
   type IdempotencyKey,
   type KnownKey,
   saveIdempotentResponse,
-} from '../../../messages/send/idempotency-keys.ts';
-import { findMediaUploads } from '../../../messages/send/media-uploads.ts';
-import { type MediaUse, mediaUsesOf } from '../../../messages/send/message-content.ts';
+} from '../../../features/messages/send/idempotency-keys.ts';
+import { findMediaUploads } from '../../../features/messages/send/media-uploads.ts';
+import { type MediaUse, mediaUsesOf } from '../../../features/messages/send/message-content.ts';
 import {
   findSendProgress,
   type SendPath,
   type SendProgress,
-} from '../../../messages/send/outbound-messages.ts';
+} from '../../../features/messages/send/outbound-messages.ts';
 import type { Database } from '../../../platform/postgres/database.ts';
 import { ApiError, invalidParameter } from '../../errors/api-error.ts';
 import type { ExternalContext } from '../../external/external-app.ts';

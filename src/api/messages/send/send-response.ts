@@ -1,6 +1,6 @@
 import { type Static, Type } from 'typebox';
-import type { SendProgress } from '../../../messages/send/outbound-messages.ts';
-import { adviceFor, type SendError } from '../../../messages/send/send-error.ts';
+import type { SendProgress } from '../../../features/messages/send/outbound-messages.ts';
+import { adviceFor, type SendError } from '../../../features/messages/send/send-error.ts';
 import { errorBody } from '../../errors/api-error.ts';
 import { ERROR_CODES } from '../../errors/error-codes.ts';
 import { named, nullable, text } from '../../external/schema-kit.ts';

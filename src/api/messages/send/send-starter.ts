@@ -1,5 +1,5 @@
 import type { FastifyBaseLogger } from 'fastify';
-import { sendMessageTask } from '../../../messages/send/send-task.ts';
+import { sendMessageTask } from '../../../features/messages/send/send-task.ts';
 import type { Config } from '../../../platform/config/config.ts';
 import type { Database } from '../../../platform/postgres/database.ts';
 import type { TemporalConnection } from '../../../platform/temporal/client-connection.ts';

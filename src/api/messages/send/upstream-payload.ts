@@ -1,4 +1,4 @@
-import { sendMarker } from '../../../messages/statuses.ts';
+import { sendMarker } from '../../../features/messages/statuses.ts';
 import { phoneForUpstream } from '../../../platform/phone-number.ts';
 import { joined, type Problem } from './problems.ts';
 import { Envelope, isReserved, type SendRequest, typeOf } from './send-body.ts';

@@ -8,8 +8,8 @@ import {
   findMediaUploads,
   finishMediaUpload,
   forgetMediaUpload,
-} from '../../../messages/send/media-uploads.ts';
-import { MAX_UPLOAD_BYTES } from '../../../messages/send/uploaded-media.ts';
+} from '../../../features/messages/send/media-uploads.ts';
+import { MAX_UPLOAD_BYTES } from '../../../features/messages/send/uploaded-media.ts';
 import { delimiterOf, delimitersIn } from '../../../platform/http/multipart-parts.ts';
 import { ObjectStoreUnavailable } from '../../../platform/object-store/store-errors.ts';
 import type { Database } from '../../../platform/postgres/database.ts';

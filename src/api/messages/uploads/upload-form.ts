@@ -1,8 +1,8 @@
 import { createHash } from 'node:crypto';
 import type { MultipartFile, MultipartValue } from '@fastify/multipart';
 import type { FastifyRequest } from 'fastify';
-import { sniffMediaType } from '../../../messages/media/media-type.ts';
-import type { UploadedFile } from '../../../messages/send/media-uploads.ts';
+import { sniffMediaType } from '../../../features/messages/media/media-type.ts';
+import type { UploadedFile } from '../../../features/messages/send/media-uploads.ts';
 import {
   essenceOf,
   HEAD_BYTES,
@@ -13,7 +13,7 @@ import {
   mediaKindOf,
   SENDABLE_MIME_TYPES,
   uploadedFileName,
-} from '../../../messages/send/uploaded-media.ts';
+} from '../../../features/messages/send/uploaded-media.ts';
 import { ApiError, invalidParameter } from '../../errors/api-error.ts';
 import { mayTakeMs, tooSlow } from '../../shares/client-shares.ts';
 

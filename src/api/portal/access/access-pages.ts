@@ -1,6 +1,6 @@
-import { listTenantWabas } from '../../../accounts/accounts.ts';
+import { listTenantWabas } from '../../../features/accounts/accounts.ts';
+import { switchTenant } from '../../../features/users/sign-in.ts';
 import { parseEncryptionKeys } from '../../../platform/crypto/secret-box.ts';
-import { switchTenant } from '../../../users/sign-in.ts';
 import { dataTable, emptyState } from '../components/table.ts';
 import { formLine } from '../form-values.ts';
 import { action } from '../kits/action.ts';

@@ -1,8 +1,8 @@
 import type { FastifyReply } from 'fastify';
+import { useCode } from '../../../features/users/second-factor.ts';
+import { checkOwnPassword } from '../../../features/users/sign-in.ts';
+import { noteProof } from '../../../features/users/user-sessions.ts';
 import { RequestError } from '../../../platform/request-input.ts';
-import { useCode } from '../../../users/second-factor.ts';
-import { checkOwnPassword } from '../../../users/sign-in.ts';
-import { noteProof } from '../../../users/user-sessions.ts';
 import { csrfField, textField } from '../components/form.ts';
 import { noticeBox } from '../components/notice.ts';
 import { formLine } from '../form-values.ts';

@@ -1,12 +1,12 @@
 import cookie from '@fastify/cookie';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
-import { findWaba } from '../../../accounts/accounts.ts';
 import { countNewAlerts } from '../../../alerts/alerts.ts';
-import { countWaitingKeyRequests } from '../../../keys/key-requests.ts';
+import { findWaba } from '../../../features/accounts/accounts.ts';
+import { countWaitingKeyRequests } from '../../../features/keys/key-requests.ts';
+import { stepOf } from '../../../features/users/sign-in-policy.ts';
+import { findOpenSessions, noteUse, openSession } from '../../../features/users/user-sessions.ts';
 import { parseEncryptionKeys } from '../../../platform/crypto/secret-box.ts';
 import type { Database } from '../../../platform/postgres/database.ts';
-import { stepOf } from '../../../users/sign-in-policy.ts';
-import { findOpenSessions, noteUse, openSession } from '../../../users/user-sessions.ts';
 import { createBatchedLookup } from '../../plugins/batched-lookup.ts';
 import { readFormBodies } from '../../plugins/body-parsers.ts';
 import type { ShareOwner } from '../../shares/connection-shares.ts';

@@ -1,6 +1,6 @@
 import type { CookieSerializeOptions } from '@fastify/cookie';
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import { endSessions } from '../../../users/user-sessions.ts';
+import { endSessions } from '../../../features/users/user-sessions.ts';
 import type { Visit } from '../kits/visit.ts';
 
 /** With this prefix, browsers take a cookie from this host only: no neighbouring subdomain can plant one. */

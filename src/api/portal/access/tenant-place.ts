@@ -1,4 +1,4 @@
-import { listTenantWabas } from '../../../accounts/accounts.ts';
+import { listTenantWabas } from '../../../features/accounts/accounts.ts';
 import type { Database } from '../../../platform/postgres/database.ts';
 import type { TenantPlace, Viewer } from './viewer.ts';
 

@@ -1,8 +1,8 @@
 import type { FastifyRequest } from 'fastify';
+import type { Visitor } from '../../../features/users/sign-in.ts';
+import type { SessionStep } from '../../../features/users/sign-in-policy.ts';
+import type { OpenSession } from '../../../features/users/user-sessions.ts';
 import type { Actor } from '../../../platform/audit/audit.ts';
-import type { Visitor } from '../../../users/sign-in.ts';
-import type { SessionStep } from '../../../users/sign-in-policy.ts';
-import type { OpenSession } from '../../../users/user-sessions.ts';
 
 /**
  * Who looks at a page. `role` and `tenantId` are those of the tenant in which the session is at present; `tenantId` is

@@ -1,4 +1,4 @@
-import { findTenant } from '../../../accounts/accounts.ts';
+import { findTenant } from '../../../features/accounts/accounts.ts';
 import {
   effectivePolicy,
   POLICY_NAMES,
@@ -9,8 +9,8 @@ import {
   readTenantPolicy,
   setTenantPolicy,
   type TenantPolicy,
-} from '../../../accounts/tenant-policies.ts';
-import { readTenantUsage, type TenantUsage } from '../../../accounts/tenant-usage.ts';
+} from '../../../features/accounts/tenant-policies.ts';
+import { readTenantUsage, type TenantUsage } from '../../../features/accounts/tenant-usage.ts';
 import { invalidValue } from '../../../platform/request-input.ts';
 import { PAGES } from '../access/page-access.ts';
 import { pageNotFound } from '../access/page-error.ts';

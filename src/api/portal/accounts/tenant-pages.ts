@@ -1,11 +1,11 @@
+import { removeTenant } from '../../../erasures/account-removal.ts';
 import {
   createTenant,
   findTenant,
   listTenants,
   listTenantWabas,
   renameTenant,
-} from '../../../accounts/accounts.ts';
-import { removeTenant } from '../../../erasures/account-removal.ts';
+} from '../../../features/accounts/accounts.ts';
 import { PAGES } from '../access/page-access.ts';
 import { pageNotFound } from '../access/page-error.ts';
 import { dataTable, emptyState } from '../components/table.ts';

@@ -1,7 +1,11 @@
-import { AccessTokenProblem, listPhoneNumbers, openAccessToken } from '../../../accounts/accounts.ts';
-import { readNumberLookup } from '../../../accounts/followed-numbers.ts';
 import { type Endpoint, listEndpoints } from '../../../engine/endpoint/store.ts';
 import { countWaitingBodies } from '../../../engine/inbox/waiting-bodies.ts';
+import {
+  AccessTokenProblem,
+  listPhoneNumbers,
+  openAccessToken,
+} from '../../../features/accounts/accounts.ts';
+import { readNumberLookup } from '../../../features/accounts/followed-numbers.ts';
 import { readWabaArrivals } from '../../../inbound/inbox-admin.ts';
 import type { SubscribedApp, UpstreamPhoneNumber } from '../../../platform/graph/graph-calls.ts';
 import type { AccountClient } from '../../../platform/graph/graph-client.ts';

@@ -1,4 +1,4 @@
-import { addWaba } from '../../../accounts/wabas.ts';
+import { addWaba } from '../../../features/accounts/wabas.ts';
 import { checkAccessToken, checkUpstreamId, invalidValue } from '../../../platform/request-input.ts';
 import { type Form, type FormPage, formPage } from '../kits/form-page.ts';
 import type { Visit } from '../kits/visit.ts';

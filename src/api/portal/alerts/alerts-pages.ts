@@ -3,7 +3,7 @@ import { Type } from 'typebox';
 import { ALERT_KINDS, alertPath, anchorOf, KINDS, kindsFor } from '../../../alerts/alert-kinds.ts';
 import { alertMailOf } from '../../../alerts/alert-mails.ts';
 import { type AlertViewer, listAlerts, markAlertsRead } from '../../../alerts/alerts.ts';
-import { saveAlertMail } from '../../../users/user-store.ts';
+import { saveAlertMail } from '../../../features/users/user-store.ts';
 import { PAGES, withoutFreshProof } from '../access/page-access.ts';
 import { pageNotFound } from '../access/page-error.ts';
 import { sendPage } from '../access/send-page.ts';

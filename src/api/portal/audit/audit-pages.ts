@@ -1,6 +1,6 @@
 import { Readable } from 'node:stream';
 import type { FastifyReply } from 'fastify';
-import { readTenantPolicy } from '../../../accounts/tenant-policies.ts';
+import { readTenantPolicy } from '../../../features/accounts/tenant-policies.ts';
 import { listAudit, recordBy, type StoredAuditEntry } from '../../../platform/audit/audit.ts';
 import { exportAudit } from '../../../platform/audit/audit-chain.ts';
 import type { Database } from '../../../platform/postgres/database.ts';

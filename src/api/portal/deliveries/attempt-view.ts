@@ -1,5 +1,5 @@
-import type { DeliveryDetail, LoggedAttempt } from '../../../deliveries/log/deliveries.ts';
 import { sentHeaders } from '../../../engine/deliveries/webhook-request.ts';
+import type { DeliveryDetail, LoggedAttempt } from '../../../features/delivery-log/deliveries.ts';
 import { ADDRESS_REFUSED_TEXT, shownUrl } from '../../../platform/http/outbound-url.ts';
 import { publicEventId } from '../../../platform/public-ids.ts';
 import type { Viewer } from '../access/viewer.ts';

@@ -1,9 +1,9 @@
-import { DELIVERY_STATES } from '../../../deliveries/log/deliveries.ts';
-import type { GivenDeliveryFilter } from '../../../deliveries/search/delivery-filter.ts';
-import type { DeliveryPosition } from '../../../deliveries/search/delivery-scan.ts';
-import { type DeliverySearch, searchDeliveries } from '../../../deliveries/search/delivery-search.ts';
-import { type FoundObject, findObjects } from '../../../deliveries/search/find-objects.ts';
 import { listEndpoints } from '../../../engine/endpoint/store.ts';
+import { DELIVERY_STATES } from '../../../features/delivery-log/deliveries.ts';
+import type { GivenDeliveryFilter } from '../../../features/delivery-log/delivery-filter.ts';
+import type { DeliveryPosition } from '../../../features/delivery-log/delivery-scan.ts';
+import { type DeliverySearch, searchDeliveries } from '../../../features/delivery-log/delivery-search.ts';
+import { type FoundObject, findObjects } from '../../../features/delivery-log/find-objects.ts';
 import { ALL_UPSTREAM, EVENT_TYPES, upstreamTypeOf } from '../../../platform/event-type.ts';
 import { isPublicId } from '../../../platform/public-ids.ts';
 import { invalidValue, type RequestError } from '../../../platform/request-input.ts';

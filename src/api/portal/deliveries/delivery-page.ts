@@ -1,17 +1,17 @@
-import { endpointsThatFilter } from '../../../deliveries/filtered-endpoints.ts';
-import type { DeliveryDetail } from '../../../deliveries/log/deliveries.ts';
-import { findEvent } from '../../../deliveries/log/events.ts';
-import { obstacleToRetry, retryDelivery } from '../../../deliveries/retry-now.ts';
+import type { DeliveryDetail } from '../../../features/delivery-log/deliveries.ts';
+import { findEvent } from '../../../features/delivery-log/events.ts';
 import {
   cancelDelivery,
   type DeliveryReport,
   deliveryOf,
-} from '../../../deliveries/search/shown-delivery.ts';
+} from '../../../features/delivery-log/shown-delivery.ts';
+import { endpointsThatFilter } from '../../../features/endpoints/filtered-endpoints.ts';
+import { obstacleToRetry, retryDelivery } from '../../../features/endpoints/retry-now.ts';
+import { startReplay } from '../../../features/replays/replays.ts';
 import { openEventIdHash } from '../../../platform/crypto/installation-secret.ts';
 import { publicDeliveryId, publicEventId } from '../../../platform/public-ids.ts';
 import { workflowListUrl, workflowUrl } from '../../../platform/temporal/client-connection.ts';
 import { eventQuery } from '../../../platform/temporal/workflow-options.ts';
-import { startReplay } from '../../../replays/replays.ts';
 import { PAGES } from '../access/page-access.ts';
 import { pageNotFound } from '../access/page-error.ts';
 import type { Viewer } from '../access/viewer.ts';

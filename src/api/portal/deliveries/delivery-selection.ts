@@ -1,6 +1,6 @@
 import { Type } from 'typebox';
-import { retryDelivery } from '../../../deliveries/retry-now.ts';
-import { cancelDelivery, wabaOfDelivery } from '../../../deliveries/search/shown-delivery.ts';
+import { cancelDelivery, wabaOfDelivery } from '../../../features/delivery-log/shown-delivery.ts';
+import { retryDelivery } from '../../../features/endpoints/retry-now.ts';
 import { invalidValue } from '../../../platform/request-input.ts';
 import { PAGES } from '../access/page-access.ts';
 import { orShown } from '../access/page-error.ts';

@@ -1,4 +1,4 @@
-import type { DeliveryState, ListedDelivery } from '../../../deliveries/log/deliveries.ts';
+import type { DeliveryState, ListedDelivery } from '../../../features/delivery-log/deliveries.ts';
 import { publicDeliveryId } from '../../../platform/public-ids.ts';
 import type { Viewer } from '../access/viewer.ts';
 import { badge } from '../components/badge.ts';

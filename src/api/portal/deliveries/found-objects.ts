@@ -1,4 +1,4 @@
-import type { FoundObject } from '../../../deliveries/search/find-objects.ts';
+import type { FoundObject } from '../../../features/delivery-log/find-objects.ts';
 import { dataTable } from '../components/table.ts';
 import { columnTime } from '../components/time.ts';
 import { html, type Markup, nothing } from '../markup.ts';

@@ -1,4 +1,4 @@
-import type { EndpointStatus } from '../../../endpoints/endpoints.ts';
+import type { EndpointStatus } from '../../../features/endpoints/endpoints.ts';
 import type { Viewer } from '../access/viewer.ts';
 import { actionButton, postForm, textArea } from '../components/form.ts';
 import { detailList } from '../components/table.ts';

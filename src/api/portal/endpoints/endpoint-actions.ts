@@ -1,10 +1,10 @@
 import type { TProperties } from 'typebox';
-import { retryEndpoint } from '../../../deliveries/retry-now.ts';
-import { setClientCertificate } from '../../../endpoints/endpoint-certificate.ts';
-import { deleteEndpoint, enableEndpoint, holdEndpoint } from '../../../endpoints/endpoint-modes.ts';
-import { rotateSecret, rotateSigningKey } from '../../../endpoints/endpoint-secrets.ts';
-import { endpointStatus } from '../../../endpoints/endpoints.ts';
 import { shownCount } from '../../../engine/queue/waiting.ts';
+import { setClientCertificate } from '../../../features/endpoints/endpoint-certificate.ts';
+import { deleteEndpoint, enableEndpoint, holdEndpoint } from '../../../features/endpoints/endpoint-modes.ts';
+import { rotateSecret, rotateSigningKey } from '../../../features/endpoints/endpoint-secrets.ts';
+import { endpointStatus } from '../../../features/endpoints/endpoints.ts';
+import { retryEndpoint } from '../../../features/endpoints/retry-now.ts';
 import { invalidValue } from '../../../platform/request-input.ts';
 import { PAGES } from '../access/page-access.ts';
 import { utcText } from '../components/time.ts';

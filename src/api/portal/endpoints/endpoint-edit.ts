@@ -1,13 +1,3 @@
-import { listPhoneNumbers } from '../../../accounts/accounts.ts';
-import type { EndpointMove } from '../../../endpoints/endpoint-headers.ts';
-import {
-  addEndpoint,
-  type EndpointStatus,
-  endpointStatus,
-  sameUrlNotice,
-  updateEndpoint,
-} from '../../../endpoints/endpoints.ts';
-import { checkWabaUrl } from '../../../endpoints/url-check.ts';
 import {
   type InstallationSettings,
   installationSettings,
@@ -15,6 +5,16 @@ import {
   textOf,
 } from '../../../engine/endpoint/setting.ts';
 import { type AnySetting, type SettingName, settingsOf } from '../../../engine/endpoint/settings.ts';
+import { listPhoneNumbers } from '../../../features/accounts/accounts.ts';
+import type { EndpointMove } from '../../../features/endpoints/endpoint-headers.ts';
+import {
+  addEndpoint,
+  type EndpointStatus,
+  endpointStatus,
+  sameUrlNotice,
+  updateEndpoint,
+} from '../../../features/endpoints/endpoints.ts';
+import { checkWabaUrl } from '../../../features/endpoints/url-check.ts';
 import { RateLimitError, RequestError } from '../../../platform/request-input.ts';
 import { PAGES } from '../access/page-access.ts';
 import { type Viewer, wabaOf } from '../access/viewer.ts';

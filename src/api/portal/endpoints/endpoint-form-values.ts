@@ -1,11 +1,11 @@
-import type { EndpointOptions } from '../../../endpoints/endpoint-options.ts';
-import type { EndpointView } from '../../../endpoints/endpoints.ts';
 import {
   type AnySetting,
   type GivenSettings,
   type SettingName,
   settingsOf,
 } from '../../../engine/endpoint/settings.ts';
+import type { EndpointOptions } from '../../../features/endpoints/endpoint-options.ts';
+import type { EndpointView } from '../../../features/endpoints/endpoints.ts';
 import { RequestError } from '../../../platform/request-input.ts';
 import { type FormValues, formLine, formLines } from '../form-values.ts';
 

@@ -1,11 +1,14 @@
-import { searchDeliveries } from '../../../deliveries/search/delivery-search.ts';
-import { type EndpointStep, readEndpointStatistics } from '../../../endpoints/endpoint-statistics.ts';
-import { type EndpointStatus, sameUrlNotice, sameUrlOf } from '../../../endpoints/endpoints.ts';
 import { readLastErrors } from '../../../engine/deliveries/backlog.ts';
 import { countRecentlyFailed } from '../../../engine/endpoint/endpoint-failures.ts';
 import { countDeliveredSince } from '../../../engine/endpoint/recovery.ts';
 import { troubleWorkflowId } from '../../../engine/queue/trouble.ts';
 import { shownCount } from '../../../engine/queue/waiting.ts';
+import { searchDeliveries } from '../../../features/delivery-log/delivery-search.ts';
+import {
+  type EndpointStep,
+  readEndpointStatistics,
+} from '../../../features/endpoints/endpoint-statistics.ts';
+import { type EndpointStatus, sameUrlNotice, sameUrlOf } from '../../../features/endpoints/endpoints.ts';
 import type { RequestError } from '../../../platform/request-input.ts';
 import { workflowUrl } from '../../../platform/temporal/client-connection.ts';
 import { PAGES } from '../access/page-access.ts';

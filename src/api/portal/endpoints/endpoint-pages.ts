@@ -1,8 +1,11 @@
-import { type DeliveryReport, deliveryOf } from '../../../deliveries/search/shown-delivery.ts';
-import { sendTestEvent } from '../../../deliveries/test-event.ts';
-import { type EndpointActivity, readEndpointActivity } from '../../../endpoints/endpoint-statistics.ts';
-import { type EndpointStatus, endpointStatus, endpointsOf } from '../../../endpoints/endpoints.ts';
 import { MAX_SHOWN_WAITING } from '../../../engine/queue/waiting.ts';
+import { type DeliveryReport, deliveryOf } from '../../../features/delivery-log/shown-delivery.ts';
+import {
+  type EndpointActivity,
+  readEndpointActivity,
+} from '../../../features/endpoints/endpoint-statistics.ts';
+import { type EndpointStatus, endpointStatus, endpointsOf } from '../../../features/endpoints/endpoints.ts';
+import { sendTestEvent } from '../../../features/endpoints/test-event.ts';
 import { publicDeliveryId } from '../../../platform/public-ids.ts';
 import { PAGES, withoutFreshProof } from '../access/page-access.ts';
 import type { Viewer } from '../access/viewer.ts';

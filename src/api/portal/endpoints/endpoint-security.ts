@@ -1,4 +1,4 @@
-import type { EndpointStatus } from '../../../endpoints/endpoints.ts';
+import type { EndpointStatus } from '../../../features/endpoints/endpoints.ts';
 import type { RequestError } from '../../../platform/request-input.ts';
 import { PAGES } from '../access/page-access.ts';
 import type { Viewer } from '../access/viewer.ts';

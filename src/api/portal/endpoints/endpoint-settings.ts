@@ -1,6 +1,6 @@
-import type { EndpointView } from '../../../endpoints/endpoints.ts';
 import { type InstallationSettings, installationSettings, textOf } from '../../../engine/endpoint/setting.ts';
 import { type AnySetting, settingsOf } from '../../../engine/endpoint/settings.ts';
+import type { EndpointView } from '../../../features/endpoints/endpoints.ts';
 import { PAGES } from '../access/page-access.ts';
 import { detailList } from '../components/table.ts';
 import { exactTime } from '../components/time.ts';

@@ -1,4 +1,4 @@
-import { type EndpointStatus, endpointStatus } from '../../../endpoints/endpoints.ts';
+import { type EndpointStatus, endpointStatus } from '../../../features/endpoints/endpoints.ts';
 import type { RequestError } from '../../../platform/request-input.ts';
 import type { Viewer } from '../access/viewer.ts';
 import { actionButton } from '../components/form.ts';

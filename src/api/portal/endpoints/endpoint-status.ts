@@ -1,6 +1,6 @@
-import type { EndpointActivity } from '../../../endpoints/endpoint-statistics.ts';
 import type { Endpoint } from '../../../engine/endpoint/store.ts';
 import { shownCount, type WaitingDeliveries } from '../../../engine/queue/waiting.ts';
+import type { EndpointActivity } from '../../../features/endpoints/endpoint-statistics.ts';
 import { shownUrl } from '../../../platform/http/outbound-url.ts';
 import type { Viewer } from '../access/viewer.ts';
 import { badge } from '../components/badge.ts';

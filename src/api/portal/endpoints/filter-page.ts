@@ -1,6 +1,6 @@
-import { listEvents, readEventBodies } from '../../../deliveries/log/events.ts';
-import { endpointStatus } from '../../../endpoints/endpoints.ts';
 import { CONDITION_FORMS, checkFilter, filterOf } from '../../../engine/endpoint/event-filter.ts';
+import { listEvents, readEventBodies } from '../../../features/delivery-log/events.ts';
+import { endpointStatus } from '../../../features/endpoints/endpoints.ts';
 import { includesType } from '../../../platform/event-type.ts';
 import { isMembers } from '../../../platform/json/json-members.ts';
 import { publicEventId } from '../../../platform/public-ids.ts';

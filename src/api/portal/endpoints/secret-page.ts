@@ -1,4 +1,4 @@
-import type { EndpointView } from '../../../endpoints/endpoints.ts';
+import type { EndpointView } from '../../../features/endpoints/endpoints.ts';
 import { codeBlock } from '../components/copyable.ts';
 import type { Visit } from '../kits/visit.ts';
 import { type Child, html, type Markup } from '../markup.ts';

@@ -1,4 +1,3 @@
-import { readCustomerReference } from '../../../customers/customer-reference.ts';
 import {
   type ErasureView,
   eraseConversation,
@@ -8,6 +7,7 @@ import {
   eraseWaba,
 } from '../../../erasures/erasures.ts';
 import { exportCustomer } from '../../../erasures/export-customer.ts';
+import { readCustomerReference } from '../../../features/customers/customer-reference.ts';
 import { invalidValue } from '../../../platform/request-input.ts';
 import { sendExport } from '../../erasures/send-export.ts';
 import { PAGES } from '../access/page-access.ts';

@@ -1,11 +1,11 @@
 import { Type } from 'typebox';
-import { type KeyRequest, keyRequestWorkflowId } from '../../../keys/key-request-store.ts';
+import { type KeyRequest, keyRequestWorkflowId } from '../../../features/keys/key-request-store.ts';
 import {
   decideKeyRequest,
   keyRequestOf,
   pastKeyRequests,
   waitingKeyRequests,
-} from '../../../keys/key-requests.ts';
+} from '../../../features/keys/key-requests.ts';
 import { invalidValue, type RequestError } from '../../../platform/request-input.ts';
 import { workflowUrl } from '../../../platform/temporal/client-connection.ts';
 import { PAGES } from '../access/page-access.ts';

@@ -1,7 +1,7 @@
-import { API_KEY_SCOPES, type ApiKeyScope, LEAST_SCOPES } from '../../../keys/api-key.ts';
-import type { ApiKeyDetails } from '../../../keys/api-key-store.ts';
-import type { GivenKeyRequest } from '../../../keys/key-requests.ts';
-import { KEY_RECIPIENTS, type SendLimits } from '../../../keys/send-limits.ts';
+import { API_KEY_SCOPES, type ApiKeyScope, LEAST_SCOPES } from '../../../features/keys/api-key.ts';
+import type { ApiKeyDetails } from '../../../features/keys/api-key-store.ts';
+import type { GivenKeyRequest } from '../../../features/keys/key-requests.ts';
+import { KEY_RECIPIENTS, type SendLimits } from '../../../features/keys/send-limits.ts';
 import { linesOf } from '../form-values.ts';
 import type { FormField } from '../kits/form-fields.ts';
 import type { Given } from '../kits/form-page.ts';

@@ -1,9 +1,14 @@
 import type { FastifyReply } from 'fastify';
-import type { ApiKeyDetails } from '../../../keys/api-key-store.ts';
-import { limitKey, listKeys, revokeKey } from '../../../keys/api-keys.ts';
-import type { KeyRequest } from '../../../keys/key-request-store.ts';
-import { keyRequestOf, keyRequestsOf, requestKey, withdrawKeyRequest } from '../../../keys/key-requests.ts';
-import { type RevealedKey, revealKey } from '../../../keys/reveal-key.ts';
+import type { ApiKeyDetails } from '../../../features/keys/api-key-store.ts';
+import { limitKey, listKeys, revokeKey } from '../../../features/keys/api-keys.ts';
+import type { KeyRequest } from '../../../features/keys/key-request-store.ts';
+import {
+  keyRequestOf,
+  keyRequestsOf,
+  requestKey,
+  withdrawKeyRequest,
+} from '../../../features/keys/key-requests.ts';
+import { type RevealedKey, revealKey } from '../../../features/keys/reveal-key.ts';
 import type { RequestError } from '../../../platform/request-input.ts';
 import { PAGES } from '../access/page-access.ts';
 import { pageNotFound, roleRefused } from '../access/page-error.ts';

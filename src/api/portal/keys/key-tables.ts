@@ -1,6 +1,6 @@
-import type { ApiKeyDetails } from '../../../keys/api-key-store.ts';
-import type { KeyRequest, KeyRequestState } from '../../../keys/key-request-store.ts';
-import { type SendLimits, sendLimitTexts } from '../../../keys/send-limits.ts';
+import type { ApiKeyDetails } from '../../../features/keys/api-key-store.ts';
+import type { KeyRequest, KeyRequestState } from '../../../features/keys/key-request-store.ts';
+import { type SendLimits, sendLimitTexts } from '../../../features/keys/send-limits.ts';
 import { badge, type Tone } from '../components/badge.ts';
 import { timeAgo } from '../components/time.ts';
 import type { ListColumn } from '../kits/list-page.ts';

@@ -1,6 +1,6 @@
 import type { FastifyContextConfig, FastifyReply, FastifyRequest } from 'fastify';
+import type { Visitor } from '../../../features/users/sign-in.ts';
 import { type Actor, type Audited, recordReads } from '../../../platform/audit/audit.ts';
-import type { Visitor } from '../../../users/sign-in.ts';
 import { accountObjectId } from '../../external/schema-kit.ts';
 import {
   actorOf,

@@ -1,17 +1,17 @@
-import { listGroupMembers } from '../../../customers/groups.ts';
-import type { MessageOrigin } from '../../../messages/app-messages.ts';
+import { listGroupMembers } from '../../../features/customers/groups.ts';
+import type { MessageOrigin } from '../../../features/messages/app-messages.ts';
 import {
   type ConversationDetail,
   findConversation,
   MAX_COUNTED_MESSAGES,
-} from '../../../messages/conversations/conversations.ts';
+} from '../../../features/messages/conversations/conversations.ts';
 import {
   type ConversationMessage,
   listAnnotations,
   listConversationMessages,
   type MessageAnnotation,
-} from '../../../messages/conversations/message-list.ts';
-import { listParticipants } from '../../../messages/conversations/participants.ts';
+} from '../../../features/messages/conversations/message-list.ts';
+import { listParticipants } from '../../../features/messages/conversations/participants.ts';
 import { type Members, membersOf } from '../../../platform/json/json-members.ts';
 import { annotationMembers, editedContent, mediaAddress, mediaErrorOf } from '../../messages/message-json.ts';
 import { PAGES } from '../access/page-access.ts';

@@ -1,10 +1,13 @@
 import { Type } from 'typebox';
-import { customerReferenceOf, NO_CUSTOMER } from '../../../customers/customer-reference.ts';
+import { customerReferenceOf, NO_CUSTOMER } from '../../../features/customers/customer-reference.ts';
 import {
   type ConversationPreview,
   previewConversations,
-} from '../../../messages/conversations/conversation-previews.ts';
-import { type ConversationRow, listConversations } from '../../../messages/conversations/conversations.ts';
+} from '../../../features/messages/conversations/conversation-previews.ts';
+import {
+  type ConversationRow,
+  listConversations,
+} from '../../../features/messages/conversations/conversations.ts';
 import { membersOf } from '../../../platform/json/json-members.ts';
 import { pageOf } from '../../external/page.ts';
 import { PAGES, searchOf } from '../access/page-access.ts';

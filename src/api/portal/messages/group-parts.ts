@@ -1,6 +1,6 @@
-import type { GroupMember } from '../../../customers/groups.ts';
-import type { ConversationDetail } from '../../../messages/conversations/conversations.ts';
-import type { Participant } from '../../../messages/conversations/participants.ts';
+import type { GroupMember } from '../../../features/customers/groups.ts';
+import type { ConversationDetail } from '../../../features/messages/conversations/conversations.ts';
+import type { Participant } from '../../../features/messages/conversations/participants.ts';
 import { badge, type Tone } from '../components/badge.ts';
 import { copyable } from '../components/copyable.ts';
 import { dataTable } from '../components/table.ts';

@@ -1,5 +1,4 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { listUnfollowedWabas, type UnfollowedWaba } from '../../../accounts/followed-numbers.ts';
 import {
   type Backlog,
   countTroubledEndpoints,
@@ -12,6 +11,7 @@ import {
 } from '../../../engine/deliveries/backlog.ts';
 import { LATELY_MINUTES } from '../../../engine/deliveries/loop/run-share.ts';
 import { countWaiting, shownCount, type WaitingDeliveries } from '../../../engine/queue/waiting.ts';
+import { listUnfollowedWabas, type UnfollowedWaba } from '../../../features/accounts/followed-numbers.ts';
 import {
   countInbox,
   listQuarantineReasons,

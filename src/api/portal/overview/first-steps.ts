@@ -1,6 +1,6 @@
-import { readEndpointActivity } from '../../../endpoints/endpoint-statistics.ts';
-import type { EndpointStatus } from '../../../endpoints/endpoints.ts';
-import { listKeys } from '../../../keys/api-keys.ts';
+import { readEndpointActivity } from '../../../features/endpoints/endpoint-statistics.ts';
+import type { EndpointStatus } from '../../../features/endpoints/endpoints.ts';
+import { listKeys } from '../../../features/keys/api-keys.ts';
 import { endpointPath, endpointsPath } from '../endpoints/endpoint-status.ts';
 import type { Visit } from '../kits/visit.ts';
 import { html, type Markup, nothing } from '../markup.ts';

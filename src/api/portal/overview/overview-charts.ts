@@ -1,6 +1,6 @@
 import { type ScaleLinear, scaleBand, scaleLinear, scalePoint } from 'd3-scale';
 import { line } from 'd3-shape';
-import type { ChartSpan, LatencyStep, OutcomeStep } from '../../../deliveries/search/tenant-overview.ts';
+import type { ChartSpan, LatencyStep, OutcomeStep } from '../../../features/delivery-log/tenant-overview.ts';
 import { dataTable } from '../components/table.ts';
 import { durationText } from '../components/time.ts';
 import { type Child, html, type Markup } from '../markup.ts';

@@ -1,14 +1,14 @@
-import { searchDeliveries } from '../../../deliveries/search/delivery-search.ts';
+import { countRecentlyFailed } from '../../../engine/endpoint/endpoint-failures.ts';
+import { MAX_SHOWN_WAITING, shownCount } from '../../../engine/queue/waiting.ts';
+import { searchDeliveries } from '../../../features/delivery-log/delivery-search.ts';
 import {
   CHART_SPANS,
   type LatencyStep,
   type OutcomeStep,
   readLatency,
   readOutcomes,
-} from '../../../deliveries/search/tenant-overview.ts';
-import { type EndpointStatus, endpointsOf } from '../../../endpoints/endpoints.ts';
-import { countRecentlyFailed } from '../../../engine/endpoint/endpoint-failures.ts';
-import { MAX_SHOWN_WAITING, shownCount } from '../../../engine/queue/waiting.ts';
+} from '../../../features/delivery-log/tenant-overview.ts';
+import { type EndpointStatus, endpointsOf } from '../../../features/endpoints/endpoints.ts';
 import { PAGES } from '../access/page-access.ts';
 import { dataTable, type Stat, statRow } from '../components/table.ts';
 import { durationText } from '../components/time.ts';

@@ -1,5 +1,5 @@
+import type { GivenSelection } from '../../../features/replays/replay-input.ts';
 import { RequestError } from '../../../platform/request-input.ts';
-import type { GivenSelection } from '../../../replays/replay-input.ts';
 import { type FormValues, formLine, formLines } from '../form-values.ts';
 
 export type ReplayFormValues = {

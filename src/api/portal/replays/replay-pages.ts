@@ -1,11 +1,6 @@
 import { listEndpoints } from '../../../engine/endpoint/store.ts';
-import { ALL_UPSTREAM, EVENT_TYPES, upstreamTypeOf } from '../../../platform/event-type.ts';
-import { shownUrl } from '../../../platform/http/outbound-url.ts';
-import type { RequestError } from '../../../platform/request-input.ts';
-import { workflowUrl } from '../../../platform/temporal/client-connection.ts';
-import { KNOWN_FIELDS } from '../../../platform/upstream-fields.ts';
-import { REPLAYABLE_STATES, type ReplayCount } from '../../../replays/replay-selection.ts';
-import { replayWorkflowId } from '../../../replays/replay-store.ts';
+import { REPLAYABLE_STATES, type ReplayCount } from '../../../features/replays/replay-selection.ts';
+import { replayWorkflowId } from '../../../features/replays/replay-store.ts';
 import {
   countReplay,
   type ReplayView,
@@ -13,7 +8,12 @@ import {
   replaysOf,
   startReplay,
   switchReplay,
-} from '../../../replays/replays.ts';
+} from '../../../features/replays/replays.ts';
+import { ALL_UPSTREAM, EVENT_TYPES, upstreamTypeOf } from '../../../platform/event-type.ts';
+import { shownUrl } from '../../../platform/http/outbound-url.ts';
+import type { RequestError } from '../../../platform/request-input.ts';
+import { workflowUrl } from '../../../platform/temporal/client-connection.ts';
+import { KNOWN_FIELDS } from '../../../platform/upstream-fields.ts';
 import { PAGES, withoutFreshProof } from '../access/page-access.ts';
 import type { Viewer } from '../access/viewer.ts';
 import {

@@ -1,5 +1,5 @@
-import type { ReplayOutcomes } from '../../../replays/replay-store.ts';
-import type { ReplayView } from '../../../replays/replays.ts';
+import type { ReplayOutcomes } from '../../../features/replays/replay-store.ts';
+import type { ReplayView } from '../../../features/replays/replays.ts';
 import { badge } from '../components/badge.ts';
 import { statRow } from '../components/table.ts';
 import { html, type Markup } from '../markup.ts';

@@ -1,8 +1,8 @@
-import { endOwnSessions } from '../../../users/session-list.ts';
-import { changePassword } from '../../../users/sign-in.ts';
-import { confirmNotices, listUserNotices } from '../../../users/user-notices.ts';
-import { listSessions } from '../../../users/user-sessions.ts';
-import { findUser, type User } from '../../../users/user-store.ts';
+import { endOwnSessions } from '../../../features/users/session-list.ts';
+import { changePassword } from '../../../features/users/sign-in.ts';
+import { confirmNotices, listUserNotices } from '../../../features/users/user-notices.ts';
+import { listSessions } from '../../../features/users/user-sessions.ts';
+import { findUser, type User } from '../../../features/users/user-store.ts';
 import { accountObjectId } from '../../external/schema-kit.ts';
 import { PAGES, withFreshProof, withoutFreshProof } from '../access/page-access.ts';
 import { pageNotFound } from '../access/page-error.ts';

@@ -1,12 +1,12 @@
-import { RequestError } from '../../../platform/request-input.ts';
-import type { Invitation } from '../../../users/invitation-store.ts';
+import type { Invitation } from '../../../features/users/invitation-store.ts';
 import {
   acceptInvitation,
   invitationBehind,
   joinWithAccount,
   unknownInvitation,
-} from '../../../users/invitations.ts';
-import { setPasswordByLink } from '../../../users/password-links.ts';
+} from '../../../features/users/invitations.ts';
+import { setPasswordByLink } from '../../../features/users/password-links.ts';
+import { RequestError } from '../../../platform/request-input.ts';
 import { PAGES } from '../access/page-access.ts';
 import { PageError, pageNotFound } from '../access/page-error.ts';
 import { beginInBrowser, sessionCookie } from '../access/session-cookie.ts';

@@ -11,8 +11,8 @@ import {
   randomPKCECodeVerifier,
   randomState,
 } from 'openid-client';
+import type { ProvenPerson } from '../../../features/users/oidc-sign-in.ts';
 import type { Config } from '../../../platform/config/config.ts';
-import type { ProvenPerson } from '../../../users/oidc-sign-in.ts';
 
 /** What has to be kept from the start of a sign-in to its end, and must not be changed by the browser. */
 export type OidcAttempt = { state: string; nonce: string; verifier: string };

@@ -1,6 +1,6 @@
 import type { FastifyReply } from 'fastify';
-import type { Invitation } from '../../../users/invitation-store.ts';
-import { invitationsForProven, joinProven, type ProvenPerson } from '../../../users/oidc-sign-in.ts';
+import type { Invitation } from '../../../features/users/invitation-store.ts';
+import { invitationsForProven, joinProven, type ProvenPerson } from '../../../features/users/oidc-sign-in.ts';
 import { accountObjectId } from '../../external/schema-kit.ts';
 import { PAGES } from '../access/page-access.ts';
 import { PageError } from '../access/page-error.ts';

@@ -7,8 +7,8 @@ import {
   proveAtProvider,
   signInProven,
   unlinkIdentity,
-} from '../../../users/oidc-sign-in.ts';
-import { checkOwnPassword } from '../../../users/sign-in.ts';
+} from '../../../features/users/oidc-sign-in.ts';
+import { checkOwnPassword } from '../../../features/users/sign-in.ts';
 import { PAGES, withFreshProof } from '../access/page-access.ts';
 import { PageError } from '../access/page-error.ts';
 import { beginInBrowser, oidcCookie } from '../access/session-cookie.ts';

@@ -7,9 +7,9 @@ import {
   recoveryCodesLeft,
   removeSecondFactor,
   renewRecoveryCodes,
-} from '../../../users/second-factor.ts';
-import { isSecondFactorRequired } from '../../../users/sign-in-policy.ts';
-import { refuseMarkedSession } from '../../../users/user-authority.ts';
+} from '../../../features/users/second-factor.ts';
+import { isSecondFactorRequired } from '../../../features/users/sign-in-policy.ts';
+import { refuseMarkedSession } from '../../../features/users/user-authority.ts';
 import { PAGES, withFreshProof, withoutFreshProof } from '../access/page-access.ts';
 import { pageNotFound } from '../access/page-error.ts';
 import { formCookie, sessionCookie } from '../access/session-cookie.ts';

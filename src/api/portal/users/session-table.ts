@@ -1,5 +1,5 @@
-import type { UserNotice } from '../../../users/user-notices.ts';
-import type { SessionSummary } from '../../../users/user-sessions.ts';
+import type { UserNotice } from '../../../features/users/user-notices.ts';
+import type { SessionSummary } from '../../../features/users/user-sessions.ts';
 import type { Viewer } from '../access/viewer.ts';
 import { badge } from '../components/badge.ts';
 import { actionButton, csrfField } from '../components/form.ts';

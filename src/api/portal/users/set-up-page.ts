@@ -1,14 +1,14 @@
 import type { Logger } from 'pino';
-import type { Config } from '../../../platform/config/config.ts';
-import { parseEncryptionKeys } from '../../../platform/crypto/secret-box.ts';
-import type { Database } from '../../../platform/postgres/database.ts';
 import {
   createFirstOperator,
   mayBeSetUp,
   type SetUpTools,
   setUpPath,
-} from '../../../users/first-operator.ts';
-import { hasUsers } from '../../../users/user-store.ts';
+} from '../../../features/users/first-operator.ts';
+import { hasUsers } from '../../../features/users/user-store.ts';
+import type { Config } from '../../../platform/config/config.ts';
+import { parseEncryptionKeys } from '../../../platform/crypto/secret-box.ts';
+import type { Database } from '../../../platform/postgres/database.ts';
 import { PAGES } from '../access/page-access.ts';
 import { orShown, PageError } from '../access/page-error.ts';
 import { beginInBrowser } from '../access/session-cookie.ts';

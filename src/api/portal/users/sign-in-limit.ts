@@ -1,10 +1,10 @@
 import { createHash, createHmac, hkdfSync, timingSafeEqual } from 'node:crypto';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { RateLimiterPostgres, RateLimiterRes } from 'rate-limiter-flexible';
+import { hasEmail } from '../../../features/users/user-store.ts';
 import { newSecretToken } from '../../../platform/crypto/secret-box.ts';
 import { countedAddress, widerNetworks } from '../../../platform/http/counted-address.ts';
 import type { Database } from '../../../platform/postgres/database.ts';
-import { hasEmail } from '../../../users/user-store.ts';
 import { tooManyAttempts } from '../access/page-error.ts';
 import { deviceCookie } from '../access/session-cookie.ts';
 

@@ -1,5 +1,5 @@
-import { emailOf } from '../../../mail/email-address.ts';
-import { signIn, signOut } from '../../../users/sign-in.ts';
+import { emailOf } from '../../../features/mail/email-address.ts';
+import { signIn, signOut } from '../../../features/users/sign-in.ts';
 import { PAGES, withoutFreshProof } from '../access/page-access.ts';
 import { beginInBrowser, oidcCookie, provenCookie, sessionCookie } from '../access/session-cookie.ts';
 import { viewerIfAny } from '../access/viewer.ts';

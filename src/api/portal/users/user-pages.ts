@@ -1,12 +1,12 @@
-import { mailerOf } from '../../../mail/mails.ts';
-import { type Invitation, listInvitations } from '../../../users/invitation-store.ts';
+import { mailerOf } from '../../../features/mail/mails.ts';
+import { type Invitation, listInvitations } from '../../../features/users/invitation-store.ts';
 import {
   inviteUser,
   type LinkTools,
   type MadeInvitation,
   withdrawInvitation,
-} from '../../../users/invitations.ts';
-import { makePasswordLink } from '../../../users/password-links.ts';
+} from '../../../features/users/invitations.ts';
+import { makePasswordLink } from '../../../features/users/password-links.ts';
 import { copyable } from '../components/copyable.ts';
 import { actionButton, csrfField } from '../components/form.ts';
 import { emptyState } from '../components/table.ts';

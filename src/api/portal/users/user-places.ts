@@ -1,10 +1,10 @@
-import { listTenants } from '../../../accounts/accounts.ts';
+import { listTenants } from '../../../features/accounts/accounts.ts';
+import { changeRole, disableMember, enableMember, removeMember } from '../../../features/users/members.ts';
+import { listMembers, type Member } from '../../../features/users/memberships.ts';
+import type { Authority, TenantAuthority } from '../../../features/users/user-authority.ts';
+import { listUsers, type Membership, type User } from '../../../features/users/user-store.ts';
+import { disableUser, enableUser, removeUser, userNamed } from '../../../features/users/users.ts';
 import { invalidValue } from '../../../platform/request-input.ts';
-import { changeRole, disableMember, enableMember, removeMember } from '../../../users/members.ts';
-import { listMembers, type Member } from '../../../users/memberships.ts';
-import type { Authority, TenantAuthority } from '../../../users/user-authority.ts';
-import { listUsers, type Membership, type User } from '../../../users/user-store.ts';
-import { disableUser, enableUser, removeUser, userNamed } from '../../../users/users.ts';
 import { PAGES } from '../access/page-access.ts';
 import { pageNotFound } from '../access/page-error.ts';
 import { badge } from '../components/badge.ts';

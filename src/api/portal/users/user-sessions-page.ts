@@ -1,6 +1,6 @@
-import { confirmPassword } from '../../../users/password-links.ts';
-import { resetSecondFactor } from '../../../users/second-factor.ts';
-import { endSessionsUnder, sessionsUnder } from '../../../users/session-list.ts';
+import { confirmPassword } from '../../../features/users/password-links.ts';
+import { resetSecondFactor } from '../../../features/users/second-factor.ts';
+import { endSessionsUnder, sessionsUnder } from '../../../features/users/session-list.ts';
 import { accountObjectId } from '../../external/schema-kit.ts';
 import { PAGES, withoutFreshProof } from '../access/page-access.ts';
 import { badge } from '../components/badge.ts';

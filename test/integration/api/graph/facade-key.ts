@@ -1,5 +1,10 @@
-import { type ApiKeyScope, apiKeyHints, hashApiKey, newApiKey } from '../../../../src/keys/api-key.ts';
-import { insertApiKey } from '../../../../src/keys/api-key-store.ts';
+import {
+  type ApiKeyScope,
+  apiKeyHints,
+  hashApiKey,
+  newApiKey,
+} from '../../../../src/features/keys/api-key.ts';
+import { insertApiKey } from '../../../../src/features/keys/api-key-store.ts';
 import type { Database } from '../../../../src/platform/postgres/database.ts';
 
 /** Adds a key that may call the facade only, with every call unless scopes are named. */

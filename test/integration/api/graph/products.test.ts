@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import type { ApiKeyScope } from '../../../../src/keys/api-key.ts';
+import type { ApiKeyScope } from '../../../../src/features/keys/api-key.ts';
 import { filled, memberAt, PRODUCTS, type ProductCall } from '../../../support/cloud-api-products.ts';
 import { type SendingStack, startSendingStack } from '../../messages/send/sending-stack.ts';
 import { addFacadeKey } from './facade-key.ts';

@@ -1,8 +1,8 @@
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { afterAll } from 'vitest';
-import { accessTokenPlace } from '../../../../src/accounts/sealed-columns.ts';
 import type { ApiDependencies } from '../../../../src/api/app.ts';
+import { accessTokenPlace } from '../../../../src/features/accounts/sealed-columns.ts';
 import type { Database } from '../../../../src/platform/postgres/database.ts';
 import { execute } from '../../../../src/platform/postgres/sql.ts';
 import { type FreshTenant, freshTenant, testSecretBox } from '../../../support/test-accounts.ts';

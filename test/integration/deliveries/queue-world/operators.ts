@@ -1,7 +1,4 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { retryEndpoint } from '../../../../src/deliveries/retry-now.ts';
-import { insertTestEvent } from '../../../../src/deliveries/test-event.ts';
-import { deleteEndpoint, enableEndpoint, holdEndpoint } from '../../../../src/endpoints/endpoint-modes.ts';
 import { findSubscribers, publishTo } from '../../../../src/engine/deliveries/publish.ts';
 import { releaseReservedEvent } from '../../../../src/engine/deliveries/release-event.ts';
 import type { OrderScope } from '../../../../src/engine/endpoint/endpoint-settings.ts';
@@ -9,13 +6,24 @@ import { applyOrderScope } from '../../../../src/engine/queue/order-scope.ts';
 import { lockPublishing } from '../../../../src/engine/queue/publishing-locks.ts';
 import { dropWaiting, removeDelivery } from '../../../../src/engine/queue/remove.ts';
 import { bringForward } from '../../../../src/engine/queue/retry.ts';
+import {
+  deleteEndpoint,
+  enableEndpoint,
+  holdEndpoint,
+} from '../../../../src/features/endpoints/endpoint-modes.ts';
+import { retryEndpoint } from '../../../../src/features/endpoints/retry-now.ts';
+import { insertTestEvent } from '../../../../src/features/endpoints/test-event.ts';
+import {
+  changeReplay,
+  queueReplayPage,
+  settleReplay,
+} from '../../../../src/features/replays/replay-steps.ts';
+import { findReplay } from '../../../../src/features/replays/replay-store.ts';
+import { startReplay } from '../../../../src/features/replays/replays.ts';
 import { SYSTEM } from '../../../../src/platform/audit/audit.ts';
 import { execute, query } from '../../../../src/platform/postgres/sql.ts';
 import { publicDeliveryId } from '../../../../src/platform/public-ids.ts';
 import { RequestError } from '../../../../src/platform/request-input.ts';
-import { changeReplay, queueReplayPage, settleReplay } from '../../../../src/replays/replay-steps.ts';
-import { findReplay } from '../../../../src/replays/replay-store.ts';
-import { startReplay } from '../../../../src/replays/replays.ts';
 import { carry, newRun } from './workers.ts';
 import { WABAS, type World } from './world.ts';
 

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { touchConversations } from '../../../../src/customers/customers.ts';
+import { touchConversations } from '../../../../src/features/customers/customers.ts';
 import { execute } from '../../../../src/platform/postgres/sql.ts';
 import { apiClient } from '../../api/api-client.ts';
 import {

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { insertMedia } from '../../../../src/messages/media/media.ts';
+import { insertMedia } from '../../../../src/features/messages/media/media.ts';
 import { execute, query } from '../../../../src/platform/postgres/sql.ts';
 import { takeIn } from '../../../support/take-in.ts';
 import { fixtureBody } from '../../../support/upstream-fixtures.ts';

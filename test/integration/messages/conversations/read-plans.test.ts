@@ -1,9 +1,12 @@
 import { expect, test } from 'vitest';
-import { findConversation, listConversations } from '../../../../src/messages/conversations/conversations.ts';
+import {
+  findConversation,
+  listConversations,
+} from '../../../../src/features/messages/conversations/conversations.ts';
 import {
   listAnnotations,
   listConversationMessages,
-} from '../../../../src/messages/conversations/message-list.ts';
+} from '../../../../src/features/messages/conversations/message-list.ts';
 import type { Database } from '../../../../src/platform/postgres/database.ts';
 import { seedFixtureAccounts } from '../../../support/test-accounts.ts';
 import { testDatabase } from '../../../support/test-database.ts';

@@ -7,9 +7,9 @@ import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vit
 import { receivedMediaRoutes } from '../../../../src/api/messages/received-media/received-media.ts';
 import { addErrorHandling } from '../../../../src/api/plugins/errors.ts';
 import { addBaseHeaders } from '../../../../src/api/plugins/request-hooks.ts';
-import { markMediaStored, takePendingMedia } from '../../../../src/messages/media/media.ts';
-import { servedType } from '../../../../src/messages/media/media-type.ts';
-import { makeMediaUrls } from '../../../../src/messages/media/media-urls.ts';
+import { markMediaStored, takePendingMedia } from '../../../../src/features/messages/media/media.ts';
+import { servedType } from '../../../../src/features/messages/media/media-type.ts';
+import { makeMediaUrls } from '../../../../src/features/messages/media/media-urls.ts';
 import { loadConfig } from '../../../../src/platform/config/config.ts';
 import { type ObjectStore, openObjectStore } from '../../../../src/platform/object-store/object-store.ts';
 import type { Database } from '../../../../src/platform/postgres/database.ts';

@@ -1,11 +1,11 @@
 import { randomBytes } from 'node:crypto';
 import { Readable } from 'node:stream';
 import { expect, onTestFinished, test } from 'vitest';
-import { policyDefaults, setTenantPolicy } from '../../../../src/accounts/tenant-policies.ts';
 import { buildApp } from '../../../../src/api/app.ts';
-import { takePendingMedia } from '../../../../src/messages/media/media.ts';
-import { makeMediaUrls } from '../../../../src/messages/media/media-urls.ts';
-import { publishStored } from '../../../../src/messages/media/store-media.ts';
+import { policyDefaults, setTenantPolicy } from '../../../../src/features/accounts/tenant-policies.ts';
+import { takePendingMedia } from '../../../../src/features/messages/media/media.ts';
+import { makeMediaUrls } from '../../../../src/features/messages/media/media-urls.ts';
+import { publishStored } from '../../../../src/features/messages/media/store-media.ts';
 import { SYSTEM } from '../../../../src/platform/audit/audit.ts';
 import { loadConfig } from '../../../../src/platform/config/config.ts';
 import { openObjectStore } from '../../../../src/platform/object-store/object-store.ts';

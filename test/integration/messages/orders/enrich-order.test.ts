@@ -1,7 +1,7 @@
 import { randomInt } from 'node:crypto';
 import { beforeEach, describe, expect, onTestFinished, test } from 'vitest';
-import { findKnownProducts } from '../../../../src/messages/orders/known-products.ts';
-import { releaseOverdueOrders } from '../../../../src/messages/orders/release-order.ts';
+import { findKnownProducts } from '../../../../src/features/messages/orders/known-products.ts';
+import { releaseOverdueOrders } from '../../../../src/features/messages/orders/release-order.ts';
 import { query } from '../../../../src/platform/postgres/sql.ts';
 import { resetRun } from '../../../support/run-buttons.ts';
 import { takeIn } from '../../../support/take-in.ts';

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { listPaymentReports } from '../../../../src/messages/payments.ts';
+import { listPaymentReports } from '../../../../src/features/messages/payments.ts';
 import { ensurePartitions } from '../../../../src/platform/postgres/partitions.ts';
 import { query } from '../../../../src/platform/postgres/sql.ts';
 import { dropDay } from '../../../../src/worker/housekeeping/expired-days.ts';

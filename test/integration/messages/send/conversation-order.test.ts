@@ -1,11 +1,14 @@
 import { describe, expect, test } from 'vitest';
-import { insertBodies } from '../../../../src/inbound/inbox.ts';
-import { listConversationMessages } from '../../../../src/messages/conversations/message-list.ts';
-import { drawMessageId, insertOutboundMessage } from '../../../../src/messages/send/outbound-messages.ts';
+import { listConversationMessages } from '../../../../src/features/messages/conversations/message-list.ts';
+import {
+  drawMessageId,
+  insertOutboundMessage,
+} from '../../../../src/features/messages/send/outbound-messages.ts';
 import {
   followPhoneAlias,
   lockRecipientConversation,
-} from '../../../../src/messages/send/recipient-conversations.ts';
+} from '../../../../src/features/messages/send/recipient-conversations.ts';
+import { insertBodies } from '../../../../src/inbound/inbox.ts';
 import type { Database } from '../../../../src/platform/postgres/database.ts';
 import { query } from '../../../../src/platform/postgres/sql.ts';
 import { drainInbox, takeIn } from '../../../support/take-in.ts';

@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest';
 import {
   forgetOldIdempotencyKeys,
   saveIdempotentResponse,
-} from '../../../../src/messages/send/idempotency-keys.ts';
+} from '../../../../src/features/messages/send/idempotency-keys.ts';
 import { query } from '../../../../src/platform/postgres/sql.ts';
 import { eventually } from '../../../support/webhook-receiver.ts';
 import { addKey, OTHER_WABA } from '../../api/api-harness.ts';

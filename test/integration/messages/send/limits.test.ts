@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { forgetSpentPacing } from '../../../../src/messages/send/send-pacing.ts';
+import { forgetSpentPacing } from '../../../../src/features/messages/send/send-pacing.ts';
 import { query } from '../../../../src/platform/postgres/sql.ts';
 import { runAdmin } from '../../../support/admin-cli.ts';
 import { eventually } from '../../../support/webhook-receiver.ts';

@@ -3,7 +3,7 @@ import type { AddressInfo } from 'node:net';
 import { Readable } from 'node:stream';
 import { beforeAll, describe, expect, test } from 'vitest';
 import type { LoggedRequest } from '../../../../dev/sandbox/upstream-records.ts';
-import { giveMedia, makeMediaSlots } from '../../../../src/messages/send/upload-media.ts';
+import { giveMedia, makeMediaSlots } from '../../../../src/features/messages/send/upload-media.ts';
 import { openSendClient } from '../../../../src/platform/graph/graph-client.ts';
 import { type ObjectStore, openObjectStore } from '../../../../src/platform/object-store/object-store.ts';
 import { query } from '../../../../src/platform/postgres/sql.ts';

@@ -1,7 +1,10 @@
 import { request as httpRequest, type IncomingMessage } from 'node:http';
 import { Readable } from 'node:stream';
 import { beforeAll, describe, expect, test } from 'vitest';
-import { forgetMediaUpload, removeSpentUploads } from '../../../../src/messages/send/media-uploads.ts';
+import {
+  forgetMediaUpload,
+  removeSpentUploads,
+} from '../../../../src/features/messages/send/media-uploads.ts';
 import { openObjectStore } from '../../../../src/platform/object-store/object-store.ts';
 import { ObjectStoreUnavailable } from '../../../../src/platform/object-store/store-errors.ts';
 import { query } from '../../../../src/platform/postgres/sql.ts';

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { insertTenant, saveWaba } from '../../../../src/accounts/accounts.ts';
+import { insertTenant, saveWaba } from '../../../../src/features/accounts/accounts.ts';
 import {
   type AuditEntry,
   listAudit,

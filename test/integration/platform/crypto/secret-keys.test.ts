@@ -1,23 +1,24 @@
 import { createPrivateKey } from 'node:crypto';
 import { generate } from 'selfsigned';
 import { expect, test } from 'vitest';
-import { findWaba, saveWaba } from '../../../../src/accounts/accounts.ts';
-import { accessTokenPlace } from '../../../../src/accounts/sealed-columns.ts';
 import {
   findOperationsUrl,
   rotateOperationsSecret,
   setOperationsUrl,
 } from '../../../../src/alerts/operations-url.ts';
 import { operationsSecretPlace } from '../../../../src/alerts/sealed-columns.ts';
-import { setClientCertificate } from '../../../../src/endpoints/endpoint-certificate.ts';
-import { rotateSecret, rotateSigningKey } from '../../../../src/endpoints/endpoint-secrets.ts';
-import { addEndpoint, endpointStatus, updateEndpoint } from '../../../../src/endpoints/endpoints.ts';
 import { openEndpoint } from '../../../../src/engine/deliveries/attempt/endpoint-cache.ts';
 import { loadEndpointSettings } from '../../../../src/engine/endpoint/endpoint-settings.ts';
 import { publicKeyOf } from '../../../../src/engine/endpoint/webhook-signature.ts';
 import { erasureSubjectPlace } from '../../../../src/erasures/sealed-columns.ts';
-import { findMail, queueMail } from '../../../../src/mail/mails.ts';
-import { mailContentPlace } from '../../../../src/mail/sealed-columns.ts';
+import { findWaba, saveWaba } from '../../../../src/features/accounts/accounts.ts';
+import { accessTokenPlace } from '../../../../src/features/accounts/sealed-columns.ts';
+import { setClientCertificate } from '../../../../src/features/endpoints/endpoint-certificate.ts';
+import { rotateSecret, rotateSigningKey } from '../../../../src/features/endpoints/endpoint-secrets.ts';
+import { addEndpoint, endpointStatus, updateEndpoint } from '../../../../src/features/endpoints/endpoints.ts';
+import { findMail, queueMail } from '../../../../src/features/mail/mails.ts';
+import { mailContentPlace } from '../../../../src/features/mail/sealed-columns.ts';
+import { totpSecretPlace } from '../../../../src/features/users/sealed-columns.ts';
 import { SYSTEM } from '../../../../src/platform/audit/audit.ts';
 import { openEventIdHash } from '../../../../src/platform/crypto/installation-secret.ts';
 import { makeSecretBox, type SecretBox } from '../../../../src/platform/crypto/secret-box.ts';
@@ -31,7 +32,6 @@ import {
   secretStatus,
   unreadableSecrets,
 } from '../../../../src/secrets/secret-keys.ts';
-import { totpSecretPlace } from '../../../../src/users/sealed-columns.ts';
 import { runAdmin } from '../../../support/admin-cli.ts';
 import { seedFixtureAccounts } from '../../../support/test-accounts.ts';
 import { testDatabase } from '../../../support/test-database.ts';

@@ -1,7 +1,7 @@
 import type { Client } from '@temporalio/client';
 import type { TypedSearchAttributes } from '@temporalio/common';
 import { expect, onTestFinished, test } from 'vitest';
-import { storeMediaTask } from '../../../../src/messages/media/media.ts';
+import { storeMediaTask } from '../../../../src/features/messages/media/media.ts';
 import { query } from '../../../../src/platform/postgres/sql.ts';
 import { startWorkflowStarter } from '../../../../src/platform/temporal/workflow-starter.ts';
 import { insertWorkflowTasks } from '../../../../src/platform/temporal/workflow-tasks.ts';

@@ -1,8 +1,8 @@
 import { TOTP } from 'otpauth';
 import { beforeEach, describe, expect, test } from 'vitest';
+import { confirmPassword, makePasswordLink } from '../../../../src/features/users/password-links.ts';
 import { SYSTEM } from '../../../../src/platform/audit/audit.ts';
 import { execute, query } from '../../../../src/platform/postgres/sql.ts';
-import { confirmPassword, makePasswordLink } from '../../../../src/users/password-links.ts';
 import { type FreshTenant, freshTenant } from '../../../support/test-accounts.ts';
 import { apiOfFile } from '../../api/api-harness.ts';
 import { markupProblems } from '../markup-problems.ts';

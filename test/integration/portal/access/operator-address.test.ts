@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { noteTokenRefused } from '../../../../src/accounts/access-tokens.ts';
+import { noteTokenRefused } from '../../../../src/features/accounts/access-tokens.ts';
 import { execute } from '../../../../src/platform/postgres/sql.ts';
 import { turn } from '../../alerts/alerts-fixtures.ts';
 import { startTestApi, testConfig, WABA } from '../../api/api-harness.ts';

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { webhookTargets } from '../../../../src/endpoints/webhook-targets.ts';
+import { webhookTargets } from '../../../../src/features/endpoints/webhook-targets.ts';
 import { query } from '../../../../src/platform/postgres/sql.ts';
 import { startTestApi, WABA } from '../../api/api-harness.ts';
 import { addUser } from '../portal-browser.ts';

@@ -1,6 +1,6 @@
 import type { Browser } from 'playwright-core';
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
-import { noteTokenRefused } from '../../../../src/accounts/access-tokens.ts';
+import { noteTokenRefused } from '../../../../src/features/accounts/access-tokens.ts';
 import { execute } from '../../../../src/platform/postgres/sql.ts';
 import { launchChrome } from '../../../support/browser.ts';
 import { addEndpoint } from '../../../support/test-accounts.ts';

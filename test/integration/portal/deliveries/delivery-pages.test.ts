@@ -1,7 +1,7 @@
 import { beforeEach, expect, test } from 'vitest';
+import { changeReplay, queueReplayPage } from '../../../../src/features/replays/replay-steps.ts';
 import { query } from '../../../../src/platform/postgres/sql.ts';
 import { publicDeliveryId } from '../../../../src/platform/public-ids.ts';
-import { changeReplay, queueReplayPage } from '../../../../src/replays/replay-steps.ts';
 import { addEndpoint } from '../../../support/test-accounts.ts';
 import { OTHER_WABA, startTestApi, type TestApi, WABA } from '../../api/api-harness.ts';
 import { addDelivery } from '../delivery-fixtures.ts';

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { searchDeliveries } from '../../../../src/deliveries/search/delivery-search.ts';
+import { searchDeliveries } from '../../../../src/features/delivery-log/delivery-search.ts';
 import type { Database } from '../../../../src/platform/postgres/database.ts';
 import { publicDeliveryId } from '../../../../src/platform/public-ids.ts';
 import { addEndpoint, seedFixtureAccounts } from '../../../support/test-accounts.ts';

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { endpointStatus } from '../../../../src/endpoints/endpoints.ts';
+import { endpointStatus } from '../../../../src/features/endpoints/endpoints.ts';
 import { execute } from '../../../../src/platform/postgres/sql.ts';
 import { addEndpoint, testSecretBox } from '../../../support/test-accounts.ts';
 import { startTestApi, WABA } from '../../api/api-harness.ts';

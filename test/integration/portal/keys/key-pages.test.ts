@@ -1,9 +1,9 @@
 import type { LightMyRequestResponse } from 'fastify';
 import { describe, expect, test } from 'vitest';
-import { hashApiKey } from '../../../../src/keys/api-key.ts';
-import { findApiKey } from '../../../../src/keys/api-key-store.ts';
-import { createKey, listKeys } from '../../../../src/keys/api-keys.ts';
-import { keyRequestOf } from '../../../../src/keys/key-requests.ts';
+import { hashApiKey } from '../../../../src/features/keys/api-key.ts';
+import { findApiKey } from '../../../../src/features/keys/api-key-store.ts';
+import { createKey, listKeys } from '../../../../src/features/keys/api-keys.ts';
+import { keyRequestOf } from '../../../../src/features/keys/key-requests.ts';
 import { listAudit, OPERATOR_COMMAND, recordAudit } from '../../../../src/platform/audit/audit.ts';
 import { OTHER_WABA, startTestApi, WABA } from '../../api/api-harness.ts';
 import { markupProblems } from '../markup-problems.ts';

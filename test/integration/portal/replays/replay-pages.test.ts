@@ -1,5 +1,5 @@
 import { beforeEach, expect, test } from 'vitest';
-import { queueReplayPage } from '../../../../src/replays/replay-steps.ts';
+import { queueReplayPage } from '../../../../src/features/replays/replay-steps.ts';
 import { addEndpoint } from '../../../support/test-accounts.ts';
 import { OTHER_WABA, startTestApi, type TestApi, WABA } from '../../api/api-harness.ts';
 import { addDelivery } from '../delivery-fixtures.ts';

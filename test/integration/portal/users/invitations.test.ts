@@ -1,9 +1,9 @@
 import pino from 'pino';
 import { beforeEach, describe, expect, test } from 'vitest';
+import { forgetOldInvitations } from '../../../../src/features/users/invitation-store.ts';
+import { inviteUser } from '../../../../src/features/users/invitations.ts';
 import { SYSTEM } from '../../../../src/platform/audit/audit.ts';
 import { execute, query } from '../../../../src/platform/postgres/sql.ts';
-import { forgetOldInvitations } from '../../../../src/users/invitation-store.ts';
-import { inviteUser } from '../../../../src/users/invitations.ts';
 import { apiOfFile, startTestApi } from '../../api/api-harness.ts';
 import {
   newOffice,

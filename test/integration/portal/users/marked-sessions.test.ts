@@ -1,9 +1,9 @@
 import { TOTP } from 'otpauth';
 import { beforeEach, expect, test } from 'vitest';
+import { makePasswordLink } from '../../../../src/features/users/password-links.ts';
+import { newSecondFactor } from '../../../../src/features/users/second-factor.ts';
 import { SYSTEM } from '../../../../src/platform/audit/audit.ts';
 import { query } from '../../../../src/platform/postgres/sql.ts';
-import { makePasswordLink } from '../../../../src/users/password-links.ts';
-import { newSecondFactor } from '../../../../src/users/second-factor.ts';
 import { startAdmin } from '../../../support/admin-cli.ts';
 import { freshTenant, testSecretBox } from '../../../support/test-accounts.ts';
 import { apiOfFile } from '../../api/api-harness.ts';

@@ -1,9 +1,9 @@
 import { createHash } from 'node:crypto';
 import { beforeEach, describe, expect, test } from 'vitest';
-import { createTenant } from '../../../../src/accounts/accounts.ts';
+import { createTenant } from '../../../../src/features/accounts/accounts.ts';
+import { forgetUsersWithoutTenant } from '../../../../src/features/users/user-store.ts';
 import { SYSTEM } from '../../../../src/platform/audit/audit.ts';
 import { execute, query } from '../../../../src/platform/postgres/sql.ts';
-import { forgetUsersWithoutTenant } from '../../../../src/users/user-store.ts';
 import { freshTenant } from '../../../support/test-accounts.ts';
 import { apiOfFile } from '../../api/api-harness.ts';
 import { markupProblems } from '../markup-problems.ts';

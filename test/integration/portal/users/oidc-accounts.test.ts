@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
+import { makePasswordLink } from '../../../../src/features/users/password-links.ts';
 import { SYSTEM } from '../../../../src/platform/audit/audit.ts';
 import { execute, query } from '../../../../src/platform/postgres/sql.ts';
-import { makePasswordLink } from '../../../../src/users/password-links.ts';
 import { markupProblems } from '../markup-problems.ts';
 import { addUser, openBrowser, PASSWORD, type PortalBrowser, signInWith } from '../portal-browser.ts';
 import {

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
+import { hashPassword } from '../../../../src/features/users/password-hash.ts';
+import { makePasswordLink } from '../../../../src/features/users/password-links.ts';
 import { execute, query } from '../../../../src/platform/postgres/sql.ts';
-import { hashPassword } from '../../../../src/users/password-hash.ts';
-import { makePasswordLink } from '../../../../src/users/password-links.ts';
 import { freshTenant } from '../../../support/test-accounts.ts';
 import { markupProblems } from '../markup-problems.ts';
 import { openBrowser, PASSWORD } from '../portal-browser.ts';

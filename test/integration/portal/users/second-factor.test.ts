@@ -1,9 +1,9 @@
 import { TOTP } from 'otpauth';
 import { beforeEach, describe, expect, test } from 'vitest';
+import { inviteUser } from '../../../../src/features/users/invitations.ts';
+import { makePasswordLink } from '../../../../src/features/users/password-links.ts';
 import { SYSTEM } from '../../../../src/platform/audit/audit.ts';
 import { execute, query } from '../../../../src/platform/postgres/sql.ts';
-import { inviteUser } from '../../../../src/users/invitations.ts';
-import { makePasswordLink } from '../../../../src/users/password-links.ts';
 import { type FreshTenant, freshTenant } from '../../../support/test-accounts.ts';
 import { apiOfFile, testConfig } from '../../api/api-harness.ts';
 import { markupProblems } from '../markup-problems.ts';

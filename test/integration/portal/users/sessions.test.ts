@@ -1,8 +1,8 @@
 import { beforeEach, describe, expect, test } from 'vitest';
+import { makePasswordLink } from '../../../../src/features/users/password-links.ts';
+import { forgetEndedSessions } from '../../../../src/features/users/user-sessions.ts';
 import { SYSTEM } from '../../../../src/platform/audit/audit.ts';
 import { execute, query } from '../../../../src/platform/postgres/sql.ts';
-import { makePasswordLink } from '../../../../src/users/password-links.ts';
-import { forgetEndedSessions } from '../../../../src/users/user-sessions.ts';
 import { type FreshTenant, freshTenant } from '../../../support/test-accounts.ts';
 import { apiOfFile } from '../../api/api-harness.ts';
 import { newUser, openBrowser, PASSWORD, signInWith } from '../portal-browser.ts';

@@ -1,9 +1,9 @@
 import { describe, expect, test } from 'vitest';
 import { seedDemoUsers } from '../../../../dev/start.ts';
 import { announceSetUp } from '../../../../src/api/portal/users/set-up-page.ts';
+import { setUpPath } from '../../../../src/features/users/first-operator.ts';
 import { loadConfig } from '../../../../src/platform/config/config.ts';
 import { execute, query } from '../../../../src/platform/postgres/sql.ts';
-import { setUpPath } from '../../../../src/users/first-operator.ts';
 import { startAdmin } from '../../../support/admin-cli.ts';
 import { freshTenant } from '../../../support/test-accounts.ts';
 import { testSettings } from '../../../support/test-settings.ts';

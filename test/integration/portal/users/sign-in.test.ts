@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { describe, expect, test } from 'vitest';
+import { hashPassword, matchingHashes } from '../../../../src/features/users/password-hash.ts';
 import { execute, query } from '../../../../src/platform/postgres/sql.ts';
-import { hashPassword, matchingHashes } from '../../../../src/users/password-hash.ts';
 import { freshTenant } from '../../../support/test-accounts.ts';
 import { apiOfFile } from '../../api/api-harness.ts';
 import { newUser, openBrowser, PASSWORD, signInWith } from '../portal-browser.ts';

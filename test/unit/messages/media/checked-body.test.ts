@@ -1,8 +1,8 @@
 import { createHash } from 'node:crypto';
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { type BodyRules, checkBody } from '../../../../src/messages/media/media-body.ts';
-import { MediaTooLarge, WrongBytes } from '../../../../src/messages/media/media-verdict.ts';
+import { type BodyRules, checkBody } from '../../../../src/features/messages/media/media-body.ts';
+import { MediaTooLarge, WrongBytes } from '../../../../src/features/messages/media/media-verdict.ts';
 
 const OPEN: BodyRules = { maxBytes: 1_000_000, expectedBytes: null, expectedSha256: null };
 

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { decodeSha256 } from '../../../../src/messages/media/media-body.ts';
+import { decodeSha256 } from '../../../../src/features/messages/media/media-body.ts';
 
 test('a digest in base64 and in hexadecimal is the same 32 bytes', () => {
   fc.assert(

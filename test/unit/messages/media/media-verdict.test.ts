@@ -1,11 +1,11 @@
 import { describe, expect, test } from 'vitest';
-import { AccessTokenProblem } from '../../../../src/accounts/accounts.ts';
+import { AccessTokenProblem } from '../../../../src/features/accounts/accounts.ts';
 import {
   judgeFailure,
   MediaTooLarge,
   WrongBytes,
   waitBeforeNext,
-} from '../../../../src/messages/media/media-verdict.ts';
+} from '../../../../src/features/messages/media/media-verdict.ts';
 import { MediaHostRefused } from '../../../../src/platform/graph/graph-connection.ts';
 import { graphErrorOf, noAnswer } from '../../../../src/platform/graph/graph-error.ts';
 import { ObjectStoreUnavailable } from '../../../../src/platform/object-store/store-errors.ts';

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { servedType } from '../../../../src/messages/media/media-type.ts';
+import { servedType } from '../../../../src/features/messages/media/media-type.ts';
 
 const latin1 = (text: string) => Buffer.from(text, 'latin1');
 const JPEG = latin1('\xff\xd8\xff\xe0\x00\x10JFIF');

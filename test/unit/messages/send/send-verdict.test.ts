@@ -1,8 +1,8 @@
 import { describe, expect, test } from 'vitest';
-import { failedStatus } from '../../../../src/messages/send/record-send.ts';
-import { sendRetryDelayMs } from '../../../../src/messages/send/send-pacing.ts';
-import { judgeSend } from '../../../../src/messages/send/send-verdict.ts';
-import { markedMessageId, sendMarker } from '../../../../src/messages/statuses.ts';
+import { failedStatus } from '../../../../src/features/messages/send/record-send.ts';
+import { sendRetryDelayMs } from '../../../../src/features/messages/send/send-pacing.ts';
+import { judgeSend } from '../../../../src/features/messages/send/send-verdict.ts';
+import { markedMessageId, sendMarker } from '../../../../src/features/messages/statuses.ts';
 
 const FIRST = { attempt: 1, ageMs: 0, retryMs: 3_600_000 };
 

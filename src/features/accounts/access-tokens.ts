@@ -1,0 +1,63 @@
+import { GraphError, isTokenError } from '../../platform/graph/graph-error.ts';
+import type { Logger } from '../../platform/logger.ts';
+import type { Database, Transaction } from '../../platform/postgres/database.ts';
+import { execute, query } from '../../platform/postgres/sql.ts';
+import { AccessTokenProblem } from './accounts.ts';
+import { askForNumbers } from './followed-numbers.ts';
+
+const NO_TOKEN = 'There is no access token that can be used.';
+const MAX_PROBLEM_CHARS = 300;
+
+/** What upstream says against the access token; null: the failure is about something else. */
+export function tokenProblemOf(error: unknown): string | null {
+  if (error instanceof AccessTokenProblem) return NO_TOKEN;
+  return error instanceof GraphError && isTokenError(error) ? error.message : null;
+}
+
+/** Has the numbers looked up, which shows whether the refusal holds. While it is noted, nothing is written. */
+export async function noteTokenRefused(database: Database, wabaId: string, problem: string): Promise<void> {
+  await database.transaction(async (trx) => {
+    const noted = await execute(
+      trx,
+      `update wabas set token_refused_at = now(), token_problem = ?
+        where waba_id = ? and token_refused_at is null and removed_at is null`,
+      [problem.slice(0, MAX_PROBLEM_CHARS), wabaId],
+    );
+    if (noted > 0) await askForNumbers(trx, [wabaId]);
+  });
+}
+
+/** Best effort: the next refusal, or the daily look at the numbers, tells it again. The log names `work`. */
+export async function tryNoteTokenRefused(
+  { database, logger }: { database: Database; logger: Pick<Logger, 'warn'> },
+  work: { wabaId: string },
+  problem: string | null,
+): Promise<void> {
+  if (problem === null) return;
+  await noteTokenRefused(database, work.wabaId, problem).catch((error: unknown) =>
+    logger.warn({ ...work, err: error }, 'a refused access token was not recorded'),
+  );
+}
+
+export async function noteTokenTaken(trx: Transaction | Database, wabaId: string): Promise<void> {
+  await execute(
+    trx,
+    `update wabas set token_refused_at = null, token_problem = null
+      where waba_id = ? and token_refused_at is not null`,
+    [wabaId],
+  );
+}
+
+export type RefusedToken = { wabaId: string; tenantId: string; since: Date; problem: string };
+
+/** The look at the numbers, which would show that the token works, has had its turn by then. */
+const SURE_AFTER_SECONDS = 120;
+
+export async function listRefusedTokens(database: Database, limit: number): Promise<RefusedToken[]> {
+  return await query<RefusedToken>(
+    database,
+    `select waba_id as "wabaId", tenant_id as "tenantId", token_refused_at as since, token_problem as problem
+       from wabas where token_refused_at < now() - interval '${SURE_AFTER_SECONDS} seconds' and removed_at is null order by waba_id limit ?`,
+    [limit],
+  );
+}

@@ -1,0 +1,338 @@
+import { type Audited, recordBy } from '../../platform/audit/audit.ts';
+import { type SecretBox, SecretBoxError } from '../../platform/crypto/secret-box.ts';
+import type { Database, Transaction } from '../../platform/postgres/database.ts';
+import { execute, query, queryColumn, queryOne } from '../../platform/postgres/sql.ts';
+import { checkName, checkRowId, checkUpstreamId, RequestError } from '../../platform/request-input.ts';
+import { setNewTenantQuotas } from './new-tenant-quotas.ts';
+import { accessTokenPlace } from './sealed-columns.ts';
+
+/** Whose a phone number is. `removed`: an operator took it, or its WABA, away. */
+export type NumberOwner = { wabaId: string; tenantId: string; removed: boolean };
+
+/** Which WABA and tenant each of these phone numbers belongs to; unknown numbers are absent. */
+export async function findNumberOwners(
+  trx: Database,
+  phoneNumberIds: readonly string[],
+): Promise<Map<string, NumberOwner>> {
+  if (phoneNumberIds.length === 0) return new Map();
+  const rows = await query<NumberOwner & { phoneNumberId: string }>(
+    trx,
+    `select n.phone_number_id as "phoneNumberId", n.waba_id as "wabaId", w.tenant_id as "tenantId",
+            n.detached or w.removed_at is not null as removed
+       from phone_numbers n join wabas w using (waba_id) where n.phone_number_id = any (?::text[])`,
+    [phoneNumberIds],
+  );
+  return new Map(rows.map(({ phoneNumberId, ...owner }) => [phoneNumberId, owner]));
+}
+
+export async function findKnownWabas(trx: Transaction, wabaIds: readonly string[]): Promise<Set<string>> {
+  const ids = await queryColumn<string>(
+    trx,
+    'select waba_id from wabas where waba_id = any (?::text[]) and removed_at is null',
+    [wabaIds],
+  );
+  return new Set(ids);
+}
+
+/** As `findNumberOwners`, for what belongs to no number; WABAs that no tenant has are absent. */
+export async function findWabaOwners(
+  trx: Transaction,
+  wabaIds: readonly string[],
+): Promise<Map<string, NumberOwner>> {
+  if (wabaIds.length === 0) return new Map();
+  const rows = await query<NumberOwner>(
+    trx,
+    `select waba_id as "wabaId", tenant_id as "tenantId", false as removed
+       from wabas where waba_id = any (?::text[]) and removed_at is null`,
+    [wabaIds],
+  );
+  return new Map(rows.map((owner) => [owner.wabaId, owner]));
+}
+
+/** Adds a tenant and returns its id, the `userId` of the API. */
+export async function insertTenant(database: Database, businessName: string): Promise<string> {
+  const text = 'insert into tenants (business_name) values (?) returning id';
+  const [row] = await query<{ id: string }>(database, text, [businessName]);
+  if (row === undefined) throw new Error('the tenant was not stored');
+  return row.id;
+}
+
+export type PhoneNumber = {
+  phoneNumberId: string;
+  displayPhoneNumber: string;
+  verifiedName: string;
+  qualityRating: string | null;
+};
+
+/** Adds a WABA or gives a known one a new access token; a WABA stays with its tenant. False: it is another's. */
+export async function saveWaba(
+  database: Database,
+  tenantId: string,
+  waba: { wabaId: string; accessTokenSealed: string | null },
+): Promise<boolean> {
+  const changed = await execute(
+    database,
+    `insert into wabas (waba_id, tenant_id, access_token_sealed) values (:wabaId, :tenantId, :accessTokenSealed)
+     on conflict (waba_id) do update
+        set access_token_sealed = coalesce(excluded.access_token_sealed, wabas.access_token_sealed),
+            token_refused_at = case when excluded.access_token_sealed is null then wabas.token_refused_at end,
+            token_problem = case when excluded.access_token_sealed is null then wabas.token_problem end,
+            removed_at = null
+      where wabas.tenant_id = excluded.tenant_id`,
+    { tenantId, ...waba },
+  );
+  return changed === 1;
+}
+
+/** Adds a number to a WABA or brings its description up to date. False: it belongs to another WABA. */
+export async function savePhoneNumber(
+  database: Database,
+  wabaId: string,
+  number: PhoneNumber,
+): Promise<boolean> {
+  const changed = await execute(
+    database,
+    `insert into phone_numbers (phone_number_id, waba_id, display_phone_number, verified_name, quality_rating)
+     values (:phoneNumberId, :wabaId, :displayPhoneNumber, :verifiedName, :qualityRating)
+     on conflict (phone_number_id) do update
+        set display_phone_number = excluded.display_phone_number, verified_name = excluded.verified_name,
+            quality_rating = excluded.quality_rating, removed_at = null, detached = false
+      where phone_numbers.waba_id = excluded.waba_id`,
+    { wabaId, ...number },
+  );
+  return changed === 1;
+}
+
+export type WabaAccount = { tenantId: string; businessName: string; accessTokenSealed: string | null };
+
+export async function findWaba(database: Database, wabaId: string): Promise<WabaAccount | null> {
+  return await queryOne<WabaAccount>(
+    database,
+    `select w.tenant_id as "tenantId", t.business_name as "businessName", w.access_token_sealed as "accessTokenSealed"
+       from wabas w join tenants t on t.id = w.tenant_id
+      where w.waba_id = ? and w.removed_at is null`,
+    [wabaId],
+  );
+}
+
+/** The numbers of a WABA, without those that it does not have any more. */
+export async function listPhoneNumbers(database: Database, wabaId: string): Promise<PhoneNumber[]> {
+  return await query<PhoneNumber>(
+    database,
+    `select phone_number_id as "phoneNumberId", display_phone_number as "displayPhoneNumber",
+            verified_name as "verifiedName", quality_rating as "qualityRating"
+       from phone_numbers where waba_id = ? and removed_at is null order by phone_number_id`,
+    [wabaId],
+  );
+}
+
+/** Who a WABA belongs to and its numbers; null when there is none such. One statement: it is asked often. */
+export async function findAccountIdentity(
+  database: Database,
+  wabaId: string,
+): Promise<{ businessName: string; phoneNumbers: PhoneNumber[] } | null> {
+  const rows = await query<
+    { businessName: string } & { [Name in keyof PhoneNumber]: PhoneNumber[Name] | null }
+  >(
+    database,
+    `select t.business_name as "businessName", n.phone_number_id as "phoneNumberId",
+            n.display_phone_number as "displayPhoneNumber", n.verified_name as "verifiedName",
+            n.quality_rating as "qualityRating"
+       from wabas w join tenants t on t.id = w.tenant_id left join phone_numbers n on n.waba_id = w.waba_id
+                                                      and n.removed_at is null
+      where w.waba_id = ? order by n.phone_number_id`,
+    [wabaId],
+  );
+  const [first] = rows;
+  if (first === undefined) return null;
+  const phoneNumbers = rows
+    .map(({ businessName, ...number }) => number)
+    .filter((number): number is PhoneNumber => number.phoneNumberId !== null);
+  return { businessName: first.businessName, phoneNumbers };
+}
+
+export type TenantSummary = { userId: string; businessName: string; wabaIds: string[]; createdAt: Date };
+
+export async function listTenants(database: Database): Promise<TenantSummary[]> {
+  return await query<TenantSummary>(
+    database,
+    `select t.id as "userId", t.business_name as "businessName", t.created_at as "createdAt",
+            array(select waba_id from wabas where tenant_id = t.id and removed_at is null order by waba_id) as "wabaIds"
+       from tenants t where t.removed_at is null order by t.id`,
+  );
+}
+
+export async function findTenant(
+  database: Database,
+  tenantId: string,
+): Promise<{ businessName: string } | null> {
+  const text = 'select business_name as "businessName" from tenants where id = ? and removed_at is null';
+  return await queryOne<{ businessName: string }>(database, text, [tenantId]);
+}
+
+type WabaSummary = {
+  wabaId: string;
+  userId: string;
+  businessName: string;
+  hasAccessToken: boolean;
+  createdAt: Date;
+};
+
+export async function listWabas(database: Database): Promise<WabaSummary[]> {
+  return await query<WabaSummary>(
+    database,
+    `select w.waba_id as "wabaId", w.tenant_id as "userId", t.business_name as "businessName",
+            w.access_token_sealed is not null as "hasAccessToken", w.created_at as "createdAt"
+       from wabas w join tenants t on t.id = w.tenant_id
+      where w.removed_at is null order by w.tenant_id, w.waba_id`,
+  );
+}
+
+export async function listTenantWabas(
+  database: Database,
+  tenantId: string,
+): Promise<{ wabaId: string; numbers: string[] }[]> {
+  return await query(
+    database,
+    `select w.waba_id as "wabaId",
+            array(select display_phone_number from phone_numbers n where n.waba_id = w.waba_id and n.removed_at is null
+                   order by phone_number_id) as numbers
+       from wabas w where w.tenant_id = ? and w.removed_at is null order by w.waba_id`,
+    [tenantId],
+  );
+}
+
+export type BusinessNumber = Omit<PhoneNumber, 'qualityRating'> & { wabaId: string; businessName: string };
+
+/** A page has room for so many to choose from. */
+const MAX_LISTED = 200;
+
+/** The numbers of a tenant; of all tenants when it is null, for operators. */
+export async function listBusinessNumbers(
+  database: Database,
+  tenantId: string | null,
+): Promise<BusinessNumber[]> {
+  return await query<BusinessNumber>(
+    database,
+    `select n.phone_number_id as "phoneNumberId", n.display_phone_number as "displayPhoneNumber",
+            n.verified_name as "verifiedName", w.waba_id as "wabaId", t.business_name as "businessName"
+       from phone_numbers n join wabas w using (waba_id) join tenants t on t.id = w.tenant_id
+      where n.removed_at is null and w.removed_at is null ${tenantId === null ? '' : 'and w.tenant_id = :tenantId'}
+      order by w.tenant_id, n.phone_number_id limit ${MAX_LISTED}`,
+    { tenantId },
+  );
+}
+
+/** The WABA with this id. Throws RequestError `invalid_value` or `unknown_waba`. */
+export async function knownWaba(database: Database, wabaId: string): Promise<WabaAccount> {
+  const waba = await findWaba(database, checkUpstreamId('The WABA id', wabaId));
+  if (waba === null) throw new RequestError('unknown_waba', `There is no WABA ${wabaId}.`);
+  return waba;
+}
+
+/** The tenant with this userId. Throws RequestError `invalid_value` or `unknown_tenant`. */
+export async function knownTenant(database: Database, userId: string): Promise<{ businessName: string }> {
+  const tenant = await findTenant(database, checkRowId('The userId of the tenant', userId));
+  if (tenant === null) throw new RequestError('unknown_tenant', `There is no tenant with userId ${userId}.`);
+  return tenant;
+}
+
+/** Adds a tenant, with quotas. Two may have one name: only the userId tells them apart. Throws RequestError `invalid_value`. */
+export async function createTenant(
+  { database, actor }: { database: Database } & Audited,
+  name: string,
+): Promise<{ userId: string; businessName: string }> {
+  const businessName = checkName('The business name', name);
+  return await database.transaction(async (trx) => {
+    const userId = await insertTenant(trx, businessName);
+    await setNewTenantQuotas(trx, userId);
+    const tenant = { tenantId: userId, wabaId: null, target: `tenant ${userId}`, detail: { businessName } };
+    await recordBy(trx, actor, { ...tenant, action: 'tenant.created' });
+    return { userId, businessName };
+  });
+}
+
+/** Gives a tenant another name. Throws RequestError: `invalid_value`, `unknown_tenant`. */
+export async function renameTenant(
+  { database, actor }: { database: Database } & Audited,
+  userId: string,
+  name: string,
+): Promise<{ userId: string; businessName: string }> {
+  const businessName = checkName('The business name', name);
+  const before = await knownTenant(database, userId);
+  await database.transaction(async (trx) => {
+    const text = 'update tenants set business_name = ? where id = ? and removed_at is null';
+    await execute(trx, text, [businessName, userId]);
+    const detail = { from: before.businessName, to: businessName };
+    const tenant = { tenantId: userId, wabaId: null, target: `tenant ${userId}`, detail };
+    await recordBy(trx, actor, { ...tenant, action: 'tenant.renamed' });
+  });
+  return { userId, businessName };
+}
+
+/** There is no access token to ask upstream with; an operator can change that. */
+export class AccessTokenProblem extends Error {
+  constructor(problem: string) {
+    super(problem);
+    this.name = 'AccessTokenProblem';
+  }
+}
+
+/** The upstream access token of a WABA. Throws AccessTokenProblem, with what an operator has to do. */
+export async function openAccessToken(
+  tools: { database: Database; secretBox: SecretBox },
+  wabaId: string,
+): Promise<string> {
+  const sealed = (await findWaba(tools.database, wabaId))?.accessTokenSealed ?? null;
+  if (sealed === null) {
+    throw new AccessTokenProblem(
+      `WABA ${wabaId} has no upstream access token. Set one with the admin command.`,
+    );
+  }
+  try {
+    return tools.secretBox.open(sealed, accessTokenPlace(wabaId));
+  } catch (error) {
+    if (!(error instanceof SecretBoxError)) throw error;
+    throw new AccessTokenProblem(
+      `The upstream access token of WABA ${wabaId} cannot be decrypted (${error.code}). ` +
+        'Put its key back into HELIOGRAPH_ENCRYPTION_KEYS or set the token anew.',
+    );
+  }
+}
+
+/** Which tenant has the WABA, or had it and its history is kept; null: no tenant. */
+export async function wabaHolder(
+  database: Database,
+  wabaId: string,
+): Promise<{ tenantId: string; removed: boolean } | null> {
+  return await queryOne(
+    database,
+    'select tenant_id as "tenantId", removed_at is not null as removed from wabas where waba_id = ?',
+    [wabaId],
+  );
+}
+
+/** Takes a WABA out of use: its row stays without secrets. */
+export async function closeWabaRow(trx: Transaction, wabaId: string): Promise<void> {
+  await execute(
+    trx,
+    `update wabas set removed_at = now(), access_token_sealed = null, numbers_problem = null,
+            operations_url = null, operations_secret_sealed = null
+      where waba_id = ?`,
+    [wabaId],
+  );
+}
+
+export async function deleteWabaRows(trx: Transaction, wabaId: string): Promise<void> {
+  await execute(trx, 'delete from phone_numbers where waba_id = ?', [wabaId]);
+  await execute(trx, 'delete from wabas where waba_id = ?', [wabaId]);
+}
+
+/** Takes a tenant out of use: its row stays. */
+export async function closeTenantRow(trx: Transaction, tenantId: string): Promise<void> {
+  await execute(trx, 'update tenants set removed_at = now() where id = ?', [tenantId]);
+}
+
+export async function deleteTenantRow(trx: Transaction, tenantId: string): Promise<void> {
+  await execute(trx, 'delete from tenants where id = ?', [tenantId]);
+}

@@ -1,0 +1,63 @@
+import { type Audited, recordChange } from '../../platform/audit/audit.ts';
+import type { Database } from '../../platform/postgres/database.ts';
+import { execute, query, queryOne } from '../../platform/postgres/sql.ts';
+import { invalidValue, RequestError, shown } from '../../platform/request-input.ts';
+
+const FASTEST = 1_000;
+
+/**
+ * Lets messages of a number leave at a pace of its own, null: at the installation's. Upstream allows a number that is
+ * used in its app too 20 a second, others 80 or 1,000. What has drawn its time already keeps it.
+ * Throws RequestError: `invalid_value`, `unknown_phone_number`.
+ */
+export async function setNumberPace(
+  { database, actor }: { database: Database } & Audited,
+  wabaId: string,
+  change: { phoneNumberId: string; messagesPerSecond: number | null },
+): Promise<void> {
+  const { phoneNumberId, messagesPerSecond } = change;
+  const isPace =
+    messagesPerSecond === null ||
+    (Number.isInteger(messagesPerSecond) && messagesPerSecond >= 1 && messagesPerSecond <= FASTEST);
+  if (!isPace) {
+    throw invalidValue(`The pace must be 1 to ${FASTEST} messages per second.`, 'messagesPerSecond');
+  }
+  await database.transaction(async (trx) => {
+    const text = 'update phone_numbers set messages_per_second = ? where waba_id = ? and phone_number_id = ?';
+    const changed = await execute(trx, text, [messagesPerSecond, wabaId, phoneNumberId]);
+    if (changed === 0) throw unknownNumber(phoneNumberId);
+    const detail = { messagesPerSecond };
+    const target = `phone number ${phoneNumberId}`;
+    await recordChange(trx, actor, { wabaId, action: 'phone_number.pace_set', target, detail });
+  });
+}
+
+/** The WABA of a number, for operators. Throws RequestError `unknown_phone_number`. */
+export async function wabaOfNumber(database: Database, phoneNumberId: string): Promise<string> {
+  const text = 'select waba_id as "wabaId" from phone_numbers where phone_number_id = ?';
+  const row = await queryOne<{ wabaId: string }>(database, text, [phoneNumberId]);
+  if (row === null) throw unknownNumber(phoneNumberId);
+  return row.wabaId;
+}
+
+function unknownNumber(phoneNumberId: string): RequestError {
+  const message = `There is no phone number with the id ${shown(phoneNumberId)}.`;
+  return new RequestError('unknown_phone_number', message);
+}
+
+/** A phone number and its own pace; null: the installation's. */
+type NumberPace = {
+  phoneNumberId: string;
+  displayPhoneNumber: string;
+  messagesPerSecond: number | null;
+};
+
+export async function listNumberPaces(database: Database, wabaId: string): Promise<NumberPace[]> {
+  return await query<NumberPace>(
+    database,
+    `select phone_number_id as "phoneNumberId", display_phone_number as "displayPhoneNumber",
+            messages_per_second as "messagesPerSecond"
+       from phone_numbers where waba_id = ? order by phone_number_id`,
+    [wabaId],
+  );
+}

@@ -1,0 +1,75 @@
+import type { ErasedTable } from '../../platform/erasing.ts';
+import { columnsOf } from '../../platform/postgres/arrays.ts';
+import type { Database, Transaction } from '../../platform/postgres/database.ts';
+import { deleteUpTo, execute, query } from '../../platform/postgres/sql.ts';
+
+export type TroubleKind = 'number_restricted' | 'account_restricted' | 'template_stopped';
+
+/** A report of upstream about the state of an object; `reason` null: it is in order (again). */
+export type TroubleReport = {
+  wabaId: string;
+  kind: TroubleKind;
+  /** Unique within kind and WABA: a number, a template, or what happened to the account. */
+  subject: string;
+  reason: string | null;
+  reportedAt: Date;
+  /** What no later report ends is over by itself after so many days. */
+  days: number | null;
+};
+
+/** Notes reports in their order. One that is older than what is known of its object, as upstream may send it, changes nothing. */
+export async function noteTroubles(trx: Transaction, reports: readonly TroubleReport[]): Promise<void> {
+  if (reports.length === 0) return;
+  const latest = new Map<string, TroubleReport>();
+  for (const report of reports) {
+    const key = JSON.stringify([report.wabaId, report.kind, report.subject]);
+    const known = latest.get(key);
+    if (known === undefined || known.reportedAt <= report.reportedAt) latest.set(key, report);
+  }
+  await execute(
+    trx,
+    `insert into upstream_troubles as t (waba_id, kind, subject, reason, reported_at, until)
+     select waba_id, kind, subject, reason, reported_at, reported_at + days * interval '1 day'
+       from unnest(?::text[], ?::text[], ?::text[], ?::text[], ?::timestamptz[], ?::integer[])
+         as g (waba_id, kind, subject, reason, reported_at, days)
+      order by waba_id, kind, subject
+     on conflict (waba_id, kind, subject) do update
+        set reason = excluded.reason, reported_at = excluded.reported_at, until = excluded.until
+      where t.reported_at <= excluded.reported_at`,
+    columnsOf([...latest.values()], 'wabaId', 'kind', 'subject', 'reason', 'reportedAt', 'days'),
+  );
+}
+
+type UpstreamTrouble = Pick<TroubleReport, 'wabaId' | 'subject' | 'reportedAt'> & {
+  tenantId: string;
+  reason: string;
+};
+
+export async function listUpstreamTroubles(
+  database: Database,
+  kind: TroubleKind,
+  limit: number,
+): Promise<UpstreamTrouble[]> {
+  return await query<UpstreamTrouble>(
+    database,
+    `select t.waba_id as "wabaId", w.tenant_id as "tenantId", t.subject, t.reason, t.reported_at as "reportedAt"
+       from upstream_troubles t join wabas w on w.waba_id = t.waba_id and w.removed_at is null
+      where t.kind = ? and t.reason is not null and (t.until is null or t.until > now())
+      order by t.waba_id, t.subject limit ?`,
+    [kind, limit],
+  );
+}
+
+/** What an object is kept in mind for that is in order, so that a late report does not open it again. */
+const REMEMBERED_DAYS = 30;
+
+export async function forgetOldTroubles(database: Database, limit: number): Promise<number> {
+  const which = `reported_at < now() - interval '${REMEMBERED_DAYS} days' and (reason is null or until < now())`;
+  return await deleteUpTo(database, limit, 'upstream_troubles', which);
+}
+
+export const UPSTREAM_TROUBLES: ErasedTable = {
+  table: 'upstream_troubles',
+  count: 'upstreamTroubles',
+  key: 'waba_id, kind, subject',
+};

@@ -1,0 +1,74 @@
+import type { ErasedTable } from '../../platform/erasing.ts';
+import { columnsOf } from '../../platform/postgres/arrays.ts';
+import type { Transaction } from '../../platform/postgres/database.ts';
+import { execute, query } from '../../platform/postgres/sql.ts';
+
+/** A phone that upstream knows under other digits, those of `waId`. */
+export type PhoneAlias = { wabaId: string; phone: string; waId: string };
+
+/** Notes pairs that upstream has shown; the latest holds. No alias leads to another one, so none has to be followed twice. */
+export async function noteAliases(trx: Transaction, aliases: readonly PhoneAlias[]): Promise<void> {
+  if (aliases.length === 0) return;
+  const latest = [...new Map(aliases.map((alias) => [`${alias.wabaId} ${alias.phone}`, alias])).values()];
+  const columns = columnsOf(latest, 'wabaId', 'phone', 'waId');
+  const given = 'unnest(?::text[], ?::text[], ?::text[]) as g (waba_id, phone, wa_id)';
+  await execute(
+    trx,
+    `delete from phone_aliases a using ${given} where a.waba_id = g.waba_id and a.phone = g.wa_id`,
+    columns,
+  );
+  await execute(
+    trx,
+    `update phone_aliases a set wa_id = g.wa_id from ${given} where a.waba_id = g.waba_id and a.wa_id = g.phone`,
+    columns,
+  );
+  await execute(
+    trx,
+    `insert into phone_aliases (waba_id, phone, wa_id) select * from ${given}
+     on conflict (waba_id, phone) do update set wa_id = excluded.wa_id`,
+    columns,
+  );
+}
+
+/** The digits under which upstream knows each of these phones; the phone itself where nothing else is known. */
+export async function actualPhones<Seen extends { wabaId: string; waId: string | null }>(
+  trx: Transaction,
+  seen: readonly Seen[],
+): Promise<Seen[]> {
+  const rows = await query<PhoneAlias>(
+    trx,
+    `select waba_id as "wabaId", phone, wa_id as "waId" from phone_aliases
+      where (waba_id, phone) in (select * from unnest(?::text[], ?::text[]))`,
+    [seen.map(({ wabaId }) => wabaId), seen.map(({ waId }) => waId)],
+  );
+  const actual = new Map(rows.map(({ wabaId, phone, waId }) => [`${wabaId} ${phone}`, waId]));
+  return seen.map((one) => ({ ...one, waId: actual.get(`${one.wabaId} ${one.waId}`) ?? one.waId }));
+}
+
+/** Those of a customer, by any of their ids. */
+export async function eraseAliases(
+  trx: Transaction,
+  wabaId: string,
+  ids: readonly string[],
+): Promise<number> {
+  return await execute(
+    trx,
+    `delete from phone_aliases where waba_id = :wabaId
+        and (phone = any (cast(:ids as text[])) or wa_id = any (cast(:ids as text[])))`,
+    { wabaId, ids },
+  );
+}
+
+export async function forgetAliases(
+  trx: Transaction,
+  wabaId: string,
+  waIds: readonly string[],
+): Promise<void> {
+  await execute(
+    trx,
+    'delete from phone_aliases where waba_id = :wabaId and wa_id = any (cast(:waIds as text[]))',
+    { wabaId, waIds },
+  );
+}
+
+export const PHONE_ALIASES: ErasedTable = { table: 'phone_aliases', count: 'aliases', key: 'waba_id, phone' };

@@ -1,0 +1,49 @@
+import type { Database } from '../../platform/postgres/database.ts';
+import { query } from '../../platform/postgres/sql.ts';
+
+export type EndpointTrouble = {
+  id: string;
+  wabaId: string;
+  tenantId: string;
+  url: string;
+  description: string;
+  mode: 'open' | 'probing' | 'disabled';
+  since: Date;
+  reason: string | null;
+};
+
+/** Without those that a user switched off. */
+export async function listEndpointTroubles(database: Database, limit: number): Promise<EndpointTrouble[]> {
+  return await query<EndpointTrouble>(
+    database,
+    `select e.id, e.waba_id as "wabaId", w.tenant_id as "tenantId", e.url, e.description, e.mode, e.mode_reason as reason,
+            coalesce(e.failing_since, e.mode_changed_at) as since
+       from webhook_endpoints e join wabas w on w.waba_id = e.waba_id
+      where e.failing_notified and e.mode in ('open', 'probing', 'disabled') and w.removed_at is null
+      order by e.id limit ?`,
+    [limit],
+  );
+}
+
+export type FinalFailures = {
+  id: string;
+  wabaId: string;
+  tenantId: string;
+  failed: number;
+  lastHour: Date;
+};
+
+/** In the last 24 hours. */
+export async function listFinalFailures(database: Database, limit: number): Promise<FinalFailures[]> {
+  return await query<FinalFailures>(
+    database,
+    `select e.id, e.waba_id as "wabaId", w.tenant_id as "tenantId", sum(f.failed)::integer as failed,
+            max(f.hour) as "lastHour"
+       from endpoint_failures f
+       join webhook_endpoints e on e.id = f.endpoint_id
+       join wabas w on w.waba_id = e.waba_id
+      where f.hour > now() - interval '24 hours' and w.removed_at is null
+      group by e.id, w.tenant_id order by e.id limit ?`,
+    [limit],
+  );
+}

@@ -1,0 +1,93 @@
+import { columnsOf, textArray } from '../../platform/postgres/arrays.ts';
+import type { Transaction } from '../../platform/postgres/database.ts';
+import { execute, query } from '../../platform/postgres/sql.ts';
+
+export type NewInboundMessage = {
+  wabaId: string;
+  phoneNumberId: string;
+  conversationId: string;
+  upstreamId: string;
+  type: string;
+  placeholder: boolean;
+  content: string;
+  contextId: string | null;
+  targetId: string | null;
+  sentAt: Date | null;
+  groupSender: string | null;
+};
+
+/**
+ * Sent at once, as one statement. A real message takes over the upstream id of the placeholder that came first: it is listed at its own
+ * place, because a reader of the conversation is past the placeholder's. The join waits for the update, so that the id is free.
+ */
+export async function insertInboundMessages(
+  trx: Transaction,
+  messages: readonly NewInboundMessage[],
+): Promise<void> {
+  if (messages.length === 0) return;
+  await execute(
+    trx,
+    `with given as (select * from unnest(?::text[], ?::text[], ?::bigint[], ?::text[], ?::text[], ?::boolean[], ?::text[], ?::text[],
+                   ?::text[], ?::timestamptz[], ?::text[]) with ordinality
+         as m (waba_id, phone_number_id, conversation_id, upstream_id, type, placeholder, content, context_id,
+               target_id, sent_at, group_sender, n)
+     ), superseded as (
+       update messages m set upstream_id = null, superseded_upstream_id = g.upstream_id
+         from given g
+        where not g.placeholder and m.phone_number_id = g.phone_number_id and m.upstream_id = g.upstream_id
+          and m.placeholder
+       returning m.phone_number_id, m.superseded_upstream_id as upstream_id
+     )
+     insert into messages (waba_id, phone_number_id, conversation_id, direction, upstream_id, type, placeholder,
+                           content, context_id, target_id, sent_at, group_sender)
+     select g.waba_id, g.phone_number_id, g.conversation_id, 'inbound', g.upstream_id, g.type, g.placeholder,
+            g.content, g.context_id, g.target_id, g.sent_at, g.group_sender
+       from given g
+       left join superseded s on s.phone_number_id = g.phone_number_id and s.upstream_id = g.upstream_id
+      order by g.n
+     on conflict (phone_number_id, upstream_id) do nothing`,
+    [
+      ...columnsOf(
+        messages,
+        'wabaId',
+        'phoneNumberId',
+        'conversationId',
+        'upstreamId',
+        'type',
+        'placeholder',
+      ),
+      textArray(messages.map((m) => m.content)),
+      ...columnsOf(messages, 'contextId', 'targetId', 'sentAt', 'groupSender'),
+    ],
+  );
+}
+
+/** Message_Ids keyed by `messageKey`; of the WhatsApp Business app alone, or of all messages. */
+export async function findMessageIds(
+  trx: Transaction,
+  messages: readonly { phoneNumberId: string; upstreamId: string }[],
+  from: 'anywhere' | 'app' = 'anywhere',
+): Promise<Map<string, string>> {
+  const rows = await query<{ id: string; phoneNumberId: string; upstreamId: string }>(
+    trx,
+    `select id, phone_number_id as "phoneNumberId", upstream_id as "upstreamId" from messages
+      where (phone_number_id, upstream_id) in (select * from unnest(?::text[], ?::text[]))
+            ${from === 'app' ? 'and origin is not null' : ''}`,
+    columnsOf(messages, 'phoneNumberId', 'upstreamId'),
+  );
+  return new Map(rows.map((row) => [messageKey(row.phoneNumberId, row.upstreamId), row.id]));
+}
+
+export function messageKey(phoneNumberId: string, upstreamId: string): string {
+  return `${phoneNumberId} ${upstreamId}`;
+}
+
+/** By upstream's id or our mark: the hash of this name is kept when the message is erased. */
+export function erasedName({ phoneNumberId }: { phoneNumberId: string }, id: string): string {
+  return `${phoneNumberId} ${id}`;
+}
+
+/** For a message that will never have an id of upstream's: in its `failed` status and event. */
+export function localMessageId(messageId: string): string {
+  return `local:${messageId}`;
+}

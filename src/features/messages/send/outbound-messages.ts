@@ -1,0 +1,289 @@
+import type { Database, Transaction } from '../../../platform/postgres/database.ts';
+import { execute, queryOne, queryOnly } from '../../../platform/postgres/sql.ts';
+import { knownUpstreamMedia } from './media-uploads.ts';
+import type { OrderPayment } from './message-content.ts';
+import { drawSendTime, numberPace, PAIR_PACE, type Pace } from './send-pacing.ts';
+
+/**
+ * queued: waits for its turn or its next attempt; sending: an attempt is under way; accepted: upstream has it;
+ * failed: it will not be sent; unknown: an attempt ended without an answer, so upstream may have it or not.
+ */
+export type SendState = 'queued' | 'sending' | 'accepted' | 'failed' | 'unknown';
+
+/** The caller holds its conversation locked. */
+export async function drawMessageId(trx: Transaction): Promise<string> {
+  const { id } = await queryOnly<{ id: string }>(
+    trx,
+    `select nextval(pg_get_serial_sequence('messages', 'id')) as id`,
+  );
+  return id;
+}
+
+export type SendPath = 'messages' | 'marketing_messages';
+
+export type NewOutboundMessage = {
+  id: string;
+  wabaId: string;
+  phoneNumberId: string;
+  conversationId: string;
+  /** Digits of a phone, a business-scoped user id, or the id of a group. */
+  recipient: string;
+  type: string;
+  /** JSON text. */
+  content: string;
+  contextId: string | null;
+  targetId: string | null;
+  mediaIds: readonly string[];
+  payment: OrderPayment | null;
+  apiKeyId?: string | null;
+  upstreamPath?: SendPath;
+};
+
+export async function insertOutboundMessage(trx: Transaction, message: NewOutboundMessage): Promise<void> {
+  const { recipient, mediaIds, payment, apiKeyId = null, upstreamPath = 'messages', ...row } = message;
+  await execute(
+    trx,
+    `insert into messages (id, waba_id, phone_number_id, conversation_id, direction, type, content, context_id,
+                           target_id)
+     values (:id, :wabaId, :phoneNumberId, :conversationId, 'outbound', :type, :content, :contextId, :targetId)`,
+    row,
+  );
+  await execute(
+    trx,
+    `insert into outbound_messages (message_id, waba_id, phone_number_id, recipient, media_ids, payment_reference,
+                                    payment_configuration, api_key_id, upstream_path)
+     values (?, ?, ?, ?, ?::uuid[], ?, ?, ?, ?)`,
+    [
+      ...[message.id, message.wabaId, message.phoneNumberId, recipient],
+      mediaIds.length === 0 ? null : mediaIds,
+      payment?.referenceId ?? null,
+      payment?.configuration ?? null,
+      apiKeyId,
+      upstreamPath,
+    ],
+  );
+}
+
+export type SendTurn =
+  /** The caller sends it; no other does until `timeoutMs` are over. */
+  | {
+      kind: 'send';
+      attempt: number;
+      phoneNumberId: string;
+      upstreamPath: SendPath;
+      recipient: string;
+      payloadJson: string;
+      /** What upstream calls its files of ours, by our uuid. */
+      upstreamMedia: ReadonlyMap<string, string>;
+      ageMs: number;
+    }
+  /** Upstream has to be given these files of ours first. */
+  | { kind: 'media'; missing: readonly string[]; phoneNumberId: string; ageMs: number }
+  | { kind: 'wait'; waitMs: number; reason: string }
+  /** An attempt is under way elsewhere, or was lost; in `waitMs` it can only be the latter. */
+  | { kind: 'under_way'; waitMs: number }
+  | { kind: 'lost' }
+  | { kind: 'over'; state: SendState };
+
+type Row = {
+  state: SendState;
+  attempts: number;
+  phoneNumberId: string;
+  recipient: string;
+  pairMs: number | null;
+  numberMs: number | null;
+  leftMs: number | null;
+  ageMs: number;
+  upstreamPath: SendPath;
+  payloadJson: string;
+  mediaIds: string[] | null;
+  /** Of its number; null: the installation's. */
+  messagesPerSecond: number | null;
+};
+
+const NO_MEDIA: ReadonlyMap<string, string> = new Map();
+
+/** `numberPace` holds for numbers without a pace of their own. */
+export async function takeSendTurn(
+  database: Database,
+  wabaId: string,
+  messageId: string,
+  { timeoutMs, numberPace: usualPace }: { timeoutMs: number; numberPace: Pace },
+): Promise<SendTurn> {
+  return await database.transaction(async (trx) => {
+    const row = await lockMessage(trx, wabaId, messageId);
+    if (row === null || !['queued', 'sending'].includes(row.state)) {
+      return { kind: 'over', state: row?.state ?? 'failed' };
+    }
+    if (row.state === 'sending') {
+      const waitMs = Math.ceil(row.leftMs ?? 0);
+      return waitMs > 0 ? { kind: 'under_way', waitMs } : { kind: 'lost' };
+    }
+    const { mediaIds } = row;
+    const upstreamMedia =
+      mediaIds === null ? NO_MEDIA : await knownUpstreamMedia(trx, row.phoneNumberId, mediaIds);
+    const missing = mediaIds?.filter((uuid) => !upstreamMedia.has(uuid)) ?? [];
+    if (missing.length > 0) {
+      return { kind: 'media', missing, phoneNumberId: row.phoneNumberId, ageMs: row.ageMs };
+    }
+    const pairMs = row.pairMs ?? (await drawTime(trx, messageId, 'pair_at', row, row.recipient, PAIR_PACE));
+    if (pairMs > 0) return { kind: 'wait', waitMs: Math.ceil(pairMs), reason: 'the limit of its recipient' };
+    const pace = row.messagesPerSecond === null ? usualPace : numberPace(row.messagesPerSecond);
+    const numberMs = row.numberMs ?? (await drawTime(trx, messageId, 'number_at', row, null, pace));
+    if (numberMs > 0) return { kind: 'wait', waitMs: Math.ceil(numberMs), reason: 'the limit of its number' };
+    await execute(
+      trx,
+      `update outbound_messages
+          set state = 'sending', attempts = attempts + 1,
+              sending_until = clock_timestamp() + ? * interval '1 millisecond'
+        where message_id = ?`,
+      [timeoutMs, messageId],
+    );
+    const { phoneNumberId, upstreamPath, recipient, payloadJson, ageMs } = row;
+    const attempt = row.attempts + 1;
+    const message = { phoneNumberId, upstreamPath, recipient, payloadJson };
+    return { kind: 'send', attempt, ...message, upstreamMedia, ageMs };
+  });
+}
+
+async function lockMessage(trx: Transaction, wabaId: string, messageId: string): Promise<Row | null> {
+  const untilMs = (column: string) =>
+    `cast(extract(epoch from o.${column} - clock_timestamp()) * 1000 as double precision)`;
+  return await queryOne<Row>(
+    trx,
+    `select o.state, o.attempts, o.phone_number_id as "phoneNumberId", o.recipient, o.upstream_path as "upstreamPath", m.content as "payloadJson",
+            o.media_ids as "mediaIds", n.messages_per_second as "messagesPerSecond", ${untilMs('pair_at')} as "pairMs", ${untilMs('number_at')} as "numberMs",
+            ${untilMs('sending_until')} as "leftMs", -${untilMs('created_at')} as "ageMs"
+       from outbound_messages o join messages m on m.id = o.message_id
+      left join phone_numbers n on n.phone_number_id = o.phone_number_id
+      where o.message_id = ? and o.waba_id = ? for update of o`,
+    [messageId, wabaId],
+  );
+}
+
+async function drawTime(
+  trx: Transaction,
+  messageId: string,
+  column: 'pair_at' | 'number_at',
+  { phoneNumberId }: { phoneNumberId: string },
+  recipient: string | null,
+  pace: Pace,
+): Promise<number> {
+  const { at, waitMs } = await drawSendTime(trx, { phoneNumberId, recipient }, pace);
+  await execute(trx, `update outbound_messages set ${column} = ? where message_id = ?`, [at, messageId]);
+  return waitMs;
+}
+
+/** One attempt: nothing that came of an earlier one may overwrite a later one. */
+export type SendAttempt = { wabaId: string; messageId: string; attempt: number };
+
+/** `redrawPair`: the time for the recipient is drawn anew. */
+export async function requeueMessage(
+  trx: Transaction,
+  { wabaId, messageId, attempt }: SendAttempt,
+  { error, redrawPair }: { error: string; redrawPair: boolean },
+): Promise<void> {
+  await execute(
+    trx,
+    `update outbound_messages
+        set state = 'queued', number_at = null, pair_at = case when :redrawPair then null else pair_at end,
+            sending_until = null, error = :error
+      where message_id = :messageId and waba_id = :wabaId and state = 'sending' and attempts = :attempt`,
+    { wabaId, messageId, attempt, error, redrawPair },
+  );
+}
+
+export type AcceptedMessage = { upstreamId: string; messageStatus: string | null; waId: string | null };
+
+/** Also after `unknown`: a late answer is better than none. False: too late. */
+export async function acceptMessage(
+  trx: Transaction,
+  { wabaId, messageId }: Omit<SendAttempt, 'attempt'>,
+  accepted: AcceptedMessage,
+): Promise<boolean> {
+  const changed = await execute(
+    trx,
+    `update outbound_messages
+        set state = 'accepted', upstream_id = :upstreamId, upstream_status = :messageStatus, wa_id = :waId, error = null,
+            sending_until = null, finished_at = now()
+      where message_id = :messageId and waba_id = :wabaId and state in ('sending', 'unknown')`,
+    { ...accepted, messageId, wabaId },
+  );
+  if (changed === 0) return false;
+  await execute(
+    trx,
+    `update messages m
+        set sent_at = now(),
+            upstream_id = (select :upstreamId where not exists (
+              select 1 from messages o where o.phone_number_id = m.phone_number_id and o.upstream_id = :upstreamId))
+      where id = :messageId and waba_id = :wabaId and upstream_id is null`,
+    { ...accepted, messageId, wabaId },
+  );
+  return true;
+}
+
+/** False when the message is not in one of `from` any more. */
+export async function endMessage(
+  trx: Transaction,
+  { wabaId, messageId }: Omit<SendAttempt, 'attempt'>,
+  end: { state: 'failed' | 'unknown'; from: readonly SendState[]; error: string },
+): Promise<boolean> {
+  const changed = await execute(
+    trx,
+    `update outbound_messages set state = ?, error = ?, sending_until = null, finished_at = now()
+      where message_id = ? and waba_id = ? and state = any (?::text[])`,
+    [end.state, end.error, messageId, wabaId, end.from],
+  );
+  return changed > 0;
+}
+
+export type FailedMessage = {
+  tenantId: string;
+  phoneNumberId: string;
+  displayPhoneNumber: string;
+  conversationId: string;
+  recipient: string;
+  content: string;
+};
+
+export async function findFailedMessage(
+  trx: Transaction,
+  wabaId: string,
+  messageId: string,
+): Promise<FailedMessage> {
+  return await queryOnly<FailedMessage>(
+    trx,
+    `select w.tenant_id as "tenantId", m.phone_number_id as "phoneNumberId",
+            n.display_phone_number as "displayPhoneNumber", m.conversation_id as "conversationId", o.recipient,
+            m.content
+       from outbound_messages o join messages m on m.id = o.message_id join wabas w on w.waba_id = o.waba_id
+       join phone_numbers n on n.phone_number_id = o.phone_number_id
+      where o.message_id = ? and o.waba_id = ?`,
+    [messageId, wabaId],
+  );
+}
+
+export type SendProgress = {
+  state: SendState;
+  conversationId: string;
+  upstreamId: string | null;
+  upstreamStatus: string | null;
+  /** The recipient as upstream knows it; null for a recipient without a phone number. */
+  waId: string | null;
+  error: string | null;
+};
+
+export async function findSendProgress(
+  database: Database,
+  wabaId: string,
+  messageId: string,
+): Promise<SendProgress | null> {
+  return await queryOne<SendProgress>(
+    database,
+    `select o.state, m.conversation_id as "conversationId", o.upstream_id as "upstreamId",
+            o.upstream_status as "upstreamStatus", o.wa_id as "waId", o.error
+       from outbound_messages o join messages m on m.id = o.message_id
+      where o.message_id = ? and o.waba_id = ?`,
+    [messageId, wabaId],
+  );
+}

@@ -1,0 +1,151 @@
+import { publishEvents } from '../../../engine/deliveries/publish.ts';
+import type { Database, Transaction } from '../../../platform/postgres/database.ts';
+import { retryBriefly } from '../../../platform/temporal/activity-kit.ts';
+import { finishTask } from '../../../platform/temporal/workflow-tasks.ts';
+import { localMessageId } from '../messages.ts';
+import { recordStatuses } from '../statuses.ts';
+import {
+  type AcceptedMessage,
+  acceptMessage,
+  endMessage,
+  type FailedMessage,
+  findFailedMessage,
+  requeueMessage,
+  type SendAttempt,
+  type SendState,
+} from './outbound-messages.ts';
+import { type SendError, statusErrorOf } from './send-error.ts';
+import { holdBack, PAIR_PACE, type Pace } from './send-pacing.ts';
+import { sendWorkflowId } from './send-task.ts';
+import type { SendVerdict } from './send-verdict.ts';
+
+export type SendMessageInput = { wabaId: string; messageId: string };
+
+/** The response is known by now: a short absence of the database must not turn it into an unknown outcome. */
+const RETRY_DELAYS_MS = [100, 1_000, 2_000, 5_000, 10_000, 10_000, 10_000];
+
+/** Tries for half a minute. */
+export async function untilRecorded<T>(record: () => Promise<T>): Promise<T> {
+  return await retryBriefly(record, RETRY_DELAYS_MS);
+}
+
+export async function recordAccepted(
+  database: Database,
+  input: SendMessageInput,
+  accepted: AcceptedMessage,
+): Promise<void> {
+  await database.transaction(async (trx) => {
+    await acceptMessage(trx, input, accepted);
+    await finish(trx, input);
+  });
+}
+
+export async function recordUnknown(
+  database: Database,
+  input: SendMessageInput,
+  error: SendError,
+  from: readonly SendState[] = ['sending'],
+): Promise<void> {
+  await database.transaction(async (trx) => {
+    await endMessage(trx, input, { state: 'unknown', from, error: JSON.stringify(error) });
+    await finish(trx, input);
+  });
+}
+
+/**
+ * The tenant hears of it as of a message that upstream could not deliver. False: it is not in one of `from`. Then the task goes on when
+ * `from` has `queued`: an attempt may be under way or lost.
+ */
+export async function recordFailed(
+  database: Database,
+  input: SendMessageInput,
+  error: SendError,
+  from: readonly SendState[] = ['sending', 'unknown'],
+): Promise<boolean> {
+  return await database.transaction(async (trx) => {
+    const ended = await endMessage(trx, input, { state: 'failed', from, error: JSON.stringify(error) });
+    if (ended) await publishFailure(trx, input, error);
+    if (ended || !from.includes('queued')) await finish(trx, input);
+    return ended;
+  });
+}
+
+/** Others wait with it where upstream said so. */
+export async function recordAgain(
+  database: Database,
+  attempt: SendAttempt & { phoneNumberId: string; recipient: string },
+  verdict: Extract<SendVerdict, { kind: 'again' }>,
+  { waitMs, numberPace }: { waitMs: number; numberPace: Pace },
+): Promise<void> {
+  const { phoneNumberId, recipient } = attempt;
+  await database.transaction(async (trx) => {
+    const redrawPair = verdict.holdBack === 'pair';
+    await requeueMessage(trx, attempt, { error: JSON.stringify(verdict.error), redrawPair });
+    if (redrawPair) await holdBack(trx, { phoneNumberId, recipient }, PAIR_PACE, waitMs);
+    if (verdict.holdBack === 'number') {
+      await holdBack(trx, { phoneNumberId, recipient: null }, numberPace, waitMs);
+    }
+  });
+}
+
+export async function recordOver(database: Database, input: SendMessageInput): Promise<void> {
+  await database.transaction((trx) => finishTask(trx, sendWorkflowId(input.messageId)));
+}
+
+async function finish(trx: Transaction, input: SendMessageInput): Promise<void> {
+  await finishTask(trx, sendWorkflowId(input.messageId));
+  // Wakes outcome-waiter.ts when the transaction commits.
+  trx.notify('heliograph_sends', input.messageId);
+}
+
+async function publishFailure(
+  trx: Transaction,
+  { wabaId, messageId }: SendMessageInput,
+  error: SendError,
+): Promise<void> {
+  const message = await findFailedMessage(trx, wabaId, messageId);
+  const { tenantId, phoneNumberId, conversationId } = message;
+  const at = new Date();
+  const { id, statusJson, dataJson } = failedStatus({ ...message, messageId, error, at });
+  const status = {
+    phoneNumberId,
+    upstreamId: id,
+    status: 'failed',
+    participant: null,
+    at,
+    content: statusJson,
+  };
+  await recordStatuses(trx, [status]);
+  const base = { wabaId, tenantId, phoneNumberId, conversationId, messageId };
+  await publishEvents(trx, [{ ...base, type: 'status', eventId: id, laneKey: id, dataJson }], at);
+}
+
+type FailedSend = Pick<FailedMessage, 'phoneNumberId' | 'displayPhoneNumber' | 'recipient' | 'content'> & {
+  messageId: string;
+  error: SendError;
+  at: Date;
+};
+
+/** In the form of upstream's own `failed` status, and `data` of its event. */
+export function failedStatus(send: FailedSend): { id: string; statusJson: string; dataJson: string } {
+  const id = localMessageId(send.messageId);
+  const isPhone = /^\d+$/.test(send.recipient);
+  const { biz_opaque_callback_data: opaque, recipient_type: kind } = JSON.parse(send.content) as Record<
+    string,
+    unknown
+  >;
+  const status = {
+    id,
+    status: 'failed',
+    timestamp: String(Math.floor(send.at.getTime() / 1_000)),
+    recipient_id: send.recipient,
+    ...(kind === 'group' ? { recipient_type: kind } : isPhone ? {} : { recipient_user_id: send.recipient }),
+    ...(typeof opaque === 'string' ? { biz_opaque_callback_data: opaque } : {}),
+    errors: [statusErrorOf(send.error)],
+  };
+  const metadata = {
+    display_phone_number: send.displayPhoneNumber.replace(/\D/g, ''),
+    phone_number_id: send.phoneNumberId,
+  };
+  return { id, statusJson: JSON.stringify(status), dataJson: JSON.stringify({ metadata, status }) };
+}

@@ -1,0 +1,68 @@
+import { maskMessageIds } from '../../../platform/logger.ts';
+import { sendErrorAdvice } from './upstream-errors.ts';
+
+/** Kept with the message as JSON. */
+export type SendError = {
+  /**
+   * upstream_refused: upstream's answer is in `upstream`; outcome_unknown: an attempt got no answer; the others say
+   * why no attempt was made, or no further one.
+   */
+  code:
+    | 'upstream_refused'
+    | 'outcome_unknown'
+    | 'upstream_unreachable'
+    | 'access_token_missing'
+    | 'media_missing'
+    | 'cancelled';
+  message: string;
+  /** Upstream's error object as it came. */
+  upstream: Record<string, unknown> | null;
+};
+
+const ADVICE: Readonly<Record<SendError['code'], string | null>> = {
+  upstream_refused: null,
+  outcome_unknown:
+    'The message may have gone out. If it did, its first status will tell; sending it again may send it twice.',
+  upstream_unreachable: 'The message was not sent. Send it again later.',
+  access_token_missing: 'The operator of the service has to give the WABA a valid access token.',
+  media_missing: 'Upload the file again and send the message with its new id.',
+  cancelled: 'An operator of the service gave the message up. It was not sent.',
+};
+
+/** Of upstream's own texts, which may quote the recipient. */
+const PHONE_NUMBER = /\+?\d{7,}/g;
+
+/** Logs and histories get no phone number and none of upstream's message ids. */
+export function sendErrorText({ message }: Pick<SendError, 'message'>): string {
+  return maskMessageIds(message).replace(PHONE_NUMBER, '…');
+}
+
+export function loggedSendError(error: SendError): {
+  code: string;
+  message: string;
+  upstreamCode: number | null;
+} {
+  return { code: error.code, message: sendErrorText(error), upstreamCode: upstreamCode(error.upstream) };
+}
+
+export function adviceFor({ code, upstream }: SendError): string | null {
+  return ADVICE[code] ?? sendErrorAdvice(upstreamCode(upstream));
+}
+
+function upstreamCode(error: Record<string, unknown> | null): number | null {
+  return typeof error?.code === 'number' && Number.isSafeInteger(error.code) ? error.code : null;
+}
+
+/** Upstream has no code for what happened on our side. */
+const LOCAL_CODE = -1;
+
+export function statusErrorOf({ message, upstream }: SendError): Record<string, unknown> {
+  const upstreamText = typeof upstream?.message === 'string' ? upstream.message : message;
+  const title = upstreamText.replace(/^\(#\d+\)\s*/, '');
+  const data = upstream?.error_data;
+  const details =
+    typeof data === 'object' && data !== null && 'details' in data && typeof data.details === 'string'
+      ? data.details
+      : message;
+  return { code: upstreamCode(upstream) ?? LOCAL_CODE, title, message: title, error_data: { details } };
+}
