@@ -1,49 +1,52 @@
 import { posix } from 'node:path';
 import ts from 'typescript-compiler-api';
 
-/** The rooms behind the doors, one per feature, from the ground up, each with what it holds. A room imports only rooms of lower floors. */
-const DESCRIBED_FLOORS: readonly Readonly<Record<string, string>>[] = [
+/** The floors behind the doors, from the ground up: each with its rooms, and what each room is for. */
+const FLOOR_PLAN: readonly { floor: string; rooms: Readonly<Record<string, string>> }[] = [
   {
-    'src/engine/queue':
-      'the deliveries that are pending: which may be attempted, by whom, when, in which order',
-    'src/engine/inbox': 'the bodies that the platform sent, until they have become events',
-    'src/engine/notices': 'the alerts that go to tenants as webhooks',
-    'src/features/customers': 'WhatsApp users and groups, under all ids that name one',
-    'src/features/mail': 'e-mails: texts, queue, SMTP',
+    floor: 'engine',
+    rooms: {
+      'src/engine/inbox': 'bodies that the platform sent, until they have become events',
+      'src/engine/queue': 'pending deliveries: which may be attempted, by whom, when, in which order',
+      'src/engine/endpoint':
+        'an endpoint as the engine reads it: settings, signature, filter, health, circuit breaker',
+      'src/engine/deliveries': 'from an event to an attempt: body, signature, filter, loop, outcome',
+      'src/engine/notices': 'alerts that go to tenants as webhooks',
+    },
   },
   {
-    'src/engine/endpoint':
-      'an endpoint as the engine reads it: settings, signature, filter, health, circuit breaker',
-    'src/features/accounts': 'tenants, WABAs, phone numbers, access tokens, limits',
+    floor: 'features',
+    rooms: {
+      'src/features/accounts': 'tenants, WABAs, phone numbers, access tokens, limits',
+      'src/features/customers': 'WhatsApp users and groups, under all ids that name one',
+      'src/features/messages': 'messages in and out, their files, statuses, carts and payments',
+      'src/features/endpoints': 'webhook endpoints as tenants set them up: URLs, secrets, headers, modes',
+      'src/features/delivery-log': 'deliveries and events as tenants find them',
+      'src/features/replays': 'sending delivered or failed events again',
+      'src/features/keys': 'API keys, from request and approval to expiry',
+      'src/features/users': 'the people of the portal: sign-in, second factor, roles, invitations',
+      'src/features/mail': 'e-mails: texts, queue, SMTP',
+    },
   },
-  { 'src/engine/deliveries': 'from an event to an attempt: body, signature, filter, loop, outcome' },
-  { 'src/features/delivery-log': 'deliveries and events as tenants find them' },
+  { floor: 'ingest', rooms: { 'src/inbound': 'from a body of the platform to events and rows' } },
   {
-    'src/features/endpoints':
-      'webhook endpoints as tenants set them up: URLs, secrets, headers, certificates, modes',
-    'src/features/keys': 'API keys, from request and approval to expiry',
-    'src/features/users': 'the people of the portal: sign-in, second factor, roles, invitations',
-  },
-  {
-    'src/features/messages': 'messages in and out, their files, statuses, carts and payments',
-    'src/features/replays': 'sending delivered or failed events again',
-  },
-  { 'src/inbound': 'from a body of the platform to events and rows' },
-  { 'src/alerts': 'alerts: their conditions, kinds and e-mails, and the operations URL' },
-  { 'src/erasures': 'erasing and exporting customers, WABAs and tenants, and retention' },
-  { 'src/secrets': 'encryption keys and the columns that are sealed with them' },
-  {
-    'src/doctor': 'checks of a running installation',
-    'src/reconcile': 'comparing PostgreSQL, files and workflows after a restore',
+    floor: 'ops',
+    rooms: {
+      'src/doctor': 'checks of a running installation',
+      'src/alerts': 'alerts: their conditions, kinds and e-mails, and the operations URL',
+      'src/erasures': 'erasing and exporting customers, WABAs and tenants, and retention',
+      'src/reconcile': 'comparing PostgreSQL, files and workflows after a restore',
+      'src/secrets': 'encryption keys and the columns that are sealed with them',
+    },
   },
 ];
 
-export const FLOORS: readonly (readonly string[])[] = DESCRIBED_FLOORS.map((rooms) => Object.keys(rooms));
+export const FLOORS: readonly (readonly string[])[] = FLOOR_PLAN.map(({ rooms }) => Object.keys(rooms));
 
 export const ROOMS = FLOORS.flat();
 
 const EVERY_ROOM = 'the rooms';
-const LOWER = 'public files of lower floors';
+const OWN_OR_LOWER = 'public files of this floor and lower ones';
 const PLATFORM = 'src/platform';
 const EVERYTHING = 'everything';
 
@@ -76,11 +79,11 @@ export const HOUSE: readonly Rule[] = [
       PLATFORM,
     ],
   },
-  ...DESCRIBED_FLOORS.flatMap((rooms, floor) =>
+  ...FLOOR_PLAN.flatMap(({ floor, rooms }) =>
     Object.entries(rooms).map(([folder, subject]) => ({
       folder,
-      holds: `floor ${floor}: ${subject}`,
-      mayImport: [LOWER, PLATFORM],
+      holds: `${floor}: ${subject}`,
+      mayImport: [OWN_OR_LOWER, PLATFORM],
     })),
   ),
   {
@@ -150,6 +153,7 @@ export function importProblems(sources: Sources): string[] {
     ...unknown.map((path) => `${path} is in no folder of the house`),
     ...imports.flatMap((each) => problemOf(each, sources) ?? []),
     ...circles(imports).map((files) => `circle: ${files.join(' → ')}`),
+    ...circles(betweenRooms(imports)).map((rooms) => `circle of rooms: ${rooms.join(' → ')}`),
   ];
 }
 
@@ -183,7 +187,7 @@ function problemOf({ from, to, isType }: Import, sources: Sources): string | nul
 function holds(target: string, to: string, from: string): boolean {
   if (target === EVERYTHING) return true;
   if (target === EVERY_ROOM) return roomOf(to) !== undefined;
-  if (target === LOWER) return roomOf(to) === roomOf(from) || (floorOf(to) < floorOf(from) && isPublic(to));
+  if (target === OWN_OR_LOWER) return floorOf(to) <= floorOf(from) && isPublic(to);
   return isBelow(to, target);
 }
 
@@ -255,6 +259,15 @@ export function importsOf(path: string, text: string): Import[] {
   };
   visit(file);
   return found;
+}
+
+/** The imports between rooms of one floor; those that go up are refused already. */
+function betweenRooms(imports: readonly Import[]): Import[] {
+  return imports.flatMap(({ from, to, isType }) => {
+    const [room, other] = [roomOf(from), roomOf(to)];
+    if (room === undefined || other === undefined || room === other) return [];
+    return floorOf(from) === floorOf(to) ? { from: room, to: other, isType } : [];
+  });
 }
 
 /** Files that import each other, through others too: one list per circle. */
