@@ -13,7 +13,7 @@ import { eventsCommand, findCommand } from './features/delivery-log/commands/fin
 import { keyCommand, keyRequestCommand } from './features/keys/commands/key-commands.ts';
 import { mailCommand } from './features/mail/commands/mail-commands.ts';
 import { userCommand } from './features/users/commands/user-commands.ts';
-import { inboxCommand } from './inbound/commands/inbox-commands.ts';
+import { inboxCommand } from './ingest/bodies/commands/inbox-commands.ts';
 import { auditCommand } from './platform/audit/audit-commands.ts';
 import { migrateCommand } from './platform/postgres/migrate-commands.ts';
 import { secretsCommand } from './secrets/commands/secrets-commands.ts';

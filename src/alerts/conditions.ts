@@ -7,7 +7,7 @@ import { listEndpointTroubles, listFinalFailures } from '../features/endpoints/e
 import { listExpiringKeys } from '../features/keys/api-key-store.ts';
 import { waitingKeyRequests } from '../features/keys/key-requests.ts';
 import { listFailedMails } from '../features/mail/mails.ts';
-import { countInbox, listUnreadable, oldestWaitingBodyAt } from '../inbound/inbox-admin.ts';
+import { countInbox, listUnreadable, oldestWaitingBodyAt } from '../ingest/bodies/quarantine.ts';
 import { DESTINATION_SET, type LatestChange, listLatestChanges } from '../platform/audit/audit.ts';
 import { shownUrl } from '../platform/http/outbound-url.ts';
 import type { Database } from '../platform/postgres/database.ts';

@@ -5,7 +5,7 @@ import { optionRulesOf } from '../features/endpoints/endpoint-options.ts';
 import type { TestEventTools } from '../features/endpoints/test-event.ts';
 import { LOOKUPS_PER_MINUTE } from '../features/endpoints/url-check.ts';
 import { makeMediaUrls } from '../features/messages/media/media-urls.ts';
-import type { KeepAtOnce } from '../inbound/inbox.ts';
+import type { KeepAtOnce } from '../ingest/intake/store-bodies.ts';
 import type { Config } from '../platform/config/config.ts';
 import { makeSecretBox, parseEncryptionKeys } from '../platform/crypto/secret-box.ts';
 import type { ObjectStore } from '../platform/object-store/object-store.ts';

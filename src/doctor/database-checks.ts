@@ -3,7 +3,7 @@ import { allAlerts } from '../alerts/alerts.ts';
 import { oldestDueAt, readBacklog } from '../engine/deliveries/backlog.ts';
 import { readWaitingBodies } from '../engine/inbox/waiting-bodies.ts';
 import { readQuotaUse } from '../features/accounts/tenant-usage.ts';
-import { countInbox, oldestWaitingBodyAt } from '../inbound/inbox-admin.ts';
+import { countInbox, oldestWaitingBodyAt } from '../ingest/bodies/quarantine.ts';
 import type { SealedDatabase } from '../platform/crypto/sealed-database.ts';
 import type { Database } from '../platform/postgres/database.ts';
 import { readPartitions } from '../platform/postgres/partitions.ts';

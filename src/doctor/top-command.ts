@@ -1,6 +1,6 @@
 import { Command } from 'commander';
 import { oldestDueAt, readBacklog } from '../engine/deliveries/backlog.ts';
-import { countInbox, oldestWaitingBodyAt } from '../inbound/inbox-admin.ts';
+import { countInbox, oldestWaitingBodyAt } from '../ingest/bodies/quarantine.ts';
 import { adminAction, adminFailure, alignedFields, alignedTable } from '../platform/cli/admin-action.ts';
 import { type ScreenLine, showLive } from '../platform/cli/live-screen.ts';
 import { shownUrl } from '../platform/http/outbound-url.ts';

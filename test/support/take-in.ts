@@ -1,8 +1,8 @@
 import { SHARDS } from '../../src/engine/inbox/shards.ts';
-import { insertBodies } from '../../src/inbound/inbox.ts';
-import { takeInShards } from '../../src/inbound/intake/intake-batch.ts';
-import type { IntakeTools } from '../../src/inbound/intake/intake-tools.ts';
-import { makeIntakeMemory } from '../../src/inbound/intake/shard-memory.ts';
+import { takeInShards } from '../../src/ingest/intake/intake-batch.ts';
+import type { IntakeTools } from '../../src/ingest/intake/intake-tools.ts';
+import { makeIntakeMemory } from '../../src/ingest/intake/shard-memory.ts';
+import { insertBodies } from '../../src/ingest/intake/store-bodies.ts';
 import type { Database } from '../../src/platform/postgres/database.ts';
 import { query } from '../../src/platform/postgres/sql.ts';
 import { silentLogger } from './silent-logger.ts';

@@ -1,7 +1,7 @@
 import type { SignedBody } from '../../engine/inbox/bodies.ts';
 import { findNumberOwners } from '../../features/accounts/accounts.ts';
-import { phoneNumberIdOf, wabaIdOf } from '../../inbound/split/item-context.ts';
-import { upstreamRootOf } from '../../inbound/split/upstream-items.ts';
+import { phoneNumberIdOf, wabaIdOf } from '../../ingest/split/item-context.ts';
+import { upstreamRootOf } from '../../ingest/split/upstream-items.ts';
 import { items, member, sourceWithEdits, type TextEdit } from '../../platform/json/json-text.ts';
 import type { Database } from '../../platform/postgres/database.ts';
 

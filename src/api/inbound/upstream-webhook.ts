@@ -2,7 +2,7 @@ import { createHash, createHmac, createSecretKey, type KeyObject, timingSafeEqua
 import type { Readable } from 'node:stream';
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import type { SignedBody } from '../../engine/inbox/bodies.ts';
-import { insertBodies, type KeepAtOnce } from '../../inbound/inbox.ts';
+import { insertBodies, type KeepAtOnce } from '../../ingest/intake/store-bodies.ts';
 import type { AppSecret } from '../../platform/config/app-secret.ts';
 import type { Config } from '../../platform/config/config.ts';
 import { MAX_DROPPED_BYTES, readBody } from '../../platform/http/read-body.ts';

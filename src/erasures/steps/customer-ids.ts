@@ -1,4 +1,4 @@
-import { idsInEcho, idsInMessage } from '../../inbound/erase-bodies.ts';
+import { idsInEcho, idsInMessage } from '../../ingest/bodies/erase-bodies.ts';
 import type { Database } from '../../platform/postgres/database.ts';
 import { query, queryColumn } from '../../platform/postgres/sql.ts';
 

@@ -23,8 +23,8 @@ import {
   newestMessagesOf,
   nextMessagesOf,
 } from '../../features/messages/erased-messages.ts';
-import { eraseFromBodies, FIRST_BODY } from '../../inbound/erase-bodies.ts';
-import { dropHistory } from '../../inbound/history.ts';
+import { eraseFromBodies, FIRST_BODY } from '../../ingest/bodies/erase-bodies.ts';
+import { dropHistory } from '../../ingest/fields/history.ts';
 import { NotYetErased } from '../../platform/erasing.ts';
 import type { Database, Transaction } from '../../platform/postgres/database.ts';
 import { query } from '../../platform/postgres/sql.ts';

@@ -9,7 +9,7 @@ import {
 import { readWaitingBodies } from '../../engine/inbox/waiting-bodies.ts';
 import type { QueueState } from '../../engine/queue/states.ts';
 import { readQuotaUse } from '../../features/accounts/tenant-usage.ts';
-import { countInbox, oldestWaitingBodyAt } from '../../inbound/inbox-admin.ts';
+import { countInbox, oldestWaitingBodyAt } from '../../ingest/bodies/quarantine.ts';
 import type { Database, Transaction } from '../../platform/postgres/database.ts';
 import { isCanceled, isLockTimeout } from '../../platform/postgres/error-class.ts';
 import { readPartitions } from '../../platform/postgres/partitions.ts';

@@ -4,7 +4,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, inject, test } from 
 import { type ErasedEvent, eraseEvents } from '../../../src/engine/deliveries/erase-events.ts';
 import type { DeliveryNews } from '../../../src/engine/deliveries/run-news.ts';
 import { removeDelivery } from '../../../src/engine/queue/remove.ts';
-import { insertBodies } from '../../../src/inbound/inbox.ts';
+import { insertBodies } from '../../../src/ingest/intake/store-bodies.ts';
 import { loadConfig } from '../../../src/platform/config/config.ts';
 import { query } from '../../../src/platform/postgres/sql.ts';
 import { NEWS_SIGNAL } from '../../../src/platform/temporal/workflow-options.ts';

@@ -7,7 +7,7 @@ import { startEndpointKeeper } from '../../../src/engine/deliveries/loop/endpoin
 import { lookAtTrouble } from '../../../src/engine/deliveries/trouble/look.ts';
 import { listEndpointsInTrouble } from '../../../src/engine/queue/trouble.ts';
 import { enableEndpoint, holdEndpoint } from '../../../src/features/endpoints/endpoint-modes.ts';
-import { insertBodies } from '../../../src/inbound/inbox.ts';
+import { insertBodies } from '../../../src/ingest/intake/store-bodies.ts';
 import { listAudit, SYSTEM } from '../../../src/platform/audit/audit.ts';
 import { loadConfig } from '../../../src/platform/config/config.ts';
 import type { Database } from '../../../src/platform/postgres/database.ts';

@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { Client } from '@temporalio/client';
 import type { NativeConnection } from '@temporalio/worker';
 import { afterAll, beforeAll, beforeEach, describe, expect, onTestFinished, test } from 'vitest';
-import { insertBodies } from '../../../src/inbound/inbox.ts';
+import { insertBodies } from '../../../src/ingest/intake/store-bodies.ts';
 import { loadConfig } from '../../../src/platform/config/config.ts';
 import { query } from '../../../src/platform/postgres/sql.ts';
 import { connectTemporal } from '../../../src/platform/temporal/worker-connection.ts';

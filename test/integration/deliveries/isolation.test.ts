@@ -2,7 +2,7 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse } 
 import type { AddressInfo } from 'node:net';
 import { expect, test } from 'vitest';
 import { insertTenant, savePhoneNumber, saveWaba } from '../../../src/features/accounts/accounts.ts';
-import { insertBodies } from '../../../src/inbound/inbox.ts';
+import { insertBodies } from '../../../src/ingest/intake/store-bodies.ts';
 import type { Database } from '../../../src/platform/postgres/database.ts';
 import { query } from '../../../src/platform/postgres/sql.ts';
 import { bodyOf, textMessage } from '../../support/load/upstream-bodies.ts';

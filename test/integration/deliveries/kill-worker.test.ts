@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { insertBodies } from '../../../src/inbound/inbox.ts';
+import { insertBodies } from '../../../src/ingest/intake/store-bodies.ts';
 import { query } from '../../../src/platform/postgres/sql.ts';
 import { seededDice } from '../../support/seeded-dice.ts';
 import { addEndpoint, seedFixtureAccounts } from '../../support/test-accounts.ts';

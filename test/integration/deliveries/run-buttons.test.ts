@@ -1,6 +1,6 @@
 import type { Client } from '@temporalio/client';
 import { expect, onTestFinished, test } from 'vitest';
-import { insertBodies } from '../../../src/inbound/inbox.ts';
+import { insertBodies } from '../../../src/ingest/intake/store-bodies.ts';
 import { loadConfig } from '../../../src/platform/config/config.ts';
 import { query } from '../../../src/platform/postgres/sql.ts';
 import { connectTemporal } from '../../../src/platform/temporal/worker-connection.ts';

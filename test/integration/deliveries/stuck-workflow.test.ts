@@ -5,7 +5,7 @@ import { makeRunClient } from '../../../src/engine/deliveries/dispatch/run-clien
 import { startRunUpkeep } from '../../../src/engine/deliveries/dispatch/run-upkeep.ts';
 import type { DeliveryNews } from '../../../src/engine/deliveries/run-news.ts';
 import { deliveryWorkflowId } from '../../../src/engine/queue/claim.ts';
-import { insertBodies } from '../../../src/inbound/inbox.ts';
+import { insertBodies } from '../../../src/ingest/intake/store-bodies.ts';
 import { loadConfig } from '../../../src/platform/config/config.ts';
 import { query } from '../../../src/platform/postgres/sql.ts';
 import { dayOfUuidV7, uuidV7 } from '../../../src/platform/public-ids.ts';

@@ -2,7 +2,7 @@ import type { Client } from '@temporalio/client';
 import { expect, onTestFinished, test } from 'vitest';
 import { startRunUpkeep } from '../../../src/engine/deliveries/dispatch/run-upkeep.ts';
 import { TroubleWatch } from '../../../src/engine/deliveries/dispatch/trouble-watch.ts';
-import { insertBodies } from '../../../src/inbound/inbox.ts';
+import { insertBodies } from '../../../src/ingest/intake/store-bodies.ts';
 import { loadConfig } from '../../../src/platform/config/config.ts';
 import type { Database } from '../../../src/platform/postgres/database.ts';
 import { query } from '../../../src/platform/postgres/sql.ts';

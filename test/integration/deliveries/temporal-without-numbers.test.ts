@@ -2,7 +2,7 @@ import type { Client } from '@temporalio/client';
 import { TestWorkflowEnvironment } from '@temporalio/testing';
 import { afterAll, beforeAll, expect, inject, onTestFinished, test } from 'vitest';
 import { buildApp } from '../../../src/api/app.ts';
-import { insertBodies } from '../../../src/inbound/inbox.ts';
+import { insertBodies } from '../../../src/ingest/intake/store-bodies.ts';
 import { SYSTEM } from '../../../src/platform/audit/audit.ts';
 import { loadConfig } from '../../../src/platform/config/config.ts';
 import { openEventIdHash } from '../../../src/platform/crypto/installation-secret.ts';

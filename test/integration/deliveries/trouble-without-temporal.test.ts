@@ -1,7 +1,7 @@
 import type { Client } from '@temporalio/client';
 import { expect, onTestFinished, test } from 'vitest';
 import { holdEndpoint } from '../../../src/features/endpoints/endpoint-modes.ts';
-import { insertBodies } from '../../../src/inbound/inbox.ts';
+import { insertBodies } from '../../../src/ingest/intake/store-bodies.ts';
 import { SYSTEM } from '../../../src/platform/audit/audit.ts';
 import { loadConfig } from '../../../src/platform/config/config.ts';
 import { query } from '../../../src/platform/postgres/sql.ts';

@@ -1,6 +1,6 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { expect, onTestFinished, test } from 'vitest';
-import { insertBodies } from '../../../src/inbound/inbox.ts';
+import { insertBodies } from '../../../src/ingest/intake/store-bodies.ts';
 import { makeAddressGuard } from '../../../src/platform/http/outbound-url.ts';
 import type { Database } from '../../../src/platform/postgres/database.ts';
 import { makeHttpSender } from '../../../src/platform/sender/http-sender.ts';

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
-import { insertBodies } from '../../../src/inbound/inbox.ts';
+import { insertBodies } from '../../../src/ingest/intake/store-bodies.ts';
 import { loadConfig } from '../../../src/platform/config/config.ts';
 import { startWorker } from '../../../src/worker/start-worker.ts';
 import { bodyOf, messageStatus } from '../../support/load/upstream-bodies.ts';

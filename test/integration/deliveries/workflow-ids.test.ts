@@ -2,7 +2,7 @@ import type { Client } from '@temporalio/client';
 import { expect, onTestFinished, test } from 'vitest';
 import { retryDelivery } from '../../../src/features/endpoints/retry-now.ts';
 import { sendTestEvent } from '../../../src/features/endpoints/test-event.ts';
-import { insertBodies } from '../../../src/inbound/inbox.ts';
+import { insertBodies } from '../../../src/ingest/intake/store-bodies.ts';
 import { SYSTEM } from '../../../src/platform/audit/audit.ts';
 import type { Database } from '../../../src/platform/postgres/database.ts';
 import { query } from '../../../src/platform/postgres/sql.ts';

@@ -5,8 +5,8 @@ import { type EraseTools, eraseNextBatch } from '../../../src/erasures/erase.ts'
 import { eraseConversation, eraseCustomer, erasureOf } from '../../../src/erasures/erasures.ts';
 import { followNumbers } from '../../../src/features/accounts/followed-numbers.ts';
 import { startReplay } from '../../../src/features/replays/replays.ts';
-import { eraseFromBodies, FIRST_BODY } from '../../../src/inbound/erase-bodies.ts';
-import { retryInbox } from '../../../src/inbound/inbox-admin.ts';
+import { eraseFromBodies, FIRST_BODY } from '../../../src/ingest/bodies/erase-bodies.ts';
+import { retryInbox } from '../../../src/ingest/bodies/quarantine.ts';
 import { ObjectStoreUnavailable } from '../../../src/platform/object-store/store-errors.ts';
 import { query } from '../../../src/platform/postgres/sql.ts';
 import { objectsHolding, tablesHolding } from '../../support/database-scan.ts';

@@ -1,7 +1,7 @@
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { SHARDS } from '../../../src/engine/inbox/shards.ts';
-import { insertBodies } from '../../../src/inbound/inbox.ts';
-import { startIntake } from '../../../src/inbound/intake/intake-loop.ts';
+import { startIntake } from '../../../src/ingest/intake/intake-loop.ts';
+import { insertBodies } from '../../../src/ingest/intake/store-bodies.ts';
 import type { DatabaseOptions } from '../../../src/platform/postgres/connection.ts';
 import { type Database, openDatabase } from '../../../src/platform/postgres/database.ts';
 import { execute, query } from '../../../src/platform/postgres/sql.ts';

@@ -1,8 +1,8 @@
 import { describe, expect, test } from 'vitest';
 import { savePhoneNumber } from '../../../src/features/accounts/accounts.ts';
 import { followNumbers } from '../../../src/features/accounts/followed-numbers.ts';
-import { retryInbox } from '../../../src/inbound/inbox-admin.ts';
-import { splitUpstreamBody } from '../../../src/inbound/split/upstream-items.ts';
+import { retryInbox } from '../../../src/ingest/bodies/quarantine.ts';
+import { splitUpstreamBody } from '../../../src/ingest/split/upstream-items.ts';
 import { query } from '../../../src/platform/postgres/sql.ts';
 import { drainInbox, storedEvents } from '../../support/take-in.ts';
 import {

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
-import { eraseFromBodies } from '../../../src/inbound/erase-bodies.ts';
-import { insertBodies } from '../../../src/inbound/inbox.ts';
+import { eraseFromBodies } from '../../../src/ingest/bodies/erase-bodies.ts';
+import { insertBodies } from '../../../src/ingest/intake/store-bodies.ts';
 import { query } from '../../../src/platform/postgres/sql.ts';
 import { cpuMsOf } from '../../support/long-texts.ts';
 import { testDatabase } from '../../support/test-database.ts';

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
-import { insertBodies } from '../../../src/inbound/inbox.ts';
-import { countInbox, retryInbox } from '../../../src/inbound/inbox-admin.ts';
+import { countInbox, retryInbox } from '../../../src/ingest/bodies/quarantine.ts';
+import { insertBodies } from '../../../src/ingest/intake/store-bodies.ts';
 import { query } from '../../../src/platform/postgres/sql.ts';
 import { startAdmin } from '../../support/admin-cli.ts';
 import { drainInbox, takeIn } from '../../support/take-in.ts';

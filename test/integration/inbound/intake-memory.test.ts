@@ -3,12 +3,12 @@ import { findOldestBodies, takeNewBodies } from '../../../src/engine/inbox/bodie
 import { shardOf } from '../../../src/engine/inbox/shards.ts';
 import { followNumbers } from '../../../src/features/accounts/followed-numbers.ts';
 import { removeNumber } from '../../../src/features/accounts/remove-number.ts';
-import { eraseFromBodies } from '../../../src/inbound/erase-bodies.ts';
-import { insertBodies } from '../../../src/inbound/inbox.ts';
-import { retryInbox } from '../../../src/inbound/inbox-admin.ts';
-import { makeInboxFloor } from '../../../src/inbound/intake/inbox-floor.ts';
-import { lookOf, makeIntakeMemory, noteEpochs } from '../../../src/inbound/intake/shard-memory.ts';
-import { tryIntakeLocks } from '../../../src/inbound/locks.ts';
+import { eraseFromBodies } from '../../../src/ingest/bodies/erase-bodies.ts';
+import { retryInbox } from '../../../src/ingest/bodies/quarantine.ts';
+import { makeInboxFloor } from '../../../src/ingest/intake/inbox-floor.ts';
+import { tryIntakeLocks } from '../../../src/ingest/intake/intake-locks.ts';
+import { lookOf, makeIntakeMemory, noteEpochs } from '../../../src/ingest/intake/shard-memory.ts';
+import { insertBodies } from '../../../src/ingest/intake/store-bodies.ts';
 import { OPERATOR_COMMAND } from '../../../src/platform/audit/audit.ts';
 import { type Bindings, query } from '../../../src/platform/postgres/sql.ts';
 import { buffersTouched } from '../../support/buffers-touched.ts';

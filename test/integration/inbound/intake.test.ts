@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { insertBodies } from '../../../src/inbound/inbox.ts';
+import { insertBodies } from '../../../src/ingest/intake/store-bodies.ts';
 import { execute, query } from '../../../src/platform/postgres/sql.ts';
 import { drainInbox, intakeTools, storedEvents, takeIn, takeInBatch } from '../../support/take-in.ts';
 import { addEndpoint, seedFixtureAccounts } from '../../support/test-accounts.ts';
@@ -34,7 +34,7 @@ describe('what upstream sends again counts once', () => {
     const database = await seeded();
     await takeIn(database, fixtureBody('in_text'));
     await execute(database, `update dedup_keys set first_seen_at = now() - interval '8 days'`);
-    const { forgetOldDedupKeys } = await import('../../../src/inbound/intake/dedup-keys.ts');
+    const { forgetOldDedupKeys } = await import('../../../src/ingest/intake/dedup-keys.ts');
     expect(await forgetOldDedupKeys(database, 1_000)).toBe(0);
     await takeIn(database, fixtureBody('in_text'));
     expect(typesOf(await storedEvents(database))).toEqual(['message']);
@@ -121,7 +121,7 @@ describe('nothing harms anything else', () => {
       { notes: [{ path: 'entry[0].changes[0].value.messages[0]', reason: 'failed' }] },
     ]);
     await execute(database, 'drop trigger refuse on messages');
-    const { retryInbox } = await import('../../../src/inbound/inbox-admin.ts');
+    const { retryInbox } = await import('../../../src/ingest/bodies/quarantine.ts');
     expect(await retryInbox(database, ['failed'])).toBe(1);
     await drainInbox(database);
     expect((await storedEvents(database)).length).toBe(5);

@@ -2,7 +2,7 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { expect, onTestFinished, test } from 'vitest';
-import { insertBodies } from '../../../src/inbound/inbox.ts';
+import { insertBodies } from '../../../src/ingest/intake/store-bodies.ts';
 import type { Database } from '../../../src/platform/postgres/database.ts';
 import { bodyOf, textMessage } from '../../support/load/upstream-bodies.ts';
 import { addEndpoint, seedFixtureAccounts } from '../../support/test-accounts.ts';

@@ -1,6 +1,6 @@
 import { expect, onTestFinished, test } from 'vitest';
-import { makeDirectIntake } from '../../../src/inbound/intake/direct-intake.ts';
-import type { IntakeTools } from '../../../src/inbound/intake/intake-tools.ts';
+import { makeDirectIntake } from '../../../src/ingest/intake/direct-intake.ts';
+import type { IntakeTools } from '../../../src/ingest/intake/intake-tools.ts';
 import { openDatabase } from '../../../src/platform/postgres/database.ts';
 import { query } from '../../../src/platform/postgres/sql.ts';
 import { ACCOUNT, bodyOf, textMessage } from '../../support/load/upstream-bodies.ts';

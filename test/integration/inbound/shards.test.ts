@@ -1,8 +1,8 @@
 import { expect, onTestFinished, test } from 'vitest';
 import { shardOf } from '../../../src/engine/inbox/shards.ts';
 import { removeNumber } from '../../../src/features/accounts/remove-number.ts';
-import { insertBodies } from '../../../src/inbound/inbox.ts';
-import { startIntake, type WorkerShare } from '../../../src/inbound/intake/intake-loop.ts';
+import { startIntake, type WorkerShare } from '../../../src/ingest/intake/intake-loop.ts';
+import { insertBodies } from '../../../src/ingest/intake/store-bodies.ts';
 import { OPERATOR_COMMAND } from '../../../src/platform/audit/audit.ts';
 import type { Database } from '../../../src/platform/postgres/database.ts';
 import { execute, query } from '../../../src/platform/postgres/sql.ts';

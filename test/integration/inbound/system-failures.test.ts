@@ -1,8 +1,8 @@
 import { randomBytes } from 'node:crypto';
 import { describe, expect, onTestFinished, test } from 'vitest';
-import { insertBodies } from '../../../src/inbound/inbox.ts';
-import { retryInbox } from '../../../src/inbound/inbox-admin.ts';
-import { startIntake } from '../../../src/inbound/intake/intake-loop.ts';
+import { retryInbox } from '../../../src/ingest/bodies/quarantine.ts';
+import { startIntake } from '../../../src/ingest/intake/intake-loop.ts';
+import { insertBodies } from '../../../src/ingest/intake/store-bodies.ts';
 import { type Database, openDatabase } from '../../../src/platform/postgres/database.ts';
 import { query } from '../../../src/platform/postgres/sql.ts';
 import { drainInbox, intakeTools, storedEvents, takeInBatch } from '../../support/take-in.ts';

@@ -6,7 +6,7 @@ import {
 } from '../../../src/features/accounts/accounts.ts';
 import { listUnfollowedWabas } from '../../../src/features/accounts/followed-numbers.ts';
 import { setAccessToken } from '../../../src/features/accounts/wabas.ts';
-import { insertBodies } from '../../../src/inbound/inbox.ts';
+import { insertBodies } from '../../../src/ingest/intake/store-bodies.ts';
 import { OPERATOR_COMMAND } from '../../../src/platform/audit/audit.ts';
 import type { UpstreamPhoneNumber } from '../../../src/platform/graph/graph-calls.ts';
 import { GraphError } from '../../../src/platform/graph/graph-error.ts';

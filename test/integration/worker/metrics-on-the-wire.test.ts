@@ -1,6 +1,6 @@
 import { expect, onTestFinished, test } from 'vitest';
 import { findFreePorts } from '../../../dev/embedded/ports.ts';
-import { insertBodies } from '../../../src/inbound/inbox.ts';
+import { insertBodies } from '../../../src/ingest/intake/store-bodies.ts';
 import { loadConfig } from '../../../src/platform/config/config.ts';
 import { startWorker } from '../../../src/worker/start-worker.ts';
 import { bodyOf, messageStatus, textMessage } from '../../support/load/upstream-bodies.ts';

@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { findFreePorts } from '../../../dev/embedded/ports.ts';
 import { RunShare } from '../../../src/engine/deliveries/loop/run-share.ts';
-import { insertBodies } from '../../../src/inbound/inbox.ts';
+import { insertBodies } from '../../../src/ingest/intake/store-bodies.ts';
 import { loadConfig } from '../../../src/platform/config/config.ts';
 import { makeAddressGuard } from '../../../src/platform/http/outbound-url.ts';
 import type { MetricsServer, Scrape } from '../../../src/platform/metrics/metrics-server.ts';

@@ -1,7 +1,7 @@
 import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
 import { expect, test } from 'vitest';
-import { insertBodies } from '../../../src/inbound/inbox.ts';
+import { insertBodies } from '../../../src/ingest/intake/store-bodies.ts';
 import { query } from '../../../src/platform/postgres/sql.ts';
 import { reportWorker } from '../../../src/platform/postgres/worker-processes.ts';
 import { MAIN_SCRIPT, startAdmin, WABA } from '../../support/admin-cli.ts';

@@ -2,7 +2,7 @@ import { deliveryStart } from '../../../src/engine/deliveries/dispatch/start-wor
 import { deliveryIdOfWorkflow } from '../../../src/engine/queue/claim.ts';
 import { removeDelivery } from '../../../src/engine/queue/remove.ts';
 import { insertTestEvent } from '../../../src/features/endpoints/test-event.ts';
-import { insertBodies } from '../../../src/inbound/inbox.ts';
+import { insertBodies } from '../../../src/ingest/intake/store-bodies.ts';
 import { execute, query } from '../../../src/platform/postgres/sql.ts';
 import { bodyOf, textMessage } from '../load/upstream-bodies.ts';
 import { addEndpoint } from '../test-accounts.ts';

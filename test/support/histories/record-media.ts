@@ -1,4 +1,4 @@
-import { insertBodies } from '../../../src/inbound/inbox.ts';
+import { insertBodies } from '../../../src/ingest/intake/store-bodies.ts';
 import { query } from '../../../src/platform/postgres/sql.ts';
 import { bodyOf, cartOrder, imageMessage } from '../load/upstream-bodies.ts';
 import { eventually } from '../webhook-receiver.ts';

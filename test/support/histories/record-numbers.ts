@@ -1,5 +1,5 @@
 import { askForNumbers } from '../../../src/features/accounts/followed-numbers.ts';
-import { insertBodies } from '../../../src/inbound/inbox.ts';
+import { insertBodies } from '../../../src/ingest/intake/store-bodies.ts';
 import { execute } from '../../../src/platform/postgres/sql.ts';
 import { taskQueues } from '../../../src/platform/temporal/workflow-options.ts';
 import { ensureNumberSchedule, numberScheduleId } from '../../../src/worker/number-schedule.ts';

@@ -1,4 +1,4 @@
-import { insertBodies } from '../../../src/inbound/inbox.ts';
+import { insertBodies } from '../../../src/ingest/intake/store-bodies.ts';
 import { query } from '../../../src/platform/postgres/sql.ts';
 import { bodyOf, textMessage } from '../load/upstream-bodies.ts';
 import { addEndpoint } from '../test-accounts.ts';

@@ -7,7 +7,7 @@ import { webhookOperations } from '../../../src/api/openapi/webhooks/webhook-ope
 import { serializeEvent } from '../../../src/engine/deliveries/envelope.ts';
 import { webhookHeaders } from '../../../src/engine/deliveries/webhook-request.ts';
 import { orderEventData, orderService } from '../../../src/features/messages/orders/orders.ts';
-import type { UpstreamItem } from '../../../src/inbound/split/upstream-items.ts';
+import type { UpstreamItem } from '../../../src/ingest/split/upstream-items.ts';
 import { EVENT_TYPES, type EventType, upstreamTypeOf } from '../../../src/platform/event-type.ts';
 import { KNOWN_FIELDS } from '../../../src/platform/upstream-fields.ts';
 import { exampleEvents } from '../deployment/example-events.ts';

@@ -8,6 +8,10 @@ const ROOT = join(import.meta.dirname, '../../..');
 
 /** Tables that more than one room writes, and why that is better than one owner. */
 const SHARED: Readonly<Record<string, { writers: readonly string[]; why: string }>> = {
+  erased_repeats: {
+    writers: ['ingest/bodies', 'ingest/intake'],
+    why: 'intake notes what came again, and whoever erases it from the bodies ends the note',
+  },
   messages: {
     writers: ['features/customers', 'features/messages'],
     why: 'a merge of customers moves the messages of a conversation in the transaction that merges it',

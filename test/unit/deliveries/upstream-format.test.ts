@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest';
 import { serializeEvent, testEventData } from '../../../src/engine/deliveries/envelope.ts';
 import { upstreamBody } from '../../../src/engine/deliveries/upstream-format.ts';
 import { formatTakes } from '../../../src/engine/endpoint/event-format.ts';
-import { splitUpstreamBody } from '../../../src/inbound/split/upstream-items.ts';
+import { splitUpstreamBody } from '../../../src/ingest/split/upstream-items.ts';
 import { type EventType, upstreamTypeOf } from '../../../src/platform/event-type.ts';
 import { fixtureBody, fixtureNames } from '../../support/upstream-fixtures.ts';
 

@@ -6,7 +6,7 @@ import {
   testEventData,
 } from '../../../src/engine/deliveries/envelope.ts';
 import { orderEventData, orderService } from '../../../src/features/messages/orders/orders.ts';
-import { splitUpstreamBody, type UpstreamItem } from '../../../src/inbound/split/upstream-items.ts';
+import { splitUpstreamBody, type UpstreamItem } from '../../../src/ingest/split/upstream-items.ts';
 import { type CoreEventType, upstreamTypeOf } from '../../../src/platform/event-type.ts';
 import { repositoryFile } from './compose-file.ts';
 

@@ -4,7 +4,7 @@ import {
   splitUpstreamBody,
   UnreadableBody,
   type UpstreamItem,
-} from '../../../src/inbound/split/upstream-items.ts';
+} from '../../../src/ingest/split/upstream-items.ts';
 import { parseJson } from '../../../src/platform/json/json-text.ts';
 import { anyText, codePoint } from '../../support/any-text.ts';
 import { bodyText, CONTACTS, METADATA, splitText } from './support/upstream-body.ts';

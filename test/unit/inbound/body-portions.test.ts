@@ -1,8 +1,8 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { makeIntakePace } from '../../../src/inbound/intake/intake-pace.ts';
-import { type BodyPortion, type ReadBody, sharePortions } from '../../../src/inbound/intake/portions.ts';
-import type { UpstreamItem } from '../../../src/inbound/split/upstream-items.ts';
+import { makeIntakePace } from '../../../src/ingest/intake/intake-pace.ts';
+import { type BodyPortion, type ReadBody, sharePortions } from '../../../src/ingest/intake/portions.ts';
+import type { UpstreamItem } from '../../../src/ingest/split/upstream-items.ts';
 
 let ids = 0;
 

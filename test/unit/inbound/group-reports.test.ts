@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { readGroupReports } from '../../../src/inbound/split/groups.ts';
+import { readGroupReports } from '../../../src/ingest/split/groups.ts';
 import { parseJson } from '../../../src/platform/json/json-text.ts';
 
 const read = (...groups: unknown[]) =>

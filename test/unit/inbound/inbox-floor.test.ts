@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { makeInboxFloor } from '../../../src/inbound/intake/inbox-floor.ts';
+import { makeInboxFloor } from '../../../src/ingest/intake/inbox-floor.ts';
 
 const LAG_MS = 60_000;
 

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import type { MessageItem } from '../../../src/inbound/split/message-items.ts';
+import type { MessageItem } from '../../../src/ingest/split/message-items.ts';
 import { bodyText, CONTACTS, METADATA, messageOf, splitFixture, splitText } from './support/upstream-body.ts';
 
 function fixtureMessage(name: string): MessageItem {

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { splitUpstreamBody } from '../../../src/inbound/split/upstream-items.ts';
+import { splitUpstreamBody } from '../../../src/ingest/split/upstream-items.ts';
 import { bodyText, messageOf, paymentOf, splitText, statusOf } from './support/upstream-body.ts';
 
 const ODD_VALUES = [

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
-import type { UpstreamItem } from '../../../src/inbound/split/upstream-items.ts';
-import { splitUpstreamBody } from '../../../src/inbound/split/upstream-items.ts';
+import type { UpstreamItem } from '../../../src/ingest/split/upstream-items.ts';
+import { splitUpstreamBody } from '../../../src/ingest/split/upstream-items.ts';
 import { fixtureBytes, fixtureNames, splitFixture } from './support/upstream-body.ts';
 
 type Json = Record<string, unknown>;

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
-import { splitByWaba } from '../../../src/inbound/inbox.ts';
-import { splitUpstreamBody } from '../../../src/inbound/split/upstream-items.ts';
+import { splitByWaba } from '../../../src/ingest/intake/store-bodies.ts';
+import { splitUpstreamBody } from '../../../src/ingest/split/upstream-items.ts';
 import { fixtureBody, fixtureNames } from '../../support/upstream-fixtures.ts';
 
 const json = (value: unknown) => Buffer.from(JSON.stringify(value));

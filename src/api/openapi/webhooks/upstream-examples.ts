@@ -1,5 +1,5 @@
 import { serializeEvent } from '../../../engine/deliveries/envelope.ts';
-import { splitUpstreamBody } from '../../../inbound/split/upstream-items.ts';
+import { splitUpstreamBody } from '../../../ingest/split/upstream-items.ts';
 import { upstreamTypeOf } from '../../../platform/event-type.ts';
 import type { UpstreamField } from '../../../platform/upstream-fields.ts';
 

@@ -6,7 +6,7 @@ import {
   openAccessToken,
 } from '../../../features/accounts/accounts.ts';
 import { readNumberLookup } from '../../../features/accounts/followed-numbers.ts';
-import { readWabaArrivals } from '../../../inbound/inbox-admin.ts';
+import { readWabaArrivals } from '../../../ingest/bodies/quarantine.ts';
 import type { SubscribedApp, UpstreamPhoneNumber } from '../../../platform/graph/graph-calls.ts';
 import type { AccountClient } from '../../../platform/graph/graph-client.ts';
 import { GraphError } from '../../../platform/graph/graph-error.ts';

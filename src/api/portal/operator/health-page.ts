@@ -17,7 +17,7 @@ import {
   listQuarantineReasons,
   oldestWaitingBodyAt,
   type QuarantineTotal,
-} from '../../../inbound/inbox-admin.ts';
+} from '../../../ingest/bodies/quarantine.ts';
 import type { EgressProxy } from '../../../platform/http/egress-proxy-url.ts';
 import { shownUrl } from '../../../platform/http/outbound-url.ts';
 import type { Database } from '../../../platform/postgres/database.ts';

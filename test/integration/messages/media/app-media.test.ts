@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { describe, expect, test } from 'vitest';
 import { findReceivedMedia } from '../../../../src/features/messages/conversations/message-list.ts';
-import { ingestHistory } from '../../../../src/inbound/history.ts';
+import { ingestHistory } from '../../../../src/ingest/fields/history.ts';
 import { query } from '../../../../src/platform/postgres/sql.ts';
 import { takeIn } from '../../../support/take-in.ts';
 import { eventsOf, finished, JPEG, mediaOf, resultOf, stack, useMediaStack } from './inbound-media.ts';

@@ -8,7 +8,7 @@ import {
   followPhoneAlias,
   lockRecipientConversation,
 } from '../../../../src/features/messages/send/recipient-conversations.ts';
-import { insertBodies } from '../../../../src/inbound/inbox.ts';
+import { insertBodies } from '../../../../src/ingest/intake/store-bodies.ts';
 import type { Database } from '../../../../src/platform/postgres/database.ts';
 import { query } from '../../../../src/platform/postgres/sql.ts';
 import { drainInbox, takeIn } from '../../../support/take-in.ts';

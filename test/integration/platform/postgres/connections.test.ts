@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { claimDue } from '../../../../src/engine/queue/claim.ts';
-import { insertBodies } from '../../../../src/inbound/inbox.ts';
+import { insertBodies } from '../../../../src/ingest/intake/store-bodies.ts';
 import { type DatabaseOptions, listenToDatabase } from '../../../../src/platform/postgres/connection.ts';
 import { LastStatements, openDatabase } from '../../../../src/platform/postgres/database.ts';
 import { execute, query } from '../../../../src/platform/postgres/sql.ts';

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import pg from 'pg';
 import { beforeEach, describe, expect, test } from 'vitest';
-import { insertBodies } from '../../../../src/inbound/inbox.ts';
+import { insertBodies } from '../../../../src/ingest/intake/store-bodies.ts';
 import {
   type Database,
   type DatabasePool,

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { promisify } from 'node:util';
 import { describe, expect, onTestFinished, test } from 'vitest';
-import { insertBodies } from '../../../../src/inbound/inbox.ts';
+import { insertBodies } from '../../../../src/ingest/intake/store-bodies.ts';
 import { type Database, openDatabase } from '../../../../src/platform/postgres/database.ts';
 import { migrate } from '../../../../src/platform/postgres/migrate.ts';
 import { ensurePartitions } from '../../../../src/platform/postgres/partitions.ts';

@@ -7,7 +7,7 @@ import { Connection } from '@temporalio/client';
 import { generate } from 'selfsigned';
 import { afterAll, beforeAll, describe, expect, inject, onTestFinished, test } from 'vitest';
 import { ensureCertificate, type LocalCertificate } from '../../../../dev/embedded/certificate.ts';
-import { insertBodies } from '../../../../src/inbound/inbox.ts';
+import { insertBodies } from '../../../../src/ingest/intake/store-bodies.ts';
 import { loadConfig } from '../../../../src/platform/config/config.ts';
 import { openTemporalConnection } from '../../../../src/platform/temporal/client-connection.ts';
 import { SEARCH_ATTRIBUTE_NAMES } from '../../../../src/platform/temporal/workflow-options.ts';

@@ -1,6 +1,6 @@
 import type { Browser } from 'playwright-core';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { ingestHistory } from '../../../../src/inbound/history.ts';
+import { ingestHistory } from '../../../../src/ingest/fields/history.ts';
 import { query } from '../../../../src/platform/postgres/sql.ts';
 import { launchChrome } from '../../../support/browser.ts';
 import { takeIn } from '../../../support/take-in.ts';

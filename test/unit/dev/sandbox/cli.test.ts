@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import type { Command } from 'commander';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { createSandboxCommand } from '../../../../dev/sandbox/cli.ts';
-import { splitUpstreamBody } from '../../../../src/inbound/split/upstream-items.ts';
+import { splitUpstreamBody } from '../../../../src/ingest/split/upstream-items.ts';
 import { KNOWN_FIELDS } from '../../../../src/platform/upstream-fields.ts';
 import { graph, startSandbox } from './sandbox-harness.ts';
 

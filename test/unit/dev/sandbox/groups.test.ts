@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
 import { createSandboxCommand } from '../../../../dev/sandbox/cli.ts';
 import { DEMO_PHONE_NUMBER_ID } from '../../../../dev/sandbox/demo-accounts.ts';
-import { readGroupReports } from '../../../../src/inbound/split/groups.ts';
+import { readGroupReports } from '../../../../src/ingest/split/groups.ts';
 import { parseJson } from '../../../../src/platform/json/json-text.ts';
 import { eventually } from '../../../support/webhook-receiver.ts';
 import { graph, postJson, startSandbox } from './sandbox-harness.ts';

@@ -1,8 +1,8 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import type { MessageItem } from '../../../../src/inbound/split/message-items.ts';
-import type { PaymentItem, StatusItem } from '../../../../src/inbound/split/status-items.ts';
-import { type SplitBody, splitUpstreamBody } from '../../../../src/inbound/split/upstream-items.ts';
+import type { MessageItem } from '../../../../src/ingest/split/message-items.ts';
+import type { PaymentItem, StatusItem } from '../../../../src/ingest/split/status-items.ts';
+import { type SplitBody, splitUpstreamBody } from '../../../../src/ingest/split/upstream-items.ts';
 
 const FIXTURES = join(import.meta.dirname, '../../../fixtures/upstream');
 

@@ -8,8 +8,8 @@ import {
   type NumberOwner,
 } from '../../features/accounts/accounts.ts';
 import type { Transaction } from '../../platform/postgres/database.ts';
-import { lockFurtherShards } from '../locks.ts';
 import type { Owned, UpstreamItem } from '../split/upstream-items.ts';
+import { lockFurtherShards } from './intake-locks.ts';
 
 type SortedItems = { owned: Owned[]; reasons: Map<UpstreamItem, string> };
 

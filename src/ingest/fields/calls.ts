@@ -1,6 +1,6 @@
 import { noteCalls } from '../../features/customers/customers.ts';
 import type { Transaction } from '../../platform/postgres/database.ts';
-import { conversationsWith } from '../customers/customer-conversations.ts';
+import { conversationsWith } from '../senders/customer-conversations.ts';
 import { readCalls } from '../split/calls.ts';
 import type { FieldValue } from './field-values.ts';
 

@@ -1,19 +1,19 @@
-import { shardOf } from '../engine/inbox/shards.ts';
-import { findNumberOwners } from '../features/accounts/accounts.ts';
-import { lockCustomers } from '../features/customers/customers-lock.ts';
+import { shardOf } from '../../engine/inbox/shards.ts';
+import { findNumberOwners } from '../../features/accounts/accounts.ts';
+import { lockCustomers } from '../../features/customers/customers-lock.ts';
 import {
   completePlaceholders,
   insertAppMessages,
   noteFormerStates,
-} from '../features/messages/app-messages.ts';
-import type { ErasedTable } from '../platform/erasing.ts';
-import { textArray } from '../platform/postgres/arrays.ts';
-import type { Database, Transaction } from '../platform/postgres/database.ts';
-import { isTransientError } from '../platform/postgres/error-class.ts';
-import { execute, query } from '../platform/postgres/sql.ts';
+} from '../../features/messages/app-messages.ts';
+import type { ErasedTable } from '../../platform/erasing.ts';
+import { textArray } from '../../platform/postgres/arrays.ts';
+import type { Database, Transaction } from '../../platform/postgres/database.ts';
+import { isTransientError } from '../../platform/postgres/error-class.ts';
+import { execute, query } from '../../platform/postgres/sql.ts';
+import { conversationsWith } from '../senders/customer-conversations.ts';
+import { type HistoryMessage, type HistoryPiece, readHistoryMessages, UNKNOWN } from '../split/history.ts';
 import { FILE_EVERY_MS, saveAppMedia } from './app-media.ts';
-import { conversationsWith } from './customers/customer-conversations.ts';
-import { type HistoryMessage, type HistoryPiece, readHistoryMessages, UNKNOWN } from './split/history.ts';
 
 export type OwnedPiece = HistoryPiece & { wabaId: string; phoneNumberId: string };
 

@@ -7,10 +7,10 @@ import { markedMessageId, statesKept } from '../../features/messages/statuses.ts
 import { byteaArray, textArray } from '../../platform/postgres/arrays.ts';
 import type { Database } from '../../platform/postgres/database.ts';
 import { query } from '../../platform/postgres/sql.ts';
-import { erasedNameOf } from '../erased-name.ts';
-import { INGEST_LOCKS } from '../locks.ts';
 import type { Owned } from '../split/upstream-items.ts';
 import { dedupKeyOf, erasedMarkOf } from './dedup-keys.ts';
+import { erasedNameOf } from './erased-name.ts';
+import { INGEST_LOCKS } from './intake-locks.ts';
 import { eventOf } from './item-events.ts';
 import type { FindCustomer, KnownCustomer, PlainItem } from './known-customers.ts';
 import { type IntakeMemory, lookOf, type ShardMemory } from './shard-memory.ts';

@@ -1,8 +1,8 @@
 import type { NewBody, SignedBody } from '../../engine/inbox/bodies.ts';
-import { newBodies } from '../inbox.ts';
 import { splitUpstreamBody, type UpstreamItem } from '../split/upstream-items.ts';
 import type { KnownCustomers } from './known-customers.ts';
 import { type ItemOrigins, originsOf } from './owners.ts';
+import { newBodies } from './store-bodies.ts';
 
 /**
  * More than that waits already when one of these transactions ends: then intake in larger groups, beside the ingress,

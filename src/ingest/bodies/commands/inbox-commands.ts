@@ -1,7 +1,7 @@
 import { Command } from 'commander';
-import { readWaitingBodies } from '../../engine/inbox/waiting-bodies.ts';
-import { adminAction, alignedFields, alignedTable } from '../../platform/cli/admin-action.ts';
-import { countInbox, listQuarantineReasons, oldestWaitingBodyAt, retryInbox } from '../inbox-admin.ts';
+import { readWaitingBodies } from '../../../engine/inbox/waiting-bodies.ts';
+import { adminAction, alignedFields, alignedTable } from '../../../platform/cli/admin-action.ts';
+import { countInbox, listQuarantineReasons, oldestWaitingBodyAt, retryInbox } from '../quarantine.ts';
 
 const REASON_DAYS = 8;
 

@@ -15,8 +15,8 @@ import {
 import { insertPaymentReports } from '../../features/messages/payments.ts';
 import { markedMessageId, recordStatuses } from '../../features/messages/statuses.ts';
 import { LastStatements, type Transaction } from '../../platform/postgres/database.ts';
-import { drawForNewCustomers, findCustomers, saveCustomers } from '../customers/save-customers.ts';
 import { applyFields } from '../fields/apply-fields.ts';
+import { drawForNewCustomers, findCustomers, saveCustomers } from '../senders/save-customers.ts';
 import type { MessageItem } from '../split/message-items.ts';
 import type { StatusItem } from '../split/status-items.ts';
 import type { NumberItem, Owned, UpstreamItem } from '../split/upstream-items.ts';

@@ -1,6 +1,6 @@
-import { deleteBodies, replaceBodies } from '../engine/inbox/bodies.ts';
-import { lockIntake } from '../engine/inbox/intake-lock.ts';
-import { shardOf } from '../engine/inbox/shards.ts';
+import { deleteBodies, replaceBodies } from '../../engine/inbox/bodies.ts';
+import { lockIntake } from '../../engine/inbox/intake-lock.ts';
+import { shardOf } from '../../engine/inbox/shards.ts';
 import {
   items,
   type JsonNode,
@@ -10,14 +10,14 @@ import {
   sourceWithEdits,
   stringOf,
   textOf,
-} from '../platform/json/json-text.ts';
-import { idOf, rawIdOf } from '../platform/json/storable-text.ts';
-import { byteaArray } from '../platform/postgres/arrays.ts';
-import type { Transaction } from '../platform/postgres/database.ts';
-import { query, queryColumn, queryValue } from '../platform/postgres/sql.ts';
-import { recipientOf } from './split/echoes.ts';
-import { ERASED_PART, isErased, type PersonIds, type Spelled } from './split/item-context.ts';
-import { type IdentityChange, readIdentityChange } from './split/message-items.ts';
+} from '../../platform/json/json-text.ts';
+import { idOf, rawIdOf } from '../../platform/json/storable-text.ts';
+import { byteaArray } from '../../platform/postgres/arrays.ts';
+import type { Transaction } from '../../platform/postgres/database.ts';
+import { query, queryColumn, queryValue } from '../../platform/postgres/sql.ts';
+import { recipientOf } from '../split/echoes.ts';
+import { ERASED_PART, isErased, type PersonIds, type Spelled } from '../split/item-context.ts';
+import { type IdentityChange, readIdentityChange } from '../split/message-items.ts';
 import {
   type NumberItem,
   type QuarantinedPart,
@@ -25,7 +25,7 @@ import {
   UnreadableBody,
   type UpstreamItem,
   upstreamRootOf,
-} from './split/upstream-items.ts';
+} from '../split/upstream-items.ts';
 
 export type ErasedFromBodies = {
   wabaId: string;

@@ -1,10 +1,10 @@
-import { holdIntake } from '../engine/inbox/intake-lock.ts';
-import { shardOf } from '../engine/inbox/shards.ts';
-import type { ErasedTable } from '../platform/erasing.ts';
-import type { Database } from '../platform/postgres/database.ts';
-import { execute, query, queryColumn } from '../platform/postgres/sql.ts';
+import { holdIntake } from '../../engine/inbox/intake-lock.ts';
+import { shardOf } from '../../engine/inbox/shards.ts';
+import type { ErasedTable } from '../../platform/erasing.ts';
+import type { Database } from '../../platform/postgres/database.ts';
+import { execute, query, queryColumn } from '../../platform/postgres/sql.ts';
+import { erasedNameOf } from '../intake/erased-name.ts';
 import { type BodyPlace, eraseRepeats, FIRST_BODY } from './erase-bodies.ts';
-import { erasedNameOf } from './erased-name.ts';
 
 /**
  * Goes over the raw bodies of WABAs of which upstream repeated something erased: intake made nothing of it, and here it

@@ -1,10 +1,10 @@
 import type { SignedBody } from '../../engine/inbox/bodies.ts';
 import { SHARDS } from '../../engine/inbox/shards.ts';
-import type { KeepAtOnce } from '../inbox.ts';
 import { keepAndTakeIn, type UnderWay, type Ways } from './direct-attempt.ts';
 import type { IntakeLoop } from './intake-loop.ts';
 import type { IntakeTools } from './intake-tools.ts';
 import { type Batch, batchOf, MOST, readPlain } from './plain-bodies.ts';
+import type { KeepAtOnce } from './store-bodies.ts';
 
 /** The sender waits meanwhile: what takes longer is kept as it is and taken in later. */
 const PATIENCE_MS = 250;

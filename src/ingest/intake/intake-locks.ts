@@ -1,8 +1,8 @@
-import { INTAKE_LOCK } from '../engine/inbox/intake-lock.ts';
-import { ORDER_SCOPE_LOCK, PUBLISHING_LOCK } from '../engine/queue/publishing-locks.ts';
-import { CUSTOMERS_LOCK } from '../features/customers/customers-lock.ts';
-import type { Transaction } from '../platform/postgres/database.ts';
-import { query } from '../platform/postgres/sql.ts';
+import { INTAKE_LOCK } from '../../engine/inbox/intake-lock.ts';
+import { ORDER_SCOPE_LOCK, PUBLISHING_LOCK } from '../../engine/queue/publishing-locks.ts';
+import { CUSTOMERS_LOCK } from '../../features/customers/customers-lock.ts';
+import type { Transaction } from '../../platform/postgres/database.ts';
+import { query } from '../../platform/postgres/sql.ts';
 
 /** For the function ingest_items, which takes them in this order. */
 export const INGEST_LOCKS: readonly number[] = [

@@ -1,6 +1,5 @@
 import { noteTroubles } from '../../features/accounts/upstream-troubles.ts';
 import type { Transaction } from '../../platform/postgres/database.ts';
-import { keepHistory } from '../history.ts';
 import { GROUP_FIELDS } from '../split/groups.ts';
 import { readHistory } from '../split/history.ts';
 import type { Owned } from '../split/upstream-items.ts';
@@ -8,6 +7,7 @@ import { applyCalls } from './calls.ts';
 import { applyEchoes } from './echoes.ts';
 import { valuesOfNumbers } from './field-values.ts';
 import { applyGroups } from './groups.ts';
+import { keepHistory } from './history.ts';
 import { troubleReports } from './trouble-reports.ts';
 
 const APPLIED_FIELDS: readonly string[] = ['calls', 'smb_message_echoes', 'history', ...GROUP_FIELDS];

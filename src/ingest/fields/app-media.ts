@@ -1,8 +1,8 @@
-import { mediaReadyEventId } from '../engine/deliveries/envelope.ts';
-import { insertMedia, type MediaReference, storeMediaTask } from '../features/messages/media/media.ts';
-import { findMessageIds, messageKey } from '../features/messages/messages.ts';
-import type { Transaction } from '../platform/postgres/database.ts';
-import { insertWorkflowTasks } from '../platform/temporal/workflow-tasks.ts';
+import { mediaReadyEventId } from '../../engine/deliveries/envelope.ts';
+import { insertMedia, type MediaReference, storeMediaTask } from '../../features/messages/media/media.ts';
+import { findMessageIds, messageKey } from '../../features/messages/messages.ts';
+import type { Transaction } from '../../platform/postgres/database.ts';
+import { insertWorkflowTasks } from '../../platform/temporal/workflow-tasks.ts';
 
 type WithFile = {
   wabaId: string;

@@ -1,7 +1,7 @@
 import { endpointsOfWabas, type Subscriber } from '../../engine/endpoint/endpoint-settings.ts';
 import { type ContactWithConversations, type DrawnIds, drawIds } from '../../features/customers/customers.ts';
 import { type Database, LastStatements } from '../../platform/postgres/database.ts';
-import { findCustomers } from '../customers/save-customers.ts';
+import { findCustomers } from '../senders/save-customers.ts';
 import type { Owned } from '../split/upstream-items.ts';
 import {
   type FindCustomer,

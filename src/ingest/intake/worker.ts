@@ -1,10 +1,10 @@
-import type { Logger } from '../platform/logger.ts';
-import type { DatabasePool } from '../platform/postgres/database.ts';
-import type { KeepAtOnce } from './inbox.ts';
-import { makeDirectIntake } from './intake/direct-intake.ts';
-import { type IntakeLoop, startIntake, type WorkerShare } from './intake/intake-loop.ts';
-import type { IntakeTools } from './intake/intake-tools.ts';
-import { makeIntakeMemory } from './intake/shard-memory.ts';
+import type { Logger } from '../../platform/logger.ts';
+import type { DatabasePool } from '../../platform/postgres/database.ts';
+import { makeDirectIntake } from './direct-intake.ts';
+import { type IntakeLoop, startIntake, type WorkerShare } from './intake-loop.ts';
+import type { IntakeTools } from './intake-tools.ts';
+import { makeIntakeMemory } from './shard-memory.ts';
+import type { KeepAtOnce } from './store-bodies.ts';
 
 /** Starts the loop that ingests bodies, and what does so while they are kept, for an ingress in the same process. */
 export function openIntake(

@@ -1,8 +1,8 @@
 import { insertAppMessages } from '../../features/messages/app-messages.ts';
 import type { Transaction } from '../../platform/postgres/database.ts';
-import { saveAppMedia } from '../app-media.ts';
-import { conversationsWith } from '../customers/customer-conversations.ts';
+import { conversationsWith } from '../senders/customer-conversations.ts';
 import { readEchoes } from '../split/echoes.ts';
+import { saveAppMedia } from './app-media.ts';
 import type { FieldValue } from './field-values.ts';
 
 /** Puts what the business wrote in the WhatsApp Business app into its conversations. */

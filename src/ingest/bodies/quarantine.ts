@@ -1,8 +1,8 @@
-import { putBack, wakeIntake } from '../engine/inbox/bodies.ts';
-import { lockIntake } from '../engine/inbox/intake-lock.ts';
-import { SHARDS } from '../engine/inbox/shards.ts';
-import type { Database } from '../platform/postgres/database.ts';
-import { query, queryValue } from '../platform/postgres/sql.ts';
+import { putBack, wakeIntake } from '../../engine/inbox/bodies.ts';
+import { lockIntake } from '../../engine/inbox/intake-lock.ts';
+import { SHARDS } from '../../engine/inbox/shards.ts';
+import type { Database } from '../../platform/postgres/database.ts';
+import { query, queryValue } from '../../platform/postgres/sql.ts';
 
 export type QuarantineTotal = {
   reason: string;

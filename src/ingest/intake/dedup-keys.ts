@@ -4,8 +4,8 @@ import { markedMessageId, sendMarker } from '../../features/messages/statuses.ts
 import { byteaArray } from '../../platform/postgres/arrays.ts';
 import type { Database, Transaction } from '../../platform/postgres/database.ts';
 import { execute, queryColumn } from '../../platform/postgres/sql.ts';
-import { erasedNameOf } from '../erased-name.ts';
 import type { Owned, UpstreamItem } from '../split/upstream-items.ts';
+import { erasedNameOf } from './erased-name.ts';
 
 type Keyed = { one: Owned; key: Buffer; hex: string };
 

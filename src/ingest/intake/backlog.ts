@@ -3,9 +3,9 @@ import { type InboxBody, takeNewBodies, takeNewBodiesByWaba } from '../../engine
 import { intakeEpochs } from '../../engine/inbox/intake-lock.ts';
 import { MAX_ENDPOINTS } from '../../features/endpoints/endpoints.ts';
 import type { Transaction } from '../../platform/postgres/database.ts';
-import { tryIntakeLocks } from '../locks.ts';
 import type { UpstreamItem } from '../split/upstream-items.ts';
 import type { Look } from './inbox-floor.ts';
+import { tryIntakeLocks } from './intake-locks.ts';
 import { type KnownOwners, originsOf } from './owners.ts';
 import { type BodyPortion, type ReadBody, readBody, sharePortions } from './portions.ts';
 import { type IntakeMemory, lookOf, noteEpochs, type ShardMemory } from './shard-memory.ts';

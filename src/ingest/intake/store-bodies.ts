@@ -1,9 +1,9 @@
-import { insertParts, type NewBody, type SignedBody, wakeIntake } from '../engine/inbox/bodies.ts';
-import { shardOf } from '../engine/inbox/shards.ts';
-import { items, member, sourceOf } from '../platform/json/json-text.ts';
-import type { Database } from '../platform/postgres/database.ts';
-import { wabaIdOf } from './split/item-context.ts';
-import { upstreamRootOf } from './split/upstream-items.ts';
+import { insertParts, type NewBody, type SignedBody, wakeIntake } from '../../engine/inbox/bodies.ts';
+import { shardOf } from '../../engine/inbox/shards.ts';
+import { items, member, sourceOf } from '../../platform/json/json-text.ts';
+import type { Database } from '../../platform/postgres/database.ts';
+import { wabaIdOf } from '../split/item-context.ts';
+import { upstreamRootOf } from '../split/upstream-items.ts';
 
 /**
  * Keeps some of the bodies and takes them in in one transaction; the others, and those unless `isKept`, which never

@@ -7,8 +7,8 @@ import {
 import { type GroupNews, type NewMember, noteGroups, noteMembers } from '../../features/customers/groups.ts';
 import { actualPhones } from '../../features/customers/phone-aliases.ts';
 import type { Transaction } from '../../platform/postgres/database.ts';
-import { BatchCustomers } from '../customers/batch-customers.ts';
-import { spellingsOf, writeContacts } from '../customers/save-customers.ts';
+import { BatchCustomers } from '../senders/batch-customers.ts';
+import { spellingsOf, writeContacts } from '../senders/save-customers.ts';
 import { type GroupReport, readGroupReports } from '../split/groups.ts';
 import type { FieldValue } from './field-values.ts';
 

@@ -1,6 +1,6 @@
 import type { Subscriber } from '../../engine/endpoint/endpoint-settings.ts';
 import type { Contact } from '../../features/customers/customers.ts';
-import type { SavedCustomers } from '../customers/save-customers.ts';
+import type { SavedCustomers } from '../senders/save-customers.ts';
 import type { Spelled } from '../split/item-context.ts';
 import type { MessageItem } from '../split/message-items.ts';
 import type { StatusItem } from '../split/status-items.ts';
