@@ -1,12 +1,8 @@
 import { Command, type CommanderError } from 'commander';
-import { alertsCommand } from './alerts/commands/alert-commands.ts';
 import { deliveryCommand } from './api/deliveries/retries.ts';
 import { endpointCommand } from './api/endpoints/endpoint-command.ts';
 import { operationsUrlCommand } from './api/endpoints/operations-url.ts';
 import { replayCommand } from './api/replays/replays.ts';
-import { topCommand } from './doctor/top-command.ts';
-import { eraseCommand, erasuresCommand, exportCommand } from './erasures/commands/erase-commands.ts';
-import { tenantRemoveCommand, wabaRemoveCommand } from './erasures/commands/removal-commands.ts';
 import { tenantCommand } from './features/accounts/commands/tenant-commands.ts';
 import { wabaCommand } from './features/accounts/commands/waba-commands.ts';
 import { eventsCommand, findCommand } from './features/delivery-log/commands/find-command.ts';
@@ -14,9 +10,13 @@ import { keyCommand, keyRequestCommand } from './features/keys/commands/key-comm
 import { mailCommand } from './features/mail/commands/mail-commands.ts';
 import { userCommand } from './features/users/commands/user-commands.ts';
 import { inboxCommand } from './ingest/bodies/commands/inbox-commands.ts';
+import { alertsCommand } from './ops/alerts/commands/alert-commands.ts';
+import { eraseCommand, erasuresCommand, exportCommand } from './ops/erasures/commands/erase-commands.ts';
+import { tenantRemoveCommand, wabaRemoveCommand } from './ops/erasures/commands/removal-commands.ts';
+import { topCommand } from './ops/health/top-command.ts';
+import { secretsCommand } from './ops/secrets/commands/secrets-commands.ts';
 import { auditCommand } from './platform/audit/audit-commands.ts';
 import { migrateCommand } from './platform/postgres/migrate-commands.ts';
-import { secretsCommand } from './secrets/commands/secrets-commands.ts';
 
 const WRONG_USAGE = 2;
 

@@ -60,7 +60,7 @@ program
     '.data',
   )
   .action(async (options: { json: boolean; dataDir: string }) => {
-    const { runDoctor } = await import('./doctor/doctor.ts');
+    const { runDoctor } = await import('./ops/health/doctor.ts');
     process.exitCode = await runDoctor(process.env, options);
   });
 
@@ -75,7 +75,7 @@ if (name === 'admin' || isHelp) {
   program.addCommand((await import('./admin.ts')).buildAdminCommand());
 }
 if (name === 'reconcile' || isHelp) {
-  const { reconcileCommand } = await import('./reconcile/commands/reconcile-command.ts');
+  const { reconcileCommand } = await import('./ops/reconcile/commands/reconcile-command.ts');
   const { TASK_KINDS } = await import('./worker/task-kinds.ts');
   program.addCommand(reconcileCommand(TASK_KINDS));
 }

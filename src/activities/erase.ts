@@ -5,7 +5,7 @@ import {
   type EraseTools,
   type ErasureProgress,
   eraseNextBatch,
-} from '../erasures/erase.ts';
+} from '../ops/erasures/erase.ts';
 import { awaitingDatabase, notYet, withHeartbeat } from '../platform/temporal/activity-kit.ts';
 
 export type EraseInput = { erasureId: string };

@@ -1,9 +1,9 @@
+import { recordAlert } from '../engine/notices/alert-notices.ts';
 import {
   type AlertActivityTools,
   attemptAlert,
   type SendEndpointAlertInput,
-} from '../alerts/attempt-alert.ts';
-import { recordAlert } from '../engine/notices/alert-notices.ts';
+} from '../ops/alerts/attempt-alert.ts';
 import { attemptSending, giveUpSending, type SendingEnd } from '../platform/temporal/activity-kit.ts';
 
 export type AlertActivities = ReturnType<typeof makeAlertActivities>;

@@ -1,6 +1,6 @@
 import { setCurrentDetails } from '@temporalio/workflow';
 import type { AlertActivities } from '../activities/send-endpoint-alert.ts';
-import type { SendEndpointAlertInput } from '../alerts/attempt-alert.ts';
+import type { SendEndpointAlertInput } from '../ops/alerts/attempt-alert.ts';
 import { activitiesOn, orGiveUp, resultOf } from './kit.ts';
 
 /**

@@ -1,5 +1,5 @@
 import { Type } from 'typebox';
-import { type AlertView, endpointAlertsOf } from '../../alerts/operations-url.ts';
+import { type AlertView, endpointAlertsOf } from '../../ops/alerts/operations-url.ts';
 import { PageQuery, readPage } from '../external/page.ts';
 import { count, dateTime, listOf, named, nullable, text } from '../external/schema-kit.ts';
 import { restOperation } from '../operations/operation.ts';

@@ -7,7 +7,7 @@ import {
   rotateOperationsSecret,
   type SavedOperationsUrl,
   setOperationsUrl,
-} from '../../alerts/operations-url.ts';
+} from '../../ops/alerts/operations-url.ts';
 import { type AdminOutcome, alignedFields, alignedTable } from '../../platform/cli/admin-action.ts';
 import { closed, named, nullable, text } from '../external/schema-kit.ts';
 import { urlFor } from '../keys/api-key-auth.ts';

@@ -1,13 +1,13 @@
 import { type Static, Type } from 'typebox';
+import { readCustomerReference } from '../../features/customers/customer-reference.ts';
 import {
   type ErasureView,
   eraseConversation,
   eraseCustomer,
   erasureOf,
   erasuresOf,
-} from '../../erasures/erasures.ts';
-import { exportCustomer } from '../../erasures/export-customer.ts';
-import { readCustomerReference } from '../../features/customers/customer-reference.ts';
+} from '../../ops/erasures/erasures.ts';
+import { exportCustomer } from '../../ops/erasures/export-customer.ts';
 import { invalidParameter } from '../errors/api-error.ts';
 import { PageQuery, readPage } from '../external/page.ts';
 import {

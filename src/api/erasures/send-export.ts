@@ -1,5 +1,5 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import type { exportCustomer } from '../../erasures/export-customer.ts';
+import type { exportCustomer } from '../../ops/erasures/export-customer.ts';
 import { countedAddress } from '../../platform/http/counted-address.ts';
 import { type DownloadShares, goneSignal } from '../shares/download-shares.ts';
 

@@ -10,13 +10,13 @@ import { readWaitingBodies } from '../../engine/inbox/waiting-bodies.ts';
 import type { QueueState } from '../../engine/queue/states.ts';
 import { readQuotaUse } from '../../features/accounts/tenant-usage.ts';
 import { countInbox, oldestWaitingBodyAt } from '../../ingest/bodies/quarantine.ts';
+import { countSealed, type SealedCount } from '../../ops/secrets/secret-keys.ts';
 import type { Database, Transaction } from '../../platform/postgres/database.ts';
 import { isCanceled, isLockTimeout } from '../../platform/postgres/error-class.ts';
 import { readPartitions } from '../../platform/postgres/partitions.ts';
 import { recentRead } from '../../platform/postgres/recent-read.ts';
 import { query, queryOne } from '../../platform/postgres/sql.ts';
 import { listHousekeepingSteps } from '../../platform/postgres/worker-processes.ts';
-import { countSealed, type SealedCount } from '../../secrets/secret-keys.ts';
 
 /** What waits, over all tenants and processes. Ages are 0 where nothing waits. */
 export type SystemFigures = {

@@ -1,7 +1,11 @@
 import { expect, test } from 'vitest';
 import { holdIntake } from '../../../src/engine/inbox/intake-lock.ts';
 import { shardOf } from '../../../src/engine/inbox/shards.ts';
-import { expireConversations, expireMedia, expireMessages } from '../../../src/erasures/tenant-retention.ts';
+import {
+  expireConversations,
+  expireMedia,
+  expireMessages,
+} from '../../../src/ops/erasures/tenant-retention.ts';
 import { query } from '../../../src/platform/postgres/sql.ts';
 import { takeIn } from '../../support/take-in.ts';
 import { addEndpoint } from '../../support/test-accounts.ts';

@@ -1,8 +1,8 @@
 import { expect, test } from 'vitest';
-import { removeTenant, removeWaba } from '../../../src/erasures/account-removal.ts';
 import { listTenants } from '../../../src/features/accounts/accounts.ts';
 import { removeNumber } from '../../../src/features/accounts/remove-number.ts';
 import { addWaba } from '../../../src/features/accounts/wabas.ts';
+import { removeTenant, removeWaba } from '../../../src/ops/erasures/account-removal.ts';
 import { OPERATOR_COMMAND } from '../../../src/platform/audit/audit.ts';
 import { query } from '../../../src/platform/postgres/sql.ts';
 import { takeIn } from '../../support/take-in.ts';

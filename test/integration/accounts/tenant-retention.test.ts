@@ -1,4 +1,6 @@
 import { expect, test } from 'vitest';
+import { setTenantPolicy } from '../../../src/features/accounts/tenant-policies.ts';
+import { readTenantUsage } from '../../../src/features/accounts/tenant-usage.ts';
 import {
   expireContacts,
   expireConversations,
@@ -6,9 +8,7 @@ import {
   expireMedia,
   expireMessages,
   tenantRetentionSteps,
-} from '../../../src/erasures/tenant-retention.ts';
-import { setTenantPolicy } from '../../../src/features/accounts/tenant-policies.ts';
-import { readTenantUsage } from '../../../src/features/accounts/tenant-usage.ts';
+} from '../../../src/ops/erasures/tenant-retention.ts';
 import type { Database } from '../../../src/platform/postgres/database.ts';
 import { query } from '../../../src/platform/postgres/sql.ts';
 import { buffersTouched } from '../../support/buffers-touched.ts';

@@ -1,7 +1,7 @@
 import { beforeEach, expect, test } from 'vitest';
-import { queueAlertMails } from '../../../src/alerts/alert-mails.ts';
-import { markAlertsRead } from '../../../src/alerts/alerts.ts';
 import { mailContentPlace } from '../../../src/features/mail/sealed-columns.ts';
+import { queueAlertMails } from '../../../src/ops/alerts/alert-mails.ts';
+import { markAlertsRead } from '../../../src/ops/alerts/alerts.ts';
 import type { Database } from '../../../src/platform/postgres/database.ts';
 import { execute, query } from '../../../src/platform/postgres/sql.ts';
 import { addEndpoint, type FreshTenant, freshTenant, testSecretBox } from '../../support/test-accounts.ts';

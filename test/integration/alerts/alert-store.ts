@@ -1,6 +1,6 @@
 import { beforeEach } from 'vitest';
-import type { AlertViewer } from '../../../src/alerts/alerts.ts';
 import { noteTokenRefused } from '../../../src/features/accounts/access-tokens.ts';
+import type { AlertViewer } from '../../../src/ops/alerts/alerts.ts';
 import { execute } from '../../../src/platform/postgres/sql.ts';
 import { addEndpoint, type FreshTenant, freshTenant } from '../../support/test-accounts.ts';
 import { databaseOfFile, type TestDatabase } from '../../support/test-database.ts';

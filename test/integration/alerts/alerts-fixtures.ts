@@ -1,8 +1,8 @@
-import { keepAlerts } from '../../../src/alerts/alert-keeper.ts';
-import { type AlertViewer, listAlerts } from '../../../src/alerts/alerts.ts';
 import type { Mailer } from '../../../src/features/mail/mails.ts';
 import { insertMembership } from '../../../src/features/users/memberships.ts';
 import { insertUser } from '../../../src/features/users/user-store.ts';
+import { keepAlerts } from '../../../src/ops/alerts/alert-keeper.ts';
+import { type AlertViewer, listAlerts } from '../../../src/ops/alerts/alerts.ts';
 import type { Database } from '../../../src/platform/postgres/database.ts';
 import { execute } from '../../../src/platform/postgres/sql.ts';
 import { silentLogger } from '../../support/silent-logger.ts';

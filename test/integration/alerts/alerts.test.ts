@@ -1,6 +1,9 @@
 import { describe, expect, test } from 'vitest';
-import { keepAlerts } from '../../../src/alerts/alert-keeper.ts';
-import { queueAlertMails } from '../../../src/alerts/alert-mails.ts';
+import { countFailed, tellFailing } from '../../../src/engine/endpoint/endpoint-failures.ts';
+import { noteTokenTaken } from '../../../src/features/accounts/access-tokens.ts';
+import { enableEndpoint } from '../../../src/features/endpoints/endpoint-modes.ts';
+import { keepAlerts } from '../../../src/ops/alerts/alert-keeper.ts';
+import { queueAlertMails } from '../../../src/ops/alerts/alert-mails.ts';
 import {
   allAlerts,
   countNewAlerts,
@@ -9,11 +12,8 @@ import {
   listAlerts,
   markAlertsRead,
   resolveAlert,
-} from '../../../src/alerts/alerts.ts';
-import { lookForConditions } from '../../../src/alerts/conditions.ts';
-import { countFailed, tellFailing } from '../../../src/engine/endpoint/endpoint-failures.ts';
-import { noteTokenTaken } from '../../../src/features/accounts/access-tokens.ts';
-import { enableEndpoint } from '../../../src/features/endpoints/endpoint-modes.ts';
+} from '../../../src/ops/alerts/alerts.ts';
+import { lookForConditions } from '../../../src/ops/alerts/conditions.ts';
 import { SYSTEM } from '../../../src/platform/audit/audit.ts';
 import { execute, query } from '../../../src/platform/postgres/sql.ts';
 import { silentLogger } from '../../support/silent-logger.ts';

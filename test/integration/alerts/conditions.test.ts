@@ -1,9 +1,9 @@
 import { describe, expect, test } from 'vitest';
-import { allAlerts, countNewAlerts } from '../../../src/alerts/alerts.ts';
 import { disableEndpoint } from '../../../src/engine/endpoint/endpoint-health.ts';
 import { noteTokenRefused, noteTokenTaken } from '../../../src/features/accounts/access-tokens.ts';
 import { holdEndpoint } from '../../../src/features/endpoints/endpoint-modes.ts';
 import { insertApiKey, revokeApiKey } from '../../../src/features/keys/api-key-store.ts';
+import { allAlerts, countNewAlerts } from '../../../src/ops/alerts/alerts.ts';
 import { SYSTEM } from '../../../src/platform/audit/audit.ts';
 import { execute, query } from '../../../src/platform/postgres/sql.ts';
 import { addEndpoint } from '../../support/test-accounts.ts';

@@ -1,5 +1,5 @@
 import { beforeEach, expect, test } from 'vitest';
-import { forgetOldHours, listSilentWabas, noteActivity } from '../../../src/alerts/silence.ts';
+import { forgetOldHours, listSilentWabas, noteActivity } from '../../../src/ops/alerts/silence.ts';
 import type { Database } from '../../../src/platform/postgres/database.ts';
 import { execute, query } from '../../../src/platform/postgres/sql.ts';
 import { uuidV7 } from '../../../src/platform/public-ids.ts';

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
-import { allAlerts } from '../../../src/alerts/alerts.ts';
 import { forgetOldTroubles } from '../../../src/features/accounts/upstream-troubles.ts';
+import { allAlerts } from '../../../src/ops/alerts/alerts.ts';
 import { execute, query } from '../../../src/platform/postgres/sql.ts';
 import { takeIn } from '../../support/take-in.ts';
 import { look, operator, seen, store, stranger, tenant, useAlertStore } from './alert-store.ts';

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { lookForConditions } from '../../../src/alerts/conditions.ts';
+import { lookForConditions } from '../../../src/ops/alerts/conditions.ts';
 import { parseEgressProxy } from '../../../src/platform/http/egress-proxy-url.ts';
 import { makeAddressGuard } from '../../../src/platform/http/outbound-url.ts';
 import type { Database } from '../../../src/platform/postgres/database.ts';

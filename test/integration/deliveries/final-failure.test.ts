@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { endpointAlertsOf, setOperationsUrl } from '../../../src/alerts/operations-url.ts';
+import { endpointAlertsOf, setOperationsUrl } from '../../../src/ops/alerts/operations-url.ts';
 import { SYSTEM } from '../../../src/platform/audit/audit.ts';
 import { makeAddressGuard, shownUrl } from '../../../src/platform/http/outbound-url.ts';
 import { query } from '../../../src/platform/postgres/sql.ts';

@@ -1,15 +1,15 @@
 import { Webhook } from 'standardwebhooks';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { newWebhookSecret } from '../../../src/engine/endpoint/webhook-signature.ts';
+import { alertWorkflowId, insertEndpointAlert } from '../../../src/engine/notices/alert-notices.ts';
 import {
   clearOperationsUrl,
   endpointAlertsOf,
   operationsUrlOf,
   rotateOperationsSecret,
   setOperationsUrl,
-} from '../../../src/alerts/operations-url.ts';
-import { operationsSecretPlace } from '../../../src/alerts/sealed-columns.ts';
-import { newWebhookSecret } from '../../../src/engine/endpoint/webhook-signature.ts';
-import { alertWorkflowId, insertEndpointAlert } from '../../../src/engine/notices/alert-notices.ts';
+} from '../../../src/ops/alerts/operations-url.ts';
+import { operationsSecretPlace } from '../../../src/ops/alerts/sealed-columns.ts';
 import { SYSTEM } from '../../../src/platform/audit/audit.ts';
 import { makeAddressGuard, shownUrl } from '../../../src/platform/http/outbound-url.ts';
 import { execute, query } from '../../../src/platform/postgres/sql.ts';

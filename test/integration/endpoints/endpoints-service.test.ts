@@ -1,5 +1,4 @@
 import { beforeEach, describe, expect, test } from 'vitest';
-import { setOperationsUrl } from '../../../src/alerts/operations-url.ts';
 import { endpointsOfWabas } from '../../../src/engine/endpoint/endpoint-settings.ts';
 import { endpointHeadersPlace, endpointSecretPlace } from '../../../src/engine/endpoint/sealed-columns.ts';
 import {
@@ -9,6 +8,7 @@ import {
 } from '../../../src/features/endpoints/endpoint-modes.ts';
 import { rotateSecret } from '../../../src/features/endpoints/endpoint-secrets.ts';
 import { addEndpoint, endpointStatus, updateEndpoint } from '../../../src/features/endpoints/endpoints.ts';
+import { setOperationsUrl } from '../../../src/ops/alerts/operations-url.ts';
 import { SYSTEM } from '../../../src/platform/audit/audit.ts';
 import { makeAddressGuard } from '../../../src/platform/http/outbound-url.ts';
 import type { Database } from '../../../src/platform/postgres/database.ts';

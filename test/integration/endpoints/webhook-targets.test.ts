@@ -1,10 +1,10 @@
 import { expect, onTestFinished, test } from 'vitest';
-import { setOperationsUrl } from '../../../src/alerts/operations-url.ts';
 import { openEndpoint } from '../../../src/engine/deliveries/attempt/endpoint-cache.ts';
 import { sendDelivery } from '../../../src/engine/deliveries/attempt/send-delivery.ts';
 import { loadEndpointSettings } from '../../../src/engine/endpoint/endpoint-settings.ts';
 import { addEndpoint, updateEndpoint } from '../../../src/features/endpoints/endpoints.ts';
 import { limitWebhookTargets, webhookTargets } from '../../../src/features/endpoints/webhook-targets.ts';
+import { setOperationsUrl } from '../../../src/ops/alerts/operations-url.ts';
 import { SYSTEM } from '../../../src/platform/audit/audit.ts';
 import { makeAddressGuard } from '../../../src/platform/http/outbound-url.ts';
 import { makeHttpSender } from '../../../src/platform/sender/http-sender.ts';

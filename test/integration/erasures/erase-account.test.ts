@@ -1,4 +1,6 @@
 import { describe, expect, test } from 'vitest';
+import { insertTenant, saveWaba } from '../../../src/features/accounts/accounts.ts';
+import { insertUser } from '../../../src/features/users/user-store.ts';
 import {
   eraseCustomer,
   eraseTenant,
@@ -6,9 +8,7 @@ import {
   eraseWaba,
   erasureOf,
   erasuresOf,
-} from '../../../src/erasures/erasures.ts';
-import { insertTenant, saveWaba } from '../../../src/features/accounts/accounts.ts';
-import { insertUser } from '../../../src/features/users/user-store.ts';
+} from '../../../src/ops/erasures/erasures.ts';
 import { execute, query } from '../../../src/platform/postgres/sql.ts';
 import { objectsHolding, tablesHolding } from '../../support/database-scan.ts';
 import { count, NUMBER, startErasureWorld, WABA } from './erasure-world.ts';

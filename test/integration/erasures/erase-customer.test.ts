@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
-import { verifyReport } from '../../../src/erasures/erasure-report.ts';
-import { eraseConversation, eraseCustomer, erasureOf } from '../../../src/erasures/erasures.ts';
 import { sweepRepeats } from '../../../src/ingest/bodies/repeats.ts';
+import { verifyReport } from '../../../src/ops/erasures/erasure-report.ts';
+import { eraseConversation, eraseCustomer, erasureOf } from '../../../src/ops/erasures/erasures.ts';
 import type { Database } from '../../../src/platform/postgres/database.ts';
 import { execute, query } from '../../../src/platform/postgres/sql.ts';
 import { objectsHolding, tablesHolding } from '../../support/database-scan.ts';

@@ -1,12 +1,12 @@
 import { expect, test } from 'vitest';
 import { holdIntake } from '../../../src/engine/inbox/intake-lock.ts';
 import { shardOf } from '../../../src/engine/inbox/shards.ts';
-import { type EraseTools, eraseNextBatch } from '../../../src/erasures/erase.ts';
-import { eraseConversation, eraseCustomer, erasureOf } from '../../../src/erasures/erasures.ts';
 import { followNumbers } from '../../../src/features/accounts/followed-numbers.ts';
 import { startReplay } from '../../../src/features/replays/replays.ts';
 import { eraseFromBodies, FIRST_BODY } from '../../../src/ingest/bodies/erase-bodies.ts';
 import { retryInbox } from '../../../src/ingest/bodies/quarantine.ts';
+import { type EraseTools, eraseNextBatch } from '../../../src/ops/erasures/erase.ts';
+import { eraseConversation, eraseCustomer, erasureOf } from '../../../src/ops/erasures/erasures.ts';
 import { ObjectStoreUnavailable } from '../../../src/platform/object-store/store-errors.ts';
 import { query } from '../../../src/platform/postgres/sql.ts';
 import { objectsHolding, tablesHolding } from '../../support/database-scan.ts';

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { crc32, inflateRawSync } from 'node:zlib';
 import { expect, onTestFinished } from 'vitest';
-import { type ErasedBatch, type EraseTools, eraseNextBatch } from '../../../src/erasures/erase.ts';
+import { type ErasedBatch, type EraseTools, eraseNextBatch } from '../../../src/ops/erasures/erase.ts';
 import { exportAudit } from '../../../src/platform/audit/audit-chain.ts';
 import { type Config, loadConfig } from '../../../src/platform/config/config.ts';
 import { makeSecretBox, parseEncryptionKeys } from '../../../src/platform/crypto/secret-box.ts';

@@ -4,7 +4,7 @@ import { Readable } from 'node:stream';
 import { setImmediate as turn } from 'node:timers/promises';
 import { promisify } from 'node:util';
 import { expect, test } from 'vitest';
-import { exportCustomer } from '../../../src/erasures/export-customer.ts';
+import { exportCustomer } from '../../../src/ops/erasures/export-customer.ts';
 import { ObjectMissing } from '../../../src/platform/object-store/store-errors.ts';
 import { runAdmin } from '../../support/admin-cli.ts';
 import { takeIn } from '../../support/take-in.ts';

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
-import { eraseCustomer } from '../../../src/erasures/erasures.ts';
-import { exportCustomer } from '../../../src/erasures/export-customer.ts';
+import { eraseCustomer } from '../../../src/ops/erasures/erasures.ts';
+import { exportCustomer } from '../../../src/ops/erasures/export-customer.ts';
 import { execute, query } from '../../../src/platform/postgres/sql.ts';
 import { tablesHolding } from '../../support/database-scan.ts';
 import { storedEvents, takeIn } from '../../support/take-in.ts';

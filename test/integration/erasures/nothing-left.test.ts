@@ -1,8 +1,8 @@
 import type { Client } from 'minio';
 import { expect, test } from 'vitest';
-import { verifyReport } from '../../../src/erasures/erasure-report.ts';
-import { eraseCustomer, erasureOf } from '../../../src/erasures/erasures.ts';
 import { cancelDelivery } from '../../../src/features/delivery-log/shown-delivery.ts';
+import { verifyReport } from '../../../src/ops/erasures/erasure-report.ts';
+import { eraseCustomer, erasureOf } from '../../../src/ops/erasures/erasures.ts';
 import { verifyAudit } from '../../../src/platform/audit/audit-chain.ts';
 import type { Database } from '../../../src/platform/postgres/database.ts';
 import { query } from '../../../src/platform/postgres/sql.ts';

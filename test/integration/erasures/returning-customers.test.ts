@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
-import { type EraseTools, eraseNextBatch } from '../../../src/erasures/erase.ts';
-import { eraseCustomer } from '../../../src/erasures/erasures.ts';
 import { sweepRepeats } from '../../../src/ingest/bodies/repeats.ts';
+import { type EraseTools, eraseNextBatch } from '../../../src/ops/erasures/erase.ts';
+import { eraseCustomer } from '../../../src/ops/erasures/erasures.ts';
 import type { Transaction } from '../../../src/platform/postgres/database.ts';
 import { execute } from '../../../src/platform/postgres/sql.ts';
 import { tablesHolding } from '../../support/database-scan.ts';

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { eraseCustomer } from '../../../src/erasures/erasures.ts';
+import { eraseCustomer } from '../../../src/ops/erasures/erasures.ts';
 import { query } from '../../../src/platform/postgres/sql.ts';
 import { tablesHolding } from '../../support/database-scan.ts';
 import { storedEvents, takeIn } from '../../support/take-in.ts';

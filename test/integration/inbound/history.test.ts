@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
-import { eraseCustomer } from '../../../src/erasures/erasures.ts';
 import { ingestHistory } from '../../../src/ingest/fields/history.ts';
+import { eraseCustomer } from '../../../src/ops/erasures/erasures.ts';
 import type { Database } from '../../../src/platform/postgres/database.ts';
 import { execute, query } from '../../../src/platform/postgres/sql.ts';
 import { housekeepingSteps } from '../../../src/worker/housekeeping/housekeeping.ts';

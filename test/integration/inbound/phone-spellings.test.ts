@@ -1,12 +1,12 @@
 import { randomUUID } from 'node:crypto';
 import { describe, expect, test } from 'vitest';
 import type { SignedBody } from '../../../src/engine/inbox/bodies.ts';
-import { eraseCustomer } from '../../../src/erasures/erasures.ts';
-import { exportCustomer } from '../../../src/erasures/export-customer.ts';
 import { listConversations } from '../../../src/features/messages/conversations/conversations.ts';
 import { followPhoneAlias } from '../../../src/features/messages/send/recipient-conversations.ts';
 import { ingestHistory } from '../../../src/ingest/fields/history.ts';
 import { makeDirectIntake } from '../../../src/ingest/intake/direct-intake.ts';
+import { eraseCustomer } from '../../../src/ops/erasures/erasures.ts';
+import { exportCustomer } from '../../../src/ops/erasures/export-customer.ts';
 import type { Database } from '../../../src/platform/postgres/database.ts';
 import { query } from '../../../src/platform/postgres/sql.ts';
 import { drainInbox, intakeTools, storedEvents, takeIn } from '../../support/take-in.ts';

@@ -1,7 +1,7 @@
 import { describe, expect, test, vi } from 'vitest';
-import { eraseCustomer } from '../../../src/erasures/erasures.ts';
 import { listUnreadable } from '../../../src/ingest/bodies/quarantine.ts';
 import { insertBodies } from '../../../src/ingest/intake/store-bodies.ts';
+import { eraseCustomer } from '../../../src/ops/erasures/erasures.ts';
 import type { EventType } from '../../../src/platform/event-type.ts';
 import type { Database } from '../../../src/platform/postgres/database.ts';
 import { execute, query } from '../../../src/platform/postgres/sql.ts';

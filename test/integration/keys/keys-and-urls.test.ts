@@ -1,8 +1,8 @@
 import { beforeEach, describe, expect, test } from 'vitest';
-import { queueAlertMails } from '../../../src/alerts/alert-mails.ts';
-import { lookForConditions } from '../../../src/alerts/conditions.ts';
 import { createKey } from '../../../src/features/keys/api-keys.ts';
 import { queueReplayPage } from '../../../src/features/replays/replay-steps.ts';
+import { queueAlertMails } from '../../../src/ops/alerts/alert-mails.ts';
+import { lookForConditions } from '../../../src/ops/alerts/conditions.ts';
 import { OPERATOR_COMMAND } from '../../../src/platform/audit/audit.ts';
 import { execute, query, queryOne } from '../../../src/platform/postgres/sql.ts';
 import { type FreshTenant, freshTenant, testSecretBox } from '../../support/test-accounts.ts';

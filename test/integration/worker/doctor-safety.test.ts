@@ -1,11 +1,11 @@
 import { execFileSync } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import { expect, test } from 'vitest';
-import { setOperationsUrl } from '../../../src/alerts/operations-url.ts';
-import { safetyCheck } from '../../../src/doctor/safety-check.ts';
 import { createTenant } from '../../../src/features/accounts/accounts.ts';
 import { readTenantPolicy } from '../../../src/features/accounts/tenant-policies.ts';
 import { addEndpoint } from '../../../src/features/endpoints/endpoints.ts';
+import { setOperationsUrl } from '../../../src/ops/alerts/operations-url.ts';
+import { safetyCheck } from '../../../src/ops/health/safety-check.ts';
 import { SYSTEM } from '../../../src/platform/audit/audit.ts';
 import { loadConfig } from '../../../src/platform/config/config.ts';
 import { makeAddressGuard } from '../../../src/platform/http/outbound-url.ts';

@@ -1,11 +1,11 @@
+import { insertUser } from '../../../src/features/users/user-store.ts';
 import {
   eraseConversation,
   eraseCustomer,
   eraseTenant,
   eraseUser,
   eraseWaba,
-} from '../../../src/erasures/erasures.ts';
-import { insertUser } from '../../../src/features/users/user-store.ts';
+} from '../../../src/ops/erasures/erasures.ts';
 import { SYSTEM } from '../../../src/platform/audit/audit.ts';
 import { query } from '../../../src/platform/postgres/sql.ts';
 import { messageBody } from '../../integration/messages/media/media-stack.ts';

@@ -1,8 +1,8 @@
-import { saveOperationsUrl } from '../../../src/alerts/operations-url.ts';
-import { operationsSecretPlace } from '../../../src/alerts/sealed-columns.ts';
 import { newWebhookSecret } from '../../../src/engine/endpoint/webhook-signature.ts';
 import { alertWorkflowId, insertEndpointAlert } from '../../../src/engine/notices/alert-notices.ts';
 import { startReplay } from '../../../src/features/replays/replays.ts';
+import { saveOperationsUrl } from '../../../src/ops/alerts/operations-url.ts';
+import { operationsSecretPlace } from '../../../src/ops/alerts/sealed-columns.ts';
 import { SYSTEM } from '../../../src/platform/audit/audit.ts';
 import { execute, query } from '../../../src/platform/postgres/sql.ts';
 import { publish, settleLive } from '../../integration/replays/replay-fixtures.ts';

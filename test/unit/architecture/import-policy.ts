@@ -41,11 +41,11 @@ const FLOOR_PLAN: readonly { floor: string; rooms: Readonly<Record<string, strin
   {
     floor: 'ops',
     rooms: {
-      'src/doctor': 'checks of a running installation',
-      'src/alerts': 'alerts: their conditions, kinds and e-mails, and the operations URL',
-      'src/erasures': 'erasing and exporting customers, WABAs and tenants, and retention',
-      'src/reconcile': 'comparing PostgreSQL, files and workflows after a restore',
-      'src/secrets': 'encryption keys and the columns that are sealed with them',
+      'src/ops/health': 'checks of a running installation',
+      'src/ops/alerts': 'alerts: their conditions, kinds and e-mails, and the operations URL',
+      'src/ops/erasures': 'erasing and exporting customers, WABAs and tenants, and retention',
+      'src/ops/reconcile': 'comparing PostgreSQL, files and workflows after a restore',
+      'src/ops/secrets': 'encryption keys and the columns that are sealed with them',
     },
   },
 ];

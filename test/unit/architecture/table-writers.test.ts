@@ -21,7 +21,7 @@ const SHARED: Readonly<Record<string, { writers: readonly string[]; why: string 
     why: 'the statement that stores an order draws its number from the row of the tenant',
   },
   wabas: {
-    writers: ['alerts', 'features/accounts', 'features/endpoints'],
+    writers: ['features/accounts', 'features/endpoints', 'ops/alerts'],
     why: 'operations URL and allow lists are columns of a WABA, and belong to the rooms that send there',
   },
   webhook_endpoints: {
@@ -100,12 +100,12 @@ test('a second writer is found, however it writes', () => {
 
 /** Rooms name their tables to these; or all tables are of the same room; or rows move between partitions. */
 const BUILT = [
-  'src/erasures/steps/account-steps.ts',
   'src/features/users/user-store.ts',
+  'src/ops/erasures/steps/account-steps.ts',
+  'src/ops/secrets/secret-keys.ts',
   'src/platform/erasing.ts',
   'src/platform/postgres/partitions.ts',
   'src/platform/postgres/sql.ts',
-  'src/secrets/secret-keys.ts',
   'src/worker/housekeeping/needed-rows.ts',
 ];
 

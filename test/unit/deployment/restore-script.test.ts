@@ -98,7 +98,7 @@ describe('deploy/restore.sh', () => {
   });
 
   test('the words that it looks for are those of reconcile', () => {
-    const source = repositoryFile('src/reconcile/commands/reconcile-command.ts');
+    const source = repositoryFile('src/ops/reconcile/commands/reconcile-command.ts');
     for (const words of ['NOT FINISHED', 'Nothing is left to do.', 'Something is left to do.']) {
       expect(source).toContain(words);
     }

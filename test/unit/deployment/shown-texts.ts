@@ -3,13 +3,13 @@ import { fileURLToPath } from 'node:url';
 import type { Command } from 'commander';
 import ts from 'typescript-compiler-api';
 import { buildAdminCommand } from '../../../src/admin.ts';
-import { KINDS } from '../../../src/alerts/alert-kinds.ts';
 import { ERROR_CODES } from '../../../src/api/errors/error-codes.ts';
 import { TAGS } from '../../../src/api/openapi/documented.ts';
 import { EVENT_BODIES } from '../../../src/api/openapi/webhooks/event-body-schemas.ts';
 import { OPERATIONS } from '../../../src/api/operations/operations.ts';
+import { KINDS } from '../../../src/ops/alerts/alert-kinds.ts';
+import { reconcileCommand } from '../../../src/ops/reconcile/commands/reconcile-command.ts';
 import { SETTINGS } from '../../../src/platform/config/settings.ts';
-import { reconcileCommand } from '../../../src/reconcile/commands/reconcile-command.ts';
 import { TASK_KINDS } from '../../../src/worker/task-kinds.ts';
 import { repositoryFile } from './compose-file.ts';
 
@@ -139,7 +139,7 @@ export function refusals(): ShownText[] {
 /** The reasons of alerts, which carry the facts. */
 export function alertReasons(): ShownText[] {
   const alerts = SOURCES.filter(
-    (path) => path.startsWith('src/alerts/') || path.startsWith('src/engine/notices/'),
+    (path) => path.startsWith('src/ops/alerts/') || path.startsWith('src/engine/notices/'),
   );
   return alerts.flatMap((path) => textsAt(repositoryFile(path), path, isReason));
 }

@@ -1,9 +1,9 @@
 import { readFileSync } from 'node:fs';
 import { expect, test } from 'vitest';
-import { type Check, fail, ok, overall, runChecks, warn } from '../../../src/doctor/checks.ts';
-import { databaseChecks } from '../../../src/doctor/database-checks.ts';
-import { safetyCheck } from '../../../src/doctor/safety-check.ts';
-import { serverChecks } from '../../../src/doctor/server-checks.ts';
+import { type Check, fail, ok, overall, runChecks, warn } from '../../../src/ops/health/checks.ts';
+import { databaseChecks } from '../../../src/ops/health/database-checks.ts';
+import { safetyCheck } from '../../../src/ops/health/safety-check.ts';
+import { serverChecks } from '../../../src/ops/health/server-checks.ts';
 
 const ALL = [
   ...databaseChecks({} as never, { isEmbedded: false }),

@@ -4,13 +4,13 @@ import {
   reportText,
   signReport,
   verifyReport,
-} from '../../../src/erasures/erasure-report.ts';
+} from '../../../src/ops/erasures/erasure-report.ts';
 import { parseEncryptionKeys } from '../../../src/platform/crypto/secret-box.ts';
 import { repositoryFile } from '../deployment/compose-file.ts';
 
 /**
  * Every table, by what an erasure does to it. A new table belongs into one of the lists: if it can hold anything of a
- * customer, its room has to offer what erases it, a step in src/erasures/steps has to call that, and the scans of test/integration/erasures have to fill it.
+ * customer, its room has to offer what erases it, a step in src/ops/erasures/steps has to call that, and the scans of test/integration/erasures have to fill it.
  */
 const TABLES = {
   /** What can name a customer, or hold what they wrote: gone with the customer, and with the WABA. */

@@ -1,10 +1,10 @@
 import cookie from '@fastify/cookie';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
-import { countNewAlerts } from '../../../alerts/alerts.ts';
 import { findWaba } from '../../../features/accounts/accounts.ts';
 import { countWaitingKeyRequests } from '../../../features/keys/key-requests.ts';
 import { stepOf } from '../../../features/users/sign-in-policy.ts';
 import { findOpenSessions, noteUse, openSession } from '../../../features/users/user-sessions.ts';
+import { countNewAlerts } from '../../../ops/alerts/alerts.ts';
 import { parseEncryptionKeys } from '../../../platform/crypto/secret-box.ts';
 import type { Database } from '../../../platform/postgres/database.ts';
 import { createBatchedLookup } from '../../plugins/batched-lookup.ts';

@@ -1,4 +1,3 @@
-import { removeTenant } from '../../../erasures/account-removal.ts';
 import {
   createTenant,
   findTenant,
@@ -6,6 +5,7 @@ import {
   listTenantWabas,
   renameTenant,
 } from '../../../features/accounts/accounts.ts';
+import { removeTenant } from '../../../ops/erasures/account-removal.ts';
 import { PAGES } from '../access/page-access.ts';
 import { pageNotFound } from '../access/page-error.ts';
 import { dataTable, emptyState } from '../components/table.ts';

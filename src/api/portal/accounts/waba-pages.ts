@@ -1,8 +1,8 @@
-import { removeWaba } from '../../../erasures/account-removal.ts';
 import { listPhoneNumbers } from '../../../features/accounts/accounts.ts';
 import { listNumberPaces, setNumberPace } from '../../../features/accounts/number-pace.ts';
 import { removeNumber } from '../../../features/accounts/remove-number.ts';
 import { limitWebhookTargets, webhookTargets } from '../../../features/endpoints/webhook-targets.ts';
+import { removeWaba } from '../../../ops/erasures/account-removal.ts';
 import { PAGES } from '../access/page-access.ts';
 import { pageNotFound } from '../access/page-error.ts';
 import { postForm } from '../components/form.ts';

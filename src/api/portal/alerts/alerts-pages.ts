@@ -1,9 +1,9 @@
 import type { FastifyRequest } from 'fastify';
 import { Type } from 'typebox';
-import { ALERT_KINDS, alertPath, anchorOf, KINDS, kindsFor } from '../../../alerts/alert-kinds.ts';
-import { alertMailOf } from '../../../alerts/alert-mails.ts';
-import { type AlertViewer, listAlerts, markAlertsRead } from '../../../alerts/alerts.ts';
 import { saveAlertMail } from '../../../features/users/user-store.ts';
+import { ALERT_KINDS, alertPath, anchorOf, KINDS, kindsFor } from '../../../ops/alerts/alert-kinds.ts';
+import { alertMailOf } from '../../../ops/alerts/alert-mails.ts';
+import { type AlertViewer, listAlerts, markAlertsRead } from '../../../ops/alerts/alerts.ts';
 import { PAGES, withoutFreshProof } from '../access/page-access.ts';
 import { pageNotFound } from '../access/page-error.ts';
 import { sendPage } from '../access/send-page.ts';

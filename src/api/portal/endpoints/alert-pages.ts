@@ -5,7 +5,7 @@ import {
   operationsUrlOf,
   rotateOperationsSecret,
   setOperationsUrl,
-} from '../../../alerts/operations-url.ts';
+} from '../../../ops/alerts/operations-url.ts';
 import { PAGES } from '../access/page-access.ts';
 import { badge } from '../components/badge.ts';
 import { actionButton } from '../components/form.ts';

@@ -1,3 +1,4 @@
+import { readCustomerReference } from '../../../features/customers/customer-reference.ts';
 import {
   type ErasureView,
   eraseConversation,
@@ -5,9 +6,8 @@ import {
   eraseTenant,
   eraseUser,
   eraseWaba,
-} from '../../../erasures/erasures.ts';
-import { exportCustomer } from '../../../erasures/export-customer.ts';
-import { readCustomerReference } from '../../../features/customers/customer-reference.ts';
+} from '../../../ops/erasures/erasures.ts';
+import { exportCustomer } from '../../../ops/erasures/export-customer.ts';
 import { invalidValue } from '../../../platform/request-input.ts';
 import { sendExport } from '../../erasures/send-export.ts';
 import { PAGES } from '../access/page-access.ts';

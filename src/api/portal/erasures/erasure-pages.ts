@@ -1,6 +1,6 @@
 import type { FastifyReply } from 'fastify';
-import { erasureWorkflowId } from '../../../erasures/erasure-store.ts';
-import { type ErasureView, erasureOf, erasuresOf } from '../../../erasures/erasures.ts';
+import { erasureWorkflowId } from '../../../ops/erasures/erasure-store.ts';
+import { type ErasureView, erasureOf, erasuresOf } from '../../../ops/erasures/erasures.ts';
 import type { ErasureCounts } from '../../../platform/erasing.ts';
 import { workflowUrl } from '../../../platform/temporal/client-connection.ts';
 import { PAGES } from '../access/page-access.ts';

@@ -1,16 +1,9 @@
 import { createPrivateKey } from 'node:crypto';
 import { generate } from 'selfsigned';
 import { expect, test } from 'vitest';
-import {
-  findOperationsUrl,
-  rotateOperationsSecret,
-  setOperationsUrl,
-} from '../../../../src/alerts/operations-url.ts';
-import { operationsSecretPlace } from '../../../../src/alerts/sealed-columns.ts';
 import { openEndpoint } from '../../../../src/engine/deliveries/attempt/endpoint-cache.ts';
 import { loadEndpointSettings } from '../../../../src/engine/endpoint/endpoint-settings.ts';
 import { publicKeyOf } from '../../../../src/engine/endpoint/webhook-signature.ts';
-import { erasureSubjectPlace } from '../../../../src/erasures/sealed-columns.ts';
 import { findWaba, saveWaba } from '../../../../src/features/accounts/accounts.ts';
 import { accessTokenPlace } from '../../../../src/features/accounts/sealed-columns.ts';
 import { setClientCertificate } from '../../../../src/features/endpoints/endpoint-certificate.ts';
@@ -19,19 +12,26 @@ import { addEndpoint, endpointStatus, updateEndpoint } from '../../../../src/fea
 import { findMail, queueMail } from '../../../../src/features/mail/mails.ts';
 import { mailContentPlace } from '../../../../src/features/mail/sealed-columns.ts';
 import { totpSecretPlace } from '../../../../src/features/users/sealed-columns.ts';
+import {
+  findOperationsUrl,
+  rotateOperationsSecret,
+  setOperationsUrl,
+} from '../../../../src/ops/alerts/operations-url.ts';
+import { operationsSecretPlace } from '../../../../src/ops/alerts/sealed-columns.ts';
+import { erasureSubjectPlace } from '../../../../src/ops/erasures/sealed-columns.ts';
+import { SEALED_COLUMNS } from '../../../../src/ops/secrets/sealed-columns.ts';
+import {
+  reencryptSecrets,
+  reportUnreadableSecrets,
+  secretStatus,
+  unreadableSecrets,
+} from '../../../../src/ops/secrets/secret-keys.ts';
 import { SYSTEM } from '../../../../src/platform/audit/audit.ts';
 import { openEventIdHash } from '../../../../src/platform/crypto/installation-secret.ts';
 import { makeSecretBox, type SecretBox } from '../../../../src/platform/crypto/secret-box.ts';
 import { makeAddressGuard } from '../../../../src/platform/http/outbound-url.ts';
 import type { Database } from '../../../../src/platform/postgres/database.ts';
 import { execute, query } from '../../../../src/platform/postgres/sql.ts';
-import { SEALED_COLUMNS } from '../../../../src/secrets/sealed-columns.ts';
-import {
-  reencryptSecrets,
-  reportUnreadableSecrets,
-  secretStatus,
-  unreadableSecrets,
-} from '../../../../src/secrets/secret-keys.ts';
 import { runAdmin } from '../../../support/admin-cli.ts';
 import { seedFixtureAccounts } from '../../../support/test-accounts.ts';
 import { testDatabase } from '../../../support/test-database.ts';

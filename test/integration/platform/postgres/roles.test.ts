@@ -1,8 +1,8 @@
 import { readFileSync } from 'node:fs';
 import { expect, onTestFinished, test } from 'vitest';
-import { expireAuditEntries } from '../../../../src/erasures/tenant-retention.ts';
 import { policyDefaults, setTenantPolicy } from '../../../../src/features/accounts/tenant-policies.ts';
 import { insertBodies } from '../../../../src/ingest/intake/store-bodies.ts';
+import { expireAuditEntries } from '../../../../src/ops/erasures/tenant-retention.ts';
 import { SYSTEM } from '../../../../src/platform/audit/audit.ts';
 import { verifyAudit } from '../../../../src/platform/audit/audit-chain.ts';
 import { loadConfig } from '../../../../src/platform/config/config.ts';

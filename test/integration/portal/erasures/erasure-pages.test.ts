@@ -1,5 +1,5 @@
 import { beforeEach, expect, test } from 'vitest';
-import { verifyReport } from '../../../../src/erasures/erasure-report.ts';
+import { verifyReport } from '../../../../src/ops/erasures/erasure-report.ts';
 import { query } from '../../../../src/platform/postgres/sql.ts';
 import { takeIn } from '../../../support/take-in.ts';
 import { apiOfFile, testConfig } from '../../api/api-harness.ts';

@@ -1,0 +1,93 @@
+import { type Mailer, mailerOf } from '../../features/mail/mails.ts';
+import type { Config } from '../../platform/config/config.ts';
+import type { SecretBox } from '../../platform/crypto/secret-box.ts';
+import type { Logger } from '../../platform/logger.ts';
+import { type Loop, startLoop } from '../../platform/loop.ts';
+import type { Database } from '../../platform/postgres/database.ts';
+import {
+  finishHousekeepingStep,
+  listHousekeepingSteps,
+  takeHousekeepingStep,
+} from '../../platform/postgres/worker-processes.ts';
+import { queueAlertMails } from './alert-mails.ts';
+import { followConditions } from './alerts.ts';
+import { lookForConditions } from './conditions.ts';
+import { ACTIVITY_STEP, noteActivity } from './silence.ts';
+
+const EVERY_MS = 30_000;
+const POLL_MS = 10_000;
+/** A process that dies in a turn holds the next one up for so long. */
+const HOLD_MS = 5 * 60_000;
+const HOUR_MS = 3_600_000;
+
+const ALERTS_STEP = 'alerts';
+
+export type AlertKeeperTools = {
+  database: Database;
+  logger: Pick<Logger, 'warn'>;
+  mailer: Mailer;
+  isDevelopment?: boolean;
+};
+
+/** Every half minute, in one of all workers: opens and ends alerts, and tells of them. */
+export function startAlertKeeper({
+  config,
+  secretBox,
+  ...tools
+}: {
+  config: Config;
+  secretBox: SecretBox;
+  database: Database;
+  logger: Logger;
+}): Loop {
+  const mailer = mailerOf(config, secretBox);
+  return startLoop({
+    name: 'alert-keeper',
+    pollMs: POLL_MS,
+    logger: tools.logger,
+    turn: async () => {
+      await keepAlerts({ ...tools, mailer, isDevelopment: config.mode === 'development' }, new Date());
+      return false;
+    },
+  });
+}
+
+/** One turn, unless another process had it lately. */
+export async function keepAlerts(tools: AlertKeeperTools, now: Date): Promise<void> {
+  const { database, logger } = tools;
+  await runStep(database, ACTIVITY_STEP, HOUR_MS, async () => {
+    const before = (await listHousekeepingSteps(database)).find(({ step }) => step === ACTIVITY_STEP);
+    await noteActivity(database, before?.succeededAt ?? null, now);
+  });
+  await runStep(database, ALERTS_STEP, EVERY_MS, async () => {
+    const failed = await turn(tools, now);
+    for (const { kind, error } of failed) logger.warn({ kind, err: error }, 'alert check failed');
+    if (failed.length > 0)
+      throw new Error(`alert checks failed: ${failed.map(({ kind }) => kind).join(', ')}`);
+  });
+}
+
+/** Returns which kinds could not be looked at. */
+async function turn({ database, mailer, isDevelopment = false }: AlertKeeperTools, now: Date) {
+  const looked = await lookForConditions(database, now, { isDevelopment });
+  await followConditions(database, looked);
+  if (mailer !== null) await queueAlertMails(database, mailer);
+  return looked.filter((look) => 'error' in look);
+}
+
+/** As the steps of housekeeping: how it fails is kept for the portal and for metrics. */
+async function runStep(
+  database: Database,
+  step: string,
+  everyMs: number,
+  run: () => Promise<void>,
+): Promise<void> {
+  if (!(await takeHousekeepingStep(database, step, HOLD_MS))) return;
+  const error = await run().then(
+    () => null,
+    (failure: unknown) => failure ?? new Error('no reason given'),
+  );
+  const text = error === null ? null : error instanceof Error ? error.message : String(error);
+  await finishHousekeepingStep(database, step, { error: text, nextMs: everyMs });
+  if (error !== null) throw error;
+}

@@ -1,0 +1,269 @@
+import type { NoticeState } from '../../engine/notices/alert-envelope.ts';
+import { insertEndpointAlert, insertWabaNotice } from '../../engine/notices/alert-notices.ts';
+import { type Audited, recordBy } from '../../platform/audit/audit.ts';
+import type { ErasedTable, NamedIn } from '../../platform/erasing.ts';
+import { columnsOf } from '../../platform/postgres/arrays.ts';
+import type { Database, Transaction } from '../../platform/postgres/database.ts';
+import { deleteUpTo, execute, query, queryValue } from '../../platform/postgres/sql.ts';
+import { alertUuidOf, publicAlertId, uuidV7 } from '../../platform/public-ids.ts';
+import { invalidValue, RequestError } from '../../platform/request-input.ts';
+import { type AlertKind, KINDS, kindsFor } from './alert-kinds.ts';
+import type { Condition, Looked } from './conditions.ts';
+
+/** An alert that lasts is told again after so long. */
+const REMIND_HOURS = 24;
+
+type Changed = Pick<Condition, 'kind' | 'wabaId' | 'subject' | 'reason' | 'details'> & { isManual: boolean };
+
+/**
+ * Brings alerts in line with the conditions that were found: opens what is new, ends what is over, and has both told at
+ * the operations URLs; what lasts is told again daily. Returns how many were opened and ended.
+ */
+export async function followConditions(
+  database: Database,
+  looked: readonly Looked[],
+): Promise<{ opened: number; ended: number }> {
+  const found = looked.flatMap((look) => ('conditions' in look ? look.conditions : []));
+  const whole = looked.flatMap((look) => ('conditions' in look && look.isWhole ? [look.kind] : []));
+  return await database.transaction(async (trx) => {
+    await endThoseThatCameAgain(trx, found);
+    const opened = await openNew(trx, found);
+    const ended = await endOthers(trx, found, whole);
+    const lasting = await takeReminders(trx);
+    for (const [state, alerts] of Object.entries({ opened, lasting, resolved: ended })) {
+      for (const alert of alerts) await tell(trx, alert, state as NoticeState);
+    }
+    return { opened: opened.length, ended: ended.length };
+  });
+}
+
+const CHANGED = 'a.kind, a.waba_id as "wabaId", a.subject, a.reason, a.details';
+
+/** What happens anew is over where an operator resolved it, and new again to those who have read of it. */
+async function endThoseThatCameAgain(trx: Transaction, found: readonly Condition[]): Promise<void> {
+  const again = found.filter(({ latestAt }) => latestAt !== null);
+  if (again.length === 0) return;
+  const latest = {
+    kinds: again.map(({ kind }) => kind),
+    subjects: again.map(({ subject }) => subject),
+    latestAt: again.map(({ latestAt }) => latestAt),
+  };
+  const came = `unnest(cast(:kinds as text[]), cast(:subjects as text[]), cast(:latestAt as timestamptz[]))
+         as f (kind, subject, latest_at)`;
+  await execute(
+    trx,
+    `update alerts a set over_at = now() from ${came}
+      where a.kind = f.kind and a.subject = f.subject and a.over_at is null and a.resolved_at < f.latest_at`,
+    latest,
+  );
+  await execute(
+    trx,
+    `delete from alert_reads r using alerts a, ${came}
+      where a.kind = f.kind and a.subject = f.subject and a.over_at is null and a.resolved_at is null
+        and r.alert_id = a.id and r.read_at < f.latest_at`,
+    latest,
+  );
+}
+
+async function openNew(trx: Transaction, found: readonly Condition[]): Promise<Changed[]> {
+  if (found.length === 0) return [];
+  const rows = await query<Changed & { isNew: boolean }>(
+    trx,
+    `insert into alerts as a (id, kind, tenant_id, waba_id, subject, reason, details)
+     select * from unnest(?::uuid[], ?::text[], ?::bigint[], ?::text[], ?::text[], ?::text[], ?::jsonb[])
+     on conflict (kind, subject) where over_at is null
+        do update set reason = excluded.reason, details = excluded.details
+        where a.reason <> excluded.reason and a.resolved_at is null
+     returning ${CHANGED}, a.xmax = 0 as "isNew", false as "isManual"`,
+    [
+      found.map(() => uuidV7(Date.now())),
+      ...columnsOf(found, 'kind', 'tenantId', 'wabaId', 'subject', 'reason'),
+      found.map(({ details }) => JSON.stringify(details)),
+    ],
+  );
+  return rows.filter(({ isNew }) => isNew);
+}
+
+/** Of kinds that were looked at as a whole. */
+async function endOthers(
+  trx: Transaction,
+  found: readonly Condition[],
+  kinds: readonly AlertKind[],
+): Promise<Changed[]> {
+  const rows = await query<Changed>(
+    trx,
+    `update alerts a set over_at = now(), resolved_at = coalesce(a.resolved_at, now())
+      where a.over_at is null and a.kind = any (:kinds::text[])
+        and not exists (select from unnest(cast(:ofKind as text[]), cast(:subjects as text[])) as f (kind, subject)
+                         where f.kind = a.kind and f.subject = a.subject)
+     returning ${CHANGED}, a.resolved_by is not null as "isManual"`,
+    { kinds, ofKind: found.map(({ kind }) => kind), subjects: found.map(({ subject }) => subject) },
+  );
+  return rows.filter(({ isManual }) => !isManual);
+}
+
+async function takeReminders(trx: Transaction): Promise<Changed[]> {
+  return await query<Changed>(
+    trx,
+    `update alerts a set told_at = now()
+      where a.resolved_at is null and a.told_at < now() - interval '${REMIND_HOURS} hours'
+     returning ${CHANGED}, false as "isManual"`,
+  );
+}
+
+/** At the operations URL of its WABA. Of endpoints, beginning and end are told by those who change them. */
+async function tell(trx: Transaction, alert: Changed, state: NoticeState): Promise<void> {
+  const { notice: name, toldAtOnce } = KINDS[alert.kind];
+  const { wabaId, subject: endpointId, reason, details } = alert;
+  if (name === undefined || wabaId === null || (toldAtOnce && state !== 'lasting')) return;
+  // Each hour with final failures is told by itself.
+  if (name === 'deliveries_failed') return;
+  const notice = { wabaId, state, reason, details };
+  if (name.includes('.')) await insertWabaNotice(trx, { ...notice, alert: name as never });
+  else await insertEndpointAlert(trx, { ...notice, endpointId, alert: name as never });
+}
+
+/** Who looks at alerts: a user of a tenant, or an operator where `tenantId` is null. */
+export type AlertViewer = { userId: string; tenantId: string | null };
+
+export type ShownAlert = {
+  id: string;
+  kind: AlertKind;
+  tenantId: string | null;
+  businessName: string | null;
+  wabaId: string | null;
+  subject: string;
+  reason: string;
+  openedAt: Date;
+  toldAt: Date;
+  resolvedAt: Date | null;
+  resolvedBy: string | null;
+};
+
+const SHOWN = `a.id, a.kind, a.tenant_id as "tenantId", t.business_name as "businessName", a.waba_id as "wabaId",
+  a.subject, a.reason, a.opened_at as "openedAt", a.told_at as "toldAt", a.resolved_at as "resolvedAt",
+  a.resolved_by as "resolvedBy"`;
+
+/** SQL of whose alerts are meant; operators are told of what concerns them, and see all. */
+const scopeOf = ({ tenantId }: Pick<AlertViewer, 'tenantId'>) =>
+  tenantId === null
+    ? 'true'
+    : 'a.tenant_id = cast(:tenantId as bigint) and a.kind = any (cast(:kinds as text[]))';
+
+const toldTo = ({ tenantId }: Pick<AlertViewer, 'tenantId'>) =>
+  kindsFor(tenantId === null ? 'operator' : 'tenant');
+
+const MOST_COUNTED = 100;
+
+/** How many open alerts a user was told of and has not read; counting stops at 100. */
+export async function countNewAlerts(database: Database, viewer: AlertViewer): Promise<number> {
+  const { userId, tenantId } = viewer;
+  const owner = tenantId === null ? '' : 'and a.tenant_id = cast(:tenantId as bigint)';
+  const count = await queryValue<number>(
+    database,
+    `select count(*)::integer from (
+       select from alerts a
+        where a.resolved_at is null and a.kind = any (cast(:kinds as text[])) ${owner}
+          and not exists (select from alert_reads r where r.alert_id = a.id and r.user_id = cast(:userId as bigint))
+        limit ${MOST_COUNTED}) as new`,
+    { userId, tenantId, kinds: toldTo(viewer) },
+  );
+  return count ?? 0;
+}
+
+/** What is listed: `before` is the id of the last alert of the page before. */
+export type AlertFilter = { state: 'open' | 'all'; before: string | null; limit: number };
+
+/** The alerts that a viewer may see, the newest first; `isNew`: the bell counts it. */
+export async function listAlerts(
+  database: Database,
+  viewer: AlertViewer,
+  { state, before, limit }: AlertFilter,
+): Promise<(ShownAlert & { isNew: boolean })[]> {
+  const { userId, tenantId } = viewer;
+  return await query<ShownAlert & { isNew: boolean }>(
+    database,
+    `select ${SHOWN}, a.resolved_at is null and r.user_id is null and a.kind = any (cast(:told as text[])) as "isNew"
+       from alerts a left join tenants t on t.id = a.tenant_id
+       left join alert_reads r on r.alert_id = a.id and r.user_id = cast(:userId as bigint)
+      where ${scopeOf(viewer)} ${state === 'open' ? 'and a.resolved_at is null' : ''}
+            ${before === null ? '' : 'and a.id < cast(:before as uuid)'}
+      order by a.id desc limit :limit`,
+    { userId, tenantId, kinds: kindsFor('tenant'), told: toldTo(viewer), before, limit },
+  );
+}
+
+/** Notes that a user has read one alert, or all open ones that the user may see. */
+export async function markAlertsRead(
+  database: Database,
+  viewer: AlertViewer,
+  alertId: string | null,
+): Promise<void> {
+  const { userId, tenantId } = viewer;
+  await execute(
+    database,
+    `insert into alert_reads (user_id, alert_id)
+     select cast(:userId as bigint), a.id from alerts a
+      where ${scopeOf(viewer)} and a.resolved_at is null
+        ${alertId === null ? '' : 'and a.id = cast(:alertId as uuid)'}
+     on conflict do nothing`,
+    { userId, tenantId, kinds: kindsFor('tenant'), alertId },
+  );
+}
+
+/** Alerts of all tenants and of the installation, or of one WABA, for operators. */
+export async function allAlerts(
+  { database }: { database: Database },
+  { wabaId, state, limit }: { wabaId: string | null; state: 'open' | 'all'; limit: number },
+): Promise<(ShownAlert & { alertId: string })[]> {
+  const rows = await query<ShownAlert>(
+    database,
+    `select ${SHOWN} from alerts a left join tenants t on t.id = a.tenant_id
+      where ${state === 'open' ? 'a.resolved_at is null' : 'true'} ${wabaId === null ? '' : 'and a.waba_id = :wabaId'}
+      order by a.id desc limit :limit`,
+    { wabaId, limit },
+  );
+  return rows.map((row) => ({ ...row, alertId: publicAlertId(row.id) }));
+}
+
+/**
+ * Resolves an alert for an operator. Its condition opens another one only after it was over, or when it happens anew. Throws
+ * RequestError: `invalid_value`, `unknown_alert`.
+ */
+export async function resolveAlert(
+  { database, actor }: { database: Database } & Audited,
+  alertId: string,
+): Promise<{ alertId: string; kind: AlertKind }> {
+  const uuid = alertUuidOf(alertId);
+  if (uuid === null) throw invalidValue('The id of an alert is alr_ and 32 digits.', 'alert');
+  return await database.transaction(async (trx) => {
+    const [row] = await query<Pick<ShownAlert, 'kind' | 'tenantId' | 'wabaId' | 'subject'>>(
+      trx,
+      `update alerts set resolved_at = now(), resolved_by = ? where id = ? and resolved_at is null
+       returning kind, tenant_id as "tenantId", waba_id as "wabaId", subject`,
+      [actor.name, uuid],
+    );
+    if (row === undefined) throw new RequestError('unknown_alert', `There is no open alert ${alertId}.`);
+    const { kind, tenantId, wabaId, subject } = row;
+    const detail = { kind, subject };
+    await recordBy(trx, actor, { tenantId, wabaId, action: 'alert.resolved', target: alertId, detail });
+    return { alertId, kind };
+  });
+}
+
+const KEPT_DAYS = 90;
+
+export async function forgetOldAlerts(database: Database, limit: number): Promise<number> {
+  return await deleteUpTo(database, limit, 'alerts', `over_at < now() - ${KEPT_DAYS} * interval '1 day'`);
+}
+
+export const ALERT_TABLES: readonly ErasedTable[] = [
+  { table: 'alerts', count: 'alerts', key: 'id' },
+  { table: 'waba_hours', count: 'activityHours', key: 'waba_id, hour' },
+];
+
+export const ALERTS_NAMED_IN: NamedIn = [['alerts', 'resolved_by']];
+
+export async function forgetFailedMail(trx: Transaction, address: string): Promise<void> {
+  await execute(trx, `delete from alerts where kind = 'mail_failed' and subject = ?`, [address]);
+}

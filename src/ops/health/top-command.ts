@@ -1,0 +1,157 @@
+import { Command } from 'commander';
+import { oldestDueAt, readBacklog } from '../../engine/deliveries/backlog.ts';
+import { countInbox, oldestWaitingBodyAt } from '../../ingest/bodies/quarantine.ts';
+import { adminAction, adminFailure, alignedFields, alignedTable } from '../../platform/cli/admin-action.ts';
+import { type ScreenLine, showLive } from '../../platform/cli/live-screen.ts';
+import { shownUrl } from '../../platform/http/outbound-url.ts';
+import type { Database } from '../../platform/postgres/database.ts';
+import { query } from '../../platform/postgres/sql.ts';
+import { listLiveWorkers } from '../../platform/postgres/worker-processes.ts';
+import { durationOf, LATELY, readTraffic } from './database-checks.ts';
+
+type BusyEndpoint = {
+  id: string;
+  wabaId: string;
+  url: string;
+  mode: string;
+  successes: number;
+  failures: number;
+  averageMs: number;
+};
+
+/** Lines of the table of endpoints; a terminal has room for no more. */
+const ENDPOINTS = 12;
+
+const REFRESH_MS = 2_000;
+
+type Sight = { json: object; lines: ScreenLine[] };
+
+export function topCommand(): Command {
+  const command = new Command('top')
+    .description(
+      'show the current state of the installation: throughput, backlog, busiest and failing endpoints, workers',
+    )
+    .option('--once', 'print once and exit (default when the output is not a terminal)');
+  return adminAction<{ once?: boolean; json?: boolean }>(
+    command,
+    'top --once',
+    async ({ tools, options }) => {
+      const isLive = process.stdout.isTTY && options.once !== true && options.json !== true;
+      const { json, lines } = isLive ? await watch(tools.database) : await look(tools.database);
+      return { json, text: lines.map(({ text }) => text).join('\n') };
+    },
+  );
+}
+
+/** Until the operator ends it; returns what was seen last. A database that is away for a while does not end it. */
+async function watch(database: Database): Promise<Sight> {
+  let last: Sight | null = null;
+  const picture = async () => {
+    try {
+      last = await look(database);
+    } catch (error) {
+      const failure = adminFailure(error, null);
+      if (last === null || failure === null) throw error;
+      return [{ text: failure.message, look: 'alarming' } as const, ...last.lines.slice(1)];
+    }
+    return [{ text: `${last.lines[0]?.text}   q ends it` }, ...last.lines.slice(1)];
+  };
+  await showLive(picture, { input: process.stdin, output: process.stdout }, REFRESH_MS);
+  return last ?? (await look(database));
+}
+
+async function look(database: Database): Promise<Sight> {
+  const [backlog, dueAt, inbox, bodyAt, workers, traffic, endpoints] = await Promise.all([
+    readBacklog(database),
+    oldestDueAt(database),
+    countInbox(database),
+    oldestWaitingBodyAt(database),
+    listLiveWorkers(database),
+    readTraffic(database),
+    listBusyEndpoints(database),
+  ]);
+  const { count, more, states, oldestAt } = backlog;
+  const { new: waiting = 0, failed = 0 } = inbox;
+  const json = {
+    at: new Date().toISOString(),
+    attemptsPerSecond: traffic,
+    pending: { count, more, states, oldestAt, dueAt },
+    inbox: { waiting, oldestAt: bodyAt, failed },
+    endpoints,
+    workers,
+  };
+  return { json, lines: [...summary(json), { text: '' }, ...table(endpoints)] };
+}
+
+type Summary = {
+  at: string;
+  attemptsPerSecond: { delivered: number; failed: number };
+  pending: Awaited<ReturnType<typeof readBacklog>> & { dueAt: Date | null };
+  inbox: { waiting: number; oldestAt: Date | null; failed: number };
+  workers: string[];
+};
+
+/** What has been due or waiting for longer stands out. */
+const LONG_MS = 60_000;
+
+function summary({ at, attemptsPerSecond, pending, inbox, workers }: Summary): ScreenLine[] {
+  const { delivered, failed } = attemptsPerSecond;
+  const isLong = (since: Date | null) => since !== null && Date.now() - since.getTime() > LONG_MS;
+  const fields: [name: string, value: unknown, isAlarming: boolean][] = [
+    ['time', at, false],
+    ['attempts', `${delivered.toFixed(1)} delivered and ${failed.toFixed(1)} failed per second`, false],
+    [
+      'pending',
+      `${pending.count}${pending.more ? '+' : ''}${since(', the oldest for', pending.oldestAt)}${since('; due for', pending.dueAt)}`,
+      isLong(pending.dueAt),
+    ],
+    ['states', Object.entries(pending.states).map(([state, count]) => `${state} ${count}`), false],
+    [
+      'inbox',
+      `${inbox.waiting} bodies wait${since(', the oldest for', inbox.oldestAt)}; ${inbox.failed} failed`,
+      inbox.failed > 0 || isLong(inbox.oldestAt),
+    ],
+    [
+      'workers',
+      workers.length === 0 ? 'none runs' : `${workers.length}: ${workers.join(', ')}`,
+      workers.length === 0,
+    ],
+  ];
+  const texts = alignedFields(fields.map(([name, value]) => [name, value])).split('\n');
+  return texts.map((text, index) => (fields[index]?.[2] ? { text, look: 'alarming' } : { text }));
+}
+
+function table(endpoints: readonly BusyEndpoint[]): ScreenLine[] {
+  const texts = alignedTable(
+    ['ENDPOINT', 'WABA', 'MODE', 'DELIVERED', 'FAILED', 'AVERAGE', 'URL'],
+    endpoints.map(({ id, wabaId, mode, successes, failures, averageMs, url }) => [
+      ...[id, wabaId, mode, successes, failures],
+      ...[`${Math.round(averageMs)} ms`, url],
+    ]),
+    'no attempt in this minute and the one before',
+  ).split('\n');
+  return texts.map((text, index) => {
+    if (index === 0) return { text, look: 'heading' };
+    return (endpoints[index - 1]?.failures ?? 0) > 0 ? { text, look: 'alarming' } : { text };
+  });
+}
+
+function since(words: string, at: Date | null): string {
+  return at === null ? '' : `${words} ${durationOf(Math.max(0, Date.now() - at.getTime()))}`;
+}
+
+/** Those that fail most first, then the busiest; what may be secret in a URL is masked. */
+async function listBusyEndpoints(database: Database): Promise<BusyEndpoint[]> {
+  const rows = await query<BusyEndpoint>(
+    database,
+    `select e.id, e.waba_id as "wabaId", e.url, e.mode, m.successes, m.failures, m.average_ms as "averageMs"
+       from (select endpoint_id, sum(successes)::integer as successes, sum(failures)::integer as failures,
+                    sum(total_ms) / greatest(1, sum(successes + failures)) as average_ms
+               from endpoint_minutes where minute >= ${LATELY}
+              group by endpoint_id order by sum(failures) desc, sum(successes) desc limit ?) as m
+       join webhook_endpoints e on e.id = m.endpoint_id
+      order by m.failures desc, m.successes desc, e.id`,
+    [ENDPOINTS],
+  );
+  return rows.map((row) => ({ ...row, url: shownUrl(row.url) }));
+}
