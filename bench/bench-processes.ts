@@ -67,8 +67,13 @@ async function seedReceiver(stack: Stack, receiver: Child<ReceiverProtocol>) {
   const seeded = await seedTargets(stack, 1, urls);
   const none: SeededTarget[] = [];
   const targets: Record<Destination, SeededTarget[]> = {
-    ...{ one: none, another: none, hundred: none, slow: none, bad: none },
-    ...{ 'fails-first': none, 'fails-often': none },
+    one: none,
+    another: none,
+    hundred: none,
+    slow: none,
+    bad: none,
+    'fails-first': none,
+    'fails-often': none,
   };
   for (const [to, , count] of MANNERS) targets[to] = seeded.splice(0, count);
   return { urls, targets };

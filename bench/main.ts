@@ -106,8 +106,13 @@ async function report(options: BenchOptions, all: Figures[], skipped: SkippedSce
   const machine = { cpus: availableParallelism(), model: cpus()[0]?.model ?? '', node: process.version };
   const { quick, processes } = options;
   const json = {
-    ...{ finishedAt: new Date().toISOString(), quick, processes, machine },
-    ...{ figures: all, targets: judgeTargets(all), skipped },
+    finishedAt: new Date().toISOString(),
+    quick,
+    processes,
+    machine,
+    figures: all,
+    targets: judgeTargets(all),
+    skipped,
   };
   await writeFile(options.jsonFile, `${JSON.stringify(json, null, 2)}\n`);
 }

@@ -53,7 +53,14 @@ export async function measureScenario(bench: Bench, scenario: Scenario, run: num
   const windowMs = nowMs() - startedMs;
   const arrivals = await processes.receiver.ask('arrivals', null);
   return figuresOf({
-    ...{ scenario, arrivals, cameBySendEnd, usage, productAtRestMib, windowMs, sent, awaited },
+    scenario,
+    arrivals,
+    cameBySendEnd,
+    usage,
+    productAtRestMib,
+    windowMs,
+    sent,
+    awaited,
     cpuCount: availableParallelism(),
     notes: left > 0 ? [`${left} bodies or deliveries were still open at the end`] : [],
   });

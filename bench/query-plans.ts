@@ -21,7 +21,9 @@ const SHAPES: readonly QueueShape[] = [
 
 const infrastructure = await startTestInfrastructure(() => {});
 const database = openDatabase({
-  ...{ url: infrastructure.postgresUrl, poolMax: 4, applicationName: 'bench' },
+  url: infrastructure.postgresUrl,
+  poolMax: 4,
+  applicationName: 'bench',
   // As the worker connects.
   fixedPlans: true,
 });

@@ -55,7 +55,11 @@ export function listScenarios(quick: boolean): Scenario[] {
     ...rateScenarios(pick),
     ...floodScenarios(pick),
     {
-      ...{ ...PLAIN, body: 'statuses', to: 'hundred', ratePerSecond: 100, name: 'statuses' },
+      ...PLAIN,
+      body: 'statuses',
+      to: 'hundred',
+      ratePerSecond: 100,
+      name: 'statuses',
       about: 'sent, delivered and read of one message in one body, 100 bodies per second',
       count: 100 * pick(20, 3),
     },
@@ -77,12 +81,16 @@ function freshScenarios(pick: Pick): Scenario[] {
   ];
   return [
     ...rates.map(({ ratePerSecond, seconds, quickSeconds }) => ({
-      ...{ ...fresh, ratePerSecond, name: `fresh-${ratePerSecond}` },
+      ...fresh,
+      ratePerSecond,
+      name: `fresh-${ratePerSecond}`,
       about: `${ratePerSecond} messages per second, the first the product has ever seen`,
       count: ratePerSecond * pick(seconds, quickSeconds),
     })),
     {
-      ...{ ...fresh, ratePerSecond: 3_000, name: 'fresh-burst' },
+      ...fresh,
+      ratePerSecond: 3_000,
+      name: 'fresh-burst',
       about: '300 messages within 100 ms, the first the product has ever seen',
       count: 300,
     },
@@ -105,24 +113,34 @@ function rateScenarios(pick: Pick): Scenario[] {
   ];
   return [
     {
-      ...{ ...PLAIN, ratePerSecond: 3_000, name: 'burst' },
+      ...PLAIN,
+      ratePerSecond: 3_000,
+      name: 'burst',
       about: '300 messages within 100 ms after silence',
       count: 300,
     },
     ...rates.flatMap(({ ratePerSecond, seconds, quickSeconds }) =>
       ONE_OR_MANY.map((to) => ({
-        ...{ ...PLAIN, to, ratePerSecond, name: `message-${ratePerSecond}${suffix(to)}` },
+        ...PLAIN,
+        to,
+        ratePerSecond,
+        name: `message-${ratePerSecond}${suffix(to)}`,
         about: `${ratePerSecond} messages per second`,
         count: ratePerSecond * pick(seconds, quickSeconds),
       })),
     ),
     ...RATES_BETWEEN.map((ratePerSecond) => ({
-      ...{ ...PLAIN, ratePerSecond, name: `message-${ratePerSecond}` },
+      ...PLAIN,
+      ratePerSecond,
+      name: `message-${ratePerSecond}`,
       about: `${ratePerSecond} messages per second`,
       count: ratePerSecond * pick(15, 4),
     })),
     ...ONE_OR_MANY.map((to) => ({
-      ...{ ...PLAIN, to, ratePerSecond: 1_200, name: `sustained${suffix(to)}` },
+      ...PLAIN,
+      to,
+      ratePerSecond: 1_200,
+      name: `sustained${suffix(to)}`,
       about: '1200 messages per second: held when backlog stays near 0',
       count: 1_200 * pick(20, 3),
     })),
@@ -131,7 +149,10 @@ function rateScenarios(pick: Pick): Scenario[] {
 
 function floodScenarios(pick: Pick): Scenario[] {
   return ONE_OR_MANY.map((to) => ({
-    ...{ ...PLAIN, to, ratePerSecond: null, name: `flood${suffix(to)}` },
+    ...PLAIN,
+    to,
+    ratePerSecond: null,
+    name: `flood${suffix(to)}`,
     about: 'messages as fast as the ingress takes them',
     count: pick(20_000, 4_000),
   }));
@@ -141,12 +162,16 @@ function floorScenarios(pick: Pick): Scenario[] {
   const floor = { ...PLAIN, driver: 'floor' } as const;
   return [
     {
-      ...{ ...floor, ratePerSecond: 200, name: 'floor-200' },
+      ...floor,
+      ratePerSecond: 200,
+      name: 'floor-200',
       about: 'insert a row, POST, update the row: 200 per second',
       count: 200 * pick(15, 2),
     },
     {
-      ...{ ...floor, ratePerSecond: null, name: 'floor' },
+      ...floor,
+      ratePerSecond: null,
+      name: 'floor',
       about: 'insert a row, POST, update the row: as fast as it goes',
       count: pick(20_000, 4_000),
     },
@@ -159,17 +184,24 @@ function workerScenarios(pick: Pick): Scenario[] {
   const numbered = (workers: number) => (workers === 1 ? '1 worker process' : `${workers} worker processes`);
   return [
     ...([1, 4] as const).map((workers) => ({
-      ...{ ...flood, layout: { ...LAYOUT, workers }, name: `workers-${workers}` },
+      ...flood,
+      layout: { ...LAYOUT, workers },
+      name: `workers-${workers}`,
       about: `a flood with ${numbered(workers)}`,
       count: pick(5_000, 3_000),
     })),
     ...([1, 2] as const).map((workers) => ({
-      ...{ ...flood, to: 'slow' as const, layout: { ...LAYOUT, workers }, name: `workers-${workers}-slow` },
+      ...flood,
+      to: 'slow' as const,
+      layout: { ...LAYOUT, workers },
+      name: `workers-${workers}-slow`,
       about: `a receiver that takes a second for each webhook, ${numbered(workers)}`,
       count: pick(1_500, 600),
     })),
     ...([1, 2] as const).map((workers) => ({
-      ...{ ...flood, layout: { ...LAYOUT, workers, coresPerWorker: 0.5 }, name: `workers-${workers}-capped` },
+      ...flood,
+      layout: { ...LAYOUT, workers, coresPerWorker: 0.5 },
+      name: `workers-${workers}-capped`,
       about: `a flood with ${numbered(workers)}, each with half a core at most`,
       count: pick(5_000, 1_500),
     })),
@@ -180,12 +212,16 @@ function alwaysScenarios(pick: Pick): Scenario[] {
   const always = { ...PLAIN, layout: { ...LAYOUT, deliveryWorkflows: 'always' } } as const;
   return [
     {
-      ...{ ...always, ratePerSecond: 10, name: 'always-10' },
+      ...always,
+      ratePerSecond: 10,
+      name: 'always-10',
       about: 'one workflow per delivery, 10 messages per second',
       count: 10 * pick(20, 3),
     },
     {
-      ...{ ...always, ratePerSecond: null, name: 'always-flood' },
+      ...always,
+      ratePerSecond: null,
+      name: 'always-flood',
       about: 'one workflow per delivery: its ceiling',
       count: pick(600, 100),
     },
@@ -195,9 +231,13 @@ function alwaysScenarios(pick: Pick): Scenario[] {
 /** What traces cost: the same flow on processes that differ in nothing else. */
 function tracesScenarios(pick: Pick): Scenario[] {
   return ([0, 10, 100] as const).map((tracesPercent) => ({
-    ...{ ...PLAIN, fresh: true, layout: { ...LAYOUT, tracesPercent }, name: `traces-${tracesPercent}` },
+    ...PLAIN,
+    fresh: true,
+    layout: { ...LAYOUT, tracesPercent },
+    name: `traces-${tracesPercent}`,
     about: `200 messages per second, ${tracesPercent} % of them traced`,
-    ...{ ratePerSecond: 200, count: 200 * pick(20, 4) },
+    ratePerSecond: 200,
+    count: 200 * pick(20, 4),
   }));
 }
 
@@ -207,19 +247,27 @@ function neighbourScenarios(pick: Pick): Scenario[] {
   const stormSeconds = pick(45, 12);
   return [
     {
-      ...{ ...PLAIN, ratePerSecond: 20, name: 'noisy-waba' },
+      ...PLAIN,
+      ratePerSecond: 20,
+      name: 'noisy-waba',
       about: '20 messages per second while another WABA sends 30,000 as fast as they are taken',
       count: 20 * pick(15, 6),
       noise: { to: 'another', ratePerSecond: null, count: pick(30_000, 6_000), hasToArrive: true },
     },
     {
-      ...{ ...PLAIN, to: 'hundred', ratePerSecond: 200, name: 'bad-endpoints' },
+      ...PLAIN,
+      to: 'hundred',
+      ratePerSecond: 200,
+      name: 'bad-endpoints',
       about: '200 messages per second, and 40 more to endpoints that misbehave',
       count: 200 * badSeconds,
       noise: { to: 'bad', ratePerSecond: 40, count: 40 * badSeconds, hasToArrive: false },
     },
     {
-      ...{ ...PLAIN, to: 'fails-first', ratePerSecond: 1, name: 'retry-storm' },
+      ...PLAIN,
+      to: 'fails-first',
+      ratePerSecond: 1,
+      name: 'retry-storm',
       about: 'each first attempt is refused, 1 message per second; another tenant refuses 60 % of 100',
       count: stormSeconds,
       noise: { to: 'fails-often', ratePerSecond: 100, count: 100 * stormSeconds, hasToArrive: false },

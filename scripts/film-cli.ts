@@ -109,7 +109,10 @@ async function customerWrites(body: string): Promise<void> {
     method: 'POST',
     headers: { 'content-type': 'application/json' },
     body: JSON.stringify({
-      ...{ from: '12025550143', name: 'Asha Tester', type: 'text', body },
+      from: '12025550143',
+      name: 'Asha Tester',
+      type: 'text',
+      body,
       phoneNumberId: tenant?.phoneNumberIds[0],
     }),
   });

@@ -62,7 +62,10 @@ async function warmUp(): Promise<void> {
       method: 'POST',
       headers: { 'content-type': 'application/json' },
       body: JSON.stringify({
-        ...{ from: '12025550161', name: 'Kim Sample', type: 'text', body: 'Good morning!' },
+        from: '12025550161',
+        name: 'Kim Sample',
+        type: 'text',
+        body: 'Good morning!',
         phoneNumberId: other?.phoneNumberIds[0],
       }),
     });

@@ -194,7 +194,11 @@ function wholeRows(
     for (const line of list.slice(0, 20)) log(`${kind}: ${line}`);
   }
   const row = (what: string, count: number): Row => ({
-    ...{ scenario: 'faults', what, figure: String(count), target: '0', isMet: count === 0 },
+    scenario: 'faults',
+    what,
+    figure: String(count),
+    target: '0',
+    isMet: count === 0,
   });
   const acknowledged = senders.bodies.filter(({ acknowledgedTick }) => acknowledgedTick !== null);
   const events = acknowledged.reduce((sum, body) => sum + body.events.length, 0);

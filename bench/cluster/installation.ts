@@ -122,7 +122,8 @@ async function assemble(base: Base): Promise<Omit<Installation, 'stop'>> {
   const common = { ...settings, HELIOGRAPH_DATABASE_URL: pair.url('heliograph') };
   const database = openDatabase({
     url: pair.url('heliograph'),
-    ...{ poolMax: 2, applicationName: 'heliograph-cluster' },
+    poolMax: 2,
+    applicationName: 'heliograph-cluster',
   });
   await Promise.all([migrate(database), loadWorkflowBundle(silentLogger)]);
   await ageDatabase(database);
@@ -142,7 +143,12 @@ async function assemble(base: Base): Promise<Omit<Installation, 'stop'>> {
     heliographPart(machine(name), 'worker', { ...common, ...more }, logDir),
   );
   return {
-    ...{ network, programs, supervisor, pair, database, machine },
+    network,
+    programs,
+    supervisor,
+    pair,
+    database,
+    machine,
     secretBox: makeSecretBox(parseEncryptionKeys(encryptionKeys)),
     ingress: { host: proxy.address, port: 8080, appSecret: APP_SECRET },
     definition: (name) =>
@@ -181,8 +187,14 @@ function found<T>(all: ReadonlyMap<string, T>, name: string): T {
 async function startPair(base: Base, machines: readonly [Machine, Machine]): Promise<DatabasePair> {
   const { network, programs, supervisor, dataDir, log } = base;
   const pair = await startDatabasePair({
-    ...{ network, machines, supervisor, dataDir, log },
-    ...{ programs: programs.postgres, cidr: network.cidr, logDir: join(dataDir, 'logs') },
+    network,
+    machines,
+    supervisor,
+    dataDir,
+    log,
+    programs: programs.postgres,
+    cidr: network.cidr,
+    logDir: join(dataDir, 'logs'),
     password: randomBytes(12).toString('hex'),
   });
   await pair.primary().query('create database heliograph');
@@ -200,7 +212,9 @@ async function startStore(base: Base, machine: Machine, start: Start): Promise<R
       binary: base.programs.minio,
       dataDir: join(base.dataDir, 'store'),
       logFile: join(base.dataDir, 'logs', 'store.log'),
-      ...{ host: machine.address, port: 9000, consolePort: 9001 },
+      host: machine.address,
+      port: 9000,
+      consolePort: 9001,
     },
   );
   return {

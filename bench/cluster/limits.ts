@@ -61,7 +61,8 @@ async function retryBudget({ installation, load, quick }: Bench): Promise<Row[]>
 async function ratePerEndpoint({ load, quick }: Bench): Promise<Row> {
   const perSecond = 40;
   const { arrivedMs } = await load.run({
-    ...{ to: 'few-per-second' satisfies EndpointName, ratePerSecond: null },
+    to: 'few-per-second' satisfies EndpointName,
+    ratePerSecond: null,
     count: perSecond * (quick ? 8 : 20),
   });
   // What is saved up may come at once at the beginning: a second's worth.

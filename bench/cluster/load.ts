@@ -88,7 +88,12 @@ export async function startLoad(installation: Installation): Promise<Load> {
         run += 1;
         const concurrency = ratePerSecond === null ? CONNECTIONS.closedLoop : CONNECTIONS.openLoop;
         const plan: RunPlan = {
-          ...{ run, body: 'message', count, ratePerSecond, concurrency, targets: [target(to)] },
+          run,
+          body: 'message',
+          count,
+          ratePerSecond,
+          concurrency,
+          targets: [target(to)],
         };
         return await measure({ installation, receiver, driver }, plan, { ...target(to), waiting });
       },
@@ -143,7 +148,9 @@ async function measure(
   const check = checkDeliveries(plan, times, await receiver.ask('arrivals', null));
   const mostAtOnce = (await receiver.ask('mostAtOnce', null))[endpoint] ?? 0;
   return {
-    ...{ check, seconds, mostAtOnce },
+    check,
+    seconds,
+    mostAtOnce,
     acknowledged: times.status.filter((status) => status === 200).length,
     arrivedMs: check.first.map(({ arrivedMs }) => arrivedMs).sort((a, b) => a - b),
     cpuMs: Object.fromEntries(MACHINES.map((name) => [name, (after[name] ?? 0) - (before[name] ?? 0)])),

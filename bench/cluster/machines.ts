@@ -117,7 +117,9 @@ function makeMachine(name: string, host: number): Machine {
   const group = makeControlGroup(inside);
   const filter = (...args: string[]) => run('ip', 'netns', 'exec', inside, 'iptables', '-w', ...args);
   return {
-    ...{ name, address, group },
+    name,
+    address,
+    group,
     launcher: [
       ...['sh', '-c', 'for file in $0; do echo $$ > "$file"; done; exec "$@"', group.memberFiles.join(' ')],
       ...['ip', 'netns', 'exec', inside],

@@ -53,7 +53,8 @@ async function main(): Promise<number> {
       return 0;
     }
     const rows = await run(chosen(values.only), {
-      ...{ quick: values.quick, keep: values.keep },
+      quick: values.quick,
+      keep: values.keep,
       faults: values.faults?.split(',') ?? null,
     });
     if (values.json !== undefined) writeFileSync(values.json, `${JSON.stringify(rows, null, 2)}\n`);

@@ -34,7 +34,11 @@ export async function findPrograms(log: (line: string) => void): Promise<Program
     built('temporal-sql-tool', 'TEMPORAL_SQL_TOOL_BIN', 'tools/sql'),
   ]);
   return {
-    ...{ postgres, minio, haproxy, temporalServer, temporalSqlTool },
+    postgres,
+    minio,
+    haproxy,
+    temporalServer,
+    temporalSqlTool,
     libfaketime: findLibfaketime(),
   };
 }

@@ -162,11 +162,28 @@ const TIMINGS = { dnsMs: null, connectMs: null, tlsMs: null, firstByteMs: 2, tot
 function delivered(delivery: ClaimedDelivery, token: string): SettledDelivery {
   const { deliveryId, deliveryDay, endpointId } = delivery;
   return {
-    ...{ deliveryId, deliveryDay, token, nextState: null, attempt: 1, probes: 0, delayMs: null },
-    ...{ run: null, logState: 'delivered', error: null, workflowId: 'delivery-session/1' },
-    ...{ wabaId: '1', endpointId, startedAt: new Date(), ...TIMINGS },
-    ...{ statusCode: 200, errorClass: null, errorMessage: null, url: 'https://bench.example' },
-    ...{ remoteAddress: null, customHeaders: null, responseHeadersJson: '{}' },
+    deliveryId,
+    deliveryDay,
+    token,
+    nextState: null,
+    attempt: 1,
+    probes: 0,
+    delayMs: null,
+    run: null,
+    logState: 'delivered',
+    error: null,
+    workflowId: 'delivery-session/1',
+    wabaId: '1',
+    endpointId,
+    startedAt: new Date(),
+    ...TIMINGS,
+    statusCode: 200,
+    errorClass: null,
+    errorMessage: null,
+    url: 'https://bench.example',
+    remoteAddress: null,
+    customHeaders: null,
+    responseHeadersJson: '{}',
     responseBody: Buffer.from('ok'),
   };
 }

@@ -32,8 +32,11 @@ export function checkDeliveries(
   const cameOf = new Map<number, Set<string>>();
   const lastOfKey = new Map<string, Position>();
   const check = {
-    ...{ first: [] as DeliveryCheck['first'], retriedAfterMs: [] as number[] },
-    ...{ duplicates: 0, retriedDuplicates: 0, orderViolations: 0 },
+    first: [] as DeliveryCheck['first'],
+    retriedAfterMs: [] as number[],
+    duplicates: 0,
+    retriedDuplicates: 0,
+    orderViolations: 0,
   };
   for (const arrival of arrivals) {
     const n = bodyNumberOf(plan.run, arrival.eventId);

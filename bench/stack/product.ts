@@ -103,14 +103,12 @@ function start(
   own: { name: ProcessName; index: number; settings: Record<string, string>; ports: number[] },
 ): Promise<HeliographProcess> {
   return startHeliographProcess({
-    ...{
-      name: own.name,
-      settings: { ...settings, ...own.settings },
-      ports: own.ports,
-      checkout,
-      nodeArguments,
-      onCrash,
-    },
+    name: own.name,
+    settings: { ...settings, ...own.settings },
+    ports: own.ports,
+    checkout,
+    nodeArguments,
+    onCrash,
     logFile: join(logDir, `${own.name}-${own.index}.log`),
   });
 }

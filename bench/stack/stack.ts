@@ -91,7 +91,11 @@ async function assemble(
   });
   cleanups.push(product.stop);
   return {
-    ...{ apiPort, database, databaseUrl, checkout, stop },
+    apiPort,
+    database,
+    databaseUrl,
+    checkout,
+    stop,
     secretBox: makeSecretBox(parseEncryptionKeys(settings.HELIOGRAPH_ENCRYPTION_KEYS ?? '')),
     pids: () => ({ ...inLists(infrastructure.pids()), ...product.pids() }),
     useProduct: product.use,

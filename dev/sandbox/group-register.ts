@@ -41,8 +41,13 @@ export function createGroupRegister(now: () => number): GroupRegister {
       const createdAt = new Date(now()).toISOString();
       const id = newGroupId(phone);
       const group: SandboxGroup = {
-        ...{ id, phone, subject, description, createdAt },
-        ...{ state: 'active', members: [] },
+        id,
+        phone,
+        subject,
+        description,
+        createdAt,
+        state: 'active',
+        members: [],
       };
       groups.set(id, group);
       return group;

@@ -47,7 +47,8 @@ function readMethod(operation: DocumentedOperation, { models, requests }: Writer
   return {
     name: snakeCase(id),
     documentation: `${operation.summary}.\n\n${operation.description}`,
-    ...{ inPath: parameters('path'), inQuery: parameters('query') },
+    inPath: parameters('path'),
+    inQuery: parameters('query'),
     body: bodyOf(operation, requests),
     hasKey: parameters('header').some(({ key }) => key === 'Idempotency-Key'),
     result: result.startsWith('dict') ? result : result.replaceAll(/\b(?=[A-Z]\w)/g, 'models.'),

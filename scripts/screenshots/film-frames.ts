@@ -5,12 +5,23 @@ import { join } from 'node:path';
 import type { Locator, Page } from 'playwright-core';
 
 const CAPTION = {
-  ...{ top: '0', right: '0', height: '50px', paddingLeft: '18px', zIndex: '99999' },
-  ...{ background: '#1f2430', color: '#fff', font: '600 21px/50px sans-serif' },
+  top: '0',
+  right: '0',
+  height: '50px',
+  paddingLeft: '18px',
+  zIndex: '99999',
+  background: '#1f2430',
+  color: '#fff',
+  font: '600 21px/50px sans-serif',
 };
 const POINTER = {
-  ...{ width: '26px', height: '26px', boxSizing: 'border-box', zIndex: '99998' },
-  ...{ borderRadius: '50%', background: 'rgba(240,150,20,.55)', border: '2px solid #fff' },
+  width: '26px',
+  height: '26px',
+  boxSizing: 'border-box',
+  zIndex: '99998',
+  borderRadius: '50%',
+  background: 'rgba(240,150,20,.55)',
+  border: '2px solid #fff',
 };
 const WEBP_QUALITY = 72;
 

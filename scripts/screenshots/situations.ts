@@ -29,7 +29,9 @@ const SITUATIONS = [calm, outage, comeback, burst, temporalAway];
 export async function takeSituations(album: Album): Promise<void> {
   const { description, stop } = await startOwnStack();
   const database = openDatabase({
-    ...{ url: description().postgresUrl, poolMax: 2, applicationName: 'screenshots' },
+    url: description().postgresUrl,
+    poolMax: 2,
+    applicationName: 'screenshots',
   });
   const camera = await openCamera(description(), album);
   const [tenant] = description().tenants;
@@ -38,10 +40,17 @@ export async function takeSituations(album: Album): Promise<void> {
     const page = (who: Shot['who'], base: string) => (name: string, path: string) =>
       camera.take({ name, who, path: `${base}${path}`, maxHeight: 1_100 });
     const world: World = {
-      ...{ stack: description, tenant, database, traffic: trafficOf(description(), tenant) },
+      stack: description,
+      tenant,
+      database,
+      traffic: trafficOf(description(), tenant),
       temporal: (name, path, prepare = listed) =>
         camera.take({
-          ...{ name, of: 'temporal', who: null, maxHeight: 800, prepare },
+          name,
+          of: 'temporal',
+          who: null,
+          maxHeight: 800,
+          prepare,
           path: `/namespaces/default/workflows${path}`,
         }),
       portal: page('admin', `/portal/w/${tenant.wabaId}`),

@@ -10,7 +10,10 @@ const MAX_KNOWN = 1_000;
 const MAX_UNDER_WAY = 8;
 
 const STATUS: Readonly<Record<string, number>> = {
-  ...{ invalid_api_key: 401, expired_api_key: 401, ip_not_allowed: 403, rate_limit_exceeded: 429 },
+  invalid_api_key: 401,
+  expired_api_key: 401,
+  ip_not_allowed: 403,
+  rate_limit_exceeded: 429,
 };
 
 type Known = { refusal: Promise<KeyRefusal | null>; untilMs: number };
@@ -53,7 +56,9 @@ export function makeKeyCheck(url: string, now: () => number = Date.now) {
 }
 
 const BUSY: KeyRefusal = {
-  ...{ status: 503, code: 'busy', message: 'Too many keys are being checked. Try again in a few seconds.' },
+  status: 503,
+  code: 'busy',
+  message: 'Too many keys are being checked. Try again in a few seconds.',
 };
 
 function refusalIn({ isError, text }: { isError: boolean; text: string }): KeyRefusal | null {

@@ -130,31 +130,38 @@ async function answerCaller(
 type Refusal = { status: number; code: string; message: string; headers?: Record<string, string> };
 
 const DEFECT: Refusal = {
-  ...{ status: 500, code: 'internal_error' },
+  status: 500,
+  code: 'internal_error',
   message: 'Something went wrong; see the log of the MCP server.',
 };
 
 const UNREADABLE: Refusal = {
-  ...{ status: 400, code: 'invalid_request' },
+  status: 400,
+  code: 'invalid_request',
   message: 'The body is not UTF-8.',
 };
 
 const TOO_LARGE: Refusal = {
-  ...{ status: 413, code: 'body_too_large' },
+  status: 413,
+  code: 'body_too_large',
   message: `A request has a body of up to ${MAX_BODY_BYTES} bytes.`,
 };
 
 const TOO_MANY_VALUES: Refusal = {
-  ...{ status: 413, code: 'body_too_large' },
+  status: 413,
+  code: 'body_too_large',
   message: `A request body has up to ${MAX_VALUES} values.`,
 };
 
 const BATCH: Refusal = {
-  ...{ status: 400, code: 'batch_not_supported', message: 'Send one message in a request, not a list.' },
+  status: 400,
+  code: 'batch_not_supported',
+  message: 'Send one message in a request, not a list.',
 };
 
 const TOO_MANY: Refusal = {
-  ...{ status: 429, code: 'too_many_requests' },
+  status: 429,
+  code: 'too_many_requests',
   message: 'Too many requests of this key are under way. Wait for one to end.',
   headers: { 'retry-after': '1' },
 };
@@ -170,7 +177,8 @@ function callerOf({ headers, url }: IncomingMessage, hostnames: string[]): { key
   const key = /^Bearer +(\S+) *$/i.exec(authorization)?.[1];
   if (isApiKey(key)) return { key };
   return {
-    ...{ status: 401, code: 'invalid_api_key' },
+    status: 401,
+    code: 'invalid_api_key',
     message: 'The request needs the header "Authorization: Bearer <API key>", with a key of the gateway.',
     headers: { 'www-authenticate': 'Bearer realm="heliograph"' },
   };

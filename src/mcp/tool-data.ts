@@ -32,7 +32,13 @@ export function readToolData(): ToolData {
   const tools = operationTools(ALLOWED_LEVELS).map(({ operation, effect, level, choices }): Tool => {
     const { id, summary, description, method, path, query, body, idempotent = false } = operation;
     return {
-      ...{ id, title: summary, effect, level, choices, method, path },
+      id,
+      title: summary,
+      effect,
+      level,
+      choices,
+      method,
+      path,
       description: [sentenceOf(summary, description), ...limitsOf(choices)].join(' '),
       inputSchema: inputSchemaOf(operation, choices),
       queryNames: Object.keys(membersOf(query)),

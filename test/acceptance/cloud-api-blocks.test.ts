@@ -64,7 +64,9 @@ describe('cloud-api.md and its pages', () => {
     if (python === null) return skip();
     const { base, phone } = values();
     const block = replaced(blockThatBegins('cloud-api/libraries.md', 'from pywa'), {
-      ...{ [BASE]: base, '<phone number id>': phone, 'ck_…': tenant().apiKey },
+      [BASE]: base,
+      '<phone number id>': phone,
+      'ck_…': tenant().apiKey,
     });
     const text = `app = None\n${block}\nprint(client.send_message(to="${to()}", text="Hello").id)\n`;
     writeFileSync(join(folder, 'cloud.py'), text);

@@ -43,7 +43,10 @@ async function talk(program: string, script: string) {
   };
   const { url } = await next();
   const endpoint = await api<{ id: string }>('POST', '/api/external/webhook-endpoints', {
-    ...{ url, format: 'meta', appSecret: secret, verifyToken: 'verify me' },
+    url,
+    format: 'meta',
+    appSecret: secret,
+    verifyToken: 'verify me',
   });
   onTestFinished(async () => {
     await api('DELETE', `/api/external/webhook-endpoints/${endpoint.id}`);

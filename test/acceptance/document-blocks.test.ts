@@ -160,7 +160,10 @@ describe('api.md', () => {
 function orderDetails(reference: string, payment: object, currency: string): object {
   const amount = { value: 100, offset: 100 };
   const parameters = {
-    ...{ reference_id: reference, type: 'digital-goods', currency, total_amount: amount },
+    reference_id: reference,
+    type: 'digital-goods',
+    currency,
+    total_amount: amount,
     payment_type: currency === 'BRL' ? 'br' : 'upi',
     payment_settings: [payment],
     order: {
@@ -170,7 +173,9 @@ function orderDetails(reference: string, payment: object, currency: string): obj
     },
   };
   return {
-    ...{ phoneNumberId: tenant().phoneNumberIds[0], to: '+12025550143', type: 'interactive' },
+    phoneNumberId: tenant().phoneNumberIds[0],
+    to: '+12025550143',
+    type: 'interactive',
     interactive: {
       type: 'order_details',
       body: { text: 'Your order' },
@@ -187,7 +192,8 @@ describe('webhooks.md verifies a real webhook, and refuses one that was changed:
       'POST',
       ENDPOINTS,
       {
-        ...{ url: `${server.url}/hook`, asymmetricSignature: 'ed25519' },
+        url: `${server.url}/hook`,
+        asymmetricSignature: 'ed25519',
       },
     );
     await api('POST', `${ENDPOINTS}/${endpoint.id}/test`, {});
@@ -214,8 +220,11 @@ describe('webhooks.md verifies a real webhook, and refuses one that was changed:
       [`${body} `, false],
     ] as const) {
       const env = {
-        ...{ ...process.env, HELIOGRAPH_WEBHOOK_SECRET: secret, WEBHOOK_PUBLIC_KEY: publicKey },
-        ...{ BODY: given, HEADERS: JSON.stringify(headers) },
+        ...process.env,
+        HELIOGRAPH_WEBHOOK_SECRET: secret,
+        WEBHOOK_PUBLIC_KEY: publicKey,
+        BODY: given,
+        HEADERS: JSON.stringify(headers),
       };
       const outcome = run(program, [file], { cwd: place, env });
       if (isRight) expect((await outcome).stdout.trim()).toBe('verified');
@@ -321,7 +330,8 @@ describe('mcp.md', () => {
       const given = { HELIOGRAPH_URL: description().apiUrl, HELIOGRAPH_API_KEY: tenant().apiKey };
       expect(Object.keys(given)).toEqual(expect.arrayContaining(Object.keys(env)));
       const transport = new StdioClientTransport({
-        ...{ command: oldestNode(), args: [file, ...args] },
+        command: oldestNode(),
+        args: [file, ...args],
         env: { ...profile, ...(Object.keys(env).length > 0 && given) },
       });
       const client = new Client({ name: 'documents', version: '1.0.0' });
@@ -344,7 +354,8 @@ describe('mcp.md', () => {
     const { file, env } = await installed();
     const command = replaced(blockThatBegins('mcp.md', 'heliograph mcp'), {
       'heliograph mcp': `${oldestNode()} ${file} mcp`,
-      ...{ 'https://gateway.example': description().apiUrl, '8765': port },
+      'https://gateway.example': description().apiUrl,
+      '8765': port,
     });
     const child = spawn('sh', ['-euc', `exec ${command}`], { env, stdio: 'ignore' });
     onTestFinished(() => void child.kill());

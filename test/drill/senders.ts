@@ -78,7 +78,8 @@ export function startSenders(
       target,
       dice: seededDice(seed),
       next: bodyStream(account, seed, options.media),
-      ...{ bodies, refusals },
+      bodies,
+      refusals,
       waiting: [],
       tick,
       signal: aborted.signal,
@@ -91,7 +92,8 @@ export function startSenders(
     }
   });
   return {
-    ...{ bodies, refusals },
+    bodies,
+    refusals,
     finish: async (timeoutMs) => {
       ending = true;
       const timer = setTimeout(() => aborted.abort(), timeoutMs);

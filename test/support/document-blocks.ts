@@ -15,7 +15,10 @@ export function documentBlocks(): DocumentBlock[] {
       const text = readFileSync(join(TENANTS, document), 'utf8');
       const found = text.matchAll(/(?:^<!-- (.+?) -->\n)?^```(\w*)\n([\s\S]*?)^```$/gm);
       return [...found].map(([, marker = null, language = '', code = '']) => ({
-        ...{ document, language, marker, code },
+        document,
+        language,
+        marker,
+        code,
       }));
     });
 }

@@ -43,7 +43,10 @@ export async function startMailServer(
   writeFileSync(caFile, cert);
   const received: ReceivedMail[] = [];
   const server = new SMTPServer({
-    ...{ key, cert, allowInsecureAuth: isPlain, disabledCommands: isPlain ? ['STARTTLS'] : [] },
+    key,
+    cert,
+    allowInsecureAuth: isPlain,
+    disabledCommands: isPlain ? ['STARTTLS'] : [],
     onAuth: ({ username, password }, _session, done) => {
       if (username === MAIL_USER && password === MAIL_PASSWORD) done(null, { user: username });
       else done(new Error('wrong user or password'));
@@ -69,7 +72,8 @@ export async function startMailServer(
           from: envelope.mailFrom === false ? '' : envelope.mailFrom.address,
           to: envelope.rcptTo.map(({ address }) => address),
           raw: Buffer.concat(chunks).toString(),
-          ...{ isEncrypted: secure, user: typeof user === 'string' ? user : null },
+          isEncrypted: secure,
+          user: typeof user === 'string' ? user : null,
         });
         done();
       });
@@ -81,7 +85,10 @@ export async function startMailServer(
   const { port: opened } = server.server.address() as { port: number };
   const login = `${encodeURIComponent(MAIL_USER)}:${encodeURIComponent(MAIL_PASSWORD)}`;
   return {
-    ...{ port: opened, url: `smtp://${login}@127.0.0.1:${opened}`, caFile, received },
+    port: opened,
+    url: `smtp://${login}@127.0.0.1:${opened}`,
+    caFile,
+    received,
     close: async () => {
       await new Promise<void>((resolve) => server.close(() => resolve()));
       rmSync(folder, { recursive: true, force: true });

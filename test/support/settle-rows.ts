@@ -41,25 +41,38 @@ export async function settleAndFollow(
 }
 
 const NO_TIMINGS = {
-  ...{ dnsMs: null, connectMs: null, tlsMs: null, firstByteMs: null },
-  ...{ totalMs: 1, reused: true },
+  dnsMs: null,
+  connectMs: null,
+  tlsMs: null,
+  firstByteMs: null,
+  totalMs: 1,
+  reused: true,
 };
 
 function delivered(claim: Claim, deliveryDay: string, endpointId: string, attempts: number): SettledDelivery {
   return {
     ...claim,
-    ...{
-      deliveryDay,
-      nextState: null,
-      attempt: attempts + 1,
-      probes: 0,
-      delayMs: null,
-      run: null,
-    },
-    ...{ logState: 'delivered', error: null, workflowId: null },
-    ...{ wabaId: '', endpointId, startedAt: new Date(), ...NO_TIMINGS, statusCode: 200 },
-    ...{ errorClass: null, errorMessage: null, url: '', remoteAddress: null, customHeaders: null },
-    ...{ responseHeadersJson: null, responseBody: null },
+    deliveryDay,
+    nextState: null,
+    attempt: attempts + 1,
+    probes: 0,
+    delayMs: null,
+    run: null,
+    logState: 'delivered',
+    error: null,
+    workflowId: null,
+    wabaId: '',
+    endpointId,
+    startedAt: new Date(),
+    ...NO_TIMINGS,
+    statusCode: 200,
+    errorClass: null,
+    errorMessage: null,
+    url: '',
+    remoteAddress: null,
+    customHeaders: null,
+    responseHeadersJson: null,
+    responseBody: null,
   };
 }
 

@@ -147,7 +147,10 @@ async function forwardStream(context: Context, course: Course & { secret: string
   const stop = new AbortController();
   const idle = idleTimer(course.idleExitMs, () => stop.abort());
   const forwarder = makeForwarder({
-    ...{ url, secret, timeoutMs: TIMEOUT_MS, maxRefusedMs: MAX_REFUSED_MS },
+    url,
+    secret,
+    timeoutMs: TIMEOUT_MS,
+    maxRefusedMs: MAX_REFUSED_MS,
     onForwarded: (forwarded) => {
       idle.refresh();
       if (context.isJson) output.jsonLine(JSON.stringify(jsonOf(forwarded)));
@@ -163,7 +166,10 @@ async function forwardStream(context: Context, course: Course & { secret: string
   introduce(output, course, keys.areRead);
   try {
     await readStream({
-      ...{ api, types, cursor, signal: stop.signal },
+      api,
+      types,
+      cursor,
+      signal: stop.signal,
       onEvent: async (event, at) => forwarder.add(await released(api, event), at),
       onCursor: (at) => {
         if (forwarder.waitingCount() > 0) return;

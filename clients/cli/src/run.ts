@@ -76,7 +76,12 @@ export async function run(
     const account = { url: textOf(values, 'url'), keyFile: textOf(values, 'key-file') };
     let asked: ApiClient | null = null;
     const context: Context = {
-      ...{ output, profile, account, stdin, env, isJson: values.json === true },
+      output,
+      profile,
+      account,
+      stdin,
+      env,
+      isJson: values.json === true,
       isInteractive: stdin.isTTY === true && stderr.isTTY === true,
       api: () => {
         asked ??= makeApiClient(profile.account(account));

@@ -16,7 +16,9 @@ const newGroupSchema = {
   additionalProperties: false,
   required: ['subject'],
   properties: {
-    ...{ phoneNumberId: { type: 'string' }, subject, members },
+    phoneNumberId: { type: 'string' },
+    subject,
+    members,
     description: { type: 'string', maxLength: 2_048 },
   },
 } as const;

@@ -44,7 +44,11 @@ export function registerGroups(app: FastifyInstance, context: UpstreamContext): 
 export function groupObject(group: SandboxGroup): Record<string, unknown> {
   const { id, subject, description, state, createdAt, members } = group;
   return {
-    ...{ messaging_product: 'whatsapp', id, subject, description, suspended: state === 'suspended' },
+    messaging_product: 'whatsapp',
+    id,
+    subject,
+    description,
+    suspended: state === 'suspended',
     creation_timestamp: Math.floor(Date.parse(createdAt) / 1_000),
     total_participant_count: members.length,
     participants: members.map((waId) => ({ wa_id: waId })),

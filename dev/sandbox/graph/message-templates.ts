@@ -135,7 +135,8 @@ export function registerMessageTemplates(app: FastifyInstance, context: Upstream
   });
   app.get<GraphObjectRoute>(`${GRAPH_OBJECT_PATH}/message_template_previews`, async ({ query }) => ({
     data: (query.languages ?? query.language ?? 'en_US').split(',').map((language) => ({
-      ...{ language, body: '*{{1}}* is your verification code.' },
+      language,
+      body: '*{{1}}* is your verification code.',
       buttons: [{ type: 'OTP', text: 'Copy code' }],
     })),
   }));

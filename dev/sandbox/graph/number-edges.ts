@@ -112,7 +112,9 @@ function qrCodes(at: At): void {
       return refuse(reply, invalidParameter(131008, 'prefilled_message is missing'));
     const code = typeof known === 'string' ? known : randomBytes(7).toString('hex').toUpperCase();
     const made = {
-      ...{ code, prefilled_message: text, deep_link_url: `https://wa.me/message/${code}` },
+      code,
+      prefilled_message: text,
+      deep_link_url: `https://wa.me/message/${code}`,
       ...(typeof image === 'string' && {
         qr_image_url: `https://example.com/qr/${code}.${image.toLowerCase()}`,
       }),

@@ -38,7 +38,8 @@ function reportOf(
       return {
         field: PARTICIPANTS,
         report: {
-          ...{ type: 'group_participants_remove', initiated_by: 'participant' },
+          type: 'group_participants_remove',
+          initiated_by: 'participant',
           removed_participants: people,
         },
       };

@@ -26,7 +26,9 @@ export async function recordPassedChange(
     action: destination === null ? 'graph.changed' : DESTINATION_SET,
     target: `${object === 'waba' ? 'WABA' : object} ${id}`,
     detail: {
-      ...{ method, edge: edge.join('/') || null, status },
+      method,
+      edge: edge.join('/') || null,
+      status,
       ...(name !== null && { name }),
       ...destination,
     },

@@ -63,7 +63,10 @@ export function facadePasses(app: ExternalApp, context: ExternalContext): void {
       const methods = edge === undefined ? METHODS : (['POST'] as const);
       for (const [url, method] of places.flatMap((place) => methods.map((one) => [place, one] as const))) {
         scope.route<PassRoute>({
-          ...{ method, url, exposeHeadRoute: false, ...limit },
+          method,
+          url,
+          exposeHeadRoute: false,
+          ...limit,
           config: { ...scopesFor(method, url), fileBytes, ...(edge !== undefined && { facadeEdge: edge }) },
           onRequest: async (request) => await lookBeforeBody(pass, request as PassRequest),
           handler: async (request, reply) => await answer(pass, request as PassRequest, reply),

@@ -252,9 +252,21 @@ function claimOf(
     delivery;
   const sequence = published[eventNumber - 1]?.sequence ?? '1';
   return {
-    ...{ deliveryId, deliveryDay, endpointId, endpointVersion, eventDay, eventUuid },
-    ...{ attempts: 0, probes: 0, replay: false, hasRun: false, isFollowed },
-    ...{ eventType: event.type, eventId: event.eventId, sequence, body: event.body },
+    deliveryId,
+    deliveryDay,
+    endpointId,
+    endpointVersion,
+    eventDay,
+    eventUuid,
+    attempts: 0,
+    probes: 0,
+    replay: false,
+    hasRun: false,
+    isFollowed,
+    eventType: event.type,
+    eventId: event.eventId,
+    sequence,
+    body: event.body,
   };
 }
 

@@ -112,7 +112,9 @@ export async function findRunRoom(
     limits === null
       ? await query<RunRoom>(trx, WITHOUT_ROOM, { endpointIds })
       : await query<RunRoom>(trx, WITH_ROOM, {
-          ...{ perEndpoint: limits.perEndpoint, overall: limits.overall, endpointIds },
+          perEndpoint: limits.perEndpoint,
+          overall: limits.overall,
+          endpointIds,
         });
   return new Map(rows.map((row) => [row.endpointId, row]));
 }
@@ -173,7 +175,9 @@ export async function settleDeliveries(
       ...columns(settled, 'totalMs', 'dnsMs', 'connectMs', 'tlsMs', 'firstByteMs', 'reused'),
       responseHeaders: textArray(settled.map((s) => s.responseHeadersJson)),
       responseBodies: byteaArray(settled.map((s) => s.responseBody)),
-      ...{ worker, runPrefix: RUN_PREFIX, userAgent: USER_AGENT },
+      worker,
+      runPrefix: RUN_PREFIX,
+      userAgent: USER_AGENT,
       follows: settled.map((s) => claim?.behind.has(s.deliveryId) ?? false),
       followToken: claim?.token ?? null,
       leaseMs: claim?.leaseMs ?? 0,

@@ -31,7 +31,8 @@ export async function revealKey(
       name,
       scopes,
       allowedNetworks,
-      ...{ maxMessagesPerDay, recipients },
+      maxMessagesPerDay,
+      recipients,
       expiresAt,
     });
     const replacedEndsAt = await endReplaced(trx, request);

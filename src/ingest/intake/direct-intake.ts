@@ -88,7 +88,8 @@ class IntakeBesideIngress {
     const timeout = setTimeout(() => late.resolve('late'), this.#patienceMs);
     const busy: number[] = [];
     const ways: Ways = {
-      ...{ ...given, waitMs: this.#patienceMs },
+      ...given,
+      waitMs: this.#patienceMs,
       onBusy: (shard) => busy.push(shard),
     };
     const ended = keepAndTakeIn(this.#tools, batch, ways);

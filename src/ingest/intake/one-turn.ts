@@ -77,7 +77,8 @@ export async function ingestGuessed(
   const startMs = performance.now();
   const sent = query<StoredEvents | { heads: null; lastNumbers: null }>(database, INGEST, {
     ...parameters,
-    ...{ locks: INGEST_LOCKS, waitMs: ways.waitMs },
+    locks: INGEST_LOCKS,
+    waitMs: ways.waitMs,
     ...shardColumns(shards),
     wabas: [...subscribers.keys()],
     endpoints: [...subscribers.values()].map((some) =>

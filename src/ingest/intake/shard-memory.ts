@@ -39,7 +39,10 @@ export function makeIntakeMemory(makeFloor: () => InboxFloor = () => makeInboxFl
     const floor = makeFloor();
     const kept: ShardMemory['kept'] = new Map();
     return {
-      ...{ shard, floor, pace: makeIntakePace(), kept },
+      shard,
+      floor,
+      pace: makeIntakePace(),
+      kept,
       epoch: () => known,
       adopt(epoch) {
         if (epoch === known) return;
@@ -61,7 +64,8 @@ export function makeIntakeMemory(makeFloor: () => InboxFloor = () => makeInboxFl
     };
   });
   return {
-    ...{ owners, customers },
+    owners,
+    customers,
     of(shard) {
       const memory = shards[shard];
       if (memory === undefined) throw new RangeError(`there is no shard ${shard}`);

@@ -134,7 +134,9 @@ const LOOKS: Readonly<Record<AlertKind, Look>> = {
     })),
   key_request_pending: async (database) =>
     (await waitingKeyRequests({ database })).map(({ id, tenantId, wabaId, decideUntil }) => ({
-      ...{ tenantId, wabaId, subject: id },
+      tenantId,
+      wabaId,
+      subject: id,
       reason: `Request ${id} for an API key of WABA ${wabaId} waits for a decision until ${minuteText(decideUntil)} UTC.`,
       details: { requestId: id, decideUntil: decideUntil.toISOString() },
     })),
@@ -217,7 +219,9 @@ function urlsOfKey(sets: readonly UrlSet[]): Omit<Found, 'subject'> {
   const rest = more > 0 ? ` and ${more} more` : '';
   const urls = newest.length === 1 ? 'the URL of' : `${newest.length} URLs, of`;
   return {
-    ...{ wabaId, tenantId, latestAt: setAt },
+    wabaId,
+    tenantId,
+    latestAt: setAt,
     reason: `API key ${keyId} set ${urls} ${named.join(', ')}${rest}.`,
     details: { apiKeyId: keyId, count: newest.length, host: new URL(first.url).host },
   };
@@ -233,7 +237,10 @@ function flowDestination({ wabaId, tenantId, actor, target, detail, at }: Latest
   const isKey = detail.member === 'business_public_key';
   const set = isKey ? `the key that encrypts the forms of ${target}` : `where the forms of ${target} go`;
   return {
-    ...{ wabaId, tenantId, subject: target, latestAt: at },
+    wabaId,
+    tenantId,
+    subject: target,
+    latestAt: at,
     reason: `${actor} set ${set}${host === null ? '' : `: ${host}`}.`,
     details: { host },
   };

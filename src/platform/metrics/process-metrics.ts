@@ -7,8 +7,10 @@ import type { DatabasePool } from '../postgres/database.ts';
 
 export function watchPools(registry: Registry, pools: readonly DatabasePool[]): void {
   const common = (name: string, help: string) => ({
-    ...{ name: `heliograph_database_pool_${name}`, help },
-    ...{ labelNames: ['pool'], registers: [registry] },
+    name: `heliograph_database_pool_${name}`,
+    help,
+    labelNames: ['pool'],
+    registers: [registry],
   });
   const gauge = (name: string, help: string, read: (pool: DatabasePool, use: PoolUse) => number) =>
     new Gauge({

@@ -32,7 +32,9 @@ export async function startForgetfulProxy(port: number): Promise<ForgetfulProxy>
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   return {
     url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
-    ...{ arrivals, bodies, confirmed },
+    arrivals,
+    bodies,
+    confirmed,
     close: async () => {
       server.closeAllConnections();
       await new Promise((resolve) => server.close(resolve));

@@ -66,7 +66,10 @@ async function drill(options: RestoreOptions, control: Control, place: Place): P
     const { archiveSeconds } = options;
     const log = control.print;
     const installation = await startInstallation(place.dataDir, place.supervisor, {
-      ...{ accounts, archiveSeconds, log, endpointUrls: receivers.urls },
+      accounts,
+      archiveSeconds,
+      log,
+      endpointUrls: receivers.urls,
     });
     const { ingressUrl, appSecret } = installation;
     const senders = startSenders(
@@ -75,7 +78,12 @@ async function drill(options: RestoreOptions, control: Control, place: Place): P
     );
     const sends = await startSends(installation, accounts, options.sendsPerSecond);
     const run: Run = {
-      ...{ options, installation, accounts, senders, receivers, taken },
+      options,
+      installation,
+      accounts,
+      senders,
+      receivers,
+      taken,
       gaps: [],
       ...control,
     };
@@ -157,7 +165,8 @@ async function judge(
   const { sentTwice, neverSent } = await checkSends(installation.sandboxUrl, sends.sent, gaps);
   const offences = {
     ...checkRestored({ accounts, bodies, arrivals, gaps }),
-    ...{ sentTwice, neverSent },
+    sentTwice,
+    neverSent,
     left: [
       ...restores.flatMap(({ name, left: lines }) => lines.map((line) => `${name}: ${line}`)),
       ...last.map((line) => `at the end: ${line}`),

@@ -90,7 +90,9 @@ async function restoreDatabase(
   const after = await follow(run, lostMs, reconciledMs);
   const counts = { bodies: forgotten.length, events, repeated: await repeated };
   return {
-    ...{ name, rpo: seconds(lostMs - newestMs), forgotten: counts },
+    name,
+    rpo: seconds(lostMs - newestMs),
+    forgotten: counts,
     seconds: { restored: seconds(restoredMs - lostMs), reconciled: seconds(reconciledMs - lostMs), ...after },
     found: countsOf(found),
     left,
@@ -144,7 +146,9 @@ async function fixRunning(run: Run, name: string, lostMs: number, rpo: number): 
   const reconciledMs = Date.now();
   const after = await follow(run, lostMs, reconciledMs);
   return {
-    ...{ name, rpo, forgotten: { bodies: 0, events: 0, repeated: 0 } },
+    name,
+    rpo,
+    forgotten: { bodies: 0, events: 0, repeated: 0 },
     seconds: { restored: seconds(restoredMs - lostMs), reconciled: seconds(reconciledMs - lostMs), ...after },
     found: countsOf(found),
     left,

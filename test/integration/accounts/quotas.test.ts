@@ -178,9 +178,16 @@ test('how much of its quotas a tenant uses is shown to it, to operators on its p
   ]);
   expect(JSON.parse(json.stdout)).toEqual([
     {
-      ...{ userId: Number(tenantId), businessName: 'Fixture Store', share: 0.75 },
-      ...{ storedBytes: 5_120, storedFiles: 3, uploadedBytes: 2_048, uploadedFiles: 30 },
-      ...{ storedBytesQuota: 10_240, uploadFilesPerDay: 40, uploadBytesPerDay: null },
+      userId: Number(tenantId),
+      businessName: 'Fixture Store',
+      share: 0.75,
+      storedBytes: 5_120,
+      storedFiles: 3,
+      uploadedBytes: 2_048,
+      uploadedFiles: 30,
+      storedBytesQuota: 10_240,
+      uploadFilesPerDay: 40,
+      uploadBytesPerDay: null,
     },
   ]);
   expect(table.stdout).toMatch(/Fixture Store +3 +5120 of 10240 +30 of 40 +2048 +75 %\n/);
@@ -200,7 +207,8 @@ test('a received file over the quota is not stored: its message stays, says why,
   expect(await usage()).toMatchObject({ storedBytes: 0, storedFiles: 0 });
   const media = await app.inject({ url: `/api/external/messages/${id}/media`, headers: { authorization } });
   expect(media.json()).toMatchObject({
-    ...{ mediaPending: false, mediaUrl: null },
+    mediaPending: false,
+    mediaUrl: null,
     mediaError: { code: 'storage_quota_exceeded' },
   });
   // The task has ended: nothing tries again.

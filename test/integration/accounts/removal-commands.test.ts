@@ -18,7 +18,10 @@ test('admin renames a tenant, and takes numbers, WABAs and tenants away when it 
     stderr: expect.stringMatching(/confirm with --yes/),
   });
   expect(await json('waba', 'remove', WABA, '--yes')).toEqual({
-    ...{ wabaId: WABA, endpoints: 0, dropped: 0, kept: false },
+    wabaId: WABA,
+    endpoints: 0,
+    dropped: 0,
+    kept: false,
   });
   expect(await admin(['tenant', 'remove', String(other.userId)])).toMatchObject({ exitCode: 2 });
   expect(await json('tenant', 'remove', String(other.userId), '--yes')).toMatchObject({

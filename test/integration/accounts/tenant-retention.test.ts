@@ -119,7 +119,9 @@ test('a tenant keeps events no longer than the installation does, and other thin
   expect(
     await setTenantPolicy(tools, tenantId, { eventDays: 20, messageDays: 400, mediaDays: 90 }),
   ).toMatchObject({
-    ...{ eventDays: 20, messageDays: 400, mediaDays: 90 },
+    eventDays: 20,
+    messageDays: 400,
+    mediaDays: 90,
   });
 });
 

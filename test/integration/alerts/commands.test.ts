@@ -20,8 +20,11 @@ test('admin alerts list shows what is open, and resolve ends it', async () => {
   await turn(database);
   const [alert] = JSON.parse((await admin('list', '--json')).stdout);
   expect(alert).toMatchObject({
-    ...{ kind: 'access_token_refused', wabaId, userId: Number(tenantId) },
-    ...{ businessName: 'Fixture Store', resolvedAt: null },
+    kind: 'access_token_refused',
+    wabaId,
+    userId: Number(tenantId),
+    businessName: 'Fixture Store',
+    resolvedAt: null,
   });
   expect((await admin('list')).stdout).toMatch(
     /alr_[0-9a-f]{32} {2}Access token refused {2}Fixture Store {2}The access/,

@@ -78,7 +78,11 @@ describe('conditions', () => {
     const inDays = (days: number) => new Date(Date.now() + days * 86_400_000);
     const key = (name: string, expiresAt: Date | null) =>
       insertApiKey(database, tenant.wabaId, {
-        ...{ name, expiresAt, prefix: 'hg', lastFour: 'abcd', keyHash: Buffer.from(name) },
+        name,
+        expiresAt,
+        prefix: 'hg',
+        lastFour: 'abcd',
+        keyHash: Buffer.from(name),
       });
     const soon = await key('soon', inDays(13.9));
     await key('later', inDays(14.1));

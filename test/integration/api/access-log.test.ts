@@ -39,8 +39,14 @@ test('each answered request has a line: which route, what came of it, which key,
   await webhook();
   expect(access()).toMatchObject([
     {
-      ...{ level: 30, method: 'GET', route: '/me', statusCode: 400, wabaId: WABA, keyId: id },
-      ...{ requestId: me.headers['x-request-id'], responseBytes: Buffer.byteLength(me.body) },
+      level: 30,
+      method: 'GET',
+      route: '/me',
+      statusCode: 400,
+      wabaId: WABA,
+      keyId: id,
+      requestId: me.headers['x-request-id'],
+      responseBytes: Buffer.byteLength(me.body),
       durationMs: expect.any(Number),
     },
     { route: expect.stringMatching(/^\/api\/external\/messages\/:/), statusCode: 401 },

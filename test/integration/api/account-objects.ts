@@ -59,7 +59,11 @@ async function addConversationObjects(database: Database, account: Numbers): Pro
     mediaType: 'image',
     upstreamMediaId: `media-of-${messageId}`,
     mimeType: 'image/jpeg',
-    ...{ upstreamError: null, sha256: null, url: null, caption: null, fileName: null },
+    upstreamError: null,
+    sha256: null,
+    url: null,
+    caption: null,
+    fileName: null,
   };
   await database.transaction((trx) => insertMedia(trx, [{ wabaId, messageId, ...file }]));
 }

@@ -115,7 +115,9 @@ function* readHeaders(text: string, filePath: string): Generator<Tried> {
   const form = { 'content-type': 'application/x-www-form-urlencoded', origin: PUBLIC_URL };
   for (const name of ['cookie', 'origin', 'referer', 'content-type'])
     yield {
-      ...{ method: 'POST', url: '/portal/sign-in', payload: 'email=a&password=b' },
+      method: 'POST',
+      url: '/portal/sign-in',
+      payload: 'email=a&password=b',
       headers: { ...form, [name]: text },
     };
   const webhook = { method: 'POST', url: '/upstream/webhook', payload: '{}' };
@@ -124,7 +126,9 @@ function* readHeaders(text: string, filePath: string): Generator<Tried> {
   yield { ...webhook, headers: { ...signed('{}'), 'content-type': text } };
   for (const name of ['authorization', 'idempotency-key', 'content-type', 'x-request-id', 'accept-encoding'])
     yield {
-      ...{ method: 'POST', url: '/api/external/messages', payload: '{}' },
+      method: 'POST',
+      url: '/api/external/messages',
+      payload: '{}',
       headers: { authorization, [name]: text },
     };
   yield { url: '/me', headers: { authorization: `Bearer ${text}` } };
@@ -167,7 +171,10 @@ function upstreamBody(): object {
     { from: at, id: at, timestamp: at, type: at, unknown: at, text: { body: at }, context: { id: at } },
     { from: '12025550143', id: 'wamid.1', timestamp: '1790000000', type: 'document', document: media },
     {
-      ...{ from: '12025550143', id: 'wamid.2', timestamp: '1790000000', type: 'order' },
+      from: '12025550143',
+      id: 'wamid.2',
+      timestamp: '1790000000',
+      type: 'order',
       order: { catalog_id: at, product_items: [{ product_retailer_id: at, item_price: at, currency: at }] },
     },
   ];

@@ -21,7 +21,9 @@ export type PostgresProxy = {
 const READY = Buffer.from('Z\0\0\0\x05I', 'latin1');
 
 const TERMINATED = errorResponse({
-  ...{ S: 'FATAL', V: 'FATAL', C: '57P01' },
+  S: 'FATAL',
+  V: 'FATAL',
+  C: '57P01',
   M: 'terminating connection due to administrator command',
 });
 

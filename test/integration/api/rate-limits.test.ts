@@ -104,7 +104,9 @@ describe('the limit of a key', () => {
     expect(announced.headers).toMatchObject({ 'ratelimit-limit': '20', 'ratelimit-remaining': '17' });
     const chunked = Readable.from([Buffer.from(body)]);
     const unannounced = await first.inject({
-      ...{ method: 'POST', url: '/api/external/replays', payload: chunked },
+      method: 'POST',
+      url: '/api/external/replays',
+      payload: chunked,
       headers: { ...headers, 'transfer-encoding': 'chunked' },
     });
     expect(unannounced.headers['ratelimit-remaining']).toBe('16');

@@ -35,8 +35,15 @@ async function publisher(database: Database) {
   );
   return async (eventId: string, { at = () => new Date(), holdMs = 0 } = {}) => {
     const event = {
-      ...{ wabaId: WABA, tenantId: waba?.id ?? '', phoneNumberId: NUMBER, type: 'message' as const },
-      ...{ eventId, laneKey: eventId, conversationId: null, messageId: null, dataJson: `{"n":"${eventId}"}` },
+      wabaId: WABA,
+      tenantId: waba?.id ?? '',
+      phoneNumberId: NUMBER,
+      type: 'message' as const,
+      eventId,
+      laneKey: eventId,
+      conversationId: null,
+      messageId: null,
+      dataJson: `{"n":"${eventId}"}`,
     };
     await database.transaction(async (trx) => {
       await publishEvents(trx, [event], at());

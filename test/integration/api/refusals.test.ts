@@ -17,7 +17,11 @@ async function startNoted() {
   const close = async () => {
     await api.app.close();
     return (await listAudit(kept, {})).map(({ action, target, detail, wabaId, ip, actor }) => ({
-      ...{ action, target, wabaId, ip, actor },
+      action,
+      target,
+      wabaId,
+      ip,
+      actor,
       ...detail,
     }));
   };
@@ -52,7 +56,9 @@ test('refused keys are counted by address and key, and say whose they are where 
     {
       ...refused,
       target: `API key ${revoked.id} (${apiKeyHints(revoked.key).prefix})`,
-      ...{ wabaId: null, count: 3, ip: '198.51.100.1', actor: '198.51.100.1' },
+      count: 3,
+      ip: '198.51.100.1',
+      actor: '198.51.100.1',
       wabaId: WABA,
     },
     { ...refused, target: prefix, wabaId: null, count: 5, ip: '192.0.2.7', actor: '192.0.2.7' },

@@ -14,7 +14,8 @@ type Given = {
 
 async function ask(authorization: string, { method = 'POST', url, headers = {}, payload }: Given) {
   const answer = await api.app.inject({
-    ...{ method, url },
+    method,
+    url,
     headers: { authorization, 'content-type': 'application/json', ...headers },
     ...(payload !== undefined && { payload }),
   });

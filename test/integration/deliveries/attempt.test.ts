@@ -78,7 +78,9 @@ describe('an attempt', () => {
     if (label === undefined) throw new Error('no label');
     const publicUrl = 'https://gateway.example';
     const start = deliveryStart({ taskQueue: 'q', leaseMs: 1, eager: false, publicUrl }, label, {
-      ...{ eventIdHash: 'hash', news: null, held: false },
+      eventIdHash: 'hash',
+      news: null,
+      held: false,
     });
     expect(start.staticDetails).toContain('/***');
     const page = `${publicUrl}/portal/w/${label.wabaId}/deliveries/${publicDeliveryId(label.deliveryId)}`;
@@ -148,13 +150,15 @@ describe('an attempt', () => {
     const ref = { deliveryId: head?.id ?? '', deliveryDay: head?.day ?? '' };
     await loop.attemptOne(ref);
     expect(await loop.attemptOne(ref)).toMatchObject({
-      ...{ state: 'settled', end: { state: 'delivered', attempts: 1, statusCode: 200 } },
+      state: 'settled',
+      end: { state: 'delivered', attempts: 1, statusCode: 200 },
     });
     const [next] = await queue(database);
     const dropped = { deliveryId: next?.id ?? '', deliveryDay: next?.day ?? '' };
     await database.transaction((trx) => removeDelivery(trx, dropped.deliveryId, 'not wanted'));
     expect(await loop.attemptOne(dropped)).toMatchObject({
-      ...{ state: 'settled', end: { state: 'dropped', error: 'not wanted' } },
+      state: 'settled',
+      end: { state: 'dropped', error: 'not wanted' },
     });
     await database.raw('delete from deliveries');
     expect(await loop.attemptOne(ref)).toEqual({ state: 'settled', end: null });

@@ -37,7 +37,10 @@ async function endpointWorld() {
   await database.raw(`update webhook_endpoints set mode_changed_at = now() - interval '1 hour'`);
   let nowMs = 1_790_000_040_000;
   const tools = {
-    ...{ database, health: makeEndpointHealth(() => nowMs), worker: 'test', onAttempt: () => undefined },
+    database,
+    health: makeEndpointHealth(() => nowMs),
+    worker: 'test',
+    onAttempt: () => undefined,
     runLimits: { perEndpoint: 20, overall: 200, mayStart: () => true, takeStart: () => true },
     gate: { isOpen: () => true, check: async () => true },
     onTrouble: () => undefined,
@@ -53,7 +56,10 @@ async function endpointWorld() {
     for (const claim of claims) {
       const { endpoint, ...attempt } = madeAttempt(answer(claim.eventId));
       const made: MadeAttempt = {
-        ...{ ...attempt, ...claim, token, isProbe },
+        ...attempt,
+        ...claim,
+        token,
+        isProbe,
         endpoint: { ...endpoint, id, url: URL, wabaId: WABA, retryScheduleMs: DEFAULT_RETRY_SCHEDULE_MS },
       };
       const { outcomes } = await settleAttempts(tools, [made]);
@@ -65,7 +71,10 @@ async function endpointWorld() {
     }
   };
   return {
-    ...{ database, id, tools, attempted },
+    database,
+    id,
+    tools,
+    attempted,
     add: async (...names: string[]) => {
       await takeIn(
         database,

@@ -28,8 +28,14 @@ function settledAt(id: string, status: number, outcome: SettledOutcome): Settled
 
 async function change(database: Database, settled: readonly Settled[], mode: string) {
   const room = (endpointId: string): RunRoom => ({
-    ...{ endpointId, mode, openRuns: 0, openRunsOfTenant: 0, openRunsOverall: 0, mostRuns: 20 },
-    ...{ probeFailures: 0, isInTrouble: true },
+    endpointId,
+    mode,
+    openRuns: 0,
+    openRunsOfTenant: 0,
+    openRunsOverall: 0,
+    mostRuns: 20,
+    probeFailures: 0,
+    isInTrouble: true,
   });
   const ids = settled.map(({ attempt }) => attempt.endpoint.id);
   const rooms = new Map(ids.map((id) => [id, room(id)]));

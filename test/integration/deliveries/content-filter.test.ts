@@ -68,8 +68,12 @@ test('a replay of what was not sent takes what the filter spared', async () => {
   const { database, some } = await twoEndpoints('$.message.type equals "image"');
   await takeIn(database, fixtureBody('in_text'));
   const selection = {
-    ...{ deliveryIds: null, endpointId: some, from: null, to: new Date(Date.now() + 60_000).toISOString() },
-    ...{ eventTypes: null, states: ['not_sent' as const] },
+    deliveryIds: null,
+    endpointId: some,
+    from: null,
+    to: new Date(Date.now() + 60_000).toISOString(),
+    eventTypes: null,
+    states: ['not_sent' as const],
   };
   expect(await countSelection(database, WABA, selection, 10)).toMatchObject([
     { endpointId: some, deliveries: 1 },
@@ -79,8 +83,14 @@ test('a replay of what was not sent takes what the filter spared', async () => {
 test('an event whose data comes later is judged when it comes: its delivery is dropped, and the next one goes', async () => {
   const { database, tenantId, all, some } = await twoEndpoints('$.total equals 2');
   const event = {
-    ...{ wabaId: WABA, tenantId, phoneNumberId: null, type: 'order' as const, laneKey: 'order-1' },
-    ...{ conversationId: null, messageId: null, dataJson: null },
+    wabaId: WABA,
+    tenantId,
+    phoneNumberId: null,
+    type: 'order' as const,
+    laneKey: 'order-1',
+    conversationId: null,
+    messageId: null,
+    dataJson: null,
   };
   const published = await database.transaction(
     async (trx) =>

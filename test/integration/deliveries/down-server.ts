@@ -19,7 +19,8 @@ import {
 import { startWorkerProcess, type WorkerProcess } from '../../support/worker-process.ts';
 
 const ACCOUNT = {
-  ...{ wabaId: '900000000000101', phoneNumberId: '800000000000111' },
+  wabaId: '900000000000101',
+  phoneNumberId: '800000000000111',
   displayPhoneNumber: '12025550100',
 };
 /** Even twice as many failures do not open the breaker of the endpoint: nothing of it is probed. */

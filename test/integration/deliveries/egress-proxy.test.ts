@@ -69,7 +69,10 @@ test('a proxy that is down uses up no attempt of the schedule and blames no endp
   }
   expect(tools.health.drain()).toEqual([]);
   expect(await endpointState(database)).toEqual({
-    ...{ mode: 'open', failingSince: null, hasBacklog: false, probeFailures: 0 },
+    mode: 'open',
+    failingSince: null,
+    hasBacklog: false,
+    probeFailures: 0,
   });
   proxy = await startConnectProxy({ port: proxy.port });
   expect(await attemptHead(database, loop)).toMatchObject({ state: 'delivered' });

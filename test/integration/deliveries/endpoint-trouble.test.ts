@@ -292,8 +292,12 @@ test('a run is told of an attempt once its endpoint shows how it went, so that i
   const loops = [
     watch.start({ ...shared, client: temporal, taskQueue: 'q' }),
     startEndpointKeeper({
-      ...{ ...shared, health, limiter: new EndpointLimiter(), troubleWatch: watch },
-      ...{ retryScheduleMs: [5_000], disableAfterHours: 72 },
+      ...shared,
+      health,
+      limiter: new EndpointLimiter(),
+      troubleWatch: watch,
+      retryScheduleMs: [5_000],
+      disableAfterHours: 72,
     }),
   ];
   onTestFinished(async () => void (await Promise.all(loops.map((loop) => loop.stop()))));

@@ -6,14 +6,12 @@ import { testDatabase } from '../../support/test-database.ts';
 import { NUMBER, OTHER_WABA, WABA } from '../api/api-harness.ts';
 
 const ANY: EventFilter = {
-  ...{
-    eventTypes: null,
-    eventId: null,
-    phoneNumberId: null,
-    deliveryState: null,
-    sinceMs: null,
-    untilMs: null,
-  },
+  eventTypes: null,
+  eventId: null,
+  phoneNumberId: null,
+  deliveryState: null,
+  sinceMs: null,
+  untilMs: null,
 };
 const EVENTS = 40_000;
 /** Two whole days before today: of a day with a handful of events a plan may well read all of them. */

@@ -65,8 +65,11 @@ async function failingEndpoints({ mayStart }: { mayStart: boolean }) {
     });
     const statements: string[] = [];
     const tools = {
-      ...{ database: watched(database, statements), health, worker: 'test' },
-      ...{ onAttempt: () => undefined, onTrouble: () => undefined },
+      database: watched(database, statements),
+      health,
+      worker: 'test',
+      onAttempt: () => undefined,
+      onTrouble: () => undefined,
       runLimits: { perEndpoint: 20, overall: 200, mayStart: () => mayStart, takeStart: () => mayStart },
       gate: { isOpen: () => true, check: async () => true },
     };

@@ -16,7 +16,8 @@ import { answer, eventually, startReceiver } from '../../support/webhook-receive
 
 const GUIDE = new URL('../../../docs/operators/operations.md', import.meta.url);
 const ACCOUNT = {
-  ...{ wabaId: '900000000000101', phoneNumberId: '800000000000111' },
+  wabaId: '900000000000101',
+  phoneNumberId: '800000000000111',
   displayPhoneNumber: '12025550100',
 };
 const ENDED = 'wamid.ENDED';

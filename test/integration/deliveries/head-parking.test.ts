@@ -125,11 +125,11 @@ test('what waits at 1,500 endpoints that are open again returns without a rest b
   await database.raw(`update webhook_endpoints set mode = 'open'`);
   const wokenMs: number[] = [];
   const parking = startHeadParking({
-    ...{ database, logger: silentLogger, isLeader: () => false },
-    ...{
-      loop: { wake: () => void wokenMs.push(performance.now()) },
-      troubleWatch: { closed: () => undefined },
-    },
+    database,
+    logger: silentLogger,
+    isLeader: () => false,
+    loop: { wake: () => void wokenMs.push(performance.now()) },
+    troubleWatch: { closed: () => undefined },
   });
   onTestFinished(() => parking.stop());
   await eventually('all are seen', async () => (await endpointsSeen(database)).length === ids.length);

@@ -109,7 +109,10 @@ async function startReceivers(): Promise<Receivers> {
   const [url, refusingUrl] = [urlOf(server), urlOf(refusing)];
   await closed(refusing);
   return {
-    ...{ url, refusingUrl, arrivals, hanging },
+    url,
+    refusingUrl,
+    arrivals,
+    hanging,
     get ended() {
       return ended;
     },

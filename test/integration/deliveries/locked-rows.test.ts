@@ -41,14 +41,19 @@ async function attemptsWith(database: Database, statusCodes: readonly number[]):
     const endpoint = { ...attempt.endpoint, id, url, wabaId: WABA, retryScheduleMs: [60_000] };
     return {
       ...attempt,
-      ...{ deliveryId, deliveryDay, token, endpoint },
+      deliveryId,
+      deliveryDay,
+      token,
+      endpoint,
     };
   });
 }
 
 const NO_RUNS: RunLimits = {
-  ...{ perEndpoint: 20, overall: 200 },
-  ...{ mayStart: () => false, takeStart: () => false },
+  perEndpoint: 20,
+  overall: 200,
+  mayStart: () => false,
+  takeStart: () => false,
 };
 
 function recorderOf(database: Database, runLimits: RunLimits = NO_RUNS) {
@@ -56,7 +61,9 @@ function recorderOf(database: Database, runLimits: RunLimits = NO_RUNS) {
   const seen: string[] = [];
   const held = new Set<string>();
   const tools: SettlementTools = {
-    ...{ database, health: makeEndpointHealth(), worker: 'test' },
+    database,
+    health: makeEndpointHealth(),
+    worker: 'test',
     onAttempt: ({ deliveryId }) => void seen.push(deliveryId),
     runLimits,
     gate: { isOpen: () => true, check: async () => true },
@@ -112,7 +119,8 @@ test('a failure uses up one start of a run, however often its recording is tried
   if (first === undefined || other === undefined) throw new Error('nothing was claimed');
   let starts = 2;
   const runLimits = {
-    ...{ perEndpoint: 20, overall: 200 },
+    perEndpoint: 20,
+    overall: 200,
     mayStart: () => starts > 0,
     takeStart: () => {
       starts -= 1;

@@ -162,6 +162,13 @@ test('an endpoint may have more room for runs, or none, and never what other ten
 });
 
 const madeFailure: AttemptMade = {
-  ...{ eventType: 'message', attempt: 2, probes: 0, isProbe: false, hasRun: false, isCalm: false },
-  ...{ retryScheduleMs: [60_000, 60_000], scheduledInMs: null, result: response(500) },
+  eventType: 'message',
+  attempt: 2,
+  probes: 0,
+  isProbe: false,
+  hasRun: false,
+  isCalm: false,
+  retryScheduleMs: [60_000, 60_000],
+  scheduledInMs: null,
+  result: response(500),
 };

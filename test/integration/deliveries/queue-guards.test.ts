@@ -163,7 +163,10 @@ test('a limit that a tenant takes away is gone a moment later', async () => {
   const limiter = new EndpointLimiter();
   const keeper = startEndpointKeeper({
     isLeader: () => true,
-    ...{ database, health: makeEndpointHealth(), limiter, logger: silentLogger },
+    database,
+    health: makeEndpointHealth(),
+    limiter,
+    logger: silentLogger,
     retryScheduleMs: [5_000],
     disableAfterHours: 120,
     troubleWatch: new TroubleWatch(),

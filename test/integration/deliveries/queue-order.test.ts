@@ -135,7 +135,8 @@ describe('the queue', () => {
       await last;
     });
     await fc.assert(property, {
-      ...{ numRuns: Number(RUNS ?? SHORT_RUNS), endOnFailure: true },
+      numRuns: Number(RUNS ?? SHORT_RUNS),
+      endOnFailure: true,
       ...(RUNS === undefined && { interruptAfterTimeLimit: SHORT_MS, markInterruptAsFailure: false }),
       ...(SEED !== undefined && { seed: Number(SEED) }),
     });

@@ -37,8 +37,15 @@ async function account() {
       [WABA],
     );
     const events = eventIds.map((eventId) => ({
-      ...{ wabaId: WABA, tenantId: row?.id ?? '', phoneNumberId: NUMBER, type: 'message' as const, eventId },
-      ...{ laneKey: 'one-lane', conversationId: null, messageId: null, dataJson: '{}' },
+      wabaId: WABA,
+      tenantId: row?.id ?? '',
+      phoneNumberId: NUMBER,
+      type: 'message' as const,
+      eventId,
+      laneKey: 'one-lane',
+      conversationId: null,
+      messageId: null,
+      dataJson: '{}',
     }));
     await database.transaction((trx) => publishEvents(trx, events, new Date()));
     const rows = await query<{ id: string }>(

@@ -33,7 +33,9 @@ test('a flood at endpoints whose attempts wait for their runs holds a few slots,
       starts.push(eventId);
       return new Promise(() => undefined);
     },
-    ...{ end: async () => true, wait: async () => undefined, cancel: async () => undefined },
+    end: async () => true,
+    wait: async () => undefined,
+    cancel: async () => undefined,
   };
   const calm = { note: () => undefined, isCalm: () => false, shareWith: () => undefined };
   const runs = new DeliveryRuns({ calm, onShown: () => undefined, onTrouble: () => undefined });

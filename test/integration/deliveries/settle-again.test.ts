@@ -52,7 +52,10 @@ function stumbling(database: Database, failures: number): Database {
 
 function settlementTools(database: Database) {
   return {
-    ...{ database, health: makeEndpointHealth(), worker: 'test', onAttempt: () => undefined },
+    database,
+    health: makeEndpointHealth(),
+    worker: 'test',
+    onAttempt: () => undefined,
     runLimits: { perEndpoint: 20, overall: 200, mayStart: () => true, takeStart: () => true },
     gate: { isOpen: () => true, check: async () => true },
     onTrouble: () => undefined,

@@ -98,7 +98,11 @@ test('the run of a delivery that ended without it ends as that did, and is termi
     }),
   );
   const runTools = {
-    ...{ client, logger: silentLogger, leaseMs: 1, taskQueue, onStart: () => undefined },
+    client,
+    logger: silentLogger,
+    leaseMs: 1,
+    taskQueue,
+    onStart: () => undefined,
     publicUrl: 'https://gateway.example',
   };
   const runs = makeRunClient({ ...runTools, eventIdHash: testEventIdHash(store.database) });
@@ -128,7 +132,9 @@ describe('a workflow of a task', () => {
     const workflowId = newName();
     const start = (taskQueue: string) =>
       startOrReplace({
-        ...{ client, logger: silentLogger, workflowType: 'enrichOrder' },
+        client,
+        logger: silentLogger,
+        workflowType: 'enrichOrder',
         options: { workflowId, taskQueue, args: [{}] },
       });
     onTestFinished(async () => {

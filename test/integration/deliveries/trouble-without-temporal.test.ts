@@ -31,7 +31,9 @@ test('endpoints in trouble have their runs once Temporal is there, and again aft
   const failing = await addEndpoint(database, ACCOUNT.wabaId, `${receiver.url}/failing`);
   const paused = await addEndpoint(database, ACCOUNT.wabaId, `${receiver.url}/paused`);
   await holdEndpoint({ database, actor: SYSTEM }, ACCOUNT.wabaId, {
-    ...{ id: paused.id, mode: 'paused', reason: 'their maintenance' },
+    id: paused.id,
+    mode: 'paused',
+    reason: 'their maintenance',
   });
   const settings = {
     HELIOGRAPH_TEMPORAL_ADDRESS: temporal.address,

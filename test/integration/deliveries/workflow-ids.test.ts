@@ -92,7 +92,9 @@ test('a test event that went out without its run names none', async () => {
   temporal.freeze();
   onTestFinished(() => temporal.thaw());
   const tools = {
-    ...{ database, actor: SYSTEM, waitMs: 0 },
+    database,
+    actor: SYSTEM,
+    waitMs: 0,
     startDelivery: async () => await Promise.reject(new Error('Temporal does not respond')),
   };
   const { eventId } = await sendTestEvent(tools, ACCOUNT.wabaId, endpoint.id);

@@ -86,8 +86,14 @@ async function startSending(ca: string) {
     const defaults = { timeoutMs: 5_000, retryScheduleMs: [], workflows: 'failures' as const };
     const uuid = '019aa2b3-7c4d-7e8f-9a0b-1c2d3e4f5061';
     const delivery = {
-      ...{ deliveryId: uuid, eventUuid: uuid, attempts: 0, replay: false, sequence: '1' },
-      ...{ eventType: 'test', eventId: 'test_1', body: Buffer.from('{}') },
+      deliveryId: uuid,
+      eventUuid: uuid,
+      attempts: 0,
+      replay: false,
+      sequence: '1',
+      eventType: 'test',
+      eventId: 'test_1',
+      body: Buffer.from('{}'),
     };
     const endpoint = openEndpoint(settings, { secretBox: testSecretBox, defaults });
     const { result } = await sendDelivery(sender, endpoint, delivery as never, 5_000);
@@ -210,8 +216,10 @@ test('the portal sets, shows and removes it for those who may change the endpoin
   expect(page.body).not.toContain('BEGIN');
   const shown = (await call('GET', `/api/external/webhook-endpoints/${id}`)).json();
   expect(shown.clientCertificate).toEqual({
-    ...{ subject: 'CN=heliograph-3', issuer: 'CN=heliograph-3' },
-    ...{ fingerprint: expect.any(String), expiresAt: expect.stringMatching(/T.*Z$/) },
+    subject: 'CN=heliograph-3',
+    issuer: 'CN=heliograph-3',
+    fingerprint: expect.any(String),
+    expiresAt: expect.stringMatching(/T.*Z$/),
   });
   const member = await addUser(api, { email: 'member@store.example', role: 'member', tenantId });
   expect((await member.get(`${own}/security`)).body).not.toContain('name="privateKey"');

@@ -12,8 +12,15 @@ import { eventually } from '../../support/webhook-receiver.ts';
 const WABA = '900000000000101';
 
 const EVENT = {
-  ...{ wabaId: WABA, phoneNumberId: '800000000000111', tenantId: '1', messageId: null, conversationId: null },
-  ...{ type: 'message' as const, eventId: 'wamid.LATE', laneKey: 'wamid.LATE', dataJson: '{}' },
+  wabaId: WABA,
+  phoneNumberId: '800000000000111',
+  tenantId: '1',
+  messageId: null,
+  conversationId: null,
+  type: 'message' as const,
+  eventId: 'wamid.LATE',
+  laneKey: 'wamid.LATE',
+  dataJson: '{}',
 };
 
 test.each([

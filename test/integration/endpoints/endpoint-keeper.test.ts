@@ -38,14 +38,19 @@ function keep(database: Database, worker: string) {
   const health = makeEndpointHealth();
   const shared = { processes: 0, isLeader: false };
   const heartbeat = startHeartbeat({
-    ...{ database, worker, logger: silentLogger },
+    database,
+    worker,
+    logger: silentLogger,
     onPeers: ({ count, isLeader }) => {
       shared.processes = count;
       shared.isLeader = isLeader;
     },
   });
   const keeper = startEndpointKeeper({
-    ...{ database, health, limiter: new EndpointLimiter(), logger: silentLogger },
+    database,
+    health,
+    limiter: new EndpointLimiter(),
+    logger: silentLogger,
     isLeader: () => shared.isLeader,
     retryScheduleMs: [5_000],
     disableAfterHours: 120,

@@ -174,7 +174,9 @@ describe('endpoints of accounts', () => {
     const back = await update({ url: URL }, rules);
     expect(back).toMatchObject({ customHeaderNames: [], droppedHeaderNames: ['x-shop'] });
     expect(await lastAudited()).toMatchObject({
-      ...{ host: 'shop.example', previousHost: new globalThis.URL(url).host, droppedHeaders: 'x-shop' },
+      host: 'shop.example',
+      previousHost: new globalThis.URL(url).host,
+      droppedHeaders: 'x-shop',
     });
   });
 

@@ -19,7 +19,9 @@ const APP_SECRET = 'any text: grüße 👋';
 test('messages, statuses and payments arrive as upstream sent them, signed by the app secret, the same bytes each time', async () => {
   const { database, tools, receiver, attempt } = await startReceiving();
   const { id, appSecret } = await addEndpoint(tools, WABA, {
-    ...{ url: receiver.url, format: 'meta', appSecret: APP_SECRET },
+    url: receiver.url,
+    format: 'meta',
+    appSecret: APP_SECRET,
   });
   expect(appSecret).toBeNull();
   const payment = fixtureBody('pay_captured_upi')

@@ -36,7 +36,10 @@ describe.each(PRODUCTS)('$product', ({ webhook }) => {
   test('verifies its address, accepts the signature and finds all that it reads', async () => {
     const { database, tools, receiver, attempt } = await startReceiving(productServer(webhook));
     const { id } = await addEndpoint(tools, WABA, {
-      ...{ url: receiver.url, format: 'meta', appSecret: APP_SECRET, verifyToken: VERIFY_TOKEN },
+      url: receiver.url,
+      format: 'meta',
+      appSecret: APP_SECRET,
+      verifyToken: VERIFY_TOKEN,
     });
     receiver.received.length = 0;
     await takeIn(database, ...Object.values(FIXTURES).map(fixtureBody));

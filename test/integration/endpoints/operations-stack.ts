@@ -69,7 +69,13 @@ export async function startOperationsStack(
   const objectStore = openObjectStore(config.objectStore);
   const encryptionKeys = parseEncryptionKeys(config.encryptionKeys);
   const tools = {
-    ...{ database, objectStore, sender, secretBox: testSecretBox, encryptionKeys, timeoutMs: 5_000, logger },
+    database,
+    objectStore,
+    sender,
+    secretBox: testSecretBox,
+    encryptionKeys,
+    timeoutMs: 5_000,
+    logger,
     mailSender: null,
     ...limits,
   };

@@ -42,8 +42,14 @@ async function startSending(options: { asymmetricSignature?: string } = {}) {
     });
     const uuid = '019aa2b3-7c4d-7e8f-9a0b-1c2d3e4f5061';
     const delivery = {
-      ...{ deliveryId: uuid, eventUuid: uuid, attempts: 0, replay: false, sequence: '1' },
-      ...{ eventType: 'test', eventId: 'test_1', body: Buffer.from(BODY) },
+      deliveryId: uuid,
+      eventUuid: uuid,
+      attempts: 0,
+      replay: false,
+      sequence: '1',
+      eventType: 'test',
+      eventId: 'test_1',
+      body: Buffer.from(BODY),
     };
     await sendDelivery(sender, endpoint, delivery as never, 5_000);
     const { headers, body } = receiver.received.at(-1) ?? fail();

@@ -23,7 +23,9 @@ async function startTwoTenants() {
   await seedFixtureAccounts(database);
   const receiver = await startReceiver();
   const sender = makeHttpSender({
-    ...{ ...RULES, connectTimeoutMs: 5_000, totalTimeoutMs: 5_000 },
+    ...RULES,
+    connectTimeoutMs: 5_000,
+    totalTimeoutMs: 5_000,
     resolve: async () => ['127.0.0.1'],
   });
   onTestFinished(async () => {
@@ -39,8 +41,14 @@ async function startTwoTenants() {
     const defaults = { timeoutMs: 5_000, retryScheduleMs: [], workflows: 'failures' as const };
     const uuid = '019aa2b3-7c4d-7e8f-9a0b-1c2d3e4f5061';
     const delivery = {
-      ...{ deliveryId: uuid, eventUuid: uuid, attempts: 0, replay: false, sequence: '1' },
-      ...{ eventType: 'test', eventId: 'test_1', body: Buffer.from('{}') },
+      deliveryId: uuid,
+      eventUuid: uuid,
+      attempts: 0,
+      replay: false,
+      sequence: '1',
+      eventType: 'test',
+      eventId: 'test_1',
+      body: Buffer.from('{}'),
     };
     const endpoint = openEndpoint(settings, { secretBox: testSecretBox, defaults });
     const { result } = await sendDelivery(sender, endpoint, delivery as never, 5_000);

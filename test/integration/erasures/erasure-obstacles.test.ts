@@ -176,8 +176,10 @@ test('the customer goes out of bodies that wait or are in quarantine; these are 
   expect(await tablesHolding(database, TRACES)).toEqual([]);
   expect(await count(database, 'inbox', `state in ('waiting', 'quarantined')`)).toBe(2);
   const numbers = [NUMBER, unknown.phone_number_id].map((phoneNumberId) => ({
-    ...{ phoneNumberId, displayPhoneNumber: '+1 202-555-0100' },
-    ...{ verifiedName: 'Store', qualityRating: 'GREEN' },
+    phoneNumberId,
+    displayPhoneNumber: '+1 202-555-0100',
+    verifiedName: 'Store',
+    qualityRating: 'GREEN',
   }));
   await followNumbers({ database }, WABA, numbers, new Date());
   await retryInbox(database, ['quarantined']);

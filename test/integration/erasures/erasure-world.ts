@@ -37,7 +37,8 @@ export async function startErasureWorld(): Promise<ErasureWorld> {
   const { objectStore } = toolsFor(database, config);
   const cancelled: string[] = [];
   const tools = {
-    ...{ ...toolsFor(database, config), objectStore },
+    ...toolsFor(database, config),
+    objectStore,
     cancelWorkflows: async (ids: readonly string[]) => {
       cancelled.push(...ids);
     },
@@ -54,7 +55,10 @@ export function toolsFor(database: Database, config: Config): EraseTools & { obj
   const objectStore = openObjectStore(config.objectStore);
   onTestFinished(() => objectStore.close());
   return {
-    ...{ database, objectStore, encryptionKeys, secretBox: makeSecretBox(encryptionKeys) },
+    database,
+    objectStore,
+    encryptionKeys,
+    secretBox: makeSecretBox(encryptionKeys),
     cancelWorkflows: async () => {},
   };
 }

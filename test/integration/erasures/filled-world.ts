@@ -39,7 +39,10 @@ function groupBody(field: string, report: object): Buffer {
 
 /** Of a status of a message to the group: which member it is about. */
 const ofGroup = ({ waId }: Person) => ({
-  ...{ id: 'wamid.to-group', recipient_type: 'group', recipient_id: GROUP, recipient_user_id: undefined },
+  id: 'wamid.to-group',
+  recipient_type: 'group',
+  recipient_id: GROUP,
+  recipient_user_id: undefined,
   recipient_participant_id: waId,
 });
 

@@ -13,7 +13,12 @@ const GROUP = { group_id: 'group-447711' };
 type Content = Record<string, unknown>;
 
 const text = (from: string, id: string, body: string, more: Content = {}) => ({
-  ...{ from, id, timestamp: '1790000077', type: 'text', text: { body }, ...more },
+  from,
+  id,
+  timestamp: '1790000077',
+  type: 'text',
+  text: { body },
+  ...more,
 });
 const contact = (name: string, waId: string) => ({ profile: { name }, wa_id: waId });
 const statusOf = (id: string, status: string, recipient: string) =>

@@ -59,9 +59,11 @@ function client(app: FastifyInstance, authorization: string) {
     const response = await app.inject({ method, url, ...options, headers });
     const { statusCode, body } = response;
     seen.push({
-      ...{ request: `${method} ${url}`, statusCode },
+      request: `${method} ${url}`,
+      statusCode,
       cacheControl: String(response.headers['cache-control']),
-      ...{ inHeaders: held(JSON.stringify(response.headers)), inBody: held(body) },
+      inHeaders: held(JSON.stringify(response.headers)),
+      inBody: held(body),
     });
     return response;
   };
@@ -73,7 +75,9 @@ type Heliograph = Awaited<ReturnType<typeof startHeliograph>>;
 /** The customer sends a document that is named after the number and holds nothing else. */
 async function receiveDocument({ ask, database, sandboxUrl }: Heliograph): Promise<string> {
   const stored = await fetch(`${sandboxUrl}/sandbox/media`, {
-    ...{ method: 'POST', body: ASHA.waId, headers: { 'content-type': 'text/plain' } },
+    method: 'POST',
+    body: ASHA.waId,
+    headers: { 'content-type': 'text/plain' },
   });
   const { id, sha256 } = (await stored.json()) as { id: string; sha256: string };
   const document = { id, sha256, mime_type: 'text/plain', filename: `${ASHA.waId}.txt` };
@@ -103,7 +107,9 @@ async function sendFile({ ask, database }: Heliograph): Promise<void> {
   expect(uploaded.statusCode).toBe(201);
   const sent = await ask('POST', '/api/external/messages', {
     payload: {
-      ...{ phoneNumberId: NUMBER, to: `+${ASHA.waId}`, type: 'document' },
+      phoneNumberId: NUMBER,
+      to: `+${ASHA.waId}`,
+      type: 'document',
       document: { id: uploaded.json().id, filename: `${ASHA.waId}.txt` },
     },
   });

@@ -30,7 +30,9 @@ afterEach(async () => {
 async function runTypeScript(secret: string, taskQueue: string): Promise<Running> {
   const { connection, nativeConnection } = await connectBoth();
   const worker = await Worker.create({
-    ...{ connection: nativeConnection, taskQueue, namespace: client().options.namespace },
+    connection: nativeConnection,
+    taskQueue,
+    namespace: client().options.namespace,
     workflowsPath: `${folder}await-event.ts`,
   });
   const running = worker.run();
@@ -59,12 +61,11 @@ async function connectBoth() {
 async function runPython(secret: string, taskQueue: string): Promise<Running> {
   const env = {
     ...process.env,
-    ...{
-      HELIOGRAPH_WEBHOOK_SECRET: secret,
-      TASK_QUEUE: taskQueue,
-      TEMPORAL_NAMESPACE: client().options.namespace,
-    },
-    ...{ TEMPORAL_ADDRESS: inject('infrastructure').temporalAddress, PYTHONDONTWRITEBYTECODE: '1' },
+    HELIOGRAPH_WEBHOOK_SECRET: secret,
+    TASK_QUEUE: taskQueue,
+    TEMPORAL_NAMESPACE: client().options.namespace,
+    TEMPORAL_ADDRESS: inject('infrastructure').temporalAddress,
+    PYTHONDONTWRITEBYTECODE: '1',
   };
   const child = spawn(PYTHON, ['receiver.py'], { cwd: folder, env, stdio: ['ignore', 'pipe', 'inherit'] });
   const ended = new Promise<void>((resolve) => child.once('exit', () => resolve()));
@@ -144,8 +145,15 @@ async function post(
   const timestampSeconds = Math.floor(Date.now() / 1_000);
   const signature = signStandard({ secrets: [secret], id: webhookId, timestampSeconds, body });
   const headers = webhookHeaders({
-    ...{ webhookId, timestampSeconds, signature, eventType: 'message', eventId, deliveryId, attempt },
-    ...{ sequence: String(index + 1), replay: false },
+    webhookId,
+    timestampSeconds,
+    signature,
+    eventType: 'message',
+    eventId,
+    deliveryId,
+    attempt,
+    sequence: String(index + 1),
+    replay: false,
   });
   return (await fetch(url, { method: 'POST', headers, body })).status;
 }

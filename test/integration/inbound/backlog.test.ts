@@ -36,7 +36,10 @@ async function withEndpoints(count: number, options: Partial<DatabaseOptions> = 
   await addEndpoint(database, OTHER, 'https://other.example/hook');
   // As the worker opens it.
   const worker = openDatabase({
-    ...{ url, poolMax: 4, applicationName: 'intake', fixedPlans: true },
+    url,
+    poolMax: 4,
+    applicationName: 'intake',
+    fixedPlans: true,
     ...options,
   });
   onTestFinished(() => worker.destroy());

@@ -85,7 +85,10 @@ describe('a number that is in no WABA yet and becomes the number of another tena
   const VICTIM_NUMBER = '800000000000999';
   const WAITING_NUMBER = '800000000000888';
   const number = (phoneNumberId: string) => ({
-    ...{ phoneNumberId, displayPhoneNumber: '', verifiedName: '', qualityRating: null },
+    phoneNumberId,
+    displayPhoneNumber: '',
+    verifiedName: '',
+    qualityRating: null,
   });
   const forged = bodyOf(
     `{"id": "${WABA}", "changes": [${[WAITING_NUMBER, VICTIM_NUMBER].map((id) => changeOf(id, id)).join()}]}`,

@@ -288,7 +288,9 @@ async function startBehindProxy() {
   const api = await startTestApi(async (databaseUrl) => {
     proxy = await startPostgresProxy(databaseUrl);
     const ingressDatabase = openDatabase({
-      ...{ url: proxy.url, poolMax: 4, applicationName: 'test-proxy' },
+      url: proxy.url,
+      poolMax: 4,
+      applicationName: 'test-proxy',
       timeouts: INGRESS_TIMEOUTS,
     });
     onTestFinished(() => ingressDatabase.destroy());

@@ -66,7 +66,10 @@ export async function startNumberStack(): Promise<NumberStack> {
   ]);
   const running = workers.map((worker) => worker.run());
   const starter = startWorkflowStarter({
-    ...{ database, client, taskQueue, logger: silentLogger },
+    database,
+    client,
+    taskQueue,
+    logger: silentLogger,
     eventIdHash: testEventIdHash(database),
     kinds: TASK_KINDS,
   });

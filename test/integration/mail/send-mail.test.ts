@@ -22,7 +22,10 @@ beforeEach(async () => {
 afterEach(() => server.close());
 
 const settings = (given: Partial<MailSettings> = {}): MailSettings => ({
-  ...{ smtpUrl: server.url, tls: 'required', caFile: server.caFile, from: FROM },
+  smtpUrl: server.url,
+  tls: 'required',
+  caFile: server.caFile,
+  from: FROM,
   ...given,
 });
 
@@ -38,8 +41,10 @@ describe('over SMTP', () => {
     expect(await makeMailSender(settings()).send(mail())).toMatchObject({ kind: 'sent' });
     const [received] = server.received;
     expect(received).toMatchObject({
-      ...{ from: 'alerts@gateway.example', to: ['asha@store.example'] },
-      ...{ isEncrypted: true, user: MAIL_USER },
+      from: 'alerts@gateway.example',
+      to: ['asha@store.example'],
+      isEncrypted: true,
+      user: MAIL_USER,
     });
     const raw = received?.raw ?? '';
     expect(raw).toMatch(/^From: Heliograph <alerts@gateway\.example>$/m);
@@ -195,7 +200,9 @@ describe('in a workflow', () => {
     await eventually('failed', async () => (await rowOf(id))?.failed, { is: true });
     await expect(resultOf(id)).rejects.toThrow();
     expect(await rowOf(id)).toMatchObject({
-      ...{ attempts: 1, content: null, sent: false },
+      attempts: 1,
+      content: null,
+      sent: false,
       error: expect.stringMatching(/no such mailbox/),
     });
   });

@@ -22,7 +22,10 @@ const asked: string[] = [];
 beforeAll(async () => {
   api.app.server.on('request', ({ url, headers }) => asked.push(`${url} ${headers.authorization}`));
   server = await serveHttp(makeTools([]), {
-    ...{ host: '127.0.0.1', port: 0, allowedHosts: ['mcp.example'], apiUrl: await listen(api.app) },
+    host: '127.0.0.1',
+    port: 0,
+    allowedHosts: ['mcp.example'],
+    apiUrl: await listen(api.app),
     log: (line) => logged.push(line),
   });
 });
@@ -49,9 +52,12 @@ async function post(
 }
 
 const INITIALIZE = JSON.stringify({
-  ...{ jsonrpc: '2.0', id: 1, method: 'initialize' },
+  jsonrpc: '2.0',
+  id: 1,
+  method: 'initialize',
   params: {
-    ...{ protocolVersion: '2025-06-18', capabilities: {} },
+    protocolVersion: '2025-06-18',
+    capabilities: {},
     clientInfo: { name: 'test', version: '1' },
   },
 });
@@ -95,7 +101,9 @@ describe('a key', () => {
   const madeUp = () => `ck_${randomBytes(32).toString('hex')}`;
   const tools = JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'tools/list' });
   const search = JSON.stringify({
-    ...{ jsonrpc: '2.0', id: 1, method: 'tools/call' },
+    jsonrpc: '2.0',
+    id: 1,
+    method: 'tools/call',
     params: { name: 'searchDocs', arguments: { query: 'signature' } },
   });
 

@@ -73,7 +73,11 @@ test('what Graph returns costs no time by the square of its length, in errors an
     response.writeHead(status, { 'content-type': 'application/json' }).end(body);
   });
   const upstream = {
-    ...{ graphUrl, graphVersion: 'v26.0', mediaHosts: ['127.0.0.1'], appSecrets: [], verifyToken: '' },
+    graphUrl,
+    graphVersion: 'v26.0',
+    mediaHosts: ['127.0.0.1'],
+    appSecrets: [],
+    verifyToken: '',
   };
   const graph = openGraphClient({ upstream, mode: 'development' });
   const account = openAccountClient({ upstream });

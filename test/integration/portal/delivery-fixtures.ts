@@ -81,7 +81,10 @@ async function addAttempt(
              cast(:responseHeaders as jsonb), :responseBody, 'host-1')`,
     {
       ...made,
-      ...{ status, errorClass, errorMessage, durationMs },
+      status,
+      errorClass,
+      errorMessage,
+      durationMs,
       firstByteMs: isAnswered ? 39.2 : null,
       responseHeaders: isAnswered ? JSON.stringify(attempt.responseHeaders ?? { server: 'nginx' }) : null,
       responseBody: isAnswered ? Buffer.from(attempt.responseBody ?? 'ok') : null,

@@ -317,7 +317,9 @@ describe('tables', () => {
     const workflowId = `media/${ahead}`;
     const argument = { wabaId: WABA, messageId: String(ahead) };
     await stack.client.workflow.execute('storeInboundMedia', {
-      ...{ taskQueue: queues().deliveries, workflowId, args: [argument] },
+      taskQueue: queues().deliveries,
+      workflowId,
+      args: [argument],
     });
     const keys = () =>
       query<{ key: string; last: string }>(

@@ -19,7 +19,11 @@ export async function publish(
   );
   if (waba === undefined) throw new Error(`WABA ${wabaId} has no number`);
   const events = Array.from({ length: count }, (_, index) => ({
-    ...{ wabaId, ...waba, type, conversationId: null, messageId: null },
+    wabaId,
+    ...waba,
+    type,
+    conversationId: null,
+    messageId: null,
     eventId: `key-${index % keys}`,
     laneKey: `key-${index % keys}`,
     dataJson: `{"n":${index}}`,

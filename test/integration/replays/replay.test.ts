@@ -175,7 +175,9 @@ describe('what an endpoint takes now and never had', () => {
     });
     await ended(replayId);
     expect(await replayOf(tools(), wabaId, replayId)).toMatchObject({
-      ...{ total: 1_200, queued: 1_200, skipped: 0 },
+      total: 1_200,
+      queued: 1_200,
+      skipped: 0,
       outcomes: { delivered: 1_200 },
     });
     expect(await count({ states: ['not_sent'] })).toEqual({});

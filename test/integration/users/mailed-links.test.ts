@@ -25,7 +25,8 @@ async function mailsOf(
     'select id, kind, recipient, content_sealed as sealed from mails order by created_at, id',
   );
   return rows.map(({ id, kind, recipient, sealed }) => ({
-    ...{ kind, recipient },
+    kind,
+    recipient,
     ...JSON.parse(testSecretBox.open(sealed, mailContentPlace(id))),
   }));
 }
@@ -42,7 +43,8 @@ test('an invitation goes to its address and is accepted by the link in the e-mai
   expect(made.isMailed).toBe(true);
   const [mail] = await mailsOf(database);
   expect(mail).toMatchObject({
-    ...{ kind: 'invitation', recipient: 'asha@store.example' },
+    kind: 'invitation',
+    recipient: 'asha@store.example',
     subject: 'Invitation to Fixture Store at Heliograph',
     text: expect.stringContaining('operator command invites you to Fixture Store'),
   });

@@ -76,7 +76,8 @@ test('workers that end and hang because their namespace is gone for minutes are 
   // What hangs keeps its connection.
   onTestFinished(() => connection.close().catch(() => undefined));
   const entries = Object.values(QUEUES).map((taskQueue) => ({
-    ...{ namespace, taskQueue },
+    namespace,
+    taskQueue,
     activities: { nothing: async () => undefined },
   }));
   const logged: string[] = [];

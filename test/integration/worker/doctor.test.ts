@@ -150,7 +150,8 @@ test('warns about a bucket that keeps versions until a lifecycle rule removes th
   const found = async () => ofName(parsed((await doctor(settings, '--json')).stdout), 'object store');
   expect(await found()).toEqual([
     {
-      ...{ name: 'object store', status: 'warn' },
+      name: 'object store',
+      status: 'warn',
       detail: 'the bucket keeps versions, and no lifecycle rule removes noncurrent ones',
       todo: expect.stringContaining('NoncurrentVersionExpiration'),
     },
@@ -158,7 +159,9 @@ test('warns about a bucket that keeps versions until a lifecycle rule removes th
   const rule = (prefix: string) => ({
     Rule: [
       {
-        ...{ ID: 'noncurrent', Status: 'Enabled', Filter: { Prefix: prefix } },
+        ID: 'noncurrent',
+        Status: 'Enabled',
+        Filter: { Prefix: prefix },
         NoncurrentVersionExpiration: { NoncurrentDays: 1 },
       },
     ],

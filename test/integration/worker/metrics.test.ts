@@ -42,15 +42,23 @@ afterEach(async () => {
 });
 
 const PARTS = {
-  ...{ isStopping: false, hasStarted: true, listenerDownMs: 0, hasSchema: true, temporalAwayMs: 0 },
-  ...{ loops: new Map(), deafMs: new Map() },
+  isStopping: false,
+  hasStarted: true,
+  listenerDownMs: 0,
+  hasSchema: true,
+  temporalAwayMs: 0,
+  loops: new Map(),
+  deafMs: new Map(),
 };
 
 function scrapeOf(metrics: WorkerMetrics, database: DatabasePool, inFlight = 0): Scrape {
   const config = loadConfig(testSettings('postgresql://nobody@127.0.0.1/nothing'));
   const watch = { now: () => PARTS };
   return makeWorkerScrape(metrics, {
-    ...{ config, database, pools: [database], watch },
+    config,
+    database,
+    pools: [database],
+    watch,
     loop: { inFlight: () => inFlight },
     runs: { share: new RunShare() },
   });

@@ -24,8 +24,12 @@ import { eventually } from '../../support/webhook-receiver.ts';
 async function firstScrape(database: DatabasePool): Promise<string> {
   const config = loadConfig(testSettings('postgresql://nobody@127.0.0.1/nothing'));
   const now = () => ({
-    ...{ isStopping: false, hasStarted: true, listenerDownMs: 0, temporalAwayMs: 0 },
-    ...{ loops: new Map(), deafMs: new Map() },
+    isStopping: false,
+    hasStarted: true,
+    listenerDownMs: 0,
+    temporalAwayMs: 0,
+    loops: new Map(),
+    deafMs: new Map(),
   });
   const parts = {
     config,

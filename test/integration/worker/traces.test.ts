@@ -62,8 +62,12 @@ async function startCollector() {
 /** Upstream, a tenant with an endpoint that refuses each first attempt, API and worker as processes. */
 async function startProduct(collector: { url: string }) {
   const upstream = await startUpstreamServer({
-    ...{ host: '127.0.0.1', port: 0, appSecret: 'test-app-secret', verifyToken: 'test-verify-token' },
-    ...{ ingressUrl: 'http://127.0.0.1:9', accessToken: TOKEN },
+    host: '127.0.0.1',
+    port: 0,
+    appSecret: 'test-app-secret',
+    verifyToken: 'test-verify-token',
+    ingressUrl: 'http://127.0.0.1:9',
+    accessToken: TOKEN,
   });
   onTestFinished(() => upstream.close());
   const { database, url } = await testDatabase(20);
@@ -122,13 +126,17 @@ test('one trace has all that was done for a message, from the body of upstream t
   );
   const count = (wanted: string) => names().filter((name) => name === wanted).length;
   expect({ ...Object.fromEntries([...new Set(names())].map((name) => [name, count(name)])) }).toMatchObject({
-    ...{ receive: 1, store: 1, intake: 1, publish: 2, attempt: 4, record: 4 },
-    ...{
-      'media download': 1,
-      'activity fetchAndStoreMedia': 1,
-      'activity attemptDelivery': expect.any(Number),
-    },
-    ...{ claim: expect.any(Number), 'start workflow deliverEvent': expect.any(Number) },
+    receive: 1,
+    store: 1,
+    intake: 1,
+    publish: 2,
+    attempt: 4,
+    record: 4,
+    'media download': 1,
+    'activity fetchAndStoreMedia': 1,
+    'activity attemptDelivery': expect.any(Number),
+    claim: expect.any(Number),
+    'start workflow deliverEvent': expect.any(Number),
   });
   const root = spans().find(({ name }) => name === 'receive');
   expect([root?.parentSpanId, root?.service]).toEqual([undefined, 'heliograph-api']);

@@ -121,7 +121,9 @@ async function testEvent(stack: RecordingStack, endpointId: string): Promise<str
   const target = { endpoint: { id: endpointId, url: stack.receiver.url }, tenant: await tenantOf(database) };
   const label = await insertTestEvent(database, WABA, target);
   const tools = {
-    ...{ taskQueue: stack.taskQueue, leaseMs: 4_000, eager: false },
+    taskQueue: stack.taskQueue,
+    leaseMs: 4_000,
+    eager: false,
     publicUrl: 'https://gateway.example',
   };
   const start = deliveryStart(tools, label, { eventIdHash: label.eventId, news: null, held: false });

@@ -41,7 +41,10 @@ export async function startRecordingStack(): Promise<RecordingStack> {
   await seedFixtureAccounts(database);
   const secrets = { appSecret: 'test-app-secret', verifyToken: 'test-verify-token' };
   const upstream = await startUpstreamServer({
-    ...{ ...secrets, host: '127.0.0.1', port: 0, accessToken: ACCESS_TOKEN },
+    ...secrets,
+    host: '127.0.0.1',
+    port: 0,
+    accessToken: ACCESS_TOKEN,
     ingressUrl: 'http://127.0.0.1:9',
   });
   await saveAccessToken(database);

@@ -13,9 +13,14 @@ const KIB = 1024;
 
 /** Grace and waits that no test reaches unless it sets others. */
 const LIMITS: DownloadLimits = {
-  ...{ perFile: 2, perAddress: 3, perTenant: 4, total: 5 },
-  ...{ graceMs: 60_000, minBytesPerSecond: 32 * KIB },
-  ...{ maxWaitMs: 60_000, checkEveryMs: 10 },
+  perFile: 2,
+  perAddress: 3,
+  perTenant: 4,
+  total: 5,
+  graceMs: 60_000,
+  minBytesPerSecond: 32 * KIB,
+  maxWaitMs: 60_000,
+  checkEveryMs: 10,
 };
 
 function sharesWith(limits: Partial<DownloadLimits> = {}) {

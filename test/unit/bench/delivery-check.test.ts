@@ -7,14 +7,12 @@ const TARGET = { wabaId: '1', phoneNumberId: '2' };
 
 function plan(over: Partial<RunPlan> = {}): RunPlan {
   return {
-    ...{
-      run: RUN,
-      body: 'message',
-      count: 3,
-      ratePerSecond: 10,
-      concurrency: 1,
-      targets: [TARGET],
-    },
+    run: RUN,
+    body: 'message',
+    count: 3,
+    ratePerSecond: 10,
+    concurrency: 1,
+    targets: [TARGET],
     ...over,
   };
 }
@@ -26,8 +24,14 @@ function arrival(n: number, over: Partial<Arrival> = {}): Arrival {
   webhooks += 1;
   const eventId = eventIdOf(RUN, n);
   return {
-    ...{ endpoint: 0, webhookId: `w${webhooks}`, eventId, status: '', sequence: 1, attempt: 1 },
-    ...{ arrivedMs: n, accepted: true },
+    endpoint: 0,
+    webhookId: `w${webhooks}`,
+    eventId,
+    status: '',
+    sequence: 1,
+    attempt: 1,
+    arrivedMs: n,
+    accepted: true,
     ...over,
   };
 }
@@ -84,7 +88,9 @@ describe('the check of what arrived', () => {
     const arrivals = [sent, status('delivered', 2), status('read', 3), sent];
     const statuses = plan({ body: 'statuses', count: 1 });
     expect(checkDeliveries(statuses, allAcknowledged(1), arrivals)).toMatchObject({
-      ...{ missing: 0, duplicates: 1, orderViolations: 0 },
+      missing: 0,
+      duplicates: 1,
+      orderViolations: 0,
     });
   });
 
@@ -107,7 +113,10 @@ describe('the check of what arrived', () => {
     const one = plan({ count: 1 });
     expect(checkDeliveries(one, allAcknowledged(1), [refused]).missing).toBe(1);
     expect(checkDeliveries(one, allAcknowledged(1), [refused, retried])).toMatchObject({
-      ...{ missing: 0, duplicates: 0, retriedAfterMs: [5_000], first: [{ n: 0, arrivedMs: 5_010 }] },
+      missing: 0,
+      duplicates: 0,
+      retriedAfterMs: [5_000],
+      first: [{ n: 0, arrivedMs: 5_010 }],
     });
   });
 });

@@ -5,16 +5,12 @@ import { dueAtMs, dueCount } from '../../../bench/driver/schedule.ts';
 import type { RunPlan } from '../../../bench/run-plan.ts';
 
 const plan = (over: Partial<RunPlan>): RunPlan => ({
-  ...{
-    run: 1,
-    body: 'message',
-    count: 20,
-    leadIn: 0,
-    ratePerSecond: 100,
-    concurrency: 4,
-    targets: [],
-    bad: null,
-  },
+  run: 1,
+  body: 'message',
+  count: 20,
+  ratePerSecond: 100,
+  concurrency: 4,
+  targets: [],
   ...over,
 });
 

@@ -15,9 +15,15 @@ const DONE = { fault, startMs: 10_000, healedMs: 30_000, endMs: 40_000 };
 function recovery(sent: readonly (readonly [sentMs: number, takenAfterMs: number | null])[]) {
   const bodies = sent.map(
     ([firstSentMs], n): SentBody => ({
-      ...{ wabaId: accounts[0]?.wabaId ?? '', events: messageStatus(`m${n}`, 'sent').events },
-      ...{ bytes: Buffer.alloc(0), firstSentTick: n, firstSentMs, tries: 1, repeated: false },
-      ...{ acknowledgedTick: n, acknowledgedMs: firstSentMs },
+      wabaId: accounts[0]?.wabaId ?? '',
+      events: messageStatus(`m${n}`, 'sent').events,
+      bytes: Buffer.alloc(0),
+      firstSentTick: n,
+      firstSentMs,
+      tries: 1,
+      repeated: false,
+      acknowledgedTick: n,
+      acknowledgedMs: firstSentMs,
     }),
   );
   const arrivals = sent.flatMap(([sentMs, afterMs], n) => {
@@ -38,7 +44,10 @@ test('traffic that takes no longer than usual was never away', () => {
       [39_000, 2_900],
     ]),
   ).toEqual({
-    ...{ events: 2, backMs: 0, slowestMs: 2_900, late: [] },
+    events: 2,
+    backMs: 0,
+    slowestMs: 2_900,
+    late: [],
   });
 });
 
@@ -60,6 +69,7 @@ test('what never arrives keeps it away', () => {
       [38_000, null],
     ]),
   ).toMatchObject({
-    ...{ backMs: 28_000, slowestMs: Number.POSITIVE_INFINITY },
+    backMs: 28_000,
+    slowestMs: Number.POSITIVE_INFINITY,
   });
 });

@@ -21,8 +21,10 @@ test('the tenants of another checkout are stored by its own code, which knows it
     writeFileSync(join(checkout, 'src', path), code);
   }
   const installation = {
-    ...{ database: null as never, secretBox: null as never },
-    ...{ databaseUrl: 'postgresql://bench', checkout },
+    database: null as never,
+    secretBox: null as never,
+    databaseUrl: 'postgresql://bench',
+    checkout,
   };
   const [target, ...others] = await seedTargets(installation, 5, ['http://127.0.0.1:1']);
   expect([target, others]).toEqual([

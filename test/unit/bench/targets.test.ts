@@ -5,12 +5,32 @@ import { judgeTargets } from '../../../bench/report/targets.ts';
 function figures(scenario: string, latencyMs: { p50: number; p95: number }, eventsPerSecond = 0): Figures {
   const percentiles = { ...latencyMs, p99: latencyMs.p95, max: latencyMs.p95 };
   return {
-    ...{ scenario, endpoints: 1, ratePerSecond: 200, bodies: 1, events: 1, latencyMs: percentiles },
-    ...{ worstSecondP95Ms: 0, retriedAfterMs: percentiles, acknowledgementMs: percentiles },
-    ...{ sendLagMs: percentiles, eventsPerSecond, bodiesPerSecond: 0, backlog: 0, missing: 0 },
-    ...{ duplicates: 0, retriedDuplicates: 0, orderViolations: 0, notAcknowledged: 0, answers: {} },
-    ...{ cpuMsPerEvent: {}, othersCpuShare: 0, productAtRestMib: 0, productPeakMib: 0, rssPeakMib: {} },
-    ...{ postgresPssMib: 0, notes: [] },
+    scenario,
+    endpoints: 1,
+    ratePerSecond: 200,
+    bodies: 1,
+    events: 1,
+    latencyMs: percentiles,
+    worstSecondP95Ms: 0,
+    retriedAfterMs: percentiles,
+    acknowledgementMs: percentiles,
+    sendLagMs: percentiles,
+    eventsPerSecond,
+    bodiesPerSecond: 0,
+    backlog: 0,
+    missing: 0,
+    duplicates: 0,
+    retriedDuplicates: 0,
+    orderViolations: 0,
+    notAcknowledged: 0,
+    answers: {},
+    cpuMsPerEvent: {},
+    othersCpuShare: 0,
+    productAtRestMib: 0,
+    productPeakMib: 0,
+    rssPeakMib: {},
+    postgresPssMib: 0,
+    notes: [],
   };
 }
 
@@ -22,8 +42,10 @@ test('a target is judged once all scenarios that it takes have run', () => {
   ]);
   const many = figures('message-200-x100', { p50: 3, p95: 7.2 });
   expect(judgeTargets([single, many]).at(-1)).toEqual({
-    ...{ about: 'message-200 over 100 endpoints: p95 beside that of one', wanted: 'at most 1.2 times' },
-    ...{ measured: '1.20 times', isMet: true },
+    about: 'message-200 over 100 endpoints: p95 beside that of one',
+    wanted: 'at most 1.2 times',
+    measured: '1.20 times',
+    isMet: true,
   });
 });
 

@@ -121,7 +121,11 @@ describe('send without --from', () => {
 describe('deliveries', () => {
   const attempt = { attempt: 1, startedAt: 'then', durationMs: 1, statusCode: 200, error: null };
   const delivery = (id: string, endpointId: string, state: string) => ({
-    ...{ id, endpointId, state, nextAttemptAt: null, attempts: [attempt] },
+    id,
+    endpointId,
+    state,
+    nextAttemptAt: null,
+    attempts: [attempt],
   });
   const responses = {
     '/api/external/events': { data: [{ id: 'evt_1' }], ...LIST },
@@ -194,7 +198,9 @@ describe('the secret', () => {
       writeFileSync(file, `${SECRET}\n`);
       const given = { '--secret-file': [way, file], '--secret': [way, SECRET] }[way] ?? [];
       const env = {
-        ...{ HELIOGRAPH_URL: service.url, HELIOGRAPH_API_KEY: KEY, HELIOGRAPH_CONFIG_DIR: profile },
+        HELIOGRAPH_URL: service.url,
+        HELIOGRAPH_API_KEY: KEY,
+        HELIOGRAPH_CONFIG_DIR: profile,
         ...(way === 'HELIOGRAPH_WEBHOOK_SECRET' && { HELIOGRAPH_WEBHOOK_SECRET: SECRET }),
       };
       const args = ['listen', '--forward-to', hooks.url, '--idle-exit', '2', ...given];

@@ -13,20 +13,30 @@ const EVIL = 'a\u001b[2Jb\u009b2Jc\u009d0;title\u009cd\u001b]0;t\u0007e\u001b[31
 const OBEYED = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f]/;
 
 const delivery = {
-  ...{ id: EVIL, endpointId: EVIL, state: EVIL, nextAttemptAt: EVIL },
+  id: EVIL,
+  endpointId: EVIL,
+  state: EVIL,
+  nextAttemptAt: EVIL,
   attempts: [
     { attempt: 1, startedAt: EVIL, durationMs: 1, statusCode: null, error: { class: 'x', message: EVIL } },
   ],
 };
 const event = {
-  ...{ id: EVIL, eventType: EVIL, eventId: EVIL, sequence: 1, createdAt: EVIL, occurredAt: EVIL },
-  ...{ deliverySummary: { pending: 1, delivered: 0, failed: 0, dropped: 0 }, deliveries: [delivery] },
+  id: EVIL,
+  eventType: EVIL,
+  eventId: EVIL,
+  sequence: 1,
+  createdAt: EVIL,
+  occurredAt: EVIL,
+  deliverySummary: { pending: 1, delivered: 0, failed: 0, dropped: 0 },
+  deliveries: [delivery],
   body: { data: { message: { text: { body: EVIL } } } },
 };
 const conversation = { phoneNumberId: '1' };
 const RESPONSES = {
   '/me': {
-    ...{ businessName: EVIL, wabaId: EVIL },
+    businessName: EVIL,
+    wabaId: EVIL,
     phoneNumbers: [
       { phoneNumberId: '1', displayPhoneNumber: EVIL },
       { phoneNumberId: '2', displayPhoneNumber: EVIL },
@@ -54,12 +64,18 @@ const RESPONSES = {
         description: EVIL,
       },
     ],
-    ...{ hasMore: false, nextCursor: null },
+    hasMore: false,
+    nextCursor: null,
   },
   '/api/external/conversations/search': { data: [conversation], hasMore: false, nextCursor: null },
   '/api/external/messages': { state: EVIL, serviceMessageId: EVIL, metaMessageId: EVIL, advice: EVIL },
   '/api/external/webhook-endpoints/1/test': {
-    ...{ state: EVIL, eventId: EVIL, id: EVIL, statusCode: null, error: EVIL, durationMs: 1 },
+    state: EVIL,
+    eventId: EVIL,
+    id: EVIL,
+    statusCode: null,
+    error: EVIL,
+    durationMs: 1,
   },
 };
 

@@ -22,19 +22,24 @@ async function receiver(answerMs: () => number) {
 }
 
 const eventOf = (n: number, eventId: string) => ({
-  ...{ id: `evt_${n}`, eventType: 'status', eventId, phoneNumberId: null, sequence: n },
-  ...{
-    createdAt: '2026-11-21T09:30:00.120Z',
-    occurredAt: null,
-    body: Buffer.from(JSON.stringify({ n, eventId })),
-  },
+  id: `evt_${n}`,
+  eventType: 'status',
+  eventId,
+  phoneNumberId: null,
+  sequence: n,
+  createdAt: '2026-11-21T09:30:00.120Z',
+  occurredAt: null,
+  body: Buffer.from(JSON.stringify({ n, eventId })),
 });
 
 test('1,500 events of 40 lanes arrive once each, in order per lane, and cursors settle in their order', async () => {
   const { url, bodies } = await receiver(() => Math.random() * 5);
   const cursors: number[] = [];
   const forwarder = makeForwarder({
-    ...{ url, secret: SECRET, timeoutMs: 5_000, maxRefusedMs: 0 },
+    url,
+    secret: SECRET,
+    timeoutMs: 5_000,
+    maxRefusedMs: 0,
     onForwarded: () => {},
     onSettled: (cursor) => cursors.push(Number(cursor)),
   });

@@ -30,8 +30,13 @@ async function portOf(server: Server): Promise<number> {
 
 const eventOf = (n: number, createdAt: string, filling: string) =>
   JSON.stringify({
-    ...{ id: `evt_${String(n).padStart(32, '0')}`, eventType: 'message', eventId: `wamid.${n % 50}` },
-    ...{ phoneNumberId: '800000000000111', sequence: n, createdAt, occurredAt: createdAt },
+    id: `evt_${String(n).padStart(32, '0')}`,
+    eventType: 'message',
+    eventId: `wamid.${n % 50}`,
+    phoneNumberId: '800000000000111',
+    sequence: n,
+    createdAt,
+    occurredAt: createdAt,
     body: { n, filling },
   });
 

@@ -159,7 +159,8 @@ describe('whoever sends it, a verifier throws what it documents', () => {
         body: Buffer.from(body),
       });
       const given = {
-        ...{ 'webhook-id': 'evt_1', 'webhook-timestamp': String(timestampSeconds) },
+        'webhook-id': 'evt_1',
+        'webhook-timestamp': String(timestampSeconds),
         'webhook-signature': list,
       };
       expect(() => verifyWebhook(body, given, SECRET)).toThrow(WebhookVerificationError);

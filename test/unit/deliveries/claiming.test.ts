@@ -36,8 +36,12 @@ test('walks that take long are made a tenth of the time; in between, what is new
 
 test('endpoints whose rate limit allows nothing are not looked at until it does', async () => {
   const rows = Array.from({ length: 5_000 }, (_, n) => ({
-    ...{ endpointId: String(n + 1), replay: false, position: String(n + 1), isOpen: true },
-    ...{ maxInFlight: null, ratePerSecond: 1 },
+    endpointId: String(n + 1),
+    replay: false,
+    position: String(n + 1),
+    isOpen: true,
+    maxInFlight: null,
+    ratePerSecond: 1,
   }));
   let pages = rows;
   const raw = async (text: string) => {
@@ -77,8 +81,12 @@ test('endpoints whose rate limit allows nothing are not looked at until it does'
 
 test('an endpoint with more than it may have keeps its turn behind those that got nothing', async () => {
   const rows = ['1', '2', '3'].map((endpointId) => ({
-    ...{ endpointId, replay: false, position: endpointId, isOpen: true },
-    ...{ maxInFlight: null, ratePerSecond: null },
+    endpointId,
+    replay: false,
+    position: endpointId,
+    isOpen: true,
+    maxInFlight: null,
+    ratePerSecond: null,
   }));
   const raw = async (text: string) => ({ rows: text.includes('recursive') ? rows : [] });
   const finder = new DueFinder({

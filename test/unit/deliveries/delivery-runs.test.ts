@@ -5,15 +5,24 @@ import type { WorkflowMode } from '../../../src/engine/queue/claim.ts';
 
 const DELIVERED: AttemptOutcome = { state: 'delivered', statusCode: 200, attempt: 1 };
 const failing = (run: 'room' | 'extra' | null): AttemptOutcome => ({
-  ...{ state: 'retrying', reason: 'the endpoint returned 500', attempt: 1, delayMs: 60_000 },
-  ...{ isExtra: false, run },
+  state: 'retrying',
+  reason: 'the endpoint returned 500',
+  attempt: 1,
+  delayMs: 60_000,
+  isExtra: false,
+  run,
 });
 
 function label(n = 1) {
   return {
-    ...{ deliveryId: `00000000-0000-7000-8000-00000000000${n}`, deliveryDay: '2026-11-22', endpointId: '7' },
-    ...{ endpointUrl: 'https://receiver.example', wabaId: '1', tenantId: '3' },
-    ...{ eventType: 'message', eventId: `wamid.${n}` },
+    deliveryId: `00000000-0000-7000-8000-00000000000${n}`,
+    deliveryDay: '2026-11-22',
+    endpointId: '7',
+    endpointUrl: 'https://receiver.example',
+    wabaId: '1',
+    tenantId: '3',
+    eventType: 'message',
+    eventId: `wamid.${n}`,
   };
 }
 

@@ -16,7 +16,8 @@ function healthAt(startMs = 1_790_000_040_000) {
     return { deliveryId: `delivery-${deliveries}`, isRepetition: false, durationMs: 10 };
   };
   return {
-    ...{ health, first },
+    health,
+    first,
     wait: (ms: number) => {
       nowMs += ms;
     },

@@ -15,7 +15,10 @@ const eventOf = (
 ) =>
   Buffer.from(
     serializeEvent({
-      ...{ eventType: type as EventType, userId: '1', ...ids, dataJson },
+      eventType: type as EventType,
+      userId: '1',
+      ...ids,
+      dataJson,
       occurredAt: new Date('2026-11-21T09:30:00.210Z'),
     }),
   );

@@ -69,7 +69,8 @@ describe('images of registries', () => {
 test('a release is refused while an image is not pinned', () => {
   const unpinned = FILES.filter((path) => unpinnedIn(repositoryFile(path)).length > 0);
   const { status, stderr } = spawnSync(process.execPath, ['scripts/pin-images.ts', '--check'], {
-    ...{ cwd: ROOT, encoding: 'utf8' },
+    cwd: ROOT,
+    encoding: 'utf8',
   });
   expect(status).toBe(unpinned.length === 0 ? 0 : 1);
   for (const path of unpinned) expect(stderr).toContain(`${path} names images without a digest`);

@@ -12,18 +12,34 @@ const GAPS = [{ fromMs: 10, toMs: 20 }];
 
 function body(status: string, atMs: number): SentBody {
   return {
-    ...{ wabaId, events: messageStatus('m1', status).events, bytes: Buffer.alloc(0) },
-    ...{ firstSentTick: atMs, firstSentMs: atMs, tries: 1, repeated: false },
-    ...{ acknowledgedTick: atMs + 0.1, acknowledgedMs: atMs + 0.1 },
+    wabaId,
+    events: messageStatus('m1', status).events,
+    bytes: Buffer.alloc(0),
+    firstSentTick: atMs,
+    firstSentMs: atMs,
+    tries: 1,
+    repeated: false,
+    acknowledgedTick: atMs + 0.1,
+    acknowledgedMs: atMs + 0.1,
   };
 }
 
 function arrival(status: string, sequence: number, atMs: number) {
   const names = { eventId: `m1_${status}`, identity: `status m1 ${status}`, key: 'status m1' };
   return {
-    ...{ n: atMs, endpoint: 0, webhookId: `evt_${status}`, deliveryId: '1', sequence, attempt: 1 },
-    ...{ bodyHash: status, content: { wabaId, eventType: 'status', ...names }, answer: 'ok' as const },
-    ...{ arrivedTick: atMs, arrivedMs: atMs, answeredTick: atMs + 0.1, answeredMs: atMs + 0.1 },
+    n: atMs,
+    endpoint: 0,
+    webhookId: `evt_${status}`,
+    deliveryId: '1',
+    sequence,
+    attempt: 1,
+    bodyHash: status,
+    content: { wabaId, eventType: 'status', ...names },
+    answer: 'ok' as const,
+    arrivedTick: atMs,
+    arrivedMs: atMs,
+    answeredTick: atMs + 0.1,
+    answeredMs: atMs + 0.1,
     accepted: true,
   };
 }

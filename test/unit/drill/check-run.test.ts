@@ -39,8 +39,11 @@ function arrival(
     attempt: 1,
     bodyHash: `hash of ${status}`,
     content: {
-      ...{ wabaId, eventType: 'status', eventId: `m1_${status}` },
-      ...{ identity: `status m1 ${status}`, key: 'status m1' },
+      wabaId,
+      eventType: 'status',
+      eventId: `m1_${status}`,
+      identity: `status m1 ${status}`,
+      key: 'status m1',
     },
     answer: accepted ? 'ok' : 'error',
     arrivedTick: tick,

@@ -55,30 +55,39 @@ const DEFAULTS = {
 
 const ENDPOINT = {
   ...Object.fromEntries(settingsOf().map(([name, { fallback }]) => [name, fallback])),
-  ...{ id: '3', wabaId: '900000000000101', url: 'https://shop.example/hook', version: 1 },
-  ...{ customHeaderNames: [], wantedOrderScope: null, mode: 'open', modeReason: null, probeFailures: 0 },
-  ...{
-    failingSince: null,
-    nextProbeAt: null,
-    previousSecretExpiresAt: null,
-    publicKeys: [],
-    clientCertificate: null,
-  },
-  ...{ modeChangedAt: new Date(0), createdAt: new Date(0), updatedAt: new Date(0) },
+  id: '3',
+  wabaId: '900000000000101',
+  url: 'https://shop.example/hook',
+  version: 1,
+  customHeaderNames: [],
+  wantedOrderScope: null,
+  mode: 'open',
+  modeReason: null,
+  probeFailures: 0,
+  failingSince: null,
+  nextProbeAt: null,
+  previousSecretExpiresAt: null,
+  publicKeys: [],
+  clientCertificate: null,
+  modeChangedAt: new Date(0),
+  createdAt: new Date(0),
+  updatedAt: new Date(0),
   waiting: { count: 0 },
 } as unknown as EndpointStatus;
 
 const formOf = (endpoint: EndpointView) =>
   endpointForm({
-    ...{
-      viewer: { csrfToken: 't' } as never,
-      action: '/a',
-      label: 'Save',
-      cancelHref: '/c',
-      checkHref: '/k',
-    },
+    viewer: { csrfToken: 't' } as never,
+    action: '/a',
+    label: 'Save',
+    cancelHref: '/c',
+    checkHref: '/k',
     phoneNumbers: [{ phoneNumberId: '800000000000111', displayPhoneNumber: '+1' }],
-    ...{ values: valuesOf(endpoint), headerNames: [], defaults: DEFAULTS, error: null, urlCheck: '' },
+    values: valuesOf(endpoint),
+    headerNames: [],
+    defaults: DEFAULTS,
+    error: null,
+    urlCheck: '',
   }).toString();
 
 /** Runs a function of the store and returns the statement that it made, with its parameters. */

@@ -110,20 +110,18 @@ const KEYS = parseEncryptionKeys(`k1:${Buffer.alloc(32, 1).toString('base64')}`)
 const OTHER_KEYS = parseEncryptionKeys(`k2:${Buffer.alloc(32, 2).toString('base64')}`);
 
 const REPORT: ErasureReport = {
-  ...{
-    version: 1,
-    erasureId: '7',
-    kind: 'customer',
-    subjectId: '311',
-    wabaId: '900000000000101',
-    tenantId: '3',
-  },
-  ...{
-    requestedBy: 'API key 3',
-    requestedAt: '2026-11-21T09:30:00.000Z',
-    startedAt: '2026-11-21T09:30:00.350Z',
-  },
-  ...{ finishedAt: '2026-11-21T09:30:04.120Z', counts: { messages: 12, events: 31 }, refused: {} },
+  version: 1,
+  erasureId: '7',
+  kind: 'customer',
+  subjectId: '311',
+  wabaId: '900000000000101',
+  tenantId: '3',
+  requestedBy: 'API key 3',
+  requestedAt: '2026-11-21T09:30:00.000Z',
+  startedAt: '2026-11-21T09:30:00.350Z',
+  finishedAt: '2026-11-21T09:30:04.120Z',
+  counts: { messages: 12, events: 31 },
+  refused: {},
 };
 
 test('a report is valid as it was signed, by whom the settings know, and no other way', () => {

@@ -23,7 +23,9 @@ test('what failed upstream changes nothing', () => {
     read({ ...about, type: 'group_create', errors }, { ...about, type: 'group_delete', errors }),
   ).toEqual([]);
   const settings = {
-    ...{ ...about, type: 'group_settings_update', errors },
+    ...about,
+    type: 'group_settings_update',
+    errors,
     group_subject: { text: 'New', update_successful: true },
     group_description: { text: 'Refused', update_successful: false },
   };

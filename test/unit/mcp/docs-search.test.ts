@@ -34,7 +34,8 @@ describe('searchDocs', () => {
   test('the words of a passage are counted once, however often it is asked for', () => {
     let reads = 0;
     const passage = {
-      ...{ document: 'a.md', headings: 'A' },
+      document: 'a.md',
+      headings: 'A',
       get text() {
         reads += 1;
         return 'signature of a webhook';

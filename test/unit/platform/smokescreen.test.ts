@@ -45,7 +45,9 @@ describe.skipIf(!isThere)('through Smokescreen', () => {
     await new Promise<void>((resolve) => server.close(() => resolve()));
     await new Promise<void>((resolve) => server.listen(receiver.port, '127.0.0.2', resolve));
     const sender = testSender({
-      ...{ ca: receiver.ca, route: makeProxyRoute(proxy()), resolve: async () => ['127.0.0.2'] },
+      ca: receiver.ca,
+      route: makeProxyRoute(proxy()),
+      resolve: async () => ['127.0.0.2'],
     });
     const result = await sender.send(request(`https://${name}:${receiver.port}/`));
     expect(result).toMatchObject({ statusCode: 200, remoteAddress: '127.0.0.2' });

@@ -5,7 +5,11 @@ const MINUTE_MS = 60_000;
 const loop = (turnMs: number) => ({ turnMs, sinceTurnMs: turnMs, failingMs: 0 });
 
 const WELL: WorkerParts = {
-  ...{ isStopping: false, hasStarted: true, listenerDownMs: 0, hasSchema: true, temporalAwayMs: 0 },
+  isStopping: false,
+  hasStarted: true,
+  listenerDownMs: 0,
+  hasSchema: true,
+  temporalAwayMs: 0,
   loops: new Map([
     ['intake', loop(10)],
     ['housekeeping', loop(0)],

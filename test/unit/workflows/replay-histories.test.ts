@@ -70,9 +70,12 @@ describe('recorded histories', () => {
     Object.assign(started ?? {}, { suggestContinueAsNew: true });
     const { eventId: workflowTaskCompletedEventId, eventTime } = events[end] ?? {};
     const renewed = {
-      ...{ eventId: String(end + 2), eventTime, eventType: 'EVENT_TYPE_WORKFLOW_EXECUTION_CONTINUED_AS_NEW' },
+      eventId: String(end + 2),
+      eventTime,
+      eventType: 'EVENT_TYPE_WORKFLOW_EXECUTION_CONTINUED_AS_NEW',
       workflowExecutionContinuedAsNewEventAttributes: {
-        ...{ newExecutionRunId: 'b1946ac9-2492-4d23-b47c-9b5a3e4c8f01', workflowTaskCompletedEventId },
+        newExecutionRunId: 'b1946ac9-2492-4d23-b47c-9b5a3e4c8f01',
+        workflowTaskCompletedEventId,
         workflowType: { name: 'endpointTrouble' },
       },
     };

@@ -48,7 +48,9 @@ const OPERATORS_ELSEWHERE = {
 function startPage(app: PortalApp, context: PortalContext): void {
   const { database } = context;
   viewPage(app, context, {
-    ...{ path: '/portal', access: PAGES.signedIn, active: '' },
+    path: '/portal',
+    access: PAGES.signedIn,
+    active: '',
     view: async ({ viewer }) => {
       if (isOperatorElsewhere(viewer)) return OPERATORS_ELSEWHERE;
       if (viewer.tenantId === null) return '/portal/operator/health';

@@ -47,7 +47,10 @@ export function requireFreshProof(scope: PortalApp, context: PortalContext, tool
 function confirmPages(app: PortalApp, context: PortalContext, tools: ProofTools): void {
   const access = { ...PAGES.signedIn, beforeSecondFactor: true } as const;
   viewPage(app, context, {
-    ...{ path: PATH, access, active: '', query: ['next'] },
+    path: PATH,
+    access,
+    active: '',
+    query: ['next'],
     view: (visit) => {
       const next = localPath(visit.query('next'));
       if (visit.viewer.isProofFresh) return next;
@@ -55,12 +58,16 @@ function confirmPages(app: PortalApp, context: PortalContext, tools: ProofTools)
     },
   });
   action(app, context, {
-    ...{ path: PATH, access, fields: { next: formLine(4_096) } },
+    path: PATH,
+    access,
+    fields: { next: formLine(4_096) },
     needsAll: true,
     act: async (_, given) => localPath(given.text('next')),
   });
   viewPage(app, context, {
-    ...{ path: CONFIRMED, access, active: '' },
+    path: CONFIRMED,
+    access,
+    active: '',
     view: () => ({
       title: 'Confirmed',
       body: html`<p>Your identity provider has confirmed who you are. Close this tab, and continue in the one that you came from.</p>`,

@@ -22,12 +22,16 @@ import { html, type Markup } from '../markup.ts';
 import type { PortalApp, PortalContext } from '../portal-app.ts';
 
 const OF_TENANT = {
-  ...{ path: '/portal/w/:wabaId/data', access: PAGES.admin, active: 'data' },
+  path: '/portal/w/:wabaId/data',
+  access: PAGES.admin,
+  active: 'data',
   seenBy: PAGES.member,
   load: async (visit: Visit) => await policyOf(visit, visit.waba.tenantId, null),
 };
 const OF_OPERATOR = {
-  ...{ path: '/portal/operator/tenants/:id/data', access: PAGES.operator, active: 'operator/tenants' },
+  path: '/portal/operator/tenants/:id/data',
+  access: PAGES.operator,
+  active: 'operator/tenants',
   load: async (visit: Visit) => {
     const tenant = await findTenant(visit.context.database, visit.id);
     if (tenant === null) throw pageNotFound();
@@ -43,7 +47,9 @@ const OF_OPERATOR = {
 export function policyPages(app: PortalApp, context: PortalContext): void {
   for (const place of [OF_TENANT, OF_OPERATOR])
     formPage(app, context, {
-      ...{ ...place, title: 'Data and storage', lead: 'What is kept, for how long, and how much.' },
+      ...place,
+      title: 'Data and storage',
+      lead: 'What is kept, for how long, and how much.',
       done: { saved: 'The values are saved.' },
       above: ({ own, defaults, usage }) =>
         html`${usageView(usage, effectivePolicy(own, defaults))}${inForce(own, defaults)}`,
@@ -64,7 +70,9 @@ type Subject = Awaited<ReturnType<typeof policyOf>>;
 async function policyOf({ context, viewer }: Visit, tenantId: string, businessName: string | null) {
   const isOperator = viewer.role === 'operator';
   return {
-    ...{ tenantId, businessName, defaults: policyDefaults(context.config) },
+    tenantId,
+    businessName,
+    defaults: policyDefaults(context.config),
     own: await readTenantPolicy(context.database, tenantId),
     usage: await readTenantUsage(context.database, tenantId),
     settable: POLICY_NAMES.filter((name) => isOperator || POLICY_VALUES[name].by === 'tenant'),
@@ -74,7 +82,10 @@ async function policyOf({ context, viewer }: Visit, tenantId: string, businessNa
 function policyField(name: PolicyName): FormField<PolicyName, Subject> {
   const { label, about, unit, minimum, maximum } = POLICY_VALUES[name];
   return {
-    ...{ name, type: 'number', label: `${label}, in ${unit}`, limit: 20 },
+    name,
+    type: 'number',
+    label: `${label}, in ${unit}`,
+    limit: 20,
     isShown: ({ settable }) => settable.includes(name),
     hint: ({ defaults }) => {
       const bound = defaults[name] === 0 ? maximum : Math.min(maximum, defaults[name]);

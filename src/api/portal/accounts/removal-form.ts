@@ -16,7 +16,10 @@ export function removal<Subject extends { id: string }>(
   { remove, ...page }: Removal<Subject>,
 ): Form<'confirm', Subject> {
   return formPage(app, context, {
-    ...{ ...page, isPart: true, look: 'danger', button: 'Remove' },
+    ...page,
+    isPart: true,
+    look: 'danger',
+    button: 'Remove',
     fields: [
       {
         name: 'confirm',

@@ -34,7 +34,11 @@ const NAME = { name: 'name', label: 'Business name', required: true, maxLength: 
 
 export function tenantPages(app: PortalApp, context: PortalContext): void {
   const show = listPage(app, context, {
-    ...{ ...PLACE, path: PATH, title: 'Tenants', done: DONE, pageSize: 50 },
+    ...PLACE,
+    path: PATH,
+    title: 'Tenants',
+    done: DONE,
+    pageSize: 50,
     lead: 'A tenant is a business with its users, WABAs and keys.',
     columns: [
       {
@@ -84,7 +88,10 @@ function tenantPage(app: PortalApp, context: PortalContext): void {
   const part = { ...PLACE, isPart: true, load: tenantOf, trail };
   const adding = addWabaPage(app, context, { ...part, path: `${ONE}/wabas` });
   const renaming = formPage(app, context, {
-    ...{ ...part, path: `${ONE}/rename`, title: 'Rename the tenant', fields: [NAME] },
+    ...part,
+    path: `${ONE}/rename`,
+    title: 'Rename the tenant',
+    fields: [NAME],
     values: ({ name }) => ({ name }),
     button: 'Rename the tenant',
     fieldOf: () => NAME.name,
@@ -94,14 +101,17 @@ function tenantPage(app: PortalApp, context: PortalContext): void {
     },
   });
   const removing = removal(app, context, {
-    ...{ ...part, path: `${ONE}/remove`, title: 'Remove the tenant' },
+    ...part,
+    path: `${ONE}/remove`,
+    title: 'Remove the tenant',
     remove: async ({ tools, id }) => {
       await removeTenant(tools, id);
       return `${PATH}?done=removed`;
     },
   });
   viewPage(app, context, {
-    ...{ ...PLACE, path: ONE },
+    ...PLACE,
+    path: ONE,
     view: async (visit) => {
       const subject = await tenantOf(visit);
       return {

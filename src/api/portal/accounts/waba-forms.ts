@@ -28,7 +28,9 @@ export function addWabaPage<Subject>(
   page: AddPage<Subject>,
 ): Form<'wabaId' | 'accessToken', Subject> {
   return formPage(app, context, {
-    ...{ ...page, title: 'Add a WABA', button: 'Check and add the WABA' },
+    ...page,
+    title: 'Add a WABA',
+    button: 'Check and add the WABA',
     fields: [
       {
         name: 'wabaId',

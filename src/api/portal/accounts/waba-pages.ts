@@ -39,14 +39,17 @@ export function wabaPages(app: PortalApp, context: PortalContext): void {
   viewPage(app, context, { ...PLACE, path: PATH, view });
   wabaSetUpPage(app, context);
   formAction(app, context, {
-    ...{ ...PLACE, form: TOKEN_FORM },
+    ...PLACE,
+    form: TOKEN_FORM,
     show: async (visit, refused) =>
       refused.values.text('from') === 'set-up'
         ? await setUpView(visit.on(`${PATH}/set-up`), refused)
         : await view(visit.on(PATH), refused),
   });
   formAction(app, context, {
-    ...{ access: PLACE.access, form: PACE, load: loadPaces },
+    access: PLACE.access,
+    form: PACE,
+    load: loadPaces,
     show: async (visit, { error }) => {
       if (error.code === 'unknown_phone_number') throw pageNotFound();
       return `${visit.at(PATH)}?done=no-pace`;
@@ -66,7 +69,8 @@ function wabaTrail({ waba }: Visit) {
 
 function wabaForms(app: PortalApp, context: PortalContext) {
   const part = {
-    ...{ ...PLACE, isPart: true },
+    ...PLACE,
+    isPart: true,
     load: async ({ waba }: Visit) => ({
       id: waba.wabaId,
       ...(await webhookTargets(context.database, waba.wabaId)),
@@ -79,14 +83,22 @@ function wabaForms(app: PortalApp, context: PortalContext) {
   return {
     load: part.load,
     targets: formPage(app, context, {
-      ...{ ...part, path: `${PATH}/targets`, title: 'Targets of webhooks and alerts' },
+      ...part,
+      path: `${PATH}/targets`,
+      title: 'Targets of webhooks and alerts',
       fields: [
         {
-          ...{ name: 'allow', label: 'Only to', widget: 'lines', rows: 3 },
+          name: 'allow',
+          label: 'Only to',
+          widget: 'lines',
+          rows: 3,
           hint: 'One per line: host, *.domain, IP or CIDR, optionally with :port. Empty: anywhere that the installation allows.',
         },
         {
-          ...{ name: 'deny', label: 'Not to', widget: 'lines', rows: 3 },
+          name: 'deny',
+          label: 'Not to',
+          widget: 'lines',
+          rows: 3,
           hint: 'As above; this list overrides the other.',
         },
       ],
@@ -101,7 +113,9 @@ function wabaForms(app: PortalApp, context: PortalContext) {
       },
     }),
     removal: removal(app, context, {
-      ...{ ...part, path: `${PATH}/remove`, title: 'Remove the WABA' },
+      ...part,
+      path: `${PATH}/remove`,
+      title: 'Remove the WABA',
       remove: async ({ tools, waba }) => {
         await removeWaba(tools, waba.wabaId);
         return `${TENANTS}/${waba.tenantId}?done=waba-removed`;
@@ -182,7 +196,9 @@ const PACE: Form<'phoneNumberId' | 'messagesPerSecond', Awaited<ReturnType<typeo
   heading: 'Sending rate',
   fields: [
     {
-      ...{ name: 'phoneNumberId', label: 'Number', widget: 'list' },
+      name: 'phoneNumberId',
+      label: 'Number',
+      widget: 'list',
       options: ({ numbers, usual }) =>
         numbers.map(({ phoneNumberId, displayPhoneNumber, messagesPerSecond }) => ({
           value: phoneNumberId,
@@ -190,7 +206,9 @@ const PACE: Form<'phoneNumberId' | 'messagesPerSecond', Awaited<ReturnType<typeo
         })),
     },
     {
-      ...{ name: 'messagesPerSecond', label: 'Messages per second', maxLength: 6 },
+      name: 'messagesPerSecond',
+      label: 'Messages per second',
+      maxLength: 6,
       hint: ({ usual }) =>
         `From 1 to 1,000. Upstream allows 20 for a number that is also used in its app, 80 for most, 1,000 for some. Empty: the default of the installation, ${usual}.`,
     },
@@ -208,7 +226,9 @@ const PACE: Form<'phoneNumberId' | 'messagesPerSecond', Awaited<ReturnType<typeo
 
 function removeNumberAction(app: PortalApp, context: PortalContext): void {
   action(app, context, {
-    ...{ path: `${PATH}/remove-number`, access: PLACE.access, fields: { phoneNumberId: formLine() } },
+    path: `${PATH}/remove-number`,
+    access: PLACE.access,
+    fields: { phoneNumberId: formLine() },
     act: async (visit, given) => {
       await removeNumber(visit.tools, visit.waba.wabaId, given.text('phoneNumberId'));
       return `${visit.at(PATH)}?done=number-removed`;

@@ -21,7 +21,9 @@ type Step = {
 
 export function wabaSetUpPage(app: PortalApp, context: PortalContext): void {
   viewPage(app, context, {
-    ...{ path: '/portal/operator/wabas/:wabaId/set-up', access: PAGES.operator, active: 'operator/tenants' },
+    path: '/portal/operator/wabas/:wabaId/set-up',
+    access: PAGES.operator,
+    active: 'operator/tenants',
     view: async (visit) => await setUpView(visit, null),
   });
 }

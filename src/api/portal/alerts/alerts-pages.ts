@@ -58,7 +58,9 @@ export function alertsPages(app: PortalApp, context: PortalContext): void {
     },
   });
   action(app, context, {
-    ...{ path: `${PATH}/mail`, access: PAGES.signedIn, fields: { mail: formLine() } },
+    path: `${PATH}/mail`,
+    access: PAGES.signedIn,
+    fields: { mail: formLine() },
     act: async ({ request }, given) => {
       const isWanted = given.text('mail') === 'on';
       await saveAlertMail(database, readerOf(request).userId, isWanted);
@@ -66,7 +68,9 @@ export function alertsPages(app: PortalApp, context: PortalContext): void {
     },
   });
   viewPage(app, context, {
-    ...{ path: RUNBOOKS, access: PAGES.signedIn, active: 'alerts' },
+    path: RUNBOOKS,
+    access: PAGES.signedIn,
+    active: 'alerts',
     view: ({ request }) => ({
       title: 'Runbooks',
       lead: 'What each alert means and what to do.',

@@ -19,7 +19,9 @@ const OF_ALL = { path: '/portal/operator/audit', access: PAGES.operator, active:
 export function auditPages(app: PortalApp, context: PortalContext): void {
   listPage(app, context, { ...OF_WABA, ...LIST, columns: COLUMNS, lead: tenantLead });
   listPage(app, context, {
-    ...{ ...OF_ALL, ...LIST, columns: [...COLUMNS, OWNER] },
+    ...OF_ALL,
+    ...LIST,
+    columns: [...COLUMNS, OWNER],
     lead: 'All changes of all tenants. Entries cannot be changed or deleted.',
   });
   for (const { path, access } of [OF_WABA, OF_ALL])

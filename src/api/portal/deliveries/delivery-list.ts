@@ -74,15 +74,20 @@ type Found = {
 export function deliveryLists(app: PortalApp, context: PortalContext): void {
   for (const { path, access, active, title, lead } of DELIVERY_PLACES) {
     viewPage(app, context, {
-      ...{ path, access, active },
+      path,
+      access,
+      active,
       view: async (visit) => ({ title, lead, ...(await listView(visit)) }),
     });
     action(app, context, {
-      ...{ path: `${path}/search`, access: searchOf(access), fields: SEARCH_FIELDS },
+      path: `${path}/search`,
+      access: searchOf(access),
+      fields: SEARCH_FIELDS,
       act: async (visit) => searchHref(visit),
     });
     livePiece(app, context, {
-      ...{ path: `${path}/rows`, access },
+      path: `${path}/rows`,
+      access,
       piece: async (visit) => resultOf(visit, await find(visit)),
     });
   }

@@ -54,7 +54,10 @@ async function find(visit: Visit): Promise<DeliveryReport> {
 function deliveryPage(app: PortalApp, context: PortalContext): void {
   const access = PAGES.member;
   viewPage(app, context, {
-    ...{ path: PATH, access, active: 'deliveries', query: ['attempt'] },
+    path: PATH,
+    access,
+    active: 'deliveries',
+    query: ['attempt'],
     view: async (visit) => {
       const report = await find(visit);
       await noteDeliveryRead(visit, report);
@@ -62,7 +65,8 @@ function deliveryPage(app: PortalApp, context: PortalContext): void {
     },
   });
   download(app, context, {
-    ...{ path: `${PATH}/body`, access },
+    path: `${PATH}/body`,
+    access,
     send: async (visit) => {
       const report = await find(visit);
       const { body, eventUuid } = report.delivery;
@@ -83,7 +87,8 @@ async function noteDeliveryRead(visit: Visit, { delivery }: DeliveryReport): Pro
 function deliveryActions(app: PortalApp, context: PortalContext): void {
   const access = PAGES.admin;
   action(app, context, {
-    ...{ path: `${PATH}/replay`, access },
+    path: `${PATH}/replay`,
+    access,
     act: async (visit) => {
       const { delivery } = await find(visit);
       const selection = { deliveryIds: [publicDeliveryId(delivery.id)] };
@@ -93,14 +98,18 @@ function deliveryActions(app: PortalApp, context: PortalContext): void {
     },
   });
   action(app, context, {
-    ...{ path: `${PATH}/retry`, access },
+    path: `${PATH}/retry`,
+    access,
     act: async (visit) => {
       await retryDelivery(visit.tools, visit.waba.wabaId, visit.param('id'));
       return `${visit.at(PATH)}?done=retried`;
     },
   });
   confirmationPage(app, context, {
-    ...{ path: `${PATH}/drop`, access, active: 'deliveries', load: find },
+    path: `${PATH}/drop`,
+    access,
+    active: 'deliveries',
+    load: find,
     title: () => 'Drop this delivery?',
     trail: (visit) => [
       { label: 'Deliveries', href: `/portal/w/${visit.waba.wabaId}/deliveries` },

@@ -50,11 +50,16 @@ const DROP: Change = {
 export function deliverySelection(app: PortalApp, context: PortalContext): void {
   for (const { path, changing: access, active } of DELIVERY_PLACES)
     action(app, context, {
-      ...{ path: `${path}/selected/retry`, access, active, fields: FIELDS },
+      path: `${path}/selected/retry`,
+      access,
+      active,
+      fields: FIELDS,
       act: (visit, given) => changeAll(visit, selectedIds(given), RETRY),
     });
   action(app, context, {
-    ...{ path: '/portal/w/:wabaId/deliveries/selected/drop', access: PAGES.admin, fields: FIELDS },
+    path: '/portal/w/:wabaId/deliveries/selected/drop',
+    access: PAGES.admin,
+    fields: FIELDS,
     active: 'deliveries',
     act: async (visit, given) => {
       const ids = selectedIds(given);

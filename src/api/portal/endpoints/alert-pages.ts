@@ -33,7 +33,11 @@ const DONE = {
 export function alertPages(app: PortalApp, context: PortalContext): void {
   const { accounts } = context;
   formPage(app, context, {
-    ...{ path: PATH, access: PAGES.admin, seenBy: PAGES.member, active: 'endpoints', done: DONE },
+    path: PATH,
+    access: PAGES.admin,
+    seenBy: PAGES.member,
+    active: 'endpoints',
+    done: DONE,
     title: 'Operations URL',
     lead: 'The operations URL receives an alert when an endpoint fails, is disabled or recovers, and when deliveries failed permanently. Use another server than that of your endpoints.',
     trail: (visit) => [{ label: SETTINGS_TITLE, href: visit.at(LIST) }],
@@ -48,7 +52,11 @@ export function alertPages(app: PortalApp, context: PortalContext): void {
       html`<div class="card"><p>${url === null ? 'No alerts are sent.' : html`Alerts go to <code class="break">${urlFor(viewer, url)}</code>.`}</p></div>`,
     fields: [
       {
-        ...{ name: 'url', label: 'Operations URL', type: 'url', required: true, limit: 4_096 },
+        name: 'url',
+        label: 'Operations URL',
+        type: 'url',
+        required: true,
+        limit: 4_096,
         hint: 'Must not be a webhook endpoint: alerts are not events.',
       },
     ],
@@ -66,14 +74,17 @@ export function alertPages(app: PortalApp, context: PortalContext): void {
 <h2>Recent alerts</h2>${alertTable(wabaId, alerts)}`,
   });
   action(app, context, {
-    ...{ path: `${PATH}/rotate-secret`, access: PAGES.admin, active: 'endpoints' },
+    path: `${PATH}/rotate-secret`,
+    access: PAGES.admin,
+    active: 'endpoints',
     act: async (visit) => {
       const { secret } = await rotateOperationsSecret(visit.tools, visit.waba.wabaId);
       return alertSecretView(visit, 'The secret is rotated', secret ?? '');
     },
   });
   action(app, context, {
-    ...{ path: `${PATH}/remove`, access: PAGES.admin },
+    path: `${PATH}/remove`,
+    access: PAGES.admin,
     act: async (visit) => {
       await clearOperationsUrl(visit.tools, visit.waba.wabaId);
       return `${visit.at(PATH)}?done=removed`;

@@ -34,7 +34,10 @@ type Button = {
 export function endpointActions(app: PortalApp, context: PortalContext): void {
   for (const { name, tab, fields = {}, act } of BUTTONS) {
     action(app, context, {
-      ...{ path: `${ENDPOINT_PATH}/${name}`, access: PAGES.admin, active: 'endpoints', fields },
+      path: `${ENDPOINT_PATH}/${name}`,
+      access: PAGES.admin,
+      active: 'endpoints',
+      fields,
       act: async (visit, given) => {
         const next = await act(visit, given);
         return typeof next === 'string'
@@ -149,7 +152,9 @@ function overlapIn(form: FormValues, field: string): number {
 
 function endpointDeletePage(app: PortalApp, context: PortalContext): void {
   confirmationPage(app, context, {
-    ...{ path: `${ENDPOINT_PATH}/delete`, access: PAGES.admin, active: 'endpoints' },
+    path: `${ENDPOINT_PATH}/delete`,
+    access: PAGES.admin,
+    active: 'endpoints',
     load: async ({ waba, id }) => await endpointStatus(context.accounts, waba.wabaId, id),
     title: () => 'Delete this endpoint?',
     trail: (visit, { id, description, wabaId }) => [

@@ -52,11 +52,13 @@ const PLACE = { access: PAGES.admin, active: 'endpoints' };
 /** /portal/w/:wabaId/endpoints/new: the secret is on the page that follows the form, and nowhere else. */
 export function endpointCreatePages(app: PortalApp, context: PortalContext): void {
   viewPage(app, context, {
-    ...{ ...PLACE, path: `${LIST}/new` },
+    ...PLACE,
+    path: `${LIST}/new`,
     view: (visit) => formView(visit, { endpoint: null, values: NEW_ENDPOINT }),
   });
   formRoute(app, context, {
-    ...{ path: LIST, load: async () => null },
+    path: LIST,
+    load: async () => null,
     save: async (visit, values) => {
       const created = await addEndpoint(visit.tools, visit.waba.wabaId, optionsOf(values));
       return secretView(visit, {
@@ -75,21 +77,25 @@ export function endpointEditPages(app: PortalApp, context: PortalContext): void 
   const path = `${LIST}/:id/edit`;
   const load = async ({ waba, id }: Visit) => await endpointStatus(context.accounts, waba.wabaId, id);
   viewPage(app, context, {
-    ...{ ...PLACE, path },
+    ...PLACE,
+    path,
     view: async (visit) => {
       const endpoint = await load(visit);
       return await formView(visit, { endpoint, values: valuesOf(endpoint) });
     },
   });
   formRoute(app, context, {
-    ...{ path, load },
+    path,
+    load,
     save: async (visit, values) => {
       const move = await updateEndpoint(visit.tools, visit.waba.wabaId, visit.id, optionsOf(values));
       const href = `${visit.at(LIST)}/${visit.id}?done=${doneCode(move)}`;
       return move.appSecret === null
         ? href
         : secretView(visit, {
-            ...{ title: 'The endpoint is saved', secret: null, appSecret: move.appSecret },
+            title: 'The endpoint is saved',
+            secret: null,
+            appSecret: move.appSecret,
             signatures: move,
             next: { label: 'Go to the endpoint', href },
           });
@@ -111,7 +117,9 @@ type FormRoute = {
 /** Saves, or shows the form again with what was written: for the check of the URL alone, or with what is wrong. */
 function formRoute(app: PortalApp, context: PortalContext, { path, load, save }: FormRoute): void {
   action(app, context, {
-    ...{ ...PLACE, path, fields: ENDPOINT_FIELDS },
+    ...PLACE,
+    path,
+    fields: ENDPOINT_FIELDS,
     act: async (visit, given) => {
       const endpoint = await load(visit);
       const values = readEndpointForm(given);
@@ -152,7 +160,8 @@ async function formView(
     trail: [{ label: SETTINGS_TITLE, href: list }, ...ofEndpoint],
     assets: ['webhooks.css', 'webhooks.js'],
     notice: text === undefined ? null : { kind: 'error', text },
-    ...{ body: form, error },
+    body: form,
+    error,
   };
 }
 

@@ -94,11 +94,17 @@ const PAGE_SIZE = 100;
 function endpointListPage(app: PortalApp, context: PortalContext): void {
   const { accounts } = context;
   listPage(app, context, {
-    ...{ path: LIST, access: PAGES.member, active: 'endpoints', title: SETTINGS_TITLE },
+    path: LIST,
+    access: PAGES.member,
+    active: 'endpoints',
+    title: SETTINGS_TITLE,
     lead: 'Each endpoint receives the events of this WABA that match its filters, signed, in order, and retried until they arrive.',
     actions: ({ path }) => html`<a class="button" href="${path}/alerts">Operations URL</a>`,
     add: { label: 'Add endpoint', path: `${LIST}/new`, isPrimary: true },
-    ...{ done: DONE, assets: ['webhooks.css'], columns: COLUMNS, pageSize: PAGE_SIZE },
+    done: DONE,
+    assets: ['webhooks.css'],
+    columns: COLUMNS,
+    pageSize: PAGE_SIZE,
     find: async ({ waba }) => {
       const [endpoints, activity] = await Promise.all([
         endpointsOf(accounts, waba.wabaId, { maxWaiting: MAX_SHOWN_WAITING }),
@@ -136,7 +142,9 @@ function testEventPages(app: PortalApp, context: PortalContext): void {
   const find = async (visit: Visit) =>
     await deliveryOf(context, visit.waba.wabaId, visit.param('deliveryId'));
   viewPage(app, context, {
-    ...{ path: TEST, access: PAGES.member, active: 'endpoints' },
+    path: TEST,
+    access: PAGES.member,
+    active: 'endpoints',
     view: async (visit) => {
       const endpoint = await endpointStatus(context.accounts, visit.waba.wabaId, visit.id);
       const report = await find(visit);
@@ -158,7 +166,8 @@ function testEventPages(app: PortalApp, context: PortalContext): void {
     },
   });
   livePiece(app, context, {
-    ...{ path: `${TEST}/outcome`, access: PAGES.member },
+    path: `${TEST}/outcome`,
+    access: PAGES.member,
     piece: async (visit) => outcome(await find(visit)),
   });
 }

@@ -18,7 +18,9 @@ import { verifySamples } from './secret-page.ts';
 /** GET …/endpoints/:id/security */
 export function endpointSecurityPage(app: PortalApp, context: PortalContext): void {
   viewPage(app, context, {
-    ...{ path: `${ENDPOINT_PATH}/security`, access: PAGES.member, active: 'endpoints' },
+    path: `${ENDPOINT_PATH}/security`,
+    access: PAGES.member,
+    active: 'endpoints',
     view: (visit) => securityView(visit),
   });
 }

@@ -13,7 +13,9 @@ import { ENDPOINT_PATH, endpointShell } from './endpoint-shell.ts';
 export function endpointSettingsPage(app: PortalApp, context: PortalContext): void {
   const defaults = installationSettings(context.config);
   viewPage(app, context, {
-    ...{ path: `${ENDPOINT_PATH}/settings`, access: PAGES.member, active: 'endpoints' },
+    path: `${ENDPOINT_PATH}/settings`,
+    access: PAGES.member,
+    active: 'endpoints',
     view: async (visit) =>
       await endpointShell(visit, 'settings', ({ endpoint, path }) => {
         const links = html`<p><a href="${path}/filter">Try a content filter on recent events</a></p>`;

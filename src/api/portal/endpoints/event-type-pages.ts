@@ -60,7 +60,8 @@ export function eventTypePages(app: PortalApp, context: PortalContext): void {
   const place = { access: PAGES.member, active: 'event-types' };
   viewPage(app, context, { ...place, path: PATH, view: ({ path }) => catalogue(path, operations) });
   viewPage(app, context, {
-    ...{ ...place, path: `${PATH}/:type` },
+    ...place,
+    path: `${PATH}/:type`,
     view: (visit) => {
       const name = visit.param('type');
       const documented = DOCUMENTED.find(({ type }) => type === name);

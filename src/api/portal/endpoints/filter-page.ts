@@ -29,7 +29,9 @@ export function filterPages(app: PortalApp, context: PortalContext): void {
   const place = { path: PATH, active: 'endpoints' };
   viewPage(app, context, { ...place, access: PAGES.member, view: (visit) => filterView(visit, null) });
   action(app, context, {
-    ...{ ...place, access: searchOf(PAGES.member), fields: { filter: formLine(MAX_CHARS) } },
+    ...place,
+    access: searchOf(PAGES.member),
+    fields: { filter: formLine(MAX_CHARS) },
     act: (visit, given) => filterView(visit, given.text('filter')),
     refused: (visit, error, given) => filterView(visit, given.text('filter'), error),
   });

@@ -23,14 +23,18 @@ const CONFIRMATION = 'erase';
 const WHOM = { label: 'Phone number or user id of the customer', maxLength: 256 };
 
 const PLACE = {
-  ...{ access: PAGES.admin, active: 'erasures' },
+  access: PAGES.admin,
+  active: 'erasures',
   trail: (visit: Visit) => [{ label: 'Erasures', href: visit.at(PATH) }],
 };
 
 /** The form that exports a customer; a form, so that no number stands in an address. */
 function exportForm(app: PortalApp, context: PortalContext): Form<'exported', null> {
   return formPage(app, context, {
-    ...{ ...PLACE, path: `${PATH}/export`, isPart: true, title: 'Export a customer' },
+    ...PLACE,
+    path: `${PATH}/export`,
+    isPart: true,
+    title: 'Export a customer',
     heading: 'Export',
     note: 'Everything that is stored of a customer, as one zip archive: messages, payments and files.',
     fields: [{ ...WHOM, name: 'exported', required: true }],
@@ -51,7 +55,10 @@ function exportForm(app: PortalApp, context: PortalContext): Form<'exported', nu
 export function eraseCustomerPages(app: PortalApp, context: PortalContext): void {
   const exporting = exportForm(app, context);
   formPage(app, context, {
-    ...{ ...PLACE, path: `${PATH}/new`, action: PATH, title: 'Erase or export a customer' },
+    ...PLACE,
+    path: `${PATH}/new`,
+    action: PATH,
+    title: 'Erase or export a customer',
     lead: 'For a customer who asks what is stored, or asks to be forgotten.',
     above: (_, visit) => formCard(visit, exporting, { subject: null }),
     heading: 'Erase',
@@ -104,7 +111,10 @@ const KINDS = [
 
 export function eraseAccountForm(app: PortalApp, context: PortalContext): (visit: Visit) => Child {
   const form = formPage(app, context, {
-    ...{ path: OPERATOR_PATH, access: PAGES.operator, active: 'operator/erasures', isPart: true },
+    path: OPERATOR_PATH,
+    access: PAGES.operator,
+    active: 'operator/erasures',
+    isPart: true,
     title: 'Erase permanently',
     heading: 'Erase a WABA, a tenant or a user',
     trail: () => [{ label: 'Erasures', href: OPERATOR_PATH }],

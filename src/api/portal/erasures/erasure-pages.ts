@@ -25,13 +25,15 @@ const ALL_ERASURES = {
 
 export function erasurePages(app: PortalApp, context: PortalContext): void {
   listPage(app, context, {
-    ...{ ...ERASURES, ...LIST },
+    ...ERASURES,
+    ...LIST,
     lead: 'Customers and conversations that were erased permanently, each with a signed report.',
     add: { label: 'Erase or export a customer', path: `${ERASURES.path}/new` },
     empty: { title: 'No erasures yet', text: 'A customer who asks to be forgotten is erased here.' },
   });
   listPage(app, context, {
-    ...{ ...ALL_ERASURES, ...LIST },
+    ...ALL_ERASURES,
+    ...LIST,
     lead: 'What was erased permanently, each with a signed report. Customers are erased on the pages of their WABA.',
     empty: { title: 'No erasures yet', text: 'Nothing was erased so far.' },
     below: eraseAccountForm(app, context),
@@ -79,11 +81,13 @@ function erasurePage(app: PortalApp, context: PortalContext, place: Place): void
   const path = `${place.path}/:id`;
   const find = async ({ wabaId, id }: Visit) => await erasureOf(context, wabaId, id);
   viewPage(app, context, {
-    ...{ ...place, path },
+    ...place,
+    path,
     view: async (visit) => erasureView(visit, visit.at(place.path), await find(visit)),
   });
   download(app, context, {
-    ...{ path: `${path}/report`, access: place.access },
+    path: `${path}/report`,
+    access: place.access,
     send: async (visit) => sendReport(visit.reply, await find(visit)),
   });
 }

@@ -60,12 +60,17 @@ function rowDecision(viewer: Viewer, id: string): Markup {
 
 export function approvalPages(app: PortalApp, context: PortalContext): void {
   viewPage(app, context, {
-    ...{ path: PATH, access: PAGES.operator, active: ACTIVE, query: ['cursor'] },
+    path: PATH,
+    access: PAGES.operator,
+    active: ACTIVE,
+    query: ['cursor'],
     view: async (visit) => {
       const [waiting, all] = await Promise.all([
         waitingKeyRequests(context),
         showList(visit, {
-          ...{ caption: 'Requests that were decided or have ended', columns: COLUMNS, pageSize: 25 },
+          caption: 'Requests that were decided or have ended',
+          columns: COLUMNS,
+          pageSize: 25,
           find: async (_, wanted) => await pastKeyRequests(context, wanted),
           positionOf: ({ id }) => [id],
         }),
@@ -87,7 +92,8 @@ function waitingPart(visit: Visit, waiting: readonly KeyRequest[]): Markup {
 
 /** A row of the list approves what was asked for: it has no limits. */
 const FIELDS = {
-  ...{ decision: formLine(), note: formLine() },
+  decision: formLine(),
+  note: formLine(),
   ...Object.fromEntries(SEND_LIMIT_FIELDS.map(({ name }) => [name, Type.Optional(formLine())])),
 };
 
@@ -95,7 +101,8 @@ function approvalPage(app: PortalApp, context: PortalContext): void {
   const place = { path: `${PATH}/:id`, access: PAGES.operator, active: ACTIVE };
   viewPage(app, context, { ...place, view: (visit) => requestView(visit, null, null) });
   action(app, context, {
-    ...{ ...place, fields: FIELDS },
+    ...place,
+    fields: FIELDS,
     needsAll: true,
     act: async (visit, given) => {
       const decision = given.text('decision');

@@ -45,7 +45,12 @@ const DONE = {
 
 export function keyPages(app: PortalApp, context: PortalContext): void {
   listPage(app, context, {
-    ...{ ...SEEN, path: PATH, title: 'API keys', done: DONE, columns: KEY_COLUMNS, pageSize: 50 },
+    ...SEEN,
+    path: PATH,
+    title: 'API keys',
+    done: DONE,
+    columns: KEY_COLUMNS,
+    pageSize: 50,
     lead: 'Your systems call the API with these keys. After an operator has approved a request, you can show its key once; later you see only its first and last characters.',
     add: { label: 'Request a key', path: `${PATH}/new`, isPrimary: true },
     empty: {
@@ -91,7 +96,10 @@ function toKeys(visit: Visit): { label: string; href: string }[] {
 
 function newKeyPage(app: PortalApp, context: PortalContext): void {
   formPage(app, context, {
-    ...{ ...CHANGED, path: `${PATH}/new`, action: `${PATH}/requests`, query: ['replace'] },
+    ...CHANGED,
+    path: `${PATH}/new`,
+    action: `${PATH}/requests`,
+    query: ['replace'],
     load: async (visit) => {
       const keys = (await keysOf(visit)).filter(({ state }) => state === 'active');
       return { keys, replaced: keys.find(({ id }) => id === visit.query('replace')) ?? null };
@@ -112,7 +120,10 @@ function newKeyPage(app: PortalApp, context: PortalContext): void {
 
 function revokeKeyPage(app: PortalApp, context: PortalContext): void {
   confirmationPage(app, context, {
-    ...{ ...CHANGED, path: `${PATH}/:id/revoke`, title: () => 'Revoke an API key?', trail: toKeys },
+    ...CHANGED,
+    path: `${PATH}/:id/revoke`,
+    title: () => 'Revoke an API key?',
+    trail: toKeys,
     load: async (visit) => oneKey(await keysOf(visit), visit, ({ state }) => state !== 'revoked'),
     lead: 'Every further request with this key is refused. You cannot undo this.',
     body: (key, { now }) =>
@@ -132,7 +143,9 @@ function revokeKeyPage(app: PortalApp, context: PortalContext): void {
 
 function keyNetworkPage(app: PortalApp, context: PortalContext): void {
   formPage(app, context, {
-    ...{ ...CHANGED, path: `${PATH}/:id/networks`, title: 'Networks of an API key' },
+    ...CHANGED,
+    path: `${PATH}/:id/networks`,
+    title: 'Networks of an API key',
     load: async (visit) => oneKey(await keysOf(visit), visit, ({ state }) => state === 'active'),
     lead: (key) => html`${keyText(key)} ${key.name}`,
     trail: toKeys,
@@ -162,7 +175,9 @@ const REQUEST_PATH = `${PATH}/requests/:id`;
 function keyRequestPages(app: PortalApp, context: PortalContext): void {
   viewPage(app, context, { ...SEEN, path: REQUEST_PATH, view: requestView });
   action(app, context, {
-    ...{ ...CHANGED, path: `${REQUEST_PATH}/reveal`, refused: refusedView },
+    ...CHANGED,
+    path: `${REQUEST_PATH}/reveal`,
+    refused: refusedView,
     act: async (visit) => {
       if (!mayReveal(visit.viewer, await requestOf(visit))) throw roleRefused();
       // Shown right here: a page that could be fetched again would have to keep the key.
@@ -170,7 +185,9 @@ function keyRequestPages(app: PortalApp, context: PortalContext): void {
     },
   });
   action(app, context, {
-    ...{ ...CHANGED, path: `${REQUEST_PATH}/withdraw`, refused: refusedView },
+    ...CHANGED,
+    path: `${REQUEST_PATH}/withdraw`,
+    refused: refusedView,
     act: async (visit) => {
       await withdrawKeyRequest(visit.tools, visit.waba.wabaId, visit.id, visit.viewer.userId);
       return `${visit.at(PATH)}?done=withdrawn`;

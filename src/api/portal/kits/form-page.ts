@@ -184,7 +184,10 @@ export function formPage<Name extends string, Subject>(
       ...(isCard && { viewer: null }),
       title: textOf(page.title, subject, visit),
       lead: textOf(page.lead ?? null, subject, visit),
-      ...{ active, trail, done: page.done ?? {}, assets: page.assets ?? [] },
+      active,
+      trail,
+      done: page.done ?? {},
+      assets: page.assets ?? [],
       notice: unplaced(form, subject, refused),
       body: html`${page.above?.(subject, visit)}${maySend && (isCard ? formMarkup : formCard)(visit, form, shown)}${page.below?.(subject, visit)}`,
     };

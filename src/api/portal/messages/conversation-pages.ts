@@ -89,7 +89,9 @@ const CUSTOMER = Type.String({ maxLength: 256, pattern: '^[^\\u0000]*$' });
 /** Leads to an address without the phone number that was searched for. */
 function conversationSearch(app: PortalApp, context: PortalContext): void {
   action(app, context, {
-    ...{ path: `${LIST}/search`, access: searchOf(PAGES.member), fields: { customer: CUSTOMER } },
+    path: `${LIST}/search`,
+    access: searchOf(PAGES.member),
+    fields: { customer: CUSTOMER },
     needsAll: true,
     act: async (visit, given) => {
       const wanted = given.text('customer').trim();

@@ -20,7 +20,9 @@ export function operatorPages(app: PortalApp, context: PortalContext): void {
 function settingsPage(app: PortalApp, context: PortalContext): void {
   const names = Object.keys(SETTINGS) as SettingName[];
   viewPage(app, context, {
-    ...{ path: '/portal/operator/settings', access: PAGES.operator, active: 'operator/settings' },
+    path: '/portal/operator/settings',
+    access: PAGES.operator,
+    active: 'operator/settings',
     view: () => ({
       title: 'Settings',
       lead: 'The settings of this API process. Change them in its environment and restart it.',

@@ -36,7 +36,8 @@ async function stepsOf(visit: Visit, endpoint: EndpointStatus | undefined): Prom
       title: 'Add a webhook endpoint',
       text: 'The https URL of your server. It then receives every message, status, payment and order, signed and in order.',
       isDone: endpoint !== undefined,
-      ...{ href: `${endpoints}/new`, label: 'Add a webhook endpoint' },
+      href: `${endpoints}/new`,
+      label: 'Add a webhook endpoint',
     },
     {
       title: 'Receive an event',
@@ -49,13 +50,15 @@ async function stepsOf(visit: Visit, endpoint: EndpointStatus | undefined): Prom
       title: 'Get an API key',
       text: 'Your systems send messages with it. An operator approves your request.',
       isDone: keys.some(({ state }) => state === 'active'),
-      ...{ href: `${path}/keys/new`, label: 'Request a key' },
+      href: `${path}/keys/new`,
+      label: 'Request a key',
     },
     {
       title: 'Call the API',
       text: 'Send the first message with your key.',
       isDone: keys.some(({ lastUsedAt }) => lastUsedAt !== null),
-      ...{ href: '/docs', label: 'Read how' },
+      href: '/docs',
+      label: 'Read how',
     },
   ];
 }

@@ -75,7 +75,11 @@ function number(value: number): string {
 
 function replayListPage(app: PortalApp, context: PortalContext): void {
   listPage(app, context, {
-    ...{ path: LIST, access: PAGES.member, active: 'replays', title: 'Replays', columns: COLUMNS },
+    path: LIST,
+    access: PAGES.member,
+    active: 'replays',
+    title: 'Replays',
+    columns: COLUMNS,
     lead: 'A replay sends events again: those that failed while a server was down, or all of a period.',
     add: { label: 'New replay', path: `${LIST}/new`, isPrimary: true },
     empty: {
@@ -93,19 +97,23 @@ type Step = { values: ReplayFormValues; count?: ReplayCount; error?: RequestErro
 function replayWizard(app: PortalApp, context: PortalContext): void {
   const place = { path: `${LIST}/new`, active: 'replays' };
   viewPage(app, context, {
-    ...{ ...place, access: PAGES.admin, query: ['endpointId'] },
+    ...place,
+    access: PAGES.admin,
+    query: ['endpointId'],
     view: (visit) => {
       const endpointId = visit.query('endpointId').trim();
       return stepView(visit, { values: { ...NEW_REPLAY, endpointId } });
     },
   });
   const form = {
-    ...{ active: 'replays', fields: REPLAY_FIELDS },
+    active: 'replays',
+    fields: REPLAY_FIELDS,
     refused: (visit: Visit, error: RequestError, given: FormValues) =>
       stepView(visit, { values: readReplayForm(given), error }),
   };
   action(app, context, {
-    ...{ ...form, ...place },
+    ...form,
+    ...place,
     access: withoutFreshProof(PAGES.admin, 'it counts deliveries and changes nothing'),
     act: async (visit, given) => {
       const values = readReplayForm(given);
@@ -115,7 +123,9 @@ function replayWizard(app: PortalApp, context: PortalContext): void {
     },
   });
   action(app, context, {
-    ...{ ...form, path: LIST, access: PAGES.admin },
+    ...form,
+    path: LIST,
+    access: PAGES.admin,
     act: async (visit, given) => {
       const { tools, waba, viewer } = visit;
       const selection = selectionOf(readReplayForm(given));
@@ -161,7 +171,8 @@ function replayPage(app: PortalApp, context: PortalContext): void {
   const place = { access: PAGES.member, active: 'replays' };
   const find = async ({ waba, id }: Visit) => await replayOf(context, waba.wabaId, id);
   viewPage(app, context, {
-    ...{ ...place, path: PATH },
+    ...place,
+    path: PATH,
     view: async (visit) => {
       const { path, viewer } = visit;
       const replay = await find(visit);
@@ -181,7 +192,8 @@ function replayPage(app: PortalApp, context: PortalContext): void {
     },
   });
   livePiece(app, context, {
-    ...{ path: `${PATH}/progress`, access: PAGES.member },
+    path: `${PATH}/progress`,
+    access: PAGES.member,
     piece: async (visit) => progressView(await find(visit)),
   });
   for (const change of ['pause', 'resume', 'cancel'] as const) {

@@ -46,7 +46,10 @@ export function accountPages(app: PortalApp, context: PortalContext, tools: Acco
   viewPage(app, context, { path: '/portal/account', access: PAGES.signedIn, active: 'account', view });
   if (context.config.portal.passwordSignIn)
     formAction(app, context, {
-      ...{ access: withFreshProof(PAGES.signedIn, 'code'), active: 'account', form: password, show: view },
+      access: withFreshProof(PAGES.signedIn, 'code'),
+      active: 'account',
+      form: password,
+      show: view,
     });
   sessionForms(app, context);
 }
@@ -57,7 +60,8 @@ function passwordForm(limit: SignInLimit): Form<'current' | 'password', null> {
     fields: [
       { ...PRESENT_PASSWORD, name: 'current', label: 'Current password' },
       {
-        ...{ ...NEW_PASSWORD, label: 'New password' },
+        ...NEW_PASSWORD,
+        label: 'New password',
         hint: `${NEW_PASSWORD.hint} All your other sessions end.`,
       },
     ],
@@ -79,21 +83,25 @@ function passwordForm(limit: SignInLimit): Form<'current' | 'password', null> {
 function sessionForms(app: PortalApp, context: PortalContext): void {
   const access = withoutFreshProof(PAGES.signedIn, 'ending sessions is the first reply to a theft');
   action(app, context, {
-    ...{ path: `${SESSIONS}/:id/end`, access },
+    path: `${SESSIONS}/:id/end`,
+    access,
     act: async ({ session, id, actor }) => {
       await endOwnSessions(context, session, id, actor);
       return '/portal/account?done=session';
     },
   });
   action(app, context, {
-    ...{ path: `${SESSIONS}/end-others`, access },
+    path: `${SESSIONS}/end-others`,
+    access,
     act: async ({ session, actor }) => {
       await endOwnSessions(context, session, null, actor);
       return '/portal/account?done=sessions';
     },
   });
   action(app, context, {
-    ...{ path: '/portal/account/notices', access: PAGES.signedIn, fields: { upTo: formLine() } },
+    path: '/portal/account/notices',
+    access: PAGES.signedIn,
+    fields: { upTo: formLine() },
     act: async ({ viewer: { userId, passwordLinkBy } }, given) => {
       if (passwordLinkBy !== null) throw pageNotFound();
       await confirmNotices(context.database, userId, accountObjectId(given.text('upTo')));

@@ -32,11 +32,15 @@ export function invitationPages(app: PortalApp, context: PortalContext, tools: L
     await orClosed(() => useLink(visit, tools, invitation, given));
   const forms = { newAccount: { ...NEW_ACCOUNT, submit }, newPassword: { ...A_NEW_PASSWORD, submit } };
   viewPage(app, context, {
-    ...{ path: PATH, access: PAGES.open, active: '' },
+    path: PATH,
+    access: PAGES.open,
+    active: '',
     view: async (visit) => linkView(visit, tools, forms, { subject: await linkBehind(visit), refused: null }),
   });
   formAction(app, context, {
-    ...{ access: PAGES.open, form: forms.newAccount, load: linkBehind },
+    access: PAGES.open,
+    form: forms.newAccount,
+    load: linkBehind,
     show: (visit, refused, subject) => linkView(visit, tools, forms, { subject, refused }),
   });
 }

@@ -29,7 +29,9 @@ export function keepProven(reply: FastifyReply, { accounts, now }: PortalContext
 /** /portal/oidc/join: a user joins a tenant by a button, never by signing in alone. */
 export function oidcJoinPages(app: PortalApp, context: PortalContext): void {
   viewPage(app, context, {
-    ...{ path: PATH, access: PAGES.open, active: '' },
+    path: PATH,
+    access: PAGES.open,
+    active: '',
     view: async (visit) => {
       const { person, next } = provenOf(visit);
       const invitations = await invitationsForProven(context, person);
@@ -47,7 +49,9 @@ ${postForm(visit.formToken, PATH, invitations.map(joinButton))}
   });
 
   action(app, context, {
-    ...{ path: PATH, access: PAGES.open, fields: { invitation: formLine() } },
+    path: PATH,
+    access: PAGES.open,
+    fields: { invitation: formLine() },
     needsAll: true,
     act: async (visit, given) => {
       const { person } = provenOf(visit);

@@ -41,7 +41,9 @@ export function oidcPages(app: PortalApp, context: PortalContext, tools: OidcToo
   const { accounts, now } = context;
   const place = { access: PAGES.open, active: '' };
   viewPage(app, context, {
-    ...{ ...place, path: '/portal/oidc/start', query: ['next', 'again'] },
+    ...place,
+    path: '/portal/oidc/start',
+    query: ['next', 'again'],
     view: async (visit) => {
       const provesFor = visit.query('again') === '' ? null : (sessionIn(visit)?.id ?? null);
       const wanted = { next: localPath(visit.query('next')), linkTo: null, provesFor };
@@ -49,7 +51,8 @@ export function oidcPages(app: PortalApp, context: PortalContext, tools: OidcToo
     },
   });
   viewPage(app, context, {
-    ...{ ...place, path: '/portal/oidc/callback' },
+    ...place,
+    path: '/portal/oidc/callback',
     view: async (visit) => {
       const { request, reply } = visit;
       oidcCookie.clear(reply);
@@ -117,7 +120,8 @@ function identityForms(app: PortalApp, context: PortalContext, { client, limit }
   const access = withFreshProof(PAGES.signedIn, 'code');
   const form = { access, active: 'account', fields: { own: formLine(4_096) }, needsAll: true } as const;
   action(app, context, {
-    ...{ ...form, path: `${IDENTITY}/link` },
+    ...form,
+    path: `${IDENTITY}/link`,
     act: async (visit, given) => {
       const { id, viewer } = visit.session;
       await limit.count(visit.request, `user ${viewer.userId}`);
@@ -130,7 +134,8 @@ function identityForms(app: PortalApp, context: PortalContext, { client, limit }
     },
   });
   action(app, context, {
-    ...{ ...form, path: `${IDENTITY}/unlink` },
+    ...form,
+    path: `${IDENTITY}/unlink`,
     act: async ({ request, session, actor }, given) => {
       const account = `user ${session.viewer.userId}`;
       await limit.count(request, account);

@@ -39,12 +39,14 @@ export function secondFactorPages(app: PortalApp, context: PortalContext, limit:
   enrolmentPage(app, context, limit);
   const access = PAGES.signedIn;
   action(app, context, {
-    ...{ path: `${SECOND_FACTOR}/recovery-codes`, access },
+    path: `${SECOND_FACTOR}/recovery-codes`,
+    access,
     act: async ({ session, actor }) =>
       recoveryCodesView(await renewRecoveryCodes(context, session, actor), '/portal/account'),
   });
   action(app, context, {
-    ...{ path: `${SECOND_FACTOR}/remove`, access },
+    path: `${SECOND_FACTOR}/remove`,
+    access,
     act: async ({ session, actor }) => {
       if (isSecondFactorRequired(context.config.portal, session.viewer)) throw pageNotFound();
       await removeSecondFactor(context, session, actor);
@@ -57,14 +59,20 @@ function codePage(app: PortalApp, context: PortalContext, limit: SignInLimit): v
   const { database, accounts, now } = context;
   const access = withoutFreshProof(PAGES.signedIn, 'the code is the proof');
   formPage(app, context, {
-    ...{ path: CODE_PATH, access: { ...access, beforeSecondFactor: true }, active: '', query: ['next'] },
-    ...{ title: 'Second step', viewer: null },
+    path: CODE_PATH,
+    access: { ...access, beforeSecondFactor: true },
+    active: '',
+    query: ['next'],
+    title: 'Second step',
+    viewer: null,
     instead: (visit) => (visit.viewer.step === 'code' ? null : localPath(visit.query('next'))),
     above: (_, { viewer }) => html`<p>Signed in as <strong>${viewer.email}</strong>. One step is left.</p>`,
     fields: [
       NEXT,
       {
-        ...{ ...CODE, label: 'Code', maxLength: 64 },
+        ...CODE,
+        label: 'Code',
+        maxLength: 64,
         hint: 'Six digits from your authenticator, or one of your recovery codes.',
       },
     ],
@@ -112,7 +120,9 @@ function enrolmentPage(app: PortalApp, context: PortalContext, limit: SignInLimi
     },
   };
   viewPage(app, context, {
-    ...{ path: SECOND_FACTOR, access, active: 'account' },
+    path: SECOND_FACTOR,
+    access,
+    active: 'account',
     view: async (visit) => {
       const { viewer } = visit;
       if (viewer.step === 'code') return CODE_PATH;
@@ -122,7 +132,9 @@ function enrolmentPage(app: PortalApp, context: PortalContext, limit: SignInLimi
     },
   });
   formAction(app, context, {
-    ...{ access, active: 'account', form },
+    access,
+    active: 'account',
+    form,
     load: async (visit) => {
       const sealed = usableSeal(accounts, visit.viewer, visit.carried('sealed'));
       return newSecondFactor(accounts, visit.viewer, sealed);

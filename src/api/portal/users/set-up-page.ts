@@ -18,8 +18,12 @@ import { CODE, EMAIL, NAME, NEW_PASSWORD } from './person-fields.ts';
 
 export function setUpPages(app: PortalApp, context: PortalContext, tools: SetUpTools): void {
   formPage(app, context, {
-    ...{ path: '/portal/set-up', access: PAGES.open, active: '', query: ['code'] },
-    ...{ title: 'Set up', viewer: null },
+    path: '/portal/set-up',
+    access: PAGES.open,
+    active: '',
+    query: ['code'],
+    title: 'Set up',
+    viewer: null,
     lead: 'This installation has no users yet. The first one is an operator, who invites the others.',
     load: async (visit) => {
       const code = visit.carried('code');

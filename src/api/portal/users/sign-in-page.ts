@@ -14,12 +14,16 @@ import { EMAIL, NEXT, PRESENT_PASSWORD } from './person-fields.ts';
 import type { SignInLimit } from './sign-in-limit.ts';
 
 const PAGE = {
-  ...{ path: '/portal/sign-in', access: PAGES.open, active: '', query: ['next'] },
+  path: '/portal/sign-in',
+  access: PAGES.open,
+  active: '',
+  query: ['next'],
   done: {
     'signed-out': 'You are signed out.',
     'password-changed': 'The password is changed. Sign in with it.',
   },
-  ...{ title: 'Sign in', viewer: null },
+  title: 'Sign in',
+  viewer: null,
 };
 
 type SignInTools = { limit: SignInLimit; hasOidc: boolean };
@@ -36,7 +40,8 @@ export function signInPages(app: PortalApp, context: PortalContext, tools: SignI
 
   const access = withoutFreshProof(PAGES.signedIn, 'it ends the session itself');
   action(app, context, {
-    ...{ path: '/portal/sign-out', access: { ...access, beforeSecondFactor: true } },
+    path: '/portal/sign-out',
+    access: { ...access, beforeSecondFactor: true },
     act: async ({ session, actor, reply }) => {
       await signOut(context, session, actor);
       for (const one of [sessionCookie, oidcCookie, provenCookie]) one.clear(reply);
@@ -54,7 +59,9 @@ function passwordPage(app: PortalApp, context: PortalContext, { limit, hasOidc }
       { ...NEXT, mayBeMissing: true },
       EMAIL,
       {
-        ...{ ...PRESENT_PASSWORD, name: 'password', label: 'Password' },
+        ...PRESENT_PASSWORD,
+        name: 'password',
+        label: 'Password',
         hint: 'Forgotten? An administrator can create a link for a new one.',
       },
     ],

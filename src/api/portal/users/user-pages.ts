@@ -68,7 +68,11 @@ function usersPage(app: PortalApp, context: PortalContext, place: UserPlace): vo
 ${formCard(visit, form, { subject, refused, search })}`;
   };
   const show = listPage(app, context, {
-    ...{ ...place, title: 'Users', pageSize: PAGE_SIZE, filterLabel: 'Find', below },
+    ...place,
+    title: 'Users',
+    pageSize: PAGE_SIZE,
+    filterLabel: 'Find',
+    below,
     done: { ...DONE, removed: place.removed },
     columns: userColumns(place),
   });
@@ -180,13 +184,18 @@ function userActions(app: PortalApp, context: PortalContext, place: UserPlace): 
   const query = LIST_QUERY;
   if (context.config.portal.passwordSignIn) {
     action(app, context, {
-      ...{ path: `${path}/:id/password-link`, access, active, query },
+      path: `${path}/:id/password-link`,
+      access,
+      active,
+      query,
       act: async (visit) =>
         oneTimeLink(visit, place, await makePasswordLink(linkTools(context), authorityOf(visit), visit.id)),
     });
   }
   action(app, context, {
-    ...{ path: `${path}/invitations/:id/withdraw`, access, query },
+    path: `${path}/invitations/:id/withdraw`,
+    access,
+    query,
     act: async (visit) => {
       await withdrawInvitation(context, authorityOf(visit), visit.id);
       return listHref(visit, place, { done: 'withdrawn' });
@@ -194,7 +203,10 @@ function userActions(app: PortalApp, context: PortalContext, place: UserPlace): 
   });
   for (const change of ['role', 'disable', 'enable'] as const) {
     action(app, context, {
-      ...{ path: `${path}/:id/${change}`, access, query, fields: { role: formLine() } },
+      path: `${path}/:id/${change}`,
+      access,
+      query,
+      fields: { role: formLine() },
       act: async (visit, given) => {
         await changes[change](visit, given.text('role'));
         return listHref(visit, place, { done: CHANGES[change] });
@@ -202,7 +214,11 @@ function userActions(app: PortalApp, context: PortalContext, place: UserPlace): 
     });
   }
   confirmationPage(app, context, {
-    ...{ path: `${path}/:id/remove`, access, active, query, load: place.removalOf },
+    path: `${path}/:id/remove`,
+    access,
+    active,
+    query,
+    load: place.removalOf,
     title: ({ email }) => `Remove ${email}?`,
     trail: (visit) => [{ label: 'Users', href: listHref(visit, place) }],
     body: ({ text }) => html`<p>${text}</p><p>The audit log keeps the actions of this user.</p>`,

@@ -88,7 +88,10 @@ export const TENANT_USERS: UserPlace = {
 function listedMember({ disabledAt, isLocked, role, ...member }: Member): ListedUser {
   const status = disabledAt === null ? badge('good', 'active') : badge('off', 'disabled');
   return {
-    ...{ ...member, role, roles: role, isDisabled: disabledAt !== null },
+    ...member,
+    role,
+    roles: role,
+    isDisabled: disabledAt !== null,
     status: isLocked ? badge('off', 'locked by the operator') : status,
   };
 }
@@ -155,7 +158,11 @@ function listedAccount({
   const isActive = isOperator || memberships.some(({ isDisabled }) => !isDisabled);
   const status = isActive ? badge('good', 'active') : badge('off', 'disabled by the tenant');
   return {
-    ...{ id, email, name, lastSignInAt, isDisabled: disabledAt !== null },
+    id,
+    email,
+    name,
+    lastSignInAt,
+    isDisabled: disabledAt !== null,
     roles: html`${roles.map((role) => html`<div>${role}</div>`)}`,
     status: disabledAt === null ? status : badge('off', 'disabled'),
     role: memberships.length === 1 && only !== undefined ? only.role : null,

@@ -27,7 +27,9 @@ export function userSessionPages(app: PortalApp, context: PortalContext, place: 
   const user = `${place.path}/:id`;
   const path = `${user}/sessions`;
   viewPage(app, context, {
-    ...{ path, access, active },
+    path,
+    access,
+    active,
     view: async (visit) =>
       visit.id === visit.viewer.userId ? '/portal/account' : await sessionsView(visit, place),
   });

@@ -27,7 +27,12 @@ export function openEndpoint(
   const secretPlace = endpointSecretPlace(id);
   const keyPlace = endpointSigningKeyPlace(id);
   return {
-    ...{ id, wabaId, tenantId, url, version, signatureProfile },
+    id,
+    wabaId,
+    tenantId,
+    url,
+    version,
+    signatureProfile,
     terms: {
       ...(allow.length + deny.length > 0 && { targets: { allow, deny } }),
       ...openCertificate(settings, secretBox),

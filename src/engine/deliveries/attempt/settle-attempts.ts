@@ -190,8 +190,13 @@ async function endpointsOf(
 }
 
 const NO_ROOM = {
-  ...{ mode: 'open', probeFailures: 0, isInTrouble: false },
-  ...{ openRuns: 0, openRunsOfTenant: 0, openRunsOverall: 0, mostRuns: 0 },
+  mode: 'open',
+  probeFailures: 0,
+  isInTrouble: false,
+  openRuns: 0,
+  openRunsOfTenant: 0,
+  openRunsOverall: 0,
+  mostRuns: 0,
 };
 
 /** Judges in order, so that the failure with which an endpoint is taken for down already uses up no retry. */
@@ -204,11 +209,15 @@ function outcomeOf(
   const now = endpoints.get(endpoint.id) ?? { endpointId: endpoint.id, ...NO_ROOM };
   if (isFailure(attempt) && countAttempt(tools, attempt, false) && now.mode === 'open') now.mode = 'down';
   const made = {
-    ...{ eventType: attempt.eventType, probes: attempt.probes, isProbe: attempt.isProbe },
+    eventType: attempt.eventType,
+    probes: attempt.probes,
+    isProbe: attempt.isProbe,
     attempt: attempt.attempts + 1,
-    ...{ hasRun: attempt.hasRun, isCalm: attempt.isCalm },
+    hasRun: attempt.hasRun,
+    isCalm: attempt.isCalm,
     retryScheduleMs: endpoint.retryScheduleMs,
-    ...{ scheduledInMs, result: sent.result },
+    scheduledInMs,
+    result: sent.result,
   };
   return judgeOutcome(made, now, isFailure(attempt) ? oneStart(tools.runLimits, attempt) : tools.runLimits);
 }
@@ -249,7 +258,9 @@ function countAttempt({ health }: SettlementTools, attempt: MadeAttempt, ok: boo
   if (eventType === 'test' || isProxyFailure(sent.result)) return false;
   const decided = decisionsOf(attempt);
   decided.isDown ??= health.record(endpoint.id, {
-    ...{ deliveryId, ok, timedOut: isTimeout(sent.result) },
+    deliveryId,
+    ok,
+    timedOut: isTimeout(sent.result),
     isRepetition: isProbe || isRepetition(endpoint.retryScheduleMs, attempts - probes),
     durationMs: sent.result.timings.totalMs,
   });
@@ -262,7 +273,10 @@ function settledDelivery({ attempt, outcome }: Settled): SettledDelivery {
   const isDeferred = outcome.state === 'deferred';
   const usedNoRetry = isDeferred || (outcome.state === 'retrying' && outcome.isExtra);
   return {
-    ...{ deliveryId, deliveryDay, token, workflowId },
+    deliveryId,
+    deliveryDay,
+    token,
+    workflowId,
     nextState: isFinal ? null : isDeferred ? 'due' : 'retrying',
     attempt: outcome.attempt,
     probes: usedNoRetry ? probes + 1 : probes,

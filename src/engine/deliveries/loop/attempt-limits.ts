@@ -148,8 +148,14 @@ export class EndpointLimiter {
     if (known !== undefined) return known;
     const now = this.#now();
     const fresh = {
-      ...{ limit: FIRST_LIMIT, underWay: new Set<UnderWay>(), held: new Set<UnderWay>(), meanMs: 0 },
-      ...{ tokens: 1, refilledMs: now, usedMs: now, restsUntilMs: 0 },
+      limit: FIRST_LIMIT,
+      underWay: new Set<UnderWay>(),
+      held: new Set<UnderWay>(),
+      meanMs: 0,
+      tokens: 1,
+      refilledMs: now,
+      usedMs: now,
+      restsUntilMs: 0,
     };
     this.#states.set(endpointId, fresh);
     return fresh;

@@ -31,7 +31,8 @@ const pathOf = ({ object, edge }: Pick<Change, 'object' | 'edge'>) =>
 
 async function change(made: Change, payload?: object | Buffer, { key = own.key, type = '' } = {}) {
   return await api.app.inject({
-    ...{ method: made.method, url: pathOf(made) },
+    method: made.method,
+    url: pathOf(made),
     headers: { authorization: `Bearer ${key}`, ...(type !== '' && { 'content-type': type }) },
     ...(payload !== undefined && { payload }),
   });

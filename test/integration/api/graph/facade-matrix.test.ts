@@ -93,7 +93,8 @@ async function ask({ method, url }: Omit<Call, 'name'>, { authorization, body, h
     : { headers: { 'content-type': 'application/json' }, payload: JSON.stringify(json) };
   const hasBody = method !== 'GET' && method !== 'HEAD';
   const response = await api.app.inject({
-    ...{ method, url },
+    method,
+    url,
     headers: { ...headers, ...(authorization !== undefined && { authorization }), ...(hasBody && type) },
     ...(hasBody && { payload }),
   });
@@ -188,8 +189,10 @@ describe('a key that is none', () => {
             ? 'The request carries no valid API key.'
             : 'The request has no header "Authorization: Bearer <API key>".';
           expect(errorOf(answer)).toEqual({
-            ...{ message: `Invalid OAuth access token - ${message}`, type: 'OAuthException' },
-            ...{ code: 190, fbtrace_id: 'ID' },
+            message: `Invalid OAuth access token - ${message}`,
+            type: 'OAuthException',
+            code: 190,
+            fbtrace_id: 'ID',
           });
         }
       }
@@ -206,7 +209,8 @@ describe('a key that is none', () => {
           '?access_token=a&access_token=b',
         ]) {
           const response = await api.app.inject({
-            ...{ method: call.method, url: `${call.url}${query}` },
+            method: call.method,
+            url: `${call.url}${query}`,
             ...(call.method !== 'GET' &&
               call.method !== 'HEAD' && {
                 headers: { 'content-type': 'application/json' },

@@ -34,8 +34,12 @@ async function ask(path: string, { method = 'GET', body, bearer = own.key }: Ask
 /** A path with the ids of the accounts in place of their names. */
 function withIds(path: string): string {
   const ids: Record<string, string> = {
-    ...{ WABA: own.wabaId, NUMBER: own.number, TEMPLATE: own.template, FLOW: own.flow },
-    ...{ FOREIGN_WABA: foreign.wabaId, FOREIGN_NUMBER: foreign.number },
+    WABA: own.wabaId,
+    NUMBER: own.number,
+    TEMPLATE: own.template,
+    FLOW: own.flow,
+    FOREIGN_WABA: foreign.wabaId,
+    FOREIGN_NUMBER: foreign.number,
   };
   return path.replace(/[A-Z_]{4,}/g, (name) => ids[name] ?? name);
 }
@@ -112,7 +116,9 @@ describe('calls about the WABA’s own objects', () => {
     const wrong = new Response(form);
     const type = { 'content-type': wrong.headers.get('content-type') ?? '' };
     const refused = await api.app.inject({
-      ...{ method: 'POST', url, headers: { ...headers, ...type } },
+      method: 'POST',
+      url,
+      headers: { ...headers, ...type },
       payload: Buffer.from(await wrong.arrayBuffer()),
     });
     expect([refused.statusCode, refused.json().error.code]).toEqual([400, 100]);
@@ -164,7 +170,9 @@ describe('calls about the WABA’s own objects', () => {
       expect(answer.status).toBe(status === 302 ? 502 : status);
       expect(answer.json).toEqual({
         error: {
-          ...{ message: expect.stringContaining(`(#${code}) `), type: 'OAuthException', code },
+          message: expect.stringContaining(`(#${code}) `),
+          type: 'OAuthException',
+          code,
           error_data: { messaging_product: 'whatsapp', details: expect.stringContaining(`HTTP ${status}`) },
           ...(status === 503 && { is_transient: true }),
           fbtrace_id: expect.any(String),
@@ -333,7 +341,9 @@ describe('what is not passed on', () => {
     const path = `/v14.0/${own.wabaId}/message_templates?access_token=${key}`;
     const { next } = (await ask(path, { bearer: null })).json.paging;
     expect(Object.fromEntries(new URL(next).searchParams)).toEqual({
-      ...{ limit: '25', after: 'QVFI', access_token: key },
+      limit: '25',
+      after: 'QVFI',
+      access_token: key,
     });
     const { pathname, search } = new URL(next);
     const second = await ask(`${pathname.slice('/graph'.length)}${search}`, { bearer: null });

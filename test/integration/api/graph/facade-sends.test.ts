@@ -20,7 +20,8 @@ const customer = () => `1202557${String(1_000 + customers++)}`;
 /** Sends to a path of the tenant's number, such as `messages`. */
 async function post(path: string, body: unknown, headers: Record<string, string> = {}) {
   const answer = await stack.app.inject({
-    ...{ method: 'POST', url: `/graph/v26.0/${stack.number}/${path}` },
+    method: 'POST',
+    url: `/graph/v26.0/${stack.number}/${path}`,
     headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json', ...headers },
     payload: JSON.stringify(body),
   });
@@ -148,7 +149,8 @@ async function upload(): Promise<string> {
   form.set('file', new Blob([JPEG], { type: 'image/jpeg' }), 'mug.jpg');
   const encoded = new Response(form);
   const answer = await stack.app.inject({
-    ...{ method: 'POST', url: `/graph/v26.0/${stack.number}/media` },
+    method: 'POST',
+    url: `/graph/v26.0/${stack.number}/media`,
     headers: { authorization: `Bearer ${key}`, 'content-type': encoded.headers.get('content-type') ?? '' },
     payload: Buffer.from(await encoded.arrayBuffer()),
   });
@@ -195,7 +197,8 @@ describe('a file', () => {
 describe('a message as other clients of upstream write it', () => {
   async function asForm(form: Record<string, string> | string, headers: Record<string, string> = {}) {
     const answer = await stack.app.inject({
-      ...{ method: 'POST', url: `/graph/v26.0/${stack.number}/messages` },
+      method: 'POST',
+      url: `/graph/v26.0/${stack.number}/messages`,
       headers: {
         authorization: `OAuth ${key}`,
         'content-type': 'application/x-www-form-urlencoded',
@@ -245,7 +248,8 @@ describe('a message as other clients of upstream write it', () => {
     expect((await post('messages', body)).status).toBe(200);
     const list = {
       ...text(customer()),
-      ...{ type: 'interactive', text: null },
+      type: 'interactive',
+      text: null,
       interactive: {
         type: 'button',
         header: null,

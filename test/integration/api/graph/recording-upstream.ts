@@ -42,7 +42,8 @@ export async function startRecordingUpstream() {
   afterAll(() => void server.close());
   const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
   return {
-    ...{ url, calls },
+    url,
+    calls,
     reply: (next: typeof answer) => {
       answer = next;
     },

@@ -49,7 +49,10 @@ async function store(world: World, { waba, items, beside }: Publication): Promis
   const claims = dice() < 0.5;
   const claimer = claims ? { token: run.token, leaseMs: run.leaseMs, take: () => dice() < 0.7 } : null;
   const events = items.map(({ key, reserved }) => ({
-    ...{ wabaId, phoneNumberId, tenantId: String(waba + 1), messageId: null },
+    wabaId,
+    phoneNumberId,
+    tenantId: String(waba + 1),
+    messageId: null,
     type: reserved ? ('order' as const) : ('message' as const),
     eventId: `key ${key}`,
     laneKey: `key ${key}`,

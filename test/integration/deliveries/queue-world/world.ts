@@ -64,18 +64,18 @@ export async function makeWorld(database: Database, dice: () => number): Promise
   await execute(database, `update webhook_endpoints set mode_changed_at = now() - interval '1 day'`);
   const turns = new Map<string, Promise<unknown>>();
   return {
-    ...{
-      database,
-      dice,
-      receivers,
-      endpoints,
-      published: [],
-      scopes: [],
-      replays: [],
-      reserved: [],
-      background: [],
-    },
-    ...{ dropped: new Set(), violations: [], tools: attemptTools(database, dice, receivers) },
+    database,
+    dice,
+    receivers,
+    endpoints,
+    published: [],
+    scopes: [],
+    replays: [],
+    reserved: [],
+    background: [],
+    dropped: new Set(),
+    violations: [],
+    tools: attemptTools(database, dice, receivers),
     inTurn: (name, work) => {
       const mine = (turns.get(name) ?? Promise.resolve()).then(work, work);
       turns.set(name, mine);
@@ -86,7 +86,10 @@ export async function makeWorld(database: Database, dice: () => number): Promise
 
 function attemptTools(database: Database, dice: () => number, { sender }: Receivers): AttemptTools {
   return {
-    ...{ database, sender, secretBox: testSecretBox, worker: 'test' },
+    database,
+    sender,
+    secretBox: testSecretBox,
+    worker: 'test',
     limiter: new EndpointLimiter(),
     defaults: { retryScheduleMs: [4, 4, 4, 4], timeoutMs: 30_000, workflows: 'failures' as const },
     health: makeEndpointHealth(),

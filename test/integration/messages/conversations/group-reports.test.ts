@@ -71,7 +71,10 @@ describe('the conversation of a group', () => {
     await takeIn(database, joins(80, { wa_id: '222' }), asks(70, '333'));
     const since = (ago: number) => new Date((NOW - ago) * 1_000).toISOString();
     const expected = {
-      ...{ id: GROUP, subject: 'Trip', state: 'active', description: 'To Lisbon' },
+      id: GROUP,
+      subject: 'Trip',
+      state: 'active',
+      description: 'To Lisbon',
       members: [
         {
           waId: '111',
@@ -111,7 +114,9 @@ describe('the conversation of a group', () => {
       ['group_participants_remove', 1, { removed_participants: [{ wa_id: '222' }] }],
       ['group_participants_add', 2, { added_participants: [{ wa_id: '111' }, { wa_id: '222' }] }],
     ].map(([type, ago, more]) => ({
-      ...{ type, group_id: GROUP, timestamp: String(NOW - Number(ago)) },
+      type,
+      group_id: GROUP,
+      timestamp: String(NOW - Number(ago)),
       ...(more as object),
     }));
     await takeIn(database, body('group_participants_update', { groups }));

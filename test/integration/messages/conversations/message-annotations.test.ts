@@ -149,7 +149,8 @@ describe('edits and deletions', () => {
     const edit = (id: string, timestamp: string, body: string) =>
       changed('in_edit_text', (message) => ({
         ...message,
-        ...{ id, timestamp },
+        id,
+        timestamp,
         edit: { original_message_id: text.id, message: { type: 'text', text: { body } } },
       }));
     await takeIn(database, fixtureBody('in_text'));

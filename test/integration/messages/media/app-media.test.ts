@@ -39,14 +39,20 @@ describe('the file of a message of the WhatsApp Business app', () => {
     expect(await resultOf(row.id)).toMatchObject({ outcome: 'stored' });
     expect(await eventsOf(id)).toEqual([]);
     expect(await findReceivedMedia(stack.database, stack.wabaId, row.id)).toMatchObject({
-      ...{ mediaState: 'stored', mediaType: 'image', caption: 'Front door', objectKey: row.object_key },
+      mediaState: 'stored',
+      mediaType: 'image',
+      caption: 'Front door',
+      objectKey: row.object_key,
     });
   });
 
   test('of history comes with the id that upstream sends later, whatever comes first', async () => {
     const [early, late, own] = [newId(), newId(), newId()];
     const placeholder = (id: string) => ({
-      ...{ from: CUSTOMER, id, timestamp: '1790000000', type: 'media_placeholder' },
+      from: CUSTOMER,
+      id,
+      timestamp: '1790000000',
+      type: 'media_placeholder',
       history_context: { status: 'READ' },
     });
     const thread = (...ids: string[]) =>

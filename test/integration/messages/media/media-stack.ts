@@ -92,12 +92,18 @@ export async function startMediaStack(): Promise<MediaStack> {
   };
   const graph = openGraphClient(config);
   const worker = await startMediaWorker(config, store.database, {
-    ...{ database: store.database, graph, objectStore, secretBox: testSecretBox, logger: silentLogger },
+    database: store.database,
+    graph,
+    objectStore,
+    secretBox: testSecretBox,
+    logger: silentLogger,
     maxBytes: MAX_BYTES,
     publicUrl: config.api.publicUrl,
     mediaUrls: makeMediaUrls({
-      ...{ database: store.database, secretBox: testSecretBox },
-      ...{ publicUrl: config.api.publicUrl, ttlSeconds: config.media.urlTtlSeconds },
+      database: store.database,
+      secretBox: testSecretBox,
+      publicUrl: config.api.publicUrl,
+      ttlSeconds: config.media.urlTtlSeconds,
     }),
   });
   const control = async (
@@ -174,7 +180,10 @@ async function startMediaWorker(config: Config, database: Database, tools: Tools
   ]);
   const running = workers.map((worker) => worker.run());
   const starter = startWorkflowStarter({
-    ...{ database, client, taskQueue, logger: silentLogger },
+    database,
+    client,
+    taskQueue,
+    logger: silentLogger,
     eventIdHash: testEventIdHash(database),
     kinds: TASK_KINDS,
   });

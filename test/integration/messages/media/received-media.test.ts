@@ -34,7 +34,10 @@ function makeApp(store: ObjectStore, db: Database = database.database): FastifyI
   addBaseHeaders(made, { mode: 'development' });
   addErrorHandling(made, PUBLIC_URL);
   const mediaUrls = makeMediaUrls({
-    ...{ database: db, secretBox: testSecretBox, publicUrl: PUBLIC_URL, ttlSeconds: 0 },
+    database: db,
+    secretBox: testSecretBox,
+    publicUrl: PUBLIC_URL,
+    ttlSeconds: 0,
   });
   made.register(receivedMediaRoutes({ database: db, objectStore: store, mediaUrls }));
   return made;

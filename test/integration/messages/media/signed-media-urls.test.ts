@@ -51,8 +51,10 @@ async function installation(overrides: Record<string, string> = {}, tenantTtlSec
   await objectStore.put(objectKey, Readable.from([Buffer.from('hello')]), { contentType: 'text/plain' });
   const fetched = { servedType: 'text/plain', mimeType: 'text/plain', sizeBytes: 5, sha256: 'a'.repeat(64) };
   const mediaUrls = makeMediaUrls({
-    ...{ database, secretBox: testSecretBox },
-    ...{ publicUrl: config.api.publicUrl, ttlSeconds: config.media.urlTtlSeconds },
+    database,
+    secretBox: testSecretBox,
+    publicUrl: config.api.publicUrl,
+    ttlSeconds: config.media.urlTtlSeconds,
   });
   await publishStored({ database, mediaUrls }, { wabaId: WABA, messageId }, media, fetched);
   const { authorization } = await addKey(database);

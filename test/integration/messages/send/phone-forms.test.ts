@@ -76,7 +76,8 @@ test('the facade reads the same numbers, and a number that is written as one', a
   const key = await addFacadeKey(stack.database, stack.wabaId);
   for (const to of [...formsOf(digits), Number(digits)]) {
     const answer = await stack.app.inject({
-      ...{ method: 'POST', url: `/graph/v26.0/${stack.number}/messages` },
+      method: 'POST',
+      url: `/graph/v26.0/${stack.number}/messages`,
       headers: { authorization: `Bearer ${key}` },
       payload: { messaging_product: 'whatsapp', to, type: 'text', text: { body: 'x' } },
     });
@@ -93,7 +94,8 @@ test('the facade takes a number with an exponent, which is the same number', asy
   const key = await addFacadeKey(stack.database, stack.wabaId);
   const send = async (to: string) =>
     await stack.app.inject({
-      ...{ method: 'POST', url: `/graph/v26.0/${stack.number}/messages` },
+      method: 'POST',
+      url: `/graph/v26.0/${stack.number}/messages`,
       headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json' },
       payload: `{"messaging_product":"whatsapp","to":${to},"type":"text","text":{"body":"x"}}`,
     });
@@ -142,7 +144,8 @@ test('what is neither a phone number nor a user id is refused, as no answer woul
 test('of two numbers in one object the last one counts, here and for upstream', async () => {
   const [first, last] = [newNumber(), newNumber()];
   const answer = await stack.app.inject({
-    ...{ method: 'POST', url: `${EXTERNAL}/messages` },
+    method: 'POST',
+    url: `${EXTERNAL}/messages`,
     headers: { authorization: stack.authorization, 'content-type': 'application/json' },
     payload: `{"phoneNumberId":"${stack.number}","to":"${first}","type":"text","to":"${last}","text":{"body":"x"}}`,
   });

@@ -9,7 +9,10 @@ const stack = sendingStackOfFile({ HELIOGRAPH_SEND_TIMEOUT_MS: '4000' });
 let groups = 0;
 const newGroup = () => `Y2FwaV9ncm91cDoxMjAyNTU1MDEwMDo${groups++}ZD`;
 const toGroup = (to: string, more: object = {}) => ({
-  ...{ recipient_type: 'group', to, type: 'text', text: { body: 'Hello all' } },
+  recipient_type: 'group',
+  to,
+  type: 'text',
+  text: { body: 'Hello all' },
   ...more,
 });
 
@@ -57,7 +60,9 @@ describe('a message to a group', () => {
       statuses(id, group, { status: 'delivered', recipient_participant_id: '111' }),
       statuses(id, group, { status: 'delivered', participant_recipient_id: '222' }),
       statuses(id, group, {
-        ...{ status: 'failed', recipient_participant_id: '333', errors: [{ code: 131_026, title: 'No' }] },
+        status: 'failed',
+        recipient_participant_id: '333',
+        errors: [{ code: 131_026, title: 'No' }],
       }),
     );
     const { body: shown } = await stack.get(body.serviceMessageId);
@@ -112,7 +117,8 @@ describe('a message to a group', () => {
     const group = newGroup();
     const message = toGroup(group, { messaging_product: 'whatsapp' });
     const answer = await stack.app.inject({
-      ...{ method: 'POST', url: `/graph/v26.0/${stack.number}/messages` },
+      method: 'POST',
+      url: `/graph/v26.0/${stack.number}/messages`,
       headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json' },
       payload: JSON.stringify(message),
     });

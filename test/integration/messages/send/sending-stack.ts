@@ -208,7 +208,10 @@ async function startSendWorker(
   ]);
   const running = workers.map((worker) => worker.run());
   const starter = startWorkflowStarter({
-    ...{ database, client, taskQueue, logger: silentLogger },
+    database,
+    client,
+    taskQueue,
+    logger: silentLogger,
     eventIdHash: testEventIdHash(database),
     kinds: TASK_KINDS,
   });

@@ -11,8 +11,13 @@ import { testDatabase } from '../../../support/test-database.ts';
 import { testSettings } from '../../../support/test-settings.ts';
 
 const ENTRY = {
-  ...{ tenantId: null, wabaId: null, actor: 'ops@example.com', action: 'tenant.created' },
-  ...{ detail: { note: 'grüße "👋"', count: 2, none: null }, requestId: 'req-1', ip: '192.0.2.1' },
+  tenantId: null,
+  wabaId: null,
+  actor: 'ops@example.com',
+  action: 'tenant.created',
+  detail: { note: 'grüße "👋"', count: 2, none: null },
+  requestId: 'req-1',
+  ip: '192.0.2.1',
 };
 
 async function filled(count = 5) {
@@ -196,8 +201,10 @@ test('housekeeping takes ids of events out of early entries of all WABAs, and th
   await addEarlyEntries(database, '900000000000109', 2);
   const before = await auditAnchor(database);
   const tools = {
-    ...{ database, logger: silentLogger },
-    ...{ objectStore: null as never, retentionDays: null as never },
+    database,
+    logger: silentLogger,
+    objectStore: null as never,
+    retentionDays: null as never,
   };
   const step = housekeepingSteps(tools).find(({ name }) => name === 'audit ids');
   if (step === undefined) throw new Error('there is no such step');

@@ -67,7 +67,9 @@ test('entries that their tenant keeps no longer go; those of others and of nobod
   expect(await targets(database, other)).toHaveLength(4);
   expect(await targets(database, null)).toHaveLength(4);
   expect(await verifyAudit(database, `${position}:${hash}`)).toMatchObject({
-    ...{ entries: 14, expired: 2, findings: [] },
+    entries: 14,
+    expired: 2,
+    findings: [],
   });
   const [noted] = await query<{ id: string; tenantId: string | null; target: string; detail: object }>(
     database,

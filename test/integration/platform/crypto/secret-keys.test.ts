@@ -53,7 +53,11 @@ async function filled() {
     resolve: async () => ['93.184.215.14'],
   };
   const toolsWith = (secretBox: SecretBox) => ({
-    ...{ database, secretBox, urlRules, maxTimeoutMs: 15_000, actor: SYSTEM },
+    database,
+    secretBox,
+    urlRules,
+    maxTimeoutMs: 15_000,
+    actor: SYSTEM,
   });
   const old = toolsWith(makeSecretBox([K1]));
   const customHeaders = { Authorization: 'Bearer s3cret' };
@@ -101,7 +105,9 @@ async function filled() {
     id,
     mailId,
     expected: {
-      ...{ secret, before, operations: operations.secret },
+      secret,
+      before,
+      operations: operations.secret,
       publicKeys: publicKeys?.map(({ publicKey }) => publicKey),
       clientKey: createPrivateKey(client.private).export({ type: 'pkcs8', format: 'pem' }),
     },
@@ -182,12 +188,10 @@ test('after k2,k1 and reencrypt nothing needs k1, and k2 alone opens everything'
   ]);
   expect(await unreadableSecrets(only)).toEqual([]);
   expect(await openAll(database, only.secretBox, id)).toEqual({
-    ...{
-      ...expected,
-      headers: { Authorization: 'Bearer s3cret' },
-      token: 'token',
-      appSecret: 'the app secret of a test',
-    },
+    ...expected,
+    headers: { Authorization: 'Bearer s3cret' },
+    token: 'token',
+    appSecret: 'the app secret of a test',
   });
   const sealed = (await findMail(database, mailId))?.contentSealed ?? '';
   expect(only.secretBox.open(sealed, mailContentPlace(mailId))).toContain('link');
@@ -217,12 +221,10 @@ test('what changes meanwhile wins, and what an old process writes is found by an
   expect(await tablesWith(database, 'k1')).toEqual([]);
   const { secretBox } = toolsWith(makeSecretBox([K2]));
   expect(await openAll(database, secretBox, id)).toMatchObject({
-    ...{
-      ...news,
-      token: 'token',
-      appSecret: 'the app secret of a test',
-      headers: { Authorization: 'Bearer s3cret', 'X-New': 'yes' },
-    },
+    ...news,
+    token: 'token',
+    appSecret: 'the app secret of a test',
+    headers: { Authorization: 'Bearer s3cret', 'X-New': 'yes' },
   });
 });
 

@@ -72,7 +72,10 @@ test('what a process has locked that froze while the server was sending to it is
   await addEndpoint(database, WABA, 'https://frozen.example/hook');
   const messages = Array.from({ length: 320 }, (_, n) =>
     bodyOf('messages', {
-      ...{ id: `wamid.frozen-${n}`, from: '12025550143', timestamp: '1790000000', type: 'text' },
+      id: `wamid.frozen-${n}`,
+      from: '12025550143',
+      timestamp: '1790000000',
+      type: 'text',
       text: { body: 'x'.repeat(64_000) },
     }),
   );
@@ -122,7 +125,8 @@ describe('a connection that a firewall forgot', () => {
     await query(through, 'select 1');
     let heard = 0;
     const listener = listenToDatabase({
-      ...{ url: proxy.url, applicationName: 'listener' },
+      url: proxy.url,
+      applicationName: 'listener',
       handlers: { heliograph_sends: () => (heard += 1) },
       logger: silentLogger,
       onSilence: (sinceMs) => void through.cutConnections(sinceMs),

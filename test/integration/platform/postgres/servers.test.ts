@@ -47,7 +47,9 @@ describe('several hosts', () => {
     expect(await query(database, 'show transaction_read_only')).toEqual([{ transaction_read_only: 'off' }]);
     let heard = 0;
     const listener = listenToDatabase({
-      ...{ url: urlOf(standby, primary), applicationName: 'listens', logger: silentLogger },
+      url: urlOf(standby, primary),
+      applicationName: 'listens',
+      logger: silentLogger,
       handlers: {
         heliograph_inbox: (payload) => {
           if (payload === 'after') heard += 1;

@@ -40,7 +40,8 @@ describe('operators’ pages', () => {
   test('and the alerts of all tenants too; of a tenant they are everywhere', async () => {
     const stack = await limited({ HELIOGRAPH_PORTAL_OPERATOR_CIDRS: '192.0.2.0/24' });
     const admin = await addUser(stack, {
-      ...{ email: 'admin@store.example', role: 'admin' },
+      email: 'admin@store.example',
+      role: 'admin',
       tenantId: await tenantOf(stack.database, WABA),
     });
     const operator = await addUser(stack, { email: 'op@host.example', role: 'operator', tenantId: null });

@@ -12,7 +12,10 @@ async function portalWithBirds() {
   const freed: string[] = [];
   const browser = await portalOf((app, context) => {
     confirmationPage(app, context, {
-      ...{ path: `${PATH}/free`, access: PAGES.admin, active: 'birds', query: ['page'] },
+      path: `${PATH}/free`,
+      access: PAGES.admin,
+      active: 'birds',
+      query: ['page'],
       load: async () => ({ name: HOSTILE }),
       title: ({ name }) => `Free ${name}?`,
       trail: (visit) => [{ label: 'Birds', href: visit.at('/portal/w/:wabaId/birds') }],
@@ -24,7 +27,8 @@ async function portalWithBirds() {
       },
     });
     action(app, context, {
-      ...{ path: `${PATH}/feed`, access: PAGES.admin },
+      path: `${PATH}/feed`,
+      access: PAGES.admin,
       act: async ({ id }) => {
         freed.push(`fed ${id}`);
         return '/portal';

@@ -17,7 +17,11 @@ beforeEach(() => {
 const portal = (role: 'admin' | 'member' = 'admin') =>
   portalOf((app, context) => {
     formPage(app, context, {
-      ...{ path: PATH, access: PAGES.admin, seenBy: PAGES.member, active: 'birds', title: 'Edit a bird' },
+      path: PATH,
+      access: PAGES.admin,
+      seenBy: PAGES.member,
+      active: 'birds',
+      title: 'Edit a bird',
       trail: (visit) => [{ label: 'Birds', href: visit.at('/portal/w/:wabaId/birds') }],
       load: async ({ id }) => {
         if (id !== '3') throw new RequestError('unknown_bird', 'There is no such bird.');
@@ -26,7 +30,9 @@ const portal = (role: 'admin' | 'member' = 'admin') =>
       fields: [
         { name: 'name', label: 'Name', required: true, hint: ({ name }) => `Now: ${name}` },
         {
-          ...{ name: 'colours', label: 'Colours', widget: 'ticks' },
+          name: 'colours',
+          label: 'Colours',
+          widget: 'ticks',
           options: [
             { value: 'red', label: 'Red' },
             { value: 'blue', label: 'Blue' },

@@ -28,10 +28,23 @@ export async function portalOf(
   const app = Fastify();
   readFormBodies(app);
   const viewer: Viewer = {
-    ...{ userId: '1', tenantId: '5', email: 'ann@shop.example', name: 'Ann', role, csrfToken: CSRF },
-    ...{ step: 'whole', isOperatorAddress: false, places: [], notices: [], isProofFresh: true },
-    ...{ passwordLinkBy: null, passwordLink: null, begunBy: 'password', hasSecondFactor: false },
-    ...{ provenAt: new Date(0), expiresAt: new Date(0) },
+    userId: '1',
+    tenantId: '5',
+    email: 'ann@shop.example',
+    name: 'Ann',
+    role,
+    csrfToken: CSRF,
+    step: 'whole',
+    isOperatorAddress: false,
+    places: [],
+    notices: [],
+    isProofFresh: true,
+    passwordLinkBy: null,
+    passwordLink: null,
+    begunBy: 'password',
+    hasSecondFactor: false,
+    provenAt: new Date(0),
+    expiresAt: new Date(0),
     proofs: { password: true, totp: false, identity: false },
   };
   app.decorateRequest('portalSession', null);
@@ -50,7 +63,8 @@ export async function portalOf(
     get: (url) => app.inject({ url }),
     post: (url, fields = {}, token = CSRF) =>
       app.inject({
-        ...{ method: 'POST', url },
+        method: 'POST',
+        url,
         headers: { origin: PUBLIC_URL, 'content-type': 'application/x-www-form-urlencoded' },
         payload: new URLSearchParams({ _csrf: token, ...fields }).toString(),
       }),

@@ -9,7 +9,11 @@ const PATH = '/portal/w/:wabaId/birds';
 const BIRDS = Array.from({ length: 5 }, (_, at): Bird => ({ id: String(5 - at), name: `bird ${5 - at}` }));
 
 const BY_CURSOR: ListPage<Bird> = {
-  ...{ path: PATH, access: PAGES.member, active: 'birds', title: 'Birds', lead: 'All birds.' },
+  path: PATH,
+  access: PAGES.member,
+  active: 'birds',
+  title: 'Birds',
+  lead: 'All birds.',
   columns: [
     { label: 'Id', kind: 'number', cell: ({ id }) => id },
     { label: 'Name', cell: ({ name }) => name },

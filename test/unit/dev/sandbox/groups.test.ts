@@ -60,7 +60,10 @@ test('a message to a group has a status as a whole, and one of each member after
   const { url, post, changes } = await world();
   const { id } = await post('/sandbox/groups', { subject: 'Trip', members: [ASHA, FARAH] });
   const body = {
-    ...{ messaging_product: 'whatsapp', recipient_type: 'group', to: id, type: 'text' },
+    messaging_product: 'whatsapp',
+    recipient_type: 'group',
+    to: id,
+    type: 'text',
     text: { body: 'Hello all' },
   };
   const answer = await (await postJson(`${url}/v26.0/${DEMO_PHONE_NUMBER_ID}/messages`, body)).json();

@@ -10,7 +10,9 @@ import {
 import { makeHttpSender } from '../../../../src/platform/sender/http-sender.ts';
 
 const to = (hostname: string, ...addresses: string[]): WebhookTarget => ({
-  ...{ hostname, port: 443, addresses: addresses.length === 0 ? null : addresses },
+  hostname,
+  port: 443,
+  addresses: addresses.length === 0 ? null : addresses,
 });
 
 test.each<[string[], string[], WebhookTarget, boolean]>([
@@ -73,7 +75,10 @@ test('what the installation denies no list of a WABA opens, by name, by address,
   for (const address of ['8.8.8.8', '10.7.0.1', '2606:4700:a1b2::a07:1'])
     expect([address, await isOpen('https://shop.example/', address)]).toEqual([address, false]);
   const sender = makeHttpSender({
-    ...{ guard, allowHttp: false, connectTimeoutMs: 5_000, totalTimeoutMs: 5_000 },
+    guard,
+    allowHttp: false,
+    connectTimeoutMs: 5_000,
+    totalTimeoutMs: 5_000,
     resolve: async () => ['8.8.8.8'],
   });
   const request = { url: 'https://shop.example/', headers: {}, body: Buffer.from('{}') };

@@ -14,8 +14,12 @@ const LATENCY = 'heliograph_delivery_latency_seconds';
 
 const DELIVERED: SettledOutcome = { state: 'delivered', statusCode: 200, attempt: 1 };
 const RETRYING: SettledOutcome = {
-  ...{ state: 'retrying', reason: 'x', attempt: 1, delayMs: 1 },
-  ...{ isExtra: false, run: null },
+  state: 'retrying',
+  reason: 'x',
+  attempt: 1,
+  delayMs: 1,
+  isExtra: false,
+  run: null,
 };
 
 function observed(result: SendResult, outcome: SettledOutcome | null, more: Partial<MadeAttempt> = {}) {

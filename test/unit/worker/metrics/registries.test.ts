@@ -38,13 +38,11 @@ const FIGURES: SystemFigures = {
   housekeepingFailingSeconds: { partitions: 0, retention: 90 },
   inboxAwaitingNumber: 2,
   quotaUsedRatio: 0.5,
-  ...{
-    defaultPartitionRows: 0,
-    partitionDays: 8,
-    invalidIndexes: 0,
-    apiKeysExpiring: 0,
-    wabasWithProblem: 0,
-  },
+  defaultPartitionRows: 0,
+  partitionDays: 8,
+  invalidIndexes: 0,
+  apiKeysExpiring: 0,
+  wabasWithProblem: 0,
   inboxAwaitingNumberSeconds: 12,
 };
 
