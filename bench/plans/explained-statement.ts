@@ -15,7 +15,7 @@ export async function explained(
   const spy: Database = {
     ...database,
     raw: async (text, bindings) => {
-      statements.push(prepared(text, bindings ?? []));
+      statements.push(prepared(text, bindings));
       return await database.raw('select 1 where false');
     },
   };

@@ -39,8 +39,8 @@ export async function fillMessages(
   );
   const [first] = await query<{ id: string }>(
     database,
-    'select min(id) as id from conversations where waba_id = ?',
-    [wabaId],
+    'select min(id) as id from conversations where waba_id = :wabaId',
+    { wabaId },
   );
   const firstId = first?.id ?? '';
   for (let from = 1; from <= messages; from += STEP) {

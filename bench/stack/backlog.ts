@@ -5,9 +5,9 @@ import { query } from '../../src/platform/postgres/sql.ts';
 async function countOpenWork(database: Database, except: readonly string[]): Promise<number> {
   const [row] = await query<{ open: string }>(
     database,
-    `select (select count(*) from delivery_queue where endpoint_id <> all (cast(? as bigint[])))
+    `select (select count(*) from delivery_queue where endpoint_id <> all (cast(:except as bigint[])))
           + (select count(*) from inbox where state = 'new') as open`,
-    [except],
+    { except },
   );
   return Number(row?.open ?? 0);
 }

@@ -193,9 +193,11 @@ function detailed(text: RegExp) {
 }
 
 async function modeOf({ database, tenant }: World): Promise<string> {
-  const [row] = await query<{ mode: string }>(database, 'select mode from webhook_endpoints where id = ?', [
-    tenant.endpointId,
-  ]);
+  const [row] = await query<{ mode: string }>(
+    database,
+    'select mode from webhook_endpoints where id = :endpointId',
+    { endpointId: tenant.endpointId },
+  );
   return row?.mode ?? 'gone';
 }
 

@@ -66,12 +66,12 @@ export async function eraseRowsOfWaba(
   limit: number,
 ): Promise<number> {
   const own = numbers
-    ? 'phone_number_id in (select phone_number_id from phone_numbers where waba_id = ?)'
-    : 'waba_id = ?';
+    ? 'phone_number_id in (select phone_number_id from phone_numbers where waba_id = :wabaId)'
+    : 'waba_id = :wabaId';
   return await execute(
     trx,
     `delete from ${table} where (${key}) in (select ${key} from ${table} where ${own} and ${where} limit ${limit})`,
-    [wabaId],
+    { wabaId },
   );
 }
 

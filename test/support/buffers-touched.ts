@@ -13,7 +13,7 @@ export async function buffersTouched(
 ): Promise<number> {
   let buffers = 0;
   const raw: Database['raw'] = async (text, bindings) => {
-    const { text: statement, values } = prepared(text, bindings ?? []);
+    const { text: statement, values } = prepared(text, bindings);
     const call = values.length === 0 ? 'explained' : `explained(${values.map(literal).join(', ')})`;
     await undone(database, async (trx) => {
       await trx.raw(`prepare explained as ${statement}`);

@@ -50,8 +50,8 @@ export async function objectIdsOf(database: Database, wabaId: string): Promise<s
   for (const { name } of tables) {
     const rows = await query<{ row: Record<string, unknown> }>(
       database,
-      `select to_jsonb(one) as row from "${name}" one where waba_id = ?`,
-      [wabaId],
+      `select to_jsonb(one) as row from "${name}" one where waba_id = :wabaId`,
+      { wabaId },
     );
     for (const [column, value] of rows.flatMap(({ row }) => Object.entries(row))) {
       if (!ID_COLUMN.test(column) || NO_ID_COLUMN.test(column) || value === null) continue;

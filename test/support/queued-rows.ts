@@ -33,8 +33,8 @@ export async function queueRows(
     await enqueueDeliveries(trx, rows);
     const queued = await query<{ id: string; position: string }>(
       trx,
-      'select delivery_id as id, position from delivery_queue where delivery_id = any (?::uuid[])',
-      [rows.map((row) => row.deliveryId)],
+      'select delivery_id as id, position from delivery_queue where delivery_id = any (:deliveryIds::uuid[])',
+      { deliveryIds: rows.map((row) => row.deliveryId) },
     );
     return new Map(queued.map(({ id, position }) => [id, BigInt(position)]));
   });

@@ -30,8 +30,8 @@ export async function openDeliveries(database: Database, { wabaId }: { wabaId: s
   const row = await queryOne<{ n: number }>(
     database,
     `select count(*)::integer as n from delivery_queue q join webhook_endpoints e on e.id = q.endpoint_id
-      where e.waba_id = ?`,
-    [wabaId],
+      where e.waba_id = :wabaId`,
+    { wabaId },
   );
   return row?.n ?? 0;
 }

@@ -9,8 +9,8 @@ export async function settleDelivered(database: Database, claims: readonly Claim
   const rows = await query<{ id: string; day: string; endpointId: string; attempts: number }>(
     database,
     `select delivery_id as id, delivery_day as day, endpoint_id as "endpointId", attempts from delivery_queue
-      where delivery_id = any (?::uuid[])`,
-    [claims.map(({ deliveryId }) => deliveryId)],
+      where delivery_id = any (:deliveryIds::uuid[])`,
+    { deliveryIds: claims.map(({ deliveryId }) => deliveryId) },
   );
   const found = new Map(rows.map((row) => [row.id, row]));
   const settled = claims.map(({ deliveryId, token }) => {
@@ -81,9 +81,9 @@ export async function deliverHeads(trx: Transaction, deliveryIds: readonly strin
   const token = randomUUID();
   await execute(
     trx,
-    `update delivery_queue set state = 'claimed', token = ?, lease_until = clock_timestamp() + interval '1 minute'
-      where delivery_id = any (?::uuid[]) and state <> 'queued'`,
-    [token, deliveryIds],
+    `update delivery_queue set state = 'claimed', token = :token, lease_until = clock_timestamp() + interval '1 minute'
+      where delivery_id = any (:deliveryIds::uuid[]) and state <> 'queued'`,
+    { token, deliveryIds },
   );
   const claims = deliveryIds.map((deliveryId) => ({ deliveryId, token }));
   await settleDelivered(trx, claims);

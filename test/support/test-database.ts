@@ -62,7 +62,7 @@ const TABLES_OF_WORKFLOWS = [
 export async function drawIdsApart(database: Database): Promise<void> {
   for (const table of TABLES_OF_WORKFLOWS) {
     const first = randomInt(1_000_000, 2 ** 47);
-    await query(database, `select setval(pg_get_serial_sequence(?, 'id'), ?)`, [table, first]);
+    await query(database, `select setval(pg_get_serial_sequence(:table, 'id'), :first)`, { table, first });
   }
 }
 

@@ -46,9 +46,9 @@ export async function oldestPendingAt(database: Database, positionsFrom: LowWate
     database,
     `select ${LAST_POSITION} as last, oldest.position, oldest.created_at as "createdAt"
        from (select) as always
-       left join (select position, created_at from delivery_queue where position >= cast(? as bigint)
+       left join (select position, created_at from delivery_queue where position >= cast(:positionsFrom as bigint)
                    order by position limit 1) as oldest on true`,
-    [String(positionsFrom.from() ?? 0)],
+    { positionsFrom: String(positionsFrom.from() ?? 0) },
   );
   const oldest = row?.position ? Number(row.position) : null;
   const seen = { end: Number(row?.last ?? 0) + 1, oldest };
@@ -149,8 +149,8 @@ export async function listTroubledEndpoints(database: Database, limit: number): 
        join tenants t on t.id = w.tenant_id
       where ${IN_TROUBLE}
       order by case e.mode when 'paused' then 2 when 'disabled' then 1 else 0 end,
-               coalesce(e.failing_since, e.mode_changed_at) desc, e.id limit ?`,
-    [limit],
+               coalesce(e.failing_since, e.mode_changed_at) desc, e.id limit :limit`,
+    { limit },
   );
 }
 
@@ -179,7 +179,7 @@ export async function readLastErrors(
 ): Promise<Map<string, string>> {
   const rows = await query<{ id: string; error: string | null; statusCode: number | null }>(
     database,
-    `select e.id, failed.error, failed."statusCode" from unnest(cast(? as bigint[])) as e (id)
+    `select e.id, failed.error, failed."statusCode" from unnest(cast(:endpointIds as bigint[])) as e (id)
       cross join lateral (
         select d.last_error as error, d.last_status_code as "statusCode"
           from ((select delivery_day, delivery_id from delivery_queue
@@ -189,7 +189,7 @@ export async function readLastErrors(
                   order by endpoint_id, replay, position limit ${LOOKED_AT})) as q
           join deliveries d on d.day = q.delivery_day and d.id = q.delivery_id
          where d.last_error is not null or d.last_status_code is not null limit 1) as failed`,
-    [endpointIds],
+    { endpointIds },
   );
   return new Map(
     rows.map(({ id, error, statusCode }) => [id, error ?? `the endpoint returned ${statusCode}`]),

@@ -19,8 +19,8 @@ export async function quietEvents(
   const open = await query<{ id: string; workflowId: string | null }>(
     database,
     `select id, workflow_id as "workflowId" from deliveries
-      where event_uuid = any (?::uuid[]) and (state = 'pending' or last_error = '${ERASED_REASON}')`,
-    [events.map(({ id }) => id)],
+      where event_uuid = any (:ids::uuid[]) and (state = 'pending' or last_error = '${ERASED_REASON}')`,
+    { ids: events.map(({ id }) => id) },
   );
   const ids = open.map(({ id }) => id);
   await removeDeliveries(database, ids, { reason: ERASED_REASON });
@@ -35,8 +35,8 @@ export async function eventsOfWaba(
   wabaId: string,
   limit: number,
 ): Promise<ErasedEvent[]> {
-  const text = 'select day, id from events where waba_id = ? order by id limit ?';
-  return await query<ErasedEvent>(database, text, [wabaId, limit]);
+  const text = 'select day, id from events where waba_id = :wabaId order by id limit :limit';
+  return await query<ErasedEvent>(database, text, { wabaId, limit });
 }
 
 /** Erases events with their deliveries and attempts. Throws NotYetErased during an attempt. */
@@ -62,9 +62,9 @@ async function deleteEvents(
 ): Promise<{ type: string; lane: string }[]> {
   return await query(
     trx,
-    `delete from events where (day, id) in (select * from unnest(?::date[], ?::uuid[]))
+    `delete from events where (day, id) in (select * from unnest(:daies::date[], :ids::uuid[]))
      returning event_type as type, lane`,
-    [events.map(({ day }) => day), events.map(({ id }) => id)],
+    { daies: events.map(({ day }) => day), ids: events.map(({ id }) => id) },
   );
 }
 

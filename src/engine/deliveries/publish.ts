@@ -314,8 +314,8 @@ export function wants(
 async function keepOrderScopes(trx: Transaction, wabaIds: readonly string[]): Promise<void> {
   await query(
     trx,
-    `select count(pg_advisory_xact_lock_shared(?, order_scope_group(waba_id)))
-       from unnest(cast(? as text[])) as w (waba_id)`,
-    [ORDER_SCOPE_LOCK, wabaIds],
+    `select count(pg_advisory_xact_lock_shared(:orderScopeLock, order_scope_group(waba_id)))
+       from unnest(cast(:wabaIds as text[])) as w (waba_id)`,
+    { orderScopeLock: ORDER_SCOPE_LOCK, wabaIds },
   );
 }

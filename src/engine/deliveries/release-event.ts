@@ -18,16 +18,15 @@ export async function releaseReservedEvent(
     trx,
     `select event_type as type, tenant_id as "tenantId", waba_id as "wabaId", phone_number_id as "phoneNumberId",
             event_id as "eventId"
-       from events where day = ? and id = ? and waba_id = ? and body is null for update`,
-    [event.day, event.uuid, event.wabaId],
+       from events where day = :day and id = :uuid and waba_id = :wabaId and body is null for update`,
+    { day: event.day, uuid: event.uuid, wabaId: event.wabaId },
   );
   if (reserved === undefined) return false;
-  await execute(trx, 'update events set body = ?, occurred_at = ? where day = ? and id = ?', [
-    bodyOf(reserved, event.dataJson, occurredAt),
-    occurredAt,
-    event.day,
-    event.uuid,
-  ]);
+  await execute(
+    trx,
+    'update events set body = :body, occurred_at = :occurredAt where day = :day and id = :uuid',
+    { body: bodyOf(reserved, event.dataJson, occurredAt), occurredAt, day: event.day, uuid: event.uuid },
+  );
   await dropFiltered(trx, event);
   await releaseEvent(trx, event.uuid);
   wakeDispatcher(trx);

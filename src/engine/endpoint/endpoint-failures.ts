@@ -25,8 +25,8 @@ export async function countRecentlyFailed(database: Database, wabaId: string): P
     database,
     `select e.id, sum(f.failed)::integer as failed
        from webhook_endpoints e join endpoint_failures f on f.endpoint_id = e.id
-      where e.waba_id = ? and f.hour > now() - interval '24 hours' group by e.id`,
-    [wabaId],
+      where e.waba_id = :wabaId and f.hour > now() - interval '24 hours' group by e.id`,
+    { wabaId },
   );
   return new Map(rows.map(({ id, failed }) => [id, failed]));
 }
@@ -47,12 +47,14 @@ const maybeTold = (endpoint: string) =>
 /** One alert tells of all. False: another process sent it. */
 export async function tellFailures(trx: Transaction, endpointId: string): Promise<boolean> {
   // In this order also where deliveries fail: two processes never wait for each other, nor failures for who waits here.
-  await query(trx, 'select 1 from webhook_endpoints where id = ? for no key update', [endpointId]);
+  await query(trx, 'select 1 from webhook_endpoints where id = :endpointId for no key update', {
+    endpointId,
+  });
   const untold = await query<{ hour: Date; failed: number }>(
     trx,
     `select hour, failed - told as failed from endpoint_failures
-      where endpoint_id = ? and told < failed order by hour for update`,
-    [endpointId],
+      where endpoint_id = :endpointId and told < failed order by hour for update`,
+    { endpointId },
   );
   const failed = untold.reduce((sum, hour) => sum + hour.failed, 0);
   const [endpoint] = await query<{ waba_id: string }>(
@@ -62,8 +64,8 @@ export async function tellFailures(trx: Transaction, endpointId: string): Promis
     { endpointId, failed, hours: TOLD_EVERY_HOURS },
   );
   if (endpoint === undefined) return false;
-  const told = 'update endpoint_failures set told = failed where endpoint_id = ? and told < failed';
-  await execute(trx, told, [endpointId]);
+  const told = 'update endpoint_failures set told = failed where endpoint_id = :endpointId and told < failed';
+  await execute(trx, told, { endpointId });
   const count = failed.toLocaleString('en-US');
   const reason = `${count} ${failed === 1 ? 'delivery has' : 'deliveries have'} failed permanently: no more attempts are made`;
   const details = { failed, since: untold[0]?.hour.toISOString() ?? null };
@@ -124,7 +126,7 @@ async function tellOnce(
 
 /** No page shows these hours any more. Returns how many it deleted. */
 export async function forgetOldFailures(database: Database, days: number, limit: number): Promise<number> {
-  return await deleteUpTo(database, limit, 'endpoint_failures', `hour < now() - ? * interval '1 day'`, [
+  return await deleteUpTo(database, limit, 'endpoint_failures', `hour < now() - :days * interval '1 day'`, {
     days,
-  ]);
+  });
 }

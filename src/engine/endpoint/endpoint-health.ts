@@ -30,7 +30,7 @@ export async function addEndpointCounts(trx: Transaction, counts: readonly Endpo
     trx,
     `insert into endpoint_minutes (endpoint_id, minute, successes, failures, failed_deliveries, total_ms)
      select endpoint_id, date_trunc('minute', now()), successes, failures, failed_deliveries, total_ms
-       from unnest(?::bigint[], ?::integer[], ?::integer[], ?::integer[], ?::float8[])
+       from unnest(:endpointId::bigint[], :successes::integer[], :failures::integer[], :failedDeliveries::integer[], :totalMs::float8[])
               as m (endpoint_id, successes, failures, failed_deliveries, total_ms) order by 1
      on conflict (endpoint_id, minute) do update
         set ${ADDED}`,
@@ -108,7 +108,7 @@ export async function foldOldMinutes(database: Database, limit: number): Promise
        delete from endpoint_minutes where ctid = any (array(
          select ctid from endpoint_minutes
           where not is_hour and minute < date_trunc('hour', now()) - ${MINUTES_KEPT_DAYS} * interval '1 day'
-          order by is_hour, minute limit ?))
+          order by is_hour, minute limit :limit))
        returning endpoint_id, minute, successes, failures, failed_deliveries, total_ms
      ), hours as (
        insert into endpoint_minutes (endpoint_id, minute, is_hour, successes, failures, failed_deliveries, total_ms)
@@ -119,15 +119,15 @@ export async function foldOldMinutes(database: Database, limit: number): Promise
           set ${ADDED}, is_hour = true
      )
      select count(*)::integer as folded from old`,
-      [limit],
+      { limit },
     )) ?? 0
   );
 }
 
 /** No chart shows these hours any more. Returns how many it deleted. */
 export async function forgetOldChartHours(database: Database, days: number, limit: number): Promise<number> {
-  const which = `is_hour and minute < now() - ? * interval '1 day'`;
-  return await deleteUpTo(database, limit, 'endpoint_minutes', which, [days]);
+  const which = `is_hour and minute < now() - :days * interval '1 day'`;
+  return await deleteUpTo(database, limit, 'endpoint_minutes', which, { days });
 }
 
 /** Only probes go out from now on, the first after `probeAfterMs`. False when the endpoint was not open any more. */

@@ -58,8 +58,8 @@ export async function loadEndpointSettings(
             timeout_ms as "timeoutMs", retry_schedule_seconds as "retryScheduleSeconds",
             max_in_flight as "maxInFlight", rate_limit_per_second as "rateLimitPerSecond",
             delivery_workflows as "deliveryWorkflows"
-       from webhook_endpoints w join wabas a on a.waba_id = w.waba_id where id = any (?::bigint[])`,
-    [endpointIds],
+       from webhook_endpoints w join wabas a on a.waba_id = w.waba_id where id = any (:endpointIds::bigint[])`,
+    { endpointIds },
   );
 }
 
@@ -110,8 +110,8 @@ export async function endpointsOfWabas(
     database,
     `select id, waba_id as "wabaId", event_types as "eventTypes", phone_number_ids as "phoneNumberIds",
             filter, format, order_scope as "orderScope", mode, version
-       from webhook_endpoints where waba_id = any (?::text[]) order by id`,
-    [wabaIds],
+       from webhook_endpoints where waba_id = any (:wabaIds::text[]) order by id`,
+    { wabaIds },
   );
 }
 
@@ -123,8 +123,8 @@ export async function countEndpoints(
   const rows = await query<{ wabaId: string; count: number }>(
     database,
     `select waba_id as "wabaId", count(*)::integer as count from webhook_endpoints
-      where waba_id = any (?::text[]) group by waba_id`,
-    [wabaIds],
+      where waba_id = any (:wabaIds::text[]) group by waba_id`,
+    { wabaIds },
   );
   return new Map(rows.map(({ wabaId, count }) => [wabaId, count]));
 }

@@ -27,8 +27,8 @@ export async function countDeliveredSince(
   const n = await queryValue<number>(
     database,
     `select coalesce(sum(successes), 0)::float8 from endpoint_minutes
-      where endpoint_id = cast(? as bigint) and minute >= date_trunc('minute', cast(? as timestamptz))`,
-    [endpointId, since],
+      where endpoint_id = cast(:endpointId as bigint) and minute >= date_trunc('minute', cast(:since as timestamptz))`,
+    { endpointId, since },
   );
   return n ?? 0;
 }

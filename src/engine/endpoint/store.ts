@@ -113,21 +113,23 @@ export async function insertEndpoint(
 export async function listEndpoints(database: Database, wabaId: string): Promise<Endpoint[]> {
   return await query<Endpoint>(
     database,
-    `select ${ENDPOINT} from webhook_endpoints where waba_id = ? order by id`,
-    [wabaId],
+    `select ${ENDPOINT} from webhook_endpoints where waba_id = :wabaId order by id`,
+    { wabaId },
   );
 }
 
 export async function findEndpoint(database: Database, wabaId: string, id: string): Promise<Endpoint | null> {
   return await queryOne<Endpoint>(
     database,
-    `select ${ENDPOINT} from webhook_endpoints where waba_id = ? and id = ?`,
-    [wabaId, id],
+    `select ${ENDPOINT} from webhook_endpoints where waba_id = :wabaId and id = :id`,
+    { wabaId, id },
   );
 }
 
 export async function findEndpointForOperator(database: Database, id: string): Promise<Endpoint | null> {
-  return await queryOne<Endpoint>(database, `select ${ENDPOINT} from webhook_endpoints where id = ?`, [id]);
+  return await queryOne<Endpoint>(database, `select ${ENDPOINT} from webhook_endpoints where id = :id`, {
+    id,
+  });
 }
 
 /**
@@ -173,8 +175,8 @@ export async function setEndpointUrl(
 export async function lockEndpoint(trx: Transaction, wabaId: string, id: string): Promise<boolean> {
   const rows = await query(
     trx,
-    'select 1 from webhook_endpoints where waba_id = ? and id = ? for no key update',
-    [wabaId, id],
+    'select 1 from webhook_endpoints where waba_id = :wabaId and id = :id for no key update',
+    { wabaId, id },
   );
   return rows.length === 1;
 }
@@ -213,8 +215,8 @@ export async function findEndpointSecret(
 ): Promise<string | null> {
   return await queryValue<string>(
     database,
-    'select secret_sealed as "secretSealed" from webhook_endpoints where waba_id = ? and id = ?',
-    [wabaId, endpointId],
+    'select secret_sealed as "secretSealed" from webhook_endpoints where waba_id = :wabaId and id = :endpointId',
+    { wabaId, endpointId },
   );
 }
 
@@ -257,11 +259,11 @@ export async function setEndpointCertificate(
 export async function deleteEndpointRow(trx: Transaction, wabaId: string, id: string): Promise<boolean> {
   const rows = await query(
     trx,
-    `with gone as (delete from webhook_endpoints where waba_id = ? and id = ? returning id),
+    `with gone as (delete from webhook_endpoints where waba_id = :wabaId and id = :id returning id),
           charts as (delete from endpoint_minutes using gone where endpoint_id = gone.id),
           failures as (delete from endpoint_failures using gone where endpoint_id = gone.id)
      select id from gone`,
-    [wabaId, id],
+    { wabaId, id },
   );
   return rows.length === 1;
 }

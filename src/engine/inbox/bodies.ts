@@ -17,17 +17,18 @@ export async function insertParts(
   await execute(
     database,
     `insert into inbox (waba_id, shard, body, signed_for, state, processed_at)
-     select waba_id, shard, body, string_to_array(signed_for, '+'), ?, case when cast(? as boolean) then now() end
-       from unnest(?::text[], ?::smallint[], ?::bytea[], ?::text[])
+     select waba_id, shard, body, string_to_array(signed_for, '+'), :state, case when cast(:state2 as boolean) then now() end
+       from unnest(:wabaIds::text[], :shards::smallint[], :bodies::bytea[], :signedFors::text[])
             with ordinality as b (waba_id, shard, body, signed_for, n)
       order by n`,
-    [
-      ...[state, state === 'done'],
-      parts.map(({ wabaId }) => wabaId),
-      parts.map(({ shard }) => shard),
-      byteaArray(parts.map(({ body }) => body)),
-      parts.map(({ signedFor }) => signedFor?.join('+') ?? null),
-    ],
+    {
+      state,
+      state2: state === 'done',
+      wabaIds: parts.map(({ wabaId }) => wabaId),
+      shards: parts.map(({ shard }) => shard),
+      bodies: byteaArray(parts.map(({ body }) => body)),
+      signedFors: parts.map(({ signedFor }) => signedFor?.join('+') ?? null),
+    },
   );
 }
 
@@ -177,8 +178,8 @@ export async function finishBodies(trx: Transaction, outcomes: readonly InboxOut
   for (const day of new Set(plain.map((o) => o.day))) {
     await execute(
       trx,
-      `update inbox set state = 'done', notes = null, processed_at = now() where received_day = ? and id = any (?::bigint[])`,
-      [day, plain.filter((o) => o.day === day).map((o) => o.id)],
+      `update inbox set state = 'done', notes = null, processed_at = now() where received_day = :day and id = any (:ids::bigint[])`,
+      { day, ids: plain.filter((o) => o.day === day).map((o) => o.id) },
     );
   }
   if (noted.length > 0) await finishNoted(trx, noted);
@@ -193,24 +194,24 @@ async function finishNoted(trx: Transaction, outcomes: readonly InboxOutcome[]):
     trx,
     `update inbox i set state = o.state, notes = o.notes, partly = o.partly,
                         processed_at = case when o.state <> 'new' then now() end
-       from unnest(?::date[], ?::bigint[], ?::text[], ?::jsonb[], ?::jsonb[]) as o (day, id, state, notes, partly)
+       from unnest(:daies::date[], :ids::bigint[], :states::text[], :notes::jsonb[], :partlies::jsonb[]) as o (day, id, state, notes, partly)
       where i.received_day = o.day and i.id = o.id`,
-    [
-      outcomes.map((o) => o.day),
-      outcomes.map((o) => o.id),
-      outcomes.map((o) => o.state),
-      outcomes.map((o) => (hasNotes(o) ? JSON.stringify(o.notes) : null)),
-      outcomes.map((o) => (o.partly === null ? null : JSON.stringify(o.partly))),
-    ],
+    {
+      daies: outcomes.map((o) => o.day),
+      ids: outcomes.map((o) => o.id),
+      states: outcomes.map((o) => o.state),
+      notes: outcomes.map((o) => (hasNotes(o) ? JSON.stringify(o.notes) : null)),
+      partlies: outcomes.map((o) => (o.partly === null ? null : JSON.stringify(o.partly))),
+    },
   );
 }
 
 /** Deletes bodies, also those that wait. */
 export async function deleteBodies(trx: Transaction, day: string, ids: readonly string[]): Promise<void> {
   if (ids.length === 0) return;
-  const which = 'received_day = ? and id = any (?::bigint[])';
-  await execute(trx, `delete from waiting_bodies where ${which.replace('id =', 'inbox_id =')}`, [day, ids]);
-  await execute(trx, `delete from inbox where ${which}`, [day, ids]);
+  const which = 'received_day = :day and id = any (:ids::bigint[])';
+  await execute(trx, `delete from waiting_bodies where ${which.replace('id =', 'inbox_id =')}`, { day, ids });
+  await execute(trx, `delete from inbox where ${which}`, { day, ids });
 }
 
 export async function replaceBodies(
@@ -219,7 +220,11 @@ export async function replaceBodies(
   cut: readonly { id: string; rest: Buffer }[],
 ): Promise<void> {
   for (const { id, rest } of cut)
-    await execute(trx, 'update inbox set body = ? where received_day = ? and id = ?', [rest, day, id]);
+    await execute(trx, 'update inbox set body = :rest where received_day = :day and id = :id', {
+      rest,
+      day,
+      id,
+    });
 }
 
 /** Puts those bodies back before intake that are still in one of these states; returns how many. */
@@ -231,9 +236,9 @@ export async function putBack(
   return await execute(
     trx,
     `update inbox i set state = 'new', partly = null, processed_at = null
-       from unnest(?::date[], ?::bigint[]) as p (day, id)
-      where i.received_day = p.day and i.id = p.id and i.state = any (?::text[])`,
-    [bodies.map(({ day }) => day), bodies.map(({ id }) => id), states],
+       from unnest(:daies::date[], :ids::bigint[]) as p (day, id)
+      where i.received_day = p.day and i.id = p.id and i.state = any (:states::text[])`,
+    { daies: bodies.map(({ day }) => day), ids: bodies.map(({ id }) => id), states },
   );
 }
 
@@ -242,8 +247,8 @@ export async function hasNewBodies(database: Database, wabaId: string, until: Da
   const rows = await query(
     database,
     `select 1 from inbox
-      where state = 'new' and shard = ? and waba_id = ? and received_at <= ? limit 1`,
-    [shardOf(wabaId), wabaId, until],
+      where state = 'new' and shard = :shard and waba_id = :wabaId and received_at <= :until limit 1`,
+    { shard: shardOf(wabaId), wabaId, until },
   );
   return rows.length > 0;
 }

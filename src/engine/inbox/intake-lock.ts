@@ -13,15 +13,15 @@ export const HELD_SHARDS = `cast(current_setting('heliograph.takes_in', true) as
  */
 export async function lockIntake(trx: Transaction, shard: number): Promise<void> {
   await holdIntake(trx, shard);
-  await query(trx, 'update intake_epochs set epoch = epoch + 1 where shard = ?', [shard]);
+  await query(trx, 'update intake_epochs set epoch = epoch + 1 where shard = :shard', { shard });
 }
 
 /** As `lockIntake`, for changes of what intake reads anew for each body: it goes on with what it remembers. */
 export async function holdIntake(trx: Transaction, shard: number): Promise<void> {
-  await query(trx, 'select pg_advisory_xact_lock(cast(? as integer), cast(? as integer))', [
-    INTAKE_LOCK,
+  await query(trx, 'select pg_advisory_xact_lock(cast(:intakeLock as integer), cast(:shard as integer))', {
+    intakeLock: INTAKE_LOCK,
     shard,
-  ]);
+  });
 }
 
 /** By shard that is held: stays the same until another process has held its lock for a change. */

@@ -10,14 +10,14 @@ export async function countQuarantined(trx: Transaction, counts: readonly Quaran
     trx,
     `insert into quarantine_counts (day, reason, field, waba_id, count)
      select (now() at time zone 'utc')::date, reason, field, waba_id, count
-       from unnest(?::text[], ?::text[], ?::text[], ?::bigint[]) as c (reason, field, waba_id, count)
+       from unnest(:reasons::text[], :fields::text[], :wabaIds::text[], :counts::bigint[]) as c (reason, field, waba_id, count)
      on conflict (day, reason, field, waba_id) do update set count = quarantine_counts.count + excluded.count`,
-    [
-      counts.map((c) => c.reason),
-      counts.map((c) => c.field),
-      counts.map((c) => c.wabaId),
-      counts.map((c) => c.count),
-    ],
+    {
+      reasons: counts.map((c) => c.reason),
+      fields: counts.map((c) => c.field),
+      wabaIds: counts.map((c) => c.wabaId),
+      counts: counts.map((c) => c.count),
+    },
   );
 }
 

@@ -14,15 +14,15 @@ export async function insertWaitingBodies(trx: Transaction, bodies: readonly Wai
   await execute(
     trx,
     `insert into waiting_bodies (waba_id, phone_number_id, received_day, inbox_id)
-     select * from unnest(?::text[], ?::text[], ?::date[], ?::bigint[])
+     select * from unnest(:wabaIds::text[], :phoneNumberIds::text[], :daies::date[], :ids::bigint[])
      on conflict (waba_id, phone_number_id, received_day, inbox_id) do update
         set refused = false, waiting_since = now()`,
-    [
-      bodies.map(({ wabaId }) => wabaId),
-      bodies.map(({ phoneNumberId }) => phoneNumberId),
-      bodies.map(({ day }) => day),
-      bodies.map(({ id }) => id),
-    ],
+    {
+      wabaIds: bodies.map(({ wabaId }) => wabaId),
+      phoneNumberIds: bodies.map(({ phoneNumberId }) => phoneNumberId),
+      daies: bodies.map(({ day }) => day),
+      ids: bodies.map(({ id }) => id),
+    },
   );
 }
 
@@ -35,13 +35,13 @@ export async function releaseWaitingBodies(trx: Transaction, wabaId: string): Pr
     trx,
     `with freed as (
        delete from waiting_bodies w using phone_numbers n
-        where w.waba_id = ? and n.phone_number_id = w.phone_number_id and n.waba_id = w.waba_id and not n.detached
+        where w.waba_id = :wabaId and n.phone_number_id = w.phone_number_id and n.waba_id = w.waba_id and not n.detached
        returning w.received_day, w.inbox_id
      )
      update inbox i set state = 'new', processed_at = null
        from (select distinct received_day, inbox_id from freed) as f
       where i.received_day = f.received_day and i.id = f.inbox_id and i.state in ('waiting', 'quarantined', 'failed')`,
-    [wabaId],
+    { wabaId },
   );
   if (released > 0) trx.notify('heliograph_inbox', String(shardOf(wabaId)));
   return released;
@@ -83,8 +83,8 @@ export async function readWaitingBodies(
 }
 
 export async function countWaitingBodies(database: Database, wabaId: string): Promise<number> {
-  const counting = 'select count(*)::integer from waiting_bodies where waba_id = ? and not refused';
-  return (await queryValue<number>(database, counting, [wabaId])) ?? 0;
+  const counting = 'select count(*)::integer from waiting_bodies where waba_id = :wabaId and not refused';
+  return (await queryValue<number>(database, counting, { wabaId })) ?? 0;
 }
 
 /** Forgets what waited of a day whose bodies were dropped. */
@@ -102,9 +102,9 @@ export async function forgetWaitingBodies(database: Database, day: string): Prom
 export async function dropWaitingBodies(trx: Transaction, wabaId: string): Promise<void> {
   await execute(
     trx,
-    `with dropped as (delete from waiting_bodies where waba_id = ? returning received_day, inbox_id)
+    `with dropped as (delete from waiting_bodies where waba_id = :wabaId returning received_day, inbox_id)
      update inbox i set state = 'quarantined' from (select distinct * from dropped) as d
       where i.received_day = d.received_day and i.id = d.inbox_id and i.state = 'waiting'`,
-    [wabaId],
+    { wabaId },
   );
 }

@@ -47,8 +47,9 @@ export async function insertWabaNotice(
   trx: Transaction,
   notice: Omit<NewEndpointAlert, 'endpointId' | 'alert'> & { alert: WabaNotice },
 ): Promise<void> {
-  const text = 'select tenant_id as "userId" from wabas where waba_id = ? and operations_url is not null';
-  const [waba] = await query<{ userId: string }>(trx, text, [notice.wabaId]);
+  const text =
+    'select tenant_id as "userId" from wabas where waba_id = :wabaId and operations_url is not null';
+  const [waba] = await query<{ userId: string }>(trx, text, { wabaId: notice.wabaId });
   if (waba === undefined) return;
   await insertNotice(trx, notice, { about: waba, endpointId: null, hasOperationsUrl: true });
 }
@@ -76,11 +77,17 @@ async function insertNotice(
   await execute(
     trx,
     `insert into alert_notices (id, waba_id, endpoint_id, alert, body, created_at, given_up_at, last_error)
-     values (?, ?, ?, ?, ?, ?, ?, ?)`,
-    [
-      ...[uuid, wabaId, to.endpointId, alert, Buffer.from(body), occurredAt],
-      ...(to.hasOperationsUrl ? [null, null] : [occurredAt, NOWHERE_TO_SEND]),
-    ],
+     values (:uuid, :wabaId, :endpointId, :alert, :body, :occurredAt, :givenUpAt, :lastError)`,
+    {
+      uuid,
+      wabaId,
+      endpointId: to.endpointId,
+      alert,
+      body: Buffer.from(body),
+      occurredAt,
+      givenUpAt: to.hasOperationsUrl ? null : occurredAt,
+      lastError: to.hasOperationsUrl ? null : NOWHERE_TO_SEND,
+    },
   );
   if (to.hasOperationsUrl) {
     const task = { workflowId: alertWorkflowId(uuid), kind: SEND_ENDPOINT_ALERT };
@@ -141,8 +148,8 @@ export async function findAlertToSend(
             w.operations_url as "operationsUrl", w.operations_secret_sealed as "secretSealed",
             array(select url from webhook_endpoints e where e.waba_id = w.waba_id) as "endpointUrls"
        from alert_notices a join wabas w using (waba_id)
-      where a.waba_id = ? and a.id = ?`,
-    [wabaId, alertUuid],
+      where a.waba_id = :wabaId and a.id = :alertUuid`,
+    { wabaId, alertUuid },
   );
 }
 

@@ -139,8 +139,8 @@ export async function releaseClaims(
   await execute(
     database,
     `update delivery_queue set state = 'due', token = null, lease_until = null, next_attempt_at = null
-      where delivery_id = any (?::uuid[]) and token = ? and ${rowIs('claimed')}`,
-    [deliveryIds, token],
+      where delivery_id = any (:deliveryIds::uuid[]) and token = :token and ${rowIs('claimed')}`,
+    { deliveryIds, token },
   );
 }
 

@@ -19,12 +19,12 @@ export async function insertDeliveries(trx: Transaction, deliveries: readonly Ne
   await execute(
     trx,
     `insert into deliveries (day, id, waba_id, endpoint_id, event_day, event_uuid, replay_id, replay_of)
-     select * from unnest(?::date[], ?::uuid[], ?::text[], ?::bigint[], ?::date[], ?::uuid[], ?::bigint[], ?::uuid[])`,
-    [
+     select * from unnest(:deliveryDay::date[], :deliveryId::uuid[], :wabaId::text[], :endpointId::bigint[], :eventDay::date[], :eventUuid::uuid[], :replayIds::bigint[], :replayOfs::uuid[])`,
+    {
       ...columnsOf(deliveries, 'deliveryDay', 'deliveryId', 'wabaId', 'endpointId', 'eventDay', 'eventUuid'),
-      deliveries.map((d) => d.replayId ?? null),
-      deliveries.map((d) => d.replayOf ?? null),
-    ],
+      replayIds: deliveries.map((d) => d.replayId ?? null),
+      replayOfs: deliveries.map((d) => d.replayOf ?? null),
+    },
   );
 }
 
@@ -43,7 +43,7 @@ export async function findDeliveryEnds(
   const rows = await query<DeliveryEnd & { id: string }>(
     database,
     `select d.id, d.state, d.attempts, d.last_status_code as "statusCode", d.last_error as error
-       from unnest(?::date[], ?::uuid[]) as w (day, id)
+       from unnest(:deliveryDay::date[], :deliveryId::uuid[]) as w (day, id)
        join deliveries d on d.day = w.day and d.id = w.id and d.state <> 'pending'`,
     columnsOf(deliveries, 'deliveryDay', 'deliveryId'),
   );
@@ -58,7 +58,7 @@ export async function recordWorkflow(
   await execute(
     database,
     `update deliveries d set workflow_id = w.workflow_id
-       from unnest(?::date[], ?::uuid[], ?::text[]) as w (day, id, workflow_id)
+       from unnest(:deliveryDay::date[], :deliveryId::uuid[], :workflowId::text[]) as w (day, id, workflow_id)
       where d.day = w.day and d.id = w.id and d.workflow_id is distinct from w.workflow_id`,
     columnsOf(deliveries, 'deliveryDay', 'deliveryId', 'workflowId'),
   );

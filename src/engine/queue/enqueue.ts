@@ -106,7 +106,7 @@ function firstsOf<Delivery extends QueuedDelivery>(deliveries: readonly Delivery
 
 /** Makes a reserved event's deliveries claimable, where they are heads; those behind follow when promoted. */
 export async function releaseEvent(trx: Transaction, eventUuid: string): Promise<void> {
-  await query(trx, 'select release_event(cast(? as uuid))', [eventUuid]);
+  await query(trx, 'select release_event(cast(:eventUuid as uuid))', { eventUuid });
 }
 
 /** Has the dispatchers look for work at once; in a transaction, when it is committed. */

@@ -36,24 +36,27 @@ export async function eraseDeliveriesOfWaba(
   wabaId: string,
   limit: number,
 ): Promise<{ attempts: number; deliveries: number }> {
-  const ids = await queryColumn<string>(trx, 'select id from deliveries where waba_id = ? limit ?', [
-    wabaId,
-    limit,
-  ]);
+  const ids = await queryColumn<string>(
+    trx,
+    'select id from deliveries where waba_id = :wabaId limit :limit',
+    { wabaId, limit },
+  );
   return await deleteDeliveries(trx, ids);
 }
 
 async function deliveriesOf(trx: Transaction, eventIds: readonly string[]): Promise<string[]> {
-  return await queryColumn<string>(trx, 'select id from deliveries where event_uuid = any (?::uuid[])', [
-    eventIds,
-  ]);
+  return await queryColumn<string>(
+    trx,
+    'select id from deliveries where event_uuid = any (:eventIds::uuid[])',
+    { eventIds },
+  );
 }
 
 async function deleteDeliveries(
   trx: Transaction,
   ids: readonly string[],
 ): Promise<{ attempts: number; deliveries: number }> {
-  const attempts = await execute(trx, 'delete from attempts where delivery_id = any (?::uuid[])', [ids]);
-  const deliveries = await execute(trx, 'delete from deliveries where id = any (?::uuid[])', [ids]);
+  const attempts = await execute(trx, 'delete from attempts where delivery_id = any (:ids::uuid[])', { ids });
+  const deliveries = await execute(trx, 'delete from deliveries where id = any (:ids::uuid[])', { ids });
   return { attempts, deliveries };
 }

@@ -14,11 +14,11 @@ const LOOK_MS = 20;
  * apply_order_scope); it never waits. Otherwise it stays wanted.
  */
 export async function applyOrderScope(database: Database, endpointId: string): Promise<boolean> {
-  const applied = await queryValue<boolean>(database, 'select apply_order_scope(cast(? as bigint), ?, ?)', [
-    endpointId,
-    ORDER_SCOPE_LOCK,
-    MOST_MOVED,
-  ]);
+  const applied = await queryValue<boolean>(
+    database,
+    'select apply_order_scope(cast(:endpointId as bigint), :orderScopeLock, :mostMoved)',
+    { endpointId, orderScopeLock: ORDER_SCOPE_LOCK, mostMoved: MOST_MOVED },
+  );
   return applied === true;
 }
 

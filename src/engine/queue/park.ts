@@ -20,8 +20,8 @@ export async function parkHeads(
     if (closed.length === 0) return { parked: 0, closed };
     await execute(
       trx,
-      'update webhook_endpoints set has_parked = true where id = any (cast(? as bigint[])) and not has_parked',
-      [closed],
+      'update webhook_endpoints set has_parked = true where id = any (cast(:closed as bigint[])) and not has_parked',
+      { closed },
     );
     const parked = await execute(
       trx,
@@ -59,9 +59,9 @@ export async function unparkHeads(database: Database, limit: number): Promise<nu
     await execute(
       trx,
       `update webhook_endpoints w set has_parked = false
-        where id = any (cast(? as bigint[]))
+        where id = any (cast(:open as bigint[]))
           and not exists (select 1 from delivery_queue q where q.parked and q.endpoint_id = w.id)`,
-      [open],
+      { open },
     );
     return unparked;
   });

@@ -9,7 +9,9 @@ export const ORDER_SCOPE_LOCK = 7_340_004;
 
 /** Takes the publishing lock for the rest of the transaction; before anything is read that decides about lanes. */
 export async function lockPublishing(trx: Transaction): Promise<void> {
-  await query(trx, 'select pg_advisory_xact_lock_shared(?::bigint)', [PUBLISHING_LOCK]);
+  await query(trx, 'select pg_advisory_xact_lock_shared(:publishingLock::bigint)', {
+    publishingLock: PUBLISHING_LOCK,
+  });
 }
 
 /** Transactions that were open at one moment and may queue deliveries. */

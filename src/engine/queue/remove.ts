@@ -54,8 +54,8 @@ export async function removeDelivery(
     const [row] = await query<{ underWay: boolean }>(
       trx,
       `select state = 'claimed' and lease_until > (select clock_timestamp()) as "underWay"
-         from delivery_queue where delivery_id = cast(? as uuid)`,
-      [deliveryId],
+         from delivery_queue where delivery_id = cast(:deliveryId as uuid)`,
+      { deliveryId },
     );
     if (row === undefined) return 'settled';
     if (row.underWay) return 'claimed';
@@ -181,8 +181,8 @@ export async function listGoneEndpoints(database: Database, limit: number): Prom
      )
      select used.id from used
       where used.id is not null and not exists (select from webhook_endpoints e where e.id = used.id)
-      limit ?`,
-    [limit],
+      limit :limit`,
+    { limit },
   );
   return rows.map(({ id }) => id);
 }

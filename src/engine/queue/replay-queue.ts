@@ -42,8 +42,8 @@ export async function openReplayDeliveries(
     const rows = await query<OpenReplayDelivery>(
       database,
       `select endpoint_id as "endpointId", delivery_id as "deliveryId", released from delivery_queue
-        where delivery_id = any (?::uuid[])`,
-      [ids],
+        where delivery_id = any (:ids::uuid[])`,
+      { ids },
     );
     open.push(...rows);
   }
@@ -54,8 +54,8 @@ export async function openReplayDeliveries(
 export async function hasReplayHeads(database: Database, endpointId: string): Promise<boolean> {
   const rows = await query(
     database,
-    `select 1 from delivery_queue where endpoint_id = ? and state <> 'queued' and replay limit 1`,
-    [endpointId],
+    `select 1 from delivery_queue where endpoint_id = :endpointId and state <> 'queued' and replay limit 1`,
+    { endpointId },
   );
   return rows.length > 0;
 }
@@ -72,8 +72,8 @@ async function pendingIds(database: Database, replay: QueuedReplay): Promise<str
   const ids = await queryColumn<string>(
     database,
     `select id from deliveries
-      where replay_id = ? and state = 'pending' and day >= (cast(? as timestamptz) at time zone 'utc')::date - 1`,
-    [replay.id, replay.createdAt],
+      where replay_id = :id and state = 'pending' and day >= (cast(:createdAt as timestamptz) at time zone 'utc')::date - 1`,
+    { id: replay.id, createdAt: replay.createdAt },
   );
   return Array.from({ length: Math.ceil(ids.length / IDS_AT_ONCE) }, (_, portion) =>
     ids.slice(portion * IDS_AT_ONCE, (portion + 1) * IDS_AT_ONCE),
@@ -109,13 +109,13 @@ async function applyTo(
   ids: readonly string[],
 ): Promise<void> {
   if (state === 'cancelled') await removeDeliveries(trx, ids, { reason: CANCELLED, waits: false });
-  else if ((await execute(trx, state === 'paused' ? SUSPEND : RESUME, [ids])) > 0) wakeDispatcher(trx);
+  else if ((await execute(trx, state === 'paused' ? SUSPEND : RESUME, { ids })) > 0) wakeDispatcher(trx);
 }
 
 /** Rows to change, locked without waiting; in `condition` nothing for which a partial index serves (see `rowIs`). */
 function lockOpen(condition: string): string {
   return `select position from delivery_queue
-    where replay and delivery_id = any (?::uuid[]) and ${condition} for update skip locked`;
+    where replay and delivery_id = any (:ids::uuid[]) and ${condition} for update skip locked`;
 }
 
 const RESUME = `update delivery_queue

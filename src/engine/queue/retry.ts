@@ -138,7 +138,9 @@ async function makeDue(
  * which stays the only one. The endpoint is locked first, so that a probe that begins meanwhile is seen.
  */
 export async function probeNow(trx: Transaction, endpointId: string): Promise<boolean> {
-  await query(trx, 'select 1 from webhook_endpoints where id = ? for no key update', [endpointId]);
+  await query(trx, 'select 1 from webhook_endpoints where id = :endpointId for no key update', {
+    endpointId,
+  });
   const changed = await execute(
     trx,
     `update webhook_endpoints w set next_probe_at = now()

@@ -25,7 +25,7 @@ export async function findClaims(
     `select q.delivery_id as "deliveryId", cast(case when q.scheduled_at > (select clock_timestamp())
               then extract(epoch from q.scheduled_at - clock_timestamp()) * 1000 end as float8) as "scheduledInMs"
        from delivery_queue q
-       join unnest(?::uuid[], ?::uuid[]) as c (delivery_id, token) using (delivery_id, token)
+       join unnest(:deliveryId::uuid[], :token::uuid[]) as c (delivery_id, token) using (delivery_id, token)
       where ${rowIs('claimed', 'q')}`,
     columnsOf(claims, 'deliveryId', 'token'),
   );

@@ -75,21 +75,24 @@ async function stepOneAside(database: Database, { deliveryId, deliveryDay }: Blo
     const [head] = await query<{ endpointId: string; lane: string }>(
       trx,
       `select endpoint_id as "endpointId", lane from delivery_queue
-        where delivery_id = ? and ${rowIs('retrying')} and stepped_aside_at is null for update`,
-      [deliveryId],
+        where delivery_id = :deliveryId and ${rowIs('retrying')} and stepped_aside_at is null for update`,
+      { deliveryId },
     );
     if (head === undefined) return false;
     await execute(
       trx,
       `update delivery_queue set lane = 'aside/' || delivery_id, stepped_aside_at = clock_timestamp()
-        where delivery_id = ?`,
-      [deliveryId],
+        where delivery_id = :deliveryId`,
+      { deliveryId },
     );
-    await query(trx, 'select promote_next(?, ?, null, null)', [[head.endpointId], [head.lane]]);
+    await query(trx, 'select promote_next(:endpointIds, :lanes, null, null)', {
+      endpointIds: [head.endpointId],
+      lanes: [head.lane],
+    });
     await execute(
       trx,
-      'update deliveries set stepped_aside_at = clock_timestamp() where day = ? and id = cast(? as uuid)',
-      [deliveryDay, deliveryId],
+      'update deliveries set stepped_aside_at = clock_timestamp() where day = :deliveryDay and id = cast(:deliveryId as uuid)',
+      { deliveryDay, deliveryId },
     );
     return true;
   });
@@ -137,8 +140,8 @@ export async function findOpenDeliveries(
 ): Promise<Set<string>> {
   const ids = await queryColumn<string>(
     database,
-    'select delivery_id from delivery_queue where delivery_id = any (cast(? as uuid[]))',
-    [deliveryIds],
+    'select delivery_id from delivery_queue where delivery_id = any (cast(:deliveryIds as uuid[]))',
+    { deliveryIds },
   );
   return new Set(ids);
 }

@@ -38,7 +38,7 @@ export async function countWaiting(
 ): Promise<Map<string, WaitingDeliveries>> {
   const limit = maxCounted + 1;
   const rows = await byIndexesOnly(database, (trx) =>
-    query<Counted & { id: string }>(trx, COUNT, [endpointIds, limit, limit, limit, limit]),
+    query<Counted & { id: string }>(trx, COUNT, { endpointIds, limit }),
   );
   return new Map(rows.map(({ id, ...counted }) => [id, { ...totalOf(counted, maxCounted), ...counted }]));
 }
@@ -58,21 +58,21 @@ const COUNT = `
          in_flight.retrying::int as retrying, in_flight.claimed::int as claimed,
          (extract(epoch from clock_timestamp() - oldest.at) * 1000)::float8 as "oldestMs", oldest.at as "oldestAt",
          least(first_due.oldest, first_replay.oldest) as "oldestDueAt"
-    from unnest(?::bigint[]) as e (id)
+    from unnest(:endpointIds::bigint[]) as e (id)
    cross join lateral (select count(*) as n from (
-     select 1 from delivery_queue where endpoint_id = e.id and state = 'due' limit ?) as counted) as due
+     select 1 from delivery_queue where endpoint_id = e.id and state = 'due' limit :limit) as counted) as due
    cross join lateral (select count(*) as n from (
-     select 1 from delivery_queue where endpoint_id = e.id and state = 'queued' limit ?) as counted) as behind
+     select 1 from delivery_queue where endpoint_id = e.id and state = 'queued' limit :limit) as counted) as behind
    cross join lateral (
      select count(*) filter (where state = 'unreleased') as unreleased,
             count(*) filter (where state = 'suspended') as suspended, min(created_at) as oldest
        from (select state, created_at from delivery_queue
-              where endpoint_id = e.id and state in ('unreleased', 'suspended') limit ?) as counted) as kept
+              where endpoint_id = e.id and state in ('unreleased', 'suspended') limit :limit) as counted) as kept
    cross join lateral (
      select count(*) filter (where state = 'retrying') as retrying,
             count(*) filter (where state = 'claimed') as claimed, min(created_at) as oldest
        from (select state, created_at from delivery_queue
-              where endpoint_id = e.id and state in ('claimed', 'retrying') limit ?) as counted) as in_flight
+              where endpoint_id = e.id and state in ('claimed', 'retrying') limit :limit) as counted) as in_flight
     left join lateral (${firstDue(false)}) as first_due on true
     left join lateral (${firstDue(true)}) as first_replay on true
    cross join lateral (

@@ -19,9 +19,9 @@ export async function noteTokenRefused(database: Database, wabaId: string, probl
   await database.transaction(async (trx) => {
     const noted = await execute(
       trx,
-      `update wabas set token_refused_at = now(), token_problem = ?
-        where waba_id = ? and token_refused_at is null and removed_at is null`,
-      [problem.slice(0, MAX_PROBLEM_CHARS), wabaId],
+      `update wabas set token_refused_at = now(), token_problem = :maxProblemChars
+        where waba_id = :wabaId and token_refused_at is null and removed_at is null`,
+      { maxProblemChars: problem.slice(0, MAX_PROBLEM_CHARS), wabaId },
     );
     if (noted > 0) await askForNumbers(trx, [wabaId]);
   });
@@ -43,8 +43,8 @@ export async function noteTokenTaken(trx: Transaction | Database, wabaId: string
   await execute(
     trx,
     `update wabas set token_refused_at = null, token_problem = null
-      where waba_id = ? and token_refused_at is not null`,
-    [wabaId],
+      where waba_id = :wabaId and token_refused_at is not null`,
+    { wabaId },
   );
 }
 
@@ -57,7 +57,7 @@ export async function listRefusedTokens(database: Database, limit: number): Prom
   return await query<RefusedToken>(
     database,
     `select waba_id as "wabaId", tenant_id as "tenantId", token_refused_at as since, token_problem as problem
-       from wabas where token_refused_at < now() - interval '${SURE_AFTER_SECONDS} seconds' and removed_at is null order by waba_id limit ?`,
-    [limit],
+       from wabas where token_refused_at < now() - interval '${SURE_AFTER_SECONDS} seconds' and removed_at is null order by waba_id limit :limit`,
+    { limit },
   );
 }

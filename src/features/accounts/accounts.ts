@@ -19,8 +19,8 @@ export async function findNumberOwners(
     trx,
     `select n.phone_number_id as "phoneNumberId", n.waba_id as "wabaId", w.tenant_id as "tenantId",
             n.detached or w.removed_at is not null as removed
-       from phone_numbers n join wabas w using (waba_id) where n.phone_number_id = any (?::text[])`,
-    [phoneNumberIds],
+       from phone_numbers n join wabas w using (waba_id) where n.phone_number_id = any (:phoneNumberIds::text[])`,
+    { phoneNumberIds },
   );
   return new Map(rows.map(({ phoneNumberId, ...owner }) => [phoneNumberId, owner]));
 }
@@ -28,8 +28,8 @@ export async function findNumberOwners(
 export async function findKnownWabas(trx: Transaction, wabaIds: readonly string[]): Promise<Set<string>> {
   const ids = await queryColumn<string>(
     trx,
-    'select waba_id from wabas where waba_id = any (?::text[]) and removed_at is null',
-    [wabaIds],
+    'select waba_id from wabas where waba_id = any (:wabaIds::text[]) and removed_at is null',
+    { wabaIds },
   );
   return new Set(ids);
 }
@@ -43,16 +43,16 @@ export async function findWabaOwners(
   const rows = await query<NumberOwner>(
     trx,
     `select waba_id as "wabaId", tenant_id as "tenantId", false as removed
-       from wabas where waba_id = any (?::text[]) and removed_at is null`,
-    [wabaIds],
+       from wabas where waba_id = any (:wabaIds::text[]) and removed_at is null`,
+    { wabaIds },
   );
   return new Map(rows.map((owner) => [owner.wabaId, owner]));
 }
 
 /** Adds a tenant and returns its id, the `userId` of the API. */
 export async function insertTenant(database: Database, businessName: string): Promise<string> {
-  const text = 'insert into tenants (business_name) values (?) returning id';
-  const [row] = await query<{ id: string }>(database, text, [businessName]);
+  const text = 'insert into tenants (business_name) values (:businessName) returning id';
+  const [row] = await query<{ id: string }>(database, text, { businessName });
   if (row === undefined) throw new Error('the tenant was not stored');
   return row.id;
 }
@@ -110,8 +110,8 @@ export async function findWaba(database: Database, wabaId: string): Promise<Waba
     database,
     `select w.tenant_id as "tenantId", t.business_name as "businessName", w.access_token_sealed as "accessTokenSealed"
        from wabas w join tenants t on t.id = w.tenant_id
-      where w.waba_id = ? and w.removed_at is null`,
-    [wabaId],
+      where w.waba_id = :wabaId and w.removed_at is null`,
+    { wabaId },
   );
 }
 
@@ -121,8 +121,8 @@ export async function listPhoneNumbers(database: Database, wabaId: string): Prom
     database,
     `select phone_number_id as "phoneNumberId", display_phone_number as "displayPhoneNumber",
             verified_name as "verifiedName", quality_rating as "qualityRating"
-       from phone_numbers where waba_id = ? and removed_at is null order by phone_number_id`,
-    [wabaId],
+       from phone_numbers where waba_id = :wabaId and removed_at is null order by phone_number_id`,
+    { wabaId },
   );
 }
 
@@ -140,8 +140,8 @@ export async function findAccountIdentity(
             n.quality_rating as "qualityRating"
        from wabas w join tenants t on t.id = w.tenant_id left join phone_numbers n on n.waba_id = w.waba_id
                                                       and n.removed_at is null
-      where w.waba_id = ? order by n.phone_number_id`,
-    [wabaId],
+      where w.waba_id = :wabaId order by n.phone_number_id`,
+    { wabaId },
   );
   const [first] = rows;
   if (first === undefined) return null;
@@ -166,8 +166,9 @@ export async function findTenant(
   database: Database,
   tenantId: string,
 ): Promise<{ businessName: string } | null> {
-  const text = 'select business_name as "businessName" from tenants where id = ? and removed_at is null';
-  return await queryOne<{ businessName: string }>(database, text, [tenantId]);
+  const text =
+    'select business_name as "businessName" from tenants where id = :tenantId and removed_at is null';
+  return await queryOne<{ businessName: string }>(database, text, { tenantId });
 }
 
 type WabaSummary = {
@@ -197,8 +198,8 @@ export async function listTenantWabas(
     `select w.waba_id as "wabaId",
             array(select display_phone_number from phone_numbers n where n.waba_id = w.waba_id and n.removed_at is null
                    order by phone_number_id) as numbers
-       from wabas w where w.tenant_id = ? and w.removed_at is null order by w.waba_id`,
-    [tenantId],
+       from wabas w where w.tenant_id = :tenantId and w.removed_at is null order by w.waba_id`,
+    { tenantId },
   );
 }
 
@@ -261,8 +262,8 @@ export async function renameTenant(
   const businessName = checkName('The business name', name);
   const before = await knownTenant(database, userId);
   await database.transaction(async (trx) => {
-    const text = 'update tenants set business_name = ? where id = ? and removed_at is null';
-    await execute(trx, text, [businessName, userId]);
+    const text = 'update tenants set business_name = :businessName where id = :userId and removed_at is null';
+    await execute(trx, text, { businessName, userId });
     const detail = { from: before.businessName, to: businessName };
     const tenant = { tenantId: userId, wabaId: null, target: `tenant ${userId}`, detail };
     await recordBy(trx, actor, { ...tenant, action: 'tenant.renamed' });
@@ -307,8 +308,8 @@ export async function wabaHolder(
 ): Promise<{ tenantId: string; removed: boolean } | null> {
   return await queryOne(
     database,
-    'select tenant_id as "tenantId", removed_at is not null as removed from wabas where waba_id = ?',
-    [wabaId],
+    'select tenant_id as "tenantId", removed_at is not null as removed from wabas where waba_id = :wabaId',
+    { wabaId },
   );
 }
 
@@ -318,21 +319,21 @@ export async function closeWabaRow(trx: Transaction, wabaId: string): Promise<vo
     trx,
     `update wabas set removed_at = now(), access_token_sealed = null, numbers_problem = null,
             operations_url = null, operations_secret_sealed = null
-      where waba_id = ?`,
-    [wabaId],
+      where waba_id = :wabaId`,
+    { wabaId },
   );
 }
 
 export async function deleteWabaRows(trx: Transaction, wabaId: string): Promise<void> {
-  await execute(trx, 'delete from phone_numbers where waba_id = ?', [wabaId]);
-  await execute(trx, 'delete from wabas where waba_id = ?', [wabaId]);
+  await execute(trx, 'delete from phone_numbers where waba_id = :wabaId', { wabaId });
+  await execute(trx, 'delete from wabas where waba_id = :wabaId', { wabaId });
 }
 
 /** Takes a tenant out of use: its row stays. */
 export async function closeTenantRow(trx: Transaction, tenantId: string): Promise<void> {
-  await execute(trx, 'update tenants set removed_at = now() where id = ?', [tenantId]);
+  await execute(trx, 'update tenants set removed_at = now() where id = :tenantId', { tenantId });
 }
 
 export async function deleteTenantRow(trx: Transaction, tenantId: string): Promise<void> {
-  await execute(trx, 'delete from tenants where id = ?', [tenantId]);
+  await execute(trx, 'delete from tenants where id = :tenantId', { tenantId });
 }

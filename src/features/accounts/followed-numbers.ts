@@ -38,9 +38,9 @@ export async function askForNumbers(trx: Transaction, wabaIds: readonly string[]
   await execute(
     trx,
     `${TASK} greatest(now(), w.numbers_asked_at + interval '${ASK_AGAIN_SECONDS} seconds')
-       from wabas w where w.waba_id = any (?::text[]) and w.removed_at is null
+       from wabas w where w.waba_id = any (:wabaIds::text[]) and w.removed_at is null
      on conflict do nothing`,
-    [wabaIds],
+    { wabaIds },
   );
   trx.notify('heliograph_workflow_tasks');
 }
@@ -54,9 +54,9 @@ export async function askForNumbersAgain(
   await execute(
     trx,
     `${TASK} greatest(now(), w.numbers_asked_at + interval '${atOnce ? 0 : ASK_AGAIN_SECONDS} seconds')
-       from wabas w where w.waba_id = any (?::text[]) and w.removed_at is null
+       from wabas w where w.waba_id = any (:wabaIds::text[]) and w.removed_at is null
      on conflict (workflow_id) do update set starts = 0, next_start_at = excluded.next_start_at`,
-    [wabaIds],
+    { wabaIds },
   );
   trx.notify('heliograph_workflow_tasks');
 }
@@ -91,9 +91,9 @@ export async function askForAllNumbersAnew(database: Database): Promise<number> 
 export async function beginNumberLookup(database: Database, wabaId: string): Promise<Date | null> {
   return await queryValue<Date>(
     database,
-    `update wabas set numbers_asked_at = clock_timestamp() where waba_id = ? and removed_at is null
+    `update wabas set numbers_asked_at = clock_timestamp() where waba_id = :wabaId and removed_at is null
      returning numbers_asked_at`,
-    [wabaId],
+    { wabaId },
   );
 }
 
@@ -103,7 +103,10 @@ export async function saveNumbersProblem(
   wabaId: string,
   problem: string | null,
 ): Promise<void> {
-  await execute(database, 'update wabas set numbers_problem = ? where waba_id = ?', [problem, wabaId]);
+  await execute(database, 'update wabas set numbers_problem = :problem where waba_id = :wabaId', {
+    problem,
+    wabaId,
+  });
 }
 
 /** Leaves out those that an operator detached. `taken`: they belong to other WABAs, and stay there. */
@@ -115,25 +118,21 @@ async function saveFollowedNumbers(
   const rows = await query<{ id: string; added: boolean; taken: boolean }>(
     trx,
     `with given as (
-       select * from unnest(?::text[], ?::text[], ?::text[], ?::text[]) as g (id, display, name, quality)
+       select * from unnest(:phoneNumberId::text[], :displayPhoneNumber::text[], :verifiedName::text[], :qualityRating::text[]) as g (id, display, name, quality)
      ), before as (
        select g.id, n.waba_id, n.removed_at, n.detached from given g left join phone_numbers n on n.phone_number_id = g.id
      ), saved as (
        insert into phone_numbers (phone_number_id, waba_id, display_phone_number, verified_name, quality_rating)
-       select id, ?, display, name, quality from given
+       select id, :wabaId, display, name, quality from given
        on conflict (phone_number_id) do update
           set display_phone_number = excluded.display_phone_number, verified_name = excluded.verified_name,
               quality_rating = excluded.quality_rating, removed_at = null
         where phone_numbers.waba_id = excluded.waba_id and not phone_numbers.detached
      )
      select id, waba_id is null or removed_at is not null and not detached as added,
-            coalesce(waba_id <> ?, false) as taken
+            coalesce(waba_id <> :wabaId, false) as taken
        from before order by id`,
-    [
-      ...columnsOf(numbers, 'phoneNumberId', 'displayPhoneNumber', 'verifiedName', 'qualityRating'),
-      wabaId,
-      wabaId,
-    ],
+    { ...columnsOf(numbers, 'phoneNumberId', 'displayPhoneNumber', 'verifiedName', 'qualityRating'), wabaId },
   );
   return {
     added: rows.filter(({ added, taken }) => added && !taken).map(({ id }) => id),
@@ -149,9 +148,9 @@ async function removeOtherNumbers(
   const rows = await query<{ id: string }>(
     trx,
     `update phone_numbers set removed_at = now()
-      where waba_id = ? and removed_at is null and phone_number_id <> all (?::text[])
+      where waba_id = :wabaId and removed_at is null and phone_number_id <> all (:phoneNumberIds::text[])
      returning phone_number_id as id`,
-    [wabaId, phoneNumberIds],
+    { wabaId, phoneNumberIds },
   );
   return rows.map(({ id }) => id).sort();
 }
@@ -175,8 +174,8 @@ export async function listUnfollowedWabas(database: Database, limit: number): Pr
       where w.removed_at is null
         and (w.numbers_problem is not null
              or exists (select from waiting_bodies b where b.waba_id = w.waba_id and not b.refused))
-      order by w.waba_id limit ?`,
-    [limit],
+      order by w.waba_id limit :limit`,
+    { limit },
   );
 }
 
@@ -185,8 +184,8 @@ export async function readNumberLookup(
   wabaId: string,
 ): Promise<{ askedAt: Date | null; problem: string | null }> {
   const text =
-    'select numbers_asked_at as "askedAt", numbers_problem as problem from wabas where waba_id = ?';
-  return (await queryOne(database, text, [wabaId])) ?? { askedAt: null, problem: null };
+    'select numbers_asked_at as "askedAt", numbers_problem as problem from wabas where waba_id = :wabaId';
+  return (await queryOne(database, text, { wabaId })) ?? { askedAt: null, problem: null };
 }
 
 type FollowedNumbers = {

@@ -23,8 +23,9 @@ export async function setNumberPace(
     throw invalidValue(`The pace must be 1 to ${FASTEST} messages per second.`, 'messagesPerSecond');
   }
   await database.transaction(async (trx) => {
-    const text = 'update phone_numbers set messages_per_second = ? where waba_id = ? and phone_number_id = ?';
-    const changed = await execute(trx, text, [messagesPerSecond, wabaId, phoneNumberId]);
+    const text =
+      'update phone_numbers set messages_per_second = :messagesPerSecond where waba_id = :wabaId and phone_number_id = :phoneNumberId';
+    const changed = await execute(trx, text, { messagesPerSecond, wabaId, phoneNumberId });
     if (changed === 0) throw unknownNumber(phoneNumberId);
     const detail = { messagesPerSecond };
     const target = `phone number ${phoneNumberId}`;
@@ -34,8 +35,8 @@ export async function setNumberPace(
 
 /** The WABA of a number, for operators. Throws RequestError `unknown_phone_number`. */
 export async function wabaOfNumber(database: Database, phoneNumberId: string): Promise<string> {
-  const text = 'select waba_id as "wabaId" from phone_numbers where phone_number_id = ?';
-  const row = await queryOne<{ wabaId: string }>(database, text, [phoneNumberId]);
+  const text = 'select waba_id as "wabaId" from phone_numbers where phone_number_id = :phoneNumberId';
+  const row = await queryOne<{ wabaId: string }>(database, text, { phoneNumberId });
   if (row === null) throw unknownNumber(phoneNumberId);
   return row.wabaId;
 }
@@ -57,7 +58,7 @@ export async function listNumberPaces(database: Database, wabaId: string): Promi
     database,
     `select phone_number_id as "phoneNumberId", display_phone_number as "displayPhoneNumber",
             messages_per_second as "messagesPerSecond"
-       from phone_numbers where waba_id = ? order by phone_number_id`,
-    [wabaId],
+       from phone_numbers where waba_id = :wabaId order by phone_number_id`,
+    { wabaId },
   );
 }

@@ -24,8 +24,8 @@ export async function removeNumber(
     const detached = await execute(
       trx,
       `update phone_numbers set detached = true, removed_at = coalesce(removed_at, now())
-        where phone_number_id = ? and waba_id = ? and not detached`,
-      [phoneNumberId, wabaId],
+        where phone_number_id = :phoneNumberId and waba_id = :wabaId and not detached`,
+      { phoneNumberId, wabaId },
     );
     if (detached === 0) {
       throw new RequestError('unknown_phone_number', `WABA ${wabaId} has no phone number ${phoneNumberId}.`);

@@ -125,8 +125,8 @@ const COLUMNS = POLICY_NAMES.map((name) => `p.${POLICY_VALUES[name].column} as "
 export async function readTenantPolicy(database: Database, tenantId: string): Promise<TenantPolicy> {
   const [row] = await query<Record<PolicyName, string | number | null>>(
     database,
-    `select ${COLUMNS} from tenants t left join tenant_policies p on p.tenant_id = t.id where t.id = ?`,
-    [tenantId],
+    `select ${COLUMNS} from tenants t left join tenant_policies p on p.tenant_id = t.id where t.id = :tenantId`,
+    { tenantId },
   );
   const read = (name: PolicyName) => (row?.[name] == null ? null : Number(row[name]));
   return Object.fromEntries(POLICY_NAMES.map((name) => [name, read(name)])) as TenantPolicy;
@@ -153,15 +153,15 @@ export async function setTenantPolicy(
   const names = POLICY_NAMES.filter((name) => change[name] !== undefined);
   for (const name of names) checkValue(name, change[name] ?? null, defaults);
   return await database.transaction(async (trx) => {
-    const text = 'insert into tenant_policies (tenant_id) values (?) on conflict do nothing';
-    await execute(trx, text, [tenantId]);
-    await query(trx, 'select 1 from tenant_policies where tenant_id = ? for update', [tenantId]);
+    const text = 'insert into tenant_policies (tenant_id) values (:tenantId) on conflict do nothing';
+    await execute(trx, text, { tenantId });
+    await query(trx, 'select 1 from tenant_policies where tenant_id = :tenantId for update', { tenantId });
     const before = await readTenantPolicy(trx, tenantId);
     const changed = names.filter((name) => before[name] !== change[name]);
     for (const name of changed) {
       const { column } = POLICY_VALUES[name];
-      const text = `update tenant_policies set ${column} = ? where tenant_id = ?`;
-      await execute(trx, text, [change[name] ?? null, tenantId]);
+      const text = `update tenant_policies set ${column} = :value where tenant_id = :tenantId`;
+      await execute(trx, text, { value: change[name] ?? null, tenantId });
     }
     if (changed.length > 0) {
       const detail = Object.fromEntries(changed.map((name) => [name, change[name] ?? null]));

@@ -35,8 +35,8 @@ function usageOf(row: UsageRow | undefined): TenantUsage {
 
 /** Of one tenant; triggers and uploads keep it, so that it costs no count. */
 export async function readTenantUsage(database: Database, tenantId: string): Promise<TenantUsage> {
-  const text = `select ${USAGE} from tenant_usage u where tenant_id = ?`;
-  const [row] = await query<UsageRow>(database, text, [tenantId]);
+  const text = `select ${USAGE} from tenant_usage u where tenant_id = :tenantId`;
+  const [row] = await query<UsageRow>(database, text, { tenantId });
   return usageOf(row);
 }
 
@@ -61,8 +61,8 @@ export async function listTenantUsage(database: Database, limit: number): Promis
             p.stored_bytes_quota as "storedBytesQuota", p.upload_files_per_day as "uploadFilesPerDay",
             p.upload_bytes_per_day as "uploadBytesPerDay"
        from tenants t left join tenant_usage u on u.tenant_id = t.id left join tenant_policies p on p.tenant_id = t.id
-      order by share desc nulls last, "storedBytes" desc, t.id limit ?`,
-    [limit],
+      order by share desc nulls last, "storedBytes" desc, t.id limit :limit`,
+    { limit },
   );
   const quota = (text: string | null) => (text === null ? null : Number(text));
   return rows.map(({ userId, businessName, share, ...row }) => ({

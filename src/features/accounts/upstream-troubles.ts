@@ -30,7 +30,7 @@ export async function noteTroubles(trx: Transaction, reports: readonly TroubleRe
     trx,
     `insert into upstream_troubles as t (waba_id, kind, subject, reason, reported_at, until)
      select waba_id, kind, subject, reason, reported_at, reported_at + days * interval '1 day'
-       from unnest(?::text[], ?::text[], ?::text[], ?::text[], ?::timestamptz[], ?::integer[])
+       from unnest(:wabaId::text[], :kind::text[], :subject::text[], :reason::text[], :reportedAt::timestamptz[], :days::integer[])
          as g (waba_id, kind, subject, reason, reported_at, days)
       order by waba_id, kind, subject
      on conflict (waba_id, kind, subject) do update
@@ -54,9 +54,9 @@ export async function listUpstreamTroubles(
     database,
     `select t.waba_id as "wabaId", w.tenant_id as "tenantId", t.subject, t.reason, t.reported_at as "reportedAt"
        from upstream_troubles t join wabas w on w.waba_id = t.waba_id and w.removed_at is null
-      where t.kind = ? and t.reason is not null and (t.until is null or t.until > now())
-      order by t.waba_id, t.subject limit ?`,
-    [kind, limit],
+      where t.kind = :kind and t.reason is not null and (t.until is null or t.until > now())
+      order by t.waba_id, t.subject limit :limit`,
+    { kind, limit },
   );
 }
 

@@ -5,8 +5,8 @@ import { query } from '../../platform/postgres/sql.ts';
 export const CUSTOMERS_LOCK = 7_340_003;
 
 export async function lockCustomers(trx: Transaction, shard: number): Promise<void> {
-  await query(trx, 'select pg_advisory_xact_lock(cast(? as integer), cast(? as integer))', [
-    CUSTOMERS_LOCK,
+  await query(trx, 'select pg_advisory_xact_lock(cast(:customersLock as integer), cast(:shard as integer))', {
+    customersLock: CUSTOMERS_LOCK,
     shard,
-  ]);
+  });
 }

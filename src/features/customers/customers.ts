@@ -50,7 +50,7 @@ async function findContactsBy(
   const actual =
     column === 'user_id'
       ? ''
-      : '|| array(select a.wa_id from phone_aliases a where a.waba_id = any (?::text[]) and a.phone = any (?::text[]))';
+      : '|| array(select a.wa_id from phone_aliases a where a.waba_id = any (:wabaIds::text[]) and a.phone = any (:values::text[]))';
   // A customer has few conversations and a number many: no index that begins with the number is to be taken for this.
   return await query<ContactWithConversations>(
     trx,
@@ -58,9 +58,9 @@ async function findContactsBy(
             coalesce((select json_agg(json_build_object('id', v.id::text, 'phoneNumberId', v.phone_number_id))
                         from conversations v
                        where v.contact_id = contacts.id and v.merged_into is null
-                         and v.phone_number_id || '' = any (?::text[])), '[]') as conversations
-       from contacts where waba_id = any (?::text[]) and ${column} = any (?::text[] ${actual})`,
-    [phoneNumberIds, wabaIds, values, ...(actual === '' ? [] : [wabaIds, values])],
+                         and v.phone_number_id || '' = any (:phoneNumberIds::text[])), '[]') as conversations
+       from contacts where waba_id = any (:wabaIds::text[]) and ${column} = any (:values::text[] ${actual})`,
+    { phoneNumberIds, wabaIds, values },
   );
 }
 
@@ -73,8 +73,8 @@ export async function drawIds(trx: Transaction, count: number): Promise<DrawnIds
     trx,
     `select nextval(pg_get_serial_sequence('contacts', 'id')) as "contactId",
             nextval(pg_get_serial_sequence('conversations', 'id')) as "conversationId"
-       from generate_series(1, ?::integer)`,
-    [count],
+       from generate_series(1, :count::integer)`,
+    { count },
   );
 }
 
@@ -87,17 +87,17 @@ export async function saveContacts(trx: Transaction, contacts: readonly Contact[
   const ids = contacts.map((contact) => contact.id);
   const emptied = execute(
     trx,
-    'update contacts set user_id = null, wa_id = null where id = any (?::bigint[])',
-    [ids],
+    'update contacts set user_id = null, wa_id = null where id = any (:ids::bigint[])',
+    { ids },
   );
   const written = execute(
     trx,
     `insert into contacts (id, waba_id, user_id, parent_user_id, wa_id, profile_name, username)
-     select * from unnest(?::bigint[], ?::text[], ?::text[], ?::text[], ?::text[], ?::text[], ?::text[])
+     select * from unnest(:ids::bigint[], :wabaId::text[], :userId::text[], :parentUserId::text[], :waId::text[], :profileName::text[], :username::text[])
      on conflict (id) do update set user_id = excluded.user_id, parent_user_id = excluded.parent_user_id,
        wa_id = excluded.wa_id, profile_name = excluded.profile_name, username = excluded.username,
        updated_at = now()`,
-    [ids, ...columnsOf(contacts, 'wabaId', 'userId', 'parentUserId', 'waId', 'profileName', 'username')],
+    { ids, ...columnsOf(contacts, 'wabaId', 'userId', 'parentUserId', 'waId', 'profileName', 'username') },
   );
   await Promise.all([emptied, written]);
 }
@@ -115,25 +115,34 @@ export async function mergeContacts(
   const doubles = await query<{ kept: string; dropped: string }>(
     trx,
     `select k.id as kept, d.id as dropped from conversations d
-       join conversations k on k.phone_number_id = d.phone_number_id and k.contact_id = ? and k.merged_into is null
-      where d.waba_id = ? and d.contact_id = ? and d.merged_into is null
+       join conversations k on k.phone_number_id = d.phone_number_id and k.contact_id = :keptId and k.merged_into is null
+      where d.waba_id = :wabaId and d.contact_id = :droppedId and d.merged_into is null
         for update of k, d`,
-    [keptId, wabaId, droppedId],
+    { keptId, wabaId, droppedId },
   );
   for (const { kept, dropped } of doubles) await mergeConversations(trx, kept, dropped);
-  await execute(trx, 'update conversations set contact_id = ? where contact_id = ?', [keptId, droppedId]);
+  await execute(trx, 'update conversations set contact_id = :keptId where contact_id = :droppedId', {
+    keptId,
+    droppedId,
+  });
   await moveMember(trx, keptId, droppedId);
-  await execute(trx, 'delete from contacts where waba_id = ? and id = ?', [wabaId, droppedId]);
+  await execute(trx, 'delete from contacts where waba_id = :wabaId and id = :droppedId', {
+    wabaId,
+    droppedId,
+  });
 }
 
 async function mergeConversations(trx: Transaction, kept: string, dropped: string): Promise<void> {
-  await execute(trx, 'update messages set conversation_id = ? where conversation_id = ?', [kept, dropped]);
+  await execute(trx, 'update messages set conversation_id = :kept where conversation_id = :dropped', {
+    kept,
+    dropped,
+  });
   await execute(
     trx,
     `update conversations k set last_message_at = greatest(k.last_message_at, d.last_message_at),
             last_call_at = greatest(k.last_call_at, d.last_call_at)
-       from conversations d where k.id = ? and d.id = ?`,
-    [kept, dropped],
+       from conversations d where k.id = :kept and d.id = :dropped`,
+    { kept, dropped },
   );
   const merged = 'update conversations set merged_into = :kept where id = :dropped or merged_into = :dropped';
   await execute(trx, merged, { kept, dropped });
@@ -161,7 +170,7 @@ export async function openConversations(
   return await query(
     trx,
     `insert into conversations (waba_id, phone_number_id, ${column}, last_message_at)
-     select *, clock_timestamp() from unnest(?::text[], ?::text[], ?::${type}[])
+     select *, clock_timestamp() from unnest(:wabaId::text[], :phoneNumberId::text[], :partnerId::${type}[])
      on conflict (phone_number_id, ${column}) where ${current} do update set last_message_at = clock_timestamp()
      returning id, phone_number_id as "phoneNumberId", ${column} as "partnerId"`,
     columnsOf(pairs, 'wabaId', 'phoneNumberId', 'partnerId'),
@@ -176,7 +185,7 @@ export async function addConversations(
   await execute(
     trx,
     `insert into conversations (id, waba_id, phone_number_id, contact_id, last_message_at)
-     select *, clock_timestamp() from unnest(?::bigint[], ?::text[], ?::text[], ?::bigint[])`,
+     select *, clock_timestamp() from unnest(:id::bigint[], :wabaId::text[], :phoneNumberId::text[], :partnerId::bigint[])`,
     columnsOf(added, 'id', 'wabaId', 'phoneNumberId', 'partnerId'),
   );
 }
@@ -191,7 +200,7 @@ export async function findConversations(
   return await query(
     trx,
     `select id, phone_number_id as "phoneNumberId", ${column} as "partnerId" from conversations
-      where (phone_number_id, ${column}) in (select * from unnest(?::text[], ?::${type}[])) and ${current}`,
+      where (phone_number_id, ${column}) in (select * from unnest(:phoneNumberId::text[], :partnerId::${type}[])) and ${current}`,
     columnsOf(pairs, 'phoneNumberId', 'partnerId'),
   );
 }
@@ -204,8 +213,8 @@ export async function touchConversations(trx: Transaction, ids: readonly string[
   if (ids.length === 0) return;
   await execute(
     trx,
-    'update conversations set last_message_at = clock_timestamp() where id = any (?::bigint[])',
-    [ids],
+    'update conversations set last_message_at = clock_timestamp() where id = any (:ids::bigint[])',
+    { ids },
   );
 }
 
@@ -220,10 +229,10 @@ export async function lockKnownConversation(
   return await queryValue<string>(
     trx,
     `update conversations c set last_message_at = clock_timestamp() from contacts p
-      where p.waba_id = ? and p.${column} = ? and c.phone_number_id = ? and c.contact_id = p.id
+      where p.waba_id = :wabaId and p.${column} = :waId and c.phone_number_id = :phoneNumberId and c.contact_id = p.id
         and c.merged_into is null
      returning c.id`,
-    [wabaId, waId ?? userId ?? '', phoneNumberId],
+    { wabaId, waId: waId ?? userId ?? '', phoneNumberId },
   );
 }
 
@@ -234,7 +243,7 @@ export async function noteCalls(
   await execute(
     trx,
     `update conversations c set last_call_at = greatest(c.last_call_at, g.at)
-       from (select id, max(at) as at from unnest(?::bigint[], ?::timestamptz[]) as g (id, at) group by id) as g
+       from (select id, max(at) as at from unnest(:conversationId::bigint[], :at::timestamptz[]) as g (id, at) group by id) as g
       where c.id = g.id`,
     columnsOf(calls, 'conversationId', 'at'),
   );

@@ -38,14 +38,14 @@ export async function cutOffContacts(
   const conversationIds = await queryColumn<string>(
     trx,
     `update conversations set merged_into = coalesce(merged_into, id)
-      where waba_id = ? and contact_id = any (?::bigint[]) returning id`,
-    [wabaId, found],
+      where waba_id = :wabaId and contact_id = any (:found::bigint[]) returning id`,
+    { wabaId, found },
   );
   await execute(
     trx,
     `update contacts set user_id = null, wa_id = null, parent_user_id = null, profile_name = null, username = null
-      where id = any (?::bigint[])`,
-    [found],
+      where id = any (:found::bigint[])`,
+    { found },
   );
   await forgetMembers(trx, found);
   return { people, conversationIds };
@@ -68,8 +68,8 @@ export async function cutOffConversations(
   // They may have been merged into others since they were asked for.
   const current = await queryColumn<string>(
     trx,
-    'select coalesce(merged_into, id) from conversations where waba_id = ? and id = any (?::bigint[])',
-    [wabaId, ids],
+    'select coalesce(merged_into, id) from conversations where waba_id = :wabaId and id = any (:ids::bigint[])',
+    { wabaId, ids },
   );
   const rows = await query<{ id: string; contactId: string | null; groupId: string | null; number: string }>(
     trx,
@@ -84,14 +84,14 @@ export async function cutOffConversations(
     trx,
     `update conversations set merged_into = case when group_id is null then coalesce(merged_into, id) end,
             group_id = case when group_id is not null then 'erased ' || id end
-      where id = any (?::bigint[])`,
-    [conversationIds],
+      where id = any (:conversationIds::bigint[])`,
+    { conversationIds },
   );
   const contactIds = rows.flatMap(({ contactId }) => contactId ?? []);
   const people = await query<ErasedPerson>(
     trx,
-    'select id, user_id as "userId", wa_id as "waId" from contacts where id = any (?::bigint[])',
-    [contactIds],
+    'select id, user_id as "userId", wa_id as "waId" from contacts where id = any (:contactIds::bigint[])',
+    { contactIds },
   );
   const groupIds = rows.flatMap(({ groupId }) => groupId ?? []);
   return { people, conversationIds, contactIds, groupIds, phoneNumberId: rows[0]?.number ?? null };
@@ -102,14 +102,14 @@ export async function eraseCustomers(
   trx: Transaction,
   { conversationIds, contactIds }: { conversationIds: readonly string[]; contactIds: readonly string[] },
 ): Promise<{ conversations: number; contacts: number }> {
-  const some = 'delete from conversations where id = any (?::bigint[])';
-  const merged = await execute(trx, `${some} and merged_into <> id`, [conversationIds]);
-  const others = await execute(trx, some, [conversationIds]);
+  const some = 'delete from conversations where id = any (:conversationIds::bigint[])';
+  const merged = await execute(trx, `${some} and merged_into <> id`, { conversationIds });
+  const others = await execute(trx, some, { conversationIds });
   const contacts = await execute(
     trx,
-    `delete from contacts k where id = any (?::bigint[])
+    `delete from contacts k where id = any (:contactIds::bigint[])
         and not exists (select from conversations c where c.contact_id = k.id)`,
-    [contactIds],
+    { contactIds },
   );
   return { conversations: merged + others, contacts };
 }

@@ -26,8 +26,8 @@ export async function noteGroups(trx: Transaction, news: readonly GroupNews[]): 
   await execute(
     trx,
     `insert into group_details as d (conversation_id, waba_id, subject, subject_at, description, description_at, state, state_at)
-     select * from unnest(?::bigint[], ?::text[], ?::text[], ?::timestamptz[], ?::text[], ?::timestamptz[], ?::text[],
-                          ?::timestamptz[])
+     select * from unnest(:conversationId::bigint[], :wabaId::text[], :subject::text[], :subjectAt::timestamptz[], :description::text[], :descriptionAt::timestamptz[], :state::text[],
+                          :stateAt::timestamptz[])
      on conflict (conversation_id) do update
         set subject = case when ${newer('subject')} then excluded.subject else d.subject end,
             subject_at = greatest(d.subject_at, excluded.subject_at),
@@ -50,7 +50,9 @@ export async function noteGroups(trx: Transaction, news: readonly GroupNews[]): 
   );
   const deleted = news.filter(({ state }) => state === 'deleted').map(({ conversationId }) => conversationId);
   if (deleted.length > 0) {
-    await execute(trx, 'delete from group_members where conversation_id = any (?::bigint[])', [deleted]);
+    await execute(trx, 'delete from group_members where conversation_id = any (:deleted::bigint[])', {
+      deleted,
+    });
   }
 }
 
@@ -68,7 +70,7 @@ export async function noteMembers(trx: Transaction, members: readonly NewMember[
   await execute(
     trx,
     `insert into group_members as g (conversation_id, contact_id, waba_id, state, at)
-     select n.* from unnest(?::bigint[], ?::bigint[], ?::text[], ?::text[], ?::timestamptz[])
+     select n.* from unnest(:conversationId::bigint[], :contactId::bigint[], :wabaId::text[], :state::text[], :at::timestamptz[])
               as n (conversation_id, contact_id, waba_id, state, at)
       where not exists (select from group_details d where d.conversation_id = n.conversation_id and d.state = 'deleted')
      on conflict (conversation_id, contact_id) do update set state = excluded.state, at = excluded.at
@@ -89,7 +91,9 @@ export async function moveMember(trx: Transaction, keptId: string, droppedId: st
 }
 
 export async function forgetMembers(trx: Transaction, contactIds: readonly string[]): Promise<void> {
-  await execute(trx, 'delete from group_members where contact_id = any (?::bigint[])', [contactIds]);
+  await execute(trx, 'delete from group_members where contact_id = any (:contactIds::bigint[])', {
+    contactIds,
+  });
 }
 
 export type GroupMember = {
@@ -110,8 +114,8 @@ export async function listGroupMembers(database: Database, conversationId: strin
     database,
     `select k.wa_id as "waId", nullif(k.user_id, '') as "userId", k.profile_name as name, k.username, g.state, g.at
        from group_members g join contacts k on k.id = g.contact_id
-      where g.conversation_id = ? and g.state <> 'left' order by g.at, g.contact_id limit ${MOST_MEMBERS}`,
-    [conversationId],
+      where g.conversation_id = :conversationId and g.state <> 'left' order by g.at, g.contact_id limit ${MOST_MEMBERS}`,
+    { conversationId },
   );
 }
 

@@ -38,8 +38,8 @@ export async function actualPhones<Seen extends { wabaId: string; waId: string |
   const rows = await query<PhoneAlias>(
     trx,
     `select waba_id as "wabaId", phone, wa_id as "waId" from phone_aliases
-      where (waba_id, phone) in (select * from unnest(?::text[], ?::text[]))`,
-    [seen.map(({ wabaId }) => wabaId), seen.map(({ waId }) => waId)],
+      where (waba_id, phone) in (select * from unnest(:wabaIds::text[], :waIds::text[]))`,
+    { wabaIds: seen.map(({ wabaId }) => wabaId), waIds: seen.map(({ waId }) => waId) },
   );
   const actual = new Map(rows.map(({ wabaId, phone, waId }) => [`${wabaId} ${phone}`, waId]));
   return seen.map((one) => ({ ...one, waId: actual.get(`${one.wabaId} ${one.waId}`) ?? one.waId }));

@@ -105,8 +105,8 @@ export async function findDeliveriesOfEvents(
        from deliveries d
        left join webhook_endpoints e on e.id = d.endpoint_id
        left join delivery_queue q on q.delivery_id = d.id
-      where d.event_uuid = any (cast(? as uuid[])) order by d.created_at, d.id`,
-    [eventUuids],
+      where d.event_uuid = any (cast(:eventUuids as uuid[])) order by d.created_at, d.id`,
+    { eventUuids },
   );
 }
 

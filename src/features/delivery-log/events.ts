@@ -121,8 +121,8 @@ async function rangeOf(
 async function oldestEventMs(database: Database, wabaId: string): Promise<number> {
   const id = await queryValue<string>(
     database,
-    'select id from events where waba_id = ? order by id limit 1',
-    [wabaId],
+    'select id from events where waba_id = :wabaId order by id limit 1',
+    { wabaId },
   );
   return id === null ? Date.now() : msOfUuidV7(id);
 }

@@ -55,8 +55,8 @@ export async function listExpiringCertificates(
     database,
     `select e.id, e.waba_id as "wabaId", w.tenant_id as "tenantId", e.client_certificate_expires_at as "expiresAt"
        from webhook_endpoints e join wabas w on w.waba_id = e.waba_id and w.removed_at is null
-      where e.client_certificate_expires_at <= now() + ? * interval '1 day'
-      order by e.id limit ?`,
-    [days, limit],
+      where e.client_certificate_expires_at <= now() + :days * interval '1 day'
+      order by e.id limit :limit`,
+    { days, limit },
   );
 }

@@ -20,8 +20,8 @@ export async function listEndpointTroubles(database: Database, limit: number): P
             coalesce(e.failing_since, e.mode_changed_at) as since
        from webhook_endpoints e join wabas w on w.waba_id = e.waba_id
       where e.failing_notified and e.mode in ('open', 'probing', 'disabled') and w.removed_at is null
-      order by e.id limit ?`,
-    [limit],
+      order by e.id limit :limit`,
+    { limit },
   );
 }
 
@@ -43,7 +43,7 @@ export async function listFinalFailures(database: Database, limit: number): Prom
        join webhook_endpoints e on e.id = f.endpoint_id
        join wabas w on w.waba_id = e.waba_id
       where f.hour > now() - interval '24 hours' and w.removed_at is null
-      group by e.id, w.tenant_id order by e.id limit ?`,
-    [limit],
+      group by e.id, w.tenant_id order by e.id limit :limit`,
+    { limit },
   );
 }

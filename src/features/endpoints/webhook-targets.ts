@@ -11,8 +11,8 @@ const MAX_ENTRIES = 100;
 export async function webhookTargets(database: Database, wabaId: string): Promise<TargetLists> {
   const [row] = await query<TargetLists>(
     database,
-    'select webhook_allow as allow, webhook_deny as deny from wabas where waba_id = ?',
-    [wabaId],
+    'select webhook_allow as allow, webhook_deny as deny from wabas where waba_id = :wabaId',
+    { wabaId },
   );
   return row ?? { allow: [], deny: [] };
 }

@@ -32,8 +32,8 @@ export async function findApiKeys(
             k.allowed_networks as "allowedNetworks", k.max_messages_per_day as "maxMessagesPerDay", k.recipients,
             k.revoked_at is not null as "isRevoked", coalesce(k.expires_at <= now(), false) as "isExpired",
             coalesce(k.last_used_at < now() - interval '1 minute', true) as "isUseStale"
-       from api_keys k join wabas w using (waba_id) where k.key_hash = any (cast(? as bytea[]))`,
-    [keyHashes],
+       from api_keys k join wabas w using (waba_id) where k.key_hash = any (cast(:keyHashes as bytea[]))`,
+    { keyHashes },
   );
 }
 
@@ -42,8 +42,8 @@ export async function noteApiKeyUse(database: Database, wabaId: string, keyId: s
   await execute(
     database,
     `update api_keys set last_used_at = now()
-      where waba_id = ? and id = ? and (last_used_at is null or last_used_at < now() - interval '1 minute')`,
-    [wabaId, keyId],
+      where waba_id = :wabaId and id = :keyId and (last_used_at is null or last_used_at < now() - interval '1 minute')`,
+    { wabaId, keyId },
   );
 }
 
@@ -63,13 +63,19 @@ export async function insertApiKey(database: Database, wabaId: string, key: NewA
     database,
     `insert into api_keys (waba_id, name, key_hash, prefix, last_four, expires_at, scopes, allowed_networks,
                            max_messages_per_day, recipients)
-     values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?) returning id`,
-    [
-      ...[wabaId, key.name, key.keyHash, key.prefix, key.lastFour, key.expiresAt],
-      key.scopes ?? DEFAULT_SCOPES,
-      key.allowedNetworks ?? null,
-      ...[key.maxMessagesPerDay ?? null, key.recipients ?? 'any'],
-    ],
+     values (:wabaId, :name, :keyHash, :prefix, :lastFour, :expiresAt, :scopes, :allowedNetworks, :maxMessagesPerDay, :recipients) returning id`,
+    {
+      wabaId,
+      name: key.name,
+      keyHash: key.keyHash,
+      prefix: key.prefix,
+      lastFour: key.lastFour,
+      expiresAt: key.expiresAt,
+      scopes: key.scopes ?? DEFAULT_SCOPES,
+      allowedNetworks: key.allowedNetworks ?? null,
+      maxMessagesPerDay: key.maxMessagesPerDay ?? null,
+      recipients: key.recipients ?? 'any',
+    },
   );
   if (row === undefined) throw new Error('the API key was not stored');
   return row.id;
@@ -82,8 +88,9 @@ export async function saveAllowedNetworks(
   keyId: string,
   networks: readonly string[] | null,
 ): Promise<boolean> {
-  const text = 'update api_keys set allowed_networks = ?::text[] where waba_id = ? and id = ?';
-  return (await execute(database, text, [networks, wabaId, keyId])) === 1;
+  const text =
+    'update api_keys set allowed_networks = :networks::text[] where waba_id = :wabaId and id = :keyId';
+  return (await execute(database, text, { networks, wabaId, keyId })) === 1;
 }
 
 /** Sets what a key may send. False: the WABA has no such key. */
@@ -93,14 +100,16 @@ export async function saveSendLimits(
   keyId: string,
   { maxMessagesPerDay, recipients }: SendLimits,
 ): Promise<boolean> {
-  const text = 'update api_keys set max_messages_per_day = ?, recipients = ? where waba_id = ? and id = ?';
-  return (await execute(trx, text, [maxMessagesPerDay, recipients, wabaId, keyId])) === 1;
+  const text =
+    'update api_keys set max_messages_per_day = :maxMessagesPerDay, recipients = :recipients where waba_id = :wabaId and id = :keyId';
+  return (await execute(trx, text, { maxMessagesPerDay, recipients, wabaId, keyId })) === 1;
 }
 
 /** Revokes a key for good; the first time counts. False: the WABA has no such key. */
 export async function revokeApiKey(database: Database, wabaId: string, keyId: string): Promise<boolean> {
-  const text = 'update api_keys set revoked_at = coalesce(revoked_at, now()) where waba_id = ? and id = ?';
-  return (await execute(database, text, [wabaId, keyId])) === 1;
+  const text =
+    'update api_keys set revoked_at = coalesce(revoked_at, now()) where waba_id = :wabaId and id = :keyId';
+  return (await execute(database, text, { wabaId, keyId })) === 1;
 }
 
 /** Unless it ends before that anyway; 0: at once. Returns when it expires; null: it is revoked or gone. */
@@ -112,9 +121,9 @@ export async function endApiKeyWithin(
 ): Promise<Date | null> {
   return await queryValue<Date>(
     database,
-    `update api_keys set expires_at = least(expires_at, now() + ? * interval '1 hour')
-      where waba_id = ? and id = ? and revoked_at is null returning expires_at`,
-    [hours, wabaId, keyId],
+    `update api_keys set expires_at = least(expires_at, now() + :hours * interval '1 hour')
+      where waba_id = :wabaId and id = :keyId and revoked_at is null returning expires_at`,
+    { hours, wabaId, keyId },
   );
 }
 
@@ -164,8 +173,8 @@ const DETAILS = `id, waba_id as "wabaId", name, prefix, last_four as "lastFour",
   created_at as "createdAt", expires_at as "expiresAt", revoked_at as "revokedAt", last_used_at as "lastUsedAt"`;
 
 export async function listApiKeys(database: Database, wabaId: string): Promise<ApiKeyDetails[]> {
-  const text = `select ${DETAILS} from api_keys where waba_id = ? order by id`;
-  return await query<ApiKeyDetails>(database, text, [wabaId]);
+  const text = `select ${DETAILS} from api_keys where waba_id = :wabaId order by id`;
+  return await query<ApiKeyDetails>(database, text, { wabaId });
 }
 
 export async function findApiKeyDetails(
@@ -173,10 +182,10 @@ export async function findApiKeyDetails(
   wabaId: string,
   id: string,
 ): Promise<ApiKeyDetails | null> {
-  const text = `select ${DETAILS} from api_keys where waba_id = ? and id = ?`;
-  return await queryOne<ApiKeyDetails>(database, text, [wabaId, id]);
+  const text = `select ${DETAILS} from api_keys where waba_id = :wabaId and id = :id`;
+  return await queryOne<ApiKeyDetails>(database, text, { wabaId, id });
 }
 
 export async function findWabaOfKey(database: Database, id: string): Promise<string | null> {
-  return await queryValue<string>(database, 'select waba_id from api_keys where id = ?', [id]);
+  return await queryValue<string>(database, 'select waba_id from api_keys where id = :id', { id });
 }

@@ -116,9 +116,11 @@ export async function countKeyRequests(
 
 /** Holds back other requests for keys of the WABA until the transaction ends, so that they can be counted. */
 export async function lockKeyRequestsOf(trx: Transaction, wabaId: string): Promise<void> {
-  await query(trx, `select pg_advisory_xact_lock(hashtextextended('key requests ' || cast(? as text), 0))`, [
-    wabaId,
-  ]);
+  await query(
+    trx,
+    `select pg_advisory_xact_lock(hashtextextended('key requests ' || cast(:wabaId as text), 0))`,
+    { wabaId },
+  );
 }
 
 const ofWaba = (wabaId: string | null) => (wabaId === null ? 'true' : 'r.waba_id = :wabaId');
@@ -137,8 +139,8 @@ export async function lockKeyRequest(
   wabaId: string,
   id: string,
 ): Promise<KeyRequest | null> {
-  const text = `select ${REQUEST} ${FROM} where r.waba_id = ? and r.id = ? for update of r`;
-  return await queryOne<KeyRequest>(trx, text, [wabaId, id]);
+  const text = `select ${REQUEST} ${FROM} where r.waba_id = :wabaId and r.id = :id for update of r`;
+  return await queryOne<KeyRequest>(trx, text, { wabaId, id });
 }
 
 export async function listKeyRequests(
@@ -159,8 +161,8 @@ export async function listKeyRequests(
 export async function listWaitingKeyRequests(database: Database, limit: number): Promise<KeyRequest[]> {
   return await query<KeyRequest>(
     database,
-    `select ${REQUEST} ${FROM} where r.state = 'requested' and r.decide_until > now() order by r.id limit ?`,
-    [limit],
+    `select ${REQUEST} ${FROM} where r.state = 'requested' and r.decide_until > now() order by r.id limit :limit`,
+    { limit },
   );
 }
 
@@ -180,8 +182,8 @@ export async function listPastKeyRequests(
 
 export async function countUndecided(database: Database, most: number): Promise<number> {
   const text = `select count(*)::integer from (
-       select from api_key_requests where state = 'requested' and decide_until > now() limit ?) as undecided`;
-  return (await queryValue<number>(database, text, [most])) ?? 0;
+       select from api_key_requests where state = 'requested' and decide_until > now() limit :most) as undecided`;
+  return (await queryValue<number>(database, text, { most })) ?? 0;
 }
 
 export async function saveDecision(
@@ -214,16 +216,16 @@ export async function saveReveal(
 ): Promise<void> {
   await execute(
     trx,
-    `update api_key_requests set state = 'revealed', revealed_by = ?, api_key_id = ?, finished_at = now()
-      where id = ?`,
-    [reveal.by, reveal.apiKeyId, id],
+    `update api_key_requests set state = 'revealed', revealed_by = :by, api_key_id = :apiKeyId, finished_at = now()
+      where id = :id`,
+    { by: reveal.by, apiKeyId: reveal.apiKeyId, id },
   );
   await wakeTask(trx, keyRequestWorkflowId(id));
 }
 
 export async function saveWithdrawal(trx: Transaction, id: string): Promise<void> {
-  const text = `update api_key_requests set state = 'withdrawn', finished_at = now() where id = ?`;
-  await execute(trx, text, [id]);
+  const text = `update api_key_requests set state = 'withdrawn', finished_at = now() where id = :id`;
+  await execute(trx, text, { id });
   await wakeTask(trx, keyRequestWorkflowId(id));
 }
 
@@ -234,14 +236,14 @@ export async function expireKeyRequests(trx: Transaction, wabaId: string): Promi
     `update api_key_requests r
         set state = 'expired', finished_at = case when r.state = 'requested' then decide_until else reveal_until end
        from tenants t
-      where t.id = r.tenant_id and r.waba_id = ? and ${IS_OVERDUE}
+      where t.id = r.tenant_id and r.waba_id = :wabaId and ${IS_OVERDUE}
      returning ${REQUEST}`,
-    [wabaId],
+    { wabaId },
   );
 }
 
 export async function saveReminders(trx: Transaction, id: string, reminders: number): Promise<void> {
-  await execute(trx, 'update api_key_requests set reminders = ? where id = ?', [reminders, id]);
+  await execute(trx, 'update api_key_requests set reminders = :reminders where id = :id', { reminders, id });
 }
 
 /** Ends the task of a request whose state is final: its workflow has nothing more to do. */
@@ -251,28 +253,31 @@ export async function finishKeyRequest(trx: Transaction, id: string): Promise<vo
 
 /** Ends the keys of a WABA that is taken away, and denies the requests for some. */
 export async function revokeKeysOfWaba(trx: Transaction, wabaId: string): Promise<void> {
-  const text = 'update api_keys set revoked_at = now() where waba_id = ? and revoked_at is null';
-  await execute(trx, text, [wabaId]);
+  const text = 'update api_keys set revoked_at = now() where waba_id = :wabaId and revoked_at is null';
+  await execute(trx, text, { wabaId });
   const ids = await queryColumn<string>(
     trx,
     `update api_key_requests set state = 'denied', note = 'the WABA was removed', finished_at = now()
-      where waba_id = ? and state in ('requested', 'approved') returning id`,
-    [wabaId],
+      where waba_id = :wabaId and state in ('requested', 'approved') returning id`,
+    { wabaId },
   );
   for (const id of ids) await wakeTask(trx, keyRequestWorkflowId(id));
 }
 
 export async function deleteKeysOfWaba(trx: Transaction, wabaId: string): Promise<void> {
-  await execute(trx, 'delete from api_key_requests where waba_id = ?', [wabaId]);
-  await execute(trx, 'delete from api_keys where waba_id = ?', [wabaId]);
+  await execute(trx, 'delete from api_key_requests where waba_id = :wabaId', { wabaId });
+  await execute(trx, 'delete from api_keys where waba_id = :wabaId', { wabaId });
 }
 
 export async function deleteKeyRequestsOfTenant(trx: Transaction, tenantId: string): Promise<void> {
-  await execute(trx, 'delete from api_key_requests where tenant_id = ?', [tenantId]);
+  await execute(trx, 'delete from api_key_requests where tenant_id = :tenantId', { tenantId });
 }
 
 export async function renameRequester(trx: Transaction, userId: string, name: string): Promise<void> {
-  await execute(trx, 'update api_key_requests set requester = ? where requester_id = ?', [name, userId]);
+  await execute(trx, 'update api_key_requests set requester = :name where requester_id = :userId', {
+    name,
+    userId,
+  });
 }
 
 export const KEYS_NAMED_IN: NamedIn = [

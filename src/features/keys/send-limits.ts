@@ -54,9 +54,9 @@ export async function countMessageOfKey(trx: Transaction, wabaId: string, keyId:
     trx,
     `update api_keys
         set sent_messages = case when sent_day = ${TODAY} then sent_messages else 0 end + 1, sent_day = ${TODAY}
-      where waba_id = ? and id = ?
+      where waba_id = :wabaId and id = :keyId
         and (max_messages_per_day is null or sent_day is distinct from ${TODAY} or sent_messages < max_messages_per_day)`,
-    [wabaId, keyId],
+    { wabaId, keyId },
   );
   if (counted === 1) return;
   const message = 'The API key has reached its limit of messages on one UTC day.';

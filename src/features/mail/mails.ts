@@ -38,8 +38,9 @@ export async function queueMail(
 ): Promise<string> {
   const id = uuidV7(Date.now());
   const sealed = secretBox.seal(JSON.stringify(content), mailContentPlace(id));
-  const text = 'insert into mails (id, kind, user_id, recipient, content_sealed) values (?, ?, ?, ?, ?)';
-  await execute(trx, text, [id, kind, userId, recipient, sealed]);
+  const text =
+    'insert into mails (id, kind, user_id, recipient, content_sealed) values (:id, :kind, :userId, :recipient, :sealed)';
+  await execute(trx, text, { id, kind, userId, recipient, sealed });
   const task = { workflowId: mailWorkflowId(id), kind: SEND_MAIL };
   await insertWorkflowTasks(trx, [{ ...task, wabaId: '', eventId: '', argument: { mailId: id } }]);
   return id;
@@ -55,8 +56,9 @@ export type MailToSend = {
 
 /** The e-mail with this id; null: there is none, or its user is gone. */
 export async function findMail(database: Database, mailId: string): Promise<MailToSend | null> {
-  const text = 'select kind, recipient, attempts, content_sealed as "contentSealed" from mails where id = ?';
-  return await queryOne<MailToSend>(database, text, [mailId]);
+  const text =
+    'select kind, recipient, attempts, content_sealed as "contentSealed" from mails where id = :mailId';
+  return await queryOne<MailToSend>(database, text, { mailId });
 }
 
 /** Notes what came of an attempt. The content goes with the last one, and with it the task. */
@@ -88,8 +90,8 @@ export async function listFailedMails(database: Database, limit: number): Promis
     database,
     `select distinct on (recipient) recipient, coalesce(last_error, 'no reason given') as error,
             failed_at as "failedAt"
-       from mails where failed_at > now() - interval '24 hours' order by recipient, failed_at desc limit ?`,
-    [limit],
+       from mails where failed_at > now() - interval '24 hours' order by recipient, failed_at desc limit :limit`,
+    { limit },
   );
 }
 
@@ -100,5 +102,5 @@ export async function forgetOldMails(database: Database, limit: number): Promise
 }
 
 export async function deleteMailsTo(trx: Transaction, recipient: string): Promise<number> {
-  return await execute(trx, 'delete from mails where recipient = ?', [recipient]);
+  return await execute(trx, 'delete from mails where recipient = :recipient', { recipient });
 }

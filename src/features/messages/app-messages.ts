@@ -18,20 +18,20 @@ export async function insertAppMessages(trx: Transaction, messages: readonly New
                            target_id, sent_at, origin)
      select g.waba_id, g.phone_number_id, g.conversation_id, g.direction, g.upstream_id, g.type, g.content, g.context_id,
             g.target_id, g.sent_at, g.origin
-       from unnest(?::text[], ?::text[], ?::bigint[], ?::text[], ?::text[], ?::text[], ?::text[], ?::text[],
-                   ?::timestamptz[], ?::text[], ?::text[], ?::text[]) with ordinality
+       from unnest(:wabaId::text[], :phoneNumberId::text[], :conversationId::bigint[], :upstreamId::text[], :type::text[], :contents::text[], :contextId::text[], :targetId::text[],
+                   :sentAt::timestamptz[], :direction::text[], :origin::text[], :ms::text[]) with ordinality
          as g (waba_id, phone_number_id, conversation_id, upstream_id, type, content, context_id, target_id, sent_at,
                direction, origin, name, n)
       where not exists (select from erased_items e
                          where e.key = sha256((select salt from erasure_salt) || convert_to(g.name, 'UTF8')) offset 0)
       order by g.n
      on conflict (phone_number_id, upstream_id) do nothing`,
-    [
+    {
       ...columnsOf(messages, 'wabaId', 'phoneNumberId', 'conversationId', 'upstreamId', 'type'),
-      textArray(messages.map((m) => m.content)),
+      contents: textArray(messages.map((m) => m.content)),
       ...columnsOf(messages, 'contextId', 'targetId', 'sentAt', 'direction', 'origin'),
-      messages.map((m) => erasedName(m, m.upstreamId)),
-    ],
+      ms: messages.map((m) => erasedName(m, m.upstreamId)),
+    },
   );
 }
 
@@ -44,13 +44,13 @@ export async function completePlaceholders(
   await execute(
     trx,
     `update messages m set type = g.type, content = g.content
-       from unnest(?::text[], ?::text[], ?::text[], ?::text[]) as g (phone_number_id, upstream_id, type, content)
+       from unnest(:phoneNumberId::text[], :upstreamId::text[], :type::text[], :contents::text[]) as g (phone_number_id, upstream_id, type, content)
       where m.phone_number_id = g.phone_number_id and m.upstream_id = g.upstream_id
         and m.origin = 'history' and m.type = 'media_placeholder'`,
-    [
+    {
       ...columnsOf(messages, 'phoneNumberId', 'upstreamId', 'type'),
-      textArray(messages.map(({ content }) => content)),
-    ],
+      contents: textArray(messages.map(({ content }) => content)),
+    },
   );
 }
 
@@ -63,7 +63,7 @@ export async function noteFormerStates(
   await execute(
     trx,
     `insert into message_states (phone_number_id, upstream_id, status, status_at)
-     select g.* from unnest(?::text[], ?::text[], ?::text[], ?::timestamptz[])
+     select g.* from unnest(:phoneNumberId::text[], :upstreamId::text[], :status::text[], :at::timestamptz[])
               as g (phone_number_id, upstream_id, status, status_at)
        join messages m on m.phone_number_id = g.phone_number_id and m.upstream_id = g.upstream_id
      on conflict (phone_number_id, upstream_id) do nothing`,

@@ -12,7 +12,7 @@ import {
 import type { ObjectStore } from '../../platform/object-store/object-store.ts';
 import { columnsOf } from '../../platform/postgres/arrays.ts';
 import type { Database, Transaction } from '../../platform/postgres/database.ts';
-import { type Binding, deleteUpTo, execute, query, queryColumn } from '../../platform/postgres/sql.ts';
+import { type Bindings, deleteUpTo, execute, query, queryColumn } from '../../platform/postgres/sql.ts';
 import { deleteTasks, findTasks } from '../../platform/temporal/workflow-tasks.ts';
 import type { ErasedMessage } from './erased-messages.ts';
 import { mediaWorkflowId } from './media/media.ts';
@@ -56,30 +56,34 @@ async function eventsOf(
 /** Throws NotYetErased while a message is being sent. */
 export async function stopSends(database: Database, messages: readonly ErasedMessage[]): Promise<void> {
   const ids = messages.map(({ id }) => id);
-  await stopSendsWhere(database, 'message_id = any (?::bigint[])', ids);
+  await stopSendsWhere(database, 'message_id = any (:ids::bigint[])', { ids });
 }
 
 /** `which` is SQL. Throws NotYetErased while a message is being sent. */
-export async function stopSendsWhere(database: Database, which: string, value: Binding): Promise<void> {
+export async function stopSendsWhere(database: Database, which: string, bindings: Bindings): Promise<void> {
   await execute(
     database,
     `update outbound_messages set state = 'failed', finished_at = now() where ${which} and state = 'queued'`,
-    [value],
+    bindings,
   );
   const sending = await query(
     database,
     `select 1 from outbound_messages where ${which} and state = 'sending' and sending_until > (select clock_timestamp()) limit 1`,
-    [value],
+    bindings,
   );
   if (sending.length > 0) throw new NotYetErased('A message is being sent.');
 }
 
-export async function stopDownloadsWhere(database: Database, which: string, value: Binding): Promise<void> {
+export async function stopDownloadsWhere(
+  database: Database,
+  which: string,
+  bindings: Bindings,
+): Promise<void> {
   await execute(
     database,
     `update media set state = 'failed', error_code = 'media_erased', finished_at = now()
       where ${which} and state = 'pending'`,
-    [value],
+    bindings,
   );
 }
 
@@ -93,7 +97,7 @@ export async function quietMessages(
   const { database, cancelWorkflows } = tools;
   const ids = messages.map(({ id }) => id);
   await stopSends(database, messages);
-  await stopDownloadsWhere(database, 'message_id = any (?::bigint[])', ids);
+  await stopDownloadsWhere(database, 'message_id = any (:ids::bigint[])', { ids });
   const tasks = await findTasks(database, tasksOf(ids));
   await cancelWorkflows([...tasks]);
   await removeFilesOf(tools, messages);
@@ -107,8 +111,8 @@ export async function removeFilesOf(
 ): Promise<void> {
   const files = await query<FoundFile>(
     database,
-    'select message_id as id, object_key as key from media where message_id = any (?::bigint[])',
-    [messages.map(({ id }) => id)],
+    'select message_id as id, object_key as key from media where message_id = any (:ids::bigint[])',
+    { ids: messages.map(({ id }) => id) },
   );
   await removeFound(objectStore, files);
 }
@@ -132,17 +136,17 @@ export async function eraseMessages(
   const statuses = await eraseStatuses(trx, named);
   const orders = await queryColumn<string>(
     trx,
-    'delete from orders where message_id = any (?::bigint[]) returning id',
-    [ids],
+    'delete from orders where message_id = any (:ids::bigint[]) returning id',
+    { ids },
   );
   const files = await eraseMediaRows(trx, ids);
   if (uploads === 'go') await giveUpUploads(trx, wabaId, ids);
-  const keys = 'delete from idempotency_keys where waba_id = ? and message_id = any (?::bigint[])';
-  const idempotencyKeys = await execute(trx, keys, [wabaId, ids]);
+  const keys = 'delete from idempotency_keys where waba_id = :wabaId and message_id = any (:ids::bigint[])';
+  const idempotencyKeys = await execute(trx, keys, { wabaId, ids });
   const workflowIds = [...tasksOf(ids), ...orders.map(orderWorkflowId)];
   await deleteTasks(trx, workflowIds);
   await rememberMessages(trx, messages);
-  const gone = await execute(trx, 'delete from messages where id = any (?::bigint[])', [ids]);
+  const gone = await execute(trx, 'delete from messages where id = any (:ids::bigint[])', { ids });
   return sumOf(ofEvents, {
     orderingKeys,
     statuses,
@@ -167,7 +171,8 @@ async function eraseStatuses(
   named: readonly { phoneNumberId: string; name: string }[],
 ): Promise<number> {
   const values = columnsOf(named, 'phoneNumberId', 'name');
-  const which = '(phone_number_id, upstream_id) in (select * from unnest(?::text[], ?::text[]))';
+  const which =
+    '(phone_number_id, upstream_id) in (select * from unnest(:phoneNumberId::text[], :name::text[]))';
   await execute(trx, `delete from message_states where ${which}`, values);
   return await execute(trx, `delete from message_statuses where ${which}`, values);
 }
@@ -175,10 +180,10 @@ async function eraseStatuses(
 async function eraseMediaRows(trx: Transaction, messageIds: readonly string[]): Promise<number> {
   return await execute(
     trx,
-    `with gone as (delete from media where message_id = any (?::bigint[]) returning message_id, waba_id, object_key)
+    `with gone as (delete from media where message_id = any (:messageIds::bigint[]) returning message_id, waba_id, object_key)
      insert into erased_files (message_id, waba_id, object_key) select * from gone
      on conflict (message_id) do nothing`,
-    [messageIds],
+    { messageIds },
   );
 }
 
@@ -201,9 +206,9 @@ export async function rememberErased(
   await execute(
     trx,
     `insert into erased_items (key)
-     select distinct sha256((select salt from erasure_salt) || convert_to(name, 'UTF8')) from unnest(?::text[]) as n (name)
+     select distinct sha256((select salt from erasure_salt) || convert_to(name, 'UTF8')) from unnest(:ones::text[]) as n (name)
      on conflict do nothing`,
-    [named.map((one) => erasedName(one, one.name))],
+    { ones: named.map((one) => erasedName(one, one.name)) },
   );
 }
 
@@ -216,8 +221,8 @@ export async function eraseEventsAndPayments(
   if (events.length === 0) return {};
   const lanes = await queryColumn<string>(
     trx,
-    'delete from payment_reports where event_uuid = any (?::uuid[]) returning lane',
-    [events.map(({ id }) => id)],
+    'delete from payment_reports where event_uuid = any (:ids::uuid[]) returning lane',
+    { ids: events.map(({ id }) => id) },
   );
   const ofEvents = await eraseEvents(trx, wabaId, events);
   const orderingKeys = await eraseOrderingKeys(trx, wabaId, lanes);
@@ -235,12 +240,12 @@ export async function eraseStatusRows(
   await execute(
     trx,
     `delete from message_statuses where (phone_number_id, upstream_id, status, participant)
-       in (select * from unnest(?::text[], ?::text[], ?::text[], ?::text[]))`,
+       in (select * from unnest(:phoneNumberId::text[], :upstreamId::text[], :status::text[], :participant::text[]))`,
     columnsOf(statuses, 'phoneNumberId', 'upstreamId', 'status', 'participant'),
   );
   await execute(
     trx,
-    `delete from message_states where (phone_number_id, upstream_id) in (select * from unnest(?::text[], ?::text[]))`,
+    `delete from message_states where (phone_number_id, upstream_id) in (select * from unnest(:phoneNumberId::text[], :upstreamId::text[]))`,
     columnsOf(whole, 'phoneNumberId', 'upstreamId'),
   );
   await rememberErased(

@@ -27,14 +27,14 @@ export const MESSAGE_TABLES = {
 
 /** Throws NotYetErased while a message is being sent. */
 export async function stopMessagesOfWaba(database: Database, wabaId: string): Promise<void> {
-  await stopDownloadsWhere(database, 'waba_id = ?', wabaId);
-  await stopSendsWhere(database, 'waba_id = ?', wabaId);
+  await stopDownloadsWhere(database, 'waba_id = :wabaId', { wabaId });
+  await stopSendsWhere(database, 'waba_id = :wabaId', { wabaId });
 }
 
 export async function filesOfWaba(database: Database, wabaId: string, limit: number): Promise<FoundFile[]> {
   const text =
-    'select message_id as id, object_key as key from media where waba_id = ? order by message_id limit ?';
-  return await query<FoundFile>(database, text, [wabaId, limit]);
+    'select message_id as id, object_key as key from media where waba_id = :wabaId order by message_id limit :limit';
+  return await query<FoundFile>(database, text, { wabaId, limit });
 }
 
 export async function uploadsOfWaba(
@@ -46,8 +46,8 @@ export async function uploadsOfWaba(
   return await query<FoundFile>(
     database,
     `select id, object_key as key from media_uploads
-      where waba_id = ? ${which === 'all' ? '' : `and state = 'deleted'`} order by id limit ?`,
-    [wabaId, limit],
+      where waba_id = :wabaId ${which === 'all' ? '' : `and state = 'deleted'`} order by id limit :limit`,
+    { wabaId, limit },
   );
 }
 
@@ -55,15 +55,15 @@ export async function uploadsOfWaba(
 export async function eraseFilesOfWaba(trx: Transaction, messageIds: readonly string[]): Promise<number> {
   return await execute(
     trx,
-    `with gone as (delete from media where message_id = any (?::bigint[]) returning message_id, object_key)
+    `with gone as (delete from media where message_id = any (:messageIds::bigint[]) returning message_id, object_key)
      insert into erased_files (message_id, object_key) select * from gone
      on conflict (message_id) do update set waba_id = null`,
-    [messageIds],
+    { messageIds },
   );
 }
 
 export async function eraseUploads(trx: Transaction, uploadIds: readonly string[]): Promise<number> {
-  return await execute(trx, 'delete from media_uploads where id = any (?::uuid[])', [uploadIds]);
+  return await execute(trx, 'delete from media_uploads where id = any (:uploadIds::uuid[])', { uploadIds });
 }
 
 /** Remembers them by a hash; returns how many. */

@@ -27,8 +27,8 @@ export async function insertInboundMessages(
   if (messages.length === 0) return;
   await execute(
     trx,
-    `with given as (select * from unnest(?::text[], ?::text[], ?::bigint[], ?::text[], ?::text[], ?::boolean[], ?::text[], ?::text[],
-                   ?::text[], ?::timestamptz[], ?::text[]) with ordinality
+    `with given as (select * from unnest(:wabaId::text[], :phoneNumberId::text[], :conversationId::bigint[], :upstreamId::text[], :type::text[], :placeholder::boolean[], :contents::text[], :contextId::text[],
+                   :targetId::text[], :sentAt::timestamptz[], :groupSender::text[]) with ordinality
          as m (waba_id, phone_number_id, conversation_id, upstream_id, type, placeholder, content, context_id,
                target_id, sent_at, group_sender, n)
      ), superseded as (
@@ -46,7 +46,7 @@ export async function insertInboundMessages(
        left join superseded s on s.phone_number_id = g.phone_number_id and s.upstream_id = g.upstream_id
       order by g.n
      on conflict (phone_number_id, upstream_id) do nothing`,
-    [
+    {
       ...columnsOf(
         messages,
         'wabaId',
@@ -56,9 +56,9 @@ export async function insertInboundMessages(
         'type',
         'placeholder',
       ),
-      textArray(messages.map((m) => m.content)),
+      contents: textArray(messages.map((m) => m.content)),
       ...columnsOf(messages, 'contextId', 'targetId', 'sentAt', 'groupSender'),
-    ],
+    },
   );
 }
 
@@ -71,7 +71,7 @@ export async function findMessageIds(
   const rows = await query<{ id: string; phoneNumberId: string; upstreamId: string }>(
     trx,
     `select id, phone_number_id as "phoneNumberId", upstream_id as "upstreamId" from messages
-      where (phone_number_id, upstream_id) in (select * from unnest(?::text[], ?::text[]))
+      where (phone_number_id, upstream_id) in (select * from unnest(:phoneNumberId::text[], :upstreamId::text[]))
             ${from === 'app' ? 'and origin is not null' : ''}`,
     columnsOf(messages, 'phoneNumberId', 'upstreamId'),
   );

@@ -23,11 +23,11 @@ export async function insertPaymentReports(
   await execute(
     trx,
     `insert into payment_reports (event_uuid, waba_id, phone_number_id, lane, event_id, data)
-     select * from unnest(?::uuid[], ?::text[], ?::text[], ?::text[], ?::text[], ?::text[])`,
-    [
+     select * from unnest(:eventUuid::uuid[], :wabaId::text[], :phoneNumberId::text[], :lane::text[], :eventId::text[], :datas::text[])`,
+    {
       ...columnsOf(reports, 'eventUuid', 'wabaId', 'phoneNumberId', 'lane', 'eventId'),
-      textArray(reports.map((report) => report.data)),
-    ],
+      datas: textArray(reports.map((report) => report.data)),
+    },
   );
 }
 
@@ -42,8 +42,8 @@ export async function listPaymentReports(
     database,
     `select event_uuid as "eventUuid", phone_number_id as "phoneNumberId", event_id as "eventId",
             created_at as "createdAt", data
-       from payment_reports where waba_id = ? and lane = ? order by event_uuid desc limit ?`,
-    [wabaId, laneOf(referenceId), limit],
+       from payment_reports where waba_id = :wabaId and lane = :lane order by event_uuid desc limit :limit`,
+    { wabaId, lane: laneOf(referenceId), limit },
   );
   return rows.reverse();
 }
@@ -67,10 +67,10 @@ export async function listOrderMessages(
        select distinct on (o.phone_number_id) o.message_id as "messageId", m.conversation_id as "conversationId",
               o.phone_number_id as "phoneNumberId", o.payment_configuration as configuration
          from outbound_messages o join messages m on m.id = o.message_id
-        where o.waba_id = ? and o.payment_reference = ?
+        where o.waba_id = :wabaId and o.payment_reference = :referenceId
         order by o.phone_number_id, o.message_id desc) newest
       order by "messageId"`,
-    [wabaId, referenceId],
+    { wabaId, referenceId },
   );
 }
 

@@ -21,13 +21,13 @@ export async function recordStatuses(trx: Transaction, statuses: readonly NewSta
     execute(
       trx,
       `insert into message_statuses (phone_number_id, upstream_id, status, participant, at, content)
-       select * from unnest(?::text[], ?::text[], ?::text[], ?::text[], ?::timestamptz[], ?::text[])
+       select * from unnest(:phoneNumberId::text[], :upstreamId::text[], :status::text[], :participants::text[], :at::timestamptz[], :content::text[])
        on conflict do nothing`,
-      [
+      {
         ...columnsOf(statuses, 'phoneNumberId', 'upstreamId', 'status'),
-        statuses.map((s) => s.participant ?? ''),
+        participants: statuses.map((s) => s.participant ?? ''),
         ...columnsOf(statuses, 'at', 'content'),
-      ],
+      },
     ),
     moveStates(trx, statuses.filter(isOfWholeMessage)),
     acceptByStatuses(trx, statuses),
@@ -42,11 +42,11 @@ function isOfWholeMessage({ participant, status }: NewStatus): boolean {
 async function moveStates(trx: Transaction, statuses: readonly NewStatus[]): Promise<void> {
   await execute(
     trx,
-    `select move_message_states(?::text[], ?::text[], ?::text[], ?::timestamptz[], ?::text[])`,
-    [
+    `select move_message_states(:phoneNumberId::text[], :upstreamId::text[], :status::text[], :at::timestamptz[], :status2::text[])`,
+    {
       ...columnsOf(statuses, 'phoneNumberId', 'upstreamId', 'status', 'at'),
-      statuses.map((s) => statesKept(s.status)),
-    ],
+      status2: statuses.map((s) => statesKept(s.status)),
+    },
   );
 }
 
@@ -79,15 +79,15 @@ async function acceptByStatuses(trx: Transaction, statuses: readonly MarkedStatu
     trx,
     `update outbound_messages o
         set state = 'accepted', upstream_id = g.upstream_id, error = null, sending_until = null, finished_at = now()
-       from unnest(?::bigint[], ?::text[], ?::text[]) as g (message_id, phone_number_id, upstream_id)
+       from unnest(:markeds::bigint[], :phoneNumberIds::text[], :upstreamIds::text[]) as g (message_id, phone_number_id, upstream_id)
       where o.message_id = g.message_id and o.phone_number_id = g.phone_number_id
         and o.state in ('queued', 'sending', 'unknown') and o.attempts > 0
      returning o.message_id`,
-    [
-      [...marked.keys()],
-      [...marked.values()].map((status) => status.phoneNumberId),
-      [...marked.values()].map((status) => status.upstreamId),
-    ],
+    {
+      markeds: [...marked.keys()],
+      phoneNumberIds: [...marked.values()].map((status) => status.phoneNumberId),
+      upstreamIds: [...marked.values()].map((status) => status.upstreamId),
+    },
   );
   if (ids.length === 0) return;
   await query(
@@ -95,10 +95,10 @@ async function acceptByStatuses(trx: Transaction, statuses: readonly MarkedStatu
     `update messages m
         set sent_at = coalesce(sent_at, now()), upstream_id = o.upstream_id
        from outbound_messages o
-      where m.id = any (?::bigint[]) and o.message_id = m.id and m.upstream_id is null
+      where m.id = any (:ids::bigint[]) and o.message_id = m.id and m.upstream_id is null
         and not exists (select 1 from messages x
                          where x.phone_number_id = m.phone_number_id and x.upstream_id = o.upstream_id)`,
-    [ids],
+    { ids },
   );
   for (const id of ids) trx.notify('heliograph_sends', id);
 }

@@ -35,14 +35,14 @@ export async function countInTurn<T>(
 async function limitStatement(trx: Transaction, endMs: number | null): Promise<void> {
   if (endMs === null) return;
   const leftMs = Math.max(1, Math.ceil(endMs - performance.now()));
-  await query(trx, `select set_config('statement_timeout', ?, true)`, [String(leftMs)]);
+  await query(trx, `select set_config('statement_timeout', :leftMs, true)`, { leftMs: String(leftMs) });
 }
 
 async function takeTurn(trx: Transaction, tenantId: string): Promise<boolean> {
   const isFree = await queryValue<boolean>(
     trx,
-    `select pg_try_advisory_xact_lock(hashtextextended('replay count ' || cast(? as text), 0))`,
-    [tenantId],
+    `select pg_try_advisory_xact_lock(hashtextextended('replay count ' || cast(:tenantId as text), 0))`,
+    { tenantId },
   );
   return isFree === true;
 }

@@ -77,8 +77,8 @@ async function orderScopeOf(
 ): Promise<OrderScope | null> {
   return await queryValue<OrderScope>(
     trx,
-    'select order_scope as "orderScope" from webhook_endpoints where waba_id = ? and id = ?',
-    [wabaId, endpointId],
+    'select order_scope as "orderScope" from webhook_endpoints where waba_id = :wabaId and id = :endpointId',
+    { wabaId, endpointId },
   );
 }
 
@@ -223,9 +223,9 @@ async function endOfStep(
   if (selectedUnsent(wabaId, selection, { ...range, toId: end }) === null) return end;
   const [event] = await query<{ id: string }>(
     trx,
-    `select id from events where waba_id = ? and day = cast(? as date) and id >= ?
+    `select id from events where waba_id = :wabaId and day = cast(:day as date) and id >= :fromId
       order by id offset ${EVENTS_PER_STEP} limit 1`,
-    [wabaId, dayOfUuidV7(range.fromId), range.fromId],
+    { wabaId, day: dayOfUuidV7(range.fromId), fromId: range.fromId },
   );
   if (event === undefined) return end;
   const eventMs = msOfUuidV7(event.id);

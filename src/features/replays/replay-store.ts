@@ -58,12 +58,12 @@ export async function findReplay(
   wabaId: string,
   replayId: string,
 ): Promise<Replay | null> {
-  const text = `select ${REPLAY} from replays where waba_id = ? and id = ?`;
-  return await queryOne<Replay>(database, text, [wabaId, replayId]);
+  const text = `select ${REPLAY} from replays where waba_id = :wabaId and id = :replayId`;
+  return await queryOne<Replay>(database, text, { wabaId, replayId });
 }
 
 export async function findReplayForOperator(database: Database, replayId: string): Promise<Replay | null> {
-  return await queryOne<Replay>(database, `select ${REPLAY} from replays where id = ?`, [replayId]);
+  return await queryOne<Replay>(database, `select ${REPLAY} from replays where id = :replayId`, { replayId });
 }
 
 /** Those before `beforeId`, or the newest. */
@@ -74,9 +74,9 @@ export async function listReplays(
 ): Promise<Replay[]> {
   return await query<Replay>(
     database,
-    `select ${REPLAY} from replays where waba_id = ? and id < coalesce(cast(? as bigint), 9223372036854775807)
-      order by id desc limit ?`,
-    [wabaId, beforeId, limit],
+    `select ${REPLAY} from replays where waba_id = :wabaId and id < coalesce(cast(:beforeId as bigint), 9223372036854775807)
+      order by id desc limit :limit`,
+    { wabaId, beforeId, limit },
   );
 }
 
@@ -84,16 +84,16 @@ export async function countUnfinishedReplays(database: Database, wabaId: string)
   return (
     (await queryValue<number>(
       database,
-      `select cast(count(*) as integer) as n from replays where waba_id = ? and state in ('running', 'paused')`,
-      [wabaId],
+      `select cast(count(*) as integer) as n from replays where waba_id = :wabaId and state in ('running', 'paused')`,
+      { wabaId },
     )) ?? 0
   );
 }
 
 /** Nobody else changes the replay, or queues for it, until the transaction ends. */
 export async function lockReplay(trx: Transaction, wabaId: string, replayId: string): Promise<Replay | null> {
-  const text = `select ${REPLAY} from replays where waba_id = ? and id = ? for update`;
-  return await queryOne<Replay>(trx, text, [wabaId, replayId]);
+  const text = `select ${REPLAY} from replays where waba_id = :wabaId and id = :replayId for update`;
+  return await queryOne<Replay>(trx, text, { wabaId, replayId });
 }
 
 export async function setReplayState(trx: Transaction, replayId: string, state: ReplayState): Promise<void> {
@@ -112,8 +112,8 @@ export async function saveReplayProgress(
   replayId: string,
   { queued, cursor }: { queued: number; cursor: ReplayCursor },
 ): Promise<void> {
-  const text = 'update replays set queued = ?, cursor = ? where id = ?';
-  await execute(trx, text, [queued, JSON.stringify(cursor), replayId]);
+  const text = 'update replays set queued = :queued, cursor = :cursor where id = :replayId';
+  await execute(trx, text, { queued, cursor: JSON.stringify(cursor), replayId });
 }
 
 export type ReplayOutcomes = { pending: number; delivered: number; failed: number; dropped: number };
@@ -122,9 +122,9 @@ export async function countReplayOutcomes(database: Database, replay: Replay): P
   const rows = await query<{ state: keyof ReplayOutcomes; n: number }>(
     database,
     `select state, cast(count(*) as integer) as n from deliveries
-      where replay_id = ? and waba_id = ? and day >= (cast(? as timestamptz) at time zone 'utc')::date - 1
+      where replay_id = :id and waba_id = :wabaId and day >= (cast(:createdAt as timestamptz) at time zone 'utc')::date - 1
       group by state`,
-    [replay.id, replay.wabaId, replay.createdAt],
+    { id: replay.id, wabaId: replay.wabaId, createdAt: replay.createdAt },
   );
   const outcomes = { pending: 0, delivered: 0, failed: 0, dropped: 0 };
   for (const { state, n } of rows) outcomes[state] = n;

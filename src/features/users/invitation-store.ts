@@ -53,13 +53,15 @@ export async function insertInvitation(trx: Transaction, invitation: NewInvitati
 }
 
 export async function findOpenInvitation(database: Database, tokenHash: Buffer): Promise<Invitation | null> {
-  return await queryOne<Invitation>(database, `${SELECT} where i.token_hash = ? and ${OPEN}`, [tokenHash]);
+  return await queryOne<Invitation>(database, `${SELECT} where i.token_hash = :tokenHash and ${OPEN}`, {
+    tokenHash,
+  });
 }
 
 /** Without links for a new password; those of several tenants stand side by side. */
 export async function openInvitationsOf(database: Database, email: string): Promise<Invitation[]> {
-  const text = `${SELECT} where i.email = ? and i.user_id is null and ${OPEN} order by i.id`;
-  return await query<Invitation>(database, text, [email]);
+  const text = `${SELECT} where i.email = :email and i.user_id is null and ${OPEN} order by i.id`;
+  return await query<Invitation>(database, text, { email });
 }
 
 /** The pending links of a tenant, those for a new password too; a null tenant: of all. */
@@ -76,8 +78,8 @@ export async function listInvitations(database: Database, tenantId: string | nul
 export async function takeInvitation(trx: Transaction, id: string): Promise<boolean> {
   const taken = await execute(
     trx,
-    'update invitations set accepted_at = now() where id = ? and accepted_at is null and expires_at > now()',
-    [id],
+    'update invitations set accepted_at = now() where id = :id and accepted_at is null and expires_at > now()',
+    { id },
   );
   return taken === 1;
 }
@@ -98,7 +100,7 @@ export async function deleteInvitation(
 }
 
 export async function endPasswordLinks(trx: Transaction, userId: string): Promise<void> {
-  await execute(trx, 'delete from invitations where accepted_at is null and user_id = ?', [userId]);
+  await execute(trx, 'delete from invitations where accepted_at is null and user_id = :userId', { userId });
 }
 
 /** A null tenant: the links of all tenants. */

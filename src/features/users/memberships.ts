@@ -25,13 +25,14 @@ export async function insertMembership(
   trx: Transaction,
   { userId, tenantId, role }: { userId: string; tenantId: string; role: TenantRole },
 ): Promise<boolean> {
-  const text = 'insert into memberships (user_id, tenant_id, role) values (?, ?, ?) on conflict do nothing';
-  return (await execute(trx, text, [userId, tenantId, role])) === 1;
+  const text =
+    'insert into memberships (user_id, tenant_id, role) values (:userId, :tenantId, :role) on conflict do nothing';
+  return (await execute(trx, text, { userId, tenantId, role })) === 1;
 }
 
 export async function listMembers(database: Database, tenantId: string): Promise<Member[]> {
-  const text = `select ${MEMBER} ${FROM} where m.tenant_id = ? order by u.email, u.id`;
-  return await query<Member>(database, text, [tenantId]);
+  const text = `select ${MEMBER} ${FROM} where m.tenant_id = :tenantId order by u.email, u.id`;
+  return await query<Member>(database, text, { tenantId });
 }
 
 /** Whether a user with this address belongs to the tenant; a null tenant: is an operator. */
@@ -54,8 +55,8 @@ export async function hasMember(
 
 /** A member of a tenant, locked until the transaction ends; null when there is none such. The user is locked before. */
 export async function lockMember(trx: Transaction, tenantId: string, userId: string): Promise<Member | null> {
-  const text = `select ${MEMBER} ${FROM} where m.tenant_id = ? and m.user_id = ? for update of m`;
-  return await queryOne<Member>(trx, text, [tenantId, userId]);
+  const text = `select ${MEMBER} ${FROM} where m.tenant_id = :tenantId and m.user_id = :userId for update of m`;
+  return await queryOne<Member>(trx, text, { tenantId, userId });
 }
 
 /** Who administers a tenant and can sign in; their memberships are locked, so that two do not remove each other. */
@@ -63,9 +64,9 @@ export async function lockActiveAdmins(trx: Transaction, tenantId: string): Prom
   return await queryColumn<string>(
     trx,
     `select m.user_id ${FROM}
-      where m.tenant_id = ? and m.role = 'admin' and m.disabled_at is null and u.disabled_at is null
+      where m.tenant_id = :tenantId and m.role = 'admin' and m.disabled_at is null and u.disabled_at is null
       order by m.user_id for update of m`,
-    [tenantId],
+    { tenantId },
   );
 }
 
@@ -73,8 +74,8 @@ export async function setMemberRole(
   trx: Transaction,
   { userId, tenantId, role }: { userId: string; tenantId: string; role: TenantRole },
 ): Promise<void> {
-  const text = 'update memberships set role = ? where user_id = ? and tenant_id = ?';
-  await execute(trx, text, [role, userId, tenantId]);
+  const text = 'update memberships set role = :role where user_id = :userId and tenant_id = :tenantId';
+  await execute(trx, text, { role, userId, tenantId });
 }
 
 export async function setMemberDisabled(
@@ -91,11 +92,14 @@ export async function setMemberDisabled(
 
 /** Ends a membership; an account that belongs nowhere then is removed with it. */
 export async function deleteMembership(trx: Transaction, tenantId: string, userId: string): Promise<void> {
-  await execute(trx, 'delete from memberships where user_id = ? and tenant_id = ?', [userId, tenantId]);
+  await execute(trx, 'delete from memberships where user_id = :userId and tenant_id = :tenantId', {
+    userId,
+    tenantId,
+  });
   await execute(
     trx,
-    `delete from users u where u.id = ? and not u.is_operator
+    `delete from users u where u.id = :userId and not u.is_operator
         and not exists (select from memberships m where m.user_id = u.id)`,
-    [userId],
+    { userId },
   );
 }

@@ -151,7 +151,7 @@ export async function unlinkIdentity(
   refuseMarkedSession(viewer);
   await checkOwnPassword(tools, userId, password);
   await tools.database.transaction(async (trx) => {
-    const removed = await execute(trx, 'delete from user_identities where user_id = ?', [userId]);
+    const removed = await execute(trx, 'delete from user_identities where user_id = :userId', { userId });
     if (removed === 0) return;
     await recordUserChange(trx, actor, { tenantId, action: 'user.identity_unlinked', email });
   });
@@ -176,8 +176,8 @@ export function notInvited(): RequestError {
 type Identity = { issuer: string; subject: string };
 
 async function findUserOfIdentity(database: Database, { issuer, subject }: Identity): Promise<string | null> {
-  const text = 'select user_id from user_identities where issuer = ? and subject = ?';
-  return await queryValue<string>(database, text, [issuer, subject]);
+  const text = 'select user_id from user_identities where issuer = :issuer and subject = :subject';
+  return await queryValue<string>(database, text, { issuer, subject });
 }
 
 /** Stores a user's identity at a provider. False: the user has another one there. */
@@ -188,8 +188,8 @@ async function insertIdentity(
 ): Promise<boolean> {
   const added = await execute(
     database,
-    'insert into user_identities (issuer, subject, user_id) values (?, ?, ?) on conflict do nothing',
-    [issuer, subject, userId],
+    'insert into user_identities (issuer, subject, user_id) values (:issuer, :subject, :userId) on conflict do nothing',
+    { issuer, subject, userId },
   );
   return added === 1;
 }

@@ -70,8 +70,8 @@ export async function enableSecondFactor(
   return await tools.database.transaction(async (trx) => {
     const added = await execute(
       trx,
-      'insert into user_totp (user_id, secret_sealed, last_step) values (?, ?, ?) on conflict do nothing',
-      [userId, sealed, step],
+      'insert into user_totp (user_id, secret_sealed, last_step) values (:userId, :sealed, :step) on conflict do nothing',
+      { userId, sealed, step },
     );
     if (added === 0) throw new RequestError('second_factor_set', 'Your account has a second factor already.');
     const recoveryCodes = await replaceRecoveryCodes(trx, userId);
@@ -119,8 +119,8 @@ export async function useCode(
 }
 
 async function useTotp({ database, secretBox, now }: Tools, userId: string, code: string): Promise<boolean> {
-  const stored = 'select secret_sealed as sealed from user_totp where user_id = ?';
-  const [row] = await query<{ sealed: string }>(database, stored, [userId]);
+  const stored = 'select secret_sealed as sealed from user_totp where user_id = :userId';
+  const [row] = await query<{ sealed: string }>(database, stored, { userId });
   if (row === undefined) return false;
   const step = totpStep(secretBox.open(row.sealed, totpSecretPlace(userId)), code, now());
   if (step === null) return false;
@@ -133,13 +133,13 @@ async function useTotp({ database, secretBox, now }: Tools, userId: string, code
 async function useRecoveryCode(database: Database, userId: string, code: string): Promise<number | null> {
   const codeHash = recoveryCodeHash(code);
   if (codeHash === null) return null;
-  const text = 'delete from recovery_codes where user_id = ? and code_hash = ?';
-  const used = await execute(database, text, [userId, codeHash]);
+  const text = 'delete from recovery_codes where user_id = :userId and code_hash = :codeHash';
+  const used = await execute(database, text, { userId, codeHash });
   return used === 1 ? await recoveryCodesLeft(database, userId) : null;
 }
 
 export async function recoveryCodesLeft(database: Database, userId: string): Promise<number> {
-  const rows = await query(database, 'select from recovery_codes where user_id = ?', [userId]);
+  const rows = await query(database, 'select from recovery_codes where user_id = :userId', { userId });
   return rows.length;
 }
 
@@ -152,7 +152,7 @@ export async function renewRecoveryCodes(
   refuseMarkedSession(viewer);
   const { userId, email, tenantId } = viewer;
   return await database.transaction(async (trx) => {
-    const [row] = await query(trx, 'select from user_totp where user_id = ? for update', [userId]);
+    const [row] = await query(trx, 'select from user_totp where user_id = :userId for update', { userId });
     if (row === undefined) throw noSecondFactor('Your account');
     const codes = await replaceRecoveryCodes(trx, userId);
     await recordUserChange(trx, actor, { tenantId, action: 'user.recovery_codes_renewed', email });
@@ -162,10 +162,13 @@ export async function renewRecoveryCodes(
 
 async function replaceRecoveryCodes(trx: Transaction, userId: string): Promise<string[]> {
   const codes = newRecoveryCodes();
-  await execute(trx, 'delete from recovery_codes where user_id = ?', [userId]);
+  await execute(trx, 'delete from recovery_codes where user_id = :userId', { userId });
   for (const code of codes) {
     const codeHash = recoveryCodeHash(code);
-    await execute(trx, 'insert into recovery_codes (user_id, code_hash) values (?, ?)', [userId, codeHash]);
+    await execute(trx, 'insert into recovery_codes (user_id, code_hash) values (:userId, :codeHash)', {
+      userId,
+      codeHash,
+    });
   }
   return codes;
 }
@@ -203,7 +206,7 @@ export async function resetSecondFactor(
 }
 
 async function deleteSecondFactor(trx: Transaction, userId: string): Promise<boolean> {
-  return (await execute(trx, 'delete from user_totp where user_id = ?', [userId])) === 1;
+  return (await execute(trx, 'delete from user_totp where user_id = :userId', { userId })) === 1;
 }
 
 function wrongCode(): RequestError {

@@ -24,19 +24,21 @@ export async function addUserNotice(
   userId: string,
   { kind, by, ip }: Pick<UserNotice, 'kind' | 'by' | 'ip'>,
 ): Promise<void> {
-  const text = 'insert into user_notices (user_id, kind, by, ip) values (?, ?, ?, ?)';
-  await execute(database, text, [userId, kind, by, ip]);
+  const text = 'insert into user_notices (user_id, kind, by, ip) values (:userId, :kind, :by, :ip)';
+  await execute(database, text, { userId, kind, by, ip });
 }
 
 /** The last changes of an account, the newest first, those that its owner has confirmed included. */
 export async function listUserNotices(database: Database, userId: string, limit = 20): Promise<UserNotice[]> {
-  const text = 'select id, at, kind, by, ip from user_notices where user_id = ? order by id desc limit ?';
-  return await query<UserNotice>(database, text, [userId, limit]);
+  const text =
+    'select id, at, kind, by, ip from user_notices where user_id = :userId order by id desc limit :limit';
+  return await query<UserNotice>(database, text, { userId, limit });
 }
 
 export async function confirmNotices(database: Database, userId: string, upToId: string): Promise<void> {
-  const text = 'update user_notices set seen_at = now() where user_id = ? and id <= ? and seen_at is null';
-  await execute(database, text, [userId, upToId]);
+  const text =
+    'update user_notices set seen_at = now() where user_id = :userId and id <= :upToId and seen_at is null';
+  await execute(database, text, { userId, upToId });
 }
 
 export async function forgetOldNotices(database: Database, limit: number): Promise<number> {

@@ -65,7 +65,7 @@ export async function completeSession(database: Database, sessionId: string): Pr
 }
 
 export async function noteProof(database: Database, sessionId: string): Promise<void> {
-  await execute(database, 'update user_sessions set proven_at = now() where id = ?', [sessionId]);
+  await execute(database, 'update user_sessions set proven_at = now() where id = :sessionId', { sessionId });
 }
 
 /** The session that a token opens, found by the token's hash; null: it has ended, or never was. */
@@ -81,8 +81,8 @@ export async function noteUse({ database }: Tools, { id, isUseStale }: OpenSessi
   if (!isUseStale) return;
   await execute(
     database,
-    `update user_sessions set last_seen_at = now(), idle_until = now() + ? * interval '1 millisecond' where id = ?`,
-    [IDLE_MS, id],
+    `update user_sessions set last_seen_at = now(), idle_until = now() + :idleMs * interval '1 millisecond' where id = :id`,
+    { idleMs: IDLE_MS, id },
   );
 }
 
@@ -216,9 +216,9 @@ export async function firstPlaceOf(
     database,
     `select case when not u.is_operator then m.tenant_id end as "tenantId"
        from users u left join memberships m on m.user_id = u.id and m.disabled_at is null
-      where u.id = ? and u.disabled_at is null and (u.is_operator or m.user_id is not null)
+      where u.id = :userId and u.disabled_at is null and (u.is_operator or m.user_id is not null)
       order by m.last_sign_in_at desc nulls last, m.created_at limit 1`,
-    [userId],
+    { userId },
   );
 }
 
@@ -239,14 +239,17 @@ export async function noteSignIn(
   if (tenantId === null || known === 0) return known === 1;
   const entered = await execute(
     trx,
-    `update memberships set last_sign_in_at = now() where user_id = ? and tenant_id = ? and disabled_at is null`,
-    [userId, tenantId],
+    `update memberships set last_sign_in_at = now() where user_id = :userId and tenant_id = :tenantId and disabled_at is null`,
+    { userId, tenantId },
   );
   return entered === 1;
 }
 
 export async function moveSession(trx: Database, sessionId: string, tenantId: string | null): Promise<void> {
-  await execute(trx, 'update user_sessions set tenant_id = ? where id = ?', [tenantId, sessionId]);
+  await execute(trx, 'update user_sessions set tenant_id = :tenantId where id = :sessionId', {
+    tenantId,
+    sessionId,
+  });
 }
 
 export type SessionSummary = SessionClient &

@@ -62,16 +62,21 @@ export async function hasUsers(database: Database): Promise<boolean> {
 }
 
 export async function findUser(database: Database, id: string): Promise<User | null> {
-  return await queryOne<User>(database, `select ${USER} from users u where u.id = ?`, [id]);
+  return await queryOne<User>(database, `select ${USER} from users u where u.id = :id`, { id });
 }
 
 export async function findUsersByEmail(database: Database, email: string): Promise<User[]> {
-  return await query<User>(database, `select ${USER} from users u where u.email = ? order by u.id`, [email]);
+  return await query<User>(database, `select ${USER} from users u where u.email = :email order by u.id`, {
+    email,
+  });
 }
 
 /** `email` is in lower case. */
 export async function hasEmail(database: Database, userId: string, email: string): Promise<boolean> {
-  const rows = await query(database, 'select from users where id = ? and email = ?', [userId, email]);
+  const rows = await query(database, 'select from users where id = :userId and email = :email', {
+    userId,
+    email,
+  });
   return rows.length === 1;
 }
 
@@ -90,17 +95,17 @@ export async function signInCandidates(database: Database, email: string): Promi
     `select u.id, u.email, u.password_hash as "passwordHash", u.password_link_by as "passwordLinkBy",
             exists (select from user_totp f where f.user_id = u.id) as "hasSecondFactor"
        from users u
-      where u.email = ? and u.password_hash is not null and u.disabled_at is null
+      where u.email = :email and u.password_hash is not null and u.disabled_at is null
         and (u.is_operator
              or exists (select from memberships m where m.user_id = u.id and m.disabled_at is null))
       order by u.last_sign_in_at desc nulls last, u.id`,
-    [email],
+    { email },
   );
 }
 
 /** The PHC string of a user; null: no such user, or one without a password. */
 export async function findPasswordHash(database: Database, userId: string): Promise<string | null> {
-  return await queryValue<string>(database, 'select password_hash from users where id = ?', [userId]);
+  return await queryValue<string>(database, 'select password_hash from users where id = :userId', { userId });
 }
 
 /** Replaces the hash, unless it is no longer `previous`: of two changes at once, one counts. */
@@ -111,8 +116,8 @@ export async function replacePasswordHash(
 ): Promise<boolean> {
   const changed = await execute(
     database,
-    'update users set password_hash = ? where id = ? and password_hash is not distinct from cast(? as text)',
-    [next, userId, previous],
+    'update users set password_hash = :next where id = :userId and password_hash is not distinct from cast(:previous as text)',
+    { next, userId, previous },
   );
   return changed === 1;
 }
@@ -136,7 +141,9 @@ export async function listUsers(database: Database): Promise<User[]> {
 }
 
 export async function lockUser(trx: Transaction, userId: string): Promise<User | null> {
-  return await queryOne<User>(trx, `select ${USER} from users u where u.id = ? for update of u`, [userId]);
+  return await queryOne<User>(trx, `select ${USER} from users u where u.id = :userId for update of u`, {
+    userId,
+  });
 }
 
 /** The account that this very hash opens and whose holder chose it, locked; null when there is none such. */
@@ -148,27 +155,27 @@ export async function lockUserByHash(
   return await queryOne<User>(
     trx,
     `select ${USER} from users u
-      where u.email = ? and u.password_hash = ? and u.disabled_at is null and u.password_link_by is null
+      where u.email = :email and u.password_hash = :passwordHash and u.disabled_at is null and u.password_link_by is null
       order by u.last_sign_in_at desc nulls last, u.id limit 1 for update of u`,
-    [email, passwordHash],
+    { email, passwordHash },
   );
 }
 
 export async function makeOperator(trx: Transaction, userId: string): Promise<void> {
-  await execute(trx, 'update users set is_operator = true where id = ?', [userId]);
+  await execute(trx, 'update users set is_operator = true where id = :userId', { userId });
 }
 
 export async function setUserDisabled(trx: Transaction, userId: string, disabled: boolean): Promise<void> {
   await execute(
     trx,
-    'update users set disabled_at = case when cast(? as boolean) then coalesce(disabled_at, now()) end where id = ?',
-    [disabled, userId],
+    'update users set disabled_at = case when cast(:disabled as boolean) then coalesce(disabled_at, now()) end where id = :userId',
+    { disabled, userId },
   );
 }
 
 /** Removes an account with its memberships, sessions, identities, and the links for it or made by it. */
 export async function deleteUser(trx: Transaction, userId: string): Promise<void> {
-  await execute(trx, 'delete from users where id = ?', [userId]);
+  await execute(trx, 'delete from users where id = :userId', { userId });
 }
 
 /** Removes up to `limit` accounts that belong nowhere, which a removed tenant leaves behind; for housekeeping. */
@@ -185,11 +192,11 @@ export async function countActiveOperators(trx: Transaction): Promise<number> {
 }
 
 export async function saveAlertMail(database: Database, userId: string, isOn: boolean): Promise<void> {
-  await execute(database, 'update users set alert_mail = ? where id = ?', [isOn, userId]);
+  await execute(database, 'update users set alert_mail = :isOn where id = :userId', { isOn, userId });
 }
 
 export async function noteAlertMailed(trx: Transaction, userId: string): Promise<void> {
-  await execute(trx, 'update users set alert_mailed_at = now() where id = ?', [userId]);
+  await execute(trx, 'update users set alert_mailed_at = now() where id = :userId', { userId });
 }
 
 export const USERS_NAMED_IN: NamedIn = [
@@ -200,13 +207,13 @@ export const USERS_NAMED_IN: NamedIn = [
 ];
 
 export async function deleteInvitationsOf(trx: Transaction, email: string): Promise<number> {
-  return await execute(trx, 'delete from invitations where email = ?', [email]);
+  return await execute(trx, 'delete from invitations where email = :email', { email });
 }
 
 /** Ends what users have of a tenant that is taken away: memberships, sessions and invitations. */
 export async function forgetTenantOfUsers(trx: Transaction, tenantId: string): Promise<void> {
   for (const table of ['user_sessions', 'invitations', 'memberships']) {
-    await execute(trx, `delete from ${table} where tenant_id = ?`, [tenantId]);
+    await execute(trx, `delete from ${table} where tenant_id = :tenantId`, { tenantId });
   }
 }
 
@@ -218,7 +225,7 @@ export async function lockUserToErase(trx: Transaction, userId: string): Promise
     trx,
     `select u.is_operator and u.disabled_at is null as "maySignIn", u.email, u.name,
             not exists (select from users o where o.email = u.email and o.id <> u.id) as "isOnly"
-       from users u where u.id = ? for update`,
-    [userId],
+       from users u where u.id = :userId for update`,
+    { userId },
   );
 }

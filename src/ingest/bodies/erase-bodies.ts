@@ -156,8 +156,8 @@ async function readPage(trx: Transaction, { day, id: from }: BodyPlace): Promise
 async function dayAfter(trx: Transaction, day: string): Promise<BodyPlace | null> {
   const next = await queryValue<string>(
     trx,
-    'select min(received_day) from inbox where received_day > cast(? as date)',
-    [day],
+    'select min(received_day) from inbox where received_day > cast(:day as date)',
+    { day },
   );
   return next === null ? null : { day: next, id: '0' };
 }

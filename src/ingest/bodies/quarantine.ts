@@ -17,9 +17,9 @@ export async function listQuarantineReasons(database: Database, days: number): P
   return await query<QuarantineTotal>(
     database,
     `select reason, field, waba_id as "wabaId", sum(count)::float8 as count, max(day) as "lastDay"
-       from quarantine_counts where day > (now() at time zone 'utc')::date - ?::integer
+       from quarantine_counts where day > (now() at time zone 'utc')::date - :days::integer
       group by reason, field, waba_id order by count desc, reason, field, waba_id limit 50`,
-    [days],
+    { days },
   );
 }
 
@@ -45,19 +45,19 @@ export async function listUnreadable(database: Database, limit: number): Promise
     `select q.waba_id as "wabaId", w.tenant_id as "tenantId", sum(q.count)::float8 as count,
             array_agg(distinct q.reason order by q.reason) as reasons, max(q.day) as "lastDay"
        from quarantine_counts q left join wabas w on w.waba_id = q.waba_id and w.removed_at is null
-      where q.day >= (now() at time zone 'utc')::date - 1 and q.reason <> all (?::text[])
-      group by q.waba_id, w.tenant_id order by q.waba_id limit ?`,
-    [EXPECTED, limit],
+      where q.day >= (now() at time zone 'utc')::date - 1 and q.reason <> all (:expected::text[])
+      group by q.waba_id, w.tenant_id order by q.waba_id limit :limit`,
+    { expected: EXPECTED, limit },
   );
 }
 
 export async function oldestWaitingBodyAt(database: Database): Promise<Date | null> {
   return await queryValue<Date>(
     database,
-    `select min(oldest.received_at) from unnest(cast(? as integer[])) as s (shard)
+    `select min(oldest.received_at) from unnest(cast(:shards as integer[])) as s (shard)
       cross join lateral (select received_at from inbox where state = 'new' and shard = s.shard
                            order by shard, id limit 1) as oldest`,
-    [SHARDS],
+    { shards: SHARDS },
   );
 }
 
@@ -72,16 +72,16 @@ export async function readWabaArrivals(database: Database, wabaId: string): Prom
   const [[latest], quarantined] = await Promise.all([
     query<{ at: Date }>(
       database,
-      `select last_message_at as at from conversations where waba_id = ? and merged_into is null
+      `select last_message_at as at from conversations where waba_id = :wabaId and merged_into is null
         order by last_message_at desc, id desc limit 1`,
-      [wabaId],
+      { wabaId },
     ),
     query<{ reason: string; count: number }>(
       database,
       `select reason, sum(count)::float8 as count from quarantine_counts
-        where waba_id = ? and day > (now() at time zone 'utc')::date - 7
+        where waba_id = :wabaId and day > (now() at time zone 'utc')::date - 7
         group by reason order by count desc limit 20`,
-      [wabaId],
+      { wabaId },
     ),
   ]);
   return { lastActivityAt: latest?.at ?? null, quarantined };

@@ -36,9 +36,9 @@ async function beginSweep(database: Database, wabaId: string): Promise<Sweep | n
       `update erased_repeats
           set is_being_swept = true, swept_day = case when is_being_swept then swept_day end,
               swept_id = case when is_being_swept then swept_id end
-        where waba_id = ?
+        where waba_id = :wabaId
        returning waba_id as "wabaId", since, clock_timestamp() as "begunAt", swept_day as day, swept_id as id`,
-      [wabaId],
+      { wabaId },
     );
     return sweep ?? null;
   });
@@ -55,9 +55,11 @@ async function endSweep(database: Database, { wabaId, begunAt }: Sweep): Promise
 }
 
 async function keepPlace(database: Database, wabaId: string, { day, id }: BodyPlace): Promise<void> {
-  await execute(database, 'update erased_repeats set swept_day = ?, swept_id = ? where waba_id = ?', [
-    ...[day, id, wabaId],
-  ]);
+  await execute(
+    database,
+    'update erased_repeats set swept_day = :day, swept_id = :id where waba_id = :wabaId',
+    { day, id, wabaId },
+  );
 }
 
 /** A body is stored a little before intake notes what it repeats. */
@@ -87,10 +89,10 @@ async function sweepWaba(
             const erased = new Set(
               await queryColumn<string>(
                 trx,
-                `select name from unnest(?::text[]) as n (name)
+                `select name from unnest(:names::text[]) as n (name)
                 where exists (select from erased_items e
                         where e.key = sha256((select salt from erasure_salt) || convert_to(name, 'UTF8')) offset 0)`,
-                [named.map(({ name }) => name)],
+                { names: named.map(({ name }) => name) },
               ),
             );
             return new Set(named.filter(({ name }) => erased.has(name)).map(({ item }) => item));

@@ -23,17 +23,17 @@ export async function keepHistory(trx: Transaction, pieces: readonly OwnedPiece[
     trx,
     `insert into history_pieces (waba_id, phone_number_id, wa_id, business_phone, phase, chunk, messages)
      select waba_id, phone_number_id, wa_id, business_phone, phase, chunk, messages
-       from unnest(?::text[], ?::text[], ?::text[], ?::text[], ?::integer[], ?::integer[], ?::text[]) with ordinality
+       from unnest(:wabaIds::text[], :phoneNumberIds::text[], :waIds::text[], :businessPhones::text[], :phases::integer[], :chunks::integer[], :messagesJsons::text[]) with ordinality
          as g (waba_id, phone_number_id, wa_id, business_phone, phase, chunk, messages, n) order by n`,
-    [
-      pieces.map(({ wabaId }) => wabaId),
-      pieces.map(({ phoneNumberId }) => phoneNumberId),
-      pieces.map(({ waId }) => waId),
-      pieces.map(({ businessPhone }) => businessPhone),
-      pieces.map(({ phase }) => phase),
-      pieces.map(({ chunk }) => chunk),
-      textArray(pieces.map(({ messagesJson }) => messagesJson)),
-    ],
+    {
+      wabaIds: pieces.map(({ wabaId }) => wabaId),
+      phoneNumberIds: pieces.map(({ phoneNumberId }) => phoneNumberId),
+      waIds: pieces.map(({ waId }) => waId),
+      businessPhones: pieces.map(({ businessPhone }) => businessPhone),
+      phases: pieces.map(({ phase }) => phase),
+      chunks: pieces.map(({ chunk }) => chunk),
+      messagesJsons: textArray(pieces.map(({ messagesJson }) => messagesJson)),
+    },
   );
 }
 
@@ -65,9 +65,9 @@ export async function ingestHistory(
   while (!ending.aborted && files < FILES_PER_TURN) {
     const [next] = await query<{ id: string; wabaId: string }>(
       database,
-      `select id, waba_id as "wabaId" from history_pieces where received_at <= now() - ? * interval '1 second'
+      `select id, waba_id as "wabaId" from history_pieces where received_at <= now() - :settledSeconds * interval '1 second'
         order by phone_number_id, phase, chunk, id limit 1`,
-      [settledSeconds],
+      { settledSeconds },
     );
     if (next === undefined) break;
     try {
@@ -75,7 +75,7 @@ export async function ingestHistory(
       files += await database.transaction((trx) => ingestPiece(trx, next, startMs));
     } catch (error) {
       if (isTransientError(error)) throw error;
-      await execute(database, 'delete from history_pieces where id = ?', [next.id]);
+      await execute(database, 'delete from history_pieces where id = :id', { id: next.id });
       failures.push(error);
     }
   }
@@ -92,10 +92,10 @@ async function ingestPiece(
   // Whoever erased the customer meanwhile has taken it away.
   const [piece] = await query<OwnedPiece>(
     trx,
-    `delete from history_pieces where id = ?
+    `delete from history_pieces where id = :id
      returning waba_id as "wabaId", phone_number_id as "phoneNumberId", wa_id as "waId", phase, chunk,
                business_phone as "businessPhone", messages as "messagesJson"`,
-    [id],
+    { id },
   );
   if (piece === undefined) return 0;
   const { phoneNumberId, waId } = piece;

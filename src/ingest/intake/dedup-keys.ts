@@ -32,12 +32,12 @@ export async function claimNewItems(trx: Transaction, items: readonly Owned[]): 
 }
 
 function claimedBy(keyed: readonly Keyed[]) {
-  return [
-    byteaArray(keyed.map(({ key }) => key)),
-    keyed.map(({ one }) => one.wabaId),
-    keyed.map(({ one: { item } }) => erasedNameOf(item)),
-    keyed.map(({ one: { item } }) => erasedMarkOf(item)),
-  ];
+  return {
+    keys: byteaArray(keyed.map(({ key }) => key)),
+    wabaIds: keyed.map(({ one }) => one.wabaId),
+    names: keyed.map(({ one: { item } }) => erasedNameOf(item)),
+    marks: keyed.map(({ one: { item } }) => erasedMarkOf(item)),
+  };
 }
 
 /** SQL: whether the item by this name was erased; asked by its key for each, however many there are. */
@@ -53,7 +53,7 @@ function erasedBefore(name: string): string {
 const CLAIM = `
   with given as (
     select key, waba_id, ${erasedBefore('message')} or ${erasedBefore('mark')} as erased
-      from unnest(?::bytea[], ?::text[], ?::text[], ?::text[]) as g (key, waba_id, message, mark)
+      from unnest(:keys::bytea[], :wabaIds::text[], :names::text[], :marks::text[]) as g (key, waba_id, message, mark)
   ), repeated as (
     insert into erased_repeats (waba_id)
     select distinct waba_id from given g
@@ -80,7 +80,7 @@ export async function forgetOldDedupKeys(database: Database, limit: number): Pro
     database,
     `delete from dedup_keys where key = any (array(
        select key from dedup_keys where first_seen_at < now() - interval '${DEDUP_DAYS} days'
-        order by first_seen_at limit ?))`,
-    [limit],
+        order by first_seen_at limit :limit))`,
+    { limit },
   );
 }

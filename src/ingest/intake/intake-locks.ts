@@ -32,7 +32,9 @@ export async function tryIntakeLocks(
   }: { waitMs?: number | null; awaited?: readonly number[] } = {},
 ): Promise<number[]> {
   const impatient =
-    waitMs === null ? null : query(trx, `select set_config('lock_timeout', ?, true)`, [String(waitMs)]);
+    waitMs === null
+      ? null
+      : query(trx, `select set_config('lock_timeout', :waitMs, true)`, { waitMs: String(waitMs) });
   const [row] = await query<{ shards: number[] }>(
     trx,
     `select coalesce(array_agg(shard order by shard), '{}') as shards, count(customers),
@@ -60,8 +62,8 @@ export async function tryIntakeLocks(
 export async function lockFurtherShards(trx: Transaction, shards: readonly number[]): Promise<void> {
   await query(
     trx,
-    `select pg_advisory_xact_lock(cast(? as integer), shard), pg_advisory_xact_lock(cast(? as integer), shard)
-       from (select shard from unnest(cast(? as integer[])) as wanted (shard) order by shard) as wanted`,
-    [INTAKE_LOCK, CUSTOMERS_LOCK, shards],
+    `select pg_advisory_xact_lock(cast(:intakeLock as integer), shard), pg_advisory_xact_lock(cast(:customersLock as integer), shard)
+       from (select shard from unnest(cast(:shards as integer[])) as wanted (shard) order by shard) as wanted`,
+    { intakeLock: INTAKE_LOCK, customersLock: CUSTOMERS_LOCK, shards },
   );
 }

@@ -56,8 +56,8 @@ export async function queueAlertMails(database: Database, mailer: NonNullable<Ma
 }
 
 export async function alertMailOf(database: Database, userId: string): Promise<boolean> {
-  const text = `select ${WANTS_MAIL} from users u where u.id = ?`;
-  const isOn = await queryValue<boolean>(database, text, [userId]);
+  const text = `select ${WANTS_MAIL} from users u where u.id = :userId`;
+  const isOn = await queryValue<boolean>(database, text, { userId });
   return isOn ?? false;
 }
 
@@ -66,8 +66,8 @@ type MailedAlert = Pick<ShownAlert, 'kind' | 'businessName' | 'wabaId' | 'subjec
 async function queueMailFor(trx: Transaction, mailer: NonNullable<Mailer>, userId: string): Promise<boolean> {
   const [user] = await query<{ email: string; isOperator: boolean }>(
     trx,
-    'select email, is_operator as "isOperator" from users where id = ? and disabled_at is null for update',
-    [userId],
+    'select email, is_operator as "isOperator" from users where id = :userId and disabled_at is null for update',
+    { userId },
   );
   if (user === undefined) return false;
   const alerts = await query<MailedAlert>(

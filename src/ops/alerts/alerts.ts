@@ -70,16 +70,16 @@ async function openNew(trx: Transaction, found: readonly Condition[]): Promise<C
   const rows = await query<Changed & { isNew: boolean }>(
     trx,
     `insert into alerts as a (id, kind, tenant_id, waba_id, subject, reason, details)
-     select * from unnest(?::uuid[], ?::text[], ?::bigint[], ?::text[], ?::text[], ?::text[], ?::jsonb[])
+     select * from unnest(:uuidV7s::uuid[], :kind::text[], :tenantId::bigint[], :wabaId::text[], :subject::text[], :reason::text[], :details::jsonb[])
      on conflict (kind, subject) where over_at is null
         do update set reason = excluded.reason, details = excluded.details
         where a.reason <> excluded.reason and a.resolved_at is null
      returning ${CHANGED}, a.xmax = 0 as "isNew", false as "isManual"`,
-    [
-      found.map(() => uuidV7(Date.now())),
+    {
+      uuidV7s: found.map(() => uuidV7(Date.now())),
       ...columnsOf(found, 'kind', 'tenantId', 'wabaId', 'subject', 'reason'),
-      found.map(({ details }) => JSON.stringify(details)),
-    ],
+      details: found.map(({ details }) => JSON.stringify(details)),
+    },
   );
   return rows.filter(({ isNew }) => isNew);
 }
@@ -239,9 +239,9 @@ export async function resolveAlert(
   return await database.transaction(async (trx) => {
     const [row] = await query<Pick<ShownAlert, 'kind' | 'tenantId' | 'wabaId' | 'subject'>>(
       trx,
-      `update alerts set resolved_at = now(), resolved_by = ? where id = ? and resolved_at is null
+      `update alerts set resolved_at = now(), resolved_by = :name where id = :uuid and resolved_at is null
        returning kind, tenant_id as "tenantId", waba_id as "wabaId", subject`,
-      [actor.name, uuid],
+      { name: actor.name, uuid },
     );
     if (row === undefined) throw new RequestError('unknown_alert', `There is no open alert ${alertId}.`);
     const { kind, tenantId, wabaId, subject } = row;
@@ -265,5 +265,5 @@ export const ALERT_TABLES: readonly ErasedTable[] = [
 export const ALERTS_NAMED_IN: NamedIn = [['alerts', 'resolved_by']];
 
 export async function forgetFailedMail(trx: Transaction, address: string): Promise<void> {
-  await execute(trx, `delete from alerts where kind = 'mail_failed' and subject = ?`, [address]);
+  await execute(trx, `delete from alerts where kind = 'mail_failed' and subject = :address`, { address });
 }

@@ -293,8 +293,8 @@ async function whenBehind(
 
 /** The subjects of alerts of a kind whose condition was not over at the last look. */
 async function lastingSubjects(database: Database, kind: AlertKind): Promise<string[]> {
-  const text = 'select subject from alerts where kind = ? and over_at is null';
-  return await queryColumn<string>(database, text, [kind]);
+  const text = 'select subject from alerts where kind = :kind and over_at is null';
+  return await queryColumn<string>(database, text, { kind });
 }
 
 function isOlder(at: Date | null, now: Date, minutes: number): boolean {

@@ -139,10 +139,14 @@ async function save(
     const before = (await findOperationsUrl(trx, wabaId))?.url ?? null;
     if ('secretSealed' in change) await saveOperationsUrl(trx, wabaId, change);
     // The secret is not written back: it may have been encrypted anew since it was read.
-    else await execute(trx, 'update wabas set operations_url = ? where waba_id = ?', [url, wabaId]);
-    const setBy = 'operations_url_set_at = now(), operations_url_set_by_key = ?';
+    else
+      await execute(trx, 'update wabas set operations_url = :url where waba_id = :wabaId', { url, wabaId });
+    const setBy = 'operations_url_set_at = now(), operations_url_set_by_key = :keyId';
     if (url !== before)
-      await execute(trx, `update wabas set ${setBy} where waba_id = ?`, [actor.apiKey?.id ?? null, wabaId]);
+      await execute(trx, `update wabas set ${setBy} where waba_id = :wabaId`, {
+        keyId: actor.apiKey?.id ?? null,
+        wabaId,
+      });
     const [host, previousHost] = [hostOf(url), hostOf(before)];
     const target = `operations URL of ${wabaId}`;
     const detail = { host, ...(previousHost !== host && { previousHost }) };
@@ -161,8 +165,8 @@ type OperationsUrl = { url: string | null; secretSealed: string | null };
 export async function findOperationsUrl(database: Database, wabaId: string): Promise<OperationsUrl | null> {
   return await queryOne<OperationsUrl>(
     database,
-    'select operations_url as url, operations_secret_sealed as "secretSealed" from wabas where waba_id = ?',
-    [wabaId],
+    'select operations_url as url, operations_secret_sealed as "secretSealed" from wabas where waba_id = :wabaId',
+    { wabaId },
   );
 }
 
@@ -187,6 +191,7 @@ export async function saveOperationsUrl(
   wabaId: string,
   { url, secretSealed }: OperationsUrl,
 ): Promise<void> {
-  const text = 'update wabas set operations_url = ?, operations_secret_sealed = ? where waba_id = ?';
-  await execute(database, text, [url, secretSealed, wabaId]);
+  const text =
+    'update wabas set operations_url = :url, operations_secret_sealed = :secretSealed where waba_id = :wabaId';
+  await execute(database, text, { url, secretSealed, wabaId });
 }

@@ -68,13 +68,16 @@ export async function findOpenErasure(
 ): Promise<Erasure | null> {
   return await queryOne<Erasure>(
     database,
-    `select ${ERASURE} from erasures where kind = ? and subject_id = ? and state <> 'done'`,
-    [kind, subjectId],
+    `select ${ERASURE} from erasures where kind = :kind and subject_id = :subjectId and state <> 'done'`,
+    { kind, subjectId },
   );
 }
 
 export async function saveSubject(trx: Transaction, erasureId: string, sealed: string): Promise<void> {
-  await execute(trx, 'update erasures set subject_sealed = ? where id = ?', [sealed, erasureId]);
+  await execute(trx, 'update erasures set subject_sealed = :sealed where id = :erasureId', {
+    sealed,
+    erasureId,
+  });
 }
 
 /** SQL: asked for by the tenant who has the WABA now; an earlier one may have had it. */
@@ -112,7 +115,9 @@ export async function listErasures(
 
 /** Its batches follow each other. */
 export async function lockErasure(trx: Transaction, erasureId: string): Promise<Erasure | null> {
-  return await queryOne<Erasure>(trx, `select ${ERASURE} from erasures where id = ? for update`, [erasureId]);
+  return await queryOne<Erasure>(trx, `select ${ERASURE} from erasures where id = :erasureId for update`, {
+    erasureId,
+  });
 }
 
 /** In the transaction that erased the batch: a repetition goes on behind it. */
@@ -136,7 +141,10 @@ export async function saveErasureProgress(
 }
 
 export async function noteErasure(database: Database, erasureId: string, note: string): Promise<void> {
-  await execute(database, `update erasures set note = ? where id = ? and state <> 'done'`, [note, erasureId]);
+  await execute(database, `update erasures set note = :note where id = :erasureId and state <> 'done'`, {
+    note,
+    erasureId,
+  });
 }
 
 /** What it looked for is forgotten. */

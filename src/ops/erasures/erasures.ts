@@ -61,8 +61,8 @@ export async function eraseConversation(
   const { tenantId } = await knownWaba(database, wabaId);
   const [row] = await query<{ id: string }>(
     database,
-    `select coalesce(merged_into, id) as id from conversations where waba_id = ? and id = ?`,
-    [wabaId, checkRowId('The id of the conversation', conversationId)],
+    `select coalesce(merged_into, id) as id from conversations where waba_id = :wabaId and id = :conversationId`,
+    { wabaId, conversationId: checkRowId('The id of the conversation', conversationId) },
   );
   if (row === undefined) {
     const message = `WABA ${wabaId} has no conversation ${conversationId}.`;
@@ -85,8 +85,8 @@ export async function eraseTenant(tools: Asking, tenantId: string): Promise<Eras
   const { database } = tools;
   const rows = await query<{ wabaId: string | null }>(
     database,
-    `select w.waba_id as "wabaId" from tenants t left join wabas w on w.tenant_id = t.id where t.id = ?`,
-    [checkRowId('The id of the tenant', tenantId)],
+    `select w.waba_id as "wabaId" from tenants t left join wabas w on w.tenant_id = t.id where t.id = :tenantId`,
+    { tenantId: checkRowId('The id of the tenant', tenantId) },
   );
   if (rows.length === 0) await knownTenant(database, tenantId);
   const wabaIds = rows.flatMap(({ wabaId }) => wabaId ?? []);

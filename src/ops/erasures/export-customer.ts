@@ -100,8 +100,8 @@ async function conversationsText(database: Database, { wabaId, customerId }: Sub
     database,
     `select cast(coalesce(jsonb_agg(jsonb_build_object('conversationId', cast(id as text), 'phoneNumberId', phone_number_id,
               'createdAt', created_at, 'lastMessageAt', last_message_at) order by id), '[]') as text)
-       from conversations where waba_id = ? and contact_id = ? and merged_into is null`,
-    [wabaId, customerId],
+       from conversations where waba_id = :wabaId and contact_id = :customerId and merged_into is null`,
+    { wabaId, customerId },
   );
   return text ?? '[]';
 }
@@ -113,8 +113,8 @@ async function talksOf(database: Database, { wabaId, customerId }: Subject): Pro
   return await query<Talk>(
     database,
     `select id as "conversationId", group_id is not null as "isGroup" from conversations
-      where waba_id = ? and (contact_id = ? or group_id is not null) and merged_into is null order by id`,
-    [wabaId, customerId],
+      where waba_id = :wabaId and (contact_id = :customerId or group_id is not null) and merged_into is null order by id`,
+    { wabaId, customerId },
   );
 }
 

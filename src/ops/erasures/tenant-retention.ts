@@ -74,8 +74,8 @@ function ofEachWaba<Needed extends Partial<Tools> & { database: Database }>(
       tools.database,
       `select w.waba_id as "wabaId", p.${column} as days
          from tenant_policies p join wabas w on w.tenant_id = p.tenant_id
-        where p.${column} is not null order by w.waba_id <= cast(? as text), w.waba_id`,
-      [round.behind],
+        where p.${column} is not null order by w.waba_id <= cast(:behind as text), w.waba_id`,
+      { behind: round.behind },
     );
     for (const limit of limits) {
       if (round.ending.aborted) return;
@@ -247,8 +247,8 @@ export async function expireAuditEntries(
   const tenantIds = await queryColumn<string>(
     database,
     `select tenant_id from tenant_policies where audit_days is not null
-      order by tenant_id <= cast(? as bigint), tenant_id`,
-    [round.behind],
+      order by tenant_id <= cast(:behind as bigint), tenant_id`,
+    { behind: round.behind },
   );
   for (const id of tenantIds) {
     if (round.ending.aborted) return;
@@ -256,8 +256,8 @@ export async function expireAuditEntries(
     await whileItMay(round, async () => {
       const gone = await queryValue<number>(
         database,
-        `select expire_audit_entries(cast(? as bigint), ${ENTRIES_PER_BATCH})`,
-        [id],
+        `select expire_audit_entries(cast(:id as bigint), ${ENTRIES_PER_BATCH})`,
+        { id },
       );
       return gone === ENTRIES_PER_BATCH ? '' : null;
     });

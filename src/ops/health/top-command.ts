@@ -148,10 +148,10 @@ async function listBusyEndpoints(database: Database): Promise<BusyEndpoint[]> {
        from (select endpoint_id, sum(successes)::integer as successes, sum(failures)::integer as failures,
                     sum(total_ms) / greatest(1, sum(successes + failures)) as average_ms
                from endpoint_minutes where minute >= ${LATELY}
-              group by endpoint_id order by sum(failures) desc, sum(successes) desc limit ?) as m
+              group by endpoint_id order by sum(failures) desc, sum(successes) desc limit :endpoints) as m
        join webhook_endpoints e on e.id = m.endpoint_id
       order by m.failures desc, m.successes desc, e.id`,
-    [ENDPOINTS],
+    { endpoints: ENDPOINTS },
   );
   return rows.map((row) => ({ ...row, url: shownUrl(row.url) }));
 }

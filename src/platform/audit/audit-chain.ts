@@ -206,8 +206,8 @@ async function* chainOf(database: Database): AsyncGenerator<Link> {
       database,
       `select at_position as position, entry_id as "entryId", encode(chained_hash, 'hex') as hash,
               expired_by as "expiredBy", redacted_by as "redactedBy", entry_text as text
-         from audit_chain_after(cast(? as bigint), ?)`,
-      [after, BATCH],
+         from audit_chain_after(cast(:after as bigint), :batch)`,
+      { after, batch: BATCH },
     );
     yield* links;
     after = links.at(-1)?.position ?? after;
@@ -219,8 +219,8 @@ async function notChained(database: Database): Promise<string[]> {
   return await queryColumn(
     database,
     `select a.id from audit_log a where not exists (select from audit_chain c where c.entry_id = a.id)
-      order by a.id limit ?`,
-    [MAX_FINDINGS],
+      order by a.id limit :maxFindings`,
+    { maxFindings: MAX_FINDINGS },
   );
 }
 

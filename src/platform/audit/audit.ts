@@ -66,8 +66,8 @@ const REDACTED_AT_ONCE = 500;
 
 /** Takes ids of events, which hold phone numbers, out of entries of a WABA; returns how many it changed. The chain notes it. */
 export async function redactAudit(database: Database, wabaId: string): Promise<number> {
-  const redacting = `select redact_audit_entries(?, ${REDACTED_AT_ONCE})`;
-  return (await queryValue<number>(database, redacting, [wabaId])) ?? 0;
+  const redacting = `select redact_audit_entries(:wabaId, ${REDACTED_AT_ONCE})`;
+  return (await queryValue<number>(database, redacting, { wabaId })) ?? 0;
 }
 
 /**

@@ -23,8 +23,8 @@ async function installationKey(tools: SealedDatabase, purpose: Purpose): Promise
 async function readSecret({ database, secretBox }: SealedDatabase): Promise<Buffer | null> {
   const rows = await query<{ sealed: string }>(
     database,
-    'select secret_sealed as sealed from installation_secrets where name = ?',
-    [NAME],
+    'select secret_sealed as sealed from installation_secrets where name = :name',
+    { name: NAME },
   );
   const [row] = rows;
   if (row === undefined) return null;
@@ -36,8 +36,8 @@ async function makeSecret(tools: SealedDatabase): Promise<Buffer> {
   const plain = randomBytes(SECRET_BYTES).toString('base64');
   await execute(
     tools.database,
-    'insert into installation_secrets (name, secret_sealed) values (?, ?) on conflict do nothing',
-    [NAME, tools.secretBox.seal(plain, installationSecretPlace(NAME))],
+    'insert into installation_secrets (name, secret_sealed) values (:name, :sealed) on conflict do nothing',
+    { name: NAME, sealed: tools.secretBox.seal(plain, installationSecretPlace(NAME)) },
   );
   const secret = await readSecret(tools);
   if (secret === null) throw new Error('the installation secret was deleted while it was made');

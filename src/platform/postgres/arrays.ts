@@ -1,11 +1,12 @@
 export type Scalar = string | number | boolean | null | Date | Buffer;
 
-/** What the rows have under each of the names, an array for each: the bindings of an `unnest`. */
+/** What the rows have under each of the names, an array for each by its name: the bindings of an `unnest`. */
 export function columnsOf<Name extends string>(
   rows: readonly { readonly [Key in Name]: Scalar }[],
   ...names: Name[]
-): Scalar[][] {
-  return names.map((name) => rows.map((row) => row[name]));
+): Record<Name, Scalar[]> {
+  const columns = names.map((name) => [name, rows.map((row) => row[name])]);
+  return Object.fromEntries(columns) as Record<Name, Scalar[]>;
 }
 
 // Arrays in forms that copy each byte once: the driver escapes every element twice and doubles bytes by writing them

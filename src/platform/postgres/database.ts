@@ -211,7 +211,7 @@ async function bracket<T>(
   [begin, commit, rollback]: readonly [string, string, string],
   work: Work<T>,
 ): Promise<T> {
-  const send = (text: string) => open.statements.run(prepared(text, []));
+  const send = (text: string) => open.statements.run(prepared(text));
   const trx = transactionOn(open);
   try {
     // Sent together with the first statement, or with all of them; when it fails, so does everything after it.

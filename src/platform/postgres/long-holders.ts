@@ -20,9 +20,9 @@ async function holdersOf(database: Database, tables: readonly string[]): Promise
   return await queryColumn<string>(
     database,
     `select virtualtransaction from pg_locks
-      where relation in (select to_regclass(name) from unnest(cast(? as text[])) as t (name))
+      where relation in (select to_regclass(name) from unnest(cast(:tables as text[])) as t (name))
         and database = (select oid from pg_database where datname = current_database())
         and granted and pid <> pg_backend_pid()`,
-    [tables],
+    { tables },
   );
 }

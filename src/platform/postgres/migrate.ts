@@ -101,8 +101,8 @@ export async function createIndexConcurrently(
   definition: string,
 ): Promise<void> {
   const { rows } = await migrator.raw(
-    'select indisvalid as valid from pg_index where indexrelid = to_regclass(?)',
-    [name],
+    'select indisvalid as valid from pg_index where indexrelid = to_regclass(:name)',
+    { name },
   );
   if (rows[0]?.valid === true) return;
   await migrator.raw(`drop index concurrently if exists ${name}`);
@@ -133,10 +133,10 @@ async function replaceFunctions(migrator: Knex): Promise<boolean> {
 }
 
 async function isNoted(migrator: Knex, { name, sha256 }: SqlFile): Promise<boolean> {
-  const { rows } = await migrator.raw('select from schema_files where name = ? and sha256 = ?', [
+  const { rows } = await migrator.raw('select from schema_files where name = :name and sha256 = :sha256', {
     name,
     sha256,
-  ]);
+  });
   return rows.length > 0;
 }
 
@@ -161,6 +161,8 @@ async function withKnex<T>({ options }: DatabasePool, work: (migrator: Knex) => 
 }
 
 async function tryLock(migrator: Knex): Promise<boolean> {
-  const { rows } = await migrator.raw('select pg_try_advisory_lock(?::bigint) as locked', [MIGRATION_LOCK]);
+  const { rows } = await migrator.raw('select pg_try_advisory_lock(:migrationLock::bigint) as locked', {
+    migrationLock: MIGRATION_LOCK,
+  });
   return rows[0].locked;
 }

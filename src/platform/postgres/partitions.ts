@@ -147,8 +147,8 @@ async function moveOutOfDefault(trx: Transaction, table: DailyTable, day: string
 }
 
 async function isDefaultSmall(database: Database, table: DailyTable): Promise<boolean> {
-  const sizing = 'select pg_relation_size(cast(? as regclass))::float8';
-  return ((await queryValue<number>(database, sizing, [`${table}_default`])) ?? 0) <= SMALL_BYTES;
+  const sizing = 'select pg_relation_size(cast(:table as regclass))::float8';
+  return ((await queryValue<number>(database, sizing, { table: `${table}_default` })) ?? 0) <= SMALL_BYTES;
 }
 
 /**
@@ -180,7 +180,7 @@ export async function changePartition(
   table: DailyTable,
   day: string,
 ): Promise<void> {
-  await query(database, 'select change_partition(?, ?, cast(? as date))', [step, table, day]);
+  await query(database, 'select change_partition(:step, :table, cast(:day as date))', { step, table, day });
 }
 
 type PartitionStep = 'create' | 'attach' | 'drop' | 'keep out' | 'validate' | 'let in';

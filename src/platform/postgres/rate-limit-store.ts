@@ -1,6 +1,6 @@
 import { RateLimiterPostgres } from 'rate-limiter-flexible';
 import type { Database } from './database.ts';
-import { type Binding, deleteUpTo } from './sql.ts';
+import { deleteUpTo } from './sql.ts';
 
 /** Points per key in windows of fixed length, counted for all processes of a database. */
 export type RateLimitStore = {
@@ -14,8 +14,7 @@ export function openRateLimitStore(
   { kind, windowSeconds }: { kind: string; windowSeconds: number },
 ): RateLimitStore {
   const limiter = new RateLimiterPostgres({
-    // Its parameters are numbered, as the driver has them.
-    storeClient: { query: ({ text, values }: LibraryStatement) => database.raw(text, values) },
+    storeClient: numberedClient(database),
     storeType: 'client',
     tableName: 'rate_limits',
     // By the schema: processes need no right to create tables.
@@ -36,7 +35,16 @@ export function openRateLimitStore(
 
 /** Forgets up to `limit` windows that are over; returns how many. */
 export async function removeExpiredRateLimits(database: Database, limit: number): Promise<number> {
-  return await deleteUpTo(database, limit, 'rate_limits', 'expire < ?', [Date.now()]);
+  return await deleteUpTo(database, limit, 'rate_limits', 'expire < :now', { now: Date.now() });
 }
 
-type LibraryStatement = { text: string; values: readonly Binding[] };
+/** For rate-limiter-flexible, which numbers its parameters as the driver does. */
+export function numberedClient(database: Database) {
+  return {
+    query: ({ text, values }: { text: string; values: readonly (string | number)[] }) =>
+      database.raw(
+        text.replace(/\$(\d+)/g, ':p$1'),
+        Object.fromEntries(values.map((value, index) => [`p${index + 1}`, value])),
+      ),
+  };
+}

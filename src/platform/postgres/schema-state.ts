@@ -37,9 +37,9 @@ export async function readSchemaState(database: Database, migrations = MIGRATION
     database,
     `select array(select indexrelid::regclass::text from pg_index where not indisvalid order by 1) as invalid,
             exists (select from pg_locks where locktype = 'advisory' and granted and objsubid = 1
-                       and classid = 0 and objid = ?
+                       and classid = 0 and objid = :migrationLock
                        and database = (select oid from pg_database where datname = current_database())) as running`,
-    [MIGRATION_LOCK],
+    { migrationLock: MIGRATION_LOCK },
   );
   return {
     applied,
@@ -87,8 +87,8 @@ async function readApplied(database: Database): Promise<{ name: string; at: Date
 
 async function hasFunctions(database: Database): Promise<boolean> {
   const { name, sha256 } = FUNCTIONS;
-  const noted = 'select from schema_files where name = ? and sha256 = ?';
-  return (await rowsIfThere(query(database, noted, [name, sha256]))).length > 0;
+  const noted = 'select from schema_files where name = :name and sha256 = :sha256';
+  return (await rowsIfThere(query(database, noted, { name, sha256 }))).length > 0;
 }
 
 /** A new database has none of the tables. */

@@ -20,8 +20,8 @@ export async function readClockSkewMs(database: Database): Promise<number> {
 const NEEDED = ['fsync', 'full_page_writes'];
 
 export async function settingsThatLose(database: Database): Promise<string[]> {
-  const reading = `select name from pg_settings where name = any (?::text[]) and setting = 'off' order by name`;
-  return await queryColumn(database, reading, [NEEDED]);
+  const reading = `select name from pg_settings where name = any (:needed::text[]) and setting = 'off' order by name`;
+  return await queryColumn(database, reading, { needed: NEEDED });
 }
 
 /** Logs a warning when the server would not keep what it commits; silent while it is away. */

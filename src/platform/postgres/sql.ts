@@ -2,19 +2,19 @@ import type pg from 'pg';
 import { arrayLiteral, type Scalar } from './arrays.ts';
 
 export type Binding = Scalar | readonly Scalar[];
-/** In the order of the `?` of a statement, or by the names of its `:name`, which need not be all that is given. */
-export type Bindings = readonly Binding[] | Readonly<Record<string, Binding>>;
+/** By the names of a statement's `:name`, which need not be all that is given. */
+export type Bindings = Readonly<Record<string, Binding>>;
 
 /** `command`: the first word of PostgreSQL's answer, such as SELECT; `rowCount`: how many rows were read or changed. */
 export type StatementResult = Pick<pg.QueryResult, 'rows' | 'rowCount' | 'command'>;
 
 type StatementRunner = { raw(text: string, bindings?: Bindings): Promise<StatementResult> };
 
-/** Runs one statement with `?` or `:name` bindings and returns its rows; `Row` is what the statement selects. */
+/** Runs one statement with `:name` bindings and returns its rows; `Row` is what the statement selects. */
 export async function query<Row>(
   database: StatementRunner,
   text: string,
-  bindings: Bindings = [],
+  bindings: Bindings = {},
 ): Promise<Row[]> {
   const { rows } = await database.raw(text, bindings);
   return rows;
@@ -24,7 +24,7 @@ export async function query<Row>(
 export async function queryOne<Row>(
   database: StatementRunner,
   text: string,
-  bindings: Bindings = [],
+  bindings: Bindings = {},
 ): Promise<Row | null> {
   const [row] = await query<Row>(database, text, bindings);
   return row ?? null;
@@ -34,7 +34,7 @@ export async function queryOne<Row>(
 export async function queryOnly<Row>(
   database: StatementRunner,
   text: string,
-  bindings: Bindings = [],
+  bindings: Bindings = {},
 ): Promise<Row> {
   const row = await queryOne<Row>(database, text, bindings);
   if (row === null) throw new Error(`the statement gave no row: ${text}`);
@@ -45,7 +45,7 @@ export async function queryOnly<Row>(
 export async function queryColumn<Value>(
   database: StatementRunner,
   text: string,
-  bindings: Bindings = [],
+  bindings: Bindings = {},
 ): Promise<Value[]> {
   const rows = await query<Record<string, Value>>(database, text, bindings);
   return rows.flatMap((row) => Object.values(row).slice(0, 1));
@@ -55,7 +55,7 @@ export async function queryColumn<Value>(
 export async function queryValue<Value>(
   database: StatementRunner,
   text: string,
-  bindings: Bindings = [],
+  bindings: Bindings = {},
 ): Promise<Value | null> {
   const [value] = await queryColumn<Value | null>(database, text, bindings);
   return value ?? null;
@@ -65,7 +65,7 @@ export async function queryValue<Value>(
 export async function execute(
   database: StatementRunner,
   text: string,
-  bindings: Bindings = [],
+  bindings: Bindings = {},
 ): Promise<number> {
   const { rowCount } = await database.raw(text, bindings);
   return rowCount ?? 0;
@@ -80,19 +80,19 @@ export async function deleteUpTo(
   limit: number,
   table: string,
   which: string,
-  bindings: readonly Binding[] = [],
+  bindings: Bindings = {},
 ): Promise<number> {
-  const rows = `select ctid from ${table} where ${which} limit ? for update skip locked`;
-  return await execute(database, `delete from ${table} where ctid = any (array(${rows}))`, [
+  const rows = `select ctid from ${table} where ${which} limit :limit for update skip locked`;
+  return await execute(database, `delete from ${table} where ctid = any (array(${rows}))`, {
     ...bindings,
     limit,
-  ]);
+  });
 }
 
 /** One with a name is parsed once per connection. */
 export type Statement = { name?: string; text: string; values: Binding[] };
 
-type Prepared = { name: string | undefined; text: string; names: string[] | null };
+type Prepared = { name: string | undefined; text: string; names: string[] };
 
 /** Statements are written in the code, so they are few; made-up ones must not fill the server's memory. */
 const MAX_NAMED = 1_000;
@@ -100,31 +100,31 @@ const MAX_NAMED = 1_000;
 const known = new Map<string, Prepared>();
 
 /** A statement that each connection parses once. Every occurrence of a name is a parameter of its own. */
-export function prepared(text: string, bindings: Bindings): Statement {
-  const statement = known.get(text) ?? translate(text, Array.isArray(bindings));
+export function prepared(text: string, bindings: Bindings = {}): Statement {
+  const statement = known.get(text) ?? translate(text);
   const { name, names } = statement;
-  const given = names === null ? (bindings as readonly Binding[]) : valuesOf(names, bindings);
-  const values = given.map((value) => (Array.isArray(value) ? (arrayLiteral(value) ?? value) : value));
+  const values = valuesOf(names, bindings).map((value) =>
+    Array.isArray(value) ? (arrayLiteral(value) ?? value) : value,
+  );
   return { text: statement.text, values, ...(name === undefined ? {} : { name }) };
 }
 
 function valuesOf(names: readonly string[], bindings: Bindings): Binding[] {
-  const byName = bindings as Readonly<Record<string, Binding>>;
   return names.map((name) => {
-    const value = byName[name];
+    const value = bindings[name];
     if (value === undefined) throw new Error(`the statement has no value for :${name}`);
     return value;
   });
 }
 
-function translate(text: string, byPosition: boolean): Prepared {
+function translate(text: string): Prepared {
   const names: string[] = [];
-  let count = 0;
-  const translated = byPosition
-    ? text.replace(/\?/g, () => `$${++count}`)
-    : text.replace(/(?<![:\w]):([a-zA-Z]\w*)/g, (_match, name: string) => `$${names.push(name)}`);
+  const translated = text.replace(
+    /(?<![:\w]):([a-zA-Z]\w*)/g,
+    (_match, name: string) => `$${names.push(name)}`,
+  );
   const name = known.size < MAX_NAMED ? `s${known.size}` : undefined;
-  const statement = { name, text: translated, names: byPosition ? null : names };
+  const statement = { name, text: translated, names };
   if (name !== undefined) known.set(text, statement);
   return statement;
 }

@@ -59,8 +59,8 @@ export async function listProxyTroubles(database: Database): Promise<string[]> {
 export async function forgetWorker(database: Database, id: string): Promise<void> {
   await execute(
     database,
-    `delete from worker_processes where id = ? or seen_at < now() - interval '1 hour'`,
-    [id],
+    `delete from worker_processes where id = :id or seen_at < now() - interval '1 hour'`,
+    { id },
   );
 }
 
@@ -82,7 +82,9 @@ export async function takeHousekeepingStep(
 
 /** Releases a step that was cut off: another process goes on with it. */
 export async function releaseHousekeepingStep(database: Database, step: string): Promise<void> {
-  await execute(database, 'update housekeeping_steps set next_at = clock_timestamp() where step = ?', [step]);
+  await execute(database, 'update housekeeping_steps set next_at = clock_timestamp() where step = :step', {
+    step,
+  });
 }
 
 /** Notes how a step ended, null for well, and when its next turn is; returns since when it fails. */

@@ -51,26 +51,28 @@ export async function insertWorkflowTasks(
   await execute(
     trx,
     `insert into workflow_tasks (workflow_id, workflow_type, waba_id, event_id, argument, summary, next_start_at)
-     select *, now() + ? * interval '1 millisecond'
-       from unnest(?::text[], ?::text[], ?::text[], ?::text[], ?::jsonb[], ?::text[]) on conflict do nothing`,
-    [
+     select *, now() + :startWithinMs * interval '1 millisecond'
+       from unnest(:workflowIds::text[], :workflowTypes::text[], :wabaIds::text[], :eventIds::text[], :arguments::jsonb[], :summaries::text[]) on conflict do nothing`,
+    {
       startWithinMs,
-      tasks.map((task) => task.workflowId),
-      tasks.map((task) => task.kind.workflowType),
-      tasks.map((task) => task.wabaId),
-      tasks.map((task) => task.eventId),
-      tasks.map((task) => JSON.stringify(task.argument)),
-      tasks.map((task) => task.summary ?? null),
-    ],
+      workflowIds: tasks.map((task) => task.workflowId),
+      workflowTypes: tasks.map((task) => task.kind.workflowType),
+      wabaIds: tasks.map((task) => task.wabaId),
+      eventIds: tasks.map((task) => task.eventId),
+      arguments: tasks.map((task) => JSON.stringify(task.argument)),
+      summaries: tasks.map((task) => task.summary ?? null),
+    },
   );
   if (startWithinMs === 0) trx.notify('heliograph_workflow_tasks');
 }
 
 /** Makes a task due at once, when the transaction commits, because what its workflow works on has changed. */
 export async function wakeTask(trx: Transaction, workflowId: string): Promise<void> {
-  await execute(trx, 'update workflow_tasks set starts = 0, next_start_at = now() where workflow_id = ?', [
-    workflowId,
-  ]);
+  await execute(
+    trx,
+    'update workflow_tasks set starts = 0, next_start_at = now() where workflow_id = :workflowId',
+    { workflowId },
+  );
   trx.notify('heliograph_workflow_tasks');
 }
 
@@ -93,14 +95,14 @@ export async function listStartedTasks(
   return await query(
     database,
     `select workflow_id as "workflowId", workflow_type as "workflowType", argument, starts from workflow_tasks
-      where workflow_id > ? and (starts > 0 or workflow_type = any (?::text[])) order by workflow_id limit ?`,
-    [after, typesOf(kinds, (kind) => kind.isStartedByItsRoom), limit],
+      where workflow_id > :after and (starts > 0 or workflow_type = any (:types::text[])) order by workflow_id limit :limit`,
+    { after, types: typesOf(kinds, (kind) => kind.isStartedByItsRoom), limit },
   );
 }
 
 export async function findTasks(database: Database, workflowIds: readonly string[]): Promise<Set<string>> {
-  const finding = 'select workflow_id from workflow_tasks where workflow_id = any (?::text[])';
-  return new Set(await queryColumn<string>(database, finding, [workflowIds]));
+  const finding = 'select workflow_id from workflow_tasks where workflow_id = any (:workflowIds::text[])';
+  return new Set(await queryColumn<string>(database, finding, { workflowIds }));
 }
 
 const RESTART_AFTER_MS = 60_000;
@@ -119,13 +121,13 @@ export async function takeDueTasks(
     database,
     `update workflow_tasks
         set starts = starts + 1,
-            next_start_at = now() + ? * power(2, case when workflow_type = any (?::text[]) then 0 else least(starts, 6) end) * interval '1 millisecond'
+            next_start_at = now() + :restartAfterMs * power(2, case when workflow_type = any (:types::text[]) then 0 else least(starts, 6) end) * interval '1 millisecond'
       where workflow_id in (select workflow_id from workflow_tasks where next_start_at <= now()
-                             order by next_start_at limit ? for update skip locked)
+                             order by next_start_at limit :limit for update skip locked)
      returning workflow_id as "workflowId", workflow_type as "workflowType", waba_id as "wabaId",
                event_id as "eventId", argument, summary, starts,
                (select tenant_id from wabas where waba_id = workflow_tasks.waba_id) as "tenantId"`,
-    [RESTART_AFTER_MS, typesOf(kinds, (kind) => kind.isRestartedEveryMinute), limit],
+    { restartAfterMs: RESTART_AFTER_MS, types: typesOf(kinds, (kind) => kind.isRestartedEveryMinute), limit },
   );
 }
 
@@ -138,14 +140,14 @@ export async function returnTasks(database: Database, workflowIds: readonly stri
   await execute(
     database,
     `update workflow_tasks set starts = greatest(starts - 1, 0), next_start_at = now()
-      where workflow_id = any (?::text[])`,
-    [workflowIds],
+      where workflow_id = any (:workflowIds::text[])`,
+    { workflowIds },
   );
 }
 
 /** Ends a task, in the transaction that holds the workflow's result. */
 export async function finishTask(trx: Transaction, workflowId: string): Promise<void> {
-  await execute(trx, 'delete from workflow_tasks where workflow_id = ?', [workflowId]);
+  await execute(trx, 'delete from workflow_tasks where workflow_id = :workflowId', { workflowId });
 }
 
 /** Up to `limit` workflows of the tasks of a WABA, without the types that are like one of these. */
@@ -158,16 +160,20 @@ export async function listTasksOfWaba(
   return await queryColumn(
     database,
     `select workflow_id from workflow_tasks
-      where waba_id = ? and workflow_type not like all (?::text[]) limit ?`,
-    [wabaId, exceptTypes, limit],
+      where waba_id = :wabaId and workflow_type not like all (:exceptTypes::text[]) limit :limit`,
+    { wabaId, exceptTypes, limit },
   );
 }
 
 export async function deleteTasks(trx: Transaction, workflowIds: readonly string[]): Promise<void> {
-  await execute(trx, 'delete from workflow_tasks where workflow_id = any (?::text[])', [workflowIds]);
+  await execute(trx, 'delete from workflow_tasks where workflow_id = any (:workflowIds::text[])', {
+    workflowIds,
+  });
 }
 
 /** As `finishTask`, unless the same work was asked for again since the workflow was last started. */
 export async function finishAskedTask(trx: Transaction, workflowId: string): Promise<void> {
-  await execute(trx, 'delete from workflow_tasks where workflow_id = ? and starts > 0', [workflowId]);
+  await execute(trx, 'delete from workflow_tasks where workflow_id = :workflowId and starts > 0', {
+    workflowId,
+  });
 }

@@ -71,8 +71,8 @@ async function listAwaitedOrders(
   return await query(
     database,
     `select event_day as day, event_uuid as id from (${AWAITED_ORDER}) as awaited
-      where event_day = any (cast(? as date[]))`,
-    [days],
+      where event_day = any (cast(:days as date[]))`,
+    { days },
   );
 }
 

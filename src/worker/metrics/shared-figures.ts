@@ -55,7 +55,7 @@ export async function readStoredFigures(database: Database): Promise<Partial<Sys
   return await queryValue<Partial<SystemFigures>>(
     database,
     `select figures from system_figures
-      where read_at > (select clock_timestamp()) - cast(? as integer) * interval '1 second'`,
-    [MAX_AGE_SECONDS],
+      where read_at > (select clock_timestamp()) - cast(:maxAgeSeconds as integer) * interval '1 second'`,
+    { maxAgeSeconds: MAX_AGE_SECONDS },
   );
 }

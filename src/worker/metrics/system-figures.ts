@@ -89,7 +89,9 @@ export async function readSystemFigures(
   for (const [name, read] of Object.entries(READERS)) {
     try {
       const some = await database.transaction(async (trx) => {
-        await query(trx, `select set_config('statement_timeout', ?, true)`, [String(statementTimeoutMs)]);
+        await query(trx, `select set_config('statement_timeout', :statementTimeoutMs, true)`, {
+          statementTimeoutMs: String(statementTimeoutMs),
+        });
         return await read(trx, database);
       });
       Object.assign(figures, some);

@@ -221,9 +221,9 @@ function firstMs(times: readonly (number | null)[], afterMs: number): number {
 async function openWork({ installation }: Run, position: string): Promise<number> {
   const rows = await query<{ open: string }>(
     installation.database,
-    `select (select count(*) from delivery_queue where position <= cast(? as bigint))
+    `select (select count(*) from delivery_queue where position <= cast(:position as bigint))
           + (select count(*) from media where state = 'pending' and created_at < now() - interval '20 seconds') as open`,
-    [position],
+    { position },
   ).catch(() => []);
   return Number(rows[0]?.open ?? -1);
 }

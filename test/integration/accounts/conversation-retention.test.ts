@@ -27,8 +27,8 @@ test('a conversation into which a message is being sent meanwhile stays', async 
     await query(
       trx,
       `insert into messages (waba_id, phone_number_id, conversation_id, direction, type, content)
-       values ('${WABA}', ?, ?, 'outbound', 'text', '{}')`,
-      [number, id],
+       values ('${WABA}', :number, :id, 'outbound', 'text', '{}')`,
+      { number, id },
     );
     return { begun };
   });
@@ -71,8 +71,8 @@ test('a conversation goes with what was merged into it once its messages are gon
   await database.transaction(async (trx) => {
     const [one, other] = await query<{ id: string }>(
       trx,
-      'select contact_id as id from conversations where id in (?, ?) order by id desc',
-      [merged, kept],
+      'select contact_id as id from conversations where id in (:merged, :kept) order by id desc',
+      { merged, kept },
     );
     await mergeContacts(trx, WABA, one?.id ?? '', other?.id ?? '');
   });

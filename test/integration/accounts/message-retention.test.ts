@@ -20,10 +20,12 @@ test('messages that their tenant keeps no longer go with all that hangs on them,
   // Of another customer.
   await takeIn(database, fixtureBody('in_bsuid_only_username'));
   await database.raw("update deliveries set state = 'delivered'; delete from delivery_queue");
-  await query(database, `update messages set created_at = ${age(30)} where id = ?`, [old.messageId]);
-  await query(database, `update conversations set last_message_at = ${age(30)} where id = ?`, [
-    old.conversation,
-  ]);
+  await query(database, `update messages set created_at = ${age(30)} where id = :messageId`, {
+    messageId: old.messageId,
+  });
+  await query(database, `update conversations set last_message_at = ${age(30)} where id = :conversation`, {
+    conversation: old.conversation,
+  });
   await expireMessages(stack);
   await expireConversations(stack);
   const gone = async () => ({

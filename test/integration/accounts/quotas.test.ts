@@ -73,16 +73,16 @@ async function receive() {
   const mediaOf = async () => {
     const [row] = await query<{ id: string; state: string; code: string | null }>(
       stack.database,
-      'select m.id, d.state, d.error_code as code from messages m join media d on d.message_id = m.id where m.upstream_id = ?',
-      [upstreamId],
+      'select m.id, d.state, d.error_code as code from messages m join media d on d.message_id = m.id where m.upstream_id = :upstreamId',
+      { upstreamId },
     );
     return row;
   };
   await eventually('stored or failed', async () => (await mediaOf())?.state !== 'pending');
   const events = await query<{ type: string }>(
     stack.database,
-    'select event_type as type from events where event_id in (?, ?) order by sequence',
-    [upstreamId, `${upstreamId}_media`],
+    'select event_type as type from events where event_id in (:upstreamId, :upstreamId2) order by sequence',
+    { upstreamId, upstreamId2: `${upstreamId}_media` },
   );
   return { ...(await mediaOf()), events: events.map(({ type }) => type) };
 }
@@ -105,7 +105,7 @@ test('without quotas files are counted, and everything that removes one counts i
     headers: { authorization },
   });
   expect(await usage()).toMatchObject({ storedBytes: JPEG.length, storedFiles: 1 });
-  await query(stack.database, 'delete from media where message_id = ?', [picture.id ?? '']);
+  await query(stack.database, 'delete from media where message_id = :id', { id: picture.id ?? '' });
   expect(await usage()).toMatchObject({ storedBytes: 0, storedFiles: 0, uploadedFiles: 1 });
   expect(await shownUsage()).toEqual({
     stored: { files: 0, bytes: 0, maxBytes: null },
@@ -123,8 +123,8 @@ test('an upload over the quota of stored bytes is refused with 413, and leaves n
   const refused = await upload(51);
   expect([refused.status, refused.body.error.code]).toEqual([413, 'storage_quota_exceeded']);
   expect(await usage()).toEqual(before);
-  const open = `select 1 from media_uploads where state = 'uploading' and waba_id = ?`;
-  expect(await query(stack.database, open, [tenant.wabaId])).toEqual([]);
+  const open = `select 1 from media_uploads where state = 'uploading' and waba_id = :wabaId`;
+  expect(await query(stack.database, open, { wabaId: tenant.wabaId })).toEqual([]);
   expect((await upload(50)).status).toBe(201);
   expect((await shownUsage()).stored).toMatchObject({ bytes: 150, maxBytes: 150 });
   expect(await readQuotaUse(stack.database)).toBe(1);
@@ -140,8 +140,8 @@ test.each([
   expect([refused.status, refused.body.error.code]).toEqual([429, 'upload_quota_exceeded']);
   expect(Number(refused.headers['retry-after'])).toBeGreaterThan(0);
   expect(Number(refused.headers['retry-after'])).toBeLessThanOrEqual(86_400);
-  const dayBefore = 'update tenant_usage set upload_day = upload_day - 1 where tenant_id = ?';
-  await query(stack.database, dayBefore, [tenant.tenantId]);
+  const dayBefore = 'update tenant_usage set upload_day = upload_day - 1 where tenant_id = :tenantId';
+  await query(stack.database, dayBefore, { tenantId: tenant.tenantId });
   expect((await upload(1)).status).toBe(201);
   expect(await usage()).toMatchObject({ uploadedFiles: 1, uploadedBytes: 1 });
 });
@@ -153,8 +153,8 @@ test('how much of its quotas a tenant uses is shown to it, to operators on its p
   await query(
     stack.database,
     `update tenant_usage set stored_bytes = 5120, stored_files = 3, uploaded_files = 30, uploaded_bytes = 2048
-      where tenant_id = ?`,
-    [tenantId],
+      where tenant_id = :tenantId`,
+    { tenantId },
   );
   const settings = testSettings(stack.config.database.url, { HELIOGRAPH_PUBLIC_URL: PUBLIC_URL });
   const { database, objectStore } = stack;
@@ -212,6 +212,6 @@ test('a received file over the quota is not stored: its message stays, says why,
     mediaError: { code: 'storage_quota_exceeded' },
   });
   // The task has ended: nothing tries again.
-  const tasks = 'select 1 from workflow_tasks where waba_id = ?';
-  expect(await query(stack.database, tasks, [tenant.wabaId])).toEqual([]);
+  const tasks = 'select 1 from workflow_tasks where waba_id = :wabaId';
+  expect(await query(stack.database, tasks, { wabaId: tenant.wabaId })).toEqual([]);
 });

@@ -100,7 +100,9 @@ test('a tenant that is removed takes its WABAs along, and its users have no way 
   expect((await listTenants(database)).map(({ userId }) => userId)).not.toContain(tenantId);
   expect((await get('/me')).statusCode).toBe(401);
   expect((await admin.get(`/portal/w/${WABA}`)).statusCode).not.toBe(200);
-  expect(await query(database, 'select 1 from memberships where tenant_id = ?', [tenantId])).toEqual([]);
+  expect(
+    await query(database, 'select 1 from memberships where tenant_id = :tenantId', { tenantId }),
+  ).toEqual([]);
   await expect(removeTenant(tools, tenantId)).rejects.toMatchObject({ code: 'unknown_tenant' });
   const waba = { wabaId: WABA, phoneNumbers: [], accessToken: null };
   await expect(addWaba(tools, tenantId, waba)).rejects.toMatchObject({ code: 'unknown_tenant' });

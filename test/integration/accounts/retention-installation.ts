@@ -47,8 +47,8 @@ export async function storedFile({ database, objectStore }: Awaited<ReturnType<t
   await takeIn(database, body);
   const [row] = await query<{ id: string; conversation: string }>(
     database,
-    'select id, conversation_id as conversation from messages where upstream_id = ?',
-    [upstreamId],
+    'select id, conversation_id as conversation from messages where upstream_id = :upstreamId',
+    { upstreamId },
   );
   const { id: messageId = '', conversation = '' } = row ?? {};
   const objectKey = randomBytes(24).toString('base64url');

@@ -23,7 +23,9 @@ test('a file that its tenant keeps no longer goes, its row says so, and its URL 
   const { database, tenantId, get } = stack;
   const old = await storedFile(stack);
   const young = await storedFile(stack);
-  await query(database, `update media set finished_at = ${age(7)} where message_id = ?`, [old.messageId]);
+  await query(database, `update media set finished_at = ${age(7)} where message_id = :messageId`, {
+    messageId: old.messageId,
+  });
   await expireMedia(stack);
   await expireMedia(stack);
   await expect(stack.objectStore.getRange(old.objectKey)).rejects.toThrow();
@@ -69,14 +71,14 @@ test('a turn that is cut off goes on behind the WABA that it came to, and the fi
   const [first] = await query<{ id: string }>(database, 'select tenant_id as id from tenant_policies');
   const [other] = await query<{ id: string }>(
     database,
-    'select tenant_id as id from wabas where waba_id = ?',
-    [OTHER_WABA],
+    'select tenant_id as id from wabas where waba_id = :otherWaba',
+    { otherWaba: OTHER_WABA },
   );
   await query(
     database,
     `insert into tenant_policies (tenant_id, media_days, event_days, message_days, audit_days)
-     select ?, media_days, event_days, message_days, audit_days from tenant_policies`,
-    [other?.id ?? ''],
+     select :id, media_days, event_days, message_days, audit_days from tenant_policies`,
+    { id: other?.id ?? '' },
   );
   const wanted = [WABA, OTHER_WABA, first?.id ?? '', other?.id ?? ''];
   let visited: string[] = [];
@@ -143,14 +145,14 @@ test('a turn without anything to do touches few pages, whatever is kept, and a b
     `insert into events (day, id, waba_id, tenant_id, phone_number_id, event_type, event_id, lane, sequence, body)
      select (now() at time zone 'utc')::date,
             cast(lpad(to_hex(cast(extract(epoch from now()) * 1000 as bigint) - g), 12, '0') || '70008' || lpad(to_hex(g), 15, '0') as uuid),
-            '${WABA}', ?, '800000000000111', 'message', 'wamid.' || g, 'l', 1, '{}' from generate_series(1, 8000) g`,
-    [tenantId],
+            '${WABA}', :tenantId, '800000000000111', 'message', 'wamid.' || g, 'l', 1, '{}' from generate_series(1, 8000) g`,
+    { tenantId },
   );
   for (const table of ['messages', 'media', 'events']) await database.raw(`vacuum analyze ${table}`);
   await query(
     database,
-    'insert into tenant_policies (tenant_id, message_days, media_days, event_days) values (?, 30, 30, 30)',
-    [tenantId],
+    'insert into tenant_policies (tenant_id, message_days, media_days, event_days) values (:tenantId, 30, 30, 30)',
+    { tenantId },
   );
   const objectStore = { remove: async () => 0 };
   for (const expire of [expireMedia, expireMessages, expireConversations, expireContacts, expireEvents]) {

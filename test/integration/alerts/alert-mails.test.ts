@@ -31,8 +31,8 @@ async function fail(count: number): Promise<void> {
     await addEndpoint(database, wabaId, `https://shop.example/${index}`);
   await execute(
     database,
-    `update webhook_endpoints set failing_notified = true, mode_reason = 'it <b>fails</b>' where waba_id = ?`,
-    [wabaId],
+    `update webhook_endpoints set failing_notified = true, mode_reason = 'it <b>fails</b>' where waba_id = :wabaId`,
+    { wabaId },
   );
 }
 
@@ -44,8 +44,8 @@ const age = (minutes: number) =>
 const ageMails = (minutes: number) =>
   execute(
     database,
-    `update users set alert_mailed_at = alert_mailed_at - cast(? as float8) * interval '1 minute'`,
-    [minutes],
+    `update users set alert_mailed_at = alert_mailed_at - cast(:minutes as float8) * interval '1 minute'`,
+    { minutes },
   );
 
 async function mails(): Promise<{ recipient: string; subject: string; text: string; html: string }[]> {
@@ -139,8 +139,8 @@ test('operators are told of the installation; nobody who does not want it, or is
   await addUser(database, 'op@host.example', 'operator');
   const quiet = await addUser(database, 'quiet@host.example', 'operator');
   const gone = await addUser(database, 'gone@host.example', 'operator');
-  await execute(database, 'update users set alert_mail = false where id = ?', [quiet.userId]);
-  await execute(database, 'update users set disabled_at = now() where id = ?', [gone.userId]);
+  await execute(database, 'update users set alert_mail = false where id = :userId', { userId: quiet.userId });
+  await execute(database, 'update users set disabled_at = now() where id = :userId', { userId: gone.userId });
   await execute(database, `insert into inbox (body, state) values ('{}', 'failed')`);
   await execute(
     database,

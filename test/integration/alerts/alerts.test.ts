@@ -70,8 +70,8 @@ describe('an alert', () => {
     await execute(
       database,
       `update wabas set token_refused_at = now() - interval '1 hour', token_problem = 'Session has expired',
-              operations_url = 'https://ops.example/alerts', operations_secret_sealed = 'x' where waba_id = ?`,
-      [tenant.wabaId],
+              operations_url = 'https://ops.example/alerts', operations_secret_sealed = 'x' where waba_id = :wabaId`,
+      { wabaId: tenant.wabaId },
     );
     const follow = async () =>
       await followConditions(database, await lookForConditions(database, new Date()));

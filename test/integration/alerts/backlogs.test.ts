@@ -18,9 +18,9 @@ beforeEach(async () => {
 });
 
 const dueFor = (minutes: number) =>
-  execute(store.database, `update delivery_queue set created_at = now() - ? * interval '1 minute'`, [
+  execute(store.database, `update delivery_queue set created_at = now() - :minutes * interval '1 minute'`, {
     minutes,
-  ]);
+  });
 
 async function seen(): Promise<string[]> {
   await look();
@@ -60,8 +60,8 @@ test('what was attempted before and is due again is no backlog; the first attemp
 
 test('a backlog that swings about its limit is told once, and is over below half of it', async () => {
   const { database } = store;
-  const set = `update wabas set operations_url = 'https://ops.example/alerts' where waba_id = ?`;
-  await execute(database, set, [tenant.wabaId]);
+  const set = `update wabas set operations_url = 'https://ops.example/alerts' where waba_id = :wabaId`;
+  await execute(database, set, { wabaId: tenant.wabaId });
   for (const minutes of [16, 14, 16, 14, 16, 8]) {
     await dueFor(minutes);
     expect(await seen(), `${minutes} minutes`).toEqual(BOTH());

@@ -15,8 +15,8 @@ test('admin alerts list shows what is open, and resolve ends it', async () => {
   const admin = (...args: string[]) => runAdmin(testSettings(url), ['alerts', ...args]);
   const [{ tenantId, wabaId }, other] = [await freshTenant(database), await freshTenant(database)];
   await noteTokenRefused(database, wabaId, 'Session has expired');
-  const hourAgo = `update wabas set token_refused_at = now() - interval '1 hour' where waba_id = ?`;
-  await execute(database, hourAgo, [wabaId]);
+  const hourAgo = `update wabas set token_refused_at = now() - interval '1 hour' where waba_id = :wabaId`;
+  await execute(database, hourAgo, { wabaId });
   await turn(database);
   const [alert] = JSON.parse((await admin('list', '--json')).stdout);
   expect(alert).toMatchObject({

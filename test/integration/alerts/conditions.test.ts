@@ -62,13 +62,13 @@ describe('conditions', () => {
     const [{ id } = { id: '' }] = await query<{ id: string }>(
       database,
       `insert into api_key_requests (tenant_id, waba_id, requester_id, requester, purpose, scopes, state, decide_until)
-       values (?, ?, '1', 'x', 'x', '{read}', 'requested', now() + interval '7 days') returning id`,
-      [tenant.tenantId, tenant.wabaId],
+       values (:tenantId, :wabaId, '1', 'x', 'x', '{read}', 'requested', now() + interval '7 days') returning id`,
+      { tenantId: tenant.tenantId, wabaId: tenant.wabaId },
     );
     await look();
     expect(await seen()).toEqual([]);
     expect(await seen(operator)).toEqual([`key_request_pending ${id}`]);
-    await execute(database, `update api_key_requests set state = 'denied' where id = ?`, [id]);
+    await execute(database, `update api_key_requests set state = 'denied' where id = :id`, { id });
     await look();
     expect(await seen(operator)).toEqual([]);
   });
@@ -94,18 +94,20 @@ describe('conditions', () => {
       database,
       `insert into api_key_requests (tenant_id, waba_id, requester_id, requester, purpose, scopes, replaces_key_id,
                                      state, decide_until)
-       values (?, ?, '1', 'x', 'x', '{read}', ?, 'revealed', now())`,
-      [tenant.tenantId, tenant.wabaId, replaced],
+       values (:tenantId, :wabaId, '1', 'x', 'x', '{read}', :replaced, 'revealed', now())`,
+      { tenantId: tenant.tenantId, wabaId: tenant.wabaId, replaced },
     );
     await look();
     expect(await seen()).toEqual([`api_key_expiring ${soon}`, `api_key_expiring ${over}`].sort());
     expect(await seen(stranger)).toEqual([]);
-    await execute(database, 'update api_keys set expires_at = now() where id = ?', [soon]);
+    await execute(database, 'update api_keys set expires_at = now() where id = :soon', { soon });
     await look();
     expect(await seen()).toHaveLength(2);
-    const [alert] = await query<{ reason: string }>(database, 'select reason from alerts where subject = ?', [
-      soon,
-    ]);
+    const [alert] = await query<{ reason: string }>(
+      database,
+      'select reason from alerts where subject = :soon',
+      { soon },
+    );
     expect(alert?.reason).toMatch(/^API key "soon" \(…abcd\) expired on /);
     await revokeApiKey(database, tenant.wabaId, soon);
     await revokeApiKey(database, tenant.wabaId, over);
@@ -119,8 +121,8 @@ describe('conditions', () => {
       const expiresAt = inDays === null ? null : new Date(Date.now() + inDays * 86_400_000);
       await execute(
         database,
-        'update webhook_endpoints set client_certificate_expires_at = ? where waba_id = ?',
-        [...[expiresAt, tenant.wabaId]],
+        'update webhook_endpoints set client_certificate_expires_at = :expiresAt where waba_id = :wabaId',
+        { expiresAt, wabaId: tenant.wabaId },
       );
       await look();
       return await seen();
@@ -143,8 +145,8 @@ describe('conditions', () => {
     expect(await seen()).toEqual([]);
     await execute(
       database,
-      `update wabas set token_refused_at = now() - interval '3 minutes' where waba_id = ?`,
-      [tenant.wabaId],
+      `update wabas set token_refused_at = now() - interval '3 minutes' where waba_id = :wabaId`,
+      { wabaId: tenant.wabaId },
     );
     await look();
     expect(await seen()).toEqual([`access_token_refused ${tenant.wabaId}`]);
@@ -161,8 +163,8 @@ describe('conditions', () => {
       execute(
         database,
         `insert into quarantine_counts (day, reason, field, waba_id, count)
-         values ((now() at time zone 'utc')::date - cast(? as integer), ?, 'messages', ?, 2)`,
-        [daysAgo, reason, wabaId],
+         values ((now() at time zone 'utc')::date - cast(:daysAgo as integer), :reason, 'messages', :wabaId, 2)`,
+        { daysAgo, reason, wabaId },
       );
     await count('missing_id', tenant.wabaId);
     await count('unknown_field', otherTenant.wabaId);

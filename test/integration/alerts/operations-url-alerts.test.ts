@@ -16,8 +16,8 @@ describe('at the operations URL', () => {
   beforeEach(async () => {
     await execute(
       store.database,
-      `update wabas set operations_url = 'https://ops.example/alerts', operations_secret_sealed = 'x' where waba_id = ?`,
-      [tenant.wabaId],
+      `update wabas set operations_url = 'https://ops.example/alerts', operations_secret_sealed = 'x' where waba_id = :wabaId`,
+      { wabaId: tenant.wabaId },
     );
   });
 

@@ -34,8 +34,8 @@ async function activity(parts: number, isActive: (day: number, hour: number) => 
   }
   await execute(
     database,
-    'insert into waba_hours (waba_id, hour, active) select ?, hour, ? from unnest(?::timestamptz[]) as h (hour)',
-    [tenant.wabaId, parts, active],
+    'insert into waba_hours (waba_id, hour, active) select :wabaId, hour, :parts from unnest(:active::timestamptz[]) as h (hour)',
+    { wabaId: tenant.wabaId, parts, active },
   );
 }
 
@@ -69,7 +69,9 @@ test('a WABA that goes on as usual is never silent', async () => {
 
 test('with less than four weeks of history nothing is said', async () => {
   await activity(6, () => true, 0);
-  await execute(database, 'delete from waba_hours where hour < ?', [new Date(MONDAY - 20 * DAY_MS)]);
+  await execute(database, 'delete from waba_hours where hour < :monday', {
+    monday: new Date(MONDAY - 20 * DAY_MS),
+  });
   expect(await silentHours(48)).toEqual([]);
 });
 
@@ -142,8 +144,8 @@ async function busyUntilLately(): Promise<number> {
   const hours = Array.from({ length: 29 * 24 - 4 }, (_, index) => new Date(first + index * HOUR_MS));
   await execute(
     database,
-    'insert into waba_hours (waba_id, hour, active) select ?, hour, 6 from unnest(?::timestamptz[]) as h (hour)',
-    [tenant.wabaId, hours],
+    'insert into waba_hours (waba_id, hour, active) select :wabaId, hour, 6 from unnest(:hours::timestamptz[]) as h (hour)',
+    { wabaId: tenant.wabaId, hours },
   );
   return hourMs;
 }
@@ -152,7 +154,7 @@ async function addEvent(atMs: number, type: string): Promise<void> {
   await execute(
     database,
     `insert into events (day, id, waba_id, tenant_id, phone_number_id, event_type, event_id, lane, sequence)
-     select ?, ?, waba_id, tenant_id, '1', ?, 'x', 'x', 1 from wabas where waba_id = ?`,
-    [new Date(atMs).toISOString().slice(0, 10), uuidV7(atMs), type, tenant.wabaId],
+     select :atMs, :atMs2, waba_id, tenant_id, '1', :type, 'x', 'x', 1 from wabas where waba_id = :wabaId`,
+    { atMs: new Date(atMs).toISOString().slice(0, 10), atMs2: uuidV7(atMs), type, wabaId: tenant.wabaId },
   );
 }

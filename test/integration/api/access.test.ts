@@ -77,8 +77,8 @@ test('lists hold what is one’s own and nothing else, whatever the filter', asy
 describe('use of keys', () => {
   test('is noted at most once a minute, beside the request', async () => {
     const lastUse = async () => {
-      const used = 'select last_used_at as at from api_keys where id = ?';
-      const [row] = await query<{ at: Date | null }>(api.database, used, [holder.keyId]);
+      const used = 'select last_used_at as at from api_keys where id = :keyId';
+      const [row] = await query<{ at: Date | null }>(api.database, used, { keyId: holder.keyId });
       return row?.at ?? null;
     };
     await Promise.all(Array.from({ length: 10 }, () => get('/me')));

@@ -19,7 +19,10 @@ export async function spreadIds(database: Database): Promise<void> {
     `select sequencename as name from pg_sequences where schemaname = 'public' order by 1`,
   );
   for (const [index, { name }] of rows.entries()) {
-    await execute(database, 'select setval(cast(? as regclass), ?)', [name, (index + 1) * 100_000]);
+    await execute(database, 'select setval(cast(:name as regclass), :index)', {
+      name,
+      index: (index + 1) * 100_000,
+    });
   }
 }
 
@@ -40,12 +43,12 @@ export async function addAccountObjects(database: Database, account: Numbers): P
   }
   await addUpload(database, account);
   await addPayment(database, account, `payment-of-${account.wabaId}`);
-  const failed = `update deliveries set state = 'failed', finished_at = now() where waba_id = ?`;
-  await execute(database, failed, [account.wabaId]);
+  const failed = `update deliveries set state = 'failed', finished_at = now() where waba_id = :wabaId`;
+  await execute(database, failed, { wabaId: account.wabaId });
   await execute(
     database,
-    'delete from delivery_queue where delivery_id in (select id from deliveries where waba_id = ?)',
-    [account.wabaId],
+    'delete from delivery_queue where delivery_id in (select id from deliveries where waba_id = :wabaId)',
+    { wabaId: account.wabaId },
   );
 }
 
@@ -73,8 +76,8 @@ async function addUpload(database: Database, { wabaId }: Numbers): Promise<void>
   await execute(
     database,
     `insert into media_uploads (id, waba_id, state, object_key, media_type, mime_type, size_bytes, sha256, expires_at)
-     values (?, ?, 'ready', ?, 'image', 'image/png', 1, '00', now() + interval '1 day')`,
-    [uuid, wabaId, `uploads/${uuid}`],
+     values (:uuid, :wabaId, 'ready', :uuid2, 'image', 'image/png', 1, '00', now() + interval '1 day')`,
+    { uuid, wabaId, uuid2: `uploads/${uuid}` },
   );
 }
 
@@ -90,12 +93,16 @@ async function addPayment(
     database,
     `insert into events (day, id, waba_id, tenant_id, phone_number_id, event_type, event_id, lane, sequence, body,
                          occurred_at)
-     select cast(? as date), cast(? as uuid), waba_id, tenant_id, ?, 'payment', ?, ?, 1, ?, now() from wabas
-      where waba_id = ?`,
-    [
-      ...[dayOfUuidV7(uuid), uuid, phoneNumberId, reference, reference],
-      ...[Buffer.from(JSON.stringify({ eventType: 'payment', eventId: reference, data })), wabaId],
-    ],
+     select cast(:day as date), cast(:uuid as uuid), waba_id, tenant_id, :phoneNumberId, 'payment', :reference, :reference, 1, :json, now() from wabas
+      where waba_id = :wabaId`,
+    {
+      day: dayOfUuidV7(uuid),
+      uuid,
+      phoneNumberId,
+      reference,
+      json: Buffer.from(JSON.stringify({ eventType: 'payment', eventId: reference, data })),
+      wabaId,
+    },
   );
   const report = { eventUuid: uuid, wabaId, phoneNumberId, lane: reference, eventId: reference };
   await database.transaction((trx) => insertPaymentReports(trx, [{ ...report, data: JSON.stringify(data) }]));
@@ -105,11 +112,12 @@ async function addReplay(database: Database, { wabaId }: Numbers): Promise<void>
   await execute(
     database,
     `insert into replays (waba_id, selection, state, total, cursor, requested_by)
-     values (?, ?, 'done', 0, '{"toId":"","endpoints":[],"skipped":0}', 'test')`,
-    [
+     values (:wabaId, :value, 'done', 0, '{"toId":"","endpoints":[],"skipped":0}', 'test')`,
+    {
       wabaId,
-      '{"deliveryIds":null,"endpointId":null,"from":null,"to":"2026-01-01T00:00:00Z","eventTypes":null,"states":null}',
-    ],
+      value:
+        '{"deliveryIds":null,"endpointId":null,"from":null,"to":"2026-01-01T00:00:00Z","eventTypes":null,"states":null}',
+    },
   );
 }
 
@@ -119,9 +127,9 @@ export async function addErasure(database: Database, wabaId: string): Promise<vo
   await execute(
     database,
     `insert into erasures (kind, subject_id, waba_id, tenant_id, state, requested_by, finished_at, counts, report, signature)
-     select 'customer', '900111222', waba_id, tenant_id, 'done', 'API key 1', now(), '{"messages":2}', '{"version":1}', ?
-       from wabas where waba_id = ?`,
-    [JSON.stringify(signature), wabaId],
+     select 'customer', '900111222', waba_id, tenant_id, 'done', 'API key 1', now(), '{"messages":2}', '{"version":1}', :signature
+       from wabas where waba_id = :wabaId`,
+    { signature: JSON.stringify(signature), wabaId },
   );
 }
 
@@ -130,7 +138,7 @@ async function addAlert(database: Database, { wabaId }: Numbers): Promise<void> 
     database,
     `insert into alert_notices (id, waba_id, endpoint_id, alert, body)
      select gen_random_uuid(), waba_id, id, 'failing', cast('{"alertId":"alr_1"}' as bytea)
-       from webhook_endpoints where waba_id = ? order by id limit 1`,
-    [wabaId],
+       from webhook_endpoints where waba_id = :wabaId order by id limit 1`,
+    { wabaId },
   );
 }

@@ -26,8 +26,8 @@ export async function startUpstream() {
     addTokens: async (database: Database): Promise<void> => {
       for (const wabaId of [WABA, OTHER_WABA]) {
         const sealed = testSecretBox.seal('EAAG-test-token', accessTokenPlace(wabaId));
-        const set = 'update wabas set access_token_sealed = ? where waba_id = ?';
-        await execute(database, set, [sealed, wabaId]);
+        const set = 'update wabas set access_token_sealed = :sealed where waba_id = :wabaId';
+        await execute(database, set, { sealed, wabaId });
       }
     },
     close: () => sandbox.close(),

@@ -55,7 +55,10 @@ beforeAll(async () => {
   const accountOf = async (wabaId: string, phoneNumberId: string) => {
     await addAccountObjects(database, { wabaId, phoneNumberId });
     const { id: keyId, authorization } = await addKey(database, wabaId);
-    await execute(database, 'update api_keys set scopes = ? where id = ?', [API_KEY_SCOPES, keyId]);
+    await execute(database, 'update api_keys set scopes = :apiKeyScopes where id = :keyId', {
+      apiKeyScopes: API_KEY_SCOPES,
+      keyId,
+    });
     return { authorization, ids: await objectIdsOf(database, wabaId) };
   };
   own = await accountOf(WABA, NUMBER);
@@ -154,7 +157,10 @@ describe('a key that is none', () => {
 test('a key without the scope of a route gets a 403 that names it, whatever the request, and changes nothing', async () => {
   for (const scope of API_KEY_SCOPES) {
     const { id: keyId, authorization } = await addKey(api.database);
-    await execute(api.database, 'update api_keys set scopes = ? where id = ?', [[scope], keyId]);
+    await execute(api.database, 'update api_keys set scopes = :scopes where id = :keyId', {
+      scopes: [scope],
+      keyId,
+    });
     await unchanged(async () => {
       for (const route of routes) {
         const { name, method, scopes = [] } = route;
@@ -309,8 +315,8 @@ describe('what belongs to another WABA', () => {
       await execute(
         api.database,
         `insert into idempotency_keys (waba_id, operation, key, fingerprint, held_until, response_status, response_body)
-         values (?, ?, 'theirs', '', now() + interval '1 hour', 200, 'secret')`,
-        [OTHER_WABA, operationId],
+         values (:otherWaba, :operationId, 'theirs', '', now() + interval '1 hour', 200, 'secret')`,
+        { otherWaba: OTHER_WABA, operationId },
       );
     }
     const body = { phoneNumberId: OTHER_NUMBER, to: '+12025550143', type: 'text', text: { body: 'x' } };

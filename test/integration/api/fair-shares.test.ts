@@ -25,7 +25,7 @@ async function startHeldApi(held: { api?: IsHeld; lookup?: IsHeld; portal?: IsHe
       const raw: Database['raw'] = async (text, bindings) => {
         if (!isHeld(text)) return await database.raw(text, bindings);
         return await database.transaction(async (trx) => {
-          await trx.raw('select pg_advisory_xact_lock_shared(?)', [GATE]);
+          await trx.raw('select pg_advisory_xact_lock_shared(:gate)', { gate: GATE });
           return await trx.raw(text, bindings);
         });
       };
@@ -39,7 +39,7 @@ async function startHeldApi(held: { api?: IsHeld; lookup?: IsHeld; portal?: IsHe
   });
   const gate = openDatabase({ url: databaseUrl, poolMax: 1, applicationName: 'gate' });
   onTestFinished(() => gate.destroy());
-  await gate.raw('select pg_advisory_lock(?)', [GATE]);
+  await gate.raw('select pg_advisory_lock(:gate)', { gate: GATE });
   return {
     ...api,
     /** How many statements hang. */
@@ -48,7 +48,7 @@ async function startHeldApi(held: { api?: IsHeld; lookup?: IsHeld; portal?: IsHe
                           and database = (select oid from pg_database where datname = current_database())`;
       return (await query(api.database, waiting)).length;
     },
-    open: () => gate.raw('select pg_advisory_unlock(?)', [GATE]),
+    open: () => gate.raw('select pg_advisory_unlock(:gate)', { gate: GATE }),
   };
 }
 
@@ -163,7 +163,10 @@ test('members of an owner take turns, have its part together, and operators wait
   const shares = shareConnections(held, 2, operators);
   const ask = async (owner: ShareOwner, label: string) =>
     await new Promise((resolve, reject) => {
-      shares.serve(owner, () => void query(shares.database, 'select ?::text', [label]).then(resolve, reject));
+      shares.serve(
+        owner,
+        () => void query(shares.database, 'select :label::text', { label }).then(resolve, reject),
+      );
     });
   const tenant = 'tenant';
   const first = Array.from({ length: 5 }, (_, n) => ask({ name: tenant, member: 'one' }, `one ${n}`));

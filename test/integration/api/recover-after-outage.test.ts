@@ -30,8 +30,8 @@ async function client(api: TestApi) {
 async function publisher(database: Database) {
   const [waba] = await query<{ id: string }>(
     database,
-    'select tenant_id as id from wabas where waba_id = ?',
-    [WABA],
+    'select tenant_id as id from wabas where waba_id = :waba',
+    { waba: WABA },
   );
   return async (eventId: string, { at = () => new Date(), holdMs = 0 } = {}) => {
     const event = {

@@ -34,7 +34,7 @@ test('refused keys are counted by address and key, and say whose they are where 
   const { api, lines, close, ask } = await startNoted();
   const unknown = newApiKey();
   const revoked = await addKey(api.database);
-  await api.database.raw('update api_keys set revoked_at = now() where id = ?', [revoked.id]);
+  await api.database.raw('update api_keys set revoked_at = now() where id = :id', { id: revoked.id });
   for (let n = 0; n < 5; n += 1) expect(await ask(`Bearer ${unknown}`)).toBe(401);
   for (let n = 0; n < 3; n += 1) expect(await ask(revoked.authorization, '198.51.100.1')).toBe(401);
   expect(await ask('Bearer nonsense', '2001:db8::1')).toBe(401);
@@ -74,7 +74,7 @@ test('refused signatures and missing rights are counted too; what is right is no
   for (let n = 0; n < 4; n += 1)
     expect(await post(signed(body, 'another secret'))).toBeGreaterThanOrEqual(400);
   const key = await addKey(api.database);
-  await api.database.raw(`update api_keys set scopes = '{send}' where id = ?`, [key.id]);
+  await api.database.raw(`update api_keys set scopes = '{send}' where id = :id`, { id: key.id });
   await api.app.inject({ url: '/api/external/conversations', headers: { authorization: key.authorization } });
   expect(await ask(key.authorization)).toBeLessThan(500);
   expect(lines.map(({ code }) => code)).toEqual(['invalid_signature', 'insufficient_scope']);

@@ -22,7 +22,7 @@ function slowPool(url: string, poolMax: number) {
       counts.atOnce += 1;
       counts.most = Math.max(counts.most, counts.atOnce);
       try {
-        await database.raw('select pg_sleep(?)', [STATEMENT_SECONDS]);
+        await database.raw('select pg_sleep(:statementSeconds)', { statementSeconds: STATEMENT_SECONDS });
         return await database.raw(text, bindings);
       } finally {
         counts.atOnce -= 1;

@@ -58,8 +58,8 @@ test('a body that is no UTF-8 is refused at every door, and nothing of it is sto
   }
   const stored = await query(
     api.database,
-    `select 1 from messages where waba_id = ? union all select 1 from webhook_endpoints where waba_id = ?`,
-    [wabaId, wabaId],
+    `select 1 from messages where waba_id = :wabaId union all select 1 from webhook_endpoints where waba_id = :wabaId`,
+    { wabaId },
   );
   expect(stored).toEqual([]);
 });

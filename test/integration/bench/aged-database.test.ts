@@ -11,8 +11,8 @@ test('a database that is made 90 days old has 98 daily partitions per table, and
     const [days] = await query(
       database,
       `select count(*)::integer as count from pg_inherits
-        where inhparent = cast(? as regclass) and inhrelid::regclass::text ~ '_[0-9]{8}$'`,
-      [table],
+        where inhparent = cast(:table as regclass) and inhrelid::regclass::text ~ '_[0-9]{8}$'`,
+      { table },
     );
     expect(days, table).toEqual({ count: 98 });
   }

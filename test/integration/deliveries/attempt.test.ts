@@ -62,7 +62,9 @@ async function queue(database: Database): Promise<QueueRow[]> {
 describe('an attempt', () => {
   test('goes to the whole URL; neither its log nor its workflow has the credentials in it', async () => {
     const { database, loop } = await ladder([1_000]);
-    await database.raw('update webhook_endpoints set url = ?', [`${receiver.url}/geheim?token=geheim`]);
+    await database.raw('update webhook_endpoints set url = :url', {
+      url: `${receiver.url}/geheim?token=geheim`,
+    });
     await attemptHead(database, loop);
     expect(receiver.received[0]?.path).toBe('/geheim?token=geheim');
     const [attempt] = await query<{ url: string }>(database, 'select url from attempts');

@@ -82,7 +82,7 @@ test('a server that is back for a moment gets each delivery once more, and none 
   expect(tried()).toHaveLength(KEYS.length);
   // And then everything arrives.
   receiver.behave(answer(200));
-  await execute(database, 'update webhook_endpoints set backlog_due_at = now()', []);
+  await execute(database, 'update webhook_endpoints set backlog_due_at = now()', {});
   await eventually('all arrive', async () => (await countQueued(database)) === 0);
   expectAllInOrder(receiver.received);
 });

@@ -178,8 +178,8 @@ describe('a probe that fails', () => {
     const [row] = await query(
       world.database,
       `select q.state, q.attempts - q.probes as used from delivery_queue q
-         join events ev on ev.day = q.event_day and ev.id = q.event_uuid where ev.event_id = ?`,
-      [`wamid.${probed}`],
+         join events ev on ev.day = q.event_day and ev.id = q.event_uuid where ev.event_id = :probed`,
+      { probed: `wamid.${probed}` },
     );
     expect(row).toEqual({ state: 'due', used: expect.toBeOneOf([0, 1]) });
   });
@@ -198,8 +198,8 @@ describe('a probe that fails', () => {
     const [row] = await query<{ seconds: number }>(
       world.database,
       `select extract(epoch from next_attempt_at - now())::float8 as seconds from delivery_queue q
-         join events ev on ev.day = q.event_day and ev.id = q.event_uuid where ev.event_id = ?`,
-      [`wamid.${probed[0]}`],
+         join events ev on ev.day = q.event_day and ev.id = q.event_uuid where ev.event_id = :probed`,
+      { probed: `wamid.${probed[0]}` },
     );
     expect(row?.seconds).toBeGreaterThan(23.9 * 3_600);
     expect(await world.probe(refusing)).not.toEqual(probed);

@@ -229,7 +229,9 @@ async function watchOpenWorkflows(database: Database, endpointId: string, settin
     while (!stopping) {
       const [{ count }, rows] = await Promise.all([
         client.workflow.count(filter),
-        query(database, `select 1 from delivery_queue where endpoint_id = ? and run = 'room'`, [endpointId]),
+        query(database, `select 1 from delivery_queue where endpoint_id = :endpointId and run = 'room'`, {
+          endpointId,
+        }),
       ]);
       most = Math.max(most, count, rows.length);
       samples += 1;
@@ -256,28 +258,28 @@ async function watchOpenWorkflows(database: Database, endpointId: string, settin
 }
 
 async function countOf(database: Database, text: string, endpointId: string): Promise<number> {
-  const [row] = await query<{ n: number }>(database, text, [endpointId]);
+  const [row] = await query<{ n: number }>(database, text, { endpointId });
   return row?.n ?? Number.NaN;
 }
 
 const countQueued = (database: Database, id: string) =>
-  countOf(database, 'select count(*)::integer as n from delivery_queue where endpoint_id = ?', id);
+  countOf(database, 'select count(*)::integer as n from delivery_queue where endpoint_id = :endpointId', id);
 
 const countAttempts = (database: Database, id: string) =>
-  countOf(database, 'select count(*)::integer as n from attempts where endpoint_id = ?', id);
+  countOf(database, 'select count(*)::integer as n from attempts where endpoint_id = :endpointId', id);
 
 async function modeOf(database: Database, id: string): Promise<string | undefined> {
-  const [row] = await query<{ mode: string }>(database, 'select mode from webhook_endpoints where id = ?', [
+  const [row] = await query<{ mode: string }>(database, 'select mode from webhook_endpoints where id = :id', {
     id,
-  ]);
+  });
   return row?.mode;
 }
 
 async function alertsOf(database: Database, id: string): Promise<string[]> {
   const rows = await query<{ alert: string }>(
     database,
-    'select alert from alert_notices where endpoint_id = ? order by created_at',
-    [id],
+    'select alert from alert_notices where endpoint_id = :id order by created_at',
+    { id },
   );
   return rows.map(({ alert }) => alert);
 }

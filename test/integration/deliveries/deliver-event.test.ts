@@ -51,9 +51,9 @@ const send = (...fixtures: string[]) =>
 
 /** Changes the endpoint of the test, as a page does. */
 const setEndpoint = (change: string) =>
-  query(store.database, `update webhook_endpoints set ${change}, version = version + 1 where id = ?`, [
-    endpoint.id,
-  ]);
+  query(store.database, `update webhook_endpoints set ${change}, version = version + 1 where id = :id`, {
+    id: endpoint.id,
+  });
 
 async function lastDelivery() {
   const [row] = await query<{
@@ -63,9 +63,9 @@ async function lastDelivery() {
     last_error: string | null;
   }>(
     store.database,
-    `select state, attempts, workflow_id, last_error from deliveries where endpoint_id = ?
+    `select state, attempts, workflow_id, last_error from deliveries where endpoint_id = :id
       order by created_at desc, id desc limit 1`,
-    [endpoint.id],
+    { id: endpoint.id },
   );
   return row;
 }
@@ -93,8 +93,8 @@ describe('a delivery is a workflow that ends with the tenant having the event', 
     expect(() => new Webhook(endpoint.secret).verify(`${webhook?.body} `, headers)).toThrow();
     const [event] = await query<{ body: Buffer }>(
       store.database,
-      'select body from events where waba_id = ?',
-      [tenant.wabaId],
+      'select body from events where waba_id = :wabaId',
+      { wabaId: tenant.wabaId },
     );
     expect(event?.body.toString()).toBe(webhook?.body);
     await eventually('recorded', async () => (await lastDelivery())?.state, { is: 'delivered' });
@@ -122,9 +122,9 @@ describe('a delivery is a workflow that ends with the tenant having the event', 
     await eventually('recorded', async () => (await lastDelivery())?.state, { is: 'delivered' });
     const attempts = await query<{ status_code: number }>(
       store.database,
-      `select status_code from attempts where delivery_id = (select id from deliveries where endpoint_id = ?)
+      `select status_code from attempts where delivery_id = (select id from deliveries where endpoint_id = :id)
         order by attempt`,
-      [endpoint.id],
+      { id: endpoint.id },
     );
     expect(attempts.map((attempt) => attempt.status_code)).toEqual([500, 429, 302, 204]);
   });
@@ -184,15 +184,15 @@ describe('a delivery is a workflow that ends with the tenant having the event', 
     await send('in_text', 'in_text_unicode');
     const mode = async () =>
       (
-        await query<{ mode: string }>(store.database, 'select mode from webhook_endpoints where id = ?', [
-          endpoint.id,
-        ])
+        await query<{ mode: string }>(store.database, 'select mode from webhook_endpoints where id = :id', {
+          id: endpoint.id,
+        })
       )[0]?.mode;
     await eventually('disabled', mode, { is: 'disabled' });
     await new Promise((resolve) => setTimeout(resolve, 500));
-    const waiting = await query(store.database, 'select 1 from delivery_queue where endpoint_id = ?', [
-      endpoint.id,
-    ]);
+    const waiting = await query(store.database, 'select 1 from delivery_queue where endpoint_id = :id', {
+      id: endpoint.id,
+    });
     expect(waiting).toHaveLength(2);
     receiver.behave(answer(200));
     const before = receiver.received.length;
@@ -257,8 +257,8 @@ describe('a run ends when its delivery ends', () => {
     receiver.behave(answer(503, { 'retry-after': '3' }));
     await send('in_text');
     const run = await runOfLast();
-    const waiting = 'select delivery_id as id from delivery_queue where endpoint_id = ?';
-    const [row] = await query<{ id: string }>(store.database, waiting, [endpoint.id]);
+    const waiting = 'select delivery_id as id from delivery_queue where endpoint_id = :id';
+    const [row] = await query<{ id: string }>(store.database, waiting, { id: endpoint.id });
     await store.database.transaction((trx) => removeDelivery(trx, row?.id ?? '', 'not wanted'));
     await eventually('cancelled', () => statusOf(run), { is: 'CANCELLED' });
   });
@@ -269,8 +269,8 @@ describe('a run ends when its delivery ends', () => {
     const run = await runOfLast();
     const events = await query<ErasedEvent>(
       store.database,
-      'select event_day as day, event_uuid as id from delivery_queue where endpoint_id = ?',
-      [endpoint.id],
+      'select event_day as day, event_uuid as id from delivery_queue where endpoint_id = :id',
+      { id: endpoint.id },
     );
     const { deliveries } = await store.database.transaction((trx) => eraseEvents(trx, tenant.wabaId, events));
     expect(deliveries).toBe(1);

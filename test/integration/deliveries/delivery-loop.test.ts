@@ -79,17 +79,17 @@ describe('the delivery loop', () => {
     const carriers = await query<{ workflow_id: string; n: number }>(
       store.database,
       `select split_part(workflow_id, '/', 1) as workflow_id, count(*)::integer as n from deliveries
-        where endpoint_id = ? group by 1`,
-      [tenant.endpoint.id],
+        where endpoint_id = :id group by 1`,
+      { id: tenant.endpoint.id },
     );
     const carried = Object.fromEntries(carriers.map((row) => [row.workflow_id, row.n]));
     expect(carried.delivery ?? 0).toBeLessThan(200);
     expect(carried['delivery-session']).toBeGreaterThan(0);
     const [{ id: workflowId } = { id: '' }] = await query<{ id: string }>(
       store.database,
-      `select workflow_id as id from deliveries where endpoint_id = ? and workflow_id like 'delivery-session/%'
+      `select workflow_id as id from deliveries where endpoint_id = :id and workflow_id like 'delivery-session/%'
         order by finished_at desc limit 1`,
-      [tenant.endpoint.id],
+      { id: tenant.endpoint.id },
     );
     const [, id = '', runId] = /^(delivery-session\/[^/]+)\/(.+)$/.exec(workflowId) ?? [];
     const { status, raw } = await environment.client.workflow.getHandle(id, runId).describe();
@@ -117,8 +117,8 @@ describe('the delivery loop', () => {
     const shown = () =>
       query(
         store.database,
-        `select 1 from deliveries where endpoint_id = ? and attempts = 3 and workflow_id like 'delivery/%'`,
-        [tenant.endpoint.id],
+        `select 1 from deliveries where endpoint_id = :id and attempts = 3 and workflow_id like 'delivery/%'`,
+        { id: tenant.endpoint.id },
       );
     await eventually('each has its run', async () => (await shown()).length, { is: 5 });
     const delivered = receiver.received.filter(({ status }) => status === 200);
@@ -133,12 +133,14 @@ describe('the delivery loop', () => {
     await eventually('the good endpoint has all', () => good.receiver.received.length >= 600);
     const modeOf = async () =>
       (
-        await query<{ mode: string }>(store.database, 'select mode from webhook_endpoints where id = ?', [id])
+        await query<{ mode: string }>(store.database, 'select mode from webhook_endpoints where id = :id', {
+          id,
+        })
       )[0]?.mode;
     await eventually('probing', modeOf, { is: 'probing' });
     expect(receiver.received.length).toBeLessThan(200);
-    const open = `select 1 from delivery_queue where run = 'room' and endpoint_id = ?`;
-    expect((await query(store.database, open, [id])).length).toBeLessThanOrEqual(40);
+    const open = `select 1 from delivery_queue where run = 'room' and endpoint_id = :id`;
+    expect((await query(store.database, open, { id })).length).toBeLessThanOrEqual(40);
     expect(await openDeliveries(store.database, tenant)).toBe(600);
     receiver.behave(answer(200));
     await eventually('caught up', isQueueEmpty);
@@ -148,8 +150,8 @@ describe('the delivery loop', () => {
     expect(violations(delivered)).toEqual([]);
     const alerts = await query<{ alert: string }>(
       store.database,
-      'select alert from alert_notices where endpoint_id = ? order by created_at',
-      [id],
+      'select alert from alert_notices where endpoint_id = :id order by created_at',
+      { id },
     );
     expect(alerts.map(({ alert }) => alert)).toEqual(['failing', 'recovered']);
   });

@@ -65,8 +65,8 @@ export async function downServer<T = void>(
   await addEndpoint(database, ACCOUNT.wabaId, `${receiver.url}/hook`);
   await execute(
     database,
-    `update webhook_endpoints set retry_schedule_seconds = '${SCHEDULE_SECONDS}', max_in_flight = ?`,
-    [maxInFlight],
+    `update webhook_endpoints set retry_schedule_seconds = '${SCHEDULE_SECONDS}', max_in_flight = :maxInFlight`,
+    { maxInFlight },
   );
   const send = (key: string, step: string) =>
     insertBodies(database, [bodyOf(ACCOUNT, [messageStatus(key, step)])]);

@@ -46,15 +46,15 @@ beforeEach(async () => {
 async function queued() {
   return await query<{ deliveryId: string; endpointId: string }>(
     store.database,
-    'select delivery_id as "deliveryId", endpoint_id as "endpointId" from delivery_queue where endpoint_id = ?',
-    [tenant.endpoint.id],
+    'select delivery_id as "deliveryId", endpoint_id as "endpointId" from delivery_queue where endpoint_id = :id',
+    { id: tenant.endpoint.id },
   );
 }
 
 const change = (column: string) =>
-  query(store.database, `update webhook_endpoints set ${column}, version = version + 1 where id = ?`, [
-    tenant.endpoint.id,
-  ]);
+  query(store.database, `update webhook_endpoints set ${column}, version = version + 1 where id = :id`, {
+    id: tenant.endpoint.id,
+  });
 
 const takeIn = (id: string) => insertBodies(store.database, [bodyOf(tenant.account, [textMessage(id, 'x')])]);
 

@@ -258,11 +258,13 @@ test('endpoints in trouble are found however many they are, page by page', async
   const ids = await addEndpoints(database, ACCOUNT.wabaId, { urls, ratePerSecond: null });
   await queueEach(database, ACCOUNT.wabaId, ids, (n) => `lane ${n}`);
   const [open = '', failing = '', ...paused] = ids;
-  await execute(database, `update webhook_endpoints set mode = 'paused' where id = any (?)`, [paused]);
+  await execute(database, `update webhook_endpoints set mode = 'paused' where id = any (:paused)`, {
+    paused,
+  });
   await execute(
     database,
-    `update delivery_queue set state = 'retrying', attempts = 1, next_attempt_at = now() where endpoint_id = ?`,
-    [failing],
+    `update delivery_queue set state = 'retrying', attempts = 1, next_attempt_at = now() where endpoint_id = :failing`,
+    { failing },
   );
   const found = async (asked: readonly string[] | null) => {
     const inTrouble: string[] = [];

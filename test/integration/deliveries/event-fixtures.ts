@@ -26,9 +26,11 @@ export async function publishOne(
     at = new Date(),
   } = {},
 ): Promise<string> {
-  const rows = await query<{ id: string }>(database, 'select tenant_id as id from wabas where waba_id = ?', [
-    wabaId,
-  ]);
+  const rows = await query<{ id: string }>(
+    database,
+    'select tenant_id as id from wabas where waba_id = :wabaId',
+    { wabaId },
+  );
   const tenantId = rows[0]?.id ?? '';
   const event = {
     wabaId,

@@ -113,7 +113,7 @@ describe('GET /api/external/events/stream', () => {
     const second = await addKey(api.database, WABA);
     const expiring = await openEventStream(baseUrl, second.authorization);
     await expiring.next();
-    await execute(api.database, 'update api_keys set expires_at = now() where id = ?', [second.id]);
+    await execute(api.database, 'update api_keys set expires_at = now() where id = :id', { id: second.id });
     expect(await expiring.nextData()).toMatchObject({ event: 'end', data: '{"reason":"key_expired"}' });
     expect((await openEventStream(baseUrl, authorization)).response.status).toBe(401);
   });

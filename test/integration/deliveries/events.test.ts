@@ -73,15 +73,17 @@ describe('GET /api/external/events', () => {
     expect(await ids(`?until=${between}`)).toEqual([]);
     expect(await ids(`?since=${between}`)).toEqual([third, second, first]);
     expect(await ids('?state=failed')).toEqual([]);
-    await execute(database, `update deliveries set state = 'failed' where event_uuid = ?`, [uuidOf(second)]);
+    await execute(database, `update deliveries set state = 'failed' where event_uuid = :uuid`, {
+      uuid: uuidOf(second),
+    });
     expect(await ids('?state=failed')).toEqual([second]);
     expect(await ids('?state=pending')).toEqual([third, first]);
     await execute(
       database,
       `insert into deliveries (day, id, waba_id, endpoint_id, event_day, event_uuid, state, replay_of)
        select day, cast('ffffffff-ffff-7fff-bfff-ffffffffffff' as uuid), waba_id, endpoint_id, event_day, event_uuid,
-              'delivered', id from deliveries where event_uuid = ?`,
-      [uuidOf(second)],
+              'delivered', id from deliveries where event_uuid = :uuid`,
+      { uuid: uuidOf(second) },
     );
     expect(await ids('?state=failed')).toEqual([]);
     expect(await ids('?state=delivered')).toEqual([second]);
@@ -97,8 +99,8 @@ describe('GET /api/external/events', () => {
        select (timestamptz 'epoch' + ms * interval '1 millisecond')::date,
               cast(lpad(to_hex(ms), 12, '0') || '7000' || '8000' || lpad(to_hex(n), 12, '0') as uuid),
               waba_id, tenant_id, '${NUMBER}', 'message', 'e' || n, 'e' || n, 1, '{}'
-         from wabas, generate_series(1, 12000) n, lateral (select cast(? as bigint) as ms) t where waba_id = '${WABA}'`,
-      [Date.now() - 30_000],
+         from wabas, generate_series(1, 12000) n, lateral (select cast(:value as bigint) as ms) t where waba_id = '${WABA}'`,
+      { value: Date.now() - 30_000 },
     );
     const first = await page('?type=payment');
     expect([first.data.length, first.hasMore]).toEqual([0, true]);
@@ -115,9 +117,11 @@ describe('GET /api/external/events', () => {
     const gate = Promise.withResolvers<void>();
     const begun = Promise.withResolvers<void>();
     const slow = database.transaction(async (trx) => {
-      const rows = await query<{ id: string }>(trx, 'select tenant_id as id from wabas where waba_id = ?', [
-        WABA,
-      ]);
+      const rows = await query<{ id: string }>(
+        trx,
+        'select tenant_id as id from wabas where waba_id = :waba',
+        { waba: WABA },
+      );
       const event = {
         wabaId: WABA,
         tenantId: rows[0]?.id ?? '',

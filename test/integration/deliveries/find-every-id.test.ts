@@ -5,7 +5,7 @@ import { findEventsForOperator } from '../../../src/features/delivery-log/comman
 import { searchDeliveries } from '../../../src/features/delivery-log/delivery-search.ts';
 import { findObjects } from '../../../src/features/delivery-log/find-objects.ts';
 import { recordChange } from '../../../src/platform/audit/audit.ts';
-import { execute, query } from '../../../src/platform/postgres/sql.ts';
+import { type Bindings, execute, query } from '../../../src/platform/postgres/sql.ts';
 import { reportWorker } from '../../../src/platform/postgres/worker-processes.ts';
 import {
   PUBLIC_ID_PREFIXES,
@@ -34,19 +34,19 @@ beforeAll(async () => {
   ({ operator, member } = await liveIn(api));
   await addAccountObjects(api.database, { wabaId: WABA, phoneNumberId: NUMBER });
   const alert = `insert into alerts (id, kind, tenant_id, waba_id, subject, reason)
-                 select ?, 'endpoint_failing', tenant_id, waba_id, '1', 'it failed' from wabas where waba_id = ?`;
-  await execute(api.database, alert, [uuidV7(Date.now()), WABA]);
-  const notice = `insert into alert_notices (id, waba_id, alert, body) values (?, ?, 'failing', '{}')`;
+                 select :uuidV7, 'endpoint_failing', tenant_id, waba_id, '1', 'it failed' from wabas where waba_id = :waba`;
+  await execute(api.database, alert, { uuidV7: uuidV7(Date.now()), waba: WABA });
+  const notice = `insert into alert_notices (id, waba_id, alert, body) values (:uuidV7, :waba, 'failing', '{}')`;
   await execute(api.database, `delete from alert_notices`);
-  await execute(api.database, notice, [uuidV7(Date.now()), WABA]);
+  await execute(api.database, notice, { uuidV7: uuidV7(Date.now()), waba: WABA });
   const keyActor = { name: 'API key 1', requestId: REQUEST_ID, ip: null };
   const change = { wabaId: WABA, action: 'endpoint.paused', target: 'endpoint 7' };
   await recordChange(api.database, keyActor, change);
   // Orders are counted from 1 within each tenant; here no number is used twice.
   await execute(api.database, 'update orders set number = 7000000 + id');
   await reportWorker(api.database, 'host-1:17', { attempts: 0, withRun: 0 });
-  const mail = "insert into mails (id, kind, recipient) values (?, 'alerts', 'a@store.example')";
-  await execute(api.database, mail, [uuidV7(Date.now())]);
+  const mail = "insert into mails (id, kind, recipient) values (:uuidV7, 'alerts', 'a@store.example')";
+  await execute(api.database, mail, { uuidV7: uuidV7(Date.now()) });
 });
 afterAll(async () => {
   for (const close of closes) await close();
@@ -85,7 +85,7 @@ const OTHERS: Record<string, string> = {
   schema_migrations: 'the name is shown',
 };
 
-async function firstOf<Row>(sql: string, bindings: string[] = []): Promise<Row> {
+async function firstOf<Row>(sql: string, bindings: Bindings = {}): Promise<Row> {
   const [row] = await query<Row>(api.database, sql, bindings);
   if (row === undefined) throw new Error(`no row: ${sql}`);
   return row;
@@ -109,12 +109,12 @@ async function handedOut(): Promise<{ id: string; kind: string; isOperators?: tr
     return { id: shownId?.(id) ?? id, ...rest };
   });
   const message = await firstOf<{ upstreamId: string }>(
-    'select upstream_id as "upstreamId" from messages where waba_id = ? and upstream_id is not null limit 1',
-    [WABA],
+    'select upstream_id as "upstreamId" from messages where waba_id = :waba and upstream_id is not null limit 1',
+    { waba: WABA },
   );
   const { number } = await firstOf<{ number: string }>(
-    'select number from orders where waba_id = ? limit 1',
-    [WABA],
+    'select number from orders where waba_id = :waba limit 1',
+    { waba: WABA },
   );
   const worker = await firstId('worker_processes');
   return [
@@ -207,11 +207,11 @@ test('every workflow has an id that leads to its object, or a reason why not', a
 
 test('a tenant finds its payment although a hundred others use the same reference', async () => {
   const many = `insert into wabas (waba_id, tenant_id)
-                select '98' || lpad(n::text, 13, '0'), tenant_id from generate_series(1, 150) as n, wabas where waba_id = ?`;
-  await execute(api.database, many, [WABA]);
+                select '98' || lpad(n::text, 13, '0'), tenant_id from generate_series(1, 150) as n, wabas where waba_id = :waba`;
+  await execute(api.database, many, { waba: WABA });
   const reports = `insert into payment_reports select (jsonb_populate_record(p, jsonb_build_object('waba_id', w.waba_id, 'event_uuid', gen_random_uuid()))).*
-                     from payment_reports p, wabas w where p.waba_id = ? and w.waba_id like '980%'`;
-  await execute(api.database, reports, [WABA]);
+                     from payment_reports p, wabas w where p.waba_id = :waba and w.waba_id like '980%'`;
+  await execute(api.database, reports, { waba: WABA });
   expect(await findObjects(api.database, WABA, `payment-of-${WABA}`)).toMatchObject([{ kind: 'payment' }]);
 });
 

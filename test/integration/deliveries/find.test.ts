@@ -102,17 +102,17 @@ describe('admin find', () => {
     await query(
       database,
       `insert into events (day, id, waba_id, tenant_id, phone_number_id, event_type, event_id, lane, sequence)
-       select current_date, gen_random_uuid(), ?, 1, '8', 'status', 'wamid.' || n, 'lane', n
+       select current_date, gen_random_uuid(), :waba, 1, '8', 'status', 'wamid.' || n, 'lane', n
          from generate_series(1, 20000) as n`,
-      [WABA],
+      { waba: WABA },
     );
     await database.raw('analyze events');
     expect(await findEventsForOperator(database, 'wamid.77', 10)).toMatchObject([{ sequence: '77' }]);
     const plan = await query<{ 'QUERY PLAN': string }>(
       database,
-      `explain select id from events where waba_id = any (array(select waba_id from wabas)) and event_id = ?
+      `explain select id from events where waba_id = any (array(select waba_id from wabas)) and event_id = :eventId
         order by created_at desc limit 10`,
-      ['wamid.77'],
+      { eventId: 'wamid.77' },
     );
     const text = plan.map((line) => line['QUERY PLAN']).join('\n');
     const today = `events_${new Date().toISOString().slice(0, 10).replaceAll('-', '')}`;

@@ -66,8 +66,8 @@ async function installation() {
   onTestFinished(() => worker.stop());
   const [waba] = await query<{ tenantId: string }>(
     database,
-    'select tenant_id as "tenantId" from wabas where waba_id = ?',
-    [ACCOUNT.wabaId],
+    'select tenant_id as "tenantId" from wabas where waba_id = :wabaId',
+    { wabaId: ACCOUNT.wabaId },
   );
   await insertBodies(database, [
     bodyOf(ACCOUNT, [
@@ -86,8 +86,8 @@ async function installation() {
   await execute(
     database,
     `update delivery_queue q set next_attempt_at = now() from events e
-      where e.day = q.event_day and e.id = q.event_uuid and e.event_id = ?`,
-    [ENDED],
+      where e.day = q.event_day and e.id = q.event_uuid and e.event_id = :ended`,
+    { ended: ENDED },
   );
   return { client, settings, config, id, tenantId: waba?.tenantId ?? '', testEventId };
 }

@@ -74,9 +74,9 @@ async function withoutRecording(
   work: () => Promise<void>,
 ): Promise<void> {
   await database.transaction(async (trx) => {
-    const rows = 'select 1 from webhook_endpoints where waba_id = ? for update';
+    const rows = 'select 1 from webhook_endpoints where waba_id = :wabaId for update';
     await query(trx, 'set local idle_in_transaction_session_timeout = 0');
-    expect(await query(trx, rows, [wabaId])).not.toEqual([]);
+    expect(await query(trx, rows, { wabaId })).not.toEqual([]);
     await work();
   });
 }
@@ -106,8 +106,8 @@ test.each([6, 600])(
     expect(server.countEnded(), 'attempts that hang have ended').toBe(0);
 
     const countTimedOut = async () => {
-      const text = 'select 1 from attempts where waba_id = ? and error_class is not null';
-      return (await query(database, text, [crowd.wabaId])).length;
+      const text = 'select 1 from attempts where waba_id = :wabaId and error_class is not null';
+      return (await query(database, text, { wabaId: crowd.wabaId })).length;
     };
     await withoutRecording(database, crowd.wabaId, async () => {
       await eventually('they time out', () => server.countEnded() >= endpoints);

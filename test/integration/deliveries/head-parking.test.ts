@@ -50,9 +50,9 @@ test('a worker passes over what waits at endpoints that stay switched off, and d
   await enableEndpoint({ database, actor: SYSTEM }, WABA, { id: first, waiting: 'send', by: 'a test' });
   await eventually('its deliveries', () => receiver.received.length, { is: 5 });
   await eventually('nothing is parked there', async () => {
-    const left = await query(database, 'select 1 from webhook_endpoints where has_parked and id = ?', [
+    const left = await query(database, 'select 1 from webhook_endpoints where has_parked and id = :first', {
       first,
-    ]);
+    });
     return left.length === 0;
   });
   expect(new Set(receiver.received.map(({ path }) => path))).toEqual(new Set(['/0']));

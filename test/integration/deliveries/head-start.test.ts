@@ -173,9 +173,9 @@ test('an endpoint decides for itself: always inside the run, or failures only, w
   const { id } = await addEndpoint(store.database, tenant.wabaId, `${other.url}/hook`);
   await query(
     store.database,
-    `update webhook_endpoints set delivery_workflows = case when id = ? then 'failures' else 'always' end
-      where waba_id = ?`,
-    [id, tenant.wabaId],
+    `update webhook_endpoints set delivery_workflows = case when id = :id then 'failures' else 'always' end
+      where waba_id = :wabaId`,
+    { id, wabaId: tenant.wabaId },
   );
   const { started } = await work('auto');
   const pending = noteTasksOfPosts();
@@ -201,16 +201,16 @@ test('a retry of a delivery that has no run waits for one where its endpoint ask
   const failing = () =>
     query(
       store.database,
-      `select 1 from delivery_queue where endpoint_id = ? and state = 'retrying' and run is null`,
-      [tenant.endpoint.id],
+      `select 1 from delivery_queue where endpoint_id = :id and state = 'retrying' and run is null`,
+      { id: tenant.endpoint.id },
     );
   const eventId = await send();
   await eventually('it failed and has no run', async () => (await failing()).length, { is: 1 });
   await query(
     store.database,
     `update webhook_endpoints set delivery_workflows = 'always', version = version + 1, updated_at = now()
-      where id = ?`,
-    [tenant.endpoint.id],
+      where id = :id`,
+    { id: tenant.endpoint.id },
   );
   expect(await resultOf(eventId)).toBe('Delivered with 200 at attempt 2.');
 });

@@ -82,9 +82,11 @@ function recorderOf(database: Database, runLimits: RunLimits = NO_RUNS) {
 
 /** Holds the row of a delivery as a transaction of intake or of a replay does, until `release`. */
 const holdRow = (database: Database, deliveryId: string) =>
-  holdRows(database, 'select 1 from delivery_queue where delivery_id = cast(? as uuid) for update', [
-    deliveryId,
-  ]);
+  holdRows(
+    database,
+    'select 1 from delivery_queue where delivery_id = cast(:deliveryId as uuid) for update',
+    { deliveryId },
+  );
 
 test.each([
   ['successes', [200, 200, 200]],
@@ -167,9 +169,9 @@ test('a failure whose endpoint another transaction holds delays no success that 
   const [failure, ...successes] = await attemptsWith(database, [503, 200, 200]);
   if (failure === undefined) throw new Error('nothing was claimed');
   const { recorder, recorded, held } = recorderOf(database);
-  const { release } = await holdRows(database, 'select 1 from webhook_endpoints where id = ? for update', [
-    failure.endpoint.id,
-  ]);
+  const { release } = await holdRows(database, 'select 1 from webhook_endpoints where id = :id for update', {
+    id: failure.endpoint.id,
+  });
   onTestFinished(release);
   recorder.add(failure);
   await eventually('the failure waits', () => held.has(failure.deliveryId));
@@ -190,8 +192,8 @@ test('the release of an event that waits behind an attempt delays no other lane'
     database,
     `insert into delivery_queue (endpoint_id, lane, state, released, delivery_day, delivery_id, event_day, event_uuid)
      select endpoint_id, lane, 'queued', false, delivery_day, gen_random_uuid(), event_day, gen_random_uuid()
-       from delivery_queue where delivery_id = ? returning event_uuid as uuid`,
-    [first.deliveryId],
+       from delivery_queue where delivery_id = :deliveryId returning event_uuid as uuid`,
+    { deliveryId: first.deliveryId },
   );
   const { recorder, recorded } = recorderOf(database);
   await database.transaction(async (trx) => {
@@ -217,9 +219,9 @@ test('a release whose event becomes a head while it waits does not lock out othe
        insert into delivery_queue (endpoint_id, lane, state, released, delivery_day, delivery_id, event_day, event_uuid)
        select endpoint_id, lane, 'queued', false, delivery_day, gen_random_uuid(), event_day,
               cast('00000000-0000-4000-8000-00000000000e' as uuid)
-         from delivery_queue where delivery_id = any (cast(? as uuid[])) returning event_uuid)
+         from delivery_queue where delivery_id = any (cast(:heads as uuid[])) returning event_uuid)
      select distinct event_uuid as uuid from behind`,
-    [heads],
+    { heads },
   );
   // In the order in which all lock them.
   const lanes = await query<{ id: string }>(
@@ -233,9 +235,9 @@ test('a release whose event becomes a head while it waits does not lock out othe
   const last = await holdRow(database, lanes[1]?.id ?? '');
   const work: Promise<unknown>[] = [];
   await database.transaction(async (trx) => {
-    await query(trx, 'select 1 from delivery_queue where delivery_id = cast(? as uuid) for update', [
-      lanes[0]?.id ?? '',
-    ]);
+    await query(trx, 'select 1 from delivery_queue where delivery_id = cast(:id as uuid) for update', {
+      id: lanes[0]?.id ?? '',
+    });
     work.push(database.transaction((other) => releaseEvent(other, behind?.uuid ?? '')));
     await waiting(1);
     await deliverHeads(trx, [lanes[0]?.id ?? '']);

@@ -53,15 +53,15 @@ async function stormy() {
 }
 
 test.each([
-  ['endpoints', 'select 1 from webhook_endpoints where id = any (cast(? as bigint[])) for update'],
-  ['deliveries', 'select 1 from delivery_queue where endpoint_id = any (cast(? as bigint[])) for update'],
+  ['endpoints', 'select 1 from webhook_endpoints where id = any (cast(:ids as bigint[])) for update'],
+  ['deliveries', 'select 1 from delivery_queue where endpoint_id = any (cast(:ids as bigint[])) for update'],
 ])(
   'failures of 600 $0 whose rows somebody holds delay neither deliveries of others nor their failures',
   async (_, text) => {
     const { database, receiver, ids, loop, letGo, add, attempts } = await stormy();
     loop.start();
     await eventually('all hang', () => receiver.received.length, { is: 2 * ENDPOINTS });
-    const { release } = await holdRows(database, text, [ids]);
+    const { release } = await holdRows(database, text, { ids });
     onTestFinished(release);
     letGo();
     await eventually('all are answered', () => receiver.received.every(({ status }) => status === 503));

@@ -71,10 +71,10 @@ describe('the delivery loop', () => {
     const urls = [`${receiver.url}/unreadable`, `${receiver.url}/good`];
     const [unreadable = '', good = ''] = await addEndpoints(database, WABA, { urls, ratePerSecond: null });
     const lostKey = makeSecretBox([{ id: 'lost', key: Buffer.alloc(32, 8) }]);
-    await execute(database, 'update webhook_endpoints set secret_sealed = ? where id = ?', [
-      lostKey.seal('secret', endpointSecretPlace(unreadable)),
+    await execute(database, 'update webhook_endpoints set secret_sealed = :sealed where id = :unreadable', {
+      sealed: lostKey.seal('secret', endpointSecretPlace(unreadable)),
       unreadable,
-    ]);
+    });
     const many = Array.from({ length: 300 }, () => unreadable);
     await queueEach(database, WABA, [...many, good], (n) => `lane ${n}`);
     loop.start();

@@ -41,8 +41,8 @@ test.each([
     await addEndpoint(database, OTHER.wabaId, 'https://other.example');
     await execute(
       database,
-      `update webhook_endpoints set mode = ?, wanted_order_scope = 'endpoint' where id = ?`,
-      [mode, id],
+      `update webhook_endpoints set mode = :mode, wanted_order_scope = 'endpoint' where id = :id`,
+      { mode, id },
     );
     if (waiting > 0) await publish(database, CHANGING, waiting);
     let blocked = Promise.resolve();
@@ -59,8 +59,8 @@ test.each([
     await blocked;
     const lanes = await query<{ lane: string; n: number }>(
       database,
-      'select lane, count(*)::integer as n from delivery_queue where endpoint_id = ? group by lane',
-      [id],
+      'select lane, count(*)::integer as n from delivery_queue where endpoint_id = :id group by lane',
+      { id },
     );
     expect(lanes).toEqual([{ lane: 'endpoint', n: waiting + 1 }]);
   },

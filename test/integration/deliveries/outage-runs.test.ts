@@ -60,8 +60,8 @@ async function outage() {
     const [row] = await query<{ mode: string; failures: number; pending: number }>(
       database,
       `select mode, probe_failures as failures, (select count(*)::integer from delivery_queue) as pending
-         from webhook_endpoints where id = ?`,
-      [id],
+         from webhook_endpoints where id = :id`,
+      { id },
     );
     return row;
   };
@@ -77,8 +77,8 @@ function watchCompleted({ database, runsWith }: Awaited<ReturnType<typeof outage
     const completed = (await runsWith('Completed')).filter((id) => id.startsWith('delivery/'));
     const delivered = await query<{ id: string }>(
       database,
-      `select workflow_id as id from deliveries where workflow_id = any (?) and state = 'delivered'`,
-      [completed],
+      `select workflow_id as id from deliveries where workflow_id = any (:completed) and state = 'delivered'`,
+      { completed },
     );
     const ids = new Set(delivered.map(({ id }) => id));
     for (const id of completed) if (!ids.has(id)) wrong.add(id);

@@ -138,8 +138,8 @@ test('a claim that is released without an attempt has not failed, and one that i
   const claimIt = () =>
     execute(
       database,
-      `update delivery_queue set state = 'claimed', token = ?, lease_until = now() + interval '1 minute'`,
-      [claim.token],
+      `update delivery_queue set state = 'claimed', token = :token, lease_until = now() + interval '1 minute'`,
+      { token: claim.token },
     );
   const failedAt = async () =>
     (await query<{ at: Date | null }>(database, 'select first_failed_at as at from delivery_queue'))[0]?.at;

@@ -148,11 +148,11 @@ describe('the queue', () => {
   test('of an endpoint that is not open nothing is claimed, and everything once it is', async () => {
     const { database, endpoints } = await withEndpoints(2);
     const [off = '', on = ''] = endpoints;
-    await database.raw(`update webhook_endpoints set mode = 'paused' where id = ?`, [off]);
+    await database.raw(`update webhook_endpoints set mode = 'paused' where id = :off`, { off });
     const rows = [newRow(off, 'a'), newRow(off, 'b'), newRow(on, 'a')];
     await database.transaction((trx) => enqueueDeliveries(trx, rows));
     expect((await claimAll(database)).deliveries.map((row) => row.endpointId)).toEqual([on]);
-    await database.raw(`update webhook_endpoints set mode = 'open' where id = ?`, [off]);
+    await database.raw(`update webhook_endpoints set mode = 'open' where id = :off`, { off });
     expect((await claimAll(database)).deliveries).toHaveLength(2);
   });
 
@@ -179,9 +179,9 @@ describe('the queue', () => {
       const taken = await claimDue(database, claim);
       due.took(shares, taken, limit);
       served.push(...new Set(taken.map((row) => row.endpointId)));
-      await database.raw('delete from delivery_queue where delivery_id = any (?)', [
-        taken.map((row) => row.deliveryId),
-      ]);
+      await database.raw('delete from delivery_queue where delivery_id = any (:deliveryIds)', {
+        deliveryIds: taken.map((row) => row.deliveryId),
+      });
     }
     const [a, b, c] = endpoints;
     expect(served).toEqual([a, b, c, a]);

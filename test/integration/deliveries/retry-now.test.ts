@@ -33,8 +33,8 @@ async function account() {
   const publish = async (...eventIds: string[]): Promise<string[]> => {
     const [row] = await query<{ id: string }>(
       database,
-      'select tenant_id as id from wabas where waba_id = ?',
-      [WABA],
+      'select tenant_id as id from wabas where waba_id = :waba',
+      { waba: WABA },
     );
     const events = eventIds.map((eventId) => ({
       wabaId: WABA,
@@ -52,8 +52,8 @@ async function account() {
       database,
       `select 'dlv_' || replace(cast(d.id as text), '-', '') as id from deliveries d
          join events e on e.day = d.event_day and e.id = d.event_uuid
-        where e.event_id = any (cast(? as text[])) order by e.sequence`,
-      [eventIds],
+        where e.event_id = any (cast(:eventIds as text[])) order by e.sequence`,
+      { eventIds },
     );
     return rows.map(({ id }) => id);
   };
@@ -203,8 +203,8 @@ describe('retry now', () => {
     });
     const [probe] = await query<{ isLater: boolean }>(
       database,
-      'select next_probe_at > now() as "isLater" from webhook_endpoints where id = ?',
-      [endpointId],
+      'select next_probe_at > now() as "isLater" from webhook_endpoints where id = :endpointId',
+      { endpointId },
     );
     expect(probe).toEqual({ isLater: true });
   });
@@ -230,7 +230,10 @@ describe('what cannot be retried', () => {
       `state = 'retrying', released = true, replay = false, attempts = 1, next_attempt_at = now() + interval '1 day'`,
     );
     for (const mode of ['pause', 'disable']) {
-      await execute(database, 'update webhook_endpoints set mode = ? where id = ?', [`${mode}d`, endpointId]);
+      await execute(database, 'update webhook_endpoints set mode = :mode where id = :endpointId', {
+        mode: `${mode}d`,
+        endpointId,
+      });
       expect([await retry(), await retryAll()]).toEqual([
         [409, 'endpoint_not_enabled'],
         [409, 'endpoint_not_enabled'],
@@ -238,7 +241,7 @@ describe('what cannot be retried', () => {
     }
     await execute(database, `delete from delivery_queue`);
     for (const state of ['delivered', 'failed', 'dropped']) {
-      await execute(database, 'update deliveries set state = ?, finished_at = now()', [state]);
+      await execute(database, 'update deliveries set state = :state, finished_at = now()', { state });
       expect(await retry()).toEqual([409, 'delivery_settled']);
     }
     expect(await listAudit({ database }, { wabaId: WABA }, { action: 'delivery.retried' })).toEqual([]);

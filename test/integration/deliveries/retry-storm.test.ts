@@ -78,8 +78,8 @@ async function hasOwnRun(database: Database): Promise<boolean> {
   const shown = await query(
     database,
     `select 1 from deliveries d join events ev on ev.day = d.event_day and ev.id = d.event_uuid
-      where d.waba_id = ? and d.attempts >= 2 and d.workflow_id like 'delivery/%' and ev.event_id <> 'wamid.FAILS0' limit 1`,
-    [CALM.wabaId],
+      where d.waba_id = :wabaId and d.attempts >= 2 and d.workflow_id like 'delivery/%' and ev.event_id <> 'wamid.FAILS0' limit 1`,
+    { wabaId: CALM.wabaId },
   );
   return shown.length > 0;
 }
@@ -131,8 +131,8 @@ test('a tenant of whose 100 attempts a second 60 fail delays no retries of anoth
   const [open] = await query<{ n: number }>(
     database,
     `select count(*)::integer as n from delivery_queue q join webhook_endpoints w on w.id = q.endpoint_id
-      where q.run = 'room' and w.waba_id = ?`,
-    [STORM.wabaId],
+      where q.run = 'room' and w.waba_id = :wabaId`,
+    { wabaId: STORM.wabaId },
   );
   expect(open?.n).toBeGreaterThan(0);
   // Half of them; attempts under way, and those that are judged side by side, count late.

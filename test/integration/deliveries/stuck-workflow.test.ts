@@ -63,14 +63,14 @@ test('a retry whose run has no worker any more is made without it', async () => 
     query<{ id: string }>(
       store.database,
       `select d.workflow_id as id from delivery_queue q join deliveries d on d.id = q.delivery_id
-        where q.endpoint_id = ? and q.state = 'retrying' and q.attempts = 1`,
-      [endpoint.id],
+        where q.endpoint_id = :id and q.state = 'retrying' and q.attempts = 1`,
+      { id: endpoint.id },
     );
   await eventually('the retry waits', async () => (await waits()).length, { is: 1 });
   await first.stop();
   receiver.behave(answer(200));
-  const due = `update delivery_queue set next_attempt_at = now() - interval '1 hour' where endpoint_id = ?`;
-  await query(store.database, due, [endpoint.id]);
+  const due = `update delivery_queue set next_attempt_at = now() - interval '1 hour' where endpoint_id = :id`;
+  await query(store.database, due, { id: endpoint.id });
   const second = await work(newName());
   await eventually('delivered', () => receiver.received.length, { is: 2 });
   expect(receiver.received[1]?.headers['x-service-attempt']).toBe('2');
@@ -79,16 +79,14 @@ test('a retry whose run has no worker any more is made without it', async () => 
 
 test('the run of a delivery that ended without it ends as that did, and is terminated where it cannot go on', async () => {
   const { wabaId } = await freshTenant(store.database);
+  const ids = [uuidV7(Date.now()), uuidV7(Date.now())];
   const rows = await query<{ id: string; endpointId: string; day: string; state: string }>(
     store.database,
     `insert into deliveries (day, id, waba_id, endpoint_id, event_day, event_uuid, state)
      select day, id, '${wabaId}', 7, day, id, state
-       from (values (cast(? as date), cast(? as uuid), 'delivered'), (cast(? as date), cast(? as uuid), 'dropped')) as d (day, id, state)
+       from unnest(cast(:days as date[]), cast(:ids as uuid[]), array['delivered', 'dropped']) as d (day, id, state)
      returning id, endpoint_id as "endpointId", day, state`,
-    [0, 1].flatMap(() => {
-      const id = uuidV7(Date.now());
-      return [dayOfUuidV7(id), id];
-    }),
+    { days: ids.map(dayOfUuidV7), ids },
   );
   const taskQueue = newName();
   const handles = await Promise.all(

@@ -120,9 +120,9 @@ async function deliverTo(fixtures: readonly string[]) {
 /** Nothing of a tenant is on its way, in either direction. */
 const isDelivered = (wabaId: string) =>
   eventually('everything is delivered', async () => {
-    const sending = `select 1 from outbound_messages where waba_id = ? and state in ('queued', 'sending')`;
+    const sending = `select 1 from outbound_messages where waba_id = :wabaId and state in ('queued', 'sending')`;
     const open = await openDeliveries(base.database, { wabaId });
-    return open === 0 && (await query(base.database, sending, [wabaId])).length === 0;
+    return open === 0 && (await query(base.database, sending, { wabaId })).length === 0;
   });
 
 test('neither Temporal nor the log holds a customer’s number or wamid after messages, media, payments and sends', async () => {
@@ -178,8 +178,8 @@ test('an operator finds the workflows of an eventId by its hash, which the comma
   const [row] = await query<{ eventId: string; workflowId: string }>(
     database,
     `select e.event_id as "eventId", d.workflow_id as "workflowId" from deliveries d
-       join events e on e.id = d.event_uuid where e.waba_id = ?`,
-    [tenant.wabaId],
+       join events e on e.id = d.event_uuid where e.waba_id = :wabaId`,
+    { wabaId: tenant.wabaId },
   );
   const { eventId = '', workflowId } = row ?? {};
   const { stdout } = await runAdmin(settings, ['events', 'search-attribute', eventId, '--json']);
@@ -199,8 +199,11 @@ test('after the erasure of a customer neither Temporal nor the log of the worker
   const erase = ['erase', 'customer', '--waba', tenant.wabaId, '--phone', erased, '--yes'];
   expect(await runAdmin(settings, erase)).toMatchObject({ exitCode: 0 });
   const isErased = async () =>
-    (await query(database, `select 1 from erasures where waba_id = ? and state = 'done'`, [tenant.wabaId]))
-      .length === 1;
+    (
+      await query(database, `select 1 from erasures where waba_id = :wabaId and state = 'done'`, {
+        wabaId: tenant.wabaId,
+      })
+    ).length === 1;
   await eventually('the customer is erased', isErased);
   const after = await everythingOf(environment.client, settings.HELIOGRAPH_TEMPORAL_TASK_QUEUE_PREFIX ?? '');
   expect([...after.keys()].filter((id) => id.startsWith('eraseCustomer/'))).toHaveLength(1);

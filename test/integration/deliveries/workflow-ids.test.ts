@@ -26,8 +26,8 @@ const logged = (database: Database, eventId: string) =>
     database,
     `select d.id, d.state, d.attempts, d.workflow_id as "workflowId"
        from deliveries d join events e on e.day = d.event_day and e.id = d.event_uuid
-      where e.event_id = ? order by d.id`,
-    [eventId],
+      where e.event_id = :eventId order by d.id`,
+    { eventId },
   );
 
 async function untilDelivered(database: Database, eventId: string): Promise<Logged> {

@@ -55,7 +55,9 @@ async function raise(alert: 'failing' | 'disabled' | 'recovered' = 'failing'): P
 const lastAlert = async () => (await endpointAlertsOf(tools(), tenant.wabaId))[0];
 const isState = (state: string) => eventually(state, async () => (await lastAlert())?.state === state);
 const tasksOf = (uuid: string) =>
-  query(stack.database, 'select 1 from workflow_tasks where workflow_id = ?', [alertWorkflowId(uuid)]);
+  query(stack.database, 'select 1 from workflow_tasks where workflow_id = :uuid', {
+    uuid: alertWorkflowId(uuid),
+  });
 const resultOf = (uuid: string) => stack.client.workflow.getHandle(alertWorkflowId(uuid)).result();
 
 describe('an alert about an endpoint', () => {
@@ -64,8 +66,8 @@ describe('an alert about an endpoint', () => {
     await publish(stack.database, tenant.wabaId, { count: 12, keys: 4 });
     await execute(
       stack.database,
-      `update webhook_endpoints set mode = 'probing', mode_reason = 'it mostly fails' where id = ?`,
-      [endpointId],
+      `update webhook_endpoints set mode = 'probing', mode_reason = 'it mostly fails' where id = :endpointId`,
+      { endpointId },
     );
     const uuid = await raise();
     await isState('delivered');
@@ -213,13 +215,13 @@ describe('the operations URL', () => {
 
   test('a secret whose key is missing is no reason to stop trying', async () => {
     await setUrl();
-    const setSecret = 'update wabas set operations_secret_sealed = ? where waba_id = ?';
-    await execute(stack.database, setSecret, ['v1:lost:x', tenant.wabaId]);
+    const setSecret = 'update wabas set operations_secret_sealed = :sealed where waba_id = :wabaId';
+    await execute(stack.database, setSecret, { sealed: 'v1:lost:x', wabaId: tenant.wabaId });
     await raise();
     await eventually('tried', async () => ((await lastAlert())?.attempts ?? 0) > 0);
     expect((await lastAlert())?.lastError).toContain('HELIOGRAPH_ENCRYPTION_KEYS');
     const sealed = testSecretBox.seal(newWebhookSecret(), operationsSecretPlace(tenant.wabaId));
-    await execute(stack.database, setSecret, [sealed, tenant.wabaId]);
+    await execute(stack.database, setSecret, { sealed, wabaId: tenant.wabaId });
     await isState('delivered');
   });
 
@@ -229,8 +231,8 @@ describe('the operations URL', () => {
     expect(await setUrl('/other')).toMatchObject({ url: `${receiver.url}/other`, secret: null });
     const [row] = await query<{ text: string }>(
       stack.database,
-      'select wabas::text as text from wabas where waba_id = ?',
-      [tenant.wabaId],
+      'select wabas::text as text from wabas where waba_id = :wabaId',
+      { wabaId: tenant.wabaId },
     );
     expect(row?.text).not.toContain(first.secret);
     const { secret } = await rotateOperationsSecret(tools(), tenant.wabaId);

@@ -38,7 +38,7 @@ test.each([
     if (writesBefore) await execute(trx, 'select pg_current_xact_id()');
     deleting = deleteEndpoint({ database, actor: SYSTEM }, WABA, id);
     await eventually('the endpoint is gone', async () => {
-      return (await query(database, 'select 1 from webhook_endpoints where id = ?', [id])).length === 0;
+      return (await query(database, 'select 1 from webhook_endpoints where id = :id', { id })).length === 0;
     });
     // Time for a deletion that does not wait.
     await Promise.race([deleting, sleep(500)]);

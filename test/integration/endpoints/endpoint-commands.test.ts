@@ -229,8 +229,8 @@ describe('admin endpoint', () => {
     await execute(
       database,
       `update delivery_queue set state = 'claimed', lease_until = now() + interval '1 min'
-                              where delivery_id = ?`,
-      [row.deliveryId],
+                              where delivery_id = :deliveryId`,
+      { deliveryId: row.deliveryId },
     );
     expect(await json('endpoint', 'delete', id, '--yes')).toEqual({ id, dropped: 2 });
     expect(await admin(['endpoint', 'show', id])).toMatchObject({ exitCode: 1 });

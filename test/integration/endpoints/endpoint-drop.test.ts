@@ -27,11 +27,11 @@ async function claim(database: Database, endpointId: string, limit: number, leas
   const token = randomUUID();
   const rows = await query<{ id: string }>(
     database,
-    `update delivery_queue set state = 'claimed', token = ?, lease_until = clock_timestamp() + ? * interval '1 ms'
-      where ctid = any (array(select ctid from delivery_queue where endpoint_id = ? and state = 'due'
-                               order by random() limit ? for update skip locked)) and state = 'due'
+    `update delivery_queue set state = 'claimed', token = :token, lease_until = clock_timestamp() + :leaseMs * interval '1 ms'
+      where ctid = any (array(select ctid from delivery_queue where endpoint_id = :endpointId and state = 'due'
+                               order by random() limit :limit for update skip locked)) and state = 'due'
      returning delivery_id as id`,
-    [token, leaseMs, endpointId, limit],
+    { token, leaseMs, endpointId, limit },
   );
   return rows.map(({ id }) => ({ deliveryId: id, token }));
 }
@@ -90,8 +90,8 @@ describe('dropping what waits', () => {
         await execute(
           database,
           `update delivery_queue set state = 'retrying', next_attempt_at = now()
-            where endpoint_id = ? and state = 'due' and random() < 0.5`,
-          [endpoint],
+            where endpoint_id = :endpoint and state = 'due' and random() < 0.5`,
+          { endpoint },
         );
 
         const pause = (ms: number) => new Promise((resolve) => setTimeout(resolve, dice() * ms));

@@ -68,8 +68,8 @@ const attempt = (ok: boolean) => ({ deliveryId: randomUUID(), isRepetition: fals
 async function modeOf(database: Database, id: string) {
   const [row] = await query<{ mode: string; mode_reason: string | null }>(
     database,
-    'select mode, mode_reason from webhook_endpoints where id = ?',
-    [id],
+    'select mode, mode_reason from webhook_endpoints where id = :id',
+    { id },
   );
   return row;
 }
@@ -122,7 +122,7 @@ describe('the endpoint keeper', () => {
       ).map((endpoint) => endpoint.id);
     const { health } = keep(database, 'first');
     await database.transaction(async (trx) => {
-      await query(trx, 'select 1 from webhook_endpoints where id = ? for update', [id]);
+      await query(trx, 'select 1 from webhook_endpoints where id = :id for update', { id });
       for (const failed of [id, other.id]) health.record(failed, attempt(false));
       await eventually('the other is noted', failing, { is: [other.id], withinMs: 9_000 });
     });

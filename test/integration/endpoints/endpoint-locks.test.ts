@@ -19,7 +19,7 @@ async function twoEndpoints() {
   await seedFixtureAccounts(database);
   const urls = ['https://low.example', 'https://high.example'];
   const [low = '', high = ''] = await addEndpoints(database, WABA, { urls, ratePerSecond: null });
-  await execute(database, 'update webhook_endpoints set updated_at = now() where id = ?', [low]);
+  await execute(database, 'update webhook_endpoints set updated_at = now() where id = :low', { low });
   return { database, low, high };
 }
 
@@ -28,7 +28,7 @@ async function hold(database: Database, id: string): Promise<{ release: () => Pr
   const ends = Promise.withResolvers<void>();
   const held = Promise.withResolvers<void>();
   const holding = database.transaction(async (trx) => {
-    await query(trx, 'select 1 from webhook_endpoints where id = ? for no key update', [id]);
+    await query(trx, 'select 1 from webhook_endpoints where id = :id for no key update', { id });
     held.resolve();
     await ends.promise;
   });
@@ -67,7 +67,7 @@ describe('who changes several endpoints', () => {
     const writing = write(database, [high, low]);
     await waitsForLock(database);
     await expect(
-      query(database, 'select id from webhook_endpoints where id = ? for no key update nowait', [high]),
+      query(database, 'select id from webhook_endpoints where id = :high for no key update nowait', { high }),
     ).resolves.toHaveLength(1);
     await release();
     await writing;
@@ -86,8 +86,8 @@ describe('who changes several endpoints', () => {
     const { database, low, high } = await twoEndpoints();
     await execute(
       database,
-      `update webhook_endpoints set mode = 'probing', next_probe_at = now() where id = any (?)`,
-      [[low, high]],
+      `update webhook_endpoints set mode = 'probing', next_probe_at = now() where id = any (:lows)`,
+      { lows: [low, high] },
     );
     await queueEach(database, WABA, [low, high], (n) => `lane ${n}`);
     await hold(database, low);

@@ -49,8 +49,8 @@ const status = () => endpointStatus(tools, waba, id);
 async function secretsOf(): Promise<(string | null)[]> {
   const [row] = await query<{ now: string; before: string | null }>(
     database,
-    'select secret_sealed as now, previous_secret_sealed as before from webhook_endpoints where id = ?',
-    [id],
+    'select secret_sealed as now, previous_secret_sealed as before from webhook_endpoints where id = :id',
+    { id },
   );
   const place = endpointSecretPlace(id);
   return [row?.now ?? null, row?.before ?? null].map((sealed) =>
@@ -59,14 +59,14 @@ async function secretsOf(): Promise<(string | null)[]> {
 }
 
 async function headersOf(): Promise<Record<string, string>> {
-  const stored = 'select custom_headers_sealed as sealed from webhook_endpoints where id = ?';
-  const row = await queryOne<{ sealed: string }>(database, stored, [id]);
+  const stored = 'select custom_headers_sealed as sealed from webhook_endpoints where id = :id';
+  const row = await queryOne<{ sealed: string }>(database, stored, { id });
   return JSON.parse(testSecretBox.open(row?.sealed ?? '', endpointHeadersPlace(id)));
 }
 
 async function lastAudited(): Promise<object | undefined> {
-  const last = 'select detail from audit_log where waba_id = ? order by id desc limit 1';
-  return (await queryOne<{ detail: object }>(database, last, [waba]))?.detail;
+  const last = 'select detail from audit_log where waba_id = :waba order by id desc limit 1';
+  return (await queryOne<{ detail: object }>(database, last, { waba }))?.detail;
 }
 
 describe('endpoints of accounts', () => {
@@ -121,7 +121,7 @@ describe('endpoints of accounts', () => {
   test('a change of mode says since when, and forgets what the breaker noted', async () => {
     const trouble = `mode = 'probing', mode_reason = 'fails', mode_changed_at = now() - interval '2 hours',
       failing_since = now() - interval '2 hours', next_probe_at = now(), probe_failures = 9`;
-    await execute(database, `update webhook_endpoints set ${trouble} where id = ?`, [id]);
+    await execute(database, `update webhook_endpoints set ${trouble} where id = :id`, { id });
     const failing = await status();
     expect(failing).toMatchObject({ mode: 'probing', probeFailures: 9, nextProbeAt: expect.any(Date) });
     await holdEndpoint(tools, waba, { id, mode: 'paused', reason: ' \t' });
@@ -217,8 +217,8 @@ describe('endpoints of accounts', () => {
     await execute(
       database,
       `update webhook_endpoints set custom_headers_sealed = replace(custom_headers_sealed, 'v1:test', 'v1:lost')
-        where id = ?`,
-      [id],
+        where id = :id`,
+      { id },
     );
     expect(await status()).toMatchObject({ customHeaderNames: null });
     await update({ customHeaders: null });
@@ -238,12 +238,12 @@ describe('endpoints of accounts', () => {
       await queueRows({ transaction: async (run: (inner: unknown) => unknown) => run(trx) } as never, [row]);
     });
     const deletion = deleteEndpoint(tools, waba, id);
-    while ((await query(database, 'select 1 from webhook_endpoints where id = ?', [id])).length > 0)
+    while ((await query(database, 'select 1 from webhook_endpoints where id = :id', { id })).length > 0)
       await new Promise(setImmediate);
     commit();
     await publisher;
     expect(await deletion).toEqual({ id, dropped: 1 });
-    expect(await query(database, 'select 1 from delivery_queue where endpoint_id = ?', [id])).toEqual([]);
+    expect(await query(database, 'select 1 from delivery_queue where endpoint_id = :id', { id })).toEqual([]);
   });
 
   test('counting stops at 100,000 and still tells the oldest', async () => {
@@ -251,10 +251,10 @@ describe('endpoints of accounts', () => {
       database,
       `insert into delivery_queue (endpoint_id, lane, state, released, delivery_day, delivery_id, event_day, event_uuid,
                                    created_at)
-       select ?, n / 2, case n % 2 when 0 then 'due' else 'queued' end, true, current_date, gen_random_uuid(),
+       select :id, n / 2, case n % 2 when 0 then 'due' else 'queued' end, true, current_date, gen_random_uuid(),
               current_date, gen_random_uuid(), now() - case n when 0 then interval '1 hour' else interval '0' end
          from generate_series(0, 150000) as n`,
-      [id],
+      { id },
     );
     const { waiting } = await status();
     expect(waiting).toMatchObject({ count: 100_000, more: true, held: 0, retrying: 0, claimed: 0 });

@@ -45,8 +45,8 @@ export async function startReceiving(behaviour?: Behaviour) {
       database,
       `select ev.id as "eventUuid", ev.event_type as "eventType", ev.event_id as "eventId", ev.body
          from deliveries d join events ev on ev.day = d.event_day and ev.id = d.event_uuid
-        where d.endpoint_id = ? order by d.id`,
-      [id],
+        where d.endpoint_id = :id order by d.id`,
+      { id },
     );
     for (const delivery of queued) {
       const parts = { deliveryId: delivery.eventUuid, attempts, replay: attempts > 0, sequence: '1' };

@@ -32,7 +32,7 @@ describe('webhook endpoints', () => {
     const { id } = (await call('POST', ENDPOINTS, { url: secret })).json();
     await call('PUT', OPERATIONS, { url: 'https://93.184.216.35/services/geheim' });
     const { id: keyId, authorization } = await addKey(api.database, tenant.wabaId);
-    await execute(api.database, `update api_keys set scopes = '{read}' where id = ?`, [keyId]);
+    await execute(api.database, `update api_keys set scopes = '{read}' where id = :keyId`, { keyId });
     const read = (url: string) => api.app.inject({ url, headers: { authorization } });
     for (const path of [`${ENDPOINTS}/${id}`, ENDPOINTS, OPERATIONS]) {
       const [full, masked] = [await call('GET', path), await read(path)];

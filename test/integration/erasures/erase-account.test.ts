@@ -45,8 +45,8 @@ describe('erasing an account', () => {
     await execute(
       database,
       `insert into message_statuses (phone_number_id, upstream_id, status, participant, content)
-       values (?, 'wamid.elsewhere', 'read', '', '{"recipient_id":"${ASHA.waId}"}')`,
-      [NUMBER],
+       values (:number, 'wamid.elsewhere', 'read', '', '{"recipient_id":"${ASHA.waId}"}')`,
+      { number: NUMBER },
     );
     const { erasureId } = await eraseWaba(tools, WABA);
     await world.erase(erasureId);
@@ -75,14 +75,16 @@ describe('erasing an account', () => {
     await fill(world);
     const [tenant] = await query<{ id: string }>(
       database,
-      'select tenant_id as id from wabas where waba_id = ?',
-      [WABA],
+      'select tenant_id as id from wabas where waba_id = :waba',
+      { waba: WABA },
     );
     const kim = { email: 'kim.only@store.example', name: 'Kim', isOperator: false, passwordHash: null };
     const userId = await insertUser(database, kim);
-    await execute(database, `insert into memberships (user_id, tenant_id, role) values (?, ?, 'admin')`, [
-      ...[userId, tenant?.id ?? ''],
-    ]);
+    await execute(
+      database,
+      `insert into memberships (user_id, tenant_id, role) values (:userId, :id, 'admin')`,
+      { userId, id: tenant?.id ?? '' },
+    );
     const { erasureId } = await eraseTenant(tools, tenant?.id ?? '');
     await world.erase(erasureId);
     expect(await tablesHolding(database, [...tracesOf(ASHA), ...tracesOf(BO), kim.email])).toEqual([]);
@@ -99,8 +101,8 @@ describe('erasing an account', () => {
     const userId = await insertUser(database, kim);
     await execute(
       database,
-      `insert into replays (waba_id, selection, state, total, requested_by) values (?, '{}', 'done', 0, ?)`,
-      [WABA, kim.email],
+      `insert into replays (waba_id, selection, state, total, requested_by) values (:waba, '{}', 'done', 0, :email)`,
+      { waba: WABA, email: kim.email },
     );
     const authority = { actor: tools.actor, tenantId: null, userId: null };
     const { erasureId } = await eraseUser(tools, authority, userId);

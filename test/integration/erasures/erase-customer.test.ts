@@ -144,8 +144,8 @@ describe('erasing a customer', () => {
     await fill(world);
     const [row] = await query<{ id: string }>(
       database,
-      'select c.id from conversations c join contacts k on k.id = c.contact_id where k.wa_id = ?',
-      [ASHA.waId],
+      'select c.id from conversations c join contacts k on k.id = c.contact_id where k.wa_id = :waId',
+      { waId: ASHA.waId },
     );
     const { erasureId } = await eraseConversation(tools, WABA, row?.id ?? '');
     await world.erase(erasureId);

@@ -16,7 +16,7 @@ const ASHA = person('Asha', '5511987650143');
 
 async function caller(api: TestApi, scopes: readonly string[], wabaId = WABA) {
   const { id, authorization } = await addKey(api.database, wabaId);
-  await execute(api.database, 'update api_keys set scopes = ? where id = ?', [scopes, id]);
+  await execute(api.database, 'update api_keys set scopes = :scopes where id = :id', { scopes, id });
   return async (method: 'GET' | 'POST', url: string, payload?: object) =>
     await api.app.inject({ method, url, headers: { authorization }, ...(payload && { payload }) });
 }
@@ -37,8 +37,8 @@ test('a key with the scope erases a customer; the report comes with it, its file
   const key = 'k'.repeat(32);
   await execute(
     database,
-    `update media set state = 'stored', object_key = ?, served_type = 'image/jpeg', size_bytes = 1, sha256 = '00'`,
-    [key],
+    `update media set state = 'stored', object_key = :key, served_type = 'image/jpeg', size_bytes = 1, sha256 = '00'`,
+    { key },
   );
   const shown = await api.app.inject({ method: 'HEAD', url: `/received_media/${key}` });
   expect([shown.statusCode, shown.headers['cache-control']]).toEqual([200, 'private, no-cache']);
@@ -122,9 +122,9 @@ test('an export holds the customer, the messages as upstream wrote them, and the
   await objectStore.put(key, [bytes] as never, { contentType: 'image/jpeg' });
   await execute(
     database,
-    `update media set state = 'stored', object_key = ?, file_name = '../Door photo.jpg', served_type = 'image/jpeg',
-            size_bytes = ?, sha256 = '00'`,
-    [key, bytes.length],
+    `update media set state = 'stored', object_key = :key, file_name = '../Door photo.jpg', served_type = 'image/jpeg',
+            size_bytes = :length, sha256 = '00'`,
+    { key, length: bytes.length },
   );
   const call = await caller(api, ['export']);
   const response = await call('POST', '/api/external/exports', { customer: ASHA.waId });

@@ -238,8 +238,8 @@ test('a conversation that turns out to be a double of another one goes with it',
   await takeIn(database, bodyOf([known]), bodyOf([unknown]));
   const [row] = await query<{ id: string }>(
     database,
-    'select c.id from conversations c join contacts k on k.id = c.contact_id where k.user_id = ?',
-    [userId],
+    'select c.id from conversations c join contacts k on k.id = c.contact_id where k.user_id = :userId',
+    { userId },
   );
   const { erasureId } = await eraseConversation(tools, WABA, row?.id ?? '');
   await takeIn(database, bodyOf([{ statuses: [statusOf(ASHA, 'other', 'sent')] }]));
@@ -257,8 +257,8 @@ test('a file that is given up while others are removed keeps its row until its b
     await query(
       database,
       `insert into media_uploads (id, waba_id, state, object_key, file_name, size_bytes, expires_at)
-       values (gen_random_uuid(), ?, ?, ?, 'x.jpg', 5, now() + interval '1 day')`,
-      [WABA, state, key],
+       values (gen_random_uuid(), :waba, :state, :key, 'x.jpg', 5, now() + interval '1 day')`,
+      { waba: WABA, state, key },
     );
   };
   await upload('given-up-before', 'deleted');

@@ -137,10 +137,10 @@ export async function storeFile(world: ErasureWorld, upstreamId: string, bytes: 
   await world.objectStore.put(key, [bytes] as never, { contentType: 'application/octet-stream' });
   await execute(
     world.database,
-    `update media set state = 'stored', object_key = ?, served_type = 'image/jpeg', size_bytes = ?, sha256 = ?,
+    `update media set state = 'stored', object_key = :key, served_type = 'image/jpeg', size_bytes = :length, sha256 = :repeat,
             finished_at = now()
-      where message_id = (select id from messages where upstream_id = ?)`,
-    [key, bytes.length, 'a'.repeat(64), upstreamId],
+      where message_id = (select id from messages where upstream_id = :upstreamId)`,
+    { key, length: bytes.length, repeat: 'a'.repeat(64), upstreamId },
   );
   return key;
 }

@@ -26,7 +26,7 @@ async function startWithFile(sizeBytes: number) {
   const { app, database } = await startTestApi(async () => ({ exportStore }));
   await addReceivedFile({ database, store }, { wabaId: WABA, number: NUMBER, sizeBytes });
   const { authorization } = await addKey(database);
-  await execute(database, `update api_keys set scopes = '{export}'`, []);
+  await execute(database, `update api_keys set scopes = '{export}'`, {});
   const address = await app.listen({ host: '127.0.0.1', port: 0 });
   const headers = { authorization, 'content-type': 'application/json' };
   const exported = async () => {

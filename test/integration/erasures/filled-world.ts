@@ -28,7 +28,9 @@ export function tracesOf(who: Person): string[] {
 }
 
 export async function customerIdOf(database: Database, who: Person): Promise<string> {
-  const [row] = await query<{ id: string }>(database, 'select id from contacts where wa_id = ?', [who.waId]);
+  const [row] = await query<{ id: string }>(database, 'select id from contacts where wa_id = :waId', {
+    waId: who.waId,
+  });
   return row?.id ?? '0';
 }
 
@@ -115,36 +117,49 @@ async function send({ database, objectStore }: ErasureWorld, who: Person): Promi
   await execute(
     database,
     `insert into media_uploads (id, waba_id, state, object_key, file_name, size_bytes, expires_at)
-     values (?, ?, 'ready', ?, ?, 5, now() + interval '1 day')`,
-    [uuid, WABA, key, `for ${who.name}.jpg`],
+     values (:uuid, :waba, 'ready', :key, :name, 5, now() + interval '1 day')`,
+    { uuid, waba: WABA, key, name: `for ${who.name}.jpg` },
   );
   const [row] = await query<{ id: string }>(
     database,
     `insert into messages (waba_id, phone_number_id, conversation_id, direction, upstream_id, type, content)
-     select ?, ?, c.id, 'outbound', ?, 'text', ? from conversations c join contacts k on k.id = c.contact_id
-      where k.wa_id = ? returning id`,
-    [WABA, NUMBER, who.wamid('out-1'), JSON.stringify({ to: who.waId, text: who.text }), who.waId],
+     select :waba, :number, c.id, 'outbound', :who, 'text', :json from conversations c join contacts k on k.id = c.contact_id
+      where k.wa_id = :waId returning id`,
+    {
+      waba: WABA,
+      number: NUMBER,
+      who: who.wamid('out-1'),
+      json: JSON.stringify({ to: who.waId, text: who.text }),
+      waId: who.waId,
+    },
   );
   const messageId = row?.id ?? '';
   await execute(
     database,
     `insert into outbound_messages (message_id, waba_id, phone_number_id, recipient, state, upstream_id, media_ids)
-     values (?, ?, ?, ?, 'accepted', ?, array[cast(? as uuid)])`,
-    [messageId, WABA, NUMBER, who.waId, who.wamid('out-1'), uuid],
+     values (:messageId, :waba, :number, :waId, 'accepted', :who, array[cast(:uuid as uuid)])`,
+    { messageId, waba: WABA, number: NUMBER, waId: who.waId, who: who.wamid('out-1'), uuid },
   );
   await execute(
     database,
     `insert into idempotency_keys (waba_id, operation, key, fingerprint, message_id, held_until, response_body)
-     values (?, 'send', ?, '\\x00', ?, now(), ?)`,
-    [WABA, `key-${who.waId}`, messageId, JSON.stringify({ id: who.wamid('out-1'), to: who.waId })],
+     values (:waba, 'send', :waId, '\\x00', :messageId, now(), :json)`,
+    {
+      waba: WABA,
+      waId: `key-${who.waId}`,
+      messageId,
+      json: JSON.stringify({ id: who.wamid('out-1'), to: who.waId }),
+    },
   );
-  await execute(database, 'insert into phone_aliases (waba_id, phone, wa_id) values (?, ?, ?)', [
-    ...[WABA, `${who.waId}9`, who.waId],
-  ]);
+  await execute(database, 'insert into phone_aliases (waba_id, phone, wa_id) values (:waba, :waId, :waId2)', {
+    waba: WABA,
+    waId: `${who.waId}9`,
+    waId2: who.waId,
+  });
   await execute(
     database,
-    'insert into send_pacing (phone_number_id, recipient, free_at) values (?, ?, now())',
-    [...[NUMBER, who.waId]],
+    'insert into send_pacing (phone_number_id, recipient, free_at) values (:number, :waId, now())',
+    { number: NUMBER, waId: who.waId },
   );
   return [key];
 }

@@ -65,9 +65,11 @@ test('who has had a number before goes without what belongs to the one who has i
   const world = await startErasureWorld();
   const { database, tools } = world;
   await passOn(world);
-  await execute(database, 'insert into phone_aliases (waba_id, phone, wa_id) values (?, ?, ?)', [
-    ...[WABA, `${OLD}9`, OLD],
-  ]);
+  await execute(database, 'insert into phone_aliases (waba_id, phone, wa_id) values (:waba, :old, :old2)', {
+    waba: WABA,
+    old: `${OLD}9`,
+    old2: OLD,
+  });
   const before = await rowsOf(world);
   expect(before.events).toHaveLength(5);
   const { erasureId } = await eraseCustomer(tools, WABA, { phone: NEW });

@@ -33,7 +33,7 @@ async function startHeliograph() {
   const { bucket } = config.objectStore;
   await storeClient(config).makeBucket(bucket);
   await storeClient(config).setBucketVersioning(bucket, { Status: 'Enabled' });
-  await execute(database, `update api_keys set scopes = '{read,send,erase,export}'`, []);
+  await execute(database, `update api_keys set scopes = '{read,send,erase,export}'`, {});
   const receiver = await startReceiver();
   onTestFinished(() => receiver.close());
   await addEndpoint(database, WABA, `${receiver.url}/hook`);

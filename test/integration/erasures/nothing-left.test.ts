@@ -105,8 +105,8 @@ test('an entry that an earlier version wrote with the id of an event loses it; t
     database,
     `insert into audit_log (tenant_id, waba_id, actor, action, target, detail)
      select tenant_id, waba_id, 'kim@store.example', 'delivery.dropped', 'delivery dlv_1',
-            jsonb_build_object('eventId', cast(? as text), 'endpointId', '7') from wabas where waba_id = ?`,
-    [ASHA.wamid(1), WABA],
+            jsonb_build_object('eventId', cast(:asha as text), 'endpointId', '7') from wabas where waba_id = :waba`,
+    { asha: ASHA.wamid(1), waba: WABA },
   );
   const { position, hash } = (await verifyAudit(database, null)).last;
   const { erasureId } = await eraseCustomer(tools, WABA, { phone: ASHA.waId });

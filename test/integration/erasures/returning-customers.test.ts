@@ -27,9 +27,13 @@ async function sendTo({ database }: ErasureWorld, messages: number): Promise<voi
   await execute(
     database,
     `insert into messages (waba_id, phone_number_id, conversation_id, direction, upstream_id, type, content)
-     select ?, ?, c.id, 'outbound', name, 'text', '{}'
-       from conversations c cross join unnest(?::text[]) as n (name)`,
-    [WABA, NUMBER, Array.from({ length: messages }, (_, n) => ASHA.wamid(`out-${n + 1}`))],
+     select :waba, :number, c.id, 'outbound', name, 'text', '{}'
+       from conversations c cross join unnest(:ns::text[]) as n (name)`,
+    {
+      waba: WABA,
+      number: NUMBER,
+      ns: Array.from({ length: messages }, (_, n) => ASHA.wamid(`out-${n + 1}`)),
+    },
   );
 }
 

@@ -47,8 +47,8 @@ async function withEndpoints(count: number, options: Partial<DatabaseOptions> = 
 }
 
 async function waiting(database: Database, wabaId: string): Promise<number> {
-  const where = `select 1 from inbox where state = 'new' and waba_id = ?`;
-  return (await query(database, where, [wabaId])).length;
+  const where = `select 1 from inbox where state = 'new' and waba_id = :wabaId`;
+  return (await query(database, where, { wabaId })).length;
 }
 
 /** The statuses that each message had, in the order of its events. */
@@ -83,8 +83,8 @@ describe('a backlog', () => {
     const [heads] = await query<{ heads: number; rows: number }>(
       database,
       `select count(*) filter (where state = 'due')::integer as heads, count(*)::integer as rows
-         from delivery_queue q join webhook_endpoints w on w.id = q.endpoint_id where w.waba_id = ?`,
-      [WABA],
+         from delivery_queue q join webhook_endpoints w on w.id = q.endpoint_id where w.waba_id = :waba`,
+      { waba: WABA },
     );
     expect(heads).toMatchObject({ heads: 8 * 300 * 3 + 3, rows: 3 * (8 * 300 * 3) + 3 });
   });

@@ -93,8 +93,8 @@ export async function startNumberStack(): Promise<NumberStack> {
 export async function setToken(database: Database, wabaId: string, token: string | null): Promise<void> {
   const [waba] = await query<{ tenantId: string }>(
     database,
-    'update wabas set access_token_sealed = null where waba_id = ? returning tenant_id as "tenantId"',
-    [wabaId],
+    'update wabas set access_token_sealed = null where waba_id = :wabaId returning tenant_id as "tenantId"',
+    { wabaId },
   );
   if (token === null) return;
   const accessTokenSealed = testSecretBox.seal(token, accessTokenPlace(wabaId));

@@ -79,8 +79,8 @@ async function stateOf(upstreamId: string) {
   const [row] = await query<{ state: string; statuses: string[] }>(
     database,
     `select status as state, array(select m.status from message_statuses m where m.upstream_id = s.upstream_id order by 1) as statuses
-       from message_states s where upstream_id = ?`,
-    [upstreamId],
+       from message_states s where upstream_id = :upstreamId`,
+    { upstreamId },
   );
   return row;
 }
@@ -137,8 +137,8 @@ describe('statuses', () => {
     for (const name of ['wamid.5', mark])
       await query(
         database,
-        `insert into erased_items (key) select sha256(salt || convert_to(?, 'UTF8')) from erasure_salt`,
-        [erasedName(ACCOUNT, name)],
+        `insert into erased_items (key) select sha256(salt || convert_to(:account, 'UTF8')) from erasure_salt`,
+        { account: erasedName(ACCOUNT, name) },
       );
     expect(await keep(status('wamid.out', 'sent'))).toBe(true);
     expect(await keep(status('wamid.5', 'read'))).toBe(true);
@@ -243,8 +243,8 @@ test('a customer whom another process stores behind the look is stored once', as
   if (part === undefined) throw new Error('the body has a part');
   const [epoch] = await query<{ epoch: string }>(
     database,
-    'select epoch from intake_epochs where shard = ?',
-    [part.shard],
+    'select epoch from intake_epochs where shard = :shard',
+    { shard: part.shard },
   );
   memory.of(part.shard).adopt(epoch?.epoch ?? '');
   const { items } = splitUpstreamBody(body);
@@ -253,11 +253,14 @@ test('a customer whom another process stores behind the look is stored once', as
   const batch = { bodies: [part], shards: [part.shard] };
   const guess = find && guessOf(memory, batch, owned, { find, mostDeliveries: 10 });
   if (guess === null) throw new Error('everything is known');
-  await query(database, 'insert into contacts (waba_id, wa_id) values (?, ?)', [ACCOUNT.wabaId, ADA]);
+  await query(database, 'insert into contacts (waba_id, wa_id) values (:wabaId, :ada)', {
+    wabaId: ACCOUNT.wabaId,
+    ada: ADA,
+  });
   const ways = { claimer: null, waitMs: 1_000, onSent: () => undefined };
   expect(await ingestGuessed(database, guess, ways)).toBeNull();
   expect(await storedEvents(database)).toHaveLength(1);
-  await query(database, 'delete from contacts where wa_id = ?', [ADA]);
+  await query(database, 'delete from contacts where wa_id = :ada', { ada: ADA });
   expect(await ingestGuessed(database, guess, ways)).toEqual([]);
   expect(await storedEvents(database)).toHaveLength(2);
 });
@@ -310,7 +313,7 @@ describe('what another process changed meanwhile holds', () => {
         'select id, wa_id as "waId" from contacts where id <> 999',
       );
       await mergeContacts(trx, ACCOUNT.wabaId, '999', row?.id ?? '');
-      await query(trx, 'update contacts set wa_id = ? where id = 999', [row?.waId ?? null]);
+      await query(trx, 'update contacts set wa_id = :waId where id = 999', { waId: row?.waId ?? null });
     });
     expect(await keep(message('wamid.5'))).toBe(true);
     expect(new Set((await outcome()).conversations)).toEqual(new Set(['999']));
@@ -336,8 +339,8 @@ describe('what another process changed meanwhile holds', () => {
     const name = erasedName(ACCOUNT, 'wamid.5');
     await query(
       database,
-      `insert into erased_items (key) select sha256(salt || convert_to(?, 'UTF8')) from erasure_salt`,
-      [name],
+      `insert into erased_items (key) select sha256(salt || convert_to(:name, 'UTF8')) from erasure_salt`,
+      { name },
     );
     expect(await keep(message('wamid.5'))).toBe(true);
     expect((await storedEvents(database)).map(({ eventId }) => eventId)).toEqual(['wamid.1']);

@@ -32,8 +32,8 @@ function runIntake(database: Database, share?: () => WorkerShare) {
 }
 
 async function bodiesLeft(database: Database, { wabaId }: { wabaId: string }): Promise<number> {
-  const left = `select 1 from inbox where waba_id = ? and state = 'new'`;
-  return (await query(database, left, [wabaId])).length;
+  const left = `select 1 from inbox where waba_id = :wabaId and state = 'new'`;
+  return (await query(database, left, { wabaId })).length;
 }
 
 async function eventIds(database: Database): Promise<string[]> {
@@ -119,8 +119,8 @@ test('bodies of several WABAs keep the order of each with three workers that kno
   await eventually('all is taken in', left, { is: 0 });
   const rows = await query<{ id: string }>(
     database,
-    'select upstream_id as id from messages where waba_id = ? order by id',
-    [ONE.wabaId],
+    'select upstream_id as id from messages where waba_id = :wabaId order by id',
+    { wabaId: ONE.wabaId },
   );
   expect(rows.map(({ id }) => id)).toEqual(wanted);
 });

@@ -55,8 +55,8 @@ function answerWith(...more: UpstreamPhoneNumber[]): void {
 const texts = (...all: Parameters<typeof textsBody>[1][]) => textsBody(tenant.wabaId, ...all);
 
 async function tasks(): Promise<number> {
-  const open = 'select 1 from workflow_tasks where waba_id = ?';
-  return (await query(stack.database, open, [tenant.wabaId])).length;
+  const open = 'select 1 from workflow_tasks where waba_id = :wabaId';
+  return (await query(stack.database, open, { wabaId: tenant.wabaId })).length;
 }
 
 async function eventIds(wanted: RegExp): Promise<string[]> {
@@ -69,8 +69,8 @@ async function eventIds(wanted: RegExp): Promise<string[]> {
 async function states(): Promise<string[]> {
   const rows = await query<{ state: string }>(
     stack.database,
-    `select state from inbox where id >= ? and state <> 'done' order by id`,
-    [firstBody],
+    `select state from inbox where id >= :firstBody and state <> 'done' order by id`,
+    { firstBody },
   );
   return rows.map(({ state }) => state);
 }
@@ -115,7 +115,9 @@ describe('a number that we do not know, of a WABA that we know', () => {
     expect(await states()).toEqual([]);
     const identity = await findAccountIdentity(database, tenant.wabaId);
     expect(identity?.phoneNumbers).toContainEqual(listed(number, 'New shop'));
-    expect(await query(database, 'select 1 from quarantine_counts where waba_id = ?', [wabaId])).toEqual([]);
+    expect(
+      await query(database, 'select 1 from quarantine_counts where waba_id = :wabaId', { wabaId }),
+    ).toEqual([]);
     await takeIn(database, texts({ id: 'a-after', phoneNumberId: number }));
     expect(await eventIds(/^a-after/)).toEqual(['a-after']);
   });
@@ -150,12 +152,14 @@ describe('a number that we do not know, of a WABA that we know', () => {
     const { database } = stack;
     const day = `(now() at time zone 'utc')::date - ${days}`;
     await query(database, `select ensure_partitions(${day}, ${day})`);
-    await execute(database, `update inbox set received_day = ${day} where id >= ? and state = 'waiting'`, [
-      firstBody,
-    ]);
-    await execute(database, `update waiting_bodies set received_day = ${day} where waba_id = ?`, [
-      tenant.wabaId,
-    ]);
+    await execute(
+      database,
+      `update inbox set received_day = ${day} where id >= :firstBody and state = 'waiting'`,
+      { firstBody },
+    );
+    await execute(database, `update waiting_bodies set received_day = ${day} where waba_id = :wabaId`, {
+      wabaId: tenant.wabaId,
+    });
   }
 
   test('that upstream does not list is quarantined with the reason, and taken in should it be listed later', async () => {
@@ -165,16 +169,18 @@ describe('a number that we do not know, of a WABA that we know', () => {
     await eventually('it is decided', tasks, { is: 0 });
     const [kept] = await query<{ state: string; notes: { reason: string }[] }>(
       database,
-      `select state, notes from inbox where id >= ? and state <> 'done'`,
-      [firstBody],
+      `select state, notes from inbox where id >= :firstBody and state <> 'done'`,
+      { firstBody },
     );
     expect(kept).toMatchObject({ state: 'quarantined', notes: [{ reason: 'phone_number_not_of_waba' }] });
-    const counts = 'select reason, count::integer from quarantine_counts where waba_id = ?';
-    expect(await query(database, counts, [tenant.wabaId])).toEqual([
+    const counts = 'select reason, count::integer from quarantine_counts where waba_id = :wabaId';
+    expect(await query(database, counts, { wabaId: tenant.wabaId })).toEqual([
       { reason: 'phone_number_not_of_waba', count: 1 },
     ]);
     answerWith(listed(number));
-    await execute(database, 'update wabas set numbers_asked_at = null where waba_id = ?', [tenant.wabaId]);
+    await execute(database, 'update wabas set numbers_asked_at = null where waba_id = :wabaId', {
+      wabaId: tenant.wabaId,
+    });
     await takeIn(database, texts({ id: 'c1', phoneNumberId: number }));
     await eventually('the look-up is done', tasks, { is: 0 });
     await drainInbox(database);
@@ -248,8 +254,8 @@ describe('a number that we do not know, of a WABA that we know', () => {
 const refusedTokens = () =>
   query(
     stack.database,
-    'select token_problem from wabas where waba_id = ? and token_refused_at is not null',
-    [tenant.wabaId],
+    'select token_problem from wabas where waba_id = :wabaId and token_refused_at is not null',
+    { wabaId: tenant.wabaId },
   );
 
 describe('numbers, names and quality', () => {
@@ -283,13 +289,13 @@ describe('numbers, names and quality', () => {
     const [task] = await query<{ soon: boolean }>(
       database,
       `select next_start_at between now() and now() + interval '30 minutes' as soon
-         from workflow_tasks where waba_id = ?`,
-      [tenant.wabaId],
+         from workflow_tasks where waba_id = :wabaId`,
+      { wabaId: tenant.wabaId },
     );
     expect(task?.soon).toBe(true);
-    await execute(database, 'update workflow_tasks set next_start_at = now() where waba_id = ?', [
-      tenant.wabaId,
-    ]);
+    await execute(database, 'update workflow_tasks set next_start_at = now() where waba_id = :wabaId', {
+      wabaId: tenant.wabaId,
+    });
     await eventually('the look-up is done', tasks, { is: 0 });
     expect(await listPhoneNumbers(database, tenant.wabaId)).toEqual([listed(tenant.number, 'Next day')]);
     await schedule.delete();

@@ -77,9 +77,9 @@ const details = async (handle: Handle) =>
   String(await handle.query<string>('__temporal_workflow_metadata').then((data) => JSON.stringify(data)));
 
 const taskOf = async (id: string) =>
-  await query(stack.database, 'select 1 from workflow_tasks where workflow_id = ?', [
-    `api-key-request/${id}`,
-  ]);
+  await query(stack.database, 'select 1 from workflow_tasks where workflow_id = :id', {
+    id: `api-key-request/${id}`,
+  });
 
 describe('the workflow of a request', () => {
   test('request, approval by command, reveal: it says who asks for what, and ends with the reveal', async () => {
@@ -130,8 +130,8 @@ describe('the workflow of a request', () => {
     const late = await ask();
     await execute(
       stack.database,
-      `update api_key_requests set decide_until = now() + interval '2 seconds' where id = ?`,
-      [late.id],
+      `update api_key_requests set decide_until = now() + interval '2 seconds' where id = :id`,
+      { id: late.id },
     );
     expect(await resultOf(late.handle)).toBe('Expired without a decision.');
     const [entry] = await listAudit(stack, { wabaId: tenant.wabaId }, { action: 'key_request.expired' });
@@ -143,7 +143,7 @@ describe('the workflow of a request', () => {
     const { id, handle, reveal } = await ask();
     await running(handle);
     await decide(id, 'approved');
-    await execute(stack.database, 'update api_key_requests set reveal_until = now() where id = ?', [id]);
+    await execute(stack.database, 'update api_key_requests set reveal_until = now() where id = :id', { id });
     await handle.signal('changed');
     expect(await resultOf(handle)).toBe('Expired: the key was not revealed in time.');
     await expect(reveal()).rejects.toMatchObject({ code: 'key_not_approved' });
@@ -156,8 +156,8 @@ describe('the workflow of a request', () => {
       logged.length = 0;
       await execute(
         stack.database,
-        `update api_key_requests set created_at = now() - ? * interval '1 day' where id = ?`,
-        [days, id],
+        `update api_key_requests set created_at = now() - :days * interval '1 day' where id = :id`,
+        { days, id },
       );
       await handle.signal('changed');
       await eventually('reminded', () => logged.length > 0);

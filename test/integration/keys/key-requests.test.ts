@@ -44,8 +44,8 @@ const waiting = async () => (await waitingKeyRequests(store)).filter(({ wabaId }
 const overdue = (column: 'decide_until' | 'reveal_until') =>
   execute(
     store.database,
-    `update api_key_requests set ${column} = now() - interval '1 second' where waba_id = ?`,
-    [waba],
+    `update api_key_requests set ${column} = now() - interval '1 second' where waba_id = :waba`,
+    { waba },
   );
 
 describe('reveal', () => {

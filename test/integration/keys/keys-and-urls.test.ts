@@ -34,13 +34,13 @@ const publish = (eventId: string) =>
   publishOne(api.database, eventId, { wabaId: tenant.wabaId, phoneNumberId: tenant.number });
 
 /** A statement whose one value is the WABA. */
-const change = (text: string) => execute(api.database, text, [tenant.wabaId]);
+const change = (text: string) => execute(api.database, text, { wabaId: tenant.wabaId });
 
 /** All that was queued is delivered. */
 async function settle(): Promise<void> {
-  await change(`update deliveries set state = 'delivered', finished_at = now() where waba_id = ?`);
+  await change(`update deliveries set state = 'delivered', finished_at = now() where waba_id = :wabaId`);
   await change(
-    'delete from delivery_queue where delivery_id in (select id from deliveries where waba_id = ?)',
+    'delete from delivery_queue where delivery_id in (select id from deliveries where waba_id = :wabaId)',
   );
 }
 
@@ -81,7 +81,7 @@ describe('a key that manages webhooks and reads nothing', () => {
     const replay = { endpointId: id, states: ['delivered'] };
     expect((await call('POST', REPLAYS, replay)).statusCode).toBe(201);
     await settle();
-    await change(`update replays set state = 'done', finished_at = now() where waba_id = ?`);
+    await change(`update replays set state = 'done', finished_at = now() where waba_id = :wabaId`);
     expect((await call('PATCH', `${ENDPOINTS}/${id}`, { url: 'https://evil.example/h' })).statusCode).toBe(
       200,
     );
@@ -90,8 +90,8 @@ describe('a key that manages webhooks and reads nothing', () => {
     await call('PATCH', `${ENDPOINTS}/${id}`, { description: 'x' });
     await publish('later');
     await settle();
-    const last = 'select max(created_at)::text as at from events where waba_id = ?';
-    const later = await queryOne<{ at: string }>(api.database, last, [tenant.wabaId]);
+    const last = 'select max(created_at)::text as at from events where waba_id = :wabaId';
+    const later = await queryOne<{ at: string }>(api.database, last, { wabaId: tenant.wabaId });
     const from = new Date(later?.at ?? '').toISOString();
     expect((await call('POST', REPLAYS, { ...replay, from })).statusCode).toBe(201);
   });
@@ -104,10 +104,10 @@ describe('a key that manages webhooks and reads nothing', () => {
     const replay = (await call('POST', REPLAYS, { endpointId: id, states: ['delivered'] })).json();
     const move = async () => await call('PATCH', `${ENDPOINTS}/${id}`, { url: 'https://evil.example/h' });
     // Before the replay has queued anything, it keeps to the events that are newer than the URL.
-    await change('update webhook_endpoints set url_set_at = now() where waba_id = ?');
+    await change('update webhook_endpoints set url_set_at = now() where waba_id = :wabaId');
     const ids = { wabaId: tenant.wabaId, replayId: replay.id, endpointId: id };
     expect((await queueReplayPage(api.database, ids))?.queuedIds).toEqual([]);
-    await change(`update webhook_endpoints set url_set_at = '-infinity' where waba_id = ?`);
+    await change(`update webhook_endpoints set url_set_at = '-infinity' where waba_id = :wabaId`);
     const again = (await call('POST', REPLAYS, { endpointId: id, states: ['delivered'] })).json();
     const queued = await queueReplayPage(api.database, { ...ids, replayId: again.id });
     expect(queued?.queuedIds).toHaveLength(1);
@@ -128,8 +128,8 @@ describe('a URL that a key sets', () => {
     expect(await openAlerts(database, admin)).toEqual([
       `url_set_by_key key ${keyId} ${new Date().toISOString().slice(0, 10)}`,
     ]);
-    const told = 'select reason from alerts where waba_id = ?';
-    const alert = await queryOne<{ reason: string }>(database, told, [tenant.wabaId]);
+    const told = 'select reason from alerts where waba_id = :wabaId';
+    const alert = await queryOne<{ reason: string }>(database, told, { wabaId: tenant.wabaId });
     expect(alert?.reason).toContain(`API key ${keyId} set the URL of endpoint ${id}: evil.example`);
     expect(alert?.reason).not.toContain('s3cret');
     await execute(database, `update alerts set told_at = told_at - interval '2 minutes'`);
@@ -143,7 +143,9 @@ describe('a URL that a key sets', () => {
     expect(await openAlerts(database, admin)).toEqual([
       `url_set_by_key key ${keyId} ${new Date().toISOString().slice(0, 10)}`,
     ]);
-    await change(`update webhook_endpoints set url_set_at = now() - interval '8 days' where waba_id = ?`);
+    await change(
+      `update webhook_endpoints set url_set_at = now() - interval '8 days' where waba_id = :wabaId`,
+    );
     await turn(database);
     expect(await openAlerts(database, admin)).toEqual([]);
   });
@@ -159,8 +161,8 @@ describe('a URL that a key sets', () => {
     ).not.toContain('url_set_by_key');
     await turn(database);
     expect(await openAlerts(database, admin)).toHaveLength(1);
-    const told = 'select reason from alerts where waba_id = ?';
-    const alert = await queryOne<{ reason: string }>(database, told, [tenant.wabaId]);
+    const told = 'select reason from alerts where waba_id = :wabaId';
+    const alert = await queryOne<{ reason: string }>(database, told, { wabaId: tenant.wabaId });
     expect(alert?.reason).toMatch(
       new RegExp(`^API key ${keyId} set 5 URLs, of endpoint \\d+: e.example, .* and 2 more\\.$`),
     );

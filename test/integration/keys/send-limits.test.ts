@@ -50,7 +50,8 @@ async function receiveFrom(phone: string, more: object = {}): Promise<void> {
 /** What is stored of the WABA. */
 async function stored() {
   const count = async (table: string) =>
-    (await query(stack.database, `select 1 from ${table} where waba_id = ?`, [stack.wabaId])).length;
+    (await query(stack.database, `select 1 from ${table} where waba_id = :wabaId`, { wabaId: stack.wabaId }))
+      .length;
   return {
     messages: await count('outbound_messages'),
     conversations: await count('conversations'),
@@ -73,7 +74,7 @@ test('a key sends as many messages a day as it may; the next is refused until mi
   expect(await stored()).toEqual(before);
   // Other keys of the WABA have a count of their own.
   expect((await stack.send(textTo(newPhone()))).status).toBe(200);
-  await execute(stack.database, 'update api_keys set sent_day = sent_day - 1 where id = ?', [id]);
+  await execute(stack.database, 'update api_keys set sent_day = sent_day - 1 where id = :id', { id });
   expect((await sendWith(authorization, textTo(newPhone()), { 'idempotency-key': 'beyond' })).status).toBe(
     200,
   );
@@ -113,8 +114,8 @@ test('processes side by side do not send more than the key may', async () => {
     }),
   );
   expect(statuses.filter((status) => status === 429)).toHaveLength(11);
-  const sent = 'select 1 from outbound_messages where api_key_id = ?';
-  expect(await query(stack.database, sent, [id])).toHaveLength(5);
+  const sent = 'select 1 from outbound_messages where api_key_id = :id';
+  expect(await query(stack.database, sent, { id })).toHaveLength(5);
 });
 
 test('a key for open conversations sends to whom wrote within 24 hours, and to nobody else', async () => {
@@ -142,8 +143,8 @@ test('the window of a key for open conversations closes 24 hours after the custo
   await receiveFrom(phone);
   expect((await sendWith(authorization, textTo(phone))).status).toBe(200);
   const text = `update messages set sent_at = now() - interval '25 hours', created_at = now() - interval '25 hours'
-                 where waba_id = ? and direction = 'inbound'`;
-  await execute(stack.database, text, [stack.wabaId]);
+                 where waba_id = :wabaId and direction = 'inbound'`;
+  await execute(stack.database, text, { wabaId: stack.wabaId });
   const late = await sendWith(authorization, textTo(phone));
   expect([late.status, late.body.error.code]).toEqual([403, 'recipient_not_open']);
 });

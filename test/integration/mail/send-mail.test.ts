@@ -166,8 +166,8 @@ describe('in a workflow', () => {
       }>(
         stack.database,
         `select attempts, sent_at is not null as sent, failed_at is not null as failed, content_sealed as content,
-                last_error as error from mails where id = ?`,
-        [id],
+                last_error as error from mails where id = :id`,
+        { id },
       )
     )[0];
   const resultOf = (id: string) => stack.client.workflow.getHandle(mailWorkflowId(id)).result();
@@ -187,8 +187,8 @@ describe('in a workflow', () => {
     expect(await resultOf(id)).toMatch(/^Sent at attempt \d/);
     expect(present?.received.map(({ to }) => to)).toEqual([['asha@store.example']]);
     expect(await rowOf(id)).toMatchObject({ content: null, error: null, failed: false });
-    const tasks = 'select 1 from workflow_tasks where workflow_id = ?';
-    expect(await query(stack.database, tasks, [mailWorkflowId(id)])).toEqual([]);
+    const tasks = 'select 1 from workflow_tasks where workflow_id = :id';
+    expect(await query(stack.database, tasks, { id: mailWorkflowId(id) })).toEqual([]);
     // Neither address nor content is in the history.
     const history = await stack.client.workflow.getHandle(mailWorkflowId(id)).fetchHistory();
     expect(JSON.stringify(history)).not.toContain('store.example');

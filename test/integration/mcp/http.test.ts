@@ -122,12 +122,12 @@ describe('a key', () => {
 
   test('of networks elsewhere, or that is expired, is refused as the gateway refuses it', async () => {
     const { key: elsewhere } = await freshKeyHolder(api.database);
-    const limit = `update api_keys set allowed_networks = '{192.0.2.0/24}' where key_hash = ?`;
-    await execute(api.database, limit, [hashApiKey(elsewhere)]);
+    const limit = `update api_keys set allowed_networks = '{192.0.2.0/24}' where key_hash = :elsewhere`;
+    await execute(api.database, limit, { elsewhere: hashApiKey(elsewhere) });
     expect(await post({ ...asCaller(), authorization: `Bearer ${elsewhere}` }, INITIALIZE)).toBe(403);
     const { key: expired } = await freshKeyHolder(api.database);
-    const end = 'update api_keys set expires_at = now() where key_hash = ?';
-    await execute(api.database, end, [hashApiKey(expired)]);
+    const end = 'update api_keys set expires_at = now() where key_hash = :expired';
+    await execute(api.database, end, { expired: hashApiKey(expired) });
     expect(await post({ ...asCaller(), authorization: `Bearer ${expired}` }, INITIALIZE)).toBe(401);
   });
 

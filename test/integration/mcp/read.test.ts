@@ -25,7 +25,7 @@ beforeAll(async () => {
                            custom_headers, worker)
      select id, 1, waba_id, endpoint_id, now(), 20, false, 503, 'https://shop.example/hook', 'Heliograph/0.9', '', 'w'
        from deliveries`,
-    [],
+    {},
   );
   mcp = await host(holder);
 });
@@ -174,10 +174,10 @@ describe('an error of the API is an error of the tool, with code and message', (
 
   test('also when the key lacks the scope, and when it is revoked', async () => {
     const { keyId, client } = await freshHost();
-    await execute(api.database, `update api_keys set scopes = '{read_events}' where id = ?`, [keyId]);
+    await execute(api.database, `update api_keys set scopes = '{read_events}' where id = :keyId`, { keyId });
     expect(await codeOf('searchConversations', {}, client)).toBe('insufficient_scope');
     expect((await client.call('listEvents')).isError).toBe(false);
-    await execute(api.database, 'update api_keys set revoked_at = now() where id = ?', [keyId]);
+    await execute(api.database, 'update api_keys set revoked_at = now() where id = :keyId', { keyId });
     expect(await codeOf('listEvents', {}, client)).toBe('invalid_api_key');
     await client.close();
     expect(client.stderr()).toBe('');

@@ -31,8 +31,8 @@ test('the database moves the state of a message as the rule says, whatever comes
         );
       const [row] = await query<{ status: string }>(
         database,
-        'select status from message_states where upstream_id = ?',
-        [upstreamId],
+        'select status from message_states where upstream_id = :upstreamId',
+        { upstreamId },
       );
       expect(row?.status).toBe(given.flat().reduce<string | null>(stateAfter, null));
     }),

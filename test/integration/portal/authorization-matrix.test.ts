@@ -63,8 +63,8 @@ beforeAll(async () => {
 async function idsOf(database: Database, tenantId: string): Promise<Record<string, string>> {
   const [user] = await query<{ id: string; email: string }>(
     database,
-    'select id, email from users u join memberships m on m.user_id = u.id where tenant_id = ? order by id limit 1',
-    [tenantId],
+    'select id, email from users u join memberships m on m.user_id = u.id where tenant_id = :tenantId order by id limit 1',
+    { tenantId },
   );
   const wanted = { purpose: 'erp', scopes: ['read'], validDays: 90, replacesKeyId: null, overlapHours: null };
   const requester = { id: user?.id ?? '', name: user?.email ?? '' };

@@ -30,15 +30,15 @@ export async function addDelivery(database: Database, made: MadeDelivery): Promi
   const { wabaId = WABA, type = 'message', state = 'delivered', error = null, minutesAgo = 1 } = made;
   const attempts = made.attempts ?? [{ status: 200 }];
   const at = new Date(Date.now() - minutesAgo * 60_000);
-  const first = 'select min(phone_number_id) as id from phone_numbers where waba_id = ?';
-  const phoneNumberId = (await queryOne<{ id: string }>(database, first, [wabaId]))?.id ?? '';
+  const first = 'select min(phone_number_id) as id from phone_numbers where waba_id = :wabaId';
+  const phoneNumberId = (await queryOne<{ id: string }>(database, first, { wabaId }))?.id ?? '';
   const dataJson = made.dataJson ?? '{"message":{"text":{"body":"Hello"}}}';
   const event = await publishOne(database, made.eventId, { wabaId, type, phoneNumberId, dataJson, at });
   const uuid = event.slice(4).replace(/^(.{8})(.{4})(.{4})(.{4})/, '$1-$2-$3-$4-');
   const deliveries = await query<{ id: string; endpointId: string }>(
     database,
-    'select id, endpoint_id as "endpointId" from deliveries where event_uuid = ?',
-    [uuid],
+    'select id, endpoint_id as "endpointId" from deliveries where event_uuid = :uuid',
+    { uuid },
   );
   for (const { id, endpointId } of deliveries) {
     for (const [index, attempt] of attempts.entries()) {
@@ -55,7 +55,7 @@ export async function addDelivery(database: Database, made: MadeDelivery): Promi
       settled,
     );
     if (state !== 'pending') {
-      await execute(database, 'delete from delivery_queue where delivery_id = ?', [id]);
+      await execute(database, 'delete from delivery_queue where delivery_id = :id', { id });
     }
   }
   return deliveries.map(({ id }) => publicDeliveryId(id));

@@ -63,14 +63,17 @@ export async function liveIn(
   const tenantId = await tenantOf(database, WABA);
   for (const path of ['a', 'b', 'c']) {
     const { id } = await addEndpoint(database, WABA, `https://receiver.example/${path}?x='><svg/onload=1>`);
-    await execute(database, 'update webhook_endpoints set description = ? where id = ?', [hostile(), id]);
+    await execute(database, 'update webhook_endpoints set description = :hostile where id = :id', {
+      hostile: hostile(),
+      id,
+    });
     await addActivity(database, id, 24);
   }
   await execute(
     database,
-    `update webhook_endpoints set mode = 'disabled', mode_reason = ?, mode_changed_at = now(), failing_since = now()
+    `update webhook_endpoints set mode = 'disabled', mode_reason = :hostile, mode_changed_at = now(), failing_since = now()
       where id = (select max(id) from webhook_endpoints)`,
-    [hostile()],
+    { hostile: hostile() },
   );
   await takeIn(database, ...spoiltBodies());
   await execute(
@@ -92,7 +95,10 @@ export async function liveIn(
     admin: await user('admin@store.example', 'admin'),
     member: await user('member@store.example', 'member'),
   };
-  await execute(database, 'update tenants set business_name = ? where id = ?', [HOSTILE_TEXTS[0], tenantId]);
+  await execute(database, 'update tenants set business_name = :hostileTexts where id = :tenantId', {
+    hostileTexts: HOSTILE_TEXTS[0],
+    tenantId,
+  });
   await addRequests(database, tenantId);
   return people;
 }

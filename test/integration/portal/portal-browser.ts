@@ -109,7 +109,9 @@ export async function newUser(
   people += 1;
   const email = `person${people}@portal.example`;
   const browser = await addUser(api, { email, role, tenantId });
-  const [row] = await query<{ id: string }>(api.database, 'select id from users where email = ?', [email]);
+  const [row] = await query<{ id: string }>(api.database, 'select id from users where email = :email', {
+    email,
+  });
   return { email, id: row?.id ?? '', browser };
 }
 
@@ -155,7 +157,7 @@ export async function signInWith(
 
 /** The tenant of a WABA. */
 export async function tenantOf(database: Database, wabaId: string): Promise<string> {
-  const { rows } = await database.raw('select tenant_id from wabas where waba_id = ?', [wabaId]);
+  const { rows } = await database.raw('select tenant_id from wabas where waba_id = :wabaId', { wabaId });
   return rows[0].tenant_id;
 }
 

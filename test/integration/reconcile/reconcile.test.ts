@@ -69,8 +69,8 @@ async function mediaOf(upstreamId: string): Promise<Row> {
   const [row] = await query<Row>(
     stack.database,
     `select m.id, d.state, d.object_key as "objectKey", d.error_code as "errorCode"
-       from messages m join media d on d.message_id = m.id where m.upstream_id = ?`,
-    [upstreamId],
+       from messages m join media d on d.message_id = m.id where m.upstream_id = :upstreamId`,
+    { upstreamId },
   );
   if (row === undefined) throw new Error(`no media of ${upstreamId}`);
   return row;
@@ -94,8 +94,8 @@ async function expectStored(upstreamId: string): Promise<void> {
 }
 
 async function announcements(upstreamId: string): Promise<number> {
-  const text = 'select 1 from events where event_id = ?';
-  return (await query(stack.database, text, [`${upstreamId}_media`])).length;
+  const text = 'select 1 from events where event_id = :upstreamId';
+  return (await query(stack.database, text, { upstreamId: `${upstreamId}_media` })).length;
 }
 
 async function statusOf(workflowId: string): Promise<string> {
@@ -143,8 +143,8 @@ describe('files', () => {
   test('one that upstream no longer has ends as lost, so that nobody asks for it in vain', async () => {
     const { upstreamId, row } = await storedPicture();
     await stack.objectStore.remove(row.objectKey);
-    const age = `update media set created_at = now() - interval '31 days' where message_id = ?`;
-    await query(stack.database, age, [row.id]);
+    const age = `update media set created_at = now() - interval '31 days' where message_id = :id`;
+    await query(stack.database, age, { id: row.id });
     await expectMended('media_without_object');
     expect(await mediaOf(upstreamId)).toMatchObject({
       state: 'failed',
@@ -159,11 +159,11 @@ describe('files', () => {
     await query(
       stack.database,
       `insert into media_uploads (id, waba_id, state, object_key, size_bytes, expires_at)
-       values (?, ?, 'ready', ?, 10, now() + interval '1 day')`,
-      [id, WABA, `uploads/${id}`],
+       values (:id, :waba, 'ready', :id2, 10, now() + interval '1 day')`,
+      { id, waba: WABA, id2: `uploads/${id}` },
     );
     await expectMended('upload_without_object');
-    const rows = await query(stack.database, 'select state from media_uploads where id = ?', [id]);
+    const rows = await query(stack.database, 'select state from media_uploads where id = :id', { id });
     expect(rows).toEqual([{ state: 'deleted' }]);
   });
 
@@ -182,7 +182,10 @@ describe('files', () => {
   test('an object of a file that was erased goes', async () => {
     const key = `erased-${randomBytes(8).toString('hex')}`;
     await stack.objectStore.put(key, cut(JPEG), { contentType: 'image/jpeg' });
-    await query(stack.database, 'insert into erased_files (message_id, object_key) values (?, ?)', [1, key]);
+    await query(stack.database, 'insert into erased_files (message_id, object_key) values (:value, :key)', {
+      value: 1,
+      key,
+    });
     await expectMended('erased_object');
     await expect(stack.objectStore.stat(key)).rejects.toThrow(/no object/);
   });
@@ -202,17 +205,17 @@ async function addTask(
   await query(
     stack.database,
     `insert into workflow_tasks (workflow_id, workflow_type, waba_id, event_id, argument, starts, next_start_at)
-     values (?, ?, ?, '', cast(? as jsonb), ?, now() + interval '1 hour')`,
-    [workflowId, workflowType, WABA, JSON.stringify(argument), starts],
+     values (:workflowId, :workflowType, :waba, '', cast(:argument as jsonb), :starts, now() + interval '1 hour')`,
+    { workflowId, workflowType, waba: WABA, argument: JSON.stringify(argument), starts },
   );
 }
 
 describe('workflows', () => {
   test('work whose workflow Temporal does not have is begun again', async () => {
     const { upstreamId, row } = await storedPicture();
-    await query(stack.database, `update media set state = 'pending', sha256 = null where message_id = ?`, [
-      row.id,
-    ]);
+    await query(stack.database, `update media set state = 'pending', sha256 = null where message_id = :id`, {
+      id: row.id,
+    });
     const workflowId = `media/${row.id}`;
     await addTask(workflowId, 'storeInboundMedia', { wabaId: WABA, messageId: row.id });
     await expectMended('task_without_workflow');
@@ -231,7 +234,7 @@ describe('workflows', () => {
     await expectMended('workflow_without_row');
     expect(await statusOf(gone ?? '')).toBe('TERMINATED');
     expect(await statusOf(kept ?? '')).toBe('RUNNING');
-    await query(stack.database, 'delete from workflow_tasks where workflow_id = ?', [kept ?? '']);
+    await query(stack.database, 'delete from workflow_tasks where workflow_id = :kept', { kept: kept ?? '' });
   });
 
   test('a workflow that ends a moment after its row is gone is no finding', async () => {
@@ -252,8 +255,8 @@ describe('workflows', () => {
     await query(
       stack.database,
       `insert into outbound_messages (message_id, waba_id, phone_number_id, recipient)
-       values (?, ?, '800000000000111', '12025550143')`,
-      [id, WABA],
+       values (:id, :waba, '800000000000111', '12025550143')`,
+      { id, waba: WABA },
     );
     const [workflowId, input] = [`send/${id}`, { wabaId: WABA, messageId: id }];
     await carryOut(queues().sends, {
@@ -266,8 +269,8 @@ describe('workflows', () => {
     await expectMended('send_already_made');
     const rows = await query<{ state: string; error: string }>(
       stack.database,
-      'select state, error from outbound_messages where message_id = ?',
-      [id],
+      'select state, error from outbound_messages where message_id = :id',
+      { id },
     );
     expect(rows[0]?.state).toBe('unknown');
     expect(JSON.parse(rows[0]?.error ?? '')).toMatchObject({ code: 'outcome_unknown' });
@@ -276,13 +279,13 @@ describe('workflows', () => {
 
   test('what was erased and is back is erased again, but nobody who came later and has the id by chance', async () => {
     await carryOut(queues().operations, { eraseData: async () => 'done' });
-    const add = `insert into contacts (waba_id, wa_id, created_at) values (?, ?, now() + cast(? as interval)) returning id`;
+    const add = `insert into contacts (waba_id, wa_id, created_at) values (:waba, :phone, now() + cast(:age as interval)) returning id`;
     const ids: string[] = [];
     for (const [phone = '', age = ''] of [
       ['12025550181', '-1 hour'],
       ['12025550182', '1 hour'],
     ]) {
-      const [contact] = await query<{ id: string }>(stack.database, add, [WABA, phone, age]);
+      const [contact] = await query<{ id: string }>(stack.database, add, { waba: WABA, phone, age });
       ids.push(contact?.id ?? '');
     }
     for (const id of ids) {
@@ -303,8 +306,8 @@ describe('tables', () => {
     const [row] = await query<{ id: string }>(
       stack.database,
       `insert into contacts (id, waba_id, wa_id)
-       values (nextval(pg_get_serial_sequence('contacts', 'id')) + 1000, ?, '12025550199') returning id`,
-      [WABA],
+       values (nextval(pg_get_serial_sequence('contacts', 'id')) + 1000, :waba, '12025550199') returning id`,
+      { waba: WABA },
     );
     await expectMended('sequence_behind_table');
     const next = `select nextval(pg_get_serial_sequence('contacts', 'id')) as id`;
@@ -341,8 +344,8 @@ describe('tables', () => {
     // The first event of a key may have gone out and be forgotten: then nobody knows that key.
     const { body, upstreamId } = messageBody({ type: 'text', text: { body: 'new' } });
     await takeIn(stack.database, body);
-    const given = 'select sequence from events where event_id = ?';
-    expect(await query(stack.database, given, [upstreamId])).toEqual([{ sequence: '1001' }]);
+    const given = 'select sequence from events where event_id = :upstreamId';
+    expect(await query(stack.database, given, { upstreamId })).toEqual([{ sequence: '1001' }]);
     expect(await differences(LOOK)).toEqual({});
   });
 

@@ -51,9 +51,9 @@ describe('replays', () => {
       selection: { deliveryIds: [], eventIds: [id], endpointId: newer.id },
     });
     expect((await replay()).total).toBe(1);
-    await execute(database, `update webhook_endpoints set event_types = '{status,message}' where id = ?`, [
-      statuses.id,
-    ]);
+    await execute(database, `update webhook_endpoints set event_types = '{status,message}' where id = :id`, {
+      id: statuses.id,
+    });
     expect((await replay()).total).toBe(2);
     const other = await addEndpoint(database, OTHER_WABA, 'https://other.example/hook');
     expect((await replay({ endpointId: other.id })).error).toMatchObject({ code: 'unknown_endpoint' });

@@ -95,8 +95,8 @@ describe('pause, resume and cancel', () => {
     });
     await execute(
       database,
-      `update delivery_queue set state = 'retrying', next_attempt_at = now() where delivery_id = ?`,
-      [claimed?.id ?? ''],
+      `update delivery_queue set state = 'retrying', next_attempt_at = now() where delivery_id = :id`,
+      { id: claimed?.id ?? '' },
     );
     expect(await handle.result()).toMatch(/^cancelled;/);
     const { outcomes, queued, state } = await view(replayId);
@@ -161,8 +161,8 @@ describe('a replay outlives what drives it', () => {
     expect(delivered).toBe(1_500);
     const [row] = await query<{ n: number }>(
       database,
-      'select count(distinct replay_of)::integer as n from deliveries where replay_id = ?',
-      [replayId],
+      'select count(distinct replay_of)::integer as n from deliveries where replay_id = :replayId',
+      { replayId },
     );
     expect(row?.n).toBe(1_500);
   });

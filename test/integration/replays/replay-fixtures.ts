@@ -14,8 +14,8 @@ export async function publish(
   const [waba] = await query<{ tenantId: string; phoneNumberId: string }>(
     database,
     `select tenant_id as "tenantId", min(phone_number_id) as "phoneNumberId"
-       from wabas join phone_numbers using (waba_id) where waba_id = ? group by tenant_id`,
-    [wabaId],
+       from wabas join phone_numbers using (waba_id) where waba_id = :wabaId group by tenant_id`,
+    { wabaId },
   );
   if (waba === undefined) throw new Error(`WABA ${wabaId} has no number`);
   const events = Array.from({ length: count }, (_, index) => ({
@@ -92,8 +92,8 @@ export async function deliverReplays(
 export async function originalIds(database: Database, wabaId: string): Promise<string[]> {
   const rows = await query<{ id: string }>(
     database,
-    'select id from deliveries where waba_id = ? and replay_of is null order by id',
-    [wabaId],
+    'select id from deliveries where waba_id = :wabaId and replay_of is null order by id',
+    { wabaId },
   );
   return rows.map((row) => publicDeliveryId(row.id));
 }

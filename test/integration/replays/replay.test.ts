@@ -60,8 +60,8 @@ describe('a replay sends the same events again', () => {
       database,
       `select (r.event_uuid, r.event_day, r.endpoint_id, r.waba_id) = (o.event_uuid, o.event_day, o.endpoint_id, o.waba_id) as same,
               r.id <> o.id as fresh
-         from deliveries r join deliveries o on o.id = r.replay_of where r.replay_id = ?`,
-      [replayId],
+         from deliveries r join deliveries o on o.id = r.replay_of where r.replay_id = :replayId`,
+      { replayId },
     );
     expect(pairs).toHaveLength(1_400);
     expect(pairs.every(({ same, fresh }) => same && fresh)).toBe(true);
@@ -69,7 +69,9 @@ describe('a replay sends the same events again', () => {
       delivered: 1_400,
       pending: 0,
     });
-    expect(await query(database, 'select 1 from workflow_tasks where waba_id = ?', [wabaId])).toEqual([]);
+    expect(await query(database, 'select 1 from workflow_tasks where waba_id = :wabaId', { wabaId })).toEqual(
+      [],
+    );
   });
 
   test('the same once over, however many work on one replay at a time', async () => {
@@ -82,8 +84,8 @@ describe('a replay sends the same events again', () => {
     await ended(replayId);
     const [row] = await query<{ n: number; originals: number }>(
       database,
-      'select count(*)::integer as n, count(distinct replay_of)::integer as originals from deliveries where replay_id = ?',
-      [replayId],
+      'select count(*)::integer as n, count(distinct replay_of)::integer as originals from deliveries where replay_id = :replayId',
+      { replayId },
     );
     expect(row).toEqual({ n: 1_200, originals: 1_200 });
     expect(await deliverReplays(database, 10_000, { wabaId })).toHaveLength(1_200);
@@ -98,8 +100,8 @@ describe('a replay sends the same events again', () => {
     await ended(replayId);
     const heads = await query<{ lane: string; replay: boolean }>(
       database,
-      `select lane, replay from delivery_queue where endpoint_id = ? and state = 'due' order by replay, lane`,
-      [endpointId],
+      `select lane, replay from delivery_queue where endpoint_id = :endpointId and state = 'due' order by replay, lane`,
+      { endpointId },
     );
     expect(heads).toEqual([
       { lane: 'key-0', replay: false },
@@ -112,9 +114,9 @@ describe('a replay sends the same events again', () => {
 
   test('one after the other at an endpoint whose scope is the endpoint', async () => {
     const { database } = stack;
-    await execute(database, `update webhook_endpoints set order_scope = 'endpoint' where id = ?`, [
+    await execute(database, `update webhook_endpoints set order_scope = 'endpoint' where id = :endpointId`, {
       endpointId,
-    ]);
+    });
     await publish(database, wabaId, { count: 30, keys: 30 });
     await settleLive(database, 'failed', wabaId);
     const { replayId } = await startReplay(tools(), wabaId, { states: ['failed'] }, 'test');
@@ -129,10 +131,10 @@ test('cancelled around midnight, it takes out what processes with another clock 
   await settleLive(database, 'failed', wabaId);
   const { replayId } = await startReplay(tools(), wabaId, { states: ['failed'] }, 'test');
   await ended(replayId);
-  await execute(database, 'update deliveries set day = day - 1 where replay_id = ?', [replayId]);
+  await execute(database, 'update deliveries set day = day - 1 where replay_id = :replayId', { replayId });
   const yesterday =
-    'update delivery_queue set delivery_day = delivery_day - 1 where endpoint_id = ? and replay';
-  await execute(database, yesterday, [endpointId]);
+    'update delivery_queue set delivery_day = delivery_day - 1 where endpoint_id = :endpointId and replay';
+  await execute(database, yesterday, { endpointId });
   expect((await replayOf(tools(), wabaId, replayId)).outcomes.pending).toBe(5);
   await switchReplay(tools(), wabaId, replayId, 'cancel');
   await eventually(
@@ -148,7 +150,7 @@ test('cancelled around midnight, it takes out what processes with another clock 
 describe('what an endpoint takes now and never had', () => {
   test('is sent by the filter not_sent, in the order of each key, once', async () => {
     const { database } = stack;
-    await execute(database, 'delete from webhook_endpoints where id = ?', [endpointId]);
+    await execute(database, 'delete from webhook_endpoints where id = :endpointId', { endpointId });
     await publish(database, wabaId, { count: 1_200, keys: 100 });
     await publish(database, wabaId, { count: 3, keys: 3, type: 'status' });
     const newer = await addEndpoint(database, wabaId, 'https://newer.example/hook', ['message']);
@@ -199,9 +201,9 @@ describe('what an endpoint takes now and never had', () => {
     await execute(
       database,
       `insert into deliveries (day, id, waba_id, endpoint_id, event_day, event_uuid, state)
-       select day, id, waba_id, ?, day, id, 'delivered' from events where waba_id = ?
+       select day, id, waba_id, :endpointId, day, id, 'delivered' from events where waba_id = :wabaId
         order by id limit 11999`,
-      [endpointId, wabaId],
+      { endpointId, wabaId },
     );
     const selection = checkSelection({ states: ['not_sent'] }, new Date());
     const toId = lowestUuidAt(noonMs + 43_200_000);
@@ -220,11 +222,13 @@ describe('what an endpoint takes now and never had', () => {
     const one = { count: 1, keys: 1 };
     await publish(database, wabaId, one);
     await settleLive(database, 'delivered', wabaId);
-    await execute(database, `update webhook_endpoints set event_types = '{status}' where id = ?`, [
+    await execute(database, `update webhook_endpoints set event_types = '{status}' where id = :endpointId`, {
       endpointId,
-    ]);
+    });
     await publish(database, wabaId, one);
-    await execute(database, 'update webhook_endpoints set event_types = null where id = ?', [endpointId]);
+    await execute(database, 'update webhook_endpoints set event_types = null where id = :endpointId', {
+      endpointId,
+    });
     await publish(database, wabaId, one);
     await settleLive(database, 'failed', wabaId);
     const { replayId } = await startReplay(tools(), wabaId, { endpointId }, 'test');
@@ -241,9 +245,9 @@ describe('what is selected', () => {
     const gone = await addEndpoint(database, wabaId, 'https://gone.example/hook');
     await publish(database, wabaId, { count: 10, keys: 10 });
     await settleLive(database, 'delivered', wabaId);
-    await execute(database, 'delete from webhook_endpoints where id = ?', [gone.id]);
-    const cut = `update events set body = null where waba_id = ? and event_id = 'key-3'`;
-    await execute(database, cut, [wabaId]);
+    await execute(database, 'delete from webhook_endpoints where id = :id', { id: gone.id });
+    const cut = `update events set body = null where waba_id = :wabaId and event_id = 'key-3'`;
+    await execute(database, cut, { wabaId });
     await publish(database, wabaId, { count: 4, keys: 4, type: 'status' });
     const selection = { from: new Date(0) };
     expect(await countReplay(tools(), wabaId, selection)).toMatchObject({
@@ -340,8 +344,8 @@ describe('a replay never fills the queue', () => {
       const open = await query<{ endpoint_id: string; n: number }>(
         database,
         `select endpoint_id, count(*)::integer as n from delivery_queue
-          where endpoint_id in (?, ?) and replay group by 1`,
-        [endpointId, other.id],
+          where endpoint_id in (:endpointId, :id) and replay group by 1`,
+        { endpointId, id: other.id },
       );
       for (const { n } of open) expect(n).toBeLessThan(1_000 + 500 + 500);
       delivered += (await deliverReplays(database, 10_000, { endpointId: other.id })).length;

@@ -9,10 +9,12 @@ test('commands name one of several accounts of an address by its id, remove a me
   const person = { email: 'asha@store.example', name: 'Asha', isOperator: false, passwordHash: null };
   const [first, second] = [await insertUser(database, person), await insertUser(database, person)];
   await database.raw(
-    `insert into memberships (user_id, tenant_id, role) values (?, 1, 'admin'), (?, 2, 'member')`,
-    [first, first],
+    `insert into memberships (user_id, tenant_id, role) values (:first, 1, 'admin'), (:first, 2, 'member')`,
+    { first },
   );
-  await database.raw(`insert into memberships (user_id, tenant_id, role) values (?, 2, 'member')`, [second]);
+  await database.raw(`insert into memberships (user_id, tenant_id, role) values (:second, 2, 'member')`, {
+    second,
+  });
 
   const ambiguous = await admin(['user', 'remove', person.email]);
   expect([ambiguous.exitCode, ambiguous.stderr]).toEqual([2, expect.stringContaining(`${first}, ${second}`)]);
@@ -71,9 +73,10 @@ test('commands list and end the sessions of a user, and reset the second factor'
   const [{ id }] = sessions as [{ id: string }];
   expect(await json('user', 'sign-out', email, '--session', id)).toEqual({ id: userId, email, ended: 1 });
   expect((await admin(['user', 'sign-out', email, '--session', id])).exitCode).not.toBe(0);
-  await database.raw(`insert into user_totp (user_id, secret_sealed, last_step) values (?, 'v1:x', 1)`, [
-    userId,
-  ]);
+  await database.raw(
+    `insert into user_totp (user_id, secret_sealed, last_step) values (:userId, 'v1:x', 1)`,
+    { userId },
+  );
   expect(await json('user', 'totp-reset', email)).toEqual({ id: userId, email, state: 'reset' });
   expect((await admin(['user', 'totp-reset', email])).stderr).toContain('has no second factor');
   expect(await query(database, 'select from user_sessions')).toEqual([]);

@@ -113,8 +113,8 @@ test('checks a running installation, and finds what is wrong with what to do', a
   await query(
     database,
     `insert into endpoint_minutes (endpoint_id, minute, successes, failures, total_ms)
-     values (?, date_trunc('minute', now()), 10, 90, 0)`,
-    [(await addEndpoint(database, '900000000000101', 'https://failing.example/')).id],
+     values (:id, date_trunc('minute', now()), 10, 90, 0)`,
+    { id: (await addEndpoint(database, '900000000000101', 'https://failing.example/')).id },
   );
   const broken = await doctor({
     ...running,

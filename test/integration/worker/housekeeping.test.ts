@@ -213,8 +213,8 @@ describe('an endpoint whose removal was cut off', () => {
     await execute(
       database,
       `update delivery_queue set state = 'claimed', token = gen_random_uuid(), lease_until = now() + interval '1 hour'
-        where endpoint_id = ? and state = 'due'`,
-      [gone.id],
+        where endpoint_id = :id and state = 'due'`,
+      { id: gone.id },
     );
     await expect(
       deleteEndpoint({ database: dyingAfterDelete(gone.id), actor: SYSTEM }, WABA, gone.id),
@@ -226,8 +226,8 @@ describe('an endpoint whose removal was cut off', () => {
     expect((await left()).map(({ id }) => id)).toEqual([kept.id]);
     const states = await query(
       database,
-      'select distinct state, last_error as error from deliveries where endpoint_id = ?',
-      [gone.id],
+      'select distinct state, last_error as error from deliveries where endpoint_id = :id',
+      { id: gone.id },
     );
     expect(states).toEqual([{ state: 'dropped', error: 'dropped: the endpoint was deleted' }]);
   });
@@ -247,7 +247,9 @@ function dyingAfterDelete(endpointId: string): Database {
     transaction: async (work) => {
       check();
       const result = await database.transaction(work);
-      const rows = await query(database, 'select 1 from webhook_endpoints where id = ?', [endpointId]);
+      const rows = await query(database, 'select 1 from webhook_endpoints where id = :endpointId', {
+        endpointId,
+      });
       isDead = rows.length === 0;
       return result;
     },
@@ -280,9 +282,13 @@ describe('rows that are still needed', () => {
   test('of bodies are looked up again before they are dropped: a retry puts some back', async () => {
     const [row] = await query<{ day: string }>(database, `select ${LONG_AGO} as day`);
     const { day = '' } = row ?? {};
-    await query(database, `select ensure_partitions(cast(? as date), cast(? as date))`, [day, day]);
-    await execute(database, `insert into inbox (received_day, body, state) values (?, '{}', 'new')`, [day]);
-    await execute(database, `insert into inbox (received_day, body, state) values (?, '{}', 'done')`, [day]);
+    await query(database, `select ensure_partitions(cast(:day as date), cast(:day as date))`, { day });
+    await execute(database, `insert into inbox (received_day, body, state) values (:day, '{}', 'new')`, {
+      day,
+    });
+    await execute(database, `insert into inbox (received_day, body, state) values (:day, '{}', 'done')`, {
+      day,
+    });
     expect(await dropDay(database, 'inbox', day)).toBe('dropped');
     expect(await query(database, 'select state from inbox')).toEqual([{ state: 'new' }]);
   });

@@ -42,9 +42,9 @@ async function waiting(database: DatabasePool, table: string, application: strin
   const rows = await query(
     database,
     `select 1 from pg_locks l join pg_stat_activity a on a.pid = l.pid
-      where not l.granted and l.relation = cast(? as regclass) and a.application_name = ?
+      where not l.granted and l.relation = cast(:table as regclass) and a.application_name = :application
         and l.database = (select oid from pg_database where datname = current_database())`,
-    [table, application],
+    { table, application },
   );
   return rows.length;
 }

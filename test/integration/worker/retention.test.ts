@@ -37,9 +37,9 @@ async function agesOf(table: DailyTable): Promise<number[]> {
   const rows = await query<{ age: number }>(
     database,
     `select ${TODAY} - to_date(right(inhrelid::regclass::text, 8), 'YYYYMMDD') as age
-       from pg_inherits where inhparent = cast(? as regclass) and inhrelid::regclass::text ~ '_[0-9]{8}$'
+       from pg_inherits where inhparent = cast(:table as regclass) and inhrelid::regclass::text ~ '_[0-9]{8}$'
       order by age desc`,
-    [table],
+    { table },
   );
   return rows.map((row) => row.age).filter((age) => age > 0);
 }
@@ -117,8 +117,8 @@ describe('days past their retention', () => {
     await query(
       database,
       `insert into deliveries (day, id, waba_id, endpoint_id, event_day, event_uuid)
-       select ${day}, gen_random_uuid(), ?, 1, ${day}, gen_random_uuid() from generate_series(1, 12000)`,
-      [WABA],
+       select ${day}, gen_random_uuid(), :waba, 1, ${day}, gen_random_uuid() from generate_series(1, 12000)`,
+      { waba: WABA },
     );
     await query(
       database,
@@ -142,11 +142,11 @@ describe('days past their retention', () => {
       await query(
         database,
         `with body as (
-           insert into inbox (received_day, body, state) values (${TODAY} - ${age}, '{}', ?)
+           insert into inbox (received_day, body, state) values (${TODAY} - ${age}, '{}', :state)
            returning received_day, id, state)
          insert into waiting_bodies (waba_id, phone_number_id, received_day, inbox_id)
-         select ?, '8', received_day, id from body where state in ('waiting', 'done')`,
-        [state, WABA],
+         select :waba, '8', received_day, id from body where state in ('waiting', 'done')`,
+        { state, waba: WABA },
       );
     for (const turn of ['the days are dropped', 'the default partition is cleared']) {
       await apply({ inbox: 14, events: 0, attempts: 0 });
@@ -249,8 +249,8 @@ describe('ordering keys', () => {
     await query(
       database,
       `insert into ordering_keys (waba_id, key, last_sequence, used_month)
-       values (?, ?, 3, date_trunc('month', now() at time zone 'utc' - ${age} * interval '1 day'))`,
-      [wabaId, name],
+       values (:wabaId, :name, 3, date_trunc('month', now() at time zone 'utc' - ${age} * interval '1 day'))`,
+      { wabaId, name },
     );
   const kept = async () =>
     (await query<{ key: string }>(database, 'select key from ordering_keys order by key')).map(

@@ -118,8 +118,8 @@ test('figures that are absent or older than two minutes are left out, and Postgr
   const age = async (seconds: number) =>
     await execute(
       database,
-      `update system_figures set read_at = clock_timestamp() - ?::integer * interval '1 second'`,
-      [seconds],
+      `update system_figures set read_at = clock_timestamp() - :seconds::integer * interval '1 second'`,
+      { seconds },
     );
   await age(60);
   expect(shownBy(await firstScrape(database))).toEqual([1, 0, 0]);

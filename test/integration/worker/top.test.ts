@@ -12,9 +12,9 @@ test('admin top shows traffic, backlog, failing and busy endpoints and workers, 
   const { id: busy } = await addEndpoint(database, WABA, 'https://busy.example/hook?key=hush-hush');
   const { id: failing } = await addEndpoint(database, WABA, 'https://failing.example/hook');
   const minutes = `insert into endpoint_minutes (endpoint_id, minute, successes, failures, total_ms)
-                   values (?, date_trunc('minute', now()), ?, ?, ?)`;
-  await query(database, minutes, [busy, 600, 0, 6_000]);
-  await query(database, minutes, [failing, 1, 30, 31_000]);
+                   values (:id, date_trunc('minute', now()), :successes, :failures, :totalMs)`;
+  await query(database, minutes, { id: busy, successes: 600, failures: 0, totalMs: 6_000 });
+  await query(database, minutes, { id: failing, successes: 1, failures: 30, totalMs: 31_000 });
   await insertBodies(database, [Buffer.from('{}')]);
   await reportWorker(database, 'host-1:42');
   await query(database, `update worker_processes set seen_at = now() + interval '1 hour'`);

@@ -73,7 +73,10 @@ async function startProduct(collector: { url: string }) {
   const { database, url } = await testDatabase(20);
   await seedFixtureAccounts(database);
   const sealed = testSecretBox.seal(TOKEN, `wabas|access_token|${WABA}`);
-  await query(database, 'update wabas set access_token_sealed = ? where waba_id = ?', [sealed, WABA]);
+  await query(database, 'update wabas set access_token_sealed = :sealed where waba_id = :waba', {
+    sealed,
+    waba: WABA,
+  });
   const receiver = await startReceiver();
   onTestFinished(() => receiver.close());
   receiver.behave((webhook, response) =>

@@ -59,8 +59,8 @@ async function send({ database, receiver }: RecordingStack, behaviour: Behaviour
     query<{ id: string }>(
       database,
       `select d.workflow_id as id from deliveries d join events e on e.id = d.event_uuid
-        where e.event_id = ? and d.workflow_id like 'delivery/%'`,
-      [eventId],
+        where e.event_id = :eventId and d.workflow_id like 'delivery/%'`,
+      { eventId },
     );
   await eventually(`a workflow for ${eventId}`, async () => (await workflowOf()).length, { is: 1 });
   return (await workflowOf())[0]?.id ?? '';
@@ -108,8 +108,8 @@ async function keptWhileOff(stack: RecordingStack, endpointId: string): Promise<
   await waitsForRetry(stack, workflowId);
   stack.receiver.behave(answer(200));
   const mode = `update webhook_endpoints set mode = 'open', mode_changed_at = now(), version = version + 1,
-                       updated_at = now() where id = ?`;
-  await execute(stack.database, mode, [endpointId]);
+                       updated_at = now() where id = :endpointId`;
+  await execute(stack.database, mode, { endpointId });
   await ended(stack, workflowId);
   return workflowId;
 }
@@ -134,8 +134,8 @@ async function testEvent(stack: RecordingStack, endpointId: string): Promise<str
 
 async function tenantOf(database: RecordingStack['database']) {
   const text = `select t.id, t.business_name as "businessName" from tenants t join wabas w on w.tenant_id = t.id
-                 where w.waba_id = ?`;
-  return await oneRow<{ id: string; businessName: string }>(database, text, [WABA]);
+                 where w.waba_id = :waba`;
+  return await oneRow<{ id: string; businessName: string }>(database, text, { waba: WABA });
 }
 
 /** Of a process that nobody is any more: its activity is taken by nobody. `stop` cancels it before that is noticed. */

@@ -26,15 +26,20 @@ async function receive({ database }: RecordingStack, mediaId: string): Promise<s
   const upstreamId = `wamid.MEDIA${messages}`;
   await insertBodies(database, [bodyOf(ACCOUNT, [imageMessage(upstreamId, mediaId)])]);
   await takenIn(database, upstreamId);
-  const { id } = await oneRow<{ id: string }>(database, 'select id from messages where upstream_id = ?', [
-    upstreamId,
-  ]);
+  const { id } = await oneRow<{ id: string }>(
+    database,
+    'select id from messages where upstream_id = :upstreamId',
+    { upstreamId },
+  );
   return `media/${id}`;
 }
 
 async function takenIn(database: RecordingStack['database'], upstreamId: string): Promise<void> {
   await eventually('taken in', async () => {
-    return (await query(database, 'select 1 from messages where upstream_id = ?', [upstreamId])).length === 1;
+    return (
+      (await query(database, 'select 1 from messages where upstream_id = :upstreamId', { upstreamId }))
+        .length === 1
+    );
   });
 }
 
@@ -81,8 +86,8 @@ async function order(stack: RecordingStack): Promise<string> {
   await takenIn(stack.database, upstreamId);
   const { id } = await oneRow<{ id: string }>(
     stack.database,
-    'select o.id from orders o join messages m on m.id = o.message_id where m.upstream_id = ?',
-    [upstreamId],
+    'select o.id from orders o join messages m on m.id = o.message_id where m.upstream_id = :upstreamId',
+    { upstreamId },
   );
   const workflowId = `order/${id}`;
   await waitsUntilStarted(stack, workflowId);

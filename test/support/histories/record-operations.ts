@@ -19,7 +19,7 @@ export async function recordOperations(stack: RecordingStack): Promise<Recorded>
   const { database, receiver } = stack;
   const { id: endpointId } = await addEndpoint(database, WABA, `${receiver.url}/hook`);
   const setMode = (mode: string) =>
-    execute(database, 'update webhook_endpoints set mode = ?, version = version + 1', [mode]);
+    execute(database, 'update webhook_endpoints set mode = :mode, version = version + 1', { mode });
   await setMode('disabled');
   await publish(database, WABA, { count: 30, keys: 10 });
   await settleLive(database, 'failed');
@@ -89,9 +89,11 @@ async function pausedReplay(stack: RecordingStack): Promise<string> {
   await waitsForRetry(stack, workflowId);
   await handle.signal('resume');
   await eventually('it goes on', async () => {
-    const [replay] = await query<{ state: string }>(database, 'select state from replays where id = ?', [
-      workflowId.slice('replay/'.length),
-    ]);
+    const [replay] = await query<{ state: string }>(
+      database,
+      'select state from replays where id = :length',
+      { length: workflowId.slice('replay/'.length) },
+    );
     return replay?.state === 'running';
   });
   await eventually('all queued', async () => {

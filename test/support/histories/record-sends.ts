@@ -38,8 +38,8 @@ async function refused(stack: RecordingStack): Promise<string> {
 async function cancelled(stack: RecordingStack): Promise<string> {
   await query(
     stack.database,
-    `insert into send_pacing (phone_number_id, recipient, free_at) values (?, ?, now() + interval '1 hour')`,
-    [NUMBER, '12025550153'],
+    `insert into send_pacing (phone_number_id, recipient, free_at) values (:number, :value, now() + interval '1 hour')`,
+    { number: NUMBER, value: '12025550153' },
   );
   const workflowId = await queue(stack, '12025550153');
   await waitsUntilStarted(stack, workflowId);

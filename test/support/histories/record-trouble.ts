@@ -26,8 +26,8 @@ async function outage(stack: RecordingStack): Promise<string> {
   const { id } = await addEndpoint(database, WABA, `${receiver.url}/outage`);
   receiver.behave(answer(503));
   await insertBodies(database, [bodyOf(ACCOUNT, [textMessage('wamid.OUTAGE', 'hello')])]);
-  const failing = 'select 1 from delivery_queue where endpoint_id = ? and attempts > 1';
-  await eventually('two failures', async () => (await query(database, failing, [id])).length, {
+  const failing = 'select 1 from delivery_queue where endpoint_id = :id and attempts > 1';
+  await eventually('two failures', async () => (await query(database, failing, { id })).length, {
     is: 1,
   });
   receiver.behave(answer(200));
@@ -47,15 +47,15 @@ async function updated(stack: RecordingStack): Promise<string> {
   const handle = client.workflow.getHandle(workflowId);
   const isThere = async () => (await handle.describe().catch(() => null)) !== null;
   await eventually('its run', isThere);
-  const failing = 'select 1 from delivery_queue where endpoint_id = ? and attempts > 0';
-  await eventually('two failures', async () => (await query(database, failing, [id])).length, {
+  const failing = 'select 1 from delivery_queue where endpoint_id = :id and attempts > 0';
+  await eventually('two failures', async () => (await query(database, failing, { id })).length, {
     is: 2,
   });
   await handle.executeUpdate('retryNow');
   await handle.executeUpdate('pause', { args: ['server migration'] });
   await eventually('nothing is under way', async () => {
-    const claimed = `select 1 from delivery_queue where endpoint_id = ? and state = 'claimed'`;
-    return (await query(database, claimed, [id])).length === 0;
+    const claimed = `select 1 from delivery_queue where endpoint_id = :id and state = 'claimed'`;
+    return (await query(database, claimed, { id })).length === 0;
   });
   await handle.executeUpdate('skipHead');
   await handle.executeUpdate('enable', { args: ['drop'] });

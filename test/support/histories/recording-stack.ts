@@ -6,7 +6,7 @@ import { saveWaba } from '../../../src/features/accounts/accounts.ts';
 import { loadConfig } from '../../../src/platform/config/config.ts';
 import { type DatabasePool, openDatabase } from '../../../src/platform/postgres/database.ts';
 import { migrate } from '../../../src/platform/postgres/migrate.ts';
-import { query } from '../../../src/platform/postgres/sql.ts';
+import { type Bindings, query } from '../../../src/platform/postgres/sql.ts';
 import { connectTemporal } from '../../../src/platform/temporal/worker-connection.ts';
 import { taskQueues } from '../../../src/platform/temporal/workflow-options.ts';
 import { startWorker } from '../../../src/worker/start-worker.ts';
@@ -92,20 +92,16 @@ export async function startRecordingStack(): Promise<RecordingStack> {
 async function saveAccessToken(database: DatabasePool): Promise<void> {
   const [waba] = await query<{ tenantId: string }>(
     database,
-    'select tenant_id as "tenantId" from wabas where waba_id = ?',
-    [WABA],
+    'select tenant_id as "tenantId" from wabas where waba_id = :waba',
+    { waba: WABA },
   );
   const accessTokenSealed = testSecretBox.seal(ACCESS_TOKEN, `wabas|access_token|${WABA}`);
   await saveWaba(database, waba?.tenantId ?? '', { wabaId: WABA, accessTokenSealed });
 }
 
 /** The one row that a statement selects; fails when there is none. */
-export async function oneRow<Row>(
-  database: DatabasePool,
-  text: string,
-  values: readonly string[],
-): Promise<Row> {
-  const [row] = await query<Row>(database, text, values);
+export async function oneRow<Row>(database: DatabasePool, text: string, bindings: Bindings): Promise<Row> {
+  const [row] = await query<Row>(database, text, bindings);
   if (row === undefined) throw new Error(`no row: ${text}`);
   return row;
 }

@@ -5,6 +5,7 @@ import { hasEmail } from '../../../features/users/user-store.ts';
 import { newSecretToken } from '../../../platform/crypto/secret-box.ts';
 import { countedAddress, widerNetworks } from '../../../platform/http/counted-address.ts';
 import type { Database } from '../../../platform/postgres/database.ts';
+import { numberedClient } from '../../../platform/postgres/rate-limit-store.ts';
 import { tooManyAttempts } from '../access/page-error.ts';
 import { deviceCookie } from '../access/session-cookie.ts';
 
@@ -150,9 +151,7 @@ function createStrangerLimit(open: (prefix: string, rate: typeof PER_PAIR) => Ra
 
 function storedIn(database: Database) {
   return {
-    storeClient: {
-      query: ({ text, values }: { text: string; values: (string | number)[] }) => database.raw(text, values),
-    },
+    storeClient: numberedClient(database),
     storeType: 'client',
     tableName: 'rate_limits',
     tableCreated: true,

@@ -57,7 +57,7 @@ export async function lookAtTrouble(
   endpointId: string,
   failure: ReportedFailure | null,
 ): Promise<TroubleShown | string> {
-  const [row] = await query<EndpointRow>(database, ROW, [endpointId]);
+  const [row] = await query<EndpointRow>(database, ROW, { endpointId });
   if (row === undefined) return 'The endpoint was deleted.';
   const sample = await sampleTrouble(database, endpointId);
   const waiting = (await countWaiting(database, [endpointId], MAX_SHOWN_WAITING)).get(endpointId);
@@ -87,7 +87,7 @@ const ROW = `
   select e.id, e.waba_id as "wabaId", w.tenant_id as "tenantId", e.url, e.mode, e.mode_reason as "modeReason",
          e.mode_changed_at as "modeChangedAt", e.failing_since as "failingSince", e.recovered_at as "recoveredAt",
          e.backlog_due_at as "backlogDueAt", e.next_probe_at as "nextProbeAt"
-    from webhook_endpoints e join wabas w on w.waba_id = e.waba_id where e.id = cast(? as bigint)`;
+    from webhook_endpoints e join wabas w on w.waba_id = e.waba_id where e.id = cast(:endpointId as bigint)`;
 
 /** While a backlog goes out. */
 const BACKLOG_LOOK_MS = 10_000;

@@ -179,8 +179,8 @@ export async function isWindowOpen(
   conversationId: string,
 ): Promise<boolean> {
   const text = `select ${IS_WINDOW_OPEN} from conversations c cross join lateral (${LAST_WRITTEN}) as written
-                 where c.waba_id = ? and c.id = ?`;
-  return (await queryValue<boolean>(database, text, [wabaId, conversationId])) ?? false;
+                 where c.waba_id = :wabaId and c.id = :conversationId`;
+  return (await queryValue<boolean>(database, text, { wabaId, conversationId })) ?? false;
 }
 
 /** The conversation that it was merged into, if it was. */

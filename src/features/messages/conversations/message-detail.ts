@@ -29,8 +29,8 @@ export async function findMessage(
     `select ${MESSAGE_COLUMNS}, m.content, o.attempts, o.upstream_status as "upstreamStatus", o.wa_id as "waId",
             o.error as "sendError"
        from messages m ${MESSAGE_JOINS}
-      where m.id = ? and m.waba_id = ?`,
-    [messageId, wabaId],
+      where m.id = :messageId and m.waba_id = :wabaId`,
+    { messageId, wabaId },
   );
 }
 
@@ -43,10 +43,10 @@ export async function listMessageStatuses(
   return await query<MessageStatus>(
     database,
     `select status, at, received_at as "receivedAt", content, participant from message_statuses
-      where phone_number_id = ? and upstream_id = ?
+      where phone_number_id = :phoneNumberId and upstream_id = :upstreamId
       order by received_at, at, array_position(array['sent', 'delivered', 'read', 'played', 'failed'], status)
-      limit ?`,
-    [phoneNumberId, upstreamId, limit],
+      limit :limit`,
+    { phoneNumberId, upstreamId, limit },
   );
 }
 
@@ -65,8 +65,8 @@ export async function findReadableMessage(
   return await queryOne<ReadableMessage>(
     database,
     `select direction, phone_number_id as "phoneNumberId", coalesce(upstream_id, superseded_upstream_id) as "upstreamId" from messages
-      where id = ? and waba_id = ?`,
-    [messageId, wabaId],
+      where id = :messageId and waba_id = :wabaId`,
+    { messageId, wabaId },
   );
 }
 
@@ -78,8 +78,8 @@ export async function findInboundByUpstreamId(
   return await queryValue<string>(
     database,
     `select id from messages
-      where phone_number_id = ? and upstream_id = ? and waba_id = ? and direction = 'inbound'`,
-    [phoneNumberId, upstreamId, wabaId],
+      where phone_number_id = :phoneNumberId and upstream_id = :upstreamId and waba_id = :wabaId and direction = 'inbound'`,
+    { phoneNumberId, upstreamId, wabaId },
   );
 }
 
@@ -88,8 +88,8 @@ export async function markMessageRead(database: Database, wabaId: string, messag
   const { readAt } = await queryOnly<{ readAt: Date }>(
     database,
     `update messages set read_at = coalesce(read_at, now())
-      where id = ? and waba_id = ? and direction = 'inbound' returning read_at as "readAt"`,
-    [messageId, wabaId],
+      where id = :messageId and waba_id = :wabaId and direction = 'inbound' returning read_at as "readAt"`,
+    { messageId, wabaId },
   );
   return readAt;
 }

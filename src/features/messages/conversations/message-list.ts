@@ -205,8 +205,8 @@ export async function findReceivedMedia(
     database,
     `select m.id, coalesce(m.upstream_id, m.superseded_upstream_id) as "upstreamId", ${mediaColumns('d')}
        from messages m join media d on d.message_id = m.id and d.waba_id = m.waba_id
-      where m.waba_id = ? and m.id = ?`,
-    [wabaId, messageId],
+      where m.waba_id = :wabaId and m.id = :messageId`,
+    { wabaId, messageId },
   );
 }
 

@@ -20,8 +20,8 @@ export async function findReceivedMedia(
     database,
     `select state, object_key as "objectKey", coalesce(mime_type, served_type) as "mimeType",
             cast(size_bytes as float8) as "sizeBytes", sha256
-       from media where waba_id = ? and upstream_media_id = ?
+       from media where waba_id = :wabaId and upstream_media_id = :upstreamMediaId
       order by state = 'stored' desc, message_id desc limit 1`,
-    [wabaId, upstreamMediaId],
+    { wabaId, upstreamMediaId },
   );
 }

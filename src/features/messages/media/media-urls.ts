@@ -64,7 +64,7 @@ async function readTenantTtl(database: SealedDatabase['database'], wabaId: strin
   return await queryValue<number>(
     database,
     `select p.media_url_ttl_seconds as "ttlSeconds"
-       from wabas w join tenant_policies p on p.tenant_id = w.tenant_id where w.waba_id = ?`,
-    [wabaId],
+       from wabas w join tenant_policies p on p.tenant_id = w.tenant_id where w.waba_id = :wabaId`,
+    { wabaId },
   );
 }

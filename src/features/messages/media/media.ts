@@ -46,10 +46,10 @@ export async function insertMedia(trx: Transaction, media: readonly NewMedia[]):
                         caption, file_name, error_message, state, error_code, finished_at)
      select *, case when u.id is null then 'failed' else 'pending' end,
             case when u.id is null then '${NEVER_HAD}' end, case when u.id is null then now() end
-       from unnest(?::text[], ?::bigint[], ?::text[], ?::text[], ?::text[], ?::text[], ?::text[], ?::text[], ?::text[],
-                   ?::text[]) as u (waba_id, message_id, type, id)
+       from unnest(:wabaId::text[], :messageId::bigint[], :mediaType::text[], :upstreamMediaId::text[], :mimeType::text[], :sha256::text[], :url::text[], :caption::text[], :fileName::text[],
+                   :upstreamErrors::text[]) as u (waba_id, message_id, type, id)
      on conflict (message_id) do nothing`,
-    [
+    {
       ...columnsOf(
         media,
         'wabaId',
@@ -62,8 +62,8 @@ export async function insertMedia(trx: Transaction, media: readonly NewMedia[]):
         'caption',
         'fileName',
       ),
-      media.map((m) => (m.upstreamMediaId === null ? neverHadText(m.upstreamError) : null)),
-    ],
+      upstreamErrors: media.map((m) => (m.upstreamMediaId === null ? neverHadText(m.upstreamError) : null)),
+    },
   );
 }
 
@@ -107,13 +107,13 @@ export async function takePendingMedia(
 }
 
 export async function hasMedia(database: Database, wabaId: string, messageId: string): Promise<boolean> {
-  const text = 'select 1 from media where message_id = ? and waba_id = ?';
-  return (await query(database, text, [messageId, wabaId])).length > 0;
+  const text = 'select 1 from media where message_id = :messageId and waba_id = :wabaId';
+  return (await query(database, text, { messageId, wabaId })).length > 0;
 }
 
 export async function isMediaStored(database: Database, messageId: string): Promise<boolean> {
-  const text = `select 1 from media where message_id = ? and state = 'stored'`;
-  return (await query(database, text, [messageId])).length > 0;
+  const text = `select 1 from media where message_id = :messageId and state = 'stored'`;
+  return (await query(database, text, { messageId })).length > 0;
 }
 
 /** The WABA's media that was stored last and that upstream still keeps, by upstream's id. */
@@ -125,10 +125,10 @@ export async function findReadableMedia(
   return await queryValue<string>(
     database,
     `select upstream_media_id as id from media
-      where waba_id = ? and state = 'stored' and finished_at > now() - interval '6 days'
-        and created_at > now() - interval '6 days' and message_id <> ? and upstream_media_id is not null
+      where waba_id = :wabaId and state = 'stored' and finished_at > now() - interval '6 days'
+        and created_at > now() - interval '6 days' and message_id <> :exceptMessageId and upstream_media_id is not null
       order by finished_at desc limit 1`,
-    [wabaId, exceptMessageId],
+    { wabaId, exceptMessageId },
   );
 }
 
@@ -136,14 +136,14 @@ export async function findErasedKeys(database: Database, objectKeys: readonly st
   if (objectKeys.length === 0) return [];
   return await queryColumn<string>(
     database,
-    'select object_key from erased_files where object_key = any (cast(? as text[]))',
-    [objectKeys],
+    'select object_key from erased_files where object_key = any (cast(:objectKeys as text[]))',
+    { objectKeys },
   );
 }
 
 export async function isFileErased(database: Database, wabaId: string, messageId: string): Promise<boolean> {
-  const text = 'select 1 from erased_files where waba_id = ? and message_id = ?';
-  return (await query(database, text, [wabaId, messageId])).length > 0;
+  const text = 'select 1 from erased_files where waba_id = :wabaId and message_id = :messageId';
+  return (await query(database, text, { wabaId, messageId })).length > 0;
 }
 
 /** As the head of its event says. */
@@ -230,8 +230,8 @@ export async function findServedMedia(
             (select w.tenant_id from wabas w where w.waba_id = media.waba_id) as "tenantId",
             (select p.media_url_ttl_seconds from wabas w join tenant_policies p on p.tenant_id = w.tenant_id
               where w.waba_id = media.waba_id) as "tenantTtlSeconds"
-       from media where object_key = any (cast(? as text[])) and state = 'stored'`,
-    [objectKeys],
+       from media where object_key = any (cast(:objectKeys as text[])) and state = 'stored'`,
+    { objectKeys },
   );
 }
 
@@ -252,8 +252,8 @@ export async function checkStorageQuota(database: Database, wabaId: string, addi
     `select p.stored_bytes_quota as quota, u.stored_bytes as stored
        from wabas w join tenant_policies p on p.tenant_id = w.tenant_id
        left join tenant_usage u on u.tenant_id = w.tenant_id
-      where w.waba_id = ? and p.stored_bytes_quota is not null`,
-    [wabaId],
+      where w.waba_id = :wabaId and p.stored_bytes_quota is not null`,
+    { wabaId },
   );
   if (row === undefined) return;
   const quotaBytes = Number(row.quota);

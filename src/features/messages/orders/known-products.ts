@@ -123,8 +123,8 @@ async function findCachedProducts(
     database,
     `select retailer_id as "retailerId", name, image_url as "imageUrl",
             fetched_at > now() - interval '24 hours' as fresh
-       from catalog_products where waba_id = ? and catalog_id = ? and retailer_id = any (?::text[])`,
-    [wabaId, catalogId, retailerIds],
+       from catalog_products where waba_id = :wabaId and catalog_id = :catalogId and retailer_id = any (:retailerIds::text[])`,
+    { wabaId, catalogId, retailerIds },
   );
 }
 
@@ -141,10 +141,10 @@ async function keepProducts(
     await execute(
       database,
       `insert into catalog_products (waba_id, catalog_id, retailer_id, name, image_url)
-       select ?, ?, * from unnest(?::text[], ?::text[], ?::text[])
+       select :wabaId, :catalogId, * from unnest(:retailerId::text[], :name::text[], :imageUrl::text[])
        on conflict (waba_id, catalog_id, retailer_id) do update
           set name = excluded.name, image_url = excluded.image_url, fetched_at = now()`,
-      [wabaId, catalogId, ...columnsOf(sorted, 'retailerId', 'name', 'imageUrl')],
+      { wabaId, catalogId, ...columnsOf(sorted, 'retailerId', 'name', 'imageUrl') },
     );
     return null;
   } catch (error) {

@@ -71,7 +71,7 @@ export async function insertOrders(
     trx,
     `with given as (
        select o.*, w.tenant_id, row_number() over (partition by w.tenant_id order by o.n) as own
-         from unnest(?::text[], ?::bigint[], ?::text[], ?::text[], ?::text[], ?::date[], ?::uuid[]) with ordinality
+         from unnest(:wabaId::text[], :messageId::bigint[], :phoneNumberId::text[], :catalogId::text[], :cartJson::text[], :eventDay::date[], :eventUuid::uuid[]) with ordinality
            as o (waba_id, message_id, phone_number_id, catalog_id, cart, event_day, event_uuid, n)
          join wabas w using (waba_id)
      ), drawn as (
@@ -119,8 +119,8 @@ export async function findOrder(
     database,
     `select id as "orderId", number, catalog_id as "catalogId", cart as "cartJson", event_day as "eventDay",
             event_uuid as "eventUuid", service
-       from orders where id = ? and waba_id = ?`,
-    [orderId, wabaId],
+       from orders where id = :orderId and waba_id = :wabaId`,
+    { orderId, wabaId },
   );
 }
 
@@ -131,8 +131,9 @@ export async function saveOrderService(
   orderId: string,
   service: string,
 ): Promise<void> {
-  const text = 'update orders set service = ? where id = ? and waba_id = ? and service is null';
-  await execute(trx, text, [service, orderId, wabaId]);
+  const text =
+    'update orders set service = :service where id = :orderId and waba_id = :wabaId and service is null';
+  await execute(trx, text, { service, orderId, wabaId });
 }
 
 export type Product = { name?: string; imageUrl?: string };

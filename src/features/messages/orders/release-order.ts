@@ -56,9 +56,9 @@ async function listOverdue(database: Database, skipped: number): Promise<EnrichO
   return await queryColumn<EnrichOrderInput>(
     database,
     `select argument from workflow_tasks
-      where workflow_type = 'enrichOrder' and created_at < now() - ? * interval '1 second'
-      order by created_at, workflow_id limit ? offset ?`,
-    [OVERDUE_SECONDS, OVERDUE_AT_ONCE, skipped],
+      where workflow_type = 'enrichOrder' and created_at < now() - :overdueSeconds * interval '1 second'
+      order by created_at, workflow_id limit :overdueAtOnce offset :skipped`,
+    { overdueSeconds: OVERDUE_SECONDS, overdueAtOnce: OVERDUE_AT_ONCE, skipped },
   );
 }
 

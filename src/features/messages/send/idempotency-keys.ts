@@ -32,8 +32,8 @@ export async function takeIdempotencyKey(
   const taken = await execute(
     trx,
     `insert into idempotency_keys (waba_id, operation, key, fingerprint, held_until)
-     values (?, ?, ?, ?, now() + ? * interval '1 millisecond') on conflict do nothing`,
-    [wabaId, operation, key, fingerprint, holdMs],
+     values (:wabaId, :operation, :key, :fingerprint, now() + :holdMs * interval '1 millisecond') on conflict do nothing`,
+    { wabaId, operation, key, fingerprint, holdMs },
   );
   return taken === 1;
 }
@@ -46,8 +46,8 @@ export async function bindIdempotencyKey(
 ): Promise<void> {
   await execute(
     trx,
-    'update idempotency_keys set message_id = ? where waba_id = ? and operation = ? and key = ?',
-    [messageId, wabaId, operation, key],
+    'update idempotency_keys set message_id = :messageId where waba_id = :wabaId and operation = :operation and key = :key',
+    { messageId, wabaId, operation, key },
   );
 }
 
@@ -67,8 +67,8 @@ export async function findIdempotencyKey(
     `select fingerprint, message_id as "messageId", response_status as status, response_body as body,
             cast(greatest(extract(epoch from held_until - clock_timestamp()) * 1000, 0) as double precision)
               as "heldMs"
-       from idempotency_keys where waba_id = ? and operation = ? and key = ?`,
-    [wabaId, operation, key],
+       from idempotency_keys where waba_id = :wabaId and operation = :operation and key = :key`,
+    { wabaId, operation, key },
   );
   if (row === undefined) return null;
   const { messageId, status, body, heldMs } = row;
@@ -85,9 +85,9 @@ export async function holdIdempotencyKey(
 ): Promise<boolean> {
   const held = await execute(
     database,
-    `update idempotency_keys set held_until = now() + ? * interval '1 millisecond'
-      where waba_id = ? and operation = ? and key = ? and held_until <= (select clock_timestamp()) and response_status is null`,
-    [holdMs, wabaId, operation, key],
+    `update idempotency_keys set held_until = now() + :holdMs * interval '1 millisecond'
+      where waba_id = :wabaId and operation = :operation and key = :key and held_until <= (select clock_timestamp()) and response_status is null`,
+    { holdMs, wabaId, operation, key },
   );
   return held === 1;
 }
@@ -102,10 +102,10 @@ export async function saveIdempotentResponse(
   const [kept] = await query<KeptResponse>(
     database,
     `update idempotency_keys
-        set response_status = coalesce(response_status, ?), response_body = coalesce(response_body, ?)
-      where waba_id = ? and operation = ? and key = ?
+        set response_status = coalesce(response_status, :status), response_body = coalesce(response_body, :body)
+      where waba_id = :wabaId and operation = :operation and key = :key
      returning response_status as status, response_body as body`,
-    [response.status, response.body, wabaId, operation, key],
+    { status: response.status, body: response.body, wabaId, operation, key },
   );
   return kept ?? response;
 }

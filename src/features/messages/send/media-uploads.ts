@@ -32,8 +32,8 @@ export async function beginMediaUpload(
   await execute(
     database,
     `insert into media_uploads (id, waba_id, object_key, api_key_id, expires_at)
-     values (?, ?, ?, ?, now() + ? * interval '1 day')`,
-    [uuid, wabaId, objectKey, apiKeyId, KEPT_DAYS],
+     values (:uuid, :wabaId, :objectKey, :apiKeyId, now() + :keptDays * interval '1 day')`,
+    { uuid, wabaId, objectKey, apiKeyId, keptDays: KEPT_DAYS },
   );
 }
 
@@ -111,8 +111,8 @@ export async function findMediaUploads(
     `select id as uuid, object_key as "objectKey", media_type as "mediaType", mime_type as "mimeType",
             file_name as "fileName", cast(size_bytes as float8) as "sizeBytes", sha256, created_at as "createdAt",
             expires_at as "expiresAt", expires_at <= now() as "isExpired"
-       from media_uploads where id = any (?::uuid[]) and waba_id = ? and state = 'ready'`,
-    [uuids, wabaId],
+       from media_uploads where id = any (:uuids::uuid[]) and waba_id = :wabaId and state = 'ready'`,
+    { uuids, wabaId },
   );
 }
 
@@ -124,14 +124,14 @@ export async function deleteMediaUpload(
 ): Promise<string | null> {
   return await queryValue<string>(
     database,
-    `update media_uploads set state = 'deleted' where id = ? and waba_id = ? and state = 'ready'
+    `update media_uploads set state = 'deleted' where id = :uuid and waba_id = :wabaId and state = 'ready'
      returning object_key as "objectKey"`,
-    [uuid, wabaId],
+    { uuid, wabaId },
   );
 }
 
 export async function forgetMediaUpload(database: Database, uuid: string): Promise<void> {
-  await execute(database, 'delete from media_uploads where id = ?', [uuid]);
+  await execute(database, 'delete from media_uploads where id = :uuid', { uuid });
 }
 
 type MediaOfNumber = { uuid: string; phoneNumberId: string };
@@ -147,9 +147,9 @@ export async function knownUpstreamMedia(
   const rows = await query<{ uuid: string; upstreamMediaId: string }>(
     database,
     `select media_id as uuid, upstream_media_id as "upstreamMediaId" from media_upstream_ids
-      where media_id = any (?::uuid[]) and phone_number_id = ? and upstream_media_id is not null
+      where media_id = any (:uuids::uuid[]) and phone_number_id = :phoneNumberId and upstream_media_id is not null
         and expires_at > now()`,
-    [uuids, phoneNumberId],
+    { uuids, phoneNumberId },
   );
   return new Map(rows.map(({ uuid, upstreamMediaId }) => [uuid, upstreamMediaId]));
 }
@@ -181,9 +181,9 @@ export async function saveUpstreamMedia(
   await execute(
     database,
     `update media_upstream_ids
-        set upstream_media_id = ?, expires_at = now() + ? * interval '1 day', uploading_until = null
-      where media_id = ? and phone_number_id = ?`,
-    [upstreamMediaId, UPSTREAM_KEEPS_DAYS, uuid, phoneNumberId],
+        set upstream_media_id = :upstreamMediaId, expires_at = now() + :upstreamKeepsDays * interval '1 day', uploading_until = null
+      where media_id = :uuid and phone_number_id = :phoneNumberId`,
+    { upstreamMediaId, upstreamKeepsDays: UPSTREAM_KEEPS_DAYS, uuid, phoneNumberId },
   );
 }
 
@@ -195,8 +195,8 @@ export async function forgetUpstreamMedia(
 ): Promise<void> {
   await execute(
     database,
-    'delete from media_upstream_ids where media_id = any (?::uuid[]) and phone_number_id = ?',
-    [uuids, phoneNumberId],
+    'delete from media_upstream_ids where media_id = any (:uuids::uuid[]) and phone_number_id = :phoneNumberId',
+    { uuids, phoneNumberId },
   );
 }
 

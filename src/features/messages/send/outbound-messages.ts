@@ -52,15 +52,18 @@ export async function insertOutboundMessage(trx: Transaction, message: NewOutbou
     trx,
     `insert into outbound_messages (message_id, waba_id, phone_number_id, recipient, media_ids, payment_reference,
                                     payment_configuration, api_key_id, upstream_path)
-     values (?, ?, ?, ?, ?::uuid[], ?, ?, ?, ?)`,
-    [
-      ...[message.id, message.wabaId, message.phoneNumberId, recipient],
-      mediaIds.length === 0 ? null : mediaIds,
-      payment?.referenceId ?? null,
-      payment?.configuration ?? null,
+     values (:id, :wabaId, :phoneNumberId, :recipient, :mediaIds::uuid[], :referenceId, :configuration, :apiKeyId, :upstreamPath)`,
+    {
+      id: message.id,
+      wabaId: message.wabaId,
+      phoneNumberId: message.phoneNumberId,
+      recipient,
+      mediaIds: mediaIds.length === 0 ? null : mediaIds,
+      referenceId: payment?.referenceId ?? null,
+      configuration: payment?.configuration ?? null,
       apiKeyId,
       upstreamPath,
-    ],
+    },
   );
 }
 
@@ -135,9 +138,9 @@ export async function takeSendTurn(
       trx,
       `update outbound_messages
           set state = 'sending', attempts = attempts + 1,
-              sending_until = clock_timestamp() + ? * interval '1 millisecond'
-        where message_id = ?`,
-      [timeoutMs, messageId],
+              sending_until = clock_timestamp() + :timeoutMs * interval '1 millisecond'
+        where message_id = :messageId`,
+      { timeoutMs, messageId },
     );
     const { phoneNumberId, upstreamPath, recipient, payloadJson, ageMs } = row;
     const attempt = row.attempts + 1;
@@ -156,8 +159,8 @@ async function lockMessage(trx: Transaction, wabaId: string, messageId: string):
             ${untilMs('sending_until')} as "leftMs", -${untilMs('created_at')} as "ageMs"
        from outbound_messages o join messages m on m.id = o.message_id
       left join phone_numbers n on n.phone_number_id = o.phone_number_id
-      where o.message_id = ? and o.waba_id = ? for update of o`,
-    [messageId, wabaId],
+      where o.message_id = :messageId and o.waba_id = :wabaId for update of o`,
+    { messageId, wabaId },
   );
 }
 
@@ -170,7 +173,10 @@ async function drawTime(
   pace: Pace,
 ): Promise<number> {
   const { at, waitMs } = await drawSendTime(trx, { phoneNumberId, recipient }, pace);
-  await execute(trx, `update outbound_messages set ${column} = ? where message_id = ?`, [at, messageId]);
+  await execute(trx, `update outbound_messages set ${column} = :at where message_id = :messageId`, {
+    at,
+    messageId,
+  });
   return waitMs;
 }
 
@@ -230,9 +236,9 @@ export async function endMessage(
 ): Promise<boolean> {
   const changed = await execute(
     trx,
-    `update outbound_messages set state = ?, error = ?, sending_until = null, finished_at = now()
-      where message_id = ? and waba_id = ? and state = any (?::text[])`,
-    [end.state, end.error, messageId, wabaId, end.from],
+    `update outbound_messages set state = :state, error = :error, sending_until = null, finished_at = now()
+      where message_id = :messageId and waba_id = :wabaId and state = any (:from::text[])`,
+    { state: end.state, error: end.error, messageId, wabaId, from: end.from },
   );
   return changed > 0;
 }
@@ -258,8 +264,8 @@ export async function findFailedMessage(
             m.content
        from outbound_messages o join messages m on m.id = o.message_id join wabas w on w.waba_id = o.waba_id
        join phone_numbers n on n.phone_number_id = o.phone_number_id
-      where o.message_id = ? and o.waba_id = ?`,
-    [messageId, wabaId],
+      where o.message_id = :messageId and o.waba_id = :wabaId`,
+    { messageId, wabaId },
   );
 }
 
@@ -283,7 +289,7 @@ export async function findSendProgress(
     `select o.state, m.conversation_id as "conversationId", o.upstream_id as "upstreamId",
             o.upstream_status as "upstreamStatus", o.wa_id as "waId", o.error
        from outbound_messages o join messages m on m.id = o.message_id
-      where o.message_id = ? and o.waba_id = ?`,
-    [messageId, wabaId],
+      where o.message_id = :messageId and o.waba_id = :wabaId`,
+    { messageId, wabaId },
   );
 }

@@ -72,6 +72,9 @@ async function forgetMails(trx: Transaction, email: string): Promise<number> {
 async function replaceNames(trx: Transaction, email: string, replaced: string): Promise<number> {
   let changed = 0;
   for (const [table, column] of NAMED_IN)
-    changed += await execute(trx, `update ${table} set ${column} = ? where ${column} = ?`, [replaced, email]);
+    changed += await execute(trx, `update ${table} set ${column} = :replaced where ${column} = :email`, {
+      replaced,
+      email,
+    });
   return changed;
 }

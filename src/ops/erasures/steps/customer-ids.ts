@@ -86,8 +86,8 @@ export async function idsOfCustomer(
   const { wabaId, customerId } = customer;
   const conversationIds = await queryColumn<string>(
     database,
-    'select id from conversations where waba_id = ? and contact_id = ?',
-    [wabaId, customerId],
+    'select id from conversations where waba_id = :wabaId and contact_id = :customerId',
+    { wabaId, customerId },
   );
   const where = { wabaId, conversationIds };
   let found = await seeIds(database, where, {}, null);

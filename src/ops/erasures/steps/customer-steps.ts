@@ -200,8 +200,8 @@ async function nextOfGroups(
   const [fromConversation = '0', fromMessage = '0'] = after?.split(' ') ?? [];
   const [group] = await query<{ id: string }>(
     database,
-    `select id from conversations where waba_id = ? and group_id is not null and id >= ? order by id limit 1`,
-    [wabaId, fromConversation],
+    `select id from conversations where waba_id = :wabaId and group_id is not null and id >= :fromConversation order by id limit 1`,
+    { wabaId, fromConversation },
   );
   if (group === undefined) return { theirs: [], next: null };
   const from = group.id === fromConversation ? fromMessage : '0';

@@ -121,7 +121,7 @@ const table = (erased: ErasedTable) =>
 const waba: ErasureStep = {
   name: 'WABA',
   async erase(trx, { wabaId }) {
-    const wasThere = await query(trx, 'select 1 from wabas where waba_id = ?', [wabaId]);
+    const wasThere = await query(trx, 'select 1 from wabas where waba_id = :wabaId', { wabaId });
     const tasks = await listTasksOfWaba(trx, wabaId, ['erase%'], 1);
     if (tasks.length > 0) throw new NotYetErased('Requests for API keys are being ended.');
     if (wasThere.length > 0 && !(await deleteEmptyWaba(trx, wabaId)))

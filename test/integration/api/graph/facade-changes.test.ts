@@ -111,8 +111,8 @@ describe('where forms of customers go', () => {
     ]);
     await turn(api.database);
     expect(await openAlerts(api.database, admin)).toEqual([`url_set_by_key ${target}`]);
-    const told = 'select reason from alerts where waba_id = ?';
-    const alert = await queryOne<{ reason: string }>(api.database, told, [own.wabaId]);
+    const told = 'select reason from alerts where waba_id = :wabaId';
+    const alert = await queryOne<{ reason: string }>(api.database, told, { wabaId: own.wabaId });
     expect(alert?.reason).toMatch(/^API key \d+ set /);
     expect(alert?.reason).toContain(target);
     expect(alert?.reason.endsWith(end)).toBe(true);

@@ -59,8 +59,8 @@ async function newAccount(): Promise<Account> {
   // What is still being fetched is waited for.
   await execute(
     database,
-    `update media set state = 'stored', object_key = 'media/' || message_id, size_bytes = 1 where waba_id = ?`,
-    [wabaId],
+    `update media set state = 'stored', object_key = 'media/' || message_id, size_bytes = 1 where waba_id = :wabaId`,
+    { wabaId },
   );
   const ids = [...(await objectIdsOf(database, wabaId)), template, flow, wabaId, number];
   const files = ids.filter((id) => id.startsWith('med_')).flatMap((id) => uploadUuidOf(id) ?? []);
@@ -237,7 +237,7 @@ describe('a key that is none', () => {
   test('with every scope but those of the facade gets a 403 that names it, whatever it asks for', async () => {
     const { id, authorization } = await addKey(api.database, own.wabaId);
     const scopes = API_KEY_SCOPES.filter((scope) => !['graph', 'graph_manage'].includes(scope));
-    await execute(api.database, 'update api_keys set scopes = ? where id = ?', [scopes, id]);
+    await execute(api.database, 'update api_keys set scopes = :scopes where id = :id', { scopes, id });
     await unchanged(async () => {
       for (const object of [UNKNOWN_ID, own.number, own.wabaId, own.flow, other.number]) {
         const calls = routes.flatMap((route) =>
@@ -324,8 +324,8 @@ describe('what belongs to another WABA', () => {
       await execute(
         api.database,
         `insert into idempotency_keys (waba_id, operation, key, fingerprint, held_until, response_status, response_body)
-         values (?, ?, 'theirs', '', now() + interval '1 hour', 200, 'secret')`,
-        [other.wabaId, `graph/${own.number}/${upstreamPath}`],
+         values (:wabaId, :number, 'theirs', '', now() + interval '1 hour', 200, 'secret')`,
+        { wabaId: other.wabaId, number: `graph/${own.number}/${upstreamPath}` },
       );
     }
     const body = { ...SEND, type: 'image', text: undefined, image: { id: `med_${'0'.repeat(32)}` } };

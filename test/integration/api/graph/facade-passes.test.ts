@@ -368,8 +368,8 @@ describe('what is not passed on', () => {
       200,
       expect.objectContaining({ app_id: '7001', expires_at: 0, is_valid: true }),
     ]);
-    const expire = `update api_keys set expires_at = now() + interval '1 day' where waba_id = ?`;
-    await execute(api.database, expire, [own.wabaId]);
+    const expire = `update api_keys set expires_at = now() + interval '1 day' where waba_id = :wabaId`;
+    await execute(api.database, expire, { wabaId: own.wabaId });
     const { data } = (await ask(`/v17.0/debug_token?input_token=${own.key}`)).json;
     expect(data.expires_at * 1000).toBeGreaterThan(Date.now());
     const other = await addFacadeKey(api.database, own.wabaId);

@@ -55,8 +55,8 @@ describe('a message sent through the facade', () => {
     ]);
     const [stored] = await query<{ direction: string; conversation: string }>(
       stack.database,
-      'select direction, conversation_id as conversation from messages where upstream_id = ?',
-      [json.messages[0].id],
+      'select direction, conversation_id as conversation from messages where upstream_id = :id',
+      { id: json.messages[0].id },
     );
     expect(stored).toEqual({ direction: 'outbound', conversation: expect.stringMatching(/^\d+$/) });
   });
@@ -123,15 +123,15 @@ describe('a message sent through the facade', () => {
     await takeIn(stack.database, fixtureBodyTo(stack, 'in_text'));
     const [message] = await query<{ id: string }>(
       stack.database,
-      `select upstream_id as id from messages where direction = 'inbound' and read_at is null and waba_id = ?`,
-      [stack.wabaId],
+      `select upstream_id as id from messages where direction = 'inbound' and read_at is null and waba_id = :wabaId`,
+      { wabaId: stack.wabaId },
     );
     const receipt = { messaging_product: 'whatsapp', status: 'read', message_id: message?.id };
     expect(await post('messages', receipt)).toMatchObject({ status: 200, json: { success: true } });
     const read = await query(
       stack.database,
-      'select 1 from messages where upstream_id = ? and read_at is not null',
-      [message?.id ?? ''],
+      'select 1 from messages where upstream_id = :id and read_at is not null',
+      { id: message?.id ?? '' },
     );
     expect(read).toHaveLength(1);
   });

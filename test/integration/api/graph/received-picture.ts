@@ -16,9 +16,9 @@ export async function receivedPicture(
     database,
     `update media a set state = 'stored', object_key = 'picture-' || m.id, served_type = 'image/jpeg', size_bytes = 5,
             sha256 = 'ab'
-       from messages m where m.id = a.message_id and m.waba_id = ?
+       from messages m where m.id = a.message_id and m.waba_id = :wabaId
      returning m.upstream_id as message, a.upstream_media_id as media, a.object_key as "objectKey"`,
-    [tenant.wabaId],
+    { wabaId: tenant.wabaId },
   );
   if (picture === null) throw new Error('the picture is missing');
   return picture;

@@ -58,8 +58,8 @@ export async function startRecordingUpstream() {
       const tenant = await freshTenant(database);
       const { wabaId } = tenant;
       const sealed = testSecretBox.seal(TOKEN, accessTokenPlace(wabaId));
-      const set = 'update wabas set access_token_sealed = ? where waba_id = ?';
-      await execute(database, set, [sealed, wabaId]);
+      const set = 'update wabas set access_token_sealed = :sealed where waba_id = :wabaId';
+      await execute(database, set, { sealed, wabaId });
       const objects = { template: `77${wabaId}`, flow: `66${wabaId}` };
       lists.set(`${wabaId}/message_templates`, objects.template).set(`${wabaId}/flows`, objects.flow);
       return { ...tenant, ...objects, key: await addFacadeKey(database, wabaId) };

@@ -160,8 +160,8 @@ async function wantScope(world: World, endpointId: string, choice: number): Prom
   await world.inTurn('scopes', async () => {
     await execute(
       database,
-      'update webhook_endpoints set wanted_order_scope = nullif(cast(? as text), order_scope) where id = ?',
-      [SCOPES[choice] ?? 'event', endpointId],
+      'update webhook_endpoints set wanted_order_scope = nullif(cast(:scopes as text), order_scope) where id = :endpointId',
+      { scopes: SCOPES[choice] ?? 'event', endpointId },
     );
   });
   await applyScopes(world);
@@ -195,8 +195,8 @@ async function replaySome(world: World, wabaId: string, choice: number): Promise
   }
   const settled = await query<{ id: string }>(
     database,
-    `select id from deliveries d where waba_id = ? and state in ('delivered', 'failed') order by random() limit 20`,
-    [wabaId],
+    `select id from deliveries d where waba_id = :wabaId and state in ('delivered', 'failed') order by random() limit 20`,
+    { wabaId },
   );
   if (settled.length === 0) return;
   const deliveryIds = settled.map(({ id }) => publicDeliveryId(id));

@@ -67,8 +67,8 @@ function anyResult(luck: number): SendResult {
 async function laneOf(database: Database, deliveryId: string): Promise<string> {
   const [row] = await query<{ lane: string }>(
     database,
-    `select endpoint_id || ' ' || lane as lane from delivery_queue where delivery_id = cast(? as uuid)`,
-    [deliveryId],
+    `select endpoint_id || ' ' || lane as lane from delivery_queue where delivery_id = cast(:deliveryId as uuid)`,
+    { deliveryId },
   );
   return row?.lane ?? `gone ${deliveryId}`;
 }

@@ -84,8 +84,8 @@ async function freeze({ database }: World, [first]: readonly MadeAttempt[], run:
     await sleep(SHORT_MS / 10);
     const rows = await query(
       database,
-      `select 1 from delivery_queue where delivery_id = ? and state = 'claimed' and token <> ?`,
-      [first.deliveryId, run.token],
+      `select 1 from delivery_queue where delivery_id = :deliveryId and state = 'claimed' and token <> :token`,
+      { deliveryId: first.deliveryId, token: run.token },
     );
     if (rows.length > 0) return true;
   }

@@ -217,7 +217,10 @@ describe('one conversation', () => {
     const written = async (type: string, hoursAgo: number) => {
       const message = await addMessage(database, id, { type });
       const sentAt = new Date(Date.now() - hoursAgo * 3_600_000);
-      await execute(database, 'update messages set sent_at = ? where id = ?', [sentAt, message]);
+      await execute(database, 'update messages set sent_at = :sentAt where id = :message', {
+        sentAt,
+        message,
+      });
       return { sentAt, shown: (await get(`${LIST}/${id}`)).json() };
     };
     const old = await written('text', 24.01);
@@ -255,7 +258,10 @@ describe('one conversation', () => {
     const { database, ...api } = await startTestApi();
     const { get } = await apiClient({ database, ...api });
     const [kept, merged] = [await addConversation(database), await addConversation(database)];
-    await execute(database, 'update conversations set merged_into = ? where id = ?', [kept, merged]);
+    await execute(database, 'update conversations set merged_into = :kept where id = :merged', {
+      kept,
+      merged,
+    });
     expect((await get(`${LIST}/${merged}`)).body).toBe((await get(`${LIST}/${kept}`)).body);
     const foreign = await addConversation(database, { wabaId: OTHER_WABA, phoneNumberId: OTHER_NUMBER });
     for (const id of [foreign, '999999', 'x', '0', '%00', '99999999999999999999']) {

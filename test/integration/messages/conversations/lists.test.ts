@@ -243,7 +243,10 @@ describe('messages', () => {
     const kept = await addConversation(api.database);
     const merged = await addConversation(api.database);
     await addMessage(api.database, kept);
-    await execute(api.database, 'update conversations set merged_into = ? where id = ?', [kept, merged]);
+    await execute(api.database, 'update conversations set merged_into = :kept where id = :merged', {
+      kept,
+      merged,
+    });
     const answers = [kept, merged].map((id) => get(`/api/external/conversations/${id}/messages`));
     const [byKept, byMerged] = await Promise.all(answers);
     expect(byMerged?.body).toBe(byKept?.body);

@@ -105,8 +105,8 @@ describe('reactions', () => {
       });
       await execute(
         database,
-        'update messages set target_id = ?, upstream_id = ?, sent_at = ? where id = ?',
-        [text.id, upstreamId, sentAt, id],
+        'update messages set target_id = :id, upstream_id = :upstreamId, sent_at = :sentAt where id = :id2',
+        { id: text.id, upstreamId, sentAt, id2: id },
       );
     };
     await add('❤️', 'wamid.ours', '2026-11-20T10:00:00Z');
@@ -165,10 +165,10 @@ describe('edits and deletions', () => {
     });
     const [, second] = await messages();
     expect(second).toMatchObject({ type: 'edit', targetId: text.id, serviceMessageId: shown.editedBy });
-    await execute(database, 'update messages set content = ? where upstream_id = ?', [
-      '{"edit":{"message":{"big":12345678901234567890.10}}}',
-      'wamid.second',
-    ]);
+    await execute(database, 'update messages set content = :content where upstream_id = :upstreamId', {
+      content: '{"edit":{"message":{"big":12345678901234567890.10}}}',
+      upstreamId: 'wamid.second',
+    });
     const { body } = await get(`/api/external/messages/${shown.serviceMessageId}`);
     expect(body).toContain('"editedMessage":{"big":12345678901234567890.10},"message":{');
   });
@@ -203,7 +203,7 @@ describe('replies', () => {
     expect((await byMetaId(reply.id)).replyTo).toEqual({ serviceMessageId: null, metaMessageId: answered });
     const [first] = await messages();
     const id = await addMessage(database, String(first?.conversationId), { direction: 'outbound' });
-    await execute(database, 'update messages set upstream_id = ? where id = ?', [answered, id]);
+    await execute(database, 'update messages set upstream_id = :answered where id = :id', { answered, id });
     expect(await byMetaId(reply.id)).toMatchObject({
       contextId: answered,
       replyTo: { serviceMessageId: id, metaMessageId: answered },
@@ -223,9 +223,9 @@ describe('replies', () => {
     const id = await addMessage(database, foreign, { wabaId, phoneNumberId });
     await execute(
       database,
-      `update messages set upstream_id = ?, target_id = ?, type = 'reaction',
-              content = '{"reaction":{"emoji":"x"}}' where id = ?`,
-      [answered, reply.id, id],
+      `update messages set upstream_id = :answered, target_id = :id, type = 'reaction',
+              content = '{"reaction":{"emoji":"x"}}' where id = :id2`,
+      { answered, id: reply.id, id2: id },
     );
     expect(await byMetaId(reply.id)).toMatchObject({ reactions: [], replyTo: { serviceMessageId: null } });
   });

@@ -86,8 +86,8 @@ describe('the file of a message of the WhatsApp Business app', () => {
     const rows = await query<{ type: string; conversations: string }>(
       stack.database,
       `select type, cast(count(distinct conversation_id) as text) as conversations from messages
-        where origin = 'history' and waba_id = ? group by type`,
-      [stack.wabaId],
+        where origin = 'history' and waba_id = :wabaId group by type`,
+      { wabaId: stack.wabaId },
     );
     expect(rows).toEqual([{ type: 'image', conversations: '1' }]);
   });
@@ -103,8 +103,8 @@ describe('the file of a message of the WhatsApp Business app', () => {
       stack.database,
       `select cast(extract(epoch from t.next_start_at - d.created_at) * 1000 as integer) as ms
          from messages m join media d on d.message_id = m.id join workflow_tasks t on t.workflow_id = 'media/' || m.id
-        where m.upstream_id = any (?::text[]) order by 1`,
-      [ids],
+        where m.upstream_id = any (:ids::text[]) order by 1`,
+      { ids },
     );
     expect(due.at(-1)?.ms).toBeGreaterThanOrEqual(1_000);
     for (const id of ids) expect(await finished(id)).toMatchObject({ state: 'stored' });

@@ -24,8 +24,8 @@ export type MediaRow = {
 export async function mediaOf(upstreamId: string): Promise<MediaRow> {
   const [row] = await query<MediaRow>(
     stack.database,
-    'select m.id, d.* from messages m join media d on d.message_id = m.id where m.upstream_id = ?',
-    [upstreamId],
+    'select m.id, d.* from messages m join media d on d.message_id = m.id where m.upstream_id = :upstreamId',
+    { upstreamId },
   );
   if (row === undefined) throw new Error(`no media of ${upstreamId}`);
   return row;
@@ -35,14 +35,14 @@ export async function eventsOf(upstreamId: string) {
   return await query<{ type: string; eventId: string; lane: string; body: string }>(
     stack.database,
     `select event_type as type, event_id as "eventId", lane, convert_from(body, 'UTF8') as body
-       from events where event_id in (?, ?) order by sequence`,
-    [upstreamId, `${upstreamId}_media`],
+       from events where event_id in (:upstreamId, :upstreamId2) order by sequence`,
+    { upstreamId, upstreamId2: `${upstreamId}_media` },
   );
 }
 
 export async function openTasks(): Promise<number> {
-  const open = "select 1 from workflow_tasks where workflow_type = 'storeInboundMedia' and waba_id = ?";
-  return (await query(stack.database, open, [stack.wabaId])).length;
+  const open = "select 1 from workflow_tasks where workflow_type = 'storeInboundMedia' and waba_id = :wabaId";
+  return (await query(stack.database, open, { wabaId: stack.wabaId })).length;
 }
 
 /** Takes in a message with this media and returns its upstream id. */

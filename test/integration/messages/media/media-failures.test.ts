@@ -88,8 +88,8 @@ describe('trouble that passes', () => {
     await pendingFailure(upstreamId, /Session has expired.*valid access token/);
     const noted = await query(
       stack.database,
-      'select token_problem from wabas where token_refused_at is not null and waba_id = ?',
-      [stack.wabaId],
+      'select token_problem from wabas where token_refused_at is not null and waba_id = :wabaId',
+      { wabaId: stack.wabaId },
     );
     expect(noted).toEqual([{ token_problem: expect.stringMatching(/./) }]);
     await stack.setAccessToken('EAAG-test-token');
@@ -154,8 +154,8 @@ describe('answers that are final', () => {
     const upstreamId = await receive({ id, sha256 });
     await query(
       stack.database,
-      `update media set created_at = now() - interval '8 days' where message_id = ?`,
-      [(await mediaOf(upstreamId)).id],
+      `update media set created_at = now() - interval '8 days' where message_id = :id`,
+      { id: (await mediaOf(upstreamId)).id },
     );
     await expectFailed(upstreamId, 'media_expired');
   });

@@ -198,7 +198,10 @@ async function startMediaWorker(config: Config, database: Database, tools: Tools
 
 async function setToken(database: Database, wabaId: string, token: string | null): Promise<void> {
   const sealed = token === null ? null : testSecretBox.seal(token, accessTokenPlace(wabaId));
-  await execute(database, 'update wabas set access_token_sealed = ? where waba_id = ?', [sealed, wabaId]);
+  await execute(database, 'update wabas set access_token_sealed = :sealed where waba_id = :wabaId', {
+    sealed,
+    wabaId,
+  });
 }
 
 /** A webhook body with one message of the fixtures' customer; `content` is e.g. `{type: 'image', image: {…}}`. */

@@ -20,8 +20,8 @@ export async function addReceivedFile(
   await execute(
     database,
     `insert into media (message_id, waba_id, state, media_type, mime_type, object_key, served_type, size_bytes, sha256)
-     values (?, ?, 'stored', 'video', 'video/mp4', ?, 'video/mp4', ?, ?)`,
-    [message, wabaId, objectKey, sizeBytes, 'a'.repeat(64)],
+     values (:message, :wabaId, 'stored', 'video', 'video/mp4', :objectKey, 'video/mp4', :sizeBytes, :repeat)`,
+    { message, wabaId, objectKey, sizeBytes, repeat: 'a'.repeat(64) },
   );
   return `/received_media/${objectKey}`;
 }

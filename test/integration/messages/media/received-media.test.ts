@@ -69,8 +69,8 @@ async function pending(file: { mimeType: string; fileName?: string }) {
   await takeIn(database.database, body);
   const [message] = await query<{ id: string }>(
     database.database,
-    'select id from messages where upstream_id = ?',
-    [upstreamId],
+    'select id from messages where upstream_id = :upstreamId',
+    { upstreamId },
   );
   const messageId = message?.id ?? '';
   const objectKey = randomBytes(24).toString('base64url');

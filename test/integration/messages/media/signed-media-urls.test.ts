@@ -41,9 +41,11 @@ async function installation(overrides: Record<string, string> = {}, tenantTtlSec
     document: { id: '1', mime_type: 'text/plain' },
   });
   await takeIn(database, body);
-  const [row] = await query<{ id: string }>(database, 'select id from messages where upstream_id = ?', [
-    upstreamId,
-  ]);
+  const [row] = await query<{ id: string }>(
+    database,
+    'select id from messages where upstream_id = :upstreamId',
+    { upstreamId },
+  );
   const messageId = row?.id ?? '';
   const objectKey = randomBytes(24).toString('base64url');
   const media = await takePendingMedia(database, { wabaId: WABA, messageId, objectKey });

@@ -36,7 +36,7 @@ test('300 clients that read nothing hold up no file, upload, export or probe of 
   const other = { wabaId: OTHER_WABA, number: OTHER_NUMBER, sizeBytes: 50_000 };
   const small = await addReceivedFile({ database, store }, other);
   const { authorization } = await addKey(database, OTHER_WABA);
-  await execute(database, `update api_keys set scopes = '{read,send,export}'`, []);
+  await execute(database, `update api_keys set scopes = '{read,send,export}'`, {});
   const api = await startApiProcess(settings);
   onTestFinished(() => api.kill());
   const signal = () => AbortSignal.timeout(GIVE_UP_AFTER_MS);

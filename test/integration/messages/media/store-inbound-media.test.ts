@@ -123,15 +123,16 @@ describe('a placeholder whose real message came while its media was fetched', ()
     const { id: messageId } = await mediaOf(upstreamId);
     await query(
       stack.database,
-      'update messages set placeholder = true, upstream_id = null, superseded_upstream_id = upstream_id where id = ?',
-      [messageId],
+      'update messages set placeholder = true, upstream_id = null, superseded_upstream_id = upstream_id where id = :messageId',
+      { messageId },
     );
     await stack.clearUpstream();
     await eventually('the media is stored', async () => {
-      const row = await query(stack.database, 'select 1 from media where message_id = ? and state = ?', [
-        messageId,
-        'stored',
-      ]);
+      const row = await query(
+        stack.database,
+        'select 1 from media where message_id = :messageId and state = :state',
+        { messageId, state: 'stored' },
+      );
       return row.length === 1;
     });
     const [ready] = (await eventsOf(upstreamId)).filter(({ type }) => type === 'media.ready');

@@ -47,8 +47,8 @@ async function orderOf(upstreamId: string): Promise<OrderRow> {
        from messages m join orders o on o.message_id = m.id
        join events e on e.day = o.event_day and e.id = o.event_uuid
        left join delivery_queue q on q.event_uuid = e.id
-      where m.upstream_id = ?`,
-    [upstreamId],
+      where m.upstream_id = :upstreamId`,
+    { upstreamId },
   );
   if (row === undefined) throw new Error(`no order of ${upstreamId}`);
   return row;
@@ -92,7 +92,9 @@ describe('an order', () => {
     });
     expect(queued).toBe('due');
     expect(
-      await query(stack.database, 'select 1 from workflow_tasks where waba_id = ?', [stack.wabaId]),
+      await query(stack.database, 'select 1 from workflow_tasks where waba_id = :wabaId', {
+        wabaId: stack.wabaId,
+      }),
     ).toEqual([]);
   });
 
@@ -111,8 +113,8 @@ describe('an order', () => {
     }
     await query(
       stack.database,
-      `update catalog_products set fetched_at = now() - interval '25 hours' where catalog_id = ?`,
-      [catalogId],
+      `update catalog_products set fetched_at = now() - interval '25 hours' where catalog_id = :catalogId`,
+      { catalogId },
     );
     await released(await receive(catalogId, items));
     expect(await catalogRequests()).toHaveLength(2);
@@ -123,8 +125,8 @@ describe('an order', () => {
     await released(await receive(catalogId, [item('sku-red-42', 1, 1)]));
     await query(
       stack.database,
-      `update catalog_products set fetched_at = now() - interval '25 hours' where catalog_id = ?`,
-      [catalogId],
+      `update catalog_products set fetched_at = now() - interval '25 hours' where catalog_id = :catalogId`,
+      { catalogId },
     );
     await stack.addFault({ match: 'catalog', kind: 'status', status: 500 });
     const { event } = await released(await receive(catalogId, [item('sku-red-42', 1, 1)]));

@@ -9,16 +9,16 @@ test('a message whose workflow an operator cancels while it waits fails, and is 
   await query(
     stack.database,
     `insert into send_pacing (phone_number_id, recipient, free_at)
-     values (?, '12025556666', now() + interval '1 hour')`,
-    [stack.number],
+     values (:number, '12025556666', now() + interval '1 hour')`,
+    { number: stack.number },
   );
   const answer = stack.send(textTo('+12025556666'));
   let id = '';
   await eventually('the message waits', async () => {
     const rows = await query<{ id: string }>(
       stack.database,
-      'select message_id as id from outbound_messages where waba_id = ? and pair_at is not null',
-      [stack.wabaId],
+      'select message_id as id from outbound_messages where waba_id = :wabaId and pair_at is not null',
+      { wabaId: stack.wabaId },
     );
     id = rows[0]?.id ?? '';
     return id !== '';
@@ -26,7 +26,9 @@ test('a message whose workflow an operator cancels while it waits fails, and is 
   await stack.client.workflow.getHandle(`send/${id}`).cancel();
   const { status, body } = await answer;
   expect([status, body.error.code, body.error.serviceMessageId]).toEqual([424, 'message_not_sent', id]);
-  const events = await query(stack.database, 'select event_id from events where waba_id = ?', [stack.wabaId]);
+  const events = await query(stack.database, 'select event_id from events where waba_id = :wabaId', {
+    wabaId: stack.wabaId,
+  });
   expect(events).toEqual([{ event_id: `local:${id}` }]);
   expect(await stack.sendRequests()).toEqual([]);
 });
@@ -37,12 +39,12 @@ test('a message whose workflow is terminated is taken up again', async () => {
   await eventually('an attempt was made', async () => (await stack.sendRequests()).length > 0);
   const [row] = await query<{ id: string }>(
     stack.database,
-    'select message_id as id from outbound_messages where waba_id = ?',
-    [stack.wabaId],
+    'select message_id as id from outbound_messages where waba_id = :wabaId',
+    { wabaId: stack.wabaId },
   );
   await stack.client.workflow.getHandle(`send/${row?.id}`).terminate();
-  const again = 'update workflow_tasks set next_start_at = now() where waba_id = ?';
-  await query(stack.database, again, [stack.wabaId]);
+  const again = 'update workflow_tasks set next_start_at = now() where waba_id = :wabaId';
+  await query(stack.database, again, { wabaId: stack.wabaId });
   const { status, body } = await answer;
   expect([status, body.state]).toEqual([200, 'accepted']);
   expect(await stack.sent()).toHaveLength(1);

@@ -20,7 +20,8 @@ async function sendText(payload: string) {
 }
 
 const countMessages = async () =>
-  (await query(stack.database, 'select 1 from messages where waba_id = ?', [stack.wabaId])).length;
+  (await query(stack.database, 'select 1 from messages where waba_id = :wabaId', { wabaId: stack.wabaId }))
+    .length;
 
 /** What has to hold for the response to any request, whatever it holds. */
 async function checkSend(payload: string, type: string, before: number): Promise<void> {

@@ -11,7 +11,8 @@ import { sendingStackOfFile, textTo } from './sending-stack.ts';
 const stack = sendingStackOfFile();
 
 const messages = async () =>
-  (await query(stack.database, 'select 1 from messages where waba_id = ?', [stack.wabaId])).length;
+  (await query(stack.database, 'select 1 from messages where waba_id = :wabaId', { wabaId: stack.wabaId }))
+    .length;
 
 describe('Idempotency-Key', () => {
   test('50 equal requests at once make one message; the others wait or get its answer', async () => {

@@ -11,8 +11,8 @@ const stack = sendingStackOfFile({ HELIOGRAPH_SEND_MESSAGES_PER_SECOND: '10' });
 async function drawnTimes(): Promise<number[]> {
   const rows = await query<{ at: Date }>(
     stack.database,
-    'select number_at as at from outbound_messages where waba_id = ? order by number_at',
-    [stack.wabaId],
+    'select number_at as at from outbound_messages where waba_id = :wabaId order by number_at',
+    { wabaId: stack.wabaId },
   );
   return rows.map(({ at }) => at.getTime());
 }
@@ -52,16 +52,16 @@ describe('the pace of one number', () => {
       `select cast(10 * round(100 * extract(epoch from free_at - (
                 select max(number_at) from outbound_messages where phone_number_id = p.phone_number_id))) as integer
               ) as "intervalMs"
-         from send_pacing p where phone_number_id = ? and recipient = ''`,
-      [phoneNumberId],
+         from send_pacing p where phone_number_id = :phoneNumberId and recipient = ''`,
+      { phoneNumberId },
     );
     return row?.intervalMs;
   };
   const gapsOf = async (phoneNumberId: string) => {
     const rows = await query<{ at: Date }>(
       stack.database,
-      'select number_at as at from outbound_messages where phone_number_id = ? order by message_id desc limit 5',
-      [phoneNumberId],
+      'select number_at as at from outbound_messages where phone_number_id = :phoneNumberId order by message_id desc limit 5',
+      { phoneNumberId },
     );
     const times = rows.map(({ at }) => at.getTime()).toSorted((a, b) => a - b);
     return times.slice(1).map((at, index) => at - (times[index] ?? 0));
@@ -91,8 +91,8 @@ describe('the limit of a recipient', () => {
   test('lets 45 go at once and then one in six seconds', async () => {
     const to = '+12025557777';
     const debt = `insert into send_pacing (phone_number_id, recipient, free_at)
-                  values (?, '12025557777', now() + interval '263 seconds')`;
-    await query(stack.database, debt, [stack.number]);
+                  values (:number, '12025557777', now() + interval '263 seconds')`;
+    await query(stack.database, debt, { number: stack.number });
     expect((await stack.send(textTo(to))).status).toBe(200);
     const startedAt = performance.now();
     const next = stack
@@ -122,9 +122,9 @@ describe('the limit of a recipient', () => {
       { number },
     );
     await forgetSpentPacing(database, 1_000);
-    const left = await query(database, 'select recipient from send_pacing where phone_number_id = ?', [
+    const left = await query(database, 'select recipient from send_pacing where phone_number_id = :number', {
       number,
-    ]);
+    });
     expect(left).toEqual([{ recipient: 'busy' }]);
   });
 });

@@ -119,15 +119,15 @@ describe('a message with a file of ours', () => {
   test('is given anew when upstream’s id has ended, or upstream has lost the file', async () => {
     const { id } = await newFile();
     await stack.send(imageOf(id));
-    const end = 'update media_upstream_ids set expires_at = now() where phone_number_id = ?';
-    await query(stack.database, end, [stack.number]);
+    const end = 'update media_upstream_ids set expires_at = now() where phone_number_id = :number';
+    await query(stack.database, end, { number: stack.number });
     await stack.send(imageOf(id));
     expect(await uploads()).toHaveLength(2);
     const [known] = await query<{ id: string }>(
       stack.database,
       `select upstream_media_id as id from media_upstream_ids
-        where phone_number_id = ? and upstream_media_id is not null order by expires_at desc`,
-      [stack.number],
+        where phone_number_id = :number and upstream_media_id is not null order by expires_at desc`,
+      { number: stack.number },
     );
     const headers = { authorization: 'Bearer EAAG-test-token' };
     await fetch(`${stack.sandboxUrl}/v26.0/${known?.id}`, { method: 'DELETE', headers });
@@ -241,18 +241,21 @@ describe('a file that cannot be sent', () => {
   test('is refused with the name of the member, and nothing is queued', async () => {
     const { id } = await newFile();
     const foreign = await newFile();
-    await query(stack.database, 'update media_uploads set waba_id = ? where id = cast(? as uuid)', [
-      OTHER_WABA,
-      foreign.id.slice(4),
-    ]);
+    await query(
+      stack.database,
+      'update media_uploads set waba_id = :otherWaba where id = cast(:id as uuid)',
+      { otherWaba: OTHER_WABA, id: foreign.id.slice(4) },
+    );
     const gone = await newFile();
     await query(
       stack.database,
-      `update media_uploads set expires_at = now() - interval '1 second' where id = cast(? as uuid)`,
-      [gone.id.slice(4)],
+      `update media_uploads set expires_at = now() - interval '1 second' where id = cast(:id as uuid)`,
+      { id: gone.id.slice(4) },
     );
     const count = async () =>
-      await query(stack.database, 'select count(*) from messages where waba_id = ?', [stack.wabaId]);
+      await query(stack.database, 'select count(*) from messages where waba_id = :wabaId', {
+        wabaId: stack.wabaId,
+      });
     const before = await count();
     expect(await refusal(imageOf(foreign.id))).toEqual([422, 'unknown_media', 'image/id']);
     expect(await refusal(imageOf(`med_${'0'.repeat(32)}`))).toEqual([422, 'unknown_media', 'image/id']);

@@ -210,15 +210,15 @@ describe('housekeeping', () => {
     }
     const [expired = '', deleted = '', lost = '', good = ''] = ids;
     const set = async (id: string, change: string) =>
-      await query(stack.database, `update media_uploads set ${change} where id = ?`, [id]);
+      await query(stack.database, `update media_uploads set ${change} where id = :id`, { id });
     await set(expired, "expires_at = now() - interval '25 hours'");
     await set(deleted, "state = 'deleted'");
     await set(lost, "state = 'uploading', created_at = now() - interval '2 hours'");
     const keysOf = async () =>
       await query<{ id: string; key: string }>(
         stack.database,
-        'select id, object_key as key from media_uploads where waba_id = ?',
-        [stack.wabaId],
+        'select id, object_key as key from media_uploads where waba_id = :wabaId',
+        { wabaId: stack.wabaId },
       );
     const before = await keysOf();
     const away = openObjectStore({ ...stack.config.objectStore, url: 'http://127.0.0.1:1' });
@@ -238,16 +238,16 @@ describe('housekeeping', () => {
       (
         await query<{ key: string }>(
           stack.database,
-          'select object_key as key from media_uploads where waba_id = ? order by id',
-          [stack.wabaId],
+          'select object_key as key from media_uploads where waba_id = :wabaId order by id',
+          { wabaId: stack.wabaId },
         )
       ).map(({ key }) => key);
     const addSpent = async (key: string, index: number) =>
       await query(
         stack.database,
         `insert into media_uploads (id, waba_id, object_key, state, expires_at)
-         values (cast(? as uuid), ?, ?, 'deleted', now())`,
-        [`00000000-0000-4000-8000-${String(index).padStart(12, '0')}`, stack.wabaId, key],
+         values (cast(:index as uuid), :wabaId, :key, 'deleted', now())`,
+        { index: `00000000-0000-4000-8000-${String(index).padStart(12, '0')}`, wabaId: stack.wabaId, key },
       );
     const run = async () => {
       const asked: string[] = [];

@@ -53,8 +53,8 @@ describe('an upload', () => {
     expect(headers.get('location')).toBe(`/api/external/media/${body.id}`);
     const days = (Date.parse(body.expiresAt) - Date.parse(body.createdAt)) / 86_400_000;
     expect(days).toBeCloseTo(30, 3);
-    const keyOf = 'select object_key as key from media_uploads where waba_id = ?';
-    const [row] = await query<{ key: string }>(stack.database, keyOf, [stack.wabaId]);
+    const keyOf = 'select object_key as key from media_uploads where waba_id = :wabaId';
+    const [row] = await query<{ key: string }>(stack.database, keyOf, { wabaId: stack.wabaId });
     const store = openObjectStore(stack.config.objectStore);
     const kept = Buffer.concat(await (await store.getRange(row?.key ?? '')).toArray());
     store.close();

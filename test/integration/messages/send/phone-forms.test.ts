@@ -11,9 +11,11 @@ const EXTERNAL = '/api/external';
 
 async function ask(method: 'GET' | 'POST', path: string, payload?: object) {
   const { authorization } = stack;
-  await execute(stack.database, `update api_keys set scopes = '{send,read,export,erase}' where waba_id = ?`, [
-    stack.wabaId,
-  ]);
+  await execute(
+    stack.database,
+    `update api_keys set scopes = '{send,read,export,erase}' where waba_id = :wabaId`,
+    { wabaId: stack.wabaId },
+  );
   const url = `${EXTERNAL}${path}`;
   const answer = await stack.app.inject({
     method,

@@ -158,7 +158,9 @@ describe('a message', () => {
       });
       expect([payload, response.statusCode]).toEqual([payload, 400]);
     }
-    const stored = await query(stack.database, 'select 1 from messages where waba_id = ?', [stack.wabaId]);
+    const stored = await query(stack.database, 'select 1 from messages where waba_id = :wabaId', {
+      wabaId: stack.wabaId,
+    });
     expect(stored).toEqual([]);
   });
 });
@@ -182,8 +184,8 @@ describe('an upstream refusal', () => {
       stack.database,
       `select convert_from(body, 'UTF8') as body,
               (select count(*) from deliveries d where d.event_uuid = e.id) as deliveries
-         from events e where event_id = ?`,
-      [`local:${id}`],
+         from events e where event_id = :id`,
+      { id: `local:${id}` },
     );
     expect(events).toHaveLength(1);
     expect(events[0]?.deliveries).toBe('1');
@@ -212,8 +214,8 @@ describe('an upstream refusal', () => {
     });
     const workflow = await stack.client.workflow.getHandle(`send/${id}`).result();
     expect(workflow).toMatchObject({ outcome: 'failed' });
-    const open = "select 1 from workflow_tasks where workflow_type = 'sendMessage' and waba_id = ?";
-    expect(await query(stack.database, open, [stack.wabaId])).toEqual([]);
+    const open = "select 1 from workflow_tasks where workflow_type = 'sendMessage' and waba_id = :wabaId";
+    expect(await query(stack.database, open, { wabaId: stack.wabaId })).toEqual([]);
   });
 
   test('that passes is tried again until upstream takes the message', async () => {
@@ -237,8 +239,10 @@ describe('an upstream refusal', () => {
     await stack.addFault({ match: 'send', kind: 'status', status: 401, code: 190, times: 1 });
     expect((await stack.send(textTo())).status).toBe(424);
     const noted = `select token_refused_at is not null as refused, token_problem is not null as told
-                     from wabas where waba_id = ?`;
-    expect(await query(stack.database, noted, [stack.wabaId])).toEqual([{ refused: true, told: true }]);
+                     from wabas where waba_id = :wabaId`;
+    expect(await query(stack.database, noted, { wabaId: stack.wabaId })).toEqual([
+      { refused: true, told: true },
+    ]);
   });
 });
 
@@ -273,8 +277,8 @@ describe('an attempt without an answer', () => {
     const { status, body } = await answer;
     expect([status, body.state]).toEqual([202, 'unknown']);
     expect(await stack.sendRequests()).toHaveLength(1);
-    const open = "select 1 from workflow_tasks where workflow_type = 'sendMessage' and waba_id = ?";
-    expect(await query(stack.database, open, [stack.wabaId])).toEqual([]);
+    const open = "select 1 from workflow_tasks where workflow_type = 'sendMessage' and waba_id = :wabaId";
+    expect(await query(stack.database, open, { wabaId: stack.wabaId })).toEqual([]);
   });
 
   test('is cleared up by the first status that carries the message’s mark', async () => {

@@ -228,7 +228,10 @@ async function startSendWorker(
 
 async function setToken(database: Database, wabaId: string, token: string | null): Promise<void> {
   const sealed = token === null ? null : testSecretBox.seal(token, accessTokenPlace(wabaId));
-  await execute(database, 'update wabas set access_token_sealed = ? where waba_id = ?', [sealed, wabaId]);
+  await execute(database, 'update wabas set access_token_sealed = :sealed where waba_id = :wabaId', {
+    sealed,
+    wabaId,
+  });
 }
 
 let phones = 0;

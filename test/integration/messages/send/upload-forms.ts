@@ -19,7 +19,7 @@ export async function storedIn({ config }: SendingStack): Promise<{ keys: string
 
 /** The files of the tenant that the database knows. */
 export async function rowsIn({ database, wabaId }: SendingStack): Promise<{ state: string }[]> {
-  return await query(database, 'select state from media_uploads where waba_id = ?', [wabaId]);
+  return await query(database, 'select state from media_uploads where waba_id = :wabaId', { wabaId });
 }
 
 /** Neither the store nor the database has more after `work` than before. */

@@ -33,8 +33,8 @@ describe('marking a message as read', () => {
     const id = await newMessage();
     const [row] = await query<{ upstreamId: string }>(
       stack.database,
-      'select upstream_id as "upstreamId" from messages where id = ?',
-      [id],
+      'select upstream_id as "upstreamId" from messages where id = :id',
+      { id },
     );
     const upstreamId = row?.upstreamId ?? '';
     const first = await read(id);
@@ -54,8 +54,8 @@ describe('marking a message as read', () => {
     ]);
     const [stored] = await query<{ readAt: Date }>(
       stack.database,
-      'select read_at as "readAt" from messages where id = ?',
-      [id],
+      'select read_at as "readAt" from messages where id = :id',
+      { id },
     );
     expect(stored?.readAt.toISOString()).toBe(first.body.readAt);
   });
@@ -91,8 +91,8 @@ describe('marking a message as read', () => {
     expect(body.error.upstream).toMatchObject({ code: 131009 });
     const [row] = await query<{ readAt: Date | null }>(
       stack.database,
-      'select read_at as "readAt" from messages where id = ?',
-      [id],
+      'select read_at as "readAt" from messages where id = :id',
+      { id },
     );
     expect(row?.readAt).toBeNull();
   });

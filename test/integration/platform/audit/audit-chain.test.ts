@@ -186,9 +186,9 @@ async function addEarlyEntries(database: Database, wabaId: string, count: number
   await execute(
     database,
     `insert into audit_log (waba_id, actor, action, target, detail)
-     select ?, 'ops@example.com', 'delivery.dropped', 'delivery dlv_' || n, jsonb_build_object('eventId', 'wamid.' || n)
-       from generate_series(1, ?) as n`,
-    [wabaId, count],
+     select :wabaId, 'ops@example.com', 'delivery.dropped', 'delivery dlv_' || n, jsonb_build_object('eventId', 'wamid.' || n)
+       from generate_series(1, :count) as n`,
+    { wabaId, count },
   );
 }
 

@@ -52,8 +52,8 @@ const targets = async (database: Database, tenantId: string | null) =>
   (
     await query<{ target: string }>(
       database,
-      `select target from audit_log where tenant_id is not distinct from cast(? as bigint) and action = 'x.changed' order by id`,
-      [tenantId],
+      `select target from audit_log where tenant_id is not distinct from cast(:tenantId as bigint) and action = 'x.changed' order by id`,
+      { tenantId },
     )
   ).map(({ target }) => target);
 
@@ -165,16 +165,16 @@ test('an entry loses nothing but the id of an event, and what got past the table
   await query(
     database,
     `insert into audit_log (tenant_id, waba_id, actor, action, target, detail)
-     select cast(? as bigint), ?, 'ops', action, 'delivery dlv_1', '{"eventId": "wamid.x", "endpointId": "7"}'
+     select cast(:own as bigint), :waba, 'ops', action, 'delivery dlv_1', '{"eventId": "wamid.x", "endpointId": "7"}'
        from unnest(array['delivery.dropped', 'x.other']) as a (action)`,
-    [own, WABA],
+    { own, waba: WABA },
   );
   expect(await redactAudit(database, WABA)).toBe(1);
   expect(await redactAudit(database, WABA)).toBe(0);
   const details = await query<{ action: string; detail: object }>(
     database,
-    'select action, detail from audit_log where waba_id = ? order by id',
-    [WABA],
+    'select action, detail from audit_log where waba_id = :waba order by id',
+    { waba: WABA },
   );
   expect(details.map(({ detail }) => detail)).toEqual([
     { endpointId: '7', erased: 'eventId' },
@@ -229,8 +229,8 @@ test('a turn without anything to do looks at one batch, however many entries the
   await query(
     database,
     `insert into audit_log (tenant_id, actor, action, target)
-     select cast(? as bigint), 'ops', 'x.changed', 'y' from generate_series(1, 20000)`,
-    [own],
+     select cast(:own as bigint), 'ops', 'x.changed', 'y' from generate_series(1, 20000)`,
+    { own },
   );
   await database.raw('vacuum analyze audit_log');
   const touched = await buffersTouched(database, (explaining) =>

@@ -41,7 +41,7 @@ describe('the admin command line', () => {
   test('no text of others reaches a terminal as a command, in tables, JSON, notes and errors', async () => {
     const { admin, database } = await startAdmin();
     const evil = 'a\u001b[2Jb\u009b2Jc\u009d0;t\u009cd\u007f';
-    await execute(database, 'update tenants set business_name = ?', [evil]);
+    await execute(database, 'update tenants set business_name = :evil', { evil });
     const runs = [
       await admin(['tenant', 'list']),
       await admin(['tenant', 'list', '--json']),

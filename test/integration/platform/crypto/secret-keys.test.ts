@@ -80,16 +80,18 @@ async function filled() {
   await execute(
     database,
     `insert into erasures (id, kind, subject_id, requested_by, subject_sealed) overriding system value
-     values (1, 'user', '1', 'test', ?)`,
-    [old.secretBox.seal('{}', erasureSubjectPlace('1'))],
+     values (1, 'user', '1', 'test', :sealed)`,
+    { sealed: old.secretBox.seal('{}', erasureSubjectPlace('1')) },
   );
   await execute(
     database,
     `insert into users (id, email, name) overriding system value values (1, 'a@store.example', 'Asha')`,
   );
-  await execute(database, 'insert into user_totp (user_id, secret_sealed, last_step) values (1, ?, 0)', [
-    old.secretBox.seal('totp', totpSecretPlace('1')),
-  ]);
+  await execute(
+    database,
+    'insert into user_totp (user_id, secret_sealed, last_step) values (1, :sealed, 0)',
+    { sealed: old.secretBox.seal('totp', totpSecretPlace('1')) },
+  );
   const mail = { kind: 'invitation' as const, userId: null, recipient: 'a@store.example' };
   const mailer = { secretBox: old.secretBox, publicUrl: 'https://gateway.example' };
   const mailId = await database.transaction((trx) =>

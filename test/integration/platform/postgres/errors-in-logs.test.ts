@@ -14,10 +14,11 @@ const TEXT = 'my card is 4111';
 /** Statements that fail because of what is in their rows. */
 function failures(database: Database): (() => Promise<unknown>)[] {
   const contact = () =>
-    execute(database, 'insert into contacts (waba_id, wa_id, user_id) values (?, ?, gen_random_uuid())', [
-      WABA,
-      PHONE,
-    ]);
+    execute(
+      database,
+      'insert into contacts (waba_id, wa_id, user_id) values (:waba, :phone, gen_random_uuid())',
+      { waba: WABA, phone: PHONE },
+    );
   return [
     // Key (waba_id, wa_id)=(…) already exists.
     async () => {
@@ -29,15 +30,18 @@ function failures(database: Database): (() => Promise<unknown>)[] {
       execute(
         database,
         `insert into messages (waba_id, phone_number_id, conversation_id, direction, upstream_id, type, content, sent_at)
-         values (?, ?, null, 'inbound', ?, 'text', ?, now())`,
-        [WABA, NUMBER, `wamid.${PHONE}`, TEXT],
+         values (:waba, :number, null, 'inbound', :phone, 'text', :text, now())`,
+        { waba: WABA, number: NUMBER, phone: `wamid.${PHONE}`, text: TEXT },
       ),
     // value "…" is out of range for type integer
-    () => query(database, 'select cast(cast(? as text) as integer)', [PHONE]),
+    () => query(database, 'select cast(cast(:phone as text) as integer)', { phone: PHONE }),
     // JSON data, line 1: …
-    () => query(database, 'select cast(cast(? as text) as jsonb)', [`{"to": ${PHONE}, "text": ${TEXT}`]),
+    () =>
+      query(database, 'select cast(cast(:phone as text) as jsonb)', {
+        phone: `{"to": ${PHONE}, "text": ${TEXT}`,
+      }),
     // The value stands within quotes of its own.
-    () => query(database, 'select cast(cast(? as text) as uuid)', [`a "${TEXT}" "${PHONE}`]),
+    () => query(database, 'select cast(cast(:text as text) as uuid)', { text: `a "${TEXT}" "${PHONE}` }),
   ];
 }
 

@@ -27,7 +27,7 @@ const NOTHING = {
 };
 
 async function noteOther(database: Database, name: string): Promise<void> {
-  await query(database, `update schema_files set sha256 = 'another' where name = ?`, [name]);
+  await query(database, `update schema_files set sha256 = 'another' where name = :name`, { name });
 }
 
 /** A migration as an expanding one is: what the version before can ignore. */

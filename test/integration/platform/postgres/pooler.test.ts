@@ -65,15 +65,19 @@ describe.skipIf(program === null)('behind a pooler that gives a connection for o
     await database.raw('create table kept (n integer primary key)');
     const pool = opened();
     await Promise.all(
-      Array.from({ length: 30 }, (_, n) => execute(pool, 'insert into kept values (?)', [n])),
+      Array.from({ length: 30 }, (_, n) => execute(pool, 'insert into kept values (:n)', { n })),
     );
     await pool.transaction(async (trx) => {
-      await execute(trx, 'insert into kept values (?)', [100]);
-      const inner = trx.transaction((nested) => execute(nested, 'insert into kept values (?)', [100]));
+      await execute(trx, 'insert into kept values (:value)', { value: 100 });
+      const inner = trx.transaction((nested) =>
+        execute(nested, 'insert into kept values (:value)', { value: 100 }),
+      );
       await expect(inner).rejects.toMatchObject({ code: '23505' });
-      return new LastStatements(execute(trx, 'insert into kept values (?)', [101]));
+      return new LastStatements(execute(trx, 'insert into kept values (:value)', { value: 101 }));
     });
-    await expect(execute(pool, 'insert into kept values (?)', [0])).rejects.toMatchObject({ code: '23505' });
+    await expect(execute(pool, 'insert into kept values (:value)', { value: 0 })).rejects.toMatchObject({
+      code: '23505',
+    });
     await expect(
       pool.transaction(async (trx) => {
         await execute(trx, 'delete from kept');

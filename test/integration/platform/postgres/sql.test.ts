@@ -32,7 +32,7 @@ const texts = fc.array(fc.option(text), { maxLength: 12 });
 const bytes = fc.array(fc.option(fc.uint8Array({ maxLength: 40 }).map((value) => Buffer.from(value))));
 
 async function sent<T>(database: Database, type: string, value: never): Promise<T[]> {
-  const [row] = await query<{ value: T[] }>(database, `select cast(? as ${type}) as value`, [value]);
+  const [row] = await query<{ value: T[] }>(database, `select cast(:value as ${type}) as value`, { value });
   return row?.value ?? [];
 }
 
@@ -72,8 +72,8 @@ describe('an array that is sent to PostgreSQL arrives as it was', () => {
     const values = ['{"a":"\\"b\\\\"}', 'null', '[1.0,"NULL"]', '"x"', '1'];
     const got = await query<{ value: string }>(
       (await testDatabase()).database,
-      'select cast(v as text) as value from unnest(cast(? as json[])) with ordinality as t (v, n) order by n',
-      [values],
+      'select cast(v as text) as value from unnest(cast(:values as json[])) with ordinality as t (v, n) order by n',
+      { values },
     );
     expect(got.map(({ value }) => value)).toEqual(values);
   });

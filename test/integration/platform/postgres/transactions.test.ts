@@ -14,7 +14,7 @@ async function numbers(database: Database): Promise<number[]> {
   return (await query<{ n: number }>(database, 'select n from kept order by n')).map(({ n }) => n);
 }
 
-const add = (database: Database, n: number) => execute(database, 'insert into kept values (?)', [n]);
+const add = (database: Database, n: number) => execute(database, 'insert into kept values (:n)', { n });
 
 describe('a transaction', () => {
   test('keeps all of its statements or none, and gives its connection back either way', async () => {
@@ -88,7 +88,7 @@ describe('a transaction', () => {
           .then(() => add(trx, 2))
           .then(() => add(trx, 3))
           .then(() => add(trx, 4));
-        const failure = fail === 'in SQL' ? query(trx, 'select 1 / ?::integer', [0]) : first;
+        const failure = fail === 'in SQL' ? query(trx, 'select 1 / :value::integer', { value: 0 }) : first;
         await Promise.all([branch, failure.then(() => Promise.reject(new Error('a slip')))]);
       });
       await expect(failing).rejects.toThrow(fail === 'in SQL' ? /division by zero/ : 'a slip');
@@ -126,11 +126,15 @@ describe('a statement alone', () => {
     const pid = async () => await query(database, 'select pg_backend_pid() as pid');
     const before = await pid();
     for (let n = 0; n < 3; n += 1)
-      await expect(query(database, 'select 1 / ?::integer', [0])).rejects.toThrow('division by zero');
+      await expect(query(database, 'select 1 / :value::integer', { value: 0 })).rejects.toThrow(
+        'division by zero',
+      );
     await expect(database.raw('select 1; select 1 / 0')).rejects.toThrow('division by zero');
-    await expect(query(database, 'select ?::integer', [UNSENDABLE])).rejects.toThrow('cannot be sent');
+    await expect(query(database, 'select :unsendable::integer', { unsendable: UNSENDABLE })).rejects.toThrow(
+      'cannot be sent',
+    );
     expect(await pid()).toEqual(before);
-    expect(await query(database, 'select ?::integer as n', [7])).toEqual([{ n: 7 }]);
+    expect(await query(database, 'select :value::integer as n', { value: 7 })).toEqual([{ n: 7 }]);
   });
 });
 
@@ -138,7 +142,7 @@ describe('statements side by side', () => {
   test('with a value that cannot be sent fail from there on, and their transaction is undone', async () => {
     const database = await withTable();
     const addBoth = (trx: Database, n: Binding) =>
-      execute(trx, 'insert into kept select unnest(array[cast(? as integer), 20])', [n]);
+      execute(trx, 'insert into kept select unnest(array[cast(:n as integer), 20])', { n });
     for (let n = 0; n < 3; n += 1) {
       const failing = database.transaction(async (trx) => {
         const results = Promise.allSettled([add(trx, 1), addBoth(trx, UNSENDABLE), add(trx, 2)]);
@@ -163,7 +167,7 @@ describe('statements side by side', () => {
 
   test('behind one that failed have errors of their own, whose cause is that one', async () => {
     const database = await withTable();
-    const divide = async (trx: Database) => await query(trx, 'select 1 / ?::integer', [0]);
+    const divide = async (trx: Database) => await query(trx, 'select 1 / :value::integer', { value: 0 });
     const read = async (trx: Database) => await numbers(trx);
     const results = database.transaction((trx) => Promise.allSettled([divide(trx), read(trx)]));
     await expect(results).rejects.toThrow(/rolled back/);
@@ -185,10 +189,10 @@ describe('statements side by side', () => {
     pg.types.setTypeParser(pg.types.builtins.MONEY, (text) => {
       throw new Error(`not read: ${text.length} characters`);
     });
-    const rows = "select cast(n as money) as amount from generate_series(1, 3) as n where ? <> ''";
+    const rows = "select cast(n as money) as amount from generate_series(1, 3) as n where :some <> ''";
     for (let n = 0; n < 3; n += 1) {
       const results = database.transaction((trx) =>
-        Promise.allSettled([add(trx, n), query(trx, rows, ['all']), numbers(trx)]),
+        Promise.allSettled([add(trx, n), query(trx, rows, { some: 'all' }), numbers(trx)]),
       );
       expect(await results).toMatchObject([
         { status: 'fulfilled', value: 1 },
@@ -202,9 +206,9 @@ describe('statements side by side', () => {
     const database = await withTable();
     const results = database.transaction((trx) =>
       Promise.all([
-        trx.raw('create table other (n integer)', []),
-        trx.raw('insert into kept values (?), (?)', [1, 2]),
-        trx.raw('select n, n as twice, null as nothing from kept where n > ? order by n', [1]),
+        trx.raw('create table other (n integer)', {}),
+        trx.raw('insert into kept values (:value), (:value2)', { value: 1, value2: 2 }),
+        trx.raw('select n, n as twice, null as nothing from kept where n > :n order by n', { n: 1 }),
       ]),
     );
     expect(await results).toMatchObject([

@@ -23,8 +23,8 @@ const COMING_AND_GOING: Readonly<Record<string, string>> = {
 async function sizeOf(database: Database, table: string): Promise<number> {
   const [row] = await query<{ bytes: string }>(
     database,
-    'select pg_table_size(cast(? as regclass)) as bytes',
-    [table],
+    'select pg_table_size(cast(:table as regclass)) as bytes',
+    { table },
   );
   return Number(row?.bytes);
 }

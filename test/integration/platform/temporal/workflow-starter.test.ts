@@ -37,8 +37,8 @@ test('workflows of tasks are found by tenant, WABA, event and its type', async (
   await eventually('started', () => found.length, { is: 1 });
   const [tenant] = await query<{ id: string }>(
     database,
-    'select tenant_id as id from wabas where waba_id = ?',
-    [WABA],
+    'select tenant_id as id from wabas where waba_id = :waba',
+    { waba: WABA },
   );
   expect(found).toEqual([
     {

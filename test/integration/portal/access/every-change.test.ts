@@ -46,7 +46,7 @@ beforeAll(async () => {
     await browser.get('/portal/account');
     browsers.set(user.role, browser);
   }
-  await execute(api.database, `update user_sessions set proven_at = now() - interval '11 minutes'`, []);
+  await execute(api.database, `update user_sessions set proven_at = now() - interval '11 minutes'`, {});
 });
 
 const changes = () =>

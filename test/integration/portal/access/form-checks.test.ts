@@ -30,9 +30,9 @@ const invite = () => {
   return { email: `new${invited}@store.example`, role: 'member' };
 };
 const invitations = () =>
-  query(api.database, 'select 1 from invitations where tenant_id = ? and accepted_at is null', [
-    office.tenantId,
-  ]);
+  query(api.database, 'select 1 from invitations where tenant_id = :tenantId and accepted_at is null', {
+    tenantId: office.tenantId,
+  });
 
 const FOREIGN: [string, Record<string, string>, Record<string, string | undefined>][] = [
   ['no token', { _csrf: '' }, {}],

@@ -39,8 +39,8 @@ const age = (email: string) =>
   execute(
     api.database,
     `update user_sessions set proven_at = proven_at - interval '11 minutes'
-      where user_id = (select id from users where email = ?)`,
-    [email],
+      where user_id = (select id from users where email = :email)`,
+    { email },
   );
 const invitations = async () =>
   (await query<{ email: string }>(api.database, 'select email from invitations order by id')).map(
@@ -193,15 +193,15 @@ describe('sessions', () => {
     (
       await query<{ id: string }>(
         api.database,
-        'select s.id from user_sessions s join users u on u.id = s.user_id where email = ? order by s.id',
-        [email],
+        'select s.id from user_sessions s join users u on u.id = s.user_id where email = :email order by s.id',
+        { email },
       )
     ).map(({ id }) => id);
   const entries = (email: string) =>
     query<{ actor: string; detail: unknown }>(
       api.database,
-      `select actor, detail from audit_log where action = 'user.sessions_ended' and target = ? order by id`,
-      [`user ${email}`],
+      `select actor, detail from audit_log where action = 'user.sessions_ended' and target = :email order by id`,
+      { email: `user ${email}` },
     );
   const isIn = async (browser: PortalBrowser) => (await browser.get('/portal/account')).statusCode === 200;
 
@@ -244,8 +244,8 @@ describe('sessions', () => {
     const operator = await signedIn('operator');
     await execute(
       api.database,
-      `insert into memberships (user_id, tenant_id, role) values (?, ?, 'member')`,
-      [operator.id, tenant.tenantId],
+      `insert into memberships (user_id, tenant_id, role) values (:id, :tenantId, 'member')`,
+      { id: operator.id, tenantId: tenant.tenantId },
     );
     const page = await admin.browser.get(`${users}/${operator.id}/sessions`);
     expect(page.body).toContain('signed in nowhere');
@@ -296,8 +296,8 @@ describe('sessions', () => {
     await age(email);
     await execute(
       api.database,
-      `update user_sessions set expires_at = now() + interval '1 hour' where user_id = (select id from users where email = ?)`,
-      [email],
+      `update user_sessions set expires_at = now() + interval '1 hour' where user_id = (select id from users where email = :email)`,
+      { email },
     );
     const other = await freshTenant(api.database);
     const further = { email, role: 'admin', tenantId: other.tenantId };
@@ -310,8 +310,8 @@ describe('sessions', () => {
     const [session] = await query<{ isShort: boolean }>(
       api.database,
       `select s.expires_at < now() + interval '61 minutes' as "isShort"
-         from user_sessions s join users u on u.id = s.user_id where u.email = ?`,
-      [email],
+         from user_sessions s join users u on u.id = s.user_id where u.email = :email`,
+      { email },
     );
     expect(session?.isShort).toBe(true);
   });

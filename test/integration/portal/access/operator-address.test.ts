@@ -48,8 +48,8 @@ describe('operators’ pages', () => {
     await noteTokenRefused(stack.database, WABA, 'Session has expired');
     await execute(
       stack.database,
-      `update wabas set token_refused_at = now() - interval '1 hour' where waba_id = ?`,
-      [WABA],
+      `update wabas set token_refused_at = now() - interval '1 hour' where waba_id = :waba`,
+      { waba: WABA },
     );
     await turn(stack.database);
     const paths = ['/portal/alerts', '/portal/alerts?state=all', '/portal/runbooks'];

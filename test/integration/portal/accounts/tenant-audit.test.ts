@@ -32,8 +32,8 @@ describe('what an operator does to a tenant is recorded with their account', () 
     expect(answer.statusCode, answer.body).toBe(303);
     const entries = await query(
       api.database,
-      `select actor, actor_user_id as "userId", by_operator as "byOperator" from audit_log where action = ?`,
-      [action],
+      `select actor, actor_user_id as "userId", by_operator as "byOperator" from audit_log where action = :action`,
+      { action },
     );
     expect(entries).toEqual([{ actor: email, userId: id, byOperator: true }]);
   });

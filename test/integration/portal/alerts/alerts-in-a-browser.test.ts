@@ -27,24 +27,26 @@ beforeEach(async () => {
   await execute(
     database,
     `update webhook_endpoints set failing_notified = true, mode_reason = 'most attempts fail: 9 of the last 10'
-      where id = ?`,
-    [id],
+      where id = :id`,
+    { id },
   );
   await noteTokenRefused(
     database,
     wabaId,
     'Error validating access token: Session has expired on Friday, 20-Nov-26.',
   );
-  await execute(database, `update wabas set token_refused_at = now() - interval '1 hour' where waba_id = ?`, [
-    wabaId,
-  ]);
+  await execute(
+    database,
+    `update wabas set token_refused_at = now() - interval '1 hour' where waba_id = :wabaId`,
+    { wabaId },
+  );
   await execute(database, `insert into inbox (body, state) values ('{}', 'failed')`);
   await turn(database);
   await execute(database, 'delete from inbox');
   await execute(
     database,
-    `insert into quarantine_counts values (current_date, 'missing_id', 'messages', ?, 3)`,
-    [wabaId],
+    `insert into quarantine_counts values (current_date, 'missing_id', 'messages', :wabaId, 3)`,
+    { wabaId },
   );
   await turn(database);
 });

@@ -27,8 +27,8 @@ beforeEach(async () => {
   await noteTokenRefused(api.database, store.wabaId, 'Session <b>has</b> expired');
   await execute(
     api.database,
-    `update wabas set token_refused_at = now() - interval '1 hour' where waba_id = ?`,
-    [store.wabaId],
+    `update wabas set token_refused_at = now() - interval '1 hour' where waba_id = :wabaId`,
+    { wabaId: store.wabaId },
   );
   await turn(api.database);
 });
@@ -64,8 +64,8 @@ describe('the page of alerts', () => {
     const add = (first: number, last: number) =>
       execute(
         api.database,
-        `insert into wabas (waba_id, tenant_id) select '9100000000000' || n, ? from generate_series(${first}, ${last}) as n`,
-        [other.tenantId],
+        `insert into wabas (waba_id, tenant_id) select '9100000000000' || n, :tenantId from generate_series(${first}, ${last}) as n`,
+        { tenantId: other.tenantId },
       );
     const pages = async () => [
       (await stranger.get('/portal/alerts')).body,

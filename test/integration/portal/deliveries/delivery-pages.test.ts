@@ -196,8 +196,8 @@ test('a delivery of a paused replay says that its replay is paused', async () =>
   await admin.post(`${PATH}/${failed}/replay`);
   const [endpoint] = await query<{ id: string }>(
     api.database,
-    'select id from webhook_endpoints where waba_id = ?',
-    [WABA],
+    'select id from webhook_endpoints where waba_id = :waba',
+    { waba: WABA },
   );
   const ids = { wabaId: WABA, replayId: '1', endpointId: endpoint?.id ?? '' };
   const [again = ''] = (await queueReplayPage(api.database, ids))?.queuedIds ?? [];

@@ -27,7 +27,10 @@ async function start() {
   const api = await startTestApi();
   const { database } = api;
   const tenantId = await tenantOf(database, WABA);
-  await execute(database, 'update tenants set business_name = ? where id = ?', ['W'.repeat(100), tenantId]);
+  await execute(database, 'update tenants set business_name = :repeat where id = :tenantId', {
+    repeat: 'W'.repeat(100),
+    tenantId,
+  });
   const endpoints: { id: string; url: string }[] = [];
   for (const url of URLS) endpoints.push({ id: (await addEndpoint(database, WABA, url)).id, url });
   const gone = (await addEndpoint(database, WABA, `https://gone.${LONG_HOST}/`)).id;
@@ -44,8 +47,8 @@ async function start() {
   await addDelivery(database, { eventId: eventId('Pending'), state: 'pending', error, attempts: failed });
   await addDelivery(database, { eventId: eventId('Waiting'), state: 'pending', attempts: [] });
   await execute(database, "update deliveries set replay_id = 1, attempts = 1234 where state = 'failed'");
-  await execute(database, 'delete from delivery_queue where endpoint_id = ?', [gone]);
-  await execute(database, 'delete from webhook_endpoints where id = ?', [gone]);
+  await execute(database, 'delete from delivery_queue where endpoint_id = :gone', { gone });
+  await execute(database, 'delete from webhook_endpoints where id = :gone', { gone });
   const name = 'W'.repeat(80);
   await addUser(api, { email: 'admin@store.example', role: 'admin', tenantId, name });
   await addUser(api, { email: 'op@host.example', role: 'operator', tenantId: null, name });

@@ -24,14 +24,14 @@ export async function add(fields: Record<string, string> = {}): Promise<{ id: st
 }
 
 export async function stored(id: string): Promise<Record<string, unknown>> {
-  const { rows } = await api.database.raw('select * from webhook_endpoints where id = ?', [id]);
+  const { rows } = await api.database.raw('select * from webhook_endpoints where id = :id', { id });
   return rows[0];
 }
 
 export async function actions(): Promise<string[]> {
   const { rows } = await api.database.raw(
-    `select action from audit_log where actor = ? and action not like 'user.%' order by id`,
-    [office.adminEmail],
+    `select action from audit_log where actor = :adminEmail and action not like 'user.%' order by id`,
+    { adminEmail: office.adminEmail },
   );
   return rows
     .map(({ action }: { action: string }) => action)

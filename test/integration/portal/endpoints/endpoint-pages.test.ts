@@ -22,8 +22,8 @@ useEndpointBrowser();
 
 /** The states of what waits for an endpoint. */
 async function queued(endpointId: string): Promise<string[]> {
-  const text = 'select state from delivery_queue where endpoint_id = ?';
-  return (await query<{ state: string }>(api.database, text, [endpointId])).map(({ state }) => state);
+  const text = 'select state from delivery_queue where endpoint_id = :endpointId';
+  return (await query<{ state: string }>(api.database, text, { endpointId })).map(({ state }) => state);
 }
 
 test('every option of an endpoint can be set, comes back in the form, and goes back to its default', async () => {
@@ -95,8 +95,8 @@ test('forms with a mistake are refused at the field, and keep what was written',
     expect(answer.body).toContain('class="problem"');
     if (!('description' in fields)) expect(answer.body).toContain('value="kept"');
     expect(await markupProblems(answer.body)).toEqual([]);
-    const own = 'select 1 from webhook_endpoints where waba_id = ?';
-    expect(await query(api.database, own, [office.wabaId])).toEqual([]);
+    const own = 'select 1 from webhook_endpoints where waba_id = :wabaId';
+    expect(await query(api.database, own, { wabaId: office.wabaId })).toEqual([]);
   }
 });
 
@@ -112,8 +112,8 @@ test('what waits for a retry is retried now, while the endpoint is enabled', asy
   await execute(
     api.database,
     `update delivery_queue set state = 'retrying', attempts = 1, next_attempt_at = now() + interval '1 day'
-      where endpoint_id = ?`,
-    [id],
+      where endpoint_id = :id`,
+    { id },
   );
   expect((await admin.get(`${endpointsPath}/${id}`)).body).toContain('Retry now');
   const retried = await admin.post(`${endpointsPath}/${id}/retry`);
@@ -138,14 +138,14 @@ test('while the endpoint is probed, its next probe is sent now', async () => {
   });
   await execute(
     api.database,
-    `update webhook_endpoints set mode = 'probing', next_probe_at = now() + interval '5 minutes' where id = ?`,
-    [id],
+    `update webhook_endpoints set mode = 'probing', next_probe_at = now() + interval '5 minutes' where id = :id`,
+    { id },
   );
   expect((await admin.get(`${endpointsPath}/${id}`)).body).toContain('Retry now');
   const retried = await admin.post(`${endpointsPath}/${id}/retry`);
   expect(retried.headers.location).toBe(`${endpointsPath}/${id}?done=retried`);
-  const probe = 'select mode, next_probe_at <= now() as "isDue" from webhook_endpoints where id = ?';
-  expect(await query(api.database, probe, [id])).toEqual([{ mode: 'probing', isDue: true }]);
+  const probe = 'select mode, next_probe_at <= now() as "isDue" from webhook_endpoints where id = :id';
+  expect(await query(api.database, probe, { id })).toEqual([{ mode: 'probing', isDue: true }]);
   expect(await actions()).toEqual(['endpoint.created', 'endpoint.retried']);
 });
 

@@ -30,8 +30,8 @@ test('an endpoint that works off its backlog is recovering on its page, in its l
   await execute(
     database,
     `insert into endpoint_minutes (endpoint_id, minute, successes)
-     select ?, date_trunc('minute', now()) - n * interval '1 minute', 600 from generate_series(1, 2) as n`,
-    [id],
+     select :id, date_trunc('minute', now()) - n * interval '1 minute', 600 from generate_series(1, 2) as n`,
+    { id },
   );
   expect(await page()).toMatch(
     /Recovering<.*The endpoint accepts deliveries again\. Events that waited are being sent\..*accepting deliveries for 3 min · 1,200 delivered since then/s,

@@ -28,9 +28,11 @@ test('an admin exports a customer, then erases them from their conversation, and
   const { admin, path: pages, wabaId, number } = store;
   const talking = { contacts: [contactOf(ASHA)], messages: [messageOf(ASHA, 1), messageOf(ASHA, 2)] };
   await takeIn(api.database, bodyOf([talking], wabaId, number));
-  const [talk] = await query<{ id: string }>(api.database, 'select id from conversations where waba_id = ?', [
-    wabaId,
-  ]);
+  const [talk] = await query<{ id: string }>(
+    api.database,
+    'select id from conversations where waba_id = :wabaId',
+    { wabaId },
+  );
   const conversation = await admin.get(`${pages}/conversations/${talk?.id}`);
   expect(conversation.body).toContain(`${erasures}/new?conversationId=${talk?.id}`);
   const form = await admin.get(`${erasures}/new?conversationId=${talk?.id}`);

@@ -72,8 +72,8 @@ test('a conversation shows what was written in the WhatsApp Business app, its hi
   const [row = ''] = await page.locator('tbody tr').allInnerTexts();
   const [number] = await query<{ shown: string }>(
     database,
-    'select display_phone_number as shown from phone_numbers where phone_number_id = ?',
-    [NUMBER],
+    'select display_phone_number as shown from phone_numbers where phone_number_id = :number',
+    { number: NUMBER },
   );
   expect(row).toContain(number?.shown);
   expect(row).toMatch(/(You: )?Text of wamid\.e[12]|revoke/);

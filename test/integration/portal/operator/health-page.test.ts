@@ -50,8 +50,8 @@ test('the health page begins with the endpoints that fail', async () => {
   await addEndpoint(api.database, WABA, 'https://up.example/hook');
   await query(
     api.database,
-    `update webhook_endpoints set mode = 'probing', next_probe_at = now() where id = ?`,
-    [failing.id],
+    `update webhook_endpoints set mode = 'probing', next_probe_at = now() where id = :id`,
+    { id: failing.id },
   );
   const { body } = await operator.get('/portal/operator/health');
   expect(await markupProblems(body)).toEqual([]);
@@ -73,14 +73,16 @@ test('a hundred paused endpoints hide no failing one, and are not counted as fai
   await query(
     api.database,
     `insert into webhook_endpoints (waba_id, url, mode, mode_changed_at, secret_sealed)
-     select ?, 'https://paused.example/' || n, 'paused', now() - interval '9 days', 'x' from generate_series(1, 100) as n`,
-    [WABA],
+     select :waba, 'https://paused.example/' || n, 'paused', now() - interval '9 days', 'x' from generate_series(1, 100) as n`,
+    { waba: WABA },
   );
   const paused = await page();
   expect(paused.tile).toMatch(/^\|0\|.*100 paused; all others accept deliveries/);
   expect(paused.isFirst).toBe(false);
   const open = await addEndpoint(api.database, WABA, 'https://fails.example/hook');
-  await query(api.database, 'update webhook_endpoints set failing_since = now() where id = ?', [open.id]);
+  await query(api.database, 'update webhook_endpoints set failing_since = now() where id = :id', {
+    id: open.id,
+  });
   const { body, tile, isFirst } = await page();
   expect(tile).toMatch(/^\|1\|.*probing, failing or disabled; 100 paused/);
   expect(isFirst).toBe(true);
@@ -108,7 +110,9 @@ test('the health page begins with the parts of the installation that fail', asyn
   await reportWorker(api.database, 'host-1:1', { attempts: 0, withRun: 0 });
   await takeHousekeepingStep(api.database, 'retention', 1_000);
   await finishHousekeepingStep(api.database, 'retention', { error: 'full', nextMs: 1_000 });
-  await query(api.database, `update wabas set numbers_problem = 'token refused' where waba_id = ?`, [WABA]);
+  await query(api.database, `update wabas set numbers_problem = 'token refused' where waba_id = :waba`, {
+    waba: WABA,
+  });
   const { box, headings } = await page();
   expect(box).toBe(`${down} Housekeeping fails: retention. The phone numbers of 1 WABA cannot be updated.`);
   expect(headings.slice(1, 4)).toEqual([
@@ -136,8 +140,8 @@ test('the health page and the page of an endpoint say how much waits, and the la
     for (const body of [health, page]) expect(await markupProblems(body)).toEqual([]);
     return { health: /<h2>Failing.*?<\/table>/s.exec(health)?.[0] ?? '', page };
   };
-  const setMode = `update webhook_endpoints set mode = 'probing', mode_reason = ?, failing_since = now() where id = ?`;
-  await query(api.database, setMode, ['most attempts fail: 21 of the last 21', id]);
+  const setMode = `update webhook_endpoints set mode = 'probing', mode_reason = :reason, failing_since = now() where id = :id`;
+  await query(api.database, setMode, { reason: 'most attempts fail: 21 of the last 21', id });
   const { health, page } = await pages();
   const reason = 'most attempts fail: 21 of the last 21; last error: the endpoint returned 503';
   expect(health).toContain(reason);
@@ -149,13 +153,13 @@ test('the health page and the page of an endpoint say how much waits, and the la
   const own = (await member.get(`/portal/w/${WABA}/endpoints/${id}`)).body;
   expect(own).toContain(`Reason: ${reason}`);
   expect(own).not.toContain('In Temporal');
-  await query(api.database, setMode, ['most attempts fail: the endpoint returned 503', id]);
+  await query(api.database, setMode, { reason: 'most attempts fail: the endpoint returned 503', id });
   expect((await pages()).health).not.toContain('last error');
-  await query(api.database, `update webhook_endpoints set mode = 'open', mode_reason = null where id = ?`, [
+  await query(api.database, `update webhook_endpoints set mode = 'open', mode_reason = null where id = :id`, {
     id,
-  ]);
+  });
   expect((await pages()).health).toMatch(/<td class=""[^>]*>the endpoint returned 503<\/td>/);
-  await query(api.database, 'update webhook_endpoints set failing_since = null where id = ?', [id]);
+  await query(api.database, 'update webhook_endpoints set failing_since = null where id = :id', { id });
   const healthy = (await pages()).page;
   expect(healthy).not.toContain('In Temporal');
   expect(healthy).not.toContain('An endpoint is disabled after');
@@ -197,7 +201,7 @@ test('the self-check of a WABA knows what is partly wrong, and what it does not 
   const { id } = await addEndpoint(api.database, WABA, 'https://down.example/hook');
   expect(await statusOf(question)).toBe('OK: 1 active.');
   await addEndpoint(api.database, WABA, 'https://up.example/hook');
-  await query(api.database, 'update webhook_endpoints set failing_since = now() where id = ?', [id]);
+  await query(api.database, 'update webhook_endpoints set failing_since = now() where id = :id', { id });
   expect(await statusOf(question)).toBe(
     `Attention: 1 active, 1 failing: endpoint ${id} (${shownUrl('https://down.example/hook')}).`,
   );

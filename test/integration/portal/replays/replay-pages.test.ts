@@ -55,7 +55,9 @@ test('counting sends nothing and starts nothing; what is counted is what starts'
 test('a replay whose deliveries are pending is being sent, and is done when they are settled', async () => {
   const { database } = api;
   await admin.post(PATH, FILTER);
-  const { rows } = await database.raw('select id from webhook_endpoints where waba_id = ?', [WABA]);
+  const { rows } = await database.raw('select id from webhook_endpoints where waba_id = :waba', {
+    waba: WABA,
+  });
   const ids = { wabaId: WABA, replayId: '1', endpointId: rows[0].id };
   await queueReplayPage(database, ids);
   await database.raw(`update replays set state = 'done' where id = 1`);

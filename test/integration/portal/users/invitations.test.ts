@@ -42,8 +42,8 @@ const userRow = async (email: string) =>
     await query<{ id: string; role: string; tenant: string; disabled: boolean }>(
       api.database,
       `select u.id, m.role, m.tenant_id as tenant, m.disabled_at is not null as disabled
-         from users u join memberships m on m.user_id = u.id where email = ?`,
-      [email],
+         from users u join memberships m on m.user_id = u.id where email = :email`,
+      { email },
     )
   )[0];
 
@@ -88,7 +88,9 @@ describe('an invitation', () => {
     await guest.post(used, { name: 'A', password: PASSWORD });
     const oldEmail = newEmail();
     const old = await invite(oldEmail);
-    await execute(api.database, 'update invitations set expires_at = now() where email = ?', [oldEmail]);
+    await execute(api.database, 'update invitations set expires_at = now() where email = :oldEmail', {
+      oldEmail,
+    });
     const email = newEmail();
     const replaced = await invite(email);
     const valid = await invite(email);
@@ -121,11 +123,11 @@ describe('an invitation', () => {
     const path = await invite(open);
     await execute(
       api.database,
-      `update invitations set expires_at = now() - interval '1 second' where email = ?`,
-      [old],
+      `update invitations set expires_at = now() - interval '1 second' where email = :old`,
+      { old },
     );
     await forgetOldInvitations(api.database, 1_000);
-    expect(await query(api.database, 'select from invitations where email = ?', [old])).toEqual([]);
+    expect(await query(api.database, 'select from invitations where email = :old', { old })).toEqual([]);
     expect((await openBrowser(api.app).get(path)).statusCode).toBe(200);
   });
 
@@ -146,9 +148,11 @@ describe('an invitation', () => {
   test('can be withdrawn by its tenant only', async () => {
     const email = newEmail();
     const path = await invite(email);
-    const [row] = await query<{ id: string }>(api.database, 'select id from invitations where email = ?', [
-      email,
-    ]);
+    const [row] = await query<{ id: string }>(
+      api.database,
+      'select id from invitations where email = :email',
+      { email },
+    );
     const withdraw = (browser: PortalBrowser, users: string) =>
       postSignedIn(browser, `${users}/invitations/${row?.id}/withdraw`);
     expect((await withdraw(other.admin, `${other.path}/users`)).statusCode).toBe(404);
@@ -261,16 +265,16 @@ describe('users of a tenant', () => {
     await postSignedIn(store.admin, `${page}/invite`, { email: newEmail(), role: 'member' });
     const [open] = await query<{ id: string }>(
       api.database,
-      'select id from invitations where tenant_id = ? and accepted_at is null',
-      [store.tenantId],
+      'select id from invitations where tenant_id = :tenantId and accepted_at is null',
+      { tenantId: store.tenantId },
     );
     await postSignedIn(store.admin, `${page}/invitations/${open?.id}/withdraw`);
     await action(store.admin, id, 'role', { role: 'admin' });
     for (const name of ['disable', 'enable', 'password-link']) await action(store.admin, id, name);
     const rows = await query<{ action: string }>(
       api.database,
-      'select action from audit_log where tenant_id = ? and actor = ?',
-      [store.tenantId, store.adminEmail],
+      'select action from audit_log where tenant_id = :tenantId and actor = :adminEmail',
+      { tenantId: store.tenantId, adminEmail: store.adminEmail },
     );
     const actions = [
       'invited',

@@ -22,8 +22,8 @@ test('a tenant makes three links a day for one address, and stops nobody else fr
   const refused = await invite(email.toUpperCase());
   expect([refused.statusCode, linkIn(refused), refused.body.includes('3 links')]).toEqual([422, '', true]);
   // The last link that was made still works.
-  const unused = 'select from invitations where email = ? and accepted_at is null';
-  const open = await query(api.database, unused, [email]);
+  const unused = 'select from invitations where email = :email and accepted_at is null';
+  const open = await query(api.database, unused, { email });
   expect(open).toHaveLength(1);
   expect(linkIn(await invite(email, other))).not.toBe('');
   expect(linkIn(await invite('another@elsewhere.example'))).not.toBe('');
@@ -31,9 +31,11 @@ test('a tenant makes three links a day for one address, and stops nobody else fr
 
 test('a tenant makes twenty links an hour, for invitations and passwords together; operators and other tenants have no part in it', async () => {
   const { path, admin, tenantId } = store;
-  const [member] = await query<{ id: string }>(api.database, 'select id from users where email = ?', [
-    store.adminEmail,
-  ]);
+  const [member] = await query<{ id: string }>(
+    api.database,
+    'select id from users where email = :adminEmail',
+    { adminEmail: store.adminEmail },
+  );
   expect(linkIn(await admin.post(`${path}/users/${member?.id}/password-link`))).not.toBe('');
   for (let count = 1; count < 20; count += 1) {
     expect(linkIn(await invite(`person${count}@store.example`))).not.toBe('');

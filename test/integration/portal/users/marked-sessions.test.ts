@@ -71,7 +71,7 @@ const setUpFactor = async (browser: PortalBrowser) => {
   const secret = secretIn(page);
   return { secret, answer: await browser.post(FACTOR, { sealed: sealedIn(page), code: codeOf(secret) }) };
 };
-const factors = (id: string) => query(api.database, 'select from user_totp where user_id = ?', [id]);
+const factors = (id: string) => query(api.database, 'select from user_totp where user_id = :id', { id });
 
 test('a password that is changed in a marked session stays marked: at the next sign-in, in the log and for notices', async () => {
   const owner = await newOwner();
@@ -84,8 +84,8 @@ test('a password that is changed in a marked session stays marked: at the next s
   await postSignedIn(again, `${users}/invite`, { email: `by-${owner.email}`, role: 'member' });
   const [entry] = await query<{ detail: object }>(
     api.database,
-    `select detail from audit_log where action = 'user.invited' and target = ?`,
-    [`user by-${owner.email}`],
+    `select detail from audit_log where action = 'user.invited' and target = :email`,
+    { email: `user by-${owner.email}` },
   );
   expect(entry?.detail).toMatchObject({ passwordLinkBy: store.adminEmail });
   const { tenantId } = await freshTenant(api.database);
@@ -126,8 +126,8 @@ test('a marked session that has set one up before this rule gets no recovery cod
   // As if the sign-in had needed no code.
   await query(
     api.database,
-    'update user_sessions set second_factor_at = now() where user_id = ? returning id',
-    [owner.id],
+    'update user_sessions set second_factor_at = now() where user_id = :id returning id',
+    { id: owner.id },
   );
   expect((await postSignedIn(browser, `${FACTOR}/recovery-codes`)).statusCode).toBe(422);
   expect((await postSignedIn(browser, `${FACTOR}/remove`)).statusCode).toBe(422);
@@ -143,7 +143,7 @@ test('a second factor from before the link proves who signs in: the session is n
   expect(await isMarked(browser)).toBe(false);
   await changeAndSignIn(browser, owner.email);
   expect(
-    await query(api.database, 'select password_link_by as by from users where id = ?', [owner.id]),
+    await query(api.database, 'select password_link_by as by from users where id = :id', { id: owner.id }),
   ).toEqual([{ by: null }]);
 });
 
@@ -204,8 +204,8 @@ test('the command line confirms a password', async () => {
   await query(
     database,
     `insert into users (email, name, is_operator, password_link_by, password_link_at)
-     values (?, 'Asha', true, 'ravi@host.example', now()) returning id`,
-    [email],
+     values (:email, 'Asha', true, 'ravi@host.example', now()) returning id`,
+    { email },
   );
   expect(await json('user', 'confirm-password', email)).toMatchObject({ email, state: 'confirmed' });
   expect(await query(database, 'select password_link_by as by from users')).toEqual([{ by: null }]);

@@ -47,7 +47,9 @@ const accept = async (link: string, password: string) => {
 const start = async (browser: PortalBrowser) => (await browser.get('/portal')).headers.location;
 const usersOf = async (email: string) =>
   (
-    await query<{ id: string }>(api.database, 'select id from users where email = ? order by id', [email])
+    await query<{ id: string }>(api.database, 'select id from users where email = :email order by id', {
+      email,
+    })
   ).map(({ id }) => id);
 
 /** The first tenant's administrator opens his invitation of somebody else's address himself. */
@@ -114,9 +116,9 @@ describe('an address that a tenant took for itself', () => {
     await take(email);
     await accept(await invite(other, email), OWN);
     const key = `sign-in-account:${createHash('sha256').update(email).digest('base64url')}`;
-    await execute(api.database, 'delete from rate_limits where key = ?', [key]);
+    await execute(api.database, 'delete from rate_limits where key = :key', { key });
     expect((await signInWith(openBrowser(api.app), email, 'a wrong guess!!')).statusCode).toBe(422);
-    await execute(api.database, 'update rate_limits set points = 299 where key = ?', [key]);
+    await execute(api.database, 'update rate_limits set points = 299 where key = :key', { key });
     expect((await signInWith(openBrowser(api.app), email, TAKEN)).statusCode).toBe(303);
     expect((await signInWith(openBrowser(api.app), email, 'a wrong guess!!')).statusCode).toBe(429);
   });
@@ -126,13 +128,13 @@ describe('an address that a tenant took for itself', () => {
     await accept(await invite(other, email), OWN);
     await take(email);
     const account = createHash('sha256').update(`invitation of ${email}`).digest('base64url');
-    const rows = await query(api.database, 'select points from rate_limits where key = ?', [
-      `sign-in-account:${account}`,
-    ]);
+    const rows = await query(api.database, 'select points from rate_limits where key = :account', {
+      account: `sign-in-account:${account}`,
+    });
     expect(rows).toEqual([{ points: 2 }]);
-    await execute(api.database, 'update rate_limits set points = 300 where key = ?', [
-      `sign-in-account:${account}`,
-    ]);
+    await execute(api.database, 'update rate_limits set points = 300 where key = :account', {
+      account: `sign-in-account:${account}`,
+    });
     const [taken = ''] = (await usersOf(email)).slice(1);
     await postSignedIn(store.admin, `${store.path}/users/${taken}/remove`);
     const { answer } = await accept(await invite(store, email), OWN);
@@ -148,14 +150,14 @@ describe('an address that a tenant took for itself', () => {
     const failures = () =>
       query(
         api.database,
-        `select tenant_id from audit_log where action = 'user.sign_in_failed' and target = ?`,
-        [`user ${email}`],
+        `select tenant_id from audit_log where action = 'user.sign_in_failed' and target = :email`,
+        { email: `user ${email}` },
       );
     await expect.poll(failures).toEqual([{ tenant_id: null }]);
     const ofOwner = await query<{ tenant_id: string }>(
       api.database,
-      `select tenant_id from audit_log where actor_user_id = ? and tenant_id is not null`,
-      [(await usersOf(email))[1] ?? ''],
+      `select tenant_id from audit_log where actor_user_id = :users and tenant_id is not null`,
+      { users: (await usersOf(email))[1] ?? '' },
     );
     expect(new Set(ofOwner.map((row) => row.tenant_id))).toEqual(new Set([other.tenantId]));
   });
@@ -222,8 +224,8 @@ describe('a further tenant', () => {
     expect((await browser.get(`${store.path}/users`)).statusCode).toBe(403);
     const entries = await query(
       api.database,
-      `select tenant_id from audit_log where actor = ? and action = 'user.signed_in' order by id`,
-      [email],
+      `select tenant_id from audit_log where actor = :email and action = 'user.signed_in' order by id`,
+      { email },
     );
     expect(entries).toEqual(
       [store.tenantId, other.tenantId, store.tenantId].map((id) => ({ tenant_id: id })),
@@ -283,9 +285,9 @@ describe('a membership', () => {
 
   test('of a tenant tells nothing of the others of its user', async () => {
     const { email, browser } = await newUser(api, store.tenantId);
-    await execute(api.database, 'update memberships set last_sign_in_at = null where user_id = ?', [
-      (await usersOf(email))[0] ?? '',
-    ]);
+    await execute(api.database, 'update memberships set last_sign_in_at = null where user_id = :users', {
+      users: (await usersOf(email))[0] ?? '',
+    });
     await joinTenant(api, browser, { email, role: 'member', tenantId: other.tenantId });
     const row = new RegExp(`${email}[\\s\\S]*?</tr>`).exec(
       (await store.admin.get(`${store.path}/users`)).body,
@@ -310,7 +312,7 @@ describe('a membership', () => {
     const { email, browser } = await newUser(api, userId, 'admin');
     const { email: operator } = await newUser(api, null);
     expect((await browser.get('/portal')).statusCode).toBe(200);
-    await execute(api.database, 'delete from tenants where id = ?', [userId]);
+    await execute(api.database, 'delete from tenants where id = :userId', { userId });
     expect((await browser.get('/portal')).headers.location).toContain('/portal/sign-in');
     await forgetUsersWithoutTenant(api.database, 100);
     expect(await usersOf(email)).toEqual([]);

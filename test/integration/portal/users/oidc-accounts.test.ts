@@ -68,7 +68,9 @@ describe('an account with a password', () => {
   test('is not connected by the maker of a link for its password, who has changed it since either', async () => {
     const email = 'mina@store.example';
     await addUser(api, { email, role: 'member', tenantId: tenant.tenantId });
-    const [user] = await query<{ id: string }>(api.database, 'select id from users where email = ?', [email]);
+    const [user] = await query<{ id: string }>(api.database, 'select id from users where email = :email', {
+      email,
+    });
     const maker = { ...AUTHORITY, actor: { ...SYSTEM, name: 'maker@store.example' } };
     const { path } = await makePasswordLink({ database: api.database }, maker, user?.id ?? '');
     const thief = openBrowser(api.app);
@@ -92,9 +94,9 @@ describe('an account with a password', () => {
       tenantId: tenant.tenantId,
     });
     await joinedMember('tara');
-    const [tara] = await query<{ id: string }>(api.database, 'select id from users where email = ?', [
-      'tara@store.example',
-    ]);
+    const [tara] = await query<{ id: string }>(api.database, 'select id from users where email = :email', {
+      email: 'tara@store.example',
+    });
     await admin.get('/portal/account');
     const refused = await admin.post(`/portal/w/${tenant.wabaId}/users/${tara?.id}/password-link`);
     expect(refused.statusCode).toBe(422);

@@ -57,7 +57,7 @@ describe('where the provider is the only way in', () => {
     }
     // A password from before the setting changed proves nothing either.
     const [old, aged] = [await hashPassword(PASSWORD), `proven_at = now() - interval '11 minutes'`];
-    await execute(database, `update users set password_hash = ?`, [old]);
+    await execute(database, `update users set password_hash = :old`, { old });
     await execute(database, `update user_sessions set ${aged}`);
     const fields = { next: '/portal/account', 'proof-of-presence': PASSWORD };
     const confirmed = await browser.post('/portal/confirm', fields);

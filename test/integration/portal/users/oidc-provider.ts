@@ -127,8 +127,8 @@ export const invite = (email: string, { tenantId } = tenant, { database } = api)
 export const users = (email: string) =>
   query(
     api.database,
-    'select u.name, m.role from users u left join memberships m on m.user_id = u.id where email = ? order by u.id',
-    [email],
+    'select u.name, m.role from users u left join memberships m on m.user_id = u.id where email = :email order by u.id',
+    { email },
   );
 
 /** Answers the question after the sign-in at the provider: which invitation to accept. */

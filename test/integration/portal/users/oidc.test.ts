@@ -80,7 +80,7 @@ describe('somebody who comes from the provider', () => {
     expect((await again.get('/portal')).headers.location).toBe(`/portal/w/${other.wabaId}`);
     expect(await users('wanted@store.example')).toHaveLength(2);
     expect(
-      await query(api.database, 'select from users where email = ?', ['wanted@store.example']),
+      await query(api.database, 'select from users where email = :email', { email: 'wanted@store.example' }),
     ).toHaveLength(1);
   });
 
@@ -112,8 +112,8 @@ describe('somebody who comes from the provider', () => {
     await invite('victim@store.example');
     const [foreign] = await query<{ id: string }>(
       api.database,
-      'select id from invitations where email = ?',
-      ['victim@store.example'],
+      'select id from invitations where email = :email',
+      { email: 'victim@store.example' },
     );
     const browser = openBrowser(api.app);
     await signInAtProvider(browser, 'mallory');

@@ -73,8 +73,8 @@ describe('a link for a new password that another made', () => {
       api.database,
       `select array_agg(distinct round(extract(epoch from expires_at - created_at) / 86400)) filter (where user_id is null) as "invited",
               array_agg(distinct round(extract(epoch from expires_at - created_at) / 86400)) filter (where user_id is not null) as "links"
-         from invitations where tenant_id = ?`,
-      [store.tenantId],
+         from invitations where tenant_id = :tenantId`,
+      { tenantId: store.tenantId },
     );
     expect(days).toEqual({ invited: [7], links: [1] });
   });
@@ -93,9 +93,9 @@ describe('a link for a new password that another made', () => {
     await postSignedIn(maker, `${users}/invite`, { email: invited, role: 'admin' });
     const entries = await query<{ action: string; actor: string; detail: Record<string, string> }>(
       api.database,
-      `select action, actor, detail from audit_log where target in (?, ?) and id >
-         (select min(id) from audit_log where action = 'user.password_link_made' and target = ?) order by id`,
-      [`user ${email}`, `user ${invited}`, `user ${email}`],
+      `select action, actor, detail from audit_log where target in (:email, :invited) and id >
+         (select min(id) from audit_log where action = 'user.password_link_made' and target = :email) order by id`,
+      { email: `user ${email}`, invited: `user ${invited}` },
     );
     const by = store.adminEmail;
     expect(entries).toMatchObject([

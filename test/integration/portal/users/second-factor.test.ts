@@ -62,8 +62,8 @@ const actions = async (email: string) =>
   (
     await query<{ action: string }>(
       api.database,
-      'select action from audit_log where target = ? order by id',
-      [`user ${email}`],
+      'select action from audit_log where target = :email order by id',
+      { email: `user ${email}` },
     )
   ).map(({ action }) => action);
 
@@ -206,7 +206,7 @@ describe('the second step', () => {
     await owner.get(CODE);
     expect((await giveCode(owner, '000000')).statusCode).toBe(422);
     const key = `sign-in-known:${id}`;
-    await execute(api.database, 'update rate_limits set points = points + 99 where key = ?', [key]);
+    await execute(api.database, 'update rate_limits set points = points + 99 where key = :key', { key });
     expect((await giveCode(owner, nextCode(secret))).statusCode).toBe(429);
   });
 
@@ -216,8 +216,8 @@ describe('the second step', () => {
     await execute(
       api.database,
       `update user_sessions set created_at = now() - interval '11 minutes'
-        where second_factor_at is null and user_id = (select id from users where email = ?)`,
-      [email],
+        where second_factor_at is null and user_id = (select id from users where email = :email)`,
+      { email },
     );
     expect((await giveCode(browser, nextCode(secret))).headers.location).toBe('/portal/sign-in');
   });

@@ -21,15 +21,15 @@ const newMember = (role = 'member') => newUser(api, role === 'operator' ? null :
 const sessionsOf = (email: string) =>
   query<{ id: string; at: Date }>(
     api.database,
-    'select s.id from user_sessions s join users u on u.id = s.user_id where u.email = ? order by s.id',
-    [email],
+    'select s.id from user_sessions s join users u on u.id = s.user_id where u.email = :email order by s.id',
+    { email },
   );
 
 const auditOf = (email: string) =>
   query<{ action: string; actor: string; ip: string | null }>(
     api.database,
-    'select action, actor, ip from audit_log where target = ? order by id',
-    [`user ${email}`],
+    'select action, actor, ip from audit_log where target = :email order by id',
+    { email: `user ${email}` },
   );
 
 describe('the cookie', () => {
@@ -100,14 +100,14 @@ describe('a session', () => {
       api.database,
       `select extract(epoch from idle_until - last_seen_at) / 3600 as idle,
               extract(epoch from expires_at - s.created_at) / 86400 as life
-         from user_sessions s join users u on u.id = s.user_id where email = ?`,
-      [email],
+         from user_sessions s join users u on u.id = s.user_id where email = :email`,
+      { email },
     );
     expect([Number(row?.idle), Number(row?.life)]).toEqual([12, 7]);
     await execute(
       api.database,
-      `update user_sessions set ${change} where user_id = (select id from users where email = ?)`,
-      [email],
+      `update user_sessions set ${change} where user_id = (select id from users where email = :email)`,
+      { email },
     );
     expect((await browser.get('/portal/account')).statusCode).toBe(303);
     await forgetEndedSessions(api.database, 1_000);
@@ -121,15 +121,15 @@ describe('a session', () => {
         await query<{ idle: Date; end: Date }>(
           api.database,
           `select idle_until as idle, expires_at as end from user_sessions s join users u on u.id = s.user_id
-            where email = ?`,
-          [email],
+            where email = :email`,
+          { email },
         )
       )[0];
     await execute(
       api.database,
       `update user_sessions set last_seen_at = now() - interval '2 hours', idle_until = now() + interval '10 hours'
-        where user_id = (select id from users where email = ?)`,
-      [email],
+        where user_id = (select id from users where email = :email)`,
+      { email },
     );
     const before = await times();
     await browser.get('/portal/account');
@@ -143,14 +143,14 @@ describe('a session', () => {
     await execute(
       api.database,
       `update user_sessions set last_seen_at = now() - interval '2 hours', idle_until = now() + interval '10 hours'
-        where user_id = (select id from users where email = ?)`,
-      [email],
+        where user_id = (select id from users where email = :email)`,
+      { email },
     );
     const idle = () =>
       query(
         api.database,
-        `select idle_until, last_seen_at from user_sessions s join users u on u.id = s.user_id where email = ?`,
-        [email],
+        `select idle_until, last_seen_at from user_sessions s join users u on u.id = s.user_id where email = :email`,
+        { email },
       );
     const before = await idle();
     expect((await browser.get(`/portal/w/${tenant.wabaId}/deliveries/rows`)).statusCode).toBe(200);
@@ -209,7 +209,7 @@ describe('a session', () => {
 
   test('of a disabled user opens nothing', async () => {
     const { email, browser } = await newMember();
-    await execute(api.database, 'update users set disabled_at = now() where email = ?', [email]);
+    await execute(api.database, 'update users set disabled_at = now() where email = :email', { email });
     expect((await browser.get('/portal/account')).statusCode).toBe(303);
     expect((await signInWith(openBrowser(api.app), email)).statusCode).toBe(422);
   });
@@ -243,7 +243,9 @@ describe('a password change', () => {
 
   test('ends an open link that sets a password', async () => {
     const { email, browser } = await newMember();
-    const [row] = await query<{ id: string }>(api.database, 'select id from users where email = ?', [email]);
+    const [row] = await query<{ id: string }>(api.database, 'select id from users where email = :email', {
+      email,
+    });
     const authority = { actor: SYSTEM, tenantId: tenant.tenantId, userId: null };
     const { path } = await makePasswordLink({ database: api.database }, authority, row?.id ?? '');
     expect((await openBrowser(api.app).get(path)).statusCode).toBe(200);

@@ -22,12 +22,12 @@ const OTHER_PASSWORD = 'of the other tenant’s making';
 
 /** Sets the counts whose keys are like this to as many attempts as nobody may make. */
 const exhaust = (pattern: string) =>
-  execute(api.database, 'update rate_limits set points = 10000 where key like ?', [pattern]);
+  execute(api.database, 'update rate_limits set points = 10000 where key like :pattern', { pattern });
 const addCount = (key: string) =>
-  execute(api.database, 'insert into rate_limits (key, points, expire) values (?, 10000, ?)', [
-    `sign-in-${key}`,
-    Date.now() + 600_000,
-  ]);
+  execute(api.database, 'insert into rate_limits (key, points, expire) values (:key, 10000, :value)', {
+    key: `sign-in-${key}`,
+    value: Date.now() + 600_000,
+  });
 
 /** Two accounts of one address: that of its owner, and one that another tenant has made for it. */
 async function twoAccounts(email: string) {
@@ -57,8 +57,8 @@ test('who makes an account for the address of another person cannot keep that pe
   await exhaust('sign-in-known:%');
   await execute(
     api.database,
-    `delete from rate_limits where key = 'sign-in-known:' || (select min(id) from users where email = ?)`,
-    [email],
+    `delete from rate_limits where key = 'sign-in-known:' || (select min(id) from users where email = :email)`,
+    { email },
   );
   expect((await signInWith(openBrowser(api.app), email)).statusCode).toBe(429);
   expect((await signInWith(attacker, email, OTHER_PASSWORD)).statusCode).toBe(429);

@@ -19,8 +19,10 @@ const strip = (body: string) => body.replace(/name="(_csrf|email)"[^>]*>/g, '');
 describe('a failed sign-in', () => {
   test('says the same for a wrong password, an unknown address, a disabled user and one without password', async () => {
     const [known, disabled, passwordless] = [await newMember(), await newMember(), await newMember()];
-    await execute(api.database, 'update users set disabled_at = now() where email = ?', [disabled]);
-    await execute(api.database, 'update users set password_hash = null where email = ?', [passwordless]);
+    await execute(api.database, 'update users set disabled_at = now() where email = :disabled', { disabled });
+    await execute(api.database, 'update users set password_hash = null where email = :passwordless', {
+      passwordless,
+    });
     const attempts = [
       [known, 'wrong password!'],
       ['nobody@store.example', PASSWORD],
@@ -68,8 +70,8 @@ describe('a failed sign-in', () => {
     const entries = () =>
       query<{ target: string; actor: string }>(
         api.database,
-        `select target, actor from audit_log where action = 'user.sign_in_failed' and target in (?, ?)`,
-        [`user ${email}`, 'user stranger@store.example'],
+        `select target, actor from audit_log where action = 'user.sign_in_failed' and target in (:email, :value)`,
+        { email: `user ${email}`, value: 'user stranger@store.example' },
       );
     await expect.poll(entries).toEqual([{ target: `user ${email}`, actor: 'nobody' }]);
   });
@@ -79,10 +81,10 @@ const accountKey = (email: string) => createHash('sha256').update(email).digest(
 
 /** As if there had been more attempts of a kind since the last one. */
 const addAttempts = (key: string, points: number) =>
-  execute(api.database, 'update rate_limits set points = points + ? where key = ?', [
+  execute(api.database, 'update rate_limits set points = points + :points where key = :key', {
     points,
-    `sign-in-${key}`,
-  ]);
+    key: `sign-in-${key}`,
+  });
 
 const pairKey = (email: string, address: string) => `pair:${accountKey(email)} ${address}`;
 const MANY = '198.51.100.10';
@@ -140,7 +142,9 @@ describe('guessing', () => {
       browser.cookies.delete('__Host-heliograph');
     }
     await signInWith(collected, email, 'wrong password!');
-    const [user] = await query<{ id: string }>(api.database, 'select id from users where email = ?', [email]);
+    const [user] = await query<{ id: string }>(api.database, 'select id from users where email = :email', {
+      email,
+    });
     await addAttempts(`known:${user?.id}`, 98);
     expect((await signInWith(another, email)).statusCode).toBe(303);
     another.cookies.delete('__Host-heliograph');
@@ -176,8 +180,8 @@ describe('guessing', () => {
     const keys = [pairKey(email, address), `account:${accountKey(email)}`, `ip:${address}`];
     const points = await query<{ key: string; points: number }>(
       api.database,
-      'select key, points from rate_limits where key = any (cast(? as text[])) order by key',
-      [keys.map((key) => `sign-in-${key}`)],
+      'select key, points from rate_limits where key = any (cast(:keies as text[])) order by key',
+      { keies: keys.map((key) => `sign-in-${key}`) },
     );
     expect(points.map((row) => row.points)).toEqual([1, 1]);
   });
@@ -202,12 +206,12 @@ test('a crowd of attempts from a few addresses does not make it busy for the oth
 test('a hash of other costs is renewed when its password is used', async () => {
   const email = await newMember();
   const old = await hashPassword(PASSWORD, { memory: 8_192, passes: 1, parallelism: 1 });
-  await execute(api.database, 'update users set password_hash = ? where email = ?', [old, email]);
+  await execute(api.database, 'update users set password_hash = :old where email = :email', { old, email });
   expect((await signInWith(openBrowser(api.app), email)).statusCode).toBe(303);
   const [row] = await query<{ hash: string }>(
     api.database,
-    'select password_hash as hash from users where email = ?',
-    [email],
+    'select password_hash as hash from users where email = :email',
+    { email },
   );
   expect(row?.hash).toMatch(/^\$argon2id\$v=19\$m=19456,t=2,p=1\$/);
   expect((await signInWith(openBrowser(api.app), email)).statusCode).toBe(303);
@@ -220,7 +224,7 @@ test('a sign-in that is under way while the password changes opens nothing', asy
   const next = await hashPassword('another long sentence');
   let signingIn: ReturnType<typeof signInWith> | undefined;
   await api.database.transaction(async (trx) => {
-    await execute(trx, 'update users set password_hash = ? where email = ?', [next, email]);
+    await execute(trx, 'update users set password_hash = :next where email = :email', { next, email });
     signingIn = signInWith(browser, email);
     const waiting = `select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`;
     await expect.poll(() => query(api.database, waiting)).toHaveLength(1);

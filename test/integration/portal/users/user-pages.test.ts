@@ -25,7 +25,9 @@ beforeEach(async () => {
 });
 
 async function idOf(email: string): Promise<string> {
-  const [row] = await query<{ id: string }>(api.database, 'select id from users where email = ?', [email]);
+  const [row] = await query<{ id: string }>(api.database, 'select id from users where email = :email', {
+    email,
+  });
   return row?.id ?? '';
 }
 

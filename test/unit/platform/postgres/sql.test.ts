@@ -4,7 +4,13 @@ import { prepared } from '../../../../src/platform/postgres/sql.ts';
 
 describe('bindings of a statement', () => {
   test('by position: each ? is the next parameter', () => {
-    expect(prepared('select ?::uuid, ? where a = any (?::text[])', ['x', 1, ['a', 'b']])).toMatchObject({
+    expect(
+      prepared('select :value::uuid, :value2 where a = any (:a::text[])', {
+        value: 'x',
+        value2: 1,
+        a: ['a', 'b'],
+      }),
+    ).toMatchObject({
       text: 'select $1::uuid, $2 where a = any ($3::text[])',
       values: ['x', 1, '{a,b}'],
     });
@@ -53,17 +59,17 @@ describe('bindings of a statement', () => {
 
 describe('a statement', () => {
   test('has one name for ever, and another text another one', () => {
-    const [first, second] = ['select 1 as first where ? = 1', 'select 1 as second where ? = 1'];
-    const { name } = prepared(first, [1]);
+    const [first, second] = ['select 1 as first where :n = 1', 'select 1 as second where :n = 1'];
+    const { name } = prepared(first, { n: 1 });
     expect(name).toMatch(/^s\d+$/);
-    expect(prepared(first, [2])).toMatchObject({ name, values: [2] });
-    expect(prepared(second, [1]).name).not.toBe(name);
+    expect(prepared(first, { n: 2 })).toMatchObject({ name, values: [2] });
+    expect(prepared(second, { n: 1 }).name).not.toBe(name);
   });
 
   test('whose text is made up at run time does not fill the server’s memory: beyond 1,000 it has no name', () => {
-    const names = Array.from({ length: 1_200 }, (_, n) => prepared(`select ${n}, ?`, [n]).name);
+    const names = Array.from({ length: 1_200 }, (_, n) => prepared(`select ${n}, :n`, { n }).name);
     expect(names.at(-1)).toBeUndefined();
-    expect(prepared('select 1199, ?', [7])).toEqual({ text: 'select 1199, $1', values: [7] });
+    expect(prepared('select 1199, :value', { value: 7 })).toEqual({ text: 'select 1199, $1', values: [7] });
     expect(names[0]).toBeDefined();
   });
 });
