@@ -7,7 +7,7 @@ import { STAMP_FILE, sourceStamp } from './site/source-stamp.ts';
 
 /**
  * Runs before `npm start`: builds the documentation where it is missing or older than its sources. The build takes ten
- * seconds of a processor, so nobody waits for it; until it is done, /docs leads to the API explorer.
+ * seconds of a processor, so nobody waits for it; until it is done, /docs leads to the list of errors.
  */
 
 const ROOT = fileURLToPath(new URL('..', import.meta.url));

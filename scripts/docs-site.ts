@@ -49,9 +49,7 @@ async function buildSite(base: string, out: string, sourceUrl: string | null): P
   for (const page of pages) write(PAGES, page.path, (page.path === 'index.md' ? homePage(page) : page).text);
   cpSync(join(ROOT, 'docs/screenshots'), join(PAGES, 'public/screenshots'), { recursive: true });
   cpSync(join(ROOT, 'src/api/portal/assets/heliograph.svg'), join(PAGES, 'public/icon.svg'));
-  // Only the gateway serves the page that tries requests out.
-  const navigation = { sidebar, hasExplorer: base === GATEWAY_BASE };
-  write(PAGES, 'navigation.json', JSON.stringify(navigation));
+  write(PAGES, 'navigation.json', JSON.stringify({ sidebar }));
   // A visitor of the gateway never sees half a site.
   const fresh = `${out}.new`;
   rmSync(fresh, { recursive: true, force: true });

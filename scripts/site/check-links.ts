@@ -1,9 +1,6 @@
 import { existsSync, globSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 
-/** Paths that the gateway serves beside the site. */
-const SERVED_BESIDE = new Set(['explorer']);
-
 /** The links of the built site that lead to no file or no anchor of it: `page → link`. */
 export function brokenLinks(directory: string, base: string): string[] {
   const files = globSync('**/*.html', { cwd: directory });
@@ -17,7 +14,6 @@ export function brokenLinks(directory: string, base: string): string[] {
   const targetOf = (path: string): string | null => {
     if (!path.startsWith(base)) return null;
     const name = path.slice(base.length);
-    if (SERVED_BESIDE.has(name)) return name;
     const candidates = [name, `${name}.html`, `${name}index.html`].filter((one) => /\.\w+$/.test(one));
     return candidates.find((one) => existsSync(join(directory, one))) ?? null;
   };

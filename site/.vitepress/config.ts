@@ -5,10 +5,10 @@ import { defineConfig, type MarkdownOptions } from 'vitepress';
 import { headingAnchor } from '../../scripts/site/markdown.ts';
 import type { Entry } from '../../scripts/site/navigation.ts';
 
-type Navigation = { sidebar: Entry[]; hasExplorer: boolean };
+type Navigation = { sidebar: Entry[] };
 
 const PAGES = join(import.meta.dirname, '../.pages');
-const { sidebar, hasExplorer }: Navigation = JSON.parse(readFileSync(join(PAGES, 'navigation.json'), 'utf8'));
+const { sidebar }: Navigation = JSON.parse(readFileSync(join(PAGES, 'navigation.json'), 'utf8'));
 
 /** What the policy of the gateway forbids in a page stands in these files of the site instead. */
 const moved = new Map<string, string>();
@@ -85,7 +85,6 @@ export default defineConfig({
       { text: 'API', link: '/api/', activeMatch: '^/api/' },
       { text: 'Events', link: '/events/', activeMatch: '^/events/' },
       { text: 'Errors', link: '/errors' },
-      ...(hasExplorer ? [{ text: 'Try it', link: '/explorer', target: '_self' }] : []),
     ],
     outline: { level: [2, 3] },
     search: {

@@ -33,7 +33,6 @@ import { receivedMediaRoutes } from './messages/received-media/received-media.ts
 import { createOutcomeWaiter } from './messages/send/outcome-waiter.ts';
 import { createSendStarter } from './messages/send/send-starter.ts';
 import { makeUploadSlots } from './messages/uploads/upload-slots.ts';
-import { explorerPage } from './openapi/document-routes.ts';
 import { addOpenApiDocument } from './openapi/openapi-document.ts';
 import { pageRoutes } from './pages/page-routes.ts';
 import { addErrorHandling } from './plugins/errors.ts';
@@ -140,7 +139,6 @@ function openServer(deps: ApiDependencies & { metrics: ApiMetrics }, tls?: TlsFi
   noteRefusals(app, deps.limitsDatabase ?? deps.database);
   limitConnections(app);
   addOpenApiDocument(app, publicUrl);
-  explorerPage(app);
   return app;
 }
 

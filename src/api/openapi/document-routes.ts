@@ -1,7 +1,4 @@
 import { createHash } from 'node:crypto';
-import { readFileSync } from 'node:fs';
-import { join } from 'node:path';
-import fastifySwaggerUi from '@fastify/swagger-ui';
 import type { FastifyInstance, FastifyReply } from 'fastify';
 import { Type } from 'typebox';
 import { documented } from './documented.ts';
@@ -51,44 +48,4 @@ export function openApiDocumentRoute(scope: FastifyInstance): void {
 function withEntityTag(json: string): { json: string; etag: string } {
   const digest = createHash('sha256').update(json).digest('base64url').slice(0, 22);
   return { json, etag: `"${digest}"` };
-}
-
-export const EXPLORER_PATH = '/docs/explorer';
-
-/** Nothing leaves the host, and no script or style stands in the page itself. */
-export const STRICT_SCRIPT_POLICY = [
-  "default-src 'none'",
-  "script-src 'self'",
-  "style-src 'self'",
-  "img-src 'self' data:",
-  "connect-src 'self'",
-  "base-uri 'none'",
-  "form-action 'none'",
-  "frame-ancestors 'none'",
-].join('; ');
-
-/** GET /docs/explorer: the OpenAPI document to try out, with everything it needs served from here. */
-export function explorerPage(app: FastifyInstance): void {
-  const css = readFileSync(join(import.meta.dirname, 'docs-page.css'), 'utf8');
-  app.register(fastifySwaggerUi, {
-    routePrefix: EXPLORER_PATH,
-    staticCSP: STRICT_SCRIPT_POLICY,
-    theme: { title: 'External API · Heliograph', css: [{ filename: 'docs-page.css', content: css }] },
-    uiConfig: {
-      // The standalone layout has a bar that asks for the address of a document.
-      layout: 'BaseLayout',
-      deepLinking: true,
-      displayRequestDuration: true,
-      docExpansion: 'list',
-      defaultModelsExpandDepth: 0,
-      defaultModelExpandDepth: 2,
-    },
-    // What is tried out here goes to the host that shows the page, as the policy demands.
-    transformSpecification: (document) => ({
-      ...document,
-      info: { ...document.info, description: `[← Documentation](/docs/)\n\n${document.info.description}` },
-      servers: [{ url: '/' }],
-    }),
-    transformSpecificationClone: false,
-  });
 }

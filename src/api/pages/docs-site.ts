@@ -4,7 +4,6 @@ import { fileURLToPath } from 'node:url';
 import fastifyStatic from '@fastify/static';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { ApiError } from '../errors/api-error.ts';
-import { EXPLORER_PATH, STRICT_SCRIPT_POLICY } from '../openapi/document-routes.ts';
 
 /** Where `npm run docs` builds the site; it is in the image, and made beside `npm start`. */
 const SITE = fileURLToPath(new URL('../../../site/dist', import.meta.url));
@@ -58,7 +57,7 @@ function docsRoutes(docs: FastifyInstance, { site, hasSite, plainErrors }: Site)
   // Links within the site are relative, so the address of its first page ends with a slash.
   docs.get('/', (request, reply) => {
     const [path = ''] = request.url.split('?', 1);
-    if (!hasSite()) return reply.redirect(EXPLORER_PATH);
+    if (!hasSite()) return reply.redirect('/docs/errors');
     return path.endsWith('/') ? reply.sendFile('index.html') : reply.redirect('/docs/');
   });
   docs.get('/errors', (_request, reply) => (hasSite() ? reply.sendFile('errors.html') : plainErrors(reply)));
@@ -83,6 +82,18 @@ function pageBesideFolder(site: string, path: string): { path: string; file: str
   const isBeside = existsSync(join(site, plain)) && existsSync(join(site, file));
   return isBeside ? { path: plain, file } : null;
 }
+
+/** Nothing leaves the host, and no script or style stands in the page itself. */
+const STRICT_SCRIPT_POLICY = [
+  "default-src 'none'",
+  "script-src 'self'",
+  "style-src 'self'",
+  "img-src 'self' data:",
+  "connect-src 'self'",
+  "base-uri 'none'",
+  "form-action 'none'",
+  "frame-ancestors 'none'",
+].join('; ');
 
 function siteHeaders(reply: FastifyReply, path: string): void {
   const cache = HASHED.test(path)

@@ -3,7 +3,6 @@ import { join } from 'node:path';
 import type { FastifyInstance, FastifyReply } from 'fastify';
 import type { Config } from '../../platform/config/config.ts';
 import { ERROR_CODES } from '../errors/error-codes.ts';
-import { EXPLORER_PATH } from '../openapi/document-routes.ts';
 import { docsSite } from './docs-site.ts';
 import { securityText } from './security-text.ts';
 
@@ -22,7 +21,6 @@ function homePage(scope: FastifyInstance, config: Config): void {
   const links = [
     ['Portal', '/portal', 'webhook endpoints, deliveries and API keys'],
     ['Documentation', '/docs', 'for tenant developers and operators, with the API reference'],
-    ['API explorer', EXPLORER_PATH, 'the External API to try out'],
     ['OpenAPI', '/api/external/openapi.json', 'the OpenAPI document'],
     ['Errors', '/docs/errors', 'the meaning of every error code'],
     ['Connection test', '/api/external/test', 'works without an API key'],
@@ -67,7 +65,7 @@ function errorsBody(): string {
 <p>${escapeHtml(advice)}</p>`,
   );
   return `<h1>Errors</h1>
-<p>Every error answer is JSON of this shape. Tell <code>code</code> apart in programs; <code>message</code> is for people and may change. The request id is also in the header <code>X-Request-Id</code>. The API itself: <a href="${EXPLORER_PATH}">${EXPLORER_PATH}</a>.</p>
+<p>Every error answer is JSON of this shape. Tell <code>code</code> apart in programs; <code>message</code> is for people and may change. The request id is also in the header <code>X-Request-Id</code>. The API itself: <a href="/api/external/openapi.json">/api/external/openapi.json</a>.</p>
 <pre><code>${escapeHtml(EXAMPLE)}</code></pre>
 <ul class="codes">
 ${contents.join('\n')}

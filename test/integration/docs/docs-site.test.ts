@@ -34,7 +34,7 @@ beforeAll(async () => {
   base = await api.app.listen({ host: '127.0.0.1', port: 0 });
   browser = await launchChrome();
   // Before it is built, the addresses that others know answer already.
-  expect((await api.app.inject('/docs')).headers.location).toBe('/docs/explorer');
+  expect((await api.app.inject('/docs')).headers.location).toBe('/docs/errors');
   expect((await api.app.inject('/docs/errors')).payload).toContain('id="invalid_parameter"');
   expect((await api.app.inject('/llms.txt')).statusCode).toBe(404);
   await built;
