@@ -135,7 +135,6 @@ function temporalSettings(settings: Settings) {
     apiKey: settings.text('HELIOGRAPH_TEMPORAL_API_KEY'),
     taskQueuePrefix: settings.text('HELIOGRAPH_TEMPORAL_TASK_QUEUE_PREFIX'),
     uiUrl: settings.baseUrl('HELIOGRAPH_TEMPORAL_UI_URL'),
-    publicUiUrl: settings.baseUrl('HELIOGRAPH_TEMPORAL_UI_PUBLIC_URL'),
   };
 }
 

@@ -4,7 +4,7 @@ import ipaddr from 'ipaddr.js';
 import { contradictions, databaseProblem, fileProblem } from './contradictions.ts';
 import { type Environment, settingValue, splitList, unreadable } from './environment.ts';
 import type { Setting } from './setting.ts';
-import { SETTINGS, type SettingName } from './settings.ts';
+import { REMOVED_SETTINGS, SETTINGS, type SettingName } from './settings.ts';
 
 /** Names every setting that is missing or wrong; safe to print, for it never holds a value of a secret. */
 export class InvalidSettingsError extends Error {
@@ -70,7 +70,8 @@ function givenSettings(env: Environment): { values: Environment; problems: strin
       else readInto(values, ofFile, { name, path: value }, problems);
     } else if (!OTHER_NAMES.test(name)) {
       // A misspelt name would otherwise be a setting that silently keeps its default.
-      problems.push(`${name} is not a setting`);
+      const advice = REMOVED_SETTINGS[ofFile];
+      problems.push(advice === undefined ? `${name} is not a setting` : `${name} was removed: ${advice}`);
     }
   }
   return { values, problems };

@@ -57,12 +57,6 @@ export const SERVER_SETTINGS = {
     fallback: 'http://127.0.0.1:8233',
     about: 'where operators open the Temporal UI; used for links',
   }),
-  HELIOGRAPH_TEMPORAL_UI_PUBLIC_URL: setting({
-    kind: 'text',
-    fallback: '',
-    about:
-      'where tenants may open the Temporal UI, which shows all of them; empty: the portal shows them ids only',
-  }),
   HELIOGRAPH_OBJECT_STORE_URL: setting({
     kind: 'url',
     fallback: 'http://127.0.0.1:9000',

@@ -350,3 +350,9 @@ export const SETTINGS = {
 } as const satisfies Record<string, Setting>;
 
 export type SettingName = keyof typeof SETTINGS;
+
+/** Settings of earlier versions, each with what to do in its place. */
+export const REMOVED_SETTINGS: Readonly<Record<string, string>> = {
+  HELIOGRAPH_TEMPORAL_UI_PUBLIC_URL:
+    'delete it; only operators get links to the Temporal UI, which shows the runs of all tenants',
+};

@@ -218,22 +218,22 @@ async function filterRows(
   return [['Filtered at', html`${links}<span class="faint">by the content filter as it is now</span>`]];
 }
 
-/** The operators' address of the Temporal UI may be an inner one. */
+/** The Temporal UI shows the runs of all tenants, so only operators get links to it. */
 async function temporalRows(
   { context, viewer, now }: Visit,
   delivery: DeliveryDetail,
 ): Promise<[string, Child][]> {
-  const { uiUrl, publicUiUrl, namespace } = context.config.temporal;
-  const place = { uiUrl: viewer.role === 'operator' ? uiUrl : publicUiUrl, namespace };
+  const isOperator = viewer.role === 'operator';
+  const { temporal } = context.config;
   const { eventId, workflowId } = delivery;
   const shown =
     workflowId === null
       ? html`<span class="faint">${noWorkflow(delivery, now)}</span>`
-      : workflowLink(place.uiUrl === '' ? null : workflowUrl(place, workflowId), workflowId);
+      : workflowLink(isOperator ? workflowUrl(temporal, workflowId) : null, workflowId);
   const workflow: [string, Child] = ['Workflow', shown];
   const eventIdHash = eventId === null ? null : await openEventIdHash(context.accounts)(eventId);
-  if (place.uiUrl === '' || eventIdHash === null) return [workflow];
-  const url = workflowListUrl(place, eventQuery(eventIdHash));
+  if (!isOperator || eventIdHash === null) return [workflow];
+  const url = workflowListUrl(temporal, eventQuery(eventIdHash));
   const text = 'All workflows with this eventId';
   const link = html`<a href="${url}" rel="noreferrer">${text}</a>, as <code class="break">${eventIdHash}</code>`;
   return [workflow, ['In Temporal', link]];

@@ -268,6 +268,17 @@ describe('settings', () => {
     expect(problemsOf(wrong).join()).toContain('do not hold a certificate and its key');
   });
 
+  test('one that was removed is named with what to do, and another unknown name too', () => {
+    const given = {
+      HELIOGRAPH_TEMPORAL_UI_PUBLIC_URL: 'https://temporal.example',
+      HELIOGRAPH_LOG_LEVLE: 'info',
+    };
+    expect(problemsOf(given)).toEqual([
+      expect.stringMatching(/^HELIOGRAPH_TEMPORAL_UI_PUBLIC_URL was removed: delete it; /),
+      'HELIOGRAPH_LOG_LEVLE is not a setting',
+    ]);
+  });
+
   test('what Kubernetes sets for services of our name is no setting and breaks nothing', () => {
     const address = 'tcp://10.0.0.1:8080';
     const injected = ['HELIOGRAPH', 'HELIOGRAPH_API', 'HELIOGRAPH_WORKER_HEALTH', 'HELIOGRAPH_HTTPS'].flatMap(
