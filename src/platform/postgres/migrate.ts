@@ -91,24 +91,6 @@ async function whenFree<T>(tries: number, work: () => Promise<T>): Promise<T> {
   }
 }
 
-/**
- * Makes an index while the table is written to, in a migration without a transaction. What an earlier try left, which
- * was cut off, is of no use to anybody and is made anew.
- */
-export async function createIndexConcurrently(
-  migrator: Knex,
-  name: string,
-  definition: string,
-): Promise<void> {
-  const { rows } = await migrator.raw(
-    'select indisvalid as valid from pg_index where indexrelid = to_regclass(:name)',
-    { name },
-  );
-  if (rows[0]?.valid === true) return;
-  await migrator.raw(`drop index concurrently if exists ${name}`);
-  await migrator.raw(`create index concurrently ${name} ${definition}`);
-}
-
 export async function rollbackAll(database: DatabasePool, migrations = MIGRATIONS): Promise<void> {
   await withKnex(database, (migrator) => migrator.migrate.rollback(knexOptions(migrations), true));
 }

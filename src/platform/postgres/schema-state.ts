@@ -6,6 +6,8 @@ import { isUndefinedTable } from './error-class.ts';
 import { MIGRATION_LOCK } from './migration-lock.ts';
 import * as baseline from './migrations/0001-baseline.ts';
 import { FUNCTIONS } from './migrations/0001-baseline.ts';
+import * as limitsOfKeys from './migrations/0002-limits-of-keys.ts';
+import * as heldHeads from './migrations/0003-index-of-held-heads.ts';
 import { query } from './sql.ts';
 
 /** One that sets `transaction` to false runs without one, as a concurrent index needs it. */
@@ -16,6 +18,8 @@ export type Migrations = Readonly<Record<string, Migration>>;
 /** All migrations in order. Append only: what has been released is never edited (docs/decisions/0003 and 0046). */
 export const MIGRATIONS: Migrations = {
   '0001-baseline': { up: baseline.up, down: baseline.down },
+  '0002-limits-of-keys': { up: limitsOfKeys.up, down: limitsOfKeys.down },
+  '0003-index-of-held-heads': { up: heldHeads.up, down: heldHeads.down, config: heldHeads.config },
 };
 
 export type SchemaState = {

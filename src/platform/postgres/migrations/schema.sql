@@ -95,14 +95,9 @@ create table api_keys (
   revoked_at timestamptz,
   last_used_at timestamptz,
   scopes text[] not null default '{read}'
-    check (scopes <> '{}' and scopes <@ '{read,read_events,send,manage_webhooks,export,erase,graph,graph_manage,graph_query}'),
+    check (scopes <> '{}' and scopes <@ '{read,read_events,send,manage_webhooks,export,erase,graph}'),
   -- Networks that it may be used from; null: anywhere.
-  allowed_networks text[],
-  -- What it may send, and what it sent on the UTC day of its last message; null: no limit, and nothing is counted.
-  max_messages_per_day integer check (max_messages_per_day > 0),
-  recipients text not null default 'any' check (recipients in ('any', 'open_conversations')),
-  sent_day date,
-  sent_messages integer not null default 0
+  allowed_networks text[]
 );
 create index api_keys_waba on api_keys (waba_id, id);
 
@@ -123,9 +118,6 @@ create table api_key_requests (
   overlap_hours integer,
   -- Networks that the key may be used from; null: anywhere.
   allowed_networks text[],
-  -- What the key may send, as asked for, or as the operator changed it; null: no limit.
-  max_messages_per_day integer check (max_messages_per_day > 0),
-  recipients text not null default 'any' check (recipients in ('any', 'open_conversations')),
   state text not null default 'requested'
     check (state in ('requested', 'approved', 'denied', 'expired', 'revealed', 'withdrawn')),
   created_at timestamptz not null default now(),
@@ -271,7 +263,7 @@ create table waiting_bodies (
   refused boolean not null default false,
   waiting_since timestamptz not null default now(),
   primary key (waba_id, phone_number_id, received_day, inbox_id)
-) with (vacuum_truncate = off);
+);
 create index waiting_bodies_day on waiting_bodies (received_day);
 
 -- A SHA-256 of the upstream item's identity. Rows outlive every upstream redelivery (7 days) and more.
@@ -424,7 +416,7 @@ create table history_pieces (
   -- A JSON array.
   messages text not null,
   received_at timestamptz not null default now()
-) with (vacuum_truncate = off, toast.vacuum_truncate = off);
+);
 create index history_pieces_order on history_pieces (phone_number_id, phase, chunk, id);
 create index history_pieces_customer on history_pieces (waba_id, wa_id);
 
@@ -693,8 +685,7 @@ create index replays_waba on replays (waba_id, id);
 -- A lane's head is its one row whose state is not 'queued':
 -- queued = behind another; unreleased = its event has no body yet; suspended = its replay is paused; due = may be claimed;
 -- claimed = leased by an attempt under way; retrying = waits for the time of its next attempt.
--- All moves between them are in src/engine/deliveries/queue (states.ts) and in the functions that it calls.
--- Its end is empty after each burst: a vacuum that released those pages would lock all others out meanwhile.
+-- All moves between them are in src/engine/queue (states.ts) and in the functions that it calls.
 create table delivery_queue (
   position bigint generated always as identity primary key,
   endpoint_id bigint not null,
@@ -729,7 +720,7 @@ create table delivery_queue (
   -- When it is due after a retry that was brought forward: if that fails too, it waits until then, as if nothing had been.
   scheduled_at timestamptz
 ) with (fillfactor = 70, autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_threshold = 500,
-        autovacuum_analyze_scale_factor = 0.05, vacuum_truncate = off);
+        autovacuum_analyze_scale_factor = 0.05);
 create unique index delivery_queue_one_head on delivery_queue (endpoint_id, lane) where state <> 'queued';
 create index delivery_queue_behind on delivery_queue (endpoint_id, lane, position) where state = 'queued';
 create index delivery_queue_due_in_turn on delivery_queue (endpoint_id, replay, position) where state = 'due';
@@ -737,7 +728,6 @@ create index delivery_queue_to_walk on delivery_queue (endpoint_id, replay, posi
 create index delivery_queue_parked on delivery_queue (endpoint_id) where parked;
 create index delivery_queue_claimed on delivery_queue (lease_until) where state = 'claimed';
 create index delivery_queue_in_flight on delivery_queue (endpoint_id) where state in ('claimed', 'retrying');
-create index delivery_queue_held on delivery_queue (endpoint_id) where state in ('unreleased', 'suspended');
 create index delivery_queue_run_room on delivery_queue (endpoint_id) where run = 'room';
 create index delivery_queue_retries on delivery_queue (next_attempt_at) where state = 'retrying';
 create index delivery_queue_blocking on delivery_queue (endpoint_id, blocks, first_failed_at)
@@ -774,7 +764,7 @@ create table workflow_tasks (
   created_at timestamptz not null default now(),
   -- One line for the Temporal UI, where the kind of workflow does not say enough.
   summary text
-) with (vacuum_truncate = off);
+);
 create index workflow_tasks_next_start on workflow_tasks (next_start_at);
 -- Orders that wait too long, beside any number of other tasks that wait for Temporal.
 create index workflow_tasks_orders on workflow_tasks (created_at) where workflow_type = 'enrichOrder';
@@ -825,7 +815,7 @@ create table send_pacing (
   recipient text not null,
   free_at timestamptz not null,
   primary key (phone_number_id, recipient)
-) with (fillfactor = 50, vacuum_truncate = off);
+) with (fillfactor = 50);
 create index send_pacing_free on send_pacing (free_at);
 
 -- Phones that upstream knows under other digits (Brazil, Mexico), as its responses have shown.
