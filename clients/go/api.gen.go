@@ -158,17 +158,14 @@ type ChangedWebhookEndpoint struct {
 	RateLimitPerSecond *int                                   `json:"rateLimitPerSecond"`
 
 	// RecoveringSince Since when the endpoint accepts deliveries again, while deliveries that waited for that are being sent; null: none are.
-	RecoveringSince       *time.Time `json:"recoveringSince"`
-	RetryScheduleSeconds  []int      `json:"retryScheduleSeconds"`
-	SameURLEndpointIds    []string   `json:"sameUrlEndpointIds"`
-	SecretRotationAdvised bool       `json:"secretRotationAdvised"`
-
-	// SignatureProfile One of standard, github, stripe.
-	SignatureProfile string            `json:"signatureProfile"`
-	TimeoutMs        *int              `json:"timeoutMs"`
-	UpdatedAt        time.Time         `json:"updatedAt"`
-	URL              string            `json:"url"`
-	Waiting          WaitingDeliveries `json:"waiting"`
+	RecoveringSince       *time.Time        `json:"recoveringSince"`
+	RetryScheduleSeconds  []int             `json:"retryScheduleSeconds"`
+	SameURLEndpointIds    []string          `json:"sameUrlEndpointIds"`
+	SecretRotationAdvised bool              `json:"secretRotationAdvised"`
+	TimeoutMs             *int              `json:"timeoutMs"`
+	UpdatedAt             time.Time         `json:"updatedAt"`
+	URL                   string            `json:"url"`
+	Waiting               WaitingDeliveries `json:"waiting"`
 
 	// WantedOrderScope One of event, conversation, endpoint.
 	WantedOrderScope *string `json:"wantedOrderScope"`
@@ -327,12 +324,9 @@ type CreatedWebhookEndpoint struct {
 	RetryScheduleSeconds []int                                  `json:"retryScheduleSeconds"`
 	SameURLEndpointIds   []string                               `json:"sameUrlEndpointIds"`
 	Secret               string                                 `json:"secret"`
-
-	// SignatureProfile One of standard, github, stripe.
-	SignatureProfile string    `json:"signatureProfile"`
-	TimeoutMs        *int      `json:"timeoutMs"`
-	UpdatedAt        time.Time `json:"updatedAt"`
-	URL              string    `json:"url"`
+	TimeoutMs            *int                                   `json:"timeoutMs"`
+	UpdatedAt            time.Time                              `json:"updatedAt"`
+	URL                  string                                 `json:"url"`
 
 	// WantedOrderScope One of event, conversation, endpoint.
 	WantedOrderScope *string `json:"wantedOrderScope"`
@@ -487,15 +481,12 @@ type EnableWebhookEndpointResult struct {
 	RateLimitPerSecond *int                                        `json:"rateLimitPerSecond"`
 
 	// RecoveringSince Since when the endpoint accepts deliveries again, while deliveries that waited for that are being sent; null: none are.
-	RecoveringSince      *time.Time `json:"recoveringSince"`
-	RetryScheduleSeconds []int      `json:"retryScheduleSeconds"`
-
-	// SignatureProfile One of standard, github, stripe.
-	SignatureProfile string            `json:"signatureProfile"`
-	TimeoutMs        *int              `json:"timeoutMs"`
-	UpdatedAt        time.Time         `json:"updatedAt"`
-	URL              string            `json:"url"`
-	Waiting          WaitingDeliveries `json:"waiting"`
+	RecoveringSince      *time.Time        `json:"recoveringSince"`
+	RetryScheduleSeconds []int             `json:"retryScheduleSeconds"`
+	TimeoutMs            *int              `json:"timeoutMs"`
+	UpdatedAt            time.Time         `json:"updatedAt"`
+	URL                  string            `json:"url"`
+	Waiting              WaitingDeliveries `json:"waiting"`
 
 	// WantedOrderScope One of event, conversation, endpoint.
 	WantedOrderScope *string `json:"wantedOrderScope"`
@@ -1052,11 +1043,8 @@ type NewWebhookEndpoint struct {
 	PhoneNumberIds       []string `json:"phoneNumberIds,omitempty"`
 	RateLimitPerSecond   *int     `json:"rateLimitPerSecond,omitempty"`
 	RetryScheduleSeconds []int    `json:"retryScheduleSeconds,omitempty"`
-
-	// SignatureProfile One of standard, github, stripe.
-	SignatureProfile string `json:"signatureProfile,omitempty"`
-	TimeoutMs        *int   `json:"timeoutMs,omitempty"`
-	URL              string `json:"url"`
+	TimeoutMs            *int     `json:"timeoutMs,omitempty"`
+	URL                  string   `json:"url"`
 
 	// VerifyToken For the format `meta`: the URL is verified with this token first, as the upstream platform does it (`hub.challenge`). It is not stored.
 	VerifyToken string `json:"verifyToken,omitempty"`
@@ -3842,15 +3830,12 @@ type WebhookEndpoint struct {
 	RateLimitPerSecond *int                            `json:"rateLimitPerSecond"`
 
 	// RecoveringSince Since when the endpoint accepts deliveries again, while deliveries that waited for that are being sent; null: none are.
-	RecoveringSince      *time.Time `json:"recoveringSince"`
-	RetryScheduleSeconds []int      `json:"retryScheduleSeconds"`
-
-	// SignatureProfile One of standard, github, stripe.
-	SignatureProfile string            `json:"signatureProfile"`
-	TimeoutMs        *int              `json:"timeoutMs"`
-	UpdatedAt        time.Time         `json:"updatedAt"`
-	URL              string            `json:"url"`
-	Waiting          WaitingDeliveries `json:"waiting"`
+	RecoveringSince      *time.Time        `json:"recoveringSince"`
+	RetryScheduleSeconds []int             `json:"retryScheduleSeconds"`
+	TimeoutMs            *int              `json:"timeoutMs"`
+	UpdatedAt            time.Time         `json:"updatedAt"`
+	URL                  string            `json:"url"`
+	Waiting              WaitingDeliveries `json:"waiting"`
 
 	// WantedOrderScope One of event, conversation, endpoint.
 	WantedOrderScope *string `json:"wantedOrderScope"`
@@ -3888,11 +3873,8 @@ type WebhookEndpointChange struct {
 	PhoneNumberIds       Nullable[[]string] `json:"phoneNumberIds,omitempty"`
 	RateLimitPerSecond   Nullable[int]      `json:"rateLimitPerSecond,omitempty"`
 	RetryScheduleSeconds Nullable[[]int]    `json:"retryScheduleSeconds,omitempty"`
-
-	// SignatureProfile One of standard, github, stripe.
-	SignatureProfile Nullable[string] `json:"signatureProfile,omitempty"`
-	TimeoutMs        Nullable[int]    `json:"timeoutMs,omitempty"`
-	URL              string           `json:"url,omitempty"`
+	TimeoutMs            Nullable[int]      `json:"timeoutMs,omitempty"`
+	URL                  string             `json:"url,omitempty"`
 
 	// VerifyToken For the format `meta`: the URL is verified with this token first, as the upstream platform does it (`hub.challenge`). It is not stored.
 	VerifyToken string `json:"verifyToken,omitempty"`

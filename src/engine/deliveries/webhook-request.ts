@@ -7,8 +7,6 @@ type WebhookHeadersInput = {
   webhookId: string;
   timestampSeconds: number;
   signature: string;
-  /** Takes the place of the list in X-Service-Signature when the endpoint has another signature profile. */
-  profileSignature?: string | undefined;
   /** Of endpoints with the format `meta`. */
   hubSignature?: string | undefined;
   eventType: string;
@@ -25,7 +23,7 @@ export function webhookHeaders(input: WebhookHeadersInput): Record<string, strin
   return {
     'content-type': 'application/json',
     'user-agent': USER_AGENT,
-    'X-Service-Signature': input.profileSignature ?? input.signature,
+    'X-Service-Signature': input.signature,
     ...(input.hubSignature === undefined ? {} : { 'X-Hub-Signature-256': input.hubSignature }),
     'webhook-id': input.webhookId,
     'webhook-timestamp': String(input.timestampSeconds),

@@ -3,7 +3,6 @@ import type { Database } from '../../platform/postgres/database.ts';
 import { query } from '../../platform/postgres/sql.ts';
 import type { WorkflowMode } from '../queue/claim.ts';
 import type { EventFormat } from './event-format.ts';
-import type { SignatureProfile } from './webhook-signature.ts';
 
 export type EndpointMode = 'open' | 'probing' | 'paused' | 'disabled';
 
@@ -31,7 +30,6 @@ export type EndpointSettings = {
   clientKeySealed: string | null;
   targetsAllow: string[];
   targetsDeny: string[];
-  signatureProfile: SignatureProfile;
   timeoutMs: number | null;
   retryScheduleSeconds: number[] | null;
   maxInFlight: number | null;
@@ -53,7 +51,7 @@ export async function loadEndpointSettings(
             previous_signing_key_sealed as "previousSigningKeySealed",
             previous_signing_key_expires_at as "previousSigningKeyExpiresAt",
             custom_headers_sealed as "customHeadersSealed", format, app_secret_sealed as "appSecretSealed",
-            client_certificate as "clientCertificate", client_key_sealed as "clientKeySealed", signature_profile as "signatureProfile",
+            client_certificate as "clientCertificate", client_key_sealed as "clientKeySealed",
             a.webhook_allow as "targetsAllow", a.webhook_deny as "targetsDeny",
             timeout_ms as "timeoutMs", retry_schedule_seconds as "retryScheduleSeconds",
             max_in_flight as "maxInFlight", rate_limit_per_second as "rateLimitPerSecond",

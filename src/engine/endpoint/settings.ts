@@ -170,29 +170,6 @@ export const SETTINGS = {
       show: (ms) => `${ms} ms`,
     },
   }),
-  signatureProfile: choiceSetting({
-    section: 'signature',
-    title: 'The signature profile',
-    names: ['standard', 'github', 'stripe'],
-    fallback: 'standard',
-    portal: {
-      field: 'signatureProfile',
-      label: 'Signature format',
-      hint: 'Of the header X-Service-Signature; webhook-signature is always sent.',
-      widget: 'list',
-      choices: {
-        standard: 'Standard Webhooks',
-        github: 'GitHub (sha256=…)',
-        stripe: 'Stripe (t=…,v1=…)',
-      },
-      show: (profile) => ({ standard: 'Standard Webhooks', github: 'GitHub', stripe: 'Stripe' })[profile],
-    },
-    command: {
-      flags: '--signature <profile>',
-      help: 'format of X-Service-Signature: standard, github or stripe',
-      label: 'signature',
-    },
-  }),
   asymmetricSignature: choiceSetting({
     section: 'signature',
     title: 'The asymmetric signature',

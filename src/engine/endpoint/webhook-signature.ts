@@ -8,12 +8,9 @@ import {
   sign,
 } from 'node:crypto';
 
-/** `standard` is the default. */
-export type SignatureProfile = 'standard' | 'github' | 'stripe';
-
 /**
- * `secrets` are whole `whsec_…` texts, newest first; during a rotation there are several. For `signStandard` alone there may be private
- * keys (`whsk_…`) too.
+ * `secrets` are whole `whsec_…` texts, newest first; during a rotation there are several, and private keys
+ * (`whsk_…`) beside them.
  */
 export type SignatureInput = {
   secrets: readonly string[];
@@ -76,38 +73,9 @@ export function signStandard({ secrets, id, timestampSeconds, body }: SignatureI
     .join(' ');
 }
 
-/**
- * `github` is `sha256=<hex>` over the body by the newest secret, because its receivers read one signature only; `stripe` is
- * `t=<seconds>,v1=<hex>` over `t.body`, one `v1` per secret. Both use the whole text of the secret as the key, as their verifiers do.
- * Throws UnusableSignatureInputError.
- */
-export function signWith(profile: SignatureProfile, input: SignatureInput): string {
-  switch (profile) {
-    case 'standard':
-      return signStandard(input);
-    case 'github': {
-      const [newest] = checkedSecrets(input.secrets);
-      return `sha256=${hexHmac(newest.text, input.body)}`;
-    }
-    case 'stripe': {
-      const timestamp = checkedTimestamp(input.timestampSeconds);
-      const parts = checkedSecrets(input.secrets).map(
-        ({ text }) => `v1=${hexHmac(text, `${timestamp}.`, input.body)}`,
-      );
-      return [`t=${timestamp}`, ...parts].join(',');
-    }
-  }
-}
-
 /** `X-Hub-Signature-256`: the upstream platform signs the raw body with the app secret, whatever its form. */
 export function signAsUpstream(appSecret: string, body: Uint8Array): string {
-  return `sha256=${hexHmac(appSecret, body)}`;
-}
-
-function hexHmac(key: string, ...parts: (string | Uint8Array)[]): string {
-  const hmac = createHmac('sha256', key);
-  for (const part of parts) hmac.update(part);
-  return hmac.digest('hex');
+  return `sha256=${createHmac('sha256', appSecret).update(body).digest('hex')}`;
 }
 
 type Secret = { text: string; key: KeyObject };

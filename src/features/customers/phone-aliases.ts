@@ -11,7 +11,7 @@ export async function noteAliases(trx: Transaction, aliases: readonly PhoneAlias
   if (aliases.length === 0) return;
   const latest = [...new Map(aliases.map((alias) => [`${alias.wabaId} ${alias.phone}`, alias])).values()];
   const columns = columnsOf(latest, 'wabaId', 'phone', 'waId');
-  const given = 'unnest(?::text[], ?::text[], ?::text[]) as g (waba_id, phone, wa_id)';
+  const given = 'unnest(:wabaId::text[], :phone::text[], :waId::text[]) as g (waba_id, phone, wa_id)';
   await execute(
     trx,
     `delete from phone_aliases a using ${given} where a.waba_id = g.waba_id and a.phone = g.wa_id`,

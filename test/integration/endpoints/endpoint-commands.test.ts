@@ -62,7 +62,7 @@ describe('admin endpoint', () => {
     const { json, admin } = await startAdmin();
     const { id } = await json(
       ...[...ADD, '--events', 'message', '--numbers', '800000000000112', '--retry-schedule', '5, 60'],
-      ...['--timeout-ms', '5000', '--signature', 'github', '--max-in-flight', '7', '--rate-limit', '20'],
+      ...['--timeout-ms', '5000', '--max-in-flight', '7', '--rate-limit', '20'],
       ...[
         '--block-limit',
         '3600',
@@ -81,7 +81,6 @@ describe('admin endpoint', () => {
       phoneNumberIds: ['800000000000112'],
       retryScheduleSeconds: [5, 60],
       timeoutMs: 5000,
-      signatureProfile: 'github',
       maxInFlight: 7,
       rateLimitPerSecond: 20,
       blockLimitSeconds: 3600,
@@ -97,7 +96,7 @@ describe('admin endpoint', () => {
       rateLimitPerSecond: 30,
       version: 2,
     });
-    const defaults = ['events', 'numbers', 'retry-schedule', 'timeout-ms', 'signature', 'max-in-flight'];
+    const defaults = ['events', 'numbers', 'retry-schedule', 'timeout-ms', 'max-in-flight'];
     const reset = [
       ...defaults,
       'rate-limit',
@@ -110,7 +109,6 @@ describe('admin endpoint', () => {
       phoneNumberIds: null,
       retryScheduleSeconds: null,
       timeoutMs: null,
-      signatureProfile: 'standard',
       maxInFlight: null,
       rateLimitPerSecond: null,
       blockLimitSeconds: null,

@@ -24,7 +24,6 @@ export function madeAttempt(result: SendResult, n = 0): MadeAttempt {
       tenantId: '3',
       url: 'https://receiver.example/',
       version: 1,
-      signatureProfile: 'standard',
       timeoutMs: 1_000,
       retryScheduleMs: [],
       workflows: 'auto',

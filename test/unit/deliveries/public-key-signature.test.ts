@@ -5,7 +5,6 @@ import {
   newWebhookSecret,
   publicKeyOf,
   signStandard,
-  signWith,
 } from '../../../src/engine/endpoint/webhook-signature.ts';
 import { verifiesEd25519, verifiesWebhook } from '../../support/ed25519-reference.ts';
 
@@ -59,12 +58,5 @@ describe('the signature with a private key', () => {
 
   test.each(['whsk_', 'whsk_c2hvcnQ=', newWebhookSecret()])('has no public key for %s', (text) => {
     expect(() => publicKeyOf(text)).toThrow(/wrong form/);
-  });
-
-  test('is not in the forms of GitHub and Stripe', () => {
-    const input = { secrets: [newWebhookSecret()], id: ID, timestampSeconds: 7, body: Buffer.from(BODY) };
-    for (const profile of ['github', 'stripe'] as const) {
-      expect(signWith(profile, input)).not.toContain('v1a');
-    }
   });
 });

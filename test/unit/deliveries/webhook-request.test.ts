@@ -7,7 +7,6 @@ import {
   isWebhookSecret,
   newWebhookSecret,
   signStandard,
-  signWith,
   UnusableSignatureInputError,
 } from '../../../src/engine/endpoint/webhook-signature.ts';
 import { isReservedHeader } from '../../../src/features/endpoints/endpoint-headers.ts';
@@ -90,32 +89,6 @@ describe('signStandard', () => {
   });
 });
 
-describe('signWith', () => {
-  const body = bytes('Hello, World!');
-
-  test('github is sha256=<hex> over the body by the newest secret', () => {
-    const secrets = [newWebhookSecret(), newWebhookSecret()];
-    const expected = createHmac('sha256', secrets[0] ?? '')
-      .update(body)
-      .digest('hex');
-    expect(signWith('github', { secrets, id: ID, timestampSeconds: 5, body })).toBe(`sha256=${expected}`);
-  });
-
-  test('stripe is t=,v1= over t.body with one v1 for each secret, newest first', () => {
-    const secrets = [newWebhookSecret(), newWebhookSecret()];
-    const [first, second] = secrets.map((key) =>
-      createHmac('sha256', key).update('1492774577.').update(body).digest('hex'),
-    );
-    const signature = signWith('stripe', { secrets, id: ID, timestampSeconds: 1492774577, body });
-    expect(signature).toBe(`t=1492774577,v1=${first},v1=${second}`);
-  });
-
-  test('standard is the same as signStandard', () => {
-    const input = { secrets: [SECRET], id: ID, timestampSeconds: 5, body };
-    expect(signWith('standard', input)).toBe(signStandard(input));
-  });
-});
-
 test('a new secret is whsec_ and 32 random bytes in base64, and never the same twice', () => {
   const secrets = Array.from({ length: 100 }, newWebhookSecret);
   expect(new Set(secrets).size).toBe(100);
@@ -174,12 +147,6 @@ describe('webhookHeaders', () => {
 
   test('name a replay as one', () => {
     expect(webhookHeaders({ ...INPUT, replay: true })['X-Service-Replay']).toBe('true');
-  });
-
-  test('carry another signature profile in X-Service-Signature only, so that official libraries keep verifying', () => {
-    const headers = webhookHeaders({ ...INPUT, profileSignature: 'sha256=00' });
-    expect(headers['X-Service-Signature']).toBe('sha256=00');
-    expect(headers['webhook-signature']).toBe('v1,abc');
   });
 
   test('any event id fits a header and decodes to itself', () => {

@@ -167,7 +167,7 @@ describe('every setting of the table, and one that is only there', () => {
     );
     expect(read.text).toContain('made_up_seconds as "madeUpSeconds"');
     expect(insert.text).toMatch(/made_up_seconds[\s\S]*values[\s\S]*cast\(:madeUpSeconds as integer\)/);
-    expect(insert.bindings).toMatchObject({ madeUpSeconds: null, signatureProfile: 'standard' });
+    expect(insert.bindings).toMatchObject({ madeUpSeconds: null, asymmetricSignature: 'none' });
     expect(update.text).toContain('made_up_seconds = cast(:madeUpSeconds as integer)');
     const table = readFileSync('src/platform/postgres/migrations/schema.sql', 'utf8');
     for (const name of NAMES.filter((one) => one !== 'madeUpSeconds')) {

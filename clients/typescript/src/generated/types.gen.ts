@@ -53,7 +53,6 @@ export type ChangedWebhookEndpoint = {
     customHeaderNames: Array<string> | null;
     retryScheduleSeconds: Array<number> | null;
     timeoutMs: number | null;
-    signatureProfile: 'standard' | 'github' | 'stripe';
     asymmetricSignature: 'none' | 'ed25519';
     maxInFlight: number | null;
     rateLimitPerSecond: number | null;
@@ -195,7 +194,6 @@ export type CreatedWebhookEndpoint = {
     customHeaderNames: Array<string> | null;
     retryScheduleSeconds: Array<number> | null;
     timeoutMs: number | null;
-    signatureProfile: 'standard' | 'github' | 'stripe';
     asymmetricSignature: 'none' | 'ed25519';
     maxInFlight: number | null;
     rateLimitPerSecond: number | null;
@@ -879,7 +877,6 @@ export type NewWebhookEndpoint = {
     verifyToken?: string;
     retryScheduleSeconds?: Array<number> | null;
     timeoutMs?: number | null;
-    signatureProfile?: 'standard' | 'github' | 'stripe' | null;
     asymmetricSignature?: 'none' | 'ed25519' | null;
     maxInFlight?: number | null;
     rateLimitPerSecond?: number | null;
@@ -3070,7 +3067,6 @@ export type WebhookEndpoint = {
     customHeaderNames: Array<string> | null;
     retryScheduleSeconds: Array<number> | null;
     timeoutMs: number | null;
-    signatureProfile: 'standard' | 'github' | 'stripe';
     asymmetricSignature: 'none' | 'ed25519';
     maxInFlight: number | null;
     rateLimitPerSecond: number | null;
@@ -3124,7 +3120,6 @@ export type WebhookEndpointChange = {
     verifyToken?: string;
     retryScheduleSeconds?: Array<number> | null;
     timeoutMs?: number | null;
-    signatureProfile?: 'standard' | 'github' | 'stripe' | null;
     asymmetricSignature?: 'none' | 'ed25519' | null;
     maxInFlight?: number | null;
     rateLimitPerSecond?: number | null;
@@ -4811,7 +4806,6 @@ export type EnableWebhookEndpointResponses = {
         customHeaderNames: Array<string> | null;
         retryScheduleSeconds: Array<number> | null;
         timeoutMs: number | null;
-        signatureProfile: 'standard' | 'github' | 'stripe';
         asymmetricSignature: 'none' | 'ed25519';
         maxInFlight: number | null;
         rateLimitPerSecond: number | null;

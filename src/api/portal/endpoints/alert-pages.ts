@@ -96,7 +96,7 @@ function alertSecretView(visit: Visit, title: string, secret: string): PageView 
   return secretView(visit, {
     title,
     secret,
-    signatures: { format: 'heliograph', signatureProfile: 'standard', asymmetricSignature: 'none' },
+    signatures: { format: 'heliograph', asymmetricSignature: 'none' },
     next: { label: 'Go to the operations URL', href: visit.at(PATH) },
     overlap: 'From the next alert on, only this secret signs.',
   });

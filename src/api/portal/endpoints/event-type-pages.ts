@@ -90,7 +90,7 @@ ${dataTable('Event types on request', [{ label: 'Type', kind: 'narrow' }, 'Meani
 <h2>Headers</h2>${headerTable(operations.message?.post.parameters ?? [])}
 <h2>Verify the signature</h2>
 <p class="lead">Verify it over the raw bytes, before you parse them, and refuse a webhook-timestamp more than five minutes from your clock.</p>
-${verifySamples({ format: 'heliograph', signatureProfile: 'standard', asymmetricSignature: 'none' })}`,
+${verifySamples({ format: 'heliograph', asymmetricSignature: 'none' })}`,
   };
 }
 

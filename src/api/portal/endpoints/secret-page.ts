@@ -6,7 +6,7 @@ import type { PageView } from '../page.ts';
 import { SETTINGS_TITLE } from './endpoint-shell.ts';
 import { endpointsPath } from './endpoint-status.ts';
 
-type Signatures = Pick<EndpointView, 'format' | 'signatureProfile' | 'asymmetricSignature'>;
+type Signatures = Pick<EndpointView, 'format' | 'asymmetricSignature'>;
 
 type NewSecret = {
   title: string;
@@ -81,23 +81,6 @@ $fresh = abs(time() - (int) $headers['webhook-timestamp']) <= 300;`,
   },
 ];
 
-const GITHUB: Sample = {
-  label: 'Node.js, X-Service-Signature in the form of GitHub',
-  code: `import { createHmac, timingSafeEqual } from 'node:crypto';
-
-const expected = 'sha256=' + createHmac('sha256', process.env.HELIOGRAPH_WEBHOOK_SECRET).update(rawBody).digest('hex');
-const given = request.headers['x-service-signature'] ?? '';
-const isValid = given.length === expected.length && timingSafeEqual(Buffer.from(given), Buffer.from(expected));`,
-};
-
-const STRIPE: Sample = {
-  label: 'Node.js, X-Service-Signature in the form of Stripe',
-  code: `import Stripe from 'stripe';
-
-// The whole secret with its whsec_ is the key; throws when the signature is wrong or older than 5 minutes.
-const event = Stripe.webhooks.constructEvent(rawBody, request.headers['x-service-signature'], process.env.HELIOGRAPH_WEBHOOK_SECRET);`,
-};
-
 const META: Sample = {
   label: 'Node.js, X-Hub-Signature-256 as the WhatsApp Cloud API has it',
   code: `import { createHmac, timingSafeEqual } from 'node:crypto';
@@ -123,13 +106,8 @@ const isValid = list
 const isFresh = Math.abs(Date.now() / 1000 - Number(time)) <= 300;`,
 };
 
-export function verifySamples({ format, signatureProfile, asymmetricSignature }: Signatures): Markup {
-  const profile = signatureProfile === 'github' ? [GITHUB] : signatureProfile === 'stripe' ? [STRIPE] : [];
-  const own = [
-    ...(format === 'meta' ? [META] : []),
-    ...profile,
-    ...(asymmetricSignature === 'ed25519' ? [ED25519] : []),
-  ];
+export function verifySamples({ format, asymmetricSignature }: Signatures): Markup {
+  const own = [...(format === 'meta' ? [META] : []), ...(asymmetricSignature === 'ed25519' ? [ED25519] : [])];
   return html`${[...own, ...STANDARD_SAMPLES].map(
     ({ label, code }, at) =>
       html`<details class="sample" ${at === 0 && html`open`}><summary>${label}</summary>${codeBlock(code, label)}</details>`,

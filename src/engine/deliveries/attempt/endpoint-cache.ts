@@ -18,7 +18,7 @@ export function openEndpoint(
   settings: EndpointSettings,
   { secretBox, defaults }: { secretBox: SecretBox; defaults: DeliveryDefaults },
 ): SendableEndpoint {
-  const { id, wabaId, tenantId, url, version, signatureProfile } = settings;
+  const { id, wabaId, tenantId, url, version } = settings;
   const { customHeadersSealed, asymmetricSignature, targetsAllow: allow, targetsDeny: deny } = settings;
   const opened = (place: string, sealed: string | null, expiresAt: Date | null): SigningSecret[] => {
     const expiresMs = expiresAt?.getTime() ?? Number.POSITIVE_INFINITY;
@@ -32,7 +32,6 @@ export function openEndpoint(
     tenantId,
     url,
     version,
-    signatureProfile,
     terms: {
       ...(allow.length + deny.length > 0 && { targets: { allow, deny } }),
       ...openCertificate(settings, secretBox),

@@ -2,7 +2,7 @@ import { publicDeliveryId, publicEventId } from '../../../platform/public-ids.ts
 import type { ConnectionTerms } from '../../../platform/sender/connection-terms.ts';
 import type { HttpSender, SendResult } from '../../../platform/sender/http-sender.ts';
 import type { EndpointSettings } from '../../endpoint/endpoint-settings.ts';
-import { signAsUpstream, signStandard, signWith } from '../../endpoint/webhook-signature.ts';
+import { signAsUpstream, signStandard } from '../../endpoint/webhook-signature.ts';
 import type { ClaimedDelivery, WorkflowMode } from '../../queue/claim.ts';
 import { upstreamBody } from '../upstream-format.ts';
 import { webhookHeaders } from '../webhook-request.ts';
@@ -31,18 +31,20 @@ export async function sendDelivery(
 }
 
 function headersOf(endpoint: SendableEndpoint, delivery: Sendable, nowMs: number): Record<string, string> {
-  const { signatureProfile, customHeaders, appSecret } = endpoint;
+  const { customHeaders, appSecret } = endpoint;
   const inForce = (secrets: readonly SigningSecret[]) =>
     secrets.filter(({ expiresMs }) => expiresMs > nowMs).map(({ secret }) => secret);
-  const secrets = inForce(endpoint.secrets);
   const webhookId = publicEventId(delivery.eventUuid);
   const timestampSeconds = Math.floor(nowMs / 1000);
-  const signed = { secrets, id: webhookId, timestampSeconds, body: delivery.body };
   const own = webhookHeaders({
     webhookId,
     timestampSeconds,
-    signature: signStandard({ ...signed, secrets: [...secrets, ...inForce(endpoint.signingKeys)] }),
-    profileSignature: signatureProfile === 'standard' ? undefined : signWith(signatureProfile, signed),
+    signature: signStandard({
+      secrets: [...inForce(endpoint.secrets), ...inForce(endpoint.signingKeys)],
+      id: webhookId,
+      timestampSeconds,
+      body: delivery.body,
+    }),
     hubSignature: appSecret === null ? undefined : signAsUpstream(appSecret, delivery.body),
     eventType: delivery.eventType,
     eventId: delivery.eventId,
@@ -62,10 +64,7 @@ export type DeliveryDefaults = {
 };
 
 /** An endpoint with its secrets opened. Never logged. */
-export type SendableEndpoint = Pick<
-  EndpointSettings,
-  'id' | 'wabaId' | 'tenantId' | 'url' | 'version' | 'signatureProfile'
-> & {
+export type SendableEndpoint = Pick<EndpointSettings, 'id' | 'wabaId' | 'tenantId' | 'url' | 'version'> & {
   timeoutMs: number;
   retryScheduleMs: readonly number[];
   workflows: WorkflowMode;

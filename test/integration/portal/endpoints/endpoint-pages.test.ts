@@ -32,7 +32,6 @@ test('every option of an endpoint can be set, comes back in the form, and goes b
     eventTypes: 'order',
     phoneNumberIds: office.number,
     orderScope: 'conversation',
-    signatureProfile: 'stripe',
     retrySchedule: '5, 60 600',
     timeoutSeconds: '2.5',
     maxInFlight: '7',
@@ -47,7 +46,6 @@ test('every option of an endpoint can be set, comes back in the form, and goes b
     event_types: ['order'],
     phone_number_ids: [office.number],
     order_scope: 'conversation',
-    signature_profile: 'stripe',
     retry_schedule_seconds: [5, 60, 600],
     timeout_ms: 2_500,
     max_in_flight: 7,
@@ -64,7 +62,6 @@ test('every option of an endpoint can be set, comes back in the form, and goes b
   const saved = await admin.post(`${endpointsPath}/${id}/edit`, {
     url: 'https://receiver.example/other',
     orderScope: 'event',
-    signatureProfile: 'standard',
     removedHeaders: 'X-Shop',
   });
   expect([saved.statusCode, saved.headers.location]).toEqual([303, `${endpointsPath}/${id}?done=saved`]);
@@ -253,7 +250,7 @@ test('the overview leads on: figures are links, and the first steps show what is
 });
 
 test('an endpoint has its settings and its secrets on tabs of their own', async () => {
-  const { id } = await add({ signatureProfile: 'stripe' });
+  const { id } = await add();
   const own = `${endpointsPath}/${id}`;
   for (const [end, text] of [
     ['', 'Recent deliveries'],

@@ -61,7 +61,6 @@ class NewWebhookEndpoint(TypedDict):
     """For the format `meta`: the URL is verified with this token first, as the upstream platform does it (`hub.challenge`). It is not stored."""
     retryScheduleSeconds: NotRequired[list[int] | None]
     timeoutMs: NotRequired[int | None]
-    signatureProfile: NotRequired[Literal["standard", "github", "stripe"] | None]
     asymmetricSignature: NotRequired[Literal["none", "ed25519"] | None]
     maxInFlight: NotRequired[int | None]
     rateLimitPerSecond: NotRequired[int | None]
@@ -1785,7 +1784,6 @@ class WebhookEndpointChange(TypedDict):
     """For the format `meta`: the URL is verified with this token first, as the upstream platform does it (`hub.challenge`). It is not stored."""
     retryScheduleSeconds: NotRequired[list[int] | None]
     timeoutMs: NotRequired[int | None]
-    signatureProfile: NotRequired[Literal["standard", "github", "stripe"] | None]
     asymmetricSignature: NotRequired[Literal["none", "ed25519"] | None]
     maxInFlight: NotRequired[int | None]
     rateLimitPerSecond: NotRequired[int | None]
