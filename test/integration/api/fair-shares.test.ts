@@ -155,7 +155,7 @@ test('members of an owner take turns, have its part together, and operators wait
   const held: Database = {
     ...database,
     raw: async (text, bindings) => {
-      begun.push(String(bindings));
+      begun.push(String(bindings?.label));
       await gate.promise;
       return await database.raw(text, bindings);
     },

@@ -1,7 +1,7 @@
 import type { Knex } from 'knex';
 
 /**
- * API keys get limits of what they send and two scopes more, and a vacuum no longer gives back the empty ends of tables that
+ * API keys get limits of what they send and two scopes more, and a vacuum no longer releases the empty ends of tables that
  * fill and empty all the time: it locks all others out meanwhile. No statement of it rewrites a table.
  */
 export async function up(knex: Knex): Promise<void> {
