@@ -3,7 +3,7 @@ import { insertBodies } from '../../../src/ingest/intake/store-bodies.ts';
 import { execute } from '../../../src/platform/postgres/sql.ts';
 import { taskQueues } from '../../../src/platform/temporal/workflow-options.ts';
 import { ensureNumberSchedule, numberScheduleId } from '../../../src/worker/number-schedule.ts';
-import { textsBody } from '../../integration/inbound/number-stack.ts';
+import { textsBody } from '../../integration/ingest/number-stack.ts';
 import { eventually } from '../webhook-receiver.ts';
 import { ended, type Recorded } from './record-deliveries.ts';
 import { type RecordingStack, WABA } from './recording-stack.ts';

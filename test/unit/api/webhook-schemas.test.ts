@@ -11,7 +11,7 @@ import type { UpstreamItem } from '../../../src/ingest/split/upstream-items.ts';
 import { EVENT_TYPES, type EventType, upstreamTypeOf } from '../../../src/platform/event-type.ts';
 import { KNOWN_FIELDS } from '../../../src/platform/upstream-fields.ts';
 import { exampleEvents } from '../deployment/example-events.ts';
-import { fixtureNames, splitFixture } from '../inbound/support/upstream-body.ts';
+import { fixtureNames, splitFixture } from '../ingest/support/upstream-body.ts';
 
 function envelope(item: UpstreamItem, eventType: EventType, dataJson: string): unknown {
   const { wabaId, phoneNumberId, eventId } = item;

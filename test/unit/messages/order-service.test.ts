@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { orderEventData, orderService, type Product } from '../../../src/features/messages/orders/orders.ts';
-import { splitFixture } from '../inbound/support/upstream-body.ts';
+import { splitFixture } from '../ingest/support/upstream-body.ts';
 
 const PLACEHOLDER = 'https://gateway.example/no-image.png';
 type Item = Parameters<typeof orderService>[0]['items'][number];
