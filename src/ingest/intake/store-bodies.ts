@@ -24,7 +24,7 @@ export type KeepAtOnce = (
 
 /**
  * Keeps raw upstream bodies, in the order given, and wakes the intake of their shards. One statement for all that wait. A
- * body is kept as it is, unless its entries are of several WABAs: then as one body for each (docs/decisions/0037).
+ * body is kept as it is, unless its entries are of several WABAs: then as one body for each (docs/decisions/0005).
  */
 export async function insertBodies(
   database: Database,

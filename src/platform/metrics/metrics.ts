@@ -1,7 +1,7 @@
 import { Counter, collectDefaultMetrics, Gauge, type Registry } from '@prometheus-io/client';
 import packageJson from '../../../package.json' with { type: 'json' };
 
-/** An event as traces know it (docs/decisions/0066). */
+/** An event as traces know it (docs/decisions/0035). */
 export type TracedEvent = { wabaId: string; type?: string; eventId: string; uuid?: string };
 
 /** Something that was done; times in milliseconds since 1970. */

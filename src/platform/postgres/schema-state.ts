@@ -15,7 +15,7 @@ type Migration = Knex.Migration & { config?: { transaction: boolean } };
 
 export type Migrations = Readonly<Record<string, Migration>>;
 
-/** All migrations in order. Append only: what has been released is never edited (docs/decisions/0003 and 0046). */
+/** All migrations in order. Append only: what has been released is never edited (docs/decisions/0046). */
 export const MIGRATIONS: Migrations = {
   '0001-baseline': { up: baseline.up, down: baseline.down },
   '0002-limits-of-keys': { up: limitsOfKeys.up, down: limitsOfKeys.down },

@@ -35,7 +35,7 @@ const SHARED: Readonly<Record<string, { writers: readonly string[]; why: string 
 };
 
 const INGEST = 'ingest_items writes all of a body in one round trip (docs/decisions/0084)';
-const PUBLISH = 'publish_events writes events and their deliveries in one round trip (docs/decisions/0020)';
+const PUBLISH = 'publish_events writes events and their deliveries in one round trip (docs/decisions/0084)';
 
 /** Tables that a function of another room writes too. */
 const SHARED_BY_FUNCTIONS: typeof SHARED = {

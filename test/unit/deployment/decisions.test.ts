@@ -9,6 +9,18 @@ const FILES = globSync('docs/decisions/*.md', { cwd: ROOT })
   .map((path) => basename(path))
   .toSorted();
 
+/** What may name a decision. */
+const DOCUMENTS = [
+  '*.md',
+  'docs/**/*.md',
+  '{src,dev,bench,test,scripts,deploy,clients}/**/*.{md,ts,sql,sh,yaml}',
+]
+  .flatMap((pattern) => globSync(pattern, { cwd: ROOT, exclude: ['**/node_modules/**'] }))
+  .filter((path) => path !== 'CHANGELOG.md' && !path.endsWith('decisions.test.ts'));
+
+/** "decisions/0046…", "decision 46", and in the decisions "[46](0046-…". */
+const NAMED = /(?:\bdecisions?[ /\n]|\]\()(\d{1,4})\b(?!\.\d)/gi;
+
 /** How a status names another decision, and how the status of that decision names this one; null: it need not. */
 const COUNTERPARTS: Readonly<Record<string, string | null>> = {
   'Superseded by': 'Supersedes',
@@ -76,20 +88,24 @@ describe('decisions', () => {
     expect(problemsOf(file, textOf)).toEqual([]);
   });
 
-  test('some are superseded and some are changed', () => {
-    const verbs = FILES.flatMap((file) => linksOf(statusOf(textOf(file)))).map(({ verb }) => verb);
-    expect(verbs).toEqual(expect.arrayContaining(['Superseded by', 'Changed by']));
+  test('there are at most 50, each of at most 60 lines', () => {
+    expect(FILES.length).toBeLessThanOrEqual(50);
+    expect(FILES.filter((file) => textOf(file).trimEnd().split('\n').length > 60)).toEqual([]);
   });
 
-  test('the first page lists all others by their titles, and says which are superseded', () => {
+  test('the first page lists all others by their titles', () => {
     const [first = '', ...others] = FILES;
-    const listed = [...textOf(first).matchAll(/^\* \[(.+)\]\((.+\.md)\)( \(superseded)?/gm)];
-    const expected = others.map((file) => {
-      const title = /^# (.+)$/m.exec(textOf(file))?.[1];
-      return [title, file, /Superseded by/.test(statusOf(textOf(file)))];
-    });
-    expect(listed.map(([, title, file, superseded]) => [title, file, superseded !== undefined])).toEqual(
-      expected,
+    const listed = [...textOf(first).matchAll(/^\* \[(.+)\]\((.+\.md)\)/gm)];
+    const expected = others.map((file) => [/^# (.+)$/m.exec(textOf(file))?.[1], file]);
+    expect(listed.map(([, title, file]) => [title, file])).toEqual(expected);
+  });
+
+  test('code and documents name decisions that there are', () => {
+    const numbers = new Set(FILES.map((file) => Number(file.slice(0, 4))));
+    const named = DOCUMENTS.flatMap((path) =>
+      [...repositoryFile(path).matchAll(NAMED)].map(([, number]) => ({ path, number: Number(number) })),
     );
+    expect(named.length).toBeGreaterThan(50);
+    expect(named.filter(({ number }) => !numbers.has(number))).toEqual([]);
   });
 });

@@ -3,7 +3,7 @@
 -- before still call it; a later migration drops the old one.
 --
 -- Queueing and settling, which every delivery goes through, are functions so that each is one round trip instead of seven,
--- which is most of what they cost at low rates (docs/decisions/0020). They decide nothing but order and ownership; what an
+-- which is most of what they cost at low rates (docs/decisions/0084). They decide nothing but order and ownership; what an
 -- attempt means is said in TypeScript. Their plans must not depend on statistics, which a new day's partition does not have.
 -- They read their arrays by subscript: an unnest of many arrays starts a function for each, which cost a third of their time.
 
@@ -707,7 +707,7 @@ end $$;
 -- others ended and another process took over. next_state null takes a delivery out of the queue and promotes the next of
 -- its lane, in a statement of its own: its snapshot must be taken after the head is locked, otherwise it misses rows that
 -- were queued behind the head meanwhile. Where `follows` says so, the next one is claimed at once, unless its endpoint
--- takes nothing at present (docs/decisions/0031). Returns a row per delivery that was ours, with how many others became
+-- takes nothing at present (docs/decisions/0038). Returns a row per delivery that was ours, with how many others became
 -- due, and a row per follower, with what is needed to attempt it.
 create or replace function settle_and_follow(
   ids uuid[], tokens uuid[], next_states text[], attempt_numbers integer[], probe_counts integer[],

@@ -198,7 +198,7 @@ create table webhook_endpoints (
   -- Whether some of its deliveries are parked in the queue.
   has_parked boolean not null default false,
   -- Whether deliveries may wait for retries because it was in trouble, when those are brought forward (null: it has not
-  -- accepted a delivery since), and when some last were (docs/decisions/0079).
+  -- accepted a delivery since), and when some last were (docs/decisions/0022).
   has_backlog boolean not null default false,
   backlog_due_at timestamptz,
   backlog_retried_at timestamptz
@@ -712,7 +712,7 @@ create table delivery_queue (
   -- Whether a run of its workflow shows it: null = none; room = one that counts towards the limits of runs; extra = one beside
   -- them. It owns nothing: when the run does not come for an attempt in time, a delivery loop makes it.
   run text check (run in ('room', 'extra')),
-  -- It blocked its lane for too long and has one of its own since then (docs/decisions/0040).
+  -- It blocked its lane for too long and has one of its own since then (docs/decisions/0006).
   stepped_aside_at timestamptz,
   -- Its endpoint stays paused, disabled or probed: walks for something to claim pass over it. Never true for long at an endpoint that
   -- takes deliveries, because webhook_endpoints.has_parked names those with such rows.
