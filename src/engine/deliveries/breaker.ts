@@ -25,7 +25,7 @@ type CountedAttempt = {
 };
 
 /**
- * Whether a failure of a delivery that has used up `retriesUsed` retries tells the breaker nothing new: by the schedule,
+ * Whether a failure of a delivery that has used up `retriesUsed` retries adds nothing to the breaker's count: by the schedule,
  * one of its earlier failures was counted within the minutes that the breaker looks at.
  */
 export function isRepetition(schedule: readonly number[], retriesUsed: number): boolean {
@@ -69,7 +69,7 @@ export function makeEndpointHealth(now: () => number = Date.now) {
   };
 
   return {
-    /** Counts an attempt; true when with it the endpoint has to be taken for down. Counting then starts anew. */
+    /** Counts an attempt; true when with it the endpoint has to be taken for down. Counting then starts again from zero. */
     record(endpointId: string, attempt: CountedAttempt): boolean {
       const { ok } = attempt;
       const minute = Math.floor(now() / MINUTE_MS);

@@ -13,7 +13,7 @@ const START_TIMEOUT_MS = 3_000;
 
 /**
  * Starts workflows of test events, for processes that run no worker. `start` returns the workflow's id, and rejects when
- * Temporal is away or refuses; `close` ends the connection, which is one of its own unless one is given.
+ * Temporal is away or refuses; `close` ends the connection, which the starter opens unless the caller gives one.
  */
 export function openDeliveryStarter(
   config: Pick<Config, 'temporal' | 'webhooks' | 'api'>,

@@ -51,7 +51,7 @@ export async function eraseEvents(
     events.map(({ id }) => id),
   );
   const erased = await deleteEvents(trx, events);
-  // A catalog is nobody's.
+  // A catalog belongs to no customer.
   const lanes = erased.filter(({ type }) => type !== 'order').map(({ lane }) => lane);
   return { ...gone, events: erased.length, orderingKeys: await eraseOrderingKeys(trx, wabaId, lanes) };
 }

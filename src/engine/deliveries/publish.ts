@@ -308,8 +308,8 @@ export function wants(
 }
 
 /**
- * Keeps the order scopes of these WABAs' endpoints as they are until the transaction ends; before they are read. Whoever
- * changes one (the function apply_order_scope) does not wait for this lock, and holds it for one statement.
+ * Keeps the order scopes of these WABAs' endpoints as they are until the transaction ends; before they are read. A change
+ * of one (the function apply_order_scope) does not wait for this lock, and holds it for one statement.
  */
 async function keepOrderScopes(trx: Transaction, wabaIds: readonly string[]): Promise<void> {
   await query(

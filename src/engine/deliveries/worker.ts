@@ -139,7 +139,7 @@ export function startTemporalDeliveryLoops(
   ];
 }
 
-/** What bounds attempts and starts of runs; `shareWith` tells how many processes share it, and the rank of this one. */
+/** What bounds attempts and starts of runs; `shareWith` notes how many processes share it, and the rank of this one. */
 function openLimits(config: Config, mayStart: () => boolean) {
   const limiter = new EndpointLimiter();
   const cores = availableParallelism();

@@ -44,7 +44,7 @@ const maybeTold = (endpoint: string) =>
   `(${endpoint}.failures_notified_at is null
     or ${endpoint}.failures_notified_at < now() - cast(:hours as float8) * interval '1 hour')`;
 
-/** One alert tells of all. False: another process sent it. */
+/** One alert reports all. False: another process sent it. */
 export async function tellFailures(trx: Transaction, endpointId: string): Promise<boolean> {
   // In this order also where deliveries fail: two processes never wait for each other, nor failures for who waits here.
   await query(trx, 'select 1 from webhook_endpoints where id = :endpointId for no key update', {

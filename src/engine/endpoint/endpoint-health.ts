@@ -159,7 +159,7 @@ const IS_PROBE = `r.probe_after_ms is not null and w.mode = 'probing'`;
 
 /**
  * Locks endpoints for what their transaction changes, and waits for none; returns those that another transaction has
- * locked. So what is recorded about the others waits for nobody, and two transactions never for each other.
+ * locked. So what is recorded about the others waits for no lock, and two transactions never wait for each other.
  */
 export async function lockEndpoints(trx: Transaction, endpointIds: readonly string[]): Promise<Set<string>> {
   const held = await query<{ id: string }>(
@@ -219,7 +219,7 @@ export async function disableEndpoint(
   ]);
 }
 
-/** Changes an endpoint that meets the condition; tells its tenant and the workers. False: it does not meet it. */
+/** Changes an endpoint that meets the condition; notifies its tenant and the workers. False: it does not meet it. */
 async function changeMode(
   trx: Transaction,
   endpointId: string,

@@ -38,7 +38,7 @@ export type Setting<Given, Stored> = {
   section: Section;
   /** In requests, where null goes back to `fallback`. */
   request: TSchema;
-  /** In answers, where null stands for a `fallback` that is null. */
+  /** In responses, where null stands for a `fallback` that is null. */
   answer: TSchema;
   fallback: Stored;
   example: Stored;

@@ -27,7 +27,7 @@ import {
 /**
  * Settings with a default, in the order of the API. The schemas of the API, the form and the page of the portal, the options of the
  * commands and the statements of the store are made of this table: a new setting is an entry here, a column in schema.sql, and the place
- * that heeds it. The URL and the headers, which have rules of their own, stand beside it.
+ * that heeds it. The URL and the headers, which have their own rules, stand beside it.
  */
 export const SETTINGS = {
   description: textSetting({

@@ -84,7 +84,7 @@ type Secret = { text: string; key: KeyObject };
 const known = new Map<string, KeyObject>();
 const MAX_KNOWN = 10_000;
 
-/** Making a key anew costs more than the signature of a short body. */
+/** Making a key again costs more than the signature of a short body. */
 function keyOf(text: string): KeyObject | null {
   const cached = known.get(text);
   if (cached !== undefined) return cached;

@@ -38,7 +38,7 @@ export function wakeIntake(database: Database, shards: readonly number[]): void 
 
 export type QuarantineNote = { path: string; reason: string };
 
-/** How far a body is taken in that takes several transactions, and what was quarantined of its items so far. */
+/** How far a body that needs several transactions is ingested, and what was quarantined of its items so far. */
 type PartlyTaken = { until: string; notes: QuarantineNote[] };
 
 export type InboxBody = {
@@ -48,7 +48,7 @@ export type InboxBody = {
   wabaId: string;
   body: Buffer;
   signedFor: readonly string[] | null;
-  /** What was quarantined when it was taken in before, null the first time. */
+  /** What was quarantined when it was ingested before, null the first time. */
   notes: QuarantineNote[] | null;
   partly: PartlyTaken | null;
 };
@@ -73,7 +73,7 @@ function parametersOf(looks: readonly ShardLook[]) {
 }
 
 /**
- * Of each shard the oldest bodies not yet taken in, all by id. `fromId` is no cursor: a lower id may become visible
+ * Of each shard the oldest bodies not yet ingested, all by id. `fromId` is no cursor: a lower id may become visible
  * later. Nothing of shards whose lock was not got by the statement before.
  */
 export async function takeNewBodies(
@@ -97,7 +97,7 @@ export async function takeNewBodies(
   );
 }
 
-/** The oldest body of each shard that is not yet taken in, and for how long it has waited. Takes no lock. */
+/** The oldest body of each shard that is not yet ingested, and for how long it has waited. Takes no lock. */
 export async function findOldestBodies(
   database: Database,
   looks: readonly ShardLook[],
@@ -242,7 +242,7 @@ export async function putBack(
   );
 }
 
-/** Whether intake has still to take in a body of the WABA that came by then. */
+/** Whether intake has still to ingest a body of the WABA that came by then. */
 export async function hasNewBodies(database: Database, wabaId: string, until: Date): Promise<boolean> {
   const rows = await query(
     database,

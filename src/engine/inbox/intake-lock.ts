@@ -8,7 +8,7 @@ export const INTAKE_LOCK = 7_340_001;
 export const HELD_SHARDS = `cast(current_setting('heliograph.takes_in', true) as integer[])`;
 
 /**
- * Waits until no body of the shard is being taken in, and keeps it so for the rest of the transaction. Changes of
+ * Waits until no body of the shard is being ingested, and keeps it that way for the rest of the transaction. Changes of
  * the owner of a phone number, and of bodies that wait again, are made under this lock: what intake remembers of that ends with it.
  */
 export async function lockIntake(trx: Transaction, shard: number): Promise<void> {
@@ -16,7 +16,7 @@ export async function lockIntake(trx: Transaction, shard: number): Promise<void>
   await query(trx, 'update intake_epochs set epoch = epoch + 1 where shard = :shard', { shard });
 }
 
-/** As `lockIntake`, for changes of what intake reads anew for each body: it goes on with what it remembers. */
+/** As `lockIntake`, for changes of what intake reads again for each body: it goes on with what it remembers. */
 export async function holdIntake(trx: Transaction, shard: number): Promise<void> {
   await query(trx, 'select pg_advisory_xact_lock(cast(:intakeLock as integer), cast(:shard as integer))', {
     intakeLock: INTAKE_LOCK,

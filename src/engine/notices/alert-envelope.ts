@@ -21,7 +21,7 @@ export type NoticeState = 'opened' | 'lasting' | 'resolved';
 export type AlertEnvelope = {
   alertId: string;
   alert: NoticeKind;
-  /** Absent where the alert is told once, when it happens. */
+  /** Absent where the alert is sent once, when it happens. */
   state?: NoticeState | undefined;
   occurredAt: Date;
   /** A whole number, as text because PostgreSQL's bigint comes as text. */

@@ -18,7 +18,7 @@ export type NewEndpointAlert = {
   wabaId: string;
   endpointId: string;
   alert: EndpointNotice;
-  /** Given where it is told again, and at its end. */
+  /** Given where it is sent again, and at its end. */
   state?: NoticeState;
   /** Public: tenants read it. */
   reason: string | null;
@@ -42,7 +42,7 @@ export async function insertEndpointAlert(trx: Transaction, alert: NewEndpointAl
   return await insertNotice(trx, alert, { about, endpointId, hasOperationsUrl });
 }
 
-/** Has something else about a WABA told at its operations URL; without one, nothing is noted. */
+/** Sends something else about a WABA to its operations URL; without one, nothing is noted. */
 export async function insertWabaNotice(
   trx: Transaction,
   notice: Omit<NewEndpointAlert, 'endpointId' | 'alert'> & { alert: WabaNotice },
@@ -104,7 +104,7 @@ type Subject = NonNullable<AlertEnvelope['endpoint']> & {
   waiting: number;
 };
 
-/** Heads and those behind them are counted apart, because each has an index of its own. */
+/** Heads and those behind them are counted apart, because each has its own index. */
 async function findSubject(
   trx: Transaction,
   wabaId: string,

@@ -10,7 +10,7 @@ export type DirectClaimer = {
   take(endpointId: string): boolean;
 };
 
-/** Claims that a publisher makes for a session of its own process, in the transaction that queues the deliveries. */
+/** Claims that a publisher makes for the session of the same process, in the transaction that queues the deliveries. */
 export type DirectClaims = DirectClaimer & {
   /** After the commit: the session attempts what was claimed. */
   carry(claims: readonly ClaimedDelivery[]): void;

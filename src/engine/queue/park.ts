@@ -67,7 +67,7 @@ export async function unparkHeads(database: Database, limit: number): Promise<nu
   });
 }
 
-/** Until the transaction ends, the modes of these endpoints stay, and nobody else parks their heads or lets them return. */
+/** Until the transaction ends, the modes of these endpoints stay, and no other process parks their heads or lets them return. */
 async function lockEndpoints(
   trx: Transaction,
   condition: string,

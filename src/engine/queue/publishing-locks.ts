@@ -1,7 +1,7 @@
 import type { Database, Transaction } from '../../platform/postgres/database.ts';
 import { query, queryValue } from '../../platform/postgres/sql.ts';
 
-/** Held, shared, while events are stored and their deliveries queued: it tells since when. */
+/** Held, shared, while events are stored and their deliveries queued: it shows since when. */
 export const PUBLISHING_LOCK = 7_340_002;
 
 /** With a group of WABAs: held, shared, by those who publish for them; alone, while the order scope of an endpoint changes. */

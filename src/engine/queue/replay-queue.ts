@@ -82,7 +82,7 @@ async function pendingIds(database: Database, replay: QueuedReplay): Promise<str
 
 /**
  * Brings what a replay has in the queue into line with its state: while it is paused nothing of it can be claimed, and
- * once it is cancelled nothing waits for another attempt. Each portion is a transaction of its own, so that others wait
+ * once it is cancelled nothing waits for another attempt. Each portion is a separate transaction, so that others wait
  * for its rows for a moment only; `lock` reads and locks the replay in it, and ends the work when its state is another
  * by then: who changed it does the same for that. What is being attempted is left alone, as are rows that another
  * transaction has locked (waiting for them could deadlock), so it is to be repeated.

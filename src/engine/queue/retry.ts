@@ -104,7 +104,7 @@ async function findTroubled(trx: Transaction, waiting: readonly WaitingRetry[]):
 
 /**
  * `scheduledAt`: when it is due after an attempt that fails and uses up no retry; null: it is the next of the schedule.
- * The log says since when an attempt is due. A row of the log that somebody else has locked keeps the time that it had,
+ * The log says since when an attempt is due. A row of the log that another transaction has locked keeps the time that it had,
  * until the attempt is recorded: waiting for it could deadlock.
  */
 async function makeDue(

@@ -151,7 +151,7 @@ export type Settled = {
 };
 
 /**
- * Writes what came of attempts whose claims are still in force and whose rows nobody else has locked, in one statement
+ * Writes what came of attempts whose claims are still in force and whose rows no other transaction has locked, in one statement
  * (see the function settle_and_follow). Only a caller that commits at once may claim followers.
  */
 export async function settleDeliveries(

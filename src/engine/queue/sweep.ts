@@ -25,8 +25,8 @@ const BLOCKING = `blocking (endpoint_id, blocks) as (
 type Blocking = { deliveryId: string; deliveryDay: string };
 
 /**
- * Lets deliveries step aside that have been failing for longer than one may block others of its key: each goes on in a
- * lane of its own with its retries and its workflow, and the next of its former lane becomes the head. The limit is the
+ * Lets deliveries step aside that have been failing for longer than one may block others of its key: each goes on in its
+ * own lane with its retries and its workflow, and the next of its former lane becomes the head. The limit is the
  * endpoint's (0: none), else `defaultSeconds` where that is not 0, else the one above. Time before the endpoint was
  * (again) taking deliveries does not count, and an attempt that has just become due is made first. Returns how many,
  * at most `limit`.
@@ -67,8 +67,8 @@ export async function stepAside(
 }
 
 /**
- * Once the head is locked, nothing claims it, settles it or queues behind it. The next is promoted in a statement
- * of its own, whose snapshot has all that was queued before. False: an attempt was faster.
+ * Once the head is locked, nothing claims it, settles it or queues behind it. The next is promoted in a separate
+ * statement, whose snapshot has all that was queued before. False: an attempt was faster.
  */
 async function stepOneAside(database: Database, { deliveryId, deliveryDay }: Blocking): Promise<boolean> {
   return await database.transaction(async (trx) => {

@@ -29,7 +29,7 @@ export type WaitingDeliveries = {
 
 /**
  * Counts what waits for each of these endpoints, which the caller has looked up under their owner. Each state is
- * counted in an index of its own, and the oldest is the oldest of the heads.
+ * counted in its own index, and the oldest is the oldest of the heads.
  */
 export async function countWaiting(
   database: Database,

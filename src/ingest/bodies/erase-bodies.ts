@@ -49,8 +49,8 @@ const ROWS_PER_PAGE = 5_000;
 export const FIRST_BODY: BodyPlace = { day: '0001-01-01', id: '0' };
 
 /**
- * Takes a customer, or a group, out of the next raw bodies: a body that is taken in is deleted, out of any other their
- * parts are cut. `busy`: one of them is still to be taken in, and nothing was changed.
+ * Takes a customer, or a group, out of the next raw bodies: a body that is ingested is deleted, out of any other their
+ * parts are cut. `busy`: one of them is still to be ingested, and nothing was changed.
  */
 export async function eraseFromBodies(
   trx: Transaction,

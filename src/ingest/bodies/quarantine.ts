@@ -25,7 +25,7 @@ export async function listQuarantineReasons(database: Database, days: number): P
 
 /**
  * What is counted and is no trouble: upstream sends more than there are events for. An app also receives other fields than
- * messages of WABAs that nobody here has (`unknown_waba`); their messages are another matter (`unknown_phone_number`).
+ * messages of WABAs that no tenant has (`unknown_waba`); their messages are another matter (`unknown_phone_number`).
  */
 const EXPECTED = ['unknown_field', 'unknown_waba', 'value_errors', 'message_echo', 'no_items'];
 

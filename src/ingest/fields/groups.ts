@@ -16,7 +16,7 @@ type OwnedReport = Omit<GroupReport, 'at'> & { at: Date; wabaId: string; phoneNu
 
 /**
  * Keeps what upstream reports of groups with their conversations: subject, state and members, each by the time of its
- * report, as reports overtake each other. Whoever is named as a member is a customer from then on.
+ * report, as reports overtake each other. A person who is named as a member is a customer from then on.
  */
 export async function applyGroups(trx: Transaction, values: readonly FieldValue[], now: Date): Promise<void> {
   const reports = values.flatMap(({ wabaId, phoneNumberId, value }) =>

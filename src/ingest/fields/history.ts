@@ -89,7 +89,7 @@ async function ingestPiece(
   startMs: number,
 ): Promise<number> {
   await lockCustomers(trx, shardOf(wabaId));
-  // Whoever erased the customer meanwhile has taken it away.
+  // An erasure of the customer has deleted it meanwhile.
   const [piece] = await query<OwnedPiece>(
     trx,
     `delete from history_pieces where id = :id

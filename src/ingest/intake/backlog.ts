@@ -10,10 +10,10 @@ import { type KnownOwners, originsOf } from './owners.ts';
 import { type BodyPortion, type ReadBody, readBody, sharePortions } from './portions.ts';
 import { type IntakeMemory, lookOf, noteEpochs, type ShardMemory } from './shard-memory.ts';
 
-/** What one transaction takes in, and those of the shards in which more may be waiting. */
+/** What one transaction ingests, and those of the shards in which more may be waiting. */
 type Portions = { portions: BodyPortion[]; items: UpstreamItem[]; known: KnownOwners; more: number[] };
 
-/** Nothing of shards that another process is taking in; at most as much as suits the pace of each, and `most`. */
+/** Nothing of shards that another process is ingesting; at most as much as suits the pace of each, and `most`. */
 export async function takePortions(
   trx: Transaction,
   { owners }: IntakeMemory,

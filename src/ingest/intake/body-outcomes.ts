@@ -96,7 +96,7 @@ function noteKey({ path, reason }: QuarantineNote): string {
   return `${path} ${reason}`;
 }
 
-/** With those of the items that earlier transactions took in. */
+/** With those of the items that earlier transactions ingested. */
 function withEarlier(
   taken: readonly ReadBody[],
   reasons: ReadonlyMap<UpstreamItem, string>,
@@ -111,7 +111,7 @@ function withEarlier(
   return earlier.length === 0 ? reasons : new Map([...reasons, ...earlier]);
 }
 
-/** Fields by which upstream tells that something about the numbers of a WABA changed. */
+/** Fields by which upstream reports that something about the numbers of a WABA changed. */
 const NUMBER_FIELDS: ReadonlySet<string> = new Set([
   'phone_number_quality_update',
   'phone_number_name_update',

@@ -33,7 +33,7 @@ export type UnderWay = {
   isKept: Promise<boolean>;
 };
 
-/** Something has to be taken in before, or otherwise. */
+/** Something has to be ingested before, or in another way. */
 class NotNowError extends Error {}
 
 /** `before`: earlier ones of the same shards; `onBusy` gets the shards that another process works on. */
@@ -151,7 +151,7 @@ async function sortAll(
 }
 
 /**
- * Stores the bodies as taken in. Resolves when they are the next of their shards and what is remembered is still so;
+ * Stores the bodies as ingested. Resolves when they are the next of their shards and what is remembered is still so;
  * otherwise that is forgotten, so that the next bodies can be.
  */
 async function prepare(

@@ -6,7 +6,7 @@ import type { IntakeTools } from './intake-tools.ts';
 import { type Batch, batchOf, MOST, readPlain } from './plain-bodies.ts';
 import type { KeepAtOnce } from './store-bodies.ts';
 
-/** The sender waits meanwhile: what takes longer is kept as it is and taken in later. */
+/** The sender waits meanwhile: what takes longer is kept as it is and ingested later. */
 const PATIENCE_MS = 250;
 
 /**

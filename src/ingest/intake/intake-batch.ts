@@ -24,9 +24,9 @@ class NothingStorableError extends Error {
 }
 
 /**
- * Takes in bodies that wait in these shards, all in one transaction; returns the shards in which more may be waiting.
- * When the data is at fault, or a lock is held for long, each of several shards is to be taken in alone. A shard that is
- * alone is taken in again in groups of items, until the items that cannot be stored are found and quarantined.
+ * Ingests bodies that wait in these shards, all in one transaction; returns the shards in which more may be waiting.
+ * When the data is at fault, or a lock is held for long, each of several shards is to be ingested alone. A shard that is
+ * alone is ingested again in groups of items, until the items that cannot be stored are found and quarantined.
  */
 export async function takeInShards(tools: IntakeTools, shards: readonly number[]): Promise<number[]> {
   const memories = shards.map((shard) => tools.memory.of(shard));

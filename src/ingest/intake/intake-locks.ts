@@ -4,7 +4,7 @@ import { CUSTOMERS_LOCK } from '../../features/customers/customers-lock.ts';
 import type { Transaction } from '../../platform/postgres/database.ts';
 import { query } from '../../platform/postgres/sql.ts';
 
-/** For the function ingest_items, which takes them in this order. */
+/** For the function ingest_items: it locks in this order. */
 export const INGEST_LOCKS: readonly number[] = [
   INTAKE_LOCK,
   CUSTOMERS_LOCK,
@@ -12,7 +12,7 @@ export const INGEST_LOCKS: readonly number[] = [
   ORDER_SCOPE_LOCK,
 ];
 
-/** What holds up one of several shards that are taken in together holds up the others as well. */
+/** What holds up one of several shards that are ingested together holds up the others as well. */
 const SHARED_WAIT_MS = 1_000;
 
 /**

@@ -8,7 +8,7 @@ import { lookOf } from './shard-memory.ts';
 /** How long a lost notification can delay a body. */
 const POLL_MS = 250;
 
-/** A body that waited for so long is taken in whichever worker its shard is for. */
+/** A body that waited for so long is ingested, whichever worker its shard is for. */
 const OVERDUE_MS = 1_000;
 
 /**
@@ -26,7 +26,7 @@ const BACK_OFF = { firstMs: 250, longestMs: 5_000 };
 export type WorkerShare = { rank: number; count: number };
 
 export type IntakeLoop = Loop & {
-  /** Nothing of the shard waits or is being taken in, as far as this process knows. */
+  /** Nothing of the shard waits or is being ingested, as far as this process knows. */
   isIdle(shard: number): boolean;
   /** Bodies came for these shards, as a notification names them; for any when it names none. */
   notified(payload: string): void;
@@ -36,7 +36,7 @@ type Kind = keyof typeof PATIENCE_MS;
 type Turn = { kind: Kind; startMs: number; ended: Promise<void> };
 
 /**
- * Takes in upstream bodies as they arrive. In every worker process; one at a time takes in a shard. Shards without a
+ * Ingests upstream bodies as they arrive. In every worker process; one at a time ingests a shard. Shards without a
  * backlog share a transaction; one with a backlog, or in trouble, has its own, so that it delays no other.
  */
 export function startIntake(tools: IntakeTools, share: () => WorkerShare = () => ALONE): IntakeLoop {
@@ -124,7 +124,7 @@ class Intake implements IntakeLoop {
         if (body !== undefined && isMine) this.#wanted.add(shard);
       }
     } catch {
-      // The next turn tells of it.
+      // The next turn reports it.
       this.wake();
     }
     // Looks may take half of the time.

@@ -1,6 +1,6 @@
 /**
- * The most that a transaction takes in. `cost` counts items and their deliveries, so it bounds what is written, and for how long the
- * thread that makes the statement answers no other request: about 10 ms.
+ * The most that a transaction ingests. `cost` counts items and their deliveries, so it bounds what is written, and for how long the
+ * thread that makes the statement serves no other request: about 10 ms.
  */
 const MOST = { cost: 1_500, wabas: 100 };
 
@@ -15,7 +15,7 @@ const LEAST_COST_WHEN_SLOW = 500;
 type Left = { isNothing: boolean; nextWabaId: string };
 
 /**
- * How much the next transaction takes in. As long as everything that waits fits into one, the oldest bodies are taken
+ * How much the next transaction ingests. As long as everything that waits fits into one, the oldest bodies are taken
  * whosever they are. With more, WABAs take turns, so that no WABA stands behind another's backlog. A transaction that
  * fails is tried again with half of it, and with other WABAs first where there are any.
  */

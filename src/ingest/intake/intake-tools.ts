@@ -11,7 +11,7 @@ export type IntakeTools = {
   memory: IntakeMemory;
   directClaims: () => DirectClaims | null;
   logger: Logger;
-  /** For metrics: told of each body once what was made of it is committed. */
+  /** For metrics: called with each body once its events are committed. */
   onBody: (state: Exclude<InboxOutcome['state'], 'new'>) => void;
 };
 

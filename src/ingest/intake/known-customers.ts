@@ -81,7 +81,7 @@ export class KnownCustomers {
   }
 }
 
-/** A message without parts that become rows of their own, or a status; from or to one person. */
+/** A message without parts that become separate rows, or a status; from or to one person. */
 export function isPlain(owned: Owned): owned is Owned<PlainItem> {
   const { item } = owned;
   if (item.kind === 'upstream' || item.kind === 'payment' || item.groupId !== null) return false;

@@ -21,7 +21,7 @@ export type KnownOwners = {
 };
 
 /**
- * Tells whose items they are, under the intake lock of the owner's shard: numbers come and go under that lock, so no item
+ * Finds whose items they are, under the intake lock of the owner's shard: numbers come and go under that lock, so no item
  * goes to a WABA that does not have the number any more, and none overtakes one that waited for it.
  */
 export async function sortItems(

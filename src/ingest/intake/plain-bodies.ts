@@ -6,7 +6,7 @@ import { newBodies } from './store-bodies.ts';
 
 /**
  * More than that waits already when one of these transactions ends: then intake in larger groups, beside the ingress,
- * takes in more in a second.
+ * ingests more in a second.
  */
 export const MOST = { bodies: 64, items: 200, bytes: 1024 * 1024, deliveries: 500 };
 
@@ -15,7 +15,7 @@ export type Batch = { bodies: NewBody[]; items: UpstreamItem[]; origins: ItemOri
 type PlainBody = { signed: SignedBody; parts: { part: NewBody; items: UpstreamItem[] }[] };
 
 /**
- * Of these bodies those that can be taken in at once. One that is not plain (too much, unreadable, with parts that become
+ * Of these bodies those that can be ingested at once. One that is not plain (too much, unreadable, with parts that become
  * no event) is left out, and so is what comes behind it in its shards, which are `left`.
  */
 export function readPlain(

@@ -25,7 +25,7 @@ export function readBody(body: InboxBody): ReadBody {
   }
 }
 
-/** Of a body that was taken in before, only what was quarantined then: the deduplication keys of the rest may be forgotten. */
+/** Of a body that was ingested before, only what was quarantined then: the deduplication keys of the rest may be forgotten. */
 function leftItems({ notes }: InboxBody): (item: UpstreamItem) => boolean {
   if (notes === null) return () => true;
   const noted = new Set(notes.map(({ path }) => path));
@@ -38,7 +38,7 @@ function leftItems({ notes }: InboxBody): (item: UpstreamItem) => boolean {
 }
 
 /**
- * Chooses what to take in of bodies that are too much for one transaction: of each WABA's bodies, in their order, as
+ * Chooses what to ingest of bodies that are too much for one transaction: of each WABA's bodies, in their order, as
  * much as its share of `budget` allows; what one does not need goes to the others. Each gets one item at least. A body is
  * cut only when it alone exceeds the share.
  */
@@ -78,7 +78,7 @@ export function sharePortions(
   });
 }
 
-/** How many items of a body were taken in by earlier transactions. Deduplication makes a wrong answer harmless. */
+/** How many items of a body were ingested by earlier transactions. Deduplication makes a wrong answer harmless. */
 function takenBefore({ body: { partly }, items }: ReadBody): number {
   return partly === null ? 0 : items.findIndex(({ path }) => path === partly.until) + 1;
 }

@@ -50,7 +50,7 @@ export function makeIntakeMemory(makeFloor: () => InboxFloor = () => makeInboxFl
         owners.clear();
         customers.clear();
         floor.reset();
-        // Another process may have taken in a body since, and an erasure may have cut it.
+        // Another process may have ingested a body since, and an erasure may have cut it.
         kept.clear();
       },
       refused() {

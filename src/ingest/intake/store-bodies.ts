@@ -6,7 +6,7 @@ import { wabaIdOf } from '../split/item-context.ts';
 import { upstreamRootOf } from '../split/upstream-items.ts';
 
 /**
- * Keeps some of the bodies and takes them in in one transaction; the others, and those unless `isKept`, which never
+ * Keeps some of the bodies and ingests them in one transaction; the others, and those unless `isKept`, which never
  * rejects, are to be kept the usual way. What is committed all the same then counts once, by its deduplication keys.
  * `onSent` is called when all of its statements are sent: later bodies may be given from then on, and wait in the database
  * for what they have to wait for. `stored` resolves when all of these bodies are kept in either way: until then no later one

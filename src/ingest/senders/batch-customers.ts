@@ -74,7 +74,7 @@ export class BatchCustomers {
     return waId === null ? null : (this.#actual.get(`${wabaId} ${waId}`) ?? waId);
   }
 
-  /** A phone under two spellings is one: whoever was known under the other one goes on under this. */
+  /** A phone under two spellings is one: a customer who was known under the other one goes on under this. */
   #join({ wabaId, userId, waId, otherPhone }: Sighting): void {
     const key = `${wabaId} ${otherPhone}`;
     if (otherPhone === null || waId === null || waId === otherPhone || this.#actual.get(key) === waId) return;

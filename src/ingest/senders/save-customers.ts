@@ -95,7 +95,7 @@ export async function saveCustomers(
   const known = customers.merges.length > 0 ? null : knownConversations(stored);
   const ofMessages = await conversationsOf(trx, { customers, senders, known, drawn });
   const written = Promise.all([contactsWritten.done, ofMessages.written]);
-  // Whatever else fails meanwhile is the error that is told.
+  // Whatever else fails meanwhile is the error that is reported.
   written.catch(() => undefined);
   const ofStatuses = await conversationsOfStatuses(trx, customers, items, ofMessages.known);
   const ofGroups = await conversationsOfGroups(trx, items);
@@ -116,7 +116,7 @@ function applyItem(
     if (item.identityChange !== null) return [[item, customers.follow({ wabaId, ...item.identityChange })]];
     return [[item, customers.see({ ...item.sender, ...senderIds(item), wabaId })]];
   }
-  // A status or payment that has both ids of its recipient links them; one alone tells nothing new.
+  // A status or payment that has both ids of its recipient links them; one alone adds nothing.
   const { userId, waId, otherPhone } = item.recipient;
   const areSeveral = waId !== null && (userId !== null || otherPhone !== null);
   const isKnown =
@@ -151,7 +151,7 @@ export async function writeContacts(
     trx,
     changed.flatMap((customer) => (customer.id === null ? [] : [{ ...customer, id: customer.id }])),
   );
-  // Whatever else fails meanwhile is the error that is told.
+  // Whatever else fails meanwhile is the error that is reported.
   done.catch(() => undefined);
   return { done };
 }

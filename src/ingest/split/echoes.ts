@@ -55,7 +55,7 @@ export function readAppMessage(message: JsonNode): AppMessage | null {
   };
 }
 
-/** Without an id there is nothing to fetch, and nobody to blame: history comes without ids at first. */
+/** Without an id there is nothing to fetch, and no fault: history comes without ids at first. */
 function fileOf(message: JsonNode): MediaReference | null {
   const media = readMediaReference(message);
   return media === null || media.upstreamMediaId === null ? null : media;

@@ -53,7 +53,7 @@ export function readFieldItem({ owner, value, field, path }: FieldChange, time: 
     field,
     valueJson,
     reportedAt: timestampOf(time),
-    // The time of the entry tells a state that returns from one that is reported twice.
+    // The time of the entry distinguishes a state that returns from one that is reported twice.
     dedupKey: JSON.stringify(['upstream', wabaId, field, textOf(time), valueJson]),
     laneKey: eventId,
     eventId,

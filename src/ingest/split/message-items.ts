@@ -37,7 +37,7 @@ export type MessageItem = ItemBase & {
   rawJson: string;
 };
 
-/** The change that a message of type `system` tells of. Throws OversizedIdError. */
+/** The change that a message of type `system` reports. Throws OversizedIdError. */
 export function readIdentityChange(message: JsonNode, type: string): IdentityChange | null {
   if (type !== 'system') return null;
   const system = member(message, 'system');

@@ -42,6 +42,21 @@ const LOST = AVOIDED.slice(
   AVOIDED.findIndex(([pattern]) => pattern.source.includes('answers')),
 );
 
+/** Words that comments are without: their sentences have a subject and the field's verb. */
+const AVOIDED_IN_COMMENTS: [RegExp, string][] = [
+  [/\btold\b/i, 'notified, reported'],
+  [/\bof (?:its|their|our|his|her) own\b/i, 'its own …, separate'],
+  [/\b(?:taken|takes|taking|took) in\b|\bto take in\b/i, 'ingest'],
+  [/\banew\b/i, 'again'],
+  [/\bmend(?:s|ed|ing)?\b/i, 'fix'],
+  [/\b(?:whoever|nobody|somebody|himself|herself)\b/i, 'a noun'],
+  [/\b(?:he|she) (?:is|has|can|may|must)\b/i, 'the user'],
+  [/\bhears? of\b/i, 'learns of'],
+];
+
+/** Where comments are read. */
+const COMMENTED = globSync('src/{engine,ingest}/**/*.ts', { cwd: ROOT }).toSorted();
+
 /** All code. */
 const CODE = globSync('{src,dev}/**/*.{ts,sql}', { cwd: ROOT }).toSorted();
 
@@ -66,11 +81,19 @@ function textsOf(source: string): string {
     .join('\n');
 }
 
+/** The comments of a source, without what begins its lines. */
+function commentsOf(source: string): string {
+  const comments = source.match(/\/\*[\s\S]*?\*\/|(?<=^|\s)\/\/.*|^\s*--.*/gm) ?? [];
+  return comments.join('\n').replace(/^\s*(?:\/?\*+\/?|--|\/\/)\s?/gm, '');
+}
+
 test('the word check finds a word that spans lines', () => {
   expect(findings('The loop gives the\nclaim back.')).toHaveLength(1);
   expect(findings('A claim in `set_aside` is released.')).toEqual([]);
   expect(findings(textsOf("/** Nobody. */ const texts = ['up', 'It answers at once'];"))).toHaveLength(1);
   expect(findings(textsOf('html`<p id="answers">Last heard of</p>`'))).toHaveLength(1);
+  const source = "/**\n * Has a pool of\n * its own.\n */\nconst told = 'anew'; // told";
+  expect(findings(commentsOf(source), AVOIDED_IN_COMMENTS)).toHaveLength(2);
   expect(DOCUMENTS).toContain('README.md');
   expect(SOURCES.length).toBeGreaterThan(50);
 });
@@ -89,4 +112,8 @@ test.each(CODE)('%s has the words of the field in its comments, names and SQL', 
     .replace(ALLOWED, '');
   const names = prose.replace(/([a-z])([A-Z])/g, '$1 $2').replaceAll('_', ' ');
   expect(findings(names, LOST)).toEqual([]);
+});
+
+test.each(COMMENTED)('%s has comments with a subject and the verbs of the field', (path) => {
+  expect(findings(commentsOf(repositoryFile(path)), AVOIDED_IN_COMMENTS)).toEqual([]);
 });

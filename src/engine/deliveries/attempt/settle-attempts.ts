@@ -32,7 +32,7 @@ export type SettlementTools = {
   onAttempt: AttemptObserver;
 };
 
-/** Told of every attempt once it is recorded. Null: its claim was no longer ours, and nothing was recorded. */
+/** Called with every attempt once it is recorded. Null: its claim was no longer ours, and nothing was recorded. */
 export type AttemptObserver = (attempt: MadeAttempt, outcome: SettledOutcome | null) => void;
 
 export type Settlement = {

@@ -34,8 +34,8 @@ const WALK_EVERY_MS = 30_000;
 const FULL_WALK_EVERY_MS = 3_600_000;
 
 /**
- * Sees to it that an endpoint in trouble has its run of `endpointTrouble`, and that this learns what changes. It hears of
- * changes from who makes them, so it asks PostgreSQL nothing while nothing changes. One process of all looks in
+ * Sees to it that an endpoint in trouble has its run of `endpointTrouble`, and the run learns of changes. Those who
+ * change an endpoint signal it, so the watch asks PostgreSQL nothing while nothing changes. One process of all looks in
  * Temporal whether runs got lost, and walks over the endpoints when it becomes the leader, when Temporal was away, and
  * once an hour.
  */
@@ -70,7 +70,7 @@ export class TroubleWatch {
     };
   }
 
-  /** Something was done about an endpoint; every process is told, and one passes it on. */
+  /** Something was done about an endpoint; every process is notified, and one passes it on. */
   changed(endpointId: string): void {
     if (this.#isLeader) this.#note(endpointId, { opens: false, failure: null });
   }

@@ -122,7 +122,7 @@ export class DeliveryLoop {
     while (this.inFlight() > 0) await sleep(20);
   }
 
-  /** Attempts name this workflow as theirs, unless they have one of their own; null: none shows the loop. */
+  /** Attempts name this workflow as theirs, unless they have their own; null: none shows the loop. */
   showIn(workflowId: string | null): void {
     this.#shownBy = workflowId;
   }
@@ -136,7 +136,7 @@ export class DeliveryLoop {
     return this.#slots.all.unfinished();
   }
 
-  /** Of the claims; attempts under way have time-outs of their own. */
+  /** Of the claims; attempts under way have their own time-outs. */
   status(): LoopStatus {
     return this.#loop?.status() ?? { turnMs: 0, sinceTurnMs: 0, failingMs: 0 };
   }
@@ -152,7 +152,7 @@ export class DeliveryLoop {
 
   /**
    * Attempts one delivery for its run, or waits for the attempt that is under way here. Resolves once it is recorded, or
-   * with the reason why nothing can be attempted now. Rejects when `database` fails: activities have a pool of their own.
+   * with the reason why nothing can be attempted now. Rejects when `database` fails: activities have their own pool.
    */
   async attemptOne(ref: DeliveryRef, database: Database = this.#tools.database): Promise<AttemptOutcome> {
     const { runs } = this.#tools;

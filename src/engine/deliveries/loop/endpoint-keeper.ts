@@ -85,7 +85,7 @@ function makeChangeLook({ database, limiter }: EndpointKeeperTools): () => Promi
 
 /** Stores how the attempts of this process went since the last time, and passes them on to runs. */
 function makeHealthStore({ database, health, retryScheduleMs, troubleWatch }: EndpointKeeperTools) {
-  /** Of endpoints that others have locked: nobody else's runs and counts wait for that. */
+  /** Of endpoints that others have locked: the runs and counts of other endpoints do not wait for that. */
   let late: EndpointWorks = new Map();
   const store = async (counts: readonly EndpointCounts[]) => {
     const works = new Map([
@@ -130,7 +130,7 @@ async function slowWork({ database, logger, disableAfterHours }: EndpointKeeperT
   await applyWantedScopes(database);
 }
 
-/** What no change of a mode tells: failures for good, and endpoints that fail with too few attempts to be stopped. */
+/** What no change of a mode reports: failures for good, and endpoints that fail with too few attempts to be stopped. */
 async function tellTenants(database: Database): Promise<void> {
   for (const [find, tell] of [
     [findUntoldFailures, tellFailures],

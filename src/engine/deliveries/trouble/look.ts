@@ -184,7 +184,7 @@ const MAX_LINE_CHARS = 120;
 
 /**
  * The first line of the last response, if events of several customers got the same: then it names none of them. Temporal
- * keeps what it is told for longer than an erasure may take, so digits that may be a number are left out as well.
+ * keeps what it gets for longer than an erasure may take, so digits that may be a number are left out as well.
  */
 function commonLine(failures: readonly FailedAttempt[]): string | null {
   const line = firstLine(failures[0]?.body ?? null);
