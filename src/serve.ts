@@ -73,7 +73,7 @@ export async function serveWorker(): Promise<void> {
 }
 
 /**
- * Runs API and worker in one process until SIGTERM or SIGINT. What the ingress gets is taken in by the transaction that
+ * Runs API and worker in one process until SIGTERM or SIGINT. What the ingress gets is ingested by the transaction that
  * keeps it, where that is possible at once, and delivered from here.
  */
 export async function serveAll(): Promise<void> {
@@ -114,7 +114,7 @@ async function beginWorker(
   return { logger, starting, drainTimeoutMs: config.workerDrainTimeoutMs };
 }
 
-/** The SDK wants to be told a port that is free. */
+/** The SDK wants the number of a port that is free. */
 async function freeLoopbackAddress(): Promise<string> {
   const server = createServer();
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
@@ -151,7 +151,7 @@ async function endWorker(
   process.exit(0);
 }
 
-/** A worker told to stop while it still waits for Temporal has nothing to finish. */
+/** A worker that is stopped while it still waits for Temporal has nothing to finish. */
 const STILL_STARTING_MS = 1_000;
 
 function nothingAfter(ms: number): Promise<null> {

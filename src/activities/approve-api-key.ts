@@ -37,7 +37,7 @@ export function makeKeyRequestActivities({ database, logger }: KeyRequestActivit
       return { state, tenantId, isOver, waitMs, ...describeRequest(request) };
     },
 
-    /** Decides nothing, because whoever reaches Temporal can send a signal. `refusal` says where to decide. */
+    /** Decides nothing, because everyone who reaches Temporal can send a signal. `refusal` says where to decide. */
     decideBySignal: async (_: ApproveApiKeyInput & GivenDecision): Promise<{ refusal: string }> => ({
       refusal: 'decide in the portal under Approvals, or with "admin key-request".',
     }),

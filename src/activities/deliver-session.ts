@@ -5,7 +5,7 @@ import { withHeartbeat } from '../platform/temporal/activity-kit.ts';
 
 export type DeliverSessionActivities = ReturnType<typeof makeDeliverSessionActivities>;
 
-/** After this time the activity begins anew, so that histories and time-outs stay short. */
+/** After this time the activity begins again, so that histories and time-outs stay short. */
 const SHOWN_MS = 3_600_000;
 
 /** The activity of `deliverSession`; one at a time per process. */

@@ -65,12 +65,12 @@ export function makeNumberActivities(tools: NumberActivityTools) {
       }
     },
 
-    /** Has all WABAs looked up; the look-ups are workflows of their own. */
+    /** Has all WABAs looked up; each look-up is a separate workflow. */
     askForAllNumbers: async (): Promise<number> => await askForAllNumbers(database),
   };
 }
 
-/** Bodies that wait keep it going, slowly; without them, what only an operator can mend is left to the next day. */
+/** Bodies that wait keep it going, slowly; without them, what only an operator can fix is left to the next day. */
 async function settleFailure(
   { database, logger }: NumberActivityTools,
   { wabaId, tries }: RefreshNumbersInput & { tries: number },

@@ -31,7 +31,7 @@ import { isTokenError } from '../platform/graph/graph-error.ts';
 import { isTransientError } from '../platform/postgres/error-class.ts';
 import { unexpectedFailure, withHeartbeat } from '../platform/temporal/activity-kit.ts';
 
-/** How it ended. `over`: an earlier run had ended it, or a status had told. */
+/** How it ended. `over`: an earlier run had ended it, or a status had reported it. */
 export type SendResult = { outcome: 'accepted' | 'failed' | 'unknown' | 'finished'; summary: string };
 
 export type SendMessageActivities = ReturnType<typeof makeSendMessageActivities>;
@@ -221,7 +221,7 @@ async function endLostAttempt(
   return { outcome: 'failed', summary: sendErrorText(error) };
 }
 
-/** Best effort: without it the customer's answer opens a conversation of its own. */
+/** Best effort: without it the customer's answer opens its own conversation. */
 async function followAlias(
   { database, logger }: SendMessageTools,
   input: SendMessageInput,

@@ -88,7 +88,7 @@ export type ApiDependencies = {
   consolePages?: ConsolePages | undefined;
   docsFolder?: string;
   isDraining?: () => boolean;
-  /** It serves the port that operators' pages have of their own. */
+  /** It serves the separate port of operators' pages. */
   isOperatorListener?: boolean;
   streamLimits?: StreamLimits;
   /** The clock, milliseconds since 1970; for tests. */

@@ -45,7 +45,7 @@ export function serverOptions(config: Config, logger: Logger, tls?: TlsFiles): F
     trustProxy: trustProxy.length === 0 ? false : [...trustProxy],
     bodyLimit: BODY_LIMIT_BYTES,
     return503OnClosing: false,
-    // Longer than any URL that maxHeaderSize lets in: a long id is an unknown one, not an error of its own.
+    // Longer than any URL that maxHeaderSize lets in: a long id is an unknown one, not a separate error.
     routerOptions: { maxParamLength: 2 * NODE_SERVER_OPTIONS.maxHeaderSize },
     rewriteUrl: ({ url = '/' }) => withoutEndSlash(url),
     frameworkErrors: refuseUrl(publicUrl),

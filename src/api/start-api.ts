@@ -143,7 +143,7 @@ function openObjectStores({ objectStore }: Config) {
 
 const listenTextResolver = (address: string) => `api listens at ${address}`;
 
-/** For Prometheus, at a port of their own: what the public port serves is for everybody. */
+/** For Prometheus, at their own port: what the public port serves is for everybody. */
 async function serveMetrics(
   config: Config,
   { registry }: ApiMetrics,

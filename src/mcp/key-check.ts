@@ -20,7 +20,7 @@ type Known = { refusal: Promise<KeyRefusal | null>; untilMs: number };
 
 /**
  * Asks the gateway whose key a request carries, before anything else is done for it: once per key and minute, and for few
- * keys at a time, so that keys that somebody made up cost little here and nothing there.
+ * keys at a time, so that keys that are made up cost little here and nothing there.
  */
 export function makeKeyCheck(url: string, now: () => number = Date.now) {
   const known = new Map<string, Known>();

@@ -61,7 +61,7 @@ function requestOf(tool: Tool, input: Arguments): ApiRequest {
   const given = Object.entries(input).filter(
     ([name, value]) => !inPath.includes(name) && value !== undefined,
   );
-  // What nobody knows goes with the others: the API refuses it by its name.
+  // An unknown argument goes with the others: the API refuses it by its name.
   const isInQuery = ([name]: [string, unknown]) => !hasBody || queryNames.includes(name);
   const search = new URLSearchParams(
     given.filter(isInQuery).map(([name, value]): [string, string] => [name, textOf(value)]),
@@ -97,7 +97,7 @@ function bounded({ isError, text }: ApiAnswer): ApiAnswer {
   return { isError, text: `${start}\n[cut after ${MAX_ANSWER_CHARS} of ${text.length} characters]` };
 }
 
-/** After an error nobody knows whether the message went out: the same key asks for the first outcome. */
+/** After an error it is not known whether the message went out: the same key asks for the first outcome. */
 function withKey(answer: ApiAnswer, key: string | null): ApiAnswer {
   if (key === null || !answer.isError) return answer;
   const note = `To repeat this call without sending twice, pass ${IDEMPOTENCY_ARGUMENT} ${JSON.stringify(key)}.`;

@@ -21,7 +21,7 @@ const LOOKS: Effect = { isDestructive: false, isIdempotent: true };
 const ADDS: Effect = { isDestructive: false, isIdempotent: false };
 const SETS: Effect = { isDestructive: false, isIdempotent: true };
 
-/** Nobody creates keys, changes URLs, shows secrets, deletes or erases through a model. */
+/** No tool creates keys, changes URLs, shows secrets, deletes or erases through a model. */
 const CHOSEN: Readonly<Record<string, Effect>> = {
   getAccountIdentity: LOOKS,
   getUsage: LOOKS,

@@ -5,7 +5,7 @@ import { setPriority } from 'node:os';
 const NICENESS = 5;
 
 /**
- * Has V8's helper threads, which compile and collect beside the event loop, give way to everything that somebody waits for:
+ * Has V8's helper threads, which compile and collect beside the event loop, give way to everything that a request waits for:
  * on two cores four of them keep PostgreSQL and the event loop from running for tens of ms
  * (docs/decisions/0033-what-stalls-a-busy-worker.md). Linux only; elsewhere, and where it is not allowed, nothing changes.
  */

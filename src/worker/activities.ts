@@ -69,7 +69,7 @@ export function openActivities(config: Config, tools: ActivityTools) {
   };
 }
 
-/** The activities for the task queue of operations: replays, erasures, alerts, e-mails, key requests. They open nothing of their own. */
+/** The activities for the task queue of operations: replays, erasures, alerts, e-mails, key requests. They open no connection. */
 export function openOperationsActivities(
   tools: ReplayActivityTools &
     AlertActivityTools &

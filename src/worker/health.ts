@@ -50,13 +50,13 @@ const NEEDS_TEMPORAL = new Set([
   ...['sessionWorkflow', 'runUpkeep', 'troubleWatch', 'workflowStarter', 'numberSchedule'],
 ]);
 
-/** A connection that is lost is made anew within seconds. */
+/** A connection that is lost is made again within seconds. */
 const LISTENER_DOWN_MS = 30_000;
 
-/** A worker of a queue is made anew within seconds, once Temporal and the namespace are there. */
+/** A worker of a queue is made again within seconds, once Temporal and the namespace are there. */
 const DEAF_MS = 60_000;
 
-/** What has not mended itself by then is left to a new process. */
+/** What has not recovered by then is left to a new process. */
 const RESTART_AFTER_MS = 300_000;
 
 export function judgeHealth(parts: WorkerParts): WorkerHealth {
@@ -179,7 +179,7 @@ export function watchHealth(parts: {
 
 type TemporalParts = { upkeep: TemporalUpkeep };
 
-/** Asks for the namespace, which is made anew when it is gone: pollers without one end after a minute. */
+/** Asks for the namespace, which is made again when it is gone: pollers without one end after a minute. */
 function watchTemporal(
   { upkeep }: TemporalParts,
   logger: Logger,

@@ -2,7 +2,7 @@ import { type Client, ScheduleAlreadyRunning, ScheduleOverlapPolicy } from '@tem
 import type { Logger } from '../platform/logger.ts';
 import { type Loop, startLoop } from '../platform/loop.ts';
 
-/** Its name in the Temporal UI; installations that share a namespace have task queues of their own. */
+/** Its name in the Temporal UI; installations that share a namespace have separate task queues. */
 export function numberScheduleId(taskQueue: string): string {
   return `phone-numbers-daily/${taskQueue}`;
 }

@@ -51,8 +51,8 @@ const LOCK_WAIT_MS = 200;
 const FIRST_ID = 2 ** 52;
 
 /**
- * Takes in, claims, sends and records a few made-up events, by the functions that do it for real ones, in transactions
- * that are rolled back and to a listener of its own: connections, prepared statements, plans and compiled code are there
+ * Ingests, claims, sends and records a few made-up events, by the functions that do it for real ones, in transactions
+ * that are rolled back and to its own listener: connections, prepared statements, plans and compiled code are there
  * before the first real event comes. It leaves nothing behind; should it fail, nothing is missing but speed.
  */
 export async function rehearse(tools: { database: Database; secretBox: SecretBox }): Promise<void> {

@@ -51,7 +51,7 @@ import { loadWorkflowBundle } from './workflow-bundle.ts';
 export type RunningWorker = { stop(): Promise<void> };
 
 export type WorkerOptions = {
-  /** Given what takes in bodies while they are kept, for an ingress in the same process. */
+  /** Given what ingests bodies while they are kept, for an ingress in the same process. */
   onDirectIntake?: ((directIntake: KeepAtOnce) => void) | undefined;
   sdkMetrics?: (() => Promise<string>) | undefined;
   /** Given the health of this worker, for an API in the same process. */
@@ -154,7 +154,7 @@ function openParts(config: Config, logger: Logger) {
   return { database, upkeepDatabase, delivery, logger, metrics, objectStore };
 }
 
-/** Takes in bodies and claims what comes of them, unless other workers of the installation have more room. */
+/** Ingests bodies and claims what comes of them, unless other workers of the installation have more room. */
 function startIntakeLoop(
   { database, delivery, logger, metrics }: Tools,
   onDirectIntake: WorkerOptions['onDirectIntake'],

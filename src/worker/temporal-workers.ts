@@ -34,7 +34,7 @@ type Run = {
 
 /**
  * Runs one Temporal worker per entry until stopped. A worker that ends by itself (Temporal lost its data or was
- * away for too long), or hangs while it does, is made anew, for ever: deliveries wait meanwhile.
+ * away for too long), or hangs while it does, is made again, for ever: deliveries wait meanwhile.
  */
 export async function runTemporalWorkers(
   entries: readonly WorkerOptions[],
@@ -83,7 +83,7 @@ async function keepRunning(
       }
       run.deafSinceMs.delete(entry);
       const ended = worker.run();
-      // `stop` may have come before this one was there to be told.
+      // `stop` may have come before this one was there to be stopped.
       if (run.stopping) worker.shutdown();
       if ((await Promise.race([ended, hangs(worker, run, options)])) === 'hangs') {
         void ended.catch(() => undefined);
@@ -110,8 +110,8 @@ async function connectAnew(run: Run, options: RunOptions): Promise<NativeConnect
 const HANGS_AFTER_MS = 10_000;
 
 /**
- * Resolves when a worker neither runs nor ends although nothing told it to stop: after a while, or when the process is to
- * stop, which must not wait for it. Never for one that was told.
+ * Resolves when a worker neither runs nor ends although nothing stopped it: after a while, or when the process is to
+ * stop, which must not wait for it. Never for one that was stopped.
  */
 async function hangs(worker: Worker, run: Run, { graceMs }: RunOptions): Promise<'hangs'> {
   let sinceMs: number | null = null;

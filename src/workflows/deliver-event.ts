@@ -30,7 +30,7 @@ const newsSignal = defineSignal<[DeliveryNews]>(NEWS_SIGNAL);
  *
  *   it has ended already ─────────────────────────────────────────▶ done
  *   attemptDelivery: one activity, retried until the end; its last failure says why it waits and until when
- *        │ an attempt of its own, or news of one that a delivery loop made
+ *        │ an attempt of this run, or news of one that a delivery loop made
  *        └──▶ delivered: completed · failed permanently: failed · dropped: cancelled
  *
  * PostgreSQL owns the delivery: when this run is paused, stuck or gone, a delivery loop makes the attempts. Cancel drops

@@ -14,7 +14,7 @@ const HOURS_PER_RUN = 100;
 
 /**
  * Shows the delivery loop of one worker process in Temporal, from its start to its end. The pending activity has the
- * counts of this hour; attempts without a workflow of their own name this one.
+ * counts of this hour; attempts without their own workflow name this one.
  *
  *   show the loop for an hour ──the process stops, or is gone──▶ done
  *        │ an hour is over

@@ -29,7 +29,7 @@ export async function orGiveUp<Result>(
   }
 }
 
-/** What nobody took ends as a failed workflow, so that operators find it by its status. */
+/** What no receiver took ends as a failed workflow, so that operators find it by its status. */
 export function resultOf({ failed, summary }: { failed: boolean; summary: string }, type: string): string {
   if (failed) throw ApplicationFailure.create({ message: summary, type, nonRetryable: true });
   return summary;

@@ -18,7 +18,7 @@ const activities = () =>
   });
 
 /**
- * Makes the phone numbers of one WABA those that upstream lists, and takes in the bodies that waited for a new one.
+ * Makes the phone numbers of one WABA those that upstream lists, and ingests the bodies that waited for a new one.
  *
  *   lookUpNumbers ── listed ─▶ done
  *        │ no answer, or no valid token while bodies wait: again after 1 s to 1 h, or when signalled

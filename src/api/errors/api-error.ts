@@ -10,7 +10,7 @@ type Details = {
   cause?: unknown;
 };
 
-/** Its message, code and parameter may be told to the client. */
+/** Its message, code and parameter may be shown to the client. */
 export class ApiError extends Error {
   readonly code: ErrorCode;
   readonly status: number;

@@ -17,7 +17,7 @@ type ErrorCodeDefinition = {
   readonly advice: string;
 };
 
-/** The type is told by the status, unless it is named. */
+/** The status gives the type, unless it is named. */
 type DescribedCode = Omit<ErrorCodeDefinition, 'type'> & { readonly type?: ErrorType };
 
 const CODES = {

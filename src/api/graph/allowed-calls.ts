@@ -1,4 +1,4 @@
-/** What a path begins with: an object of the key's own WABA, as far as that can be told without asking upstream. */
+/** What a path begins with: an object of the key's own WABA, as far as that is known without asking upstream. */
 export type OwnObject = (typeof OWN_OBJECTS)[number];
 
 const OWN_OBJECTS = ['waba', 'number', 'template', 'flow'] as const;
@@ -88,7 +88,7 @@ const OBJECT_FIELDS: Readonly<Record<OwnObject, string>> = {
     preview health_status`,
 };
 
-/** Of edges whose entries are no objects of their own. */
+/** Of edges whose entries are no separate objects. */
 const EDGE_FIELDS: Readonly<Record<string, string>> = {
   whatsapp_business_profile:
     'about address description email messaging_product profile_picture_url vertical websites',

@@ -36,7 +36,7 @@ export function facadeUploads(app: ExternalApp, context: ExternalContext): void 
   });
 }
 
-/** The bytes of files that were uploaded; those of received ones have addresses of their own. */
+/** The bytes of files that were uploaded; those of received ones have their own addresses. */
 export function facadeDownloads(app: ExternalApp, context: ExternalContext): void {
   const { uploadStore, exports } = context;
   const options = { config: SCOPES.graph, exposeHeadRoute: false };

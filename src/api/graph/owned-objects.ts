@@ -9,7 +9,7 @@ type Known = { ids: Set<string>; readAtMs: number };
 const EDGES = { template: 'message_templates', flow: 'flows' } as const;
 const MAX_PAGES = 20;
 const PAGE_SIZE = '500';
-/** An id that is not known makes us ask upstream anew, but not more often than this. */
+/** An id that is not known makes us ask upstream again, but not more often than this. */
 const ASK_EVERY_MS = 15_000;
 /** What was deleted upstream is refused by upstream itself. */
 const KNOWN_FOR_MS = 600_000;

@@ -41,7 +41,7 @@ type PassRequest = FastifyRequest<PassRoute>;
 
 declare module 'fastify' {
   interface FastifyContextConfig {
-    /** That of a path with an edge of its own. */
+    /** That of a path with its own edge. */
     facadeEdge?: string;
   }
   interface FastifyRequest {
@@ -183,7 +183,7 @@ async function askForKind(pass: Pass, request: PassRequest, id: string): Promise
   });
 }
 
-/** What a body says, written anew; null without one. */
+/** What a body says, written again; null without one. */
 async function harmlessBody(pass: Pass, request: PassRequest): Promise<PassedCall['body']> {
   const { body } = request;
   if (body === undefined || body === null || request.method === 'GET') return null;

@@ -8,7 +8,7 @@ import { notPermitted } from './facade-error.ts';
 /** The rights that a token of upstream needs for the calls of the facade. */
 const SCOPES_OF_UPSTREAM = ['whatsapp_business_management', 'whatsapp_business_messaging'];
 
-/** Upstream's form for a token that nobody knows the app of. */
+/** Upstream's form for a token whose app is not known. */
 const NO_APP = '0';
 
 /**

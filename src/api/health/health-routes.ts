@@ -70,7 +70,7 @@ export async function checkClock(database: Database): Promise<void> {
   if (Math.abs(skewMs) > MOST_CLOCK_SKEW_MS) throw new ClockSkew(skewMs);
 }
 
-/** Says at the start when they do. Nothing is refused: whose clock is wrong cannot be told from here. */
+/** Says at the start when they do. Nothing is refused: whose clock is wrong cannot be seen from here. */
 export async function warnOfClock(database: Database, logger: Logger): Promise<void> {
   try {
     await checkClock(database);

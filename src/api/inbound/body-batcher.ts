@@ -20,7 +20,7 @@ export type BodyBatcherOptions = {
   isTransient: (error: unknown) => boolean;
   /** Whether the database is away, for a moment perhaps: the bodies are kept and stored again as long as their time lasts. */
   isAway: (error: unknown) => boolean;
-  /** Told of a body that fails even alone: the operator must find out why. */
+  /** Called with a body that fails even alone: the operator must find out why. */
   onPoison: (error: unknown, sizeBytes: number) => void;
   maxBatchBodies: number;
   /** A larger body goes alone. */
@@ -146,7 +146,7 @@ function outOfTime({ failure }: Waiting): BodyNotStoredError {
     : new BodyNotStoredError('not_stored', failure);
 }
 
-/** Never throws: each body of the batch is told on its own. */
+/** Never throws: each body of the batch gets its own outcome. */
 async function commitBatch(
   options: BodyBatcherOptions,
   given: readonly Waiting[],

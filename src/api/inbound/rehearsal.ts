@@ -15,7 +15,7 @@ const REQUESTS = 100;
 const SIDE_BY_SIDE = 4;
 
 /**
- * Receives a few made-up webhooks at a listener of its own, in a transaction that is rolled back: connection, prepared
+ * Receives a few made-up webhooks at its own listener, in a transaction that is rolled back: connection, prepared
  * statement and compiled code are there before the first real one comes. It leaves nothing behind; should it fail,
  * nothing is missing but speed.
  */

@@ -243,7 +243,7 @@ export function verifyUpstreamSignature(
   return verified;
 }
 
-/** Making a key anew costs more than the signature of a short body. */
+/** Making a key again costs more than the signature of a short body. */
 const keys = new Map<string, KeyObject>();
 
 function keyOf(secret: string): KeyObject {

@@ -68,7 +68,7 @@ export function requireApiKey(scope: FastifyInstance, { lookupDatabase, shares, 
       throw unauthorized(isExpired ? 'expired_api_key' : 'invalid_api_key', token);
     }
     request.refusedKey = { keyId: key.id, wabaId: key.wabaId };
-    // Whoever stole it and is elsewhere takes nothing of the tenant's limit.
+    // A thief who is elsewhere takes nothing of the tenant's limit.
     if (key.allowedNetworks !== null && !isInNetworks(request.ip, key.allowedNetworks)) {
       wrongKeys.note(request.ip);
       throw new ApiError('ip_not_allowed');
@@ -135,7 +135,7 @@ function createKeyUsage(database: Database, log: FastifyBaseLogger) {
 /** Connections that look-ups of keys take at most. */
 const CONNECTIONS = { usual: 2, doubtful: 1 };
 
-/** Finds a key by its hash. What is likely to be made up goes in a lane of its own and holds up no other. */
+/** Finds a key by its hash. What is likely to be made up goes in its own lane and holds up no other. */
 type KeyLookup = (keyHash: Buffer, isDoubtful?: boolean) => Promise<ApiKeyState | null>;
 
 /** Each look-up is fresh: a key that is revoked is refused at once. */

@@ -99,7 +99,7 @@ function errorAnswer(codes: readonly ErrorCode[], publicUrl: string): Json {
 
 function headersOf(code: ErrorCode): readonly HeaderName[] {
   const { status } = ERROR_CODES[code];
-  // Only a valid key has a limit of its own.
+  // Only a valid key has its own limit.
   const rate = status === 401 || status >= 500 ? [] : RATE_HEADERS;
   return [...rate, ...(HEADERS_BY_STATUS[status] ?? []), ...(HEADERS_BY_CODE[code] ?? [])];
 }

@@ -69,7 +69,7 @@ export function parameterDocs(schemas: readonly unknown[]): Record<string, Param
 
 /**
  * An example of what a schema describes, made of the examples of its members. Members that may be missing are in it
- * when they have an example of their own. Throws for a schema that has none and needs one.
+ * when they have their own example. Throws for a schema that has none and needs one.
  */
 export function exampleOf(schema: unknown): unknown {
   const { examples, type, items, ...rest } = schema as Json;

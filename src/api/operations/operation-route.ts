@@ -13,7 +13,7 @@ const WITH_BODY = new Set(['POST', 'PUT', 'PATCH']);
 
 /**
  * Adds the routes of operations. Their schemas validate requests, and the OpenAPI document is made of them. Forms are
- * read in a scope of their own: no other route takes them.
+ * read in their own scope: no other route takes them.
  */
 export function addOperations(
   app: ExternalApp,

@@ -54,7 +54,7 @@ const METHODS = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'];
 function noSuchRoute(app: FastifyInstance, request: FastifyRequest): ApiError {
   const [path = '/'] = request.url.split('?', 1);
   const routes = METHODS.map((method) => ({ method, params: paramsOf(app, method, path) }));
-  // A path of its own is no id of the route beside it.
+  // A separate path is no id of the route beside it.
   const isOwn = routes.some(({ params }) => params === 0);
   const allowed = routes.flatMap(({ method, params }) =>
     params === null || (isOwn && params > 0) ? [] : [method],

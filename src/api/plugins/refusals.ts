@@ -16,7 +16,7 @@ const ACTIONS: Partial<Record<ErrorCode, string>> = {
 };
 
 const FLUSH_MS = 60_000;
-/** Sources that are told apart within a minute; what comes of others is counted together. */
+/** Sources that are counted apart within a minute; what comes of others is counted together. */
 const MAX_SOURCES = 1_000;
 /** Entries of a minute, and lines, per process: however many ask, neither is flooded. */
 const MAX_ENTRIES = 20;

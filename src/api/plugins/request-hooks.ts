@@ -118,7 +118,7 @@ export function refuseNullBody(scope: FastifyInstance): void {
 }
 
 /**
- * Counts every request once it is answered. Each route that comes after this notes under a name of its own, made with
+ * Counts every request once it is answered. Each route that comes after this notes under its own name, made with
  * the route, so that nothing is looked up per request; what is no route is one name for all.
  */
 export function addRequestMetrics(app: FastifyInstance, metrics: ApiMetrics): void {

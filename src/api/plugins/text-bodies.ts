@@ -6,7 +6,7 @@ import { tooMany } from './body-parsers.ts';
 
 /**
  * Bodies of JSON are read as UTF-8 or refused, never changed. One that is empty is none, whatever its type: many clients
- * always send that header. JSON with too many values is not parsed. Upstream's bodies have a parser of their own.
+ * always send that header. JSON with too many values is not parsed. Upstream's bodies have their own parser.
  */
 export function readTextBodies(app: FastifyInstance): void {
   app.addHook('preParsing', (request, _reply, payload, done) => {

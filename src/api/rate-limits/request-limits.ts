@@ -76,7 +76,7 @@ export function createRequestLimits(
 /** Of a body, a point for each of these beside the one of its request. */
 const BYTES_PER_POINT = 16 * 1024;
 
-/** A file that is passed on as it comes has limits of its own. */
+/** A file that is passed on as it comes has its own limits. */
 function pointsOf({ routeOptions: { config } }: FastifyRequest, bodyBytes: number): number {
   return config.readsBody === true ? 0 : Math.floor(bodyBytes / BYTES_PER_POINT);
 }
@@ -103,7 +103,7 @@ type SharedLimit = {
 type Window = {
   /** What all processes had taken when the store was last asked. */
   consumed: number;
-  /** Taken here and not yet told to the store. */
+  /** Taken here and not yet reported to the store. */
   pending: number;
   endsAtMs: number;
   telling: Promise<void> | null;

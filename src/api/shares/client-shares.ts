@@ -89,7 +89,7 @@ function watch(request: FastifyRequest, reply: FastifyReply, { memory, bodies, u
   const body: Body = { beganAt: performance.now(), sizeBytes: 0, cut };
   const held = memory.hold(ownerOf(request), () => cut(noRoom()));
   bodies.add(body);
-  // A parser that does not read has no listener of its own.
+  // A parser that does not read has no listener.
   raw.on('error', () => {});
   raw.on('data', onData).once('end', onEnd);
   reply.raw.once('close', end);

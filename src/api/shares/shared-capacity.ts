@@ -21,7 +21,7 @@ type Pool = { owners: Map<string, Owner>; held: Set<Entry>; greedy: Set<Owner>; 
 
 /**
  * When there is no room, the oldest holding is dropped, first those of an owner with more than `ownerShare`. So something
- * held for a time t is lost only when the whole capacity is taken anew within t. A newcomer is dropped itself only when
+ * held for a time t is lost only when the whole capacity is taken again within t. A newcomer is dropped itself only when
  * nothing else can be, or when the settled holdings of its owner take the owner's share.
  */
 export function createSharedCapacity(limits: Limits): SharedCapacity {

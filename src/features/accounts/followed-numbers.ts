@@ -193,7 +193,7 @@ type FollowedNumbers = {
   removed: string[];
   /** Belong to another WABA here, and stay there. */
   taken: string[];
-  /** Bodies that are taken in now, that are quarantined, and that came too late to be decided. */
+  /** Bodies that are ingested now, that are quarantined, and that came too late to be decided. */
   released: number;
   refused: number;
   waiting: number;
@@ -201,7 +201,7 @@ type FollowedNumbers = {
 
 /**
  * Makes the numbers of a WABA those that upstream lists: adds, updates and removes (what is removed keeps its history),
- * and takes in what waited for a new one, before anything that comes later. What waited since before `askedAt` for a
+ * and ingests what waited for a new one, before anything that comes later. What waited since before `askedAt` for a
  * number that is not listed is quarantined. Ends the task when nothing waits any more.
  */
 export async function followNumbers(

@@ -6,7 +6,7 @@ import { invalidValue, RequestError, shown } from '../../platform/request-input.
 const FASTEST = 1_000;
 
 /**
- * Lets messages of a number leave at a pace of its own, null: at the installation's. Upstream allows a number that is
+ * Lets messages of a number leave at its own pace, null: at the installation's. Upstream allows a number that is
  * used in its app too 20 a second, others 80 or 1,000. What has drawn its time already keeps it.
  * Throws RequestError: `invalid_value`, `unknown_phone_number`.
  */

@@ -5,7 +5,7 @@ import { execute, query } from '../../platform/postgres/sql.ts';
 import { invalidValue } from '../../platform/request-input.ts';
 import { knownTenant } from './accounts.ts';
 
-/** A value that a tenant can have of its own in place of the installation's. */
+/** A value that a tenant can have in place of the installation's. */
 type PolicyValue = {
   readonly column: string;
   /** Who may set it: administrators of the tenant too, or operators only. */
@@ -132,7 +132,7 @@ export async function readTenantPolicy(database: Database, tenantId: string): Pr
   return Object.fromEntries(POLICY_NAMES.map((name) => [name, read(name)])) as TenantPolicy;
 }
 
-/** What holds for a tenant: the lower of its own value and the installation's; null: no end, no limit. */
+/** What holds for a tenant: the lower of the tenant's value and the installation's; null: no end, no limit. */
 export function effectivePolicy(own: TenantPolicy, defaults: PolicyDefaults): TenantPolicy {
   const effective = (name: PolicyName) => {
     const bound = defaults[name] === 0 ? null : defaults[name];

@@ -20,7 +20,7 @@ export const IS_EMPTY = `not exists (select from messages m where m.conversation
 
 export type ErasedPerson = { id: string; userId: string | null; waId: string | null };
 
-/** Whoever writes next is a new customer. Returns the customers with the ids that they had, and their conversations. */
+/** A person who writes next is a new customer. Returns the customers with the ids that they had, and their conversations. */
 export async function cutOffContacts(
   trx: Transaction,
   wabaId: string,

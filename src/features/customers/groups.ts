@@ -64,7 +64,7 @@ export type NewMember = {
   at: Date;
 };
 
-/** At most one per person and group, unless something newer is known. A deleted group has nobody. */
+/** At most one per person and group, unless something newer is known. A deleted group has no members. */
 export async function noteMembers(trx: Transaction, members: readonly NewMember[]): Promise<void> {
   if (members.length === 0) return;
   await execute(

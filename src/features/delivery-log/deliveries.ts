@@ -246,7 +246,7 @@ export type ListedDelivery = LoggedDelivery & {
 };
 
 /**
- * What a list shows of these deliveries, in their order. Everything is looked up by keys, in subqueries of their own:
+ * What a list shows of these deliveries, in their order. Everything is looked up by keys, in their own subqueries:
  * joined freely, the planner may read a whole day.
  */
 export async function describeDeliveries(

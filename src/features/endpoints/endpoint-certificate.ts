@@ -11,7 +11,7 @@ import { endpointName, knownEndpoint } from './endpoints.ts';
 export type GivenCertificate = { certificate: string; privateKey: string };
 
 /**
- * Null removes it. It holds from the next attempt on, which then opens a connection of its own. Throws RequestError: `invalid_value`,
+ * Null removes it. It holds from the next attempt on, which then opens its own connection. Throws RequestError: `invalid_value`,
  * `unknown_endpoint`.
  */
 export async function setClientCertificate(

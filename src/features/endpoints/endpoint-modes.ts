@@ -47,7 +47,7 @@ export async function enableEndpoint(
   const { mode } = await knownEndpoint(database, wabaId, id);
   if (waiting === null && mode !== 'open') await refuseIfAnyWaits(database, id);
   const reason = `dropped by ${by} when the endpoint was enabled`;
-  // What is pending at an open endpoint waits for nobody's choice.
+  // What is pending at an open endpoint waits for no choice.
   const { dropped } =
     waiting === 'drop' && mode !== 'open' ? await dropWaiting(database, id, { reason }) : { dropped: 0 };
   const change = { id, mode: 'open' as const, reason: null };

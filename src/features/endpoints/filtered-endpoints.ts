@@ -8,7 +8,7 @@ import { queryColumn } from '../../platform/postgres/sql.ts';
 
 /**
  * The endpoints that have no delivery of an event because their content filter, as it is now, does not take it. Asked
- * when somebody looks: to store it would cost a row for what is spared.
+ * when a user looks: to store it would cost a row for what is spared.
  */
 export async function endpointsThatFilter(
   database: Database,

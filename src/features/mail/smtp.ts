@@ -30,7 +30,7 @@ const CONNECT_TIMEOUT_MS = 10_000;
 const SILENCE_TIMEOUT_MS = 30_000;
 const MAX_REASON_CHARS = 300;
 
-/** Gives e-mails to the mail server, each over a connection of its own. */
+/** Gives e-mails to the mail server, each over its own connection. */
 export function makeMailSender({ smtpUrl, tls, caFile, from }: MailSettings): MailSender & MailVerifier {
   const { hostname, port, protocol, username, password } = new URL(smtpUrl);
   const secure = protocol === 'smtps:';
@@ -88,10 +88,10 @@ function domainOf(from: string): string {
 /** What the SMTP library says of a failure; `command`: the step at which it came. */
 type SmtpFailure = Error & { code?: string; command?: string; responseCode?: number; response?: string };
 
-/** Sign-in, and what enhanced codes say of permission or of the sender: mended at the server or in the settings. */
+/** Sign-in, and what enhanced codes say of permission or of the sender: fixed at the server or in the settings. */
 const MENDABLE = /^53[05]|^\d{3}[ -]5\.(?:7\.\d+|1\.[78])\b/;
 
-/** What concerns this e-mail alone is final; a refused login or sender, or an unreachable server, can be mended. */
+/** What concerns this e-mail alone is final; a refused login or sender, or an unreachable server, can be fixed. */
 function outcomeOf(error: unknown): MailOutcome {
   const { code, command, responseCode = 0, response = '', message } = error as SmtpFailure;
   const reason = shown(message);

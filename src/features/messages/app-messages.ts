@@ -35,7 +35,7 @@ export async function insertAppMessages(trx: Transaction, messages: readonly New
   );
 }
 
-/** Puts messages with files in the place of those that history told of without them. */
+/** Puts messages with files in the place of those that history reported without them. */
 export async function completePlaceholders(
   trx: Transaction,
   messages: readonly { phoneNumberId: string; upstreamId: string; type: string; content: string }[],

@@ -76,7 +76,7 @@ export async function replaceLostMedia(
   });
 }
 
-/** Its bytes are lost: its tenant is told to upload again. False: it is given up already. */
+/** Its bytes are lost: its tenant is asked to upload again. False: it is given up already. */
 export async function giveUpUpload(database: Database, { id, wabaId }: StoredFile): Promise<boolean> {
   return (await deleteMediaUpload(database, wabaId, id)) !== null;
 }

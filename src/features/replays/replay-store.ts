@@ -90,7 +90,7 @@ export async function countUnfinishedReplays(database: Database, wabaId: string)
   );
 }
 
-/** Nobody else changes the replay, or queues for it, until the transaction ends. */
+/** No other process changes the replay, or queues for it, until the transaction ends. */
 export async function lockReplay(trx: Transaction, wabaId: string, replayId: string): Promise<Replay | null> {
   const text = `select ${REPLAY} from replays where waba_id = :wabaId and id = :replayId for update`;
   return await queryOne<Replay>(trx, text, { wabaId, replayId });

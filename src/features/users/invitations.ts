@@ -142,7 +142,7 @@ export async function acceptInvitation(
 }
 
 /**
- * Accepts an invitation with the account of a session, which begins anew in the tenant; returns its token. The link
+ * Accepts an invitation with the account of a session, which begins again in the tenant; returns its token. The link
  * proves nothing about who is there: the last proof and the end of the session stay as they were.
  * Throws RequestError: `unknown_invitation`, `another_address`, `user_exists`, `password_not_own`.
  */

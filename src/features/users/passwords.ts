@@ -38,7 +38,7 @@ export type PasswordVisitor = { ip: string | null; deviceId?: string | null };
 
 /**
  * Which of these hashes a password opens. Takes as long when there is none. Those who come from one address, or from
- * one /48 network, wait in one line; a known browser has a line of its own. Throws RequestError `busy`.
+ * one /48 network, wait in one line; a known browser has its own line. Throws RequestError `busy`.
  */
 export async function checkPassword(
   password: string,

@@ -188,7 +188,7 @@ export async function removeSecondFactor(
 }
 
 /**
- * Takes the second factor from a user who has lost it, for operators, and ends all sessions of the user, who is told
+ * Takes the second factor from a user who has lost it, for operators, and ends all sessions of the user, who is notified
  * at the next sign-in. Throws RequestError: `unknown_user`, `no_second_factor`.
  */
 export async function resetSecondFactor(

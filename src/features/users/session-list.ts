@@ -49,7 +49,7 @@ export async function sessionsUnder(
 
 /**
  * Ends one session of a user, or with null all; of a tenant's administrator those that are in the tenant. The user is
- * told at the next sign-in. Returns how many. Throws RequestError: `unknown_user`, `unknown_session`, `own_account`.
+ * notified at the next sign-in. Returns how many. Throws RequestError: `unknown_user`, `unknown_session`, `own_account`.
  */
 export async function endSessionsUnder(
   { database }: Tools,

@@ -3,7 +3,7 @@ import type { OpenSession } from './user-sessions.ts';
 
 export type SignInPolicy = Pick<Config['portal'], 'passwordSignIn' | 'secondFactor'>;
 
-/** What a session is still to do: give a code, set up a second factor, begin anew (`over`), or nothing (`whole`). */
+/** What a session is still to do: give a code, set up a second factor, begin again (`over`), or nothing (`whole`). */
 export type SessionStep = 'whole' | 'code' | 'enrolment' | 'over';
 
 type Judged = Pick<OpenSession, 'begunBy' | 'hasSecondFactor' | 'isNew' | 'proofs' | 'places'>;
@@ -14,8 +14,8 @@ export function isSecondFactorRequired(policy: SignInPolicy, { places }: Pick<Ju
 }
 
 /**
- * Judged with each request, so that a setting, a factor or a right counts at once. A provider asks for factors of its
- * own: only where the installation demands one, and the provider does not vouch for it, is it asked for here too.
+ * Judged with each request, so that a setting, a factor or a right counts at once. A provider asks for its own
+ * factors: only where the installation demands one, and the provider does not vouch for it, is it asked for here too.
  */
 export function stepOf(policy: SignInPolicy, session: Judged): SessionStep {
   const isByPassword = session.begunBy !== 'oidc';

@@ -30,9 +30,9 @@ type KindDescription = {
   audience: 'tenant' | 'operator' | 'both';
   /** Its name at operations URLs; absent: it is not sent there. */
   notice?: EndpointNotice | WabaNotice;
-  /** Nothing is wrong and nothing waits: it is to be known. It alarms nobody. */
+  /** Nothing is wrong and nothing waits: it is to be known. It raises no alarm. */
   isNotice?: true;
-  /** The beginning is told elsewhere, in the transaction that noticed it. */
+  /** The beginning is reported elsewhere, in the transaction that noticed it. */
   toldAtOnce?: true;
   /** What it means, and then what to do: the runbook of the portal and of docs/operators/runbooks.md. */
   meaning: string;

@@ -21,7 +21,7 @@ const MOST_LISTED = 20;
 const WANTS_MAIL = `coalesce(u.alert_mail, u.is_operator or exists (select from memberships m
   where m.user_id = u.id and m.role = 'admin' and m.disabled_at is null))`;
 
-/** Whether alert `a` is for user `u`: of their tenants, or, for operators, what operators are told of. */
+/** Whether alert `a` is for user `u`: of their tenants, or, for operators, what is reported to operators. */
 const CONCERNS = `(a.kind = any (cast(:tenantKinds as text[])) and exists (select from memberships m
      where m.user_id = u.id and m.tenant_id = a.tenant_id and m.disabled_at is null)
    or u.is_operator and a.kind = any (cast(:operatorKinds as text[])))`;
@@ -30,7 +30,7 @@ const CONCERNS = `(a.kind = any (cast(:tenantKinds as text[])) and exists (selec
 const UNTOLD = `a.resolved_at is null and a.told_at > coalesce(u.alert_mailed_at, '-infinity')
   and not exists (select from alert_reads r where r.alert_id = a.id and r.user_id = u.id)`;
 
-/** An alert that cannot be told by e-mail is not tried to. */
+/** An alert that e-mail cannot report is not tried. */
 const kinds = () => ({
   tenantKinds: kindsFor('tenant'),
   operatorKinds: kindsFor('operator').filter((kind) => kind !== 'mail_failed'),

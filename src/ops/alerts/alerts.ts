@@ -10,14 +10,14 @@ import { invalidValue, RequestError } from '../../platform/request-input.ts';
 import { type AlertKind, KINDS, kindsFor } from './alert-kinds.ts';
 import type { Condition, Looked } from './conditions.ts';
 
-/** An alert that lasts is told again after so long. */
+/** An alert that lasts is reported again after so long. */
 const REMIND_HOURS = 24;
 
 type Changed = Pick<Condition, 'kind' | 'wabaId' | 'subject' | 'reason' | 'details'> & { isManual: boolean };
 
 /**
- * Brings alerts in line with the conditions that were found: opens what is new, ends what is over, and has both told at
- * the operations URLs; what lasts is told again daily. Returns how many were opened and ended.
+ * Brings alerts in line with the conditions that were found: opens what is new, ends what is over, and reports both at
+ * the operations URLs; what lasts is reported again daily. Returns how many were opened and ended.
  */
 export async function followConditions(
   database: Database,
@@ -39,7 +39,7 @@ export async function followConditions(
 
 const CHANGED = 'a.kind, a.waba_id as "wabaId", a.subject, a.reason, a.details';
 
-/** What happens anew is over where an operator resolved it, and new again to those who have read of it. */
+/** What happens again is over where an operator resolved it, and new again to those who have read of it. */
 async function endThoseThatCameAgain(trx: Transaction, found: readonly Condition[]): Promise<void> {
   const again = found.filter(({ latestAt }) => latestAt !== null);
   if (again.length === 0) return;
@@ -111,12 +111,12 @@ async function takeReminders(trx: Transaction): Promise<Changed[]> {
   );
 }
 
-/** At the operations URL of its WABA. Of endpoints, beginning and end are told by those who change them. */
+/** At the operations URL of its WABA. Of endpoints, those who change them report beginning and end. */
 async function tell(trx: Transaction, alert: Changed, state: NoticeState): Promise<void> {
   const { notice: name, toldAtOnce } = KINDS[alert.kind];
   const { wabaId, subject: endpointId, reason, details } = alert;
   if (name === undefined || wabaId === null || (toldAtOnce && state !== 'lasting')) return;
-  // Each hour with final failures is told by itself.
+  // Each hour with final failures is reported by itself.
   if (name === 'deliveries_failed') return;
   const notice = { wabaId, state, reason, details };
   if (name.includes('.')) await insertWabaNotice(trx, { ...notice, alert: name as never });
@@ -144,7 +144,7 @@ const SHOWN = `a.id, a.kind, a.tenant_id as "tenantId", t.business_name as "busi
   a.subject, a.reason, a.opened_at as "openedAt", a.told_at as "toldAt", a.resolved_at as "resolvedAt",
   a.resolved_by as "resolvedBy"`;
 
-/** SQL of whose alerts are meant; operators are told of what concerns them, and see all. */
+/** SQL of whose alerts are meant; operators get reports of what concerns them, and see all. */
 const scopeOf = ({ tenantId }: Pick<AlertViewer, 'tenantId'>) =>
   tenantId === null
     ? 'true'
@@ -155,7 +155,7 @@ const toldTo = ({ tenantId }: Pick<AlertViewer, 'tenantId'>) =>
 
 const MOST_COUNTED = 100;
 
-/** How many open alerts a user was told of and has not read; counting stops at 100. */
+/** How many open alerts were reported to a user who has not read them; counting stops at 100. */
 export async function countNewAlerts(database: Database, viewer: AlertViewer): Promise<number> {
   const { userId, tenantId } = viewer;
   const owner = tenantId === null ? '' : 'and a.tenant_id = cast(:tenantId as bigint)';
@@ -227,7 +227,7 @@ export async function allAlerts(
 }
 
 /**
- * Resolves an alert for an operator. Its condition opens another one only after it was over, or when it happens anew. Throws
+ * Resolves an alert for an operator. Its condition opens another one only after it was over, or when it happens again. Throws
  * RequestError: `invalid_value`, `unknown_alert`.
  */
 export async function resolveAlert(

@@ -30,7 +30,7 @@ export type Condition = {
   latestAt: Date | null;
 };
 
-/** Of more than so many of a kind, the first are told. */
+/** Of more than so many of a kind, the first are reported. */
 const MOST = 5_000;
 
 const KEY_DAYS = 14;
@@ -41,7 +41,7 @@ const MINUTE_MS = 60_000;
 /** A condition without its kind; `latestAt` left out: it lasts. */
 type Found = Omit<Condition, 'kind' | 'latestAt'> & { latestAt?: Date };
 
-/** What was found of one kind; null: it cannot be told at present. */
+/** What was found of one kind; null: it is not known at present. */
 type Look = (database: Database, now: Date) => Promise<Found[] | null>;
 
 /** The present conditions of each kind, in the words of its runbook. */
@@ -156,7 +156,7 @@ export async function lookForConditions(
 ): Promise<Looked[]> {
   const looked: Looked[] = [];
   for (const [kind, look] of Object.entries(LOOKS) as [AlertKind, Look][]) {
-    // Whoever develops sets up endpoints with a key all day.
+    // A developer sets up endpoints with a key all day.
     if (isDevelopment && KINDS[kind].isNotice) continue;
     try {
       const found = await look(database, now);
@@ -246,7 +246,7 @@ function flowDestination({ wabaId, tenantId, actor, target, detail, at }: Latest
   };
 }
 
-/** The reason changes with each report, so what becomes worse is told again. */
+/** The reason changes with each report, so what becomes worse is reported again. */
 async function upstreamTroubles(database: Database, kind: TroubleKind): Promise<Found[]> {
   return (await listUpstreamTroubles(database, kind, MOST)).map(
     ({ subject, reason, reportedAt, ...owner }) => ({
@@ -279,7 +279,7 @@ function minuteText(at: Date): string {
   return at.toISOString().slice(0, 16).replace('T', ' at ');
 }
 
-/** It ends below half of what it begins with: what swings about the limit is told once. */
+/** It ends below half of what it begins with: what swings about the limit is reported once. */
 async function whenBehind(
   database: Database,
   at: Date | null,

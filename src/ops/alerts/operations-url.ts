@@ -138,7 +138,7 @@ async function save(
   await database.transaction(async (trx) => {
     const before = (await findOperationsUrl(trx, wabaId))?.url ?? null;
     if ('secretSealed' in change) await saveOperationsUrl(trx, wabaId, change);
-    // The secret is not written back: it may have been encrypted anew since it was read.
+    // The secret is not written back: it may have been encrypted again since it was read.
     else
       await execute(trx, 'update wabas set operations_url = :url where waba_id = :wabaId', { url, wabaId });
     const setBy = 'operations_url_set_at = now(), operations_url_set_by_key = :keyId';

@@ -162,7 +162,7 @@ export async function knownCustomer(
   return { id: contact.id, ids };
 }
 
-/** Upstream may know a phone under other digits; its responses told which. */
+/** Upstream may know a phone under other digits; its responses showed which. */
 function conditionOf(named: CustomerName): [string, string] {
   if ('customerId' in named)
     return ['id = cast(:value as bigint)', checkRowId('The id of the customer', named.customerId)];

@@ -64,7 +64,7 @@ const LONGEST_MS = 60_000;
 /** Where the next batch begins, behind what had to stay; null: there is none. */
 type Next = string | null;
 
-/** Each WABA whose tenant keeps it for a time of its own has its turn, batch by batch. */
+/** Each WABA whose tenant keeps it for its own time has its turn, batch by batch. */
 function ofEachWaba<Needed extends Partial<Tools> & { database: Database }>(
   column: 'media_days' | 'event_days' | 'message_days',
   batch: (tools: Needed, limit: Limit, after: Next) => Promise<Next>,
@@ -180,7 +180,7 @@ async function eraseOld(
   messages: readonly ErasedMessage[],
 ): Promise<void> {
   await removeFilesOf({ database, objectStore }, messages);
-  // What intake has taken in about them by then goes with them, and it takes nothing more: it need not wait meanwhile.
+  // What intake has ingested about them by then goes with them, and it takes nothing more: it need not wait meanwhile.
   await database.transaction(async (trx) => {
     await holdIntake(trx, shardOf(wabaId));
     await rememberMessages(trx, messages);

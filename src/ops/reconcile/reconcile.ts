@@ -8,7 +8,7 @@ const LOOKS = [...TABLE_LOOKS, ...WORKFLOW_LOOKS, ...FILE_LOOKS, ...LATER_LOOKS]
 
 /**
  * As after database, object store or Temporal was restored; with `fix`, what differs is fixed. Each step is small and complete in itself: who is
- * interrupted begins again. `onFinding` is told of each look as it ends.
+ * interrupted begins again. `onFinding` is called with each look as it ends.
  */
 export async function reconcile(
   tools: ReconcileTools,

@@ -79,7 +79,7 @@ async function wasSent(
 
 async function lookAtTasks(tools: ReconcileTools, tally: Tally): Promise<void> {
   for await (const unrun of unrunTasks(tools)) {
-    // Counted by the look before; and the starter comes to what nobody has taken yet.
+    // Counted by the look before; and the starter comes to what no worker has taken yet.
     if (unrun.task.starts === 0 || (await wasSent(tools, unrun))) continue;
     const { workflowId } = unrun.task;
     if (tools.fix) await tools.database.transaction((trx) => wakeTask(trx, workflowId));

@@ -3,7 +3,7 @@ import type { Database, Transaction } from '../postgres/database.ts';
 import { query, queryColumn } from '../postgres/sql.ts';
 import { invalidValue } from '../request-input.ts';
 
-/** The end of the chain at some time: whoever kept it can tell that nothing before it was changed since. */
+/** The end of the chain at some time: a user who kept it can tell that nothing before it was changed since. */
 export type AuditAnchor = { position: string; hash: string };
 
 /** What is wrong with the log; `position` is the place in the chain, null for an entry that is not in it. */
@@ -37,7 +37,7 @@ const START: AuditAnchor = { position: '0', hash: '' };
 
 /**
  * Goes through the whole chain: finds entries that were changed, removed or put in beside the application. With an
- * anchor from before (`position:hash`), also a chain that was cut off or written anew.
+ * anchor from before (`position:hash`), also a chain that was cut off or written again.
  * Throws RequestError `invalid_value`.
  */
 export async function verifyAudit(database: Database, anchorText: string | null): Promise<AuditVerdict> {

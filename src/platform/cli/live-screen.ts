@@ -15,7 +15,7 @@ const SIGNALS = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const;
 const CTRL_C = '\x03';
 
 /**
- * Shows a picture on a screen of its own, a new one every `refreshMs`, until q, Ctrl-C or a signal; afterwards the
+ * Shows a picture on its own screen, a new one every `refreshMs`, until q, Ctrl-C or a signal; afterwards the
  * terminal is as it was, after an error too.
  */
 export async function showLive(

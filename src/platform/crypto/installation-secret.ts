@@ -61,13 +61,13 @@ export function lazyInstallationKey(tools: SealedDatabase, purpose: Purpose): ()
 /** Turns an eventId into what Temporal may know of it. */
 export type EventIdHash = (eventId: string) => Promise<string | null>;
 
-/** Test events are numbered by ourselves: nobody's number is in their ids. */
+/** Test events are numbered by ourselves: no customer's number is in their ids. */
 const OWN_EVENT_ID = /^test_\d+$/;
 
 const HASH_HEX_DIGITS = 32;
 
 /**
- * The hash by which Temporal finds an eventId, which itself often holds a customer's phone number: keyed, so that whoever
+ * The hash by which Temporal finds an eventId, which itself often holds a customer's phone number: keyed, so that a person who
  * sees Temporal cannot try all numbers. Null while the secret cannot be opened: a workflow must start without it then.
  */
 export function openEventIdHash(tools: SealedDatabase): EventIdHash {

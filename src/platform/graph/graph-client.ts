@@ -65,7 +65,7 @@ export function openAccountClient(config: Pick<Config, 'upstream'>) {
   };
 }
 
-/** The calls that workers make; each throws GraphError and has a time limit of its own. */
+/** The calls that workers make; each throws GraphError and has its own time limit. */
 export type GraphClient = ReturnType<typeof openGraphClient>;
 
 export function openGraphClient(config: Pick<Config, 'upstream' | 'mode'>) {

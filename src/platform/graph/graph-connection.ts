@@ -40,9 +40,9 @@ export type GraphCall = {
   query?: Readonly<Record<string, string>>;
   token: string;
   signal?: AbortSignal | undefined;
-  /** For the whole call; 15 s unless told. */
+  /** For the whole call; 15 s by default. */
   timeoutMs?: number;
-  /** Of the answer; 1 MiB unless told. */
+  /** Of the answer; 1 MiB by default. */
   maxAnswerBytes?: number;
 };
 
@@ -142,7 +142,7 @@ export async function readText(
   return Buffer.concat(chunks).toString('utf8');
 }
 
-/** The bytes of an answer as they were before somebody compressed them. Throws GraphError. */
+/** The bytes of an answer as they were before they were compressed. Throws GraphError. */
 export function contentOf({ headers, body }: Answer): Readable {
   const content = decodedBody(body, headers['content-encoding']);
   if (content !== null) return content;

@@ -9,7 +9,7 @@ export type PassedCall = Pick<GraphCall, 'path' | 'token'> & {
   /** As `v26.0`; undefined: that of the service. */
   version: string | undefined;
   query: URLSearchParams;
-  /** A form is written anew: none of its bytes is the tenant's but values. */
+  /** A form is written again: none of its bytes is the tenant's but values. */
   body: { json: string } | { form: FormData } | null;
 };
 

@@ -8,7 +8,7 @@ const DECODERS = new Map([
   ['br', createBrotliDecompress],
 ]);
 
-/** The content of a body that a server or a proxy compressed although nobody asked for it; null for an encoding that is not known. */
+/** The content of a body that a server or a proxy compressed although we did not ask for it; null for an encoding that is not known. */
 export function decodedBody(body: Readable, encoding: string | string[] | undefined): Readable | null {
   const coding = String(encoding ?? '')
     .trim()
@@ -16,7 +16,7 @@ export function decodedBody(body: Readable, encoding: string | string[] | undefi
   if (coding === '' || coding === 'identity') return body;
   const decoder = DECODERS.get(coding)?.();
   if (decoder === undefined) return null;
-  // Whoever reads it gets the error, of either of them.
+  // The reader gets the error, of either of them.
   pipeline(body, decoder, () => undefined);
   return decoder;
 }

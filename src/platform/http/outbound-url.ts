@@ -77,7 +77,7 @@ export type EndpointUrlCheck = EndpointUrlRules & {
 
 /**
  * As `judgeEndpointUrl`, and resolves the name as far as that works: every address must be allowed, while a name that
- * does not resolve now is accepted unless told otherwise, because it may tomorrow and the sender checks again at connect.
+ * does not resolve now is accepted by default, because it may tomorrow and the sender checks again at connect.
  */
 export async function checkEndpointUrl(text: unknown, check: EndpointUrlCheck): Promise<EndpointUrlVerdict> {
   const { resolve, ports = [], presentUrl, beforeLookup, unresolved = 'accept', ...rules } = check;
@@ -99,7 +99,7 @@ function addressLiteral(hostname: string): string | null {
   return isIP(bare) === 0 ? null : bare;
 }
 
-/** One text for both, so that nobody can ask which names exist inside. */
+/** One text for both, so that no tenant can ask which names exist inside. */
 export const ADDRESS_REFUSED_TEXT =
   'The URL does not resolve, or leads to an address that webhooks are not sent to.';
 
@@ -258,7 +258,7 @@ const HASH_CHARS = 6;
 
 /**
  * An endpoint's URL for logs, histories and those who may not change it: its origin, and a hash of the rest, by which
- * endpoints of one server are told apart. Path, query, user and password may be a credential; the hash is too short to
+ * endpoints of one server are distinguished. Path, query, user and password may be a credential; the hash is too short to
  * confirm a guess.
  */
 export function shownUrl(url: string): string {

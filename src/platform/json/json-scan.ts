@@ -184,7 +184,7 @@ function advance(scan: Scan, open: number[]): boolean {
 
 /**
  * Checks that `text` is one JSON value and records where every value in it stands: CELLS_PER_VALUE numbers each, in
- * document order, an object's members as name, value, name, value. Works with a stack of its own, so that no nesting
+ * document order, an object's members as name, value, name, value. Works with its own stack, so that no nesting
  * can exhaust the call stack. Throws JsonSyntaxError.
  */
 export function scanJson(text: string): Int32Array {

@@ -129,7 +129,7 @@ export function readJsonFile(path: string): unknown {
   }
 }
 
-/** A secret (base64url) that is made at the first call and kept in a file of its own (mode 0600). */
+/** A secret (base64url) that is made at the first call and kept in its own file (mode 0600). */
 export function keptSecret(path: string, sizeBytes: number): string {
   createPrivateFile(path, randomBytes(sizeBytes).toString('base64url'));
   return readFileSync(path, 'utf8').trim();

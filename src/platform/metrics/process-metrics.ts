@@ -56,7 +56,7 @@ export async function certificateEndMs(path: string): Promise<number | null> {
   }
 }
 
-/** Shows when certificates of this process end; the files are read anew with each scrape, as they are replaced. */
+/** Shows when certificates of this process end; the files are read again with each scrape, as they are replaced. */
 export function watchCertificates(registry: Registry, files: ReadonlyMap<string, string>): void {
   new Gauge({
     name: 'heliograph_certificate_expiry_timestamp_seconds',

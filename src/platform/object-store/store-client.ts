@@ -100,7 +100,7 @@ function boundedTransport(timeouts: { answerTimeoutMs: number; stallTimeoutMs: n
       endWhenStalled(response, timeouts.stallTimeoutMs);
       onResponse?.(response);
     });
-    // Who waits for it has listeners: an error that comes when nobody does must not end the process.
+    // Who waits for it has listeners: an error that comes without a listener must not end the process.
     outgoing.on('error', () => undefined);
     outgoing.setTimeout(timeouts.answerTimeoutMs, () => {
       outgoing.destroy(new Error(`no answer within ${timeouts.answerTimeoutMs} ms`));

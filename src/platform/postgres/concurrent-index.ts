@@ -2,7 +2,7 @@ import type { Knex } from 'knex';
 
 /**
  * Makes an index while the table is written to, in a migration without a transaction. What an earlier try left, which
- * was cut off, is of no use to anybody and is made anew.
+ * was cut off, is of no use and is made again.
  */
 export async function createIndexConcurrently(
   migrator: Knex,

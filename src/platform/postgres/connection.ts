@@ -8,7 +8,7 @@ export type DatabaseOptions = {
   url: string;
   /**
    * The server itself, where `url` leads to a pooler that gives a connection for one transaction: for what needs a
-   * connection of its own. Nothing of a session counts behind a pooler, so each transaction brings its settings, and no
+   * separate connection. Nothing of a session counts behind a pooler, so each transaction brings its settings, and no
    * statement has a name.
    */
   directUrl?: string;
@@ -26,7 +26,7 @@ export type DatabaseOptions = {
   timeouts?: { statementMs: number; answerMs: number };
   /**
    * True: every statement keeps one plan, made of index look-ups. For a process whose statements are all answered by
-   * indexes: a plan of its own per execution costs more than most of them, and one that was made while a partition
+   * indexes: a separate plan per execution costs more than most of them, and one that was made while a partition
    * was empty would read all of it later.
    */
   fixedPlans?: boolean;
@@ -138,13 +138,13 @@ export type Channel =
   | 'heliograph_sends';
 
 export type Notifier = {
-  /** Told soon, together with what else is to be told by then; the same thing once. Never fails. */
+  /** Sent soon, together with what else is to be sent by then; the same thing once. Never fails. */
   notify(channel: Channel, payload: string): void;
   close(): Promise<void>;
 };
 
 /**
- * Notifies over a connection of its own. PostgreSQL lets one notifying transaction of a cluster commit at a time, and
+ * Notifies over its own connection. PostgreSQL lets one notifying transaction of a cluster commit at a time, and
  * holds that lock over the flush: so nothing that has to be durable notifies while it commits.
  */
 export function openNotifier(connection: () => TargetConfig): Notifier {
@@ -211,14 +211,14 @@ export type ListenerOptions = Pick<DatabaseOptions, 'url' | 'directUrl'> & {
   /** Called per notification of the channel with its payload, and after a gap in the connection with an empty one. */
   handlers: Readonly<Partial<Record<Channel, (payload: string) => void>>>;
   logger: Pick<Logger, 'debug' | 'warn'>;
-  /** Whether a connection that was lost is made anew by itself; always, unless given. */
+  /** Whether a connection that was lost is made again by itself; always, unless given. */
   isWanted?: () => boolean;
   /** A connection was silent since this moment (`performance.now()`) and a new one works: others as old are likely dead. */
   onSilence?: (sinceMs: number) => void;
   heartbeat?: { everyMs: number; answerMs: number };
 };
 
-/** Listens over a connection of its own, which is made anew when it is lost; polls cover what was missed meanwhile. */
+/** Listens over its own connection, which is made again when it is lost; polls cover what was missed meanwhile. */
 export function listenToDatabase(options: ListenerOptions): DatabaseListener {
   const { handlers, logger, isWanted = () => true, onSilence, heartbeat = HEARTBEAT } = options;
   let client: pg.Client | null = null;

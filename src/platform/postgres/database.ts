@@ -123,14 +123,14 @@ function isUnanswered(error: unknown): boolean {
 
 async function inTransaction<T>(parts: Parts, work: Work<T>): Promise<T> {
   const { notifier, settings } = parts;
-  const told: [Channel, string][] = [];
+  const notifications: [Channel, string][] = [];
   try {
     const result = await withClient(parts, (client) => {
       const statements = settings === null ? statementsOn(client) : withoutNames(statementsOn(client));
-      const open = { statements, told, settings };
+      const open = { statements, notifications, settings };
       return bracket(open, ['begin', 'commit', 'rollback'], work);
     });
-    for (const [channel, payload] of told) notifier.notify(channel, payload);
+    for (const [channel, payload] of notifications) notifier.notify(channel, payload);
     return result;
   } catch (error) {
     throw error instanceof BrokenConnectionError ? error.cause : error;
@@ -178,8 +178,8 @@ type Parts = {
   settings: string | null;
 };
 
-/** `told`: what is told when the transaction is committed. */
-type Open = { statements: Statements; told: [Channel, string][]; settings: string | null };
+/** Notifications that follow when the transaction is committed. */
+type Open = { statements: Statements; notifications: [Channel, string][]; settings: string | null };
 
 /** A pooler may have the next transaction run on a connection that does not know the name. */
 function withoutNames(statements: Statements): Statements {
@@ -277,7 +277,7 @@ function transactionOn(open: Open): { transaction: Transaction; end(): void } {
         work,
       );
     },
-    notify: (channel, payload = '') => void open.told.push([channel, payload]),
+    notify: (channel, payload = '') => void open.notifications.push([channel, payload]),
   };
   return {
     transaction,

@@ -122,7 +122,7 @@ async function isNoted(migrator: Knex, { name, sha256 }: SqlFile): Promise<boole
   return rows.length > 0;
 }
 
-/** Over one connection of its own, once no other process migrates; the lock ends with the connection. */
+/** Over one separate connection, once no other process migrates; the lock ends with the connection. */
 async function withKnex<T>({ options }: DatabasePool, work: (migrator: Knex) => Promise<T>): Promise<T> {
   const connection = connectionOf({ ...direct(options), fixedPlans: false, timeouts: NO_TIMEOUTS });
   connection.options += ` -c lock_timeout=${LOCK_TIMEOUT_MS}`;

@@ -28,7 +28,7 @@ const SMALL_BYTES = 16 * 1024 * 1024;
 export type MissingPartition = { table: DailyTable; day: string; daysAhead: number; reason: string };
 
 /**
- * Makes the daily partitions of today and the next week, each in a transaction of its own that waits for no lock longer
+ * Makes the daily partitions of today and the next week, each in its own transaction that waits for no lock longer
  * than a tenth of a second; returns those that are still missing. Rows of such a day go to the default partition.
  */
 export async function ensurePartitions(database: Database): Promise<MissingPartition[]> {

@@ -7,7 +7,7 @@ export type Statements = {
   /**
    * Those of one tick are a group: they leave in one write, the server responds to them in one, and after the first that
    * fails it skips the rest, which then fail with a SkippedStatementError. Side by side without a group, each of them costs both
-   * ends a write, a read and a wake-up of its own.
+   * ends a write, a read and its own wake-up.
    */
   run(statement: Statement): Promise<StatementResult>;
   runText(text: string): Promise<StatementResult>;
@@ -100,7 +100,7 @@ class StatementGroup extends pg.Query {
   }
 
   callback = (error: Error | null): void => {
-    // Behind the last of them the server commits what has no transaction of its own: that failed.
+    // Behind the last of them the server commits what has no transaction: that failed.
     const isOfCommit = this.#current === this.#members.length;
     for (const [index, { result, failure, resolve, reject }] of this.#members.entries()) {
       const isDone = index < this.#current && !isOfCommit;

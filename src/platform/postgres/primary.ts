@@ -68,7 +68,7 @@ export class DatabaseClient extends pg.Client {
   constructor(config: TargetConfig) {
     super(config);
     this.#config = config;
-    // The server can end a connection in the packet that says it is ready, before the pool listens; who uses it next is told.
+    // The server can end a connection in the packet that says it is ready, before the pool listens; the next user gets the error.
     this.on('error', () => {});
   }
 

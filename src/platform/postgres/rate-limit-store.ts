@@ -4,7 +4,7 @@ import { deleteUpTo } from './sql.ts';
 
 /** Points per key in windows of fixed length, counted for all processes of a database. */
 export type RateLimitStore = {
-  /** Adds to what a key has taken in its window, which begins with the first addition. */
+  /** Adds to the count of a key in its window, which begins with the first addition. */
   add(key: string, points: number): Promise<{ consumed: number; remainingMs: number }>;
 };
 

@@ -28,7 +28,7 @@ export type SchemaState = {
   /** Applied by a later version: this one works beside it. */
   later: string[];
   functions: 'current' | 'of another version';
-  /** Indexes whose making was cut off: `migrate` makes them anew. */
+  /** Indexes whose making was cut off: `migrate` makes them again. */
   invalidIndexes: string[];
   isRunning: boolean;
 };

@@ -99,7 +99,7 @@ const MAX_NAMED = 1_000;
 
 const known = new Map<string, Prepared>();
 
-/** A statement that each connection parses once. Every occurrence of a name is a parameter of its own. */
+/** A statement that each connection parses once. Every occurrence of a name is a separate parameter. */
 export function prepared(text: string, bindings: Bindings = {}): Statement {
   const statement = known.get(text) ?? translate(text);
   const { name, names } = statement;

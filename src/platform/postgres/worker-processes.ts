@@ -17,7 +17,7 @@ export type WorkerPeers = {
 /** Attempts that a process made lately, and those of them that a run of their delivery shows. */
 export type RecentAttempts = { attempts: number; withRun: number };
 
-/** Tells the others that this process lives, and what it did; returns what they told. */
+/** Tells the others that this process lives, and what it did; returns what they reported. */
 export async function reportWorker(
   database: Database,
   id: string,

@@ -8,7 +8,7 @@ import type { ProxyRoute } from './proxy-route.ts';
 import { openTunnel } from './proxy-tunnel.ts';
 import { errorCode, SendError, tlsFailure } from './send-error.ts';
 
-/** Told why a name was not connected to: the code of the resolver, or `blocked_address`. Not for tenants. */
+/** Called with the reason why a name was not connected to: the code of the resolver, or `blocked_address`. Not for tenants. */
 export type UnusableNameObserver = (cause: { host: string; reason: string }) => void;
 
 export type ConnectRules = ConnectionTerms & {

@@ -43,7 +43,7 @@ type OriginPool = { pool: Pool; inFlight: number; lastUsedMs: number };
  * One keep-alive pool per origin, least recently used first out. Pools with requests in flight are never evicted, so
  * their number can pass `maxOrigins` for as long as that many origins are busy at once.
  *
- * Tenants may share an origin, a serverless platform's for instance. So a pool has no limit of its own: a request that
+ * Tenants may share an origin, a serverless platform's for instance. So a pool has no limit: a request that
  * finds no idle connection gets a new one, and an endpoint that hangs keeps no other waiting. What limits connections
  * is what may be under way (the slots of sessions and activities, and the limit per endpoint); idle ones are closed.
  */

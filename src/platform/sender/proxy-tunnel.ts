@@ -108,7 +108,7 @@ function isInterim(received: Buffer, end: number): boolean {
 function readAnswer(head: string): Answer | null {
   const statusCode = /^HTTP\/1\.[01] (\d{3})(?: |\r|$)/.exec(head)?.[1];
   if (statusCode === undefined) return null;
-  // Smokescreen answers 407 to addresses that it denies, and names the reason in a header of its own.
+  // Smokescreen answers 407 to addresses that it denies, and names the reason in its own header.
   const isDenial = statusCode === '403' || (statusCode === '407' && /\r\nx-smokescreen-error:/i.test(head));
   return { statusCode: Number(statusCode), isDenial };
 }

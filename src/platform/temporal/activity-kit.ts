@@ -54,7 +54,7 @@ export async function awaitingDatabase<Result>(
   }
 }
 
-/** How something that is sent by one activity ended: in one line, and whether nobody took it. */
+/** How something that is sent by one activity ended: in one line, and whether no receiver took it. */
 export type SendingEnd = { failed: boolean; summary: string };
 
 /** What came of one attempt to send something. */

@@ -75,7 +75,7 @@ export function workflowListUrl(
   return `${uiUrl}/namespaces/${encodeURIComponent(namespace)}/workflows?query=${encodeURIComponent(listQuery)}`;
 }
 
-/** The workflow that carried a delivery, as its row has it: that of a delivery loop runs anew now and then, so its run stands behind it. */
+/** The workflow that carried a delivery, as its row has it: that of a delivery loop runs again now and then, so its run stands behind it. */
 const SESSION_RUN = /^(delivery-session\/.+)\/([0-9a-f-]{36})$/;
 
 export function workflowUrl(

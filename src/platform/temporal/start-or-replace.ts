@@ -24,7 +24,7 @@ type StartOrReplace = {
 };
 
 /**
- * Starts a workflow unless a run of it is open. One that cannot go on is terminated and started anew, which is safe
+ * Starts a workflow unless a run of it is open. One that cannot go on is terminated and started again, which is safe
  * where the database says what is still to be done: it has no worker any more, or its code fails on its own history.
  */
 export async function startOrReplace(start: StartOrReplace): Promise<StartAnswer> {

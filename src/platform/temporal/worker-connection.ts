@@ -137,7 +137,7 @@ export type TemporalUpkeep = {
  * Brings back what the operator and this process had set up in Temporal, should it lose its data: nothing would be
  * delivered otherwise until this process is started again. The namespace must exist at this time (creating it is the
  * operator's decision); if it is gone later, it is made again with the retention that it had. `onRebuilt` is called when
- * something had to be made, and when somebody else made the namespace anew: the workflows are gone too.
+ * something had to be made, and when another process made the namespace again: the workflows are gone too.
  */
 export async function openTemporalUpkeep(
   connection: NativeConnection,

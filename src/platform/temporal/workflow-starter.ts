@@ -71,7 +71,7 @@ async function startTask(
 }
 
 /**
- * How often a workflow that waits for its row to change is told so after the task was woken. The first time is enough
+ * How often a workflow that waits for its row to change gets a signal after the task was woken. The first time is enough
  * unless this process dies in between; later ones would only fill its history.
  */
 const SIGNALLED_STARTS = 2;

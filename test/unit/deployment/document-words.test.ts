@@ -55,7 +55,7 @@ const AVOIDED_IN_COMMENTS: [RegExp, string][] = [
 ];
 
 /** Where comments are read. */
-const COMMENTED = globSync('src/{engine,ingest}/**/*.ts', { cwd: ROOT }).toSorted();
+const COMMENTED = globSync('src/**/*.{ts,sql}', { cwd: ROOT }).toSorted();
 
 /** All code. */
 const CODE = globSync('{src,dev}/**/*.{ts,sql}', { cwd: ROOT }).toSorted();

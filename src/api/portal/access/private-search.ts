@@ -32,7 +32,7 @@ export function openSearch(request: FastifyRequest, sealed: string): string | nu
   }
 }
 
-/** The database holds only a hash of the cookie: when the session is over, nobody can open its searches. */
+/** The database holds only a hash of the cookie: when the session is over, its searches cannot be opened. */
 function keyOf(request: FastifyRequest): Buffer | null {
   const token = sessionCookie.read(request);
   return token === null ? null : Buffer.from(hkdfSync('sha256', token, '', 'heliograph portal search', 32));

@@ -1,6 +1,6 @@
 import { html, type Markup } from '../markup.ts';
 
-/** How a state is to be taken; each has a sign of its own beside the colour. */
+/** How a state is to be taken; each has its own sign beside the colour. */
 export type Tone = 'good' | 'bad' | 'waiting' | 'off' | 'neutral';
 
 const SIGNS = { good: '✓', bad: '✕', waiting: '◔', off: '‖', neutral: '•' };

@@ -129,7 +129,7 @@ function numberIn(param: string, text: string): number | null {
   throw new RequestError('invalid_value', 'Write numbers only, or leave it empty for the default.', param);
 }
 
-/** Removals first, so that a header that is removed and written anew is set. */
+/** Removals first, so that a header that is removed and written again is set. */
 function headersIn({ newHeaders, removedHeaders }: EndpointFormValues): Record<string, string | null> {
   const change = new Map<string, [string, string | null]>(
     removedHeaders.map((name) => [name.toLowerCase(), [name, null]]),

@@ -18,7 +18,7 @@ export type SignInLimit = {
   countSignIn(request: FastifyRequest, email: string): Promise<KnownBrowser>;
   /** As `succeeded`, for an attempt that opened the account of this user. */
   signedIn(request: FastifyRequest, userId: string, account: string | null): Promise<void>;
-  /** As `count`, for codes of the second factor: whoever may try them has the password already. */
+  /** As `count`, for codes of the second factor: a person who may try them has the password already. */
   countCode(request: FastifyRequest, user: CodeUser): Promise<void>;
   codeSucceeded(request: FastifyRequest, user: CodeUser): Promise<void>;
   /** From now on attempts from elsewhere do not keep this browser out of the account. */
@@ -50,7 +50,7 @@ const PER_DEVICE = { points: 10, duration: 15 * MINUTE_SECONDS };
 /** Of all such browsers together: who signs in again and again has as many of them as he likes. */
 const PER_KNOWN = { points: 100, duration: 60 * MINUTE_SECONDS };
 
-/** Wrong codes for one account from all addresses together; a browser that has signed in before has a count of its own. */
+/** Wrong codes for one account from all addresses together; a browser that has signed in before has its own count. */
 const PER_CODE_USER = { points: 10, duration: 15 * MINUTE_SECONDS };
 
 /** Counts in the database, so that all processes count together and a restart forgives nothing. */

@@ -89,7 +89,7 @@ export async function listConversations(
 /**
  * A customer has few conversations, one per number: `offset 0` keeps PostgreSQL from walking all conversations in order
  * until it meets them. Upstream may know a phone under other digits than people write (Brazil, Mexico); its answers
- * told which.
+ * showed which.
  */
 function conversationsOf(customer: CustomerReference): string {
   const contacts =
@@ -109,9 +109,9 @@ const CLOCK_SPARE_MS = 100;
 
 /**
  * The time before which no conversation will still become active, as the database writes it: transactions end in
- * another order than that of the times they noted. Whoever changes conversations holds a lock on the table from before
+ * another order than that of the times they noted. A writer of conversations holds a lock on the table from before
  * he reads the clock (customers.ts, recipient-conversations.ts) until he ends.
- * A statement of its own, before the one that reads conversations: that one then sees what ended meanwhile.
+ * A separate statement, before the one that reads conversations: that one then sees what ended meanwhile.
  */
 const conversationHorizon = recentRead(LOCKS_MAX_AGE_MS, async (database) => {
   const { at } = await queryOnly<{ at: string }>(
@@ -135,7 +135,7 @@ export type ConversationDetail = ConversationRow & {
   lastInboundAt: Date | null;
   groupDescription: string | null;
   lastCallAt: Date | null;
-  /** Whether one of them was less than 24 hours ago, by the database's clock; of a group whoever of it wrote. */
+  /** Whether one of them was less than 24 hours ago, by the database's clock; of a group any of its members wrote. */
   isWindowOpen: boolean;
 };
 

@@ -153,7 +153,7 @@ export type MediaOwner = {
   conversationId: string;
   upstreamId: string;
   mimeType: string;
-  /** Of the WhatsApp Business app: nobody is told of its file. */
+  /** Of the WhatsApp Business app: no event reports its file. */
   isOfApp: boolean;
   /** It had been stored and announced before its file was lost. */
   wasStored: boolean;

@@ -187,7 +187,7 @@ export async function saveUpstreamMedia(
   );
 }
 
-/** Also of one under way: the next message gives them anew. */
+/** Also of one under way: the next message gives them again. */
 export async function forgetUpstreamMedia(
   database: Database,
   phoneNumberId: string,

@@ -106,7 +106,7 @@ type Row = {
 
 const NO_MEDIA: ReadonlyMap<string, string> = new Map();
 
-/** `numberPace` holds for numbers without a pace of their own. */
+/** `numberPace` holds for numbers without their own pace. */
 export async function takeSendTurn(
   database: Database,
   wabaId: string,
@@ -183,7 +183,7 @@ async function drawTime(
 /** One attempt: nothing that came of an earlier one may overwrite a later one. */
 export type SendAttempt = { wabaId: string; messageId: string; attempt: number };
 
-/** `redrawPair`: the time for the recipient is drawn anew. */
+/** `redrawPair`: the time for the recipient is drawn again. */
 export async function requeueMessage(
   trx: Transaction,
   { wabaId, messageId, attempt }: SendAttempt,

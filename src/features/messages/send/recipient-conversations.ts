@@ -50,7 +50,7 @@ async function openedConversation(
   return conversation.id;
 }
 
-/** Upstream may know a phone under other digits; its answers told which. */
+/** Upstream may know a phone under other digits; its responses showed which. */
 async function actualRecipient(trx: Transaction, wabaId: string, recipient: Person): Promise<Person> {
   if (recipient.waId === null) return recipient;
   const [actual = recipient] = await actualPhones(trx, [{ wabaId, ...recipient }]);

@@ -53,7 +53,7 @@ export async function recordUnknown(
 }
 
 /**
- * The tenant hears of it as of a message that upstream could not deliver. False: it is not in one of `from`. Then the task goes on when
+ * The tenant gets the same event as for a message that upstream could not deliver. False: it is not in one of `from`. Then the task goes on when
  * `from` has `queued`: an attempt may be under way or lost.
  */
 export async function recordFailed(

@@ -170,7 +170,7 @@ function mediaMissing(uuid: string, why = 'was deleted or has expired'): SendErr
   return { code: 'media_missing', message, upstream: null };
 }
 
-/** Answers that may mean that upstream has lost a file: it is given anew with the next attempt. */
+/** Answers that may mean that upstream has lost a file: it is given again with the next attempt. */
 const MEDIA_CODES = new Set([100, 131008, 131009, 131052, 131053]);
 
 export async function forgetRefusedMedia(

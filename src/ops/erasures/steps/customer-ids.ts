@@ -47,7 +47,7 @@ export type JudgedIds = {
 };
 
 /**
- * Their own ids, other spellings of these, and those that were seen. A number may have gone to somebody else since: of it only what was
+ * Their own ids, other spellings of these, and those that were seen. A number may have gone to another person since: of it only what was
  * before the last message that named this customer by it is theirs.
  */
 export async function judgeIds(

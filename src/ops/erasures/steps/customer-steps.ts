@@ -43,7 +43,7 @@ import { eventScan, paymentScan, statusScan } from './scans.ts';
 
 const MESSAGES_PER_BATCH = 100;
 
-/** From here on the customer is a new one, in a new conversation. What upstream had sent before is taken in first. */
+/** From here on the customer is a new one, in a new conversation. What upstream had sent before is ingested first. */
 const cutOff: ErasureStep = {
   name: 'cut off',
   async prepare({ database, wabaId, erasure }) {
@@ -128,7 +128,7 @@ const remembered: ErasureStep = {
   },
 };
 
-/** Intake has taken in what it saw of them before, and drops what it sees from then on. */
+/** Intake has ingested what it saw of them before, and drops what it sees from then on. */
 async function remember(trx: Transaction, wabaId: string, found: readonly ErasedMessage[]): Promise<void> {
   await holdIntake(trx, shardOf(wabaId));
   await rememberMessages(trx, found);

@@ -12,7 +12,7 @@ import { query } from '../../../platform/postgres/sql.ts';
 import { type ErasureStep, idUntils, type StepContext } from '../erasure-step.ts';
 
 // What no id leads to, such as a status of a message that another system sent, is found by the customer's ids in its
-// text, as upstream writes them: as a JSON string of their own. What came after the cut-off is a new customer's.
+// text, as upstream writes them: as a separate JSON string. What came after the cut-off is a new customer's.
 
 const ROWS_PER_BATCH = 1_000;
 

@@ -95,7 +95,7 @@ begin
 end $$;
 
 -- Removes the oldest entries of a tenant that are older than its policy says, up to `most`; returns how many. Their links
--- stay, so the chain can be verified, and an entry of nobody's notes how many went and a hash over theirs. Belongs to the
+-- stay, so the chain can be verified, and an entry without a tenant notes how many went and a hash over theirs. Belongs to the
 -- owner: the application's role has no other way to remove an entry, and none for one of the last 30 days.
 create or replace function expire_audit_entries(of_tenant bigint, most integer) returns integer
   language plpgsql security definer set search_path = public, pg_temp set timezone = 'UTC' as $$
@@ -125,7 +125,7 @@ begin
 end $$;
 
 -- Takes the ids of events out of up to `most` entries of a WABA, because they hold phone numbers; returns how many. Their
--- links stay with the hashes of the entries as they were written, and for each entry one of nobody's notes the hash of the
+-- links stay with the hashes of the entries as they were written, and for each entry one without a tenant notes the hash of the
 -- rest, so the chain can be verified. Two at a time wait for each other, so that an entry is noted once. Belongs to the owner: the application's role cannot change anything else in an entry.
 create or replace function redact_audit_entries(of_waba text, most integer) returns integer
   language plpgsql security definer set search_path = public, pg_temp set timezone = 'UTC' as $$
@@ -346,7 +346,7 @@ end $$;
 -- the id from which on older bodies are looked for. endpoints: of each WABA, id and version of each of its endpoints.
 -- person_ids: the contact of each item, null where there is none. are_new: the sender is to be stored, and the
 -- conversation, under the ids given; several messages of one say the same about it. Members of messages are null for
--- statuses, which have arrays of their own from status_numbers on. marked_ids: the message that a status names as sent by us.
+-- statuses, which have their own arrays from status_numbers on. marked_ids: the message that a status names as sent by us.
 -- What is compared is asked for row by row, by its key, whatever the planner expects.
 create or replace function ingest_items(
   lock_classes integer[], wait_ms integer, shards integer[], epochs bigint[], from_ids bigint[], from_day date,
@@ -599,7 +599,7 @@ create or replace function order_scope_group(waba_id text) returns integer langu
 return hashtext(waba_id) & 255;
 
 -- Gives an endpoint the order scope that was asked for, if no event can overtake another by it:
---   - nothing of the endpoint is open (replays, the test event and what stepped aside have lanes of their own), or
+--   - nothing of the endpoint is open (replays, the test event and what stepped aside have their own lanes), or
 --   - it is paused or disabled, no attempt is under way, and at most `most` deliveries wait: those move to the lanes that
 --     they would have now, in the order of their places.
 -- A publisher for the WABA, which may have read the present scope, holds the lock of its group until its rows are to
@@ -705,7 +705,7 @@ end $$;
 
 -- Records attempts and moves their deliveries on, as far as the claim (id, token) is still in force: the lease of the
 -- others ended and another process took over. next_state null takes a delivery out of the queue and promotes the next of
--- its lane, in a statement of its own: its snapshot must be taken after the head is locked, otherwise it misses rows that
+-- its lane, in a separate statement: its snapshot must be taken after the head is locked, otherwise it misses rows that
 -- were queued behind the head meanwhile. Where `follows` says so, the next one is claimed at once, unless its endpoint
 -- takes nothing at present (docs/decisions/0038). Returns a row per delivery that was ours, with how many others became
 -- due, and a row per follower, with what is needed to attempt it.
@@ -790,13 +790,13 @@ begin
            last_error = errors[n],
            next_attempt_at = clock_timestamp() + delays_ms[n] * interval '1 millisecond',
            finished_at = case when log_states[n] = 'pending' then null else clock_timestamp() end,
-           -- A run of its own was there, whoever made this attempt.
+           -- The delivery had a run, which shows this attempt too.
            workflow_id = case when starts_with(d.workflow_id, run_prefix) then d.workflow_id
                               else coalesce(workflow_ids[n], d.workflow_id) end
       from generate_subscripts(ids, 1) as n
      where days[n] = log_day and d.day = log_day and d.id = any (ours) and d.id = ids[n];
   end loop;
-  -- Endpoints in trouble that accepted a delivery. Somebody else's lock is not waited for: the next success says the same.
+  -- Endpoints in trouble that accepted a delivery. A row that is locked is passed over: the next success says the same.
   -- Where attempts failed too, the caller changes endpoints in the order of their ids; nothing is locked before that.
   if 'delivered' = all (log_states) and exists (
        select from webhook_endpoints w where w.has_backlog and w.backlog_due_at is null) then

@@ -16,7 +16,7 @@ create table tenants (
   removed_at timestamptz
 );
 
--- What a tenant has of its own in place of the installation's settings; null, or no row: the installation's.
+-- What holds for a tenant in place of the installation's settings; null, or no row: the installation's.
 create table tenant_policies (
   tenant_id bigint primary key references tenants on delete cascade,
   -- For how long an address of a received file is good; 0: for ever.
@@ -48,7 +48,7 @@ create table wabas (
   tenant_id bigint not null references tenants,
   access_token_sealed text,
   created_at timestamptz not null default now(),
-  -- Where the tenant wants to hear that an endpoint of its own is in trouble; never a webhook endpoint.
+  -- Where the tenant wants notices that one of its endpoints is in trouble; never a webhook endpoint.
   operations_url text,
   operations_secret_sealed text,
   -- When it was last set, and by which API key; null: by a user.
@@ -75,7 +75,7 @@ create table phone_numbers (
   verified_name text not null,
   quality_rating text,
   created_at timestamptz not null default now(),
-  -- A pace of its own; null means the installation's setting.
+  -- Its own pace; null means the installation's setting.
   messages_per_second integer check (messages_per_second between 1 and 1000),
   removed_at timestamptz,
   -- An operator took it away, so that upstream's list does not bring it back.
@@ -192,7 +192,7 @@ create table webhook_endpoints (
   recovered_at timestamptz,
   next_probe_at timestamptz,
   probe_failures integer not null default 0,
-  -- Whether the tenant was told that it fails or was disabled for that, and when it was last told what failed for good.
+  -- Whether the tenant was notified that it fails or was disabled for that, and when it last got a report of final failures.
   failing_notified boolean not null default false,
   failures_notified_at timestamptz,
   -- Whether some of its deliveries are parked in the queue.
@@ -223,8 +223,8 @@ create sequence test_event_number;
 -- Inbox: raw upstream bodies, and what makes each upstream item count once
 -- ---------------------------------------------------------------------------------------------------------------------
 
--- state: new = not yet taken in; waiting = upstream is asked for a phone number of it (waiting_bodies says which);
--- done; quarantined = taken in, but some items emitted nothing (notes say why); failed = could not be taken in, kept for
+-- state: new = not yet ingested; waiting = upstream is asked for a phone number of it (waiting_bodies says which);
+-- done; quarantined = ingested, but some items emitted nothing (notes say why); failed = could not be ingested, kept for
 -- "admin inbox retry".
 create table inbox (
   received_day date not null default (now() at time zone 'utc')::date,
@@ -240,7 +240,7 @@ create table inbox (
   shard smallint not null default 1,
   -- The WABAs for which the app secret that signed the body may speak; null: all. Its items go to no other.
   signed_for text[],
-  -- How far it is taken in and what was quarantined until there, while the rest still waits.
+  -- How far it is ingested and what was quarantined until there, while the rest still waits.
   partly jsonb,
   primary key (received_day, id)
 ) partition by range (received_day);
@@ -248,7 +248,7 @@ create index inbox_new on inbox (shard, id) where state = 'new';
 create index inbox_new_of_waba on inbox (shard, waba_id, id) where state = 'new';
 create index inbox_not_done on inbox (state, id) where state in ('quarantined', 'failed');
 
--- Vacuumed when a share of a few bodies is dead: each is taken in once and then only in the way of those that look for
+-- Vacuumed when a share of a few bodies is dead: each is ingested once and then only in the way of those that look for
 -- new ones. The partitions of days have the storage settings of the default one.
 create table inbox_default partition of inbox default
   with (autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_threshold = 1000);
@@ -259,7 +259,7 @@ create table waiting_bodies (
   phone_number_id text not null,
   received_day date not null,
   inbox_id bigint not null,
-  -- Upstream does not list the number; the body is taken in all the same should that change.
+  -- Upstream does not list the number; the body is ingested all the same should that change.
   refused boolean not null default false,
   waiting_since timestamptz not null default now(),
   primary key (waba_id, phone_number_id, received_day, inbox_id)
@@ -637,7 +637,7 @@ create table endpoint_minutes (
 ) with (fillfactor = 70);
 create index endpoint_minutes_age on endpoint_minutes (is_hour, minute);
 
--- What failed for good, by hour, so that it is told in a bounded number of alerts.
+-- What failed for good, by hour, so that a bounded number of alerts reports it.
 create table endpoint_failures (
   endpoint_id bigint not null,
   hour timestamptz not null,
@@ -712,7 +712,7 @@ create table delivery_queue (
   -- Whether a run of its workflow shows it: null = none; room = one that counts towards the limits of runs; extra = one beside
   -- them. It owns nothing: when the run does not come for an attempt in time, a delivery loop makes it.
   run text check (run in ('room', 'extra')),
-  -- It blocked its lane for too long and has one of its own since then (docs/decisions/0006).
+  -- It blocked its lane for too long and has its own lane since then (docs/decisions/0006).
   stepped_aside_at timestamptz,
   -- Its endpoint stays paused, disabled or probed: walks for something to claim pass over it. Never true for long at an endpoint that
   -- takes deliveries, because webhook_endpoints.has_parked names those with such rows.
@@ -1155,7 +1155,7 @@ create table erased_repeats (
 );
 
 -- ---------------------------------------------------------------------------------------------------------------------
--- Alerts: what people have to know about, and how they are told by e-mail
+-- Alerts: what people have to know about, and how e-mail reports it
 -- ---------------------------------------------------------------------------------------------------------------------
 
 -- A row per condition, from its beginning to its end.
