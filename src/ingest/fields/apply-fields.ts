@@ -1,4 +1,4 @@
-import { noteTroubles } from '../../features/accounts/upstream-troubles.ts';
+import { noteProblems } from '../../features/accounts/upstream-problems.ts';
 import type { Transaction } from '../../platform/postgres/database.ts';
 import { GROUP_FIELDS } from '../split/groups.ts';
 import { readHistory } from '../split/history.ts';
@@ -8,7 +8,7 @@ import { applyEchoes } from './echoes.ts';
 import { valuesOfNumbers } from './field-values.ts';
 import { applyGroups } from './groups.ts';
 import { keepHistory } from './history.ts';
-import { troubleReports } from './trouble-reports.ts';
+import { problemReports } from './problem-reports.ts';
 
 const APPLIED_FIELDS: readonly string[] = ['calls', 'smb_message_echoes', 'history', ...GROUP_FIELDS];
 
@@ -17,9 +17,9 @@ export async function applyFields(trx: Transaction, owned: readonly Owned[]): Pr
   const fields = owned.map(({ item }) => item).filter((item) => item.kind === 'upstream');
   if (fields.length === 0) return;
   const now = new Date();
-  await noteTroubles(
+  await noteProblems(
     trx,
-    fields.flatMap((item) => troubleReports(item, now)),
+    fields.flatMap((item) => problemReports(item, now)),
   );
   const values = await valuesOfNumbers(trx, fields, APPLIED_FIELDS);
   const of = (field: string) => values.filter((one) => one.field === field);

@@ -1,7 +1,7 @@
 import { listLateEndpoints, oldestDueAt } from '../../engine/deliveries/backlog.ts';
 import { listUrlsSetByKeys } from '../../engine/endpoint/store.ts';
 import { listRefusedTokens } from '../../features/accounts/access-tokens.ts';
-import { listUpstreamTroubles, type TroubleKind } from '../../features/accounts/upstream-troubles.ts';
+import { listUpstreamProblems, type ProblemKind } from '../../features/accounts/upstream-problems.ts';
 import { listExpiringCertificates } from '../../features/endpoints/endpoint-certificate.ts';
 import { listEndpointTroubles, listFinalFailures } from '../../features/endpoints/endpoint-troubles.ts';
 import { listExpiringKeys } from '../../features/keys/api-key-store.ts';
@@ -12,7 +12,7 @@ import { DESTINATION_SET, type LatestChange, listLatestChanges } from '../../pla
 import { shownUrl } from '../../platform/http/outbound-url.ts';
 import type { Database } from '../../platform/postgres/database.ts';
 import { queryColumn } from '../../platform/postgres/sql.ts';
-import { listHousekeepingSteps, listProxyTroubles } from '../../platform/postgres/worker-processes.ts';
+import { listHousekeepingSteps, listProxyFaults } from '../../platform/postgres/worker-processes.ts';
 import { type AlertKind, KINDS } from './alert-kinds.ts';
 import { listOperationsUrlsSetByKeys } from './operations-url.ts';
 import { ACTIVITY_STEP, hourOf, listSilentWabas } from './silence.ts';
@@ -88,9 +88,9 @@ const LOOKS: Readonly<Record<AlertKind, Look>> = {
       reason: `The access token of WABA ${owner.wabaId} is refused: ${problem}`,
       details: { since: since.toISOString() },
     })),
-  number_restricted: (database) => upstreamTroubles(database, 'number_restricted'),
-  account_restricted: (database) => upstreamTroubles(database, 'account_restricted'),
-  template_stopped: (database) => upstreamTroubles(database, 'template_stopped'),
+  number_restricted: (database) => upstreamProblems(database, 'number_restricted'),
+  account_restricted: (database) => upstreamProblems(database, 'account_restricted'),
+  template_stopped: (database) => upstreamProblems(database, 'template_stopped'),
   waba_silent: silentWabas,
   payloads_quarantined: async (database) =>
     (await listUnreadable(database, MOST)).map(({ wabaId, tenantId, count, reasons, lastDay }) => ({
@@ -120,9 +120,9 @@ const LOOKS: Readonly<Record<AlertKind, Look>> = {
       reason: `A delivery has been due for more than ${LATE_MINUTES.deliveries} minutes.`,
     }),
   egress_proxy_down: async (database) => {
-    const troubles = await listProxyTroubles(database);
-    if (troubles.length === 0) return [];
-    return [{ ...INSTALLATION, reason: troubles.join(' '), details: {} }];
+    const faults = await listProxyFaults(database);
+    if (faults.length === 0) return [];
+    return [{ ...INSTALLATION, reason: faults.join(' '), details: {} }];
   },
   mail_failed: async (database) =>
     (await listFailedMails(database, MOST)).map(({ recipient, error, failedAt }) => ({
@@ -247,8 +247,8 @@ function flowDestination({ wabaId, tenantId, actor, target, detail, at }: Latest
 }
 
 /** The reason changes with each report, so what becomes worse is reported again. */
-async function upstreamTroubles(database: Database, kind: TroubleKind): Promise<Found[]> {
-  return (await listUpstreamTroubles(database, kind, MOST)).map(
+async function upstreamProblems(database: Database, kind: ProblemKind): Promise<Found[]> {
+  return (await listUpstreamProblems(database, kind, MOST)).map(
     ({ subject, reason, reportedAt, ...owner }) => ({
       ...owner,
       reason,

@@ -49,7 +49,7 @@ export async function listLiveWorkers(database: Database): Promise<string[]> {
 }
 
 /** What live worker processes find wrong with the egress proxy, each reason once. */
-export async function listProxyTroubles(database: Database): Promise<string[]> {
+export async function listProxyFaults(database: Database): Promise<string[]> {
   return await queryColumn(
     database,
     `select distinct proxy_trouble from worker_processes where proxy_trouble is not null and ${LIVES} order by 1`,

@@ -1,7 +1,7 @@
 import { forgetOldFailures } from '../../engine/endpoint/endpoint-failures.ts';
 import { foldOldMinutes, forgetOldChartHours } from '../../engine/endpoint/endpoint-health.ts';
 import { dropWaiting, listGoneEndpoints } from '../../engine/queue/remove.ts';
-import { forgetOldTroubles } from '../../features/accounts/upstream-troubles.ts';
+import { forgetOldProblems } from '../../features/accounts/upstream-problems.ts';
 import { forgetLeftMembers } from '../../features/customers/groups.ts';
 import { forgetOldMails } from '../../features/mail/mails.ts';
 import { forgetOldErasedItems } from '../../features/messages/erase-messages.ts';
@@ -157,7 +157,7 @@ export function housekeepingSteps(tools: HousekeepingTools): HousekeepingStep[] 
     bounded('sessions', forgetEndedSessions, forgetOldNotices),
     bounded('alerts that ended', forgetOldAlerts),
     bounded('hours of WABAs', forgetOldHours),
-    bounded('upstream troubles', forgetOldTroubles),
+    bounded('upstream troubles', forgetOldProblems),
     bounded('e-mails', forgetOldMails),
     bounded('invitations', forgetOldInvitations),
     bounded('users without tenant', forgetUsersWithoutTenant),

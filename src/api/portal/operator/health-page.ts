@@ -25,7 +25,7 @@ import { query } from '../../../platform/postgres/sql.ts';
 import {
   type HousekeepingStep,
   listHousekeepingSteps,
-  listProxyTroubles,
+  listProxyFaults,
 } from '../../../platform/postgres/worker-processes.ts';
 import { lookAtProxy } from '../../../platform/sender/proxy-tunnel.ts';
 import { checkObjectStore } from '../../health/health-routes.ts';
@@ -360,7 +360,7 @@ async function checkParts({ database, probeStore, temporal, config }: PortalCont
 async function requireProxy(database: Database, proxy: EgressProxy): Promise<void> {
   const [{ trouble }, troubles] = await Promise.all([
     lookAtProxy(proxy, ANSWER_WITHIN_MS),
-    listProxyTroubles(database),
+    listProxyFaults(database),
   ]);
   if (trouble !== null || troubles.length > 0) throw new Error(trouble ?? troubles.join(' '));
 }

@@ -3,7 +3,7 @@ import { QUARANTINE_COUNTS } from '../../../engine/inbox/quarantine-counts.ts';
 import { ALERT_NOTICES } from '../../../engine/notices/alert-notices.ts';
 import { eraseDeliveriesOfWaba, ORDERING_KEYS } from '../../../engine/queue/erase-deliveries.ts';
 import { findWaba } from '../../../features/accounts/accounts.ts';
-import { UPSTREAM_TROUBLES } from '../../../features/accounts/upstream-troubles.ts';
+import { UPSTREAM_PROBLEMS } from '../../../features/accounts/upstream-problems.ts';
 import { CUSTOMER_TABLES } from '../../../features/customers/erase-customers.ts';
 import { PHONE_ALIASES } from '../../../features/customers/phone-aliases.ts';
 import { eraseEventsAndPayments } from '../../../features/messages/erase-messages.ts';
@@ -138,7 +138,7 @@ export const WABA_STEPS: readonly ErasureStep[] = [
   table(ORDERING_KEYS),
   ...[HISTORY_PIECES, ...CUSTOMER_TABLES].map(table),
   ...[table(MESSAGE_TABLES.catalogProducts), table(PHONE_ALIASES), table(MESSAGE_TABLES.pacing)],
-  ...[REPLAYS, ALERT_NOTICES, ...ALERT_TABLES, UPSTREAM_TROUBLES, QUARANTINE_COUNTS, ERASED_REPEATS].map(
+  ...[REPLAYS, ALERT_NOTICES, ...ALERT_TABLES, UPSTREAM_PROBLEMS, QUARANTINE_COUNTS, ERASED_REPEATS].map(
     table,
   ),
   ...[waba, auditStep],

@@ -3,12 +3,12 @@ import { columnsOf } from '../../platform/postgres/arrays.ts';
 import type { Database, Transaction } from '../../platform/postgres/database.ts';
 import { deleteUpTo, execute, query } from '../../platform/postgres/sql.ts';
 
-export type TroubleKind = 'number_restricted' | 'account_restricted' | 'template_stopped';
+export type ProblemKind = 'number_restricted' | 'account_restricted' | 'template_stopped';
 
 /** A report of upstream about the state of an object; `reason` null: it is in order (again). */
-export type TroubleReport = {
+export type ProblemReport = {
   wabaId: string;
-  kind: TroubleKind;
+  kind: ProblemKind;
   /** Unique within kind and WABA: a number, a template, or what happened to the account. */
   subject: string;
   reason: string | null;
@@ -18,9 +18,9 @@ export type TroubleReport = {
 };
 
 /** Notes reports in their order. One that is older than what is known of its object, as upstream may send it, changes nothing. */
-export async function noteTroubles(trx: Transaction, reports: readonly TroubleReport[]): Promise<void> {
+export async function noteProblems(trx: Transaction, reports: readonly ProblemReport[]): Promise<void> {
   if (reports.length === 0) return;
-  const latest = new Map<string, TroubleReport>();
+  const latest = new Map<string, ProblemReport>();
   for (const report of reports) {
     const key = JSON.stringify([report.wabaId, report.kind, report.subject]);
     const known = latest.get(key);
@@ -40,17 +40,17 @@ export async function noteTroubles(trx: Transaction, reports: readonly TroubleRe
   );
 }
 
-type UpstreamTrouble = Pick<TroubleReport, 'wabaId' | 'subject' | 'reportedAt'> & {
+type UpstreamProblem = Pick<ProblemReport, 'wabaId' | 'subject' | 'reportedAt'> & {
   tenantId: string;
   reason: string;
 };
 
-export async function listUpstreamTroubles(
+export async function listUpstreamProblems(
   database: Database,
-  kind: TroubleKind,
+  kind: ProblemKind,
   limit: number,
-): Promise<UpstreamTrouble[]> {
-  return await query<UpstreamTrouble>(
+): Promise<UpstreamProblem[]> {
+  return await query<UpstreamProblem>(
     database,
     `select t.waba_id as "wabaId", w.tenant_id as "tenantId", t.subject, t.reason, t.reported_at as "reportedAt"
        from upstream_troubles t join wabas w on w.waba_id = t.waba_id and w.removed_at is null
@@ -63,13 +63,13 @@ export async function listUpstreamTroubles(
 /** What an object is kept in mind for that is in order, so that a late report does not open it again. */
 const REMEMBERED_DAYS = 30;
 
-export async function forgetOldTroubles(database: Database, limit: number): Promise<number> {
+export async function forgetOldProblems(database: Database, limit: number): Promise<number> {
   const which = `reported_at < now() - interval '${REMEMBERED_DAYS} days' and (reason is null or until < now())`;
   return await deleteUpTo(database, limit, 'upstream_troubles', which);
 }
 
-export const UPSTREAM_TROUBLES: ErasedTable = {
+export const UPSTREAM_PROBLEMS: ErasedTable = {
   table: 'upstream_troubles',
-  count: 'upstreamTroubles',
+  count: 'upstreamProblems',
   key: 'waba_id, kind, subject',
 };

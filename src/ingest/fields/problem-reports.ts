@@ -1,8 +1,8 @@
-import type { TroubleReport } from '../../features/accounts/upstream-troubles.ts';
+import type { ProblemReport } from '../../features/accounts/upstream-problems.ts';
 import type { FieldItem } from '../split/field-items.ts';
 
 type Value = Record<string, unknown>;
-type Report = Pick<TroubleReport, 'kind' | 'subject' | 'reason' | 'days'>;
+type Report = Pick<ProblemReport, 'kind' | 'subject' | 'reason' | 'days'>;
 type Reader = (value: Value) => Report[];
 
 const DAYS = 7;
@@ -120,11 +120,11 @@ const READERS: Readonly<Record<string, Reader>> = {
   account_update: account,
 };
 
-/** What a change in a field says about troubles; what has another form than upstream documents says nothing. */
-export function troubleReports(
+/** What a change in a field says about problems; what has another form than upstream documents says nothing. */
+export function problemReports(
   { field, wabaId, valueJson, reportedAt }: FieldItem,
   now: Date,
-): TroubleReport[] {
+): ProblemReport[] {
   const read = Object.hasOwn(READERS, field) ? READERS[field] : undefined;
   if (read === undefined) return [];
   const value: unknown = JSON.parse(valueJson);

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { forgetOldTroubles } from '../../../src/features/accounts/upstream-troubles.ts';
+import { forgetOldProblems } from '../../../src/features/accounts/upstream-problems.ts';
 import { allAlerts } from '../../../src/ops/alerts/alerts.ts';
 import { execute, query } from '../../../src/platform/postgres/sql.ts';
 import { takeIn } from '../../support/take-in.ts';
@@ -162,7 +162,7 @@ describe('what upstream reports about a business is an alert, without any endpoi
     const { database } = store;
     await takeIn(database, quality('FLAGGED', 90), template('PAUSED', 90), template('APPROVED', 80));
     await execute(database, `update upstream_troubles set reported_at = now() - interval '31 days'`);
-    expect(await forgetOldTroubles(database, 100)).toBe(1);
+    expect(await forgetOldProblems(database, 100)).toBe(1);
     expect(await query(database, 'select kind from upstream_troubles')).toEqual([
       { kind: 'number_restricted' },
     ]);
