@@ -55,7 +55,7 @@ export const FLOORS: readonly (readonly string[])[] = FLOOR_PLAN.map(({ rooms })
 export const ROOMS = FLOORS.flat();
 
 const EVERY_ROOM = 'the rooms';
-const OWN_OR_LOWER = 'public files of this floor and lower ones';
+const OWN_OR_LOWER = 'its floor and below';
 const PLATFORM = 'src/platform';
 const EVERYTHING = 'everything';
 
@@ -177,7 +177,8 @@ export function importProblems(sources: Sources): string[] {
 /** The table of docs/architecture.md. */
 export function houseTable(): string {
   const rows = HOUSE.map(({ folder, holds, mayImport, types = [] }) => {
-    const allowed = [...mayImport.map(shown), ...types.map((target) => `types of ${shown(target)}`)];
+    const named = mayImport.includes(OWN_OR_LOWER) ? [OWN_OR_LOWER] : mayImport;
+    const allowed = [...named.map(shown), ...types.map((target) => `types of ${shown(target)}`)];
     return `| \`${folder.endsWith('.ts') ? folder : `${folder}/`}\` | ${holds} | ${allowed.join(', ') || '–'} |`;
   });
   return ['| folder | holds | may import |', '|---|---|---|', ...rows].join('\n');
