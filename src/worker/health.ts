@@ -1,4 +1,5 @@
 import type { RequestListener } from 'node:http';
+import { PROCESS_LIMITS } from '../ops/health/limits.ts';
 import type { Logger } from '../platform/logger.ts';
 import { type Loop, type LoopStatus, startLoop } from '../platform/loop.ts';
 import {
@@ -39,36 +40,26 @@ export type WorkerHealth = {
   needsRestart: boolean;
 };
 
-/** A turn is several statements at most, each of which ends after 35 s. */
-const USUAL_TURN_MS = 180_000;
-
-/** The first turn after a while clears tables of millions of rows, in portions. */
-const LONGEST_TURN_MS = new Map([['housekeeping', 2 * 3_600_000]]);
-
 /** Loops that call Temporal: no restart helps them while it is away. */
 const NEEDS_TEMPORAL = new Set([
   ...['sessionWorkflow', 'runUpkeep', 'troubleWatch', 'workflowStarter', 'numberSchedule'],
 ]);
-
-/** A connection that is lost is made again within seconds. */
-const LISTENER_DOWN_MS = 30_000;
-
-/** A worker of a queue is made again within seconds, once Temporal and the namespace are there. */
-const DEAF_MS = 60_000;
-
-/** What has not recovered by then is left to a new process. */
-const RESTART_AFTER_MS = 300_000;
 
 export function judgeHealth(parts: WorkerParts): WorkerHealth {
   const { isStopping, hasStarted, hasSchema, listenerDownMs, temporalAwayMs } = parts;
   const isAway = temporalAwayMs > 0;
   const lateMs = [...parts.loops].map(([name, { turnMs }]) => {
     const isExcused = isAway && NEEDS_TEMPORAL.has(name);
-    return [name, isExcused ? 0 : turnMs - (LONGEST_TURN_MS.get(name) ?? USUAL_TURN_MS)] as const;
+    return [
+      name,
+      isExcused
+        ? 0
+        : turnMs - (name === 'housekeeping' ? PROCESS_LIMITS.housekeepingTurnMs : PROCESS_LIMITS.turnMs),
+    ] as const;
   });
   const stuck = lateMs.filter(([, ms]) => ms > 0);
-  const deaf = isAway ? [] : [...parts.deafMs].filter(([, ms]) => ms > DEAF_MS);
-  const isDeaf = listenerDownMs > LISTENER_DOWN_MS;
+  const deaf = isAway ? [] : [...parts.deafMs].filter(([, ms]) => ms > PROCESS_LIMITS.unpolledMs);
+  const isDeaf = listenerDownMs > PROCESS_LIMITS.listenerDownMs;
   const checks = {
     loops: said(stuck.length > 0),
     listener: said(isDeaf),
@@ -97,7 +88,8 @@ export function judgeHealth(parts: WorkerParts): WorkerHealth {
     warnings,
     needsRestart:
       hasStarted &&
-      (stuck.some(([, ms]) => ms > RESTART_AFTER_MS) || deaf.some(([, ms]) => ms > RESTART_AFTER_MS)),
+      (stuck.some(([, ms]) => ms > PROCESS_LIMITS.restartMs) ||
+        deaf.some(([, ms]) => ms > PROCESS_LIMITS.restartMs)),
   };
 }
 

@@ -1,5 +1,6 @@
 import type { EndpointNotice, WabaNotice } from '../../engine/notices/alert-envelope.ts';
 import { DESTINATION_SET } from '../../platform/audit/audit.ts';
+import { QUESTIONS } from '../health/limits.ts';
 
 export const ALERT_KINDS = [
   'endpoint_failing',
@@ -22,6 +23,13 @@ export const ALERT_KINDS = [
   'mail_failed',
   'key_request_pending',
 ] as const;
+
+/** An alert opens when the oldest has waited for longer. */
+export const LATE_MINUTES = {
+  endpoint: 15,
+  deliveries: QUESTIONS.dueSeconds.down / 60,
+  intake: QUESTIONS.intakeSeconds.down / 60,
+};
 
 export type AlertKind = (typeof ALERT_KINDS)[number];
 
@@ -82,8 +90,7 @@ export const KINDS: Readonly<Record<AlertKind, KindDescription>> = {
     title: 'Endpoint too slow',
     audience: 'tenant',
     notice: 'backlog',
-    meaning:
-      'A webhook endpoint accepts its deliveries, but more slowly than events come: the oldest has been due for over 15 minutes.',
+    meaning: `A webhook endpoint accepts its deliveries, but more slowly than events come: the oldest has been due for over ${LATE_MINUTES.endpoint} minutes.`,
     steps: [
       'Look at the response times of the endpoint. A server should respond at once and do its work later.',
       'Raise the limits of the endpoint (attempts at a time, attempts per second) if you set them.',
@@ -203,8 +210,7 @@ export const KINDS: Readonly<Record<AlertKind, KindDescription>> = {
   intake_backlog: {
     title: 'Intake is behind',
     audience: 'operator',
-    meaning:
-      'Bodies of the upstream platform are stored, but the oldest has waited for intake for over 5 minutes.',
+    meaning: `Bodies of the upstream platform are stored, but the oldest has waited for intake for over ${LATE_MINUTES.intake} minutes.`,
     steps: [
       'Check that a worker runs: System health lists the worker processes.',
       'Check the log of the workers for the loop "intake", and PostgreSQL: locks, disk, connections.',
@@ -224,7 +230,7 @@ export const KINDS: Readonly<Record<AlertKind, KindDescription>> = {
   delivery_backlog: {
     title: 'Deliveries are behind',
     audience: 'operator',
-    meaning: 'A delivery to an endpoint that works has been due for over 10 minutes.',
+    meaning: `A delivery to an endpoint that works has been due for over ${LATE_MINUTES.deliveries} minutes.`,
     steps: [
       'Check under System health whether one endpoint is slow or all of them wait.',
       'If all wait: check that workers run and that attempts can be recorded (log of the workers, disk of PostgreSQL).',

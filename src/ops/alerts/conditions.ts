@@ -13,7 +13,8 @@ import { shownUrl } from '../../platform/http/outbound-url.ts';
 import type { Database } from '../../platform/postgres/database.ts';
 import { queryColumn } from '../../platform/postgres/sql.ts';
 import { listHousekeepingSteps, listProxyFaults } from '../../platform/postgres/worker-processes.ts';
-import { type AlertKind, KINDS } from './alert-kinds.ts';
+import { healthOf } from '../health/limits.ts';
+import { type AlertKind, KINDS, LATE_MINUTES } from './alert-kinds.ts';
 import { listOperationsUrlsSetByKeys } from './operations-url.ts';
 import { ACTIVITY_STEP, hourOf, listSilentWabas } from './silence.ts';
 
@@ -35,7 +36,6 @@ const MOST = 5_000;
 
 const KEY_DAYS = 14;
 const KEY_URL_DAYS = 7;
-const LATE_MINUTES = { endpoint: 15, deliveries: 10, intake: 5 };
 const MINUTE_MS = 60_000;
 
 /** A condition without its kind; `latestAt` left out: it lasts. */
@@ -109,7 +109,7 @@ const LOOKS: Readonly<Record<AlertKind, Look>> = {
     }),
   intake_failed: async (database) => {
     const { failed = 0 } = await countInbox(database, ['failed']);
-    if (failed === 0) return [];
+    if (healthOf('failedBodies', failed) === 'up') return [];
     const reason = `${counted(failed, 'body', 'bodies')} of the upstream platform could not be ingested.`;
     return [{ ...INSTALLATION, reason, details: { failed } }];
   },

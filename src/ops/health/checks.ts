@@ -1,4 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
+import type { Health } from './limits.ts';
 
 /** `todo`: what the operator should do about it. */
 export type Finding = {
@@ -20,6 +21,12 @@ export type CheckResult = Finding & { name: string };
 export const ok = (detail: string): Finding => ({ status: 'ok', detail });
 export const warn = (detail: string, todo: string): Finding => ({ status: 'warn', detail, todo });
 export const fail = (detail: string, todo: string): Finding => ({ status: 'fail', detail, todo });
+
+/** By what the answer to a question says; false: all is well. */
+export function byHealth(health: Health, detail: string, todo: string): Finding | false {
+  if (health === 'up') return false;
+  return (health === 'down' ? fail : warn)(detail, todo);
+}
 
 export function unlessFine(fine: Finding, ...wrong: readonly (Finding | false)[]): Finding[] {
   const found = wrong.filter((one) => one !== false);
@@ -44,6 +51,13 @@ export async function runChecks(
     }),
   );
   return results.flat();
+}
+
+export function durationOf(ms: number): string {
+  const seconds = Math.round(ms / 1_000);
+  if (seconds < 120) return `${seconds} s`;
+  if (seconds < 7_200) return `${Math.round(seconds / 60)} min`;
+  return seconds < 172_800 ? `${Math.round(seconds / 3_600)} h` : `${Math.round(seconds / 86_400)} days`;
 }
 
 export function overall(results: readonly CheckResult[]): Finding['status'] {

@@ -13,15 +13,22 @@ import {
 } from '../../platform/postgres/server-checks.ts';
 import { query } from '../../platform/postgres/sql.ts';
 import { listHousekeepingSteps, listLiveWorkers } from '../../platform/postgres/worker-processes.ts';
-import { anchorOf, KINDS } from '../alerts/alert-kinds.ts';
-import { allAlerts } from '../alerts/alerts.ts';
-import { secretStatus, unreadableSecrets } from '../secrets/secret-keys.ts';
-import { type Check, type Finding, fail, ok, unlessFine, warn } from './checks.ts';
+import { byHealth, type Check, durationOf, type Finding, fail, ok, unlessFine, warn } from './checks.ts';
+import { healthOf } from './limits.ts';
 
 const REACH = 'start PostgreSQL, or correct HELIOGRAPH_DATABASE_URL';
 const READ = 'see the check "database" first; if it is ok, run "heliograph-server migrate"';
 
-export function databaseChecks(tools: SealedDatabase, { isEmbedded }: { isEmbedded: boolean }): Check[] {
+/** What rooms find that ask this one for limits or for findings themselves. */
+export type FromOthers = {
+  findAlerts: (database: Database) => Promise<Finding[]>;
+  findSecrets: (tools: SealedDatabase) => Promise<Finding[]>;
+};
+
+export function databaseChecks(
+  tools: SealedDatabase,
+  { isEmbedded, others }: { isEmbedded: boolean; others: FromOthers },
+): Check[] {
   const { database } = tools;
   return [
     { name: 'database', todo: REACH, run: () => checkServer(database) },
@@ -29,12 +36,12 @@ export function databaseChecks(tools: SealedDatabase, { isEmbedded }: { isEmbedd
     { name: 'roles', todo: REACH, run: () => checkRole(database, isEmbedded) },
     { name: 'partitions', todo: READ, run: () => checkPartitions(database) },
     { name: 'clock', todo: REACH, run: () => checkClock(database) },
-    { name: 'encryption keys', todo: READ, run: () => checkSecrets(tools) },
+    { name: 'encryption keys', todo: READ, run: () => others.findSecrets(tools) },
     { name: 'workers', todo: READ, run: () => checkWorkers(database) },
     { name: 'intake', todo: READ, run: () => checkIntake(database) },
     { name: 'deliveries', todo: READ, run: () => checkDeliveries(database) },
     { name: 'housekeeping', todo: READ, run: () => checkHousekeeping(database) },
-    { name: 'alerts', todo: READ, run: () => checkAlerts(database) },
+    { name: 'alerts', todo: READ, run: () => others.findAlerts(database) },
     { name: 'quotas', todo: READ, run: () => checkQuotas(database) },
   ];
 }
@@ -119,32 +126,12 @@ async function checkClock(database: Database): Promise<Finding> {
   return ok(`it agrees with PostgreSQL's to ${Math.ceil(skewMs)} ms`);
 }
 
-async function checkSecrets(tools: SealedDatabase): Promise<Finding[]> {
-  const [{ currentKeyId, stored, retirableKeyIds }, unreadable] = await Promise.all([
-    secretStatus(tools),
-    unreadableSecrets(tools),
-  ]);
-  const putBack = 'put that key back into HELIOGRAPH_ENCRYPTION_KEYS';
-  const takeOut = 'take them out of HELIOGRAPH_ENCRYPTION_KEYS';
-  const count = stored.reduce((sum, one) => sum + one.count, 0);
-  return unlessFine(
-    ok(`${count} stored secrets open; ${currentKeyId} encrypts`),
-    ...unreadable.map(({ table, column, keyId }) =>
-      fail(`${table}.${column} has secrets of key ${keyId} that do not open`, putBack),
-    ),
-    retirableKeyIds.length > 0 && warn(`nothing needs the keys ${retirableKeyIds.join(', ')}`, takeOut),
-  );
-}
-
 async function checkWorkers(database: Database): Promise<Finding> {
   const workers = await listLiveWorkers(database);
   if (workers.length === 0)
     return fail('no worker runs: nothing is ingested or delivered', 'start "heliograph-server worker"');
   return ok(`${workers.length}: ${workers.join(', ')}`);
 }
-
-/** What has waited for longer is stuck, not busy. */
-const OLD_MS = 120_000;
 
 async function checkIntake(database: Database): Promise<Finding[]> {
   const [counts, oldest, awaiting] = await Promise.all([
@@ -158,9 +145,15 @@ async function checkIntake(database: Database): Promise<Finding[]> {
   const checkToken = 'check the access token of their WABA: system health names it';
   return unlessFine(
     ok(`${waiting} bodies wait`),
-    ageMs > OLD_MS && fail(late, 'look at the log of the workers for the loop "intake"'),
-    failed > 0 && warn(`the intake of ${failed} bodies failed`, 'see "admin inbox status"'),
-    awaiting.count > 0 && warn(`${awaiting.count} bodies wait for a phone number`, checkToken),
+    byHealth(
+      healthOf('intakeSeconds', ageMs / 1_000),
+      late,
+      'look at the log of the workers for the loop "intake"',
+    ),
+    healthOf('failedBodies', failed) !== 'up' &&
+      warn(`the intake of ${failed} bodies failed`, 'see "admin inbox status"'),
+    healthOf('numberSeconds', ageOf(awaiting.oldestAt) / 1_000) !== 'up' &&
+      warn(`${awaiting.count} bodies wait for a phone number`, checkToken),
   );
 }
 
@@ -179,9 +172,9 @@ async function checkDeliveries(database: Database): Promise<Finding[]> {
   const share = `${failed.toFixed(1)} of ${(failed + delivered).toFixed(1)} per second`;
   return unlessFine(
     ok(pending),
-    ageMs > OLD_MS && fail(late, 'look at "admin top" and the log of the workers'),
+    byHealth(healthOf('dueSeconds', ageMs / 1_000), late, 'look at "admin top" and the log of the workers'),
     failed > FEW_PER_SECOND &&
-      failed > delivered &&
+      healthOf('failedShare', failed / (failed + delivered)) !== 'up' &&
       warn(
         `most attempts fail: ${share}`,
         '"admin top" names the endpoints; if they are of many tenants, look at DNS and the network of the workers',
@@ -214,41 +207,16 @@ async function checkHousekeeping(database: Database): Promise<Finding[]> {
   );
 }
 
-/** More are seen in the portal. */
-const MOST_ALERTS = 20;
-
-async function checkAlerts(database: Database): Promise<Finding[]> {
-  const open = await allAlerts({ database }, { wabaId: null, state: 'open', limit: MOST_ALERTS });
-  const alerts = open.filter(({ kind }) => !KINDS[kind].isNotice);
-  if (alerts.length === 0) return [ok('none is open')];
-  return alerts.map(({ kind, businessName, wabaId, reason, openedAt }) => {
-    const whose = [businessName, wabaId].filter((one) => one !== null).join(', ') || 'installation';
-    return warn(
-      `${KINDS[kind].title} (${whose}) for ${durationOf(ageOf(openedAt))}: ${reason}`,
-      `see docs/operators/runbooks.md#${anchorOf(kind)}: ${KINDS[kind].steps[0]}`,
-    );
-  });
-}
-
-const MUCH = 0.9;
-
 async function checkQuotas(database: Database): Promise<Finding> {
   const used = await readQuotaUse(database);
   const text = `the fullest is used to ${Math.round(100 * used)} %`;
-  if (used > MUCH)
+  if (healthOf('quotaShare', used) !== 'up')
     return warn(text, 'raise it, or tell the tenant: "admin tenant policy" shows which one it is');
   return ok(used === 0 ? 'none is set, or none is used' : text);
 }
 
 function ageOf(at: Date | null): number {
   return at === null ? 0 : Math.max(0, Date.now() - at.getTime());
-}
-
-export function durationOf(ms: number): string {
-  const seconds = Math.round(ms / 1_000);
-  if (seconds < 120) return `${seconds} s`;
-  if (seconds < 7_200) return `${Math.round(seconds / 60)} min`;
-  return seconds < 172_800 ? `${Math.round(seconds / 3_600)} h` : `${Math.round(seconds / 86_400)} days`;
 }
 
 export function sizeOf(bytes: number): string {

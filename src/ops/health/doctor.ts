@@ -7,7 +7,7 @@ import { type Config, configWarnings } from '../../platform/config/config.ts';
 import { makeSecretBox, parseEncryptionKeys } from '../../platform/crypto/secret-box.ts';
 import { openDatabase } from '../../platform/postgres/database.ts';
 import { type CheckResult, fail, ok, overall, runChecks, warn } from './checks.ts';
-import { databaseChecks } from './database-checks.ts';
+import { databaseChecks, type FromOthers } from './database-checks.ts';
 import { safetyCheck } from './safety-check.ts';
 import { serverChecks } from './server-checks.ts';
 
@@ -17,8 +17,9 @@ type Environment = Readonly<Record<string, string | undefined>>;
 export async function runDoctor(
   env: Environment,
   { json, dataDir }: { json: boolean; dataDir: string },
+  others: FromOthers,
 ): Promise<number> {
-  const results = await examine(env, dataDir);
+  const results = await examine(env, dataDir, others);
   const status = overall(results);
   process.stdout.write(
     json ? `${printableJson(JSON.stringify({ status, checks: results }))}\n` : `${textOf(results)}\n`,
@@ -26,7 +27,7 @@ export async function runDoctor(
   return status === 'fail' ? 1 : 0;
 }
 
-async function examine(env: Environment, dataDir: string): Promise<CheckResult[]> {
+async function examine(env: Environment, dataDir: string, others: FromOthers): Promise<CheckResult[]> {
   const settings = readSettings(env, dataDir);
   if ('problem' in settings) return [settings.problem];
   const { config, caPath } = settings;
@@ -44,7 +45,7 @@ async function examine(env: Environment, dataDir: string): Promise<CheckResult[]
       ...own,
       ...(await runChecks(
         [
-          ...databaseChecks(tools, { isEmbedded: caPath !== null }),
+          ...databaseChecks(tools, { isEmbedded: caPath !== null, others }),
           safetyCheck(config, database),
           ...serverChecks(config, tools),
         ],

@@ -14,8 +14,8 @@ import { type ObjectStore, openObjectStore } from '../../platform/object-store/o
 import { lookAtProxy } from '../../platform/sender/proxy-tunnel.ts';
 import { openTemporalConnection } from '../../platform/temporal/client-connection.ts';
 import { SEARCH_ATTRIBUTE_NAMES, taskQueues } from '../../platform/temporal/workflow-options.ts';
-import { type Check, type Finding, fail, ok, unlessFine, warn } from './checks.ts';
-import { durationOf, sizeOf } from './database-checks.ts';
+import { type Check, durationOf, type Finding, fail, ok, unlessFine, warn } from './checks.ts';
+import { sizeOf } from './database-checks.ts';
 
 export function serverChecks(config: Config, tools: SealedDatabase): Check[] {
   return [

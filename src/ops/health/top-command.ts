@@ -7,7 +7,8 @@ import { shownUrl } from '../../platform/http/outbound-url.ts';
 import type { Database } from '../../platform/postgres/database.ts';
 import { query } from '../../platform/postgres/sql.ts';
 import { listLiveWorkers } from '../../platform/postgres/worker-processes.ts';
-import { durationOf, LATELY, readTraffic } from './database-checks.ts';
+import { durationOf } from './checks.ts';
+import { LATELY, readTraffic } from './database-checks.ts';
 
 type BusyEndpoint = {
   id: string;

@@ -1,8 +1,11 @@
 import type { Database } from './database.ts';
 import { execute, query, queryColumn, queryValue } from './sql.ts';
 
-/** SQL: a process without a heartbeat for longer is taken for dead. */
-const LIVES = "seen_at > now() - interval '5 seconds'";
+/** A worker sends a heartbeat every second; a process without one for longer is taken for dead. */
+export const WORKER_LIVES_MS = 5_000;
+
+/** SQL: by the clock of the database. */
+const LIVES = `seen_at > now() - interval '${WORKER_LIVES_MS} milliseconds'`;
 
 export type WorkerPeers = {
   /** Live worker processes, this one included. */

@@ -6,7 +6,7 @@ import { safetyCheck } from '../../../src/ops/health/safety-check.ts';
 import { serverChecks } from '../../../src/ops/health/server-checks.ts';
 
 const ALL = [
-  ...databaseChecks({} as never, { isEmbedded: false }),
+  ...databaseChecks({} as never, { isEmbedded: false, others: {} as never }),
   safetyCheck({} as never, {} as never),
   ...serverChecks({} as never, {} as never),
 ];

@@ -18,6 +18,7 @@ import {
   oldestWaitingBodyAt,
   type QuarantineTotal,
 } from '../../../ingest/bodies/quarantine.ts';
+import { healthOf } from '../../../ops/health/limits.ts';
 import type { EgressProxy } from '../../../platform/http/egress-proxy-url.ts';
 import { shownUrl } from '../../../platform/http/outbound-url.ts';
 import type { Database } from '../../../platform/postgres/database.ts';
@@ -26,6 +27,7 @@ import {
   type HousekeepingStep,
   listHousekeepingSteps,
   listProxyFaults,
+  WORKER_LIVES_MS,
 } from '../../../platform/postgres/worker-processes.ts';
 import { lookAtProxy } from '../../../platform/sender/proxy-tunnel.ts';
 import { checkObjectStore } from '../../health/health-routes.ts';
@@ -44,8 +46,7 @@ const MAX_ENDPOINTS = 100;
 const MAX_COUNTED_OF_ENDPOINT = 1_000;
 const REASONS_OF_DAYS = 7;
 
-/** A worker sends a heartbeat every second. */
-const SILENT_AFTER_MS = 10_000;
+const TONES = { up: false, degraded: 'waiting', down: 'bad' } as const;
 
 export function healthPage(app: PortalApp, context: PortalContext): void {
   const { config, database } = context;
@@ -135,14 +136,14 @@ function statsOf(system: {
       label: 'Intake backlog',
       value: (inbox.new ?? 0).toLocaleString('en-US'),
       note: bodyAgeMs === 0 ? 'no backlog' : `oldest ${durationText(bodyAgeMs)}`,
-      tone: bodyAgeMs > 10_000 && 'bad',
+      tone: TONES[healthOf('intakeSeconds', bodyAgeMs / 1_000)],
     },
     {
       label: 'Failed bodies',
       hint: 'Webhooks of the upstream platform that are stored, but could not become events.',
       value: failed.toLocaleString('en-US'),
       note: `${(inbox.quarantined ?? 0).toLocaleString('en-US')} with items in quarantine`,
-      tone: failed > 0 && 'bad',
+      tone: healthOf('failedBodies', failed) !== 'up' && 'bad',
     },
     runShare(workers.filter((worker) => !isSilent(worker, now))),
   ];
@@ -167,7 +168,7 @@ function runShare(workers: readonly SeenWorker[]): Stat {
 }
 
 function isSilent({ seenAt }: SeenWorker, now: Date): boolean {
-  return now.getTime() - seenAt.getTime() > SILENT_AFTER_MS;
+  return now.getTime() - seenAt.getTime() > WORKER_LIVES_MS;
 }
 
 function partSection(parts: readonly Part[]): Section {
