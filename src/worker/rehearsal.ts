@@ -167,7 +167,8 @@ async function deliver(
     claimed.map(async (claim) => {
       const delivery = { ...claim, body: claim.body ?? Buffer.alloc(0) };
       const sent = await sendDelivery(sender, endpoint, delivery, TIMEOUT_MS);
-      return { ...claim, token, endpoint, isProbe: false, sent, isCalm: false, workflowId: null };
+      const shown = { isCalm: false, workflowId: null };
+      return { ...claim, token, endpoint, isProbe: false, sent, ...shown, recording: {} };
     }),
   );
   const behind = new Set(claimed.map(({ deliveryId }) => deliveryId));

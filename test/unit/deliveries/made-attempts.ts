@@ -34,5 +34,6 @@ export function madeAttempt(result: SendResult, n = 0): MadeAttempt {
       terms: {},
     },
     sent: { startedAt: new Date(), result },
+    recording: {},
   };
 }

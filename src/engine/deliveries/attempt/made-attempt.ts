@@ -1,11 +1,27 @@
 import type { ClaimedDelivery } from '../../queue/claim.ts';
+import type { UnderWay } from '../loop/attempt-limits.ts';
+import type { AttemptRun } from '../loop/delivery-runs.ts';
 import type { SendableEndpoint, SentRequest } from './send-delivery.ts';
 
+/** What recording an attempt has decided, used up or met so far: it may have to be tried again. */
+type Recording = {
+  /** Whether its endpoint has to be taken for down; missing: the attempt was not counted yet. */
+  isDown?: boolean;
+  hasStart?: boolean;
+  /** Why the database refused the attempt alone, so that the next try leaves that part out. */
+  refusal?: unknown;
+  lockedFromMs?: number;
+};
+
+/** One attempt from its answer to its record: a claim, the loop's slot and run for it, what was sent, how recording goes. */
 export type MadeAttempt = Omit<
   ClaimedDelivery,
   'endpointId' | 'endpointVersion' | 'eventDay' | 'sequence' | 'body'
 > & {
   token: string;
+  /** Freed once the attempt is recorded, and its run notified; missing where no loop made it. */
+  slot?: UnderWay;
+  run?: AttemptRun | null;
   endpoint: SendableEndpoint;
   isProbe: boolean;
   sent: SentRequest;
@@ -13,6 +29,7 @@ export type MadeAttempt = Omit<
   isCalm: boolean;
   /** The workflow that shows the attempt: its own, or the one of the loop that made it. */
   workflowId: string | null;
+  readonly recording: Recording;
 };
 
 /** Whether an attempt delivered and decides nothing about its endpoint. */

@@ -93,7 +93,6 @@ export async function settleRefused(
   if (result.outcome === 'response') {
     const bareResult = { ...result, headers: {}, body: Buffer.from('(could not be stored)') };
     const bare = { ...attempt, sent: { ...attempt.sent, result: bareResult } };
-    decisions.set(bare, decisionsOf(attempt));
     try {
       const settlement = await settleAttempts(tools, [bare]);
       return { ...settlement, locked: settlement.locked.map(() => attempt) };
@@ -184,7 +183,7 @@ async function endpointsOf(
 ): Promise<Map<string, RunRoom>> {
   const ids = [...new Set(failures.map(({ endpoint }) => endpoint.id))];
   const isCounted =
-    failures.some((failure) => decisionsOf(failure).hasStart) ||
+    failures.some((failure) => failure.recording.hasStart) ||
     (failures.some(({ hasRun }) => !hasRun) && limits.mayStart());
   return await findRunRoom(trx, ids, isCounted ? limits : null);
 }
@@ -222,29 +221,13 @@ function outcomeOf(
   return judgeOutcome(made, now, isFailure(attempt) ? oneStart(tools.runLimits, attempt) : tools.runLimits);
 }
 
-/** What an attempt decided at its first judgement, or used up: its recording may have to be tried again. */
-type Decisions = {
-  /** Whether its endpoint has to be taken for down; null: it was not counted yet. */
-  isDown: boolean | null;
-  hasStart: boolean;
-};
-
-const decisions = new WeakMap<MadeAttempt, Decisions>();
-
-function decisionsOf(attempt: MadeAttempt): Decisions {
-  const known = decisions.get(attempt) ?? { isDown: null, hasStart: false };
-  decisions.set(attempt, known);
-  return known;
-}
-
 /** An attempt uses up one start of a run, however often its recording is tried. */
-function oneStart({ overall, takeStart }: RunLimits, attempt: MadeAttempt) {
-  const decided = decisionsOf(attempt);
+function oneStart({ overall, takeStart }: RunLimits, { recording }: MadeAttempt) {
   return {
     overall,
     takeStart: (isFirst: boolean) => {
-      decided.hasStart ||= takeStart(isFirst);
-      return decided.hasStart;
+      recording.hasStart ||= takeStart(isFirst);
+      return recording.hasStart;
     },
   };
 }
@@ -254,17 +237,16 @@ function oneStart({ overall, takeStart }: RunLimits, attempt: MadeAttempt) {
  * database that stumbles must neither stop an endpoint nor lose the verdict. The test event says nothing about others.
  */
 function countAttempt({ health }: SettlementTools, attempt: MadeAttempt, ok: boolean): boolean {
-  const { deliveryId, eventType, endpoint, sent, attempts, probes, isProbe } = attempt;
+  const { deliveryId, eventType, endpoint, sent, attempts, probes, isProbe, recording } = attempt;
   if (eventType === 'test' || isProxyFailure(sent.result)) return false;
-  const decided = decisionsOf(attempt);
-  decided.isDown ??= health.record(endpoint.id, {
+  recording.isDown ??= health.record(endpoint.id, {
     deliveryId,
     ok,
     timedOut: isTimeout(sent.result),
     isRepetition: isProbe || isRepetition(endpoint.retryScheduleMs, attempts - probes),
     durationMs: sent.result.timings.totalMs,
   });
-  return decided.isDown;
+  return recording.isDown;
 }
 
 function settledDelivery({ attempt, outcome }: Settled): SettledDelivery {

@@ -28,7 +28,7 @@ import type { AttemptOutcome } from '../judge-outcome.ts';
 import { AT_LIMIT, LOOK_AGAIN, NOT_CLAIMING, waitOf } from '../run-news.ts';
 import { type EndpointLimiter, makeSlots, type UnderWay } from './attempt-limits.ts';
 import { type Begun, type ClaimRun, DueFinder, makeDirectClaims, newClaim, noteClaim } from './claiming.ts';
-import { type AttemptRun, type DeliveryRuns, labelOf } from './delivery-runs.ts';
+import { type DeliveryRuns, labelOf } from './delivery-runs.ts';
 import { type Recorded, ResultRecorder } from './result-recorder.ts';
 
 /** Beside the wake-ups: rate limits and leases end by themselves. */
@@ -71,7 +71,6 @@ export class DeliveryLoop {
   readonly #recorder: ResultRecorder;
   readonly #slots = makeSlots();
   readonly #due: DueFinder;
-  readonly #made = new WeakMap<MadeAttempt, { underWay: UnderWay; run: AttemptRun | null }>();
   readonly #counts: LoopCounts = { claimed: 0, delivered: 0, failing: 0, lost: 0 };
   #loop: Loop | null = null;
   #stopping = false;
@@ -274,11 +273,10 @@ export class DeliveryLoop {
 
   /** Their endpoints have the room that they take, and not the others. */
   #onHeld(attempts: readonly MadeAttempt[]): void {
-    for (const attempt of attempts) {
-      const underWay = this.#made.get(attempt)?.underWay;
-      if (underWay === undefined) continue;
-      this.#tools.limiter.hold(underWay);
-      for (const slots of Object.values(this.#slots)) slots.hold(underWay);
+    for (const { slot } of attempts) {
+      if (slot === undefined) continue;
+      this.#tools.limiter.hold(slot);
+      for (const slots of Object.values(this.#slots)) slots.hold(slot);
     }
     if (this.#full && attempts.length > 0) this.wake();
   }
@@ -338,9 +336,9 @@ export class DeliveryLoop {
     const hasRun = run?.hasRun === true;
     const workflowId = run?.isShown === true ? deliveryWorkflowId(label) : this.#shownBy;
     const isCalm = run !== null && this.#tools.runs.isCalm();
-    const made = { ...claim, token, endpoint, isProbe, sent, hasRun, isCalm, workflowId };
-    this.#made.set(made, { underWay: attempt, run });
-    this.#recorder.add(made);
+    const shown = { hasRun, isCalm, workflowId };
+    const slot = attempt;
+    this.#recorder.add({ ...claim, token, endpoint, isProbe, slot, run, sent, ...shown, recording: {} });
   }
 
   /** Null for what cannot be sent at all, a defect: its claim comes back with its lease, and its slot at once. */
@@ -360,8 +358,7 @@ export class DeliveryLoop {
 
   #onRecorded({ outcomes, promoted }: Recorded): void {
     for (const { attempt, outcome } of outcomes) {
-      const underWay = this.#made.get(attempt)?.underWay;
-      if (underWay !== undefined) this.#free(underWay);
+      if (attempt.slot !== undefined) this.#free(attempt.slot);
       if (outcome === null) this.#counts.lost += 1;
       else if (outcome.state === 'delivered') this.#counts.delivered += 1;
       else this.#counts.failing += 1;
@@ -371,8 +368,7 @@ export class DeliveryLoop {
     // What is sent to Temporal takes the time of this thread: the next claim goes out first.
     setImmediate(() => {
       for (const { attempt, outcome } of outcomes) {
-        const run = this.#made.get(attempt)?.run ?? null;
-        void this.#tools.runs.end(run, labelOf(attempt, attempt.endpoint), outcome);
+        void this.#tools.runs.end(attempt.run ?? null, labelOf(attempt, attempt.endpoint), outcome);
       }
     });
   }

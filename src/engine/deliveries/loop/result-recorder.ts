@@ -56,9 +56,6 @@ type Results = { waiting: MadeAttempt[]; isRunning: boolean; endRest: () => void
 export class ResultRecorder {
   readonly #tools: SettlementTools;
   readonly #options: RecorderOptions;
-  /** What the database refused of a single attempt, so that the next try leaves it out. */
-  readonly #refusals = new WeakMap<MadeAttempt, unknown>();
-  readonly #lockedFromMs = new WeakMap<MadeAttempt, number>();
   readonly #successes: Results = { waiting: [], isRunning: false, endRest: () => undefined };
   readonly #others: Results = { waiting: [], isRunning: false, endRest: () => undefined };
 
@@ -99,7 +96,7 @@ export class ResultRecorder {
   /** Returns whether something followed in the lanes of the group. */
   async #record(group: readonly MadeAttempt[]): Promise<boolean> {
     const deadlineMs = performance.now() + this.#options.giveUpMs;
-    const parts = this.#partsOf(group);
+    const parts = partsOf(group);
     let isFollowed = false;
     for (let part = parts.shift(); part !== undefined; part = parts.shift()) {
       try {
@@ -108,8 +105,8 @@ export class ResultRecorder {
         this.#tell(part, outcomes, { promoted, later: this.#postpone(locked) });
       } catch (error) {
         const canRecord = await this.#tools.gate.check();
-        const isFound = part.some((attempt) => this.#refusals.has(attempt));
-        if (canRecord && !isTransientError(error) && !isFound) parts.unshift(...this.#halvesOf(part, error));
+        const isFound = part.some(isRefused);
+        if (canRecord && !isTransientError(error) && !isFound) parts.unshift(...halvesOf(part, error));
         else if (performance.now() > deadlineMs) this.#tell(part, []);
         else {
           parts.unshift(part);
@@ -120,19 +117,12 @@ export class ResultRecorder {
     return isFollowed;
   }
 
-  /** What was refused stands alone. */
-  #partsOf(group: readonly MadeAttempt[]): (readonly MadeAttempt[])[] {
-    const refused = group.filter((attempt) => this.#refusals.has(attempt));
-    const sound = group.filter((attempt) => !this.#refusals.has(attempt));
-    return [sound, ...refused.map((attempt) => [attempt])].filter((part) => part.length > 0);
-  }
-
   /** Lets what was locked join a later group until its time is over; returns what still has time. */
   #postpone(locked: readonly MadeAttempt[]): ReadonlySet<MadeAttempt> {
     const nowMs = performance.now();
-    const lockedMs = (attempt: MadeAttempt) => nowMs - (this.#lockedFromMs.get(attempt) ?? nowMs);
+    const lockedMs = (attempt: MadeAttempt) => nowMs - (attempt.recording.lockedFromMs ?? nowMs);
     const inTime = locked.filter((attempt) => lockedMs(attempt) < this.#options.giveUpMs);
-    for (const attempt of inTime) this.#lockedFromMs.set(attempt, nowMs - lockedMs(attempt));
+    for (const { recording } of inTime) recording.lockedFromMs ??= nowMs;
     const isLong = (attempt: MadeAttempt) => lockedMs(attempt) >= LONG_LOCK_MS;
     const { long = [], short = [] } = Object.groupBy(inTime, (attempt) =>
       isLong(attempt) ? 'long' : 'short',
@@ -162,20 +152,10 @@ export class ResultRecorder {
     });
   }
 
-  #halvesOf(part: readonly MadeAttempt[], error: unknown): (readonly MadeAttempt[])[] {
-    const [only] = part;
-    if (only !== undefined && part.length === 1) {
-      this.#refusals.set(only, error);
-      return [part];
-    }
-    const half = part.length >> 1;
-    return [part.slice(0, half), part.slice(half)];
-  }
-
   async #settle(part: readonly MadeAttempt[]): Promise<Settlement> {
     const [first] = part;
-    if (first !== undefined && this.#refusals.has(first))
-      return await settleRefused(this.#tools, first, this.#refusals.get(first));
+    if (first !== undefined && isRefused(first))
+      return await settleRefused(this.#tools, first, first.recording.refusal);
     const claims = part.every(isPlainSuccess) ? this.#options.followerClaims() : null;
     if (claims === null) return await settleAttempts(this.#tools, part);
     const { token, leaseMs } = claims;
@@ -191,6 +171,26 @@ export class ResultRecorder {
       throw error;
     }
   }
+}
+
+function isRefused({ recording }: MadeAttempt): boolean {
+  return recording.refusal !== undefined;
+}
+
+/** What was refused stands alone. */
+function partsOf(group: readonly MadeAttempt[]): (readonly MadeAttempt[])[] {
+  const refused = group.filter(isRefused).map((attempt) => [attempt]);
+  return [group.filter((attempt) => !isRefused(attempt)), ...refused].filter((part) => part.length > 0);
+}
+
+function halvesOf(part: readonly MadeAttempt[], error: unknown): (readonly MadeAttempt[])[] {
+  const [only] = part;
+  if (only !== undefined && part.length === 1) {
+    only.recording.refusal = error;
+    return [part];
+  }
+  const half = part.length >> 1;
+  return [part.slice(0, half), part.slice(half)];
 }
 
 function within({ shortest, longest }: { shortest: number; longest: number }, ms: number): number {

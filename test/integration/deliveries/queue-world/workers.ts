@@ -116,6 +116,7 @@ async function attempt(world: World, claim: ClaimedDelivery, run: Run): Promise<
       sent,
       isCalm: false,
       workflowId: null,
+      recording: {},
     },
   ];
 }
